@@ -1,0 +1,101 @@
+//! Checking every invariant of the metadata.
+
+use super::{Buddy, word};
+use crate::error::{Broken, Invariant};
+use crate::geometry::{slot_order, slots_log2};
+use crate::sync::Word;
+
+/// What an audit found in order: see [`Buddy::audit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Audit {
+    /// Words read.
+    pub words: u64,
+    /// Slots that are split over an empty word: merges left for the allocation that needs them.
+    pub waiting_merges: u64,
+    /// Words with the mark of an inspection that never ended; the next to pass clears it.
+    pub stale_marks: u64,
+}
+
+impl<W: Word> Buddy<'_, W> {
+    /// Walks all metadata and reports the first broken [`Invariant`], by name and place.
+    ///
+    /// Only meaningful while no operation is running: between the steps of an operation the invariants
+    /// do not hold. Costs two loads a word.
+    ///
+    /// # Errors
+    /// The first broken invariant.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// buddy.alloc(2)?;
+    /// assert_eq!(buddy.audit()?.waiting_merges, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn audit(&self) -> Result<Audit, Broken> {
+        let mut audit = Audit { words: 0, waiting_merges: 0, stale_marks: 0 };
+        for level in (0..=self.geometry.top).rev() {
+            for idx in 0..self.geometry.words_of(level) {
+                let word = self.read(level, idx);
+                audit.words += 1;
+                self.audit_codes(level, idx, word::codes(level, word))?;
+                if level > 0 {
+                    audit.stale_marks += u64::from(word & word::MARK != 0);
+                    audit.waiting_merges += self.audit_below(level, idx, word)?;
+                }
+            }
+        }
+        Ok(audit)
+    }
+
+    /// [`Invariant::WellFormed`] and [`Invariant::InsideArena`].
+    fn audit_codes(&self, level: usize, idx: u64, codes: u64) -> Result<(), Broken> {
+        let whole = self.geometry.whole_slots(level, idx);
+        let slots = self.geometry.slots(level, idx);
+        let mut slot = 0;
+        while slot < 1 << slots_log2(level) {
+            let inside = slot < slots;
+            slot += match word::code(codes, slot) {
+                word::FREE => 1,
+                _ if !inside => return Err(broken(Invariant::InsideArena, level, idx, slot)),
+                word::SPLIT => 1,
+                word::HEAD => match word::block_order(codes, slot) {
+                    Some(order) if slot + (1 << order) <= whole => 1 << order,
+                    _ => return Err(broken(Invariant::WellFormed, level, idx, slot)),
+                },
+                _ => return Err(broken(Invariant::WellFormed, level, idx, slot)),
+            };
+        }
+        Ok(())
+    }
+
+    /// [`Invariant::Dormant`] and [`Invariant::Bound`]; counts the merges that wait.
+    fn audit_below(&self, level: usize, idx: u64, word: u64) -> Result<u64, Broken> {
+        let mut waiting = 0;
+        for slot in 0..self.geometry.slots(level, idx) {
+            let below = idx << slots_log2(level) | u64::from(slot);
+            let found = self.read(level - 1, below);
+            let codes = word::codes(level - 1, found);
+            let split = word::code(word, slot) == word::SPLIT;
+            if !split && codes != 0 {
+                let stray = codes.trailing_zeros() / 2;
+                return Err(broken(Invariant::Dormant, level - 1, below, stray));
+            }
+            if split {
+                let empty = codes == 0;
+                waiting += u64::from(empty);
+                let offer =
+                    if empty { word::UNSETTLED } else { self.offer(level - 1, below, found) };
+                if word::bound(word) < offer {
+                    return Err(broken(Invariant::Bound, level, idx, slot));
+                }
+            }
+        }
+        Ok(waiting)
+    }
+}
+
+fn broken(invariant: Invariant, level: usize, word: u64, slot: u32) -> Broken {
+    let unit = (word << slots_log2(level) | u64::from(slot)) << slot_order(level);
+    Broken { invariant, level, word, slot, unit }
+}

@@ -1,0 +1,276 @@
+//! The back-end: a lock-free buddy over borrowed words.
+//!
+//! ```text
+//! word      the codes in one word, pure arithmetic
+//! alloc     claim a block, climb to the top
+//! search    find a word worth claiming in
+//! free      find a block, clear it
+//! hints     what a lane remembers, to save loads
+//! merge     inspect the words below: merge what is empty, keep the bounds honest
+//! reserve   holes
+//! stats     walk, count, map              audit   check every invariant
+//! ```
+//!
+//! DESIGN.md at the root of the repository explains the protocol and why it is safe.
+
+mod alloc;
+mod audit;
+mod free;
+mod hints;
+mod merge;
+mod reserve;
+mod search;
+mod stats;
+mod word;
+
+use core::sync::atomic::AtomicU64;
+
+use crate::error::{AllocError, FreeError, MetadataError};
+use crate::geometry::{Geometry, slots_log2};
+use crate::sync::{Ordering, Word};
+pub use audit::Audit;
+pub use stats::{Piece, Stats};
+
+/// A lock-free buddy allocator of blocks of `2^order` units, by unit index.
+///
+/// A handle over borrowed words: cheap to copy, and any number of handles may work on the same words.
+/// Every method takes `&self`, waits for nobody, and may be called from interrupt and signal handlers
+/// that interrupt any other method.
+///
+/// `W` is the atomic that the words are made of; leave it at its default unless you observe or steer
+/// the allocator's steps (see [`sync`](crate::sync)).
+///
+/// # Cost
+/// In the steady state one read-modify-write for an allocation and one for a free, plus a load for
+/// each level above the block (log16 of the arena's size). A block that splits or empties a word pays
+/// one or two read-modify-writes for each word that it splits or merges.
+///
+/// # Source
+/// The non-blocking buddy system of Marotta et al. (IEEE TPDS 2021, section III), repaired: see
+/// DESIGN.md, "What was wrong".
+#[derive(Debug)]
+pub struct Buddy<'a, W = AtomicU64> {
+    words: &'a [W],
+    geometry: Geometry,
+}
+
+impl<W> Clone for Buddy<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Buddy<'_, W> {}
+
+impl<'a, W: Word> Buddy<'a, W> {
+    /// A back-end for `units` units over `words`, of which it uses the first
+    /// [`metadata_words(units)`](crate::metadata_words).
+    ///
+    /// All words zero: an empty arena. Words that another handle of the same number of units works on:
+    /// a second handle to the same arena. Lanes stay off each other's cache lines if the words begin on
+    /// a 64-byte boundary, as [`Metadata`](crate::Metadata) does.
+    ///
+    /// Words that hold anything else are no arena: what the methods then answer means nothing, and they
+    /// may panic or never return. Memory safety is not at stake, there is no `unsafe` in the back-end.
+    ///
+    /// # Errors
+    /// [`MetadataError::Units`] if `units` is 0 or above [`MAX_UNITS`](crate::MAX_UNITS),
+    /// [`MetadataError::TooShort`] if the slice is too short.
+    ///
+    /// ```
+    /// use nbbs::{Buddy, MetadataError, metadata_words};
+    /// use std::sync::atomic::AtomicU64;
+    ///
+    /// let words: Vec<AtomicU64> = (0..metadata_words(100)).map(|_| AtomicU64::new(0)).collect();
+    /// assert_eq!(Buddy::new(&words, 100)?.max_order(), 6);
+    /// assert_eq!(Buddy::new(&words, 0).unwrap_err(), MetadataError::Units { units: 0, max: 1 << 40 });
+    /// # Ok::<(), MetadataError>(())
+    /// ```
+    pub const fn new(words: &'a [W], units: u64) -> Result<Self, MetadataError> {
+        match Geometry::new(units) {
+            Ok(geometry) if words.len() >= geometry.words => Ok(Self { words, geometry }),
+            Ok(geometry) => {
+                Err(MetadataError::TooShort { words: words.len(), needed: geometry.words })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A further handle to an arena of `units` units that is already in use, from another thread,
+    /// process or mapping. Like [`Buddy::new`], with a check that the words can belong to such an arena.
+    ///
+    /// Costs a load for each word that pads a level: a few dozen.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::new`], and [`MetadataError::Foreign`] if a word that an arena of this many
+    /// units never writes is not zero. A mismatch that shows in no such word goes unnoticed.
+    ///
+    /// ```
+    /// use nbbs::{Buddy, Metadata};
+    ///
+    /// let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// let one = Buddy::new(metadata.words(), 64)?;
+    /// let two = Buddy::attach(metadata.words(), 64)?;
+    /// let block = one.alloc(2)?;
+    /// assert_eq!(two.free(block)?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn attach(words: &'a [W], units: u64) -> Result<Self, MetadataError> {
+        let buddy = Self::new(words, units)?;
+        match buddy.first_foreign_word() {
+            Some(word) => Err(MetadataError::Foreign { units, word }),
+            None => Ok(buddy),
+        }
+    }
+
+    /// Units in the arena.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// assert_eq!(nbbs::Buddy::new(metadata.words(), 64)?.units(), 64);
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
+    #[must_use]
+    pub const fn units(&self) -> u64 {
+        self.geometry.units
+    }
+
+    /// The largest order of which a block fits into the arena: log2 of its units, rounded down.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(100) }>::new();
+    /// assert_eq!(nbbs::Buddy::new(metadata.words(), 100)?.max_order(), 6);
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
+    #[must_use]
+    pub const fn max_order(&self) -> u32 {
+        self.geometry.max_order
+    }
+
+    /// The same back-end, as seen from `lane`: a CPU or thread number, any value.
+    ///
+    /// A lane remembers where it last allocated, so callers with different lanes keep off each other's
+    /// cache lines. A wrong or shared lane costs speed, never safety.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(3);
+    /// let block = cpu.alloc(0)?;
+    /// cpu.free(block)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn on(&self, lane: usize) -> Lane<'a, W> {
+        Lane { buddy: *self, lane }
+    }
+
+    #[inline(always)]
+    fn word(&self, level: usize, idx: u64) -> &W {
+        &self.words[self.geometry.place(level, idx)]
+    }
+
+    /// Reads a word so that it cannot miss what was written before a write of this thread that others
+    /// have seen: see DESIGN.md, "Orderings".
+    #[inline(always)]
+    fn read(&self, level: usize, idx: u64) -> u64 {
+        // SeqCst: one half of each store-load pair of the protocol reads through here.
+        self.word(level, idx).load(Ordering::SeqCst)
+    }
+
+    /// Changes word `idx` of `level` to what `change` makes of it. Returns the new word and what came
+    /// with it, or `None` as soon as `change` does.
+    fn update<T>(
+        &self,
+        lane: usize,
+        level: usize,
+        idx: u64,
+        change: impl Fn(u64) -> Option<(u64, T)>,
+    ) -> Option<(u64, T)> {
+        let place = self.geometry.place(level, idx);
+        let mut old = self.read(level, idx);
+        loop {
+            let (new, found) = change(old)?;
+            match swap(&self.words[place], old, new) {
+                Ok(_) => {
+                    if let Some(hints) = self.hints(lane) {
+                        hints.remember(place, new);
+                    }
+                    return Some((new, found));
+                }
+                Err(current) => old = current,
+            }
+        }
+    }
+
+    /// The first word that pads a level or lies beyond its last slot and yet is not zero.
+    fn first_foreign_word(&self) -> Option<usize> {
+        (0..=self.geometry.top).find_map(|level| {
+            let used = self.geometry.words_of(level);
+            let last = used - 1;
+            let slots = self.geometry.slots(level, last);
+            let inside =
+                if slots == 1 << slots_log2(level) { u64::MAX } else { (1 << (2 * slots)) - 1 };
+            let stray = word::codes(level, self.read(level, last)) & !inside != 0;
+            let padding = used..used.next_multiple_of(8);
+            stray
+                .then_some(last)
+                .or_else(|| padding.into_iter().find(|&idx| self.read(level, idx) != 0))
+                .map(|idx| self.geometry.place(level, idx))
+        })
+    }
+}
+
+/// One compare-and-swap, the only kind of write that the protocol knows.
+///
+/// SeqCst: acquires what the last holder of the units released here and releases what this one did. It is
+/// the write of every pair "claim, clear or mark, then read the word above or below", of which DESIGN.md
+/// lists both ends.
+#[inline(always)]
+fn swap<W: Word>(word: &W, old: u64, new: u64) -> Result<u64, u64> {
+    word.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst)
+}
+
+/// A [`Buddy`] as seen from one lane: see [`Buddy::on`].
+#[derive(Debug)]
+pub struct Lane<'a, W = AtomicU64> {
+    buddy: Buddy<'a, W>,
+    lane: usize,
+}
+
+impl<W> Clone for Lane<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Lane<'_, W> {}
+
+impl<W: Word> Lane<'_, W> {
+    /// [`Buddy::alloc_on`] this lane.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::alloc`].
+    #[inline]
+    pub fn alloc(&self, order: u32) -> Result<u64, AllocError> {
+        self.buddy.alloc_on(self.lane, order)
+    }
+
+    /// [`Buddy::free_on`] this lane.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::free`].
+    #[inline]
+    pub fn free(&self, index: u64) -> Result<u32, FreeError> {
+        self.buddy.free_on(self.lane, index)
+    }
+
+    /// [`Buddy::free_sized_on`] this lane.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::free_sized`].
+    #[inline]
+    pub fn free_sized(&self, index: u64, order: u32) -> Result<(), FreeError> {
+        self.buddy.free_sized_on(self.lane, index, order)
+    }
+}

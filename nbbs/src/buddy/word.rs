@@ -1,0 +1,310 @@
+//! The codes in a word, and the arithmetic on them. No atomics here.
+//!
+//! ```text
+//! leaf word (level 0): 32 units x 2 bits          inner word (level 1 and up)
+//!                                                   63  62    57 56       32 31            0
+//!   00 free    01 hole                            +-----+--------+-----------+---------------+
+//!   11 head    10 rest (of a block)               | mark| bound 6| version 25| 16 slots x 2  |
+//!                                                 +-----+--------+-----------+---------------+
+//!                                                  00 free   01 split   11 head   10 rest
+//! ```
+//!
+//! *split*: look at the word below. *bound*: no block below the split slots has a larger order; kept
+//! as order + 1, 0 for none, [`UNSETTLED`] where a merge may be waiting below. *mark*: somebody is
+//! inspecting the words below. *version*: grows with every change of the word.
+
+pub(super) const FREE: u64 = 0b00;
+pub(super) const SPLIT: u64 = 0b01;
+pub(super) const HOLE: u64 = 0b01;
+pub(super) const REST: u64 = 0b10;
+pub(super) const HEAD: u64 = 0b11;
+
+/// The mark of an inner word.
+pub(super) const MARK: u64 = 1 << 63;
+
+/// The bound of a word below which a merge may be waiting.
+pub(super) const UNSETTLED: u64 = 63;
+
+const CODES: u64 = (1 << 32) - 1;
+const VERSION_ONE: u64 = 1 << 32;
+const VERSION: u64 = (1 << 57) - VERSION_ONE;
+const BOUND_SHIFT: u32 = 57;
+
+/// The low bit of every slot.
+const LOW: u64 = 0x5555_5555_5555_5555;
+/// The high bit of every slot.
+const HIGH: u64 = !LOW;
+
+/// The low bits of the slots at multiples of `2^order`.
+const ALIGNED: [u64; 8] = [
+    LOW,
+    0x1111_1111_1111_1111,
+    0x0101_0101_0101_0101,
+    0x0001_0001_0001_0001,
+    0x0000_0001_0000_0001,
+    0x0000_0000_0000_0001,
+    0,
+    0,
+];
+
+/// The codes of a word of `level`.
+#[inline(always)]
+pub(super) const fn codes(level: usize, word: u64) -> u64 {
+    if level == 0 { word } else { word & CODES }
+}
+
+/// The bound of an inner word.
+#[inline(always)]
+pub(super) const fn bound(word: u64) -> u64 {
+    word >> BOUND_SHIFT & 63
+}
+
+/// The successor of inner word `old`, with other codes, bound and mark.
+#[inline(always)]
+pub(super) const fn inner(old: u64, codes: u64, bound: u64, mark: u64) -> u64 {
+    ((old & VERSION) + VERSION_ONE) & VERSION | bound << BOUND_SHIFT | mark | codes
+}
+
+/// Whether an inner word is unmarked and has a bound of at least `offer`.
+#[inline(always)]
+pub(super) const fn allows(word: u64, offer: u64) -> bool {
+    // The mark stands above the bound, so that a marked word is out of range too.
+    (word >> BOUND_SHIFT).wrapping_sub(offer) < 64 - offer
+}
+
+/// Whether an inner word is unmarked and its `slot` split.
+#[inline(always)]
+pub(super) const fn passes(word: u64, slot: u32) -> bool {
+    (word ^ SPLIT << (2 * slot)) & (0b11 << (2 * slot) | MARK) == 0
+}
+
+/// The successor of `old`, a word of `level`, with other codes and no mark.
+#[inline(always)]
+pub(super) const fn with_codes(level: usize, old: u64, codes: u64) -> u64 {
+    if level == 0 { codes } else { inner(old, codes, bound(old), 0) }
+}
+
+/// The code of `slot`.
+#[inline(always)]
+pub(super) const fn code(word: u64, slot: u32) -> u64 {
+    word >> (2 * slot) & 0b11
+}
+
+/// The first `count` slots, by their low bits.
+#[inline(always)]
+pub(super) const fn first_slots(count: u32) -> u64 {
+    if count == 0 { 0 } else { LOW >> (64 - 2 * count) }
+}
+
+/// The free slots, by their low bits.
+#[inline(always)]
+pub(super) const fn free_slots(codes: u64) -> u64 {
+    !(codes | codes >> 1) & LOW
+}
+
+/// The slots with code `01`, by their low bits: split in an inner word, holes in a leaf word.
+#[inline(always)]
+pub(super) const fn split_slots(codes: u64) -> u64 {
+    codes & !(codes >> 1) & LOW
+}
+
+/// Both bits of a block of `2^order` slots at slot 0.
+#[inline(always)]
+pub(super) const fn area(order: u32) -> u64 {
+    AREA[order as usize & 7]
+}
+
+const AREA: [u64; 8] = [
+    (1 << 2) - 1,
+    (1 << 4) - 1,
+    (1 << 8) - 1,
+    (1 << 16) - 1,
+    (1 << 32) - 1,
+    u64::MAX,
+    u64::MAX,
+    u64::MAX,
+];
+
+/// The codes of a block of `2^order` slots at slot 0.
+#[inline(always)]
+pub(super) const fn block(order: u32) -> u64 {
+    area(order) & HIGH | 1
+}
+
+/// The order, in slots, of the block whose head is in `slot`; `None` if no block looks like that.
+#[inline(always)]
+pub(super) const fn block_order(codes: u64, slot: u32) -> Option<u32> {
+    let rests = (codes >> (2 * slot) >> 2 ^ HIGH).trailing_zeros() / 2;
+    let length = rests + 1;
+    if length.is_power_of_two() && slot.is_multiple_of(length) {
+        Some(length.trailing_zeros())
+    } else {
+        None
+    }
+}
+
+/// Whether a block of `2^order` slots, no more and no less, begins in `slot`.
+#[inline(always)]
+pub(super) const fn is_block(codes: u64, slot: u32, order: u32) -> bool {
+    let from_slot = codes >> (2 * slot);
+    // The slot after the block must not be a rest. It is the lowest that is not in the area.
+    let after = !area(order) & (area(order) << 2);
+    from_slot & area(order) == block(order) && from_slot & after != after & HIGH
+}
+
+/// Where to claim `2^order` slots, aligned, among `free`: a place whose buddy is in use, if there is one.
+#[inline(always)]
+pub(super) fn fit(free: u64, order: u32) -> Option<u32> {
+    let mut runs = free;
+    for step in 0..order {
+        runs &= runs >> (2 << step);
+    }
+    runs &= ALIGNED[order as usize & 7];
+    let pairs = runs & runs >> (2 << order) & ALIGNED[(order as usize + 1) & 7];
+    let lone = runs & !(pairs | pairs << (2 << order));
+    let choice = if lone != 0 { lone } else { runs };
+    (choice != 0).then(|| choice.trailing_zeros() / 2)
+}
+
+/// The largest order, in slots, of an aligned run of `free` slots.
+#[inline]
+pub(super) fn largest(free: u64) -> Option<u32> {
+    if free == 0 {
+        return None;
+    }
+    let mut order = 0;
+    let mut runs = free;
+    while order < 5 {
+        runs &= runs >> (2 << order) & ALIGNED[order as usize + 1];
+        if runs == 0 {
+            break;
+        }
+        order += 1;
+    }
+    Some(order)
+}
+
+/// The largest order, in slots, of an aligned run of `free` slots that begins at `slot`.
+pub(super) const fn run_at(free: u64, slot: u32) -> u32 {
+    let mut order = 0;
+    while order < 5 && slot.is_multiple_of(2 << order) {
+        let area = area(order + 1) & LOW;
+        if free >> (2 * slot) & area != area {
+            break;
+        }
+        order += 1;
+    }
+    order
+}
+
+/// How many holes stand side by side in a leaf word from `slot` on.
+pub(super) const fn holes_at(codes: u64, slot: u32) -> u32 {
+    let others = !(split_slots(codes) >> (2 * slot)) & LOW;
+    if others == 0 { 32 } else { others.trailing_zeros() / 2 }
+}
+
+/// The slots of `set`, beginning with `start` and wrapping around.
+pub(super) fn from_slot(set: u64, start: u32) -> impl Iterator<Item = u32> {
+    let later = set & !first_slots(start);
+    let mut sets = [later, set & !later].into_iter();
+    let mut rest = 0;
+    core::iter::from_fn(move || {
+        while rest == 0 {
+            rest = sets.next()?;
+        }
+        let slot = rest.trailing_zeros() / 2;
+        rest &= rest - 1;
+        Some(slot)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The codes of a leaf word, unit 0 first: `.` free, `o` hole, `B` head, `b` rest.
+    fn leaf(picture: &str) -> u64 {
+        picture.bytes().enumerate().fold(0, |word, (unit, code)| {
+            let code = match code {
+                b'.' => FREE,
+                b'o' => HOLE,
+                b'B' => HEAD,
+                _ => REST,
+            };
+            word | code << (2 * unit)
+        })
+    }
+
+    #[test]
+    fn a_block_reads_back() {
+        for order in 0..=5 {
+            for slot in (0..32).step_by(1 << order) {
+                let codes = block(order) << (2 * slot);
+                assert_eq!(code(codes, slot), HEAD);
+                assert_eq!(block_order(codes, slot), Some(order), "order {order} at {slot}");
+                assert_eq!(codes & !(area(order) << (2 * slot)), 0);
+                for other in 0..=4 {
+                    assert_eq!(is_block(codes, slot, other), order == other, "{order} {other}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_do_not_lengthen_a_block() {
+        assert_eq!(block_order(leaf("BbBbBBoo"), 0), Some(1));
+        assert_eq!(block_order(leaf("BbBbBBoo"), 4), Some(0));
+        assert_eq!(block_order(leaf("BbBbBBoo"), 5), Some(0));
+        assert_eq!(block_order(leaf("Bbb."), 0), None);
+        assert_eq!(block_order(leaf(".Bb."), 1), None);
+    }
+
+    #[test]
+    fn fit_spares_the_larger_runs() {
+        let fit_in = |picture, order| fit(free_slots(leaf(picture)) & first_slots(8), order);
+        assert_eq!(fit_in("........", 0), Some(0));
+        assert_eq!(fit_in("....B.bo", 0), Some(5));
+        assert_eq!(fit_in("..Bb....", 1), Some(0));
+        assert_eq!(fit_in(".B......", 1), Some(2));
+        assert_eq!(fit_in("B.......", 2), Some(4));
+        assert_eq!(fit_in("B...b...", 2), None);
+        assert_eq!(fit_in("BBBBBBBB", 0), None);
+    }
+
+    #[test]
+    fn largest_counts_only_aligned_runs() {
+        let in_8 = |picture| largest(free_slots(leaf(picture)) & first_slots(8));
+        assert_eq!(in_8("BBBBBBBB"), None);
+        assert_eq!(in_8("B..BBBBB"), Some(0));
+        assert_eq!(in_8("B...BBBB"), Some(1));
+        assert_eq!(in_8("........"), Some(3));
+        assert_eq!(largest(free_slots(0)), Some(5));
+    }
+
+    #[test]
+    fn the_version_wraps_without_touching_its_neighbours() {
+        let newest = VERSION | 7;
+        assert_eq!(inner(newest, 9, 5, MARK), 9 | 5 << BOUND_SHIFT | MARK);
+        assert_eq!(bound(inner(newest, 9, UNSETTLED, MARK)), UNSETTLED);
+    }
+
+    #[test]
+    fn a_word_allows_what_its_bound_says_unless_marked() {
+        for bound in 0..64 {
+            for offer in 0..64 {
+                assert_eq!(allows(inner(0, 0, bound, 0), offer), bound >= offer);
+                assert!(!allows(inner(0, 0, bound, MARK), offer));
+            }
+        }
+        assert!(passes(SPLIT << 6, 3) && !passes(SPLIT << 6 | MARK, 3));
+        assert!(!passes(HEAD << 6, 3) && !passes(REST << 6, 3) && !passes(FREE, 3));
+    }
+
+    #[test]
+    fn rotation_visits_every_slot_once() {
+        let set = first_slots(5) & !(1 << 2);
+        assert!(from_slot(set, 3).eq([3, 4, 0, 2]));
+        assert!(from_slot(set, 0).eq([0, 2, 3, 4]));
+        assert!(from_slot(0, 7).eq([]));
+    }
+}

@@ -1,0 +1,199 @@
+//! Orders, levels and indices: pure arithmetic, no atomics.
+//!
+//! A *leaf word* (level 0) describes 32 units, an *inner word* (level 1 and up) 16 slots, each of which
+//! stands for one word of the level below. One word at the top covers the arena.
+//!
+//! ```text
+//! level   slots   one slot is           holds blocks of order
+//!   0       32    1 unit                0  to 4
+//!   1       16    1 leaf word,   2^5    5  to 8
+//!   2       16    1 level-1 word, 2^9   9  to 12
+//!   h       16    2^(5+4(h-1)) units    5+4(h-1)  to 5+4h-1
+//! ```
+
+use crate::error::MetadataError;
+
+/// The most units that an arena may have: 2^40, which is 4 PiB in pages of 4 KiB.
+pub const MAX_UNITS: u64 = 1 << 40;
+
+/// How many orders there are at most: 0 to 40.
+pub const MAX_ORDERS: usize = 41;
+
+/// Levels of an arena of [`MAX_UNITS`].
+pub(crate) const MAX_LEVELS: usize = 10;
+
+/// Words in a cache line: the granularity at which levels and lanes are kept apart.
+const LINE: usize = 8;
+
+/// Words of a lane: two cache lines.
+pub(crate) const LANE_WORDS: usize = 2 * LINE;
+
+/// The most lanes that an arena has.
+const MAX_LANES: u64 = 64;
+
+/// An arena has one lane for so many units (a power of two).
+const UNITS_PER_LANE: u64 = 1 << 13;
+
+/// How many 64-bit words of metadata an arena of `units` units needs, everything included.
+///
+/// 2.27 bits for each unit of an arena of 2^18 units or more; 0 for `units == 0`, and `usize::MAX`
+/// where `units` is above [`MAX_UNITS`] or the count does not fit: [`Buddy::new`](crate::Buddy::new)
+/// refuses all of these.
+///
+/// ```
+/// // 1 GiB in pages of 4 KiB: 73 KiB of metadata.
+/// assert_eq!(nbbs::metadata_words(1 << 18) * 8, 74_496);
+/// ```
+#[must_use]
+pub const fn metadata_words(units: u64) -> usize {
+    match Geometry::new(units) {
+        Ok(geometry) => geometry.words,
+        Err(_) if units == 0 => 0,
+        Err(_) => usize::MAX,
+    }
+}
+
+/// The shape of an arena: everything that follows from its number of units.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Geometry {
+    /// Units in the arena.
+    pub units: u64,
+    /// The level whose one word covers the arena.
+    pub top: usize,
+    /// The largest order of which a block fits.
+    pub max_order: u32,
+    /// Words in all.
+    pub words: usize,
+    /// Lanes, a power of two, less one.
+    lane_mask: usize,
+    /// Where the epoch stands in the metadata.
+    pub epoch: usize,
+    /// Where each level's words begin.
+    base: [usize; MAX_LEVELS],
+}
+
+/// log2 of the units that one slot of a word at `level` stands for.
+#[inline(always)]
+pub(crate) const fn slot_order(level: usize) -> u32 {
+    if level == 0 { 0 } else { 1 + 4 * level as u32 }
+}
+
+/// log2 of the slots of a word at `level`.
+#[inline(always)]
+pub(crate) const fn slots_log2(level: usize) -> u32 {
+    if level == 0 { 5 } else { 4 }
+}
+
+/// log2 of the units that one word at `level` stands for.
+#[inline(always)]
+pub(crate) const fn word_order(level: usize) -> u32 {
+    5 + 4 * level as u32
+}
+
+/// The level whose words hold blocks of `order`.
+#[inline(always)]
+pub(crate) const fn level_of(order: u32) -> usize {
+    if order < 5 { 0 } else { (order as usize - 1) / 4 }
+}
+
+impl Geometry {
+    pub const fn new(units: u64) -> Result<Self, MetadataError> {
+        if units == 0 || units > MAX_UNITS {
+            return Err(MetadataError::Units { units, max: MAX_UNITS });
+        }
+        let max_order = units.ilog2();
+        // A word of this level covers 2^(max_order + 1) units at least, hence the whole arena.
+        let top = level_of(max_order);
+
+        let lanes = if units / UNITS_PER_LANE > MAX_LANES {
+            MAX_LANES
+        } else if units < UNITS_PER_LANE {
+            1
+        } else {
+            1 << (units / UNITS_PER_LANE).ilog2()
+        };
+
+        // The lanes, the epoch, level 0, level 1 and so on, each part on cache lines of its own and a
+        // line further than it need be: words of different parts that are used together would otherwise
+        // often stand a multiple of 4 KiB apart, and a load waits for a store at such a distance.
+        let mut base = [0; MAX_LEVELS];
+        let mut words = lanes * LANE_WORDS as u64 + LINE as u64;
+        let mut level = 0;
+        while level <= top {
+            base[level] = words as usize;
+            let of_level = units.div_ceil(1 << word_order(level));
+            words += of_level.next_multiple_of(LINE as u64) + LINE as u64;
+            level += 1;
+        }
+        if words > (usize::MAX / 8) as u64 {
+            return Err(MetadataError::Units { units, max: MAX_UNITS });
+        }
+        Ok(Self {
+            units,
+            top,
+            max_order,
+            words: words as usize,
+            lane_mask: lanes as usize - 1,
+            epoch: lanes as usize * LANE_WORDS,
+            base,
+        })
+    }
+
+    /// Where the word `idx` of `level` stands in the metadata.
+    #[inline(always)]
+    pub fn place(&self, level: usize, idx: u64) -> usize {
+        self.base[level] + idx as usize
+    }
+
+    /// Where the words of `lane` begin in the metadata.
+    #[inline(always)]
+    pub fn lane_place(&self, lane: usize) -> usize {
+        (lane & self.lane_mask) * LANE_WORDS
+    }
+
+    /// Where the words of the levels from `level` up to the top begin.
+    #[inline(always)]
+    pub fn bases_from(&self, level: usize) -> &[usize] {
+        self.base.get(level..=self.top).unwrap_or(&[])
+    }
+
+    /// Words of `level`.
+    pub fn words_of(&self, level: usize) -> u64 {
+        self.units.div_ceil(1 << word_order(level))
+    }
+
+    /// The word of `level` from which `lane` starts: lanes are spread over the arena, the first few
+    /// as far apart as they go.
+    pub fn home(&self, lane: usize, level: usize) -> u64 {
+        let bits = self.lane_mask.count_ones();
+        if bits == 0 {
+            return 0;
+        }
+        let spread = ((lane & self.lane_mask) as u64).reverse_bits() >> (64 - bits);
+        (spread * self.words_of(level)) >> bits
+    }
+
+    /// How many slots of word `idx` of `level` lie wholly inside the arena.
+    #[inline(always)]
+    pub fn whole_slots(&self, level: usize, idx: u64) -> u32 {
+        if idx < self.units >> word_order(level) {
+            return 1 << slots_log2(level);
+        }
+        (self.units >> slot_order(level)).saturating_sub(idx << slots_log2(level)) as u32
+    }
+
+    /// How many slots of word `idx` of `level` lie inside the arena, wholly or in part.
+    pub fn slots(&self, level: usize, idx: u64) -> u32 {
+        self.whole_slots(level, idx) + u32::from(self.partial_slot(level, idx).is_some())
+    }
+
+    /// The slot of word `idx` of `level` of which only a part lies inside the arena, and the largest
+    /// order of which a block fits into that part.
+    #[inline(always)]
+    pub fn partial_slot(&self, level: usize, idx: u64) -> Option<(u32, u32)> {
+        let part = self.units & ((1 << slot_order(level)) - 1);
+        let slot = self.units >> slot_order(level);
+        (part != 0 && slot >> slots_log2(level) == idx)
+            .then(|| ((slot & ((1 << slots_log2(level)) - 1)) as u32, part.ilog2()))
+    }
+}

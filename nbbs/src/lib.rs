@@ -1,0 +1,45 @@
+//! A family of non-blocking allocators built on one lock-free buddy system whose bookkeeping lives
+//! outside the memory that it manages.
+//!
+//! [`Buddy`] hands out blocks of `2^order` *units* by unit index. It never touches the memory: a unit
+//! may be a page frame, a stretch of GPU memory or a slot in a file. The bookkeeping is a borrowed
+//! slice of 64-bit atomics, valid when it is all zero.
+//!
+//! ```
+//! use nbbs::{Buddy, Metadata};
+//!
+//! const UNITS: u64 = 1 << 18; // 1 GiB in pages of 4 KiB
+//! static METADATA: Metadata<{ nbbs::metadata_words(UNITS) }> = Metadata::new(); // in .bss
+//!
+//! let pages = Buddy::new(METADATA.words(), UNITS)?;
+//! let block = pages.alloc(3)?; // 8 pages, aligned to 8 pages
+//! assert_eq!(pages.order_of(block)?, 3);
+//! assert_eq!(pages.free(block)?, 3); // finds the order itself
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Layers
+//!
+//! ```text
+//! buddy      the back-end: alloc, free, merge, search, holes, statistics, audit
+//! metadata   storage for the words          lane     which words a caller starts from
+//! geometry   orders, levels, indices        error    what can be refused, and why
+//! sync       the one file that names atomics
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "std")]
+extern crate std;
+
+mod buddy;
+mod error;
+mod geometry;
+mod lane;
+mod metadata;
+pub mod sync;
+
+pub use buddy::{Audit, Buddy, Lane, Piece, Stats};
+pub use error::{AllocError, Broken, FreeError, Invariant, MetadataError, RangeError};
+pub use geometry::{MAX_ORDERS, MAX_UNITS, metadata_words};
+pub use metadata::Metadata;

@@ -1,0 +1,130 @@
+//! Arenas of 1 TiB and more in units of 4 KiB: metadata only.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use nbbs::{AllocError, Buddy, MAX_UNITS, MetadataError, metadata_words};
+use testkit::Block;
+use testkit::program::Arena;
+
+const TIB: u64 = 1 << 28;
+
+/// The owner map of an arena too large for one: only what is held.
+#[derive(Default)]
+struct Held(BTreeMap<u64, Block>);
+
+impl Held {
+    fn take(&mut self, index: u64, order: u32, units: u64) -> Block {
+        let block = Block { index, order };
+        assert!(block.is_aligned() && block.units().end <= units, "{block}");
+        let before = self.0.range(..block.units().end).next_back();
+        assert!(
+            before.is_none_or(|(_, held)| held.units().end <= index),
+            "{block} and {before:?}"
+        );
+        self.0.insert(index, block);
+        block
+    }
+}
+
+#[test]
+fn one_tebibyte() {
+    let arena: Arena = Arena::new(TIB);
+    assert!(
+        arena.words().len() * 64 <= (TIB as f64 * 2.3) as usize,
+        "2.3 bits for each unit"
+    );
+    let buddy = arena.buddy();
+    assert_eq!(buddy.max_order(), 28);
+
+    // Every order alone, on an empty arena, freed both ways.
+    for order in 0..=28 {
+        let block = buddy.alloc(order).unwrap();
+        assert_eq!(block % (1 << order), 0);
+        assert_eq!(buddy.order_of(block), Ok(order));
+        assert_eq!(buddy.free(block), Ok(order));
+        let block = buddy.alloc_on(order as usize, order).unwrap();
+        assert_eq!(buddy.free_sized(block, order), Ok(()));
+    }
+
+    // Orders mixed, on many lanes; some freed on the way.
+    let (mut held, mut random) = (Held::default(), fastrand::Rng::with_seed(1));
+    let mut blocks = Vec::new();
+    for step in 0..400_000 {
+        let order = random
+            .u32(0..=28)
+            .min(random.u32(0..=28))
+            .min(random.u32(0..=28));
+        match buddy.alloc_on(step % 64, order) {
+            Ok(index) => blocks.push(held.take(index, order, TIB)),
+            Err(error) => assert_eq!(error, AllocError::Exhausted { order }),
+        }
+        if step % 3 == 0 {
+            let block = blocks.swap_remove(random.usize(..blocks.len()));
+            held.0.remove(&block.index);
+            assert_eq!(
+                buddy.free_on(random.usize(..64), block.index),
+                Ok(block.order)
+            );
+        }
+    }
+    let used: u64 = blocks.iter().map(|block| block.len()).sum();
+    assert_eq!(buddy.stats().used_units, used);
+    buddy.audit().unwrap();
+
+    for block in blocks {
+        assert_eq!(buddy.free_sized(block.index, block.order), Ok(()));
+    }
+    assert_eq!(buddy.stats().free_blocks[28], 1);
+    assert_eq!(buddy.alloc(28), Ok(0));
+    buddy.audit().unwrap();
+}
+
+/// All memory in blocks of 2 MiB but for one of them and one unit: what is left is found, and what is
+/// not there is refused, in far less time than a look at every word would take.
+#[test]
+fn a_full_tebibyte_is_searched_quickly() {
+    let arena: Arena = Arena::new(TIB);
+    let buddy = arena.buddy();
+    for _ in 0..TIB >> 9 {
+        buddy.alloc(9).unwrap();
+    }
+    let start = Instant::now();
+    for _ in 0..1000 {
+        assert_eq!(buddy.alloc(9), Err(AllocError::Exhausted { order: 9 }));
+        assert_eq!(buddy.alloc(0), Err(AllocError::Exhausted { order: 0 }));
+    }
+    let hole = 0x765_4200_u64 & !511;
+    buddy.free(hole).unwrap();
+    for _ in 0..1000 {
+        assert_eq!(buddy.alloc(10), Err(AllocError::Exhausted { order: 10 }));
+        assert_eq!(buddy.alloc_on(63, 9), Ok(hole));
+        buddy.free(hole).unwrap();
+        assert_eq!(buddy.alloc_on(7, 0).map(|unit| unit >> 9), Ok(hole >> 9));
+        buddy
+            .free(hole)
+            .or_else(|_| buddy.free(hole + 511))
+            .unwrap();
+    }
+    // A look at every leaf word is 40 ms at least; 5000 of them 200 s.
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+    buddy.audit().unwrap();
+}
+
+#[test]
+fn the_largest_arena_has_a_size() {
+    let words = metadata_words(MAX_UNITS);
+    assert_eq!(MAX_UNITS, 1 << 40);
+    let bits_per_unit = words as f64 * 64.0 / MAX_UNITS as f64;
+    assert!((2.0..=2.3).contains(&bits_per_unit), "{bits_per_unit}");
+    assert_eq!(metadata_words(MAX_UNITS + 1), usize::MAX);
+    let none: [std::sync::atomic::AtomicU64; 0] = [];
+    let error = MetadataError::TooShort {
+        words: 0,
+        needed: words,
+    };
+    assert_eq!(Buddy::new(&none, MAX_UNITS).unwrap_err(), error);
+    for odd in [MAX_UNITS - 1, (1 << 39) + 1, (1 << 33) - 1] {
+        assert!(metadata_words(odd) <= words && metadata_words(odd) as u64 > odd / 32);
+    }
+}

@@ -1,0 +1,98 @@
+//! Lanes: any number is valid, none is unsafe, and none keeps memory from the others.
+
+use std::thread;
+
+use nbbs::AllocError;
+use testkit::program::Arena;
+use testkit::{Oracle, check_whole};
+
+#[test]
+fn any_lane_is_valid() {
+    for units in [1, 33, 5000, 1 << 19] {
+        let arena: Arena = Arena::new(units);
+        let buddy = arena.buddy();
+        for lane in [0, 1, 63, 64, 65, 1 << 31, usize::MAX] {
+            for order in 0..=buddy.max_order() {
+                let block = buddy.alloc_on(lane, order).unwrap();
+                assert_eq!(buddy.free_on(lane ^ 1, block), Ok(order));
+                let block = buddy.on(lane).alloc(order).unwrap();
+                assert_eq!(buddy.on(lane / 2).free_sized(block, order), Ok(()));
+            }
+        }
+        buddy.audit().unwrap();
+        check_whole(&buddy, &Oracle::new(units)).unwrap();
+    }
+}
+
+/// A lane's last word stays open when it empties: the lane's own or another's allocation of a larger
+/// block closes it.
+#[test]
+fn no_lane_keeps_memory_from_another() {
+    const UNITS: u64 = 1 << 18;
+    let arena: Arena = Arena::new(UNITS);
+    let buddy = arena.buddy();
+    for order in 0..=17 {
+        let blocks: Vec<_> = (0..64)
+            .filter_map(|lane| Some((lane, buddy.alloc_on(lane, order).ok()?)))
+            .collect();
+        for (lane, block) in blocks {
+            buddy.free_on(lane, block).unwrap();
+        }
+        assert_eq!(buddy.stats().free_blocks[18], 1, "after order {order}");
+        assert_eq!(buddy.alloc_on(100, 18), Ok(0), "after order {order}");
+        buddy.free_on(1, 0).unwrap();
+        buddy.audit().unwrap();
+    }
+}
+
+/// One lane can take all there is, whatever the others hold.
+#[test]
+fn a_lane_gets_the_last_unit() {
+    const UNITS: u64 = 20_000;
+    let arena: Arena = Arena::new(UNITS);
+    let (buddy, oracle) = (arena.buddy(), Oracle::new(UNITS));
+    let mut held: Vec<_> = (1..5)
+        .map(|lane| {
+            oracle
+                .take(lane, buddy.alloc_on(lane, 3).unwrap(), 3)
+                .unwrap()
+        })
+        .collect();
+    let all = std::iter::from_fn(|| buddy.alloc_on(0, 0).ok());
+    held.extend(all.map(|index| oracle.take(0, index, 0).unwrap()));
+    assert_eq!(oracle.held_units(), UNITS);
+    assert_eq!(
+        buddy.alloc_on(1, 0),
+        Err(AllocError::Exhausted { order: 0 })
+    );
+    for block in held {
+        buddy.free_on(9, block.index).unwrap();
+    }
+    buddy.audit().unwrap();
+    assert_eq!(buddy.alloc(14), Ok(0));
+}
+
+/// Threads that name no lane, more of them than there are lanes.
+#[test]
+fn threads_without_a_lane() {
+    let arena: Arena = Arena::new(9000);
+    let (buddy, oracle) = (arena.buddy(), Oracle::new(9000));
+    thread::scope(|scope| {
+        for thread in 0..70 {
+            let oracle = &oracle;
+            scope.spawn(move || {
+                for order in (0..12).chain((0..12).rev()) {
+                    let Ok(index) = buddy.alloc(order) else {
+                        continue;
+                    };
+                    let block = oracle.take(thread, index, order).unwrap();
+                    oracle.give(block).unwrap();
+                    assert_eq!(buddy.free(index), Ok(order));
+                }
+            });
+        }
+    });
+    oracle.check_empty().unwrap();
+    check_whole(&buddy, &oracle).unwrap();
+    buddy.audit().unwrap();
+}

@@ -1,0 +1,246 @@
+//! Races under thousands of schedules, each of which stalls threads at chosen steps: what needs several
+//! unlucky stalls, and would take hours to meet by chance, is met here and can be met again.
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use testkit::Violation;
+use testkit::program::{LaneReport, Op, Program, Race, Step, races};
+use testkit::steered::{explore, explore_with};
+
+use Op::{Alloc, Drain, Free, FreeSized, Inspect, Release, Reserve};
+
+/// How many schedules each race is run under.
+const SCHEDULES: u64 = 1500;
+
+fn alloc(order: u32) -> Op {
+    Alloc { order }
+}
+
+const FREE: Op = Free { pick: 0 };
+const FREE_SIZED: Op = FreeSized { pick: 0 };
+
+/// The blocks of these orders are allocated first, one for each lane.
+fn race(units: u64, before: &[u32], lanes: &[&[Op]]) -> Race {
+    let steps = before.iter().enumerate();
+    let steps = steps
+        .map(|(lane, &order)| Step {
+            lane,
+            op: alloc(order),
+        })
+        .collect();
+    let setup = Program {
+        units,
+        reserved: false,
+        steps,
+    };
+    Race {
+        setup,
+        lanes: lanes.iter().map(|ops| ops.to_vec()).collect(),
+    }
+}
+
+#[track_caller]
+fn check(race: &Race) {
+    check_with(race, |_| Ok(()));
+}
+
+#[track_caller]
+fn check_with(race: &Race, judge: impl Fn(&[LaneReport]) -> Result<(), Violation>) {
+    if let Err(found) = explore_with(race, SCHEDULES, 1, judge) {
+        panic!("{found}\nin {race:?}");
+    }
+}
+
+/// Two levels, cut and whole; three levels, cut and whole.
+const ARENAS: [u64; 5] = [33, 64, 96, 512, 600];
+
+/// The schedule that breaks the published algorithm: a release stalls before the root, and takes a later
+/// release's mark for its own while somebody allocates below.
+#[test]
+fn a_stalled_release_frees_nothing_of_others() {
+    for units in ARENAS {
+        let max = units.ilog2();
+        for order in [0, 4] {
+            let lanes: [&[Op]; 4] = [
+                &[FREE],
+                &[alloc(order), FREE],
+                &[alloc(order)],
+                &[alloc(max), FREE],
+            ];
+            check(&race(units, &[order], &lanes));
+            check(&race(
+                units,
+                &[order, order],
+                &[&[FREE], &[FREE, alloc(order)], &[alloc(max)]],
+            ));
+        }
+    }
+}
+
+#[test]
+fn a_merge_meets_a_claim() {
+    for units in ARENAS {
+        let max = units.ilog2();
+        for small in [0, 3, 4] {
+            check(&race(
+                units,
+                &[small],
+                &[&[FREE_SIZED], &[alloc(small)], &[alloc(max)]],
+            ));
+            check(&race(
+                units,
+                &[small],
+                &[&[FREE_SIZED, alloc(max)], &[alloc(small), FREE]],
+            ));
+            check(&race(
+                units,
+                &[small, max - 1],
+                &[&[FREE], &[FREE], &[alloc(max), FREE, alloc(0)]],
+            ));
+        }
+    }
+}
+
+#[test]
+fn claims_of_all_sizes_meet() {
+    for units in ARENAS {
+        let max = units.ilog2();
+        check(&race(
+            units,
+            &[],
+            &[&[alloc(max)], &[alloc(0)], &[alloc(max - 1)]],
+        ));
+        check(&race(
+            units,
+            &[],
+            &[&[alloc(max), FREE], &[alloc(0), FREE], &[alloc(max), FREE]],
+        ));
+        check(&race(
+            units,
+            &[],
+            &[&[alloc(5), FREE, alloc(4)], &[alloc(4), FREE, alloc(5)]],
+        ));
+        check(&race(
+            units,
+            &[],
+            &[
+                &[Drain { order: max - 1 }],
+                &[Drain { order: 4 }],
+                &[Inspect, Inspect],
+            ],
+        ));
+    }
+}
+
+/// Whoever is last must leave the arena whole, whatever the others saw.
+#[test]
+fn frees_of_neighbours_meet() {
+    for units in ARENAS {
+        check(&race(units, &[4, 4, 3], &[&[FREE], &[FREE], &[FREE]]));
+        check(&race(units, &[0, 0, 0], &[&[FREE], &[FREE_SIZED], &[FREE]]));
+        check(&race(
+            units,
+            &[5, 4, 0],
+            &[&[FREE, alloc(5)], &[FREE_SIZED, alloc(4)], &[FREE]],
+        ));
+    }
+}
+
+#[test]
+fn holes_meet_claims_and_merges() {
+    for units in ARENAS {
+        let max = units.ilog2();
+        let hole = |start, end| Reserve { start, end };
+        let fill = |start, end| Release { start, end };
+        let across: [&[Op]; 3] = [
+            &[hole(30, 33), fill(30, 33)],
+            &[alloc(max), FREE],
+            &[alloc(0), FREE],
+        ];
+        check(&race(units, &[], &across));
+        check(&race(
+            units,
+            &[4],
+            &[&[FREE], &[hole(0, units)], &[alloc(4), FREE]],
+        ));
+        let mut given = race(
+            units,
+            &[],
+            &[&[fill(8, 33)], &[alloc(4), alloc(max)], &[alloc(0), FREE]],
+        );
+        given.setup.reserved = true;
+        check(&given);
+        let holes: [&[Op]; 3] = [
+            &[hole(0, 20)],
+            &[hole(10, 33), fill(10, 33)],
+            &[alloc(5), FREE],
+        ];
+        check(&race(units, &[], &holes));
+    }
+}
+
+/// A block that is free from the beginning of a call to its end must not be refused, nor hidden by those
+/// who look for more.
+#[test]
+fn no_refusal_while_a_block_is_free() {
+    for units in ARENAS {
+        let max = units.ilog2();
+        let none_refused = |lane: usize| {
+            move |reports: &[LaneReport]| match reports[lane].refused {
+                0 => Ok(()),
+                refused => Err(Violation::wrong("allocations refused", 0, refused)),
+            }
+        };
+        // Half is taken: the others look for all of it, in vain, or free what they have.
+        let lanes: [&[Op]; 3] = [&[alloc(max - 1), FREE_SIZED], &[alloc(max)], &[alloc(max)]];
+        let mut half = race(units, &[], &lanes);
+        half.setup.steps.push(Step {
+            lane: 9,
+            op: alloc(max - 1),
+        });
+        if units == 1 << max {
+            check_with(&half, none_refused(0));
+        }
+        // The last block of its size comes back while another gives up looking for more.
+        let lanes: [&[Op]; 3] = [
+            &[FREE, alloc(0), FREE, alloc(3)],
+            &[alloc(max)],
+            &[alloc(5)],
+        ];
+        let mut full = race(units, &[4], &lanes);
+        let rest = (0..units).map(|_| Step {
+            lane: 9,
+            op: alloc(0),
+        });
+        full.setup.steps.extend(rest.take(units as usize - 16));
+        check_with(&full, none_refused(0));
+        // One block free, two that look for a unit each, and a free that merges nothing.
+        let lanes: [&[Op]; 3] = [&[alloc(0)], &[alloc(0)], &[FREE]];
+        let mut few = race(units, &[], &lanes);
+        few.setup.steps.push(Step {
+            lane: 2,
+            op: alloc(1),
+        });
+        few.setup.steps.extend((0..units - 4).map(|_| Step {
+            lane: 9,
+            op: alloc(0),
+        }));
+        check_with(&few, none_refused(0));
+        check_with(&few, none_refused(1));
+    }
+}
+
+#[test]
+fn random_races() {
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases: 150,
+        failure_persistence: None,
+        max_shrink_iters: 400,
+        ..ProptestConfig::default()
+    });
+    let strategy = (races(4), any::<u64>());
+    let result = runner.run(&strategy, |(race, seed)| {
+        explore(&race, 200, seed).map_err(|found| TestCaseError::fail(found.to_string()))
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+}

@@ -1,0 +1,46 @@
+//! What the tests, the stress driver, the replay and the benchmarks ask of any block allocator.
+
+use nbbs::sync::Word;
+
+/// An allocator of naturally aligned blocks of `2^order` units, by unit index.
+pub trait BackEnd: Sync {
+    /// Units in the arena.
+    fn units(&self) -> u64;
+
+    /// The largest order that can be asked for.
+    fn max_order(&self) -> u32;
+
+    /// Bytes of bookkeeping, everything included.
+    fn metadata_bytes(&self) -> usize;
+
+    /// Allocates a block; `lane` is the caller's CPU or thread number.
+    fn alloc(&self, lane: usize, order: u32) -> Option<u64>;
+
+    /// Frees the block of `order` at `index`; `Err` says why it was refused.
+    ///
+    /// # Errors
+    /// The allocator's own message.
+    fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String>;
+}
+
+impl<W: Word> BackEnd for nbbs::Buddy<'_, W> {
+    fn units(&self) -> u64 {
+        self.units()
+    }
+
+    fn max_order(&self) -> u32 {
+        self.max_order()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        nbbs::metadata_words(self.units()) * 8
+    }
+
+    fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
+        self.alloc_on(lane, order).ok()
+    }
+
+    fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
+        self.free_sized_on(lane, index, order).map_err(|error| error.to_string())
+    }
+}

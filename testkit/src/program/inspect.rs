@@ -1,0 +1,203 @@
+//! Everything that can be asked about a resting arena, against the specification.
+
+use nbbs::sync::Word;
+use nbbs::{Buddy, Piece, Stats};
+
+use crate::{Block, Spec, Unit, Violation};
+
+/// Compares statistics, walk and maps with the specification, and runs the audit.
+///
+/// # Errors
+/// The first difference.
+pub fn inspect<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violation> {
+    buddy
+        .audit()
+        .map_err(|broken| Violation::Audit(broken.to_string()))?;
+    check_walk(buddy, spec)?;
+    check_stats(buddy, spec)?;
+    check_bound(buddy, spec)?;
+    // The smallest order, the largest, and one between, so that each level's arithmetic is seen.
+    let middle = spec.max_order() / 2;
+    [0, middle, spec.max_order()]
+        .iter()
+        .try_for_each(|&order| check_map(buddy, spec, order))
+}
+
+/// Looks at the arena while others use it, except for the blocks in `held`: a walk covers the arena
+/// without gap or overlap, and meets each of these blocks as it is.
+///
+/// # Errors
+/// What cannot be, whatever the others do.
+pub fn observe<W: Word>(buddy: &Buddy<'_, W>, held: &[Block]) -> Result<(), Violation> {
+    let (mut end, mut met, mut wrong) = (0, 0, None);
+    buddy.walk(|piece| {
+        let (index, len) = match piece {
+            Piece::Free { index, order } | Piece::Used { index, order } => (index, 1 << order),
+            Piece::Reserved { index, len } => (index, len),
+        };
+        if index != end && wrong.is_none() {
+            wrong = Some(Violation::wrong(
+                "walk(), the next piece's index,",
+                end,
+                piece,
+            ));
+        }
+        end = index + len;
+        if let Piece::Used { index, order } = piece {
+            met += usize::from(held.contains(&Block { index, order }));
+        }
+    });
+    wrong.map_or(Ok(()), Err)?;
+    if (end, met) != (buddy.units(), held.len()) {
+        let expected = (buddy.units(), held);
+        return Err(Violation::wrong(
+            "walk(), end and blocks held,",
+            expected,
+            (end, met),
+        ));
+    }
+    let stats = buddy.stats();
+    if stats.free_units + stats.used_units + stats.reserved_units != stats.units {
+        return Err(Violation::wrong(
+            "stats(), the sum of its counts,",
+            stats.units,
+            &stats,
+        ));
+    }
+    Ok(())
+}
+
+fn check_walk<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violation> {
+    let mut expected = spec.pieces();
+    let mut wrong = None;
+    buddy.walk(|piece| {
+        // A stretch of holes may be cut anywhere; the specification counts its units one by one.
+        let stretch = if let Piece::Reserved { len, .. } = piece {
+            len
+        } else {
+            1
+        };
+        for unit in 0..stretch {
+            let expected = expected.next();
+            if wrong.is_none() && expected != Some(seen(piece, unit)) {
+                wrong = Some(Violation::wrong("walk()", expected, piece));
+            }
+        }
+    });
+    wrong.map_or(Ok(()), Err)?;
+    match expected.next() {
+        None => Ok(()),
+        rest => Err(Violation::wrong("the end of walk()", rest, None::<Piece>)),
+    }
+}
+
+/// A piece, or the `unit`-th unit of a stretch of holes, as the specification puts it.
+fn seen(piece: Piece, unit: u64) -> (Unit, Block) {
+    match piece {
+        Piece::Free { index, order } => (Unit::Free, Block { index, order }),
+        Piece::Used { index, order } => (Unit::Head(order as u8), Block { index, order }),
+        Piece::Reserved { index, .. } => (
+            Unit::Hole,
+            Block {
+                index: index + unit,
+                order: 0,
+            },
+        ),
+    }
+}
+
+fn check_stats<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violation> {
+    let stats = buddy.stats();
+    let (free, used) = (spec.free_blocks(), spec.used_blocks());
+    let units_in = |blocks: &[u64]| blocks.iter().zip(0..).map(|(n, k)| n << k).sum::<u64>();
+    let padded = |blocks: &[u64]| {
+        let mut all = [0; nbbs::MAX_ORDERS];
+        all[..blocks.len()].copy_from_slice(blocks);
+        all
+    };
+    let expected = Stats {
+        units: spec.units(),
+        free_units: units_in(&free),
+        used_units: units_in(used),
+        reserved_units: spec.holes(),
+        free_blocks: padded(&free),
+        used_blocks: padded(used),
+    };
+    if stats != expected {
+        return Err(Violation::wrong("stats()", expected, stats));
+    }
+    let largest = (0..=spec.max_order())
+        .rev()
+        .find(|&order| spec.free_block(order).is_some());
+    if stats.largest_free_order() != largest {
+        let got = stats.largest_free_order();
+        return Err(Violation::wrong(
+            "stats().largest_free_order()",
+            largest,
+            got,
+        ));
+    }
+    let total = units_in(&free);
+    let permille = |part: u64| (part * 1000).checked_div(total).unwrap_or(0) as u32;
+    let outside = permille(total - largest.map_or(0, |order| 1 << order));
+    if stats.fragmentation_permille() != outside {
+        let got = stats.fragmentation_permille();
+        return Err(Violation::wrong(
+            "stats().fragmentation_permille()",
+            outside,
+            got,
+        ));
+    }
+    for order in 0..=spec.max_order() {
+        let (small, got) = (
+            permille(units_in(&free[..order as usize])),
+            stats.unusable_permille(order),
+        );
+        if small != got {
+            return Err(Violation::wrong(
+                format!("unusable_permille({order})"),
+                small,
+                got,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// An upper bound: too high is allowed, too low is not.
+fn check_bound<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violation> {
+    let largest = (0..=spec.max_order())
+        .rev()
+        .find(|&order| spec.free_block(order).is_some());
+    let bound = buddy.order_bound();
+    if bound < largest || bound > Some(spec.max_order()) {
+        return Err(Violation::wrong("order_bound()", largest, bound));
+    }
+    Ok(())
+}
+
+fn check_map<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec, order: u32) -> Result<(), Violation> {
+    let stretches = spec.units().div_ceil(1 << order) as usize;
+    // One byte more than needed, and of a value that must not stay in the others.
+    let mut map = vec![77; stretches + 1];
+    let filled = buddy.occupancy_map(order, &mut map);
+    let mut unfree = vec![0; stretches];
+    for unit in (0..spec.units()).filter(|&unit| spec.unit(unit) != Some(Unit::Free)) {
+        unfree[(unit >> order) as usize] += 1;
+    }
+    let share = |(stretch, unfree): (usize, &u64)| {
+        let len = (spec.units() - ((stretch as u64) << order)).min(1 << order);
+        (unfree * 255).div_ceil(len) as u8
+    };
+    let mut expected: Vec<u8> = unfree.iter().enumerate().map(share).collect();
+    expected.push(77);
+    if filled != Ok(stretches) || map != expected {
+        let question = format!("occupancy_map({order})");
+        return Err(Violation::wrong(
+            question,
+            (stretches, expected),
+            (filled, map),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! Several sequences of operations at once.
+
+use std::ops::Range;
+
+use super::judged::{FEW_BLOCKS, Judged};
+use super::sequential::pick_from;
+use super::{Op, Program, Subject};
+use crate::{Block, Oracle, Spec, Unit, Violation};
+
+/// A program that runs first, and what each lane does then, all lanes at once.
+///
+/// A lane begins with the blocks that the program's steps on that lane left. It frees what it holds,
+/// releases the holes that it made, and asks only for refusals that are certain whatever the others do;
+/// a request that is not of this kind is skipped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Race {
+    /// The arena, and what happens before the race.
+    pub setup: Program,
+    /// The operations of each lane.
+    pub lanes: Vec<Vec<Op>>,
+}
+
+/// What happened on a lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneReport {
+    /// Allocations that succeeded.
+    pub granted: u64,
+    /// Allocations that were refused.
+    pub refused: u64,
+}
+
+/// What a lane does, to be called on a thread.
+pub type Body<'a> = Box<dyn FnOnce() -> Result<(), Violation> + Send + 'a>;
+
+/// Runs a race on a fresh subject. `together` calls each body, all on different threads, and returns when
+/// they have; see [`steered::at_once`](crate::steered::at_once) and
+/// [`Schedule`](crate::steered::Schedule). What they leave behind is compared with the specification,
+/// drained at every order, returned, and must be whole.
+///
+/// # Errors
+/// The first violation.
+pub fn race<S: Subject>(
+    race: &Race,
+    subject: &S,
+    together: impl FnOnce(Vec<Body<'_>>) -> Result<(), Violation>,
+) -> Result<Vec<LaneReport>, Violation> {
+    let setup = &race.setup;
+    let mut judged = Judged::new(subject, setup.units, setup.reserved);
+    judged
+        .steps(&setup.steps)
+        .map_err(|failure| failure.violation)?;
+
+    let of_others = |block: &Block| lane_of(&judged.oracle, *block) >= race.lanes.len();
+    let of_others: Vec<Block> = judged.held.iter().copied().filter(of_others).collect();
+    let mut lanes: Vec<_> = (0..race.lanes.len())
+        .map(|lane| Lane::new(&judged, lane))
+        .collect();
+    let bodies = lanes
+        .iter_mut()
+        .zip(&race.lanes)
+        .map(|(lane, ops)| -> Body<'_> {
+            Box::new(move || ops.iter().try_for_each(|op| lane.step(op)))
+        });
+    together(bodies.collect())?;
+
+    let left = lanes
+        .into_iter()
+        .map(|lane| (lane.held, lane.holes, lane.report));
+    let left: Vec<_> = left.collect();
+    judged.held = of_others;
+    judged
+        .held
+        .extend(left.iter().flat_map(|(held, _, _)| held));
+    judged.spec = Spec::new(setup.units);
+    judged
+        .held
+        .iter()
+        .for_each(|block| judged.spec.grant(block.index, block.order));
+    for &hole in left.iter().flat_map(|(_, holes, _)| holes) {
+        assert!(
+            judged.spec.reserve(hole..hole + 1),
+            "the owner map has seen this hole"
+        );
+    }
+    judged.clear_up(FEW_BLOCKS)?;
+    Ok(left.into_iter().map(|(_, _, report)| report).collect())
+}
+
+fn lane_of(oracle: &Oracle, block: Block) -> usize {
+    oracle
+        .holder_of(block.index)
+        .map_or(usize::MAX, |holder| holder.lane)
+}
+
+struct Lane<'a, S> {
+    subject: &'a S,
+    oracle: &'a Oracle,
+    lane: usize,
+    held: Vec<Block>,
+    /// Unit by unit.
+    holes: Vec<u64>,
+    report: LaneReport,
+}
+
+impl<'a, S: Subject> Lane<'a, S> {
+    /// With what the setup left on this lane; lane 0 has the holes.
+    fn new(judged: &'a Judged<'a, S>, lane: usize) -> Self {
+        let Judged {
+            subject,
+            oracle,
+            spec,
+            held,
+            ..
+        } = judged;
+        let held = held
+            .iter()
+            .copied()
+            .filter(|&block| lane_of(oracle, block) == lane)
+            .collect();
+        let is_hole = |unit| spec.unit(unit) == Some(Unit::Hole);
+        let holes = (0..spec.units())
+            .filter(|&unit| lane == 0 && is_hole(unit))
+            .collect();
+        Self {
+            subject,
+            oracle,
+            lane,
+            held,
+            holes,
+            report: LaneReport::default(),
+        }
+    }
+
+    fn step(&mut self, op: &Op) -> Result<(), Violation> {
+        match *op {
+            Op::Alloc { order } => self.alloc(order).map(|_| ()),
+            Op::Free { pick } => match pick_from(&self.held, pick) {
+                Some(block) => self.free(block, false),
+                None => Ok(()),
+            },
+            Op::FreeSized { pick } => match pick_from(&self.held, pick) {
+                Some(block) => self.free(block, true),
+                None => Ok(()),
+            },
+            Op::FreeAt { index } => self.bad_free(index, None),
+            Op::FreeSizedAt { index, order } => self.bad_free(index, Some(order)),
+            Op::OrderOf { index } => self.order_of(index),
+            Op::Reserve { start, end } => self.reserve(start..end),
+            Op::Release { start, end } => self.release(start..end),
+            Op::Drain { order } => self.drain(order),
+            Op::Inspect => self.subject.observe(&self.held),
+            // Somebody else may hold it by now.
+            Op::FreeAgain => Ok(()),
+        }
+    }
+
+    fn alloc(&mut self, order: u32) -> Result<Option<Block>, Violation> {
+        let Ok(index) = self.subject.try_alloc(self.lane, order) else {
+            self.report.refused += 1;
+            return Ok(None);
+        };
+        let block = self.oracle.take(self.lane, index, order)?;
+        self.held.push(block);
+        self.report.granted += 1;
+        Ok(Some(block))
+    }
+
+    fn free(&mut self, block: Block, sized: bool) -> Result<(), Violation> {
+        self.oracle.give(block)?;
+        self.held.retain(|&held| held != block);
+        let answer = if sized {
+            self.subject
+                .free_sized(self.lane, block.index, block.order)
+                .map(|()| block.order)
+        } else {
+            self.subject.free_unsized(self.lane, block.index)
+        };
+        match answer {
+            Ok(order) if order == block.order => Ok(()),
+            answer => Err(Violation::wrong(
+                format!("free of the {block}"),
+                block.order,
+                answer,
+            )),
+        }
+    }
+
+    /// A free that is certainly invalid: inside a block of this lane, or of the wrong order.
+    fn bad_free(&mut self, index: u64, order: Option<u32>) -> Result<(), Violation> {
+        let held = self
+            .held
+            .iter()
+            .find(|block| block.units().contains(&index));
+        let Some(&block) = held.filter(|block| block.index != index || order.is_some()) else {
+            return Ok(());
+        };
+        let answer = match order {
+            None => self.subject.free_unsized(self.lane, index).map(|_| ()),
+            Some(order) if (index, order) == (block.index, block.order) => return Ok(()),
+            Some(order) => self.subject.free_sized(self.lane, index, order),
+        };
+        match answer {
+            Ok(()) => Err(Violation::FreeAccepted {
+                block: Block { index, order: 0 },
+            }),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn order_of(&self, index: u64) -> Result<(), Violation> {
+        let answer = self.subject.order_of(index);
+        let held = self
+            .held
+            .iter()
+            .find(|block| block.units().contains(&index));
+        let right = match held {
+            Some(block) if block.index == index => answer == Ok(block.order),
+            Some(_) => answer.is_err(),
+            None => true,
+        };
+        if right {
+            Ok(())
+        } else {
+            Err(Violation::wrong(format!("order_of({index})"), held, answer))
+        }
+    }
+
+    fn reserve(&mut self, range: Range<u64>) -> Result<(), Violation> {
+        if self.subject.reserve(range.clone()).is_err() {
+            return Ok(());
+        }
+        self.oracle.reserve(range.clone())?;
+        self.holes.extend(range);
+        Ok(())
+    }
+
+    fn release(&mut self, range: Range<u64>) -> Result<(), Violation> {
+        let own = |unit| self.holes.contains(&unit);
+        if range.is_empty() || range.end > self.oracle.units() || !range.clone().all(own) {
+            return Ok(());
+        }
+        self.holes.retain(|hole| !range.contains(hole));
+        self.oracle.release(range.clone())?;
+        let question = format!("release({range:?})");
+        self.subject
+            .release(range)
+            .map_err(|error| Violation::wrong(question, "done", error))
+    }
+
+    fn drain(&mut self, order: u32) -> Result<(), Violation> {
+        let mut blocks = Vec::new();
+        while let Some(block) = self.alloc(order)? {
+            blocks.push(block);
+        }
+        blocks
+            .into_iter()
+            .try_for_each(|block| self.free(block, true))
+    }
+}

@@ -1,0 +1,150 @@
+//! Arenas, programs and races for property tests, with shrinking.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::{Op, Program, Race, Step};
+
+/// Sizes at which the structure changes: full and cut words at every level, and one unit more or less.
+pub const BOUNDARIES: [u64; 34] = [
+    1, 2, 3, 4, 5, 15, 16, 17, 31, 32, 33, 63, 64, 65, 511, 512, 513, 543, 544, 545, 1023, 1025,
+    4095, 4096, 8191, 8192, 8193, 8704, 8705, 16383, 131_071, 131_072, 131_073, 131_616,
+];
+
+/// Units of an arena, up to 2^17 and a little: most of them small, many at a [boundary](BOUNDARIES), some
+/// odd.
+pub fn geometries() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        4 => 1_u64..=80,
+        3 => 81_u64..=1200,
+        2 => prop::sample::select(&BOUNDARIES[..]),
+        1 => (1201_u64..=9000).prop_map(|units| units | 1),
+    ]
+}
+
+/// Programs of up to `steps` steps on arenas of [these sizes](geometries).
+pub fn programs(steps: usize) -> impl Strategy<Value = Program> {
+    let parts = (
+        geometries(),
+        prop::bool::weighted(0.1),
+        vec((0..4_usize, raw_ops()), 0..=steps),
+    );
+    parts.prop_map(|(units, reserved, raw)| {
+        let steps = raw.into_iter().map(|(lane, raw)| Step {
+            lane,
+            op: raw.of(units),
+        });
+        Program {
+            units,
+            reserved,
+            steps: steps.collect(),
+        }
+    })
+}
+
+/// Races of two or three lanes of one to `ops` operations, on arenas of one level to three.
+pub fn races(ops: usize) -> impl Strategy<Value = Race> {
+    let units = prop_oneof![3 => 1_u64..=100, 1 => 512_u64..=600];
+    let lanes = vec(vec(raw_ops(), 1..=ops), 2..=3);
+    let parts = (units, vec((0..3_usize, raw_ops()), 0..=6), lanes);
+    parts.prop_map(|(units, setup, lanes)| {
+        let steps = setup
+            .into_iter()
+            .map(|(lane, raw)| Step {
+                lane,
+                op: raw.of(units),
+            })
+            .collect();
+        let ops = |raw: Vec<Raw>| raw.into_iter().map(|raw| raw.of(units)).collect();
+        let setup = Program {
+            units,
+            reserved: false,
+            steps,
+        };
+        Race {
+            setup,
+            lanes: lanes.into_iter().map(ops).collect(),
+        }
+    })
+}
+
+/// An operation with its numbers not yet fitted to an arena, so that the arena can shrink alone.
+#[derive(Clone, Debug)]
+enum Raw {
+    Alloc(u32),
+    /// A small order, whatever the arena.
+    AllocSmall(u32),
+    /// One of the largest orders.
+    AllocLarge(u32),
+    Free(usize),
+    FreeSized(usize),
+    FreeAgain,
+    FreeAt(u64),
+    FreeSizedAt(u64, u32),
+    OrderOf(u64),
+    Reserve(u64, u64),
+    Release(u64, u64),
+    Drain(u32),
+    Inspect,
+}
+
+fn raw_ops() -> impl Strategy<Value = Raw> {
+    let unit = || 0_u64..1 << 20;
+    let length = || prop_oneof![0_u64..40, 0_u64..700];
+    let order = || 0_u32..1 << 10;
+    prop_oneof![
+        8 => order().prop_map(Raw::Alloc),
+        5 => (0_u32..4).prop_map(Raw::AllocLarge),
+        11 => (0_u32..7).prop_map(Raw::AllocSmall),
+        8 => (0_usize..64).prop_map(Raw::Free),
+        6 => (0_usize..64).prop_map(Raw::FreeSized),
+        2 => Just(Raw::FreeAgain),
+        3 => unit().prop_map(Raw::FreeAt),
+        3 => (unit(), order()).prop_map(|(unit, order)| Raw::FreeSizedAt(unit, order)),
+        2 => unit().prop_map(Raw::OrderOf),
+        2 => (unit(), length()).prop_map(|(unit, length)| Raw::Reserve(unit, length)),
+        2 => (unit(), length()).prop_map(|(unit, length)| Raw::Release(unit, length)),
+        1 => (3_u32..1 << 10).prop_map(Raw::Drain),
+        1 => Just(Raw::Inspect),
+    ]
+}
+
+impl Raw {
+    /// The operation in an arena of `units` units: most numbers fit, some miss by a little.
+    fn of(self, units: u64) -> Op {
+        let max = units.ilog2();
+        let order = |raw: u32| raw % (max + 2);
+        let index = |raw: u64| raw % (units + 3);
+        match self {
+            Self::Alloc(raw) => Op::Alloc { order: order(raw) },
+            Self::AllocLarge(raw) => Op::Alloc {
+                order: max.saturating_sub(raw),
+            },
+            Self::AllocSmall(raw) => Op::Alloc {
+                order: raw.min(max),
+            },
+            Self::Free(pick) => Op::Free { pick },
+            Self::FreeSized(pick) => Op::FreeSized { pick },
+            Self::FreeAgain => Op::FreeAgain,
+            Self::FreeAt(raw) => Op::FreeAt { index: index(raw) },
+            Self::FreeSizedAt(raw, k) => Op::FreeSizedAt {
+                index: index(raw),
+                order: order(k),
+            },
+            Self::OrderOf(raw) => Op::OrderOf { index: index(raw) },
+            Self::Reserve(raw, len) => Op::Reserve {
+                start: index(raw),
+                end: index(raw) + len,
+            },
+            Self::Release(raw, len) => Op::Release {
+                start: index(raw),
+                end: index(raw) + len,
+            },
+            // Draining small orders of large arenas takes long and shows little.
+            Self::Drain(raw) => Op::Drain {
+                order: order(raw).max(max.saturating_sub(10)),
+            },
+            Self::Inspect => Op::Inspect,
+        }
+    }
+}

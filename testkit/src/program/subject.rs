@@ -1,0 +1,139 @@
+//! What an operation program is run on.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+
+use nbbs::sync::Word;
+use nbbs::{AllocError, Buddy, FreeError, MetadataError, RangeError, metadata_words};
+
+use super::{inspect, observe};
+use crate::{BackEnd, Block, Spec, Violation};
+
+/// A back-end that answers everything a program can ask.
+pub trait Subject: BackEnd {
+    /// Allocates a block, and says why not.
+    ///
+    /// # Errors
+    /// As in [`Buddy::alloc`].
+    fn try_alloc(&self, lane: usize, order: u32) -> Result<u64, AllocError>;
+
+    /// Frees the block at `index` and finds its order.
+    ///
+    /// # Errors
+    /// As in [`Buddy::free`].
+    fn free_unsized(&self, lane: usize, index: u64) -> Result<u32, FreeError>;
+
+    /// Frees the block of `order` at `index`.
+    ///
+    /// # Errors
+    /// As in [`Buddy::free_sized`].
+    fn free_sized(&self, lane: usize, index: u64, order: u32) -> Result<(), FreeError>;
+
+    /// The order of the block at `index`.
+    ///
+    /// # Errors
+    /// As in [`Buddy::order_of`].
+    fn order_of(&self, index: u64) -> Result<u32, FreeError>;
+
+    /// Makes `range` a hole.
+    ///
+    /// # Errors
+    /// As in [`Buddy::reserve`].
+    fn reserve(&self, range: Range<u64>) -> Result<(), RangeError>;
+
+    /// Gives `range` to the allocator.
+    ///
+    /// # Errors
+    /// As in [`Buddy::release`].
+    fn release(&self, range: Range<u64>) -> Result<(), RangeError>;
+
+    /// Compares all that can be asked about the arena with the specification. Nothing else is running.
+    ///
+    /// # Errors
+    /// The first difference.
+    fn inspect(&self, spec: &Spec) -> Result<(), Violation>;
+
+    /// Looks at the arena while others use it, except for the blocks in `held`.
+    ///
+    /// # Errors
+    /// What cannot be, whatever the others do.
+    fn observe(&self, held: &[Block]) -> Result<(), Violation>;
+}
+
+impl<W: Word> Subject for Buddy<'_, W> {
+    fn try_alloc(&self, lane: usize, order: u32) -> Result<u64, AllocError> {
+        self.alloc_on(lane, order)
+    }
+
+    fn free_unsized(&self, lane: usize, index: u64) -> Result<u32, FreeError> {
+        self.free_on(lane, index)
+    }
+
+    fn free_sized(&self, lane: usize, index: u64, order: u32) -> Result<(), FreeError> {
+        self.free_sized_on(lane, index, order)
+    }
+
+    fn order_of(&self, index: u64) -> Result<u32, FreeError> {
+        self.order_of(index)
+    }
+
+    fn reserve(&self, range: Range<u64>) -> Result<(), RangeError> {
+        self.reserve(range)
+    }
+
+    fn release(&self, range: Range<u64>) -> Result<(), RangeError> {
+        self.release(range)
+    }
+
+    fn inspect(&self, spec: &Spec) -> Result<(), Violation> {
+        inspect(self, spec)
+    }
+
+    fn observe(&self, held: &[Block]) -> Result<(), Violation> {
+        observe(self, held)
+    }
+}
+
+/// Metadata for an arena, of any kind of word, on the heap.
+#[derive(Debug)]
+pub struct Arena<W = AtomicU64> {
+    words: Box<[W]>,
+    units: u64,
+}
+
+impl<W: Word + Default> Arena<W> {
+    /// Zeroed metadata for `units` units.
+    #[must_use]
+    pub fn new(units: u64) -> Self {
+        let words = (0..metadata_words(units)).map(|_| W::default()).collect();
+        Self { words, units }
+    }
+
+    /// The words.
+    #[must_use]
+    pub fn words(&self) -> &[W] {
+        &self.words
+    }
+
+    /// A handle to the arena; another one each time.
+    ///
+    /// # Panics
+    /// If no arena can have so many units.
+    #[must_use]
+    pub fn buddy(&self) -> Buddy<'_, W> {
+        self.expect(Buddy::new(&self.words, self.units))
+    }
+
+    /// The arena with every unit made a hole.
+    ///
+    /// # Panics
+    /// If no arena can have so many units.
+    #[must_use]
+    pub fn all_reserved(&self) -> Buddy<'_, W> {
+        self.expect(Buddy::new_reserved(&self.words, self.units))
+    }
+
+    fn expect<'a>(&self, buddy: Result<Buddy<'a, W>, MetadataError>) -> Buddy<'a, W> {
+        buddy.unwrap_or_else(|error| panic!("an arena of {} units: {error}", self.units))
+    }
+}

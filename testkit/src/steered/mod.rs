@@ -1,0 +1,138 @@
+//! A metadata word with a hook before every atomic step, by which a test steers what the threads that
+//! use it do: stall anywhere, take turns, die.
+//!
+//! ```
+//! use std::{cell::Cell, rc::Rc};
+//! use testkit::{program::Arena, steered::{Steered, steer}};
+//!
+//! let arena = Arena::<Steered>::new(1 << 12);
+//! let steps = Rc::new(Cell::new(0));
+//! let counted = steps.clone();
+//! steer(move || counted.set(counted.get() + 1), || arena.buddy().alloc(0))?;
+//! assert!(steps.get() > 0);
+//! # Ok::<(), nbbs::AllocError>(())
+//! ```
+
+mod explore;
+mod schedule;
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use nbbs::sync::Word;
+
+use crate::Violation;
+use crate::program::Body;
+pub use explore::{Found, explore, explore_with, replay};
+pub use schedule::Schedule;
+
+/// A word that calls the thread's hook, if it has one, before every access.
+#[derive(Debug, Default)]
+pub struct Steered(AtomicU64);
+
+impl Word for Steered {
+    fn load(&self, order: Ordering) -> u64 {
+        before_step();
+        self.0.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        before_step();
+        self.0.store(value, order);
+    }
+
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        before_step();
+        self.0.compare_exchange(current, new, success, failure)
+    }
+}
+
+type Hook = Box<dyn FnMut()>;
+
+thread_local! {
+    static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+}
+
+fn before_step() {
+    HOOK.with_borrow_mut(|hook| {
+        if let Some(hook) = hook {
+            hook();
+        }
+    });
+}
+
+/// Calls `body` with `hook` called before every access that this thread makes to a [`Steered`] word.
+pub fn steer<R>(hook: impl FnMut() + 'static, body: impl FnOnce() -> R) -> R {
+    struct Unhook;
+    impl Drop for Unhook {
+        fn drop(&mut self) {
+            HOOK.take();
+        }
+    }
+    HOOK.set(Some(Box::new(hook)));
+    let _unhook = Unhook;
+    body()
+}
+
+/// Calls `body`, and gives other threads a turn before one access in `one_in`, at random.
+pub fn jitter<R>(seed: u64, one_in: u32, body: impl FnOnce() -> R) -> R {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let hook = move || {
+        if random.u32(0..one_in) == 0 {
+            thread::yield_now();
+        }
+    };
+    steer(hook, body)
+}
+
+/// What unwinds a thread that dies.
+struct Died;
+
+/// Calls `body`, and ends it as a crash of its thread would before access number `step`. `None`: it died.
+pub fn die_before<R>(step: u64, body: impl FnOnce() -> R) -> Option<R> {
+    let mut left = step;
+    let hook = move || match left.checked_sub(1) {
+        Some(less) => left = less,
+        None => die(),
+    };
+    survive(|| steer(hook, body))
+}
+
+/// Unwinds to [`survive`], without the message of a panic.
+fn die() -> ! {
+    resume_unwind(Box::new(Died))
+}
+
+/// What `body` returns, unless it dies on the way.
+fn survive<R>(body: impl FnOnce() -> R) -> Option<R> {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(result) => Some(result),
+        Err(payload) if payload.is::<Died>() => None,
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
+/// Calls each body on a thread of its own, all at the same time.
+///
+/// # Errors
+/// The first body's, in their order, that failed or panicked.
+pub fn at_once(bodies: Vec<Body<'_>>) -> Result<(), Violation> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = bodies.into_iter().map(|body| scope.spawn(body)).collect();
+        let results = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|payload| Err(Violation::from_panic(&*payload)))
+        });
+        // All threads are joined before the first failure is picked.
+        results.collect::<Vec<_>>().into_iter().collect()
+    })
+}

@@ -1,0 +1,254 @@
+//! What an allocator can do wrong, as a value that names the place.
+
+use std::fmt;
+use std::ops::Range;
+
+/// `2^order` units from `index` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Block {
+    /// First unit.
+    pub index: u64,
+    /// log2 of the number of units.
+    pub order: u32,
+}
+
+impl Block {
+    /// How many units the block has.
+    #[must_use]
+    pub fn len(self) -> u64 {
+        1 << self.order
+    }
+
+    /// Never: a block has a unit at least.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        false
+    }
+
+    /// The units of the block.
+    #[must_use]
+    pub fn units(self) -> Range<u64> {
+        self.index..self.index + self.len()
+    }
+
+    /// Whether the block begins at a multiple of its size.
+    #[must_use]
+    pub fn is_aligned(self) -> bool {
+        self.index & (self.len() - 1) == 0
+    }
+}
+
+/// A block and the lane that allocated it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The lane (the lowest 16 bits of its number).
+    pub lane: usize,
+    /// What it holds.
+    pub block: Block,
+}
+
+/// The first thing that was found wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A block was handed out that does not lie within the arena.
+    OutsideArena {
+        /// The block.
+        block: Block,
+        /// Units in the arena.
+        units: u64,
+    },
+    /// A block was handed out that is not naturally aligned.
+    Misaligned {
+        /// The block.
+        block: Block,
+    },
+    /// A unit was handed out while somebody held it.
+    Overlap {
+        /// The unit.
+        unit: u64,
+        /// Who held it.
+        holder: Holder,
+        /// Who was given it as well.
+        claimant: Holder,
+    },
+    /// A unit was handed out, or made a hole, while it was a hole.
+    Hole {
+        /// The unit.
+        unit: u64,
+    },
+    /// A block is returned, but this unit is not held as a part of it: lost, or of another block.
+    NotHeld {
+        /// The unit.
+        unit: u64,
+        /// The block that is returned.
+        block: Block,
+        /// What holds the unit, if a block does.
+        found: Option<Holder>,
+    },
+    /// A block that was held could not be freed.
+    FreeRefused {
+        /// The block.
+        block: Block,
+        /// What the allocator said.
+        reason: String,
+    },
+    /// A block that nobody held was freed.
+    FreeAccepted {
+        /// The block.
+        block: Block,
+    },
+    /// An allocation was refused although a block of that order was free.
+    Dishonest {
+        /// The block that was free.
+        witness: Block,
+    },
+    /// Everything is returned, but a unit still has a holder.
+    StillHeld {
+        /// The unit.
+        unit: u64,
+        /// Who holds it.
+        holder: Holder,
+    },
+    /// Everything is returned, but not every block of an order can be allocated.
+    NotWhole {
+        /// The order.
+        order: u32,
+        /// Blocks that could be allocated.
+        blocks: u64,
+        /// Blocks that the arena has.
+        expected: u64,
+    },
+    /// An answer differs from the specification's.
+    WrongAnswer {
+        /// What was asked.
+        question: String,
+        /// What the specification says.
+        expected: String,
+        /// What the allocator said.
+        got: String,
+    },
+    /// The allocator's own audit failed.
+    Audit(String),
+    /// The allocator panicked.
+    Panicked(String),
+    /// A thread took so many steps without finishing its operation: it waits for somebody.
+    Stuck {
+        /// The thread's lane.
+        lane: usize,
+        /// Steps taken in all.
+        steps: u64,
+    },
+}
+
+impl Violation {
+    /// An answer that is not the specification's.
+    pub fn wrong(
+        question: impl Into<String>,
+        expected: impl fmt::Debug,
+        got: impl fmt::Debug,
+    ) -> Self {
+        Self::WrongAnswer {
+            question: question.into(),
+            expected: format!("{expected:?}"),
+            got: format!("{got:?}"),
+        }
+    }
+
+    /// What a thread panicked with.
+    #[must_use]
+    pub fn from_panic(payload: &(dyn std::any::Any + Send)) -> Self {
+        let text = payload
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied());
+        Self::Panicked(text.unwrap_or("a panic without a message").to_string())
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "block of order {} at unit {}", self.order, self.index)
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "lane {} with the {}", self.lane, self.block)
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutsideArena { block, units } => {
+                write!(f, "{block} handed out of an arena of {units} units")
+            }
+            Self::Misaligned { block } => write!(f, "{block} handed out, not aligned to its size"),
+            Self::Overlap {
+                unit,
+                holder,
+                claimant,
+            } => {
+                write!(
+                    f,
+                    "unit {unit} handed out twice: held by {holder}, given to {claimant}"
+                )
+            }
+            Self::Hole { unit } => write!(f, "unit {unit} given away while it was a hole"),
+            Self::NotHeld {
+                unit,
+                block,
+                found: None,
+            } => {
+                write!(f, "{block} returned, but nobody holds unit {unit}")
+            }
+            Self::NotHeld {
+                unit,
+                block,
+                found: Some(found),
+            } => {
+                write!(f, "{block} returned, but unit {unit} belongs to {found}")
+            }
+            Self::FreeRefused { block, reason } => {
+                write!(f, "{block} was held and could not be freed: {reason}")
+            }
+            Self::FreeAccepted { block } => write!(f, "{block} was freed, but nobody held it"),
+            Self::Dishonest { witness } => {
+                write!(
+                    f,
+                    "refused order {} while the {witness} was free",
+                    witness.order
+                )
+            }
+            Self::StillHeld { unit, holder } => {
+                write!(
+                    f,
+                    "unit {unit} is still held by {holder} after everything was returned"
+                )
+            }
+            Self::NotWhole {
+                order,
+                blocks,
+                expected,
+            } => write!(
+                f,
+                "memory is not whole: {blocks} blocks of order {order} could be allocated, not {expected}"
+            ),
+            Self::WrongAnswer {
+                question,
+                expected,
+                got,
+            } => {
+                write!(f, "{question} answered {got}, not {expected}")
+            }
+            Self::Audit(message) => write!(f, "audit: {message}"),
+            Self::Panicked(message) => write!(f, "panicked: {message}"),
+            Self::Stuck { lane, steps } => {
+                write!(f, "lane {lane} did not finish within {steps} steps")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Violation {}
