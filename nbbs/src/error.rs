@@ -135,7 +135,8 @@ pub enum Invariant {
     /// Below a slot that is not split, every word is zero. A thread that died between claiming a
     /// block and returning it leaves this behind: the place is that block's.
     Dormant,
-    /// A word's bound is at least the largest order that is free below its split slots.
+    /// A word's bound is at least the largest order that is free below its split slots, and says so where
+    /// a merge waits below.
     Bound,
 }
 

@@ -145,12 +145,6 @@ impl Geometry {
         self.base[level] + idx as usize
     }
 
-    /// Where the words of `lane` begin in the metadata.
-    #[inline(always)]
-    pub fn lane_place(&self, lane: usize) -> usize {
-        (lane & self.lane_mask) * LANE_WORDS
-    }
-
     /// Where the words of the levels from `level` up to the top begin.
     #[inline(always)]
     pub fn bases_from(&self, level: usize) -> &[usize] {

@@ -19,10 +19,7 @@ fn what_one_handle_allocates_another_frees() {
             assert_eq!(two.stats(), one.stats());
             two.audit().unwrap();
             assert_eq!(two.free(block), Ok(order));
-            assert_eq!(
-                one.free(block),
-                Err(FreeError::NotAllocated { index: block })
-            );
+            assert_eq!(one.free(block), Err(FreeError::NotAllocated { index: block }));
         }
         one.audit().unwrap();
         check_whole(&one, &Oracle::new(units)).unwrap();
@@ -36,11 +33,8 @@ fn the_words_can_be_moved() {
     let buddy = arena.buddy();
     buddy.reserve(10..700).unwrap();
     let blocks: Vec<_> = (0..=10).map(|order| buddy.alloc(order).unwrap()).collect();
-    let copy: Vec<_> = arena
-        .words()
-        .iter()
-        .map(|w| AtomicU64::new(w.load(Ordering::Relaxed)))
-        .collect();
+    let copy: Vec<_> =
+        arena.words().iter().map(|w| AtomicU64::new(w.load(Ordering::Relaxed))).collect();
     let moved = Buddy::attach(&copy, 5000).unwrap();
     moved.audit().unwrap();
     assert_eq!(moved.stats(), buddy.stats());
@@ -55,16 +49,10 @@ fn the_words_can_be_moved() {
 
 #[test]
 fn more_words_than_needed_do_no_harm() {
-    let words: Vec<_> = (0..metadata_words(100) + 9)
-        .map(|_| AtomicU64::new(0))
-        .collect();
+    let words: Vec<_> = (0..metadata_words(100) + 9).map(|_| AtomicU64::new(0)).collect();
     let buddy = Buddy::attach(&words, 100).unwrap();
     check_whole(&buddy, &Oracle::new(100)).unwrap();
-    assert!(
-        words[metadata_words(100)..]
-            .iter()
-            .all(|word| word.load(Ordering::Relaxed) == 0)
-    );
+    assert!(words[metadata_words(100)..].iter().all(|word| word.load(Ordering::Relaxed) == 0));
 }
 
 #[test]
@@ -119,15 +107,34 @@ fn a_handle_of_another_size_is_refused_or_harmless() {
                 }
                 let _ = stranger.free_sized(0, order);
             }
-            let _ = (
-                stranger.free(0),
-                stranger.free(other / 2),
-                stranger.order_of(other - 1),
-            );
+            let _ = (stranger.free(0), stranger.free(other / 2), stranger.order_of(other - 1));
             let _ = (stranger.reserve(0..other), stranger.release(0..other));
             let _ = stranger.stats();
             let _ = stranger.audit();
         }
     }
     assert!(refused > 0, "{attached} attached, none refused");
+}
+
+/// Words of any content, as a file or a shared memory might hold: looking at them does no harm.
+#[test]
+fn words_of_any_content_can_be_looked_at() {
+    let mut random = fastrand::Rng::with_seed(3);
+    for round in 0..3_000 {
+        let units = [1, 20, 32, 33, 600, 1024, 9000][round % 7];
+        let arena: Arena = Arena::new(units);
+        let sparse = random.bool();
+        for word in arena.words() {
+            let value = random.u64(..);
+            let mask = if sparse { random.u64(..) & random.u64(..) } else { u64::MAX };
+            word.store(value & mask, Ordering::Relaxed);
+        }
+        let buddy = arena.buddy();
+        let _ = Buddy::attach(arena.words(), units);
+        let _ = (buddy.audit(), buddy.stats(), buddy.order_bound());
+        let _ = buddy.occupancy_map(units.ilog2() / 2, &mut [0; 100]);
+        for index in 0..units {
+            let _ = buddy.order_of(index);
+        }
+    }
 }

@@ -49,11 +49,7 @@ fn go_on(
 ) {
     for block in held {
         oracle.give(block).unwrap();
-        assert_eq!(
-            buddy.free_on(2, block.index),
-            Ok(block.order),
-            "died before step {step}"
-        );
+        assert_eq!(buddy.free_on(2, block.index), Ok(block.order), "died before step {step}");
     }
     let units = buddy.units();
     for order in (0..=buddy.max_order()).rev() {
@@ -74,14 +70,8 @@ fn go_on(
         }
     }
     let stats = buddy.stats();
-    assert!(
-        stats.used_units <= lost,
-        "died before step {step}: {stats:?}"
-    );
-    assert_eq!(
-        stats.free_units + stats.used_units + stats.reserved_units,
-        units
-    );
+    assert!(stats.used_units <= lost, "died before step {step}: {stats:?}");
+    assert_eq!(stats.free_units + stats.used_units + stats.reserved_units, units);
 }
 
 #[test]

@@ -1,62 +1,73 @@
 //! Of several threads that free the same block at the same time, one succeeds.
 
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use nbbs::sync::Word;
+use nbbs::{Buddy, FreeError};
+use testkit::Violation;
+use testkit::program::{Arena, Body};
+use testkit::steered::{Schedule, Steered, at_once};
 
-use nbbs::FreeError;
-use testkit::program::Arena;
+/// Sizes of one level to four, the last with several lanes.
+const ARENAS: [u64; 4] = [20, 64, 600, 20_000];
 
-fn race_to_free(units: u64, order: u32, sized: bool, rounds: usize) {
-    const THREADS: usize = 3;
-    let arena: Arena = Arena::new(units);
-    let buddy = arena.buddy();
-    let (start, done, freed) = (
-        Barrier::new(THREADS),
-        Barrier::new(THREADS),
-        AtomicUsize::new(0),
-    );
-    let block = AtomicUsize::new(0);
-    thread::scope(|scope| {
-        for lane in 0..THREADS {
-            let (start, done, freed, block) = (&start, &done, &freed, &block);
-            scope.spawn(move || {
-                for round in 0..rounds {
-                    if lane == round % THREADS {
-                        let index = buddy.alloc_on(lane, order).expect("everything was freed");
-                        block.store(index as usize, Ordering::Relaxed);
-                        freed.store(0, Ordering::Relaxed);
-                    }
-                    start.wait();
-                    let index = block.load(Ordering::Relaxed) as u64;
-                    let answer = if sized {
-                        buddy.free_sized_on(lane, index, order)
-                    } else {
-                        buddy
-                            .free_on(lane, index)
-                            .map(|found| assert_eq!(found, order))
-                    };
-                    match answer {
-                        Ok(()) => drop(freed.fetch_add(1, Ordering::Relaxed)),
-                        Err(error) => assert_eq!(error, FreeError::NotAllocated { index }),
-                    }
-                    done.wait();
-                    assert_eq!(freed.load(Ordering::Relaxed), 1, "order {order} at {index}");
-                    done.wait();
-                }
+/// Allocates a block of `order`, lets three threads free it, and sees that one did. A neighbour is held
+/// meanwhile or not, so that the block's word empties or does not.
+fn race_to_free<W: Word>(
+    buddy: Buddy<'_, W>,
+    order: u32,
+    with_neighbour: bool,
+    together: impl FnOnce(Vec<Body<'_>>) -> Result<(), Violation>,
+) {
+    let index = buddy.alloc_on(0, order).expect("everything was freed");
+    let neighbour = if with_neighbour { buddy.alloc_on(0, order).ok() } else { None };
+    let mut answers = [None; 3];
+    let bodies = answers.iter_mut().enumerate().map(|(lane, answer)| -> Body<'_> {
+        Box::new(move || {
+            *answer = Some(match lane {
+                0 => buddy.free_on(lane, index),
+                _ => buddy.free_sized_on(lane, index, order).map(|()| order),
             });
-        }
+            Ok(())
+        })
     });
+    together(bodies.collect()).unwrap();
+
+    let granted = answers.iter().filter(|&&answer| answer == Some(Ok(order))).count();
+    let error = Some(Err(FreeError::NotAllocated { index }));
+    let refused = answers.iter().filter(|&&answer| answer == error).count();
+    assert_eq!((granted, refused), (1, 2), "order {order} at {index}: {answers:?}");
+    assert!(neighbour.is_none_or(|index| buddy.free(index) == Ok(order)));
+}
+
+fn check_whole<W: Word>(buddy: Buddy<'_, W>) {
     buddy.audit().unwrap();
-    assert_eq!(buddy.stats().free_units, units);
-    assert!(buddy.alloc(buddy.max_order()).is_ok());
+    assert_eq!(buddy.stats().free_units, buddy.units());
+    assert_eq!(buddy.alloc(buddy.max_order()).map(|block| buddy.free(block).is_ok()), Ok(true));
 }
 
 #[test]
-fn racing_frees_of_one_block() {
-    for order in [0, 3, 4, 5, 7, 9] {
-        for sized in [false, true] {
-            race_to_free(600, order, sized, 400);
+fn by_chance() {
+    for units in ARENAS {
+        let arena: Arena = Arena::new(units);
+        for order in (0..=units.ilog2()).filter(|order| [0, 3, 4, 5, 8, 9, 13].contains(order)) {
+            for round in 0..200 {
+                race_to_free(arena.buddy(), order, round % 2 == 0, at_once);
+            }
+            check_whole(arena.buddy());
+        }
+    }
+}
+
+#[test]
+fn by_schedule() {
+    for units in ARENAS {
+        let arena = Arena::<Steered>::new(units);
+        for order in (0..=units.ilog2()).filter(|order| [0, 4, 5, 9, 13].contains(order)) {
+            for seed in 0..400 {
+                let schedule = Schedule { seed, stalls: seed as u32 % 4, steps: 40 };
+                let together = |bodies: Vec<Body<'_>>| schedule.run(bodies).map(|_| ());
+                race_to_free(arena.buddy(), order, seed % 8 < 4, together);
+            }
+            check_whole(arena.buddy());
         }
     }
 }

@@ -40,19 +40,13 @@ fn holes_and_bad_frees_on_arenas_below_a_word() {
     for units in 1..=6_u64 {
         let ranges =
             (0..units).flat_map(|start| (start + 1..=units + 1).map(move |end| (start, end)));
-        let reserves = ranges
-            .clone()
-            .map(|(start, end)| Op::Reserve { start, end });
+        let reserves = ranges.clone().map(|(start, end)| Op::Reserve { start, end });
         let releases = ranges.map(|(start, end)| Op::Release { start, end });
         let frees = (0..=units).map(|index| Op::FreeAt { index });
         let sized = (0..=units).map(|index| Op::FreeSizedAt { index, order: 1 });
         let allocs = [Op::Alloc { order: 0 }, Op::Alloc { order: 1 }];
-        let alphabet: Vec<Op> = reserves
-            .chain(releases)
-            .chain(frees)
-            .chain(sized)
-            .chain(allocs)
-            .collect();
+        let alphabet: Vec<Op> =
+            reserves.chain(releases).chain(frees).chain(sized).chain(allocs).collect();
         check_all(units, &alphabet, if units <= 4 { 3 } else { 2 });
     }
 }
@@ -69,15 +63,7 @@ fn allocations_and_frees_on_arenas_of_two_levels() {
 #[test]
 fn holes_on_arenas_of_two_levels() {
     for units in [33, 64, 65] {
-        let ranges = [
-            (0, 1),
-            (31, 33),
-            (0, 32),
-            (32, 33),
-            (0, 33),
-            (5, units),
-            (0, units),
-        ];
+        let ranges = [(0, 1), (31, 33), (0, 32), (32, 33), (0, 33), (5, units), (0, units)];
         let reserves = ranges.map(|(start, end)| Op::Reserve { start, end });
         let releases = ranges.map(|(start, end)| Op::Release { start, end });
         let others = [

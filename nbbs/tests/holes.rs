@@ -27,35 +27,20 @@ fn a_hole_of_every_place_and_length_in_two_words() {
 #[test]
 fn holes_across_levels() {
     let units = 8193 + 600;
-    for (start, end) in [
-        (0, 512),
-        (511, 513),
-        (1, 8192),
-        (8192, 8193),
-        (8190, units),
-        (0, units),
-        (4096, 4608),
-    ] {
+    for (start, end) in
+        [(0, 512), (511, 513), (1, 8192), (8192, 8193), (8190, units), (0, units), (4096, 4608)]
+    {
         let orders = [13, 12, 9, 8, 5, 4];
         let drains = orders.map(|order| Op::Drain { order });
         let within = [
-            Op::Release {
-                start: start + (end - start) / 2,
-                end,
-            },
+            Op::Release { start: start + (end - start) / 2, end },
             Op::Inspect,
             Op::Alloc { order: 0 },
             Op::Release { start, end },
-            Op::Reserve {
-                start,
-                end: start + 1,
-            },
+            Op::Reserve { start, end: start + 1 },
             Op::Inspect,
         ];
-        let ops = [Op::Reserve { start, end }, Op::Inspect]
-            .into_iter()
-            .chain(drains)
-            .chain(within);
+        let ops = [Op::Reserve { start, end }, Op::Inspect].into_iter().chain(drains).chain(within);
         let arena: Arena = Arena::new(units);
         run(&Program::new(units, ops), &arena.buddy()).unwrap();
     }
@@ -68,42 +53,24 @@ fn everything_reserved_then_given_range_by_range() {
         let third = units / 3;
         let ops = [
             Op::Alloc { order: 0 },
-            Op::Release {
-                start: third,
-                end: units - third,
-            },
-            Op::Drain {
-                order: (units - 2 * third).ilog2(),
-            },
+            Op::Release { start: third, end: units - third },
+            Op::Drain { order: (units - 2 * third).ilog2() },
             Op::Alloc { order: 0 },
-            Op::Release {
-                start: third,
-                end: third + 1,
-            },
+            Op::Release { start: third, end: third + 1 },
             Op::FreeAt { index: 0 },
         ];
         let steps = ops.into_iter().map(|op| Step { lane: 3, op }).collect();
-        let program = Program {
-            units,
-            reserved: true,
-            steps,
-        };
+        let program = Program { units, reserved: true, steps };
         let arena: Arena = Arena::new(units);
         let summary = run(&program, &arena.all_reserved()).unwrap();
-        assert!(
-            summary.granted > units / 4 && summary.exhausted > 0,
-            "{units} units: {summary:?}"
-        );
+        assert!(summary.granted > units / 4 && summary.exhausted > 0, "{units} units: {summary:?}");
     }
 }
 
 #[test]
 fn reserved_construction_overwrites_what_was_there() {
     let arena: Arena = Arena::new(100);
-    arena
-        .words()
-        .iter()
-        .for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
+    arena.words().iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
     let buddy = arena.all_reserved();
     buddy.audit().unwrap();
     assert_eq!(buddy.stats().reserved_units, 100);
@@ -119,16 +86,10 @@ fn a_refused_reservation_leaves_nothing_behind() {
     let buddy = arena.buddy();
     buddy.reserve(1700..1701).unwrap();
     let before = buddy.stats();
-    assert_eq!(
-        buddy.reserve(100..1800),
-        Err(RangeError::InUse { unit: 1700 })
-    );
+    assert_eq!(buddy.reserve(100..1800), Err(RangeError::InUse { unit: 1700 }));
     assert_eq!(buddy.stats(), before);
     buddy.audit().unwrap();
-    assert_eq!(
-        buddy.release(1690..1710),
-        Err(RangeError::NotReserved { unit: 1690 })
-    );
+    assert_eq!(buddy.release(1690..1710), Err(RangeError::NotReserved { unit: 1690 }));
     assert_eq!(buddy.stats(), before);
     assert_eq!(buddy.free(1700), Err(FreeError::Reserved { index: 1700 }));
     buddy.release(1700..1701).unwrap();
@@ -157,9 +118,7 @@ fn dig<W: Word>(
             fill(buddy, oracle, hole)?;
         }
     }
-    holes
-        .into_iter()
-        .try_for_each(|hole| fill(buddy, oracle, hole))
+    holes.into_iter().try_for_each(|hole| fill(buddy, oracle, hole))
 }
 
 fn fill<W: Word>(
@@ -169,9 +128,7 @@ fn fill<W: Word>(
 ) -> Result<(), Violation> {
     oracle.release(hole.clone())?;
     let question = format!("release({hole:?})");
-    buddy
-        .release(hole)
-        .map_err(|error| Violation::wrong(question, "done", error))
+    buddy.release(hole).map_err(|error| Violation::wrong(question, "done", error))
 }
 
 fn check_digging<W: Word + Default>(units: u64, load: &Load) {
@@ -184,9 +141,7 @@ fn check_digging<W: Word + Default>(units: u64, load: &Load) {
     };
     stress_beside(&buddy, &oracle, load, side)
         .unwrap_or_else(|violation| panic!("{violation}\nwith {units} units and {load:?}"));
-    buddy
-        .audit()
-        .unwrap_or_else(|broken| panic!("{broken}\nwith {units} units and {load:?}"));
+    buddy.audit().unwrap_or_else(|broken| panic!("{broken}\nwith {units} units and {load:?}"));
 }
 
 #[test]
@@ -196,12 +151,7 @@ fn holes_come_and_go_while_others_allocate() {
             for occupancy in [20, 60] {
                 let load = Load::new(threads, 10_000, 0..=units.ilog2().min(9)).by_size();
                 check_digging::<AtomicU64>(units, &load.clone().occupancy(occupancy));
-                let jittered = Load {
-                    operations: 3_000,
-                    ..load
-                }
-                .occupancy(occupancy)
-                .jitter(40);
+                let jittered = Load { operations: 3_000, ..load }.occupancy(occupancy).jitter(40);
                 check_digging::<Steered>(units, &jittered);
             }
         }

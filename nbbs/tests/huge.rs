@@ -18,10 +18,7 @@ impl Held {
         let block = Block { index, order };
         assert!(block.is_aligned() && block.units().end <= units, "{block}");
         let before = self.0.range(..block.units().end).next_back();
-        assert!(
-            before.is_none_or(|(_, held)| held.units().end <= index),
-            "{block} and {before:?}"
-        );
+        assert!(before.is_none_or(|(_, held)| held.units().end <= index), "{block} and {before:?}");
         self.0.insert(index, block);
         block
     }
@@ -30,10 +27,7 @@ impl Held {
 #[test]
 fn one_tebibyte() {
     let arena: Arena = Arena::new(TIB);
-    assert!(
-        arena.words().len() * 64 <= (TIB as f64 * 2.3) as usize,
-        "2.3 bits for each unit"
-    );
+    assert!(arena.words().len() * 64 <= (TIB as f64 * 2.3) as usize, "2.3 bits for each unit");
     let buddy = arena.buddy();
     assert_eq!(buddy.max_order(), 28);
 
@@ -51,10 +45,7 @@ fn one_tebibyte() {
     let (mut held, mut random) = (Held::default(), fastrand::Rng::with_seed(1));
     let mut blocks = Vec::new();
     for step in 0..400_000 {
-        let order = random
-            .u32(0..=28)
-            .min(random.u32(0..=28))
-            .min(random.u32(0..=28));
+        let order = random.u32(0..=28).min(random.u32(0..=28)).min(random.u32(0..=28));
         match buddy.alloc_on(step % 64, order) {
             Ok(index) => blocks.push(held.take(index, order, TIB)),
             Err(error) => assert_eq!(error, AllocError::Exhausted { order }),
@@ -62,10 +53,7 @@ fn one_tebibyte() {
         if step % 3 == 0 {
             let block = blocks.swap_remove(random.usize(..blocks.len()));
             held.0.remove(&block.index);
-            assert_eq!(
-                buddy.free_on(random.usize(..64), block.index),
-                Ok(block.order)
-            );
+            assert_eq!(buddy.free_on(random.usize(..64), block.index), Ok(block.order));
         }
     }
     let used: u64 = blocks.iter().map(|block| block.len()).sum();
@@ -101,10 +89,7 @@ fn a_full_tebibyte_is_searched_quickly() {
         assert_eq!(buddy.alloc_on(63, 9), Ok(hole));
         buddy.free(hole).unwrap();
         assert_eq!(buddy.alloc_on(7, 0).map(|unit| unit >> 9), Ok(hole >> 9));
-        buddy
-            .free(hole)
-            .or_else(|_| buddy.free(hole + 511))
-            .unwrap();
+        buddy.free(hole).or_else(|_| buddy.free(hole + 511)).unwrap();
     }
     // A look at every leaf word is 40 ms at least; 5000 of them 200 s.
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
@@ -119,10 +104,7 @@ fn the_largest_arena_has_a_size() {
     assert!((2.0..=2.3).contains(&bits_per_unit), "{bits_per_unit}");
     assert_eq!(metadata_words(MAX_UNITS + 1), usize::MAX);
     let none: [std::sync::atomic::AtomicU64; 0] = [];
-    let error = MetadataError::TooShort {
-        words: 0,
-        needed: words,
-    };
+    let error = MetadataError::TooShort { words: 0, needed: words };
     assert_eq!(Buddy::new(&none, MAX_UNITS).unwrap_err(), error);
     for odd in [MAX_UNITS - 1, (1 << 39) + 1, (1 << 33) - 1] {
         assert!(metadata_words(odd) <= words && metadata_words(odd) as u64 > odd / 32);

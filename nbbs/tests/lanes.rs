@@ -32,9 +32,8 @@ fn no_lane_keeps_memory_from_another() {
     let arena: Arena = Arena::new(UNITS);
     let buddy = arena.buddy();
     for order in 0..=17 {
-        let blocks: Vec<_> = (0..64)
-            .filter_map(|lane| Some((lane, buddy.alloc_on(lane, order).ok()?)))
-            .collect();
+        let blocks: Vec<_> =
+            (0..64).filter_map(|lane| Some((lane, buddy.alloc_on(lane, order).ok()?))).collect();
         for (lane, block) in blocks {
             buddy.free_on(lane, block).unwrap();
         }
@@ -52,19 +51,12 @@ fn a_lane_gets_the_last_unit() {
     let arena: Arena = Arena::new(UNITS);
     let (buddy, oracle) = (arena.buddy(), Oracle::new(UNITS));
     let mut held: Vec<_> = (1..5)
-        .map(|lane| {
-            oracle
-                .take(lane, buddy.alloc_on(lane, 3).unwrap(), 3)
-                .unwrap()
-        })
+        .map(|lane| oracle.take(lane, buddy.alloc_on(lane, 3).unwrap(), 3).unwrap())
         .collect();
     let all = std::iter::from_fn(|| buddy.alloc_on(0, 0).ok());
     held.extend(all.map(|index| oracle.take(0, index, 0).unwrap()));
     assert_eq!(oracle.held_units(), UNITS);
-    assert_eq!(
-        buddy.alloc_on(1, 0),
-        Err(AllocError::Exhausted { order: 0 })
-    );
+    assert_eq!(buddy.alloc_on(1, 0), Err(AllocError::Exhausted { order: 0 }));
     for block in held {
         buddy.free_on(9, block.index).unwrap();
     }

@@ -5,28 +5,18 @@ use proptest::prelude::*;
 use testkit::program::{Arena, BOUNDARIES, Op, Program, geometries, programs, run};
 
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 /// A fresh arena as the program demands it.
 fn subject<'a>(program: &Program, arena: &'a Arena) -> Buddy<'a> {
-    if program.reserved {
-        arena.all_reserved()
-    } else {
-        arena.buddy()
-    }
+    if program.reserved { arena.all_reserved() } else { arena.buddy() }
 }
 
 fn check(program: &Program) -> Result<(), TestCaseError> {
     let arena = Arena::new(program.units);
     let summary = run(program, &subject(program, &arena));
-    summary
-        .map(|_| ())
-        .map_err(|failure| TestCaseError::fail(failure.to_string()))
+    summary.map(|_| ()).map_err(|failure| TestCaseError::fail(failure.to_string()))
 }
 
 proptest! {
@@ -71,19 +61,13 @@ fn boundary_sizes_are_whole_and_exact() {
     for units in BOUNDARIES {
         let max = units.ilog2();
         // The largest, then ever smaller ones into what is left of it; then the same again backwards.
-        let down = (0..=max)
-            .rev()
-            .chain(0..=max)
-            .map(|order| Op::Alloc { order });
+        let down = (0..=max).rev().chain(0..=max).map(|order| Op::Alloc { order });
         let frees = (0..2 * max as usize).map(|step| Op::Free { pick: 7 * step });
         let up = (0..=max).map(|order| Op::Alloc { order });
         let ops = down.chain(frees).chain(up).chain([Op::Inspect]);
         let program = Program::new(units, ops);
         let arena = Arena::new(units);
         let summary = run(&program, &subject(&program, &arena)).unwrap();
-        assert!(
-            summary.granted > u64::from(max),
-            "{units} units: {summary:?}"
-        );
+        assert!(summary.granted > u64::from(max), "{units} units: {summary:?}");
     }
 }

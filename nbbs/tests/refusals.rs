@@ -8,11 +8,7 @@ use testkit::program::Arena;
 fn with_three_blocks(arena: &Arena) -> Buddy<'_> {
     let buddy = arena.buddy();
     buddy.reserve(512..1000).unwrap();
-    let blocks = [
-        buddy.alloc_on(0, 3),
-        buddy.alloc_on(0, 5),
-        buddy.alloc_on(0, 8),
-    ];
+    let blocks = [buddy.alloc_on(0, 3), buddy.alloc_on(0, 5), buddy.alloc_on(0, 8)];
     assert_eq!(blocks, [Ok(0), Ok(32), Ok(256)]);
     buddy.reserve(100..110).unwrap();
     buddy.release(512..1000).unwrap();
@@ -33,20 +29,8 @@ fn frees_without_an_order() {
     let arena = Arena::new(1000);
     let buddy = with_three_blocks(&arena);
     for (index, error) in [
-        (
-            1000,
-            FreeError::OutOfRange {
-                index: 1000,
-                units: 1000,
-            },
-        ),
-        (
-            u64::MAX,
-            FreeError::OutOfRange {
-                index: u64::MAX,
-                units: 1000,
-            },
-        ),
+        (1000, FreeError::OutOfRange { index: 1000, units: 1000 }),
+        (u64::MAX, FreeError::OutOfRange { index: u64::MAX, units: 1000 }),
         (8, FreeError::NotAllocated { index: 8 }),
         (64, FreeError::NotAllocated { index: 64 }),
         (999, FreeError::NotAllocated { index: 999 }),
@@ -63,10 +47,7 @@ fn frees_without_an_order() {
         assert_eq!(asked(&buddy, || buddy.order_of(index)), Err(error));
         assert_eq!(asked(&buddy, || buddy.on(3).free(index)), Err(error));
     }
-    assert_eq!(
-        [buddy.free(0), buddy.free(32), buddy.free(256)],
-        [Ok(3), Ok(5), Ok(8)]
-    );
+    assert_eq!([buddy.free(0), buddy.free(32), buddy.free(256)], [Ok(3), Ok(5), Ok(8)]);
 }
 
 #[test]
@@ -74,95 +55,18 @@ fn frees_with_an_order() {
     let arena = Arena::new(1000);
     let buddy = with_three_blocks(&arena);
     for (index, order, error) in [
-        (
-            1000,
-            0,
-            FreeError::OutOfRange {
-                index: 1000,
-                units: 1000,
-            },
-        ),
+        (1000, 0, FreeError::OutOfRange { index: 1000, units: 1000 }),
         (0, 10, FreeError::OrderTooLarge { order: 10, max: 9 }),
-        (
-            0,
-            u32::MAX,
-            FreeError::OrderTooLarge {
-                order: u32::MAX,
-                max: 9,
-            },
-        ),
+        (0, u32::MAX, FreeError::OrderTooLarge { order: u32::MAX, max: 9 }),
         (4, 3, FreeError::Misaligned { index: 4, order: 3 }),
-        (
-            32,
-            6,
-            FreeError::Misaligned {
-                index: 32,
-                order: 6,
-            },
-        ),
-        (
-            0,
-            2,
-            FreeError::WrongOrder {
-                index: 0,
-                order: 2,
-                actual: 3,
-            },
-        ),
-        (
-            0,
-            4,
-            FreeError::WrongOrder {
-                index: 0,
-                order: 4,
-                actual: 3,
-            },
-        ),
-        (
-            0,
-            9,
-            FreeError::WrongOrder {
-                index: 0,
-                order: 9,
-                actual: 3,
-            },
-        ),
-        (
-            32,
-            0,
-            FreeError::WrongOrder {
-                index: 32,
-                order: 0,
-                actual: 5,
-            },
-        ),
-        (
-            256,
-            7,
-            FreeError::WrongOrder {
-                index: 256,
-                order: 7,
-                actual: 8,
-            },
-        ),
-        (
-            256,
-            5,
-            FreeError::WrongOrder {
-                index: 256,
-                order: 5,
-                actual: 8,
-            },
-        ),
-        (
-            256,
-            4,
-            FreeError::WrongOrder {
-                index: 256,
-                order: 4,
-                actual: 8,
-            },
-        ),
+        (32, 6, FreeError::Misaligned { index: 32, order: 6 }),
+        (0, 2, FreeError::WrongOrder { index: 0, order: 2, actual: 3 }),
+        (0, 4, FreeError::WrongOrder { index: 0, order: 4, actual: 3 }),
+        (0, 9, FreeError::WrongOrder { index: 0, order: 9, actual: 3 }),
+        (32, 0, FreeError::WrongOrder { index: 32, order: 0, actual: 5 }),
+        (256, 7, FreeError::WrongOrder { index: 256, order: 7, actual: 8 }),
+        (256, 5, FreeError::WrongOrder { index: 256, order: 5, actual: 8 }),
+        (256, 4, FreeError::WrongOrder { index: 256, order: 4, actual: 8 }),
         (4, 2, FreeError::NotABlock { index: 4 }),
         (4, 0, FreeError::NotABlock { index: 4 }),
         (288, 5, FreeError::NotABlock { index: 288 }),
@@ -175,10 +79,7 @@ fn frees_with_an_order() {
         (104, 2, FreeError::Reserved { index: 104 }),
     ] {
         assert_eq!(asked(&buddy, || buddy.free_sized(index, order)), Err(error));
-        assert_eq!(
-            asked(&buddy, || buddy.on(1).free_sized(index, order)),
-            Err(error)
-        );
+        assert_eq!(asked(&buddy, || buddy.on(1).free_sized(index, order)), Err(error));
     }
     assert_eq!(buddy.free_sized(0, 3), Ok(()));
     assert_eq!(buddy.free_sized(32, 5), Ok(()));
@@ -202,10 +103,7 @@ fn second_frees() {
         let (one, two) = (buddy.alloc(order), buddy.alloc(order));
         let Ok(two) = two else { continue };
         assert_eq!(buddy.free_sized(two, order), Ok(()));
-        assert_eq!(
-            asked(&buddy, || buddy.free(two)),
-            Err(FreeError::NotAllocated { index: two })
-        );
+        assert_eq!(asked(&buddy, || buddy.free(two)), Err(FreeError::NotAllocated { index: two }));
         assert_eq!(buddy.free(one.unwrap()), Ok(order));
     }
 }
@@ -216,46 +114,22 @@ fn allocations() {
     let buddy = arena.buddy();
     let too_large = |order| Err(AllocError::OrderTooLarge { order, max: 6 });
     assert_eq!(asked(&buddy, || buddy.alloc(7)), too_large(7));
-    assert_eq!(
-        asked(&buddy, || buddy.alloc_on(9, u32::MAX)),
-        too_large(u32::MAX)
-    );
+    assert_eq!(asked(&buddy, || buddy.alloc_on(9, u32::MAX)), too_large(u32::MAX));
     assert_eq!(asked(&buddy, || buddy.on(1).alloc(64)), too_large(64));
     buddy.alloc(6).unwrap();
-    assert_eq!(
-        asked(&buddy, || buddy.alloc(6)),
-        Err(AllocError::Exhausted { order: 6 })
-    );
+    assert_eq!(asked(&buddy, || buddy.alloc(6)), Err(AllocError::Exhausted { order: 6 }));
 }
 
 #[test]
 fn ranges() {
     let arena = Arena::new(1000);
     let buddy = with_three_blocks(&arena);
-    for (start, end) in [
-        (0, 0),
-        (5, 4),
-        (999, 1001),
-        (1000, 1001),
-        (0, u64::MAX),
-        (u64::MAX, 0),
-    ] {
-        let error = Err(RangeError::OutOfRange {
-            start,
-            end,
-            units: 1000,
-        });
+    for (start, end) in [(0, 0), (5, 4), (999, 1001), (1000, 1001), (0, u64::MAX), (u64::MAX, 0)] {
+        let error = Err(RangeError::OutOfRange { start, end, units: 1000 });
         assert_eq!(asked(&buddy, || buddy.reserve(start..end)), error);
         assert_eq!(asked(&buddy, || buddy.release(start..end)), error);
     }
-    for (start, end) in [
-        (0, 1),
-        (7, 9),
-        (64, 101),
-        (64, 1000),
-        (300, 301),
-        (109, 110),
-    ] {
+    for (start, end) in [(0, 1), (7, 9), (64, 101), (64, 1000), (300, 301), (109, 110)] {
         let refused = asked(&buddy, || buddy.reserve(start..end));
         assert!(matches!(refused, Err(RangeError::InUse { unit }) if (start..end).contains(&unit)));
     }
@@ -267,31 +141,17 @@ fn ranges() {
 
 #[test]
 fn metadata() {
-    let units_error = |units| {
-        Err(MetadataError::Units {
-            units,
-            max: MAX_UNITS,
-        })
-    };
+    let units_error = |units| Err(MetadataError::Units { units, max: MAX_UNITS });
     let none: [std::sync::atomic::AtomicU64; 0] = [];
     assert_eq!(Buddy::new(&none, 0).map(|_| ()), units_error(0));
-    assert_eq!(
-        Buddy::new(&none, MAX_UNITS + 1).map(|_| ()),
-        units_error(MAX_UNITS + 1)
-    );
-    assert_eq!(
-        Buddy::attach(&none, u64::MAX).map(|_| ()),
-        units_error(u64::MAX)
-    );
+    assert_eq!(Buddy::new(&none, MAX_UNITS + 1).map(|_| ()), units_error(MAX_UNITS + 1));
+    assert_eq!(Buddy::attach(&none, u64::MAX).map(|_| ()), units_error(u64::MAX));
     for units in [1, 33, 1000, 1 << 20] {
         let arena: Arena = Arena::new(units);
         let (needed, words) = (metadata_words(units), arena.words());
         assert_eq!(words.len(), needed);
         let short = &words[..needed - 1];
-        let error = Err(MetadataError::TooShort {
-            words: needed - 1,
-            needed,
-        });
+        let error = Err(MetadataError::TooShort { words: needed - 1, needed });
         assert_eq!(Buddy::new(short, units).map(|_| ()), error);
         assert_eq!(Buddy::new_reserved(short, units).map(|_| ()), error);
         assert_eq!(Buddy::attach(short, units).map(|_| ()), error);

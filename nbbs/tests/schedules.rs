@@ -9,8 +9,8 @@ use testkit::steered::{explore, explore_with};
 
 use Op::{Alloc, Drain, Free, FreeSized, Inspect, Release, Reserve};
 
-/// How many schedules each race is run under.
-const SCHEDULES: u64 = 1500;
+/// How many schedules each race is run under, on lanes of their own and again on one for all.
+const SCHEDULES: u64 = 400;
 
 fn alloc(order: u32) -> Op {
     Alloc { order }
@@ -22,21 +22,9 @@ const FREE_SIZED: Op = FreeSized { pick: 0 };
 /// The blocks of these orders are allocated first, one for each lane.
 fn race(units: u64, before: &[u32], lanes: &[&[Op]]) -> Race {
     let steps = before.iter().enumerate();
-    let steps = steps
-        .map(|(lane, &order)| Step {
-            lane,
-            op: alloc(order),
-        })
-        .collect();
-    let setup = Program {
-        units,
-        reserved: false,
-        steps,
-    };
-    Race {
-        setup,
-        lanes: lanes.iter().map(|ops| ops.to_vec()).collect(),
-    }
+    let steps = steps.map(|(lane, &order)| Step { lane, op: alloc(order) }).collect();
+    let setup = Program { units, reserved: false, steps };
+    Race { setup, lanes: lanes.iter().map(|ops| ops.to_vec()).collect(), shared: false }
 }
 
 #[track_caller]
@@ -46,13 +34,17 @@ fn check(race: &Race) {
 
 #[track_caller]
 fn check_with(race: &Race, judge: impl Fn(&[LaneReport]) -> Result<(), Violation>) {
-    if let Err(found) = explore_with(race, SCHEDULES, 1, judge) {
-        panic!("{found}\nin {race:?}");
+    let schedules = if race.setup.units < 1000 { SCHEDULES } else { SCHEDULES / 4 };
+    for shared in [false, true] {
+        let race = Race { shared, ..race.clone() };
+        if let Err(found) = explore_with(&race, schedules, 1, &judge) {
+            panic!("{found}\nin {race:?}");
+        }
     }
 }
 
-/// Two levels, cut and whole; three levels, cut and whole.
-const ARENAS: [u64; 5] = [33, 64, 96, 512, 600];
+/// Two levels, cut and whole; three levels, cut and whole; four levels and two lanes.
+const ARENAS: [u64; 6] = [33, 64, 96, 512, 600, 16_500];
 
 /// The schedule that breaks the published algorithm: a release stalls before the root, and takes a later
 /// release's mark for its own while somebody allocates below.
@@ -61,18 +53,10 @@ fn a_stalled_release_frees_nothing_of_others() {
     for units in ARENAS {
         let max = units.ilog2();
         for order in [0, 4] {
-            let lanes: [&[Op]; 4] = [
-                &[FREE],
-                &[alloc(order), FREE],
-                &[alloc(order)],
-                &[alloc(max), FREE],
-            ];
+            let lanes: [&[Op]; 4] =
+                [&[FREE], &[alloc(order), FREE], &[alloc(order)], &[alloc(max), FREE]];
             check(&race(units, &[order], &lanes));
-            check(&race(
-                units,
-                &[order, order],
-                &[&[FREE], &[FREE, alloc(order)], &[alloc(max)]],
-            ));
+            check(&race(units, &[order, order], &[&[FREE], &[FREE, alloc(order)], &[alloc(max)]]));
         }
     }
 }
@@ -82,16 +66,8 @@ fn a_merge_meets_a_claim() {
     for units in ARENAS {
         let max = units.ilog2();
         for small in [0, 3, 4] {
-            check(&race(
-                units,
-                &[small],
-                &[&[FREE_SIZED], &[alloc(small)], &[alloc(max)]],
-            ));
-            check(&race(
-                units,
-                &[small],
-                &[&[FREE_SIZED, alloc(max)], &[alloc(small), FREE]],
-            ));
+            check(&race(units, &[small], &[&[FREE_SIZED], &[alloc(small)], &[alloc(max)]]));
+            check(&race(units, &[small], &[&[FREE_SIZED, alloc(max)], &[alloc(small), FREE]]));
             check(&race(
                 units,
                 &[small, max - 1],
@@ -105,29 +81,13 @@ fn a_merge_meets_a_claim() {
 fn claims_of_all_sizes_meet() {
     for units in ARENAS {
         let max = units.ilog2();
+        check(&race(units, &[], &[&[alloc(max)], &[alloc(0)], &[alloc(max - 1)]]));
+        check(&race(units, &[], &[&[alloc(max), FREE], &[alloc(0), FREE], &[alloc(max), FREE]]));
+        check(&race(units, &[], &[&[alloc(5), FREE, alloc(4)], &[alloc(4), FREE, alloc(5)]]));
         check(&race(
             units,
             &[],
-            &[&[alloc(max)], &[alloc(0)], &[alloc(max - 1)]],
-        ));
-        check(&race(
-            units,
-            &[],
-            &[&[alloc(max), FREE], &[alloc(0), FREE], &[alloc(max), FREE]],
-        ));
-        check(&race(
-            units,
-            &[],
-            &[&[alloc(5), FREE, alloc(4)], &[alloc(4), FREE, alloc(5)]],
-        ));
-        check(&race(
-            units,
-            &[],
-            &[
-                &[Drain { order: max - 1 }],
-                &[Drain { order: 4 }],
-                &[Inspect, Inspect],
-            ],
+            &[&[Drain { order: max - 1 }], &[Drain { order: 4 }], &[Inspect, Inspect]],
         ));
     }
 }
@@ -138,11 +98,7 @@ fn frees_of_neighbours_meet() {
     for units in ARENAS {
         check(&race(units, &[4, 4, 3], &[&[FREE], &[FREE], &[FREE]]));
         check(&race(units, &[0, 0, 0], &[&[FREE], &[FREE_SIZED], &[FREE]]));
-        check(&race(
-            units,
-            &[5, 4, 0],
-            &[&[FREE, alloc(5)], &[FREE_SIZED, alloc(4)], &[FREE]],
-        ));
+        check(&race(units, &[5, 4, 0], &[&[FREE, alloc(5)], &[FREE_SIZED, alloc(4)], &[FREE]]));
     }
 }
 
@@ -152,29 +108,15 @@ fn holes_meet_claims_and_merges() {
         let max = units.ilog2();
         let hole = |start, end| Reserve { start, end };
         let fill = |start, end| Release { start, end };
-        let across: [&[Op]; 3] = [
-            &[hole(30, 33), fill(30, 33)],
-            &[alloc(max), FREE],
-            &[alloc(0), FREE],
-        ];
+        let across: [&[Op]; 3] =
+            [&[hole(30, 33), fill(30, 33)], &[alloc(max), FREE], &[alloc(0), FREE]];
         check(&race(units, &[], &across));
-        check(&race(
-            units,
-            &[4],
-            &[&[FREE], &[hole(0, units)], &[alloc(4), FREE]],
-        ));
-        let mut given = race(
-            units,
-            &[],
-            &[&[fill(8, 33)], &[alloc(4), alloc(max)], &[alloc(0), FREE]],
-        );
+        check(&race(units, &[4], &[&[FREE], &[hole(0, units)], &[alloc(4), FREE]]));
+        let mut given =
+            race(units, &[], &[&[fill(8, 33)], &[alloc(4), alloc(max)], &[alloc(0), FREE]]);
         given.setup.reserved = true;
         check(&given);
-        let holes: [&[Op]; 3] = [
-            &[hole(0, 20)],
-            &[hole(10, 33), fill(10, 33)],
-            &[alloc(5), FREE],
-        ];
+        let holes: [&[Op]; 3] = [&[hole(0, 20)], &[hole(10, 33), fill(10, 33)], &[alloc(5), FREE]];
         check(&race(units, &[], &holes));
     }
 }
@@ -185,7 +127,7 @@ fn holes_meet_claims_and_merges() {
 fn no_refusal_while_a_block_is_free() {
     for units in ARENAS {
         let max = units.ilog2();
-        let none_refused = |lane: usize| {
+        let none_refused_on = |lane: usize| {
             move |reports: &[LaneReport]| match reports[lane].refused {
                 0 => Ok(()),
                 refused => Err(Violation::wrong("allocations refused", 0, refused)),
@@ -194,40 +136,48 @@ fn no_refusal_while_a_block_is_free() {
         // Half is taken: the others look for all of it, in vain, or free what they have.
         let lanes: [&[Op]; 3] = [&[alloc(max - 1), FREE_SIZED], &[alloc(max)], &[alloc(max)]];
         let mut half = race(units, &[], &lanes);
-        half.setup.steps.push(Step {
-            lane: 9,
-            op: alloc(max - 1),
-        });
+        half.setup.steps.push(Step { lane: 9, op: alloc(max - 1) });
         if units == 1 << max {
-            check_with(&half, none_refused(0));
+            check_with(&half, none_refused_on(0));
         }
         // The last block of its size comes back while another gives up looking for more.
-        let lanes: [&[Op]; 3] = [
-            &[FREE, alloc(0), FREE, alloc(3)],
-            &[alloc(max)],
-            &[alloc(5)],
-        ];
+        let lanes: [&[Op]; 3] = [&[FREE, alloc(0), FREE, alloc(3)], &[alloc(max)], &[alloc(5)]];
         let mut full = race(units, &[4], &lanes);
-        let rest = (0..units).map(|_| Step {
-            lane: 9,
-            op: alloc(0),
-        });
-        full.setup.steps.extend(rest.take(units as usize - 16));
-        check_with(&full, none_refused(0));
-        // One block free, two that look for a unit each, and a free that merges nothing.
+        full.setup.steps.extend(fill(max));
+        check_with(&full, none_refused_on(0));
+        // Two units free, two lanes that look for one each, and a free that merges nothing.
         let lanes: [&[Op]; 3] = [&[alloc(0)], &[alloc(0)], &[FREE]];
         let mut few = race(units, &[], &lanes);
-        few.setup.steps.push(Step {
-            lane: 2,
-            op: alloc(1),
-        });
-        few.setup.steps.extend((0..units - 4).map(|_| Step {
-            lane: 9,
-            op: alloc(0),
-        }));
-        check_with(&few, none_refused(0));
-        check_with(&few, none_refused(1));
+        let pair = |lane| Step { lane, op: alloc(1) };
+        few.setup.steps.extend([pair(2), pair(9)].into_iter().chain(fill(max)));
+        few.setup.steps.push(Step { lane: 9, op: Free { pick: 1 } });
+        check_with(&few, none_refused_on(0));
+        check_with(&few, none_refused_on(1));
     }
+}
+
+/// At every instant some block is free, though never the same: more blocks than lanes.
+#[test]
+fn no_refusal_while_blocks_outnumber_lanes() {
+    for (units, order) in [(4, 0), (64, 4), (96, 3), (160, 5), (512, 7), (600, 7), (16_500, 12)] {
+        let pairs: &[Op] = &[alloc(order), FREE, alloc(order), FREE_SIZED];
+        check_with(&race(units, &[], &[pairs; 3]), none_refused);
+        let pairs: &[Op] = &[FREE, alloc(order), FREE_SIZED, alloc(order)];
+        check_with(&race(units, &[order; 3], &[pairs; 3]), none_refused);
+    }
+}
+
+fn none_refused(reports: &[LaneReport]) -> Result<(), Violation> {
+    match reports.iter().map(|report| report.refused).sum() {
+        0 => Ok(()),
+        refused => Err(Violation::wrong("allocations refused", 0, refused)),
+    }
+}
+
+/// Takes all that is left of an arena in which few blocks are in use: after the larger orders, no order
+/// is left more than three times.
+fn fill(max: u32) -> impl Iterator<Item = Step> {
+    (0..=max).rev().flat_map(|order| [order; 3]).map(|order| Step { lane: 9, op: alloc(order) })
 }
 
 #[test]

@@ -11,24 +11,16 @@ fn check<W: Word + Default>(units: u64, load: &Load) -> Report {
     let buddy = arena.buddy();
     let report = stress(&buddy, &Oracle::of(&buddy), load)
         .unwrap_or_else(|violation| panic!("{violation}\nwith {units} units and {load:?}"));
-    buddy
-        .audit()
-        .unwrap_or_else(|broken| panic!("{broken}\nwith {units} units and {load:?}"));
+    buddy.audit().unwrap_or_else(|broken| panic!("{broken}\nwith {units} units and {load:?}"));
     report
 }
 
 /// On plain words and on words before which threads stall: the second makes two cores look like many.
 fn check_both(units: u64, load: &Load) {
     check::<std::sync::atomic::AtomicU64>(units, load);
-    let fewer = Load {
-        operations: load.operations / 4,
-        ..load.clone()
-    };
+    let fewer = Load { operations: load.operations / 4, ..load.clone() };
     let report = check::<Steered>(units, &fewer.jitter(40));
-    assert!(
-        report.allocations > 0,
-        "{units} units: {report:?} with {load:?}"
-    );
+    assert!(report.allocations > 0, "{units} units: {report:?} with {load:?}");
 }
 
 #[test]
@@ -64,10 +56,7 @@ fn mixed_orders() {
 fn arenas_smaller_than_a_word_and_a_little_larger() {
     for units in [1, 2, 3, 7, 8, 31, 32, 33, 63, 64, 65] {
         for threads in [2, 4, 8] {
-            check_both(
-                units,
-                &Load::new(threads, 8_000, 0..=units.ilog2()).occupancy(90),
-            );
+            check_both(units, &Load::new(threads, 8_000, 0..=units.ilog2()).occupancy(90));
         }
     }
 }
@@ -78,10 +67,7 @@ fn few_large_blocks() {
     for units in [96, 512, 1024, 4096] {
         let max = u64::ilog2(units);
         for threads in [2, 3, 8, 16] {
-            check_both(
-                units,
-                &Load::new(threads, 4_000, max - 2..=max).occupancy(100),
-            );
+            check_both(units, &Load::new(threads, 4_000, max - 2..=max).occupancy(100));
             let with_small = Load {
                 orders: vec![0, 0, 0, 4, 5, max - 1, max],
                 ..Load::new(threads, 4_000, 0..=0)
@@ -97,11 +83,8 @@ fn smallest_and_largest_in_turn() {
     for units in [64, 512, 600, 8192] {
         for threads in [2, 3, 4] {
             let max = u64::ilog2(units);
-            let load = Load {
-                orders: vec![0, max],
-                hand_over: 50,
-                ..Load::new(threads, 6_000, 0..=0)
-            };
+            let load =
+                Load { orders: vec![0, max], hand_over: 50, ..Load::new(threads, 6_000, 0..=0) };
             check_both(units, &load.occupancy(1));
         }
     }
@@ -113,10 +96,7 @@ fn orders_at_level_borders() {
     for threads in [2, 4] {
         for seed in 0..4 {
             let orders = vec![0, 4, 4, 5, 5, 8, 8, 9, 9, 12];
-            let load = Load {
-                orders,
-                ..Load::new(threads, 6_000, 0..=0)
-            };
+            let load = Load { orders, ..Load::new(threads, 6_000, 0..=0) };
             check_both(1 << 13, &load.seed(seed));
         }
     }
@@ -126,11 +106,22 @@ fn orders_at_level_borders() {
 #[test]
 fn all_blocks_change_hands() {
     for threads in [2, 4, 16] {
-        let load = Load {
-            hand_over: 100,
-            ..Load::new(threads, 20_000, 0..=6)
-        };
+        let load = Load { hand_over: 100, ..Load::new(threads, 20_000, 0..=6) };
         check_both(2000, &load);
         check_both(2000, &load.clone().occupancy(100).seed(2));
+    }
+}
+
+/// Threads that share a lane read what it remembers while another writes it.
+#[test]
+fn one_lane_for_several_threads() {
+    for (units, orders) in [(1000, 0..=5), (20_000, 0..=9), (20_000, 3..=3), (140_000, 4..=11)] {
+        for (threads, lanes) in [(2, 1), (4, 1), (8, 3)] {
+            for seed in 0..4 {
+                let load = Load::new(threads, 6_000, orders.clone()).on_lanes(lanes).seed(seed);
+                let occupancy = [10, 50, 95, 100][seed as usize];
+                check_both(units, &load.by_size().occupancy(occupancy));
+            }
+        }
     }
 }

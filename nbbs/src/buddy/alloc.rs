@@ -78,7 +78,7 @@ impl<W: Word> Buddy<'_, W> {
         let level = if LEAF { 0 } else { level };
         let order = SLOTS + slot_order(level);
         let hints = self.hints(lane)?;
-        let Some(cursor) = hints.cursor(level) else {
+        let Some(cursor) = hints.cursor(order) else {
             return self.alloc_anywhere(lane, order);
         };
         let place = self.geometry.place(level, cursor);
@@ -90,8 +90,9 @@ impl<W: Word> Buddy<'_, W> {
         let Some((new, slot)) = self.with_block(level, cursor, old, SLOTS) else {
             return self.alloc_anywhere(lane, order);
         };
-        if swap(word, old, new).is_err() {
-            return self.alloc_anywhere(lane, order);
+        if let Err(found) = swap(word, old, new) {
+            let claimed = word::codes(level, found) & !word::codes(level, old) != 0;
+            return if claimed { self.part(lane, order) } else { self.alloc_anywhere(lane, order) };
         }
         hints.remember(place, new);
         let index = (cursor << slots_log2(level) | u64::from(slot)) << slot_order(level);
@@ -105,13 +106,34 @@ impl<W: Word> Buddy<'_, W> {
     #[inline(never)]
     fn alloc_anywhere(&self, lane: usize, order: u32) -> Option<u64> {
         let level = level_of(order);
-        let cursor = self.cursor(lane, level);
+        let cursor = self.cursor(lane, order);
         let index = self.take(lane, level, cursor, order);
         if index.is_some() {
-            self.set_cursor(lane, level, cursor);
+            self.set_cursor(lane, order, cursor);
             return index;
         }
         self.search(lane, level, cursor, order)
+    }
+
+    /// Leaves the word at the cursor to another lane that claims there too, for one nearby if there is one
+    /// with room, on another cache line if possible.
+    #[cold]
+    fn part(&self, lane: usize, order: u32) -> Option<u64> {
+        let level = level_of(order);
+        let cursor = self.cursor(lane, order);
+        if level < self.geometry.top {
+            let slot = (cursor & 15) as u32;
+            let chosen = self.choose(level + 1, cursor >> 4, u64::from(order) + 1, slot ^ 8);
+            if let Some(other) = chosen.filter(|&other| other != slot) {
+                let idx = cursor & !15 | u64::from(other);
+                let index = self.take(lane, level, idx, order);
+                if index.is_some() {
+                    self.set_cursor(lane, order, idx);
+                    return index;
+                }
+            }
+        }
+        self.alloc_anywhere(lane, order)
     }
 
     /// Climbs from a claim, and searches on if it met a larger block.
@@ -161,7 +183,7 @@ impl<W: Word> Buddy<'_, W> {
         self.words
             .get(place)
             .is_some_and(|above| word::passes(above.load(Ordering::SeqCst), (idx & 15) as u32))
-            && (level + 1 == self.geometry.top || self.knows_path(hints, place, 0))
+            && self.knows_path(hints, place, 0)
     }
 
     /// Sees to it that every slot above word `idx` of `level` is split and that no inspection that may

@@ -41,10 +41,11 @@ impl<W: Word> Buddy<'_, W> {
                 self.audit_codes(level, idx, word::codes(level, word))?;
                 if level > 0 {
                     audit.stale_marks += u64::from(word & word::MARK != 0);
-                    audit.waiting_merges += self.audit_below(level, idx, word)?;
+                    self.audit_dormant(level, idx, word)?;
                 }
             }
         }
+        self.audit_bounds(self.geometry.top, 0, &mut audit)?;
         Ok(audit)
     }
 
@@ -69,29 +70,43 @@ impl<W: Word> Buddy<'_, W> {
         Ok(())
     }
 
-    /// [`Invariant::Dormant`] and [`Invariant::Bound`]; counts the merges that wait.
-    fn audit_below(&self, level: usize, idx: u64, word: u64) -> Result<u64, Broken> {
-        let mut waiting = 0;
+    /// [`Invariant::Dormant`].
+    fn audit_dormant(&self, level: usize, idx: u64, word: u64) -> Result<(), Broken> {
         for slot in 0..self.geometry.slots(level, idx) {
             let below = idx << slots_log2(level) | u64::from(slot);
-            let found = self.read(level - 1, below);
-            let codes = word::codes(level - 1, found);
-            let split = word::code(word, slot) == word::SPLIT;
-            if !split && codes != 0 {
+            let codes = word::codes(level - 1, self.read(level - 1, below));
+            if word::code(word, slot) != word::SPLIT && codes != 0 {
                 let stray = codes.trailing_zeros() / 2;
                 return Err(broken(Invariant::Dormant, level - 1, below, stray));
             }
-            if split {
-                let empty = codes == 0;
-                waiting += u64::from(empty);
-                let offer =
-                    if empty { word::UNSETTLED } else { self.offer(level - 1, below, found) };
-                if word::bound(word) < offer {
-                    return Err(broken(Invariant::Bound, level, idx, slot));
-                }
-            }
         }
-        Ok(waiting)
+        Ok(())
+    }
+
+    /// [`Invariant::Bound`], for a word and all below it. Returns what the word truly offers: a bound
+    /// may promise more than there is, even more than the bound above it, but never less.
+    fn audit_bounds(&self, level: usize, idx: u64, audit: &mut Audit) -> Result<u64, Broken> {
+        let word = self.read(level, idx);
+        let codes = word::codes(level, word);
+        // Without a bound, a word offers just what it holds itself.
+        let mut offer = self.offer(level, idx, if level == 0 { word } else { codes });
+        if level == 0 {
+            return Ok(offer);
+        }
+        for slot in word::from_slot(self.split_slots(level, idx, codes), 0) {
+            let below = idx << slots_log2(level) | u64::from(slot);
+            let found = if word::codes(level - 1, self.read(level - 1, below)) == 0 {
+                audit.waiting_merges += 1;
+                word::UNSETTLED
+            } else {
+                self.audit_bounds(level - 1, below, audit)?
+            };
+            if word::bound(word) < found {
+                return Err(broken(Invariant::Bound, level, idx, slot));
+            }
+            offer = offer.max(found);
+        }
+        Ok(offer)
     }
 }
 

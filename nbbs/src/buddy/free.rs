@@ -195,20 +195,26 @@ impl<W: Word> Buddy<'_, W> {
         W::store_load_fence();
         let offer = if left != 0 {
             coarse_offer(level, index, left, SLOTS)
-        } else if hints.cursor(level) == Some(idx) {
+        } else if hints.cursor(order) == Some(idx) {
             word::UNSETTLED
         } else {
-            return self.tell_above(lane, level, idx, new);
+            self.tell_above(lane, order, idx, new);
+            return true;
         };
-        self.know_offer(hints, level, idx, offer) || self.tell_offer(lane, level, idx, new, offer)
+        if !self.above_allow(hints, level, idx, offer) {
+            self.tell_above(lane, order, idx, new);
+        }
+        true
     }
 
     /// Clears a block without regard to what the lane remembers of its word.
     #[inline(never)]
     fn clear_slowly(&self, lane: usize, index: u64, order: u32) -> bool {
-        let (level, idx) = (level_of(order), index >> word_order(level_of(order)));
-        self.clear_word(lane, index, order)
-            .is_some_and(|new| self.tell_above(lane, level, idx, new))
+        let cleared = self.clear_word(lane, index, order);
+        if let Some(new) = cleared {
+            self.tell_above(lane, order, index >> word_order(level_of(order)), new);
+        }
+        cleared.is_some()
     }
 
     /// Clears a block in its word and returns what the word is now. Tells nobody.
@@ -220,52 +226,38 @@ impl<W: Word> Buddy<'_, W> {
         cleared.map(|(new, _)| new)
     }
 
-    /// Whether every word above word `idx` of `level` allows for `offer`, by a look at the word above and
-    /// by what the lane knows of the others. `false`: perhaps not.
+    /// Whether every word above word `idx` of `level` is unmarked and allows for `offer`.
     #[inline(always)]
-    fn know_offer(&self, hints: Hints<'_, W>, level: usize, idx: u64, offer: u64) -> bool {
+    fn above_allow(&self, hints: Hints<'_, W>, level: usize, idx: u64, offer: u64) -> bool {
         if level == self.geometry.top {
             return true;
         }
         let place = self.geometry.place(level + 1, idx >> 4);
-        // SeqCst: the read of that pair. It sees the mark of an inspection that missed the free.
-        let above = self.words.get(place).map(|above| above.load(Ordering::SeqCst));
-        above.is_some_and(|above| word::allows(above, offer))
-            && (level + 1 == self.geometry.top || self.knows_path(hints, place, offer))
-    }
-
-    /// Sees to it that every word above a word in which a free left `new` allows for what the word
-    /// offers, which is at most `offer`. Always `true`: the block was freed.
-    #[inline(never)]
-    fn tell_offer(&self, lane: usize, level: usize, idx: u64, new: u64, offer: u64) -> bool {
-        // The read of that pair, as in `know_offer`.
-        let allowed = word::allows(self.read(level + 1, idx >> 4), offer)
-            && self.survey(lane, level + 1, idx >> 4).is_some_and(|bound| bound >= offer);
-        if !allowed {
-            let exact =
-                if word::codes(level, new) == 0 { offer } else { self.offer(level, idx, new) };
-            self.publish(level, idx, exact);
-        }
-        true
+        // SeqCst: the reads of that pair. They see the mark of an inspection that missed the free.
+        let allows = |place: usize| {
+            self.words
+                .get(place)
+                .is_some_and(|above| word::allows(above.load(Ordering::SeqCst), offer))
+        };
+        let mut above = idx >> 4;
+        allows(place)
+            && (self.knows_path(hints, place, offer)
+                || self.geometry.bases_from(level + 2).iter().all(|base| {
+                    above >>= 4;
+                    allows(base + above as usize)
+                }))
     }
 
     /// After a free left `new` in a word: merges it if it is empty and not the lane's own, which stays
     /// split for the lane's next allocation to fill; else raises the bounds above to what it offers.
-    /// Always `true`: the block was freed.
     #[inline(never)]
-    fn tell_above(&self, lane: usize, level: usize, idx: u64, new: u64) -> bool {
-        if level == self.geometry.top {
-            return true;
-        }
-        let offer = if word::codes(level, new) != 0 {
-            u64::from(word_order(level))
-        } else if self.cursor(lane, level) == idx {
-            word::UNSETTLED
+    fn tell_above(&self, lane: usize, order: u32, idx: u64, new: u64) {
+        let level = level_of(order);
+        if word::codes(level, new) == 0 && self.cursor(lane, order) == idx {
+            self.publish(level, idx, word::UNSETTLED);
         } else {
-            self.merge(level, idx);
-            return true;
-        };
-        self.tell_offer(lane, level, idx, new, offer)
+            self.merge_or_publish(level, idx, new);
+        }
     }
 
     /// Why a free of `order` at `index` was refused.

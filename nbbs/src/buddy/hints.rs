@@ -3,7 +3,7 @@
 //! ```text
 //! word 0   place of the word that the lane changed last      word 2   a path: the place of an inner word,
 //! word 1   what the lane left in it                                   the least bound above it, and the
-//! words 4+ cursor of each level, plus 1                               low bits of the epoch
+//! words 4+ cursor of each order, plus 1                               low bits of the epoch
 //!                                                            word 3   the epoch of the path
 //! ```
 //!
@@ -21,11 +21,13 @@
 //! each. The low 22 bits of the epoch stand in both and must agree.
 
 use super::{Buddy, swap, word};
-use crate::geometry::LANE_WORDS;
+use crate::geometry::{LANE_WORDS, level_of};
 use crate::sync::{Ordering, Word};
 
 /// Where a lane's cursors begin among its words.
 const CURSORS: usize = 4;
+/// Orders with a cursor of their own; larger ones share the last.
+const CURSOR_ORDERS: usize = LANE_WORDS - CURSORS;
 /// Bits of a path word below the place: the bound.
 const BOUND_BITS: u32 = 6;
 /// Bits of a path word below the epoch: the bound, and a place of at most 36 bits.
@@ -43,14 +45,14 @@ impl<W> Clone for Hints<'_, W> {
 impl<W> Copy for Hints<'_, W> {}
 
 impl<W: Word> Hints<'_, W> {
-    /// The word of `level` that the lane last claimed in.
+    /// The word in which the lane last claimed a block of `order`.
     #[inline(always)]
-    pub(super) fn cursor(self, level: usize) -> Option<u64> {
-        self.0[(CURSORS + level) % LANE_WORDS].load(Ordering::Relaxed).checked_sub(1)
+    pub(super) fn cursor(self, order: u32) -> Option<u64> {
+        self.0[cursor_slot(order)].load(Ordering::Relaxed).checked_sub(1)
     }
 
-    fn set_cursor(self, level: usize, idx: u64) {
-        self.0[(CURSORS + level) % LANE_WORDS].store(idx + 1, Ordering::Relaxed);
+    fn set_cursor(self, order: u32, idx: u64) {
+        self.0[cursor_slot(order)].store(idx + 1, Ordering::Relaxed);
     }
 
     /// What the lane left in the word at `place`, if that is the word it changed last.
@@ -85,21 +87,21 @@ impl<W: Word> Buddy<'_, W> {
     /// The hints of `lane`; the metadata has some for every lane.
     #[inline(always)]
     pub(super) fn hints(&self, lane: usize) -> Option<Hints<'_, W>> {
-        self.words.get(self.geometry.lane_place(lane)..)?.first_chunk().map(Hints)
+        self.lanes.get(lane & (self.lanes.len() - 1)).map(Hints)
     }
 
-    /// The word of `level` that `lane` claims in first.
-    #[inline(always)]
-    pub(super) fn cursor(&self, lane: usize, level: usize) -> u64 {
-        let remembered = self.hints(lane).and_then(|hints| hints.cursor(level));
+    /// The word in which `lane` claims a block of `order` first.
+    pub(super) fn cursor(&self, lane: usize, order: u32) -> u64 {
+        let level = level_of(order);
+        let remembered = self.hints(lane).and_then(|hints| hints.cursor(order));
         remembered
             .filter(|&idx| idx < self.geometry.words_of(level))
             .unwrap_or_else(|| self.geometry.home(lane, level))
     }
 
-    pub(super) fn set_cursor(&self, lane: usize, level: usize, idx: u64) {
+    pub(super) fn set_cursor(&self, lane: usize, order: u32, idx: u64) {
         if let Some(hints) = self.hints(lane) {
-            hints.set_cursor(level, idx);
+            hints.set_cursor(order, idx);
         }
     }
 
@@ -109,8 +111,7 @@ impl<W: Word> Buddy<'_, W> {
     pub(super) fn knows_path(&self, hints: Hints<'_, W>, place: usize, offer: u64) -> bool {
         // SeqCst: comes after the caller's claim or free and its look at the word directly above.
         // Pairs with the increment in `pass_epoch`.
-        let epoch = self.words.get(self.geometry.epoch).map(|epoch| epoch.load(Ordering::SeqCst));
-        epoch.is_some_and(|epoch| hints.saw_path(place, epoch, offer))
+        hints.saw_path(place, self.epoch.load(Ordering::SeqCst), offer)
     }
 
     /// Looks at every word above word `idx` of `level`: `None` if a slot on the path is not split or a
@@ -118,7 +119,7 @@ impl<W: Word> Buddy<'_, W> {
     #[inline(never)]
     pub(super) fn survey(&self, lane: usize, level: usize, idx: u64) -> Option<u64> {
         // SeqCst: before the reads below, so that a mark which they miss increments the epoch later.
-        let epoch = self.words[self.geometry.epoch].load(Ordering::SeqCst);
+        let epoch = self.epoch.load(Ordering::SeqCst);
         let mut below = idx;
         let mut bound = word::UNSETTLED;
         for base in self.geometry.bases_from(level + 1) {
@@ -139,10 +140,9 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Ends the epoch: no path that was seen before may be trusted any longer.
     pub(super) fn pass_epoch(&self) {
-        let epoch = &self.words[self.geometry.epoch];
         // SeqCst: after the caller's mark, before its reads. Pairs with the load in `knows_path`.
-        let mut old = epoch.load(Ordering::SeqCst);
-        while let Err(found) = swap(epoch, old, old.wrapping_add(1)) {
+        let mut old = self.epoch.load(Ordering::SeqCst);
+        while let Err(found) = swap(self.epoch, old, old.wrapping_add(1)) {
             old = found;
         }
     }
@@ -151,4 +151,10 @@ impl<W: Word> Buddy<'_, W> {
 #[inline(always)]
 const fn path_word(place: usize, epoch: u64, bound: u64) -> u64 {
     epoch << PATH_BITS | (place as u64) << BOUND_BITS | bound
+}
+
+#[inline(always)]
+const fn cursor_slot(order: u32) -> usize {
+    let order = order as usize;
+    CURSORS + if order < CURSOR_ORDERS { order } else { CURSOR_ORDERS - 1 }
 }

@@ -26,7 +26,7 @@ mod word;
 use core::sync::atomic::AtomicU64;
 
 use crate::error::{AllocError, FreeError, MetadataError};
-use crate::geometry::{Geometry, slots_log2};
+use crate::geometry::{Geometry, LANE_WORDS, slots_log2};
 use crate::sync::{Ordering, Word};
 pub use audit::Audit;
 pub use stats::{Piece, Stats};
@@ -51,6 +51,8 @@ pub use stats::{Piece, Stats};
 #[derive(Debug)]
 pub struct Buddy<'a, W = AtomicU64> {
     words: &'a [W],
+    lanes: &'a [[W; LANE_WORDS]],
+    epoch: &'a W,
     geometry: Geometry,
 }
 
@@ -88,7 +90,10 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// ```
     pub const fn new(words: &'a [W], units: u64) -> Result<Self, MetadataError> {
         match Geometry::new(units) {
-            Ok(geometry) if words.len() >= geometry.words => Ok(Self { words, geometry }),
+            Ok(geometry) if words.len() >= geometry.words => {
+                let (lanes, rest) = words.split_at(geometry.epoch);
+                Ok(Self { words, lanes: lanes.as_chunks().0, epoch: &rest[0], geometry })
+            }
             Ok(geometry) => {
                 Err(MetadataError::TooShort { words: words.len(), needed: geometry.words })
             }

@@ -6,7 +6,7 @@
 //! stay whole. The top word's answer ends it: one load decides that nothing is left.
 
 use super::{Buddy, swap, word};
-use crate::geometry::slots_log2;
+use crate::geometry::{level_of, slots_log2};
 use crate::sync::Word;
 
 impl<W: Word> Buddy<'_, W> {
@@ -19,6 +19,10 @@ impl<W: Word> Buddy<'_, W> {
         let need = u64::from(order) + 1;
         let top = self.geometry.top;
         let (mut at, mut idx) = self.lowest_in_use(level, cursor);
+        if at == level && level < top {
+            // The word at the cursor itself has just been tried.
+            (at, idx) = (level + 1, cursor >> 4);
+        }
         loop {
             if at > level {
                 let near = (cursor >> (4 * (at - level - 1))) as u32 & 15;
@@ -29,7 +33,7 @@ impl<W: Word> Buddy<'_, W> {
                 self.tighten(at, idx);
             } else {
                 if let Some(index) = self.take(lane, level, idx, order) {
-                    self.move_cursor(lane, level, cursor, idx);
+                    self.move_cursor(lane, order, cursor, idx);
                     return Some(index);
                 }
                 if level > 0 {
@@ -66,12 +70,18 @@ impl<W: Word> Buddy<'_, W> {
     }
 
     /// The slot of an inner word to go down into for an offer of `need`, preferably near slot `near`.
-    fn choose(&self, level: usize, idx: u64, need: u64, near: u32) -> Option<u32> {
+    pub(super) fn choose(&self, level: usize, idx: u64, need: u64, near: u32) -> Option<u32> {
         let word = self.read(level, idx);
         let codes = word::codes(level, word);
+        let split = self.split_slots(level, idx, codes);
         let mut best = None;
-        if word::bound(word) >= need {
-            for slot in word::from_slot(self.split_slots(level, idx, codes), near) {
+        if level == 1 && word::bound(word) >= need {
+            // Leaf words are many and change often: the first that has room will do.
+            let has_room =
+                |&slot: &u32| self.leaf_has_room(idx << 4 | u64::from(slot), need as u32 - 1);
+            best = word::from_slot(split, near).find(has_room).map(|slot| (need, slot));
+        } else if word::bound(word) >= need {
+            for slot in word::from_slot(split, near) {
                 let below = idx << slots_log2(level) | u64::from(slot);
                 let offer = self.offer(level - 1, below, self.read(level - 1, below));
                 if offer == need {
@@ -83,6 +93,11 @@ impl<W: Word> Buddy<'_, W> {
             }
         }
         best.map(|(_, slot)| slot).or_else(|| self.choose_free(level, idx, codes, need, near))
+    }
+
+    fn leaf_has_room(&self, leaf: u64, order: u32) -> bool {
+        let inside = word::first_slots(self.geometry.whole_slots(0, leaf));
+        word::runs(word::free_slots(self.read(0, leaf)) & inside, order) != 0
     }
 
     /// A free slot of an inner word: the partial one if it suffices, else one whose buddy is in use.
@@ -123,10 +138,10 @@ impl<W: Word> Buddy<'_, W> {
     }
 
     /// Moves a lane's cursor, and leaves true bounds behind where it was.
-    fn move_cursor(&self, lane: usize, level: usize, from: u64, to: u64) {
-        self.set_cursor(lane, level, to);
+    fn move_cursor(&self, lane: usize, order: u32, from: u64, to: u64) {
+        self.set_cursor(lane, order, to);
         if from >> 4 != to >> 4 {
-            self.tighten_upwards(level + 1, from >> 4);
+            self.tighten_upwards(level_of(order) + 1, from >> 4);
         }
     }
 }

@@ -256,12 +256,14 @@ impl<W: Word> Buddy<'_, W> {
                     1
                 }
                 word::HOLE => {
-                    let len = word::holes_at(codes, slot);
+                    let len = word::holes_at(codes, slot).min(whole - slot);
                     visit(Piece::Reserved { index, len: u64::from(len) });
                     len
                 }
                 _ => {
-                    let order = word::block_order(codes, slot).unwrap_or(0);
+                    let order = word::block_order(codes, slot)
+                        .filter(|order| slot + (1 << order) <= whole)
+                        .unwrap_or(0);
                     visit(Piece::Used { index, order: order + slot_order(level) });
                     1 << order
                 }

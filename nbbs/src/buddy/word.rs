@@ -152,14 +152,20 @@ pub(super) const fn is_block(codes: u64, slot: u32, order: u32) -> bool {
     from_slot & area(order) == block(order) && from_slot & after != after & HIGH
 }
 
-/// Where to claim `2^order` slots, aligned, among `free`: a place whose buddy is in use, if there is one.
+/// The slots at which `2^order` slots, aligned, are all among `free`.
 #[inline(always)]
-pub(super) fn fit(free: u64, order: u32) -> Option<u32> {
+pub(super) fn runs(free: u64, order: u32) -> u64 {
     let mut runs = free;
     for step in 0..order {
         runs &= runs >> (2 << step);
     }
-    runs &= ALIGNED[order as usize & 7];
+    runs & ALIGNED[order as usize & 7]
+}
+
+/// Where to claim `2^order` slots, aligned, among `free`: a place whose buddy is in use, if there is one.
+#[inline(always)]
+pub(super) fn fit(free: u64, order: u32) -> Option<u32> {
+    let runs = runs(free, order);
     let pairs = runs & runs >> (2 << order) & ALIGNED[(order as usize + 1) & 7];
     let lone = runs & !(pairs | pairs << (2 << order));
     let choice = if lone != 0 { lone } else { runs };

@@ -7,6 +7,7 @@
 
 mod inspect;
 mod judged;
+mod plain;
 mod race;
 mod sequential;
 mod strategies;
@@ -15,6 +16,7 @@ mod truth;
 
 pub use inspect::{inspect, observe};
 pub use judged::Summary;
+pub use plain::race_plain;
 pub use race::{Body, LaneReport, Race, race};
 pub use sequential::{Failure, run};
 pub use strategies::{BOUNDARIES, geometries, programs, races};

@@ -18,6 +18,8 @@ pub struct Race {
     pub setup: Program,
     /// The operations of each lane.
     pub lanes: Vec<Vec<Op>>,
+    /// Whether the allocator is told the same lane by all of them: allowed, but no allocator's favourite.
+    pub shared: bool,
 }
 
 /// What happened on a lane.
@@ -52,8 +54,9 @@ pub fn race<S: Subject>(
 
     let of_others = |block: &Block| lane_of(&judged.oracle, *block) >= race.lanes.len();
     let of_others: Vec<Block> = judged.held.iter().copied().filter(of_others).collect();
+    let told = |lane| if race.shared { 0 } else { lane };
     let mut lanes: Vec<_> = (0..race.lanes.len())
-        .map(|lane| Lane::new(&judged, lane))
+        .map(|lane| Lane::new(&judged, lane, told(lane)))
         .collect();
     let bodies = lanes
         .iter_mut()
@@ -96,6 +99,8 @@ struct Lane<'a, S> {
     subject: &'a S,
     oracle: &'a Oracle,
     lane: usize,
+    /// The lane that the allocator is told.
+    told: usize,
     held: Vec<Block>,
     /// Unit by unit.
     holes: Vec<u64>,
@@ -104,7 +109,7 @@ struct Lane<'a, S> {
 
 impl<'a, S: Subject> Lane<'a, S> {
     /// With what the setup left on this lane; lane 0 has the holes.
-    fn new(judged: &'a Judged<'a, S>, lane: usize) -> Self {
+    fn new(judged: &'a Judged<'a, S>, lane: usize, told: usize) -> Self {
         let Judged {
             subject,
             oracle,
@@ -125,6 +130,7 @@ impl<'a, S: Subject> Lane<'a, S> {
             subject,
             oracle,
             lane,
+            told,
             held,
             holes,
             report: LaneReport::default(),
@@ -155,7 +161,7 @@ impl<'a, S: Subject> Lane<'a, S> {
     }
 
     fn alloc(&mut self, order: u32) -> Result<Option<Block>, Violation> {
-        let Ok(index) = self.subject.try_alloc(self.lane, order) else {
+        let Ok(index) = self.subject.try_alloc(self.told, order) else {
             self.report.refused += 1;
             return Ok(None);
         };
@@ -170,10 +176,10 @@ impl<'a, S: Subject> Lane<'a, S> {
         self.held.retain(|&held| held != block);
         let answer = if sized {
             self.subject
-                .free_sized(self.lane, block.index, block.order)
+                .free_sized(self.told, block.index, block.order)
                 .map(|()| block.order)
         } else {
-            self.subject.free_unsized(self.lane, block.index)
+            self.subject.free_unsized(self.told, block.index)
         };
         match answer {
             Ok(order) if order == block.order => Ok(()),
@@ -195,9 +201,9 @@ impl<'a, S: Subject> Lane<'a, S> {
             return Ok(());
         };
         let answer = match order {
-            None => self.subject.free_unsized(self.lane, index).map(|_| ()),
+            None => self.subject.free_unsized(self.told, index).map(|_| ()),
             Some(order) if (index, order) == (block.index, block.order) => return Ok(()),
-            Some(order) => self.subject.free_sized(self.lane, index, order),
+            Some(order) => self.subject.free_sized(self.told, index, order),
         };
         match answer {
             Ok(()) => Err(Violation::FreeAccepted {

@@ -42,12 +42,12 @@ pub fn programs(steps: usize) -> impl Strategy<Value = Program> {
     })
 }
 
-/// Races of two or three lanes of one to `ops` operations, on arenas of one level to three.
+/// Races of two or three lanes of one to `ops` operations, on arenas of one level to four.
 pub fn races(ops: usize) -> impl Strategy<Value = Race> {
-    let units = prop_oneof![3 => 1_u64..=100, 1 => 512_u64..=600];
+    let units = prop_oneof![6 => 1_u64..=100, 2 => 512_u64..=600, 1 => 8192_u64..=9000];
     let lanes = vec(vec(raw_ops(), 1..=ops), 2..=3);
-    let parts = (units, vec((0..3_usize, raw_ops()), 0..=6), lanes);
-    parts.prop_map(|(units, setup, lanes)| {
+    let parts = (units, vec((0..3_usize, raw_ops()), 0..=6), lanes, any::<bool>());
+    parts.prop_map(|(units, setup, lanes, shared)| {
         let steps = setup
             .into_iter()
             .map(|(lane, raw)| Step {
@@ -61,10 +61,7 @@ pub fn races(ops: usize) -> impl Strategy<Value = Race> {
             reserved: false,
             steps,
         };
-        Race {
-            setup,
-            lanes: lanes.into_iter().map(ops).collect(),
-        }
+        Race { setup, lanes: lanes.into_iter().map(ops).collect(), shared }
     })
 }
 

@@ -13,11 +13,15 @@
 //! # Ok::<(), nbbs::AllocError>(())
 //! ```
 
+mod bounded;
 mod explore;
 mod schedule;
+mod script;
+mod turns;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -25,8 +29,11 @@ use nbbs::sync::Word;
 
 use crate::Violation;
 use crate::program::Body;
+pub use bounded::{Culprit, Together, all_schedules};
 pub use explore::{Found, explore, explore_with, replay};
 pub use schedule::Schedule;
+pub use script::{Turn, follow};
+pub use turns::pause;
 
 /// A word that calls the thread's hook, if it has one, before every access.
 #[derive(Debug, Default)]
@@ -125,12 +132,25 @@ fn survive<R>(body: impl FnOnce() -> R) -> Option<R> {
 /// # Errors
 /// The first body's, in their order, that failed or panicked.
 pub fn at_once(bodies: Vec<Body<'_>>) -> Result<(), Violation> {
+    let start = Barrier::new(bodies.len());
+    let bodies = bodies.into_iter().map(|body| -> Body<'_> {
+        let start = &start;
+        Box::new(move || {
+            // Otherwise the first is done before the last is born.
+            start.wait();
+            body()
+        })
+    });
+    on_threads(bodies.collect())
+}
+
+/// Calls each body on a thread of its own.
+fn on_threads(bodies: Vec<Body<'_>>) -> Result<(), Violation> {
     thread::scope(|scope| {
         let threads: Vec<_> = bodies.into_iter().map(|body| scope.spawn(body)).collect();
         let results = threads.into_iter().map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|payload| Err(Violation::from_panic(&*payload)))
+            let result = thread.join();
+            result.unwrap_or_else(|payload| Err(Violation::from_panic(&*payload)))
         });
         // All threads are joined before the first failure is picked.
         results.collect::<Vec<_>>().into_iter().collect()

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
-use super::{at_once, die, steer, survive};
+use super::{die, on_threads, steer, survive};
 use crate::Violation;
 use crate::program::Body;
 
@@ -44,7 +44,7 @@ impl Schedule {
                 let baton = Arc::clone(&baton);
                 Box::new(move || baton.run(lane, body))
             });
-        at_once(bodies.collect())?;
+        on_threads(bodies.collect())?;
         let steps = baton.state().steps;
         Ok(steps)
     }

@@ -7,6 +7,8 @@ use std::ops::RangeInclusive;
 pub struct Load {
     /// How many threads.
     pub threads: usize,
+    /// Over how many lanes they are spread.
+    pub lanes: usize,
     /// Operations of each thread.
     pub operations: u64,
     /// Orders, each as likely as its number of entries.
@@ -29,6 +31,7 @@ impl Load {
         let orders = orders.collect();
         Self {
             threads,
+            lanes: threads,
             operations,
             orders,
             occupancy: 50,
@@ -64,6 +67,12 @@ impl Load {
             jitter: one_in,
             ..self
         }
+    }
+
+    /// The same with several threads on each of so few lanes.
+    #[must_use]
+    pub fn on_lanes(self, lanes: usize) -> Self {
+        Self { lanes, ..self }
     }
 
     /// The same with other random numbers.

@@ -136,7 +136,7 @@ impl<'a, B: BackEnd> Worker<'a, B> {
             oracle,
             load,
             shared,
-            lane,
+            lane: lane % load.lanes,
             random,
             held,
             held_units: 0,
