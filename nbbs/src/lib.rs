@@ -43,3 +43,8 @@ pub use buddy::{Audit, Buddy, Lane, Piece, Stats};
 pub use error::{AllocError, Broken, FreeError, Invariant, MetadataError, RangeError};
 pub use geometry::{MAX_ORDERS, MAX_UNITS, metadata_words};
 pub use metadata::Metadata;
+
+/// Keeps the README's example running.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -30,22 +30,14 @@ impl<B: BackEnd> Checked<B> {
     /// For any number of threads: who holds what is checked, refusals are not.
     pub fn concurrent(back_end: B) -> Self {
         let oracle = Oracle::of(&back_end);
-        Self {
-            back_end,
-            oracle,
-            spec: None,
-            first: Mutex::new(None),
-        }
+        Self { back_end, oracle, spec: None, first: Mutex::new(None) }
     }
 
     /// Runs the operations one at a time, whoever calls, and checks that each refusal is honest: that no
     /// block of the order is free.
     pub fn sequential(back_end: B) -> Self {
         let spec = Some(Mutex::new(Spec::new(back_end.units())));
-        Self {
-            spec,
-            ..Self::concurrent(back_end)
-        }
+        Self { spec, ..Self::concurrent(back_end) }
     }
 
     /// The back-end, unchecked.

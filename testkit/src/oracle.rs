@@ -39,22 +39,14 @@ fn tag(lane: usize, order: u32) -> u32 {
 /// Whom the word `tag` of `unit` names: the block's beginning follows from its alignment.
 fn holder(unit: u64, tag: u32) -> Holder {
     let order = tag >> 16 & 63;
-    Holder {
-        lane: (tag & 0xffff) as usize,
-        block: Block {
-            index: unit >> order << order,
-            order,
-        },
-    }
+    Holder { lane: (tag & 0xffff) as usize, block: Block { index: unit >> order << order, order } }
 }
 
 impl Oracle {
     /// A map for `units` units that nobody holds.
     #[must_use]
     pub fn new(units: u64) -> Self {
-        Self {
-            owner: (0..units).map(|_| AtomicU32::new(FREE)).collect(),
-        }
+        Self { owner: (0..units).map(|_| AtomicU32::new(FREE)).collect() }
     }
 
     /// A map for an allocator that holds nothing yet.
@@ -82,11 +74,7 @@ impl Oracle {
                 Err(HOLE) => return Err(Violation::Hole { unit }),
                 Err(other) => {
                     let (holder, claimant) = (holder(unit, other), Holder { lane, block });
-                    return Err(Violation::Overlap {
-                        unit,
-                        holder,
-                        claimant,
-                    });
+                    return Err(Violation::Overlap { unit, holder, claimant });
                 }
             }
         }
@@ -106,11 +94,7 @@ impl Oracle {
             if named.is_none_or(|holder| holder.block != block)
                 || self.swap_if(unit, claim, FREE).is_err()
             {
-                return Err(Violation::NotHeld {
-                    unit,
-                    block,
-                    found: named,
-                });
+                return Err(Violation::NotHeld { unit, block, found: named });
             }
         }
         Ok(())
@@ -121,10 +105,9 @@ impl Oracle {
     pub fn holds(&self, block: Block) -> bool {
         block.is_aligned()
             && block.units().end <= self.units()
-            && block.units().all(|unit| {
-                self.holder_of(unit)
-                    .is_some_and(|holder| holder.block == block)
-            })
+            && block
+                .units()
+                .all(|unit| self.holder_of(unit).is_some_and(|holder| holder.block == block))
     }
 
     /// Who holds `unit`.
@@ -146,18 +129,8 @@ impl Oracle {
                 Ok(()) => {}
                 Err(HOLE) => return Err(Violation::Hole { unit }),
                 Err(other) => {
-                    let claimant = Holder {
-                        lane: 0,
-                        block: Block {
-                            index: unit,
-                            order: 0,
-                        },
-                    };
-                    return Err(Violation::Overlap {
-                        unit,
-                        holder: holder(unit, other),
-                        claimant,
-                    });
+                    let claimant = Holder { lane: 0, block: Block { index: unit, order: 0 } };
+                    return Err(Violation::Overlap { unit, holder: holder(unit, other), claimant });
                 }
             }
         }
@@ -171,13 +144,7 @@ impl Oracle {
     pub fn release(&self, range: Range<u64>) -> Result<(), Violation> {
         for unit in range {
             if self.swap_if(unit, HOLE, FREE).is_err() {
-                let (block, found) = (
-                    Block {
-                        index: unit,
-                        order: 0,
-                    },
-                    self.holder_of(unit),
-                );
+                let (block, found) = (Block { index: unit, order: 0 }, self.holder_of(unit));
                 return Err(Violation::NotHeld { unit, block, found });
             }
         }
@@ -198,30 +165,19 @@ impl Oracle {
     /// Units that somebody holds.
     #[must_use]
     pub fn held_units(&self) -> u64 {
-        (0..self.units())
-            .filter(|&unit| self.holder_of(unit).is_some())
-            .count() as u64
+        (0..self.units()).filter(|&unit| self.holder_of(unit).is_some()).count() as u64
     }
 
     /// Blocks of `order` of which every unit is free: as many as can be allocated, if nobody else does.
     #[must_use]
     pub fn free_blocks(&self, order: u32) -> u64 {
         let is_free = |owner: &AtomicU32| owner.load(Relaxed) == FREE;
-        self.owner
-            .chunks_exact(1 << order)
-            .filter(|block| block.iter().all(is_free))
-            .count() as u64
+        self.owner.chunks_exact(1 << order).filter(|block| block.iter().all(is_free)).count() as u64
     }
 
     /// The block, if one can be there.
     fn check_place(&self, index: u64, order: u32) -> Result<Block, Violation> {
-        let (block, units) = (
-            Block {
-                index,
-                order: order.min(63),
-            },
-            self.units(),
-        );
+        let (block, units) = (Block { index, order: order.min(63) }, self.units());
         if order >= 63 || index >= units || units - index < block.len() {
             return Err(Violation::OutsideArena { block, units });
         }
@@ -234,8 +190,6 @@ impl Oracle {
     /// Changes the unit's word from `from` to `to`, or says what else it is.
     fn swap_if(&self, unit: u64, from: u32, to: u32) -> Result<(), u32> {
         let owner = &self.owner[unit as usize];
-        owner
-            .compare_exchange(from, to, Relaxed, Relaxed)
-            .map(|_| ())
+        owner.compare_exchange(from, to, Relaxed, Relaxed).map(|_| ())
     }
 }

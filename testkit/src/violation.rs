@@ -185,29 +185,14 @@ impl fmt::Display for Violation {
                 write!(f, "{block} handed out of an arena of {units} units")
             }
             Self::Misaligned { block } => write!(f, "{block} handed out, not aligned to its size"),
-            Self::Overlap {
-                unit,
-                holder,
-                claimant,
-            } => {
-                write!(
-                    f,
-                    "unit {unit} handed out twice: held by {holder}, given to {claimant}"
-                )
+            Self::Overlap { unit, holder, claimant } => {
+                write!(f, "unit {unit} handed out twice: held by {holder}, given to {claimant}")
             }
             Self::Hole { unit } => write!(f, "unit {unit} given away while it was a hole"),
-            Self::NotHeld {
-                unit,
-                block,
-                found: None,
-            } => {
+            Self::NotHeld { unit, block, found: None } => {
                 write!(f, "{block} returned, but nobody holds unit {unit}")
             }
-            Self::NotHeld {
-                unit,
-                block,
-                found: Some(found),
-            } => {
+            Self::NotHeld { unit, block, found: Some(found) } => {
                 write!(f, "{block} returned, but unit {unit} belongs to {found}")
             }
             Self::FreeRefused { block, reason } => {
@@ -215,31 +200,16 @@ impl fmt::Display for Violation {
             }
             Self::FreeAccepted { block } => write!(f, "{block} was freed, but nobody held it"),
             Self::Dishonest { witness } => {
-                write!(
-                    f,
-                    "refused order {} while the {witness} was free",
-                    witness.order
-                )
+                write!(f, "refused order {} while the {witness} was free", witness.order)
             }
             Self::StillHeld { unit, holder } => {
-                write!(
-                    f,
-                    "unit {unit} is still held by {holder} after everything was returned"
-                )
+                write!(f, "unit {unit} is still held by {holder} after everything was returned")
             }
-            Self::NotWhole {
-                order,
-                blocks,
-                expected,
-            } => write!(
+            Self::NotWhole { order, blocks, expected } => write!(
                 f,
                 "memory is not whole: {blocks} blocks of order {order} could be allocated, not {expected}"
             ),
-            Self::WrongAnswer {
-                question,
-                expected,
-                got,
-            } => {
+            Self::WrongAnswer { question, expected, got } => {
                 write!(f, "{question} answered {got}, not {expected}")
             }
             Self::Audit(message) => write!(f, "audit: {message}"),

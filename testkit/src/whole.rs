@@ -9,9 +9,7 @@ use crate::{BackEnd, Block, Oracle, Violation};
 /// [`Violation::NotWhole`], or whatever goes wrong on the way.
 pub fn check_whole<B: BackEnd + ?Sized>(back_end: &B, oracle: &Oracle) -> Result<(), Violation> {
     let orders = 0..=back_end.max_order();
-    orders
-        .rev()
-        .try_for_each(|order| check_order(back_end, oracle, order))
+    orders.rev().try_for_each(|order| check_order(back_end, oracle, order))
 }
 
 /// [`check_whole`] for one order.
@@ -30,17 +28,8 @@ fn check_order<B: BackEnd + ?Sized>(
     if order % 2 == 1 {
         held.reverse();
     }
-    held.into_iter()
-        .try_for_each(|block| free(back_end, oracle, 0, block))?;
-    if blocks == expected {
-        Ok(())
-    } else {
-        Err(Violation::NotWhole {
-            order,
-            blocks,
-            expected,
-        })
-    }
+    held.into_iter().try_for_each(|block| free(back_end, oracle, 0, block))?;
+    if blocks == expected { Ok(()) } else { Err(Violation::NotWhole { order, blocks, expected }) }
 }
 
 /// Frees a block that its holder has, in the owner map first.

@@ -34,9 +34,7 @@ const SHOW_IN_QUESTIONS: [Fault; 5] = [
 fn run_programs(fault: Fault, count: usize) -> Result<(), Failure> {
     let mut runner = TestRunner::deterministic();
     for _ in 0..count {
-        let tree = programs(100)
-            .new_tree(&mut runner)
-            .expect("a strategy that rejects nothing");
+        let tree = programs(100).new_tree(&mut runner).expect("a strategy that rejects nothing");
         let program: Program = tree.current();
         if program.units <= 600 && !program.reserved {
             run(&program, &Patient::new(program.units, fault))?;
@@ -54,10 +52,7 @@ fn the_sound_one_passes_programs() {
 fn programs_catch_every_fault() {
     for fault in SHOW_IN_USE.into_iter().chain(SHOW_IN_QUESTIONS) {
         if fault != Fault::Panics {
-            assert!(
-                run_programs(fault, 400).is_err(),
-                "{fault:?} went unnoticed"
-            );
+            assert!(run_programs(fault, 400).is_err(), "{fault:?} went unnoticed");
         }
     }
 }
@@ -65,18 +60,10 @@ fn programs_catch_every_fault() {
 #[test]
 fn the_sound_one_passes_the_stress() {
     let patient = Patient::new(100, Fault::None);
-    let report = stress(
-        &patient,
-        &Oracle::of(&patient),
-        &Load::new(3, 20_000, 0..=6),
-    )
-    .unwrap();
+    let report = stress(&patient, &Oracle::of(&patient), &Load::new(3, 20_000, 0..=6)).unwrap();
     assert!(report.allocations > 10_000, "{report:?}");
     assert!(report.refusals > 100, "{report:?}");
-    assert!(
-        report.own_frees > 1_000 && report.foreign_frees > 1_000,
-        "{report:?}"
-    );
+    assert!(report.own_frees > 1_000 && report.foreign_frees > 1_000, "{report:?}");
 }
 
 /// The stress cannot tell a false refusal that later goes away: everything but that.
@@ -134,10 +121,7 @@ fn a_checked_back_end_catches_what_shows_in_use() {
         let judged = replay(&Checked::sequential(Patient::new(200, fault)));
         assert!(judged.is_err(), "{fault:?} went unnoticed");
         if fault == Fault::RefusesFalsely {
-            assert!(
-                matches!(judged, Err(Violation::Dishonest { .. })),
-                "{judged:?}"
-            );
+            assert!(matches!(judged, Err(Violation::Dishonest { .. })), "{judged:?}");
         } else {
             let judged = replay(&Checked::concurrent(Patient::new(200, fault)));
             assert!(judged.is_err(), "{fault:?} went unnoticed");
@@ -154,8 +138,5 @@ fn a_checked_back_end_catches_a_bad_free() {
     let checked = Checked::concurrent(Patient::new(64, Fault::AcceptsBadFrees));
     let accepted = (0..10).filter(|_| checked.free(0, 3, 0).is_ok()).count();
     assert_eq!(accepted, 1);
-    assert!(matches!(
-        checked.violation(),
-        Some(Violation::FreeAccepted { .. })
-    ));
+    assert!(matches!(checked.violation(), Some(Violation::FreeAccepted { .. })));
 }

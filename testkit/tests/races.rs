@@ -26,22 +26,13 @@ struct Bitmap<W> {
 
 impl<W: Word + Default> Bitmap<W> {
     fn new(units: u64, change: Change) -> Self {
-        Self {
-            word: W::default(),
-            lock: W::default(),
-            units,
-            change,
-        }
+        Self { word: W::default(), lock: W::default(), units, change }
     }
 
     /// Replaces the word by what `next` makes of it, if it makes something.
     fn update<T>(&self, next: impl Fn(u64) -> Option<(u64, T)>) -> Option<T> {
         if self.change == Change::Locked {
-            while self
-                .lock
-                .compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed)
-                .is_err()
-            {}
+            while self.lock.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_err() {}
         }
         let result = loop {
             let old = self.word.load(Ordering::SeqCst);
@@ -51,11 +42,7 @@ impl<W: Word + Default> Bitmap<W> {
             match self.change {
                 Change::Swap => {
                     let (success, failure) = (Ordering::SeqCst, Ordering::SeqCst);
-                    if self
-                        .word
-                        .compare_exchange(old, new, success, failure)
-                        .is_err()
-                    {
+                    if self.word.compare_exchange(old, new, success, failure).is_err() {
                         continue;
                     }
                 }
@@ -88,9 +75,7 @@ impl<W: Word + Default> BackEnd for Bitmap<W> {
         let is_free = |word: u64, index: &u64| word & area << index == 0;
         let places = || (0..self.units >> order).map(|place| place << order);
         self.update(|word| {
-            places()
-                .find(|index| is_free(word, index))
-                .map(|index| (word | area << index, index))
+            places().find(|index| is_free(word, index)).map(|index| (word | area << index, index))
         })
     }
 
@@ -160,26 +145,15 @@ fn first_violation(change: Change, stalls: u32) -> Option<(u64, Violation)> {
                 Ok(())
             })
         };
-        let schedule = Schedule {
-            seed,
-            stalls,
-            steps: 20,
-        };
-        schedule
-            .run(vec![body(0), body(1)])
-            .err()
-            .map(|violation| (seed, violation))
+        let schedule = Schedule { seed, stalls, steps: 20 };
+        schedule.run(vec![body(0), body(1)]).err().map(|violation| (seed, violation))
     })
 }
 
 #[test]
 fn a_schedule_catches_a_race_and_does_so_again() {
     assert_eq!(first_violation(Change::Swap, 2), None);
-    assert_eq!(
-        first_violation(Change::Store, 0),
-        None,
-        "without a stall there is no race"
-    );
+    assert_eq!(first_violation(Change::Store, 0), None, "without a stall there is no race");
     let found = first_violation(Change::Store, 2);
     assert!(found.is_some(), "the race went unnoticed");
     assert_eq!(first_violation(Change::Store, 2), found);
@@ -189,8 +163,5 @@ fn a_schedule_catches_a_race_and_does_so_again() {
 #[test]
 fn a_schedule_catches_waiting() {
     let found = first_violation(Change::Locked, 1);
-    assert!(
-        matches!(found, Some((_, Violation::Stuck { .. }))),
-        "{found:?}"
-    );
+    assert!(matches!(found, Some((_, Violation::Stuck { .. }))), "{found:?}");
 }

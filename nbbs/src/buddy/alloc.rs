@@ -86,11 +86,12 @@ impl<W: Word> Buddy<'_, W> {
             return self.alloc_anywhere(lane, order);
         };
         // SeqCst: as in `read`.
-        let old = hints.guess(place).unwrap_or_else(|| word.load(Ordering::SeqCst));
+        let old = hints.guess(place, word).load(Ordering::SeqCst);
         let Some((new, slot)) = self.with_block(level, cursor, old, SLOTS) else {
             return self.alloc_anywhere(lane, order);
         };
         if let Err(found) = swap(word, old, new) {
+            hints.remember(place, found);
             let claimed = word::codes(level, found) & !word::codes(level, old) != 0;
             return if claimed { self.part(lane, order) } else { self.alloc_anywhere(lane, order) };
         }
@@ -161,7 +162,8 @@ impl<W: Word> Buddy<'_, W> {
         None
     }
 
-    /// Word `idx` of `level` with a further block of `2^slots` slots, and the slot at which it begins.
+    /// Word `idx` of `level` with a further block of `2^slots` slots, and the slot at which it begins. A word
+    /// that lies outside the level, as a cursor may have it, has no slots.
     #[inline(always)]
     fn with_block(&self, level: usize, idx: u64, old: u64, slots: u32) -> Option<(u64, u32)> {
         let inside = word::first_slots(self.geometry.whole_slots(level, idx));

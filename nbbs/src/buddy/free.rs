@@ -183,12 +183,13 @@ impl<W: Word> Buddy<'_, W> {
         let Some(hints) = self.hints(lane) else { return false };
         let Some(word) = self.words.get(place) else { return false };
         // SeqCst: as in `read`.
-        let old = hints.guess(place).unwrap_or_else(|| word.load(Ordering::SeqCst));
+        let old = hints.guess(place, word).load(Ordering::SeqCst);
         let order = SLOTS + slot_order(level);
         let Some((new, left)) = without_block(level, index, old, SLOTS) else {
             return self.clear_slowly(lane, index, order);
         };
-        if swap(word, old, new).is_err() {
+        if let Err(found) = swap(word, old, new) {
+            hints.remember(place, found);
             return self.clear_slowly(lane, index, order);
         }
         hints.remember(place, new);

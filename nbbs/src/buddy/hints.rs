@@ -55,11 +55,13 @@ impl<W: Word> Hints<'_, W> {
         self.0[cursor_slot(order)].store(idx + 1, Ordering::Relaxed);
     }
 
-    /// What the lane left in the word at `place`, if that is the word it changed last.
+    /// What to read for what `word` at `place` holds: the lane's own note, if it changed that word last.
+    ///
+    /// A choice of address, not of value: which it is varies too much for a branch.
     #[inline(always)]
-    pub(super) fn guess(self, place: usize) -> Option<u64> {
+    pub(super) fn guess<'b>(&'b self, place: usize, word: &'b W) -> &'b W {
         let last = self.0[0].load(Ordering::Relaxed);
-        (last == place as u64).then(|| self.0[1].load(Ordering::Relaxed))
+        if last == place as u64 { &self.0[1] } else { word }
     }
 
     #[inline(always)]

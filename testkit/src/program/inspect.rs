@@ -10,17 +10,13 @@ use crate::{Block, Spec, Unit, Violation};
 /// # Errors
 /// The first difference.
 pub fn inspect<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violation> {
-    buddy
-        .audit()
-        .map_err(|broken| Violation::Audit(broken.to_string()))?;
+    buddy.audit().map_err(|broken| Violation::Audit(broken.to_string()))?;
     check_walk(buddy, spec)?;
     check_stats(buddy, spec)?;
     check_bound(buddy, spec)?;
     // The smallest order, the largest, and one between, so that each level's arithmetic is seen.
     let middle = spec.max_order() / 2;
-    [0, middle, spec.max_order()]
-        .iter()
-        .try_for_each(|&order| check_map(buddy, spec, order))
+    [0, middle, spec.max_order()].iter().try_for_each(|&order| check_map(buddy, spec, order))
 }
 
 /// Looks at the arena while others use it, except for the blocks in `held`: a walk covers the arena
@@ -36,11 +32,7 @@ pub fn observe<W: Word>(buddy: &Buddy<'_, W>, held: &[Block]) -> Result<(), Viol
             Piece::Reserved { index, len } => (index, len),
         };
         if index != end && wrong.is_none() {
-            wrong = Some(Violation::wrong(
-                "walk(), the next piece's index,",
-                end,
-                piece,
-            ));
+            wrong = Some(Violation::wrong("walk(), the next piece's index,", end, piece));
         }
         end = index + len;
         if let Piece::Used { index, order } = piece {
@@ -50,19 +42,11 @@ pub fn observe<W: Word>(buddy: &Buddy<'_, W>, held: &[Block]) -> Result<(), Viol
     wrong.map_or(Ok(()), Err)?;
     if (end, met) != (buddy.units(), held.len()) {
         let expected = (buddy.units(), held);
-        return Err(Violation::wrong(
-            "walk(), end and blocks held,",
-            expected,
-            (end, met),
-        ));
+        return Err(Violation::wrong("walk(), end and blocks held,", expected, (end, met)));
     }
     let stats = buddy.stats();
     if stats.free_units + stats.used_units + stats.reserved_units != stats.units {
-        return Err(Violation::wrong(
-            "stats(), the sum of its counts,",
-            stats.units,
-            &stats,
-        ));
+        return Err(Violation::wrong("stats(), the sum of its counts,", stats.units, &stats));
     }
     Ok(())
 }
@@ -72,11 +56,7 @@ fn check_walk<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violatio
     let mut wrong = None;
     buddy.walk(|piece| {
         // A stretch of holes may be cut anywhere; the specification counts its units one by one.
-        let stretch = if let Piece::Reserved { len, .. } = piece {
-            len
-        } else {
-            1
-        };
+        let stretch = if let Piece::Reserved { len, .. } = piece { len } else { 1 };
         for unit in 0..stretch {
             let expected = expected.next();
             if wrong.is_none() && expected != Some(seen(piece, unit)) {
@@ -96,13 +76,7 @@ fn seen(piece: Piece, unit: u64) -> (Unit, Block) {
     match piece {
         Piece::Free { index, order } => (Unit::Free, Block { index, order }),
         Piece::Used { index, order } => (Unit::Head(order as u8), Block { index, order }),
-        Piece::Reserved { index, .. } => (
-            Unit::Hole,
-            Block {
-                index: index + unit,
-                order: 0,
-            },
-        ),
+        Piece::Reserved { index, .. } => (Unit::Hole, Block { index: index + unit, order: 0 }),
     }
 }
 
@@ -126,39 +100,23 @@ fn check_stats<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violati
     if stats != expected {
         return Err(Violation::wrong("stats()", expected, stats));
     }
-    let largest = (0..=spec.max_order())
-        .rev()
-        .find(|&order| spec.free_block(order).is_some());
+    let largest = (0..=spec.max_order()).rev().find(|&order| spec.free_block(order).is_some());
     if stats.largest_free_order() != largest {
         let got = stats.largest_free_order();
-        return Err(Violation::wrong(
-            "stats().largest_free_order()",
-            largest,
-            got,
-        ));
+        return Err(Violation::wrong("stats().largest_free_order()", largest, got));
     }
     let total = units_in(&free);
     let permille = |part: u64| (part * 1000).checked_div(total).unwrap_or(0) as u32;
     let outside = permille(total - largest.map_or(0, |order| 1 << order));
     if stats.fragmentation_permille() != outside {
         let got = stats.fragmentation_permille();
-        return Err(Violation::wrong(
-            "stats().fragmentation_permille()",
-            outside,
-            got,
-        ));
+        return Err(Violation::wrong("stats().fragmentation_permille()", outside, got));
     }
     for order in 0..=spec.max_order() {
-        let (small, got) = (
-            permille(units_in(&free[..order as usize])),
-            stats.unusable_permille(order),
-        );
+        let (small, got) =
+            (permille(units_in(&free[..order as usize])), stats.unusable_permille(order));
         if small != got {
-            return Err(Violation::wrong(
-                format!("unusable_permille({order})"),
-                small,
-                got,
-            ));
+            return Err(Violation::wrong(format!("unusable_permille({order})"), small, got));
         }
     }
     Ok(())
@@ -166,9 +124,7 @@ fn check_stats<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violati
 
 /// An upper bound: too high is allowed, too low is not.
 fn check_bound<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violation> {
-    let largest = (0..=spec.max_order())
-        .rev()
-        .find(|&order| spec.free_block(order).is_some());
+    let largest = (0..=spec.max_order()).rev().find(|&order| spec.free_block(order).is_some());
     let bound = buddy.order_bound();
     if bound < largest || bound > Some(spec.max_order()) {
         return Err(Violation::wrong("order_bound()", largest, bound));
@@ -193,11 +149,7 @@ fn check_map<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec, order: u32) -> Result<(
     expected.push(77);
     if filled != Ok(stretches) || map != expected {
         let question = format!("occupancy_map({order})");
-        return Err(Violation::wrong(
-            question,
-            (stretches, expected),
-            (filled, map),
-        ));
+        return Err(Violation::wrong(question, (stretches, expected), (filled, map)));
     }
     Ok(())
 }

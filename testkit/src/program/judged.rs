@@ -44,25 +44,13 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
     /// A fresh subject, with all units free or, if `reserved`, all holes.
     pub fn new(subject: &'a S, units: u64, reserved: bool) -> Self {
         let oracle = Oracle::new(units);
-        let spec = if reserved {
-            Spec::new_reserved(units)
-        } else {
-            Spec::new(units)
-        };
+        let spec = if reserved { Spec::new_reserved(units) } else { Spec::new(units) };
         if reserved {
             oracle.reserve(0..units).expect("a new map has no holders");
         }
         let summary = Summary::default();
         let watchful = units <= SMALL;
-        Self {
-            subject,
-            spec,
-            oracle,
-            held: vec![],
-            last_freed: None,
-            summary,
-            watchful,
-        }
+        Self { subject, spec, oracle, held: vec![], last_freed: None, summary, watchful }
     }
 
     /// The block, if one was granted; to be kept in `held`, or freed.
@@ -126,11 +114,7 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
             Ok(order) => block == Some(Block { index, order }),
             Err(error) => block.is_none() && truth::of_free(&self.spec, index, None, error),
         };
-        if right {
-            Ok(())
-        } else {
-            Err(self.wrong(&format!("order_of({index})"), index, answer))
-        }
+        if right { Ok(()) } else { Err(self.wrong(&format!("order_of({index})"), index, answer)) }
     }
 
     pub fn reserve(&mut self, range: Range<u64>) -> Result<(), Violation> {
@@ -167,9 +151,7 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
         while let Some(block) = self.alloc(lane, order)? {
             blocks.push(block);
         }
-        blocks
-            .into_iter()
-            .try_for_each(|block| self.free(lane, block.index, Some(block.order)))
+        blocks.into_iter().try_for_each(|block| self.free(lane, block.index, Some(block.order)))
     }
 
     /// Drains what is free at every order of up to `most` blocks, returns everything, and does it again.
@@ -195,29 +177,16 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
 
     fn drain_orders(&mut self, most: u64) -> Result<(), Violation> {
         let few_blocks = |order: &u32| self.spec.units() >> order <= most;
-        let orders: Vec<u32> = (0..=self.spec.max_order())
-            .rev()
-            .filter(few_blocks)
-            .collect();
-        orders
-            .into_iter()
-            .try_for_each(|order| self.drain(0, order))
+        let orders: Vec<u32> = (0..=self.spec.max_order()).rev().filter(few_blocks).collect();
+        orders.into_iter().try_for_each(|order| self.drain(0, order))
     }
 
     /// After a refusal.
     fn unchanged(&self) -> Result<(), Violation> {
-        if self.watchful {
-            self.subject.inspect(&self.spec)
-        } else {
-            Ok(())
-        }
+        if self.watchful { self.subject.inspect(&self.spec) } else { Ok(()) }
     }
 
     fn wrong(&self, question: &str, index: u64, got: impl Debug) -> Violation {
-        Violation::wrong(
-            format!("{question} where it is"),
-            self.spec.unit(index),
-            got,
-        )
+        Violation::wrong(format!("{question} where it is"), self.spec.unit(index), got)
     }
 }

@@ -107,10 +107,6 @@ impl Program {
     #[must_use]
     pub fn new(units: u64, ops: impl IntoIterator<Item = Op>) -> Self {
         let steps = ops.into_iter().map(|op| Step { lane: 0, op }).collect();
-        Self {
-            units,
-            reserved: false,
-            steps,
-        }
+        Self { units, reserved: false, steps }
     }
 }

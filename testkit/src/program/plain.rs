@@ -38,7 +38,10 @@ pub fn race_plain<B: BackEnd>(
     together(bodies.collect())?;
     check_whole(back_end, &oracle)?;
     for player in players {
-        player.held.into_iter().try_for_each(|block| free(back_end, &oracle, player.told, block))?;
+        player
+            .held
+            .into_iter()
+            .try_for_each(|block| free(back_end, &oracle, player.told, block))?;
     }
     oracle.check_empty()?;
     check_whole(back_end, &oracle)

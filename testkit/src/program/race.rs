@@ -48,51 +48,33 @@ pub fn race<S: Subject>(
 ) -> Result<Vec<LaneReport>, Violation> {
     let setup = &race.setup;
     let mut judged = Judged::new(subject, setup.units, setup.reserved);
-    judged
-        .steps(&setup.steps)
-        .map_err(|failure| failure.violation)?;
+    judged.steps(&setup.steps).map_err(|failure| failure.violation)?;
 
     let of_others = |block: &Block| lane_of(&judged.oracle, *block) >= race.lanes.len();
     let of_others: Vec<Block> = judged.held.iter().copied().filter(of_others).collect();
     let told = |lane| if race.shared { 0 } else { lane };
-    let mut lanes: Vec<_> = (0..race.lanes.len())
-        .map(|lane| Lane::new(&judged, lane, told(lane)))
-        .collect();
-    let bodies = lanes
-        .iter_mut()
-        .zip(&race.lanes)
-        .map(|(lane, ops)| -> Body<'_> {
-            Box::new(move || ops.iter().try_for_each(|op| lane.step(op)))
-        });
+    let mut lanes: Vec<_> =
+        (0..race.lanes.len()).map(|lane| Lane::new(&judged, lane, told(lane))).collect();
+    let bodies = lanes.iter_mut().zip(&race.lanes).map(|(lane, ops)| -> Body<'_> {
+        Box::new(move || ops.iter().try_for_each(|op| lane.step(op)))
+    });
     together(bodies.collect())?;
 
-    let left = lanes
-        .into_iter()
-        .map(|lane| (lane.held, lane.holes, lane.report));
+    let left = lanes.into_iter().map(|lane| (lane.held, lane.holes, lane.report));
     let left: Vec<_> = left.collect();
     judged.held = of_others;
-    judged
-        .held
-        .extend(left.iter().flat_map(|(held, _, _)| held));
+    judged.held.extend(left.iter().flat_map(|(held, _, _)| held));
     judged.spec = Spec::new(setup.units);
-    judged
-        .held
-        .iter()
-        .for_each(|block| judged.spec.grant(block.index, block.order));
+    judged.held.iter().for_each(|block| judged.spec.grant(block.index, block.order));
     for &hole in left.iter().flat_map(|(_, holes, _)| holes) {
-        assert!(
-            judged.spec.reserve(hole..hole + 1),
-            "the owner map has seen this hole"
-        );
+        assert!(judged.spec.reserve(hole..hole + 1), "the owner map has seen this hole");
     }
     judged.clear_up(FEW_BLOCKS)?;
     Ok(left.into_iter().map(|(_, _, report)| report).collect())
 }
 
 fn lane_of(oracle: &Oracle, block: Block) -> usize {
-    oracle
-        .holder_of(block.index)
-        .map_or(usize::MAX, |holder| holder.lane)
+    oracle.holder_of(block.index).map_or(usize::MAX, |holder| holder.lane)
 }
 
 struct Lane<'a, S> {
@@ -110,31 +92,11 @@ struct Lane<'a, S> {
 impl<'a, S: Subject> Lane<'a, S> {
     /// With what the setup left on this lane; lane 0 has the holes.
     fn new(judged: &'a Judged<'a, S>, lane: usize, told: usize) -> Self {
-        let Judged {
-            subject,
-            oracle,
-            spec,
-            held,
-            ..
-        } = judged;
-        let held = held
-            .iter()
-            .copied()
-            .filter(|&block| lane_of(oracle, block) == lane)
-            .collect();
+        let Judged { subject, oracle, spec, held, .. } = judged;
+        let held = held.iter().copied().filter(|&block| lane_of(oracle, block) == lane).collect();
         let is_hole = |unit| spec.unit(unit) == Some(Unit::Hole);
-        let holes = (0..spec.units())
-            .filter(|&unit| lane == 0 && is_hole(unit))
-            .collect();
-        Self {
-            subject,
-            oracle,
-            lane,
-            told,
-            held,
-            holes,
-            report: LaneReport::default(),
-        }
+        let holes = (0..spec.units()).filter(|&unit| lane == 0 && is_hole(unit)).collect();
+        Self { subject, oracle, lane, told, held, holes, report: LaneReport::default() }
     }
 
     fn step(&mut self, op: &Op) -> Result<(), Violation> {
@@ -175,28 +137,19 @@ impl<'a, S: Subject> Lane<'a, S> {
         self.oracle.give(block)?;
         self.held.retain(|&held| held != block);
         let answer = if sized {
-            self.subject
-                .free_sized(self.told, block.index, block.order)
-                .map(|()| block.order)
+            self.subject.free_sized(self.told, block.index, block.order).map(|()| block.order)
         } else {
             self.subject.free_unsized(self.told, block.index)
         };
         match answer {
             Ok(order) if order == block.order => Ok(()),
-            answer => Err(Violation::wrong(
-                format!("free of the {block}"),
-                block.order,
-                answer,
-            )),
+            answer => Err(Violation::wrong(format!("free of the {block}"), block.order, answer)),
         }
     }
 
     /// A free that is certainly invalid: inside a block of this lane, or of the wrong order.
     fn bad_free(&mut self, index: u64, order: Option<u32>) -> Result<(), Violation> {
-        let held = self
-            .held
-            .iter()
-            .find(|block| block.units().contains(&index));
+        let held = self.held.iter().find(|block| block.units().contains(&index));
         let Some(&block) = held.filter(|block| block.index != index || order.is_some()) else {
             return Ok(());
         };
@@ -206,19 +159,14 @@ impl<'a, S: Subject> Lane<'a, S> {
             Some(order) => self.subject.free_sized(self.told, index, order),
         };
         match answer {
-            Ok(()) => Err(Violation::FreeAccepted {
-                block: Block { index, order: 0 },
-            }),
+            Ok(()) => Err(Violation::FreeAccepted { block: Block { index, order: 0 } }),
             Err(_) => Ok(()),
         }
     }
 
     fn order_of(&self, index: u64) -> Result<(), Violation> {
         let answer = self.subject.order_of(index);
-        let held = self
-            .held
-            .iter()
-            .find(|block| block.units().contains(&index));
+        let held = self.held.iter().find(|block| block.units().contains(&index));
         let right = match held {
             Some(block) if block.index == index => answer == Ok(block.order),
             Some(_) => answer.is_err(),
@@ -248,9 +196,7 @@ impl<'a, S: Subject> Lane<'a, S> {
         self.holes.retain(|hole| !range.contains(hole));
         self.oracle.release(range.clone())?;
         let question = format!("release({range:?})");
-        self.subject
-            .release(range)
-            .map_err(|error| Violation::wrong(question, "done", error))
+        self.subject.release(range).map_err(|error| Violation::wrong(question, "done", error))
     }
 
     fn drain(&mut self, order: u32) -> Result<(), Violation> {
@@ -258,8 +204,6 @@ impl<'a, S: Subject> Lane<'a, S> {
         while let Some(block) = self.alloc(order)? {
             blocks.push(block);
         }
-        blocks
-            .into_iter()
-            .try_for_each(|block| self.free(block, true))
+        blocks.into_iter().try_for_each(|block| self.free(block, true))
     }
 }

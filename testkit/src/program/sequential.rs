@@ -23,20 +23,14 @@ pub struct Failure {
 pub fn run<S: Subject + ?Sized>(program: &Program, subject: &S) -> Result<Summary, Failure> {
     let mut judged = Judged::new(subject, program.units, program.reserved);
     judged.steps(&program.steps)?;
-    judged.clear_up(MANY_BLOCKS).map_err(|violation| Failure {
-        step: None,
-        violation,
-    })?;
+    judged.clear_up(MANY_BLOCKS).map_err(|violation| Failure { step: None, violation })?;
     Ok(judged.summary)
 }
 
 impl<S: Subject + ?Sized> Judged<'_, S> {
     pub fn steps(&mut self, steps: &[Step]) -> Result<(), Failure> {
         steps.iter().enumerate().try_for_each(|(number, step)| {
-            let step_of = |violation| Failure {
-                step: Some((number, step.clone())),
-                violation,
-            };
+            let step_of = |violation| Failure { step: Some((number, step.clone())), violation };
             self.step(step).map_err(step_of)
         })
     }
@@ -81,11 +75,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.step {
             Some((number, Step { lane, op })) => {
-                write!(
-                    f,
-                    "step {number}, {op:?} on lane {lane}: {}",
-                    self.violation
-                )
+                write!(f, "step {number}, {op:?} on lane {lane}: {}", self.violation)
             }
             None => write!(f, "clearing up: {}", self.violation),
         }

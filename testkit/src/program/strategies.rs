@@ -24,21 +24,10 @@ pub fn geometries() -> impl Strategy<Value = u64> {
 
 /// Programs of up to `steps` steps on arenas of [these sizes](geometries).
 pub fn programs(steps: usize) -> impl Strategy<Value = Program> {
-    let parts = (
-        geometries(),
-        prop::bool::weighted(0.1),
-        vec((0..4_usize, raw_ops()), 0..=steps),
-    );
+    let parts = (geometries(), prop::bool::weighted(0.1), vec((0..4_usize, raw_ops()), 0..=steps));
     parts.prop_map(|(units, reserved, raw)| {
-        let steps = raw.into_iter().map(|(lane, raw)| Step {
-            lane,
-            op: raw.of(units),
-        });
-        Program {
-            units,
-            reserved,
-            steps: steps.collect(),
-        }
+        let steps = raw.into_iter().map(|(lane, raw)| Step { lane, op: raw.of(units) });
+        Program { units, reserved, steps: steps.collect() }
     })
 }
 
@@ -48,19 +37,9 @@ pub fn races(ops: usize) -> impl Strategy<Value = Race> {
     let lanes = vec(vec(raw_ops(), 1..=ops), 2..=3);
     let parts = (units, vec((0..3_usize, raw_ops()), 0..=6), lanes, any::<bool>());
     parts.prop_map(|(units, setup, lanes, shared)| {
-        let steps = setup
-            .into_iter()
-            .map(|(lane, raw)| Step {
-                lane,
-                op: raw.of(units),
-            })
-            .collect();
+        let steps = setup.into_iter().map(|(lane, raw)| Step { lane, op: raw.of(units) }).collect();
         let ops = |raw: Vec<Raw>| raw.into_iter().map(|raw| raw.of(units)).collect();
-        let setup = Program {
-            units,
-            reserved: false,
-            steps,
-        };
+        let setup = Program { units, reserved: false, steps };
         Race { setup, lanes: lanes.into_iter().map(ops).collect(), shared }
     })
 }
@@ -114,33 +93,18 @@ impl Raw {
         let index = |raw: u64| raw % (units + 3);
         match self {
             Self::Alloc(raw) => Op::Alloc { order: order(raw) },
-            Self::AllocLarge(raw) => Op::Alloc {
-                order: max.saturating_sub(raw),
-            },
-            Self::AllocSmall(raw) => Op::Alloc {
-                order: raw.min(max),
-            },
+            Self::AllocLarge(raw) => Op::Alloc { order: max.saturating_sub(raw) },
+            Self::AllocSmall(raw) => Op::Alloc { order: raw.min(max) },
             Self::Free(pick) => Op::Free { pick },
             Self::FreeSized(pick) => Op::FreeSized { pick },
             Self::FreeAgain => Op::FreeAgain,
             Self::FreeAt(raw) => Op::FreeAt { index: index(raw) },
-            Self::FreeSizedAt(raw, k) => Op::FreeSizedAt {
-                index: index(raw),
-                order: order(k),
-            },
+            Self::FreeSizedAt(raw, k) => Op::FreeSizedAt { index: index(raw), order: order(k) },
             Self::OrderOf(raw) => Op::OrderOf { index: index(raw) },
-            Self::Reserve(raw, len) => Op::Reserve {
-                start: index(raw),
-                end: index(raw) + len,
-            },
-            Self::Release(raw, len) => Op::Release {
-                start: index(raw),
-                end: index(raw) + len,
-            },
+            Self::Reserve(raw, len) => Op::Reserve { start: index(raw), end: index(raw) + len },
+            Self::Release(raw, len) => Op::Release { start: index(raw), end: index(raw) + len },
             // Draining small orders of large arenas takes long and shows little.
-            Self::Drain(raw) => Op::Drain {
-                order: order(raw).max(max.saturating_sub(10)),
-            },
+            Self::Drain(raw) => Op::Drain { order: order(raw).max(max.saturating_sub(10)) },
             Self::Inspect => Op::Inspect,
         }
     }

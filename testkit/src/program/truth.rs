@@ -12,38 +12,21 @@ pub(super) fn of_free(spec: &Spec, index: u64, order: Option<u32>, error: FreeEr
     let unit = spec.unit(index);
     let max = spec.max_order();
     match error {
-        FreeError::OutOfRange {
-            index: named,
-            units,
-        } => unit.is_none() && (named, units) == (index, spec.units()),
-        FreeError::OrderTooLarge {
-            order: named,
-            max: limit,
-        } => order == Some(named) && named > max && limit == max,
-        FreeError::Misaligned {
-            index: at,
-            order: named,
-        } => {
-            let aligned = named < 64
-                && Block {
-                    index,
-                    order: named,
-                }
-                .is_aligned();
+        FreeError::OutOfRange { index: named, units } => {
+            unit.is_none() && (named, units) == (index, spec.units())
+        }
+        FreeError::OrderTooLarge { order: named, max: limit } => {
+            order == Some(named) && named > max && limit == max
+        }
+        FreeError::Misaligned { index: at, order: named } => {
+            let aligned = named < 64 && Block { index, order: named }.is_aligned();
             order == Some(named) && at == index && !aligned
         }
         FreeError::NotAllocated { index: named } => named == index && unit == Some(Unit::Free),
         FreeError::NotABlock { index: named } => named == index && unit == Some(Unit::Body),
         FreeError::Reserved { index: named } => named == index && unit == Some(Unit::Hole),
-        FreeError::WrongOrder {
-            index: at,
-            order: named,
-            actual,
-        } => {
-            let block = Block {
-                index,
-                order: actual,
-            };
+        FreeError::WrongOrder { index: at, order: named, actual } => {
+            let block = Block { index, order: actual };
             at == index
                 && order == Some(named)
                 && named != actual
@@ -77,13 +60,7 @@ pub(super) fn of_release(spec: &Spec, range: &Range<u64>, error: RangeError) -> 
 
 fn of_bounds(spec: &Spec, range: &Range<u64>, error: RangeError) -> bool {
     let Range { start, end } = *range;
-    !is_range(spec, range)
-        && error
-            == RangeError::OutOfRange {
-                start,
-                end,
-                units: spec.units(),
-            }
+    !is_range(spec, range) && error == RangeError::OutOfRange { start, end, units: spec.units() }
 }
 
 fn is_range(spec: &Spec, range: &Range<u64>) -> bool {

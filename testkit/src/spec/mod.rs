@@ -77,10 +77,7 @@ impl Spec {
     #[must_use]
     pub fn block_at(&self, index: u64) -> Option<Block> {
         match self.unit(index) {
-            Some(Unit::Head(order)) => Some(Block {
-                index,
-                order: u32::from(order),
-            }),
+            Some(Unit::Head(order)) => Some(Block { index, order: u32::from(order) }),
             _ => None,
         }
     }
@@ -96,8 +93,7 @@ impl Spec {
     /// # Errors
     /// [`Violation::Dishonest`], if a block of that order is free.
     pub fn check_refusal(&self, order: u32) -> Result<(), Violation> {
-        self.free_block(order)
-            .map_or(Ok(()), |witness| Err(Violation::Dishonest { witness }))
+        self.free_block(order).map_or(Ok(()), |witness| Err(Violation::Dishonest { witness }))
     }
 
     /// The block of `order` at `index` was handed out.
@@ -148,9 +144,7 @@ impl Spec {
     pub fn all(&self, range: &Range<u64>, what: Unit) -> bool {
         range.start < range.end
             && range.end <= self.units()
-            && self.units[range.start as usize..range.end as usize]
-                .iter()
-                .all(|&unit| unit == what)
+            && self.units[range.start as usize..range.end as usize].iter().all(|&unit| unit == what)
     }
 
     /// Units that are holes.
@@ -170,9 +164,7 @@ impl Spec {
     pub fn free_blocks(&self) -> Vec<u64> {
         let whole = |order| self.free.whole_blocks(order);
         let orders = 0..=self.max_order();
-        orders
-            .map(|order| whole(order) - 2 * whole(order + 1))
-            .collect()
+        orders.map(|order| whole(order) - 2 * whole(order + 1)).collect()
     }
 
     /// The arena from its first unit on, as the largest free blocks, the blocks held and single holes.
@@ -194,27 +186,14 @@ impl Spec {
     /// The order of the largest free block that begins at the free unit `index`.
     fn free_order_at(&self, index: u64) -> u32 {
         let starts_here = |&order: &u32| self.free.is_free(Block { index, order });
-        (0..=self.max_order())
-            .take_while(starts_here)
-            .last()
-            .unwrap_or(0)
+        (0..=self.max_order()).take_while(starts_here).last().unwrap_or(0)
     }
 
     fn set_holes(&mut self, range: Range<u64>, to: Unit) {
         for unit in range {
             self.units[unit as usize] = to;
-            self.free.set(
-                Block {
-                    index: unit,
-                    order: 0,
-                },
-                to == Unit::Free,
-            );
-            self.holes = if to == Unit::Hole {
-                self.holes + 1
-            } else {
-                self.holes - 1
-            };
+            self.free.set(Block { index: unit, order: 0 }, to == Unit::Free);
+            self.holes = if to == Unit::Hole { self.holes + 1 } else { self.holes - 1 };
         }
     }
 }
@@ -251,23 +230,10 @@ mod tests {
                     assert_eq!(free.is_some(), has_free_block(&spec, order));
                     assert!(free.is_none_or(|block| spec.free.is_free(block)));
                 }
-                let free: u64 = spec
-                    .free_blocks()
-                    .iter()
-                    .zip(0..)
-                    .map(|(n, k)| n << k)
-                    .sum();
-                let used: u64 = spec
-                    .used_blocks()
-                    .iter()
-                    .zip(0..)
-                    .map(|(n, k)| n << k)
-                    .sum();
+                let free: u64 = spec.free_blocks().iter().zip(0..).map(|(n, k)| n << k).sum();
+                let used: u64 = spec.used_blocks().iter().zip(0..).map(|(n, k)| n << k).sum();
                 assert_eq!(free + used + spec.holes(), units);
-                assert_eq!(
-                    spec.pieces().map(|(_, block)| block.len()).sum::<u64>(),
-                    units
-                );
+                assert_eq!(spec.pieces().map(|(_, block)| block.len()).sum::<u64>(), units);
             }
         }
     }

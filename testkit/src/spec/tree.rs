@@ -16,9 +16,7 @@ impl Tree {
     pub fn new(units: u64) -> Self {
         let orders = 0..=units.ilog2();
         let largest = orders.map(|order| vec![0; units.div_ceil(1 << order) as usize]);
-        let mut tree = Self {
-            largest: largest.collect(),
-        };
+        let mut tree = Self { largest: largest.collect() };
         tree.largest[0].fill(1);
         for order in 1..=tree.max_order() {
             for node in 0..tree.largest[order as usize].len() {
@@ -60,13 +58,8 @@ impl Tree {
 
     /// How many blocks of `order` are wholly free.
     pub fn whole_blocks(&self, order: u32) -> u64 {
-        let largest = self
-            .largest
-            .get(order as usize)
-            .map_or(&[][..], Vec::as_slice);
-        let whole = largest
-            .iter()
-            .filter(|&&largest| u32::from(largest) == order + 1);
+        let largest = self.largest.get(order as usize).map_or(&[][..], Vec::as_slice);
+        let whole = largest.iter().filter(|&&largest| u32::from(largest) == order + 1);
         whole.count() as u64
     }
 
@@ -87,10 +80,7 @@ impl Tree {
         let left = halves[2 * node];
         let right = halves.get(2 * node + 1).copied().unwrap_or(0);
         let both_whole = u32::from(left) == order && u32::from(right) == order;
-        self.largest[order as usize][node] = if both_whole {
-            order as u8 + 1
-        } else {
-            left.max(right)
-        };
+        self.largest[order as usize][node] =
+            if both_whole { order as u8 + 1 } else { left.max(right) };
     }
 }

@@ -35,17 +35,10 @@ pub fn explore_with(
 ) -> Result<(), Found> {
     let mut steps = 100;
     for number in 0..schedules {
-        let schedule = Schedule {
-            seed: seed ^ number,
-            stalls: number as u32 % 5,
-            steps,
-        };
+        let schedule = Schedule { seed: seed ^ number, stalls: number as u32 % 5, steps };
         let (taken, result) = replay(of, schedule);
         let verdict = result.and_then(|reports| judge(&reports));
-        verdict.map_err(|violation| Found {
-            schedule,
-            violation,
-        })?;
+        verdict.map_err(|violation| Found { schedule, violation })?;
         // Stalls are spread over the length of the longest run so far.
         steps = if number == 0 { taken } else { steps.max(taken) };
     }
@@ -55,11 +48,7 @@ pub fn explore_with(
 /// Runs a race under one schedule; returns the steps that it took as well.
 pub fn replay(of: &Race, schedule: Schedule) -> (u64, Result<Vec<LaneReport>, Violation>) {
     let arena = Arena::<Steered>::new(of.setup.units);
-    let buddy = if of.setup.reserved {
-        arena.all_reserved()
-    } else {
-        arena.buddy()
-    };
+    let buddy = if of.setup.reserved { arena.all_reserved() } else { arena.buddy() };
     let mut steps = 0;
     let result = race(of, &buddy, |bodies| {
         steps = schedule.run(bodies)?;

@@ -37,13 +37,10 @@ impl Schedule {
     /// The first body's that failed or panicked, or [`Violation::Stuck`].
     pub fn run(self, bodies: Vec<Body<'_>>) -> Result<u64, Violation> {
         let baton = Arc::new(Baton::new(self, bodies.len()));
-        let bodies = bodies
-            .into_iter()
-            .enumerate()
-            .map(|(lane, body)| -> Body<'_> {
-                let baton = Arc::clone(&baton);
-                Box::new(move || baton.run(lane, body))
-            });
+        let bodies = bodies.into_iter().enumerate().map(|(lane, body)| -> Body<'_> {
+            let baton = Arc::clone(&baton);
+            Box::new(move || baton.run(lane, body))
+        });
         on_threads(bodies.collect())?;
         let steps = baton.state().steps;
         Ok(steps)
@@ -69,18 +66,13 @@ impl Baton {
         let mut random = fastrand::Rng::with_seed(schedule.seed);
         let mut waiting: Vec<usize> = (0..lanes).collect();
         random.shuffle(&mut waiting);
-        let mut stalls: Vec<u64> = (0..schedule.stalls)
-            .map(|_| random.u64(0..schedule.steps.max(1)))
-            .collect();
+        let mut stalls: Vec<u64> =
+            (0..schedule.stalls).map(|_| random.u64(0..schedule.steps.max(1))).collect();
         stalls.sort_unstable_by(|a, b| b.cmp(a));
         Self {
             turn: AtomicUsize::new(NOBODY),
             threads: (0..lanes).map(|_| OnceLock::new()).collect(),
-            state: Mutex::new(State {
-                waiting,
-                stalls,
-                steps: 0,
-            }),
+            state: Mutex::new(State { waiting, stalls, steps: 0 }),
         }
     }
 
@@ -105,21 +97,14 @@ impl Baton {
         let _leave = Leave(Arc::clone(&self), lane);
         let baton = Arc::clone(&self);
         let result = survive(|| steer(move || baton.step(lane), body));
-        result.unwrap_or(Err(Violation::Stuck {
-            lane,
-            steps: TOO_MANY,
-        }))
+        result.unwrap_or(Err(Violation::Stuck { lane, steps: TOO_MANY }))
     }
 
     /// Several threads may find that all are there; the first of them gives the first turn.
     fn begin(&self) {
         let first = self.state().waiting[0];
         // Release, here and below: what one thread did is seen by the next, as if all were one.
-        if self
-            .turn
-            .compare_exchange(NOBODY, first, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
-        {
+        if self.turn.compare_exchange(NOBODY, first, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             self.wake(first);
         }
     }
@@ -131,11 +116,7 @@ impl Baton {
             drop(state);
             die();
         }
-        while state
-            .stalls
-            .last()
-            .is_some_and(|&stall| stall < state.steps)
-        {
+        while state.stalls.last().is_some_and(|&stall| stall < state.steps) {
             state.stalls.pop();
             state.waiting.rotate_left(1);
         }

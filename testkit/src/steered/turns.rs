@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use super::{at_once, die, steer, survive};
+use super::{die, on_threads, steer, survive};
 use crate::Violation;
 use crate::program::Body;
 
@@ -56,7 +56,7 @@ pub(super) fn take_turns<D: Director + 'static>(
         let turns = Arc::clone(&turns);
         Box::new(move || turns.live(lane, body))
     });
-    let result = at_once(bodies.collect());
+    let result = on_threads(bodies.collect());
     let turns = Arc::into_inner(turns).expect("all threads are joined");
     let state = turns.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     (state.director, result)

@@ -46,11 +46,7 @@ impl Load {
     pub fn by_size(mut self) -> Self {
         let largest = self.orders.iter().copied().max().unwrap_or(0);
         let weight = |&order: &u32| 1 << (largest - order).min(10);
-        self.orders = self
-            .orders
-            .iter()
-            .flat_map(|o| vec![*o; weight(o)])
-            .collect();
+        self.orders = self.orders.iter().flat_map(|o| vec![*o; weight(o)]).collect();
         self
     }
 
@@ -63,10 +59,7 @@ impl Load {
     /// The same with other threads given a turn before one access in `one_in`.
     #[must_use]
     pub fn jitter(self, one_in: u32) -> Self {
-        Self {
-            jitter: one_in,
-            ..self
-        }
+        Self { jitter: one_in, ..self }
     }
 
     /// The same with several threads on each of so few lanes.

@@ -56,19 +56,12 @@ pub fn stress_beside<B: BackEnd>(
             })
         };
         let workers: Vec<_> = (0..load.threads).map(spawn).collect();
-        let report = workers
-            .into_iter()
-            .map(|worker| shared.report_of(worker.join()))
-            .sum();
+        let report = workers.into_iter().map(|worker| shared.report_of(worker.join())).sum();
         shared.running.store(false, Ordering::Relaxed);
         shared.report_of(side.join());
         report
     });
-    if let Some(violation) = shared
-        .first
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner)
-    {
+    if let Some(violation) = shared.first.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(violation);
     }
     for slot in &shared.exchange {
@@ -94,10 +87,7 @@ impl Shared {
     fn stop_if_wrong(&self, result: Result<(), Violation>) {
         if let Err(violation) = result {
             self.running.store(false, Ordering::Relaxed);
-            self.first
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .get_or_insert(violation);
+            self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(violation);
         }
     }
 
@@ -211,8 +201,5 @@ fn encode(block: Block) -> u64 {
 }
 
 fn decode(word: u64) -> Option<Block> {
-    (word != 0).then_some(Block {
-        index: word << 1 >> 7,
-        order: (word & 63) as u32,
-    })
+    (word != 0).then_some(Block { index: word << 1 >> 7, order: (word & 63) as u32 })
 }

@@ -49,17 +49,11 @@ pub struct Patient {
 
 impl Patient {
     pub fn new(units: u64, fault: Fault) -> Self {
-        Self {
-            spec: Mutex::new(Spec::new(units)),
-            fault,
-            chances: AtomicU64::new(0),
-        }
+        Self { spec: Mutex::new(Spec::new(units)), fault, chances: AtomicU64::new(0) }
     }
 
     fn spec(&self) -> MutexGuard<'_, Spec> {
-        self.spec
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.spec.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn fails_with(&self, fault: Fault) -> bool {
@@ -68,17 +62,12 @@ impl Patient {
 
     /// The first block, if there is one, of which the first unit is so.
     fn first(spec: &Spec, is_so: impl Fn(Unit, u32) -> bool) -> Option<Block> {
-        spec.pieces()
-            .find(|&(unit, block)| is_so(unit, block.order))
-            .map(|(_, block)| block)
+        spec.pieces().find(|&(unit, block)| is_so(unit, block.order)).map(|(_, block)| block)
     }
 
     fn why_not(spec: &Spec, index: u64) -> FreeError {
         match spec.unit(index) {
-            None => FreeError::OutOfRange {
-                index,
-                units: spec.units(),
-            },
+            None => FreeError::OutOfRange { index, units: spec.units() },
             Some(Unit::Free) => FreeError::NotAllocated { index },
             Some(Unit::Hole) => FreeError::Reserved { index },
             _ => FreeError::NotABlock { index },
@@ -91,18 +80,12 @@ impl Patient {
         match (block, order) {
             (Some(block), None) => self.give_back(&mut spec, block),
             (Some(block), Some(order)) if block.order == order => self.give_back(&mut spec, block),
-            (Some(Block { order: actual, .. }), Some(order)) => Err(FreeError::WrongOrder {
-                index,
-                order,
-                actual,
-            }),
+            (Some(Block { order: actual, .. }), Some(order)) => {
+                Err(FreeError::WrongOrder { index, order, actual })
+            }
             (None, _) if self.fails_with(Fault::AcceptsBadFrees) => Ok(order.unwrap_or(0)),
             (None, _) if self.fails_with(Fault::NamesTheWrongReason) => {
-                Err(FreeError::WrongOrder {
-                    index,
-                    order: 0,
-                    actual: 1,
-                })
+                Err(FreeError::WrongOrder { index, order: 0, actual: 1 })
             }
             (None, _) => {
                 if self.fails_with(Fault::ChangesOnRefusal) {
@@ -146,9 +129,7 @@ impl BackEnd for Patient {
     }
 
     fn free(&self, _lane: usize, index: u64, order: u32) -> Result<(), String> {
-        self.free(index, Some(order))
-            .map(|_| ())
-            .map_err(|error| error.to_string())
+        self.free(index, Some(order)).map(|_| ()).map_err(|error| error.to_string())
     }
 }
 
@@ -159,9 +140,7 @@ impl Subject for Patient {
         if order > max {
             return Err(AllocError::OrderTooLarge { order, max });
         }
-        let block = spec
-            .free_block(order)
-            .ok_or(AllocError::Exhausted { order })?;
+        let block = spec.free_block(order).ok_or(AllocError::Exhausted { order })?;
         if self.fails_with(Fault::RefusesFalsely) {
             return Err(AllocError::Exhausted { order });
         }
@@ -196,9 +175,7 @@ impl Subject for Patient {
 
     fn order_of(&self, index: u64) -> Result<u32, FreeError> {
         let spec = self.spec();
-        let block = spec
-            .block_at(index)
-            .ok_or_else(|| Self::why_not(&spec, index))?;
+        let block = spec.block_at(index).ok_or_else(|| Self::why_not(&spec, index))?;
         Ok(block.order + u32::from(self.fails_with(Fault::MistakesTheOrder)))
     }
 
@@ -208,9 +185,7 @@ impl Subject for Patient {
         if start >= end || end > units {
             return Err(RangeError::OutOfRange { start, end, units });
         }
-        let first = range
-            .clone()
-            .find(|&unit| spec.unit(unit) != Some(Unit::Free));
+        let first = range.clone().find(|&unit| spec.unit(unit) != Some(Unit::Free));
         spec.reserve(range);
         first.map_or(Ok(()), |unit| Err(RangeError::InUse { unit }))
     }
@@ -221,9 +196,7 @@ impl Subject for Patient {
         if start >= end || end > units {
             return Err(RangeError::OutOfRange { start, end, units });
         }
-        let first = range
-            .clone()
-            .find(|&unit| spec.unit(unit) != Some(Unit::Hole));
+        let first = range.clone().find(|&unit| spec.unit(unit) != Some(Unit::Hole));
         spec.release(range);
         first.map_or(Ok(()), |unit| Err(RangeError::NotReserved { unit }))
     }
@@ -233,11 +206,7 @@ impl Subject for Patient {
         if spec.pieces().eq(other.pieces()) {
             Ok(())
         } else {
-            Err(Violation::wrong(
-                "inspect",
-                other.free_blocks(),
-                spec.free_blocks(),
-            ))
+            Err(Violation::wrong("inspect", other.free_blocks(), spec.free_blocks()))
         }
     }
 

@@ -1,0 +1,177 @@
+//! The table of everything that can be measured.
+
+use std::sync::atomic::AtomicU64;
+
+use nbbs::Buddy;
+use testkit::BackEnd;
+
+use crate::buddy_sl::{self, BuddySl};
+use crate::free_list::{self, Locked, Tagged, Untagged};
+use crate::lines::Lines;
+use crate::linux::{self, Linux};
+use crate::paper::{self, Nb1, Nb4, Sl1, Sl4};
+use crate::pool::{Pool, Units};
+
+/// Makes a fresh allocator for so many units and lends it to the visitor.
+pub type WithBackEnd = fn(u64, &mut dyn FnMut(&dyn BackEnd));
+
+/// Makes a fresh pool of so many slots and lends it to the visitor.
+pub type WithPool = fn(u64, &mut dyn FnMut(&dyn Pool));
+
+/// How to make a fresh one, by kind of allocator.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Build {
+    /// Blocks of units, by unit index.
+    BackEnd(WithBackEnd),
+    /// Slots of one size, by number.
+    Pool(WithPool),
+}
+
+impl Build {
+    /// The kind's name.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::BackEnd(_) => "backend",
+            Self::Pool(_) => "pool",
+        }
+    }
+}
+
+/// An allocator that can be tested, replayed on and measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Contender {
+    /// What `--allocators` calls it.
+    pub name: &'static str,
+    /// What it was built after.
+    pub source: &'static str,
+    /// Whether it is meant never to hand out a unit twice. Faithful copies of broken systems are not.
+    pub safe: bool,
+    /// The most units that it takes.
+    pub max_units: u64,
+    /// How to make a fresh one.
+    pub build: Build,
+}
+
+/// Everything that can be measured, `nbbs` first.
+pub static CONTENDERS: &[Contender] = &[
+    Contender {
+        name: "nbbs",
+        source: "this project",
+        safe: true,
+        max_units: nbbs::MAX_UNITS,
+        build: Build::BackEnd(with_nbbs),
+    },
+    Contender {
+        name: "linux",
+        source: "mm/page_alloc.c of Linux 6.18: a free list per order, orders 0 to 10, under a spin lock",
+        safe: true,
+        max_units: linux::MAX_UNITS,
+        build: Build::BackEnd(|units, visit| visit(&Linux::new(units, linux::MAX_ORDER))),
+    },
+    Contender {
+        name: "nb1",
+        source: "R. Marotta et al., 2018, Algorithms 1 to 4: non-blocking, 1 level per word; UNSAFE",
+        safe: false,
+        max_units: paper::MAX_UNITS,
+        build: Build::BackEnd(|units, visit| visit(&<Nb1>::new(units, paper::MAX_ORDER))),
+    },
+    Contender {
+        name: "nb4",
+        source: "R. Marotta et al., 2018, section III-D: non-blocking, 4 levels per word; UNSAFE",
+        safe: false,
+        max_units: paper::MAX_UNITS,
+        build: Build::BackEnd(|units, visit| visit(&<Nb4>::new(units, paper::MAX_ORDER))),
+    },
+    Contender {
+        name: "sl1",
+        source: "R. Marotta et al., 2018, section IV: the 1-level buddy, a spin lock per attempt",
+        safe: true,
+        max_units: paper::MAX_UNITS,
+        build: Build::BackEnd(|units, visit| visit(&<Sl1>::new(units, paper::MAX_ORDER))),
+    },
+    Contender {
+        name: "sl4",
+        source: "R. Marotta et al., 2018, section IV: the 4-level buddy, a spin lock per attempt",
+        safe: true,
+        max_units: paper::MAX_UNITS,
+        build: Build::BackEnd(|units, visit| visit(&<Sl4>::new(units, paper::MAX_ORDER))),
+    },
+    Contender {
+        name: "buddy-sl",
+        source: "github.com/cloudwu/buddy, which the paper compares with: an array tree, a spin lock",
+        safe: true,
+        max_units: buddy_sl::MAX_UNITS,
+        build: Build::BackEnd(|units, visit| visit(&BuddySl::new(units))),
+    },
+];
+
+/// Pools of slots of one size.
+pub const POOLS: &[Contender] = &[
+    Contender {
+        name: "arena-untagged",
+        source: "F. D'Agostino, 2022, lock_free::arena_allocator: an untagged free list; UNSAFE",
+        safe: false,
+        max_units: free_list::MAX_SLOTS,
+        build: Build::Pool(|slots, visit| visit(&<Untagged>::new(slots))),
+    },
+    Contender {
+        name: "arena-tagged",
+        source: "F. D'Agostino, 2022, lock_free::arena_allocator, with a tag beside the head",
+        safe: true,
+        max_units: free_list::MAX_SLOTS,
+        build: Build::Pool(|slots, visit| visit(&<Tagged>::new(slots))),
+    },
+    Contender {
+        name: "arena-sl",
+        source: "F. D'Agostino, 2022, core::arena_allocator: a free list, a spin lock",
+        safe: true,
+        max_units: free_list::MAX_SLOTS,
+        build: Build::Pool(|slots, visit| visit(&<Locked>::new(slots))),
+    },
+];
+
+/// The contender of that name, a pool or not.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Contender> {
+    CONTENDERS.iter().chain(POOLS).find(|contender| contender.name == name)
+}
+
+impl Contender {
+    /// The name as a user should see it: with a warning, unless it is safe.
+    #[must_use]
+    pub fn label(&self) -> String {
+        if self.safe { self.name.to_owned() } else { format!("{} (UNSAFE)", self.name) }
+    }
+
+    /// Makes a fresh allocator of `units` units, lends it to `visit` and returns what `visit` did.
+    ///
+    /// A pool has blocks of order 0 only. All bookkeeping has been written to before `visit` is called,
+    /// so no page fault falls into a measurement.
+    ///
+    /// ```
+    /// let linux = baselines::find("linux").unwrap();
+    /// assert_eq!(linux.with_back_end(64, |allocator| allocator.units()), 64);
+    /// ```
+    ///
+    /// # Panics
+    /// If `units` is 0 or above `max_units`.
+    pub fn with_back_end<R>(&self, units: u64, visit: impl FnOnce(&dyn BackEnd) -> R) -> R {
+        let mut visit = Some(visit);
+        let mut result = None;
+        let mut lend = |allocator: &dyn BackEnd| {
+            result = visit.take().map(|visit| visit(allocator));
+        };
+        match self.build {
+            Build::BackEnd(build) => build(units, &mut lend),
+            Build::Pool(build) => build(units, &mut |pool| lend(&Units(pool))),
+        }
+        result.expect("a contender calls its visitor once")
+    }
+}
+
+fn with_nbbs(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
+    let lines = Lines::<AtomicU64>::zeroed(nbbs::metadata_words(units));
+    visit(&Buddy::new(lines.words(), units).expect("metadata of the size that was asked for"));
+}

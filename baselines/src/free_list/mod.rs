@@ -1,0 +1,47 @@
+//! The arenas of fixed-size slots of "The Magicians: Lock-Free" (F. D'Agostino, 2022): a list of the free
+//! slots, the first of which `next_free` names.
+//!
+//! **With an untagged `next_free`, as the article has it, the lock-free one is unsafe**: its
+//! compare-and-swap cannot tell a head that never changed from one that came back (ABA).
+//!
+//! | step | thread A | thread B | list | held by B |
+//! |---|---|---|---|---|
+//! | 1 | allocates: reads `next_free` = 0 and the slot after it, 1; stalls | | 0, 1, 2 | |
+//! | 2 | | allocates 0, allocates 1 | 2 | 0, 1 |
+//! | 3 | | frees 0 | 0, 2 | 1 |
+//! | 4 | resumes: `next_free` is 0 still, so sets it to 1 and returns 0 | | 1, ... | 1 |
+//! | 5 | allocates 1: succeeds while B holds it | | | 1 |
+//!
+//! With a tag beside it that every change increments, step 4 finds another word, and tries again.
+//!
+//! ```text
+//! lock_free   next_free changed by compare-and-swap, with or without a tag
+//! locked      next_free behind a spin lock
+//! ```
+
+mod lock_free;
+mod locked;
+
+use std::sync::atomic::AtomicU64;
+
+pub use lock_free::LockFree;
+pub use locked::Locked;
+
+/// The most slots.
+pub const MAX_SLOTS: u64 = u32::MAX as u64;
+
+/// The lock-free arena as the article has it. **Unsafe: hands out slots that somebody holds (ABA).**
+pub type Untagged<W = AtomicU64> = LockFree<W, false>;
+
+/// The lock-free arena with a tag beside the head. A thread that stalls during 2^32 changes of the list
+/// would be fooled by it.
+pub type Tagged<W = AtomicU64> = LockFree<W, true>;
+
+/// The list's end; slot n is n + 1 in the words, so that a word of 0 is no slot.
+const NONE: u64 = 0;
+
+/// What the words of a new list hold for each slot: the slot after it.
+fn in_order(slots: u64) -> impl Iterator<Item = u64> {
+    assert!((1..=MAX_SLOTS).contains(&slots), "1 to {MAX_SLOTS} slots, not {slots}");
+    (1..=slots).map(move |link| if link == slots { NONE } else { link + 1 })
+}

@@ -1,0 +1,31 @@
+//! Other allocators, re-implemented faithfully, and the table of everything that can be measured.
+//!
+//! A system joins the tests, the replay and the benchmarks by one entry in [`CONTENDERS`], or in [`POOLS`]
+//! if all its blocks are of one size. **Some are unsafe, on purpose**: faithful copies of systems that hand
+//! out memory twice, which every check has to catch. They say so with `safe: false`.
+//!
+//! ```text
+//! contender   the table            lines   metadata words on a cache-line boundary
+//! pool        slots of one size    spin    a spin lock that checkers can steer
+//! linux       the kernel's buddy: zone (free lists, split, merge) under a spin lock
+//! paper       the non-blocking buddy and its spin-lock twins, on one level per word and on four
+//! buddy_sl    the array-tree buddy under a spin lock
+//! free_list   the arenas of slots: lock-free, without and with a tag, and under a spin lock
+//! ```
+#![forbid(unsafe_code)]
+
+mod buddy_sl;
+mod contender;
+pub mod free_list;
+mod lines;
+mod linux;
+pub mod paper;
+mod pool;
+mod spin;
+
+pub use buddy_sl::BuddySl;
+pub use contender::{Build, CONTENDERS, Contender, POOLS, find};
+pub use lines::Lines;
+pub use linux::Linux;
+pub use pool::{Pool, Units};
+pub use spin::{Pause, SpinLock};

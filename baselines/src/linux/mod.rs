@@ -1,0 +1,91 @@
+//! The classical kernel buddy: what Linux has below its per-CPU page lists.
+//!
+//! After `mm/page_alloc.c`. Kept: one free list per order with insertion at the head (at the tail if a
+//! merge is likely soon), a record per frame, splitting that keeps the lower half, merging as far as
+//! it goes on every free, one spin lock per zone. Left out, since nothing here asks for them:
+//! migration types, watermarks, page guards, reporting. The kernel's lock also turns interrupts off,
+//! which a process cannot do: a thread may lose its CPU while it holds the lock.
+
+mod frames;
+mod zone;
+
+use spin::mutex::SpinMutex;
+use testkit::BackEnd;
+
+use zone::Zone;
+
+/// The kernel's `MAX_PAGE_ORDER`.
+pub const MAX_ORDER: u32 = 10;
+
+/// The most units of an arena: its lists are linked by 32-bit frame numbers.
+pub const MAX_UNITS: u64 = frames::NONE as u64 - 1;
+
+/// The kernel's buddy: a [`Zone`] behind one test-and-test-and-set spin lock.
+#[derive(Debug)]
+pub struct Linux {
+    units: u64,
+    max_order: u32,
+    metadata_bytes: usize,
+    zone: SpinMutex<Zone>,
+}
+
+impl Linux {
+    /// An arena of `units` free frames that serves orders 0 to `max_order`, or to the largest of which
+    /// a block fits.
+    ///
+    /// # Panics
+    /// If `units` is 0 or above [`MAX_UNITS`].
+    #[must_use]
+    pub fn new(units: u64, max_order: u32) -> Self {
+        assert!(
+            (1..=MAX_UNITS).contains(&units),
+            "linux takes 1 to {MAX_UNITS} units, not {units}"
+        );
+        let max_order = max_order.min(units.ilog2());
+        let zone = Zone::new(units as u32, max_order);
+        let metadata_bytes = zone.heap_bytes() + size_of::<SpinMutex<Zone>>();
+        Self { units, max_order, metadata_bytes, zone: SpinMutex::new(zone) }
+    }
+}
+
+impl BackEnd for Linux {
+    fn units(&self) -> u64 {
+        self.units
+    }
+
+    fn max_order(&self) -> u32 {
+        self.max_order
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.metadata_bytes
+    }
+
+    fn alloc(&self, _lane: usize, order: u32) -> Option<u64> {
+        if order > self.max_order {
+            return None;
+        }
+        self.zone.lock().alloc(order).map(u64::from)
+    }
+
+    /// Like the kernel, it takes the caller's word for the order of the block.
+    fn free(&self, _lane: usize, index: u64, order: u32) -> Result<(), String> {
+        if order > self.max_order {
+            return Err(format!("order {order} is above the largest, {}", self.max_order));
+        }
+        if index >= self.units || self.units - index < 1 << order {
+            return Err(format!("block {index} of order {order} is outside {} units", self.units));
+        }
+        if !index.is_multiple_of(1 << order) {
+            return Err(format!("block {index} is not aligned to order {order}"));
+        }
+        if self.zone.lock().free(index as u32, order) {
+            Ok(())
+        } else {
+            Err(format!("block {index} is on a free list"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

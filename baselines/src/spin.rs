@@ -1,0 +1,43 @@
+//! A spin lock over the words that checkers can steer.
+
+use std::sync::atomic::AtomicU64;
+
+use nbbs::sync::{Ordering, Word};
+use testkit::steered::{self, Steered};
+
+/// A word that threads can wait on: a checker that takes turns gives the turn to another.
+pub trait Pause: Word {
+    /// Called between two looks at a lock that somebody else holds.
+    fn pause() {
+        std::hint::spin_loop();
+    }
+}
+
+impl Pause for AtomicU64 {}
+
+impl Pause for Steered {
+    fn pause() {
+        steered::pause();
+    }
+}
+
+/// A test-and-test-and-set lock in one word. A panic inside leaves it locked, as a thread's death would.
+#[derive(Debug, Default)]
+pub struct SpinLock<W> {
+    held: W,
+}
+
+impl<W: Pause> SpinLock<W> {
+    /// Runs `section` while nobody else is in one.
+    pub fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
+        // Acquire pairs with the Release below: what the last holder did is seen by the next.
+        while self.held.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            while self.held.load(Ordering::Relaxed) != 0 {
+                W::pause();
+            }
+        }
+        let result = section();
+        self.held.store(0, Ordering::Release);
+        result
+    }
+}

@@ -1,0 +1,212 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use baselines::{CONTENDERS, Contender};
+use clap::{Args, FromArgMatches, Parser, Subcommand};
+
+/// One unit of every arena here: a page of 4 KiB.
+pub const UNIT_BYTES: u64 = 4096;
+
+/// Measures and verifies nbbs, a lock-free buddy allocator, beside others.
+///
+/// Without a command it replays the page allocations of a Linux kernel under redis-benchmark, which
+/// are built in.
+#[derive(Debug, Parser)]
+#[command(name = "nbbs", version)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Replays page-allocation traces on several allocators, verified operation by operation
+    Replay(Replay),
+    /// Measures single operations
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// What an operation of nbbs costs against its floor, a bare compare-and-swap
+    Limit(Limit),
+}
+
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// Trace files [default: the built-in redis trace]
+    #[arg(value_name = "TRACE")]
+    pub traces: Vec<PathBuf>,
+
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = contender)]
+    #[arg(help = format!("Allocators, of {} [default: nbbs,linux]", names(", ")))]
+    pub allocators: Vec<&'static Contender>,
+
+    /// Numbers of threads that stand in for the trace's CPUs [default: 1, and one per CPU]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = threads)]
+    pub threads: Vec<usize>,
+
+    /// Memory to allocate from, such as 512M or 1G [default: at least twice the trace's peak]
+    #[arg(long, value_name = "SIZE", value_parser = arena)]
+    pub arena: Option<Arena>,
+
+    /// Rounds; every figure is the median over them
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = rounds)]
+    pub repeat: usize,
+
+    /// Prints one JSON object per row instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Limit {
+    /// Orders of the blocks
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,1,2,3,4,5,6,7,8,9",
+          value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_ORDER)))]
+    pub orders: Vec<u32>,
+
+    /// Sizes of the arenas [default: 1G,64G,1T; with --quick 1G,64G]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = arena)]
+    pub arenas: Vec<Arena>,
+
+    /// Percent of the arena that is in use while pairs are measured
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,50,90,99",
+          value_parser = clap::value_parser!(u32).range(0..=99))]
+    pub fills: Vec<u32>,
+
+    /// Numbers of threads
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2", value_parser = threads)]
+    pub threads: Vec<usize>,
+
+    /// Rounds; every figure is the median over them [default: 101; with --quick 15]
+    #[arg(long, value_name = "N", value_parser = rounds)]
+    pub rounds: Option<usize>,
+
+    /// Less of everything: under half a minute
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Prints one JSON object per row instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `nbbs` alone does: `nbbs replay`.
+pub fn default_command() -> Command {
+    let replay = Replay::augment_args(clap::Command::new("replay"));
+    let matches = replay.get_matches_from(["replay"]);
+    Command::Replay(
+        Replay::from_arg_matches(&matches).expect("every argument of replay is optional"),
+    )
+}
+
+/// The largest order that `bench limit` takes: a block of half of the smallest arena, 1 GiB.
+const MAX_ORDER: u32 = 17;
+
+/// The most threads: as many as there are lanes.
+const MAX_THREADS: usize = 64;
+
+/// A number of units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arena {
+    pub units: u64,
+}
+
+impl Replay {
+    /// The allocators asked for, or the usual ones: this project's, and what everybody knows.
+    pub fn contenders(&self) -> Vec<&'static Contender> {
+        if self.allocators.is_empty() {
+            ["nbbs", "linux"].into_iter().filter_map(baselines::find).collect()
+        } else {
+            self.allocators.clone()
+        }
+    }
+}
+
+impl Limit {
+    /// The arenas asked for, or the usual ones.
+    pub fn arenas(&self) -> Vec<Arena> {
+        let usual: &[u64] =
+            if self.quick { &[1 << 18, 1 << 24] } else { &[1 << 18, 1 << 24, 1 << 28] };
+        if self.arenas.is_empty() {
+            usual.iter().map(|&units| Arena { units }).collect()
+        } else {
+            self.arenas.clone()
+        }
+    }
+
+    /// The rounds asked for, or the usual ones.
+    pub fn rounds(&self) -> usize {
+        self.rounds.unwrap_or(if self.quick { 15 } else { 101 })
+    }
+}
+
+fn contender(name: &str) -> Result<&'static Contender, String> {
+    let found = CONTENDERS.iter().find(|contender| contender.name == name);
+    found.ok_or_else(|| format!("there is no allocator of that name; there are: {}", names(", ")))
+}
+
+/// The names of all allocators.
+fn names(separator: &str) -> String {
+    let names: Vec<&str> = CONTENDERS.iter().map(|contender| contender.name).collect();
+    names.join(separator)
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    number(text, MAX_THREADS)
+}
+
+fn rounds(text: &str) -> Result<usize, String> {
+    number(text, 100_000)
+}
+
+fn number(text: &str, max: usize) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=max).contains(number));
+    number.ok_or_else(|| format!("it takes a number from 1 to {max}"))
+}
+
+fn arena(text: &str) -> Result<Arena, String> {
+    let bytes = parse_size::Config::new()
+        .with_binary()
+        .parse_size(text)
+        .map_err(|error| format!("{error}; it takes a size such as 512M, 1G or 1T"))?;
+    let units = bytes / UNIT_BYTES;
+    if bytes % UNIT_BYTES != 0 || !(1..=nbbs::MAX_UNITS).contains(&units) {
+        let max = (nbbs::MAX_UNITS * UNIT_BYTES) >> 50;
+        return Err(format!("an arena is a multiple of 4 KiB, at least 4 KiB, at most {max} PiB"));
+    }
+    Ok(Arena { units })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cli, arena, contender};
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_are_binary() {
+        let units = |text| arena(text).map(|arena| arena.units);
+        assert_eq!(units("4K"), Ok(1));
+        assert_eq!(units("512M"), Ok(1 << 17));
+        assert_eq!(units("1G"), Ok(1 << 18));
+        assert_eq!(units("1.5GiB"), Ok(3 << 17));
+        assert_eq!(units("1TB"), Ok(1 << 28));
+        for wrong in ["", "0", "1", "4097", "x", "-1G", "8E"] {
+            assert!(units(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_allocators_get_the_known_ones() {
+        let message = contender("jemalloc").unwrap_err();
+        assert!(message.contains("nbbs") && message.contains("linux"), "{message}");
+    }
+}

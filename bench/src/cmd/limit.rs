@@ -1,0 +1,169 @@
+//! `nbbs bench limit`: single operations against the bare compare-and-swap.
+
+use anyhow::ensure;
+use indicatif::ProgressBar;
+
+use crate::args::{self, Limit, UNIT_BYTES};
+use crate::clock::Clock;
+use crate::cmd::{print, print_json};
+use crate::limit::arena::{Arena, shuffled};
+use crate::limit::fail::State;
+use crate::limit::row::Row;
+use crate::limit::{bulk, fail, pairs, report};
+use crate::progress;
+use crate::table::bytes;
+
+/// The most units of an arena: half of them are listed by 32-bit number.
+const MAX_UNITS: u64 = 1 << 32;
+
+/// Runs the command.
+pub fn run(args: &Limit) -> anyhow::Result<bool> {
+    let arenas = args.arenas();
+    let largest = args.orders.iter().max().map_or(0, |&order| order);
+    for args::Arena { units } in &arenas {
+        let (least, most) = (4 << largest, MAX_UNITS);
+        ensure!(
+            (least..=most).contains(units),
+            "an arena of {}: orders up to {largest} take {} to {}",
+            bytes(units * UNIT_BYTES),
+            bytes(least * UNIT_BYTES),
+            bytes(most * UNIT_BYTES),
+        );
+    }
+    let steps = arenas.len()
+        * (args.orders.len() * args.fills.len() + args.threads.len() + State::ALL.len());
+    let mut bench =
+        Bench { args, clock: Clock::new(), bar: progress::bar(steps), rows: Vec::new() };
+    for arena in arenas {
+        bench.measure(&Arena::new(arena.units))?;
+    }
+    bench.bar.finish_and_clear();
+    if !args.json {
+        print(&report::worst(&bench.rows))?;
+        print(report::FOOTER)?;
+    }
+    Ok(true)
+}
+
+struct Bench<'a> {
+    args: &'a Limit,
+    clock: Clock,
+    bar: ProgressBar,
+    rows: Vec<Row>,
+}
+
+impl Bench<'_> {
+    /// All cases on one arena.
+    fn measure(&mut self, arena: &Arena) -> anyhow::Result<()> {
+        let from = self.rows.len();
+        for &order in &self.args.orders {
+            self.pairs(arena, order)?;
+        }
+        for &threads in &self.args.threads {
+            self.print_table(from, report::pairs, |row| {
+                row.case == "pair" && row.threads == threads
+            })?;
+        }
+        arena.empty();
+        for &threads in &self.args.threads {
+            self.bulk(arena, threads)?;
+        }
+        self.print_table(from, report::bulk, |row| {
+            row.case == "bulk" || row.case == "random_free"
+        })?;
+        arena.empty();
+        for state in State::ALL {
+            self.fail(arena, state)?;
+        }
+        self.print_table(from, report::fail, |row| row.case == "fail")?;
+        Ok(())
+    }
+
+    /// Pairs of one order: on the empty arena, then filled up once and thinned out step by step.
+    fn pairs(&mut self, arena: &Arena, order: u32) -> anyhow::Result<()> {
+        let mut fills = self.args.fills.clone();
+        fills.sort_unstable();
+        fills.dedup();
+        arena.empty();
+        if fills.first() == Some(&0) {
+            fills.remove(0);
+            self.pairs_at(arena, order, 0)?;
+        }
+        if fills.is_empty() {
+            return Ok(());
+        }
+        arena.fill(order)?;
+        let blocks = arena.units() >> order;
+        let mut freed = 0;
+        for fill in fills.into_iter().rev() {
+            // Whatever the share, a free block for each thread, and one more.
+            let least = self.args.threads.iter().max().map_or(1, |&threads| threads as u64 + 1);
+            let free = (blocks * u64::from(100 - fill) / 100).max(least).min(blocks);
+            arena.free(order, freed..free, |place| Some(shuffled(place, blocks)))?;
+            freed = free;
+            self.pairs_at(arena, order, fill)?;
+        }
+        Ok(())
+    }
+
+    fn pairs_at(&mut self, arena: &Arena, order: u32, fill: u32) -> anyhow::Result<()> {
+        let size = bytes(arena.units() * UNIT_BYTES);
+        self.bar.set_message(format!("{size}: pairs of order {order}, {fill} % full"));
+        for &threads in &self.args.threads {
+            let steps = pairs::count_steps(arena, order, threads);
+            let cost = pairs::time(arena, order, threads, self.args.rounds(), &self.clock);
+            self.add(Row::pair(arena.units(), (order, fill), threads, &cost, steps))?;
+        }
+        self.bar.inc(1);
+        Ok(())
+    }
+
+    fn bulk(&mut self, arena: &Arena, threads: usize) -> anyhow::Result<()> {
+        /// Operations after which a round more would not say more.
+        const ENOUGH: u64 = 1 << 25;
+        let size = bytes(arena.units() * UNIT_BYTES);
+        self.bar.set_message(format!("{size}: bulk, {threads} threads"));
+        let rounds = self.args.rounds().min((ENOUGH / arena.units()) as usize).max(1);
+        let steps = bulk::count_steps(arena, threads);
+        let cost = bulk::time(arena, threads, rounds, &self.clock);
+        for row in Row::bulk(arena.units(), threads, &cost, &steps) {
+            self.add(row)?;
+        }
+        self.bar.inc(1);
+        Ok(())
+    }
+
+    fn fail(&mut self, arena: &Arena, state: State) -> anyhow::Result<()> {
+        let (units, name) = (arena.units(), state.name());
+        self.bar.set_message(format!("{}: refusals, {name}", bytes(units * UNIT_BYTES)));
+        state.make(arena)?;
+        for &order in self.args.orders.iter().filter(|&&order| order >= state.smallest_refused()) {
+            let cost = fail::time(arena, order, self.args.rounds(), &self.clock);
+            self.add(Row::fail(units, state, order, &cost))?;
+        }
+        self.bar.inc(1);
+        Ok(())
+    }
+
+    /// Keeps a row; with `--json`, prints it at once.
+    fn add(&mut self, row: Row) -> anyhow::Result<()> {
+        if self.args.json {
+            self.bar.suspend(|| print_json(&row))?;
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+
+    fn print_table(
+        &self,
+        from: usize,
+        report: fn(&[&Row]) -> String,
+        belongs: impl Fn(&Row) -> bool,
+    ) -> anyhow::Result<()> {
+        let rows: Vec<&Row> = self.rows[from..].iter().filter(|row| belongs(row)).collect();
+        if self.args.json || rows.is_empty() {
+            return Ok(());
+        }
+        self.bar.suspend(|| print(&report(&rows)))
+    }
+}

@@ -1,0 +1,10 @@
+//! Progress on standard error, only where that is a terminal.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar of so many steps.
+pub fn bar(steps: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}");
+    ProgressBar::new(steps as u64)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

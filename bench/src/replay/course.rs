@@ -1,0 +1,102 @@
+//! Threads that follow a plan.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use super::plan::{Plan, Step};
+
+/// Not allocated yet.
+const NOT_YET: u64 = 0;
+/// The allocation was refused.
+const REFUSED: u64 = 1;
+/// A block at index 0 is published as this, and so on.
+const FIRST: u64 = 2;
+
+/// Where each block of the trace went, known to all threads.
+///
+/// A thread runs through its own operations freely; only before it frees a block that another thread
+/// allocates does it wait until that has happened. The order of the trace makes that free of cycles.
+pub struct Course<'a> {
+    plan: &'a Plan,
+    places: Vec<AtomicU64>,
+    stopped: AtomicBool,
+}
+
+impl<'a> Course<'a> {
+    /// Nothing is allocated yet.
+    pub fn new(plan: &'a Plan) -> Self {
+        let places = (0..plan.blocks).map(|_| AtomicU64::new(NOT_YET)).collect();
+        Self { plan, places, stopped: AtomicBool::new(false) }
+    }
+
+    /// Runs `work` once for each lane, on as many threads, all of which begin together. A panic comes
+    /// back as that lane's error, after the others have been stopped.
+    pub fn run<T: Send>(
+        &self,
+        work: impl Fn(usize, &[Step]) -> T + Sync,
+    ) -> Vec<thread::Result<T>> {
+        let start = Barrier::new(self.plan.lanes.len());
+        let (start, work) = (&start, &work);
+        thread::scope(|scope| {
+            let spawn = |(lane, steps): (usize, &'a Vec<Step>)| {
+                scope.spawn(move || {
+                    let _stop = StopOnPanic(self);
+                    start.wait();
+                    work(lane, steps)
+                })
+            };
+            let threads: Vec<_> = self.plan.lanes.iter().enumerate().map(spawn).collect();
+            threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
+        })
+    }
+
+    /// Says where the block went; `None` if it was refused.
+    pub fn publish(&self, block: u32, index: Option<u64>) {
+        let place = index.map_or(REFUSED, |index| index + FIRST);
+        // Release, with the Acquire in `place`: who frees the block comes after who allocated it.
+        self.places[block as usize].store(place, Ordering::Release);
+    }
+
+    /// Waits until the block is allocated: where it went, or `None` if there is nothing to free.
+    pub fn wait(&self, block: u32) -> Option<u64> {
+        const PATIENCE: u32 = 1000;
+        let mut turns = 0;
+        loop {
+            match self.place(block) {
+                Some(index) => return index,
+                None if self.is_stopped() => return None,
+                None => turns += 1,
+            }
+            if turns < PATIENCE { std::hint::spin_loop() } else { thread::yield_now() }
+        }
+    }
+
+    /// Where the block went, if its allocation has been tried.
+    pub fn place(&self, block: u32) -> Option<Option<u64>> {
+        match self.places[block as usize].load(Ordering::Acquire) {
+            NOT_YET => None,
+            place => Some(place.checked_sub(FIRST)),
+        }
+    }
+
+    /// Tells all threads to give up.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody said so.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+struct StopOnPanic<'a>(&'a Course<'a>);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.stop();
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Whether the oracle has anything against a replay: a pass of its own, so it costs the timing nothing.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use baselines::Contender;
+use testkit::{BackEnd, Checked, Oracle, Violation};
+
+use super::course::Course;
+use super::plan::{Plan, Step};
+use crate::trace::Action;
+
+/// The order of a huge page on x86-64: 2 MiB out of pages of 4 KiB.
+const HUGE: u32 = 9;
+
+/// What the verification found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The first violation.
+    pub violation: Option<String>,
+    /// Allocations that were refused, honestly or not.
+    pub failed: u64,
+    /// The most units that were held at once.
+    pub peak_units: u64,
+    /// How the free memory lies when the trace ends.
+    pub end: FreeMemory,
+}
+
+/// How the free memory lies, according to the owner map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FreeMemory {
+    /// The largest order of which a block is free.
+    pub largest_order: Option<u32>,
+    /// Thousandths of the free units that lie outside the largest free block.
+    pub fragmentation_permille: u64,
+    /// Thousandths of the free units that lie outside free, aligned 2 MiB.
+    pub unusable_huge_permille: u64,
+}
+
+impl FreeMemory {
+    fn of(oracle: &Oracle) -> Self {
+        let units = oracle.units();
+        let free = units - oracle.held_units();
+        let whole = |order| oracle.free_blocks(order);
+        let largest_order = (0..=units.ilog2()).rev().find(|&order| whole(order) > 0);
+        let outside = |units: u64| ((free - units) * 1000).checked_div(free).unwrap_or(0);
+        Self {
+            largest_order,
+            fragmentation_permille: outside(largest_order.map_or(0, |order| 1 << order)),
+            unusable_huge_permille: outside(whole(HUGE) << HUGE),
+        }
+    }
+}
+
+/// Replays the plan in the order of the trace, where every refusal can be judged; then, if there are
+/// several lanes, on as many threads. Both end with everything freed and the memory whole.
+pub fn verify(contender: &Contender, units: u64, plan: &Plan) -> Verdict {
+    let mut verdict = contender.with_back_end(units, |allocator| in_turn(allocator, plan));
+    if plan.lanes.len() > 1 && verdict.violation.is_none() {
+        let result = contender.with_back_end(units, |allocator| at_once(allocator, plan));
+        verdict.violation = result.err().map(|violation| violation.to_string());
+    }
+    verdict
+}
+
+fn in_turn(allocator: &dyn BackEnd, plan: &Plan) -> Verdict {
+    let checked = Checked::sequential(allocator);
+    let mut live = Live { places: vec![None; plan.blocks], units: 0, peak_units: 0, failed: 0 };
+    let mut end = FreeMemory::default();
+    let result = catch_panic(|| {
+        for &(lane, step) in &plan.in_turn {
+            live.step(&checked, lane, step);
+            checked.violation().map_or(Ok(()), Err)?;
+        }
+        end = FreeMemory::of(checked.oracle());
+        finish(&checked, plan, |block| live.places[block])
+    });
+    let violation = result.err().map(|violation| violation.to_string());
+    Verdict { violation, failed: live.failed, peak_units: live.peak_units, end }
+}
+
+/// Where the blocks are during a sequential pass.
+struct Live {
+    places: Vec<Option<u64>>,
+    units: u64,
+    peak_units: u64,
+    failed: u64,
+}
+
+impl Live {
+    fn step(&mut self, checked: &Checked<&dyn BackEnd>, lane: usize, step: Step) {
+        let (order, place) = (u32::from(step.order), &mut self.places[step.block as usize]);
+        match (step.action, *place) {
+            (Action::Alloc, _) => {
+                *place = checked.alloc(lane, order);
+                self.failed += u64::from(place.is_none());
+                self.units += place.map_or(0, |_| 1 << order);
+                self.peak_units = self.peak_units.max(self.units);
+            }
+            (Action::Free, Some(index)) => {
+                // A refusal is a violation, which `checked` remembers.
+                let _ = checked.free(lane, index, order);
+                self.units -= 1 << order;
+            }
+            (Action::Free, None) => {}
+        }
+    }
+}
+
+fn at_once(allocator: &dyn BackEnd, plan: &Plan) -> Result<(), Violation> {
+    let checked = Checked::concurrent(allocator);
+    let course = Course::new(plan);
+    for lane in course.run(|lane, steps| run_lane(&checked, &course, lane, steps)) {
+        lane.map_err(|payload| Violation::from_panic(&*payload))?;
+    }
+    catch_panic(|| finish(&checked, plan, |block| course.place(block as u32).flatten()))
+}
+
+fn run_lane(checked: &Checked<&dyn BackEnd>, course: &Course<'_>, lane: usize, steps: &[Step]) {
+    /// Looking for a violation takes a lock that all threads share.
+    const STRIDE: usize = 64;
+    for (step, number) in steps.iter().zip(1..) {
+        let order = u32::from(step.order);
+        if step.action == Action::Alloc {
+            course.publish(step.block, checked.alloc(lane, order));
+        } else if let Some(index) = course.wait(step.block) {
+            // A refusal is a violation, which `checked` remembers.
+            let _ = checked.free(lane, index, order);
+        }
+        if number % STRIDE == 0 && checked.violation().is_some() {
+            course.stop();
+        }
+        if course.is_stopped() {
+            return;
+        }
+    }
+}
+
+/// A panic of the allocator is a violation like others.
+fn catch_panic(work: impl FnOnce() -> Result<(), Violation>) -> Result<(), Violation> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|payload| Err(Violation::from_panic(&*payload)))
+}
+
+/// Frees what the trace leaves, and asks for a memory that is whole again.
+fn finish(
+    checked: &Checked<&dyn BackEnd>,
+    plan: &Plan,
+    place: impl Fn(usize) -> Option<u64>,
+) -> Result<(), Violation> {
+    checked.violation().map_or(Ok(()), Err)?;
+    for &(block, order) in &plan.survivors {
+        if let Some(index) = place(block) {
+            // A refusal is a violation, which `checked` remembers.
+            let _ = checked.free(0, index, order);
+        }
+    }
+    checked.finish()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! What can be wrong with a trace: every message names the line, the value and the limit.
+
+use std::fmt;
+
+use super::{MAX_CPU, MAX_ORDER};
+
+/// A trace that cannot be replayed.
+#[derive(Debug)]
+pub struct TraceError {
+    /// The trace's file.
+    pub trace: String,
+    /// Line on which reading stopped, from 1; 0 if it is not about a line.
+    pub line: usize,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong with a trace.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The file system refuses.
+    #[error("cannot be read: {0}")]
+    Unreadable(std::io::Error),
+    /// Not a zstd file.
+    #[error("not zstd-compressed: it does not begin with the bytes 28 b5 2f fd")]
+    NotZstd,
+    /// Damaged or cut off.
+    #[error("the compressed data is damaged or cut off here: {0}")]
+    Damaged(String),
+    /// Not a page trace.
+    #[error("the first line must be \"# page trace v1: NAME\", not {0:?}")]
+    Header(String),
+    /// Comments only.
+    #[error("there is no event in it")]
+    Empty,
+    /// Neither kind of event.
+    #[error("{0:?} is neither \"+CPU ORDER ID\" nor \"-CPU ID\"")]
+    NotAnEvent(String),
+    /// Not a number, or above its limit.
+    #[error("CPU {0:?} is not a number from 0 to {MAX_CPU}")]
+    Cpu(String),
+    /// Not a number, or above its limit.
+    #[error("order {0:?} is not a number from 0 to {MAX_ORDER}")]
+    Order(String),
+    /// Not a number, or above its limit.
+    #[error("ID {0:?} is not a number from 0 to {max}", max = u64::MAX)]
+    Id(String),
+    /// Allocated before.
+    #[error("ID {id} is allocated again: line {line} allocated it, and IDs are never reused")]
+    Reused {
+        /// The ID.
+        id: u64,
+        /// Where it was allocated.
+        line: usize,
+    },
+    /// Freed without being allocated.
+    #[error("ID {0} is freed, but no line before allocates it")]
+    Unknown(u64),
+    /// Freed before.
+    #[error("ID {id} is freed again: line {line} freed it")]
+    FreedTwice {
+        /// The ID.
+        id: u64,
+        /// Where it was freed.
+        line: usize,
+    },
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { trace, line, fault } = self;
+        match line {
+            0 => write!(f, "{trace}: {fault}"),
+            line => write!(f, "{trace}, line {line}: {fault}"),
+        }
+    }
+}
+
+impl std::error::Error for TraceError {}

@@ -1,0 +1,82 @@
+//! Page-allocation traces.
+//!
+//! A trace is zstd-compressed text. Its first line is `# page trace v1: NAME`, further lines that begin
+//! with `#` are comments, and each other line is one event, in the order in which they happened:
+//! `+CPU ORDER ID` allocates `2^ORDER` pages of 4 KiB as block ID, `-CPU ID` frees block ID. An ID is
+//! allocated once.
+
+mod decode;
+mod error;
+mod parse;
+
+use std::path::Path;
+
+pub use error::{Fault, TraceError};
+
+/// The sample that ships with the project.
+const SAMPLE: &[u8] = include_bytes!("../../../traces/redis.trace.zst");
+
+/// CPUs are numbered from 0 to this.
+pub const MAX_CPU: u64 = 1023;
+
+/// The largest order that any arena can have.
+pub const MAX_ORDER: u64 = nbbs::MAX_ORDERS as u64 - 1;
+
+/// A page-allocation trace.
+#[derive(Debug)]
+pub struct Trace {
+    /// What the table calls it.
+    pub name: String,
+    /// CPUs that have events are numbered below this.
+    pub cpus: usize,
+    /// Order of each block, in the order of allocation.
+    pub orders: Vec<u8>,
+    /// All events in the order in which they happened.
+    pub events: Vec<Event>,
+    /// The most units that were live at once.
+    pub peak_units: u64,
+}
+
+/// One line of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// CPU on which it happened.
+    pub cpu: usize,
+    /// What happened.
+    pub action: Action,
+    /// Number of the block: its place among the allocations of the trace.
+    pub block: usize,
+}
+
+/// What an event does to its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Allocates it.
+    Alloc,
+    /// Frees it.
+    Free,
+}
+
+impl Trace {
+    /// The shipped sample.
+    pub fn sample() -> Result<Self, TraceError> {
+        parse::trace("redis", SAMPLE)
+    }
+
+    /// Reads a trace file; the table calls it by its file name up to the first dot.
+    pub fn open(path: &Path) -> Result<Self, TraceError> {
+        let shown = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| TraceError {
+            trace: shown.clone(),
+            line: 0,
+            fault: Fault::Unreadable(error),
+        })?;
+        let mut trace = parse::trace(&shown, &bytes)?;
+        let name = path.file_name().map_or(shown, |name| name.to_string_lossy().into_owned());
+        trace.name = name.split('.').next().unwrap_or(&name).to_owned();
+        Ok(trace)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# The README's first command, and the command's other faces, on the sample trace. About 2 minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cargo build --release --quiet
+nbbs=$(pwd)/${CARGO_TARGET_DIR:-target}/release/nbbs
+[ -x "$nbbs" ] || nbbs=${CARGO_TARGET_DIR:-target}/release/nbbs
+
+cargo run --release --quiet
+"$nbbs" replay --json --repeat 1 | while read -r row; do
+    grep -q '"verified":true' <<<"$row" || { echo "not verified: $row"; exit 1; }
+done
+"$nbbs" bench limit --quick --json --arenas 1G --orders 0,9 --fills 0,99 >/dev/null
+if "$nbbs" replay Cargo.toml 2>/dev/null; then
+    echo "a file that is no trace was accepted"
+    exit 1
+fi
+echo "the command works, and refuses what is no trace"

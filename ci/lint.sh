@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Format, lints, documentation, and the rules that a grep can check. About 2 minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+for component in rustfmt clippy; do
+    cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1 || rustup component add "$component"
+done
+
+cargo fmt --all --check
+cargo clippy --workspace --all-targets --quiet -- -D warnings
+cargo clippy --package nbbs --no-default-features --quiet -- -D warnings
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+dependencies=$(cargo tree --package nbbs --edges normal --prefix none | tail -n +2)
+[ -z "$dependencies" ] || { echo "nbbs must depend on nothing, but: $dependencies"; exit 1; }
+
+long=$(git ls-files '*.rs' '*.sh' | xargs wc -l | awk '$2 != "total" && $1 > 500')
+[ -z "$long" ] || { echo "files over 500 lines:"; echo "$long"; exit 1; }
+
+atomics=$(grep -rlE 'sync::atomic::(\{[^}]*)?Atomic' nbbs/src | grep -vE 'sync.rs|metadata.rs|lane.rs|buddy/mod.rs|lib.rs' || true)
+[ -z "$atomics" ] || { echo "only sync.rs chooses atomics, but: $atomics"; exit 1; }
+
+echo "format, lints, documentation and rules: in order"
