@@ -151,7 +151,7 @@ fn contender(name: &str) -> Result<&'static Contender, String> {
 
 /// The names of all allocators.
 fn names(separator: &str) -> String {
-    let names: Vec<&str> = CONTENDERS.iter().map(|contender| contender.name).collect();
+    let names: Vec<String> = CONTENDERS.iter().map(Contender::label).collect();
     names.join(separator)
 }
 

@@ -27,7 +27,7 @@ pub fn run(args: &Replay) -> anyhow::Result<bool> {
     let (mut good, mut clock_ns) = (true, Vec::new());
     for trace in &traces {
         let rows = replay(trace, &contenders, args, &clock)?;
-        good &= rows.iter().all(|row| row.verified || !row.meant_to_be_safe);
+        good &= rows.iter().all(|row| row.verified || !row.safe);
         clock_ns.extend(rows.iter().map(|row| row.clock_ns));
         if args.json {
             rows.iter().try_for_each(print_json)?;

@@ -24,16 +24,17 @@ const SIDE_BY_SIDE: usize = 7;
 
 fn title(trace: &Trace, arena_units: u64) -> String {
     format!(
-        "{}: page allocations on {} CPUs, up to {} at once, from an arena of {}",
+        "{}: page allocations on {} CPU{}, up to {} at once, from an arena of {}",
         trace.name,
         trace.cpus,
+        if trace.cpus == 1 { "" } else { "s" },
         bytes(trace.peak_units * UNIT_BYTES),
         bytes(arena_units * UNIT_BYTES),
     )
 }
 
 fn side_by_side(rows: &[Row]) -> Table {
-    let head = |row: &Row| format!("{}\n{}", row.allocator, threads(row.threads));
+    let head = |row: &Row| format!("{}\n{}", row.label, threads(row.threads));
     let heads: Vec<String> = rows.iter().map(head).collect();
     let mut header = vec![""];
     header.extend(heads.iter().map(String::as_str));
@@ -74,7 +75,7 @@ fn threads(threads: usize) -> String {
 fn violations(rows: &[Row]) -> impl Iterator<Item = String> {
     rows.iter().filter_map(|row| {
         let violation = row.violation.as_ref()?;
-        Some(format!("NOT VERIFIED: {}, {}: {violation}", row.allocator, threads(row.threads)))
+        Some(format!("NOT VERIFIED: {}, {}: {violation}", row.label, threads(row.threads)))
     })
 }
 
@@ -95,8 +96,8 @@ fn compare(first: &Row, other: &Row) -> String {
     format!(
         "{}: {} beside {}: {}, {}.",
         threads(first.threads),
-        first.allocator,
-        other.allocator,
+        first.label,
+        other.label,
         at("the median", first.median_ns, other.median_ns),
         at("p99.9", first.p999_ns, other.p999_ns),
     )

@@ -37,9 +37,11 @@ pub struct Row {
     pub unusable_huge_permille: u64,
     pub verified: bool,
     pub violation: Option<String>,
-    /// Not an accusation: the copy is faithful to a system known to be broken.
+    /// False for a faithful copy of a system that is known to be broken.
+    pub safe: bool,
+    /// The allocator's name as the table shows it.
     #[serde(skip)]
-    pub meant_to_be_safe: bool,
+    pub label: String,
     pub clock_ns: f64,
 }
 
@@ -93,7 +95,8 @@ impl Row {
             unusable_huge_permille: verdict.end.unusable_huge_permille,
             verified: violation.is_none(),
             violation,
-            meant_to_be_safe: subject.contender.safe,
+            safe: subject.contender.safe,
+            label: subject.contender.label(),
             clock_ns: hundredths(median(rounds.iter().map(|times| times.clock_ns(clock)))),
         }
     }
