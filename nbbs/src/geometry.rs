@@ -25,6 +25,9 @@ pub(crate) const MAX_LEVELS: usize = 10;
 /// Words in a cache line: the granularity at which levels and lanes are kept apart.
 const LINE: usize = 8;
 
+/// Words in 4 KiB.
+const PAGE: u64 = 512;
+
 /// Words of a lane: two cache lines.
 pub(crate) const LANE_WORDS: usize = 2 * LINE;
 
@@ -32,17 +35,17 @@ pub(crate) const LANE_WORDS: usize = 2 * LINE;
 const MAX_LANES: u64 = 64;
 
 /// An arena has one lane for so many units (a power of two).
-const UNITS_PER_LANE: u64 = 1 << 13;
+const UNITS_PER_LANE: u64 = 1 << 14;
 
 /// How many 64-bit words of metadata an arena of `units` units needs, everything included.
 ///
-/// 2.27 bits for each unit of an arena of 2^18 units or more; 0 for `units == 0`, and `usize::MAX`
+/// 2.21 bits for each unit of an arena of 2^18 units or more; 0 for `units == 0`, and `usize::MAX`
 /// where `units` is above [`MAX_UNITS`] or the count does not fit: [`Buddy::new`](crate::Buddy::new)
 /// refuses all of these.
 ///
 /// ```
-/// // 1 GiB in pages of 4 KiB: 73 KiB of metadata.
-/// assert_eq!(nbbs::metadata_words(1 << 18) * 8, 74_496);
+/// // 1 GiB in pages of 4 KiB: 71 KiB of metadata.
+/// assert_eq!(nbbs::metadata_words(1 << 18) * 8, 72_448);
 /// ```
 #[must_use]
 pub const fn metadata_words(units: u64) -> usize {
@@ -113,11 +116,13 @@ impl Geometry {
             1 << (units / UNITS_PER_LANE).ilog2()
         };
 
-        // The lanes, the epoch, level 0, level 1 and so on, each part on cache lines of its own and a
-        // line further than it need be: words of different parts that are used together would otherwise
-        // often stand a multiple of 4 KiB apart, and a load waits for a store at such a distance.
+        // The lanes, the epoch, level 0, level 1 and so on, each part on cache lines of its own. A load
+        // waits for a store to an address that differs by a multiple of 4 KiB, so words that are used
+        // together must not: a line between the levels, and half of 4 KiB between lanes and leaf words
+        // where the lanes themselves do not make it so.
         let mut base = [0; MAX_LEVELS];
-        let mut words = lanes * LANE_WORDS as u64 + LINE as u64;
+        let gap = if lanes * LANE_WORDS as u64 >= PAGE { PAGE / 2 } else { 0 };
+        let mut words = lanes * LANE_WORDS as u64 + gap + LINE as u64;
         let mut level = 0;
         while level <= top {
             base[level] = words as usize;

@@ -127,7 +127,7 @@ fn the_stress_catches_a_race() {
 /// Runs two threads, each with two pairs of an allocation and a free, under schedules with so many
 /// stalls until one goes wrong.
 fn first_violation(change: Change, stalls: u32) -> Option<(u64, Violation)> {
-    (0..200).find_map(|seed| {
+    (0..500).find_map(|seed| {
         let bitmap = Bitmap::<Steered>::new(8, change);
         let oracle = Oracle::of(&bitmap);
         let body = |lane: usize| -> Body<'_> {

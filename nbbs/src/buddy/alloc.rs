@@ -85,8 +85,7 @@ impl<W: Word> Buddy<'_, W> {
         let Some(word) = self.words.get(place) else {
             return self.alloc_anywhere(lane, order);
         };
-        // SeqCst: as in `read`.
-        let old = hints.guess(place, word).load(Ordering::SeqCst);
+        let old = hints.guess(place, word);
         let Some((new, slot)) = self.with_block(level, cursor, old, SLOTS) else {
             return self.alloc_anywhere(lane, order);
         };

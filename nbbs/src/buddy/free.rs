@@ -182,8 +182,7 @@ impl<W: Word> Buddy<'_, W> {
         let place = self.geometry.place(level, idx);
         let Some(hints) = self.hints(lane) else { return false };
         let Some(word) = self.words.get(place) else { return false };
-        // SeqCst: as in `read`.
-        let old = hints.guess(place, word).load(Ordering::SeqCst);
+        let old = hints.guess(place, word);
         let order = SLOTS + slot_order(level);
         let Some((new, left)) = without_block(level, index, old, SLOTS) else {
             return self.clear_slowly(lane, index, order);

@@ -55,13 +55,15 @@ impl<W: Word> Hints<'_, W> {
         self.0[cursor_slot(order)].store(idx + 1, Ordering::Relaxed);
     }
 
-    /// What to read for what `word` at `place` holds: the lane's own note, if it changed that word last.
-    ///
-    /// A choice of address, not of value: which it is varies too much for a branch.
+    /// What `word` at `place` holds: by the lane's own note, if it changed that word last.
     #[inline(always)]
-    pub(super) fn guess<'b>(&'b self, place: usize, word: &'b W) -> &'b W {
-        let last = self.0[0].load(Ordering::Relaxed);
-        if last == place as u64 { &self.0[1] } else { word }
+    pub(super) fn guess(self, place: usize, word: &W) -> u64 {
+        if self.0[0].load(Ordering::Relaxed) == place as u64 {
+            self.0[1].load(Ordering::Relaxed)
+        } else {
+            // SeqCst: as in `Buddy::read`.
+            word.load(Ordering::SeqCst)
+        }
     }
 
     #[inline(always)]

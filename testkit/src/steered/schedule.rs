@@ -11,10 +11,10 @@ use crate::program::Body;
 /// An order in which threads take their steps on [`Steered`](super::Steered) words.
 ///
 /// The thread with the highest priority runs until it is done. At a few steps, chosen at random, the one
-/// that runs gets the lowest priority or the second lowest: this stalls a thread anywhere while the others
-/// go on. Much as in Burckhardt et al., "A randomized scheduler with probabilistic guarantees of finding
-/// bugs"; with the lowest only, threads would always resume in the order in which they were stalled, and
-/// there are errors that need another.
+/// that runs gets a lower priority, any of those that the others have: this stalls a thread anywhere while
+/// others go on. Much as in Burckhardt et al., "A randomized scheduler with probabilistic guarantees of
+/// finding bugs"; with the lowest only, threads would always resume in the order in which they were
+/// stalled, and there are errors that need another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// All choices follow from it.
@@ -64,12 +64,11 @@ struct State {
 }
 
 impl State {
-    /// Puts the running lane last, or last but one.
+    /// Puts the running lane behind another.
     fn stall(&mut self) {
         let lane = self.waiting.remove(0);
-        let behind = self.waiting.len();
-        let place = if self.random.bool() { behind } else { behind.saturating_sub(1) };
-        self.waiting.insert(place, lane);
+        let others = self.waiting.len();
+        self.waiting.insert(self.random.usize(others.min(1)..=others), lane);
     }
 }
 
