@@ -1,0 +1,82 @@
+//! Races that need two stalls in exactly the right places, under every schedule with two preemptions.
+
+use testkit::program::{Arena, Op, Program, Race, Step, race};
+use testkit::steered::{Steered, all_schedules};
+
+const FREE: Op = Op::Free { pick: 0 };
+
+fn alloc(lane: usize, order: u32) -> Step {
+    Step { lane, op: Op::Alloc { order } }
+}
+
+fn free(pick: usize) -> Step {
+    Step { lane: 9, op: Op::Free { pick } }
+}
+
+/// Runs the lanes, after `setup` in an arena of `units` units, under all schedules with so many
+/// preemptions.
+fn check(preemptions: u32, units: u64, setup: Vec<Step>, lanes: &[&[Op]]) {
+    let lanes = lanes.iter().map(|ops| ops.to_vec()).collect();
+    let setup = Program { units, reserved: false, steps: setup };
+    let of = Race { setup, lanes, shared: false };
+    let schedules = all_schedules(preemptions, |together| {
+        let arena = Arena::<Steered>::new(units);
+        race(&of, &arena.buddy(), |bodies| together(bodies)).map(|_| ())
+    });
+    let schedules = schedules.unwrap_or_else(|culprit| panic!("{culprit}\nin {of:?}"));
+    assert!(schedules > 100, "{schedules} schedules are no race: {of:?}");
+}
+
+/// A merge has seen its word empty and stalls; a claim in that word clears its mark; a second merge, of
+/// a neighbour, marks the same word again. The first must not take the second mark for its own.
+#[test]
+fn a_merge_does_not_commit_under_the_mark_of_another() {
+    // Three words with two blocks each; then one is left in each of the first two.
+    let blocks = [0, 9, 1, 9, 9, 9].map(|lane| alloc(lane, 4));
+    let setup = blocks.into_iter().chain([free(1), free(2)]).collect();
+    let large = Op::Alloc { order: 5 };
+    let small = Op::Alloc { order: 4 };
+    check(2, 96, setup, &[&[FREE, large], &[FREE], &[small]]);
+}
+
+/// A merge at the top has seen the word below empty and stalls; a claim far below has split a slot of
+/// that word again and stalls before the top; a second claim finds that slot in order, and knows the rest
+/// of its way up from before. It must not believe that, or the merge must not commit.
+#[test]
+fn what_a_lane_knows_of_its_way_up_ends_with_a_merge() {
+    const UNITS: u64 = 1024;
+    // The block of lane 0, in the first word; a pair there too, so that the lane's cursor for pairs stays.
+    let mut setup = vec![alloc(0, 0), alloc(9, 1)];
+    // The rest of the first half, so that the cursor for single units leaves it.
+    setup.extend([0, 2, 3, 4, 5, 6, 7, 8, 0].map(|order| alloc(9, order)));
+    // All but the block of lane 0 and that last unit come back, and a pair comes and goes once more: its
+    // way up is what the lane knows last.
+    setup.extend((0..9).map(|_| free(1)));
+    setup.extend([alloc(9, 1), free(2), Step { lane: 9, op: Op::Inspect }]);
+    let pair = Op::Alloc { order: 1 };
+    check(
+        2,
+        UNITS,
+        setup,
+        &[
+            &[FREE, Op::Alloc { order: 9 }],
+            std::slice::from_ref(&pair),
+            std::slice::from_ref(&pair),
+        ],
+    );
+}
+
+/// A free has seen that the word above allows for what it offers and stalls before the top; a merge makes
+/// both words empty and is about to forget that; the free then raises bounds where nothing is split. What
+/// it leaves there must not keep later frees from raising the top.
+#[test]
+fn a_stale_bound_below_does_not_stand_for_the_top() {
+    let (unit, half) = (Op::Alloc { order: 0 }, Op::Alloc { order: 9 });
+    let after = [unit.clone(), unit, FREE, FREE];
+    let ops: Vec<Op> = [half, FREE].into_iter().chain(after).collect();
+    for units in [512, 600] {
+        // Once freed and taken again: the bounds allow for a merge that waits.
+        let setup = vec![alloc(9, 0), free(0), alloc(0, 0)];
+        check(2, units, setup, &[&[FREE], &ops]);
+    }
+}
