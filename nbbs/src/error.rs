@@ -99,7 +99,8 @@ pub enum FreeError {
     },
 }
 
-/// Why a range of units could not be reserved or released. Nothing has changed.
+/// Why a range of units could not be reserved or released. Nothing has changed, unless another release
+/// of some of the same units was running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RangeError {

@@ -24,7 +24,7 @@
 //! buddy      the back-end: alloc, free, merge, search, holes, statistics, audit
 //! metadata   storage for the words          lane     which words a caller starts from
 //! geometry   orders, levels, indices        error    what can be refused, and why
-//! sync       the one file that names atomics
+//! sync       what a word of metadata is: an atomic, or a checker's stand-in
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! The only file that names an atomic type.
+//! The only file that says what a word of metadata is.
 //!
 //! Everything else in the library is written against [`Word`], so one and the same code runs on the
 //! processor's atomics, under a model checker, under a counter of read-modify-writes, or with stalls
@@ -23,7 +23,7 @@ pub trait Word: Sync {
     /// Reads the word.
     fn load(&self, order: Ordering) -> u64;
 
-    /// Writes the word. Used for lane cursors and for construction, never for shared state.
+    /// Writes the word. Used for lanes' hints and for construction, never for the protocol.
     fn store(&self, value: u64, order: Ordering);
 
     /// Replaces `current` by `new` if the word still holds `current`; otherwise returns what it holds.

@@ -80,3 +80,15 @@ fn a_stale_bound_below_does_not_stand_for_the_top() {
         check(2, units, setup, &[&[FREE], &ops]);
     }
 }
+
+/// A search has met a word full of holes whose digger is about to find out that the area was a block's,
+/// and stalls before it splits the slot above; the digger gives the word back. The split slot then
+/// stands over an empty word, and the search, which goes elsewhere, must not leave that to chance.
+#[test]
+fn a_search_does_not_leave_a_split_over_a_word_that_emptied() {
+    // The first word is a block, the second is full.
+    let blocks = [(0, 5), (9, 4), (9, 3), (9, 2), (9, 1), (1, 0), (9, 0)];
+    let setup = blocks.map(|(lane, order)| alloc(lane, order)).to_vec();
+    let dig = Op::Reserve { start: 0, end: 32 };
+    check(2, 64, setup, &[&[FREE], &[dig, FREE], &[Op::Alloc { order: 0 }]]);
+}

@@ -12,7 +12,7 @@ impl<W: Word> Buddy<'_, W> {
     ///
     /// The calling thread's own lane serves it (lane 0 without the `std` feature).
     ///
-    /// Cost: one read-modify-write and a load for each level above the block, in the steady state.
+    /// Cost: one read-modify-write and a handful of loads, in the steady state.
     /// Callable from interrupt and signal handlers.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ impl<W: Word> Buddy<'_, W> {
     /// Walks all metadata and reports the first broken [`Invariant`], by name and place.
     ///
     /// Only meaningful while no operation is running: between the steps of an operation the invariants
-    /// do not hold. Costs two loads a word.
+    /// do not hold. Costs up to four loads a word.
     ///
     /// # Errors
     /// The first broken invariant.

@@ -10,8 +10,8 @@ use crate::sync::{Ordering, Word};
 impl<W: Word> Buddy<'_, W> {
     /// Frees the block that begins at unit `index` and returns its order.
     ///
-    /// Cost: a load for each level on the way down to the block, one read-modify-write, and a load for
-    /// each level above it. Callable from interrupt and signal handlers.
+    /// Cost: a load for each level on the way down to the block, one read-modify-write, and a look at the
+    /// words above: few if the lane was there last, one for each level otherwise. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`FreeError::OutOfRange`], [`FreeError::NotAllocated`], [`FreeError::NotABlock`] or
@@ -55,10 +55,10 @@ impl<W: Word> Buddy<'_, W> {
         }
     }
 
-    /// Frees the block of `order` at unit `index`, touching no word but the block's on the way to it.
+    /// Frees the block of `order` at unit `index`, without a search from the top.
     ///
-    /// Cost: one read-modify-write, and a load for each level above the block. Callable from interrupt
-    /// and signal handlers.
+    /// Cost: one read-modify-write, and a look at the words above: few if the lane was there last, one for
+    /// each level otherwise. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// Those of [`Buddy::free`], [`FreeError::OrderTooLarge`], [`FreeError::Misaligned`] and

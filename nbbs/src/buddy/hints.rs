@@ -33,7 +33,7 @@ const BOUND_BITS: u32 = 6;
 /// Bits of a path word below the epoch: the bound, and a place of at most 36 bits.
 const PATH_BITS: u32 = 42;
 
-/// The words of one lane. Read and written with `Relaxed` throughout: they publish nothing.
+/// The words of one lane. Read and written with `Relaxed`: they publish nothing.
 pub(super) struct Hints<'a, W>(&'a [W; LANE_WORDS]);
 
 impl<W> Clone for Hints<'_, W> {

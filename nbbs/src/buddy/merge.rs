@@ -2,7 +2,8 @@
 //!
 //! One mechanism does it all. An *inspection* marks a word, reads the words below, and commits what it
 //! learned only if the word has not changed since the mark. Whoever makes an inspection untrue, a
-//! claim below or a free below, looks at the word afterwards, sees the mark, and changes the word.
+//! claim below or a free below, looks at the word afterwards, sees the mark, and changes the word. A mark
+//! is anybody's: a second inspection works under the mark of the first, so that one of them commits.
 
 use super::{Buddy, swap, word};
 use crate::geometry::{slot_order, slots_log2};
@@ -90,16 +91,23 @@ impl<W: Word> Buddy<'_, W> {
     fn inspect(&self, level: usize, idx: u64, slots: u64) -> Option<(u64, u64)> {
         let word = self.word(level, idx);
         let old = self.read(level, idx);
-        let marked = word::inner(old, word::codes(level, old), word::bound(old), word::MARK);
-        // SeqCst: the write of the pair "mark, then read the word below" against `claim` and `clear`.
-        swap(word, old, marked).ok()?;
+        let marked = if old & word::MARK == 0 {
+            let marked = word::inner(old, word::codes(level, old), word::bound(old), word::MARK);
+            // The write of the pair "mark, then read the word below" against claims and clears.
+            swap(word, old, marked).ok()?;
+            marked
+        } else {
+            // Another inspection is under way, or has died. A mark of our own would undo it for nothing;
+            // reads that come after its mark are as good under that one.
+            old
+        };
         if level > 1 {
             self.pass_epoch();
         }
         W::store_load_fence();
         let (codes, bound) = self.look_below(level, idx, marked, slots);
         let new = word::inner(marked, codes, bound, 0);
-        // SeqCst: passes on what the reads below acquired, to whoever claims the merged slot.
+        // Passes on what the reads below acquired, to whoever claims the merged slot.
         swap(word, marked, new).ok()?;
         Some((word::codes(level, old), codes))
     }

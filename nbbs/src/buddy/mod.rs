@@ -41,9 +41,10 @@ pub use stats::{Piece, Stats};
 /// the allocator's steps (see [`sync`](crate::sync)).
 ///
 /// # Cost
-/// In the steady state one read-modify-write for an allocation and one for a free, plus a load for
-/// each level above the block (log16 of the arena's size). A block that splits or empties a word pays
-/// one or two read-modify-writes for each word that it splits or merges.
+/// In the steady state one read-modify-write for an allocation and one for a free, and a handful of loads,
+/// whatever the size of the arena. A lane that comes to another part of the arena loads a word for each
+/// level above it (log16 of the arena's size). A block that splits or empties a word pays one or two
+/// read-modify-writes for each word that it splits or merges.
 ///
 /// # Source
 /// The non-blocking buddy system of Marotta et al. (IEEE TPDS 2021, section III), repaired: see
@@ -175,11 +176,11 @@ impl<'a, W: Word> Buddy<'a, W> {
         &self.words[self.geometry.place(level, idx)]
     }
 
-    /// Reads a word so that it cannot miss what was written before a write of this thread that others
-    /// have seen: see DESIGN.md, "Orderings".
+    /// Reads a word of the protocol.
     #[inline(always)]
     fn read(&self, level: usize, idx: u64) -> u64 {
-        // SeqCst: one half of each store-load pair of the protocol reads through here.
+        // SeqCst: the read of a pair "write one word, then read another", of which DESIGN.md lists both
+        // ends, and acquires what `swap` released.
         self.word(level, idx).load(Ordering::SeqCst)
     }
 
@@ -217,7 +218,7 @@ impl<'a, W: Word> Buddy<'a, W> {
             let inside =
                 if slots == 1 << slots_log2(level) { u64::MAX } else { (1 << (2 * slots)) - 1 };
             let stray = word::codes(level, self.read(level, last)) & !inside != 0;
-            let padding = used..used.next_multiple_of(8);
+            let padding = used..used.next_multiple_of(8) + 8;
             stray
                 .then_some(last)
                 .or_else(|| padding.into_iter().find(|&idx| self.read(level, idx) != 0))

@@ -103,7 +103,7 @@ impl<'a, W: Word> Buddy<'a, W> {
             self.check_reserved(leaf, units, self.read(0, leaf))?;
         }
         for (leaf, units) in leaves(&range) {
-            if !self.release_in_leaf(leaf, units) {
+            while !self.release_in_leaf(leaf, units) {
                 self.check_reserved(leaf, units, self.read(0, leaf))?;
             }
         }

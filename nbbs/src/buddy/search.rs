@@ -126,13 +126,12 @@ impl<W: Word> Buddy<'_, W> {
             return;
         }
         let codes = word::codes(level + 1, old) | word::SPLIT << (2 * slot);
-        let bound = word::bound(old).max(self.offer(level, idx, word));
-        let new = word::inner(old, codes, bound, 0);
+        // Unsettled: the word may have emptied since it was read, and this caller may die before it merges.
+        let new = word::inner(old, codes, word::UNSETTLED, 0);
         // SeqCst: a change of version like any other.
         let split = swap(self.word(level + 1, idx >> 4), old, new);
         if split.is_ok() {
             W::store_load_fence();
-            // The word may have emptied meanwhile, with nobody left to merge it.
             self.merge(level, idx);
         }
     }

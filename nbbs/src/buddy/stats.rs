@@ -107,7 +107,7 @@ fn permille(part: u64, whole: u64) -> u32 {
 impl<W: Word> Buddy<'_, W> {
     /// Calls `visit` for every piece of the arena, in ascending order, without gap or overlap.
     ///
-    /// While others run, each word is read once, at its own instant. A block in use, or a free unit, for
+    /// While others run, each word is read at an instant of its own. A block in use, or a free unit, for
     /// the whole of the walk is reported exactly once and as such; one that changes meanwhile is
     /// reported as it was at some instant of the walk. Costs a load for every word in use.
     ///
@@ -165,7 +165,8 @@ impl<W: Word> Buddy<'_, W> {
     }
 
     /// An upper bound on the orders that can be allocated now: no block of a larger order is free.
-    /// `None`: nothing is free. One load.
+    /// `None`: nothing is free. One load, true at that instant; the bound may be too high, never too low
+    /// but for frees that have not returned.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
