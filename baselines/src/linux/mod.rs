@@ -20,7 +20,7 @@ pub const MAX_ORDER: u32 = 10;
 /// The most units of an arena: its lists are linked by 32-bit frame numbers.
 pub const MAX_UNITS: u64 = frames::NONE as u64 - 1;
 
-/// The kernel's buddy: a [`Zone`] behind one test-and-test-and-set spin lock.
+/// The kernel's buddy: a `Zone` behind one test-and-test-and-set spin lock.
 #[derive(Debug)]
 pub struct Linux {
     units: u64,
@@ -34,7 +34,7 @@ impl Linux {
     /// a block fits.
     ///
     /// # Panics
-    /// If `units` is 0 or above [`MAX_UNITS`].
+    /// If `units` is 0 or above `MAX_UNITS`.
     #[must_use]
     pub fn new(units: u64, max_order: u32) -> Self {
         assert!(
