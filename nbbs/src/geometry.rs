@@ -11,6 +11,8 @@
 //!   h       16    2^(5+4(h-1)) units    5+4(h-1)  to 5+4h-1
 //! ```
 
+use core::ops::Range;
+
 use crate::error::MetadataError;
 
 /// The most units that an arena may have: 2^40, which is 4 PiB in pages of 4 KiB.
@@ -23,7 +25,7 @@ pub const MAX_ORDERS: usize = 41;
 pub(crate) const MAX_LEVELS: usize = 10;
 
 /// Words in a cache line: the granularity at which levels and lanes are kept apart.
-const LINE: usize = 8;
+pub(crate) const LINE: usize = 8;
 
 /// Words in 4 KiB.
 const PAGE: u64 = 512;
@@ -39,13 +41,13 @@ const UNITS_PER_LANE: u64 = 1 << 14;
 
 /// How many 64-bit words of metadata an arena of `units` units needs, everything included.
 ///
-/// 2.21 bits for each unit of an arena of 2^18 units or more; 0 for `units == 0`, and `usize::MAX`
+/// 2.27 bits for each unit of an arena of 2^18 units or more; 0 for `units == 0`, and `usize::MAX`
 /// where `units` is above [`MAX_UNITS`] or the count does not fit: [`Buddy::new`](crate::Buddy::new)
 /// refuses all of these.
 ///
 /// ```
-/// // 1 GiB in pages of 4 KiB: 71 KiB of metadata.
-/// assert_eq!(nbbs::metadata_words(1 << 18) * 8, 72_448);
+/// // 1 GiB in pages of 4 KiB: 73 KiB of metadata.
+/// assert_eq!(nbbs::metadata_words(1 << 18) * 8, 74_304);
 /// ```
 #[must_use]
 pub const fn metadata_words(units: u64) -> usize {
@@ -93,10 +95,42 @@ pub(crate) const fn word_order(level: usize) -> u32 {
     5 + 4 * level as u32
 }
 
+/// log2 of the distance between the words of `level`: from level 2 on, each has a cache line of its own, so
+/// that lanes which claim large blocks in different words keep out of each other's way.
+#[inline(always)]
+const fn stride_log2(level: usize) -> u32 {
+    if level < 2 { 0 } else { LINE.trailing_zeros() }
+}
+
 /// The level whose words hold blocks of `order`.
 #[inline(always)]
 pub(crate) const fn level_of(order: u32) -> usize {
     if order < 5 { 0 } else { (order as usize - 1) / 4 }
+}
+
+/// The word above word `idx` of a level, and the slot in it that stands for that word.
+#[inline(always)]
+pub(crate) const fn parent(idx: u64) -> (u64, u32) {
+    (idx >> 4, (idx & 15) as u32)
+}
+
+/// The word below `slot` of inner word `idx`.
+#[inline(always)]
+pub(crate) const fn child(idx: u64, slot: u32) -> u64 {
+    idx << 4 | slot as u64
+}
+
+/// The word of `level` that describes unit `index` and the slot in it.
+#[inline(always)]
+pub(crate) const fn locate(level: usize, index: u64) -> (u64, u32) {
+    let slot = (index >> slot_order(level)) as u32 & ((1 << slots_log2(level)) - 1);
+    (index >> word_order(level), slot)
+}
+
+/// The first unit of `slot` of word `idx` of `level`.
+#[inline(always)]
+pub(crate) const fn first_unit(level: usize, idx: u64, slot: u32) -> u64 {
+    (idx << slots_log2(level) | slot as u64) << slot_order(level)
 }
 
 impl Geometry {
@@ -127,7 +161,7 @@ impl Geometry {
         while level <= top {
             base[level] = words as usize;
             let of_level = units.div_ceil(1 << word_order(level));
-            words += of_level.next_multiple_of(LINE as u64) + LINE as u64;
+            words += (of_level << stride_log2(level)).next_multiple_of(LINE as u64) + LINE as u64;
             level += 1;
         }
         if words > (usize::MAX / 8) as u64 {
@@ -147,13 +181,25 @@ impl Geometry {
     /// Where the word `idx` of `level` stands in the metadata.
     #[inline(always)]
     pub fn place(&self, level: usize, idx: u64) -> usize {
-        self.base[level] + idx as usize
+        self.base[level] + ((idx as usize) << stride_log2(level))
     }
 
-    /// Where the words of the levels from `level` up to the top begin.
+    /// The word of `level` that stands at `place`.
     #[inline(always)]
-    pub fn bases_from(&self, level: usize) -> &[usize] {
-        self.base.get(level..=self.top).unwrap_or(&[])
+    pub fn idx_at(&self, level: usize, place: usize) -> u64 {
+        (place.wrapping_sub(self.base[level]) >> stride_log2(level)) as u64
+    }
+
+    /// Where the words of each level above inner `level` begin. They stand a [`LINE`] apart.
+    #[inline(always)]
+    pub fn bases_above(&self, level: usize) -> &[usize] {
+        self.base.get(level + 1..=self.top).unwrap_or(&[])
+    }
+
+    /// The places behind the words of `level` that nobody uses.
+    pub fn padding(&self, level: usize) -> Range<usize> {
+        let end = self.place(level, self.words_of(level));
+        end..end.next_multiple_of(LINE) + LINE
     }
 
     /// Words of `level`.

@@ -3,7 +3,7 @@
 use super::hints::Hints;
 use super::{Buddy, swap, word};
 use crate::error::FreeError;
-use crate::geometry::{level_of, slot_order, slots_log2, word_order};
+use crate::geometry::{level_of, locate, parent, slot_order, slots_log2, word_order};
 use crate::lane::default_lane;
 use crate::sync::{Ordering, Word};
 
@@ -132,8 +132,8 @@ impl<W: Word> Buddy<'_, W> {
         }
         let mut level = self.geometry.top;
         loop {
-            let codes = word::codes(level, self.read(level, index >> word_order(level)));
-            let slot = slot_of(level, index);
+            let (idx, slot) = locate(level, index);
+            let codes = word::codes(level, self.read(level, idx));
             match word::code(codes, slot) {
                 word::SPLIT if level > 0 => level -= 1,
                 word::HEAD if index & ((1 << slot_order(level)) - 1) == 0 => {
@@ -151,113 +151,99 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Clears the block of `order` at `index` and tells the words above. `false`: it is not there.
     #[inline(always)]
-    pub(super) fn clear(&self, lane: usize, index: u64, order: u32) -> bool {
-        // One copy of the code for each shape of a block, as in `alloc_on`.
-        let level = level_of(order);
-        match (level, order - slot_order(level)) {
-            (0, 0) => self.clear_shape::<true, 0>(lane, 0, index),
-            (0, 1) => self.clear_shape::<true, 1>(lane, 0, index),
-            (0, 2) => self.clear_shape::<true, 2>(lane, 0, index),
-            (0, 3) => self.clear_shape::<true, 3>(lane, 0, index),
-            (0, _) => self.clear_shape::<true, 4>(lane, 0, index),
-            (level, 0) => self.clear_shape::<false, 0>(lane, level, index),
-            (level, 1) => self.clear_shape::<false, 1>(lane, level, index),
-            (level, 2) => self.clear_shape::<false, 2>(lane, level, index),
-            (level, _) => self.clear_shape::<false, 3>(lane, level, index),
+    fn clear(&self, lane: usize, index: u64, order: u32) -> bool {
+        if order < word_order(0) {
+            self.clear_near::<true>(lane, index, order)
+        } else {
+            self.clear_near::<false>(lane, index, order)
         }
     }
 
-    /// Clears a block of `2^SLOTS` slots of a word of `level`: the common case, in which the word holds
-    /// what it seems to and the words above know all there is to know. As in `alloc_shape`, the rest is
-    /// left to a last call.
+    /// Clears a block, of at most a leaf word or not (`LEAF`): the common case, in which the word holds what
+    /// it seems to and the words above know all there is to know. As in `alloc_again`, the rest is left to a
+    /// last call.
     #[inline(never)]
-    fn clear_shape<const LEAF: bool, const SLOTS: u32>(
-        &self,
-        lane: usize,
-        level: usize,
-        index: u64,
-    ) -> bool {
-        let level = if LEAF { 0 } else { level };
-        let idx = index >> word_order(level);
+    fn clear_near<const LEAF: bool>(&self, lane: usize, index: u64, order: u32) -> bool {
+        let level = if LEAF { 0 } else { level_of(order) };
+        let slots = order - slot_order(level);
+        let (idx, slot) = locate(level, index);
         let place = self.geometry.place(level, idx);
-        let Some(hints) = self.hints(lane) else { return false };
+        let hints = self.hints(lane);
         let Some(word) = self.words.get(place) else { return false };
         let old = hints.guess(place, word);
-        let order = SLOTS + slot_order(level);
-        let Some((new, left)) = without_block(level, index, old, SLOTS) else {
+        let Some((new, left)) = word::without_block(level, old, slot, slots) else {
             return self.clear_slowly(lane, index, order);
         };
         if let Err(found) = swap(word, old, new) {
-            hints.remember(place, found);
+            hints.note(place, found);
             return self.clear_slowly(lane, index, order);
         }
-        hints.remember(place, new);
+        hints.note_next(place, new, order, Some(slot));
         W::store_load_fence();
-        let offer = if left != 0 {
-            coarse_offer(level, index, left, SLOTS)
-        } else if hints.cursor(order) == Some(idx) {
-            word::UNSETTLED
-        } else {
-            self.tell_above(lane, order, idx, new);
+        if level == self.geometry.top {
             return true;
-        };
-        if !self.above_allow(hints, level, idx, offer) {
-            self.tell_above(lane, order, idx, new);
         }
-        true
+        let offer = if left == 0 { word::UNSETTLED } else { offer_of(level, left, slot, slots) };
+        let keeps = left != 0 || hints.cursor(order) == Some(idx);
+        if keeps && self.known_to_allow(hints, level, idx, offer) {
+            return true;
+        }
+        self.tell_above(lane, index, order, new)
     }
 
     /// Clears a block without regard to what the lane remembers of its word.
     #[inline(never)]
     fn clear_slowly(&self, lane: usize, index: u64, order: u32) -> bool {
         let cleared = self.clear_word(lane, index, order);
-        if let Some(new) = cleared {
-            self.tell_above(lane, order, index >> word_order(level_of(order)), new);
-        }
-        cleared.is_some()
+        cleared.is_some_and(|new| self.tell_above(lane, index, order, new))
     }
 
     /// Clears a block in its word and returns what the word is now. Tells nobody.
     pub(super) fn clear_word(&self, lane: usize, index: u64, order: u32) -> Option<u64> {
-        let (level, idx) = (level_of(order), index >> word_order(level_of(order)));
+        let level = level_of(order);
+        let (idx, slot) = locate(level, index);
         let slots = order - slot_order(level);
-        let cleared = self.update(lane, level, idx, |old| without_block(level, index, old, slots));
+        let change = |old| word::without_block(level, old, slot, slots);
+        let cleared = self.update(lane, level, idx, change);
         W::store_load_fence();
         cleared.map(|(new, _)| new)
     }
 
-    /// Whether every word above word `idx` of `level` is unmarked and allows for `offer`.
+    /// Whether every word above word `idx` of `level` is unmarked and allows for `offer`, by a look at the word
+    /// above and by what the lane knows of the others. `false`: perhaps not.
     #[inline(always)]
-    fn above_allow(&self, hints: Hints<'_, W>, level: usize, idx: u64, offer: u64) -> bool {
-        if level == self.geometry.top {
-            return true;
-        }
-        let place = self.geometry.place(level + 1, idx >> 4);
-        // SeqCst: the reads of that pair. They see the mark of an inspection that missed the free.
-        let allows = |place: usize| {
-            self.words
-                .get(place)
-                .is_some_and(|above| word::allows(above.load(Ordering::SeqCst), offer))
-        };
-        let mut above = idx >> 4;
-        allows(place)
-            && (self.knows_path(hints, place, offer)
-                || self.geometry.bases_from(level + 2).iter().all(|base| {
-                    above >>= 4;
-                    allows(base + above as usize)
-                }))
+    fn known_to_allow(&self, hints: Hints<'_, W>, level: usize, idx: u64, offer: u64) -> bool {
+        let place = self.geometry.place(level + 1, parent(idx).0);
+        // SeqCst: pairs with the mark of `inspect`, which this sees if the inspection missed the free.
+        let allows = |above: &W| word::allows(above.load(Ordering::SeqCst), offer);
+        self.words.get(place).is_some_and(allows) && self.knows_path(hints, place, offer)
     }
 
-    /// After a free left `new` in a word: merges it if it is empty and not the lane's own, which stays
-    /// split for the lane's next allocation to fill; else raises the bounds above to what it offers.
+    /// After the free of a block left `new` in its word: merges the word if it is empty and not the lane's
+    /// own, which stays split for the lane's next allocation to fill; else raises the bounds above to what came
+    /// free. Always `true`, so that it can be the caller's last call.
     #[inline(never)]
-    fn tell_above(&self, lane: usize, order: u32, idx: u64, new: u64) {
+    fn tell_above(&self, lane: usize, index: u64, order: u32, new: u64) -> bool {
         let level = level_of(order);
-        if word::codes(level, new) == 0 && self.cursor(lane, order) == idx {
-            self.publish(level, idx, word::UNSETTLED);
-        } else {
-            self.merge_or_publish(level, idx, new);
+        let (idx, slot) = locate(level, index);
+        let offer = match word::codes(level, new) {
+            0 if self.cursor(lane, order) == idx => word::UNSETTLED,
+            0 => {
+                self.merge(level, idx);
+                return true;
+            }
+            left => offer_of(level, left, slot, order - slot_order(level)),
+        };
+        if level < self.geometry.top {
+            let (above, _) = parent(idx);
+            // Pairs with the mark of `inspect`, as in `known_to_allow`.
+            let allowed = word::allows(self.read(level + 1, above), offer)
+                && self.survey(lane, level + 1, above).is_some_and(|bound| bound >= offer);
+            if !allowed {
+                self.publish(level, idx, offer);
+            }
         }
+        true
     }
 
     /// Why a free of `order` at `index` was refused.
@@ -272,30 +258,9 @@ impl<W: Word> Buddy<'_, W> {
     }
 }
 
-/// A word of `level` without the block of `2^slots` slots at unit `index`, and its codes.
-/// `None`: there is no such block.
+/// What the words above must allow for after `2^slots` slots at `slot` came free in a word that is still in
+/// use: the order, plus 1, of the block that they are now part of.
 #[inline(always)]
-fn without_block(level: usize, index: u64, old: u64, slots: u32) -> Option<(u64, u64)> {
-    let slot = slot_of(level, index);
-    let codes = word::codes(level, old);
-    let left = codes & !(word::area(slots) << (2 * slot));
-    word::is_block(codes, slot, slots).then(|| (word::with_codes(level, old, left), left))
-}
-
-/// At least what the words above must allow for after `2^slots` slots at unit `index` came free in a word
-/// that is still in use: the block itself if its buddy is in use, else the most that such a word offers.
-#[inline(always)]
-fn coarse_offer(level: usize, index: u64, left: u64, slots: u32) -> u64 {
-    let buddy = slot_of(level, index) ^ 1 << slots;
-    if left & word::area(slots) << (2 * buddy) != 0 {
-        u64::from(slots + slot_order(level)) + 1
-    } else {
-        u64::from(word_order(level))
-    }
-}
-
-/// The slot of unit `index` in its word of `level`.
-#[inline(always)]
-const fn slot_of(level: usize, index: u64) -> u32 {
-    (index >> slot_order(level)) as u32 & ((1 << slots_log2(level)) - 1)
+const fn offer_of(level: usize, left: u64, slot: u32, slots: u32) -> u64 {
+    (word::grown(left, slot, slots, slots_log2(level)) + slot_order(level) + 1) as u64
 }

@@ -1,14 +1,16 @@
 //! What a lane remembers between operations. All of it saves loads, none of it is believed unchecked.
 //!
 //! ```text
-//! word 0   place of the word that the lane changed last      word 2   a path: the place of an inner word,
-//! word 1   what the lane left in it                                   the least bound above it, and the
-//! words 4+ cursor of each order, plus 1                               low bits of the epoch
-//!                                                            word 3   the epoch of the path
+//! word 0   the word that the lane changed last: its place,   word 2   a path: the place of an inner word,
+//!          the order and slot of a block that fits in it              the least bound above it, and the
+//! word 1   what the lane left in it                                   low bits of the epoch
+//! words 4+ cursor of each order, plus 1                      word 3   the epoch of the path
 //! ```
 //!
 //! **The word changed last.** Reading a word that was compare-and-swapped a moment ago waits for the
-//! cache. Guessing what it holds does not, and a wrong guess only makes a compare-and-swap fail.
+//! cache. Guessing what it holds does not, and a wrong guess only makes a compare-and-swap fail. Which block
+//! fits is noted too: after an allocation the next one in the word, after a free the block just freed,
+//! whose memory is still in the cache. Found out beforehand, it keeps nobody waiting.
 //!
 //! **The path.** A climb looks at every word above a block, though almost always nothing has changed
 //! there since the lane's last climb. Only an inspection can turn a split slot free or lower a bound,
@@ -17,17 +19,21 @@
 //! knows: each inspection of a word on the path has either failed, or has yet to read the words below,
 //! the caller's claim among them.
 //!
-//! The path's two words are written one after the other, so threads that share a lane may read one of
-//! each. The low 22 bits of the epoch stand in both and must agree.
+//! Threads that share a lane write a note's two words one after the other, so a reader may get one of each.
+//! Of the word changed last, any two are harmless: the block is checked against what the word is believed to
+//! hold, and that by the compare-and-swap. Of the path, the low 22 bits of the epoch stand in both words and
+//! must agree.
 
 use super::{Buddy, swap, word};
-use crate::geometry::{LANE_WORDS, level_of};
+use crate::geometry::{LANE_WORDS, LINE, level_of, parent};
 use crate::sync::{Ordering, Word};
 
 /// Where a lane's cursors begin among its words.
 const CURSORS: usize = 4;
 /// Orders with a cursor of their own; larger ones share the last.
 const CURSOR_ORDERS: usize = LANE_WORDS - CURSORS;
+/// Where a note's place begins: above the order and the slot.
+const PLACE_SHIFT: u32 = 12;
 /// Bits of a path word below the place: the bound.
 const BOUND_BITS: u32 = 6;
 /// Bits of a path word below the epoch: the bound, and a place of at most 36 bits.
@@ -51,14 +57,14 @@ impl<W: Word> Hints<'_, W> {
         self.0[cursor_slot(order)].load(Ordering::Relaxed).checked_sub(1)
     }
 
-    fn set_cursor(self, order: u32, idx: u64) {
+    pub(super) fn set_cursor(self, order: u32, idx: u64) {
         self.0[cursor_slot(order)].store(idx + 1, Ordering::Relaxed);
     }
 
     /// What `word` at `place` holds: by the lane's own note, if it changed that word last.
     #[inline(always)]
     pub(super) fn guess(self, place: usize, word: &W) -> u64 {
-        if self.0[0].load(Ordering::Relaxed) == place as u64 {
+        if self.0[0].load(Ordering::Relaxed) >> PLACE_SHIFT == place as u64 {
             self.0[1].load(Ordering::Relaxed)
         } else {
             // SeqCst: as in `Buddy::read`.
@@ -66,9 +72,27 @@ impl<W: Word> Hints<'_, W> {
         }
     }
 
+    /// The block of `order` that the lane freed last, if nothing else came after: the place of its word, its
+    /// slot, and what the word was left to hold.
     #[inline(always)]
-    pub(super) fn remember(self, place: usize, left: u64) {
-        self.0[0].store(place as u64, Ordering::Relaxed);
+    pub(super) fn last_freed(self, order: u32) -> Option<(usize, u32, u64)> {
+        let note = self.0[0].load(Ordering::Relaxed);
+        let slot = (note as u32 & 0xfff).wrapping_sub((order << 6) + 1);
+        let place = (note >> PLACE_SHIFT) as usize;
+        (slot < 63).then(|| (place, slot, self.0[1].load(Ordering::Relaxed)))
+    }
+
+    /// Notes that the word at `place` holds `left`.
+    #[inline(always)]
+    pub(super) fn note(self, place: usize, left: u64) {
+        self.note_next(place, left, 0, None);
+    }
+
+    /// [`note`](Self::note), and that a block of `order` fits at `slot`.
+    #[inline(always)]
+    pub(super) fn note_next(self, place: usize, left: u64, order: u32, slot: Option<u32>) {
+        let slot = slot.map_or(0, |slot| slot + 1);
+        self.0[0].store(note_word(place, order, slot.into()), Ordering::Relaxed);
         self.0[1].store(left, Ordering::Relaxed);
     }
 
@@ -88,25 +112,20 @@ impl<W: Word> Hints<'_, W> {
 }
 
 impl<W: Word> Buddy<'_, W> {
-    /// The hints of `lane`; the metadata has some for every lane.
+    /// The hints of `lane`.
     #[inline(always)]
-    pub(super) fn hints(&self, lane: usize) -> Option<Hints<'_, W>> {
-        self.lanes.get(lane & (self.lanes.len() - 1)).map(Hints)
+    pub(super) fn hints(&self, lane: usize) -> Hints<'_, W> {
+        // There is one lane at least, and as many as a power of two.
+        Hints(&self.lanes[lane & (self.lanes.len() - 1)])
     }
 
     /// The word in which `lane` claims a block of `order` first.
     pub(super) fn cursor(&self, lane: usize, order: u32) -> u64 {
         let level = level_of(order);
-        let remembered = self.hints(lane).and_then(|hints| hints.cursor(order));
-        remembered
+        self.hints(lane)
+            .cursor(order)
             .filter(|&idx| idx < self.geometry.words_of(level))
             .unwrap_or_else(|| self.geometry.home(lane, level))
-    }
-
-    pub(super) fn set_cursor(&self, lane: usize, order: u32, idx: u64) {
-        if let Some(hints) = self.hints(lane) {
-            hints.set_cursor(order, idx);
-        }
     }
 
     /// Whether every word above the inner word at `place` was in order, with a bound of at least `offer`,
@@ -118,7 +137,7 @@ impl<W: Word> Buddy<'_, W> {
         hints.saw_path(place, self.epoch.load(Ordering::SeqCst), offer)
     }
 
-    /// Looks at every word above word `idx` of `level`: `None` if a slot on the path is not split or a
+    /// Looks at every word above inner word `idx` of `level`: `None` if a slot on the path is not split or a
     /// word is marked, otherwise the least bound. Remembers what it saw.
     #[inline(never)]
     pub(super) fn survey(&self, lane: usize, level: usize, idx: u64) -> Option<u64> {
@@ -126,19 +145,17 @@ impl<W: Word> Buddy<'_, W> {
         let epoch = self.epoch.load(Ordering::SeqCst);
         let mut below = idx;
         let mut bound = word::UNSETTLED;
-        for base in self.geometry.bases_from(level + 1) {
-            let slot = (below & 15) as u32;
-            below >>= 4;
-            // SeqCst: the read of the pair "claim or clear, then read the word above".
-            let above = self.words[base + below as usize].load(Ordering::SeqCst);
+        for base in self.geometry.bases_above(level) {
+            let (idx, slot) = parent(below);
+            below = idx;
+            // SeqCst: after the caller's claim or clear; pairs with the mark of `inspect`.
+            let above = self.words.get(base + (idx as usize) * LINE)?.load(Ordering::SeqCst);
             if !word::passes(above, slot) {
                 return None;
             }
             bound = bound.min(word::bound(above));
         }
-        if let Some(hints) = self.hints(lane) {
-            hints.set_path(self.geometry.place(level, idx), epoch, bound);
-        }
+        self.hints(lane).set_path(self.geometry.place(level, idx), epoch, bound);
         Some(bound)
     }
 
@@ -150,6 +167,11 @@ impl<W: Word> Buddy<'_, W> {
             old = found;
         }
     }
+}
+
+#[inline(always)]
+const fn note_word(place: usize, order: u32, slot: u64) -> u64 {
+    (place as u64) << PLACE_SHIFT | (order as u64) << 6 | slot
 }
 
 #[inline(always)]

@@ -6,7 +6,7 @@
 //! is anybody's: a second inspection works under the mark of the first, so that one of them commits.
 
 use super::{Buddy, swap, word};
-use crate::geometry::{slot_order, slots_log2};
+use crate::geometry::{child, parent, slot_order};
 use crate::sync::Word;
 
 impl<W: Word> Buddy<'_, W> {
@@ -35,14 +35,15 @@ impl<W: Word> Buddy<'_, W> {
     /// Raises the bound of every word above word `idx` of `level` to `offer`.
     pub(super) fn publish(&self, level: usize, idx: u64, offer: u64) {
         let mut above = idx;
-        for level in level + 1..=self.geometry.top {
-            above >>= 4;
-            // Pairs with the compare-and-swaps of `inspect`: it sees the free, or this sees its mark.
-            self.raise(level, above, self.read(level, above), offer);
+        for at in level + 1..=self.geometry.top {
+            (above, _) = parent(above);
+            self.raise(at, above, offer);
         }
     }
 
-    fn raise(&self, level: usize, idx: u64, mut old: u64, offer: u64) {
+    fn raise(&self, level: usize, idx: u64, offer: u64) {
+        // Pairs with the mark and the commit of `inspect`: it sees the free, or this sees its mark.
+        let mut old = self.read(level, idx);
         while !word::allows(old, offer) {
             let bound = word::bound(old).max(offer);
             let new = word::inner(old, word::codes(level, old), bound, 0);
@@ -63,12 +64,12 @@ impl<W: Word> Buddy<'_, W> {
             if word::codes(level, word) != 0 {
                 return self.publish(level, idx, self.offer(level, idx, word));
             }
-            let slot = (idx & 15) as u32;
-            match word::code(self.read(level + 1, idx >> 4), slot) {
+            let (above, slot) = parent(idx);
+            match word::code(self.read(level + 1, above), slot) {
                 word::SPLIT => {
-                    self.inspect(level + 1, idx >> 4, 1 << (2 * slot));
+                    self.inspect(level + 1, above, 1 << (2 * slot));
                 }
-                word::FREE => (level, idx) = (level + 1, idx >> 4),
+                word::FREE => (level, idx) = (level + 1, above),
                 _ => return,
             }
         }
@@ -118,7 +119,7 @@ impl<W: Word> Buddy<'_, W> {
         let split = self.split_slots(level, idx, codes);
         let mut bound = if split & !slots == 0 { 0 } else { word::bound(word) };
         for slot in word::from_slot(split & slots, 0) {
-            let below = idx << slots_log2(level) | u64::from(slot);
+            let below = child(idx, slot);
             let found = self.read(level - 1, below);
             if word::codes(level - 1, found) == 0 {
                 codes &= !(word::SPLIT << (2 * slot));
@@ -147,13 +148,11 @@ impl<W: Word> Buddy<'_, W> {
     #[cold]
     pub(super) fn settle(&self, level: usize, idx: u64) {
         let word = self.read(level, idx);
-        if word::bound(word) != word::UNSETTLED {
+        if level == 0 || word::bound(word) != word::UNSETTLED {
             return;
         }
-        if level > 1 {
-            for slot in word::from_slot(self.split_slots(level, idx, word::codes(level, word)), 0) {
-                self.settle(level - 1, idx << 4 | u64::from(slot));
-            }
+        for slot in word::from_slot(self.split_slots(level, idx, word::codes(level, word)), 0) {
+            self.settle(level - 1, child(idx, slot));
         }
         self.tighten(level, idx);
     }
@@ -166,7 +165,7 @@ impl<W: Word> Buddy<'_, W> {
             if word::bound(self.read(level, idx)) >= before {
                 return;
             }
-            (level, idx) = (level + 1, idx >> 4);
+            (level, idx) = (level + 1, parent(idx).0);
         }
     }
 }

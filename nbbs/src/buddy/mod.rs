@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! word      the codes in one word, pure arithmetic
-//! alloc     claim a block, climb to the top
+//! alloc     claim a block in the lane's word
+//! climb     see to the words above a claim
 //! search    find a word worth claiming in
 //! free      find a block, clear it
 //! hints     what a lane remembers, to save loads
@@ -15,6 +16,7 @@
 
 mod alloc;
 mod audit;
+mod climb;
 mod free;
 mod hints;
 mod merge;
@@ -199,9 +201,7 @@ impl<'a, W: Word> Buddy<'a, W> {
             let (new, found) = change(old)?;
             match swap(&self.words[place], old, new) {
                 Ok(_) => {
-                    if let Some(hints) = self.hints(lane) {
-                        hints.remember(place, new);
-                    }
+                    self.hints(lane).note(place, new);
                     return Some((new, found));
                 }
                 Err(current) => old = current,
@@ -212,17 +212,14 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// The first word that pads a level or lies beyond its last slot and yet is not zero.
     fn first_foreign_word(&self) -> Option<usize> {
         (0..=self.geometry.top).find_map(|level| {
-            let used = self.geometry.words_of(level);
-            let last = used - 1;
+            let last = self.geometry.words_of(level) - 1;
             let slots = self.geometry.slots(level, last);
             let inside =
                 if slots == 1 << slots_log2(level) { u64::MAX } else { (1 << (2 * slots)) - 1 };
             let stray = word::codes(level, self.read(level, last)) & !inside != 0;
-            let padding = used..used.next_multiple_of(8) + 8;
-            stray
-                .then_some(last)
-                .or_else(|| padding.into_iter().find(|&idx| self.read(level, idx) != 0))
-                .map(|idx| self.geometry.place(level, idx))
+            let foreign = |&place: &usize| self.words[place].load(Ordering::SeqCst) != 0;
+            let last = self.geometry.place(level, last);
+            stray.then_some(last).or_else(|| self.geometry.padding(level).find(foreign))
         })
     }
 }

@@ -6,39 +6,33 @@
 //! stay whole. The top word's answer ends it: one load decides that nothing is left.
 
 use super::{Buddy, swap, word};
-use crate::geometry::{level_of, slots_log2};
+use crate::geometry::{child, level_of, parent, slot_order};
 use crate::sync::Word;
 
 impl<W: Word> Buddy<'_, W> {
-    /// Claims a block of `order` anywhere. `None`: the top word offers none.
+    /// Claims a block of `order` anywhere, beginning near word `from` of its level. `None`: the top word
+    /// offers none.
     ///
     /// Every round either claims, lowers a bound, splits a slot over a word in use, or was overtaken by
     /// another operation's change.
     #[cold]
-    pub(super) fn search(&self, lane: usize, level: usize, cursor: u64, order: u32) -> Option<u64> {
+    pub(super) fn search(&self, lane: usize, from: u64, order: u32) -> Option<u64> {
+        let (level, top) = (level_of(order), self.geometry.top);
         let need = u64::from(order) + 1;
-        let top = self.geometry.top;
-        let (mut at, mut idx) = self.lowest_in_use(level, cursor);
-        if at == level && level < top {
-            // The word at the cursor itself has just been tried.
-            (at, idx) = (level + 1, cursor >> 4);
-        }
+        let (mut at, mut idx) = self.lowest_in_use(level, from);
         loop {
             if at > level {
-                let near = (cursor >> (4 * (at - level - 1))) as u32 & 15;
-                if let Some(slot) = self.choose(at, idx, need, near) {
-                    (at, idx) = (at - 1, idx << 4 | u64::from(slot));
+                if let Some(slot) = self.choose(at, idx, order, near(lane, level, from, at, idx)) {
+                    (at, idx) = (at - 1, child(idx, slot));
                     continue;
                 }
-                self.tighten(at, idx);
+                self.tighten_if_misled(at, idx, need);
             } else {
-                if let Some(index) = self.take(lane, level, idx, order) {
-                    self.move_cursor(lane, order, cursor, idx);
+                if let Some(index) = self.claim(lane, level, idx, order) {
+                    self.hints(lane).set_cursor(order, idx);
                     return Some(index);
                 }
-                if level > 0 {
-                    self.settle(level, idx);
-                }
+                self.settle(level, idx);
             }
             if self.offers(at, idx, need) {
                 // More came free, or the claim met a larger block above: begin again from the top.
@@ -47,7 +41,7 @@ impl<W: Word> Buddy<'_, W> {
                 return None;
             } else {
                 self.split_over(at, idx);
-                (at, idx) = (at + 1, idx >> 4);
+                (at, idx) = (at + 1, parent(idx).0);
             }
         }
     }
@@ -56,48 +50,46 @@ impl<W: Word> Buddy<'_, W> {
         self.offer(level, idx, self.read(level, idx)) >= need
     }
 
-    /// The lowest word on the way from the top to word `cursor` of `level` that no slot above hides.
-    fn lowest_in_use(&self, level: usize, cursor: u64) -> (usize, u64) {
+    /// The lowest word above word `from` of `level` that no slot above hides; at the top, `from` itself.
+    fn lowest_in_use(&self, level: usize, from: u64) -> (usize, u64) {
         let mut at = self.geometry.top;
-        while at > level {
-            let below = cursor >> (4 * (at - level - 1));
-            if word::code(self.read(at, below >> 4), (below & 15) as u32) != word::SPLIT {
-                return (at, below >> 4);
+        while at > level + 1 {
+            let (idx, slot) = parent(from >> (4 * (at - level - 1)));
+            if word::code(self.read(at, idx), slot) != word::SPLIT {
+                return (at, idx);
             }
             at -= 1;
         }
-        (level, cursor)
+        (at, from >> (4 * (at - level)))
     }
 
-    /// The slot of an inner word to go down into for an offer of `need`, preferably near slot `near`.
-    pub(super) fn choose(&self, level: usize, idx: u64, need: u64, near: u32) -> Option<u32> {
+    /// The slot of an inner word to go down into for a block of `order`, preferably near slot `near`.
+    fn choose(&self, level: usize, idx: u64, order: u32, near: u32) -> Option<u32> {
         let word = self.read(level, idx);
         let codes = word::codes(level, word);
-        let split = self.split_slots(level, idx, codes);
-        let mut best = None;
-        if level == 1 && word::bound(word) >= need {
-            // Leaf words are many and change often: the first that has room will do.
+        let need = u64::from(order) + 1;
+        let split = if word::bound(word) < need { 0 } else { self.split_slots(level, idx, codes) };
+        let below = |slot: u32| self.read(level - 1, child(idx, slot));
+        let in_use = if level - 1 == level_of(order) {
+            // Words of the block's own level are many and change often: the first with room will do.
             let has_room =
-                |&slot: &u32| self.leaf_has_room(idx << 4 | u64::from(slot), need as u32 - 1);
-            best = word::from_slot(split, near).find(has_room).map(|slot| (need, slot));
-        } else if word::bound(word) >= need {
-            for slot in word::from_slot(split, near) {
-                let below = idx << slots_log2(level) | u64::from(slot);
-                let offer = self.offer(level - 1, below, self.read(level - 1, below));
-                if offer == need {
-                    return Some(slot);
-                }
-                if offer > need && best.is_none_or(|(least, _)| offer < least) {
-                    best = Some((offer, slot));
-                }
-            }
-        }
-        best.map(|(_, slot)| slot).or_else(|| self.choose_free(level, idx, codes, need, near))
+                |&slot: &u32| self.has_room(level - 1, child(idx, slot), below(slot), order);
+            word::from_slot(split, near).find(has_room)
+        } else {
+            least(word::from_slot(split, near), need, |slot| promise(below(slot)))
+        };
+        let offering = || {
+            let offer = |slot: u32| self.offer(level - 1, child(idx, slot), below(slot));
+            least(word::from_slot(if level > 1 { split } else { 0 }, near), need, offer)
+        };
+        in_use.or_else(offering).or_else(|| self.choose_free(level, idx, codes, need, near))
     }
 
-    fn leaf_has_room(&self, leaf: u64, order: u32) -> bool {
-        let inside = word::first_slots(self.geometry.whole_slots(0, leaf));
-        word::runs(word::free_slots(self.read(0, leaf)) & inside, order) != 0
+    /// Whether a word has room for a block of `order`, of its own level.
+    fn has_room(&self, level: usize, idx: u64, word: u64, order: u32) -> bool {
+        let inside = word::first_slots(self.geometry.whole_slots(level, idx));
+        let free = word::free_slots(word::codes(level, word)) & inside;
+        word::runs(free, order - slot_order(level)) != 0
     }
 
     /// A free slot of an inner word: the partial one if it suffices, else one whose buddy is in use.
@@ -119,8 +111,8 @@ impl<W: Word> Buddy<'_, W> {
     /// Splits the slot above a word that is in use but has no room: its claims are still climbing, or
     /// their owners died, and the search must not take the slot for an empty one again.
     fn split_over(&self, level: usize, idx: u64) {
-        let slot = (idx & 15) as u32;
-        let old = self.read(level + 1, idx >> 4);
+        let (above, slot) = parent(idx);
+        let old = self.read(level + 1, above);
         let word = self.read(level, idx);
         if word::code(old, slot) != word::FREE || word::codes(level, word) == 0 {
             return;
@@ -129,18 +121,36 @@ impl<W: Word> Buddy<'_, W> {
         // Unsettled: the word may have emptied since it was read, and this caller may die before it merges.
         let new = word::inner(old, codes, word::UNSETTLED, 0);
         // SeqCst: a change of version like any other.
-        let split = swap(self.word(level + 1, idx >> 4), old, new);
-        if split.is_ok() {
+        if swap(self.word(level + 1, above), old, new).is_ok() {
             W::store_load_fence();
             self.merge(level, idx);
         }
     }
 
-    /// Moves a lane's cursor, and leaves true bounds behind where it was.
-    fn move_cursor(&self, lane: usize, order: u32, from: u64, to: u64) {
-        self.set_cursor(lane, order, to);
-        if from >> 4 != to >> 4 {
-            self.tighten_upwards(level_of(order) + 1, from >> 4);
+    /// Tightens an inner word whose bound promises what nobody found.
+    fn tighten_if_misled(&self, level: usize, idx: u64, need: u64) {
+        if word::bound(self.read(level, idx)) >= need {
+            self.tighten(level, idx);
         }
+    }
+}
+
+/// What the split slots of an inner word promise.
+fn promise(word: u64) -> u64 {
+    if word::split_slots(word::codes(1, word)) == 0 { 0 } else { word::bound(word) }
+}
+
+/// The first of `slots` with the least offer that suffices for `need`.
+fn least(slots: impl Iterator<Item = u32>, need: u64, offer: impl Fn(u32) -> u64) -> Option<u32> {
+    let offers = slots.map(|slot| (offer(slot), slot)).filter(|&(offer, _)| offer >= need);
+    offers.min_by_key(|&(offer, _)| offer).map(|(_, slot)| slot)
+}
+
+/// The slot at which to begin in word `idx` of level `at`, in a search for a word of `level`: on the way to word
+/// `from`; in a word that is not on that way, where neighbouring lanes begin on different cache lines.
+fn near(lane: usize, level: usize, from: u64, at: usize, idx: u64) -> u32 {
+    match parent(from >> (4 * (at - level - 1))) {
+        (on_the_way, slot) if on_the_way == idx => slot,
+        _ => (lane as u32).reverse_bits() >> 28,
     }
 }

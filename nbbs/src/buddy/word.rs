@@ -172,6 +172,27 @@ pub(super) fn fit(free: u64, order: u32) -> Option<u32> {
     (choice != 0).then(|| choice.trailing_zeros() / 2)
 }
 
+/// Whether all of `2^order` slots at `slot` are free.
+#[inline(always)]
+pub(super) const fn is_free(codes: u64, slot: u32, order: u32) -> bool {
+    codes & area(order) << (2 * slot) == 0
+}
+
+/// The successor of `old`, a word of `level`, with a further block of `2^slots` free slots at `slot`.
+#[inline(always)]
+pub(super) const fn claim(level: usize, old: u64, slot: u32, slots: u32) -> u64 {
+    with_codes(level, old, codes(level, old) | block(slots) << (2 * slot))
+}
+
+/// A word of `level` without the block of `2^slots` slots at `slot`, and its codes. `None`: there is no such
+/// block.
+#[inline(always)]
+pub(super) fn without_block(level: usize, old: u64, slot: u32, slots: u32) -> Option<(u64, u64)> {
+    let codes = codes(level, old);
+    let left = codes & !(area(slots) << (2 * slot));
+    is_block(codes, slot, slots).then(|| (with_codes(level, old, left), left))
+}
+
 /// The largest order, in slots, of an aligned run of `free` slots.
 #[inline]
 pub(super) fn largest(free: u64) -> Option<u32> {
@@ -198,6 +219,16 @@ pub(super) const fn run_at(free: u64, slot: u32) -> u32 {
         if free >> (2 * slot) & area != area {
             break;
         }
+        order += 1;
+    }
+    order
+}
+
+/// The order, in slots, of the aligned run of free slots that `2^slots` free slots at `slot` are part of, in a
+/// word of `2^most` slots.
+pub(super) const fn grown(codes: u64, slot: u32, slots: u32, most: u32) -> u32 {
+    let mut order = slots;
+    while order < most && is_free(codes, slot >> (order + 1) << (order + 1), order + 1) {
         order += 1;
     }
     order
