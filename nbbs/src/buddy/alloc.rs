@@ -59,18 +59,17 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Allocates the block that the lane freed last, if it has this order and the way up is known: the
     /// common case, whose memory is still in the cache. Anything else is left to a last call, so that the
-    /// common case saves no registers. `LEAF`: the order is one of a leaf word.
+    /// common case saves no registers. `LEAF`: the block is one of a leaf word.
     #[inline(never)]
     fn alloc_again<const LEAF: bool>(&self, lane: usize, order: u32) -> Option<u64> {
         let level = if LEAF { 0 } else { level_of(order) };
+        let slots = order - slot_order(level);
         let hints = self.hints(lane);
         let Some((place, slot, old)) = hints.last_freed(order) else {
             return self.alloc_at_cursor::<LEAF>(lane, order);
         };
-        let slots = order - slot_order(level);
-        let Some(word) =
-            self.words.get(place).filter(|_| word::is_free(word::codes(level, old), slot, slots))
-        else {
+        let free = word::is_free(word::codes(level, old), slot, slots);
+        let Some(word) = self.words.get(place).filter(|_| free) else {
             return self.alloc_at_cursor::<LEAF>(lane, order);
         };
         let new = word::claim(level, old, slot, slots);
@@ -96,11 +95,11 @@ impl<W: Word> Buddy<'_, W> {
         let slots = order - slot_order(level);
         let hints = self.hints(lane);
         let Some(cursor) = hints.cursor(order) else {
-            return self.search(lane, self.cursor(lane, order), order);
+            return self.alloc_from(lane, self.geometry.home(lane, level), order);
         };
         let place = self.geometry.place(level, cursor);
         let Some(word) = self.words.get(place) else {
-            return self.search(lane, self.cursor(lane, order), order);
+            return self.alloc_from(lane, self.geometry.home(lane, level), order);
         };
         let old = hints.guess(place, word);
         let Some(slot) = self.fit(level, cursor, old, slots) else {
@@ -109,8 +108,7 @@ impl<W: Word> Buddy<'_, W> {
         let new = word::claim(level, old, slot, slots);
         if let Err(found) = swap(word, old, new) {
             hints.note(place, found);
-            let shared = word::codes(level, found) & !word::codes(level, old) != 0;
-            return if shared {
+            return if word::codes(level, found) & !word::codes(level, old) != 0 {
                 self.part(lane, order)
             } else {
                 self.alloc_at_cursor::<LEAF>(lane, order)
@@ -124,14 +122,24 @@ impl<W: Word> Buddy<'_, W> {
         self.keep_or_search(lane, index, order)
     }
 
-    /// Leaves the word at the cursor to another lane that claims there too, and searches far from it.
+    /// Allocates in word `from` of the order's level, or as near to it as a search finds room.
+    #[cold]
+    fn alloc_from(&self, lane: usize, from: u64, order: u32) -> Option<u64> {
+        let claimed = self.claim(lane, level_of(order), from, order);
+        if claimed.is_some() {
+            self.hints(lane).set_cursor(order, from);
+        }
+        claimed.or_else(|| self.search(lane, from, order))
+    }
+
+    /// Leaves the word at the cursor to another lane that claims there too, for one far from it.
     #[cold]
     fn part(&self, lane: usize, order: u32) -> Option<u64> {
         let level = level_of(order);
         let words = self.geometry.words_of(level);
         let (cursor, home) = (self.cursor(lane, order), self.geometry.home(lane, level));
         let far = if home >> 4 == cursor >> 4 { (cursor + words / 2) % words } else { home };
-        self.search(lane, far, order)
+        self.alloc_from(lane, far, order)
     }
 
     /// Climbs from a claim, and searches on if it met a larger block.

@@ -1,9 +1,8 @@
 //! Freeing a block: find it, clear it with one compare-and-swap, tell the words above.
 
-use super::hints::Hints;
 use super::{Buddy, swap, word};
 use crate::error::FreeError;
-use crate::geometry::{level_of, locate, parent, slot_order, slots_log2, word_order};
+use crate::geometry::{LINE, level_of, locate, parent, slot_order, slots_log2, word_order};
 use crate::lane::default_lane;
 use crate::sync::{Ordering, Word};
 
@@ -159,9 +158,8 @@ impl<W: Word> Buddy<'_, W> {
         }
     }
 
-    /// Clears a block, of at most a leaf word or not (`LEAF`): the common case, in which the word holds what
-    /// it seems to and the words above know all there is to know. As in `alloc_again`, the rest is left to a
-    /// last call.
+    /// Clears a block: the common case, in which the word holds what it seems to and the words above know all
+    /// there is to know. As in `alloc_again`, the rest is left to a last call.
     #[inline(never)]
     fn clear_near<const LEAF: bool>(&self, lane: usize, index: u64, order: u32) -> bool {
         let level = if LEAF { 0 } else { level_of(order) };
@@ -183,19 +181,65 @@ impl<W: Word> Buddy<'_, W> {
         if level == self.geometry.top {
             return true;
         }
-        let offer = if left == 0 { word::UNSETTLED } else { offer_of(level, left, slot, slots) };
-        let keeps = left != 0 || hints.cursor(order) == Some(idx);
-        if keeps && self.known_to_allow(hints, level, idx, offer) {
+        let offer = if left != 0 {
+            offer_of(level, left, slot, slots)
+        } else if hints.cursor(order) == Some(idx) {
+            word::UNSETTLED
+        } else {
+            return self.merge_emptied(level, idx);
+        };
+        let place = self.geometry.place(level + 1, parent(idx).0);
+        // SeqCst: pairs with the mark of `inspect`, which this sees if the inspection missed the free.
+        let allows = |above: &W| word::allows(above.load(Ordering::SeqCst), offer);
+        if self.words.get(place).is_some_and(allows) && self.knows_path(hints, place, offer) {
             return true;
         }
-        self.tell_above(lane, index, order, new)
+        self.look_above(level, idx, offer)
+    }
+
+    /// Raises the bounds above word `idx` of `level` to `offer`, where they do not allow for it yet. Always
+    /// `true`, so that it can be the caller's last call.
+    #[inline(never)]
+    fn look_above(&self, level: usize, idx: u64, offer: u64) -> bool {
+        // SeqCst: pairs with the mark of `inspect`, as in `clear_near`.
+        let allows = |place: usize| {
+            let above = self.words.get(place);
+            above.is_some_and(|above| word::allows(above.load(Ordering::SeqCst), offer))
+        };
+        let (mut above, _) = parent(idx);
+        let allowed = allows(self.geometry.place(level + 1, above))
+            && self.geometry.bases_above(level + 1).iter().all(|base| {
+                (above, _) = parent(above);
+                allows(base + above as usize * LINE)
+            });
+        if !allowed {
+            self.publish(level, idx, offer);
+        }
+        true
+    }
+
+    /// Merges a word that a free emptied. Always `true`, as [`look_above`](Self::look_above).
+    #[inline(never)]
+    fn merge_emptied(&self, level: usize, idx: u64) -> bool {
+        self.merge(level, idx);
+        true
     }
 
     /// Clears a block without regard to what the lane remembers of its word.
     #[inline(never)]
     fn clear_slowly(&self, lane: usize, index: u64, order: u32) -> bool {
         let cleared = self.clear_word(lane, index, order);
-        cleared.is_some_and(|new| self.tell_above(lane, index, order, new))
+        let level = level_of(order);
+        let (idx, _) = locate(level, index);
+        cleared.is_some_and(|new| {
+            if word::codes(level, new) == 0 && self.cursor(lane, order) == idx {
+                // The lane's own word stays split, for the lane's next allocation to fill.
+                self.publish(level, idx, word::UNSETTLED);
+            } else {
+                self.merge_or_publish(level, idx, new);
+            }
+            true
+        })
     }
 
     /// Clears a block in its word and returns what the word is now. Tells nobody.
@@ -207,43 +251,6 @@ impl<W: Word> Buddy<'_, W> {
         let cleared = self.update(lane, level, idx, change);
         W::store_load_fence();
         cleared.map(|(new, _)| new)
-    }
-
-    /// Whether every word above word `idx` of `level` is unmarked and allows for `offer`, by a look at the word
-    /// above and by what the lane knows of the others. `false`: perhaps not.
-    #[inline(always)]
-    fn known_to_allow(&self, hints: Hints<'_, W>, level: usize, idx: u64, offer: u64) -> bool {
-        let place = self.geometry.place(level + 1, parent(idx).0);
-        // SeqCst: pairs with the mark of `inspect`, which this sees if the inspection missed the free.
-        let allows = |above: &W| word::allows(above.load(Ordering::SeqCst), offer);
-        self.words.get(place).is_some_and(allows) && self.knows_path(hints, place, offer)
-    }
-
-    /// After the free of a block left `new` in its word: merges the word if it is empty and not the lane's
-    /// own, which stays split for the lane's next allocation to fill; else raises the bounds above to what came
-    /// free. Always `true`, so that it can be the caller's last call.
-    #[inline(never)]
-    fn tell_above(&self, lane: usize, index: u64, order: u32, new: u64) -> bool {
-        let level = level_of(order);
-        let (idx, slot) = locate(level, index);
-        let offer = match word::codes(level, new) {
-            0 if self.cursor(lane, order) == idx => word::UNSETTLED,
-            0 => {
-                self.merge(level, idx);
-                return true;
-            }
-            left => offer_of(level, left, slot, order - slot_order(level)),
-        };
-        if level < self.geometry.top {
-            let (above, _) = parent(idx);
-            // Pairs with the mark of `inspect`, as in `known_to_allow`.
-            let allowed = word::allows(self.read(level + 1, above), offer)
-                && self.survey(lane, level + 1, above).is_some_and(|bound| bound >= offer);
-            if !allowed {
-                self.publish(level, idx, offer);
-            }
-        }
-        true
     }
 
     /// Why a free of `order` at `index` was refused.
