@@ -60,7 +60,7 @@ impl<W: Word> Buddy<'_, W> {
     /// Allocates the block that the lane freed last, if it has this order and the way up is known: the
     /// common case, whose memory is still in the cache. Anything else is left to a last call, so that the
     /// common case saves no registers. `LEAF`: the block is one of a leaf word.
-    #[inline(never)]
+    #[inline]
     fn alloc_again<const LEAF: bool>(&self, lane: usize, order: u32) -> Option<u64> {
         let level = if LEAF { 0 } else { level_of(order) };
         let slots = order - slot_order(level);

@@ -160,7 +160,7 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Clears a block: the common case, in which the word holds what it seems to and the words above know all
     /// there is to know. As in `alloc_again`, the rest is left to a last call.
-    #[inline(never)]
+    #[inline]
     fn clear_near<const LEAF: bool>(&self, lane: usize, index: u64, order: u32) -> bool {
         let level = if LEAF { 0 } else { level_of(order) };
         let slots = order - slot_order(level);
