@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# The exhaustive model: every interleaving of small configurations under Spin, the published algorithm and the
+# mutants that must be caught. verify/models/README.md says what covers what. 3 minutes on 2 cores; with --long,
+# larger configurations as well.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+models=$(pwd)/verify/models
+work=$(realpath -m "${CARGO_TARGET_DIR:-target}")/models
+depth=10000000
+limit=${MODEL_SECONDS:-600}     # for one search
+long=false
+case ${1-} in
+--long) long=true limit=${MODEL_SECONDS:-7200} ;;
+?*) echo "usage: model.sh [--long]" >&2 && exit 2 ;;
+esac
+
+require_tools() {
+    command -v spin >/dev/null && command -v gcc >/dev/null && return
+    local as=()
+    [ "$(id -u)" = 0 ] || as=(sudo)
+    { "${as[@]}" apt-get update -qq && "${as[@]}" apt-get install -y -qq spin gcc; } >&2 ||
+        { echo "model: could not run: spin and gcc are missing and apt-get cannot install them" >&2 && exit 1; }
+}
+
+# Lists of searches: KIND NAME MODEL PROPERTY OPTION...
+orders="UNITS=4 UNIT0 UNIT1 SLOT0 SLOT1 TOP0"
+ours() {
+    echo "ours orders protocol safety THREADS=3 UNITS=4 UNIT0 UNIT1 SLOT0 TOP0"
+    echo "ours buddies protocol safety THREADS=3 UNITS=4 UNIT0 SLOT1 TOP0"
+    echo "ours livelock search progress THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2"
+    echo "ours mixed protocol safety THREADS=3 OPS=1 $orders HOLES CARE GIVE"
+    echo "ours shared-lanes protocol safety THREADS=3 LANES=2 OPS=1 $orders HOLES CARE GIVE"
+    echo "ours six-units protocol safety THREADS=3 OPS=1 UNITS=6 UNIT0 UNIT1 SLOT0 UNIT4 SLOT2 TOP0 HOLES CARE"
+    echo "ours eight-units protocol safety THREADS=2 UNITS=8 UNIT0 SLOT1 UNIT4 TOP0 TOP CARE HOLES"
+    echo "ours one-lane protocol safety THREADS=2 LANES=1 UNITS=4 UNIT0 SLOT1 TOP0 GIVE"
+    echo "ours one-lane-care protocol safety THREADS=2 LANES=1 UNITS=6 UNIT0 SLOT0 UNIT4 TOP0 CARE"
+    echo "ours honest search safety THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2"
+    echo "ours honest-of-three search safety THREADS=3 SEARCHERS=2 OPS=1 UNITS=4 UNIT0 ASK1 ASK2"
+    echo "ours honest-six-units search safety THREADS=3 OPS=1 UNITS=6 UNIT0 UNIT4 SLOT2 ASK1 ASK2"
+    echo "ours honest-half search safety THREADS=2 SEARCHERS=2 HALF ASK0 ASK1"
+    echo "ours honest-split-over search safety THREADS=3 OPS=1 HALF HOLES CARE ASK1"
+}
+ours_long() {
+    echo "ours long-orders protocol safety THREADS=3 $orders"
+    echo "ours long-livelock search progress THREADS=3 OPS=1 UNITS=4 UNIT0 UNIT2 SLOT1 ASK1 ASK2"
+    echo "ours long-honest search safety THREADS=3 OPS=1 UNITS=6 UNIT0 UNIT1 UNIT4 SLOT0 SLOT2 HOLES ASK1 ASK2"
+}
+patients() {
+    echo "patient paper paper safety THREADS=3"
+}
+mutants() {
+    local mutant
+    for mutant in NO_VERSION MERGE_BLIND CLIMB_SHORT PASS_MARK INSPECT_SWAPPED CLAIM_SWAPPED FREE_SWAPPED \
+        UNDO_NO_MERGE MERGE_ONCE NO_PUBLISH PUBLISH_STOPS NO_UNSETTLED \
+        NO_EPOCH EPOCH_EARLY EPOCH_LATE HELP_NO_EPOCH SURVEY_LATE KNOW_EARLY; do
+        echo "mutant $mutant protocol safety THREADS=3 UNITS=4 UNIT0 UNIT1 TOP0 $mutant"
+    done
+    for mutant in ALLOW_MARK OPEN_NO_BOUND FORGET_OTHERS NEVER; do
+        echo "mutant $mutant search safety THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2 $mutant"
+    done
+    for mutant in OVERTAKE NO_SETTLE; do
+        echo "mutant $mutant search progress THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2 $mutant"
+    done
+    echo "mutant NO_LOW_BITS protocol safety THREADS=2 LANES=1 UNITS=8 UNIT0 UNIT4 TOP0 NO_LOW_BITS"
+    echo "mutant SPLIT_OVER_SETTLED search safety THREADS=3 OPS=1 HALF HOLES CARE ASK1 SPLIT_OVER_SETTLED"
+}
+
+# Runs one search; leaves "KIND NAME VERDICT STATES" in its folder. A search that was cut short has no verdict.
+search() {
+    local kind=$1 name=$2 model=$3 property=$4 verdict=broken states=0 start=$SECONDS
+    local folder=$work/$kind-$name optimise=-O1 check=(-DSAFETY) run=()
+    shift 4
+    [ "$kind" != ours ] || optimise=-O2
+    [ "$kind" != patient ] || check+=(-DBFS) # the shortest interleaving
+    [ "$property" = safety ] || { check=(-DNP -DNOFAIR) && run=(-l); }
+    rm -rf "$folder" && mkdir -p "$folder" && cp "$models"/*.pml "$folder" && cd "$folder"
+    if spin "${@/#/-D}" -a "$model.pml" >spin.out 2>&1 &&
+        gcc $optimise -DCOLLAPSE -DMEMLIM=6000 "${check[@]}" -o pan pan.c >gcc.out 2>&1; then
+        timeout "$limit" ./pan -m$depth -w25 "${run[@]}" >pan.out 2>&1 || echo "pan: exit status $?" >>pan.out
+        states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.out)
+        if grep -qE '^pan:[0-9]+: (assertion violated|non-progress cycle|invalid end state)' pan.out; then
+            verdict=error
+        elif grep -qE 'search depth too small|not completed|out of memory|MEMLIM bound|exit status' pan.out; then
+            verdict=truncated
+        elif grep -q 'errors: 0' pan.out; then
+            verdict=clean
+        fi
+    fi
+    rm -f pan pan.[bchmpt]
+    echo "$kind $name $verdict ${states:-0}" >verdict
+    echo "model: $kind $name: $verdict, ${states:-0} states, $((SECONDS - start)) s" >&2
+}
+
+count() { awk -v kind="$1" -v verdict="${2-}" '$1 == kind && (verdict == "" || $3 == verdict)' "$work/verdicts" | wc -l; }
+
+require_tools
+rm -rf "$work" && mkdir -p "$work"
+{ ours && { ! $long || ours_long; } && patients && mutants; } >"$work/searches"
+
+export models work depth limit
+export -f search
+xargs -P "$(($(nproc) < 2 ? 1 : 2))" -L 1 bash -c 'search "$@"' search <"$work/searches"
+cat "$work"/*/verdict >"$work/verdicts"
+
+clean=$(count ours clean) configurations=$(count ours)
+states=$(awk '$1 == "ours" { sum += $4 } END { printf "%.1f million", sum / 1e6 }' "$work/verdicts")
+patient="$(count patient error)/$(count patient)" mutant="$(count mutant error)/$(count mutant)"
+ours=clean
+[ "$clean" = "$configurations" ] || ours="$((configurations - clean)) of $configurations configurations not clean"
+echo "CHECK model | whole state space of $clean of $configurations configurations, 2 and 3 threads on 3 levels, $states states | patients $patient | mutants $mutant | ours: $ours"
+[ "$ours" = clean ] && [ "${patient%/*}" = "${patient#*/}" ] && [ "${mutant%/*}" = "${mutant#*/}" ] &&
+    [ "$(wc -l <"$work/verdicts")" = "$(wc -l <"$work/searches")" ]

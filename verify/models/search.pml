@@ -1,0 +1,252 @@
+/* Threads that search as search.rs does, from any cursor, among threads that allocate wherever they like. An
+   answer "none" must be honest: see `excused`. With HALF, half of the arena is a hole. */
+
+#ifdef NEVER
+#define NEVER_NONE && false
+#else
+#define NEVER_NONE
+#endif
+#define RETURNED if :: d_step { !pat -> hands[me] = 0 } :: d_step { pat } fi;
+#define CLAIMED claimed()
+#include "tree.pml"
+
+#ifndef SEARCHERS
+#define SEARCHERS 1
+#endif
+#define FIRST_SEARCHER (THREADS - SEARCHERS)
+
+/* Units 2 and 3 are a hole for good, as reserve() leaves it, or not. */
+#ifdef HALF
+#define RESERVED 12
+#define START word[1] = 5; word[4] = 4; word[R] = 65; own = RESERVED;
+#else
+#define RESERVED 0
+#define START
+#endif
+#if UNITS == 6
+#define ALL 63
+#else
+#define ALL 15
+#endif
+
+/* Ghost: the units in a thread's hands, from its claim to the return of its free or of the allocation that
+   claimed in vain; and whether there was an instant during a search at which others had every block of the
+   order in their hands. */
+byte hands[THREADS];
+byte asked[SEARCHERS];          /* order + 1; 0: no search */
+bool excused[SEARCHERS];
+#define OTHERS(t) (RESERVED | ((t) == 0 -> 0 : hands[0]) | ((t) == 1 -> 0 : hands[1]) | ((t) == 2 || THREADS < 3 -> 0 : hands[THREADS - 1]))
+
+inline excuse() {
+  i = 0;
+  do
+  :: i < SEARCHERS ->
+     u = OTHERS(FIRST_SEARCHER + i);
+     if
+     :: asked[i] == 1 && (u & ALL) == ALL -> excused[i] = true
+     :: asked[i] == 2 && (u & 3) && (u & 12) && (ALL == 15 || (u & 48)) -> excused[i] = true
+     :: asked[i] == 3 && (u & 15) -> excused[i] = true
+     :: else
+     fi;
+     i++
+  :: else -> break
+  od;
+  i = 0
+}
+inline claimed() {
+  hands[me] = UNITS_OF(n, pat);
+  excuse()
+}
+
+byte running = THREADS;
+
+#include "worker.pml"
+
+#define ME (me - FIRST_SEARCHER)
+
+#define TAKE_AFTER 1
+#define OFFERS_AFTER 2
+#define SETTLE_AFTER 3
+#define UP_AFTER 4
+#define LOWEST_AFTER 5
+
+#define FIT0 (WHOLE(pos) > 0 && CAN(pos, 3))
+#define FIT1 (!FIT0 && WHOLE(pos) > 1 && CAN(pos, 12))
+#define TOWARDS (pos == R && need == 1 -> ABOVE(cur) : cur)      /* the word below pos on the way to the cursor */
+#define NEAR (pos == R || ABOVE(cur) == pos -> SLOT(TOWARDS) : me & 1)
+#define OLD_SPLITS (old >> 5 < need -> 0 : ((old & 3) == SPLIT) + 2 * ((old >> 2 & 3) == SPLIT))
+#define SEEN_ALL (again || pos < R || !OLD_SPLITS)
+#define PROMISE(p) (again -> OFFER(p) : (LEVEL(p) == need - 1 -> (RUN(p) -> need : 0) : (SPLITS(p) -> BOUND(p) : 0)))
+#define NEARER (td & (1 << NEAR) -> NEAR : 1 - NEAR)
+#define KID BELOW(R, 1 - (kids & 1))
+#define WAS_FREE(s) (!(old & (3 << (2 * (s)))) && WHOLE(pos) > (s))
+#if UNITS == 6
+#define PART_FITS (pos == R && !(old & 12) && need <= 2)
+#else
+#define PART_FITS false
+#endif
+
+inline descend() { pos = BELOW(pos, go); old = 0; best = 0; go = 0; again = false }
+
+proctype Searcher(byte me) {
+  byte n, pat, at, want, ex, sl, td, em, bd;
+  byte need, cur, pos, old, best, go, ret, kids;
+  bool again;
+#ifdef NO_VERSION
+  byte snap;
+#endif
+  goto won;
+
+done: /* where the caller of free(), undo(), tighten() or split_over() goes on */
+  if
+  :: d_step { ret == 0 -> hands[me] = 0 } goto won
+  :: d_step { ret == TAKE_AFTER -> hands[me] = 0; ret = 0 } goto took_none
+  :: d_step { ret == OFFERS_AFTER -> ret = 0 } goto offers
+  :: d_step { ret == SETTLE_AFTER -> ret = 0 } goto settle
+  :: d_step { ret == UP_AFTER -> ret = 0 } goto up
+  :: d_step { ret == LOWEST_AFTER -> hands[me] = 0; ret = 0 } goto lowest
+  fi;
+won: progress:
+  if :: d_step { need = 0; cur = 0; pos = 0; ret = 0; asked[ME] = 0; excused[ME] = false } fi;
+
+  if
+#define CALL(order, p) \
+  :: d_step { !pat -> need = order + 1; asked[ME] = need; excuse(); cur = p; pos = p } goto first_take
+#ifdef ASK0
+  CALL(0, 0)
+  CALL(0, 1)
+#if UNITS == 6
+  CALL(0, 2)
+#endif
+#endif
+#ifdef ASK1
+  CALL(1, 4)
+#if UNITS == 6
+  CALL(1, 5)
+#endif
+#endif
+#ifdef ASK2
+  CALL(2, 6)
+#endif
+  FREE_OPTIONS
+  :: goto over
+  fi;
+
+first_take: /* alloc_from(): claim() at the cursor; search() then comes to `lowest` */
+  if
+  :: d_step { FIT0 && pos < R -> claim(pos, 3); ret = LOWEST_AFTER } goto look
+  :: d_step { FIT1 && pos < R -> claim(pos, 12); ret = LOWEST_AFTER } goto look
+  :: d_step { FIT0 && pos == R -> claim(pos, 3); win() } goto won
+  :: d_step { !FIT0 && (!FIT1 || pos == R) }
+  fi;
+
+lowest: /* lowest_in_use() of the words above the cursor */
+  if :: d_step { pos = R } fi;
+  do
+  :: d_step { LEVEL(pos) <= need } break
+  :: d_step { LEVEL(pos) > need && CODE(pos, NEAR) != SPLIT } break
+  :: d_step { LEVEL(pos) > need && CODE(pos, NEAR) == SPLIT -> pos = TOWARDS }
+  od;
+
+round: /* the loop of search() */
+  if
+  :: d_step { LEVEL(pos) == need - 1 } goto take
+  :: d_step { LEVEL(pos) > need - 1 } goto choose
+  fi;
+
+take: /* claim() */
+  if
+  :: d_step { FIT0 && pos < R -> claim(pos, 3); ret = TAKE_AFTER } goto look
+  :: d_step { FIT1 && pos < R -> claim(pos, 12); ret = TAKE_AFTER } goto look
+  :: d_step { FIT0 && pos == R -> claim(pos, 3); win() } goto won
+  :: d_step { !FIT0 && (!FIT1 || pos == R) }
+  fi;
+took_none:
+  if
+#ifdef NO_SETTLE
+  :: goto offers
+#else
+  :: d_step { need > 1 && BOUND(pos) == UNSETTLED -> kids = (pos == R -> SPLITS(R) : 0) } goto settle
+  :: d_step { need == 1 || BOUND(pos) != UNSETTLED } goto offers
+#endif
+  fi;
+
+choose: /* choose(): the word, then the words below its split slots, the near one first; twice above level 1 */
+  if :: d_step { old = word[pos]; td = OLD_SPLITS } fi;
+choose_next:
+  if
+  :: d_step { td -> u = BELOW(pos, NEARER); v = PROMISE(u);
+       if
+       :: v == need -> best = v; go = SLOT(u); td = 0
+       :: v > need && (!best || v < best) -> best = v; go = SLOT(u); td = td & (2 - SLOT(u))
+       :: else -> td = td & (2 - SLOT(u))
+       fi } goto choose_next
+  :: d_step { !td && best -> descend() } goto round
+  :: d_step { !td && !best && !SEEN_ALL -> again = true; td = OLD_SPLITS } goto choose_next
+  :: d_step { !td && !best && SEEN_ALL && PART_FITS -> go = 1; descend() } goto round
+  :: d_step { !td && !best && SEEN_ALL && !PART_FITS && WAS_FREE(NEAR) -> go = NEAR; descend() } goto round
+  :: d_step { !td && !best && SEEN_ALL && !PART_FITS && !WAS_FREE(NEAR) && WAS_FREE(1 - NEAR) ->
+              go = 1 - NEAR; descend() } goto round
+  :: d_step { !td && !best && SEEN_ALL && !PART_FITS && !WAS_FREE(0) && !WAS_FREE(1) -> old = 0; again = false }
+  fi;
+  /* tighten_if_misled() */
+  if
+  :: d_step { BOUND(pos) >= need -> at = pos; ret = OFFERS_AFTER } goto tighten
+  :: d_step { BOUND(pos) < need } goto offers
+  fi;
+
+tighten: /* tighten() of `at`: look first, inspect if something would change */
+  if :: d_step { old = word[at]; sl = 3; td = SPLITS(at); em = 0; bd = 0 } fi;
+  do
+  :: d_step { td -> look_at_next() }
+  :: d_step { !td && !em && bd == old >> 5 -> old = 0; sl = 0; bd = 0; at = 0 } goto done
+  :: d_step { !td && (em || bd != old >> 5) -> old = 0; em = 0; bd = 0; REMEMBER(at) } break
+  od;
+  if
+  :: d_step { SAME(at) } goto inspect
+  :: d_step { !SAME(at) -> inspected(); at = 0 } goto done     /* the mark came too late */
+  fi;
+
+settle: /* settle() of the words below, then of the word itself */
+  if
+  :: d_step { kids && BOUND(KID) == UNSETTLED -> at = KID; kids = kids & (2 - SLOT(at)); ret = SETTLE_AFTER } goto tighten
+  :: d_step { kids && BOUND(KID) != UNSETTLED -> kids = kids & (2 - SLOT(KID)) } goto settle
+  :: d_step { !kids -> at = pos; ret = OFFERS_AFTER } goto tighten
+  fi;
+
+offers:
+  if
+  :: d_step { OFFER(pos) >= need -> pos = R } goto round
+  :: d_step { OFFER(pos) < need && pos == R -> assert(excused[ME] NEVER_NONE) } goto won       /* None */
+  :: d_step { OFFER(pos) < need && pos < R }
+  fi;
+  /* split_over(): the slot above */
+  if
+  :: d_step { CODE(ABOVE(pos), SLOT(pos)) == FREE -> at = pos; REMEMBER(ABOVE(at)); ret = UP_AFTER } goto split_over
+  :: d_step { CODE(ABOVE(pos), SLOT(pos)) != FREE }
+  fi;
+up:
+  if :: d_step { pos = ABOVE(pos) } goto round fi;
+
+#include "steps.pml"
+
+over:
+  running--
+}
+
+init {
+  atomic {
+    START
+#if THREADS > SEARCHERS
+    run Worker(0, 0, 0);
+#endif
+#if THREADS > SEARCHERS + 1
+    run Worker(1, 0, 0);
+#endif
+#if SEARCHERS > 1
+    run Searcher(THREADS - 2);
+#endif
+    run Searcher(THREADS - 1)
+  };
+  d_step { running == 0 -> audit() }
+}
