@@ -6,7 +6,7 @@ use nbbs::Buddy;
 use testkit::BackEnd;
 
 use crate::buddy_sl::{self, BuddySl};
-use crate::free_list::{self, Locked, Tagged, Untagged};
+use crate::free_list::{self, Locked, Mutexed, Tagged, Untagged};
 use crate::lines::Lines;
 use crate::linux::{self, Linux};
 use crate::paper::{self, Nb1, Nb4, Sl1, Sl4};
@@ -129,6 +129,13 @@ pub const POOLS: &[Contender] = &[
         safe: true,
         max_units: free_list::MAX_SLOTS,
         build: Build::Pool(|slots, visit| visit(&<Locked>::new(slots))),
+    },
+    Contender {
+        name: "arena-mutex",
+        source: "F. D'Agostino, 2022, core::arena_allocator, with std::mutex for its spin lock",
+        safe: true,
+        max_units: free_list::MAX_SLOTS,
+        build: Build::Pool(|slots, visit| visit(&Mutexed::new(slots))),
     },
 ];
 

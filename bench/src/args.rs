@@ -32,6 +32,8 @@ pub enum Command {
 pub enum Bench {
     /// What an operation of nbbs costs against its floor, a bare compare-and-swap
     Limit(Limit),
+    /// Objects of 48 bytes, from arenas, pools and heaps
+    Pool(Pool),
 }
 
 #[derive(Debug, Args)]
@@ -86,6 +88,42 @@ pub struct Limit {
     pub rounds: Option<usize>,
 
     /// Less of everything: under half a minute
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Prints one JSON object per row instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Pool {
+    /// Allocations and as many frees, over all threads
+    #[arg(long, value_name = "N", default_value_t = 50_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub pairs: u64,
+
+    /// Numbers of threads
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = threads,
+          default_value = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16")]
+    pub threads: Vec<usize>,
+
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(help = format!("Allocators, of {} [default: all]", crate::pool::names(", ")))]
+    pub allocators: Vec<String>,
+
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
+    /// What is measured [default: all]
+    pub cases: Vec<crate::pool::Case>,
+
+    /// Rounds; every figure is the median over them
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = rounds)]
+    pub rounds: usize,
+
+    /// Seconds after which a measurement ends, however many operations it has done
+    #[arg(long, value_name = "N", default_value_t = 10.0)]
+    pub seconds: f64,
+
+    /// A million pairs, 1, 2, 8 and 16 threads: about half a minute
     #[arg(long)]
     pub quick: bool,
 

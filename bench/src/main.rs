@@ -4,6 +4,7 @@
 //! args     the command line          cmd      the verbs, one file each
 //! trace    reading traces            replay   replaying them: timing, verification, report
 //! limit    operations against the bare compare-and-swap
+//! pool     objects of one size from arenas, pools and heaps
 //! clock    timing one operation      counted  counting read-modify-writes
 //! median   table   progress
 //! ```
@@ -15,6 +16,7 @@ mod cmd;
 mod counted;
 mod limit;
 mod median;
+mod pool;
 mod progress;
 mod replay;
 mod table;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Replay(args) => cmd::replay::run(&args),
         Command::Bench(Bench::Limit(args)) => cmd::limit::run(&args),
+        Command::Bench(Bench::Pool(args)) => cmd::pool::run(&args),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

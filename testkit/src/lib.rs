@@ -9,12 +9,14 @@
 //! whole       after everything is returned, every order can be allocated in full
 //! stress      threads, a mix of orders, blocks handed from thread to thread
 //! program     operations as data, and two interpreters: in turn, and one thread per lane
+//! history     who asked what when, held against the specification
 //! steered     a metadata word with a hook before every atomic step: jitter, schedules, sudden death
 //! ```
 #![forbid(unsafe_code)]
 
 mod back_end;
 mod checked;
+pub mod history;
 mod oracle;
 pub mod program;
 mod spec;

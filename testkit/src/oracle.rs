@@ -110,6 +110,12 @@ impl Oracle {
                 .all(|unit| self.holder_of(unit).is_some_and(|holder| holder.block == block))
     }
 
+    /// Whether `unit` is in the arena, in nobody's block, and no hole.
+    #[must_use]
+    pub fn is_free(&self, unit: u64) -> bool {
+        self.owner.get(unit as usize).is_some_and(|owner| owner.load(Relaxed) == FREE)
+    }
+
     /// Who holds `unit`.
     #[must_use]
     pub fn holder_of(&self, unit: u64) -> Option<Holder> {

@@ -17,15 +17,18 @@
 //! ```text
 //! lock_free   next_free changed by compare-and-swap, with or without a tag
 //! locked      next_free behind a spin lock
+//! mutexed     next_free behind a mutex
 //! ```
 
 mod lock_free;
 mod locked;
+mod mutexed;
 
 use std::sync::atomic::AtomicU64;
 
 pub use lock_free::LockFree;
 pub use locked::Locked;
+pub use mutexed::Mutexed;
 
 /// The most slots.
 pub const MAX_SLOTS: u64 = u32::MAX as u64;

@@ -1,6 +1,7 @@
 //! The verbs, one file each. Each says whether everything was as it should be.
 
 pub mod limit;
+pub mod pool;
 pub mod replay;
 
 use std::io::{self, Write};

@@ -60,7 +60,10 @@ impl<W: Word> Buddy<'_, W> {
             let new = word::inner(old, codes | word::SPLIT << (2 * slot), bound, 0);
             // SeqCst: the change of version that makes a concurrent `inspect` fail to commit.
             match swap(self.word(level, idx), old, new) {
-                Ok(_) => return true,
+                Ok(_) => {
+                    W::store_load_fence();
+                    return true;
+                }
                 Err(found) => old = found,
             }
         }

@@ -49,7 +49,10 @@ impl<W: Word> Buddy<'_, W> {
             let new = word::inner(old, word::codes(level, old), bound, 0);
             // SeqCst: the change of version that makes a concurrent `inspect` fail to commit.
             match swap(self.word(level, idx), old, new) {
-                Ok(_) => return,
+                Ok(_) => {
+                    W::store_load_fence();
+                    return;
+                }
                 Err(found) => old = found,
             }
         }

@@ -5,6 +5,7 @@
 //! [`race`] runs several sequences of operations at once: the owner map judges while they run, the
 //! specification what they leave behind.
 
+mod bytes;
 mod inspect;
 mod judged;
 mod plain;

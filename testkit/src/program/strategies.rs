@@ -46,7 +46,7 @@ pub fn races(ops: usize) -> impl Strategy<Value = Race> {
 
 /// An operation with its numbers not yet fitted to an arena, so that the arena can shrink alone.
 #[derive(Clone, Debug)]
-enum Raw {
+pub(super) enum Raw {
     Alloc(u32),
     /// A small order, whatever the arena.
     AllocSmall(u32),
@@ -87,7 +87,7 @@ fn raw_ops() -> impl Strategy<Value = Raw> {
 
 impl Raw {
     /// The operation in an arena of `units` units: most numbers fit, some miss by a little.
-    fn of(self, units: u64) -> Op {
+    pub(super) fn of(self, units: u64) -> Op {
         let max = units.ilog2();
         let order = |raw: u32| raw % (max + 2);
         let index = |raw: u64| raw % (units + 3);

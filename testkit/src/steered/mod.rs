@@ -19,8 +19,9 @@ mod schedule;
 mod script;
 mod turns;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -98,6 +99,31 @@ pub fn jitter<R>(seed: u64, one_in: u32, body: impl FnOnce() -> R) -> R {
         }
     };
     steer(hook, body)
+}
+
+/// Calls `body` and counts its accesses to [`Steered`] words. They are so many at most, or else.
+///
+/// # Errors
+/// [`Violation::Stuck`] if `body` was about to make one more than `limit`.
+///
+/// ```
+/// use testkit::{program::Arena, steered::{Steered, count_steps}};
+///
+/// let arena = Arena::<Steered>::new(64);
+/// let (block, steps) = count_steps(100, || arena.buddy().alloc(0))?;
+/// assert!(block.is_ok() && steps > 0);
+/// assert!(count_steps(3, || arena.buddy().alloc(5)).is_err());
+/// # Ok::<(), testkit::Violation>(())
+/// ```
+pub fn count_steps<R>(limit: u64, body: impl FnOnce() -> R) -> Result<(R, u64), Violation> {
+    let steps = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&steps);
+    let hook = move || match counted.get() {
+        taken if taken == limit => die(),
+        taken => counted.set(taken + 1),
+    };
+    let result = survive(|| steer(hook, body));
+    result.map(|result| (result, steps.get())).ok_or(Violation::Stuck { lane: 0, steps: limit })
 }
 
 /// What unwinds a thread that dies.

@@ -11,44 +11,54 @@ pub struct Turn {
     pub lane: usize,
     /// How many steps it takes; `None`: until it is done.
     pub steps: Option<u64>,
+    /// Whether it takes no further step ever, if it is not done by then.
+    pub last: bool,
 }
 
 impl Turn {
     /// So many steps, then it stalls.
     #[must_use]
     pub fn steps(lane: usize, steps: u64) -> Self {
-        Self { lane, steps: Some(steps) }
+        Self { lane, steps: Some(steps), last: false }
     }
 
     /// To the end.
     #[must_use]
     pub fn rest(lane: usize) -> Self {
-        Self { lane, steps: None }
+        Self { lane, steps: None, last: false }
+    }
+
+    /// So many steps, then it stands still for good, while all others run to their end.
+    #[must_use]
+    pub fn last(lane: usize, steps: u64) -> Self {
+        Self { lane, steps: Some(steps), last: true }
     }
 }
 
 /// Calls each body on a thread of its own, in the order of `script`; then the first that is not done to its
-/// end, and so on.
+/// end, and so on. A body that [stands still](Turn::last) counts as done without an error.
 ///
 /// # Errors
 /// The first body's that failed or panicked, or [`Violation::Stuck`].
 pub fn follow(script: &[Turn], bodies: Vec<Body<'_>>) -> Result<(), Violation> {
     let mut turns = script.to_vec();
     turns.reverse();
-    take_turns(Reader { turns }, bodies).1
+    take_turns(Reader { turns, frozen: Vec::new() }, bodies).1
 }
 
 struct Reader {
     /// The next one last.
     turns: Vec<Turn>,
+    frozen: Vec<usize>,
 }
 
 impl Director for Reader {
     fn next(&mut self, _running: Option<usize>, ready: &[usize]) -> usize {
         while let Some(turn) = self.turns.last_mut() {
             match &mut turn.steps {
-                _ if !ready.contains(&turn.lane) => {}
+                _ if !ready.contains(&turn.lane) || self.frozen.contains(&turn.lane) => {}
                 None => return turn.lane,
+                Some(0) if turn.last => self.frozen.push(turn.lane),
                 Some(0) => {}
                 Some(steps) => {
                     *steps -= 1;
@@ -57,6 +67,11 @@ impl Director for Reader {
             }
             self.turns.pop();
         }
-        ready[0]
+        let moving = |lane: &&usize| !self.frozen.contains(lane);
+        *ready.iter().find(moving).unwrap_or(&ready[0])
+    }
+
+    fn stands_still(&self, lane: usize) -> bool {
+        self.frozen.contains(&lane)
     }
 }

@@ -13,6 +13,12 @@ pub(super) trait Director: Send {
     /// One of `ready`, which are the lanes that are not done; `running` took the last step, unless it is
     /// done.
     fn next(&mut self, running: Option<usize>, ready: &[usize]) -> usize;
+
+    /// Whether the lane takes no further step. It is only [told](Self::next) to go on when all others are
+    /// done or wait for it, and is ended then.
+    fn stands_still(&self, _lane: usize) -> bool {
+        false
+    }
 }
 
 /// So many steps and no end: some thread waits for another that is never told to go on.
@@ -93,8 +99,10 @@ impl<D: Director + 'static> Turns<D> {
         let _leave = Leave(Arc::clone(&self), lane);
         let (stepping, pausing) = (Arc::clone(&self), Arc::clone(&self));
         PAUSE.set(Some(Box::new(move || pausing.rest(lane))));
-        survive(|| steer(move || stepping.step(lane), body))
-            .unwrap_or(Err(Violation::Stuck { lane, steps: TOO_MANY }))
+        survive(|| steer(move || stepping.step(lane), body)).unwrap_or_else(|| {
+            let frozen = self.state().director.stands_still(lane);
+            if frozen { Ok(()) } else { Err(Violation::Stuck { lane, steps: TOO_MANY }) }
+        })
     }
 
     fn step(&self, lane: usize) {
@@ -109,6 +117,11 @@ impl<D: Director + 'static> Turns<D> {
             let State { director, ready, .. } = &mut *state;
             let next = director.next(Some(lane), ready);
             self.hand_over(state, lane, next);
+            state = self.state();
+        }
+        if state.director.stands_still(lane) {
+            drop(state);
+            die();
         }
     }
 

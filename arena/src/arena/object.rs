@@ -1,0 +1,215 @@
+//! Allocating and freeing objects.
+
+use core::mem::forget;
+use core::ptr::NonNull;
+
+use super::Arena;
+use crate::boxed::ArenaBox;
+use crate::chunk::Hold;
+use crate::error::{Exhausted, FreeError, Full};
+use crate::local::Local;
+use crate::source::ChunkSource;
+use crate::sync::Word;
+
+impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
+    /// Allocates an object that nobody owns; whoever has the pointer may [`free`](Self::free) it. If nobody
+    /// does, [`clear`](Self::clear) drops it, or the arena's end.
+    ///
+    /// Two read-modify-writes. For less, see [`alloc_box`](Self::alloc_box) and [`local`](Self::local).
+    ///
+    /// ```
+    /// let arena = nbbs_arena::Arena::<u32>::new();
+    /// let one = arena.alloc(1)?;
+    /// arena.free(one).unwrap();
+    /// # Ok::<(), nbbs_arena::Full<u32>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no free slot, and the arena cannot grow. The error has the value.
+    pub fn alloc(&self, value: T) -> Result<NonNull<T>, Full<T>> {
+        self.alloc_box(value).map(ArenaBox::leak)
+    }
+
+    /// [`alloc`](Self::alloc) of what `make` returns, which is not called unless there is a slot. If it
+    /// panics, the slot is free again.
+    ///
+    /// ```
+    /// let arena = nbbs_arena::Arena::<Vec<u8>>::new();
+    /// let bytes = arena.alloc_with(|| vec![0; 100])?;
+    /// assert_eq!(arena.take(bytes).unwrap().len(), 100);
+    /// # Ok::<(), nbbs_arena::Exhausted>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no free slot, and the arena cannot grow.
+    pub fn alloc_with(&self, make: impl FnOnce() -> T) -> Result<NonNull<T>, Exhausted> {
+        let (chunk, slot) = self.claim_slot()?;
+        let hold = Hold { chunk, slot };
+        let object = chunk.object(slot);
+        // SAFETY: the slot is claimed, so it is memory for a T that nobody else has.
+        unsafe { object.write(make()) };
+        forget(hold);
+        chunk.set_live(slot);
+        Ok(object)
+    }
+
+    /// Allocates an object that the box owns: freed when that is dropped, by whichever thread.
+    ///
+    /// One read-modify-write, and one for the free.
+    ///
+    /// ```
+    /// let arena = nbbs_arena::Arena::<u32>::new();
+    /// let mut one = arena.alloc_box(1)?;
+    /// *one += 1;
+    /// assert_eq!(*one, 2);
+    /// # Ok::<(), nbbs_arena::Full<u32>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no free slot, and the arena cannot grow. The error has the value.
+    #[inline]
+    pub fn alloc_box(&self, value: T) -> Result<ArenaBox<'_, T, W>, Full<T>> {
+        match self.claim_slot() {
+            Ok((chunk, slot)) => {
+                let object = chunk.object(slot);
+                // SAFETY: the slot is claimed, so it is memory for a T that nobody else has.
+                unsafe { object.write(value) };
+                // SAFETY: the object was just made in a slot that we have claimed.
+                Ok(unsafe { ArenaBox::new(object, chunk) })
+            }
+            Err(reason) => Err(Full { value, reason }),
+        }
+    }
+
+    /// Drops the object and frees its slot.
+    ///
+    /// The pointer may be any: what is not an object that was allocated by pointer is refused. A double
+    /// free is refused until the slot is allocated again; [`Handles`](crate::Handles) know it for ever. Two
+    /// read-modify-writes.
+    ///
+    /// ```
+    /// use nbbs_arena::{Arena, FreeError};
+    ///
+    /// let arena = Arena::<u32>::new();
+    /// let one = arena.alloc(1).unwrap();
+    /// arena.free(one)?;
+    /// let address = one.as_ptr() as usize;
+    /// assert_eq!(arena.free(one), Err(FreeError::NotAllocated { address }));
+    /// # Ok::<(), FreeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The pointer leads to no chunk, into a slot, or to a slot without such an object.
+    pub fn free(&self, object: NonNull<T>) -> Result<(), FreeError> {
+        self.adopt(object).map(drop)
+    }
+
+    /// Frees the object's slot and returns the object.
+    ///
+    /// ```
+    /// let arena = nbbs_arena::Arena::<String>::new();
+    /// let name = arena.alloc("a name".to_owned()).unwrap();
+    /// assert_eq!(arena.take(name)?, "a name");
+    /// # Ok::<(), nbbs_arena::FreeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`free`](Self::free).
+    pub fn take(&self, object: NonNull<T>) -> Result<T, FreeError> {
+        self.adopt(object).map(ArenaBox::into_inner)
+    }
+
+    /// Gives an object that was allocated by pointer to a box: from now on the box owns it.
+    ///
+    /// ```
+    /// let arena = nbbs_arena::Arena::<u32>::new();
+    /// let one = arena.alloc(1).unwrap();
+    /// let owned = arena.adopt(one)?;
+    /// assert!(arena.free(one).is_err()); // it is the box's
+    /// assert_eq!(*owned, 1);
+    /// # Ok::<(), nbbs_arena::FreeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`free`](Self::free).
+    pub fn adopt(&self, object: NonNull<T>) -> Result<ArenaBox<'_, T, W>, FreeError> {
+        let (chunk, slot) = self.locate(object)?;
+        let address = object.as_ptr() as usize;
+        if !chunk.clear_live(slot) {
+            return Err(FreeError::NotAllocated { address });
+        }
+        // The object at the slot is ours now, and the chunk's memory stays. If it is not where the pointer
+        // leads, the chunk had other memory when the address was looked up: the pointer was stale.
+        if chunk.object(slot) != object {
+            chunk.set_live(slot);
+            return Err(FreeError::NotAllocated { address });
+        }
+        // SAFETY: clearing the live bit made the object ours, and the slot is claimed for it.
+        Ok(unsafe { ArenaBox::new(chunk.object(slot), chunk) })
+    }
+
+    /// The box of an object that [`ArenaBox::into_raw`] let go of, unchecked.
+    ///
+    /// For those who keep plain pointers where a type cannot stand, such as behind a C interface: the pair
+    /// saves the two read-modify-writes by which [`alloc`](Self::alloc) and [`adopt`](Self::adopt) refuse
+    /// wrong pointers.
+    ///
+    /// ```
+    /// use nbbs_arena::{Arena, ArenaBox};
+    ///
+    /// let arena = Arena::<u32>::new();
+    /// let raw = ArenaBox::into_raw(arena.alloc_box(1).unwrap());
+    /// // SAFETY: `raw` comes from a box of this arena, and is turned back once.
+    /// let one = unsafe { arena.from_raw(raw) };
+    /// assert_eq!(*one, 1);
+    /// ```
+    ///
+    /// # Safety
+    /// `object` was returned by [`ArenaBox::into_raw`] of a box of this arena, no box has been made of it
+    /// since, and the arena has not been [cleared](Self::clear).
+    ///
+    /// # Panics
+    /// If the address lies in no chunk of the arena.
+    #[must_use]
+    #[allow(clippy::wrong_self_convention)] // named after `Box::from_raw`
+    pub unsafe fn from_raw(&self, object: NonNull<T>) -> ArenaBox<'_, T, W> {
+        let address = object.as_ptr() as usize;
+        let chunk = self.table().find(address, self.chunk_bytes());
+        let chunk = chunk.expect("an object of this arena lies in one of its chunks");
+        // SAFETY: the object is the caller's, by the contract, and lies in the chunk.
+        unsafe { ArenaBox::new(object, chunk) }
+    }
+
+    /// Allocates a box for each value, and hands it to `out`. Claims 64 slots by one read-modify-write
+    /// where it can.
+    ///
+    /// ```
+    /// let arena = nbbs_arena::Arena::<u32>::new();
+    /// let mut all = Vec::new();
+    /// arena.alloc_batch(0..1000, |each| all.push(each))?;
+    /// assert_eq!(*all[999], 999);
+    /// arena.free_batch(all);
+    /// assert!(arena.is_empty());
+    /// # Ok::<(), nbbs_arena::Full<u32>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There was no slot for the value that the error has. Those before it have been handed to `out`, those
+    /// after it have not been asked for.
+    pub fn alloc_batch<'a>(
+        &'a self,
+        values: impl IntoIterator<Item = T>,
+        mut out: impl FnMut(ArenaBox<'a, T, W>),
+    ) -> Result<(), Full<T>> {
+        let mut local = self.local();
+        values.into_iter().try_for_each(|value| local.alloc(value).map(&mut out))
+    }
+
+    /// Frees all boxes, with one read-modify-write for those that follow each other in a word.
+    ///
+    /// See [`alloc_batch`](Self::alloc_batch) for an example.
+    pub fn free_batch<'a>(&'a self, boxes: impl IntoIterator<Item = ArenaBox<'a, T, W>>) {
+        let mut local: Local<'a, T, S, W> = self.local();
+        boxes.into_iter().for_each(|each| local.free(each));
+    }
+}

@@ -1,0 +1,124 @@
+//! Claiming slots of a chunk, and giving them back.
+
+use crate::chunk::{Chunk, SLOTS};
+use crate::sync::{Ordering, Word};
+
+impl<T, W: Word> Chunk<T, W> {
+    /// Claims up to `most` free slots of a word; 0: none was free.
+    #[inline]
+    pub(crate) fn claim(&self, word: usize, most: u32) -> u64 {
+        let claimed = self.claimed(word);
+        // SeqCst throughout: acquires what the slots' last holders released in `release`, and is the first
+        // half of the pair that `Hint` describes.
+        let mut old = claimed.load(Ordering::SeqCst);
+        loop {
+            if old == u64::MAX {
+                return 0;
+            }
+            if most as usize >= SLOTS {
+                old = claimed.swap(u64::MAX, Ordering::SeqCst);
+                if old != u64::MAX {
+                    self.hint().lower(word);
+                }
+                return !old;
+            }
+            let slots = lowest(!old, most);
+            let new = old | slots;
+            match claimed.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => {
+                    if new == u64::MAX {
+                        self.hint().lower(word);
+                    }
+                    return slots;
+                }
+                Err(found) => old = found,
+            }
+        }
+    }
+
+    /// Claims up to `most` free slots of one word, looked for from `from` on and then before it.
+    pub(crate) fn claim_near(&self, from: usize, most: u32) -> Option<(usize, u64)> {
+        let from = if from < self.words() { from } else { 0 };
+        self.claim_between(from, self.words(), most).or_else(|| self.claim_between(0, from, most))
+    }
+
+    fn claim_between(&self, from: usize, to: usize, most: u32) -> Option<(usize, u64)> {
+        let mut from = from;
+        while let Some(word) = self.hint().next(from).filter(|&word| word < to) {
+            match self.claim(word, most) {
+                0 => self.hint().lower(word),
+                slots => return Some((word, slots)),
+            }
+            from = word + 1;
+        }
+        None
+    }
+
+    /// Claims whatever is free anywhere in the chunk, whether or not a hint says so.
+    pub(crate) fn claim_anywhere(&self, most: u32) -> Option<(usize, u64)> {
+        (0..self.words()).find_map(|word| match self.claim(word, most) {
+            0 => None,
+            slots => Some((word, slots)),
+        })
+    }
+
+    /// Gives claimed slots of a word back.
+    #[inline]
+    pub(crate) fn release(&self, word: usize, slots: u64) {
+        // SeqCst: releases what was done with the slots to the next who claims them, and is the first half
+        // of the pair that `Hint` describes.
+        let old = self.claimed(word).fetch_and(!slots, Ordering::SeqCst);
+        debug_assert_eq!(old & slots, slots, "only claimed slots are given back");
+        self.hint().raise(word);
+    }
+
+    /// Lets go of all slots of a chunk that has just got its memory from the caller.
+    pub(crate) fn open(&self) {
+        for word in 0..self.words() {
+            // SeqCst, as in `release`: whoever claims a slot here sees the chunk's memory. A plain write:
+            // with every bit set, nobody changes the word to anything else.
+            self.claimed(word).store(!self.real(word), Ordering::SeqCst);
+            self.hint().raise(word);
+        }
+    }
+
+    /// Claims every slot, or none if one is in use.
+    pub(crate) fn close(&self) -> bool {
+        let used = (0..self.words()).find(|&word| {
+            let (free, full) = (!self.real(word), u64::MAX);
+            // SeqCst, as in `claim`.
+            let closed =
+                self.claimed(word).compare_exchange(free, full, Ordering::SeqCst, Ordering::SeqCst);
+            closed.is_err()
+        });
+        let closed = 0..used.unwrap_or(self.words());
+        for word in closed {
+            match used {
+                Some(_) => self.release(word, self.real(word)),
+                None => self.hint().lower(word),
+            }
+        }
+        used.is_none()
+    }
+}
+
+/// The lowest `most` of some bits.
+fn lowest(bits: u64, most: u32) -> u64 {
+    let mut rest = bits;
+    (0..most).for_each(|_| rest &= rest.wrapping_sub(1));
+    bits & !rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lowest;
+
+    #[test]
+    fn the_lowest_bits_are_chosen() {
+        assert_eq!(lowest(0b1011_0100, 1), 0b100);
+        assert_eq!(lowest(0b1011_0100, 3), 0b11_0100);
+        assert_eq!(lowest(0b1011_0100, 9), 0b1011_0100);
+        assert_eq!(lowest(u64::MAX, 63), u64::MAX >> 1);
+        assert_eq!(lowest(0, 5), 0);
+    }
+}

@@ -1,0 +1,96 @@
+//! How an arena grows.
+
+/// How an arena grows: the size of a chunk, what is there at first, where it ends, and when a chunk is
+/// added ahead of demand.
+///
+/// ```
+/// use nbbs_arena::{Arena, Config};
+///
+/// let config = Config::new().chunk_size(256).reserve(1000).limit(4096).ahead(32);
+/// let arena = Arena::<[u8; 48]>::with_config(config);
+/// assert_eq!(arena.capacity(), 1024); // whole chunks
+/// assert_eq!(arena.max_len(), 4096);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    pub(crate) chunk_size: usize,
+    pub(crate) reserve: usize,
+    pub(crate) limit: usize,
+    pub(crate) ahead: usize,
+    pub(crate) by_helper: bool,
+}
+
+impl Config {
+    /// Chunks of 1,024 slots, nothing reserved, no limit, no growth before it is needed.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { chunk_size: 1024, reserve: 0, limit: 0, ahead: 0, by_helper: false }
+    }
+
+    /// Slots in a chunk: at least 1, at most 2^24; other values become the nearest of these. Bitmaps are
+    /// made of words of 64 slots.
+    #[must_use]
+    pub const fn chunk_size(mut self, slots: usize) -> Self {
+        self.chunk_size = match slots {
+            0 => 1,
+            1..=MAX_CHUNK_SIZE => slots,
+            _ => MAX_CHUNK_SIZE,
+        };
+        self
+    }
+
+    /// Slots for which the arena gets memory when it is made, and which [`Arena::shrink`] leaves it.
+    ///
+    /// [`Arena::shrink`]: crate::Arena::shrink
+    #[must_use]
+    pub const fn reserve(mut self, slots: usize) -> Self {
+        self.reserve = slots;
+        self
+    }
+
+    /// The most slots that the arena may ever have; 0: as many as there is memory for.
+    #[must_use]
+    pub const fn limit(mut self, slots: usize) -> Self {
+        self.limit = slots;
+        self
+    }
+
+    /// A chunk is added as soon as fewer than so many slots are free; 0: when none is.
+    ///
+    /// The caller whose allocation makes a word of 64 slots full looks, and adds the chunk; nobody else
+    /// waits for it. [`by_helper`](Self::by_helper) leaves that to another thread.
+    #[must_use]
+    pub const fn ahead(mut self, slots: usize) -> Self {
+        self.ahead = slots;
+        self
+    }
+
+    /// Growth ahead of demand is left to whoever calls [`Arena::tend`], such as a helper thread.
+    ///
+    /// [`Arena::tend`]: crate::Arena::tend
+    #[must_use]
+    pub const fn by_helper(mut self) -> Self {
+        self.by_helper = true;
+        self
+    }
+
+    /// The most slots, as a number.
+    pub(crate) const fn max_len(&self) -> usize {
+        if self.limit == 0 { usize::MAX } else { self.limit }
+    }
+
+    /// Slots of chunk `number`; 0 beyond the limit.
+    pub(crate) const fn slots_of(&self, number: usize) -> usize {
+        let left = self.max_len().saturating_sub(number.saturating_mul(self.chunk_size));
+        if left < self.chunk_size { left } else { self.chunk_size }
+    }
+}
+
+/// The most slots of a chunk.
+const MAX_CHUNK_SIZE: usize = 1 << 24;
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}

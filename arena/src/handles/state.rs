@@ -1,0 +1,105 @@
+//! The word of a slot.
+//!
+//! ```text
+//! 63           32  31         30 .. 0
+//! +---------------+----------+--------+
+//! | generation    | occupied | guards |
+//! +---------------+----------+--------+
+//! ```
+//!
+//! The generation is that of the object in the slot, or of the next one if the slot is free. A slot that is
+//! not occupied and has guards had its object removed; the last guard destroys it.
+
+use crate::error::HandleError;
+use crate::sync::{Ordering, Word};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State(pub u64);
+
+const OCCUPIED: u64 = 1 << 31;
+const GUARDS: u64 = OCCUPIED - 1;
+const GENERATION: u64 = 1 << 32;
+
+impl State {
+    pub(super) fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    pub(super) fn is_occupied(self) -> bool {
+        self.0 & OCCUPIED != 0
+    }
+
+    pub(super) fn guards(self) -> u32 {
+        (self.0 & GUARDS) as u32
+    }
+
+    /// A free slot's state, with an object in it.
+    pub(super) fn occupied(self) -> Self {
+        Self(self.0 | OCCUPIED)
+    }
+
+    /// The state after the object: that of a free slot, of the next generation.
+    pub(super) fn free(self) -> Self {
+        Self((self.0 & !(OCCUPIED | GUARDS)).wrapping_add(GENERATION))
+    }
+}
+
+/// Adds a guard, if `check` finds the state in order.
+pub(super) fn pin<W: Word>(
+    word: &W,
+    check: impl Fn(State) -> Result<(), HandleError>,
+) -> Result<(), HandleError> {
+    // Acquire pairs with the Release in `insert`.
+    let mut old = word.load(Ordering::Acquire);
+    loop {
+        let state = State(old);
+        check(state)?;
+        if u64::from(state.guards()) == GUARDS {
+            return Err(HandleError::Pinned { guards: state.guards(), max: GUARDS as u32 });
+        }
+        match word.compare_exchange(old, old + 1, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => return Ok(()),
+            Err(found) => old = found,
+        }
+    }
+}
+
+/// Takes a guard away. Whether it was the last one of an object that has been removed.
+pub(super) fn unpin<W: Word>(word: &W) -> bool {
+    // Release: what was read under this guard is done with. Acquire pairs with the Release of the other
+    // guards: whoever destroys the object does so after them.
+    let mut old = word.load(Ordering::Relaxed);
+    loop {
+        match word.compare_exchange(old, old - 1, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return State(old - 1).guards() == 0 && !State(old).is_occupied(),
+            Err(found) => old = found,
+        }
+    }
+}
+
+/// Ends the object, if `check` finds the state in order. Whether the caller has to destroy it.
+pub(super) fn end<W: Word, E>(word: &W, check: impl Fn(State) -> Result<(), E>) -> Result<bool, E> {
+    // Acquire pairs with the Release in `insert`, and with that of guards that have gone.
+    let mut old = word.load(Ordering::Acquire);
+    loop {
+        check(State(old))?;
+        // Release pairs with the Acquire in `unpin`: the last guard destroys what we have seen complete.
+        match word.compare_exchange(old, old & !OCCUPIED, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return Ok(State(old).guards() == 0),
+            Err(found) => old = found,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OCCUPIED, State};
+
+    #[test]
+    fn generations_come_round() {
+        let last = State(u64::from(u32::MAX) << 32 | OCCUPIED | 3);
+        assert_eq!((last.generation(), last.guards()), (u32::MAX, 3));
+        assert_eq!(last.free(), State(0));
+        assert_eq!(State(0).occupied().free().generation(), 1);
+    }
+}

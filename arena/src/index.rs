@@ -1,0 +1,98 @@
+//! From an address to a chunk: a table of buckets of 8 chunks, by the address cut into stretches.
+//!
+//! A chunk is listed under the stretch in which it begins. A stretch is at least as long as a chunk, so an
+//! address belongs to a chunk listed under its own stretch or under the one before. Who has a chunk to
+//! itself, all slots claimed, lists it and strikes it out; a chunk that finds its bucket full is not listed,
+//! and the segment is marked: it is searched from end to end.
+
+use crate::sync::{Ordering, Word};
+
+/// Entries of a bucket: a cache line.
+const BUCKET: usize = 8;
+
+/// An entry is 0, or a chunk's place in its segment, plus 1.
+pub(crate) struct Index<'s, W> {
+    pub entries: &'s [W],
+    /// Not 0 if a chunk is missing.
+    pub crowded: &'s W,
+}
+
+/// The stretch in which an address lies.
+fn stretch(address: usize, chunk_bytes: usize) -> usize {
+    address >> chunk_bytes.next_power_of_two().trailing_zeros()
+}
+
+impl<'s, W: Word> Index<'s, W> {
+    fn bucket(&self, stretch: usize) -> &'s [W] {
+        let buckets = self.entries.len() / BUCKET;
+        let Some(mask) = buckets.checked_sub(1) else { return &[] };
+        let hash = (stretch as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let first = (hash as usize & mask) * BUCKET;
+        &self.entries[first..first + BUCKET]
+    }
+
+    /// The chunks that may hold the address, by place.
+    pub(crate) fn near(
+        &self,
+        address: usize,
+        chunk_bytes: usize,
+    ) -> impl Iterator<Item = usize> + use<'s, W> {
+        let stretch = stretch(address, chunk_bytes);
+        let buckets = [self.bucket(stretch), self.bucket(stretch.wrapping_sub(1))];
+        // Acquire pairs with the Release in `enlist`: the chunk's memory is there.
+        let entries = buckets.into_iter().flatten().map(|entry| entry.load(Ordering::Acquire));
+        entries.filter_map(|entry| (entry as usize).checked_sub(1))
+    }
+
+    /// Lists the chunk at `place`, whose memory begins at `address`.
+    pub(crate) fn enlist(&self, place: usize, address: usize, chunk_bytes: usize) {
+        let listed = self.bucket(stretch(address, chunk_bytes)).iter().any(|entry| {
+            // Release pairs with the Acquire in `near`.
+            let new = place as u64 + 1;
+            entry.compare_exchange(0, new, Ordering::Release, Ordering::Relaxed).is_ok()
+        });
+        if !listed {
+            // Relaxed: whoever looks for an object of the chunk got it after this.
+            self.crowded.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Strikes out what [`enlist`](Self::enlist) listed.
+    pub(crate) fn strike(&self, place: usize, address: usize, chunk_bytes: usize) {
+        for entry in self.bucket(stretch(address, chunk_bytes)) {
+            let old = place as u64 + 1;
+            // Relaxed: an entry that is too old only leads to a chunk that does not hold the address.
+            _ = entry.compare_exchange(old, 0, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Index;
+    use crate::sync::{Ordering, Word};
+    use core::sync::atomic::AtomicU64;
+
+    #[test]
+    fn finds_what_is_listed_and_says_when_it_does_not() {
+        let entries: [AtomicU64; 16] = core::array::from_fn(|_| AtomicU64::new(0));
+        let crowded = AtomicU64::new(0);
+        let index = Index { entries: &entries, crowded: &crowded };
+        let bytes = 3000;
+        let addresses = |place: usize| 0x10_0000 + place * 5000;
+        for place in 0..17 {
+            index.enlist(place, addresses(place), bytes);
+        }
+        assert_eq!(Word::load(&crowded, Ordering::Relaxed), 1, "17 chunks in 16 entries");
+        let found = |place: usize, offset| {
+            index.near(addresses(place) + offset, bytes).any(|other| other == place)
+        };
+        let listed: std::vec::Vec<usize> = (0..17).filter(|&place| found(place, 0)).collect();
+        assert!(listed.len() >= 8, "{listed:?}");
+        for &place in &listed {
+            assert!(found(place, 1) && found(place, 2999));
+            index.strike(place, addresses(place), bytes);
+            assert!(!found(place, 0));
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The only file that says what an atomic is.
+//!
+//! Everything else is written against [`Word`], so the same code runs on the processor's atomics, on plain
+//! cells in one thread, and under a model checker. Orderings are written at the call sites, never here.
+
+use core::cell::Cell;
+use core::ptr::null_mut;
+pub use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicPtr, AtomicU64};
+
+/// 64 bits, one for each of 64 slots.
+///
+/// Implemented for [`AtomicU64`], and for [`Cell<u64>`](Cell): in an arena of cells
+/// objects come and go without an atomic instruction, and it stays in one thread.
+///
+/// ```
+/// use nbbs_arena::sync::{Ordering, Word};
+/// use std::cell::Cell;
+///
+/// let word = Cell::new(0b101_u64);
+/// assert_eq!(Word::fetch_or(&word, 0b010, Ordering::SeqCst), 0b101);
+/// assert_eq!(Word::load(&word, Ordering::SeqCst), 0b111);
+/// ```
+///
+/// # Safety
+/// The word is an atomic one, as far as the type may be shared: every read-modify-write is one step, and
+/// orders as it says. If the type is `Sync` or `Send`, its pointers are too, and as atomic.
+pub unsafe trait Word: Sized {
+    /// The pointer that goes with it.
+    type Pointer<P>: Pointer<P>;
+
+    /// A word with this value.
+    fn new(value: u64) -> Self;
+
+    /// Reads the word.
+    fn load(&self, order: Ordering) -> u64;
+
+    /// Writes the word.
+    fn store(&self, value: u64, order: Ordering);
+
+    /// Replaces `current` by `new` if the word still holds `current`; otherwise returns what it holds.
+    ///
+    /// # Errors
+    /// The value found, if it was not `current`.
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64>;
+
+    /// Replaces the word by `new`, and returns what it held.
+    fn swap(&self, new: u64, order: Ordering) -> u64 {
+        change(self, |_| new, order)
+    }
+
+    /// Sets `bits`, and returns what the word held.
+    fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
+        change(self, |old| old | bits, order)
+    }
+
+    /// Clears all but `bits`, and returns what the word held.
+    fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
+        change(self, |old| old & bits, order)
+    }
+
+    /// Stands between a write of one word and a read of another that must not pass it.
+    ///
+    /// `SeqCst` accesses already forbid that, so this does nothing. A checker that only models `SeqCst`
+    /// fences puts its fence here.
+    #[inline(always)]
+    fn store_load_fence() {}
+}
+
+/// A read-modify-write made of compare-and-swaps.
+fn change<W: Word>(word: &W, to: impl Fn(u64) -> u64, order: Ordering) -> u64 {
+    // SeqCst is as strong as any `order`; a failure publishes nothing and is looked at again.
+    let mut old = word.load(Ordering::Relaxed);
+    loop {
+        match word.compare_exchange(old, to(old), order, Ordering::Relaxed) {
+            Ok(old) => return old,
+            Err(found) => old = found,
+        }
+    }
+}
+
+/// A pointer that threads share, null at first.
+pub trait Pointer<P> {
+    /// Null.
+    fn null() -> Self;
+
+    /// Reads the pointer.
+    fn load(&self, order: Ordering) -> *mut P;
+
+    /// Replaces `current` by `new` if the pointer still is `current`; otherwise returns what it is.
+    ///
+    /// # Errors
+    /// The pointer found, if it was not `current`.
+    fn compare_exchange(
+        &self,
+        current: *mut P,
+        new: *mut P,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut P, *mut P>;
+}
+
+// SAFETY: the processor's atomics.
+unsafe impl Word for AtomicU64 {
+    type Pointer<P> = AtomicPtr<P>;
+
+    fn new(value: u64) -> Self {
+        Self::new(value)
+    }
+
+    #[inline(always)]
+    fn load(&self, order: Ordering) -> u64 {
+        self.load(order)
+    }
+
+    #[inline(always)]
+    fn store(&self, value: u64, order: Ordering) {
+        self.store(value, order);
+    }
+
+    #[inline(always)]
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        self.compare_exchange(current, new, success, failure)
+    }
+
+    #[inline(always)]
+    fn swap(&self, new: u64, order: Ordering) -> u64 {
+        self.swap(new, order)
+    }
+
+    #[inline(always)]
+    fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
+        self.fetch_or(bits, order)
+    }
+
+    #[inline(always)]
+    fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
+        self.fetch_and(bits, order)
+    }
+}
+
+impl<P> Pointer<P> for AtomicPtr<P> {
+    fn null() -> Self {
+        Self::new(null_mut())
+    }
+
+    #[inline(always)]
+    fn load(&self, order: Ordering) -> *mut P {
+        self.load(order)
+    }
+
+    #[inline(always)]
+    fn compare_exchange(
+        &self,
+        current: *mut P,
+        new: *mut P,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut P, *mut P> {
+        self.compare_exchange(current, new, success, failure)
+    }
+}
+
+/// One thread's: the orderings mean nothing here.
+// SAFETY: cells are not shared.
+unsafe impl Word for Cell<u64> {
+    type Pointer<P> = Cell<*mut P>;
+
+    fn new(value: u64) -> Self {
+        Self::new(value)
+    }
+
+    #[inline(always)]
+    fn load(&self, _order: Ordering) -> u64 {
+        self.get()
+    }
+
+    #[inline(always)]
+    fn store(&self, value: u64, _order: Ordering) {
+        self.set(value);
+    }
+
+    #[inline(always)]
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        _success: Ordering,
+        _failure: Ordering,
+    ) -> Result<u64, u64> {
+        if self.get() == current { Ok(self.replace(new)) } else { Err(self.get()) }
+    }
+
+    #[inline(always)]
+    fn swap(&self, new: u64, _order: Ordering) -> u64 {
+        self.replace(new)
+    }
+
+    #[inline(always)]
+    fn fetch_or(&self, bits: u64, _order: Ordering) -> u64 {
+        self.replace(self.get() | bits)
+    }
+
+    #[inline(always)]
+    fn fetch_and(&self, bits: u64, _order: Ordering) -> u64 {
+        self.replace(self.get() & bits)
+    }
+}
+
+/// One thread's.
+impl<P> Pointer<P> for Cell<*mut P> {
+    fn null() -> Self {
+        Self::new(null_mut())
+    }
+
+    #[inline(always)]
+    fn load(&self, _order: Ordering) -> *mut P {
+        self.get()
+    }
+
+    #[inline(always)]
+    fn compare_exchange(
+        &self,
+        current: *mut P,
+        new: *mut P,
+        _success: Ordering,
+        _failure: Ordering,
+    ) -> Result<*mut P, *mut P> {
+        if self.get() == current { Ok(self.replace(new)) } else { Err(self.get()) }
+    }
+}
+
+#[cfg(not(target_has_atomic = "64"))]
+compile_error!("nbbs-arena needs a target with 64-bit atomic compare-and-swap");

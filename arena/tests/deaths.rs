@@ -1,0 +1,98 @@
+//! A thread that dies, or stalls for good, at any step: nobody else waits, nothing is handed out twice, and
+//! no more than what it had in its hands is lost.
+
+mod support;
+
+use std::mem::forget;
+
+use nbbs_arena::{ArenaBox, Config};
+use support::steps::Stepped;
+use support::{Bank, Item, Pointers};
+use testkit::steered::die_before;
+use testkit::{BackEnd, Oracle};
+
+const CHUNK: usize = 66;
+
+/// Lets `act` die before each of its steps in turn, with `held` objects in an arena of two chunks, the
+/// first `at_first` slots there, and lets the others go on. At most `lost` slots may be lost.
+fn die_everywhere(held: usize, at_first: usize, lost: usize, act: impl Fn(&Pointers<'_, Stepped>)) {
+    for step in 0.. {
+        let bank = Bank::new(CHUNK, 3);
+        // The third place is for memory that dies with its thread.
+        let config = Config::new().chunk_size(CHUNK).limit(2 * CHUNK);
+        let pool = Pointers::<Stepped>::with_config(&bank, config);
+        pool.arena.reserve(at_first).unwrap();
+        let oracle = Oracle::of(&pool);
+        let objects: Vec<_> =
+            (0..held).map(|_| oracle.take(1, pool.alloc(1, 0).unwrap(), 0).unwrap()).collect();
+        let survived = die_before(step, || act(&pool)).is_some();
+        for block in objects {
+            oracle.give(block).unwrap();
+            pool.free(2, block.index, 0).unwrap();
+        }
+        let mut all = Vec::new();
+        while let Some(index) = pool.alloc(3, 0) {
+            all.push(oracle.take(3, index, 0).unwrap());
+        }
+        let missing = 2 * CHUNK - all.len();
+        assert!(missing <= lost, "died before step {step}: {missing} slots are lost");
+        for block in all {
+            oracle.give(block).unwrap();
+            pool.free(4, block.index, 0).unwrap();
+        }
+        pool.arena.shrink();
+        // What the dead one had stays as it was left.
+        forget(pool);
+        if survived {
+            assert!(step > 0, "no step was taken");
+            break;
+        }
+    }
+}
+
+fn item() -> Item {
+    Item([5, 0, 0, !5])
+}
+
+#[test]
+fn during_an_allocation() {
+    for held in [0, 1, 63, 64, CHUNK - 1, CHUNK, 2 * CHUNK - 1, 2 * CHUNK] {
+        die_everywhere(held, 2 * CHUNK, 1, |pool| {
+            _ = pool.arena.alloc_box(item()).map(ArenaBox::into_raw);
+        });
+    }
+}
+
+#[test]
+fn during_a_free() {
+    for held in [0, 63, 64, CHUNK, 2 * CHUNK - 1] {
+        die_everywhere(held, 2 * CHUNK, 1, |pool| {
+            let object = pool.arena.alloc(item()).unwrap();
+            pool.arena.free(object).unwrap();
+        });
+    }
+}
+
+/// A local's owner may lose what it kept, and no more.
+#[test]
+fn in_a_local() {
+    for held in [0, 1, 65] {
+        die_everywhere(held, 2 * CHUNK, CHUNK, |pool| {
+            // Not dropped by a thread that dies.
+            let mut local = std::mem::ManuallyDrop::new(pool.arena.local());
+            let one = local.alloc(item()).map(ArenaBox::into_raw);
+            // SAFETY: it comes from a box of this arena, and is turned back once.
+            local.free(unsafe { pool.arena.from_raw(one.unwrap()) });
+            local.flush();
+        });
+    }
+}
+
+/// Who dies while growing or shrinking the arena costs the chunk in question.
+#[test]
+fn during_growth_and_shrinking() {
+    die_everywhere(0, 0, CHUNK, |pool| _ = pool.arena.grow());
+    die_everywhere(CHUNK, CHUNK, CHUNK, |pool| _ = pool.arena.grow());
+    die_everywhere(3, 2 * CHUNK, CHUNK, |pool| _ = pool.arena.shrink());
+    die_everywhere(0, 2 * CHUNK, CHUNK, |pool| _ = pool.arena.shrink());
+}

@@ -1,0 +1,313 @@
+//! What happens to objects: constructed, dropped and refused as the interface says, whatever their type.
+
+mod support;
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+use nbbs_arena::{
+    Arena, ArenaBox, Config, Exhausted, FreeError, Global, Handle, HandleError, Handles, Key,
+    Region, SingleArena, SmallHandle,
+};
+use support::{Bank, Item};
+
+/// Counts its drops; panics in some of them.
+struct Counted<'a> {
+    drops: &'a Cell<usize>,
+    panics: bool,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.drops.set(self.drops.get() + 1);
+        assert!(!self.panics, "a destructor that panics");
+    }
+}
+
+fn panics(act: impl FnOnce()) -> bool {
+    catch_unwind(AssertUnwindSafe(act)).is_err()
+}
+
+#[test]
+fn what_is_live_is_dropped_with_the_arena_and_once() {
+    let drops = Cell::new(0);
+    let counted = |panics| Counted { drops: &drops, panics };
+    let arena = Arena::with_config(Config::new().chunk_size(10));
+    let pointers: Vec<_> = (0..35).map(|_| arena.alloc(counted(false)).ok().unwrap()).collect();
+    arena.free(pointers[3]).unwrap();
+    drop(arena.adopt(pointers[34]).unwrap());
+    assert_eq!((drops.get(), arena.len(), arena.capacity()), (2, 33, 40));
+    std::mem::forget(arena.alloc_box(counted(false)).ok().unwrap());
+    drop(arena);
+    assert_eq!(drops.get(), 35, "all but the one that was forgotten");
+}
+
+#[test]
+fn a_slot_survives_a_destructor_that_panics() {
+    let drops = Cell::new(0);
+    let counted = || Counted { drops: &drops, panics: true };
+    let mut arena = Arena::with_config(Config::new().limit(4));
+    let mut local = arena.local();
+    let one = local.alloc(counted()).ok().unwrap();
+    assert!(panics(|| local.free(one)));
+    drop(local);
+    let one = arena.alloc_box(counted()).ok().unwrap();
+    assert!(panics(|| drop(one)));
+    let one = arena.alloc(counted()).ok().unwrap();
+    assert!(panics(|| arena.free(one).unwrap()));
+    assert!(panics(|| _ = arena.alloc_with(|| panic!("a constructor that panics"))));
+    assert_eq!((drops.get(), arena.len()), (3, 0));
+
+    arena.alloc(Counted { drops: &drops, panics: false }).ok().unwrap();
+    arena.alloc(counted()).ok().unwrap();
+    arena.alloc(Counted { drops: &drops, panics: false }).ok().unwrap();
+    assert!(panics(|| arena.clear()));
+    assert_eq!((drops.get(), arena.len()), (6, 0), "the others are dropped all the same");
+    arena.alloc(counted()).ok().unwrap();
+    assert!(panics(|| drop(arena)));
+    assert_eq!(drops.get(), 7);
+}
+
+#[test]
+fn wrong_pointers_are_refused_and_change_nothing() {
+    let bank = Bank::new(70, 2);
+    let arena = Arena::<Item, _>::with_source(&bank, support::config(&bank));
+    let item = |n| Item([n; 4]);
+    let one = arena.alloc(item(1)).unwrap();
+    let owned = arena.alloc_box(item(2)).unwrap();
+    let refused = |object: NonNull<Item>| arena.free(object).unwrap_err();
+
+    let inside = one.cast::<u8>().as_ptr().wrapping_add(8);
+    let inside = NonNull::new(inside.cast::<Item>()).unwrap();
+    let (address, slot) = (inside.as_ptr() as usize, one.as_ptr() as usize);
+    assert_eq!(refused(inside), FreeError::Misaligned { address, slot });
+
+    let elsewhere = item(3);
+    let foreign = NonNull::from(&elsewhere);
+    assert!(matches!(refused(foreign), FreeError::Foreign { chunks: 1, .. }));
+    for beyond in [bank.object(70), bank.object(139), NonNull::dangling()] {
+        assert!(matches!(refused(beyond), FreeError::Foreign { .. }));
+    }
+    let other = Arena::<Item>::new();
+    assert!(matches!(refused(other.alloc(item(4)).unwrap()), FreeError::Foreign { .. }));
+
+    assert!(matches!(refused(NonNull::from(&*owned)), FreeError::NotAllocated { .. }));
+    for never in [bank.object(60), bank.object(69)] {
+        assert!(matches!(refused(never), FreeError::NotAllocated { .. }));
+    }
+    arena.free(one).unwrap();
+    assert!(matches!(refused(one), FreeError::NotAllocated { .. }));
+    assert_eq!((arena.len(), *owned), (1, item(2)));
+}
+
+#[test]
+fn the_error_names_the_limit_and_has_the_value() {
+    let arena = Arena::with_config(Config::new().chunk_size(3).limit(5));
+    let all: Vec<_> = (0..5).map(|n| arena.alloc_box(n).unwrap()).collect();
+    let full = arena.alloc_box(77).unwrap_err();
+    assert_eq!((full.value, full.reason), (77, Exhausted::Limit { limit: 5 }));
+    assert_eq!(full.to_string(), "none of the arena's 5 slots is free");
+    drop(all);
+    let bank = Bank::new(64, 1);
+    let arena = Arena::<Item, _>::with_source(&bank, Config::new().chunk_size(64));
+    let all: Vec<_> = (0..64).map(|_| arena.alloc(Item([0; 4])).unwrap()).collect();
+    let reason = arena.alloc_with(|| unreachable!("there is no slot")).unwrap_err();
+    assert_eq!(reason, Exhausted::Memory { bytes: 64 * 32 });
+    arena.free(all[9]).unwrap();
+    assert_eq!(arena.alloc(Item([0; 4])).unwrap(), all[9]);
+}
+
+#[test]
+fn objects_without_size_have_slots_of_their_own() {
+    let drops = Rc::new(Cell::new(0));
+    struct Empty;
+    thread_local!(static DROPS: Cell<usize> = const { Cell::new(0) });
+    impl Drop for Empty {
+        fn drop(&mut self) {
+            DROPS.set(DROPS.get() + 1);
+        }
+    }
+    drop(drops);
+    let arena = Arena::with_config(Config::new().chunk_size(100).limit(100));
+    let pointers: Vec<_> = (0..100).map(|_| arena.alloc(Empty).ok().unwrap()).collect();
+    assert!(arena.alloc(Empty).is_err());
+    pointers.iter().for_each(|&each| arena.free(each).unwrap());
+    assert!(pointers.iter().all(|&each| arena.free(each).is_err()));
+    assert_eq!(DROPS.get(), 101, "and the one that was refused");
+}
+
+#[test]
+fn alignment_is_kept() {
+    #[repr(align(4096))]
+    struct Page(u8);
+    let arena = Arena::with_config(Config::new().chunk_size(3));
+    let pages: Vec<_> = (0..7).map(|n| arena.alloc_box(Page(n)).ok().unwrap()).collect();
+    for (n, page) in pages.iter().enumerate() {
+        assert_eq!(std::ptr::from_ref(&**page) as usize % 4096, 0);
+        assert_eq!(page.0 as usize, n);
+    }
+}
+
+/// A local remembers where a word's slots are; they move when the chunk gets other memory.
+#[test]
+fn a_local_does_not_trust_memory_that_has_gone() {
+    let bank = Bank::new(128, 3);
+    let arena = Arena::<Item, _>::with_source(&bank, Config::new().chunk_size(128));
+    let mut local = arena.local();
+    let first: Vec<_> = (0..128).map(|n| local.alloc(Item([n; 4])).unwrap()).collect();
+    drop(first);
+    assert_eq!((local.kept(), arena.shrink()), (0, 128));
+    // Another arena takes the first place, so that the chunk comes back 128 slots further on.
+    let other = Arena::<Item, _>::with_source(&bank, Config::new().chunk_size(128));
+    other.reserve(1).unwrap();
+    let again: Vec<_> = (0..128).map(|n| local.alloc(Item([n; 4])).unwrap()).collect();
+    assert!(again.iter().all(|each| bank.number(&**each) >= 128));
+    // Slots of both words, freed to the local while it keeps nothing of either.
+    again.into_iter().rev().for_each(|each| local.free(each));
+    let mut seen: Vec<_> = (0..128)
+        .map(|n| bank.number(ArenaBox::into_raw(local.alloc(Item([n; 4])).unwrap()).as_ptr()))
+        .collect();
+    seen.sort_unstable();
+    assert!(seen.iter().copied().eq(128..256), "{seen:?}");
+}
+
+/// The same with a shift that is no multiple of the chunk.
+#[test]
+fn a_local_does_not_take_a_moved_slot_for_another() {
+    let arena = Arena::<u64>::with_config(Config::new().chunk_size(640).limit(640));
+    let mut local = arena.local();
+    let all: Vec<_> = (0..640).map(|n| local.alloc(n).unwrap()).collect();
+    drop(all);
+    local.flush();
+    let mut blockers: Vec<Vec<u64>> = Vec::new();
+    for round in 0..50 {
+        assert_eq!(arena.shrink(), 640);
+        blockers.push(vec![0; 64 * (round % 7 + 1)]);
+        let all: Vec<_> = (0..640).map(|n| arena.alloc_box(n).unwrap()).collect();
+        assert!(arena.alloc_box(0).is_err());
+        for each in all {
+            local.free(each);
+        }
+        let mut taken: Vec<_> = (0..640).map(|n| local.alloc(n).unwrap()).collect();
+        assert!(local.alloc(0).is_err());
+        taken.sort_by_key(|each| std::ptr::from_ref(&**each) as usize);
+        taken.dedup_by_key(|each| std::ptr::from_ref(&**each) as usize);
+        assert_eq!(taken.len(), 640);
+        drop(taken);
+        local.flush();
+    }
+}
+
+#[test]
+fn a_box_of_another_arena_goes_home() {
+    let (one, two) = (Arena::<u32>::new(), Arena::<u32>::new());
+    let mut local = one.local();
+    local.free(two.alloc_box(2).unwrap());
+    assert_eq!((local.kept(), two.len()), (0, 0));
+    let at = NonNull::from(&*local.alloc(1).unwrap());
+    assert!(matches!(two.free(at), Err(FreeError::Foreign { .. })));
+}
+
+#[test]
+fn more_locals_than_lanes() {
+    let arena = Arena::<usize>::new();
+    let mut locals: Vec<_> = (0..40).map(|_| arena.local()).collect();
+    let all: Vec<_> = (0..4000).map(|n| locals[n % 40].alloc(n).unwrap()).collect();
+    assert!(all.iter().enumerate().all(|(n, each)| **each == n));
+    assert_eq!(arena.len(), 4000);
+    all.into_iter().enumerate().for_each(|(n, each)| locals[(n + 7) % 40].free(each));
+    assert_eq!(arena.len(), 0);
+    drop(locals);
+    assert!(arena.shrink() > 0 && arena.capacity() == 0);
+}
+
+#[test]
+fn a_local_keeps_no_more_than_it_was_told() {
+    let arena = Arena::<u32>::with_config(Config::new().limit(1 << 14));
+    for most in [2, 3, 64, 65, 1000] {
+        let mut local = arena.local_of(most);
+        let all: Vec<_> = (0..5000).map(|n| local.alloc(n).unwrap()).collect();
+        for each in all {
+            local.free(each);
+            assert!(local.kept() <= most, "{} of {most}", local.kept());
+        }
+    }
+    assert!(arena.is_empty());
+}
+
+#[test]
+fn static_memory_and_one_thread() {
+    static MEMORY: Region<8192> = Region::new();
+    static ITEMS: Arena<[u64; 6], &Region<8192>> =
+        Arena::with_source(&MEMORY, Config::new().chunk_size(64).reserve(128));
+    let all: Vec<_> = std::iter::from_fn(|| ITEMS.alloc_box([1; 6]).ok()).collect();
+    assert_eq!((all.len(), ITEMS.capacity()), (128, 128));
+    drop(all);
+
+    let single = SingleArena::<Rc<u32>>::with_words(Global, Config::new().chunk_size(64));
+    let all: Vec<_> = (0..1000).map(|n| single.alloc(Rc::new(n)).unwrap()).collect();
+    assert!(single.iter().eq(all.iter().copied()) && single.len() == 1000);
+    assert_eq!(all.iter().map(|&each| *single.take(each).unwrap()).sum::<u32>(), 499_500);
+    assert_eq!(single.shrink(), 1024);
+}
+
+#[test]
+fn handles_know_their_objects() {
+    fn check<K: Key + PartialEq + std::fmt::Debug>() {
+        let drops = Cell::new(0);
+        let counted = || Counted { drops: &drops, panics: false };
+        let config = Config::new().chunk_size(2).limit(4);
+        let handles = Handles::<Counted<'_>, K>::with_source(Global, config);
+        let first = handles.insert(counted()).ok().unwrap();
+        let guard = handles.get(first).unwrap();
+        let second = handles.get(first).unwrap();
+        assert_eq!(handles.remove(first), Ok(()));
+        assert!(matches!(handles.remove(first), Err(HandleError::Stale { .. })));
+        assert!(handles.get(first).is_err() && !handles.contains(first));
+        drop(guard);
+        assert_eq!(drops.get(), 0);
+        drop(second);
+        assert_eq!((drops.get(), handles.arena().len()), (1, 0));
+        // Shrinking does not make stale handles valid.
+        assert_eq!(handles.arena().shrink(), 2);
+        assert!(!handles.contains(first));
+        let again = handles.insert(counted()).ok().unwrap();
+        assert_eq!(again.index(), first.index());
+        assert_ne!(again, first);
+        assert!(!handles.contains(first) && handles.contains(again));
+        let far = K::new(K::MAX_SLOTS - 1, 0);
+        assert!(matches!(handles.get(far), Err(HandleError::OutOfRange { .. })));
+        drop(handles);
+        assert_eq!(drops.get(), 2);
+    }
+    check::<Handle>();
+    check::<SmallHandle>();
+}
+
+/// A guard's object outlives its removal by another thread, and is dropped by the last who has it.
+#[test]
+fn guards_and_removal_race() {
+    struct Canary(std::sync::atomic::AtomicU32);
+    impl Drop for Canary {
+        fn drop(&mut self) {
+            *self.0.get_mut() = 0;
+        }
+    }
+    let handles = Handles::<Canary>::new();
+    for _ in 0..200 {
+        let handle = handles.insert(Canary(7.into())).ok().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while let Ok(guard) = handles.get(handle) {
+                        assert_eq!(guard.0.load(std::sync::atomic::Ordering::Relaxed), 7);
+                    }
+                });
+            }
+            scope.spawn(|| handles.remove(handle).unwrap());
+        });
+        assert!(handles.arena().is_empty());
+    }
+}

@@ -1,0 +1,256 @@
+//! The cases, and timing them.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::subject::Subject;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Case {
+    /// A million objects over all threads are allocated, then freed in the same order
+    Bulk,
+    /// An object is allocated and freed at once
+    Pair,
+    /// One thread allocates, another frees
+    Handover,
+    /// 10,000 objects over all threads are allocated, then freed in disorder
+    Burst,
+}
+
+/// Objects that are handed over together.
+const PARCEL: usize = 500;
+/// Pairs in a round of the case `Pair`.
+const PAIRS: usize = 100_000;
+
+/// A measurement.
+pub struct Plan {
+    pub case: Case,
+    pub threads: usize,
+    /// Allocations and as many frees, over all threads.
+    pub pairs: u64,
+    /// Ends the measurement, whatever has been done.
+    pub most: Duration,
+}
+
+/// What came out.
+#[derive(Clone, Copy)]
+pub struct Figure {
+    /// Between the first thread's beginning and the last one's end.
+    pub ns: f64,
+    pub ops: u64,
+    /// Whether every object had its own contents when it was freed, and none was refused.
+    pub verified: bool,
+}
+
+/// What a thread did.
+struct Done {
+    begin: Instant,
+    end: Instant,
+    pairs: u64,
+    verified: bool,
+}
+
+impl Plan {
+    /// Whether so many threads can do it.
+    pub fn is_possible(&self) -> bool {
+        self.case != Case::Handover || self.threads.is_multiple_of(2)
+    }
+
+    /// Slots that are enough.
+    pub fn slots(&self) -> u64 {
+        1 << 20
+    }
+
+    /// Objects of a thread in a round.
+    fn round(&self) -> usize {
+        match self.case {
+            Case::Bulk => 1_000_000 / self.threads,
+            Case::Pair => PAIRS,
+            Case::Handover => PARCEL,
+            Case::Burst => 10_000 / self.threads,
+        }
+    }
+
+    /// Rounds of a thread.
+    fn rounds(&self) -> u64 {
+        let lanes = match self.case {
+            Case::Handover => self.threads / 2,
+            _ => self.threads,
+        };
+        (self.pairs / (lanes * self.round()) as u64).max(1)
+    }
+
+    /// Measures on one thread.
+    pub fn run_alone<S: Subject>(&self, subject: &S) -> Figure {
+        self.sum([self.work(subject, 0, &Barrier::new(1))])
+    }
+
+    /// Measures on all threads.
+    pub fn run<S>(&self, subject: &S) -> Figure
+    where
+        S: Subject + Sync + 'static,
+        for<'s> S::Object<'s>: Send,
+    {
+        let start = &Barrier::new(self.threads);
+        thread::scope(|scope| {
+            let threads: Vec<_> = if self.case == Case::Handover {
+                let ends = (0..self.threads / 2).map(|pair| (pair as u64, sync_channel(8)));
+                let pairs = ends.flat_map(|(pair, (to, from))| {
+                    let alloc = scope.spawn(move || self.produce(subject, pair, to, start));
+                    [alloc, scope.spawn(move || self.consume(subject, pair, &from, start))]
+                });
+                pairs.collect()
+            } else {
+                let spawn = |thread| scope.spawn(move || self.work(subject, thread, start));
+                (0..self.threads as u64).map(spawn).collect()
+            };
+            let join = |thread: thread::ScopedJoinHandle<'_, Done>| {
+                thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+            };
+            self.sum(threads.into_iter().map(join))
+        })
+    }
+
+    fn sum(&self, done: impl IntoIterator<Item = Done>) -> Figure {
+        let done: Vec<Done> = done.into_iter().collect();
+        let begin = done.iter().map(|done| done.begin).min();
+        let end = done.iter().map(|done| done.end).max();
+        let ns = end.zip(begin).map_or(0.0, |(end, begin)| (end - begin).as_nanos() as f64);
+        let ops = 2 * done.iter().map(|done| done.pairs).sum::<u64>();
+        Figure { ns, ops, verified: done.iter().all(|done| done.verified) }
+    }
+
+    /// One thread that frees what it allocated. The first round is not timed: it fetches the memory.
+    fn work<S: Subject>(&self, subject: &S, thread: u64, start: &Barrier) -> Done {
+        let mut lane = subject.lane();
+        let mut round = Round::new(self, thread);
+        let mut objects = Vec::with_capacity(round.objects);
+        round.play(self.case, subject, &mut lane, &mut objects);
+        start.wait();
+        let begin = Instant::now();
+        let mut pairs = 0;
+        for _ in 0..self.rounds() {
+            pairs += round.play(self.case, subject, &mut lane, &mut objects);
+            if begin.elapsed() > self.most {
+                break;
+            }
+        }
+        Done { begin, end: Instant::now(), pairs, verified: round.verified }
+    }
+
+    /// The thread that allocates.
+    fn produce<'s, S: Subject>(
+        &self,
+        subject: &'s S,
+        pair: u64,
+        to: SyncSender<Vec<S::Object<'s>>>,
+        start: &Barrier,
+    ) -> Done {
+        let mut lane = subject.lane();
+        start.wait();
+        let begin = Instant::now();
+        let mut verified = true;
+        for _ in 0..self.rounds() {
+            let objects = (0..PARCEL).filter_map(|_| subject.alloc(&mut lane, pair));
+            let parcel: Vec<_> = objects.collect();
+            verified &= parcel.len() == PARCEL;
+            if to.send(parcel).is_err() || begin.elapsed() > self.most {
+                break;
+            }
+        }
+        // The pairs are counted where they end.
+        Done { begin, end: Instant::now(), pairs: 0, verified }
+    }
+
+    /// The thread that frees.
+    fn consume<'s, S: Subject>(
+        &self,
+        subject: &'s S,
+        pair: u64,
+        from: &Receiver<Vec<S::Object<'s>>>,
+        start: &Barrier,
+    ) -> Done {
+        let mut lane = subject.lane();
+        start.wait();
+        let begin = Instant::now();
+        let (mut pairs, mut verified) = (0, true);
+        for object in from.iter().flatten() {
+            verified &= subject.free(&mut lane, object) == pair;
+            pairs += 1;
+        }
+        Done { begin, end: Instant::now(), pairs, verified }
+    }
+}
+
+/// What a thread does again and again.
+struct Round {
+    objects: usize,
+    /// In which order they are freed.
+    order: Vec<u32>,
+    thread: u64,
+    verified: bool,
+}
+
+impl Round {
+    fn new(plan: &Plan, thread: u64) -> Self {
+        let objects = plan.round();
+        let mut order: Vec<u32> = (0..objects as u32).collect();
+        fastrand::Rng::with_seed(thread).shuffle(&mut order);
+        Self { objects, order, thread, verified: true }
+    }
+
+    /// Plays it once; returns the pairs of operations.
+    fn play<'s, S: Subject>(
+        &mut self,
+        case: Case,
+        subject: &'s S,
+        lane: &mut S::Lane<'s>,
+        objects: &mut Vec<Option<S::Object<'s>>>,
+    ) -> u64 {
+        match case {
+            Case::Pair => self.pairs(subject, lane),
+            _ => self.bulk(case, subject, lane, objects),
+        }
+    }
+
+    fn pairs<'s, S: Subject>(&mut self, subject: &'s S, lane: &mut S::Lane<'s>) -> u64 {
+        for value in 0..self.objects as u64 {
+            let object = black_box(subject.alloc(lane, value));
+            self.verified &= object.is_some_and(|object| subject.free(lane, object) == value);
+        }
+        self.objects as u64
+    }
+
+    fn bulk<'s, S: Subject>(
+        &mut self,
+        case: Case,
+        subject: &'s S,
+        lane: &mut S::Lane<'s>,
+        objects: &mut Vec<Option<S::Object<'s>>>,
+    ) -> u64 {
+        let own = self.thread << 32;
+        for value in 0..self.objects as u64 {
+            objects.push(subject.alloc(lane, own | value));
+        }
+        let mut free = |value: usize, object: Option<S::Object<'s>>| {
+            let freed = object.map(|object| subject.free(lane, object));
+            self.verified &= freed == Some(own | value as u64);
+        };
+        if case == Case::Bulk {
+            objects.drain(..).enumerate().for_each(|(value, object)| free(value, object));
+        } else {
+            let order = self.order.iter().map(|&value| value as usize);
+            order.for_each(|value| free(value, objects[value].take()));
+            objects.clear();
+        }
+        self.objects as u64
+    }
+}

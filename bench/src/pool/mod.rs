@@ -1,0 +1,21 @@
+//! Objects of 48 bytes: allocated, freed, handed over and freed in disorder.
+//!
+//! ```text
+//! subject   what is asked of an allocator      contenders   the table of them
+//! course    the cases, and timing them         row          a measured case
+//! ```
+
+mod contenders;
+mod course;
+mod row;
+mod subject;
+
+pub use contenders::{CONTENDERS, Contender};
+pub use course::{Case, Plan};
+pub use row::Row;
+
+/// The names of all allocators.
+pub fn names(separator: &str) -> String {
+    let names: Vec<&str> = CONTENDERS.iter().map(|contender| contender.name).collect();
+    names.join(separator)
+}

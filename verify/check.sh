@@ -1,0 +1,45 @@
+# To be sourced by the scripts in verify/checks: where things are, and mutants in turn.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+target=${CARGO_TARGET_DIR:-$root/target}
+case $target in /*) ;; *) target=$root/$target ;; esac
+export CARGO_TARGET_DIR=$target
+check=$(basename "$0" .sh)
+long=no
+[ "${1:-}" != --long ] || long=yes
+mutants_caught=0 mutants_tried=0
+
+log() { echo "$check: $*" >&2; }
+
+# Whether a command ends with 3, by which our programs say that they found something.
+found() {
+    local status=0
+    "$@" >&2 || status=$?
+    [ $status = 3 ]
+}
+
+# For each mutant of a list: `build_mutant NAME` and `catches NAME`, which the script defines, in a copy of the
+# workspace. A mutant that does not build is not caught.
+try_mutants() {
+    local list=$root/verify/mutants/$1.list name copy=$target/mutants/$1
+    for name in $("$root/verify/mutate.sh" "$list"); do
+        mutants_tried=$((mutants_tried + 1))
+        "$root/verify/mutate.sh" "$list" "$name" "$copy"
+        if ! (cd "$copy" && CARGO_TARGET_DIR=$target/mutants/target && build_mutant "$name") >&2; then
+            log "mutant $name does not build"
+        elif (cd "$copy" && CARGO_TARGET_DIR=$target/mutants/target && catches "$name") >&2; then
+            log "mutant $name: caught"
+            mutants_caught=$((mutants_caught + 1))
+        else
+            log "mutant $name goes UNNOTICED"
+        fi
+    done
+}
+
+# finish COVERED PATIENTS OURS: prints the line, and fails unless all is well. PATIENTS is caught/tried.
+finish() {
+    local covered=$1 patients=$2 ours=$3
+    echo "CHECK $check | $covered | patients $patients | mutants $mutants_caught/$mutants_tried | ours: $ours"
+    [ "$ours" = clean ] && [ "${patients%/*}" = "${patients#*/}" ] && [ "$mutants_caught" = "$mutants_tried" ]
+}

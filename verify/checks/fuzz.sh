@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# fuzz.sh [--long]: operation programs and races out of bytes, judged by the oracle, beginning with the corpus.
+# A minute and a half; `--long` ten minutes a target. Installs cargo-fuzz from crates.io if it is missing; needs
+# nightly and a C++ compiler.
+source "$(dirname "$0")/../check.sh" "$@"
+
+cargo fuzz --version >/dev/null 2>&1 || cargo install --quiet cargo-fuzz
+host=$(rustc -vV | sed -n 's/^host: //p')
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# For mutants in the same place: nothing else is built twice.
+build() { cargo +nightly fuzz build --fuzz-dir verify/fuzz --target-dir "$target/fuzz" --sanitizer none; }
+# fuzz TARGET SECONDS CORPUS...: new inputs go to the first corpus.
+fuzz() {
+    local name=$1 seconds=$2
+    shift 2
+    timeout $((seconds + 60)) "$target/fuzz/$host/release/$name" -max_total_time="$seconds" \
+        -max_len=400 -timeout=20 -artifact_prefix="$scratch/" -print_final_stats=1 "$@" 2>&1
+}
+build_mutant() { build; }
+# Programs from nothing, as the corpus would be too much help; a race needs that.
+catches() {
+    local name=${1%%-*} seeds=()
+    [ "$name" = programs ] || seeds=("$root/verify/fuzz/corpus/$name")
+    mkdir -p "$scratch/$1"
+    { fuzz "$name" 30 "$scratch/$1" "${seeds[@]}" || true; } |
+        grep -m 1 "panicked at\|ALARM\|libFuzzer: timeout"
+}
+
+build >&2
+seconds=$([ $long = no ] && echo 15 || echo 600)
+ours=clean total=0
+for name in programs races; do
+    mkdir -p "$scratch/$name"
+    output=$(fuzz $name "$seconds" "$scratch/$name" "$root/verify/fuzz/corpus/$name") || ours=FOUND
+    tail -n 8 <<<"$output" >&2
+    total=$((total + $(sed -n 's/^stat::number_of_executed_units: *//p' <<<"$output" | head -n 1)))
+done
+inputs=$(find "$root/verify/fuzz/corpus" -type f | wc -l)
+try_mutants fuzz
+finish "$total inputs, $inputs kept" 0/0 "$ours"

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# schedules.sh [--long]: races of two to four operations under thousands of schedules, and under all with two
+# preemptions, in which threads stop anywhere: the suite's own tests. A minute and a half; `--long` repeats the
+# random races with ten times the cases.
+source "$(dirname "$0")/../check.sh" "$@"
+
+build_mutant() { cargo test --quiet --package nbbs --test schedules --test preemptions --no-run; }
+catches() {
+    { timeout 120 cargo test --quiet --package nbbs --test preemptions --test schedules || true; } |
+        grep '^test result: FAILED'
+}
+
+ours=clean
+tests=$(cargo test --package nbbs --test schedules --test preemptions | tee /dev/stderr) || ours=FOUND
+count=$(sed -n 's/^test result: ok\. \([0-9]*\) passed.*/\1/p' <<<"$tests" | awk '{ sum += $1 } END { print sum + 0 }')
+[ "$count" -gt 0 ] || ours=FOUND
+if [ $long = yes ]; then
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        cargo test --package nbbs --test schedules random_races >&2 || ours=FOUND
+    done
+fi
+
+# The tests of the patients fail where one is not caught, or a sound twin is.
+patients=$(cargo test --package baselines --test patients | tee /dev/stderr) || log "not all as expected"
+caught=$(grep -cE '^test (schedules_catch|.*_as_the_table_says).* ok$' <<<"$patients" || true)
+tried=$(grep -cE '^test (schedules_catch|.*_as_the_table_says)' <<<"$patients" || true)
+grep -q '^test result: ok' <<<"$patients" || ours=FOUND
+try_mutants schedules
+finish "$count families of races" "$caught/$tried" "$ours"

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# stalls.sh [--long]: a thread stops for good, or for long, after every step of every operation; the others go on,
+# and what is left must be whole. Two minutes; `--long` stops the second thread everywhere too, and lets them
+# go on in every order.
+source "$(dirname "$0")/../check.sh" "$@"
+
+build_mutant() { cargo build --quiet --package stalls; }
+catches() { found timeout 60 "$CARGO_TARGET_DIR/debug/stalls" ours; }
+
+cargo build --quiet --package stalls
+ours=clean
+depth=$([ $long = no ] || echo --long)
+covered=$("$target/debug/stalls" ours $depth) || ours=FOUND
+patients=$("$target/debug/stalls" patients) || log "not all as expected"
+try_mutants stalls
+finish "$covered" "$patients" "$ours"

@@ -1,0 +1,76 @@
+//! Memory for the units, written by whoever holds them: ThreadSanitizer sees whether the last holder's
+//! writes happened before the next one's, AddressSanitizer whether they are in bounds.
+
+use std::cell::UnsafeCell;
+
+use testkit::BackEnd;
+
+/// A back-end with one word of memory for each unit.
+#[derive(Debug)]
+pub struct Payload<B> {
+    back_end: B,
+    memory: Box<[Cell]>,
+}
+
+#[derive(Debug, Default)]
+struct Cell(UnsafeCell<u64>);
+
+// SAFETY: a cell is only touched by whoever holds its unit, which is one thread at a time, and each holder's
+// accesses happen before the next one's: just what the allocator promises. This is how we find out.
+unsafe impl Sync for Cell {}
+
+impl<B: BackEnd> Payload<B> {
+    /// Memory for all units of a back-end that holds nothing yet.
+    pub fn new(back_end: B) -> Self {
+        let memory = (0..back_end.units()).map(|_| Cell::default()).collect();
+        Self { back_end, memory }
+    }
+
+    /// Writes to the first and the last unit of a block, which the caller holds.
+    fn write(&self, index: u64, order: u32, lane: usize) {
+        for unit in [index, index + (1 << order) - 1] {
+            // SAFETY: the block was handed out to the caller and has not been returned.
+            unsafe { *self.memory[unit as usize].0.get() = tag(index, lane) }
+        }
+    }
+
+    /// Whether the block still holds what some holder wrote to all of it.
+    fn is_intact(&self, index: u64, order: u32) -> bool {
+        // SAFETY: the caller holds the block and is about to free it.
+        let read = |unit: u64| unsafe { *self.memory[unit as usize].0.get() };
+        let first = read(index);
+        first == read(index + (1 << order) - 1) && first >> 16 == index + 1
+    }
+}
+
+fn tag(index: u64, lane: usize) -> u64 {
+    (index + 1) << 16 | lane as u64 & 0xffff
+}
+
+impl<B: BackEnd> BackEnd for Payload<B> {
+    fn units(&self) -> u64 {
+        self.back_end.units()
+    }
+
+    fn max_order(&self) -> u32 {
+        self.back_end.max_order()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.back_end.metadata_bytes()
+    }
+
+    fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
+        let index = self.back_end.alloc(lane, order)?;
+        self.write(index, order, lane);
+        Some(index)
+    }
+
+    fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
+        if !self.is_intact(index, order) {
+            return Err("somebody else wrote to it".to_string());
+        }
+        self.write(index, order, usize::MAX);
+        self.back_end.free(lane, index, order)
+    }
+}

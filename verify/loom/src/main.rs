@@ -1,0 +1,69 @@
+//! `verify-loom [--long] [--first] [NAME[/MODEL] ...]`: runs races on the allocator's own code under loom.
+//!
+//! One line for each race and model of `SeqCst`: how many executions, and whether that is all of them or those
+//! with so many preemptions. Ends with 1 if anything was found, with 0 if not, with anything else if it could
+//! not run. `--first` ends at the first finding; `--patients` runs the allocators that are known to be broken.
+
+#[cfg(feature = "patients")]
+mod patients;
+mod payload;
+mod race;
+mod races;
+mod word;
+
+use std::process::ExitCode;
+
+use race::Outcome;
+use races::RACES;
+
+fn main() -> ExitCode {
+    let (flags, names): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+    let has = |flag: &str| flags.iter().any(|given| given == flag);
+    std::panic::set_hook(Box::new(|_| {}));
+    if has("--patients") {
+        return patients();
+    }
+    let mut ran = 0;
+    let mut found = 0;
+    for race in RACES {
+        for &(model, bound) in race.under {
+            let name = format!("{}/{model:?}", race.name);
+            let chosen = |given: &String| *given == name || *given == race.name;
+            if !names.is_empty() && !names.iter().any(chosen) {
+                continue;
+            }
+            let outcome = race.run(model, if has("--long") { bound.map(|n| n + 1) } else { bound });
+            report(&name, bound, &outcome);
+            ran += 1;
+            found += u32::from(outcome.failure.is_some());
+            if found > 0 && has("--first") {
+                return ExitCode::from(1);
+            }
+        }
+    }
+    match (ran, found) {
+        (0, _) => ExitCode::from(2),
+        (_, 0) => ExitCode::SUCCESS,
+        _ => ExitCode::from(1),
+    }
+}
+
+fn report(name: &str, bound: Option<usize>, outcome: &Outcome) {
+    let bound = bound.map_or("all".to_owned(), |bound| format!("{bound} preemptions"));
+    match &outcome.failure {
+        None => println!("{name}: clean, {bound}, {outcome}"),
+        Some(failure) => println!("{name}: FOUND, {bound}, {outcome}: {failure}"),
+    }
+}
+
+#[cfg(not(feature = "patients"))]
+fn patients() -> ExitCode {
+    eprintln!("built without the feature `patients`");
+    ExitCode::from(2)
+}
+
+#[cfg(feature = "patients")]
+fn patients() -> ExitCode {
+    patients::run()
+}

@@ -1,0 +1,46 @@
+//! The managed memory, as its holders use it.
+
+use loom::cell::UnsafeCell;
+
+/// Nobody's.
+const FREE: usize = usize::MAX;
+
+/// A plain cell for every `2^grain` units, in which each holder writes its number: an owner map, and, as
+/// loom sees it, memory that two threads may not touch without one happening before the other.
+#[derive(Debug)]
+pub struct Payload {
+    cells: Box<[UnsafeCell<usize>]>,
+    grain: u32,
+}
+
+// SAFETY: the cells are touched through loom's accessors only, which run one thread at a time and end the run
+// where two accesses are not ordered.
+unsafe impl Sync for Payload {}
+
+impl Payload {
+    /// For `units` units, and blocks of order `grain` or more.
+    pub fn new(units: u64, grain: u32) -> Self {
+        Self { cells: (0..units >> grain).map(|_| UnsafeCell::new(FREE)).collect(), grain }
+    }
+
+    /// `holder` was given a block.
+    pub fn take(&self, holder: usize, index: u64, order: u32) {
+        self.change(index, order, FREE, holder);
+    }
+
+    /// `holder` is about to free a block.
+    pub fn give(&self, holder: usize, index: u64, order: u32) {
+        self.change(index, order, holder, FREE);
+    }
+
+    fn change(&self, index: u64, order: u32, from: usize, to: usize) {
+        let cells = (index >> self.grain) as usize..((index + (1 << order)) >> self.grain) as usize;
+        for cell in &self.cells[cells] {
+            let found = cell.with_mut(|cell| {
+                // SAFETY: loom has just checked that every other access is ordered with this one.
+                unsafe { std::mem::replace(&mut *cell, to) }
+            });
+            assert_eq!(found, from, "overlap: block of order {order} at {index}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! A race as data, and how to put it to loom.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use loom::model::Builder;
+use loom::sync::Arc;
+use nbbs::{Buddy, metadata_words};
+
+use crate::payload::Payload;
+use crate::word::{LANES, LoomWord, Model, on_lane};
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug)]
+pub enum Op {
+    /// Allocates a block, and keeps it if there is one.
+    Alloc(u32),
+    /// Frees the oldest block that the thread holds, if any: with its order.
+    Free,
+    /// The same, without.
+    FreeUnsized,
+    /// Makes units a hole, if they are free, and gives them back.
+    Reserve(u64, u64),
+    /// Makes units a hole.
+    Dig(u64, u64),
+    /// Gives units back.
+    Release(u64, u64),
+}
+
+/// Who has the hints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hints {
+    /// Each thread has its own.
+    Own,
+    /// All have the same, and see any value of them that the memory model allows.
+    Shared,
+}
+
+/// A race on a small arena.
+#[derive(Clone, Copy, Debug)]
+pub struct Race {
+    /// What the command line calls it.
+    pub name: &'static str,
+    /// Units of the arena.
+    pub units: u64,
+    /// The least order of its blocks.
+    pub grain: u32,
+    /// What happens first, on which lane; the last lane is the main thread's.
+    pub setup: &'static [(usize, Op)],
+    /// What each thread does.
+    pub lanes: &'static [&'static [Op]],
+    /// Who has the hints.
+    pub hints: Hints,
+    /// The models of `SeqCst`, and for each how many preemptions at most; `None`: any number.
+    pub under: &'static [(Model, Option<usize>)],
+}
+
+/// The main thread.
+pub const MAIN: usize = LANES - 1;
+
+/// What loom did.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Executions.
+    pub executions: u64,
+    /// How long it took.
+    pub time: Duration,
+    /// The first failure.
+    pub failure: Option<String>,
+}
+
+impl Race {
+    /// Runs the race under every execution that loom tells apart, with so many preemptions at most.
+    pub fn run(&self, model: Model, preemptions: Option<usize>) -> Outcome {
+        let race = *self;
+        check(model, preemptions, move || race.once())
+    }
+
+    fn once(&self) {
+        let arena = Arc::new(Arena::new(self));
+        let mut hands: Vec<Hands> = (0..LANES).map(Hands::new).collect();
+        for &(lane, op) in self.setup {
+            on_lane(lane);
+            hands[lane].step(&arena, op);
+        }
+        let mut idle = hands.split_off(self.lanes.len());
+        let threads = hands.into_iter().zip(self.lanes).map(|(mut hands, ops)| {
+            let arena = Arc::clone(&arena);
+            loom::thread::spawn(move || {
+                on_lane(hands.lane);
+                ops.iter().for_each(|&op| hands.step(&arena, op));
+                hands
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        idle.extend(threads.into_iter().map(|thread| thread.join().expect("loom ends the run")));
+
+        if Model::Bare.is_chosen() {
+            // Without fences the bounds are not kept; only the payloads are judged.
+            return;
+        }
+        on_lane(MAIN);
+        let buddy = arena.buddy();
+        buddy.audit().unwrap_or_else(|broken| panic!("audit: {broken}"));
+        for mut hands in idle {
+            hands.give_all(&arena);
+        }
+        let order = buddy.max_order();
+        assert!(buddy.alloc_on(0, order).is_ok(), "not whole: no block of order {order}");
+    }
+}
+
+/// The most time for a race under a model.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs `body` under every execution, and counts them.
+pub fn check(
+    model: Model,
+    preemptions: Option<usize>,
+    body: impl Fn() + Sync + Send + 'static,
+) -> Outcome {
+    model.choose();
+    let executions = std::sync::Arc::new(AtomicU64::new(0));
+    let counted = executions.clone();
+    let mut builder = Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.max_branches = 100_000;
+    builder.max_duration = Some(LIMIT);
+    let start = Instant::now();
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        builder.check(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            body();
+        });
+    }));
+    let time = start.elapsed();
+    let failure = result.err().map(|payload| {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+        text.unwrap_or("a panic without a message").lines().next().unwrap_or("").to_owned()
+    });
+    // Loom ends without a word when its time is up.
+    let failure = failure.or_else(|| (time >= LIMIT).then(|| "not done in time".to_owned()));
+    Outcome { executions: executions.load(Ordering::Relaxed), time, failure }
+}
+
+struct Arena {
+    words: Box<[LoomWord]>,
+    payload: Payload,
+    units: u64,
+}
+
+impl Arena {
+    fn new(race: &Race) -> Self {
+        /// The hints of the one lane of a small arena stand first.
+        const HINTS: usize = 16;
+        let words = (0..metadata_words(race.units)).map(|place| {
+            let own = place < HINTS && race.hints == Hints::Own;
+            if own { LoomWord::own() } else { LoomWord::default() }
+        });
+        let payload = Payload::new(race.units, race.grain);
+        Self { words: words.collect(), payload, units: race.units }
+    }
+
+    fn buddy(&self) -> Buddy<'_, LoomWord> {
+        Buddy::new(&self.words, self.units).expect("as many words as it takes")
+    }
+}
+
+/// A thread, and what it holds.
+struct Hands {
+    lane: usize,
+    blocks: Vec<(u64, u32)>,
+    holes: Vec<(u64, u64)>,
+}
+
+impl Hands {
+    fn new(lane: usize) -> Self {
+        Self { lane, blocks: Vec::new(), holes: Vec::new() }
+    }
+
+    fn step(&mut self, arena: &Arena, op: Op) {
+        let buddy = arena.buddy();
+        match op {
+            Op::Alloc(order) => {
+                if let Ok(index) = buddy.alloc_on(0, order) {
+                    arena.payload.take(self.lane, index, order);
+                    self.blocks.push((index, order));
+                }
+            }
+            Op::Free if self.blocks.is_empty() => {}
+            Op::Free => {
+                let (index, order) = self.blocks.remove(0);
+                arena.payload.give(self.lane, index, order);
+                assert_eq!(buddy.free_sized_on(0, index, order), Ok(()), "lost");
+            }
+            Op::FreeUnsized => {
+                let (index, order) = self.blocks.remove(0);
+                arena.payload.give(self.lane, index, order);
+                assert_eq!(buddy.free_on(0, index), Ok(order), "lost");
+            }
+            Op::Dig(start, end) => {
+                if buddy.reserve(start..end).is_ok() {
+                    (start..end).for_each(|unit| arena.payload.take(self.lane, unit, 0));
+                    self.holes.push((start, end));
+                }
+            }
+            Op::Release(start, end) => {
+                if let Some(place) = self.holes.iter().position(|&hole| hole == (start, end)) {
+                    self.holes.remove(place);
+                    (start..end).for_each(|unit| arena.payload.give(self.lane, unit, 0));
+                    assert_eq!(buddy.release(start..end), Ok(()), "lost");
+                }
+            }
+            Op::Reserve(start, end) => {
+                self.step(arena, Op::Dig(start, end));
+                self.step(arena, Op::Release(start, end));
+            }
+        }
+    }
+
+    fn give_all(&mut self, arena: &Arena) {
+        for (start, end) in self.holes.clone() {
+            self.step(arena, Op::Release(start, end));
+        }
+        while !self.blocks.is_empty() {
+            self.step(arena, Op::FreeUnsized);
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} executions in {:.1} s", self.executions, self.time.as_secs_f64())
+    }
+}

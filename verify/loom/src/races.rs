@@ -1,0 +1,224 @@
+//! The races.
+//!
+//! Most are on 64 units: two leaf words, of units 0 to 31 and 32 to 63, under one inner word. Where the first
+//! leaf word is full (two blocks of the main thread's), all that happens, happens in the second.
+
+use crate::race::Op::{self, Alloc, Dig, Free, Release, Reserve};
+use crate::race::{Hints, MAIN, Race};
+use crate::word::Model::{self, Bare, Fences, Leading, Trailing};
+
+/// Models, and for each how many preemptions at most; `None`: any number.
+pub type Under = &'static [(Model, Option<usize>)];
+
+/// Every model that has a fence, without a bound.
+const ALL: Under = &[(Fences, None), (Leading, None), (Trailing, None)];
+/// Every model that has a fence, with so many preemptions.
+const FIVE: Under = &[(Fences, Some(5)), (Leading, Some(5)), (Trailing, Some(5))];
+/// The same with fewer.
+const FOUR: Under = &[(Fences, Some(4)), (Leading, Some(4)), (Trailing, Some(4))];
+/// The same with fewer still.
+const TWO: Under = &[(Fences, Some(2)), (Leading, Some(2)), (Trailing, Some(2))];
+/// Only acquire and release, without a bound.
+const HAND_OVER: Under = &[(Bare, None)];
+
+/// On 64 units, with blocks of order 4 and up, each thread with hints of its own.
+const fn half_words(
+    name: &'static str,
+    setup: &'static [(usize, Op)],
+    lanes: &'static [&'static [Op]],
+    under: Under,
+) -> Race {
+    Race { name, units: 64, grain: 4, setup, lanes, hints: Hints::Own, under }
+}
+
+/// All races.
+pub static RACES: &[Race] = &[
+    // A block is freed and taken again: the holders' accesses to the memory are ordered by its word alone.
+    half_words(
+        "hand-over-in-a-word",
+        &[(MAIN, Alloc(4)), (MAIN, Alloc(4)), (MAIN, Alloc(4)), (0, Alloc(4))],
+        &[&[Free], &[Alloc(4)]],
+        HAND_OVER,
+    ),
+    // The word looks to lane 1 as it left it: it claims without a look.
+    half_words(
+        "hand-over-by-a-guess",
+        &[(MAIN, Alloc(4)), (MAIN, Alloc(4)), (MAIN, Alloc(4)), (1, Alloc(4)), (1, Free)],
+        &[&[Alloc(4), Free], &[Alloc(4)]],
+        HAND_OVER,
+    ),
+    // Lane 0 empties a word and leaves it unmerged; lane 1 merges it and takes the whole.
+    half_words(
+        "hand-over-by-a-merge",
+        &[(MAIN, Alloc(4)), (MAIN, Alloc(4)), (0, Alloc(4)), (0, Free), (0, Alloc(4))],
+        &[&[Free], &[Alloc(5)]],
+        HAND_OVER,
+    ),
+    // The same with two who merge, and a third who takes.
+    half_words(
+        "hand-over-by-another",
+        &[(MAIN, Alloc(4)), (MAIN, Alloc(4)), (0, Alloc(4))],
+        &[&[Free], &[Alloc(6)], &[Alloc(5)]],
+        &[(Bare, Some(2))],
+    ),
+    // Lane 0 frees the last block of a word and takes the slot above; lane 1 claims in the word, and knows its
+    // way up.
+    half_words(
+        "claim-or-merge",
+        &[(MAIN, Alloc(4)), (MAIN, Alloc(4)), (0, Alloc(4)), (1, Alloc(4)), (1, Free)],
+        &[&[Free, Alloc(5)], &[Alloc(4)]],
+        ALL,
+    ),
+    // The same, where lane 1 has to search and climb.
+    half_words(
+        "climb-or-merge",
+        &[(MAIN, Alloc(4)), (MAIN, Alloc(4)), (0, Alloc(4))],
+        &[&[Free, Alloc(5)], &[Alloc(4)]],
+        ALL,
+    ),
+    // Small and large blocks of an empty arena: claims meet larger blocks, and are undone.
+    half_words("large-or-small", &[], &[&[Alloc(6), Free], &[Alloc(4)]], ALL),
+    half_words(
+        "halves-or-whole",
+        &[(0, Alloc(4)), (1, Alloc(4))],
+        &[&[Free, Alloc(6)], &[Free, Alloc(5)]],
+        ALL,
+    ),
+    // A refused allocation lowers the bound while a block comes free, whose holder looks at the bound.
+    half_words(
+        "free-or-tighten",
+        &[(0, Alloc(4)), (MAIN, Alloc(4)), (0, Alloc(4)), (1, Alloc(4))],
+        &[&[Alloc(4)], &[Free]],
+        ALL,
+    ),
+    // The same, where the freer's guess of the word is wrong.
+    half_words(
+        "slow-free-or-tighten",
+        &[(1, Alloc(4)), (MAIN, Alloc(4)), (MAIN, Alloc(4)), (MAIN, Alloc(4))],
+        &[&[Alloc(4)], &[Free]],
+        ALL,
+    ),
+    // Holes are claimed and freed like blocks, a stretch of a word at a time.
+    Race {
+        name: "holes",
+        units: 64,
+        grain: 0,
+        setup: &[
+            (MAIN, Alloc(5)),
+            (0, Alloc(4)),
+            (1, Dig(48, 56)),
+            (2, Alloc(3)),
+            (2, Free),
+            (2, Alloc(3)),
+        ],
+        lanes: &[&[Alloc(3)], &[Release(48, 56)]],
+        hints: Hints::Own,
+        under: ALL,
+    },
+    Race {
+        name: "dig-or-merge",
+        units: 64,
+        grain: 0,
+        setup: &[(MAIN, Alloc(5)), (0, Alloc(4))],
+        lanes: &[&[Free, Alloc(5)], &[Reserve(40, 48)]],
+        hints: Hints::Own,
+        under: FIVE,
+    },
+    // A search is about to split a slot over a word full of holes, which its digger gives back.
+    Race {
+        name: "split-over",
+        units: 64,
+        grain: 0,
+        setup: &[(0, Alloc(5)), (MAIN, Alloc(4)), (MAIN, Alloc(4))],
+        lanes: &[&[Free], &[Reserve(0, 32)], &[Alloc(4)]],
+        hints: Hints::Own,
+        under: TWO,
+    },
+    // Three threads on one word.
+    half_words(
+        "three-in-a-word",
+        &[(MAIN, Alloc(4)), (MAIN, Alloc(4)), (0, Alloc(4)), (2, Alloc(4)), (2, Free)],
+        &[&[Free, Alloc(5)], &[Alloc(4), Free], &[Alloc(4)]],
+        TWO,
+    ),
+    // Two merges under one mark, and a claim that clears it between them.
+    Race {
+        name: "two-merges",
+        units: 96,
+        grain: 4,
+        setup: &[
+            (0, Alloc(4)),
+            (MAIN, Alloc(4)),
+            (1, Alloc(4)),
+            (MAIN, Alloc(4)),
+            (MAIN, Alloc(5)),
+            (MAIN, Free),
+            (MAIN, Free),
+        ],
+        lanes: &[&[Free, Alloc(5)], &[Free], &[Alloc(4)]],
+        hints: Hints::Own,
+        under: TWO,
+    },
+    // Three levels: what a lane knows of its way up ends with a merge at the top. Lane 1's way up is known
+    // from before; lane 0 empties the word below the top, and takes the half.
+    Race {
+        name: "known-way-up",
+        units: 1024,
+        grain: 4,
+        setup: &[
+            (MAIN, Alloc(9)),
+            (0, Alloc(4)),
+            (1, Alloc(4)),
+            (1, Free),
+            (1, Alloc(4)),
+            (1, Free),
+        ],
+        lanes: &[&[Free, Alloc(9)], &[Alloc(4)]],
+        hints: Hints::Own,
+        under: FOUR,
+    },
+    Race {
+        name: "known-way-up-of-three",
+        units: 1024,
+        grain: 4,
+        setup: &[
+            (MAIN, Alloc(9)),
+            (0, Alloc(4)),
+            (1, Alloc(4)),
+            (1, Free),
+            (1, Alloc(4)),
+            (1, Free),
+        ],
+        lanes: &[&[Free, Alloc(9)], &[Alloc(4)], &[Alloc(4)]],
+        hints: Hints::Own,
+        under: TWO,
+    },
+    // Three levels: bounds at two of them, lowered by one and raised by the other.
+    Race {
+        name: "free-or-tighten-above",
+        units: 1024,
+        grain: 4,
+        setup: &[
+            (MAIN, Alloc(9)),
+            (1, Alloc(4)),
+            (MAIN, Alloc(4)),
+            (MAIN, Alloc(8)),
+            (MAIN, Alloc(7)),
+            (MAIN, Alloc(6)),
+            (MAIN, Alloc(5)),
+        ],
+        lanes: &[&[Alloc(4)], &[Free]],
+        hints: Hints::Own,
+        under: FOUR,
+    },
+    // Hints that all threads share, however old.
+    Race {
+        name: "stale-hints",
+        units: 64,
+        grain: 4,
+        setup: &[(0, Alloc(4)), (1, Alloc(4))],
+        lanes: &[&[Free, Alloc(4)], &[Free, Alloc(5)]],
+        hints: Hints::Shared,
+        under: TWO,
+    },
+];

@@ -1,0 +1,129 @@
+//! Words of loom's atomics.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU8, AtomicU64 as Plain};
+
+use loom::sync::atomic::{AtomicU64, fence};
+use nbbs::sync::{Ordering, Word};
+
+/// How `SeqCst` is put to loom, which models `SeqCst` fences, and of `SeqCst` accesses too little to find what
+/// goes wrong without them: all accesses are at most `AcqRel`.
+///
+/// Loom's fences also order accesses to plain memory among all who pass one, which is too kind: the hand-over
+/// of payloads is checked without any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Model {
+    /// Only the code's own `store_load_fence` is a fence.
+    Fences,
+    /// A fence before every `SeqCst` access, as processors with weak memory are told; the code's own are
+    /// nothing, as on real atomics. Shows a load that is too weak.
+    Leading,
+    /// A fence after every `SeqCst` compare-and-swap, likewise. Shows a compare-and-swap that is too weak.
+    Trailing,
+    /// No fence at all: nothing but acquire and release orders a payload.
+    Bare,
+}
+
+static MODEL: AtomicU8 = AtomicU8::new(0);
+
+impl Model {
+    /// Makes this the model of all words.
+    pub fn choose(self) {
+        MODEL.store(self as u8, Ordering::Relaxed);
+    }
+
+    /// Whether this is the model of all words.
+    pub fn is_chosen(self) -> bool {
+        MODEL.load(Ordering::Relaxed) == self as u8
+    }
+}
+
+/// Threads of a race, with the main thread.
+pub const LANES: usize = 4;
+
+loom::thread_local! {
+    static LANE: Cell<usize> = Cell::new(LANES - 1);
+}
+
+/// Makes the calling thread the one with the hints of `lane`.
+pub fn on_lane(lane: usize) {
+    LANE.with(|mine| mine.set(lane));
+}
+
+/// A word of metadata.
+#[derive(Debug)]
+pub enum LoomWord {
+    /// A word of the protocol, or a hint that all threads share: anybody may see any value that the memory
+    /// model allows.
+    Shared(AtomicU64),
+    /// A hint: each thread has its own, as threads on lanes of their own do. No step of the race.
+    Own([Plain; LANES]),
+}
+
+impl LoomWord {
+    /// A word of 0 for each thread.
+    pub fn own() -> Self {
+        Self::Own([const { Plain::new(0) }; LANES])
+    }
+}
+
+impl Default for LoomWord {
+    fn default() -> Self {
+        Self::Shared(AtomicU64::new(0))
+    }
+}
+
+impl Word for LoomWord {
+    fn load(&self, order: Ordering) -> u64 {
+        match self {
+            Self::Own(words) => words[LANE.with(Cell::get)].load(order),
+            Self::Shared(word) => {
+                if order == Ordering::SeqCst && Model::Leading.is_chosen() {
+                    fence(Ordering::SeqCst);
+                }
+                word.load(without_total_order(order, Ordering::Acquire))
+            }
+        }
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        match self {
+            Self::Own(words) => words[LANE.with(Cell::get)].store(value, order),
+            Self::Shared(word) => word.store(value, order),
+        }
+    }
+
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        let Self::Shared(word) = self else { unreachable!("hints are never compared") };
+        if success == Ordering::SeqCst && Model::Leading.is_chosen() {
+            fence(Ordering::SeqCst);
+        }
+        let result = word.compare_exchange(
+            current,
+            new,
+            without_total_order(success, Ordering::AcqRel),
+            without_total_order(failure, Ordering::Acquire),
+        );
+        if success == Ordering::SeqCst && Model::Trailing.is_chosen() {
+            fence(Ordering::SeqCst);
+        }
+        result
+    }
+
+    fn store_load_fence() {
+        if Model::Fences.is_chosen() {
+            fence(Ordering::SeqCst);
+        }
+    }
+}
+
+fn without_total_order(order: Ordering, strongest: Ordering) -> Ordering {
+    if order == Ordering::SeqCst { strongest } else { order }
+}

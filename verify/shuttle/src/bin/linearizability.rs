@@ -1,0 +1,220 @@
+//! `linearizability [--long] [--first]`: writes down the calls of small races, under shuttle, under every
+//! schedule with few preemptions and on real threads, and holds them against the sequential buddy.
+//!
+//! Ends with 1 if ours breaks its promise or a patient goes unnoticed. `--first` ends at the first finding in
+//! ours, and leaves the patients out.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use testkit::history::{History, record};
+use testkit::program::{Arena, Body, Op, Program, Race, Step};
+use testkit::steered::{Steered, all_schedules, at_once, jitter};
+use testkit::{BackEnd, Violation};
+use verify_shuttle::patients::PATIENTS;
+use verify_shuttle::races::{Kind, make};
+use verify_shuttle::schedule::{Chooser, Schedules, together};
+use verify_shuttle::word::Scheduled;
+
+/// Histories, and how many of them are not linearizable if refusals count.
+#[derive(Debug, Default)]
+struct Count {
+    histories: AtomicU64,
+    unlinearizable: AtomicU64,
+    refusals: AtomicU64,
+}
+
+impl Count {
+    /// Holds a history against what is promised, and counts it.
+    fn check(&self, history: &History) -> Result<(), Violation> {
+        use testkit::history::Answer::Refused;
+        let refused = history.calls().iter().filter(|call| matches!(call.answer, Refused(_)));
+        self.histories.fetch_add(1, Ordering::Relaxed);
+        self.refusals.fetch_add(refused.count() as u64, Ordering::Relaxed);
+        judge(history)?;
+        if !history.is_linearizable() {
+            self.unlinearizable.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+fn judge(history: &History) -> Result<(), Violation> {
+    let wrong =
+        |fault| Violation::wrong("the history", "an order and honest refusals", Text(fault));
+    history.check().map_err(|fault| wrong(fault.to_string()))
+}
+
+/// A text that is its own debugging form.
+struct Text(String);
+
+impl std::fmt::Debug for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn main() -> ExitCode {
+    let has = |flag: &str| std::env::args().any(|argument| argument == flag);
+    std::panic::set_hook(Box::new(|_| {}));
+    let factor = if has("--long") { 50 } else { 1 };
+    let count = Arc::new(Count::default());
+    let parts: [(&str, Part); 3] = [
+        ("schedules", under_shuttle),
+        ("preemptions", under_all_schedules),
+        ("threads", on_threads),
+    ];
+    let mut clean = true;
+    for (name, part) in parts {
+        let start = Instant::now();
+        let result = part(factor, &count);
+        match &result {
+            Ok(()) => println!("ours, {name}: clean, {:.1?}", start.elapsed()),
+            Err(why) => println!("ours, {name}: FOUND: {why}"),
+        }
+        clean &= result.is_ok();
+        if !clean && has("--first") {
+            return ExitCode::from(1);
+        }
+    }
+    let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let (histories, refusals) = (of(&count.histories), of(&count.refusals));
+    println!(
+        "histories {histories}\nrefusals {refusals}\nunlinearizable {}",
+        of(&count.unlinearizable)
+    );
+    if has("--first") {
+        return ExitCode::SUCCESS;
+    }
+    let counterexample = counterexample();
+    match &counterexample {
+        Some(history) => println!("refusals are not linearizable:\n{history}"),
+        None => println!("the counterexample to the linearizability of refusals is gone"),
+    }
+    let mut caught = 0;
+    for patient in PATIENTS.iter().filter(|patient| patient.broken) {
+        let found = patient_is_caught(patient.race, patient.with);
+        println!("{}: {}", patient.name, found.as_deref().unwrap_or("NOT caught"));
+        caught += usize::from(found.is_some());
+    }
+    let broken = PATIENTS.iter().filter(|patient| patient.broken).count();
+    println!("patients {caught}/{broken}");
+    let right = clean && caught == broken && counterexample.is_some();
+    if right { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+/// A way to make histories: so many times the usual number.
+type Part = fn(u64, &Arc<Count>) -> Result<(), String>;
+
+/// Random races of 3 to 8 lanes under random and PCT schedules.
+fn under_shuttle(factor: u64, count: &Arc<Count>) -> Result<(), String> {
+    for seed in 0..4_000 * factor {
+        for chooser in [Chooser::Pct(3), Chooser::Pct(5), Chooser::Random] {
+            let (count, of) = (Arc::clone(count), make(Kind::Plain, seed));
+            let schedules = Schedules { chooser, count: 8, seed };
+            let result = schedules.run(move || {
+                let arena = Arena::<Scheduled>::new(of.setup.units);
+                count.check(&record(&of, &arena.buddy(), together)?)
+            });
+            result.map_err(|found| format!("race {seed}: {found}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Races on full and nearly full arenas, under every schedule with two preemptions.
+fn under_all_schedules(_factor: u64, count: &Arc<Count>) -> Result<(), String> {
+    for of in [hidden_block(), merge_or_refuse(), whole_or_parts()] {
+        let result = all_schedules(2, |turns| {
+            let arena = Arena::<Steered>::new(of.setup.units);
+            count.check(&record(&of, &arena.buddy(), |bodies| turns(bodies))?)
+        });
+        result.map_err(|culprit| culprit.to_string())?;
+    }
+    Ok(())
+}
+
+/// Random races on threads, which give each other turns now and then.
+fn on_threads(factor: u64, count: &Arc<Count>) -> Result<(), String> {
+    for seed in 0..20_000 * factor {
+        let of = make(Kind::Plain, seed);
+        let arena = Arena::<Steered>::new(of.setup.units);
+        let history = record(&of, &arena.buddy(), |bodies| {
+            let bodies = bodies
+                .into_iter()
+                .zip(seed..)
+                .map(|(body, seed)| -> Body<'_> { Box::new(move || jitter(seed, 8, body)) });
+            at_once(bodies.collect())
+        });
+        let result = history.and_then(|history| count.check(&history));
+        result.map_err(|violation| format!("race {seed}: {violation}"))?;
+    }
+    Ok(())
+}
+
+fn race_of(units: u64, setup: &[(usize, Op)], lanes: &[&[Op]]) -> Race {
+    let step = |(lane, op): &(usize, Op)| Step { lane: *lane, op: op.clone() };
+    let setup = Program { units, reserved: false, steps: setup.iter().map(step).collect() };
+    Race { setup, lanes: lanes.iter().map(|ops| ops.to_vec()).collect(), shared: false }
+}
+
+const FREE: Op = Op::FreeSized { pick: 0 };
+
+const fn alloc(order: u32) -> Op {
+    Op::Alloc { order }
+}
+
+/// Lane 0 claims in a word that a larger block covers, and lets go again; lane 1 gives back that block, takes
+/// its parts, and misses the one that lane 0 has in its hands for a moment.
+fn hidden_block() -> Race {
+    let setup = [(1, alloc(5)), (2, alloc(5))];
+    race_of(64, &setup, &[&[alloc(4)], &[FREE, alloc(4), alloc(4), alloc(4)]])
+}
+
+/// The last blocks of two words come free, while others ask for the whole and are refused.
+fn merge_or_refuse() -> Race {
+    let setup = [(0, alloc(4)), (2, alloc(4)), (1, alloc(4)), (2, alloc(4)), (2, FREE), (2, FREE)];
+    race_of(64, &setup, &[&[FREE, alloc(5)], &[FREE, alloc(5)], &[alloc(6)]])
+}
+
+/// All ask for the whole arena, or for a part.
+fn whole_or_parts() -> Race {
+    race_of(64, &[], &[&[alloc(6), FREE], &[alloc(4), alloc(6)], &[alloc(5), FREE]])
+}
+
+/// The first history, under few preemptions, in which a refusal has no place in any order.
+fn counterexample() -> Option<History> {
+    let first = std::cell::RefCell::new(None);
+    let of = hidden_block();
+    let search = all_schedules(3, |turns| {
+        let arena = Arena::<Steered>::new(of.setup.units);
+        let history = record(&of, &arena.buddy(), |bodies| turns(bodies))?;
+        if history.is_linearizable() {
+            return Ok(());
+        }
+        first.replace(Some(history));
+        Err(Violation::Panicked("found".to_owned()))
+    });
+    search.err().and_then(|_| first.take())
+}
+
+/// What the histories of a patient show, if anything.
+fn patient_is_caught(
+    race: fn(usize) -> Race,
+    with: verify_shuttle::patients::With,
+) -> Option<String> {
+    [Chooser::Pct(4), Chooser::Pct(5), Chooser::Random].into_iter().find_map(|chooser| {
+        let of = race(3);
+        let schedules = Schedules { chooser, count: 100_000, seed: 1 };
+        let result = schedules.run(move || {
+            with(of.setup.units, &mut |back_end: &dyn BackEnd| {
+                // Of refusals the patients promise nothing.
+                let history = record(&of, &back_end, together)?;
+                if history.is_ordered() { Ok(()) } else { judge(&history) }
+            })
+        });
+        result.err().map(|found| found.to_string())
+    })
+}

@@ -1,0 +1,13 @@
+//! Races under the schedules of shuttle.
+//!
+//! ```text
+//! word       a metadata word before each access to which shuttle may let another thread go on
+//! schedule   random and PCT schedules, and how to run a race under them
+//! races      races made from a seed: all orders, holes, statistics
+//! patients   the allocators that are known to be broken, and their sound twins
+//! ```
+
+pub mod patients;
+pub mod races;
+pub mod schedule;
+pub mod word;

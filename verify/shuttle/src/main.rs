@@ -1,0 +1,95 @@
+//! `verify-shuttle [--long] [--first]`: the allocator's own code under random and PCT schedules, then the
+//! allocators that are known to be broken and their sound twins.
+//!
+//! Ends with 1 if ours is not clean or a patient goes unnoticed. `--first` ends at the first finding in ours,
+//! and leaves the patients out; `--long` runs fifty times as many races.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use testkit::BackEnd;
+use testkit::program::{Arena, race, race_plain};
+use verify_shuttle::patients::{PATIENTS, Patient};
+use verify_shuttle::races::{Kind, make};
+use verify_shuttle::schedule::{Chooser, Found, Schedules, together};
+use verify_shuttle::word::Scheduled;
+
+/// Races in an ordinary run.
+const RACES: u64 = 2_400;
+/// Schedules of each kind for each.
+const EACH: usize = 12;
+/// Schedules in which a patient must be found, and a sound twin must not.
+const FOR_PATIENTS: usize = 40_000;
+
+fn main() -> ExitCode {
+    let has = |flag: &str| std::env::args().any(|argument| argument == flag);
+    std::panic::set_hook(Box::new(|_| {}));
+    let races = if has("--long") { 50 * RACES } else { RACES };
+    let start = Instant::now();
+    let (mut schedules, mut found) = (0, 0);
+    for seed in 0..races {
+        match ours(seed) {
+            Ok(count) => schedules += count,
+            Err(why) => {
+                println!("ours: FOUND: {why}\nin race {seed}: {:?}", make(Kind::Everything, seed));
+                found += 1;
+                if has("--first") {
+                    return ExitCode::from(1);
+                }
+            }
+        }
+    }
+    println!(
+        "ours: {races} races, {schedules} schedules, {found} findings, {:.1?}",
+        start.elapsed()
+    );
+    if has("--first") {
+        return ExitCode::SUCCESS;
+    }
+    let (broken, sound): (Vec<&Patient>, Vec<&Patient>) =
+        PATIENTS.iter().partition(|patient| patient.broken);
+    let caught = broken.iter().filter(|patient| diagnose(patient)).count();
+    let clean = sound.iter().filter(|patient| diagnose(patient)).count();
+    println!("races {races}\nschedules {schedules}\npatients {caught}/{}", broken.len());
+    let right = found == 0 && caught == broken.len() && clean == sound.len();
+    if right { ExitCode::SUCCESS } else { ExitCode::from(1) }
+}
+
+/// Runs a race under random schedules and under PCT schedules with one to five changes of priority.
+fn ours(seed: u64) -> Result<u64, Found> {
+    let pct = (2..=6).map(Chooser::Pct);
+    let mut count = 0;
+    for chooser in pct.chain([Chooser::Random, Chooser::Random]) {
+        let schedules = Schedules { chooser, count: EACH, seed };
+        let of = make(Kind::Everything, seed);
+        count += schedules.run(move || {
+            let arena = Arena::<Scheduled>::new(of.setup.units);
+            race(&of, &arena.buddy(), together).map(|_| ())
+        })?;
+    }
+    Ok(count)
+}
+
+/// Whether a patient is found broken just if it is.
+fn diagnose(patient: &Patient) -> bool {
+    let start = Instant::now();
+    let result = examine(patient);
+    let time = start.elapsed();
+    match &result {
+        Ok(schedules) => println!("{}: clean, {schedules} schedules, {time:.1?}", patient.name),
+        Err(found) => println!("{}: FOUND, {time:.1?}: {found}", patient.name),
+    }
+    result.is_err() == patient.broken
+}
+
+fn examine(patient: &Patient) -> Result<u64, Found> {
+    let mut count = 0;
+    let choosers = [Chooser::Pct(4), Chooser::Pct(5), Chooser::Random];
+    for (lanes, chooser) in choosers.into_iter().flat_map(|chooser| [(3, chooser), (4, chooser)]) {
+        let (of, with) = ((patient.race)(lanes), patient.with);
+        count += Schedules { chooser, count: FOR_PATIENTS, seed: 1 }.run(move || {
+            with(of.setup.units, &mut |back_end: &dyn BackEnd| race_plain(&of, &back_end, together))
+        })?;
+    }
+    Ok(count)
+}

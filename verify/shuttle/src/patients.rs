@@ -1,0 +1,72 @@
+//! The allocators that are known to be broken, and their sound twins, by name.
+
+use baselines::Units;
+use baselines::free_list::{Locked, Tagged, Untagged};
+use baselines::paper::{Nb1, Nb4, Sl1, Sl4};
+use nbbs::Buddy;
+use testkit::program::{Arena, Race};
+use testkit::{BackEnd, Violation};
+
+use crate::races::{neighbours, slots};
+use crate::word::Scheduled;
+
+/// An allocator, and the race that shows what it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Patient {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it is broken.
+    pub broken: bool,
+    /// The race, with so many lanes.
+    pub race: fn(usize) -> Race,
+    /// Lends a fresh one, of so many units, to a visitor.
+    pub with: With,
+}
+
+/// Lends a fresh allocator, of so many units, to a visitor.
+pub type With =
+    fn(u64, &mut dyn FnMut(&dyn BackEnd) -> Result<(), Violation>) -> Result<(), Violation>;
+
+macro_rules! patient {
+    ($name:literal, $broken:literal, $race:expr, $fresh:expr) => {
+        Patient {
+            name: $name,
+            broken: $broken,
+            race: $race,
+            with: |units, visit| visit(&$fresh(units)),
+        }
+    };
+}
+
+/// All of them, the broken ones first.
+pub const PATIENTS: &[Patient] = &[
+    patient!("nb1", true, |lanes| neighbours(4, lanes), |n: u64| Nb1::<Scheduled>::new(
+        n,
+        n.ilog2()
+    )),
+    patient!("nb4", true, |lanes| neighbours(32, lanes), |n: u64| Nb4::<Scheduled>::new(
+        n,
+        n.ilog2()
+    )),
+    patient!("arena-untagged", true, slots, |n: u64| Units(Untagged::<Scheduled>::new(n))),
+    patient!("sl1", false, |lanes| neighbours(4, lanes), |n: u64| Sl1::<Scheduled>::new(
+        n,
+        n.ilog2()
+    )),
+    patient!("sl4", false, |lanes| neighbours(32, lanes), |n: u64| Sl4::<Scheduled>::new(
+        n,
+        n.ilog2()
+    )),
+    patient!("arena-tagged", false, slots, |n: u64| Units(Tagged::<Scheduled>::new(n))),
+    patient!("arena-sl", false, slots, |n: u64| Units(Locked::<Scheduled>::new(n))),
+    Patient {
+        name: "nbbs",
+        broken: false,
+        race: |lanes| neighbours(64, lanes),
+        with: |units, visit| visit(&ours(&Arena::new(units))),
+    },
+];
+
+fn ours(arena: &Arena<Scheduled>) -> Buddy<'_, Scheduled> {
+    arena.buddy()
+}

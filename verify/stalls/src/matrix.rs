@@ -1,0 +1,197 @@
+//! Every place at which lanes can stop.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use testkit::Violation;
+use testkit::steered::Turn;
+
+use crate::aftermath::Steps;
+use crate::case::Case;
+use crate::scenes::Scenes;
+use crate::system::{Kind, Subject};
+
+/// How many of the places are tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Depth {
+    /// Of the places at which the second lane stops, every so many.
+    pub stride: u64,
+    /// Every order in which lanes go on, for every pair of places.
+    pub all_orders: bool,
+}
+
+/// What was run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Figures {
+    /// Runs in which a lane stood still for good in the middle of an operation.
+    pub frozen: u64,
+    /// Runs in which all lanes went on in the end.
+    pub resumed: u64,
+    /// The most steps that an operation took alone.
+    pub steps: Steps,
+}
+
+/// What went wrong, and when.
+#[derive(Clone, Debug)]
+pub struct Culprit {
+    case: Case,
+    script: Vec<Turn>,
+    /// What went wrong.
+    pub violation: Violation,
+}
+
+impl fmt::Display for Culprit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Case { units, setup, lanes } = &self.case;
+        write!(
+            f,
+            "{}\n  {units} units, before: {setup:?}\n  lanes: {lanes:?}\n  turns:",
+            self.violation
+        )?;
+        for turn in self.script.iter().take(12) {
+            let end = if turn.last { ", then never again" } else { "" };
+            match turn.steps {
+                Some(steps) => write!(f, " lane {} x {steps}{end};", turn.lane)?,
+                None => write!(f, " lane {} to its end;", turn.lane)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs every case of a subject in an arena of so many units, on two threads.
+///
+/// # Errors
+/// The first violation of the kind that is looked for; others are passed over.
+pub fn run(
+    subject: &Subject,
+    units: u64,
+    depth: Depth,
+    looked_for: Kind,
+) -> Result<Figures, Box<Culprit>> {
+    let scenes = match subject {
+        Subject { pool: true, .. } => Scenes::of_slots(),
+        Subject { name: "nbbs", .. } => Scenes::of_nbbs(units),
+        _ => Scenes::of_buddies(units),
+    };
+    let cases: Vec<(Case, usize)> = scenes.cases(units).collect();
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(None));
+    let work = || {
+        let mut walk = Walk { subject, depth, looked_for, figures: Figures::default() };
+        while let Some((case, program)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(culprit) = walk.case(case, *program) {
+                next.store(cases.len(), Ordering::Relaxed);
+                found.lock().expect("no thread panics").get_or_insert(culprit);
+            }
+        }
+        walk.figures
+    };
+    let figures = thread::scope(|scope| {
+        let threads = [scope.spawn(work), scope.spawn(work)];
+        threads.map(|thread| thread.join().expect("violations are values"))
+    });
+    if let Some(culprit) = found.into_inner().expect("no thread panics") {
+        return Err(culprit);
+    }
+    Ok(figures.into_iter().sum())
+}
+
+impl std::iter::Sum for Figures {
+    fn sum<I: Iterator<Item = Self>>(figures: I) -> Self {
+        figures.fold(Self::default(), |sum, figures| Self {
+            frozen: sum.frozen + figures.frozen,
+            resumed: sum.resumed + figures.resumed,
+            steps: sum.steps.max(figures.steps),
+        })
+    }
+}
+
+/// Turns in which two lanes go on step by step, for as long as any program here lasts.
+const LOCKSTEP: usize = 2000;
+
+struct Walk<'a> {
+    subject: &'a Subject,
+    depth: Depth,
+    looked_for: Kind,
+    figures: Figures,
+}
+
+impl Walk<'_> {
+    /// The second lane stops after every step of its program, then the first after every step of its own;
+    /// the first for good, or for long.
+    fn case(&mut self, case: &Case, program: usize) -> Result<(), Box<Culprit>> {
+        let steps = case.steps_of(self.subject.fresh, 1, program);
+        // Whoever goes on late does nothing that would cover up what it did.
+        let mut short = case.clone();
+        short.lanes[1].truncate(program);
+        short.lanes[2].truncate(1);
+        for second in (0..=steps).step_by(self.depth.stride as usize) {
+            for first in 0.. {
+                let mut stopped = false;
+                for order in 0..3 {
+                    if self.depth.all_orders || (first + second) % 3 == order {
+                        stopped |= self.freeze(case, first, second, order)?;
+                    }
+                }
+                if !stopped {
+                    break;
+                }
+                self.resume(&short, first, second)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `false`: the first lane was done before.
+    fn freeze(
+        &mut self,
+        case: &Case,
+        first: u64,
+        second: u64,
+        order: u64,
+    ) -> Result<bool, Box<Culprit>> {
+        let mut script = vec![Turn::steps(1, second), Turn::last(0, first)];
+        match order {
+            0 => script.extend([Turn::rest(2), Turn::rest(1)]),
+            1 => script.extend([Turn::rest(1), Turn::rest(2)]),
+            _ => script.extend([Turn::steps(2, 1), Turn::steps(1, 1)].repeat(LOCKSTEP)),
+        }
+        let frozen = self.run(case, script)?;
+        self.figures.frozen += u64::from(frozen);
+        Ok(frozen)
+    }
+
+    /// Both go on in the end, in the order in which they stopped or the other.
+    fn resume(&mut self, case: &Case, first: u64, second: u64) -> Result<(), Box<Culprit>> {
+        let stops = [
+            [Turn::steps(1, second), Turn::steps(0, first)],
+            [Turn::steps(0, first), Turn::steps(1, second)],
+        ];
+        for (number, stops) in stops.into_iter().enumerate() {
+            for last in 0..2 {
+                if !self.depth.all_orders && (first + second) % 4 != 2 * last + number as u64 {
+                    continue;
+                }
+                let ends =
+                    [Turn::rest(2), Turn::rest(1 - last as usize), Turn::rest(last as usize)];
+                self.run(case, [&stops[..], &ends].concat())?;
+                self.figures.resumed += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, case: &Case, script: Vec<Turn>) -> Result<bool, Box<Culprit>> {
+        match case.run(self.subject.fresh, &script) {
+            Ok(outcome) => {
+                self.figures.steps = self.figures.steps.max(outcome.steps);
+                Ok(outcome.frozen)
+            }
+            // Nothing can be said of a run that went wrong in another way.
+            Err(violation) if !(self.looked_for)(&violation) => Ok(true),
+            Err(violation) => Err(Box::new(Culprit { case: case.clone(), script, violation })),
+        }
+    }
+}
