@@ -15,4 +15,4 @@ mod systems;
 pub use delays::{Delays, delayed, random};
 pub use hooked::{Hooked, with_hook};
 pub use payload::Payload;
-pub use systems::{SYSTEMS, System, find, with_nbbs};
+pub use systems::{SYSTEMS, System, find};

@@ -1,13 +1,14 @@
 //! What is checked.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
 
 use baselines::free_list::{Locked, Tagged, Untagged};
 use baselines::paper::{Nb1, Nb4, Sl1, Sl4};
 use baselines::{Pause, Units};
 use nbbs::sync::Word;
-use testkit::BackEnd;
 use testkit::program::Arena;
+use testkit::{BackEnd, Violation};
 
 use crate::Hooked;
 
@@ -20,10 +21,8 @@ pub struct System {
     pub name: &'static str,
     /// Whether all blocks are of one size.
     pub pool: bool,
-    /// Makes one of so many units on words with a hook.
-    pub hooked: Fresh,
-    /// Makes one on the processor's words.
-    pub plain: Fresh,
+    hooked: Fresh,
+    plain: Fresh,
 }
 
 macro_rules! system {
@@ -49,18 +48,32 @@ pub fn find(name: &str) -> Option<&'static System> {
     SYSTEMS.iter().find(|system| system.name == name)
 }
 
-/// Makes an nbbs of so many units, checks its metadata at the end, and says what it found.
-pub fn with_nbbs<W: Word + Default>(
-    units: u64,
-    visit: &mut dyn FnMut(&dyn BackEnd),
-) -> Result<(), String> {
-    let arena = Arena::<W>::new(units);
-    visit(&arena.buddy());
-    arena.buddy().audit().map(|_| ()).map_err(|broken| broken.to_string())
+impl System {
+    /// Lends a fresh system of so many units to `body`, on words with a hook or the processor's own.
+    ///
+    /// # Errors
+    /// Those of `body`; a panic of it, or of the audit of nbbs afterwards.
+    pub fn lend(
+        &self,
+        units: u64,
+        hooked: bool,
+        body: &mut dyn FnMut(&dyn BackEnd) -> Result<(), Violation>,
+    ) -> Result<(), Violation> {
+        let fresh = if hooked { self.hooked } else { self.plain };
+        let mut result = Ok(());
+        let lent = catch_unwind(AssertUnwindSafe(|| {
+            fresh(units, &mut |back_end| result = body(back_end));
+        }));
+        result.and(lent.map_err(|payload| Violation::from_panic(&*payload)))
+    }
 }
 
 fn nbbs<W: Word + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
-    with_nbbs::<W>(units, visit).unwrap_or_else(|broken| panic!("audit: {broken}"));
+    let arena = Arena::<W>::new(units);
+    visit(&arena.buddy());
+    if let Err(broken) = arena.buddy().audit() {
+        panic!("audit: {broken}");
+    }
 }
 
 fn nb1<W: Word + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {

@@ -115,7 +115,7 @@ const fn subject(name: &'static str, units: &'static [u64], pool: bool, fresh: F
 }
 
 /// The library.
-pub const OURS: Subject = subject("nbbs", &[8, 33, 96, 600], false, |units, visit| {
+pub const OURS: Subject = subject("nbbs", &[96, 8, 33, 600], false, |units, visit| {
     let arena = Arena::<Steered>::new(units);
     visit(&arena.buddy());
 });

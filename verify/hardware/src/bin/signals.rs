@@ -1,7 +1,7 @@
 //! `signals SYSTEM SIGNALS`: handlers that allocate and free on the lane whose allocations and frees they
 //! interrupt, so many times.
 //!
-//! One in twenty is sent by a second thread and comes wherever it comes. The others the interrupted thread raises
+//! One in fifty is sent by a second thread and comes wherever it comes. The others the interrupted thread raises
 //! itself before an atomic step, at random: every place between two steps is met, and handlers are interrupted
 //! by handlers in the same way.
 //!
@@ -68,15 +68,13 @@ fn main() -> ExitCode {
         // The longer the way up, the more places to be interrupted at.
         _ => &[16, 64],
     };
-    let rounds = 50;
+    let rounds = 200;
     for number in 0..rounds {
         let units = arenas[number as usize / 2 % arenas.len()];
         let sent = number % 2 == 0;
-        let share = signals / rounds * if sent { 1 } else { 19 } / 10;
+        let share = signals / rounds * if sent { 1 } else { 49 } / 25;
         let until = HANDLED.load(Ordering::Relaxed) + share + 1;
-        let fresh = if sent { system.plain } else { system.hooked };
-        let mut result = Ok(());
-        fresh(units, &mut |back_end| result = run(back_end, until, sent));
+        let result = system.lend(units, !sent, &mut |back_end| run(back_end, until, sent));
         if let Err(violation) = result {
             eprintln!("{}: {violation}", system.name);
             return ExitCode::from(3);
@@ -198,7 +196,7 @@ fn watch() {
         let operations = OPERATIONS.load(Ordering::Relaxed);
         if operations != last {
             (last, since) = (operations, Instant::now());
-        } else if since.elapsed() > Duration::from_secs(5) {
+        } else if since.elapsed() > Duration::from_secs(3) {
             eprintln!("a handler waits for what it has interrupted");
             exit(3);
         }

@@ -40,18 +40,18 @@ fn main() -> ExitCode {
 /// The same arena and load for the same number.
 fn round(system: &System, number: u64, plain: bool) -> Result<Report, Violation> {
     let (units, load) = load(system, number);
-    let mut result = Ok(Report::default());
-    let fresh = if plain { system.plain } else { system.hooked };
-    fresh(units, &mut |back_end| {
+    let mut report = Report::default();
+    system.lend(units, !plain, &mut |back_end| {
         let back_end = Payload::new(back_end);
         let oracle = Oracle::of(&back_end);
-        result = if plain {
-            stress(&back_end, &oracle, &load)
+        report = if plain {
+            stress(&back_end, &oracle, &load)?
         } else {
-            stress(&Delayed { back_end, number }, &oracle, &load)
+            stress(&Delayed { back_end, number }, &oracle, &load)?
         };
-    });
-    result
+        Ok(())
+    })?;
+    Ok(report)
 }
 
 /// Tiny arenas, in which everybody is in everybody's way, and larger ones; few orders and all; 2 to 16
