@@ -22,6 +22,22 @@ use crate::sync::Word;
 /// assert!(arena.is_empty());
 /// # Ok::<(), nbbs_arena::Full<String>>(())
 /// ```
+///
+/// A box is invariant in its type. If it were not, an object that does not live long enough could be left to
+/// the arena:
+///
+/// ```compile_fail
+/// use nbbs_arena::{Arena, ArenaBox};
+///
+/// let arena = Arena::<&'static str>::new();
+/// let name = String::from("a name");
+/// let mut each: ArenaBox<'_, &str> = arena.alloc_box("another").unwrap();
+/// *each = &name;
+/// _ = ArenaBox::leak(each);
+/// drop(name);
+/// let each = arena.iter().next().unwrap();
+/// println!("{}", arena.take(each).unwrap());
+/// ```
 pub struct ArenaBox<'a, T, W: Word = AtomicU64> {
     object: NonNull<T>,
     chunk: &'a Chunk<T, W>,

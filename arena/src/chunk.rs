@@ -36,7 +36,9 @@ pub(crate) struct Chunk<T, W: Word> {
     table_bit: u64,
     slots: usize,
     number: usize,
-    objects: PhantomData<T>,
+    /// Objects go in and come out through shared references, so the type is invariant: a box of `&'static str`
+    /// must not become one of a shorter `&str`, which the arena would take for the former.
+    objects: PhantomData<fn(T) -> T>,
 }
 
 /// Which chunk, with how many slots, told to whom.
@@ -222,9 +224,9 @@ impl<T, W: Word> Chunk<T, W> {
 
     /// Where a slot is, if the chunk has memory.
     pub(crate) fn address(&self, slot: usize) -> Option<NonNull<T>> {
+        let memory = NonNull::new(self.memory())?;
         // No more than an address: whether an object is there is another question.
-        NonNull::new(self.memory().wrapping_add(slot * Self::STRIDE).cast::<T>())
-            .filter(|_| !self.memory().is_null())
+        NonNull::new(memory.as_ptr().wrapping_add(slot * Self::STRIDE).cast())
     }
 
     /// The slot of an object of this chunk.

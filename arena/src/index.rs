@@ -19,7 +19,8 @@ pub(crate) struct Index<'s, W> {
 
 /// The stretch in which an address lies.
 fn stretch(address: usize, chunk_bytes: usize) -> usize {
-    address >> chunk_bytes.next_power_of_two().trailing_zeros()
+    let bits = usize::BITS - chunk_bytes.saturating_sub(1).leading_zeros();
+    address.checked_shr(bits).unwrap_or(0)
 }
 
 impl<'s, W: Word> Index<'s, W> {

@@ -171,7 +171,11 @@ impl<T, W: Word> Table<T, W> {
     /// Gives everything back: memory, chunks and segments.
     pub(crate) fn dispose(&mut self, with_states: bool, source: &impl ChunkSource) {
         for number in 0..self.count() {
-            let Some(chunk) = self.get(number).map(NonNull::from) else { continue };
+            let (segment, at) = place(number);
+            // As the source made it, not by a reference: it is given back whole, arrays and all.
+            let Some(chunk) = self.segment(segment).and_then(|segment| segment.block(at)) else {
+                continue;
+            };
             // SAFETY: the chunk stays until its block is freed below; `&mut self`: nobody else uses it.
             let (slots, memory) = unsafe { (chunk.as_ref().slots(), chunk.as_ref().uninstall()) };
             let free = |block, layout: Option<Layout>| {
@@ -199,12 +203,17 @@ impl<T, W: Word> Segment<T, W> {
         (at < self.len).then(|| unsafe { self.chunks.add(at).as_ref() })
     }
 
+    /// A chunk's block.
+    #[inline]
+    fn block(&self, at: usize) -> Option<NonNull<Chunk<T, W>>> {
+        // Acquire pairs with the Release in `chunk_or_new`.
+        NonNull::new(self.slot(at)?.load(Ordering::Acquire))
+    }
+
     #[inline]
     fn get(&self, at: usize) -> Option<&Chunk<T, W>> {
-        // Acquire pairs with the Release in `chunk_or_new`.
-        let chunk = self.slot(at)?.load(Ordering::Acquire);
         // SAFETY: a chunk that the segment names is complete, and stays until the arena is dropped.
-        unsafe { chunk.as_ref() }
+        self.block(at).map(|chunk| unsafe { chunk.as_ref() })
     }
 
     fn chunk_or_new(

@@ -2,9 +2,11 @@
 //! as a back-end that has units only, so that the oracle and the explorer drive it like any other.
 #![allow(dead_code)] // each test is a crate of its own and uses a part
 
+pub mod operations;
 pub mod steps;
 
 use std::alloc::Layout;
+use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,15 +25,15 @@ const STRIDE: usize = size_of::<Item>();
 
 /// So many places for chunks, in a row: a slot's address gives its number. Bookkeeping is from elsewhere.
 pub struct Bank {
-    memory: Box<[MaybeUninit<Item>]>,
+    memory: Box<[UnsafeCell<MaybeUninit<Item>>]>,
     chunk_size: usize,
     taken: Mutex<Vec<bool>>,
 }
 
 impl Bank {
     pub fn new(chunk_size: usize, places: usize) -> Self {
-        let memory = vec![MaybeUninit::uninit(); chunk_size * places].into_boxed_slice();
-        Self { memory, chunk_size, taken: Mutex::new(vec![false; places]) }
+        let memory = (0..chunk_size * places).map(|_| UnsafeCell::new(MaybeUninit::uninit()));
+        Self { memory: memory.collect(), chunk_size, taken: Mutex::new(vec![false; places]) }
     }
 
     pub fn slots(&self) -> usize {
@@ -56,8 +58,8 @@ impl Bank {
     }
 
     pub fn object(&self, number: u64) -> NonNull<Item> {
-        let first = NonNull::from(&self.memory[0]).cast::<Item>();
-        // SAFETY: the index is checked against the memory's length.
+        let first = NonNull::from(&*self.memory).cast::<Item>();
+        // SAFETY: the index is kept below the memory's length.
         unsafe { first.add(usize::try_from(number).unwrap().min(self.slots() - 1)) }
     }
 
@@ -80,8 +82,7 @@ unsafe impl ChunkSource for &Bank {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let place = taken.iter().position(|taken| !taken)?;
         taken[place] = true;
-        let memory = &self.memory[place * self.chunk_size..][..self.chunk_size];
-        Some(NonNull::new(memory.as_ptr().cast_mut()).unwrap().cast())
+        Some(NonNull::from(&self.memory[place * self.chunk_size..][..self.chunk_size]).cast())
     }
 
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
