@@ -6,11 +6,13 @@ use nbbs::Buddy;
 use testkit::BackEnd;
 
 use crate::buddy_sl::{self, BuddySl};
+use crate::frame::{self, LockedFrames};
 use crate::free_list::{self, Locked, Mutexed, Tagged, Untagged};
 use crate::lines::Lines;
-use crate::linux::{self, Linux};
+use crate::linux::{self, Linux, LinuxPcp};
 use crate::paper::{self, Nb1, Nb4, Sl1, Sl4};
 use crate::pool::{Pool, Units};
+use crate::workshop::{self, BitmapTree, ListLinked, ListVec, TreeLinked, TreeVec};
 
 /// Makes a fresh allocator for so many units and lends it to the visitor.
 pub type WithBackEnd = fn(u64, &mut dyn FnMut(&dyn BackEnd));
@@ -48,10 +50,18 @@ pub struct Contender {
     pub source: &'static str,
     /// Whether it is meant never to hand out a unit twice. Faithful copies of broken systems are not.
     pub safe: bool,
+    /// Whether each lane keeps free blocks to itself, in front of what all share.
+    pub private_caches: bool,
     /// The most units that it takes.
     pub max_units: u64,
     /// How to make a fresh one.
     pub build: Build,
+}
+
+/// What sound back-ends behind a lock have in common.
+const fn locked(max_units: u64, build: WithBackEnd) -> Contender {
+    let build = Build::BackEnd(build);
+    Contender { name: "", source: "", safe: true, private_caches: false, max_units, build }
 }
 
 /// Everything that can be measured, `nbbs` first.
@@ -60,6 +70,7 @@ pub static CONTENDERS: &[Contender] = &[
         name: "nbbs",
         source: "this project",
         safe: true,
+        private_caches: false,
         max_units: nbbs::MAX_UNITS,
         build: Build::BackEnd(with_nbbs),
     },
@@ -67,13 +78,21 @@ pub static CONTENDERS: &[Contender] = &[
         name: "linux",
         source: "mm/page_alloc.c of Linux 6.18: a free list per order, orders 0 to 10, under a spin lock",
         safe: true,
+        private_caches: false,
         max_units: linux::MAX_UNITS,
         build: Build::BackEnd(|units, visit| visit(&Linux::new(units, linux::MAX_ORDER))),
+    },
+    Contender {
+        name: "linux-pcp",
+        source: "mm/page_alloc.c of Linux 6.18: the same behind per-CPU page lists, orders 0 to 3; PRIVATE CACHES",
+        private_caches: true,
+        ..locked(linux::MAX_UNITS, |units, visit| visit(&LinuxPcp::new(units, linux::MAX_ORDER)))
     },
     Contender {
         name: "nb1",
         source: "R. Marotta et al., 2018, Algorithms 1 to 4: non-blocking, 1 level per word; UNSAFE",
         safe: false,
+        private_caches: false,
         max_units: paper::MAX_UNITS,
         build: Build::BackEnd(|units, visit| visit(&<Nb1>::new(units, paper::MAX_ORDER))),
     },
@@ -81,6 +100,7 @@ pub static CONTENDERS: &[Contender] = &[
         name: "nb4",
         source: "R. Marotta et al., 2018, section III-D: non-blocking, 4 levels per word; UNSAFE",
         safe: false,
+        private_caches: false,
         max_units: paper::MAX_UNITS,
         build: Build::BackEnd(|units, visit| visit(&<Nb4>::new(units, paper::MAX_ORDER))),
     },
@@ -88,6 +108,7 @@ pub static CONTENDERS: &[Contender] = &[
         name: "sl1",
         source: "R. Marotta et al., 2018, section IV: the 1-level buddy, a spin lock per attempt",
         safe: true,
+        private_caches: false,
         max_units: paper::MAX_UNITS,
         build: Build::BackEnd(|units, visit| visit(&<Sl1>::new(units, paper::MAX_ORDER))),
     },
@@ -95,6 +116,7 @@ pub static CONTENDERS: &[Contender] = &[
         name: "sl4",
         source: "R. Marotta et al., 2018, section IV: the 4-level buddy, a spin lock per attempt",
         safe: true,
+        private_caches: false,
         max_units: paper::MAX_UNITS,
         build: Build::BackEnd(|units, visit| visit(&<Sl4>::new(units, paper::MAX_ORDER))),
     },
@@ -102,8 +124,51 @@ pub static CONTENDERS: &[Contender] = &[
         name: "buddy-sl",
         source: "github.com/cloudwu/buddy, which the paper compares with: an array tree, a spin lock",
         safe: true,
+        private_caches: false,
         max_units: buddy_sl::MAX_UNITS,
         build: Build::BackEnd(|units, visit| visit(&BuddySl::new(units))),
+    },
+    Contender {
+        name: "list-vec",
+        source: "Buddy Allocator Workshop: a vector per order of all blocks, a spin lock",
+        ..locked(workshop::MAX_UNITS, |units, visit| {
+            visit(&ListVec::new(units, workshop::MAX_ORDER))
+        })
+    },
+    Contender {
+        name: "list-linked",
+        source: "Buddy Allocator Workshop: a doubly linked list per order of all blocks, a spin lock",
+        ..locked(workshop::MAX_UNITS, |units, visit| {
+            visit(&ListLinked::new(units, workshop::MAX_ORDER))
+        })
+    },
+    Contender {
+        name: "rbtree-vec",
+        source: "Buddy Allocator Workshop: a red-black tree of all blocks, free ones in vectors, a spin lock",
+        ..locked(workshop::MAX_UNITS, |units, visit| {
+            visit(&TreeVec::new(units, workshop::MAX_ORDER))
+        })
+    },
+    Contender {
+        name: "rbtree-linked",
+        source: "Buddy Allocator Workshop: a red-black tree of all blocks, free ones in linked lists, a spin lock",
+        ..locked(workshop::MAX_UNITS, |units, visit| {
+            visit(&TreeLinked::new(units, workshop::MAX_ORDER))
+        })
+    },
+    Contender {
+        name: "bitmap-tree",
+        source: "Buddy Allocator Workshop: the largest free order below each node of a tree, a spin lock",
+        ..locked(workshop::MAX_UNITS, |units, visit| {
+            visit(&BitmapTree::new(units, workshop::MAX_ORDER))
+        })
+    },
+    Contender {
+        name: "frame-allocator",
+        source: "crate buddy_system_allocator, FrameAllocator: an ordered set per order, a spin lock",
+        ..locked(frame::MAX_UNITS, |units, visit| {
+            visit(&LockedFrames::new(units, frame::MAX_ORDER))
+        })
     },
 ];
 
@@ -113,6 +178,7 @@ pub const POOLS: &[Contender] = &[
         name: "arena-untagged",
         source: "F. D'Agostino, 2022, lock_free::arena_allocator: an untagged free list; UNSAFE",
         safe: false,
+        private_caches: false,
         max_units: free_list::MAX_SLOTS,
         build: Build::Pool(|slots, visit| visit(&<Untagged>::new(slots))),
     },
@@ -120,6 +186,7 @@ pub const POOLS: &[Contender] = &[
         name: "arena-tagged",
         source: "F. D'Agostino, 2022, lock_free::arena_allocator, with a tag beside the head",
         safe: true,
+        private_caches: false,
         max_units: free_list::MAX_SLOTS,
         build: Build::Pool(|slots, visit| visit(&<Tagged>::new(slots))),
     },
@@ -127,6 +194,7 @@ pub const POOLS: &[Contender] = &[
         name: "arena-sl",
         source: "F. D'Agostino, 2022, core::arena_allocator: a free list, a spin lock",
         safe: true,
+        private_caches: false,
         max_units: free_list::MAX_SLOTS,
         build: Build::Pool(|slots, visit| visit(&<Locked>::new(slots))),
     },
@@ -134,6 +202,7 @@ pub const POOLS: &[Contender] = &[
         name: "arena-mutex",
         source: "F. D'Agostino, 2022, core::arena_allocator, with std::mutex for its spin lock",
         safe: true,
+        private_caches: false,
         max_units: free_list::MAX_SLOTS,
         build: Build::Pool(|slots, visit| visit(&Mutexed::new(slots))),
     },

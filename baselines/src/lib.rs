@@ -7,25 +7,32 @@
 //! ```text
 //! contender   the table            lines   metadata words on a cache-line boundary
 //! pool        slots of one size    spin    a spin lock that checkers can steer
-//! linux       the kernel's buddy: zone (free lists, split, merge) under a spin lock
+//! linux       the kernel's buddy: zone (free lists, split, merge) under a spin lock; per-CPU page lists
 //! paper       the non-blocking buddy and its spin-lock twins, on one level per word and on four
 //! buddy_sl    the array-tree buddy under a spin lock
+//! guarded     a lock around what has none
+//! workshop    lists, red-black trees, the tree of largest free orders
+//! frame       the frame allocator of buddy_system_allocator
 //! free_list   the arenas of slots: lock-free, without and with a tag, and under a spin lock
 //! ```
-#![forbid(unsafe_code)]
+// Not `forbid`: the macro with which `intrusive_collections` links its nodes allows it for what it expands to.
+#![deny(unsafe_code)]
 
 mod buddy_sl;
 mod contender;
+mod frame;
 pub mod free_list;
+mod guarded;
 mod lines;
 mod linux;
 pub mod paper;
 mod pool;
 mod spin;
+mod workshop;
 
 pub use buddy_sl::BuddySl;
-pub use contender::{Build, CONTENDERS, Contender, POOLS, find};
+pub use contender::{Build, CONTENDERS, Contender, POOLS, WithBackEnd, WithPool, find};
 pub use lines::Lines;
-pub use linux::Linux;
+pub use linux::{Linux, LinuxPcp};
 pub use pool::{Pool, Units};
 pub use spin::{Pause, SpinLock};

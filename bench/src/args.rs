@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use baselines::{CONTENDERS, Contender};
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 
+use crate::suite::args::Suite;
+
 /// One unit of every arena here: a page of 4 KiB.
 pub const UNIT_BYTES: u64 = 4096;
 
@@ -23,9 +25,19 @@ pub struct Cli {
 pub enum Command {
     /// Replays page-allocation traces on several allocators, verified operation by operation
     Replay(Replay),
-    /// Measures single operations
+    /// Measures allocators beside each other, or single operations
+    Bench(Measure),
+}
+
+/// Workloads by name, or a measurement with a command line of its own.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Measure {
     #[command(subcommand)]
-    Bench(Bench),
+    pub own: Option<Bench>,
+
+    #[command(flatten)]
+    pub suite: Option<Suite>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -33,7 +45,13 @@ pub enum Bench {
     /// What an operation of nbbs costs against its floor, a bare compare-and-swap
     Limit(Limit),
     /// Objects of 48 bytes, from arenas, pools and heaps
+    ///
+    /// Instructions are not counted: instructions_per_op is null in --json. Callgrind counts those of a case:
+    /// valgrind --tool=callgrind nbbs bench pool --cases pair --allocators arena --threads 1 --rounds 1
+    #[command(verbatim_doc_comment)]
     Pool(Pool),
+    /// Exact sizes, batches, growth in place and placement
+    Requests(Requests),
 }
 
 #[derive(Debug, Args)]
@@ -132,6 +150,17 @@ pub struct Pool {
     pub json: bool,
 }
 
+#[derive(Debug, Args)]
+pub struct Requests {
+    /// Rounds; every time is the median over them
+    #[arg(long, value_name = "N", default_value_t = 11, value_parser = rounds)]
+    pub rounds: usize,
+
+    /// Prints one JSON object per row instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// What `nbbs` alone does: `nbbs replay`.
 pub fn default_command() -> Command {
     let replay = Replay::augment_args(clap::Command::new("replay"));
@@ -182,22 +211,22 @@ impl Limit {
     }
 }
 
-fn contender(name: &str) -> Result<&'static Contender, String> {
+pub fn contender(name: &str) -> Result<&'static Contender, String> {
     let found = CONTENDERS.iter().find(|contender| contender.name == name);
     found.ok_or_else(|| format!("there is no allocator of that name; there are: {}", names(", ")))
 }
 
 /// The names of all allocators.
-fn names(separator: &str) -> String {
+pub fn names(separator: &str) -> String {
     let names: Vec<String> = CONTENDERS.iter().map(Contender::label).collect();
     names.join(separator)
 }
 
-fn threads(text: &str) -> Result<usize, String> {
+pub fn threads(text: &str) -> Result<usize, String> {
     number(text, MAX_THREADS)
 }
 
-fn rounds(text: &str) -> Result<usize, String> {
+pub fn rounds(text: &str) -> Result<usize, String> {
     number(text, 100_000)
 }
 
@@ -206,7 +235,7 @@ fn number(text: &str, max: usize) -> Result<usize, String> {
     number.ok_or_else(|| format!("it takes a number from 1 to {max}"))
 }
 
-fn arena(text: &str) -> Result<Arena, String> {
+pub fn arena(text: &str) -> Result<Arena, String> {
     let bytes = parse_size::Config::new()
         .with_binary()
         .parse_size(text)

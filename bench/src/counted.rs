@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// A metadata word; every compare-and-swap on it, won or lost, counts for the thread that made it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Counted(AtomicU64);
 
 impl From<u64> for Counted {

@@ -4,6 +4,8 @@
 //! args     the command line          cmd      the verbs, one file each
 //! trace    reading traces            replay   replaying them: timing, verification, report
 //! limit    operations against the bare compare-and-swap
+//! suite    the field's workloads on every back-end
+//! requests exact sizes, batches, growth, placement
 //! pool     objects of one size from arenas, pools and heaps
 //! clock    timing one operation      counted  counting read-modify-writes
 //! median   table   progress
@@ -19,6 +21,8 @@ mod median;
 mod pool;
 mod progress;
 mod replay;
+mod requests;
+mod suite;
 mod table;
 mod trace;
 
@@ -27,7 +31,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Bench, Cli, Command};
+use args::{Bench, Cli, Command, Measure};
 
 /// Ends with 0 if all is well, with 1 if an allocator was not verified, with 2 if the command cannot be
 /// carried out.
@@ -35,8 +39,7 @@ fn main() -> ExitCode {
     let command = Cli::parse().command.unwrap_or_else(args::default_command);
     let result = match command {
         Command::Replay(args) => cmd::replay::run(&args),
-        Command::Bench(Bench::Limit(args)) => cmd::limit::run(&args),
-        Command::Bench(Bench::Pool(args)) => cmd::pool::run(&args),
+        Command::Bench(measure) => bench(measure),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -53,4 +56,14 @@ fn main() -> ExitCode {
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.downcast_ref::<io::Error>();
     io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn bench(measure: Measure) -> anyhow::Result<bool> {
+    match measure {
+        Measure { own: Some(Bench::Limit(args)), .. } => cmd::limit::run(&args),
+        Measure { own: Some(Bench::Pool(args)), .. } => cmd::pool::run(&args),
+        Measure { own: Some(Bench::Requests(args)), .. } => cmd::requests::run(&args),
+        Measure { own: None, suite: Some(args) } => cmd::suite::run(&args),
+        Measure { own: None, suite: None } => anyhow::bail!("it takes the name of a workload"),
+    }
 }

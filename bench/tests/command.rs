@@ -1,5 +1,6 @@
 //! The binary as its users meet it.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Output;
 
@@ -100,6 +101,154 @@ fn bench_limit_prints_tables() {
     }
 }
 
+/// What every row of the workloads has.
+const KEYS: [&str; 20] = [
+    "command",
+    "workload",
+    "allocator",
+    "kind",
+    "safe",
+    "threads",
+    "order",
+    "size_bytes",
+    "ops",
+    "ops_per_s",
+    "ns_per_op",
+    "p50_ns",
+    "p99_ns",
+    "p999_ns",
+    "max_ns",
+    "metadata_bytes",
+    "rmw_per_op",
+    "instructions_per_op",
+    "verified",
+    "phase",
+];
+
+/// The workloads, on an arena of 16 MiB.
+fn bench(words: &str) -> Vec<String> {
+    let more = "--quick --arena 16M --rounds 2 --duration 0.02";
+    ["bench"]
+        .into_iter()
+        .chain(words.split(' '))
+        .chain(more.split(' '))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn bench_runs_every_workload_on_every_allocator() {
+    let args = bench("all --threads 2 --json");
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let rows = json(&args);
+    let names = |key: &str| {
+        let names: BTreeSet<&str> = rows.iter().map(|row| row[key].as_str().unwrap()).collect();
+        names.len()
+    };
+    assert_eq!((names("workload"), names("allocator")), (16, 14));
+    assert_eq!(rows.len(), 14 * (14 + 2 + 4)); // two phases of bulk, four of filling
+    for row in &rows {
+        assert!(KEYS.iter().all(|key| row.get(key).is_some()), "{row}");
+        assert_eq!((&row["command"], &row["kind"]), (&"bench".into(), &"backend".into()));
+        let verified = row["verified"].as_bool().unwrap();
+        assert!(verified || row["safe"] == false, "{row}");
+        let mixed =
+            ["alloc-rnd", "free-rnd", "stress"].contains(&row["workload"].as_str().unwrap());
+        assert_eq!((row["order"].is_null(), row["size_bytes"].is_null()), (mixed, mixed), "{row}");
+        if verified {
+            assert_numbers(row, &["ops", "metadata_bytes", "refused"]);
+        } else {
+            assert!(row["violation"].is_string() && row["ns_per_op"].is_null(), "{row}");
+        }
+        let counts = ["nbbs", "nb1", "nb4", "sl1", "sl4"];
+        let counts = counts.contains(&row["allocator"].as_str().unwrap());
+        assert!(counts || row["rmw_per_op"].is_null(), "{row}");
+    }
+    let nbbs = |row: &&Value| row["allocator"] == "nbbs" && row["workload"] == "cached";
+    let row = rows.iter().find(nbbs).unwrap();
+    assert_numbers(row, &["ops_per_s", "ns_per_op", "p50_ns", "p99_ns", "p999_ns", "max_ns"]);
+    assert!((1.0..1.1).contains(&row["rmw_per_op"].as_f64().unwrap()), "{row}");
+}
+
+#[test]
+fn bench_prints_tables_and_comma_separated_values() {
+    let args = bench("fill bulk --threads 1,2 --allocators nbbs,linux-pcp,nb1");
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let tables = stdout(&args);
+    for words in
+        ["bulk, 4 KiB", "fill, 4 KiB", "GiB/s", "2 thr.", "linux-pcp (caches)", "nb1 (UNSAFE)"]
+    {
+        assert!(tables.contains(words), "{words} in\n{tables}");
+    }
+    let lines = stdout(&[&args[..], &["--csv"]].concat());
+    let mut lines = lines.lines();
+    assert!(lines.next().unwrap().starts_with("command,workload,phase,allocator,kind,safe"));
+    assert_eq!(lines.count(), 3 * 2 * 3); // allocators, threads, phases
+}
+
+#[test]
+fn bench_pool_prints_an_object_per_row() {
+    let args = "bench pool --json --pairs 20000 --threads 1,2 --rounds 1 --seconds 1";
+    let rows = json(&args.split(' ').collect::<Vec<_>>());
+    let of = |case: &str, allocator: &str| {
+        rows.iter().filter(|row| row["case"] == case && row["allocator"] == allocator).count()
+    };
+    // A hand-over takes two threads, and what is not shared takes one.
+    for case in ["bulk", "pair", "burst"] {
+        assert_eq!([of(case, "arena"), of(case, "arena-single"), of(case, "nothing")], [2, 1, 1]);
+    }
+    assert_eq!([of("handover", "arena"), of("handover", "arena-single")], [1, 0]);
+    for row in &rows {
+        assert_eq!((&row["command"], &row["size_bytes"]), (&"bench pool".into(), &48.into()));
+        assert!(row["verified"] == true || row["safe"] == false, "{row}");
+        assert_numbers(row, &["threads", "ops", "ns_per_op", "ops_per_s"]);
+        assert!(row["ops"].as_u64().unwrap() >= 1000, "{row}");
+    }
+}
+
+#[test]
+fn bench_pool_names_its_lists_as_the_registry_does() {
+    let help = stdout(&["bench", "pool", "--help"]);
+    let lists = ["arena-untagged", "arena-tagged", "arena-sl", "arena-mutex"];
+    for name in lists {
+        assert!(baselines::find(name).is_some() && help.contains(name), "{name} in\n{help}");
+    }
+    assert!(help.contains("instructions_per_op is null"), "{help}");
+}
+
+#[test]
+fn bench_pool_prints_tables() {
+    let args = "bench pool --pairs 2000 --threads 2 --rounds 1 --cases pair,handover";
+    let tables = stdout(&args.split(' ').collect::<Vec<_>>());
+    for words in ["pair: ns per operation", "handover: ns", "arena-untagged (UNSAFE)", "system"] {
+        assert!(tables.contains(words), "{words} in\n{tables}");
+    }
+    assert!(!tables.contains("arena-single"), "{tables}");
+}
+
+#[test]
+fn bench_requests_prints_an_object_per_row() {
+    let rows = json(&["bench", "requests", "--json", "--rounds", "1"]);
+    for row in &rows {
+        assert_eq!(
+            (&row["command"], &row["verified"]),
+            (&"bench requests".into(), &true.into()),
+            "{row}"
+        );
+        let keys = ["units_requested", "units_held", "ns_per_op", "rmw_per_unit", "success_rate"];
+        assert_numbers(row, &keys);
+    }
+    let find = |case: &str, by: &str| {
+        let of = |row: &&Value| row["case"] == case && row["allocator"] == by;
+        rows.iter().find(of).unwrap_or_else(|| panic!("{case} by {by}"))
+    };
+    let exact = find("exact", "nbbs exact");
+    assert_eq!(exact["units_requested"], exact["units_held"]);
+    let per_unit = |by: &str| find("batch", by)["rmw_per_unit"].as_f64().unwrap();
+    assert!(per_unit("nbbs batch") <= 0.1 && per_unit("nbbs single") >= 1.0, "{rows:?}");
+    assert!(["grow", "placement"].iter().all(|case| rows.iter().any(|row| row["case"] == *case)));
+}
+
 #[test]
 fn nonsense_is_refused_with_the_limit() {
     for (args, words) in [
@@ -117,6 +266,15 @@ fn nonsense_is_refused_with_the_limit() {
         ("bench limit --orders 18", "18 is not in 0..=17"),
         ("bench limit --fills 100", "100 is not in 0..=99"),
         ("bench limit --arenas 1M --orders 9", "orders up to 9 take 8 MiB to 16 TiB"),
+        ("bench lason", "a similar value exists: 'larson'"),
+        ("bench fill --orders 11", "11 is not in 0..=10"),
+        ("bench fill --duration 0", "seconds from 0.001 to 3600"),
+        ("bench fill --json --csv", "cannot be used with"),
+        ("bench constant-occupancy --orders 7", "4 orders above order 7"),
+        ("bench cached --arena 64K --threads 8", "8 threads and order 0 takes an arena of 128 KiB"),
+        ("bench pool --allocators list", "there are: arena, arena-box"),
+        ("bench pool --cases list", "[possible values: bulk, pair, handover, burst]"),
+        ("bench pool --pairs 0", "0 is not in 1.."),
         ("bench limit --rounds -1", "unexpected argument '-1'"),
     ] {
         let error = refusal(&args.split(' ').collect::<Vec<_>>(), 2);

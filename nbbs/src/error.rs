@@ -97,6 +97,129 @@ pub enum FreeError {
         /// Order of the block.
         actual: u32,
     },
+    /// A run begins there, of another number of units.
+    WrongLength {
+        /// Index given.
+        index: u64,
+        /// Units given.
+        units: u64,
+        /// Units of the run.
+        actual: u64,
+    },
+}
+
+/// Why a request for a run of units was refused. Nothing has changed.
+///
+/// ```
+/// # use nbbs::RequestError;
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// assert_eq!(buddy.alloc_units(65), Err(RequestError::Units { units: 65, max: 64 }));
+/// assert_eq!(buddy.alloc_at(62, 3).unwrap_err().to_string(), "units 62..65 are not in an arena of 64 units");
+/// # Ok::<(), nbbs::MetadataError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// No run has so many units.
+    Units {
+        /// Units asked for.
+        units: u64,
+        /// Units in the arena.
+        max: u64,
+    },
+    /// The alignment is above the largest order of the arena.
+    OrderTooLarge {
+        /// Order asked for.
+        order: u32,
+        /// The largest order of the arena.
+        max: u32,
+    },
+    /// The range is empty, backwards, or ends outside the arena.
+    OutOfRange {
+        /// First unit.
+        start: u64,
+        /// The unit after the last.
+        end: u64,
+        /// Units in the arena.
+        units: u64,
+    },
+    /// No such run is free: an ordinary answer.
+    Exhausted {
+        /// Units asked for.
+        units: u64,
+    },
+    /// A unit at the place asked for is in use.
+    InUse {
+        /// The unit.
+        unit: u64,
+    },
+    /// A run that goes on beyond its word of 32 units cannot begin at the last unit of the word.
+    LastOfWord {
+        /// The unit.
+        unit: u64,
+    },
+}
+
+/// Why a block or run was not resized or split. Nothing that its holder could see has changed.
+///
+/// ```
+/// # use nbbs::ResizeError;
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// let run = buddy.alloc_units(3)?;
+/// let refused = buddy.shrink(run, 4).unwrap_err();
+/// assert_eq!(refused, ResizeError::Units { index: run, units: 4, actual: 3 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResizeError {
+    /// Nothing begins at the index that could be resized.
+    Free(FreeError),
+    /// What begins at the index has another number of units than the change can be made to.
+    Units {
+        /// Index given.
+        index: u64,
+        /// Units given: of the new length, or of the part.
+        units: u64,
+        /// Units of the block or run.
+        actual: u64,
+    },
+    /// A unit to be taken is in use, or lies outside the arena.
+    InUse {
+        /// The unit.
+        unit: u64,
+    },
+    /// A run that goes on beyond its word of 32 units cannot begin at the last unit of the word.
+    LastOfWord {
+        /// The unit.
+        unit: u64,
+    },
+    /// Below the slot that would have to be split, a claim of another thread waits to be undone.
+    Contended {
+        /// A unit of the slot.
+        unit: u64,
+    },
+}
+
+/// Which block of a batch could not be freed, and why. Those before it have been freed, no other.
+///
+/// ```
+/// # use nbbs::{BatchError, FreeError};
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// let block = buddy.alloc(0)?;
+/// let refused = BatchError { done: 1, error: FreeError::NotAllocated { index: block } };
+/// assert_eq!(buddy.free_batch(0, &[block, block]), Err(refused));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchError {
+    /// Blocks freed.
+    pub done: usize,
+    /// Why the next was not.
+    pub error: FreeError,
 }
 
 /// Why a range of units could not be reserved or released. Nothing has changed, unless another release
@@ -129,7 +252,8 @@ pub enum RangeError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Invariant {
-    /// Every run of codes is a block of `2^order` slots, aligned to its size.
+    /// Every run of codes is a block of `2^order` slots, aligned to its size, or a part of a run, and rests
+    /// in a new word follow an open head.
     WellFormed,
     /// Slots outside the arena are never written.
     InsideArena,
@@ -201,7 +325,61 @@ impl fmt::Display for FreeError {
             Self::WrongOrder { index, order, actual } => {
                 write!(f, "the block at unit {index} has order {actual}, not {order}")
             }
+            Self::WrongLength { index, units, actual } => {
+                write!(f, "the run at unit {index} has {actual} units, not {units}")
+            }
         }
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Units { units, max } => {
+                write!(f, "a run of {units} units: the arena takes 1 to {max}")
+            }
+            Self::OrderTooLarge { order, max } => {
+                write!(f, "alignment to order {order} is above the arena's largest, {max}")
+            }
+            Self::OutOfRange { start, end, units } => {
+                write!(f, "units {start}..{end} are not in an arena of {units} units")
+            }
+            Self::Exhausted { units } => write!(f, "no such run of {units} units is free"),
+            Self::InUse { unit } => write!(f, "unit {unit} is in use"),
+            Self::LastOfWord { unit } => last_of_word(f, unit),
+        }
+    }
+}
+
+impl fmt::Display for ResizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Free(error) => error.fmt(f),
+            Self::Units { index, units, actual } => {
+                write!(f, "the run at unit {index} has {actual} units: {units} are not possible")
+            }
+            Self::InUse { unit } => write!(f, "unit {unit} is in use"),
+            Self::LastOfWord { unit } => last_of_word(f, unit),
+            Self::Contended { unit } => {
+                write!(f, "another thread's claim waits to be undone below unit {unit}")
+            }
+        }
+    }
+}
+
+fn last_of_word(f: &mut fmt::Formatter<'_>, unit: u64) -> fmt::Result {
+    write!(f, "a run across words cannot begin at unit {unit}, the last of a word of 32")
+}
+
+impl fmt::Display for BatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after {} blocks: {}", self.done, self.error)
+    }
+}
+
+impl From<FreeError> for ResizeError {
+    fn from(error: FreeError) -> Self {
+        Self::Free(error)
     }
 }
 
@@ -227,5 +405,8 @@ impl fmt::Display for Broken {
 impl core::error::Error for MetadataError {}
 impl core::error::Error for AllocError {}
 impl core::error::Error for FreeError {}
+impl core::error::Error for RequestError {}
+impl core::error::Error for ResizeError {}
+impl core::error::Error for BatchError {}
 impl core::error::Error for RangeError {}
 impl core::error::Error for Broken {}

@@ -21,7 +21,9 @@
 //! # Layers
 //!
 //! ```text
+//! owned      blocks that free themselves    zones    several arenas behind one handle
 //! buddy      the back-end: alloc, free, merge, search, holes, statistics, audit
+//! request    what is asked for, as a sentence
 //! metadata   storage for the words          lane     which words a caller starts from
 //! geometry   orders, levels, indices        error    what can be refused, and why
 //! sync       what a word of metadata is: an atomic, or a checker's stand-in
@@ -37,12 +39,21 @@ mod error;
 mod geometry;
 mod lane;
 mod metadata;
+mod owned;
+mod request;
 pub mod sync;
+mod zones;
 
 pub use buddy::{Audit, Buddy, Lane, Piece, Stats};
-pub use error::{AllocError, Broken, FreeError, Invariant, MetadataError, RangeError};
+pub use error::{
+    AllocError, BatchError, Broken, FreeError, Invariant, MetadataError, RangeError, RequestError,
+    ResizeError,
+};
 pub use geometry::{MAX_ORDERS, MAX_UNITS, metadata_words};
 pub use metadata::Metadata;
+pub use owned::Block;
+pub use request::Request;
+pub use zones::{Zone, ZoneError, Zones};
 
 /// Keeps the README's example running.
 #[cfg(doctest)]

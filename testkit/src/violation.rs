@@ -13,6 +13,13 @@ pub struct Block {
 }
 
 impl Block {
+    /// The `len` units at `index`, if they are a block.
+    #[must_use]
+    pub fn of(index: u64, len: u64) -> Option<Self> {
+        let block = Self { index, order: len.trailing_zeros().min(62) };
+        (len.is_power_of_two() && block.is_aligned()).then_some(block)
+    }
+
     /// How many units the block has.
     #[must_use]
     pub fn len(self) -> u64 {

@@ -7,11 +7,13 @@
 //! which a process cannot do: a thread may lose its CPU while it holds the lock.
 
 mod frames;
+mod pcp;
 mod zone;
 
 use spin::mutex::SpinMutex;
 use testkit::BackEnd;
 
+pub use pcp::LinuxPcp;
 use zone::Zone;
 
 /// The kernel's `MAX_PAGE_ORDER`.
@@ -46,6 +48,20 @@ impl Linux {
         let metadata_bytes = zone.heap_bytes() + size_of::<SpinMutex<Zone>>();
         Self { units, max_order, metadata_bytes, zone: SpinMutex::new(zone) }
     }
+
+    /// Whether a block of the order can be at the unit.
+    fn check_place(&self, index: u64, order: u32) -> Result<(), String> {
+        if order > self.max_order {
+            return Err(format!("order {order} is above the largest, {}", self.max_order));
+        }
+        if index >= self.units || self.units - index < 1 << order {
+            return Err(format!("block {index} of order {order} is outside {} units", self.units));
+        }
+        if !index.is_multiple_of(1 << order) {
+            return Err(format!("block {index} is not aligned to order {order}"));
+        }
+        Ok(())
+    }
 }
 
 impl BackEnd for Linux {
@@ -70,15 +86,7 @@ impl BackEnd for Linux {
 
     /// Like the kernel, it takes the caller's word for the order of the block.
     fn free(&self, _lane: usize, index: u64, order: u32) -> Result<(), String> {
-        if order > self.max_order {
-            return Err(format!("order {order} is above the largest, {}", self.max_order));
-        }
-        if index >= self.units || self.units - index < 1 << order {
-            return Err(format!("block {index} of order {order} is outside {} units", self.units));
-        }
-        if !index.is_multiple_of(1 << order) {
-            return Err(format!("block {index} is not aligned to order {order}"));
-        }
+        self.check_place(index, order)?;
         if self.zone.lock().free(index as u32, order) {
             Ok(())
         } else {

@@ -3,6 +3,8 @@
 pub mod limit;
 pub mod pool;
 pub mod replay;
+pub mod requests;
+pub mod suite;
 
 use std::io::{self, Write};
 

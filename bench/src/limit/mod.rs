@@ -10,7 +10,7 @@
 pub mod arena;
 mod bare;
 pub mod bulk;
-mod crew;
+pub mod crew;
 pub mod fail;
 pub mod pairs;
 pub mod report;

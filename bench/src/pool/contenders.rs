@@ -43,11 +43,13 @@ pub static CONTENDERS: &[Contender] = &[
     contender("mimalloc", |plan| plan.run(&native::Mimalloc)),
     Contender {
         safe: false,
-        ..contender("list-untagged", |plan| plan.run(&Slots::new(plan, Untagged::<AtomicU64>::new)))
+        ..contender("arena-untagged", |plan| {
+            plan.run(&Slots::new(plan, Untagged::<AtomicU64>::new))
+        })
     },
-    contender("list-tagged", |plan| plan.run(&Slots::new(plan, Tagged::<AtomicU64>::new))),
-    contender("list-spin", |plan| plan.run(&Slots::new(plan, Locked::<AtomicU64>::new))),
-    contender("list-mutex", |plan| plan.run(&Slots::new(plan, Mutexed::new))),
+    contender("arena-tagged", |plan| plan.run(&Slots::new(plan, Tagged::<AtomicU64>::new))),
+    contender("arena-sl", |plan| plan.run(&Slots::new(plan, Locked::<AtomicU64>::new))),
+    contender("arena-mutex", |plan| plan.run(&Slots::new(plan, Mutexed::new))),
     contender("sharded-slab", |plan| plan.run(&Sharded(sharded_slab::Slab::new()))),
     alone("slab", |plan| plan.run_alone(&Slab)),
     alone("typed-arena", |plan| plan.run_alone(&Typed)),

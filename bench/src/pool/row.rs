@@ -23,7 +23,7 @@ pub struct Row {
     /// Of all threads together: their time from the first's beginning to the last's end, by `ops`.
     pub ns_per_op: f64,
     pub ops_per_s: f64,
-    /// Null unless the processor's counters can be read.
+    /// Always null: the clock is all that this command reads. `valgrind --tool=callgrind` counts.
     pub instructions_per_op: Option<f64>,
     /// Whether every object had its own contents when it was freed, and none was refused.
     pub verified: bool,

@@ -1,12 +1,21 @@
 //! Checking every invariant of the metadata.
 
-use super::{Buddy, word};
+use super::{Buddy, span, word};
 use crate::error::{Broken, Invariant};
-use crate::geometry::{slot_order, slots_log2};
+use crate::geometry::{first_unit, slot_order, slots_log2};
 use crate::sync::Word;
 
 /// What an audit found in order: see [`Buddy::audit`].
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// let audit = buddy.audit()?;
+/// assert_eq!((audit.words, audit.stale_marks), (3, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Audit {
     /// Words read.
     pub words: u64,
@@ -56,18 +65,35 @@ impl<W: Word> Buddy<'_, W> {
         let mut slot = 0;
         while slot < 1 << slots_log2(level) {
             let inside = slot < slots;
+            let count = 1 + span::rests_from(codes, slot + 1);
+            let ends_inside = slot + count <= whole;
+            let is_open = level == 0 && span::is_open(codes, slot);
+            let malformed = Err(broken(Invariant::WellFormed, level, idx, slot));
             slot += match word::code(codes, slot) {
                 word::FREE => 1,
                 _ if !inside => return Err(broken(Invariant::InsideArena, level, idx, slot)),
+                word::HOLE if is_open && slot + count != 32 => return malformed,
+                word::HOLE if is_open => count,
                 word::SPLIT => 1,
-                word::HEAD => match word::block_order(codes, slot) {
-                    Some(order) if slot + (1 << order) <= whole => 1 << order,
-                    _ => return Err(broken(Invariant::WellFormed, level, idx, slot)),
-                },
-                _ => return Err(broken(Invariant::WellFormed, level, idx, slot)),
+                // A whole word is a block of the level above.
+                word::HEAD if ends_inside && count < 1 << slots_log2(level) => count,
+                word::REST if ends_inside && self.goes_on(level, idx, slot) => count,
+                _ => return malformed,
             };
         }
         Ok(())
+    }
+
+    /// Whether rests that begin in `slot` may do so: what lies before is an open run, or one being freed.
+    fn goes_on(&self, level: usize, idx: u64, slot: u32) -> bool {
+        let Some(before) = first_unit(level, idx, slot).checked_sub(1) else { return false };
+        let spot = self.spot(before);
+        let first = span::rests_to(spot.codes, spot.slot);
+        match (spot.code(), first.checked_sub(1)) {
+            (word::REST, None) => true,
+            (word::REST, Some(head)) => word::code(spot.codes, head) == word::SPLIT,
+            (code, _) => spot.level == 0 && code == word::HOLE,
+        }
     }
 
     /// [`Invariant::Dormant`].

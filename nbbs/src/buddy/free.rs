@@ -7,7 +7,8 @@ use crate::lane::default_lane;
 use crate::sync::{Ordering, Word};
 
 impl<W: Word> Buddy<'_, W> {
-    /// Frees the block that begins at unit `index` and returns its order.
+    /// Frees the block that begins at unit `index` and returns its order; of a run, that of a block that
+    /// would hold it.
     ///
     /// Cost: a load for each level on the way down to the block, one read-modify-write, and a look at the
     /// words above: few if the lane was there last, one for each level otherwise. Callable from interrupt and signal handlers.
@@ -47,7 +48,10 @@ impl<W: Word> Buddy<'_, W> {
     #[inline]
     pub fn free_on(&self, lane: usize, index: u64) -> Result<u32, FreeError> {
         loop {
-            let order = self.order_of(index)?;
+            let order = match self.block_at(index) {
+                Ok(order) => order,
+                Err(error) => return self.free_run(lane, index, error),
+            };
             if self.clear(lane, index, order) {
                 return Ok(order);
             }
@@ -106,10 +110,10 @@ impl<W: Word> Buddy<'_, W> {
         if self.clear(lane, index, order) {
             return Ok(());
         }
-        Err(self.why_not(index, order))
+        self.free_otherwise(lane, index, order)
     }
 
-    /// The order of the block that begins at unit `index`.
+    /// The order of the block that begins at unit `index`; of a run, that of a block that would hold it.
     ///
     /// Cost: a load for each level from the top down to the block. Callable from interrupt and signal
     /// handlers.
@@ -126,6 +130,15 @@ impl<W: Word> Buddy<'_, W> {
     /// ```
     #[inline]
     pub fn order_of(&self, index: u64) -> Result<u32, FreeError> {
+        self.block_at(index).or_else(|error| match error {
+            FreeError::OutOfRange { .. } => Err(error),
+            _ => self.held(index).map(|run| run.order()),
+        })
+    }
+
+    /// The order of the block that begins at unit `index`, unless it is a run.
+    #[inline(always)]
+    fn block_at(&self, index: u64) -> Result<u32, FreeError> {
         if index >= self.geometry.units {
             return Err(FreeError::OutOfRange { index, units: self.geometry.units });
         }
@@ -253,14 +266,17 @@ impl<W: Word> Buddy<'_, W> {
         cleared.map(|(new, _)| new)
     }
 
-    /// Why a free of `order` at `index` was refused.
+    /// Frees what begins at `index` if it has `2^order` units but is no block in one word, or says why not.
     #[cold]
-    fn why_not(&self, index: u64, order: u32) -> FreeError {
-        match self.order_of(index) {
-            Ok(actual) if actual != order => FreeError::WrongOrder { index, order, actual },
+    fn free_otherwise(&self, lane: usize, index: u64, order: u32) -> Result<(), FreeError> {
+        match self.block_at(index) {
+            Ok(actual) if actual != order => Err(FreeError::WrongOrder { index, order, actual }),
             // Freed when it was looked at, allocated again since.
-            Ok(_) => FreeError::NotAllocated { index },
-            Err(error) => error,
+            Ok(_) => Err(FreeError::NotAllocated { index }),
+            Err(FreeError::NotABlock { .. } | FreeError::Reserved { .. }) => {
+                self.free_run_sized(lane, index, 1 << order)
+            }
+            Err(error) => Err(error),
         }
     }
 }

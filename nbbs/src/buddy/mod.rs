@@ -6,9 +6,14 @@
 //! climb     see to the words above a claim
 //! search    find a word worth claiming in
 //! free      find a block, clear it
-//! hints     what a lane remembers, to save loads
+//! hints     what a lane remembers, to save loads      lane   all operations, from one lane
 //! merge     inspect the words below: merge what is empty, keep the bounds honest
 //! reserve   holes
+//! batch     many blocks at once
+//! units     so many units, here or there     place    find a place for a run
+//! exact     claim a run, word by word        run      how far a run goes; free it
+//! resize    shrink, grow, split              refine   write a run in smaller slots
+//! span      the codes of runs, pure arithmetic
 //! stats     walk, count, map              audit   check every invariant
 //! ```
 //!
@@ -16,21 +21,31 @@
 
 mod alloc;
 mod audit;
+mod batch;
 mod climb;
+mod exact;
 mod free;
 mod hints;
+mod lane;
 mod merge;
+mod place;
+mod refine;
 mod reserve;
+mod resize;
+mod run;
 mod search;
+mod span;
 mod stats;
+mod units;
 mod word;
 
 use core::sync::atomic::AtomicU64;
 
-use crate::error::{AllocError, FreeError, MetadataError};
+use crate::error::MetadataError;
 use crate::geometry::{Geometry, LANE_WORDS, slots_log2};
 use crate::sync::{Ordering, Word};
 pub use audit::Audit;
+pub use lane::Lane;
 pub use stats::{Piece, Stats};
 
 /// A lock-free buddy allocator of blocks of `2^order` units, by unit index.
@@ -232,48 +247,4 @@ impl<'a, W: Word> Buddy<'a, W> {
 #[inline(always)]
 fn swap<W: Word>(word: &W, old: u64, new: u64) -> Result<u64, u64> {
     word.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst)
-}
-
-/// A [`Buddy`] as seen from one lane: see [`Buddy::on`].
-#[derive(Debug)]
-pub struct Lane<'a, W = AtomicU64> {
-    buddy: Buddy<'a, W>,
-    lane: usize,
-}
-
-impl<W> Clone for Lane<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Lane<'_, W> {}
-
-impl<W: Word> Lane<'_, W> {
-    /// [`Buddy::alloc_on`] this lane.
-    ///
-    /// # Errors
-    /// Those of [`Buddy::alloc`].
-    #[inline]
-    pub fn alloc(&self, order: u32) -> Result<u64, AllocError> {
-        self.buddy.alloc_on(self.lane, order)
-    }
-
-    /// [`Buddy::free_on`] this lane.
-    ///
-    /// # Errors
-    /// Those of [`Buddy::free`].
-    #[inline]
-    pub fn free(&self, index: u64) -> Result<u32, FreeError> {
-        self.buddy.free_on(self.lane, index)
-    }
-
-    /// [`Buddy::free_sized_on`] this lane.
-    ///
-    /// # Errors
-    /// Those of [`Buddy::free_sized`].
-    #[inline]
-    pub fn free_sized(&self, index: u64, order: u32) -> Result<(), FreeError> {
-        self.buddy.free_sized_on(self.lane, index, order)
-    }
 }

@@ -4,7 +4,7 @@
 
 use core::ops::Range;
 
-use super::{Buddy, swap, word};
+use super::{Buddy, span, swap, word};
 use crate::error::{MetadataError, RangeError};
 use crate::geometry::slots_log2;
 use crate::sync::{Ordering, Word};
@@ -120,7 +120,7 @@ impl<'a, W: Word> Buddy<'a, W> {
     }
 
     fn check_reserved(&self, leaf: u64, units: u64, word: u64) -> Result<(), RangeError> {
-        match first_unit(leaf, units & !word::split_slots(word)) {
+        match first_unit(leaf, units & !span::holes(word)) {
             Some(unit) => Err(RangeError::NotReserved { unit }),
             None => Ok(()),
         }
@@ -150,7 +150,7 @@ impl<'a, W: Word> Buddy<'a, W> {
     fn release_in_leaf(&self, leaf: u64, units: u64) -> bool {
         let mut old = self.read(0, leaf);
         loop {
-            if units & !word::split_slots(old) != 0 {
+            if units & !span::holes(old) != 0 {
                 return false;
             }
             // SeqCst: a free, ordered as in `clear`.

@@ -1,12 +1,28 @@
 //! Looking at the arena while others use it. Nothing here writes, and the fast paths pay nothing for it.
 
-use super::{Buddy, word};
+use super::{Buddy, span, word};
 use crate::error::AllocError;
 use crate::geometry::{MAX_ORDERS, slot_order, slots_log2};
 use crate::sync::Word;
 
 /// A stretch of the arena, as [`Buddy::walk`] meets it.
+///
+/// ```
+/// # use nbbs::Piece;
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// buddy.alloc_at(5, 40)?;
+/// let mut in_use = 0;
+/// buddy.walk(|piece| match piece {
+///     Piece::Used { order, .. } => in_use += 1 << order,
+///     Piece::Run { len, .. } => in_use += len,
+///     _ => {}
+/// });
+/// assert_eq!(in_use, 40);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Piece {
     /// `2^order` free units from unit `index` on, as large as they go.
     Free {
@@ -22,6 +38,13 @@ pub enum Piece {
         /// Order of the block.
         order: u32,
     },
+    /// A run in use that is no block.
+    Run {
+        /// First unit.
+        index: u64,
+        /// Units.
+        len: u64,
+    },
     /// `len` units, at most 32, that are never handed out.
     Reserved {
         /// First unit.
@@ -32,13 +55,24 @@ pub enum Piece {
 }
 
 /// What a walk over the arena counted: see [`Buddy::stats`].
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// buddy.alloc(4)?;
+/// buddy.alloc_units(7)?;
+/// let stats = buddy.stats();
+/// assert_eq!((stats.used_blocks[4], stats.used_runs, stats.used_units), (1, 1, 23));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Stats {
     /// Units in the arena; the three counts below add up to it.
     pub units: u64,
     /// Units that are free.
     pub free_units: u64,
-    /// Units in blocks in use.
+    /// Units in blocks and runs in use.
     pub used_units: u64,
     /// Units in holes.
     pub reserved_units: u64,
@@ -46,6 +80,8 @@ pub struct Stats {
     pub free_blocks: [u64; MAX_ORDERS],
     /// Blocks in use of each order.
     pub used_blocks: [u64; MAX_ORDERS],
+    /// Runs in use that are no blocks.
+    pub used_runs: u64,
 }
 
 impl Stats {
@@ -123,8 +159,10 @@ impl<W: Word> Buddy<'_, W> {
     /// assert!(pieces.contains(&Piece::Used { index: 8, order: 2 }));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn walk(&self, mut visit: impl FnMut(Piece)) {
-        self.walk_word(self.geometry.top, 0, &mut visit);
+    pub fn walk(&self, visit: impl FnMut(Piece)) {
+        let mut visitor = Visitor { visit, held: None };
+        self.walk_word(self.geometry.top, 0, &mut visitor);
+        visitor.end_run();
     }
 
     /// Counts the arena by a [`walk`](Buddy::walk), whose consistency it shares: the three unit counts
@@ -149,6 +187,7 @@ impl<W: Word> Buddy<'_, W> {
             reserved_units: 0,
             free_blocks: [0; MAX_ORDERS],
             used_blocks: [0; MAX_ORDERS],
+            used_runs: 0,
         };
         self.walk(|piece| match piece {
             Piece::Free { order, .. } => {
@@ -158,6 +197,10 @@ impl<W: Word> Buddy<'_, W> {
             Piece::Used { order, .. } => {
                 stats.used_units += 1 << order;
                 stats.used_blocks[order as usize] += 1;
+            }
+            Piece::Run { len, .. } => {
+                stats.used_units += len;
+                stats.used_runs += 1;
             }
             Piece::Reserved { len, .. } => stats.reserved_units += len,
         });
@@ -219,7 +262,7 @@ impl<W: Word> Buddy<'_, W> {
             let (mut index, mut len) = match piece {
                 Piece::Free { .. } => return,
                 Piece::Used { index, order } => (index, 1 << order),
-                Piece::Reserved { index, len } => (index, len),
+                Piece::Run { index, len } | Piece::Reserved { index, len } => (index, len),
             };
             while len > 0 {
                 if index >> order != current {
@@ -237,7 +280,7 @@ impl<W: Word> Buddy<'_, W> {
     }
 
     /// Reports the pieces of a word and of the words below its split slots.
-    fn walk_word(&self, level: usize, idx: u64, visit: &mut impl FnMut(Piece)) {
+    fn walk_word(&self, level: usize, idx: u64, visitor: &mut Visitor<impl FnMut(Piece)>) {
         let word = self.read(level, idx);
         let codes = self.resolved(level, idx, word);
         let whole = self.geometry.whole_slots(level, idx);
@@ -249,29 +292,27 @@ impl<W: Word> Buddy<'_, W> {
             slot += match word::code(codes, slot) {
                 word::FREE => {
                     let order = word::run_at(free, slot);
-                    visit(Piece::Free { index, order: order + slot_order(level) });
+                    visitor.piece(Piece::Free { index, order: order + slot_order(level) });
                     1 << order
                 }
                 word::SPLIT if level > 0 => {
-                    self.walk_word(level - 1, first | u64::from(slot), visit);
+                    self.walk_word(level - 1, first | u64::from(slot), visitor);
                     1
                 }
-                word::HOLE => {
-                    let len = word::holes_at(codes, slot).min(whole - slot);
-                    visit(Piece::Reserved { index, len: u64::from(len) });
+                word::HOLE if !span::is_open(codes, slot) => {
+                    let len = span::holes_from(codes, slot).min(whole - slot);
+                    visitor.piece(Piece::Reserved { index, len: u64::from(len) });
                     len
                 }
-                _ => {
-                    let order = word::block_order(codes, slot)
-                        .filter(|order| slot + (1 << order) <= whole)
-                        .unwrap_or(0);
-                    visit(Piece::Used { index, order: order + slot_order(level) });
-                    1 << order
+                code => {
+                    let slots = (1 + span::rests_from(codes, slot + 1)).min(whole - slot);
+                    visitor.held(index, u64::from(slots) << slot_order(level), code == word::REST);
+                    slots
                 }
             };
         }
         if let Some((slot, _)) = self.geometry.partial_slot(level, idx) {
-            self.walk_word(level - 1, first | u64::from(slot), visit);
+            self.walk_word(level - 1, first | u64::from(slot), visitor);
         }
     }
 
@@ -288,5 +329,38 @@ impl<W: Word> Buddy<'_, W> {
             }
         }
         codes
+    }
+}
+
+/// Puts together what belongs to one run, and passes everything on.
+struct Visitor<V> {
+    visit: V,
+    /// First unit and number of units of the run that may go on.
+    held: Option<(u64, u64)>,
+}
+
+impl<V: FnMut(Piece)> Visitor<V> {
+    fn piece(&mut self, piece: Piece) {
+        self.end_run();
+        (self.visit)(piece);
+    }
+
+    /// Units in use; if they are `rests`, of the run before.
+    fn held(&mut self, index: u64, len: u64, rests: bool) {
+        match &mut self.held {
+            Some((_, before)) if rests => *before += len,
+            _ => {
+                self.end_run();
+                self.held = Some((index, len));
+            }
+        }
+    }
+
+    fn end_run(&mut self) {
+        if let Some((index, len)) = self.held.take() {
+            let is_block = len.is_power_of_two() && index & (len - 1) == 0;
+            let block = Piece::Used { index, order: len.trailing_zeros() };
+            (self.visit)(if is_block { block } else { Piece::Run { index, len } });
+        }
     }
 }

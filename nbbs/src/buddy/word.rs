@@ -234,12 +234,6 @@ pub(super) const fn grown(codes: u64, slot: u32, slots: u32, most: u32) -> u32 {
     order
 }
 
-/// How many holes stand side by side in a leaf word from `slot` on.
-pub(super) const fn holes_at(codes: u64, slot: u32) -> u32 {
-    let others = !(split_slots(codes) >> (2 * slot)) & LOW;
-    if others == 0 { 32 } else { others.trailing_zeros() / 2 }
-}
-
 /// The slots of `set`, beginning with `start` and wrapping around.
 pub(super) fn from_slot(set: u64, start: u32) -> impl Iterator<Item = u32> {
     let later = set & !first_slots(start);

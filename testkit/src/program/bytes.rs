@@ -99,8 +99,9 @@ fn op(bytes: &mut Unstructured<'_>, units: u64) -> Result<Op> {
         12 => Raw::Reserve(number, bytes.arbitrary::<u8>()?.into()),
         13 => Raw::Release(number, bytes.arbitrary::<u8>()?.into()),
         14 => Raw::Drain(small),
-        _ if kind < 128 => Raw::OrderOf(number),
-        _ => Raw::Inspect,
+        _ if kind < 64 => Raw::OrderOf(number),
+        _ if kind < 96 => Raw::Inspect,
+        _ => Raw::Run(bytes.arbitrary()?, large & 63, number, bytes.arbitrary::<u16>()?.into()),
     };
     Ok(raw.of(units))
 }

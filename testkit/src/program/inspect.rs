@@ -29,7 +29,8 @@ pub fn observe<W: Word>(buddy: &Buddy<'_, W>, held: &[Block]) -> Result<(), Viol
     buddy.walk(|piece| {
         let (index, len) = match piece {
             Piece::Free { index, order } | Piece::Used { index, order } => (index, 1 << order),
-            Piece::Reserved { index, len } => (index, len),
+            Piece::Run { index, len } | Piece::Reserved { index, len } => (index, len),
+            other => unreachable!("{other:?} is news"),
         };
         if index != end && wrong.is_none() {
             wrong = Some(Violation::wrong("walk(), the next piece's index,", end, piece));
@@ -55,8 +56,12 @@ fn check_walk<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violatio
     let mut expected = spec.pieces();
     let mut wrong = None;
     buddy.walk(|piece| {
-        // A stretch of holes may be cut anywhere; the specification counts its units one by one.
-        let stretch = if let Piece::Reserved { len, .. } = piece { len } else { 1 };
+        // A stretch of holes may be cut anywhere; the specification counts its units one by one, and those
+        // of runs.
+        let stretch = match piece {
+            Piece::Run { len, .. } | Piece::Reserved { len, .. } => len,
+            _ => 1,
+        };
         for unit in 0..stretch {
             let expected = expected.next();
             if wrong.is_none() && expected != Some(seen(piece, unit)) {
@@ -71,12 +76,17 @@ fn check_walk<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violatio
     }
 }
 
-/// A piece, or the `unit`-th unit of a stretch of holes, as the specification puts it.
+/// A piece, or the `unit`-th unit of a run or a stretch of holes, as the specification puts it.
 fn seen(piece: Piece, unit: u64) -> (Unit, Block) {
     match piece {
         Piece::Free { index, order } => (Unit::Free, Block { index, order }),
         Piece::Used { index, order } => (Unit::Head(order as u8), Block { index, order }),
+        Piece::Run { index, len } => {
+            let what = if unit == 0 { Unit::Run(len as u32) } else { Unit::Body };
+            (what, Block { index: index + unit, order: 0 })
+        }
         Piece::Reserved { index, .. } => (Unit::Hole, Block { index: index + unit, order: 0 }),
+        other => unreachable!("{other:?} is news"),
     }
 }
 
@@ -89,16 +99,15 @@ fn check_stats<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violati
         all[..blocks.len()].copy_from_slice(blocks);
         all
     };
-    let expected = Stats {
-        units: spec.units(),
-        free_units: units_in(&free),
-        used_units: units_in(used),
-        reserved_units: spec.holes(),
-        free_blocks: padded(&free),
-        used_blocks: padded(used),
-    };
-    if stats != expected {
-        return Err(Violation::wrong("stats()", expected, stats));
+    let (runs, run_units) = spec.runs();
+    let units = [spec.units(), units_in(&free), units_in(used) + run_units, spec.holes()];
+    let expected = (units, runs, padded(&free), padded(used));
+    let Stats { units, free_units, used_units, reserved_units, free_blocks, used_blocks, .. } =
+        stats;
+    let counted = [units, free_units, used_units, reserved_units];
+    let got = (counted, stats.used_runs, free_blocks, used_blocks);
+    if got != expected {
+        return Err(Violation::wrong("stats()", expected, got));
     }
     let largest = (0..=spec.max_order()).rev().find(|&order| spec.free_block(order).is_some());
     if stats.largest_free_order() != largest {

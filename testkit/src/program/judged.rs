@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use nbbs::AllocError;
 
-use super::{Subject, truth};
+use super::runs::{Held, Player};
+use super::{RunOp, Subject, truth};
 use crate::{Block, Oracle, Spec, Unit, Violation};
 
 /// What a program did, so that a test can see that it did something.
@@ -34,6 +35,7 @@ pub(super) struct Judged<'a, S: ?Sized> {
     pub spec: Spec,
     pub oracle: Oracle,
     pub held: Vec<Block>,
+    pub runs: Vec<Held>,
     pub last_freed: Option<Block>,
     pub summary: Summary,
     /// Whether refusals are followed by an inspection.
@@ -50,7 +52,16 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
         }
         let summary = Summary::default();
         let watchful = units <= SMALL;
-        Self { subject, spec, oracle, held: vec![], last_freed: None, summary, watchful }
+        Self {
+            subject,
+            spec,
+            oracle,
+            held: vec![],
+            runs: vec![],
+            last_freed: None,
+            summary,
+            watchful,
+        }
     }
 
     /// The block, if one was granted; to be kept in `held`, or freed.
@@ -91,6 +102,10 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
             Some(order) => self.subject.free_sized(lane, index, order).map(|()| order),
         };
         match (block, answer) {
+            // A run frees as a whole: it was not by its pick that it was found, but by its index.
+            (None, Ok(freed)) if order.is_none() && self.order_of_run(index) == Some(freed) => {
+                self.player(lane).forget_run(index)
+            }
             (Some(block), Ok(order)) if order == block.order => {
                 self.spec.give_back(index);
                 if let Some(place) = self.held.iter().position(|&held| held == block) {
@@ -107,14 +122,35 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
         }
     }
 
+    /// Does something with runs, parts or many blocks.
+    pub fn run_op(&mut self, lane: usize, op: &RunOp) -> Result<(), Violation> {
+        if self.player(lane).step(op)? {
+            self.summary.granted += 1;
+            return Ok(());
+        }
+        self.summary.refused += 1;
+        self.unchanged()
+    }
+
+    fn player(&mut self, lane: usize) -> Player<'_, S> {
+        let Self { subject, oracle, held, runs, spec, .. } = self;
+        Player { subject: *subject, oracle, lane, told: lane, held, runs, spec: Some(spec) }
+    }
+
     pub fn order_of(&mut self, index: u64) -> Result<(), Violation> {
         let answer = self.subject.order_of(index);
         let block = self.spec.block_at(index);
         let right = match answer {
+            Ok(order) if block.is_none() => self.order_of_run(index) == Some(order),
             Ok(order) => block == Some(Block { index, order }),
             Err(error) => block.is_none() && truth::of_free(&self.spec, index, None, error),
         };
         if right { Ok(()) } else { Err(self.wrong(&format!("order_of({index})"), index, answer)) }
+    }
+
+    /// The order of a block that would hold the run at `index`.
+    fn order_of_run(&self, index: u64) -> Option<u32> {
+        Some(self.spec.len_at(index)?.next_power_of_two().trailing_zeros())
     }
 
     pub fn reserve(&mut self, range: Range<u64>) -> Result<(), Violation> {
@@ -161,6 +197,9 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
         self.drain_orders(most)?;
         for block in self.held.clone() {
             self.free(0, block.index, None)?;
+        }
+        for run in self.runs.clone() {
+            self.player(0).free(run)?;
         }
         let mut unit = 0;
         while unit < self.spec.units() {

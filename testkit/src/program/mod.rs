@@ -10,6 +10,7 @@ mod inspect;
 mod judged;
 mod plain;
 mod race;
+mod runs;
 mod sequential;
 mod strategies;
 mod subject;
@@ -19,6 +20,7 @@ pub use inspect::{inspect, observe};
 pub use judged::Summary;
 pub use plain::race_plain;
 pub use race::{Body, LaneReport, Race, race};
+pub use runs::{Ask, Held, No, ask};
 pub use sequential::{Failure, run};
 pub use strategies::{BOUNDARIES, geometries, programs, races};
 pub use subject::{Arena, Subject};
@@ -81,6 +83,93 @@ pub enum Op {
     },
     /// Compares statistics, walk and maps with the specification, and runs the audit.
     Inspect,
+    /// Something with a run, a part of what is held, or many blocks.
+    Run(RunOp),
+}
+
+/// An operation on runs of any number of units, on parts of what is held, or on many blocks. What is picked is
+/// a block or a run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RunOp {
+    /// Allocates so many units.
+    Alloc {
+        /// Units, 1 to those of the arena.
+        units: u64,
+    },
+    /// Allocates units at a place; nothing if that ends outside the arena.
+    At {
+        /// First unit.
+        index: u64,
+        /// Units, 1 at least.
+        units: u64,
+    },
+    /// Allocates units in a range; nothing if that is none of the arena.
+    Within {
+        /// Units, 1 to those of the arena.
+        units: u64,
+        /// log2 of what the first unit is to be a multiple of.
+        order: u32,
+        /// First unit of the range.
+        start: u64,
+        /// The unit after the last.
+        end: u64,
+        /// Whether the last place is wanted, instead of the first.
+        top_down: bool,
+    },
+    /// Frees a block or run that is held.
+    Free {
+        /// Which, counted modulo the number held. Nothing if none is.
+        pick: usize,
+    },
+    /// Shrinks a block or run.
+    Shrink {
+        /// As in `Free`.
+        pick: usize,
+        /// To one more than this, modulo its units.
+        units: u64,
+    },
+    /// Grows a block or run.
+    Grow {
+        /// As in `Free`.
+        pick: usize,
+        /// By so many units.
+        units: u64,
+    },
+    /// Splits a block or run in two.
+    SplitOff {
+        /// As in `Free`.
+        pick: usize,
+        /// After one more than this, modulo its units. Nothing if that is its end.
+        units: u64,
+    },
+    /// Splits a block or run into blocks.
+    Split {
+        /// As in `Free`.
+        pick: usize,
+        /// Their order, or the largest that is possible.
+        order: u32,
+    },
+    /// Gives back a part of a block or run.
+    FreePart {
+        /// As in `Free`.
+        pick: usize,
+        /// Units before the part, modulo those there are.
+        skip: u64,
+        /// One less than the units of the part, modulo those there are.
+        units: u64,
+    },
+    /// Allocates many blocks.
+    Batch {
+        /// Their order, at most the largest.
+        order: u32,
+        /// How many.
+        count: usize,
+    },
+    /// Frees all held blocks of an order.
+    FreeBatch {
+        /// The order.
+        order: u32,
+    },
 }
 
 /// One operation on a lane.

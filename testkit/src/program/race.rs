@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::judged::{FEW_BLOCKS, Judged};
+use super::runs::{Held, Player};
 use super::sequential::pick_from;
 use super::{Op, Program, Subject};
 use crate::{Block, Oracle, Spec, Unit, Violation};
@@ -50,8 +51,10 @@ pub fn race<S: Subject>(
     let mut judged = Judged::new(subject, setup.units, setup.reserved);
     judged.steps(&setup.steps).map_err(|failure| failure.violation)?;
 
-    let of_others = |block: &Block| lane_of(&judged.oracle, *block) >= race.lanes.len();
-    let of_others: Vec<Block> = judged.held.iter().copied().filter(of_others).collect();
+    let of_others = |index: u64| lane_of(&judged.oracle, index) >= race.lanes.len();
+    let blocks = judged.held.iter().copied().filter(|block| of_others(block.index));
+    let runs = judged.runs.iter().copied().filter(|run| of_others(run.index));
+    let of_others: (Vec<Block>, Vec<Held>) = (blocks.collect(), runs.collect());
     let told = |lane| if race.shared { 0 } else { lane };
     let mut lanes: Vec<_> =
         (0..race.lanes.len()).map(|lane| Lane::new(&judged, lane, told(lane))).collect();
@@ -60,21 +63,23 @@ pub fn race<S: Subject>(
     });
     together(bodies.collect())?;
 
-    let left = lanes.into_iter().map(|lane| (lane.held, lane.holes, lane.report));
+    let left = lanes.into_iter().map(|lane| (lane.held, lane.runs, lane.holes, lane.report));
     let left: Vec<_> = left.collect();
-    judged.held = of_others;
-    judged.held.extend(left.iter().flat_map(|(held, _, _)| held));
+    (judged.held, judged.runs) = of_others;
+    judged.held.extend(left.iter().flat_map(|(held, ..)| held));
+    judged.runs.extend(left.iter().flat_map(|(_, runs, ..)| runs));
     judged.spec = Spec::new(setup.units);
     judged.held.iter().for_each(|block| judged.spec.grant(block.index, block.order));
-    for &hole in left.iter().flat_map(|(_, holes, _)| holes) {
+    judged.runs.iter().for_each(|run| judged.spec.grant_run(run.index, run.len));
+    for &hole in left.iter().flat_map(|(_, _, holes, _)| holes) {
         assert!(judged.spec.reserve(hole..hole + 1), "the owner map has seen this hole");
     }
     judged.clear_up(FEW_BLOCKS)?;
-    Ok(left.into_iter().map(|(_, _, report)| report).collect())
+    Ok(left.into_iter().map(|(.., report)| report).collect())
 }
 
-fn lane_of(oracle: &Oracle, block: Block) -> usize {
-    oracle.holder_of(block.index).map_or(usize::MAX, |holder| holder.lane)
+fn lane_of(oracle: &Oracle, index: u64) -> usize {
+    oracle.holder_of(index).map_or(usize::MAX, |holder| holder.lane)
 }
 
 struct Lane<'a, S> {
@@ -84,6 +89,7 @@ struct Lane<'a, S> {
     /// The lane that the allocator is told.
     told: usize,
     held: Vec<Block>,
+    runs: Vec<Held>,
     /// Unit by unit.
     holes: Vec<u64>,
     report: LaneReport,
@@ -92,11 +98,13 @@ struct Lane<'a, S> {
 impl<'a, S: Subject> Lane<'a, S> {
     /// With what the setup left on this lane; lane 0 has the holes.
     fn new(judged: &'a Judged<'a, S>, lane: usize, told: usize) -> Self {
-        let Judged { subject, oracle, spec, held, .. } = judged;
-        let held = held.iter().copied().filter(|&block| lane_of(oracle, block) == lane).collect();
+        let Judged { subject, oracle, spec, held, runs, .. } = judged;
+        let own = |index: u64| lane_of(oracle, index) == lane;
+        let held = held.iter().copied().filter(|block| own(block.index)).collect();
+        let runs = runs.iter().copied().filter(|run| own(run.index)).collect();
         let is_hole = |unit| spec.unit(unit) == Some(Unit::Hole);
         let holes = (0..spec.units()).filter(|&unit| lane == 0 && is_hole(unit)).collect();
-        Self { subject, oracle, lane, told, held, holes, report: LaneReport::default() }
+        Self { subject, oracle, lane, told, held, runs, holes, report: LaneReport::default() }
     }
 
     fn step(&mut self, op: &Op) -> Result<(), Violation> {
@@ -117,6 +125,13 @@ impl<'a, S: Subject> Lane<'a, S> {
             Op::Release { start, end } => self.release(start..end),
             Op::Drain { order } => self.drain(order),
             Op::Inspect => self.subject.observe(&self.held),
+            Op::Run(ref op) => {
+                let Self { subject, oracle, lane, told, held, runs, .. } = self;
+                let (lane, told) = (*lane, *told);
+                Player { subject: *subject, oracle, lane, told, held, runs, spec: None }
+                    .step(op)?;
+                Ok(())
+            }
             // Somebody else may hold it by now.
             Op::FreeAgain => Ok(()),
         }

@@ -62,6 +62,7 @@ impl<S: Subject + ?Sized> Judged<'_, S> {
             Op::Release { start, end } => self.release(start..end),
             Op::Drain { order } => self.drain(lane, order),
             Op::Inspect => self.subject.inspect(&self.spec),
+            Op::Run(ref op) => self.run_op(lane, op),
         }
     }
 }

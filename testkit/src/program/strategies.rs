@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Op, Program, Race, Step};
+use super::{Op, Program, Race, RunOp, Step};
 
 /// Sizes at which the structure changes: full and cut words at every level, and one unit more or less.
 pub const BOUNDARIES: [u64; 34] = [
@@ -62,6 +62,8 @@ pub(super) enum Raw {
     Release(u64, u64),
     Drain(u32),
     Inspect,
+    /// An operation on runs: which, and its numbers.
+    Run(u8, usize, u64, u64),
 }
 
 fn raw_ops() -> impl Strategy<Value = Raw> {
@@ -82,6 +84,7 @@ fn raw_ops() -> impl Strategy<Value = Raw> {
         2 => (unit(), length()).prop_map(|(unit, length)| Raw::Release(unit, length)),
         1 => (3_u32..1 << 10).prop_map(Raw::Drain),
         1 => Just(Raw::Inspect),
+        20 => (any::<u8>(), 0_usize..64, unit(), length()).prop_map(|(kind, pick, at, len)| Raw::Run(kind, pick, at, len)),
     ]
 }
 
@@ -106,6 +109,30 @@ impl Raw {
             // Draining small orders of large arenas takes long and shows little.
             Self::Drain(raw) => Op::Drain { order: order(raw).max(max.saturating_sub(10)) },
             Self::Inspect => Op::Inspect,
+            Self::Run(kind, pick, at, len) => Op::Run(run_op(units, kind, pick, at, len)),
         }
+    }
+}
+
+/// An operation on runs in an arena of `units` units.
+fn run_op(units: u64, kind: u8, pick: usize, at: u64, len: u64) -> RunOp {
+    let small = u32::from(kind >> 4) % (units.ilog2() + 1);
+    let some = 1 + len % units;
+    match kind % 16 {
+        0..=2 => RunOp::Alloc { units: some },
+        3 | 4 => RunOp::At { index: at % units, units: some },
+        5 | 6 => {
+            let (start, end) = (at % units / 2, units - pick as u64 % 32 % units);
+            let order = small.min(units.ilog2());
+            RunOp::Within { units: some, order, start, end, top_down: kind & 16 != 0 }
+        }
+        7 | 8 => RunOp::Free { pick },
+        9 => RunOp::Shrink { pick, units: at },
+        10 | 11 => RunOp::Grow { pick, units: len },
+        12 => RunOp::SplitOff { pick, units: at },
+        13 => RunOp::Split { pick, order: small },
+        14 => RunOp::FreePart { pick, skip: at, units: len },
+        _ if kind & 32 == 0 => RunOp::Batch { order: small.min(6), count: pick * 3 },
+        _ => RunOp::FreeBatch { order: small.min(6) },
     }
 }

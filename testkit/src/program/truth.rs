@@ -24,6 +24,13 @@ pub(super) fn of_free(spec: &Spec, index: u64, order: Option<u32>, error: FreeEr
         }
         FreeError::NotAllocated { index: named } => named == index && unit == Some(Unit::Free),
         FreeError::NotABlock { index: named } => named == index && unit == Some(Unit::Body),
+        FreeError::WrongLength { index: at, units, actual } => {
+            let asked = order.map(|order| 1 << order);
+            at == index
+                && asked == Some(units)
+                && spec.len_at(index) == Some(actual)
+                && units != actual
+        }
         FreeError::Reserved { index: named } => named == index && unit == Some(Unit::Hole),
         FreeError::WrongOrder { index: at, order: named, actual } => {
             let block = Block { index, order: actual };

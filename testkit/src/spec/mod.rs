@@ -15,7 +15,9 @@ pub enum Unit {
     Free,
     /// The first of a block of this order.
     Head(u8),
-    /// A later one of a block.
+    /// The first of a run of so many units, which is no block.
+    Run(u32),
+    /// A later one of a block or run.
     Body,
     /// Never to be handed out.
     Hole,
@@ -28,6 +30,8 @@ pub struct Spec {
     free: Tree,
     /// Blocks that are held, by order.
     used: Vec<u64>,
+    /// Runs that are held and are no blocks, and their units.
+    runs: (u64, u64),
     /// Units that are holes.
     holes: u64,
 }
@@ -43,6 +47,7 @@ impl Spec {
             units: vec![Unit::Free; units as usize],
             free: Tree::new(units),
             used: vec![0; units.ilog2() as usize + 1],
+            runs: (0, 0),
             holes: 0,
         }
     }
@@ -119,6 +124,59 @@ impl Spec {
         Some(block)
     }
 
+    /// What is held at `index`: how many units, block or run.
+    #[must_use]
+    pub fn len_at(&self, index: u64) -> Option<u64> {
+        match self.unit(index)? {
+            Unit::Head(order) => Some(1 << order),
+            Unit::Run(len) => Some(len.into()),
+            _ => None,
+        }
+    }
+
+    /// `len` units at `index` were handed out together.
+    ///
+    /// # Panics
+    /// If they are not free.
+    pub fn grant_run(&mut self, index: u64, len: u64) {
+        if let Some(block) = Block::of(index, len) {
+            return self.grant(index, block.order);
+        }
+        assert!(self.all(&(index..index + len), Unit::Free), "{len} units at {index} are not free");
+        self.set(index..index + len, Unit::Body);
+        self.units[index as usize] = Unit::Run(len as u32);
+        self.runs = (self.runs.0 + 1, self.runs.1 + len);
+    }
+
+    /// The block or run at `index` was returned; `None` if there is none, and nothing changes.
+    pub fn give_back_run(&mut self, index: u64) -> Option<u64> {
+        let len = self.len_at(index)?;
+        if self.give_back(index).is_none() {
+            self.set(index..index + len, Unit::Free);
+            self.runs = (self.runs.0 - 1, self.runs.1 - len);
+        }
+        Some(len)
+    }
+
+    /// Where the first (or last) run of `units` free units in `range` can begin: at a multiple of `2^order`,
+    /// and not at the last of 32 units if it goes on beyond them.
+    #[must_use]
+    pub fn place(&self, units: u64, order: u32, range: &Range<u64>, last: bool) -> Option<u64> {
+        let possible = |&start: &u64| {
+            start.is_multiple_of(1 << order)
+                && (units == 1 || start & 31 != 31)
+                && self.all(&(start..start + units), Unit::Free)
+        };
+        let mut starts = range.start..(range.end + 1).saturating_sub(units);
+        if last { starts.rev().find(possible) } else { starts.find(possible) }
+    }
+
+    /// Runs that are held and are no blocks, and how many units they have.
+    #[must_use]
+    pub fn runs(&self) -> (u64, u64) {
+        self.runs
+    }
+
     /// Makes the free units of `range` holes. `false`, if one of them is not free or the range is not
     /// one; then nothing changes.
     pub fn reserve(&mut self, range: Range<u64>) -> bool {
@@ -167,7 +225,8 @@ impl Spec {
         orders.map(|order| whole(order) - 2 * whole(order + 1)).collect()
     }
 
-    /// The arena from its first unit on, as the largest free blocks, the blocks held and single holes.
+    /// The arena from its first unit on, as the largest free blocks, the blocks held, and unit by unit
+    /// the runs held and the holes.
     pub fn pieces(&self) -> impl Iterator<Item = (Unit, Block)> + '_ {
         let mut index = 0;
         std::iter::from_fn(move || {
@@ -175,7 +234,7 @@ impl Spec {
             let order = match unit {
                 Unit::Head(order) => u32::from(order),
                 Unit::Free => self.free_order_at(index),
-                Unit::Body | Unit::Hole => 0,
+                Unit::Run(_) | Unit::Body | Unit::Hole => 0,
             };
             let block = Block { index, order };
             index += block.len();
@@ -190,10 +249,15 @@ impl Spec {
     }
 
     fn set_holes(&mut self, range: Range<u64>, to: Unit) {
+        let units = range.end - range.start;
+        self.holes = if to == Unit::Hole { self.holes + units } else { self.holes - units };
+        self.set(range, to);
+    }
+
+    fn set(&mut self, range: Range<u64>, to: Unit) {
         for unit in range {
             self.units[unit as usize] = to;
             self.free.set(Block { index: unit, order: 0 }, to == Unit::Free);
-            self.holes = if to == Unit::Hole { self.holes + 1 } else { self.holes - 1 };
         }
     }
 }

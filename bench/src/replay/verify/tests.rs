@@ -159,7 +159,14 @@ type Make = fn(u64, &mut dyn FnMut(&dyn BackEnd));
 
 fn contender(build: Make) -> Contender {
     let build = Build::BackEnd(build);
-    Contender { name: "bad", source: "a test", safe: false, max_units: UNITS, build }
+    Contender {
+        name: "bad",
+        source: "a test",
+        safe: false,
+        private_caches: false,
+        max_units: UNITS,
+        build,
+    }
 }
 
 #[test]

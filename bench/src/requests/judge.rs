@@ -1,0 +1,47 @@
+//! The owner map, where it is wanted.
+
+use std::cell::Cell;
+
+use testkit::{Block, Oracle};
+
+/// Records who holds what, unless it is off, and whether that was ever wrong.
+pub struct Judge {
+    oracle: Option<Oracle>,
+    content: Cell<bool>,
+}
+
+impl Judge {
+    pub fn new(units: u64) -> Self {
+        Self { oracle: Some(Oracle::new(units)), content: Cell::new(true) }
+    }
+
+    pub fn off() -> Self {
+        Self { oracle: None, content: Cell::new(true) }
+    }
+
+    /// Whether nothing was wrong.
+    pub fn is_content(&self) -> bool {
+        self.content.get()
+    }
+
+    /// So many units at `index` were handed out.
+    pub fn take(&self, index: u64, len: u64) {
+        self.each(index, len, |oracle, unit| oracle.take(0, unit, 0).is_ok());
+    }
+
+    /// So many units at `index` are about to be given back.
+    pub fn give(&self, index: u64, len: u64) {
+        self.each(index, len, |oracle, index| oracle.give(Block { index, order: 0 }).is_ok());
+    }
+
+    /// Something must be so.
+    pub fn expect(&self, so: bool) {
+        self.content.set(self.content.get() && so);
+    }
+
+    fn each(&self, index: u64, len: u64, act: impl Fn(&Oracle, u64) -> bool) {
+        if let Some(oracle) = &self.oracle {
+            (index..index + len).for_each(|unit| self.expect(act(oracle, unit)));
+        }
+    }
+}

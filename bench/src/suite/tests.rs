@@ -1,0 +1,168 @@
+//! Workloads on allocators that do right, and on some that do wrong.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use baselines::{Build, Contender};
+use indicatif::ProgressBar;
+use testkit::BackEnd;
+
+use super::measure::{Case, measure};
+use super::round::{self, Outcome};
+use super::row::Row;
+use super::worker::Setting;
+use super::workloads::{WORKLOADS, Workload};
+use crate::clock::Clock;
+
+const UNITS: u64 = 1 << 12;
+
+/// A second for each part: enough to come to the end on a busy machine.
+fn setting(threads: usize, clock: &Clock) -> Setting {
+    let limit_ticks = (1e9 / clock.ns(1)) as u64;
+    Setting { order: 0, threads, max_threads: threads, limit_ticks, latency: false }
+}
+
+fn workload(name: &str) -> &'static Workload {
+    WORKLOADS.iter().find(|workload| workload.name == name).unwrap()
+}
+
+fn on_nbbs(name: &str, threads: usize) -> Outcome {
+    let clock = Clock::new();
+    let nbbs = baselines::find("nbbs").unwrap();
+    let setting = setting(threads, &clock);
+    nbbs.with_back_end(UNITS, |back_end| round::run(workload(name), back_end, setting, &clock))
+}
+
+#[test]
+fn workloads_do_as_many_operations_as_they_say() {
+    for (name, ops) in [
+        ("alloc-seq", vec![UNITS]),
+        ("free-seq", vec![UNITS]),
+        ("fill", vec![UNITS]),
+        ("bulk", vec![UNITS / 2, UNITS / 2]),
+        ("rand", vec![UNITS / 2]),
+        ("filling", vec![UNITS / 100 * 2 * 20; 4]),
+        ("repeat", vec![2 * 100_000]),
+    ] {
+        for threads in [1, 2] {
+            let outcome = on_nbbs(name, threads);
+            assert_eq!(outcome.violation, None, "{name}");
+            assert!(outcome.phases.iter().all(|phase| phase.complete), "{name}");
+            let done: Vec<u64> = outcome.phases.iter().map(|phase| phase.ops).collect();
+            let factor = if name == "repeat" { threads as u64 } else { 1 };
+            let ops: Vec<u64> = ops.iter().map(|ops| ops * factor).collect();
+            assert_eq!(done, ops, "{name}, {threads} threads");
+            assert_eq!(outcome.refused, 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn frag_says_how_much_can_be_recovered() {
+    let outcome = on_nbbs("frag", 1);
+    let percent = outcome.recovered_percent.unwrap();
+    assert!((0.0..=100.0).contains(&percent), "{percent} %");
+    assert!(on_nbbs("alloc-seq", 1).recovered_percent.is_none());
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    /// None: a list of units that are free.
+    None,
+    /// The unit handed out last is handed out again.
+    Twice,
+    /// A unit that is freed stays in use.
+    Leaks,
+    /// No free is accepted.
+    RefusesFrees,
+}
+
+/// Units from first to last, each handed out when its word is 0.
+struct Faulty {
+    fault: Fault,
+    units: Vec<AtomicU64>,
+    calls: AtomicU64,
+}
+
+impl Faulty {
+    fn new(fault: Fault, units: u64) -> Self {
+        let units = (0..units).map(|_| AtomicU64::new(0)).collect();
+        Self { fault, units, calls: AtomicU64::new(0) }
+    }
+}
+
+impl BackEnd for Faulty {
+    fn units(&self) -> u64 {
+        self.units.len() as u64
+    }
+
+    fn max_order(&self) -> u32 {
+        0
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        size_of_val(&*self.units)
+    }
+
+    fn alloc(&self, _lane: usize, _order: u32) -> Option<u64> {
+        let call = self.calls.fetch_add(1, Relaxed);
+        let is_mine = |unit: &AtomicU64| unit.compare_exchange(0, 1, Relaxed, Relaxed).is_ok();
+        let index = self.units.iter().position(is_mine)? as u64;
+        if self.fault == Fault::Twice && call == 100 {
+            self.units[index as usize].store(0, Relaxed);
+        }
+        Some(index)
+    }
+
+    fn free(&self, _lane: usize, index: u64, _order: u32) -> Result<(), String> {
+        match self.fault {
+            Fault::RefusesFrees => return Err("a test".to_owned()),
+            Fault::Leaks if index == 7 => {}
+            _ => self.units[index as usize].store(0, Relaxed),
+        }
+        Ok(())
+    }
+}
+
+fn contender(build: baselines::WithBackEnd) -> Contender {
+    Contender {
+        name: "faulty",
+        source: "a test",
+        safe: true,
+        private_caches: false,
+        max_units: UNITS,
+        build: Build::BackEnd(build),
+    }
+}
+
+fn rows(build: baselines::WithBackEnd) -> Vec<Row> {
+    let clock = Clock::new();
+    let contender: &'static Contender = Box::leak(Box::new(contender(build)));
+    let setting = setting(2, &clock);
+    let case = Case { workload: workload("bulk"), units: 1 << 9, setting, rounds: 2 };
+    measure(&case, &[contender], &clock, &ProgressBar::hidden())
+}
+
+#[track_caller]
+fn must_fail(words: &str, build: baselines::WithBackEnd) {
+    for row in rows(build) {
+        assert!(!row.verified && row.violation.as_ref().unwrap().contains(words), "{row:?}");
+        let times = [row.ns_per_op, row.ops_per_s, row.min_ns_per_op, row.p50_ns, row.max_ns];
+        assert_eq!(times, [None; 5], "{row:?}");
+    }
+}
+
+#[test]
+fn wrong_allocators_have_no_times() {
+    must_fail("held", |units, visit| visit(&Faulty::new(Fault::Twice, units)));
+    must_fail("blocks of order 0", |units, visit| visit(&Faulty::new(Fault::Leaks, units)));
+    must_fail("refused", |units, visit| visit(&Faulty::new(Fault::RefusesFrees, units)));
+}
+
+#[test]
+fn right_ones_have_times() {
+    for row in rows(|units, visit| visit(&Faulty::new(Fault::None, units))) {
+        assert!(row.verified && row.complete && row.ns_per_op.unwrap() > 0.0, "{row:?}");
+        assert!(row.p50_ns <= row.p99_ns && row.p999_ns <= row.max_ns && row.max_ns.is_some());
+        assert_eq!((row.rmw_per_op, row.ops), (None, 256), "{row:?}");
+    }
+}

@@ -1,0 +1,328 @@
+//! One thread of a workload.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hdrhistogram::Histogram;
+use testkit::{BackEnd, Block};
+
+use crate::clock::Clock;
+use crate::counted::count;
+use crate::limit::crew::Crew;
+
+/// How many times as long a preparation may take as a stretch, or a stretch that has to come to its end.
+pub const LONG: u64 = 10;
+
+/// What a workload is run with.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Order of the blocks, where the workload asks for one.
+    pub order: u32,
+    /// Threads.
+    pub threads: usize,
+    /// The most threads of any case of this run: LLFree's shares depend on them.
+    pub max_threads: usize,
+    /// Ticks after which a stretch ends, whatever it has done.
+    pub limit_ticks: u64,
+    /// Whether each operation is timed by itself.
+    pub latency: bool,
+}
+
+/// What the threads of a round have in common.
+pub struct Common<'a> {
+    back_end: &'a dyn BackEnd,
+    clock: &'a Clock,
+    setting: Setting,
+    /// Blocks of all threads, while they are dealt out anew.
+    table: Mutex<Vec<Block>>,
+    /// Blocks on their way to another thread.
+    mail: Vec<Mutex<Vec<Block>>>,
+}
+
+impl<'a> Common<'a> {
+    /// Nothing allocated yet.
+    pub fn new(back_end: &'a dyn BackEnd, setting: Setting, clock: &'a Clock) -> Self {
+        let mail = (0..setting.threads).map(|_| Mutex::default()).collect();
+        Self { back_end, clock, setting, table: Mutex::default(), mail }
+    }
+
+    /// The blocks that no thread has taken out.
+    pub fn into_mail(self) -> Vec<Block> {
+        let taken =
+            |mutex: Mutex<Vec<Block>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.mail.into_iter().flat_map(taken).chain(taken(self.table)).collect()
+    }
+}
+
+/// A timed stretch of one thread.
+pub struct Stretch {
+    pub name: &'static str,
+    /// Ticks at which it began and ended.
+    pub began: u64,
+    pub ended: u64,
+    /// Successful allocations and frees.
+    pub ops: u64,
+    /// Read-modify-writes on words that count.
+    pub steps: u64,
+    /// Whether it did all that it should.
+    pub complete: bool,
+    /// Tenths of nanoseconds of each operation.
+    pub latency: Option<Histogram<u64>>,
+}
+
+/// One thread: what it holds, and what it did.
+pub struct Worker<'a> {
+    common: &'a Common<'a>,
+    crew: &'a Crew,
+    pub lane: usize,
+    pub random: fastrand::Rng,
+    pub held: Vec<Block>,
+    pub stretches: Vec<Stretch>,
+    pub allocs: u64,
+    pub frees: u64,
+    /// Allocations that were refused.
+    pub refused: u64,
+    /// Frees of held blocks that were refused.
+    pub wrong_frees: u64,
+    deadline: u64,
+    late: bool,
+    short: bool,
+    latency: Option<Histogram<u64>>,
+}
+
+impl<'a> Worker<'a> {
+    /// A thread that holds nothing.
+    pub fn new(common: &'a Common<'a>, crew: &'a Crew, lane: usize) -> Self {
+        let share = common.back_end.units() as usize / common.setting.threads + 1;
+        // Written to, so that no page fault is left in it.
+        let mut held = vec![Block { index: 1, order: 0 }; share];
+        held.clear();
+        Self {
+            common,
+            crew,
+            lane,
+            random: fastrand::Rng::with_seed(lane as u64),
+            held,
+            stretches: Vec::new(),
+            allocs: 0,
+            frees: 0,
+            refused: 0,
+            wrong_frees: 0,
+            deadline: 0,
+            late: false,
+            short: false,
+            latency: None,
+        }
+    }
+
+    pub fn setting(&self) -> Setting {
+        self.common.setting
+    }
+
+    pub fn order(&self) -> u32 {
+        self.common.setting.order
+    }
+
+    pub fn threads(&self) -> usize {
+        self.common.setting.threads
+    }
+
+    pub fn units(&self) -> u64 {
+        self.common.back_end.units()
+    }
+
+    /// The thread's part of so many things, the first threads getting what is left over.
+    pub fn share(&self, things: u64) -> u64 {
+        let (threads, lane) = (self.threads() as u64, self.lane as u64);
+        things / threads + u64::from(lane < things % threads)
+    }
+
+    /// The largest order for a mix of orders: at least four blocks of it in a thread's share.
+    pub fn largest_of_mix(&self) -> u32 {
+        const USUAL: u32 = 10;
+        let share = (self.units() / self.threads() as u64 / 4).max(1);
+        share.ilog2().min(USUAL).min(self.common.back_end.max_order())
+    }
+
+    /// Allocates a block.
+    #[inline]
+    pub fn alloc(&mut self, order: u32) -> Option<Block> {
+        let Common { back_end, clock, .. } = self.common;
+        let index = match &mut self.latency {
+            None => back_end.alloc(self.lane, order),
+            Some(latency) => timed(clock, latency, || back_end.alloc(self.lane, order)),
+        };
+        match index {
+            Some(index) => {
+                self.allocs += 1;
+                Some(Block { index, order })
+            }
+            None => {
+                self.refused += 1;
+                None
+            }
+        }
+    }
+
+    /// Frees a block.
+    #[inline]
+    pub fn free(&mut self, block: Block) {
+        let Common { back_end, clock, .. } = self.common;
+        let free = || back_end.free(self.lane, block.index, block.order);
+        let freed = match &mut self.latency {
+            None => free(),
+            Some(latency) => timed(clock, latency, free),
+        };
+        match freed {
+            Ok(()) => self.frees += 1,
+            Err(_) => self.wrong_frees += 1,
+        }
+    }
+
+    /// Allocates a block and keeps it; `false` if it was refused.
+    #[inline]
+    pub fn hold(&mut self, order: u32) -> bool {
+        let block = self.alloc(order);
+        self.held.extend(block);
+        block.is_some()
+    }
+
+    /// Frees the block that was kept last; `false` if there is none.
+    #[inline]
+    pub fn free_last(&mut self) -> bool {
+        let block = self.held.pop();
+        block.inspect(|&block| self.free(block)).is_some()
+    }
+
+    /// Frees one of the kept blocks, at random, and returns it.
+    #[inline]
+    pub fn free_any(&mut self) -> Option<Block> {
+        let place = self.held.len().checked_sub(1).map(|last| self.random.usize(..=last))?;
+        let block = self.held.swap_remove(place);
+        self.free(block);
+        Some(block)
+    }
+
+    /// Allocates a block and frees it.
+    #[inline]
+    pub fn pair(&mut self) -> bool {
+        if let Some(block) = self.alloc(self.order()) {
+            self.free(block);
+        }
+        true
+    }
+
+    /// Does `step` so many times, or until it says `false`, or until time is up.
+    #[inline]
+    pub fn repeat(&mut self, times: u64, mut step: impl FnMut(&mut Self) -> bool) {
+        for time in 0..times {
+            if (time.is_multiple_of(32) && self.is_late()) || !step(self) {
+                self.short = true;
+                return;
+            }
+        }
+    }
+
+    /// Does `step` as often as there are kept blocks.
+    pub fn repeat_all(&mut self, step: impl FnMut(&mut Self) -> bool) {
+        self.repeat(self.held.len() as u64, step);
+    }
+
+    /// Does `step` so many times, or until time is up: in a steady state fewer say as much. `false` from it
+    /// ends it too soon.
+    #[inline]
+    pub fn up_to(&mut self, times: u64, mut step: impl FnMut(&mut Self) -> bool) {
+        for time in 0..times {
+            if time.is_multiple_of(32) && self.is_late() {
+                return;
+            }
+            if !step(self) {
+                self.short = true;
+                return;
+            }
+        }
+    }
+
+    /// Does `step` until it says `false`, or until time is up.
+    #[inline]
+    pub fn until_late(&mut self, mut step: impl FnMut(&mut Self) -> bool) {
+        let mut turns = 0_u32;
+        while (!turns.is_multiple_of(32) || !self.is_late()) && step(self) {
+            turns = turns.wrapping_add(1);
+        }
+    }
+
+    pub fn is_late(&mut self) -> bool {
+        self.late = self.late || self.common.clock.ticks() > self.deadline;
+        self.late
+    }
+
+    /// Does something that is not measured, while the others do so too. It may take longer.
+    pub fn prepare(&mut self, work: impl FnOnce(&mut Self)) {
+        self.crew.wait_asleep();
+        self.set_deadline(self.common.clock.ticks(), LONG);
+        work(self);
+        self.crew.wait_asleep();
+    }
+
+    /// Does something that is measured, beginning together with the others.
+    pub fn stretch(&mut self, name: &'static str, work: impl FnOnce(&mut Self)) {
+        self.stretch_of(1, name, work);
+    }
+
+    /// The same, with so many times the time.
+    pub fn stretch_of(&mut self, times: u64, name: &'static str, work: impl FnOnce(&mut Self)) {
+        self.latency = self.setting().latency.then(new_histogram);
+        self.crew.wait_awake();
+        let before = self.allocs + self.frees;
+        let began = self.common.clock.ticks();
+        self.set_deadline(began, times);
+        let ((), steps) = count(|| work(self));
+        let ended = self.common.clock.ticks();
+        let ops = self.allocs + self.frees - before;
+        let (complete, latency) = (!self.short, self.latency.take());
+        self.stretches.push(Stretch { name, began, ended, ops, steps, complete, latency });
+    }
+
+    /// Deals the kept blocks of all threads out anew, at random.
+    pub fn shuffle_over_all(&mut self) {
+        lock(&self.common.table).append(&mut self.held);
+        self.crew.wait_asleep();
+        if self.lane == 0 {
+            self.random.shuffle(&mut lock(&self.common.table));
+        }
+        self.crew.wait_asleep();
+        let share = self.share(lock(&self.common.table).len() as u64) as usize;
+        // All have seen how many there are.
+        self.crew.wait_asleep();
+        let mut table = lock(&self.common.table);
+        let rest = table.len() - share;
+        self.held.extend(table.drain(rest..));
+    }
+
+    /// Leaves the kept blocks to another thread, and takes what was left for this one.
+    pub fn swap_with(&mut self, lane: usize) {
+        std::mem::swap(&mut self.held, &mut lock(&self.common.mail[lane]));
+    }
+
+    fn set_deadline(&mut self, began: u64, times: u64) {
+        self.late = false;
+        self.deadline = began + self.setting().limit_ticks * times;
+    }
+}
+
+/// Tenths of nanoseconds, up to a minute, to a hundredth of their size.
+fn new_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 600_000_000_000, 2).expect("bounds in order")
+}
+
+fn timed<R>(clock: &Clock, latency: &mut Histogram<u64>, operation: impl FnOnce() -> R) -> R {
+    let began = clock.ticks();
+    let result = operation();
+    let ns = clock.operation_ns(clock.ticks() - began);
+    latency.saturating_record((ns * 10.0) as u64);
+    result
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,90 @@
+//! Of L. Wrenger et al., "LLFree: Scalable and Optionally-Persistent Page-Frame Allocation".
+
+use super::{LONG, Worker};
+
+/// A thread's blocks: a share of half of the memory among the most threads of the run.
+fn blocks(worker: &Worker<'_>) -> u64 {
+    let threads = worker.setting().max_threads as u64;
+    ((worker.units() / threads / 2) >> worker.order()).max(1)
+}
+
+/// Allocates blocks of the order and keeps them.
+fn alloc(worker: &mut Worker<'_>, blocks: u64) {
+    worker.repeat(blocks, |worker| worker.hold(worker.order()));
+}
+
+/// Frees the blocks kept last, the last one first.
+fn free(worker: &mut Worker<'_>, blocks: u64) {
+    let blocks = blocks.min(worker.held.len() as u64);
+    worker.repeat(blocks, Worker::free_last);
+}
+
+/// All allocated, all freed in reverse order.
+pub fn bulk(worker: &mut Worker<'_>) {
+    let blocks = blocks(worker);
+    worker.stretch("alloc", |worker| alloc(worker, blocks));
+    worker.stretch("free", |worker| free(worker, blocks));
+}
+
+/// Pairs while half of the memory is held.
+pub fn repeat(worker: &mut Worker<'_>) {
+    /// Fewer would say little.
+    const LEAST: u64 = 100_000;
+    worker.prepare(|worker| {
+        let half = worker.share((worker.units() >> worker.order()) / 2);
+        alloc(worker, half);
+    });
+    let pairs = blocks(worker).max(LEAST);
+    worker.stretch("pairs", |worker| worker.up_to(pairs, Worker::pair));
+}
+
+/// What others allocated, freed in random order.
+pub fn rand(worker: &mut Worker<'_>) {
+    worker.prepare(|worker| {
+        alloc(worker, blocks(worker));
+        worker.shuffle_over_all();
+    });
+    worker.stretch("free", |worker| worker.repeat_all(Worker::free_last));
+}
+
+/// A hundredth of the memory allocated and freed, at several fills.
+pub fn filling(worker: &mut Worker<'_>) {
+    /// A hundredth may be few.
+    const TIMES: u64 = 20;
+    let all = worker.units() >> worker.order();
+    let part = worker.share(all / 100).max(1);
+    for (percent, name) in
+        [(0, "0 % full"), (50, "50 % full"), (90, "90 % full"), (99, "99 % full")]
+    {
+        worker.prepare(|worker| {
+            let more = worker.share(all * percent / 100).saturating_sub(worker.held.len() as u64);
+            alloc(worker, more);
+        });
+        worker.stretch(name, |worker| {
+            worker.up_to(TIMES, |worker| {
+                alloc(worker, part);
+                free(worker, part);
+                true
+            });
+        });
+    }
+}
+
+/// A fragmented memory, in which a tenth is freed and allocated, again and again.
+pub fn frag(worker: &mut Worker<'_>) {
+    worker.prepare(|worker| {
+        let most = worker.share(worker.units() * 9 / 10);
+        alloc(worker, most);
+        worker.shuffle_over_all();
+        let half = worker.held.len() as u64 / 2;
+        free(worker, half);
+    });
+    worker.stretch_of(LONG, "rounds", |worker| {
+        worker.repeat(100, |worker| {
+            let tenth = worker.held.len() as u64 / 10;
+            worker.repeat(tenth, |worker| worker.free_any().is_some());
+            alloc(worker, tenth);
+            !worker.is_late()
+        });
+    });
+}

@@ -1,0 +1,80 @@
+//! Of the C implementation of NBBS by T. Cici, and the fill of the Buddy Allocator Workshop.
+
+use super::Worker;
+
+/// Blocks of one order, divided equally.
+pub fn alloc_seq(worker: &mut Worker<'_>) {
+    let blocks = worker.share(worker.units() >> worker.order());
+    worker.stretch("alloc", |worker| worker.repeat(blocks, |worker| worker.hold(worker.order())));
+}
+
+/// How often a memory is filled with random orders, of which it takes few.
+const TIMES: usize = 5;
+
+/// Random orders, raced.
+pub fn alloc_rnd(worker: &mut Worker<'_>) {
+    for _ in 0..TIMES {
+        worker.stretch("alloc", fill_up);
+        worker.prepare(|worker| worker.repeat_all(Worker::free_last));
+    }
+}
+
+/// What was allocated in order, freed in order.
+pub fn free_seq(worker: &mut Worker<'_>) {
+    worker.prepare(|worker| {
+        let blocks = worker.share(worker.units() >> worker.order());
+        worker.repeat(blocks, |worker| worker.hold(worker.order()));
+        worker.held.reverse();
+    });
+    free_all(worker);
+}
+
+/// What anybody allocated, freed at random.
+pub fn free_rnd(worker: &mut Worker<'_>) {
+    for _ in 0..TIMES {
+        worker.prepare(|worker| {
+            fill_up(worker);
+            worker.shuffle_over_all();
+        });
+        free_all(worker);
+    }
+}
+
+/// Nearly full, nearly empty, and again until time is up.
+pub fn stress(worker: &mut Worker<'_>) {
+    let share = worker.units() / worker.threads() as u64;
+    let (high, low) = (share * 95 / 100, share * 5 / 100);
+    let largest = worker.largest_of_mix();
+    worker.stretch("all", |worker| {
+        let (mut units, mut growing) = (0, true);
+        worker.until_late(|worker| {
+            if growing {
+                let order = worker.random.u32(0..=largest);
+                let grown = worker.hold(order);
+                units += u64::from(grown) << order;
+                growing = grown && units < high;
+            } else {
+                units -= worker.free_any().map_or(units, |block| block.len());
+                growing = units <= low;
+            }
+            true
+        });
+    });
+}
+
+fn free_all(worker: &mut Worker<'_>) {
+    worker.stretch("free", |worker| worker.repeat_all(Worker::free_last));
+}
+
+/// Random orders, of those that were not refused yet, until a single unit is.
+fn fill_up(worker: &mut Worker<'_>) {
+    let mut largest = worker.largest_of_mix();
+    worker.until_late(|worker| {
+        let order = worker.random.u32(0..=largest);
+        let held = worker.hold(order);
+        if !held {
+            largest = order.saturating_sub(1);
+        }
+        held || order > 0
+    });
+}

@@ -1,0 +1,193 @@
+//! Many blocks at once: as many as a word has by one compare-and-swap.
+
+use super::{Buddy, span, word};
+use crate::error::{AllocError, BatchError, FreeError};
+use crate::geometry::{first_unit, level_of, locate, slot_order};
+use crate::lane::default_lane;
+use crate::sync::Word;
+
+impl<W: Word> Buddy<'_, W> {
+    /// Allocates blocks of `order` into `blocks`, as many as there are, and returns how many: fewer only if
+    /// no further block is free.
+    ///
+    /// Cost: a read-modify-write for each word that has room, up to 32 blocks, and one or two for a word that
+    /// is split for them. Callable from interrupt and signal handlers.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::alloc`], if there is not one block.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let mut blocks = [0; 100];
+    /// assert_eq!(buddy.alloc_batch(0, &mut blocks)?, 64);
+    /// buddy.free_batch(0, &blocks[..64])?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alloc_batch(&self, order: u32, blocks: &mut [u64]) -> Result<usize, AllocError> {
+        self.alloc_batch_on(default_lane(), order, blocks)
+    }
+
+    /// [`Buddy::alloc_batch`] from the lane of the caller's choice.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::alloc_batch`].
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let mut blocks = [0; 2];
+    /// assert_eq!(buddy.alloc_batch_on(3, 5, &mut blocks)?, 2);
+    /// assert!(buddy.alloc_batch_on(3, 5, &mut blocks).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alloc_batch_on(
+        &self,
+        lane: usize,
+        order: u32,
+        blocks: &mut [u64],
+    ) -> Result<usize, AllocError> {
+        if order > self.geometry.max_order {
+            return Err(AllocError::OrderTooLarge { order, max: self.geometry.max_order });
+        }
+        let level = level_of(order);
+        let mut done = 0;
+        let mut idx = self.cursor(lane, order);
+        while done < blocks.len() {
+            let claimed = self.claim_many(lane, level, idx, order, &mut blocks[done..]);
+            done += claimed;
+            if claimed > 0 {
+                self.hints(lane).set_cursor(order, idx);
+                // The next word of the same parent, if it is as good as any.
+                idx += u64::from(idx & 15 != 15 && idx + 1 < self.geometry.words_of(level));
+                continue;
+            }
+            match self.alloc_on(lane, order) {
+                Ok(index) => {
+                    blocks[done] = index;
+                    done += 1;
+                    idx = locate(level, index).0;
+                }
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(done)
+    }
+
+    /// Frees blocks of `order`: neighbours in the slice that lie in one word by one read-modify-write.
+    ///
+    /// Cost: a read-modify-write for each change of word along the slice; sort it for the fewest. A block that
+    /// stands twice in it is freed once, and refused then. Callable from interrupt and signal handlers.
+    ///
+    /// # Errors
+    /// [`BatchError`] with the error of [`Buddy::free_sized`] for the first block that is refused. The blocks
+    /// before it have been freed, no other.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let blocks = [buddy.alloc(1)?, buddy.alloc(1)?];
+    /// buddy.free_batch(1, &blocks)?;
+    /// assert_eq!(buddy.free_batch(1, &blocks).unwrap_err().done, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free_batch(&self, order: u32, blocks: &[u64]) -> Result<(), BatchError> {
+        self.free_batch_on(default_lane(), order, blocks)
+    }
+
+    /// [`Buddy::free_batch`] from the lane of the caller's choice.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::free_batch`].
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let mut blocks = [0; 8];
+    /// let got = buddy.alloc_batch_on(2, 3, &mut blocks)?;
+    /// buddy.free_batch_on(2, 3, &blocks[..got])?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free_batch_on(&self, lane: usize, order: u32, blocks: &[u64]) -> Result<(), BatchError> {
+        let mut done = 0;
+        while let Some(&first) = blocks.get(done) {
+            let freed = self.free_many(lane, order, &blocks[done..]);
+            done += freed;
+            if freed == 0 {
+                let alone = self.free_sized_on(lane, first, order);
+                alone.map_err(|error: FreeError| BatchError { done, error })?;
+                done += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Claims blocks of `order` in one word, climbs, and returns how many.
+    fn claim_many(
+        &self,
+        lane: usize,
+        level: usize,
+        idx: u64,
+        order: u32,
+        blocks: &mut [u64],
+    ) -> usize {
+        let slots = order - slot_order(level);
+        let inside = word::first_slots(self.geometry.whole_slots(level, idx));
+        let claimed = self.update(lane, level, idx, |old| {
+            let codes = word::codes(level, old);
+            let runs = word::runs(word::free_slots(codes) & inside, slots);
+            let new = word::from_slot(runs, 0)
+                .take(blocks.len())
+                .fold(0, |new, slot| new | word::block(slots) << (2 * slot));
+            (new != 0).then(|| (word::with_codes(level, old, codes | new), new))
+        });
+        let Some((_, new)) = claimed else { return 0 };
+        if !self.climb(lane, level, idx) {
+            self.clear_many(lane, level, idx, slots, new);
+            return 0;
+        }
+        let mut done = 0;
+        for slot in word::from_slot(span::heads(new), 0) {
+            blocks[done] = first_unit(level, idx, slot);
+            done += 1;
+        }
+        done
+    }
+
+    /// Frees as many blocks of `order` at the beginning of the slice as lie in one word, and returns how many.
+    /// 0 if the first is not to be freed like that.
+    fn free_many(&self, lane: usize, order: u32, blocks: &[u64]) -> usize {
+        if order > self.geometry.max_order || blocks[0] >= self.geometry.units {
+            return 0;
+        }
+        let level = level_of(order);
+        let slots = order - slot_order(level);
+        let (idx, _) = locate(level, blocks[0]);
+        let (mut codes, mut count) = (0, 0);
+        for &block in blocks {
+            let (at, slot) = locate(level, block);
+            let new = word::block(slots) << (2 * slot);
+            if at != idx || codes & new != 0 || block & ((1 << order) - 1) != 0 {
+                break;
+            }
+            (codes, count) = (codes | new, count + 1);
+        }
+        if count > 0 && self.clear_many(lane, level, idx, slots, codes) { count } else { 0 }
+    }
+
+    /// Clears blocks of `2^slots` slots, given by their `codes`, from a word. `false`: they are not all there.
+    fn clear_many(&self, lane: usize, level: usize, idx: u64, slots: u32, codes: u64) -> bool {
+        let heads = || word::from_slot(span::heads(codes), 0);
+        let area = heads().fold(0, |area, slot| area | word::area(slots) << (2 * slot));
+        let cleared = self.update(lane, level, idx, |old| {
+            let found = word::codes(level, old);
+            let all_there = heads().all(|slot| word::is_block(found, slot, slots));
+            all_there.then(|| (word::with_codes(level, old, found & !area), ()))
+        });
+        W::store_load_fence();
+        let Some((new, ())) = cleared else { return false };
+        self.merge_or_publish(level, idx, new);
+        true
+    }
+}

@@ -1,0 +1,157 @@
+//! The codes of runs that need not be blocks. No atomics here.
+//!
+//! A run is *closed* if it lies in one word: a head and its rests. A run that goes on beyond its word is
+//! *open*: it begins in a leaf word with an open head, code `01` (else a hole) with a rest behind it, fills
+//! that word to its end, and all units that follow, in whatever words, are rests. So a head with its rests
+//! always is the whole of a block or run, and nobody needs to look further.
+//!
+//! ```text
+//! closed   [. . H r r r r . ...]
+//! open     [. . o r r r r r ...r]  [r r r r r . ...]        o: 01 before a rest
+//! hidden   [. . o o o o o o ...o]  [r r r r r . ...]        holes while the rests are claimed or cleared
+//! ```
+//!
+//! A whole word is never a closed run: it would look like a block of the level above.
+
+use super::word::{self, HEAD, HOLE, REST};
+
+/// The low bit of every slot.
+const LOW: u64 = 0x5555_5555_5555_5555;
+
+/// Both bits of `count` slots from `slot` on.
+pub(super) const fn area(slot: u32, count: u32) -> u64 {
+    if count == 0 { 0 } else { u64::MAX >> (64 - 2 * count) << (2 * slot) }
+}
+
+/// `count` rests from `slot` on.
+pub(super) const fn rests(slot: u32, count: u32) -> u64 {
+    area(slot, count) & !LOW
+}
+
+/// A closed run of `count` slots at `slot`.
+pub(super) const fn closed(slot: u32, count: u32) -> u64 {
+    area(slot, count) & !LOW | 1 << (2 * slot)
+}
+
+/// The part of an open run that lies in the leaf word of its head, at `slot`.
+pub(super) const fn open(slot: u32) -> u64 {
+    closed(slot, 32 - slot) ^ (HEAD ^ HOLE) << (2 * slot)
+}
+
+/// The same part while the run is being claimed or freed: holes, so that nobody else can free it.
+pub(super) const fn hidden(slot: u32) -> u64 {
+    area(slot, 32 - slot) & LOW
+}
+
+/// The slots with rests, by their low bits.
+pub(super) const fn rest_slots(codes: u64) -> u64 {
+    codes >> 1 & !codes & LOW
+}
+
+/// The slots with heads, by their low bits.
+pub(super) const fn heads(codes: u64) -> u64 {
+    codes & codes >> 1 & LOW
+}
+
+/// Whether an open head stands in `slot` of a leaf word.
+pub(super) const fn is_open(codes: u64, slot: u32) -> bool {
+    slot < 31 && word::code(codes, slot) == HOLE && word::code(codes, slot + 1) == REST
+}
+
+/// The holes of a leaf word, by their low bits.
+pub(super) const fn holes(codes: u64) -> u64 {
+    word::split_slots(codes) & !(rest_slots(codes) >> 2)
+}
+
+/// How many holes stand side by side in a leaf word from `slot` on.
+pub(super) const fn holes_from(codes: u64, slot: u32) -> u32 {
+    let others = !(holes(codes) >> (2 * slot)) & LOW;
+    if others == 0 { 32 } else { others.trailing_zeros() / 2 }
+}
+
+/// How many rests stand side by side from `slot` on.
+pub(super) const fn rests_from(codes: u64, slot: u32) -> u32 {
+    if slot >= 32 {
+        return 0;
+    }
+    let others = !(rest_slots(codes) >> (2 * slot)) & LOW;
+    if others == 0 { 32 } else { others.trailing_zeros() / 2 }
+}
+
+/// The first of the rests that stand side by side up to `slot`.
+pub(super) const fn rests_to(codes: u64, slot: u32) -> u32 {
+    let others = !rest_slots(codes) & word::first_slots(slot + 1);
+    if others == 0 { 0 } else { (63 - others.leading_zeros()) / 2 + 1 }
+}
+
+/// Whether `codes` stand in the `count` slots from `slot` on, and no further rest behind them.
+pub(super) const fn is_there(word: u64, slot: u32, count: u32, codes: u64) -> bool {
+    let area = area(slot, count);
+    word & area == codes & area && rests_from(word, slot + count) == 0
+}
+
+/// The starts of `count` slots side by side among `free`.
+pub(super) const fn starts(free: u64, count: u32) -> u64 {
+    let mut starts = free;
+    let mut len = 1;
+    while len < count {
+        let step = if len < count - len { len } else { count - len };
+        starts &= starts >> (2 * step);
+        len += step;
+    }
+    starts
+}
+
+/// Where to claim `count` slots among `free`: at the start of the shortest stretch that has them.
+pub(super) fn fit(free: u64, count: u32) -> Option<u32> {
+    let candidates = starts(free, count) & !(free << 2);
+    word::from_slot(candidates, 0).min_by_key(|&slot| {
+        let taken = !(free >> (2 * slot)) & LOW;
+        if taken == 0 { 32 } else { taken.trailing_zeros() / 2 }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closed_runs_read_back_and_only_blocks_look_like_blocks() {
+        for slot in 0..32 {
+            for count in 1..=32 - slot {
+                let codes = closed(slot, count);
+                assert_eq!(word::code(codes, slot), HEAD);
+                assert_eq!(rests_from(codes, slot + 1), count - 1);
+                assert!(is_there(codes, slot, count, codes));
+                let is_block = count.is_power_of_two() && slot.is_multiple_of(count);
+                assert_eq!(word::block_order(codes, slot).is_some(), is_block);
+                for order in 0..5 {
+                    let looks_so = slot % (1 << order) == 0 && word::is_block(codes, slot, order);
+                    assert_eq!(looks_so, is_block && count == 1 << order, "{slot} {count}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn open_heads_are_no_holes_and_no_blocks() {
+        for slot in 0..31 {
+            let codes = open(slot);
+            assert!(is_open(codes, slot) && holes(codes) == 0);
+            assert_eq!(rests_to(codes, 31), slot + 1);
+            assert!((0..5).all(|order| !word::is_block(codes, slot, order)));
+            assert_eq!(holes(hidden(slot)), hidden(slot));
+            assert!(!is_open(hidden(slot), slot));
+        }
+        assert_eq!(rests_to(rests(0, 32), 31), 0);
+        assert_eq!(rests_from(rests(0, 32), 0), 32);
+    }
+
+    #[test]
+    fn the_shortest_stretch_that_suffices() {
+        let free = area(1, 5) & LOW | area(10, 3) & LOW | area(20, 12) & LOW;
+        assert_eq!([3, 4, 6, 12].map(|count| fit(free, count)), [10, 1, 20, 20].map(Some));
+        assert_eq!(fit(free, 13), None);
+        assert_eq!(fit(LOW, 31), Some(0));
+    }
+}

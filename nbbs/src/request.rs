@@ -1,0 +1,95 @@
+//! What is asked for, when it is more than a block of some order anywhere.
+
+use core::ops::Range;
+
+/// So many units, aligned so, in this range, from that end: see [`Buddy::request`](crate::Buddy::request).
+///
+/// ```
+/// use nbbs::{Buddy, Metadata, Request};
+///
+/// let metadata = Metadata::<{ nbbs::metadata_words(1024) }>::new();
+/// let frames = Buddy::new(metadata.words(), 1024)?;
+/// let low = frames.request(Request::units(24).aligned(3).within(0..256).top_down())?;
+/// assert_eq!(low, 232);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[must_use = "a request does nothing until it is made"]
+pub struct Request {
+    pub(crate) units: u64,
+    pub(crate) order: u32,
+    pub(crate) range: Option<Range<u64>>,
+    pub(crate) top_down: bool,
+}
+
+impl Request {
+    /// Exactly so many units, anywhere.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let run = buddy.request(nbbs::Request::units(11))?;
+    /// assert_eq!(buddy.len_of(run), Ok(11));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn units(units: u64) -> Self {
+        Self { units, order: 0, range: None, top_down: false }
+    }
+
+    /// A block of `2^order` units, aligned to its size: as [`Buddy::alloc`](crate::Buddy::alloc), with the
+    /// possibility to say where. An order of 64 or more asks for more units than any arena has.
+    ///
+    /// ```
+    /// # use nbbs::Request;
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// assert_eq!(buddy.request(Request::block(3).within(30..64))?, 32);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn block(order: u32) -> Self {
+        let units = if order < 64 { 1 << order } else { u64::MAX };
+        Self { order, ..Self::units(units) }
+    }
+
+    /// The first unit a multiple of `2^order`.
+    ///
+    /// ```
+    /// # use nbbs::Request;
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// buddy.alloc_at(0, 1)?;
+    /// assert_eq!(buddy.request(Request::units(3).aligned(4))?, 16);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn aligned(self, order: u32) -> Self {
+        Self { order, ..self }
+    }
+
+    /// All units in `range`.
+    ///
+    /// ```
+    /// # use nbbs::Request;
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// assert_eq!(buddy.request(Request::units(3).within(7..64))?, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn within(mut self, range: Range<u64>) -> Self {
+        self.range = Some(range);
+        self
+    }
+
+    /// The last place that will do, instead of the first.
+    ///
+    /// ```
+    /// # use nbbs::Request;
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// assert_eq!(buddy.request(Request::units(3).top_down())?, 61);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn top_down(mut self) -> Self {
+        self.top_down = true;
+        self
+    }
+}

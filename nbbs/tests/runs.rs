@@ -1,0 +1,311 @@
+//! Runs of any number of units, under schedules, under load, and with threads that die in the middle.
+
+use nbbs::{Buddy, FreeError, Request, RequestError};
+use testkit::Oracle;
+use testkit::program::{Arena, Op, Program, Race, RunOp, Step, run};
+use testkit::steered::{Steered, die_before, explore};
+
+use RunOp::{Alloc, At, Batch, FreeBatch, FreePart, Grow, Shrink, Split, SplitOff};
+
+/// Two levels, cut and whole; three levels; four levels and two lanes.
+const ARENAS: [u64; 5] = [64, 96, 600, 1024, 16_500];
+
+const FREE: RunOp = RunOp::Free { pick: 0 };
+
+fn alloc(units: u64) -> RunOp {
+    Alloc { units }
+}
+
+fn at(index: u64, units: u64) -> RunOp {
+    At { index, units }
+}
+
+fn shrink_to(units: u64) -> RunOp {
+    Shrink { pick: 0, units: units - 1 }
+}
+
+fn grow_by(units: u64) -> RunOp {
+    Grow { pick: 0, units }
+}
+
+/// What the setup does on each lane, and the lanes then.
+#[track_caller]
+fn check(units: u64, before: &[RunOp], lanes: &[&[RunOp]]) {
+    let steps = before.iter().cloned().enumerate();
+    let steps = steps.map(|(lane, op)| Step { lane, op: Op::Run(op) }).collect();
+    let setup = Program { units, reserved: false, steps };
+    let ops = |ops: &&[RunOp]| ops.iter().cloned().map(Op::Run).collect();
+    let lanes: Vec<Vec<Op>> = lanes.iter().map(ops).collect();
+    for shared in [false, true] {
+        let race = Race { setup: setup.clone(), lanes: lanes.clone(), shared };
+        let schedules = if units < 1000 { 300 } else { 80 };
+        if let Err(found) = explore(&race, schedules, 5) {
+            panic!("{found}\nin {race:?}");
+        }
+    }
+}
+
+#[test]
+fn claims_across_words_meet() {
+    for units in ARENAS {
+        check(units, &[], &[&[at(20, 30), FREE], &[at(40, 20), FREE], &[alloc(64), FREE]]);
+        check(units, &[], &[&[alloc(33), FREE], &[alloc(33), FREE], &[alloc(units - 3), FREE]]);
+        check(units, &[], &[&[at(5, 50), FREE, alloc(5)], &[alloc(32), FREE], &[alloc(7), FREE]]);
+        check(units, &[], &[&[alloc(units)], &[at(30, 3), FREE], &[alloc(1), FREE]]);
+    }
+}
+
+/// The rests of a run that is being freed, or given up, are nobody else's.
+#[test]
+fn frees_meet_claims_that_end_where_they_begin() {
+    for units in ARENAS {
+        let before = [at(32, 31)];
+        check(
+            units,
+            &before,
+            &[&[FREE, at(40, 3)], &[at(0, 32), FREE], &[at(3, 29), grow_by(2), FREE]],
+        );
+        let before = [at(20, 44)];
+        check(units, &before, &[&[FREE], &[at(0, 20), grow_by(12), FREE], &[alloc(40), FREE]]);
+        check(
+            units,
+            &before,
+            &[&[FREE, alloc(9)], &[at(20, 12), grow_by(32), FREE], &[alloc(32), FREE]],
+        );
+    }
+}
+
+#[test]
+fn growth_meets_claims() {
+    for units in ARENAS {
+        check(units, &[at(3, 9)], &[&[grow_by(30), FREE], &[at(30, 4), FREE], &[alloc(8), FREE]]);
+        check(units, &[at(0, 32)], &[&[grow_by(5), FREE], &[at(32, 3), FREE], &[alloc(32), FREE]]);
+        check(units, &[at(3, 10)], &[&[grow_by(40), FREE], &[at(34, 4), FREE], &[at(40, 4)]]);
+        check(units, &[at(0, 5), at(5, 5)], &[&[grow_by(3)], &[FREE], &[at(5, 40), FREE]]);
+    }
+}
+
+/// A block is written in smaller slots while others merge around it and search below it.
+#[test]
+fn cuts_meet_searches_and_merges() {
+    for units in ARENAS {
+        let before = [at(0, 32), alloc(1)];
+        let others: [&[RunOp]; 2] = [&[FREE, alloc(32), FREE], &[alloc(3), alloc(1), FREE, FREE]];
+        check(units, &before, &[&[shrink_to(20), FREE], others[0], others[1]]);
+        check(
+            units,
+            &before,
+            &[&[SplitOff { pick: 0, units: 9 }, FREE, FREE], others[0], others[1]],
+        );
+        check(units, &before, &[&[Split { pick: 0, order: 3 }, FREE, FREE], others[0], others[1]]);
+        let part = FreePart { pick: 0, skip: 7, units: 11 };
+        check(units, &before, &[&[part, FREE, FREE], others[0], others[1]]);
+    }
+    for ops in [shrink_to(530), SplitOff { pick: 0, units: 700 }, Split { pick: 0, order: 5 }] {
+        check(
+            2048,
+            &[at(0, 1024)],
+            &[&[ops, FREE], &[alloc(512), FREE], &[alloc(1), alloc(31), FREE]],
+        );
+    }
+}
+
+#[test]
+fn batches_meet_each_other_and_large_blocks() {
+    for units in ARENAS {
+        let batch = Batch { order: 0, count: 50 };
+        let lane: [RunOp; 2] = [batch, FreeBatch { order: 0 }];
+        check(units, &[], &[&lane, &lane, &[alloc(units / 2), FREE]]);
+        let lane: [RunOp; 2] = [Batch { order: 2, count: 9 }, FreeBatch { order: 2 }];
+        check(units, &[], &[&lane, &[alloc(32), FREE], &[alloc(33), FREE]]);
+    }
+}
+
+/// Of several threads that free the same run, one succeeds.
+#[test]
+fn one_free_of_a_run_succeeds() {
+    for (index, len) in [(0, 40), (7, 30), (30, 5), (16, 48), (0, 96), (3, 100)] {
+        for seed in 0..400 {
+            let arena = Arena::<Steered>::new(128);
+            let buddy = arena.buddy();
+            buddy.alloc_at(index, len).unwrap();
+            let mut answers = [None; 3];
+            let bodies = answers.iter_mut().enumerate().map(|(lane, answer)| {
+                let free = move || {
+                    *answer = Some(buddy.free_on(lane, index));
+                    Ok(())
+                };
+                Box::new(free) as testkit::program::Body<'_>
+            });
+            let schedule = testkit::steered::Schedule { seed, stalls: seed as u32 % 5, steps: 60 };
+            schedule.run(bodies.collect()).unwrap();
+            let freed = answers.iter().filter(|answer| matches!(answer, Some(Ok(_)))).count();
+            assert_eq!(freed, 1, "{len} units at {index}, seed {seed}: {answers:?}");
+            buddy.audit().unwrap();
+            assert_eq!(buddy.stats().free_units, 128);
+        }
+    }
+}
+
+/// A second free that comes late takes nothing from whoever has the units then.
+#[test]
+fn a_late_second_free_takes_nothing() {
+    for (index, len) in [(0, 40), (7, 30), (16, 48), (3, 100)] {
+        for seed in 0..1500 {
+            let arena = Arena::<Steered>::new(128);
+            let buddy = arena.buddy();
+            buddy.alloc_at(index, len).unwrap();
+            let (mut first, mut second, mut again) = (None, None, None);
+            let bodies: Vec<testkit::program::Body<'_>> = vec![
+                Box::new(|| {
+                    first = Some(buddy.free_on(0, index).is_ok());
+                    again = Some(buddy.alloc_at_on(0, index, len).is_ok());
+                    Ok(())
+                }),
+                Box::new(|| {
+                    second = Some(buddy.free_on(1, index).is_ok());
+                    Ok(())
+                }),
+            ];
+            testkit::steered::Schedule { seed, stalls: 1 + seed as u32 % 4, steps: 60 }
+                .run(bodies)
+                .unwrap();
+            let held = match (first, second, again) {
+                // The second came when the units were held again: a free like any other.
+                (Some(true), Some(true), Some(true)) => 0,
+                (Some(_), Some(false), Some(true)) => len,
+                (.., Some(true)) if first != second => len,
+                (.., Some(false)) if first != second => 0,
+                answers => panic!("{len} units at {index}, seed {seed}: {answers:?}"),
+            };
+            buddy.audit().unwrap();
+            assert_eq!(buddy.stats().used_units, held, "{len} units at {index}, seed {seed}");
+        }
+    }
+}
+
+/// Lets `act` die before each of its steps in turn. It concerns at most `lost` units.
+fn die_everywhere(
+    prepare: impl Fn(&Buddy<'_, Steered>),
+    act: impl Fn(&Buddy<'_, Steered>),
+    lost: u64,
+) {
+    for units in [64, 100, 600, 1100] {
+        for step in 0.. {
+            let arena = Arena::<Steered>::new(units);
+            let buddy = arena.buddy();
+            prepare(&buddy);
+            if die_before(step, || act(&buddy)).is_some() {
+                buddy.audit().unwrap();
+                break;
+            }
+            go_on(&buddy, lost, step);
+        }
+    }
+}
+
+/// What is left for others: all units but those lost, at every order but for the blocks that these touch.
+fn go_on(buddy: &Buddy<'_, Steered>, lost: u64, step: u64) {
+    let (units, oracle) = (buddy.units(), Oracle::new(buddy.units()));
+    for order in (0..=buddy.max_order()).rev() {
+        let mut blocks = Vec::new();
+        while let Ok(index) = buddy.alloc_on(3, order) {
+            blocks.push(oracle.take(3, index, order).unwrap());
+        }
+        let spoilt = if lost == 0 { 0 } else { lost.next_multiple_of(1 << order) + (1 << order) };
+        let got = (blocks.len() as u64) << order;
+        assert!(
+            got + spoilt >= units >> order << order,
+            "died before step {step}: {got} of {units} units left at order {order}"
+        );
+        for block in blocks {
+            oracle.give(block).unwrap();
+            buddy.free_sized_on(4, block.index, order).unwrap();
+        }
+    }
+    let stats = buddy.stats();
+    assert!(stats.used_units + stats.reserved_units <= lost, "died before step {step}: {stats:?}");
+}
+
+#[test]
+fn dying_in_an_exact_allocation_costs_at_most_its_units() {
+    for len in [1, 5, 31, 32, 33, 40, 63] {
+        die_everywhere(|_| (), |buddy| _ = buddy.alloc_units_on(0, len), len);
+        let prepare = |buddy: &Buddy<'_, Steered>| {
+            let first = buddy.alloc_at(0, 1).unwrap();
+            buddy.alloc_units_on(0, len).ok().map(|run| buddy.free_on(0, run));
+            buddy.free(first).unwrap();
+        };
+        die_everywhere(prepare, |buddy| _ = buddy.alloc_units_on(0, len), len);
+    }
+    for (index, len) in [(3, 40), (20, 13), (30, 34), (0, 64), (16, 48)] {
+        die_everywhere(|_| (), |buddy| _ = buddy.alloc_at(index, len), len);
+        let prepare = |buddy: &Buddy<'_, Steered>| _ = buddy.alloc_at(index, len);
+        die_everywhere(prepare, |buddy| _ = buddy.free_on(0, index), len);
+    }
+}
+
+#[test]
+fn dying_in_a_change_costs_at_most_what_is_changed() {
+    for (index, len) in [(3, 40), (20, 13), (0, 32), (0, 64), (16, 48), (0, 31)] {
+        let prepare = |buddy: &Buddy<'_, Steered>| _ = buddy.alloc_at(index, len);
+        for kept in [1, 12, len - 1] {
+            die_everywhere(prepare, |buddy| _ = buddy.shrink(index, kept), len);
+            die_everywhere(prepare, |buddy| _ = buddy.split_off(index, kept), len);
+        }
+        die_everywhere(prepare, |buddy| _ = buddy.free_part(index, index + 1..index + 9), len);
+        die_everywhere(prepare, |buddy| _ = buddy.split(index, 0), len);
+        for more in [1, 10, 36] {
+            die_everywhere(prepare, |buddy| _ = buddy.grow(index, len + more), len + more);
+        }
+    }
+}
+
+#[test]
+fn dying_in_a_batch_costs_at_most_its_blocks() {
+    let batch = |buddy: &Buddy<'_, Steered>| _ = buddy.alloc_batch_on(0, 0, &mut [0; 40]);
+    die_everywhere(|_| (), batch, 40);
+    let prepare = |buddy: &Buddy<'_, Steered>| _ = buddy.alloc_batch_on(0, 0, &mut [0; 40]);
+    let free =
+        |buddy: &Buddy<'_, Steered>| _ = buddy.free_batch_on(0, 0, &(0..40).collect::<Vec<_>>());
+    die_everywhere(prepare, free, 40);
+}
+
+/// Every start and length in three words, and what is then left.
+#[test]
+fn every_place_and_length() {
+    for start in 0..70 {
+        for len in 1..=96 - start {
+            let shrunk = [1, len / 2, len - 1].map(|units| Op::Run(Shrink { pick: 0, units }));
+            let grown = Op::Run(grow_by(17));
+            let ops = [Op::Run(at(start, len)), Op::Inspect, grown, Op::Inspect];
+            let ops =
+                ops.into_iter().chain(shrunk).chain([Op::Inspect, Op::Run(FREE), Op::Inspect]);
+            let arena: Arena = Arena::new(96);
+            run(&Program::new(96, ops), &arena.buddy()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn refusals_name_what_is_wrong() {
+    let arena: Arena = Arena::new(100);
+    let buddy = arena.buddy();
+    assert_eq!(buddy.alloc_units(0), Err(RequestError::Units { units: 0, max: 100 }));
+    assert_eq!(buddy.alloc_units(101), Err(RequestError::Units { units: 101, max: 100 }));
+    let huge = Request::units(1).aligned(7);
+    assert_eq!(buddy.request(huge), Err(RequestError::OrderTooLarge { order: 7, max: 6 }));
+    let outside = RequestError::OutOfRange { start: 99, end: 101, units: 100 };
+    assert_eq!(buddy.alloc_at(99, 2), Err(outside));
+    assert_eq!(buddy.alloc_at(31, 2), Err(RequestError::LastOfWord { unit: 31 }));
+    let run = buddy.alloc_at(10, 50).unwrap();
+    assert_eq!(buddy.alloc_at(0, 11), Err(RequestError::InUse { unit: 10 }));
+    for index in 11..60 {
+        assert_eq!(buddy.free(index), Err(FreeError::NotABlock { index }));
+    }
+    let wrong = FreeError::WrongLength { index: run, units: 2, actual: 50 };
+    assert_eq!(buddy.free_sized(run, 1), Err(wrong));
+    assert!(buddy.release(10..11).is_err(), "an open head is no hole");
+    assert_eq!(buddy.free(run), Ok(6));
+    assert_eq!(buddy.free(run), Err(FreeError::NotAllocated { index: run }));
+}
