@@ -12,7 +12,7 @@ log "building"
 cargo build --quiet --package verify-shuttle
 status=0
 results=$("$target/debug/linearizability" "$@" 2>/dev/null | tee >(cat >&2)) || status=1
-value() { sed -n "s/^$1 //p" <<<"$results"; }
+value() { sed -n "s|^$1 \([0-9/]*\)\$|\1|p" <<<"$results"; }
 ours=clean
 if grep -q '^ours, .*FOUND' <<<"$results" || [ -z "$(value histories)" ]; then ours=FOUND; fi
 mutants=0/0

@@ -12,7 +12,7 @@ log "building"
 cargo build --quiet --package verify-shuttle
 status=0
 results=$("$target/debug/verify-shuttle" "$@" 2>/dev/null | tee >(cat >&2)) || status=1
-value() { sed -n "s/^$1 //p" <<<"$results"; }
+value() { sed -n "s|^$1 \([0-9/]*\)\$|\1|p" <<<"$results"; }
 ours=FOUND
 if grep -q '^ours: .* 0 findings' <<<"$results"; then ours=clean; fi
 mutants=0/0
