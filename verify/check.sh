@@ -12,6 +12,13 @@ mutants_caught=0 mutants_tried=0
 
 log() { echo "$check: $*" >&2; }
 
+# Sees to the nightly toolchain with its source.
+nightly() {
+    rustc +nightly --version >/dev/null 2>&1 ||
+        rustup toolchain install nightly --profile minimal >&2 2>&1 || return 1
+    rustup component add rust-src --toolchain nightly >&2 2>&1
+}
+
 # Whether a command ends with 3, by which our programs say that they found something.
 found() {
     local status=0

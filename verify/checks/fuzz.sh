@@ -4,6 +4,7 @@
 # nightly and a C++ compiler.
 source "$(dirname "$0")/../check.sh" "$@"
 
+nightly || { log "no nightly toolchain"; exit 1; }
 cargo fuzz --version >/dev/null 2>&1 || cargo install --quiet cargo-fuzz
 host=$(rustc -vV | sed -n 's/^host: //p')
 scratch=$(mktemp -d)

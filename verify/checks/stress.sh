@@ -57,7 +57,7 @@ done
 if [ "${NO_SANITIZERS:-0}" = 1 ]; then
     covered="$covered; sanitizers LEFT OUT"
 else
-    rustup component add rust-src --toolchain nightly >&2 2>&1 &&
+    nightly &&
         sanitized thread && sanitized address || { log "no sanitizers: install nightly with rust-src"; exit 1; }
     for kind in thread address; do
         under $kind nbbs "$seconds" >&2 || { log "found under the $kind sanitizer"; ours=FOUND; }
