@@ -14,7 +14,7 @@ covered=$("$signals" nbbs $([ $long = no ] && echo 1000000 || echo 10000000)) ||
 caught=0 tried=0
 for patient in nb1 nb4 sl1 sl4 arena-untagged arena-sl; do
     tried=$((tried + 1))
-    if found timeout 100 "$signals" $patient 3000000; then
+    if found timeout 150 "$signals" $patient 30000000; then
         caught=$((caught + 1))
     else
         log "$patient goes UNNOTICED"
