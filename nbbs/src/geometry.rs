@@ -39,6 +39,13 @@ const MAX_LANES: u64 = 64;
 /// An arena has one lane for so many units (a power of two).
 const UNITS_PER_LANE: u64 = 1 << 14;
 
+/// So many lanes at least, where each then has [`FEW_UNITS_PER_LANE`]: threads that share a lane share the
+/// words that it claims in.
+const FEW_LANES: u64 = 4;
+
+/// Four cache lines of leaf words (a power of two).
+const FEW_UNITS_PER_LANE: u64 = 1 << 10;
+
 /// How many 64-bit words of metadata an arena of `units` units needs, everything included.
 ///
 /// 2.27 bits for each unit of an arena of 2^18 units or more; 0 for `units == 0`, and `usize::MAX`
@@ -133,6 +140,20 @@ pub(crate) const fn first_unit(level: usize, idx: u64, slot: u32) -> u64 {
     (idx << slots_log2(level) | slot as u64) << slot_order(level)
 }
 
+/// How many lanes an arena of `units` units has: a power of two.
+const fn lanes(units: u64) -> u64 {
+    let (many, few) = (units / UNITS_PER_LANE, units / FEW_UNITS_PER_LANE);
+    if many >= MAX_LANES {
+        MAX_LANES
+    } else if many >= FEW_LANES {
+        1 << many.ilog2()
+    } else if few >= FEW_LANES {
+        FEW_LANES
+    } else {
+        1 << (few | 1).ilog2()
+    }
+}
+
 impl Geometry {
     pub const fn new(units: u64) -> Result<Self, MetadataError> {
         if units == 0 || units > MAX_UNITS {
@@ -142,13 +163,7 @@ impl Geometry {
         // A word of this level covers 2^(max_order + 1) units at least, hence the whole arena.
         let top = level_of(max_order);
 
-        let lanes = if units / UNITS_PER_LANE > MAX_LANES {
-            MAX_LANES
-        } else if units < UNITS_PER_LANE {
-            1
-        } else {
-            1 << (units / UNITS_PER_LANE).ilog2()
-        };
+        let lanes = lanes(units);
 
         // The lanes, the epoch, level 0, level 1 and so on, each part on cache lines of its own. A load
         // waits for a store to an address that differs by a multiple of 4 KiB, so words that are used
