@@ -193,6 +193,11 @@ impl Geometry {
         })
     }
 
+    /// Whether a range has units, all of them inside the arena.
+    pub fn contains(&self, range: &Range<u64>) -> bool {
+        range.start < range.end && range.end <= self.units
+    }
+
     /// Where the word `idx` of `level` stands in the metadata.
     #[inline(always)]
     pub fn place(&self, level: usize, idx: u64) -> usize {

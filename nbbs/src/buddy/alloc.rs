@@ -94,11 +94,11 @@ impl<W: Word> Buddy<'_, W> {
         let level = if LEAF { 0 } else { level_of(order) };
         let slots = order - slot_order(level);
         let hints = self.hints(lane);
-        let Some(cursor) = hints.cursor(order) else {
-            return self.alloc_from(lane, self.geometry.home(lane, level), order);
-        };
-        let place = self.geometry.place(level, cursor);
-        let Some(word) = self.words.get(place) else {
+        let at_cursor = hints.cursor(order).and_then(|cursor| {
+            let place = self.geometry.place(level, cursor);
+            Some((cursor, place, self.words.get(place)?))
+        });
+        let Some((cursor, place, word)) = at_cursor else {
             return self.alloc_from(lane, self.geometry.home(lane, level), order);
         };
         let old = hints.guess(place, word);
@@ -111,7 +111,7 @@ impl<W: Word> Buddy<'_, W> {
             return if word::codes(level, found) & !word::codes(level, old) != 0 {
                 self.part(lane, order)
             } else {
-                self.alloc_at_cursor::<LEAF>(lane, order)
+                self.alloc_from(lane, cursor, order)
             };
         }
         hints.note(place, new);

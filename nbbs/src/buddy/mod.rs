@@ -34,6 +34,7 @@ mod reserve;
 mod resize;
 mod run;
 mod search;
+mod slots;
 mod span;
 mod stats;
 mod units;

@@ -7,7 +7,7 @@
 use core::ops::Range;
 
 use super::exact::Obstacle;
-use super::{Buddy, word};
+use super::{Buddy, span, word};
 use crate::geometry::{child, first_unit, level_of, slot_order, slots_log2};
 use crate::sync::Word;
 
@@ -162,9 +162,7 @@ impl<W: Word> Buddy<'_, W> {
     /// How many units are free up to `unit`, in one word.
     fn free_before(&self, unit: u64) -> u64 {
         let spot = self.spot(unit - 1);
-        let taken = !word::free_slots(spot.codes) & word::first_slots(spot.slot + 1);
-        let free =
-            spot.slot + 1 - if taken == 0 { 0 } else { (63 - taken.leading_zeros()) / 2 + 1 };
+        let free = spot.slot + 1 - span::start_to(word::free_slots(spot.codes), spot.slot);
         let behind = spot.unit() + (1 << slot_order(spot.level));
         unit.saturating_sub(behind - (u64::from(free) << slot_order(spot.level)))
     }

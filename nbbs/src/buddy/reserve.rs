@@ -4,9 +4,10 @@
 
 use core::ops::Range;
 
-use super::{Buddy, span, swap, word};
+use super::slots::Slots;
+use super::{Buddy, span, word};
 use crate::error::{MetadataError, RangeError};
-use crate::geometry::slots_log2;
+use crate::geometry::first_unit;
 use crate::sync::{Ordering, Word};
 
 impl<'a, W: Word> Buddy<'a, W> {
@@ -64,16 +65,19 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// ```
     pub fn reserve(&self, range: Range<u64>) -> Result<(), RangeError> {
         self.check_range(&range)?;
-        for (leaf, units) in leaves(&range) {
-            if let Err(unit) = self.reserve_in_leaf(leaf, units) {
-                for (leaf, units) in leaves(&(range.start..leaf << 5)) {
-                    self.release_in_leaf(leaf, units);
+        for units in leaves(&range) {
+            // Lane 0: a hole is nobody's allocation.
+            if !self.claim_slots(0, units, units.holes()) {
+                let from = first_unit(0, units.idx, units.slot);
+                let unit = self.first_in_use(from, from + u64::from(units.count)).unwrap_or(from);
+                for units in leaves(&(range.start..from)) {
+                    self.clear_slots(0, units, units.holes());
                 }
                 return Err(RangeError::InUse { unit });
             }
-            let leaves_node = leaf & 15 == 15 || leaf == (range.end - 1) >> 5;
+            let leaves_node = units.idx & 15 == 15 || units.idx == (range.end - 1) >> 5;
             if leaves_node {
-                self.tighten_upwards(1, leaf >> 4);
+                self.tighten_upwards(1, units.idx >> 4);
             }
         }
         Ok(())
@@ -99,12 +103,10 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// ```
     pub fn release(&self, range: Range<u64>) -> Result<(), RangeError> {
         self.check_range(&range)?;
-        for (leaf, units) in leaves(&range) {
-            self.check_reserved(leaf, units, self.read(0, leaf))?;
-        }
-        for (leaf, units) in leaves(&range) {
-            while !self.release_in_leaf(leaf, units) {
-                self.check_reserved(leaf, units, self.read(0, leaf))?;
+        leaves(&range).try_for_each(|units| self.check_reserved(units))?;
+        for units in leaves(&range) {
+            while !self.clear_slots(0, units, units.holes()) {
+                self.check_reserved(units)?;
             }
         }
         Ok(())
@@ -112,70 +114,26 @@ impl<'a, W: Word> Buddy<'a, W> {
 
     fn check_range(&self, range: &Range<u64>) -> Result<(), RangeError> {
         let (start, end, units) = (range.start, range.end, self.geometry.units);
-        if start < end && end <= units {
-            Ok(())
-        } else {
-            Err(RangeError::OutOfRange { start, end, units })
-        }
+        let out_of_range = RangeError::OutOfRange { start, end, units };
+        if self.geometry.contains(range) { Ok(()) } else { Err(out_of_range) }
     }
 
-    fn check_reserved(&self, leaf: u64, units: u64, word: u64) -> Result<(), RangeError> {
-        match first_unit(leaf, units & !span::holes(word)) {
-            Some(unit) => Err(RangeError::NotReserved { unit }),
-            None => Ok(()),
-        }
-    }
-
-    /// Claims `units` of a leaf word as a hole, or says which unit is in the way.
-    fn reserve_in_leaf(&self, leaf: u64, units: u64) -> Result<(), u64> {
-        let mut old = self.read(0, leaf);
-        loop {
-            if let Some(unit) = first_unit(leaf, units & !word::free_slots(old)) {
-                return Err(unit);
-            }
-            // SeqCst: a claim, ordered as in `claim`.
-            match swap(self.word(0, leaf), old, old | units) {
-                Ok(_) => break,
-                Err(found) => old = found,
-            }
-        }
-        if self.climb(0, 0, leaf) {
+    fn check_reserved(&self, units: Slots) -> Result<(), RangeError> {
+        let Slots { level, idx, slot, count } = units;
+        let holes = span::length_from(span::holes(self.read(level, idx)), slot);
+        if holes >= count {
             return Ok(());
         }
-        self.release_in_leaf(leaf, units);
-        Err(first_unit(leaf, units).unwrap_or(leaf << 5))
-    }
-
-    /// Frees `units` of a leaf word. `false`: they are not all holes.
-    fn release_in_leaf(&self, leaf: u64, units: u64) -> bool {
-        let mut old = self.read(0, leaf);
-        loop {
-            if units & !span::holes(old) != 0 {
-                return false;
-            }
-            // SeqCst: a free, ordered as in `clear`.
-            match swap(self.word(0, leaf), old, old & !units) {
-                Ok(_) => break,
-                Err(found) => old = found,
-            }
-        }
-        W::store_load_fence();
-        self.merge(0, leaf);
-        true
+        Err(RangeError::NotReserved { unit: first_unit(level, idx, slot + holes) })
     }
 }
 
-/// The leaf words that a range touches, each with its units in the range by their low bits.
-fn leaves(range: &Range<u64>) -> impl Iterator<Item = (u64, u64)> + use<> {
+/// The units of a range, leaf word by leaf word.
+fn leaves(range: &Range<u64>) -> impl Iterator<Item = Slots> + use<> {
     let Range { start, end } = *range;
     (start >> 5..end.div_ceil(32)).map(move |leaf| {
-        let from = start.saturating_sub(leaf << slots_log2(0)) as u32;
-        let to = (end - (leaf << slots_log2(0))).min(32) as u32;
-        (leaf, word::first_slots(to) & !word::first_slots(from))
+        let from = start.max(leaf << 5);
+        let units = Slots::to_end_of_leaf(from);
+        units.with_count(u64::from(units.count).min(end - from) as u32)
     })
-}
-
-/// The first unit of a set of a leaf word's units.
-fn first_unit(leaf: u64, units: u64) -> Option<u64> {
-    (units != 0).then(|| (leaf << 5) + u64::from(units.trailing_zeros() / 2))
 }

@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use super::run::{Run, Spot};
+use super::slots::Slots;
 use super::{Buddy, span, word};
 use crate::error::{FreeError, ResizeError};
 use crate::geometry::{locate, slot_order, word_order};
@@ -55,11 +56,12 @@ impl<W: Word> Buddy<'_, W> {
             return Ok(());
         }
         let end = index + units;
-        let (level, idx, slot) = (run.head.level, run.head.idx, run.head.slot);
-        if !run.is_open && end & ((1 << slot_order(level)) - 1) == 0 {
-            let (slots, kept) = (run.slots(), (units >> slot_order(level)) as u32);
-            let (from, to) = (span::closed(slot, slots), span::closed(slot, kept));
-            return self.still_held(index, self.recode(lane, level, idx, slot, slots, from, to));
+        let order = slot_order(run.head.level);
+        if !run.is_open && end & ((1 << order) - 1) == 0 {
+            let slots = run.slots();
+            let kept = slots.with_count((units >> order) as u32);
+            let shrunk = self.recode(lane, slots, slots.closed(), kept.closed());
+            return self.still_held(index, shrunk);
         }
         self.refine_at(lane, &run, end, false).map_err(|unit| ResizeError::Contended { unit })?;
         let run = self.held(index)?;
@@ -345,42 +347,27 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Takes further slots of the word of a closed run, up to unit `end`. `false`: not possible there.
     fn grow_in_word(&self, lane: usize, run: &Run, end: u64) -> bool {
-        let (level, idx, slot) = (run.head.level, run.head.idx, run.head.slot);
-        let Some(place) = self.closed_place(run.start, end) else { return false };
-        let (slots, more) = (run.slots(), place.count);
-        let grow = || {
-            self.recode(
-                lane,
-                level,
-                idx,
-                slot,
-                more,
-                span::closed(slot, slots),
-                span::closed(slot, more),
-            )
-        };
-        if place.level != level {
-            return false;
+        let slots = run.slots();
+        let more = self.slots_of_closed(run.start, end).filter(|more| more.level == slots.level);
+        let Some(more) = more else { return false };
+        let grow = || self.recode(lane, more, slots.closed(), more.closed());
+        grow() || {
+            self.settle(slots.level, slots.idx);
+            grow()
         }
-        if grow() {
-            return true;
-        }
-        self.settle(level, idx);
-        grow()
     }
 
     /// Gives a closed run that goes on an open head. Returns the unit from which on there are to be rests.
     fn open_run(&self, lane: usize, run: &Run) -> Result<u64, ResizeError> {
-        let (level, idx, slot) = (run.head.level, run.head.idx, run.head.slot);
-        if level > 0 {
+        if run.head.level > 0 {
             self.open_head(lane, run).map_err(|unit| ResizeError::Contended { unit })?;
             return Ok(run.end);
         }
-        if slot == 31 {
+        let first = Slots::to_end_of_leaf(run.start);
+        if first.count == 1 {
             return Err(ResizeError::LastOfWord { unit: run.start });
         }
-        let (from, to) = (span::closed(slot, run.slots()), span::open(slot));
-        if !self.recode(lane, 0, idx, slot, 32 - slot, from, to) {
+        if !self.recode(lane, first, run.slots().closed(), first.open()) {
             let unit = self.first_in_use(run.end, run.tails()).unwrap_or(run.end);
             return Err(ResizeError::InUse { unit });
         }
@@ -389,12 +376,11 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Closes the run with an open head at `index` that ends at `end` within the same word, or with it.
     fn close(&self, lane: usize, index: u64, end: u64) {
-        let (leaf, slot) = locate(0, index);
+        let first = Slots::to_end_of_leaf(index);
         let count = (end - index) as u32;
         // A whole word stays open.
         if count < 32 {
-            let (from, to) = (span::open(slot), span::closed(slot, count));
-            self.recode(lane, 0, leaf, slot, 32 - slot, from, to);
+            self.recode(lane, first, first.open(), first.with_count(count).closed());
         }
     }
 

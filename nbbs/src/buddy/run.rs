@@ -3,6 +3,7 @@
 //! Every rest belongs to the run that the unit before it belongs to, at every instant: runs are claimed, and
 //! grow, head first; they shrink, and are freed, from the end. So the end of a run is where the rests end.
 
+use super::slots::Slots;
 use super::{Buddy, span, word};
 use crate::error::FreeError;
 use crate::geometry::{first_unit, locate, slot_order, slots_log2};
@@ -43,9 +44,10 @@ impl Run {
         self.end - self.start
     }
 
-    /// Slots of a closed run.
-    pub fn slots(&self) -> u32 {
-        (self.units() >> slot_order(self.head.level)) as u32
+    /// The slots of a closed run.
+    pub fn slots(&self) -> Slots {
+        let Spot { level, idx, slot, .. } = self.head;
+        Slots { level, idx, slot, count: (self.units() >> slot_order(level)) as u32 }
     }
 
     /// The order of a block that would hold the run.
@@ -178,17 +180,16 @@ impl<W: Word> Buddy<'_, W> {
     ///
     /// Whoever turns an open head into holes is the one who frees the run.
     pub(super) fn release_run(&self, lane: usize, run: &Run) -> bool {
-        let Spot { level, idx, slot, .. } = run.head;
         if !run.is_open {
             let slots = run.slots();
-            return self.clear_codes(lane, level, idx, slot, span::closed(slot, slots), slots);
+            return self.clear_slots(lane, slots, slots.closed());
         }
-        let (open, hidden) = (span::open(slot), span::hidden(slot));
-        if !self.recode(lane, 0, idx, slot, 32 - slot, open, hidden) {
+        let first = Slots::to_end_of_leaf(run.start);
+        if !self.recode(lane, first, first.open(), first.holes()) {
             return false;
         }
         self.clear_tails(lane, run.tails(), self.end_of_tails(run.tails()));
-        self.clear_codes(lane, 0, idx, slot, hidden, 32 - slot)
+        self.clear_slots(lane, first, first.holes())
     }
 
     /// Clears the rests of units `from..to`, the end of a run, from the end.
@@ -198,53 +199,13 @@ impl<W: Word> Buddy<'_, W> {
             let (from_idx, from_slot) = locate(level, from);
             let least = if from_idx == idx { from_slot } else { 0 };
             let first = span::rests_to(codes, slot).max(least);
-            let slots = (slot + 1).saturating_sub(first);
-            if !self.clear_codes(lane, level, idx, first, span::rests(first, slots), slots) {
+            let count = (slot + 1).saturating_sub(first);
+            let slots = Slots { level, idx, slot: first, count };
+            if !self.clear_slots(lane, slots, slots.rests()) {
                 // Only if the run is not the caller's: nothing more is known about it.
                 return;
             }
             to = first_unit(level, idx, first);
         }
-    }
-
-    /// Clears `codes` from `count` slots and tells the words above. `false`: they are not there.
-    pub(super) fn clear_codes(
-        &self,
-        lane: usize,
-        level: usize,
-        idx: u64,
-        slot: u32,
-        codes: u64,
-        count: u32,
-    ) -> bool {
-        count > 0 && self.recode(lane, level, idx, slot, count, codes, 0)
-    }
-
-    /// Replaces the codes `from` of `count` slots by `to`, and tells the words above if some came free.
-    /// `false`: they are not there.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn recode(
-        &self,
-        lane: usize,
-        level: usize,
-        idx: u64,
-        slot: u32,
-        count: u32,
-        from: u64,
-        to: u64,
-    ) -> bool {
-        let changed = self.update(lane, level, idx, |old| {
-            let codes = word::codes(level, old);
-            let new = codes & !span::area(slot, count) | to;
-            span::is_there(codes, slot, count, from)
-                .then(|| (word::with_codes(level, old, new), ()))
-        });
-        W::store_load_fence();
-        let Some((new, ())) = changed else { return false };
-        let lost = word::free_slots(to) & !word::free_slots(from) & span::area(slot, count);
-        if lost != 0 {
-            self.merge_or_publish(level, idx, new);
-        }
-        true
     }
 }

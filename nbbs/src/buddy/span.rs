@@ -38,9 +38,9 @@ pub(super) const fn open(slot: u32) -> u64 {
     closed(slot, 32 - slot) ^ (HEAD ^ HOLE) << (2 * slot)
 }
 
-/// The same part while the run is being claimed or freed: holes, so that nobody else can free it.
-pub(super) const fn hidden(slot: u32) -> u64 {
-    area(slot, 32 - slot) & LOW
+/// `count` holes from `slot` on: a hidden run, or what is reserved.
+pub(super) const fn holes_at(slot: u32, count: u32) -> u64 {
+    area(slot, count) & LOW
 }
 
 /// The slots with rests, by their low bits.
@@ -63,25 +63,29 @@ pub(super) const fn holes(codes: u64) -> u64 {
     word::split_slots(codes) & !(rest_slots(codes) >> 2)
 }
 
-/// How many holes stand side by side in a leaf word from `slot` on.
-pub(super) const fn holes_from(codes: u64, slot: u32) -> u32 {
-    let others = !(holes(codes) >> (2 * slot)) & LOW;
+/// How many slots of a set, given by their low bits, stand side by side from `slot` on.
+pub(super) const fn length_from(set: u64, slot: u32) -> u32 {
+    if slot >= 32 {
+        return 0;
+    }
+    let others = !(set >> (2 * slot)) & LOW;
     if others == 0 { 32 } else { others.trailing_zeros() / 2 }
+}
+
+/// The first slot of those of a set that stand side by side up to `slot`; the next one if it has not `slot`.
+pub(super) const fn start_to(set: u64, slot: u32) -> u32 {
+    let others = !set & word::first_slots(slot + 1);
+    if others == 0 { 0 } else { (63 - others.leading_zeros()) / 2 + 1 }
 }
 
 /// How many rests stand side by side from `slot` on.
 pub(super) const fn rests_from(codes: u64, slot: u32) -> u32 {
-    if slot >= 32 {
-        return 0;
-    }
-    let others = !(rest_slots(codes) >> (2 * slot)) & LOW;
-    if others == 0 { 32 } else { others.trailing_zeros() / 2 }
+    length_from(rest_slots(codes), slot)
 }
 
 /// The first of the rests that stand side by side up to `slot`.
 pub(super) const fn rests_to(codes: u64, slot: u32) -> u32 {
-    let others = !rest_slots(codes) & word::first_slots(slot + 1);
-    if others == 0 { 0 } else { (63 - others.leading_zeros()) / 2 + 1 }
+    start_to(rest_slots(codes), slot)
 }
 
 /// Whether `codes` stand in the `count` slots from `slot` on, and no further rest behind them.
@@ -105,10 +109,7 @@ pub(super) const fn starts(free: u64, count: u32) -> u64 {
 /// Where to claim `count` slots among `free`: at the start of the shortest stretch that has them.
 pub(super) fn fit(free: u64, count: u32) -> Option<u32> {
     let candidates = starts(free, count) & !(free << 2);
-    word::from_slot(candidates, 0).min_by_key(|&slot| {
-        let taken = !(free >> (2 * slot)) & LOW;
-        if taken == 0 { 32 } else { taken.trailing_zeros() / 2 }
-    })
+    word::from_slot(candidates, 0).min_by_key(|&slot| length_from(free, slot))
 }
 
 #[cfg(test)]
@@ -140,8 +141,9 @@ mod tests {
             assert!(is_open(codes, slot) && holes(codes) == 0);
             assert_eq!(rests_to(codes, 31), slot + 1);
             assert!((0..5).all(|order| !word::is_block(codes, slot, order)));
-            assert_eq!(holes(hidden(slot)), hidden(slot));
-            assert!(!is_open(hidden(slot), slot));
+            let hidden = holes_at(slot, 32 - slot);
+            assert_eq!(holes(hidden), hidden);
+            assert!(!is_open(hidden, slot));
         }
         assert_eq!(rests_to(rests(0, 32), 31), 0);
         assert_eq!(rests_from(rests(0, 32), 0), 32);

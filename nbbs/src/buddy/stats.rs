@@ -300,7 +300,7 @@ impl<W: Word> Buddy<'_, W> {
                     1
                 }
                 word::HOLE if !span::is_open(codes, slot) => {
-                    let len = span::holes_from(codes, slot).min(whole - slot);
+                    let len = span::length_from(span::holes(codes), slot).min(whole - slot);
                     visitor.piece(Piece::Reserved { index, len: u64::from(len) });
                     len
                 }

@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use super::exact::Obstacle;
 use super::place::Wanted;
+use super::slots::Slots;
 use super::{Buddy, span, word};
 use crate::error::{FreeError, RequestError};
 use crate::geometry::{first_unit, level_of, locate};
@@ -218,11 +219,8 @@ impl<W: Word> Buddy<'_, W> {
 
     fn check_within(&self, range: &Range<u64>) -> Result<(), RequestError> {
         let (start, end, units) = (range.start, range.end, self.geometry.units);
-        if start < end && end <= units {
-            Ok(())
-        } else {
-            Err(RequestError::OutOfRange { start, end, units })
-        }
+        let out_of_range = RequestError::OutOfRange { start, end, units };
+        if self.geometry.contains(range) { Ok(()) } else { Err(out_of_range) }
     }
 
     /// Claims a run in the leaf word at the lane's cursor.
@@ -237,7 +235,8 @@ impl<W: Word> Buddy<'_, W> {
         if self.climb(lane, 0, leaf) {
             return Some(first_unit(0, leaf, slot));
         }
-        self.clear_codes(lane, 0, leaf, slot, span::closed(slot, units), units);
+        let slots = Slots { level: 0, idx: leaf, slot, count: units };
+        self.clear_slots(lane, slots, slots.closed());
         None
     }
 

@@ -1,0 +1,90 @@
+//! Changing the codes of neighbouring slots of one word: the step that runs and holes are made of.
+
+use super::{Buddy, span, word};
+use crate::geometry::locate;
+use crate::sync::Word;
+
+/// Slots side by side in one word.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slots {
+    pub level: usize,
+    pub idx: u64,
+    pub slot: u32,
+    pub count: u32,
+}
+
+impl Slots {
+    /// The units from `unit` to the end of its leaf word.
+    pub fn to_end_of_leaf(unit: u64) -> Self {
+        let (idx, slot) = locate(0, unit);
+        Self { level: 0, idx, slot, count: 32 - slot }
+    }
+
+    /// As many slots from the same on.
+    pub fn with_count(self, count: u32) -> Self {
+        Self { count, ..self }
+    }
+
+    /// The codes of a closed run that fills them.
+    pub fn closed(self) -> u64 {
+        span::closed(self.slot, self.count)
+    }
+
+    /// The codes of rests in all of them.
+    pub fn rests(self) -> u64 {
+        span::rests(self.slot, self.count)
+    }
+
+    /// The codes of holes in all of them.
+    pub fn holes(self) -> u64 {
+        span::holes_at(self.slot, self.count)
+    }
+
+    /// The codes of an open run that begins with them, at the end of a leaf word.
+    pub fn open(self) -> u64 {
+        span::open(self.slot)
+    }
+}
+
+impl<W: Word> Buddy<'_, W> {
+    /// Writes `codes` into free slots and climbs. `false`: they were not free, or the area is somebody's.
+    pub(super) fn claim_slots(&self, lane: usize, slots: Slots, codes: u64) -> bool {
+        let Slots { level, idx, slot, count } = slots;
+        let claimed = self.update(lane, level, idx, |old| {
+            let found = word::codes(level, old);
+            (found & span::area(slot, count) == 0)
+                .then(|| (word::with_codes(level, old, found | codes), ()))
+        });
+        if claimed.is_none() {
+            return false;
+        }
+        if self.climb(lane, level, idx) {
+            return true;
+        }
+        self.clear_slots(lane, slots, codes);
+        false
+    }
+
+    /// Clears `codes` from slots and tells the words above. `false`: they are not there.
+    pub(super) fn clear_slots(&self, lane: usize, slots: Slots, codes: u64) -> bool {
+        slots.count > 0 && self.recode(lane, slots, codes, 0)
+    }
+
+    /// Replaces the codes `from` of slots by `to`, and tells the words above if some came free. `false`: they
+    /// are not there.
+    pub(super) fn recode(&self, lane: usize, slots: Slots, from: u64, to: u64) -> bool {
+        let Slots { level, idx, slot, count } = slots;
+        let area = span::area(slot, count);
+        let changed = self.update(lane, level, idx, |old| {
+            let codes = word::codes(level, old);
+            span::is_there(codes, slot, count, from)
+                .then(|| (word::with_codes(level, old, codes & !area | to), ()))
+        });
+        W::store_load_fence();
+        let Some((new, ())) = changed else { return false };
+        if word::free_slots(to) & !word::free_slots(from) & area != 0 {
+            self.merge_or_publish(level, idx, new);
+        }
+        true
+    }
+}
