@@ -8,6 +8,8 @@ use testkit::BackEnd;
 use crate::buddy_sl::{self, BuddySl};
 use crate::frame::{self, LockedFrames};
 use crate::free_list::{self, Locked, Mutexed, Tagged, Untagged};
+use crate::heap::Heap;
+use crate::heap::table::HEAPS;
 use crate::lines::Lines;
 use crate::linux::{self, Linux, LinuxPcp};
 use crate::paper::{self, Nb1, Nb4, Sl1, Sl4};
@@ -20,6 +22,9 @@ pub type WithBackEnd = fn(u64, &mut dyn FnMut(&dyn BackEnd));
 /// Makes a fresh pool of so many slots and lends it to the visitor.
 pub type WithPool = fn(u64, &mut dyn FnMut(&dyn Pool));
 
+/// Makes a fresh heap of so many bytes and lends it to the visitor.
+pub type WithHeap = fn(u64, &mut dyn FnMut(&dyn Heap));
+
 /// How to make a fresh one, by kind of allocator.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -28,6 +33,8 @@ pub enum Build {
     BackEnd(WithBackEnd),
     /// Slots of one size, by number.
     Pool(WithPool),
+    /// Memory by size and alignment.
+    Heap(WithHeap),
 }
 
 impl Build {
@@ -37,6 +44,7 @@ impl Build {
         match self {
             Self::BackEnd(_) => "backend",
             Self::Pool(_) => "pool",
+            Self::Heap(_) => "heap",
         }
     }
 }
@@ -52,7 +60,7 @@ pub struct Contender {
     pub safe: bool,
     /// Whether each lane keeps free blocks to itself, in front of what all share.
     pub private_caches: bool,
-    /// The most units that it takes.
+    /// The most units that it takes; slots of a pool, bytes of a heap.
     pub max_units: u64,
     /// How to make a fresh one.
     pub build: Build,
@@ -208,10 +216,10 @@ pub const POOLS: &[Contender] = &[
     },
 ];
 
-/// The contender of that name, a pool or not.
+/// The contender of that name, of any kind.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Contender> {
-    CONTENDERS.iter().chain(POOLS).find(|contender| contender.name == name)
+    CONTENDERS.iter().chain(POOLS).chain(HEAPS).find(|contender| contender.name == name)
 }
 
 impl Contender {
@@ -232,7 +240,7 @@ impl Contender {
     /// ```
     ///
     /// # Panics
-    /// If `units` is 0 or above `max_units`.
+    /// If `units` is 0 or above `max_units`, or if it is a heap.
     pub fn with_back_end<R>(&self, units: u64, visit: impl FnOnce(&dyn BackEnd) -> R) -> R {
         let mut visit = Some(visit);
         let mut result = None;
@@ -242,7 +250,21 @@ impl Contender {
         match self.build {
             Build::BackEnd(build) => build(units, &mut lend),
             Build::Pool(build) => build(units, &mut |pool| lend(&Units(pool))),
+            Build::Heap(_) => panic!("{} is a heap, which has no units", self.name),
         }
+        result.expect("a contender calls its visitor once")
+    }
+
+    /// Makes a fresh heap of `bytes` bytes, lends it to `visit` and returns what `visit` did. Heaps that get
+    /// their memory themselves take no notice of the size.
+    ///
+    /// # Panics
+    /// If `bytes` is too little for its bookkeeping or above `max_units`, or if it is no heap.
+    pub fn with_heap<R>(&self, bytes: u64, visit: impl FnOnce(&dyn Heap) -> R) -> R {
+        let Build::Heap(build) = self.build else { panic!("{} is no heap", self.name) };
+        let mut visit = Some(visit);
+        let mut result = None;
+        build(bytes, &mut |heap| result = visit.take().map(|visit| visit(heap)));
         result.expect("a contender calls its visitor once")
     }
 }

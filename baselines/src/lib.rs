@@ -1,7 +1,7 @@
 //! Other allocators, re-implemented faithfully, and the table of everything that can be measured.
 //!
-//! A system joins the tests, the replay and the benchmarks by one entry in [`CONTENDERS`], or in [`POOLS`]
-//! if all its blocks are of one size. **Some are unsafe, on purpose**: faithful copies of systems that hand
+//! A system joins the tests, the replay and the benchmarks by one entry in [`CONTENDERS`], in [`POOLS`] if
+//! all its blocks are of one size, or in [`HEAPS`] if they are of any. **Some are unsafe, on purpose**: faithful copies of systems that hand
 //! out memory twice, which every check has to catch. They say so with `safe: false`.
 //!
 //! ```text
@@ -14,8 +14,10 @@
 //! workshop    lists, red-black trees, the tree of largest free orders
 //! frame       the frame allocator of buddy_system_allocator
 //! free_list   the arenas of slots: lock-free, without and with a tag, and under a spin lock
+//! heap        memory by size: the chunk allocator, heaps of crates.io behind a spin lock, the system's
 //! ```
-// Not `forbid`: the macro with which `intrusive_collections` links its nodes allows it for what it expands to.
+// Not `forbid`: `heap` handles memory, and the macro with which `intrusive_collections` links its nodes allows
+// it for what it expands to.
 #![deny(unsafe_code)]
 
 mod buddy_sl;
@@ -23,6 +25,7 @@ mod contender;
 mod frame;
 pub mod free_list;
 mod guarded;
+mod heap;
 mod lines;
 mod linux;
 pub mod paper;
@@ -31,7 +34,9 @@ mod spin;
 mod workshop;
 
 pub use buddy_sl::BuddySl;
-pub use contender::{Build, CONTENDERS, Contender, POOLS, WithBackEnd, WithPool, find};
+pub use contender::{Build, CONTENDERS, Contender, POOLS, WithBackEnd, WithHeap, WithPool, find};
+pub use heap::table::HEAPS;
+pub use heap::{CheckedHeap, Heap};
 pub use lines::Lines;
 pub use linux::{Linux, LinuxPcp};
 pub use pool::{Pool, Units};

@@ -4,6 +4,7 @@
 //! back_end    what is asked of any allocator
 //! violation   what can go wrong, as a value
 //! oracle      who holds which unit; exact under any number of threads
+//! addresses   who holds which bytes of a heap
 //! spec        the sequential specification: which blocks are free, hence which refusals are honest
 //! checked     an allocator with the two above beside it
 //! whole       after everything is returned, every order can be allocated in full
@@ -14,6 +15,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod back_end;
 mod checked;
 pub mod history;
@@ -25,6 +27,7 @@ mod stress;
 mod violation;
 mod whole;
 
+pub use addresses::Addresses;
 pub use back_end::BackEnd;
 pub use checked::Checked;
 pub use oracle::Oracle;

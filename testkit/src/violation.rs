@@ -126,6 +126,41 @@ pub enum Violation {
         /// Blocks that the arena has.
         expected: u64,
     },
+    /// A heap handed out bytes that somebody held, or that are no addresses.
+    BytesOverlap {
+        /// What was held.
+        held: Range<usize>,
+        /// What was handed out.
+        claimed: Range<usize>,
+    },
+    /// A heap handed out bytes that are not aligned as was asked.
+    BytesMisaligned {
+        /// The first byte.
+        at: usize,
+        /// The alignment that was asked for.
+        align: usize,
+    },
+    /// Bytes of a heap are returned that are not held as one block.
+    BytesNotHeld {
+        /// What is returned.
+        bytes: Range<usize>,
+        /// What is held from the same address on.
+        found: Option<Range<usize>>,
+    },
+    /// Everything is returned to a heap, but these bytes.
+    BytesStillHeld {
+        /// The bytes.
+        held: Range<usize>,
+    },
+    /// A byte of a block changed while its holder left it alone.
+    ContentsChanged {
+        /// The byte's address.
+        at: usize,
+        /// What its holder had written.
+        expected: u8,
+        /// What it is.
+        got: u8,
+    },
     /// An answer differs from the specification's.
     WrongAnswer {
         /// What was asked.
@@ -216,6 +251,27 @@ impl fmt::Display for Violation {
                 f,
                 "memory is not whole: {blocks} blocks of order {order} could be allocated, not {expected}"
             ),
+            Self::BytesOverlap { held, claimed } => {
+                write!(f, "bytes {claimed:#x?} handed out while {held:#x?} were held")
+            }
+            Self::BytesMisaligned { at, align } => {
+                write!(f, "address {at:#x} handed out, not aligned to {align}")
+            }
+            Self::BytesNotHeld { bytes, found: None } => {
+                write!(f, "bytes {bytes:#x?} returned, but nobody holds a block there")
+            }
+            Self::BytesNotHeld { bytes, found: Some(found) } => {
+                write!(f, "bytes {bytes:#x?} returned, but {found:#x?} are held")
+            }
+            Self::BytesStillHeld { held } => {
+                write!(f, "bytes {held:#x?} are still held after everything was returned")
+            }
+            Self::ContentsChanged { at, expected, got } => {
+                write!(
+                    f,
+                    "the byte at {at:#x} is {got:#x}, but its holder had written {expected:#x}"
+                )
+            }
             Self::WrongAnswer { question, expected, got } => {
                 write!(f, "{question} answered {got}, not {expected}")
             }
