@@ -26,13 +26,27 @@ found() {
     [ $status = 3 ]
 }
 
+# The words of `KEY: ...` in a mutant's block: of_mutant NAME KEY.
+of_mutant() {
+    awk -v RS= -v name="$1" '$0 ~ "(^|\n)name: " name "(\n|$)"' "$list" | sed -n "s/^$2: *//p"
+}
+
+# Runs a checker until it prints its first finding: of_mutant's `by`, or all that it checks. A race that takes
+# too long is no finding.
+finds() {
+    local finding
+    # shellcheck disable=SC2046
+    finding=$(timeout 120 "$CARGO_TARGET_DIR/debug/$2" --first $(of_mutant "$1" by) 2>/dev/null |
+        grep -m 1 FOUND | grep -v 'not done in time') && echo "${finding:0:160}"
+}
+
 # For each mutant of a list: `build_mutant NAME` and `catches NAME`, which the script defines, in a copy of the
-# workspace. A mutant that does not build is not caught.
+# workspace. A mutant that does not build is not caught. try_mutants LIST [CRATE]
 try_mutants() {
     local list=$root/verify/mutants/$1.list name copy=$target/mutants/$1
     for name in $("$root/verify/mutate.sh" "$list"); do
         mutants_tried=$((mutants_tried + 1))
-        "$root/verify/mutate.sh" "$list" "$name" "$copy"
+        CRATE=${2:-nbbs} "$root/verify/mutate.sh" "$list" "$name" "$copy"
         if ! (cd "$copy" && CARGO_TARGET_DIR=$target/mutants/target && build_mutant "$name") >&2; then
             log "mutant $name does not build"
         elif (cd "$copy" && CARGO_TARGET_DIR=$target/mutants/target && catches "$name") >&2; then

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# mutate.sh LIST NAME DIR: makes DIR a copy of the workspace whose nbbs has the mutant NAME of LIST.
+# mutate.sh LIST NAME DIR: makes DIR a copy of the workspace in which a crate has the mutant NAME of LIST.
 # mutate.sh LIST: prints the names of LIST, one a line.
 #
-# nbbs is copied to DIR/nbbs; the other members are links to the originals, so that anything builds in DIR as
-# it does here. Files keep their times unless they differ: use the same DIR again, and little is rebuilt.
+# The crate, CRATE or nbbs, is copied to DIR; the other members are links to the originals, so that anything builds
+# in DIR as it does here. Files keep their times unless they differ: use the same DIR again, and little is rebuilt.
 # A list has blocks between blank lines:
 #
 #     name: swap-relaxed
-#     file: buddy/mod.rs          relative to nbbs/src
+#     file: buddy/mod.rs          relative to the crate's src
 #     find: exact text of one line
 #     replace: text
 #     nth: 2                      if `find` occurs more than once; otherwise it must occur exactly once
@@ -16,7 +16,7 @@
 # A block may have several `file`, `find`, `replace` groups, which are applied in order.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-list=${1:?a list of mutants} name=${2:-} dir=${3:-}
+list=${1:?a list of mutants} name=${2:-} dir=${3:-} crate=${CRATE:-nbbs}
 
 if [ -z "$name" ]; then
     sed -n 's/^name: *//p' "$list"
@@ -24,15 +24,15 @@ if [ -z "$name" ]; then
 fi
 [ -n "$dir" ] || { echo "mutate.sh: no directory given" >&2; exit 2; }
 
-mkdir -p "$dir/nbbs" "$dir/new"
+mkdir -p "$dir/$crate" "$dir/new"
 cp "$root/Cargo.toml" "$root/Cargo.lock" "$dir/"
 for entry in "$root"/*; do
     case ${entry##*/} in
-    nbbs | target | Cargo.*) ;;
+    "$crate" | target | Cargo.*) ;;
     *) ln -sfn "$entry" "$dir/${entry##*/}" ;;
     esac
 done
-rm -rf "$dir/new" && cp -R "$root/nbbs" "$dir/new"
+rm -rf "$dir/new" && cp -R "$root/$crate" "$dir/new"
 
 NAME=$name perl -e '
     my ($list, $src) = @ARGV;
@@ -61,9 +61,9 @@ NAME=$name perl -e '
 
 # Only what differs is touched, or goes.
 (cd "$dir/new" && find . -type f) | while read -r file; do
-    cmp -s "$dir/new/$file" "$dir/nbbs/$file" || install -D -m 644 "$dir/new/$file" "$dir/nbbs/$file"
+    cmp -s "$dir/new/$file" "$dir/$crate/$file" || install -D -m 644 "$dir/new/$file" "$dir/$crate/$file"
 done
-(cd "$dir/nbbs" && find . -type f) | while read -r file; do
-    [ -e "$dir/new/$file" ] || rm "$dir/nbbs/$file"
+(cd "$dir/$crate" && find . -type f) | while read -r file; do
+    [ -e "$dir/new/$file" ] || rm "$dir/$crate/$file"
 done
 rm -rf "$dir/new"

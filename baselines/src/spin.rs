@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 use nbbs::sync::{Ordering, Word};
-use testkit::steered::{self, Steered};
+use testkit::hooked::{Hook, Hooked};
 
 /// A word that threads can wait on: a checker that takes turns gives the turn to another.
 pub trait Pause: Word {
@@ -15,9 +15,9 @@ pub trait Pause: Word {
 
 impl Pause for AtomicU64 {}
 
-impl Pause for Steered {
+impl<H: Hook> Pause for Hooked<H> {
     fn pause() {
-        steered::pause();
+        H::pause();
     }
 }
 

@@ -11,7 +11,8 @@
 //! stress      threads, a mix of orders, blocks handed from thread to thread
 //! program     operations as data, and two interpreters: in turn, and one thread per lane
 //! history     who asked what when, held against the specification
-//! steered     a metadata word with a hook before every atomic step: jitter, schedules, sudden death
+//! hooked      a metadata word with a hook before every access
+//! steered     such a word by which a test steers its threads: jitter, schedules, sudden death
 //! ```
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ mod addresses;
 mod back_end;
 mod checked;
 pub mod history;
+pub mod hooked;
 mod oracle;
 pub mod program;
 mod spec;

@@ -1,15 +1,12 @@
 #!/usr/bin/env bash
 # arena.sh [--long]: the typed arena under the oracle, loom, shuttle, every schedule of small races, a death at
 # every step, and its corpus. Under three minutes; `--long` runs 100 times as many random schedules, and Miri.
-set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-cd "$root"
-target=${CARGO_TARGET_DIR:-$root/target}
-case $target in /*) ;; *) target=$root/target ;; esac
-export CARGO_TARGET_DIR=$target
-log() { echo "arena: $*" >&2; }
-long=no
-[ "${1:-}" != --long ] || long=yes
+source "$(dirname "$0")/../check.sh" "$@"
+
+# run_test SECONDS MUTANT ...: the test that has to notice a mutant.
+run_test() { timeout "$1" cargo test --quiet --package nbbs-arena --features nbbs --test "$(of_mutant "$2" by)" "${@:3}"; }
+build_mutant() { run_test 300 "$1" --no-run; }
+catches() { ! run_test 60 "$1" >/dev/null 2>&1; }
 
 ours=clean patients=0
 [ $long = no ] || export NBBS_ITERATIONS=200000
@@ -23,42 +20,5 @@ if [ $long = yes ]; then
         --test properties >&2 || ours=FOUND
 fi
 
-of_mutant() { perl -00 -ne 'print "$1\n" if /^name: *\Q'"$1"'\E$/m and /^'"$2"': *(.*)$/m' "$list"; }
-
-# Makes DIR a workspace whose arena has the mutant NAME; the other members are links.
-mutate() {
-    local name=$1 dir=$2 file entry
-    rm -rf "$dir/arena" && mkdir -p "$dir"
-    cp Cargo.toml Cargo.lock "$dir/"
-    for entry in "$root"/*; do
-        case ${entry##*/} in
-        arena | target | Cargo.*) ;;
-        *) ln -sfn "$entry" "$dir/${entry##*/}" ;;
-        esac
-    done
-    cp -R "$root/arena" "$dir/arena"
-    file=$dir/arena/src/$(of_mutant "$name" file)
-    FIND=$(of_mutant "$name" find) REPLACE=$(of_mutant "$name" replace) perl -0777 -i -pe '
-        my $times = s/\Q$ENV{FIND}\E/$ENV{REPLACE}/g;
-        die "found $times times: $ENV{FIND}\n" unless $times == 1;
-    ' "$file"
-}
-
-list=$root/verify/mutants/arena.list copy=$target/mutants/arena
-tried=0 caught=0
-for name in $(sed -n 's/^name: *//p' "$list"); do
-    tried=$((tried + 1))
-    mutate "$name" "$copy" || continue
-    build=(cargo test --quiet --package nbbs-arena --features nbbs --test "$(of_mutant "$name" by)")
-    if ! (cd "$copy" && CARGO_TARGET_DIR=$target/mutants/target "${build[@]}" --no-run) >&2; then
-        log "mutant $name does not build"
-    elif (cd "$copy" && CARGO_TARGET_DIR=$target/mutants/target timeout 60 "${build[@]}") >/dev/null 2>&1; then
-        log "mutant $name goes UNNOTICED"
-    else
-        log "mutant $name: caught"
-        caught=$((caught + 1))
-    fi
-done
-
-echo "CHECK arena | ${schedules:-0} schedules in full, ${NBBS_ITERATIONS:-2000} x 2 at random, loom | patients $patients/2 | mutants $caught/$tried | ours: $ours"
-[ $ours = clean ] && [ $patients = 2 ] && [ $caught = $tried ]
+try_mutants arena arena
+finish "${schedules:-0} schedules in full, ${NBBS_ITERATIONS:-2000} x 2 at random, loom" "$patients/2" "$ours"

@@ -2,23 +2,17 @@
 # loom.sh [--long]: the allocator's own code under loom, weak memory included; then the broken allocators and
 # the mutants, each of which must be caught. About 2 minutes; `--long` allows one preemption more where their
 # number is bounded.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/../.." && pwd)
-check=loom
-source "$root/verify/mutants/try.bash"
-cd "$root"
+source "$(dirname "$0")/../check.sh" "$@"
 
-log "building"
+build_mutant() { cargo build --quiet --package verify-loom; }
+catches() { finds "$1" verify-loom; }
+
 cargo build --quiet --package verify-loom --features patients
 loom=$target/debug/verify-loom
-
-status=0 ours=clean
-results=$("$loom" "$@" 2>/dev/null | tee >(cat >&2)) || { status=1 ours=FOUND; }
+ours=clean
+results=$("$loom" "$@" 2>/dev/null | tee /dev/stderr) || ours=FOUND
 executions=$(grep -o '[0-9]* executions' <<<"$results" | awk '{ sum += $1 } END { print sum }')
 complete=$(grep -c 'clean, all' <<<"$results" || true)
-patients=$("$loom" --patients 2>/dev/null | tee >(cat >&2) | sed -n 's/^patients //p') || status=1
-mutants=0/0
-try_mutants verify-loom verify-loom || status=1
-
-echo "CHECK loom | $(wc -l <<<"$results") races by memory model, $complete of them complete, $executions executions | patients $patients | mutants $mutants | ours: $ours"
-exit "$status"
+patients=$("$loom" --patients 2>/dev/null | tee /dev/stderr | sed -n 's/^patients //p') || log "not all as expected"
+try_mutants loom
+finish "$(wc -l <<<"$results") races by memory model, $complete of them complete, $executions executions" "$patients" "$ours"

@@ -23,12 +23,10 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use nbbs::sync::Word;
-
 use crate::Violation;
+use crate::hooked::{Hook, Hooked};
 use crate::program::Body;
 pub use bounded::{Culprit, Together, all_schedules};
 pub use explore::{Found, explore, explore_with, replay};
@@ -37,44 +35,28 @@ pub use script::{Turn, follow};
 pub use turns::pause;
 
 /// A word that calls the thread's hook, if it has one, before every access.
+pub type Steered = Hooked<Steering>;
+
+/// Lets the thread's hook decide what comes before an access.
 #[derive(Debug, Default)]
-pub struct Steered(AtomicU64);
+pub struct Steering;
 
-impl Word for Steered {
-    fn load(&self, order: Ordering) -> u64 {
-        before_step();
-        self.0.load(order)
+impl Hook for Steering {
+    fn before_access() {
+        STEER.with_borrow_mut(|steer| {
+            if let Some(steer) = steer {
+                steer();
+            }
+        });
     }
 
-    fn store(&self, value: u64, order: Ordering) {
-        before_step();
-        self.0.store(value, order);
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        before_step();
-        self.0.compare_exchange(current, new, success, failure)
+    fn pause() {
+        pause();
     }
 }
-
-type Hook = Box<dyn FnMut()>;
 
 thread_local! {
-    static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
-}
-
-fn before_step() {
-    HOOK.with_borrow_mut(|hook| {
-        if let Some(hook) = hook {
-            hook();
-        }
-    });
+    static STEER: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
 }
 
 /// Calls `body` with `hook` called before every access that this thread makes to a [`Steered`] word.
@@ -82,10 +64,10 @@ pub fn steer<R>(hook: impl FnMut() + 'static, body: impl FnOnce() -> R) -> R {
     struct Unhook;
     impl Drop for Unhook {
         fn drop(&mut self) {
-            HOOK.take();
+            STEER.take();
         }
     }
-    HOOK.set(Some(Box::new(hook)));
+    STEER.set(Some(Box::new(hook)));
     let _unhook = Unhook;
     body()
 }

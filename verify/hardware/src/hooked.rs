@@ -2,18 +2,22 @@
 //! by a signal handler that interrupts such a function.
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicU64;
 
-use baselines::Pause;
-use nbbs::sync::{Ordering, Word};
+use testkit::hooked::{self, Hook};
 
 /// The word.
-#[derive(Debug, Default)]
-pub struct Hooked(AtomicU64);
+pub type Hooked = hooked::Hooked<Calls>;
 
-impl From<u64> for Hooked {
-    fn from(value: u64) -> Self {
-        Self(AtomicU64::new(value))
+/// Calls the thread's function, if it has one.
+#[derive(Debug, Default)]
+pub struct Calls;
+
+impl Hook for Calls {
+    #[inline]
+    fn before_access() {
+        if let Some(hook) = HOOK.get() {
+            hook();
+        }
     }
 }
 
@@ -27,41 +31,4 @@ pub fn with_hook<R>(hook: fn(), body: impl FnOnce() -> R) -> R {
     let result = body();
     HOOK.set(before);
     result
-}
-
-#[inline]
-fn before_step() {
-    if let Some(hook) = HOOK.get() {
-        hook();
-    }
-}
-
-impl Word for Hooked {
-    fn load(&self, order: Ordering) -> u64 {
-        before_step();
-        self.0.load(order)
-    }
-
-    fn store(&self, value: u64, order: Ordering) {
-        before_step();
-        self.0.store(value, order);
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        before_step();
-        self.0.compare_exchange(current, new, success, failure)
-    }
-}
-
-impl Pause for Hooked {
-    fn pause() {
-        before_step();
-        std::hint::spin_loop();
-    }
 }

@@ -1,0 +1,72 @@
+//! A metadata word with a hook before every access.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nbbs::sync::Word;
+
+/// What a checker does before every access to a word.
+pub trait Hook: fmt::Debug + Default {
+    /// Called before each load, store and compare-and-swap.
+    fn before_access();
+
+    /// Called between two looks at a lock that somebody else holds.
+    fn pause() {
+        Self::before_access();
+        std::hint::spin_loop();
+    }
+}
+
+/// A word that calls a hook before every access.
+///
+/// ```
+/// use std::cell::Cell;
+/// use nbbs::sync::{Ordering, Word};
+/// use testkit::hooked::{Hook, Hooked};
+///
+/// thread_local!(static COUNT: Cell<u32> = const { Cell::new(0) });
+///
+/// #[derive(Debug, Default)]
+/// struct Counting;
+///
+/// impl Hook for Counting {
+///     fn before_access() {
+///         COUNT.set(COUNT.get() + 1);
+///     }
+/// }
+///
+/// let word = Hooked::<Counting>::from(5);
+/// assert_eq!((word.load(Ordering::Relaxed), COUNT.get()), (5, 1));
+/// ```
+#[derive(Debug, Default)]
+pub struct Hooked<H>(AtomicU64, PhantomData<fn() -> H>);
+
+impl<H> From<u64> for Hooked<H> {
+    fn from(value: u64) -> Self {
+        Self(AtomicU64::new(value), PhantomData)
+    }
+}
+
+impl<H: Hook> Word for Hooked<H> {
+    fn load(&self, order: Ordering) -> u64 {
+        H::before_access();
+        self.0.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        H::before_access();
+        self.0.store(value, order);
+    }
+
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        H::before_access();
+        self.0.compare_exchange(current, new, success, failure)
+    }
+}
