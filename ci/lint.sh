@@ -10,7 +10,9 @@ done
 cargo fmt --all --check
 cargo clippy --workspace --all-targets --quiet -- -D warnings
 cargo clippy --package nbbs --no-default-features --quiet -- -D warnings
+cargo clippy --package nbbs-adapters --all-features --all-targets --quiet -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+RUSTDOCFLAGS="-D warnings" cargo doc --package nbbs-adapters --all-features --no-deps --quiet
 
 dependencies=$(cargo tree --package nbbs --edges normal --prefix none | tail -n +2)
 [ -z "$dependencies" ] || { echo "nbbs must depend on nothing, but: $dependencies"; exit 1; }

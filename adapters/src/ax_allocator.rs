@@ -1,0 +1,86 @@
+//! Feature `ax-allocator`: pages for kernels made of ArceOS' parts.
+
+use ax_allocator::{AllocError, AllocResult, BaseAllocator, PageAllocator};
+use nbbs::sync::Word;
+use nbbs::{FreeError, RequestError};
+
+use crate::{FRAME_SIZE, Region, RegionError};
+
+/// The arena of the region begins reserved ([`Buddy::new_reserved`](nbbs::Buddy::new_reserved)); memory within it is
+/// added. `init` does what `add_memory` does, and has no way to refuse: look at `total_pages`.
+impl<W: Word> BaseAllocator for Region<'_, W> {
+    fn init(&mut self, start: usize, size: usize) {
+        let _ = self.add_memory(start, size);
+    }
+
+    fn add_memory(&mut self, start: usize, size: usize) -> AllocResult {
+        let memory = start as u64..(start as u64).saturating_add(size as u64);
+        let addresses = self.addresses();
+        if memory.start < addresses.start || memory.end > addresses.end {
+            return Err(AllocError::InvalidParam);
+        }
+        self.add_map([memory]).map(|_| ()).map_err(of)
+    }
+}
+
+/// Pages at addresses of the region. The counts are [`Buddy::stats`](nbbs::Buddy::stats): a look at every word that
+/// is in use. What cannot be freed is left alone.
+impl<W: Word> PageAllocator for Region<'_, W> {
+    const PAGE_SIZE: usize = FRAME_SIZE as usize;
+
+    fn alloc_pages(&mut self, num_pages: usize, align: usize) -> AllocResult<usize> {
+        let frames = self.alloc_frames(num_pages as u64, order_of(align)?);
+        frames.map(|address| address as usize).map_err(|error| of(error.into()))
+    }
+
+    fn dealloc_pages(&mut self, pos: usize, num_pages: usize) {
+        let _ = self.free(pos as u64, num_pages as u64);
+    }
+
+    fn alloc_pages_at(
+        &mut self,
+        base: usize,
+        num_pages: usize,
+        align: usize,
+    ) -> AllocResult<usize> {
+        order_of(align)?;
+        if !base.is_multiple_of(align) {
+            return Err(AllocError::InvalidParam);
+        }
+        self.alloc_at(base as u64, num_pages as u64).map(|()| base).map_err(of)
+    }
+
+    fn total_pages(&self) -> usize {
+        let stats = self.buddy().stats();
+        (stats.units - stats.reserved_units) as usize
+    }
+
+    fn used_pages(&self) -> usize {
+        self.buddy().stats().used_units as usize
+    }
+
+    fn available_pages(&self) -> usize {
+        self.buddy().stats().free_units as usize
+    }
+}
+
+/// The order of blocks of `align` bytes.
+fn order_of(align: usize) -> AllocResult<u32> {
+    let aligned = align.is_power_of_two() && align as u64 >= FRAME_SIZE;
+    if aligned {
+        Ok((align as u64 / FRAME_SIZE).trailing_zeros())
+    } else {
+        Err(AllocError::InvalidParam)
+    }
+}
+
+fn of(error: RegionError) -> AllocError {
+    match error {
+        RegionError::Request(RequestError::Exhausted { .. } | RequestError::InUse { .. }) => {
+            AllocError::NoMemory
+        }
+        RegionError::Map(_) => AllocError::MemoryOverlap,
+        RegionError::Free(FreeError::NotAllocated { .. }) => AllocError::NotAllocated,
+        _ => AllocError::InvalidParam,
+    }
+}

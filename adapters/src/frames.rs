@@ -1,0 +1,64 @@
+//! Frames that whoever gets them may use as memory.
+
+use core::sync::atomic::AtomicU64;
+
+use crate::Region;
+
+/// A [`Region`] whose frames are memory that nobody else uses: what traits that hand out memory need to be told.
+///
+/// With feature `x86_64` it is a `FrameAllocator` and `FrameDeallocator` of frames of 4 KiB, 2 MiB and 1 GiB. Those
+/// traits want a `&mut`, the arena does not: each CPU takes a copy.
+///
+/// ```
+/// use nbbs::{Buddy, Metadata, metadata_words};
+/// use nbbs_adapters::{Frames, Region};
+///
+/// static METADATA: Metadata<{ metadata_words(1024) }> = Metadata::new();
+/// let region = Region::new(Buddy::new(METADATA.words(), 1024)?, 0)?;
+/// // SAFETY: nothing here uses the memory.
+/// let frames = unsafe { Frames::new(region) };
+/// assert_eq!(frames.region().addresses(), 0..4 << 20);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Frames<'a, W = AtomicU64> {
+    region: Region<'a, W>,
+}
+
+impl<W> Clone for Frames<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Frames<'_, W> {}
+
+impl<'a, W> Frames<'a, W> {
+    /// The frames of a region.
+    ///
+    /// # Safety
+    /// As long as the arena is in use, by whatever handle:
+    /// - its units that are not holes are memory at the region's addresses, which only those use to whom the arena
+    ///   has given it;
+    /// - a hole is released only if that holds for it, and frames are freed only by who does not use them any more.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, metadata_words};
+    /// # use nbbs_adapters::{Frames, Region};
+    /// # let metadata = Metadata::<{ metadata_words(64) }>::new();
+    /// # let region = Region::new(Buddy::new(metadata.words(), 64)?, 0)?;
+    /// // SAFETY: nothing here uses the memory.
+    /// let frames = unsafe { Frames::new(region.on(2)) };
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const unsafe fn new(region: Region<'a, W>) -> Self {
+        Self { region }
+    }
+
+    /// The region.
+    #[must_use]
+    pub const fn region(&self) -> Region<'a, W> {
+        self.region
+    }
+}

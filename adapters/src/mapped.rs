@@ -1,0 +1,122 @@
+//! Frames that are mapped, so that they can be zeroed and handed out as pointers.
+
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64;
+
+use nbbs::RequestError;
+use nbbs::sync::Word;
+
+use crate::{FRAME_SIZE, Frames, Region};
+
+/// [`Frames`] whose memory is mapped in one piece, such as a kernel's direct map.
+///
+/// With feature `aarch64-paging` it is a `Translation`: the page tables come from the arena. With `virtio-drivers`
+/// it is where DMA memory comes from.
+///
+/// ```
+/// use nbbs::{Buddy, Metadata, metadata_words};
+/// use nbbs_adapters::{Frames, Mapped, Region};
+/// use std::ptr::NonNull;
+///
+/// #[repr(align(4096))]
+/// struct Memory([u8; 16 * 4096]);
+///
+/// let mut memory = Memory([1; 16 * 4096]);
+/// let metadata = Metadata::<{ metadata_words(16) }>::new();
+/// let region = Region::new(Buddy::new(metadata.words(), 16)?, 0x4000_0000)?;
+/// // SAFETY: the memory stands in for the frames, and only the arena's users use it.
+/// let mapped = unsafe { Mapped::new(Frames::new(region), NonNull::from(&mut memory.0).cast()) };
+/// let (address, pointer) = mapped.alloc_zeroed(2)?;
+/// // SAFETY: just allocated, and zeroed.
+/// assert_eq!(unsafe { pointer.add(8191).read() }, 0);
+/// assert_eq!(mapped.pointer_to(address), Some(pointer));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Mapped<'a, W = AtomicU64> {
+    frames: Frames<'a, W>,
+    memory: NonNull<u8>,
+}
+
+impl<W> Clone for Mapped<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Mapped<'_, W> {}
+
+// SAFETY: by the contract of `new` the memory is at the pointer for whoever holds frames, on any thread; the arena is
+// shared as `Frames` are.
+unsafe impl<W: Sync> Send for Mapped<'_, W> {}
+
+// SAFETY: as above; nothing is changed through a reference but the arena, and memory that the caller has allocated.
+unsafe impl<W: Sync> Sync for Mapped<'_, W> {}
+
+impl<'a, W: Word> Mapped<'a, W> {
+    /// The frames, the first of which is mapped at `memory`.
+    ///
+    /// # Safety
+    /// As long as the arena or anything allocated from it is in use:
+    /// - each frame that is not a hole is mapped, for reading and writing, as far behind `memory` as its address
+    ///   is behind the region's first; `memory` is valid for all of them, and aligned to [`FRAME_SIZE`];
+    /// - no reference to the memory exists but those of its holders.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, metadata_words};
+    /// # use nbbs_adapters::{Frames, Mapped, Region};
+    /// # let metadata = Metadata::<{ metadata_words(16) }>::new();
+    /// # let region = Region::new(Buddy::new_reserved(metadata.words(), 16)?, 0)?;
+    /// // SAFETY: all frames are holes, and stay so.
+    /// let mapped = unsafe { Mapped::new(Frames::new(region), std::ptr::NonNull::dangling()) };
+    /// assert!(mapped.alloc_zeroed(1).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const unsafe fn new(frames: Frames<'a, W>, memory: NonNull<u8>) -> Self {
+        Self { frames, memory }
+    }
+
+    /// The region.
+    #[must_use]
+    pub const fn region(&self) -> Region<'a, W> {
+        self.frames.region()
+    }
+
+    /// Allocates `frames` frames side by side and fills them with zeros. Returns where they are: for devices and page
+    /// tables, and for the caller.
+    ///
+    /// Cost: that of [`Region::alloc_frames`], and the writing.
+    ///
+    /// # Errors
+    /// Those of [`Region::alloc_frames`].
+    pub fn alloc_zeroed(&self, frames: u64) -> Result<(u64, NonNull<u8>), RequestError> {
+        let address = self.region().alloc_frames(frames, 0)?;
+        let pointer = self.at(address);
+        // SAFETY: the frames are mapped at the pointer, by the contract of `new`, and were just allocated: nobody
+        // else uses them.
+        unsafe { pointer.write_bytes(0, (frames * FRAME_SIZE) as usize) };
+        Ok((address, pointer))
+    }
+
+    /// Where the byte at a physical address is mapped. `None`: not a part of the region.
+    #[must_use]
+    pub fn pointer_to(&self, address: u64) -> Option<NonNull<u8>> {
+        self.region().addresses().contains(&address).then(|| self.at(address))
+    }
+
+    /// The physical address of a byte. `None`: not mapped here.
+    #[must_use]
+    pub fn address_of(&self, pointer: NonNull<u8>) -> Option<u64> {
+        let behind = pointer.addr().get().checked_sub(self.memory.addr().get())? as u64;
+        let addresses = self.region().addresses();
+        (behind < addresses.end - addresses.start).then_some(addresses.start + behind)
+    }
+
+    /// Where an address of the region is mapped.
+    fn at(&self, address: u64) -> NonNull<u8> {
+        let behind = address - self.region().addresses().start;
+        // The memory is one piece only as far as there are frames in it: so no `add`.
+        NonNull::new(self.memory.as_ptr().wrapping_add(behind as usize)).unwrap_or(self.memory)
+    }
+}

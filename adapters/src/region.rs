@@ -1,0 +1,184 @@
+//! Frames by physical address.
+
+use core::ops::Range;
+use core::sync::atomic::AtomicU64;
+
+use nbbs::sync::Word;
+use nbbs::{Buddy, Request, RequestError};
+
+use crate::{FRAME_SIZE, RegionError};
+
+/// An arena whose units are the frames of a stretch of physical memory: addresses in, addresses out. It touches no
+/// memory, so nothing here is unsafe; [`Frames`](crate::Frames) and [`Mapped`](crate::Mapped) are.
+///
+/// Every method may be called where those of [`Buddy`] may: from interrupt handlers too.
+///
+/// A block is as aligned as the base allows: for frames of 2 MiB or 1 GiB, choose a base that is a multiple of that
+/// (0 is best) and let what lies below the memory be holes ([`Buddy::new_reserved`], then [`add_map`](Self::add_map)).
+///
+/// ```
+/// use nbbs::{Buddy, Metadata, metadata_words};
+/// use nbbs_adapters::Region;
+///
+/// static METADATA: Metadata<{ metadata_words(1024) }> = Metadata::new();
+/// let memory = Region::new(Buddy::new(METADATA.words(), 1024)?, 0x8000_0000)?;
+/// let block = memory.alloc_frames(512, 9)?; // 2 MiB, aligned to 2 MiB
+/// assert_eq!(block % (2 << 20), 0);
+/// memory.free(block, 512)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Region<'a, W = AtomicU64> {
+    buddy: Buddy<'a, W>,
+    base: u64,
+    lane: usize,
+}
+
+impl<W> Clone for Region<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Region<'_, W> {}
+
+impl<'a, W: Word> Region<'a, W> {
+    /// The region whose first frame, at `base`, is unit 0 of the arena.
+    ///
+    /// # Errors
+    /// [`RegionError::Base`].
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, metadata_words};
+    /// # use nbbs_adapters::Region;
+    /// # let metadata = Metadata::<{ metadata_words(64) }>::new();
+    /// let memory = Region::new(Buddy::new(metadata.words(), 64)?, 0x10_0000)?;
+    /// assert_eq!(memory.addresses(), 0x10_0000..0x14_0000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn new(buddy: Buddy<'a, W>, base: u64) -> Result<Self, RegionError> {
+        // At most 2^40 units: the product fits.
+        let end = base.checked_add(buddy.units() * FRAME_SIZE);
+        match end {
+            Some(end) if base.is_multiple_of(FRAME_SIZE) && end <= usize::MAX as u64 => {
+                Ok(Self { buddy, base, lane: 0 })
+            }
+            _ => Err(RegionError::Base { base, frames: buddy.units() }),
+        }
+    }
+
+    /// The same region from the lane of a CPU: see [`Buddy::on`]. A new region is on lane 0.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, metadata_words};
+    /// # use nbbs_adapters::Region;
+    /// # let metadata = Metadata::<{ metadata_words(64) }>::new();
+    /// # let memory = Region::new(Buddy::new(metadata.words(), 64)?, 0)?;
+    /// let frame = memory.on(3).alloc_frames(1, 0)?;
+    /// memory.on(1).free(frame, 1)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn on(self, cpu: usize) -> Self {
+        Self { lane: cpu, ..self }
+    }
+
+    /// The arena: for statistics, audits, and whatever is not said in addresses.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, metadata_words};
+    /// # use nbbs_adapters::Region;
+    /// # let metadata = Metadata::<{ metadata_words(64) }>::new();
+    /// # let memory = Region::new(Buddy::new(metadata.words(), 64)?, 0)?;
+    /// assert_eq!(memory.buddy().stats().free_units, 64);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn buddy(&self) -> Buddy<'a, W> {
+        self.buddy
+    }
+
+    /// Its physical addresses.
+    #[must_use]
+    pub const fn addresses(&self) -> Range<u64> {
+        self.base..self.base + self.buddy.units() * FRAME_SIZE
+    }
+
+    /// Allocates `frames` frames side by side, the first at a multiple of `2^order` frames, and returns its address.
+    ///
+    /// Cost: that of [`Buddy::alloc`] for a block, else of [`Buddy::request`].
+    ///
+    /// # Errors
+    /// Those of [`Buddy::request`]; [`RequestError::OrderTooLarge`] too if the base is less aligned than that.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, metadata_words};
+    /// # use nbbs_adapters::Region;
+    /// # let metadata = Metadata::<{ metadata_words(64) }>::new();
+    /// let memory = Region::new(Buddy::new(metadata.words(), 64)?, 0x4000)?;
+    /// assert_eq!(memory.alloc_frames(5, 2)? % 0x4000, 0);
+    /// assert!(memory.alloc_frames(8, 3).is_err()); // no frame number is known to be a multiple of 8
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alloc_frames(&self, frames: u64, order: u32) -> Result<u64, RequestError> {
+        let max = (self.base / FRAME_SIZE).trailing_zeros().min(self.buddy.max_order());
+        if order > max {
+            return Err(RequestError::OrderTooLarge { order, max });
+        }
+        let request = Request::units(frames).aligned(order);
+        self.buddy.request_on(self.lane, request).map(|index| self.address_of(index))
+    }
+
+    /// Allocates the `frames` frames from `address` on.
+    ///
+    /// # Errors
+    /// [`RegionError::Address`], or those of [`Buddy::alloc_at`].
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, metadata_words};
+    /// # use nbbs_adapters::Region;
+    /// # let metadata = Metadata::<{ metadata_words(64) }>::new();
+    /// # let memory = Region::new(Buddy::new(metadata.words(), 64)?, 0)?;
+    /// memory.alloc_at(0x2000, 7)?;
+    /// assert!(memory.alloc_at(0x8000, 1).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alloc_at(&self, address: u64, frames: u64) -> Result<(), RegionError> {
+        let index = self.index_of(address)?;
+        self.buddy.alloc_at_on(self.lane, index, frames)?;
+        Ok(())
+    }
+
+    /// Frees the `frames` frames from `address` on, which were allocated together.
+    ///
+    /// # Errors
+    /// [`RegionError::Address`], or those of [`Buddy::free_units`].
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, metadata_words};
+    /// # use nbbs_adapters::Region;
+    /// # let metadata = Metadata::<{ metadata_words(64) }>::new();
+    /// # let memory = Region::new(Buddy::new(metadata.words(), 64)?, 0)?;
+    /// let run = memory.alloc_frames(3, 0)?;
+    /// memory.free(run, 3)?;
+    /// assert!(memory.free(run, 3).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free(&self, address: u64, frames: u64) -> Result<(), RegionError> {
+        let index = self.index_of(address)?;
+        self.buddy.free_units_on(self.lane, index, frames).map_err(RegionError::Free)
+    }
+
+    pub(crate) const fn address_of(&self, index: u64) -> u64 {
+        self.base + index * FRAME_SIZE
+    }
+
+    fn index_of(&self, address: u64) -> Result<u64, RegionError> {
+        let Range { start, end } = self.addresses();
+        if (start..end).contains(&address) && address.is_multiple_of(FRAME_SIZE) {
+            Ok((address - start) / FRAME_SIZE)
+        } else {
+            Err(RegionError::Address { address, start, end })
+        }
+    }
+}

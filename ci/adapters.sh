@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# The adapters with all their features, each feature by itself, and their unsafe code under Miri. About 2 minutes, most
+# of it for building.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cargo test --package nbbs-adapters --all-features --quiet
+for feature in x86_64 aarch64-paging virtio-drivers ax-allocator bootloader_api uefi-raw; do
+    RUSTFLAGS="-D warnings" cargo check --package nbbs-adapters --features "$feature" --quiet
+done
+
+rustup component add --toolchain nightly miri rust-src >/dev/null 2>&1 ||
+    { echo "Miri cannot be had: rustup component add --toolchain nightly miri rust-src"; exit 1; }
+miri() {
+    MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-ignore-leaks" \
+        cargo +nightly miri test --package nbbs-adapters --all-features --quiet "$@"
+}
+miri --test aarch64_paging --test virtio --test ax_allocator
+miri --doc
+echo "the adapters: tests, features and Miri in order"
