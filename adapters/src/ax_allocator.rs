@@ -19,7 +19,7 @@ impl<W: Word> BaseAllocator for Region<'_, W> {
         if memory.start < addresses.start || memory.end > addresses.end {
             return Err(AllocError::InvalidParam);
         }
-        self.add_map([memory]).map(|_| ()).map_err(of)
+        self.add_map(Some(memory)).map(|_| ()).map_err(of)
     }
 }
 

@@ -40,6 +40,6 @@ fn what_uefi_calls_conventional() {
     assert_eq!(memory.add_map(map), Ok(10 + 1024 - 32));
     assert!(memory.alloc_at(0x8000_a000, 1).is_err());
     // Later, when nothing lies there any more:
-    assert_eq!(memory.add_map([0x8000_a000..0x8001_0000_u64]), Ok(6));
+    assert_eq!(memory.add_map(Some(0x8000_a000..0x8001_0000_u64)), Ok(6));
     assert_eq!(memory.alloc_at(0x8000_a000, 6), Ok(()));
 }

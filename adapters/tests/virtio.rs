@@ -24,7 +24,7 @@ unsafe impl Machine for Host {
     }
 
     unsafe fn mmio(address: PhysAddr, _size: usize) -> NonNull<u8> {
-        NonNull::without_provenance((address as usize | 1 << 40).try_into().unwrap())
+        NonNull::new(std::ptr::without_provenance_mut(address as usize | 1 << 40)).unwrap()
     }
 }
 
