@@ -2,10 +2,19 @@
 
 /// The calling thread's lane: threads are numbered in the order in which they first ask.
 ///
-/// Costs a thread-local read, and one read-modify-write the first time a thread asks.
+/// Costs a thread-local read, and one read-modify-write the first time a thread asks. What every operation uses
+/// that is not told a lane; for those who choose lanes themselves now and then, such as a C interface.
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// let block = buddy.alloc_on(nbbs::default_lane(), 0)?; // what `alloc(0)` does
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[cfg(feature = "std")]
 #[inline]
-pub(crate) fn default_lane() -> usize {
+#[must_use]
+pub fn default_lane() -> usize {
     use core::sync::atomic::{AtomicUsize, Ordering};
     use std::cell::Cell;
 
@@ -28,6 +37,7 @@ pub(crate) fn default_lane() -> usize {
 /// Without `std` there is no thread to ask: every caller that names no lane shares lane 0.
 #[cfg(not(feature = "std"))]
 #[inline]
-pub(crate) fn default_lane() -> usize {
+#[must_use]
+pub fn default_lane() -> usize {
     0
 }

@@ -50,6 +50,7 @@ pub use error::{
     ResizeError,
 };
 pub use geometry::{MAX_ORDERS, MAX_UNITS, metadata_words};
+pub use lane::default_lane;
 pub use metadata::Metadata;
 pub use owned::Block;
 pub use request::Request;

@@ -1,0 +1,1146 @@
+/*
+ * nbbs: lock-free buddy allocation with the bookkeeping outside the memory that it manages.
+ *
+ * Three interfaces on the same allocator:
+ *
+ *   nb_*         one arena for the whole program, by address and size
+ *   nbbs_*       any number of arenas, by unit index or by address, with bookkeeping in memory of the caller's
+ *   nbbs_pool_*  objects of one size
+ *
+ * What holds for all of them:
+ *
+ * - A function that can be refused returns an nbbs_code: 0, or why. Its last argument, which may be null, gets an
+ *   nbbs_error with the values, of which nbbs_message makes a sentence. A refusal has changed nothing unless the
+ *   function says otherwise. "Refuses with" lists codes without their NBBS_CODE_; what is said of pointers at the
+ *   next point is not repeated there.
+ * - A null or misaligned pointer, or a handle that was never made, is refused (NULL, POINTER_MISALIGNED, NO_ARENA);
+ *   functions that return a number say 0 then. Any other pointer must lead to what its type says.
+ * - Functions on a const arena or pool may be called by any thread at any time. None waits for another thread; all
+ *   may be called from interrupt and signal handlers unless they say otherwise.
+ * - Nothing allocates, but nb_init and nbbs_pool_create. Nothing touches the memory that an arena manages.
+ *
+ * This file is generated from the source and checked against it: edit the source.
+ * MIT or Apache-2.0, at your choice.
+ */
+
+#ifndef NBBS_H
+#define NBBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** The header's version; `nbbs_version()` is the library's. */
+#define NBBS_VERSION "0.1.0"
+
+/**
+ * An upper bound of `nbbs_metadata_bytes(units)` as a constant expression, for static arrays:
+ *
+ *     static uint64_t metadata[NBBS_METADATA_BYTES(262144) / 8];
+ *
+ * At most 1 % and 2 KiB too large.
+ */
+#define NBBS_METADATA_BYTES(units)                                                        \
+    (8 * ((size_t)(units) / 32 + (size_t)(units) / 512 + (size_t)(units) / 960 +          \
+          ((size_t)(units) >= 1048576 ? (size_t)1024 : (size_t)(units) / 1024) +          \
+          ((size_t)(units) >= 524288 ? (size_t)506 : (size_t)250)))
+
+/**
+ * Orders that an arena may have: 0 to 40.
+ */
+#define NBBS_ORDERS 41
+
+/**
+ * How a call went. 0 is success; every other code is a refusal that has changed nothing, unless the function
+ * says so.
+ *
+ * Each code says what `value`, `limit`, `other` and `detail` of an `nbbs_error` are; fields that are not named
+ * are 0.
+ */
+enum nbbs_code
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Done.
+     */
+    NBBS_CODE_OK,
+    /**
+     * A pointer that has to lead somewhere is null. `value`: which argument, from 1.
+     */
+    NBBS_CODE_NULL,
+    /**
+     * A pointer is not aligned. `value`: the address; `limit`: the alignment.
+     */
+    NBBS_CODE_POINTER_MISALIGNED,
+    /**
+     * The handle is of no arena: it was never made. `value`: its address.
+     */
+    NBBS_CODE_NO_ARENA,
+    /**
+     * An array cannot be so long. `value`: its length; `limit`: the most.
+     */
+    NBBS_CODE_TOO_LONG,
+    /**
+     * An arena cannot have so many units. `value`: units; `limit`: the most.
+     */
+    NBBS_CODE_UNITS,
+    /**
+     * The memory is too small for what is to live there. `value`: bytes given; `limit`: bytes needed.
+     */
+    NBBS_CODE_TOO_SHORT,
+    /**
+     * The metadata is in use, but not by an arena of so many units. `value`: units; `limit`: the word that
+     * says otherwise.
+     */
+    NBBS_CODE_FOREIGN_METADATA,
+    /**
+     * The order is above the arena's largest. `value`: order; `limit`: the largest.
+     */
+    NBBS_CODE_ORDER_TOO_LARGE,
+    /**
+     * So many units are not free, at that place or anywhere: an ordinary answer. `value`: units.
+     */
+    NBBS_CODE_EXHAUSTED,
+    /**
+     * The units are not in the arena. `value`: the first; `other`: the one after the last; `limit`: units of
+     * the arena.
+     */
+    NBBS_CODE_OUT_OF_RANGE,
+    /**
+     * No block of that order begins there. `value`: index; `other`: order.
+     */
+    NBBS_CODE_MISALIGNED,
+    /**
+     * The unit is free: never allocated, or freed before. `value`: index.
+     */
+    NBBS_CODE_NOT_ALLOCATED,
+    /**
+     * The unit is in use, but no block or run begins there. `value`: index.
+     */
+    NBBS_CODE_NOT_A_BLOCK,
+    /**
+     * The unit is reserved. `value`: index.
+     */
+    NBBS_CODE_RESERVED,
+    /**
+     * A block of another order begins there. `value`: index; `other`: order given; `limit`: its order.
+     */
+    NBBS_CODE_WRONG_ORDER,
+    /**
+     * A run of another length begins there. `value`: index; `other`: units given; `limit`: its units.
+     */
+    NBBS_CODE_WRONG_LENGTH,
+    /**
+     * A run cannot have, or be made to have, so many units. `value`: units; `limit`: the most; `other`: index of
+     * the run, if there is one.
+     */
+    NBBS_CODE_LENGTH,
+    /**
+     * A unit at the place asked for is in use: an ordinary answer. `value`: the unit.
+     */
+    NBBS_CODE_IN_USE,
+    /**
+     * A unit to be released is not reserved. `value`: the first such unit.
+     */
+    NBBS_CODE_NOT_RESERVED,
+    /**
+     * A run that goes on beyond its word of 32 units cannot begin at the word's last unit: an ordinary answer.
+     * `value`: the unit.
+     */
+    NBBS_CODE_LAST_OF_WORD,
+    /**
+     * Another thread has only just begun to notice that the units are taken: an ordinary answer, try again.
+     * `value`: a unit.
+     */
+    NBBS_CODE_CONTENDED,
+    /**
+     * An audit found an invariant broken. `value`: unit; `limit`: number of the word; `other`: level;
+     * `detail`: slot, and above its 16 bits the invariant.
+     */
+    NBBS_CODE_BROKEN,
+    /**
+     * The arena knows indices only: `nbbs_set_memory` has not told it where its memory is.
+     */
+    NBBS_CODE_NO_MEMORY,
+    /**
+     * The address is not in the memory of the arena or pool. `value`: the address; `limit`: where the memory
+     * begins, or chunks in which it is not; `other`: where the memory ends.
+     */
+    NBBS_CODE_FOREIGN_ADDRESS,
+    /**
+     * The address lies inside a unit or object. `value`: the address; `limit`: where that begins.
+     */
+    NBBS_CODE_INSIDE_UNIT,
+    /**
+     * The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most.
+     */
+    NBBS_CODE_SIZE,
+    /**
+     * The alignment is no power of two, or more than can be had. `value`: bytes; `limit`: the most.
+     */
+    NBBS_CODE_ALIGNMENT,
+    /**
+     * No object is allocated at that address of the pool: freed before, or never allocated. `value`: the
+     * address.
+     */
+    NBBS_CODE_NO_OBJECT,
+    /**
+     * All the objects that the pool may have are allocated: an ordinary answer. `value`: objects.
+     */
+    NBBS_CODE_FULL,
+    /**
+     * The source has no memory: an ordinary answer. `value`: bytes asked for.
+     */
+    NBBS_CODE_SOURCE_EMPTY,
+    /**
+     * A setting cannot have that value. `value`: the value; `limit`: the most.
+     */
+    NBBS_CODE_SETTING,
+    /**
+     * Refused for a reason that this version of the interface has no code for.
+     */
+    NBBS_CODE_OTHER,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum nbbs_code nbbs_code;
+#else
+typedef uint32_t nbbs_code;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What a stretch of an arena is.
+ */
+enum nbbs_piece_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Free units: a power of two of them, as large as they go.
+     */
+    NBBS_PIECE_KIND_FREE,
+    /**
+     * A block in use.
+     */
+    NBBS_PIECE_KIND_BLOCK,
+    /**
+     * A run in use that is no block.
+     */
+    NBBS_PIECE_KIND_RUN,
+    /**
+     * Units of a hole, at most 32 at a time.
+     */
+    NBBS_PIECE_KIND_RESERVED,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum nbbs_piece_kind nbbs_piece_kind;
+#else
+typedef uint32_t nbbs_piece_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A pool of objects of one size, for any number of threads: made by `nbbs_pool_create` or `nbbs_pool_create_in`, ended by
+ * `nbbs_pool_destroy`.
+ */
+typedef struct nbbs_pool nbbs_pool;
+
+/**
+ * A handle to an arena, in memory of the caller's.
+ *
+ * Made by `nbbs_create`, `nbbs_create_reserved` or `nbbs_attach`; needs no end. It may be copied, and any number
+ * of handles may work on the same metadata. Its contents are the library's.
+ */
+typedef struct nbbs_arena {
+    uint64_t opaque[32];
+} nbbs_arena;
+
+/**
+ * A refusal: the code, and the values that it names.
+ */
+typedef struct nbbs_error {
+    /**
+     * An `nbbs_code`.
+     */
+    uint32_t code;
+    /**
+     * See the code.
+     */
+    uint32_t detail;
+    /**
+     * The value that was refused.
+     */
+    uint64_t value;
+    /**
+     * The limit that it broke.
+     */
+    uint64_t limit;
+    /**
+     * See the code.
+     */
+    uint64_t other;
+} nbbs_error;
+
+/**
+ * Is told of misuse: frees of what is not allocated, pointers that lead nowhere, numbers that no arena has.
+ * Ordinary answers, such as "no block is free", are not reported.
+ *
+ * Called by the thread that made the mistake, inside the function that refuses it; the same conditions apply to
+ * it as to that thread, a signal handler say. It may return, or stop the program.
+ */
+typedef void (*nbbs_hook)(void *context, const struct nbbs_error *error);
+
+/**
+ * What is asked for, when it is more than a block of some order anywhere. All zero but `units`: exactly so many
+ * units anywhere.
+ */
+typedef struct nbbs_request {
+    /**
+     * Exactly so many units.
+     */
+    uint64_t units;
+    /**
+     * The first unit of the place to look in.
+     */
+    uint64_t start;
+    /**
+     * The unit after the last of that place; 0: the arena's end.
+     */
+    uint64_t end;
+    /**
+     * The first unit is to be a multiple of `2^order`.
+     */
+    uint32_t order;
+    /**
+     * The last place that will do, instead of the first.
+     */
+    bool top_down;
+} nbbs_request;
+
+/**
+ * What a walk over an arena counted. The three unit counts add up to `units`.
+ */
+typedef struct nbbs_statistics {
+    /**
+     * Units in the arena.
+     */
+    uint64_t units;
+    /**
+     * Units that are free.
+     */
+    uint64_t free_units;
+    /**
+     * Units in blocks and runs in use.
+     */
+    uint64_t used_units;
+    /**
+     * Units in holes.
+     */
+    uint64_t reserved_units;
+    /**
+     * Runs in use that are no blocks.
+     */
+    uint64_t used_runs;
+    /**
+     * Free blocks of each order, every unit counted once, in the largest block that contains it.
+     */
+    uint64_t free_blocks[NBBS_ORDERS];
+    /**
+     * Blocks in use of each order.
+     */
+    uint64_t used_blocks[NBBS_ORDERS];
+    /**
+     * The largest order of which a block is free; -1: nothing is free.
+     */
+    int32_t largest_free_order;
+    /**
+     * Thousandths of the free units that lie outside the largest free block.
+     */
+    uint32_t fragmentation_permille;
+} nbbs_statistics;
+
+/**
+ * A stretch of an arena, as `nbbs_walk` meets it.
+ */
+typedef struct nbbs_piece {
+    /**
+     * What it is.
+     */
+    nbbs_piece_kind kind;
+    /**
+     * First unit.
+     */
+    uint64_t index;
+    /**
+     * Units.
+     */
+    uint64_t units;
+} nbbs_piece;
+
+/**
+ * Gets a piece from `nbbs_walk`.
+ */
+typedef void (*nbbs_visit)(void *context, const struct nbbs_piece *piece);
+
+/**
+ * What an audit found in order.
+ */
+typedef struct nbbs_audit_report {
+    /**
+     * Words read.
+     */
+    uint64_t words;
+    /**
+     * Slots that are split over an empty word: merges left for the allocation that needs them.
+     */
+    uint64_t waiting_merges;
+    /**
+     * Words with the mark of an inspection that never ended; the next to pass clears it.
+     */
+    uint64_t stale_marks;
+} nbbs_audit_report;
+
+/**
+ * Allocates like `malloc`.
+ */
+typedef void *(*nbbs_malloc_function)(size_t bytes);
+
+/**
+ * Frees like `free`.
+ */
+typedef void (*nbbs_free_function)(void *block);
+
+/**
+ * What a pool is to be like. All zero but `size`: objects aligned to 1, 1,024 in a chunk, as many as there is memory
+ * for.
+ */
+typedef struct nbbs_pool_config {
+    /**
+     * Bytes of an object.
+     */
+    size_t size;
+    /**
+     * Objects are at multiples of it: a power of two; 0: any address.
+     */
+    size_t align;
+    /**
+     * The most objects that the pool may ever have; 0: no limit.
+     */
+    size_t limit;
+    /**
+     * Objects for which there is memory when the pool is made, and which `nbbs_pool_shrink` leaves it.
+     */
+    size_t reserve;
+    /**
+     * Objects in a chunk, at most 2^24; 0: 1,024. A chunk is what the pool grows by; its memory is aligned to its
+     * size, rounded up to a power of two.
+     */
+    size_t chunk;
+    /**
+     * A chunk is added as soon as fewer than so many objects are free; 0: when none is.
+     */
+    size_t ahead;
+} nbbs_pool_config;
+
+/**
+ * Where a pool gets memory from, and gives it back to. Both functions may be called by several threads at once.
+ */
+typedef struct nbbs_source {
+    /**
+     * Returns `bytes` bytes at a multiple of `align`, a power of two, or null.
+     */
+    void *(*alloc)(void *context, size_t bytes, size_t align);
+    /**
+     * Takes back what `alloc` returned for the same sizes. Null: nothing is given back.
+     */
+    void (*free)(void *context, void *block, size_t bytes, size_t align);
+    /**
+     * Passed to both.
+     */
+    void *context;
+} nbbs_source;
+
+/**
+ * Gets an object from `nbbs_pool_each`.
+ */
+typedef void (*nbbs_visit_object)(void *context, void *object);
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Bytes of metadata that an arena of `units` units needs: 2.3 bits a unit from 2^18 units on. 0 if there can be
+ * no such arena: no units, or more than 2^40. For static arrays there is `NBBS_METADATA_BYTES`.
+ */
+size_t nbbs_metadata_bytes(uint64_t units);
+
+/**
+ * Makes an arena of `units` units, all free, with its bookkeeping in `metadata`, whatever that holds.
+ *
+ * `metadata` is `bytes` long, at least `nbbs_metadata_bytes(units)`, on an 8-byte boundary, better on one of 64.
+ * It is the arena's until the last handle is done with it. No other handle may be using it now. Costs a store
+ * for each word of metadata: metadata that is zero already can be attached to instead, for nothing.
+ *
+ * Refuses with `NULL`, `POINTER_MISALIGNED`, `UNITS`, `TOO_SHORT`, `SIZE`.
+ */
+nbbs_code nbbs_create(struct nbbs_arena *arena,
+                      void *metadata,
+                      size_t bytes,
+                      uint64_t units,
+                      struct nbbs_error *error);
+
+/**
+ * Makes an arena in which every unit is reserved: nothing is handed out but what `nbbs_release` gives it. What a
+ * boot-time memory map wants. Otherwise as `nbbs_create`.
+ */
+nbbs_code nbbs_create_reserved(struct nbbs_arena *arena,
+                               void *metadata,
+                               size_t bytes,
+                               uint64_t units,
+                               struct nbbs_error *error);
+
+/**
+ * Makes a further handle to an arena of `units` units that is in use, from another thread, process or mapping; or
+ * the first one to metadata that is all zero, which is an arena with all units free (a `static` array, fresh
+ * pages).
+ *
+ * Costs a few dozen loads. Refuses as `nbbs_create`, and with `FOREIGN_METADATA` if a word that an arena of so
+ * many units never writes is not zero; a mismatch that shows in no such word goes unnoticed.
+ */
+nbbs_code nbbs_attach(struct nbbs_arena *arena,
+                      void *metadata,
+                      size_t bytes,
+                      uint64_t units,
+                      struct nbbs_error *error);
+
+/**
+ * Tells the arena where its memory is: unit 0 at `base`, units of `unit_bytes` bytes, a power of two. From then on
+ * the handle, and copies made of it, take and give addresses too: `nbbs_alloc_bytes` and its kin. The memory itself
+ * is never touched.
+ *
+ * For a handle that nobody else is using yet. Refuses with `NULL`, `NO_ARENA`, `SIZE` (not a power of two, or
+ * more than the address space has room for).
+ */
+nbbs_code nbbs_set_memory(struct nbbs_arena *arena,
+                          void *base,
+                          size_t unit_bytes,
+                          struct nbbs_error *error);
+
+/**
+ * Has `hook` told of misuse of this handle and of copies made of it from now on; null: nobody. `context` is passed
+ * on to it.
+ *
+ * For a handle that nobody else is using yet. Refuses with `NULL`, `NO_ARENA`.
+ */
+nbbs_code nbbs_set_hook(struct nbbs_arena *arena,
+                        nbbs_hook hook,
+                        void *context,
+                        struct nbbs_error *error);
+
+/**
+ * Makes a handle to the same arena, as seen from `lane`: a CPU or thread number, any value.
+ *
+ * A lane remembers where it last allocated, so callers with different lanes keep off each other's cache lines. A
+ * wrong or shared lane costs speed, never safety. A handle that was not made by this function uses a lane for
+ * each thread; in the freestanding library, where there is no thread to ask, lane 0.
+ *
+ * `lane_arena` may be `arena` itself. Refuses with `NULL`, `NO_ARENA`.
+ */
+nbbs_code nbbs_on(const struct nbbs_arena *arena,
+                  size_t lane,
+                  struct nbbs_arena *lane_arena,
+                  struct nbbs_error *error);
+
+/**
+ * Units in the arena; 0 if the handle is of none.
+ */
+uint64_t nbbs_units(const struct nbbs_arena *arena);
+
+/**
+ * The largest order of which a block fits into the arena: log2 of its units, rounded down.
+ */
+uint32_t nbbs_max_order(const struct nbbs_arena *arena);
+
+/**
+ * The library's version, such as "0.1.0": to compare with `NBBS_VERSION`, which is the header's.
+ */
+const char *nbbs_version(void);
+
+/**
+ * Allocates a block of `2^order` units, aligned to its size, and writes its first unit to `index`.
+ *
+ * One read-modify-write in the steady state. Callable from interrupt and signal handlers. Refuses with
+ * `ORDER_TOO_LARGE`, or `EXHAUSTED`: at one instant of the call, no block of that order was free, save for those in
+ * the hands of a call that had not returned.
+ */
+nbbs_code nbbs_alloc(const struct nbbs_arena *arena,
+                     uint32_t order,
+                     uint64_t *index,
+                     struct nbbs_error *error);
+
+/**
+ * Allocates exactly `units` units side by side, no unit more, and writes the first to `index`. A power of two of
+ * them is a block, aligned to its size, as long as there is one.
+ *
+ * One read-modify-write for up to 31 units; for more, one for each word of 32 units, or of larger slots, that is
+ * claimed. Callable from interrupt and signal handlers. Refuses with `LENGTH`, `EXHAUSTED`.
+ */
+nbbs_code nbbs_alloc_units(const struct nbbs_arena *arena,
+                           uint64_t units,
+                           uint64_t *index,
+                           struct nbbs_error *error);
+
+/**
+ * Allocates units `index` to `index + units - 1`, if all are free.
+ *
+ * Costs what `nbbs_alloc_units` does, without a search. Refuses with `LENGTH`, `OUT_OF_RANGE`, `IN_USE`, and with
+ * `LAST_OF_WORD`.
+ */
+nbbs_code nbbs_alloc_at(const struct nbbs_arena *arena,
+                        uint64_t index,
+                        uint64_t units,
+                        struct nbbs_error *error);
+
+/**
+ * Allocates what `request` describes, at the first place that will do, or the last, and writes its first unit to
+ * `index`.
+ *
+ * Costs what `nbbs_alloc_units` does, and a search from that end of the range. Refuses with `LENGTH`,
+ * `ORDER_TOO_LARGE`, `OUT_OF_RANGE`, `EXHAUSTED`.
+ */
+nbbs_code nbbs_alloc_request(const struct nbbs_arena *arena,
+                             const struct nbbs_request *request,
+                             uint64_t *index,
+                             struct nbbs_error *error);
+
+/**
+ * Allocates blocks of `2^order` units into `blocks`, up to `count` of them, and writes how many to `got`: fewer only
+ * if no further block is free.
+ *
+ * One read-modify-write for each word that has room, up to 32 blocks. Refuses as `nbbs_alloc`, if there is not one
+ * block; `got` is 0 then.
+ */
+nbbs_code nbbs_alloc_batch(const struct nbbs_arena *arena,
+                           uint32_t order,
+                           uint64_t *blocks,
+                           size_t count,
+                           size_t *got,
+                           struct nbbs_error *error);
+
+/**
+ * Allocates memory of `bytes` bytes, rounded up to whole units and no further, at an address that is a multiple of
+ * `align`, and writes it to `address`. No bytes take a unit. `align` is a power of two; 0 and 1: any address. It can be
+ * no more than the alignment of the base that `nbbs_set_memory` was told.
+ *
+ * Costs what `nbbs_alloc_units` does; an alignment above the unit, what `nbbs_alloc_request` does unless size and
+ * alignment are the same. Refuses with `NO_MEMORY`, `SIZE`, `ALIGNMENT`, `EXHAUSTED`.
+ */
+nbbs_code nbbs_alloc_bytes(const struct nbbs_arena *arena,
+                           size_t bytes,
+                           size_t align,
+                           void **address,
+                           struct nbbs_error *error);
+
+/**
+ * Frees what `nbbs_alloc_bytes` allocated at `address`: `bytes` is what was asked for, or what `nbbs_resize_bytes` made of
+ * it. 0: whatever is there. A null `address`: nothing to do.
+ *
+ * Refuses with `NO_MEMORY`, `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `SIZE`, and as `nbbs_free_units`.
+ */
+nbbs_code nbbs_free_bytes(const struct nbbs_arena *arena,
+                          void *address,
+                          size_t bytes,
+                          struct nbbs_error *error);
+
+/**
+ * Makes what is allocated at `address` `bytes` bytes long, in place: shorter or longer, rounded up to whole units.
+ *
+ * Refuses as `nbbs_free_bytes`, `nbbs_shrink` and `nbbs_grow`.
+ */
+nbbs_code nbbs_resize_bytes(const struct nbbs_arena *arena,
+                            void *address,
+                            size_t bytes,
+                            struct nbbs_error *error);
+
+/**
+ * Writes the address of unit `index` to `address`. Refuses with `NO_MEMORY`, `OUT_OF_RANGE`.
+ */
+nbbs_code nbbs_address_of(const struct nbbs_arena *arena,
+                          uint64_t index,
+                          void **address,
+                          struct nbbs_error *error);
+
+/**
+ * Writes the index of the unit that begins at `address` to `index`. Refuses with `NO_MEMORY`, `FOREIGN_ADDRESS`,
+ * `INSIDE_UNIT`.
+ */
+nbbs_code nbbs_index_of(const struct nbbs_arena *arena,
+                        const void *address,
+                        uint64_t *index,
+                        struct nbbs_error *error);
+
+/**
+ * Frees the block or run at `index`, whatever its size, and writes its order to `order`, unless that is null. Of a
+ * run that is no block: the order of the smallest block that it would fit into.
+ *
+ * One read-modify-write in the steady state, and the merges that it makes possible. Callable from interrupt and
+ * signal handlers. Refuses with `OUT_OF_RANGE`, `NOT_ALLOCATED` (also a double free, until the units are allocated
+ * again), `NOT_A_BLOCK`, `RESERVED`.
+ */
+nbbs_code nbbs_free(const struct nbbs_arena *arena,
+                    uint64_t index,
+                    uint32_t *order,
+                    struct nbbs_error *error);
+
+/**
+ * Frees the block of `2^order` units at `index`: faster than `nbbs_free`, which has to find the order.
+ *
+ * Refuses as `nbbs_free`, and with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed
+ * while another thread is allocating just there.
+ */
+nbbs_code nbbs_free_sized(const struct nbbs_arena *arena,
+                          uint64_t index,
+                          uint32_t order,
+                          struct nbbs_error *error);
+
+/**
+ * Frees the block or run of exactly `units` units at `index`. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
+ */
+nbbs_code nbbs_free_units(const struct nbbs_arena *arena,
+                          uint64_t index,
+                          uint64_t units,
+                          struct nbbs_error *error);
+
+/**
+ * Frees `count` blocks of `2^order` units; neighbours in the array that lie in one word by one read-modify-write. How
+ * many have been freed goes to `done`, unless that is null.
+ *
+ * Refuses as `nbbs_free_sized`, at the first block that cannot be freed: those before it have been, no other.
+ */
+nbbs_code nbbs_free_batch(const struct nbbs_arena *arena,
+                          uint32_t order,
+                          const uint64_t *blocks,
+                          size_t count,
+                          size_t *done,
+                          struct nbbs_error *error);
+
+/**
+ * Frees units `start` to `end - 1` of the block or run at `index`. What is left before and behind them stays
+ * allocated, as a run each.
+ *
+ * Refuses as `nbbs_shrink`: with `LENGTH` if the units are not of that run.
+ */
+nbbs_code nbbs_free_part(const struct nbbs_arena *arena,
+                         uint64_t index,
+                         uint64_t start,
+                         uint64_t end,
+                         struct nbbs_error *error);
+
+/**
+ * Makes units `start` to `end - 1` a hole: never handed out until `nbbs_release`. All or nothing; meanwhile others
+ * may see a part of it taken. One read-modify-write for every 32 units.
+ *
+ * Refuses with `OUT_OF_RANGE`, `IN_USE`.
+ */
+nbbs_code nbbs_reserve(const struct nbbs_arena *arena,
+                       uint64_t start,
+                       uint64_t end,
+                       struct nbbs_error *error);
+
+/**
+ * Gives units `start` to `end - 1`, all of them reserved, to the allocator: the end of a reservation, or memory that
+ * arrived later. One read-modify-write for every 32 units, and merges.
+ *
+ * Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`; of two concurrent releases that overlap, one may be refused after it
+ * released units that the other did not name.
+ */
+nbbs_code nbbs_release(const struct nbbs_arena *arena,
+                       uint64_t start,
+                       uint64_t end,
+                       struct nbbs_error *error);
+
+/**
+ * Gives back all but the first `units` units of the block or run at `index`, in place.
+ *
+ * One read-modify-write where the run lies in one word. Callable from interrupt and signal handlers. Refuses with
+ * what `nbbs_free` refuses, `LENGTH`, and `CONTENDED`.
+ */
+nbbs_code nbbs_shrink(const struct nbbs_arena *arena,
+                      uint64_t index,
+                      uint64_t units,
+                      struct nbbs_error *error);
+
+/**
+ * Takes the units behind the block or run at `index`, so that it has `units` units, in place.
+ *
+ * Refuses as `nbbs_shrink`, with `IN_USE` if one of them is not free, and with `LAST_OF_WORD`. What its holder sees
+ * has not changed then.
+ */
+nbbs_code nbbs_grow(const struct nbbs_arena *arena,
+                    uint64_t index,
+                    uint64_t units,
+                    struct nbbs_error *error);
+
+/**
+ * Makes two runs of the block or run at `index`: its first `units` units, and the rest, whose first unit goes to
+ * `rest` (unless that is null) and which is freed by itself. Refuses as `nbbs_shrink`, and with `LAST_OF_WORD`.
+ */
+nbbs_code nbbs_split_off(const struct nbbs_arena *arena,
+                         uint64_t index,
+                         uint64_t units,
+                         uint64_t *rest,
+                         struct nbbs_error *error);
+
+/**
+ * Makes blocks of `2^order` units of the block at `index`, each to be freed by itself. Refuses as `nbbs_shrink`.
+ */
+nbbs_code nbbs_split(const struct nbbs_arena *arena,
+                     uint64_t index,
+                     uint32_t order,
+                     struct nbbs_error *error);
+
+/**
+ * Writes the order of the block at `index` to `order`; of a run that is no block, the order of the smallest block that
+ * it would fit into. A handful of loads.
+ *
+ * Refuses as `nbbs_free`.
+ */
+nbbs_code nbbs_order_of(const struct nbbs_arena *arena,
+                        uint64_t index,
+                        uint32_t *order,
+                        struct nbbs_error *error);
+
+/**
+ * Writes the units of the block or run at `index` to `units`. A load for each word of it.
+ *
+ * Refuses as `nbbs_free`.
+ */
+nbbs_code nbbs_len_of(const struct nbbs_arena *arena,
+                      uint64_t index,
+                      uint64_t *units,
+                      struct nbbs_error *error);
+
+/**
+ * An upper bound on the orders that can be allocated now: no block of a larger order is free. -1: nothing is free, or
+ * the handle is of no arena. One load; the bound may be too high, never too low but for frees that have not returned.
+ */
+int32_t nbbs_order_bound(const struct nbbs_arena *arena);
+
+/**
+ * Counts the arena. Reads all its words in use; each piece was so at some time during the call.
+ */
+nbbs_code nbbs_stats(const struct nbbs_arena *arena,
+                     struct nbbs_statistics *statistics,
+                     struct nbbs_error *error);
+
+/**
+ * Fills `map` with one byte for each aligned stretch of `2^order` units: 0 if all of it is free, otherwise the share of
+ * it that is in use or reserved, from 1 to 255 (all). `map` has `bytes` bytes; how many were filled, the arena's units
+ * divided by `2^order` and rounded up or `bytes` if that is less, goes to `filled`, unless that is null.
+ *
+ * Refuses with `ORDER_TOO_LARGE`.
+ */
+nbbs_code nbbs_occupancy_map(const struct nbbs_arena *arena,
+                             uint32_t order,
+                             uint8_t *map,
+                             size_t bytes,
+                             size_t *filled,
+                             struct nbbs_error *error);
+
+/**
+ * Calls `visit` with every piece of the arena, in ascending order. Each was so at some time during the call. `visit` may
+ * use the arena.
+ *
+ * Refuses with `NULL`.
+ */
+nbbs_code nbbs_walk(const struct nbbs_arena *arena,
+                    nbbs_visit visit,
+                    void *context,
+                    struct nbbs_error *error);
+
+/**
+ * Checks every invariant of the metadata. Only while no other call is running. Up to four loads a word. `report` may be
+ * null.
+ *
+ * Refuses with `BROKEN`, which `nbbs_message` turns into the name of the invariant and the place.
+ */
+nbbs_code nbbs_audit(const struct nbbs_arena *arena,
+                     struct nbbs_audit_report *report,
+                     struct nbbs_error *error);
+
+/**
+ * Writes an error as a sentence that names the value and the limit, cut off after `bytes - 1` characters, with a
+ * 0 behind it. Returns the length of the whole sentence, like `snprintf`.
+ *
+ * `error` may be null: "no error". `text` may be null if `bytes` is 0. Callable from anywhere.
+ */
+size_t nbbs_message(const struct nbbs_error *error,
+                    char *text,
+                    size_t bytes);
+
+/**
+ * The name of a code, for logs: `"NBBS_CODE_EXHAUSTED"`. Of a number that is no code, `"unknown"`.
+ */
+const char *nbbs_code_name(uint32_t code);
+
+extern void *malloc(size_t bytes);
+
+extern void free(void *block);
+
+/**
+ * Makes the program's arena: `size` bytes from `base` on, all free, under the settings of that moment. The memory is
+ * never touched. Returns 0, or 1 if it is refused: `base` or `size` is 0, `size` is less than a smallest block, the
+ * range goes beyond the address space, or there is no memory for the bookkeeping. Then the arena before stays.
+ *
+ * May be called again: everything is forgotten, and the bookkeeping before given back. No other `nb_` function may be
+ * running meanwhile.
+ *
+ * What is left of `size` beyond whole smallest blocks is not used. Blocks are aligned to their size from `base` on.
+ */
+int nb_init(uint64_t base,
+            uint64_t size);
+
+/**
+ * Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null: `size`
+ * is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
+ *
+ * One read-modify-write in the steady state. Callable by any thread, from interrupt and signal handlers.
+ */
+void *nb_alloc(uint64_t size);
+
+/**
+ * Frees the block at `addr`; null: does nothing. An address that is not that of an allocated block, a double free
+ * included, is refused: nothing changes, and the hook of `nb_set_hook` is told.
+ *
+ * One read-modify-write in the steady state, and one to count it. Callable as `nb_alloc`.
+ */
+void nb_free(void *addr);
+
+/**
+ * Sets the smallest block, in bytes: a power of two; 0: 4096. For the next `nb_init`. Returns 0, or 1 if it is no power
+ * of two.
+ */
+int nb_set_min_size(uint64_t bytes);
+
+/**
+ * Sets the largest order: no block is larger than `2^order` smallest ones. At most 40; 9 unless set. For the next
+ * `nb_init`. Returns 0, or 1 if it is above 40.
+ */
+int nb_set_max_order(uint32_t order);
+
+/**
+ * Sets where the bookkeeping comes from: `malloc_function` is called once by each `nb_init`, `free_function` with what
+ * it returned by the next one that succeeds; null, if nothing is to be given back. A null `malloc_function`: the C
+ * library's pair, or, in the freestanding library, none, and `nb_init` is refused.
+ */
+void nb_set_malloc(nbbs_malloc_function malloc_function,
+                   nbbs_free_function free_function);
+
+/**
+ * Has `hook` told of misuse, such as a double `nb_free`; null: nobody. For the next `nb_init`, and until the first one.
+ */
+void nb_set_hook(nbbs_hook hook,
+                 void *context);
+
+/**
+ * Bytes of the smallest block.
+ */
+uint64_t nb_stat_min_size(void);
+
+/**
+ * The largest order.
+ */
+uint32_t nb_stat_max_order(void);
+
+/**
+ * Bytes of the tree: all bookkeeping of this allocator, 2.3 bits for a smallest block.
+ */
+uint64_t nb_stat_tree_size(void);
+
+/**
+ * Bytes of the index: 0, since the tree says where blocks begin.
+ */
+uint64_t nb_stat_index_size(void);
+
+/**
+ * Depth of the tree: log2 of the smallest blocks in the arena, rounded down.
+ */
+uint32_t nb_stat_depth(void);
+
+/**
+ * The level of the largest blocks: the depth less the largest order; 0 if the arena is smaller than a largest block.
+ */
+uint32_t nb_stat_base_level(void);
+
+/**
+ * Bytes of a largest block.
+ */
+uint64_t nb_stat_max_size(void);
+
+/**
+ * How many blocks have been freed since `nb_init`, modulo 2^32. Refused frees do not count.
+ */
+uint32_t nb_stat_release_count(void);
+
+/**
+ * Bytes of the arena, as `nb_init` was told.
+ */
+uint64_t nb_stat_total_memory(void);
+
+/**
+ * Bytes in allocated blocks. Reads the tree where it is in use.
+ */
+uint64_t nb_stat_used_memory(void);
+
+/**
+ * Bytes of a block of `order`; 0 if that is above the largest.
+ */
+uint64_t nb_stat_block_size(uint32_t order);
+
+/**
+ * Blocks of `order` that fit into the arena; 0 if the order is above the largest.
+ */
+uint64_t nb_stat_total_blocks(uint32_t order);
+
+/**
+ * Allocated blocks of `order`; 0 if that is above the largest. Reads the tree where it is in use.
+ */
+uint64_t nb_stat_used_blocks(uint32_t order);
+
+/**
+ * Fills `buff`, which has room for `nb_stat_total_blocks(order)` bytes, with 1 for each block of `order` of which any part
+ * is allocated and with 0 for each that is free. Returns 0, or 1 if `buff` is null, the order above the largest, or
+ * there was no `nb_init`; then `buff` has not changed.
+ */
+uint8_t nb_stat_occupancy_map(uint8_t *buff,
+                              uint32_t order);
+
+/**
+ * Bytes that `nbbs_pool_create_in` needs for a pool of `config->limit` objects; 0 if there can be no such pool. 2 bits
+ * an object and some KiB more than the objects themselves.
+ */
+size_t nbbs_pool_bytes(const struct nbbs_pool_config *config);
+
+/**
+ * Makes a pool of exactly `config->limit` objects in `memory`, which is `bytes` long, at least
+ * `nbbs_pool_bytes(config)`. `reserve`, `chunk` and `ahead` do not matter. The memory is the pool's until
+ * `nbbs_pool_destroy`.
+ *
+ * Refuses with `NULL`, `SIZE`, `ALIGNMENT`, `SETTING` (no limit), `TOO_SHORT`.
+ */
+nbbs_code nbbs_pool_create_in(const struct nbbs_pool_config *config,
+                              void *memory,
+                              size_t bytes,
+                              struct nbbs_pool **pool,
+                              struct nbbs_error *error);
+
+/**
+ * Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it; null: from the C library's `malloc`,
+ * where there is one.
+ *
+ * Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`),
+ * `SOURCE_EMPTY`.
+ */
+nbbs_code nbbs_pool_create(const struct nbbs_pool_config *config,
+                           const struct nbbs_source *source,
+                           struct nbbs_pool **pool,
+                           struct nbbs_error *error);
+
+/**
+ * Ends a pool and gives its memory back: to its source, or, that of `nbbs_pool_create_in`, to the caller. Objects that are
+ * allocated go with it. Null: does nothing. Nobody else may be using the pool, or have objects of it.
+ */
+void nbbs_pool_destroy(struct nbbs_pool *pool);
+
+/**
+ * Has `hook` told of misuse of the pool; null: nobody. While nobody else is using the pool. Refuses with `NULL`.
+ */
+nbbs_code nbbs_pool_set_hook(struct nbbs_pool *pool,
+                             nbbs_hook hook,
+                             void *context,
+                             struct nbbs_error *error);
+
+/**
+ * Allocates an object and writes its address to `object`. Its bytes are what they are.
+ *
+ * Two read-modify-writes, whatever the size of the pool; growing takes as long as the source takes. Callable from
+ * interrupt and signal handlers if the source is, or if the pool need not grow. Refuses with `FULL`, `SOURCE_EMPTY`.
+ */
+nbbs_code nbbs_pool_alloc(const struct nbbs_pool *pool,
+                          void **object,
+                          struct nbbs_error *error);
+
+/**
+ * Frees an object. Null: does nothing.
+ *
+ * Two read-modify-writes. Callable from interrupt and signal handlers. The address may be any: refuses with
+ * `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is told apart until the object is allocated again.
+ */
+nbbs_code nbbs_pool_free(const struct nbbs_pool *pool,
+                         void *object,
+                         struct nbbs_error *error);
+
+/**
+ * Whether an object is allocated at that address, which may be any.
+ */
+bool nbbs_pool_is_valid(const struct nbbs_pool *pool, const void *object);
+
+/**
+ * Objects that are allocated. Exact when nothing else runs. Reads a word for every 64 objects.
+ */
+size_t nbbs_pool_len(const struct nbbs_pool *pool);
+
+/**
+ * Objects for which there is memory now.
+ */
+size_t nbbs_pool_capacity(const struct nbbs_pool *pool);
+
+/**
+ * The most objects that the pool may ever have; `SIZE_MAX`: as many as there is memory for.
+ */
+size_t nbbs_pool_limit(const struct nbbs_pool *pool);
+
+/**
+ * Bytes from one object to the next.
+ */
+size_t nbbs_pool_stride(const struct nbbs_pool *pool);
+
+/**
+ * Adds chunks until there is memory for `objects` objects, allocated or not. Refuses with `FULL`, `SOURCE_EMPTY`.
+ */
+nbbs_code nbbs_pool_reserve(const struct nbbs_pool *pool,
+                            size_t objects,
+                            struct nbbs_error *error);
+
+/**
+ * Gives chunks without an object back to the source, as long as what the configuration reserves stays. Returns how many
+ * objects there is room for less.
+ */
+size_t nbbs_pool_shrink(const struct nbbs_pool *pool);
+
+/**
+ * Calls `visit` with every object that is allocated, in no order. `visit` may free it, and allocate others: those may
+ * come or not. Refuses with `NULL`.
+ */
+nbbs_code nbbs_pool_each(const struct nbbs_pool *pool,
+                         nbbs_visit_object visit,
+                         void *context,
+                         struct nbbs_error *error);
+
+/**
+ * Frees all objects; the memory stays the pool's. Nobody else may be using the pool meanwhile. Refuses with `NULL`.
+ */
+nbbs_code nbbs_pool_clear(struct nbbs_pool *pool,
+                          struct nbbs_error *error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* NBBS_H */

@@ -1,0 +1,152 @@
+//! Giving blocks and runs back, and holes.
+
+use super::{Arena, run};
+use crate::error::{Code, Error};
+use crate::pointer;
+
+/// Frees the block or run at `index`, whatever its size, and writes its order to `order`, unless that is null. Of a
+/// run that is no block: the order of the smallest block that it would fit into.
+///
+/// One read-modify-write in the steady state, and the merges that it makes possible. Callable from interrupt and
+/// signal handlers. Refuses with `OUT_OF_RANGE`, `NOT_ALLOCATED` (also a double free, until the units are allocated
+/// again), `NOT_A_BLOCK`, `RESERVED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_free(
+    arena: *const Arena,
+    index: u64,
+    order: *mut u32,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            let freed = arena.lane().free(index)?;
+            pointer::write_if_given(order, freed);
+            Ok(())
+        })
+    }
+}
+
+/// Frees the block of `2^order` units at `index`: faster than `nbbs_free`, which has to find the order.
+///
+/// Refuses as `nbbs_free`, and with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed
+/// while another thread is allocating just there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_free_sized(
+    arena: *const Arena,
+    index: u64,
+    order: u32,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            arena.lane().free_sized(index, order)?;
+            Ok(())
+        })
+    }
+}
+
+/// Frees the block or run of exactly `units` units at `index`. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_free_units(
+    arena: *const Arena,
+    index: u64,
+    units: u64,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            arena.lane().free_units(index, units)?;
+            Ok(())
+        })
+    }
+}
+
+/// Frees `count` blocks of `2^order` units; neighbours in the array that lie in one word by one read-modify-write. How
+/// many have been freed goes to `done`, unless that is null.
+///
+/// Refuses as `nbbs_free_sized`, at the first block that cannot be freed: those before it have been, no other.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_free_batch(
+    arena: *const Arena,
+    order: u32,
+    blocks: *const u64,
+    count: usize,
+    done: *mut usize,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            pointer::write_if_given(done, 0);
+            let blocks = pointer::array(blocks, count, 3)?;
+            let freed = arena.lane().free_batch(order, blocks);
+            pointer::write_if_given(done, freed.map_or_else(|refused| refused.done, |()| count));
+            Ok(freed?)
+        })
+    }
+}
+
+/// Frees units `start` to `end - 1` of the block or run at `index`. What is left before and behind them stays
+/// allocated, as a run each.
+///
+/// Refuses as `nbbs_shrink`: with `LENGTH` if the units are not of that run.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_free_part(
+    arena: *const Arena,
+    index: u64,
+    start: u64,
+    end: u64,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            arena.lane().free_part(index, start..end)?;
+            Ok(())
+        })
+    }
+}
+
+/// Makes units `start` to `end - 1` a hole: never handed out until `nbbs_release`. All or nothing; meanwhile others
+/// may see a part of it taken. One read-modify-write for every 32 units.
+///
+/// Refuses with `OUT_OF_RANGE`, `IN_USE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_reserve(
+    arena: *const Arena,
+    start: u64,
+    end: u64,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            arena.buddy.reserve(start..end)?;
+            Ok(())
+        })
+    }
+}
+
+/// Gives units `start` to `end - 1`, all of them reserved, to the allocator: the end of a reservation, or memory that
+/// arrived later. One read-modify-write for every 32 units, and merges.
+///
+/// Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`; of two concurrent releases that overlap, one may be refused after it
+/// released units that the other did not name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_release(
+    arena: *const Arena,
+    start: u64,
+    end: u64,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            arena.buddy.release(start..end)?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Changing what is held, by whoever holds it.
+
+use super::{Arena, run};
+use crate::error::{Code, Error};
+use crate::pointer;
+
+/// Gives back all but the first `units` units of the block or run at `index`, in place.
+///
+/// One read-modify-write where the run lies in one word. Callable from interrupt and signal handlers. Refuses with
+/// what `nbbs_free` refuses, `LENGTH`, and `CONTENDED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shrink(
+    arena: *const Arena,
+    index: u64,
+    units: u64,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            arena.lane().shrink(index, units)?;
+            Ok(())
+        })
+    }
+}
+
+/// Takes the units behind the block or run at `index`, so that it has `units` units, in place.
+///
+/// Refuses as `nbbs_shrink`, with `IN_USE` if one of them is not free, and with `LAST_OF_WORD`. What its holder sees
+/// has not changed then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_grow(
+    arena: *const Arena,
+    index: u64,
+    units: u64,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            arena.lane().grow(index, units)?;
+            Ok(())
+        })
+    }
+}
+
+/// Makes two runs of the block or run at `index`: its first `units` units, and the rest, whose first unit goes to
+/// `rest` (unless that is null) and which is freed by itself. Refuses as `nbbs_shrink`, and with `LAST_OF_WORD`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_split_off(
+    arena: *const Arena,
+    index: u64,
+    units: u64,
+    rest: *mut u64,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            let split = arena.lane().split_off(index, units)?;
+            pointer::write_if_given(rest, split);
+            Ok(())
+        })
+    }
+}
+
+/// Makes blocks of `2^order` units of the block at `index`, each to be freed by itself. Refuses as `nbbs_shrink`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_split(
+    arena: *const Arena,
+    index: u64,
+    order: u32,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            arena.lane().split(index, order)?;
+            Ok(())
+        })
+    }
+}

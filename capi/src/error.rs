@@ -1,0 +1,264 @@
+//! What can be refused, as numbers and as text.
+
+use core::ffi::{c_char, c_void};
+use core::fmt::{self, Write};
+
+use crate::pointer;
+
+/// How a call went. 0 is success; every other code is a refusal that has changed nothing, unless the function
+/// says so.
+///
+/// Each code says what `value`, `limit`, `other` and `detail` of an `nbbs_error` are; fields that are not named
+/// are 0.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// Done.
+    Ok,
+    /// A pointer that has to lead somewhere is null. `value`: which argument, from 1.
+    Null,
+    /// A pointer is not aligned. `value`: the address; `limit`: the alignment.
+    PointerMisaligned,
+    /// The handle is of no arena: it was never made. `value`: its address.
+    NoArena,
+    /// An array cannot be so long. `value`: its length; `limit`: the most.
+    TooLong,
+    /// An arena cannot have so many units. `value`: units; `limit`: the most.
+    Units,
+    /// The memory is too small for what is to live there. `value`: bytes given; `limit`: bytes needed.
+    TooShort,
+    /// The metadata is in use, but not by an arena of so many units. `value`: units; `limit`: the word that
+    /// says otherwise.
+    ForeignMetadata,
+    /// The order is above the arena's largest. `value`: order; `limit`: the largest.
+    OrderTooLarge,
+    /// So many units are not free, at that place or anywhere: an ordinary answer. `value`: units.
+    Exhausted,
+    /// The units are not in the arena. `value`: the first; `other`: the one after the last; `limit`: units of
+    /// the arena.
+    OutOfRange,
+    /// No block of that order begins there. `value`: index; `other`: order.
+    Misaligned,
+    /// The unit is free: never allocated, or freed before. `value`: index.
+    NotAllocated,
+    /// The unit is in use, but no block or run begins there. `value`: index.
+    NotABlock,
+    /// The unit is reserved. `value`: index.
+    Reserved,
+    /// A block of another order begins there. `value`: index; `other`: order given; `limit`: its order.
+    WrongOrder,
+    /// A run of another length begins there. `value`: index; `other`: units given; `limit`: its units.
+    WrongLength,
+    /// A run cannot have, or be made to have, so many units. `value`: units; `limit`: the most; `other`: index of
+    /// the run, if there is one.
+    Length,
+    /// A unit at the place asked for is in use: an ordinary answer. `value`: the unit.
+    InUse,
+    /// A unit to be released is not reserved. `value`: the first such unit.
+    NotReserved,
+    /// A run that goes on beyond its word of 32 units cannot begin at the word's last unit: an ordinary answer.
+    /// `value`: the unit.
+    LastOfWord,
+    /// Another thread has only just begun to notice that the units are taken: an ordinary answer, try again.
+    /// `value`: a unit.
+    Contended,
+    /// An audit found an invariant broken. `value`: unit; `limit`: number of the word; `other`: level;
+    /// `detail`: slot, and above its 16 bits the invariant.
+    Broken,
+    /// The arena knows indices only: `nbbs_set_memory` has not told it where its memory is.
+    NoMemory,
+    /// The address is not in the memory of the arena or pool. `value`: the address; `limit`: where the memory
+    /// begins, or chunks in which it is not; `other`: where the memory ends.
+    ForeignAddress,
+    /// The address lies inside a unit or object. `value`: the address; `limit`: where that begins.
+    InsideUnit,
+    /// The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most.
+    Size,
+    /// The alignment is no power of two, or more than can be had. `value`: bytes; `limit`: the most.
+    Alignment,
+    /// No object is allocated at that address of the pool: freed before, or never allocated. `value`: the
+    /// address.
+    NoObject,
+    /// All the objects that the pool may have are allocated: an ordinary answer. `value`: objects.
+    Full,
+    /// The source has no memory: an ordinary answer. `value`: bytes asked for.
+    SourceEmpty,
+    /// A setting cannot have that value. `value`: the value; `limit`: the most.
+    Setting,
+    /// Refused for a reason that this version of the interface has no code for.
+    Other,
+}
+
+/// A refusal: the code, and the values that it names.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// An `nbbs_code`.
+    pub code: u32,
+    /// See the code.
+    pub detail: u32,
+    /// The value that was refused.
+    pub value: u64,
+    /// The limit that it broke.
+    pub limit: u64,
+    /// See the code.
+    pub other: u64,
+}
+
+impl Error {
+    /// A refusal with a value and the limit that it broke.
+    #[inline]
+    pub(crate) const fn of(code: Code, value: u64, limit: u64) -> Self {
+        Self { code: code as u32, detail: 0, value, limit, other: 0 }
+    }
+
+    /// The same with a third value.
+    #[inline]
+    pub(crate) const fn and(self, other: u64) -> Self {
+        Self { other, ..self }
+    }
+
+    /// The code, unless the number is none.
+    pub(crate) fn code(&self) -> Option<Code> {
+        NAMES.get(self.code as usize).map(|&(code, _)| code)
+    }
+
+    /// Whether somebody made a mistake: the others are ordinary answers.
+    fn is_misuse(&self) -> bool {
+        use Code::*;
+        let ordinary = [Exhausted, InUse, LastOfWord, Contended, Broken, Full, SourceEmpty];
+        self.code().is_none_or(|code| !ordinary.contains(&code))
+    }
+}
+
+/// Whom to tell of misuse.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reporter {
+    pub hook: Hook,
+    pub context: *mut c_void,
+}
+
+impl Reporter {
+    pub(crate) const NOBODY: Self = Self { hook: None, context: core::ptr::null_mut() };
+
+    /// Tells the hook of misuse, and the caller of any refusal. Returns the code.
+    ///
+    /// # Safety
+    /// `out` is null, misaligned, or leads to memory for an error; the hook is what `Hook` says.
+    #[cold]
+    #[inline(never)]
+    pub(crate) unsafe fn refuse(self, error: Error, out: *mut Error) -> Code {
+        // SAFETY: by the contract.
+        unsafe { pointer::write_if_given(out, error) };
+        if let Some(hook) = self.hook.filter(|_| error.is_misuse()) {
+            // SAFETY: the caller promised that the hook may be called with its context.
+            unsafe { hook(self.context, &raw const error) };
+        }
+        error.code().unwrap_or(Code::Other)
+    }
+}
+
+/// Is told of misuse: frees of what is not allocated, pointers that lead nowhere, numbers that no arena has.
+/// Ordinary answers, such as "no block is free", are not reported.
+///
+/// Called by the thread that made the mistake, inside the function that refuses it; the same conditions apply to
+/// it as to that thread, a signal handler say. It may return, or stop the program.
+pub type Hook = Option<unsafe extern "C" fn(context: *mut c_void, error: *const Error)>;
+
+/// Writes an error as a sentence that names the value and the limit, cut off after `bytes - 1` characters, with a
+/// 0 behind it. Returns the length of the whole sentence, like `snprintf`.
+///
+/// `error` may be null: "no error". `text` may be null if `bytes` is 0. Callable from anywhere.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_message(
+    error: *const Error,
+    text: *mut c_char,
+    bytes: usize,
+) -> usize {
+    let none = Error::of(Code::Ok, 0, 0);
+    // SAFETY: an error, by the contract.
+    let error = pointer::checked(error, 1).map_or(none, |error| unsafe { error.read() });
+    // SAFETY: the caller's buffer; characters have no invalid values.
+    let text = unsafe { pointer::array_mut(text.cast::<u8>(), bytes, 2) }.unwrap_or(&mut []);
+    let mut cut = Cut { text, len: 0 };
+    // Writing to a `Cut` never fails.
+    _ = write!(cut, "{error}");
+    cut.end()
+}
+
+/// The name of a code, for logs: `"NBBS_CODE_EXHAUSTED"`. Of a number that is no code, `"unknown"`.
+#[unsafe(no_mangle)]
+pub extern "C" fn nbbs_code_name(code: u32) -> *const c_char {
+    NAMES.get(code as usize).map_or(c"unknown", |(_, name)| name).as_ptr()
+}
+
+macro_rules! names {
+    ($($code:ident $name:literal),* $(,)?) => {
+        /// Every code with its name in C, in order.
+        const NAMES: &[(Code, &core::ffi::CStr)] = &[$((Code::$code, $name)),*];
+    };
+}
+
+names! {
+    Ok c"NBBS_CODE_OK",
+    Null c"NBBS_CODE_NULL",
+    PointerMisaligned c"NBBS_CODE_POINTER_MISALIGNED",
+    NoArena c"NBBS_CODE_NO_ARENA",
+    TooLong c"NBBS_CODE_TOO_LONG",
+    Units c"NBBS_CODE_UNITS",
+    TooShort c"NBBS_CODE_TOO_SHORT",
+    ForeignMetadata c"NBBS_CODE_FOREIGN_METADATA",
+    OrderTooLarge c"NBBS_CODE_ORDER_TOO_LARGE",
+    Exhausted c"NBBS_CODE_EXHAUSTED",
+    OutOfRange c"NBBS_CODE_OUT_OF_RANGE",
+    Misaligned c"NBBS_CODE_MISALIGNED",
+    NotAllocated c"NBBS_CODE_NOT_ALLOCATED",
+    NotABlock c"NBBS_CODE_NOT_A_BLOCK",
+    Reserved c"NBBS_CODE_RESERVED",
+    WrongOrder c"NBBS_CODE_WRONG_ORDER",
+    WrongLength c"NBBS_CODE_WRONG_LENGTH",
+    Length c"NBBS_CODE_LENGTH",
+    InUse c"NBBS_CODE_IN_USE",
+    NotReserved c"NBBS_CODE_NOT_RESERVED",
+    LastOfWord c"NBBS_CODE_LAST_OF_WORD",
+    Contended c"NBBS_CODE_CONTENDED",
+    Broken c"NBBS_CODE_BROKEN",
+    NoMemory c"NBBS_CODE_NO_MEMORY",
+    ForeignAddress c"NBBS_CODE_FOREIGN_ADDRESS",
+    InsideUnit c"NBBS_CODE_INSIDE_UNIT",
+    Size c"NBBS_CODE_SIZE",
+    Alignment c"NBBS_CODE_ALIGNMENT",
+    NoObject c"NBBS_CODE_NO_OBJECT",
+    Full c"NBBS_CODE_FULL",
+    SourceEmpty c"NBBS_CODE_SOURCE_EMPTY",
+    Setting c"NBBS_CODE_SETTING",
+    Other c"NBBS_CODE_OTHER",
+}
+
+/// A buffer that takes what fits and counts the rest.
+struct Cut<'t> {
+    text: &'t mut [u8],
+    len: usize,
+}
+
+impl Write for Cut<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let room = self.text.len().saturating_sub(self.len + 1).min(part.len());
+        if let Some(place) = self.text.get_mut(self.len..self.len + room) {
+            place.copy_from_slice(&part.as_bytes()[..room]);
+        }
+        self.len += part.len();
+        Ok(())
+    }
+}
+
+impl Cut<'_> {
+    /// Puts the 0 behind the text; returns the length of all that was written.
+    fn end(self) -> usize {
+        let last = self.len.min(self.text.len().saturating_sub(1));
+        if let Some(end) = self.text.get_mut(last) {
+            *end = 0;
+        }
+        self.len
+    }
+}

@@ -1,0 +1,46 @@
+//! `nbbs.h`: the back-end and object pools for C.
+//!
+//! The functions here are meant to be called from C. `include/nbbs.h` is generated from this source, and
+//! `capi/README.md` is the guide. What C programs rely on:
+//!
+//! - **Pointers.** Null, misaligned, too short: refused with a code. Otherwise a pointer must lead to what its
+//!   type says, for as long as the function's documentation says; that is the safety contract of every function
+//!   here, and cannot be checked.
+//! - **Errors.** A function that can be refused returns a [`Code`]. Its last argument, if not null, gets an
+//!   [`Error`] that names the value and the limit. A refusal changes nothing, unless its documentation says so.
+//! - **Threads.** Every function that takes a `const` arena, and every pool function that does not say otherwise,
+//!   may be called by any thread at any time, waits for nobody, and may be called from interrupt and signal
+//!   handlers.
+//! - **No panic crosses.** None is expected; if there were one, the process is aborted, or a freestanding program
+//!   stopped.
+//!
+//! # Layers
+//!
+//! ```text
+//! plain     one arena for the whole program: nb_init, nb_alloc, nb_free, nb_stat_*
+//! arena     any number of arenas: nbbs_*          pool     objects of one size: nbbs_pool_*
+//! pointer   what a caller's pointer may be        error    codes, hooks           refusal   their text
+//! heap      malloc                                freestanding   the panic handler
+//! ```
+#![no_std]
+#![warn(missing_debug_implementations)]
+// The contract is the same for all functions, and stated above.
+#![allow(clippy::missing_safety_doc)]
+
+#[cfg(feature = "std")]
+extern crate std;
+
+mod arena;
+mod error;
+#[cfg(all(feature = "freestanding", not(feature = "std"), not(test)))]
+mod freestanding;
+mod heap;
+mod plain;
+mod pointer;
+mod pool;
+mod refusal;
+
+pub use arena::*;
+pub use error::*;
+pub use plain::*;
+pub use pool::*;

@@ -1,0 +1,196 @@
+//! One arena for the whole program, by address and size: the interface of github.com/TunaCici/NBBS.
+//!
+//! ```text
+//! mod        nb_init, nb_alloc, nb_free
+//! settings   smallest block, largest order, where the bookkeeping comes from, whom to tell of misuse
+//! stats      nb_stat_*
+//! ```
+
+mod settings;
+mod stats;
+
+use core::ffi::{c_int, c_void};
+use core::ptr::{self, NonNull};
+use core::slice;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use nbbs::{Buddy, metadata_words};
+
+use crate::error::{Code, Error, Reporter};
+use crate::heap::Free;
+use settings::Settings;
+pub use settings::*;
+pub use stats::*;
+
+/// The arena that `nb_init` made, and where it is. One block of memory, the metadata behind it.
+#[repr(C, align(64))]
+struct Plain {
+    buddy: Buddy<'static>,
+    base: u64,
+    size: u64,
+    settings: Settings,
+    free: Free,
+    /// What the source of memory returned.
+    block: *mut c_void,
+    /// How many blocks have been freed, in shares: see [`Plain::count_release`].
+    released: [Share; SHARES],
+}
+
+/// A count on a cache line of its own.
+#[repr(align(64))]
+struct Share(AtomicU32);
+
+const SHARES: usize = 16;
+/// log2 of the neighbouring units whose releases one share counts.
+const SHARE_ORDER: u32 = 9;
+
+/// The current one. Release, when `nb_init` has made it, pairs with Acquire in `current`.
+static PLAIN: AtomicPtr<Plain> = AtomicPtr::new(ptr::null_mut());
+
+#[inline(always)]
+fn current<'a>() -> Option<&'a Plain> {
+    // SAFETY: null, or a Plain that is complete and stays until the next `nb_init`, which the program does not call
+    // while it makes another call.
+    unsafe { PLAIN.load(Ordering::Acquire).as_ref() }
+}
+
+impl Plain {
+    /// Makes one for `size` bytes from `base` on.
+    fn make(base: u64, size: u64, settings: Settings) -> Option<NonNull<Self>> {
+        let (malloc, free) = settings.source;
+        let units = size >> settings.unit_shift;
+        let words = match metadata_words(units) {
+            0 | usize::MAX => return None,
+            words => words,
+        };
+        let align = align_of::<Self>();
+        let bytes = words.checked_mul(8)?.checked_add(size_of::<Self>() + align)?;
+        // SAFETY: the function is the C library's `malloc`, or behaves like it, as `nb_set_malloc` demands.
+        let block = unsafe { malloc?(bytes) };
+        let plain = NonNull::new(block)?.cast::<u8>();
+        // SAFETY: the block is longer than a Plain and its words by the alignment.
+        let plain = unsafe { plain.add(plain.align_offset(align)) }.cast::<Self>();
+        // SAFETY: as above; the words follow the Plain, whose size is a multiple of their alignment, and zero is a
+        // value of theirs.
+        let words = unsafe {
+            let first = plain.add(1).cast::<AtomicU64>();
+            first.write_bytes(0, words);
+            slice::from_raw_parts(first.as_ptr(), words)
+        };
+        let Ok(buddy) = Buddy::new(words, units) else {
+            give_back(free, block);
+            return None;
+        };
+        let released = [const { Share(AtomicU32::new(0)) }; SHARES];
+        // SAFETY: memory for a Plain, ours.
+        unsafe { plain.write(Self { buddy, base, size, settings, free, block, released }) };
+        Some(plain)
+    }
+
+    /// The unit that begins at an address.
+    #[inline]
+    fn index(&self, address: u64) -> Result<u64, Error> {
+        let offset = address.wrapping_sub(self.base);
+        let index = offset >> self.settings.unit_shift;
+        if index >= self.buddy.units() {
+            let end = self.base + self.size;
+            return Err(Error::of(Code::ForeignAddress, address, self.base).and(end));
+        }
+        let begin = self.base + (index << self.settings.unit_shift);
+        if begin != address {
+            return Err(Error::of(Code::InsideUnit, address, begin));
+        }
+        Ok(index)
+    }
+
+    /// Counts a release. Units far apart have different shares, so that threads, which allocate in different parts,
+    /// do not all write to one cache line.
+    #[inline]
+    fn count_release(&self, index: u64) {
+        let share = (index >> SHARE_ORDER) as usize % SHARES;
+        // Relaxed: a count, which publishes nothing.
+        self.released[share].0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn give_back(free: Free, block: *mut c_void) {
+    if let Some(free) = free {
+        // SAFETY: the block came from the `malloc` that was set together with this `free`, and is not used any more.
+        unsafe { free(block) };
+    }
+}
+
+/// Makes the program's arena: `size` bytes from `base` on, all free, under the settings of that moment. The memory is
+/// never touched. Returns 0, or 1 if it is refused: `base` or `size` is 0, `size` is less than a smallest block, the
+/// range goes beyond the address space, or there is no memory for the bookkeeping. Then the arena before stays.
+///
+/// May be called again: everything is forgotten, and the bookkeeping before given back. No other `nb_` function may be
+/// running meanwhile.
+///
+/// What is left of `size` beyond whole smallest blocks is not used. Blocks are aligned to their size from `base` on.
+#[unsafe(no_mangle)]
+pub extern "C" fn nb_init(base: u64, size: u64) -> c_int {
+    let settings = Settings::now();
+    let possible =
+        base != 0 && size >> settings.unit_shift != 0 && base.checked_add(size).is_some();
+    let Some(made) = possible.then(|| Plain::make(base, size, settings)).flatten() else {
+        return 1;
+    };
+    let before = PLAIN.swap(made.as_ptr(), Ordering::AcqRel);
+    if let Some(before) = NonNull::new(before) {
+        // SAFETY: nobody is using it: see above. Both are plain values, read before their memory goes.
+        let (free, block) = unsafe { (before.as_ref().free, before.as_ref().block) };
+        give_back(free, block);
+    }
+    0
+}
+
+/// Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null: `size`
+/// is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
+///
+/// One read-modify-write in the steady state. Callable by any thread, from interrupt and signal handlers.
+#[unsafe(no_mangle)]
+pub extern "C" fn nb_alloc(size: u64) -> *mut c_void {
+    let Some(plain) = current() else {
+        return ptr::null_mut();
+    };
+    let units = (size.saturating_sub(1) >> plain.settings.unit_shift) + 1;
+    let order = units.next_power_of_two().trailing_zeros();
+    if size > plain.settings.max_size() || order > plain.settings.max_order {
+        return ptr::null_mut();
+    }
+    match plain.buddy.alloc(order) {
+        Ok(index) => {
+            let address = plain.base + (index << plain.settings.unit_shift);
+            ptr::with_exposed_provenance_mut(address as usize)
+        }
+        Err(_) => ptr::null_mut(),
+    }
+}
+
+/// Frees the block at `addr`; null: does nothing. An address that is not that of an allocated block, a double free
+/// included, is refused: nothing changes, and the hook of `nb_set_hook` is told.
+///
+/// One read-modify-write in the steady state, and one to count it. Callable as `nb_alloc`.
+#[unsafe(no_mangle)]
+pub extern "C" fn nb_free(addr: *mut c_void) {
+    if addr.is_null() {
+        return;
+    }
+    let address = addr.addr() as u64;
+    let freed = match current() {
+        None => Err((Settings::now().reporter, Error::of(Code::NoArena, 0, 0))),
+        Some(plain) => {
+            let freed = plain.index(address).and_then(|index| {
+                plain.buddy.free(index)?;
+                plain.count_release(index);
+                Ok(())
+            });
+            freed.map_err(|refused| (plain.settings.reporter, refused))
+        }
+    };
+    if let Err((reporter, refused)) = freed {
+        // SAFETY: no place for the error; the hook is as `nb_set_hook` demands.
+        unsafe { Reporter::refuse(reporter, refused, ptr::null_mut()) };
+    }
+}

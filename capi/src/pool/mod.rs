@@ -1,0 +1,263 @@
+//! Objects of one size.
+//!
+//! ```text
+//! mod      making pools      objects   alloc, free, ask      source   where memory comes from
+//! ```
+
+mod objects;
+mod source;
+
+use core::alloc::Layout;
+use core::ffi::c_void;
+use core::ptr::NonNull;
+
+use nbbs_arena::{Arena, ChunkSource, Config};
+
+use crate::error::{Code, Error, Hook, Reporter};
+use crate::pointer;
+pub use objects::*;
+pub use source::Source;
+use source::{Memory, Shape};
+
+/// A pool of objects of one size, for any number of threads: made by `nbbs_pool_create` or `nbbs_pool_create_in`, ended by
+/// `nbbs_pool_destroy`.
+#[derive(Debug)]
+pub struct Pool {
+    slots: Arena<(), Memory>,
+    shape: Shape,
+    /// Where the only chunk begins; 0 for chunks of a source, which `mask` finds.
+    base: usize,
+    /// What of an address, less `base`, leads to its chunk.
+    mask: usize,
+    /// Where the pool itself came from.
+    source: Option<Source>,
+    reporter: Reporter,
+}
+
+/// What a pool is to be like. All zero but `size`: objects aligned to 1, 1,024 in a chunk, as many as there is memory
+/// for.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PoolConfig {
+    /// Bytes of an object.
+    pub size: usize,
+    /// Objects are at multiples of it: a power of two; 0: any address.
+    pub align: usize,
+    /// The most objects that the pool may ever have; 0: no limit.
+    pub limit: usize,
+    /// Objects for which there is memory when the pool is made, and which `nbbs_pool_shrink` leaves it.
+    pub reserve: usize,
+    /// Objects in a chunk, at most 2^24; 0: 1,024. A chunk is what the pool grows by; its memory is aligned to its
+    /// size, rounded up to a power of two.
+    pub chunk: usize,
+    /// A chunk is added as soon as fewer than so many objects are free; 0: when none is.
+    pub ahead: usize,
+}
+
+/// Slots of a chunk, unless the configuration says otherwise.
+const CHUNK: usize = 1024;
+/// The most slots of a chunk.
+const MOST_CHUNK: usize = 1 << 24;
+
+/// Reads a configuration.
+///
+/// # Safety
+/// The pointer is null, misaligned, or leads to a configuration.
+unsafe fn read(config: *const PoolConfig) -> Result<PoolConfig, Error> {
+    let config = pointer::checked(config, 1)?;
+    // SAFETY: by the contract.
+    Ok(unsafe { config.read() })
+}
+
+/// How the arena below is to grow.
+fn grows(config: &PoolConfig, chunk: usize) -> Config {
+    Config::new().chunk_size(chunk).limit(config.limit).reserve(config.reserve).ahead(config.ahead)
+}
+
+/// What a pool in one block needs: its own place, the bookkeeping and the objects.
+struct Plan {
+    shape: Shape,
+    /// Of the pool itself and its bookkeeping.
+    front: usize,
+    bytes: usize,
+    align: usize,
+}
+
+impl Plan {
+    fn of(config: &PoolConfig) -> Result<Self, Error> {
+        if config.limit == 0 {
+            return Err(Error::of(Code::Setting, 0, usize::MAX as u64));
+        }
+        let chunk = config.limit.min(MOST_CHUNK);
+        let shape = Shape::new(config.size, config.align, chunk)?;
+        let too_large =
+            Error::of(Code::Size, config.size as u64, (usize::MAX / 8 / config.limit) as u64);
+        let objects =
+            shape.stride.checked_mul(config.limit).filter(|&bytes| bytes <= usize::MAX / 8);
+        // Two bits for each slot, one for each word, and the heads of chunks and of their table.
+        let chunks = config.limit.div_ceil(chunk);
+        let words = chunk.div_ceil(64);
+        let bookkeeping = 2048 + chunks * (256 + 17 * words + words / 8);
+        let align = align_of::<Pool>().max(shape.align);
+        let front = (size_of::<Pool>() + bookkeeping).next_multiple_of(align);
+        let bytes = objects.and_then(|objects| objects.checked_add(front)).ok_or(too_large)?;
+        Ok(Self { shape, front, bytes, align })
+    }
+}
+
+/// Bytes that `nbbs_pool_create_in` needs for a pool of `config->limit` objects; 0 if there can be no such pool. 2 bits
+/// an object and some KiB more than the objects themselves.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_bytes(config: *const PoolConfig) -> usize {
+    // SAFETY: the caller's promise about pointers.
+    let config = unsafe { read(config) };
+    // The block itself may begin at any address.
+    config.and_then(|config| Plan::of(&config)).map_or(0, |plan| plan.bytes + plan.align - 1)
+}
+
+/// Makes a pool of exactly `config->limit` objects in `memory`, which is `bytes` long, at least
+/// `nbbs_pool_bytes(config)`. `reserve`, `chunk` and `ahead` do not matter. The memory is the pool's until
+/// `nbbs_pool_destroy`.
+///
+/// Refuses with `NULL`, `SIZE`, `ALIGNMENT`, `SETTING` (no limit), `TOO_SHORT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_create_in(
+    config: *const PoolConfig,
+    memory: *mut c_void,
+    bytes: usize,
+    pool: *mut *mut Pool,
+    error: *mut Error,
+) -> Code {
+    let make = || {
+        // SAFETY: the caller's promise about pointers.
+        let config = unsafe { read(config) }?;
+        let memory = pointer::checked(memory.cast::<u8>(), 2)?.as_ptr();
+        let place = pointer::checked(pool, 4)?;
+        let plan = Plan::of(&config)?;
+        let begin = memory.wrapping_add(memory.addr().wrapping_neg() & (plan.align - 1));
+        let needed = plan.bytes + (begin.addr().wrapping_sub(memory.addr()));
+        if bytes < needed
+            || bytes > isize::MAX as usize
+            || memory.addr().checked_add(bytes).is_none()
+        {
+            return Err(Error::of(Code::TooShort, bytes as u64, needed as u64));
+        }
+        let slots = begin.wrapping_add(plan.front);
+        let memory = Memory::block(begin.wrapping_add(size_of::<Pool>()), slots);
+        let config = PoolConfig { reserve: config.limit, ahead: 0, ..config };
+        let arena = Arena::with_source(memory, grows(&config, plan.shape.chunk_slots));
+        arena.reserve(config.limit)?;
+        let (shape, base, reporter) = (plan.shape, slots.addr(), Reporter::NOBODY);
+        let made = begin.cast::<Pool>();
+        // SAFETY: memory for a Pool and aligned for it, by the plan, and ours.
+        unsafe { made.write(Pool { slots: arena, shape, base, mask: 0, source: None, reporter }) };
+        // SAFETY: memory for a pointer, by the caller's promise.
+        unsafe { place.write(made) };
+        Ok(())
+    };
+    // SAFETY: the caller's promise about pointers.
+    unsafe { report(make(), Reporter::NOBODY, error) }
+}
+
+/// Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it; null: from the C library's `malloc`,
+/// where there is one.
+///
+/// Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`),
+/// `SOURCE_EMPTY`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_create(
+    config: *const PoolConfig,
+    source: *const Source,
+    pool: *mut *mut Pool,
+    error: *mut Error,
+) -> Code {
+    let make = || {
+        // SAFETY: the caller's promise about pointers.
+        let config = unsafe { read(config) }?;
+        let source = match pointer::checked(source, 2) {
+            // SAFETY: the caller's promise about pointers.
+            Ok(source) => unsafe { source.read() },
+            Err(refused) if source.is_null() => source::of_the_system().ok_or(refused)?,
+            Err(refused) => return Err(refused),
+        };
+        let place = pointer::checked(pool, 3)?;
+        if source.alloc.is_none() {
+            return Err(Error::of(Code::Null, 2, 0));
+        }
+        if config.chunk > MOST_CHUNK {
+            return Err(Error::of(Code::Setting, config.chunk as u64, MOST_CHUNK as u64));
+        }
+        let chunk = if config.chunk == 0 { CHUNK } else { config.chunk };
+        let shape = Shape::new(config.size, config.align, chunk)?;
+        let memory = Memory::Source { source, shape };
+        let layout = Layout::new::<Pool>();
+        let empty = Error::of(Code::SourceEmpty, layout.size() as u64, 0);
+        let made = memory.alloc(layout).ok_or(empty)?.cast::<Pool>();
+        let slots = Arena::with_source(memory, grows(&config, chunk));
+        let (mask, reporter) = (!(shape.chunk_align - 1), Reporter::NOBODY);
+        // SAFETY: memory for a Pool, ours.
+        unsafe { made.write(Pool { slots, shape, base: 0, mask, source: Some(source), reporter }) };
+        // SAFETY: just made, and nobody else's.
+        if let Err(refused) = unsafe { made.as_ref() }.slots.reserve(config.reserve) {
+            // SAFETY: as above.
+            unsafe { end(made) };
+            return Err(refused.into());
+        }
+        // SAFETY: memory for a pointer, by the caller's promise.
+        unsafe { place.write(made.as_ptr()) };
+        Ok(())
+    };
+    // SAFETY: the caller's promise about pointers.
+    unsafe { report(make(), Reporter::NOBODY, error) }
+}
+
+/// Ends a pool and gives its memory back: to its source, or, that of `nbbs_pool_create_in`, to the caller. Objects that are
+/// allocated go with it. Null: does nothing. Nobody else may be using the pool, or have objects of it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_destroy(pool: *mut Pool) {
+    if let Ok(pool) = pointer::checked(pool, 1) {
+        // SAFETY: a pool that nobody else uses, by the contract.
+        unsafe { end(pool) };
+    }
+}
+
+/// # Safety
+/// A pool that nobody else uses, now or later.
+unsafe fn end(pool: NonNull<Pool>) {
+    // SAFETY: by the contract; its place is not looked at again, other than to give it back.
+    let Pool { slots, shape, source, .. } = unsafe { pool.read() };
+    drop(slots);
+    if let Some(source) = source {
+        // SAFETY: `nbbs_pool_create` got the block from this source with this layout.
+        unsafe { Memory::Source { source, shape }.free(pool.cast(), Layout::new::<Pool>()) };
+    }
+}
+
+/// Has `hook` told of misuse of the pool; null: nobody. While nobody else is using the pool. Refuses with `NULL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_set_hook(
+    pool: *mut Pool,
+    hook: Hook,
+    context: *mut c_void,
+    error: *mut Error,
+) -> Code {
+    let set = pointer::checked(pool, 1).map(|pool| {
+        // SAFETY: a pool that nobody else is using, by the contract.
+        unsafe { (&raw mut (*pool.as_ptr()).reporter).write(Reporter { hook, context }) };
+    });
+    // SAFETY: the caller's promise about pointers.
+    unsafe { report(set, Reporter::NOBODY, error) }
+}
+
+/// The code of what came out, told to whom it concerns.
+///
+/// # Safety
+/// Those of [`Reporter::refuse`].
+#[inline(always)]
+unsafe fn report(came_out: Result<(), Error>, reporter: Reporter, error: *mut Error) -> Code {
+    match came_out {
+        Ok(()) => Code::Ok,
+        // SAFETY: by the contract.
+        Err(refused) => unsafe { reporter.refuse(refused, error) },
+    }
+}

@@ -1,0 +1,222 @@
+//! Objects of a pool.
+
+use core::ffi::c_void;
+use core::ptr::NonNull;
+
+use nbbs_arena::FreeError;
+
+use super::{Pool, report};
+use crate::error::{Code, Error, Reporter};
+use crate::pointer;
+
+/// Gets an object from `nbbs_pool_each`.
+pub type VisitObject = Option<unsafe extern "C" fn(context: *mut c_void, object: *mut c_void)>;
+
+/// The name of a slot: see `source`.
+type Name = NonNull<()>;
+
+impl Pool {
+    /// Where the chunk of an address begins.
+    #[inline]
+    fn chunk_of(&self, address: usize) -> usize {
+        self.base.wrapping_add(address.wrapping_sub(self.base) & self.mask)
+    }
+
+    /// The object in a slot.
+    #[inline]
+    fn object(&self, name: Name) -> *mut c_void {
+        let slot = name.addr().get() - self.chunk_of(name.addr().get());
+        // Inside the memory that the slot's name leads to.
+        name.as_ptr().cast::<c_void>().wrapping_byte_add(slot * (self.shape.stride - 1))
+    }
+
+    /// The slot whose object begins at an address. Of an address of no chunk: a name of no slot.
+    #[inline]
+    fn name(&self, object: *mut c_void) -> Result<Name, Error> {
+        let chunk = self.chunk_of(object.addr());
+        let offset = object.addr().wrapping_sub(chunk);
+        let slot = offset / self.shape.stride;
+        let name = object.wrapping_byte_sub(offset).wrapping_byte_add(slot).cast();
+        let name = NonNull::new(name).ok_or_else(|| self.foreign(object))?;
+        if slot * self.shape.stride == offset {
+            Ok(name)
+        } else if self.slots.is_valid(name) {
+            let begin = self.object(name).addr() as u64;
+            Err(Error::of(Code::InsideUnit, object.addr() as u64, begin))
+        } else {
+            Err(self.foreign(object))
+        }
+    }
+
+    #[cold]
+    fn foreign(&self, object: *mut c_void) -> Error {
+        let chunks = self.slots.capacity().div_ceil(self.shape.chunk_slots) as u64;
+        Error::of(Code::ForeignAddress, object.addr() as u64, chunks)
+    }
+
+    fn free(&self, object: *mut c_void) -> Result<(), Error> {
+        self.slots.free(self.name(object)?).map_err(|refused| match refused {
+            FreeError::NotAllocated { .. } => Error::of(Code::NoObject, object.addr() as u64, 0),
+            _ => self.foreign(object),
+        })
+    }
+}
+
+/// Runs `work` on a pool; what it refuses goes to `error` and the pool's hook.
+///
+/// # Safety
+/// Both pointers are null, misaligned, or lead to a pool and to memory for an `Error`.
+#[inline(always)]
+unsafe fn run(
+    pool: *const Pool,
+    error: *mut Error,
+    work: impl FnOnce(&Pool) -> Result<(), Error>,
+) -> Code {
+    let (came_out, reporter) = match pointer::checked(pool, 1) {
+        Ok(pool) => {
+            // SAFETY: by the contract.
+            let pool = unsafe { pool.as_ref() };
+            (work(pool), pool.reporter)
+        }
+        Err(refused) => (Err(refused), Reporter::NOBODY),
+    };
+    // SAFETY: by the contract.
+    unsafe { report(came_out, reporter, error) }
+}
+
+/// What `ask` says of a pool; of a null pointer, nothing.
+///
+/// # Safety
+/// The pointer is null, misaligned, or leads to a pool.
+unsafe fn ask<T: Default>(pool: *const Pool, ask: impl FnOnce(&Pool) -> T) -> T {
+    // SAFETY: by the contract.
+    pointer::checked(pool, 1).map_or_else(|_| T::default(), |pool| ask(unsafe { pool.as_ref() }))
+}
+
+/// Allocates an object and writes its address to `object`. Its bytes are what they are.
+///
+/// Two read-modify-writes, whatever the size of the pool; growing takes as long as the source takes. Callable from
+/// interrupt and signal handlers if the source is, or if the pool need not grow. Refuses with `FULL`, `SOURCE_EMPTY`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_alloc(
+    pool: *const Pool,
+    object: *mut *mut c_void,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(pool, error, |pool| {
+            let place = pointer::checked(object, 2)?;
+            let name = pool.slots.alloc(()).map_err(|full| full.reason)?;
+            place.write(pool.object(name));
+            Ok(())
+        })
+    }
+}
+
+/// Frees an object. Null: does nothing.
+///
+/// Two read-modify-writes. Callable from interrupt and signal handlers. The address may be any: refuses with
+/// `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is told apart until the object is allocated again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_free(
+    pool: *const Pool,
+    object: *mut c_void,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { run(pool, error, |pool| if object.is_null() { Ok(()) } else { pool.free(object) }) }
+}
+
+/// Whether an object is allocated at that address, which may be any.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_is_valid(pool: *const Pool, object: *const c_void) -> bool {
+    let valid = |pool: &Pool| {
+        let name = pool.name(object.cast_mut());
+        !object.is_null() && name.is_ok_and(|name| pool.slots.is_valid(name))
+    };
+    // SAFETY: the caller's promise about pointers.
+    unsafe { ask(pool, valid) }
+}
+
+/// Objects that are allocated. Exact when nothing else runs. Reads a word for every 64 objects.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_len(pool: *const Pool) -> usize {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { ask(pool, |pool| pool.slots.len()) }
+}
+
+/// Objects for which there is memory now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_capacity(pool: *const Pool) -> usize {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { ask(pool, |pool| pool.slots.capacity()) }
+}
+
+/// The most objects that the pool may ever have; `SIZE_MAX`: as many as there is memory for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_limit(pool: *const Pool) -> usize {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { ask(pool, |pool| pool.slots.max_len()) }
+}
+
+/// Bytes from one object to the next.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_stride(pool: *const Pool) -> usize {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { ask(pool, |pool| pool.shape.stride) }
+}
+
+/// Adds chunks until there is memory for `objects` objects, allocated or not. Refuses with `FULL`, `SOURCE_EMPTY`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_reserve(
+    pool: *const Pool,
+    objects: usize,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(pool, error, |pool| {
+            pool.slots.reserve(objects)?;
+            Ok(())
+        })
+    }
+}
+
+/// Gives chunks without an object back to the source, as long as what the configuration reserves stays. Returns how many
+/// objects there is room for less.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_shrink(pool: *const Pool) -> usize {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { ask(pool, |pool| pool.slots.shrink()) }
+}
+
+/// Calls `visit` with every object that is allocated, in no order. `visit` may free it, and allocate others: those may
+/// come or not. Refuses with `NULL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_each(
+    pool: *const Pool,
+    visit: VisitObject,
+    context: *mut c_void,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(pool, error, |pool| {
+            let visit = visit.ok_or(Error::of(Code::Null, 2, 0))?;
+            pool.slots.iter().for_each(|name| visit(context, pool.object(name)));
+            Ok(())
+        })
+    }
+}
+
+/// Frees all objects; the memory stays the pool's. Nobody else may be using the pool meanwhile. Refuses with `NULL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_clear(pool: *mut Pool, error: *mut Error) -> Code {
+    let cleared = pointer::checked(pool, 1).map(|mut pool| {
+        // SAFETY: a pool that nobody else is using, by the contract.
+        unsafe { pool.as_mut() }.slots.clear();
+    });
+    // SAFETY: the caller's promise about pointers.
+    unsafe { report(cleared, Reporter::NOBODY, error) }
+}

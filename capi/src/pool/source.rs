@@ -1,0 +1,161 @@
+//! Where the memory of a pool comes from.
+//!
+//! A pool keeps its slots in an arena of objects without size, whose addresses are one apart and only name slots: slot
+//! `i` of a chunk at `m` is called `m + i` there, and its object is at `m + i * stride`. What the arena asks of its
+//! source with an alignment of 1 are chunks of such slots; everything else are bitmaps and tables.
+
+use core::alloc::Layout;
+use core::ffi::c_void;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use nbbs_arena::ChunkSource;
+
+use crate::error::{Code, Error};
+
+/// Where a pool gets memory from, and gives it back to. Both functions may be called by several threads at once.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    /// Returns `bytes` bytes at a multiple of `align`, a power of two, or null.
+    pub alloc: Option<
+        unsafe extern "C" fn(context: *mut c_void, bytes: usize, align: usize) -> *mut c_void,
+    >,
+    /// Takes back what `alloc` returned for the same sizes. Null: nothing is given back.
+    pub free: Option<
+        unsafe extern "C" fn(context: *mut c_void, block: *mut c_void, bytes: usize, align: usize),
+    >,
+    /// Passed to both.
+    pub context: *mut c_void,
+}
+
+/// The shape of slots and chunks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// Bytes from one object to the next.
+    pub stride: usize,
+    pub align: usize,
+    pub chunk_slots: usize,
+    /// To what chunks are aligned, so that an object's address leads to its chunk.
+    pub chunk_align: usize,
+}
+
+impl Shape {
+    pub(super) fn new(size: usize, align: usize, chunk_slots: usize) -> Result<Self, Error> {
+        let most = 1_usize << (usize::BITS - 3);
+        let align = align.max(1);
+        if !align.is_power_of_two() || align > most {
+            return Err(Error::of(Code::Alignment, align as u64, most as u64));
+        }
+        let too_large = Error::of(Code::Size, size as u64, (most / chunk_slots.max(1)) as u64);
+        if size == 0 || size > most {
+            return Err(too_large);
+        }
+        let stride = size.next_multiple_of(align);
+        let bytes = stride.checked_mul(chunk_slots).filter(|&bytes| bytes <= most);
+        let chunk_align = bytes.ok_or(too_large)?.next_power_of_two().max(align);
+        Ok(Self { stride, align, chunk_slots, chunk_align })
+    }
+}
+
+/// The pool's source, as the arena sees it.
+#[derive(Debug)]
+pub(super) enum Memory {
+    /// One block of the caller's: bookkeeping between `begin` and `slots`, of which `cut` bytes are taken, and then
+    /// slots, of which so many are `given`.
+    Block { begin: *mut u8, slots: *mut u8, cut: AtomicUsize, given: AtomicUsize },
+    /// The caller's functions.
+    Source { source: Source, shape: Shape },
+}
+
+impl Memory {
+    /// Bookkeeping from `begin` on, objects from `slots` on.
+    pub(super) const fn block(begin: *mut u8, slots: *mut u8) -> Self {
+        Self::Block { begin, slots, cut: AtomicUsize::new(0), given: AtomicUsize::new(0) }
+    }
+
+    /// Cuts so many bytes off; their place.
+    fn cut_off(
+        begin: *mut u8,
+        end: *mut u8,
+        cut: &AtomicUsize,
+        layout: Layout,
+    ) -> Option<NonNull<u8>> {
+        let room = end.addr() - begin.addr();
+        let aligned = |cut: usize| {
+            let padding = (begin.addr() + cut).wrapping_neg() & (layout.align() - 1);
+            cut.checked_add(padding)
+        };
+        let further = |cut| aligned(cut)?.checked_add(layout.size()).filter(|&end| end <= room);
+        // Relaxed: all of it is cut off by the thread that makes the pool.
+        let before = cut.fetch_update(Ordering::Relaxed, Ordering::Relaxed, further).ok()?;
+        NonNull::new(begin.wrapping_add(aligned(before)?))
+    }
+
+    /// What is really needed for what the arena asks for.
+    fn real(layout: Layout, shape: &Shape) -> Option<Layout> {
+        if layout.align() > 1 {
+            return Some(layout);
+        }
+        let bytes = layout.size().checked_mul(shape.stride)?;
+        Layout::from_size_align(bytes, shape.chunk_align).ok()
+    }
+}
+
+// SAFETY: blocks of `Source` are what its functions promise, large enough and aligned by `real`. Those of `Block` are cut
+// off one after another from memory that is the pool's until its end; slots have no bytes that the arena touches, and
+// each chunk of them gets a stretch of addresses within the memory of the objects.
+unsafe impl ChunkSource for Memory {
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+        match self {
+            Self::Block { slots, given, .. } if layout.align() == 1 => {
+                // Relaxed: as above.
+                let first = given.fetch_add(layout.size(), Ordering::Relaxed);
+                NonNull::new(slots.wrapping_add(first))
+            }
+            Self::Block { begin, slots, cut, .. } => Self::cut_off(*begin, *slots, cut, layout),
+            Self::Source { source, shape } => {
+                let layout = Self::real(layout, shape)?;
+                // SAFETY: the caller's function, called as it was promised to be.
+                let block = unsafe { source.alloc?(source.context, layout.size(), layout.align()) };
+                NonNull::new(block.cast()).filter(|block| block.addr().get() % layout.align() == 0)
+            }
+        }
+    }
+
+    unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
+        if let Self::Source { source: Source { free: Some(free), context, .. }, shape } = self
+            && let Some(layout) = Self::real(layout, shape)
+        {
+            // SAFETY: the block came from `alloc` for the same layout, by the trait's contract.
+            unsafe { free(*context, block.as_ptr().cast(), layout.size(), layout.align()) };
+        }
+    }
+}
+
+/// The C library's memory.
+#[cfg(feature = "std")]
+pub(super) fn of_the_system() -> Option<Source> {
+    use std::alloc::{GlobalAlloc, System};
+
+    unsafe extern "C" fn alloc(_: *mut c_void, bytes: usize, align: usize) -> *mut c_void {
+        match Layout::from_size_align(bytes, align) {
+            // SAFETY: the arena asks for no empty blocks.
+            Ok(layout) => unsafe { System.alloc(layout) }.cast(),
+            Err(_) => core::ptr::null_mut(),
+        }
+    }
+    unsafe extern "C" fn free(_: *mut c_void, block: *mut c_void, bytes: usize, align: usize) {
+        if let Ok(layout) = Layout::from_size_align(bytes, align) {
+            // SAFETY: the block came from `alloc` for the same layout.
+            unsafe { System.dealloc(block.cast(), layout) };
+        }
+    }
+    Some(Source { alloc: Some(alloc), free: Some(free), context: core::ptr::null_mut() })
+}
+
+/// There is none.
+#[cfg(not(feature = "std"))]
+pub(super) fn of_the_system() -> Option<Source> {
+    None
+}

@@ -1,0 +1,219 @@
+//! The library's errors as numbers, and numbers as the library's sentences.
+
+use core::fmt;
+
+use nbbs::{
+    AllocError, BatchError, Broken, FreeError, Invariant, MetadataError, RangeError, RequestError,
+    ResizeError,
+};
+use nbbs_arena::Exhausted;
+
+use crate::error::{Code, Error};
+
+impl From<AllocError> for Error {
+    #[inline]
+    fn from(error: AllocError) -> Self {
+        match error {
+            AllocError::OrderTooLarge { order, max } => {
+                Self::of(Code::OrderTooLarge, order.into(), max.into())
+            }
+            AllocError::Exhausted { order } => Self::of(Code::Exhausted, 1 << order, 0),
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+impl From<FreeError> for Error {
+    fn from(error: FreeError) -> Self {
+        match error {
+            FreeError::OutOfRange { index, units } => {
+                Self::of(Code::OutOfRange, index, units).and(index.saturating_add(1))
+            }
+            FreeError::OrderTooLarge { order, max } => {
+                Self::of(Code::OrderTooLarge, order.into(), max.into())
+            }
+            FreeError::Misaligned { index, order } => {
+                Self::of(Code::Misaligned, index, 0).and(order.into())
+            }
+            FreeError::NotAllocated { index } => Self::of(Code::NotAllocated, index, 0),
+            FreeError::NotABlock { index } => Self::of(Code::NotABlock, index, 0),
+            FreeError::Reserved { index } => Self::of(Code::Reserved, index, 0),
+            FreeError::WrongOrder { index, order, actual } => {
+                Self::of(Code::WrongOrder, index, actual.into()).and(order.into())
+            }
+            FreeError::WrongLength { index, units, actual } => {
+                Self::of(Code::WrongLength, index, actual).and(units)
+            }
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+impl From<RequestError> for Error {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Units { units, max } => Self::of(Code::Length, units, max),
+            RequestError::OrderTooLarge { order, max } => {
+                Self::of(Code::OrderTooLarge, order.into(), max.into())
+            }
+            RequestError::OutOfRange { start, end, units } => {
+                Self::of(Code::OutOfRange, start, units).and(end)
+            }
+            RequestError::Exhausted { units } => Self::of(Code::Exhausted, units, 0),
+            RequestError::InUse { unit } => Self::of(Code::InUse, unit, 0),
+            RequestError::LastOfWord { unit } => Self::of(Code::LastOfWord, unit, 0),
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+impl From<ResizeError> for Error {
+    fn from(error: ResizeError) -> Self {
+        match error {
+            ResizeError::Free(error) => error.into(),
+            ResizeError::Units { index, units, actual } => {
+                Self::of(Code::Length, units, actual).and(index)
+            }
+            ResizeError::InUse { unit } => Self::of(Code::InUse, unit, 0),
+            ResizeError::LastOfWord { unit } => Self::of(Code::LastOfWord, unit, 0),
+            ResizeError::Contended { unit } => Self::of(Code::Contended, unit, 0),
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+impl From<RangeError> for Error {
+    fn from(error: RangeError) -> Self {
+        match error {
+            RangeError::OutOfRange { start, end, units } => {
+                Self::of(Code::OutOfRange, start, units).and(end)
+            }
+            RangeError::InUse { unit } => Self::of(Code::InUse, unit, 0),
+            RangeError::NotReserved { unit } => Self::of(Code::NotReserved, unit, 0),
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+impl From<BatchError> for Error {
+    fn from(error: BatchError) -> Self {
+        error.error.into()
+    }
+}
+
+impl From<MetadataError> for Error {
+    fn from(error: MetadataError) -> Self {
+        match error {
+            MetadataError::Units { units, max } => Self::of(Code::Units, units, max),
+            MetadataError::TooShort { words, needed } => {
+                Self::of(Code::TooShort, bytes_of(words), bytes_of(needed))
+            }
+            MetadataError::Foreign { units, word } => {
+                Self::of(Code::ForeignMetadata, units, word as u64)
+            }
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+impl From<Broken> for Error {
+    fn from(error: Broken) -> Self {
+        let Broken { invariant, level, word, slot, unit } = error;
+        let rule =
+            INVARIANTS.iter().position(|&each| each == invariant).unwrap_or(INVARIANTS.len());
+        let detail = (rule as u32) << 16 | slot;
+        Self { detail, ..Self::of(Code::Broken, unit, word).and(level as u64) }
+    }
+}
+
+impl From<Exhausted> for Error {
+    fn from(error: Exhausted) -> Self {
+        match error {
+            Exhausted::Limit { limit } => Self::of(Code::Full, limit as u64, 0),
+            Exhausted::Memory { bytes } => Self::of(Code::SourceEmpty, bytes as u64, 0),
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+/// The invariants, as `detail` numbers them.
+const INVARIANTS: [Invariant; 4] =
+    [Invariant::WellFormed, Invariant::InsideArena, Invariant::Dormant, Invariant::Bound];
+
+fn bytes_of(words: usize) -> u64 {
+    (words as u64).saturating_mul(8)
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { code, detail, value, limit, other } = *self;
+        let Some(known) = self.code() else {
+            return write!(f, "{code} is no code of nbbs");
+        };
+        match known {
+            Code::Ok => f.write_str("no error"),
+            Code::Null => write!(f, "argument {value} is a null pointer"),
+            Code::PointerMisaligned => {
+                write!(f, "address {value:#x} is not a multiple of {limit}")
+            }
+            Code::NoArena => write!(f, "the handle at {value:#x} is of no arena"),
+            Code::TooLong => write!(f, "an array of {value}: it takes at most {limit}"),
+            Code::Units => MetadataError::Units { units: value, max: limit }.fmt(f),
+            Code::TooShort => write!(f, "memory of {value} bytes: {limit} are needed"),
+            Code::ForeignMetadata => {
+                MetadataError::Foreign { units: value, word: limit as usize }.fmt(f)
+            }
+            Code::OrderTooLarge => {
+                AllocError::OrderTooLarge { order: value as u32, max: limit as u32 }.fmt(f)
+            }
+            Code::Exhausted => RequestError::Exhausted { units: value }.fmt(f),
+            Code::OutOfRange => {
+                RangeError::OutOfRange { start: value, end: other, units: limit }.fmt(f)
+            }
+            Code::Misaligned => FreeError::Misaligned { index: value, order: other as u32 }.fmt(f),
+            Code::NotAllocated => FreeError::NotAllocated { index: value }.fmt(f),
+            Code::NotABlock => FreeError::NotABlock { index: value }.fmt(f),
+            Code::Reserved => FreeError::Reserved { index: value }.fmt(f),
+            Code::WrongOrder => {
+                let (order, actual) = (other as u32, limit as u32);
+                FreeError::WrongOrder { index: value, order, actual }.fmt(f)
+            }
+            Code::WrongLength => {
+                FreeError::WrongLength { index: value, units: other, actual: limit }.fmt(f)
+            }
+            Code::Length => write!(f, "{value} units: it takes 1 to {limit} here"),
+            Code::InUse => RequestError::InUse { unit: value }.fmt(f),
+            Code::NotReserved => RangeError::NotReserved { unit: value }.fmt(f),
+            Code::LastOfWord => RequestError::LastOfWord { unit: value }.fmt(f),
+            Code::Contended => ResizeError::Contended { unit: value }.fmt(f),
+            Code::Broken => match INVARIANTS.get((detail >> 16) as usize) {
+                Some(&invariant) => {
+                    let (level, slot) = (other as usize, detail & 0xffff);
+                    Broken { invariant, level, word: limit, slot, unit: value }.fmt(f)
+                }
+                None => write!(f, "an invariant is broken at unit {value}"),
+            },
+            Code::NoMemory => f.write_str("the arena has not been told where its memory is"),
+            Code::ForeignAddress if other > limit => {
+                write!(f, "address {value:#x} is not in the memory from {limit:#x} to {other:#x}")
+            }
+            Code::ForeignAddress => {
+                write!(f, "address {value:#x} is in none of the pool's {limit} chunks")
+            }
+            Code::InsideUnit => {
+                write!(f, "address {value:#x} is inside what begins at {limit:#x}")
+            }
+            Code::Size => write!(f, "a size of {value} bytes: it takes 1 to {limit}"),
+            Code::Alignment => {
+                write!(f, "an alignment of {value}: it takes a power of two up to {limit}")
+            }
+            Code::NoObject => write!(f, "no object is allocated at {value:#x}"),
+            Code::Full => write!(f, "all {value} objects that the pool may have are allocated"),
+            Code::SourceEmpty => write!(f, "there is no memory for {value} bytes"),
+            Code::Setting => write!(f, "a setting of {value}: it takes at most {limit}"),
+            Code::Other => f.write_str("refused"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
