@@ -37,7 +37,9 @@ finds() {
     local finding
     # shellcheck disable=SC2046
     finding=$(timeout 120 "$CARGO_TARGET_DIR/debug/$2" --first $(of_mutant "$1" by) 2>/dev/null |
-        grep -m 1 FOUND | grep -v 'not done in time') && echo "${finding:0:160}"
+        grep -m 1 FOUND | grep -v 'not done in time' || true)
+    echo "${finding:0:160}"
+    [ -n "$finding" ]
 }
 
 # For each mutant of a list: `build_mutant NAME` and `catches NAME`, which the script defines, in a copy of the

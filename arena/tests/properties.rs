@@ -18,7 +18,7 @@ proptest! {
 #[test]
 #[cfg_attr(miri, ignore = "reads files")]
 fn the_corpus() {
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/operations");
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../verify/fuzz/corpus/arena");
     let files: Vec<_> = std::fs::read_dir(corpus).unwrap().collect();
     assert!(files.len() >= 5, "{} programs", files.len());
     for file in files {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fuzz.sh [--long]: operation programs and races out of bytes, judged by the oracle, beginning with the corpus.
-# A minute and a half; `--long` ten minutes a target. Installs cargo-fuzz from crates.io if it is missing; needs
+# fuzz.sh [--long]: operation programs, races and operations on arenas out of bytes, judged by the oracles, beginning
+# with the corpus. A minute and a half; `--long` ten minutes a target. Installs cargo-fuzz from crates.io if it is missing; needs
 # nightly and a C++ compiler.
 source "$(dirname "$0")/../check.sh" "$@"
 
@@ -20,19 +20,19 @@ fuzz() {
         -max_len=400 -timeout=20 -artifact_prefix="$scratch/" -print_final_stats=1 "$@" 2>&1
 }
 build_mutant() { build; }
-# Programs from nothing, as the corpus would be too much help; a race needs that.
+# From nothing, as the corpus would be too much help; a race needs that.
 catches() {
     local name=${1%%-*} seeds=()
-    [ "$name" = programs ] || seeds=("$root/verify/fuzz/corpus/$name")
+    [ "$name" != races ] || seeds=("$root/verify/fuzz/corpus/$name")
     mkdir -p "$scratch/$1"
     { fuzz "$name" 30 "$scratch/$1" "${seeds[@]}" || true; } |
         grep -m 1 "panicked at\|ALARM\|libFuzzer: timeout"
 }
 
 build >&2
-seconds=$([ $long = no ] && echo 15 || echo 600)
+seconds=$([ $long = no ] && echo 12 || echo 600)
 ours=clean total=0
-for name in programs races; do
+for name in programs races arena; do
     mkdir -p "$scratch/$name"
     output=$(fuzz $name "$seconds" "$scratch/$name" "$root/verify/fuzz/corpus/$name") || ours=FOUND
     tail -n 8 <<<"$output" >&2
@@ -40,4 +40,5 @@ for name in programs races; do
 done
 inputs=$(find "$root/verify/fuzz/corpus" -type f | wc -l)
 try_mutants fuzz
+try_mutants fuzz-arena arena
 finish "$total inputs, $inputs kept" 0/0 "$ours"

@@ -161,6 +161,34 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
         Ok(())
     }
 
+    /// The objects with their handles, in no order. Each is kept while its guard lives. Those that are inserted
+    /// or removed meanwhile may come or not. A load for each slot, and for an object the cost of [`Handles::get`].
+    ///
+    /// ```
+    /// let numbers = nbbs_arena::Handles::<u32>::new();
+    /// let seven = numbers.insert(7)?;
+    /// let removed = numbers.insert(8)?;
+    /// numbers.remove(removed).unwrap();
+    /// let found: Vec<_> = numbers.iter().map(|(handle, number)| (handle, *number)).collect();
+    /// assert_eq!(found, [(seven, 7)]);
+    /// # Ok::<(), nbbs_arena::Full<u32>>(())
+    /// ```
+    pub fn iter(&self) -> impl Iterator<Item = (K, Guard<'_, T, W>)> {
+        self.states().filter_map(|(chunk, slot, word)| {
+            // Relaxed: `get` looks again.
+            let generation = State(word.load(Ordering::Relaxed)).generation();
+            let handle = K::new(self.index(chunk, slot), generation);
+            self.get(handle).ok().map(|guard| (handle, guard))
+        })
+    }
+
+    /// Every slot and its state.
+    fn states(&self) -> impl Iterator<Item = (&Chunk<T, W>, usize, &W)> {
+        self.arena.table().newest_first().flat_map(|chunk| {
+            (0..chunk.slots()).filter_map(move |slot| Some((chunk, slot, chunk.state(slot)?)))
+        })
+    }
+
     /// The number by which handles name a slot.
     fn index(&self, chunk: &Chunk<T, W>, slot: usize) -> usize {
         chunk.number() * self.arena.config().chunk_size + slot
@@ -223,14 +251,11 @@ impl<T, K: Key, S: ChunkSource, W: Word> Drop for Handles<T, K, S, W> {
 impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
     /// Removes every object.
     fn remove_all(&self) {
-        for chunk in self.arena.table().newest_first() {
-            for slot in 0..chunk.slots() {
-                let Some(word) = chunk.state(slot) else { continue };
-                let occupied = |state: State| state.is_occupied().then_some(()).ok_or(());
-                if state::end(word, occupied) == Ok(true) {
-                    // SAFETY: the object has ended, and nobody has pinned it.
-                    unsafe { destroy(chunk, slot, word) };
-                }
+        for (chunk, slot, word) in self.states() {
+            let occupied = |state: State| state.is_occupied().then_some(()).ok_or(());
+            if state::end(word, occupied) == Ok(true) {
+                // SAFETY: the object has ended, and nobody has pinned it.
+                unsafe { destroy(chunk, slot, word) };
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Operations one after the other, on arenas of several shapes, every answer against the model of the tests.
 #![no_main]
 
-#[path = "../../tests/support/mod.rs"]
+#[path = "../../../arena/tests/support/mod.rs"]
 mod support;
 
 use libfuzzer_sys::fuzz_target;
