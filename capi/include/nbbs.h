@@ -889,10 +889,6 @@ size_t nbbs_message(const struct nbbs_error *error,
  */
 const char *nbbs_code_name(uint32_t code);
 
-extern void *malloc(size_t bytes);
-
-extern void free(void *block);
-
 /**
  * Makes the program's arena: `size` bytes from `base` on, all free, under the settings of that moment. The memory is
  * never touched. Returns 0, or 1 if it is refused: `base` or `size` is 0, `size` is less than a smallest block, the

@@ -1,0 +1,37 @@
+/*
+ * nbbs for C++17 and later: header-only over the C library of nbbs.h.
+ *
+ *   nbbs::buddy            an arena of units: blocks by order, runs by length, by index or by address
+ *   nbbs::block            a block or run that frees itself
+ *   nbbs::memory_resource  a std::pmr::memory_resource over the memory of a buddy
+ *   nbbs::allocator<T>     the same for containers with an allocator parameter
+ *   nbbs::arena<T>         objects of one type
+ *   nbbs::result<T>        what a try_ function returns: a value, or why there is none
+ *   nbbs::error            what the others throw
+ *
+ * Two of a kind: try_alloc and its like are noexcept and return a result; alloc and its like throw nbbs::error, or,
+ * under -fno-exceptions, end the program. What an operation costs, and with which codes it refuses, is said once, at
+ * the function of nbbs.h that it calls.
+ *
+ * Functions that are const, and those of arena<T> that do not say otherwise, may be called by any thread at any time,
+ * wait for nobody, and may be called from interrupt and signal handlers as far as nbbs.h says so.
+ *
+ * Without a hosted standard library (-ffreestanding, -fno-exceptions, -fno-rtti) there are buddy, block and result.
+ *
+ * MIT or Apache-2.0, at your choice.
+ */
+
+#ifndef NBBS_HPP
+#define NBBS_HPP
+
+#include "nbbs/block.hpp"
+#include "nbbs/buddy.hpp"
+#include "nbbs/result.hpp"
+
+#if __STDC_HOSTED__
+#include "nbbs/allocator.hpp"
+#include "nbbs/arena.hpp"
+#include "nbbs/memory_resource.hpp"
+#endif
+
+#endif

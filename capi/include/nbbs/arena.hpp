@@ -1,0 +1,244 @@
+/* Objects of one type. Part of nbbs.hpp. */
+
+#ifndef NBBS_ARENA_HPP
+#define NBBS_ARENA_HPP
+
+#include "result.hpp"
+#include "visitor.hpp"
+
+#include <limits>
+#include <memory>
+#include <memory_resource>
+#include <new>
+
+namespace nbbs {
+
+/// How an arena is to grow. All zero: 1,024 objects in a chunk, as many as there is memory for.
+struct arena_config {
+    /// The most objects that there may ever be; 0: no limit.
+    std::size_t limit = 0;
+    /// Objects for which there is memory from the beginning.
+    std::size_t reserve = 0;
+    /// Objects in a chunk, by which the arena grows: at most 2^24; 0: 1,024.
+    std::size_t chunk = 0;
+    /// A chunk is added as soon as fewer than so many objects are free; 0: when none is.
+    std::size_t ahead = 0;
+};
+
+/// Memory for all that an arena has: `arena<T>::bytes_for(config)` bytes.
+struct storage {
+    void* memory;
+    std::size_t bytes;
+};
+
+namespace detail {
+
+/// Chunks from a `std::pmr::memory_resource`.
+inline void* alloc_chunk(void* context, std::size_t bytes, std::size_t align) {
+#if NBBS_EXCEPTIONS
+    try {
+        return static_cast<std::pmr::memory_resource*>(context)->allocate(bytes, align);
+    } catch (...) {
+        return nullptr;
+    }
+#else
+    return static_cast<std::pmr::memory_resource*>(context)->allocate(bytes, align);
+#endif
+}
+
+inline void free_chunk(void* context, void* chunk, std::size_t bytes, std::size_t align) {
+    static_cast<std::pmr::memory_resource*>(context)->deallocate(chunk, bytes, align);
+}
+
+/// Destroys an object and frees its slot. An address at which there is none is refused, and not touched.
+template <class T>
+result<void> destroy(nbbs_pool* pool, T* object) noexcept {
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+        if (nbbs_pool_is_valid(pool, object)) {
+            object->~T();
+        }
+    }
+    return run(nbbs_pool_free, pool, object);
+}
+
+}  // namespace detail
+
+/// Objects of one type, in chunks, with a bit a slot: allocated and freed in O(1) by any number of threads, without a
+/// lock. Two read-modify-writes each.
+///
+///     nbbs::arena<widget> widgets;
+///     widget* one = widgets.allocate(1, "first");
+///     widgets.deallocate(one).value();
+template <class T>
+class arena {
+public:
+    using value_type = T;
+    using size_type = std::size_t;
+    using pointer = T*;
+    using const_pointer = const T*;
+
+    /// Frees an object of an arena.
+    struct deleter {
+        void operator()(T* object) const noexcept { static_cast<void>(detail::destroy(pool, object)); }
+        nbbs_pool* pool = nullptr;
+    };
+    /// An object that frees itself. The arena has to be there still; it may have been moved.
+    using box = std::unique_ptr<T, deleter>;
+
+    /// An arena with chunks from `malloc`. Throws `nbbs::error`.
+    explicit arena(const arena_config& config = {}) : arena(config, static_cast<const nbbs_source*>(nullptr)) {}
+
+    /// An arena with chunks from `chunks`, which outlives it and which several threads may use at once. A chunk's memory
+    /// is aligned to its size, rounded up to a power of two.
+    arena(const arena_config& config, std::pmr::memory_resource* chunks)
+        : arena(config, nbbs_source{detail::alloc_chunk, detail::free_chunk, chunks}) {}
+
+    /// An arena of exactly `config.limit` objects, all of it in `place`, which outlives it.
+    arena(const arena_config& config, storage place) {
+        const nbbs_pool_config wanted = pool_config(config);
+        pool_ = detail::get<nbbs_pool*>(in_place, &wanted, place).value();
+    }
+    /// Bytes for that; 0 if there can be no such arena.
+    static std::size_t bytes_for(const arena_config& config) noexcept {
+        const nbbs_pool_config wanted = pool_config(config);
+        return nbbs_pool_bytes(&wanted);
+    }
+
+    arena(arena&& from) noexcept : pool_(std::exchange(from.pool_, nullptr)) {}
+    arena& operator=(arena&& from) noexcept {
+        arena old(std::move(*this));
+        pool_ = std::exchange(from.pool_, nullptr);
+        return *this;
+    }
+    /// Destroys the objects that are left, and gives the memory back.
+    ~arena() {
+        clear();
+        nbbs_pool_destroy(pool_);
+    }
+
+    /// Makes an object. Null: the limit is reached, or there is no memory. If the constructor throws, the slot is free
+    /// again.
+    template <class... Arguments>
+    [[nodiscard]] T* allocate(Arguments&&... arguments) noexcept(std::is_nothrow_constructible_v<T, Arguments...>) {
+        void* slot = nullptr;
+        if (nbbs_pool_alloc(pool_, &slot, nullptr) != NBBS_CODE_OK) {
+            return nullptr;
+        }
+        return construct(slot, std::forward<Arguments>(arguments)...);
+    }
+
+    /// Makes an object that frees itself. Throws `nbbs::bad_alloc` where `allocate` returns null.
+    template <class... Arguments>
+    [[nodiscard]] box make(Arguments&&... arguments) {
+        const result<void*> slot = detail::get<void*>(nbbs_pool_alloc, pool_);
+        if (!slot) {
+            detail::fail<bad_alloc>(slot.error());
+        }
+        return box(construct(*slot, std::forward<Arguments>(arguments)...), deleter{pool_});
+    }
+
+    /// Destroys and frees an object; null: does nothing. Any other address, an object freed before included, is refused
+    /// and not touched: `NBBS_CODE_FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. Two threads that free the same object at
+    /// the same time may both run its destructor; one is refused.
+    result<void> deallocate(T* object) noexcept { return detail::destroy(pool_, object); }
+
+    /// Whether an object of this arena is at that address, which may be any.
+    [[nodiscard]] bool is_valid(const T* object) const noexcept { return nbbs_pool_is_valid(pool_, object); }
+
+    /// What `allocate` is: bits need no variant for one thread.
+    template <class... Arguments>
+    [[nodiscard]] T* unsafe_allocate(Arguments&&... arguments) noexcept(
+        std::is_nothrow_constructible_v<T, Arguments...>) {
+        return allocate(std::forward<Arguments>(arguments)...);
+    }
+
+    /// `deallocate` of an address that is known to be an object's: runs its destructor without a look first.
+    result<void> unsafe_deallocate(T* object) noexcept {
+        if (object != nullptr) {
+            object->~T();
+        }
+        return detail::run(nbbs_pool_free, pool_, object);
+    }
+
+    /// What `is_valid` is.
+    [[nodiscard]] bool unsafe_is_valid(const T* object) const noexcept { return is_valid(object); }
+
+    /// Destroys all objects; the memory stays, `shrink` gives it back. Only while nobody else is using the arena.
+    void clear() noexcept {
+        if constexpr (!std::is_trivially_destructible_v<T>) {
+            // One at a time, and only if it is still there: the destructor of one may free others.
+            each([this](T& object) {
+                if (is_valid(&object)) {
+                    static_cast<void>(deallocate(&object));
+                }
+            });
+        }
+        static_cast<void>(detail::run(nbbs_pool_clear, pool_));
+    }
+
+    /// Calls `visit` with every `T&`, in no order. `visit` may free it. What it throws ends the visits.
+    template <class Visit>
+    void each(Visit&& visit) {
+        const auto one = [&visit](void* object) { visit(*std::launder(static_cast<T*>(object))); };
+        detail::visitor<decltype(one)> visitor(one);
+        static_cast<void>(
+            detail::run(nbbs_pool_each, pool_, &visitor.template visit<void>, static_cast<void*>(&visitor)));
+        visitor.rethrow();
+    }
+
+    /// Objects that there are. Exact when nothing else runs. Reads a word for every 64 slots.
+    std::size_t length() const noexcept { return nbbs_pool_len(pool_); }
+    /// Objects for which there is memory.
+    std::size_t capacity() const noexcept { return nbbs_pool_capacity(pool_); }
+    /// The most objects that there may ever be.
+    std::size_t limit() const noexcept { return nbbs_pool_limit(pool_); }
+    /// The most that any arena could have.
+    std::size_t max_size() const noexcept { return std::numeric_limits<std::size_t>::max() / sizeof(T); }
+    /// Bytes of an object.
+    static constexpr std::size_t type_size() noexcept { return sizeof(T); }
+
+    /// Adds chunks until there is memory for `objects` objects.
+    result<void> try_reserve(std::size_t objects) noexcept { return detail::run(nbbs_pool_reserve, pool_, objects); }
+    void reserve(std::size_t objects) { try_reserve(objects).value(); }
+    /// Gives empty chunks back, save for what the configuration reserves. Returns how many objects there is room for
+    /// less.
+    std::size_t shrink() noexcept { return nbbs_pool_shrink(pool_); }
+
+    /// Has `hook` told of misuse. While nobody else is using the arena.
+    result<void> set_hook(nbbs_hook hook, void* context) noexcept {
+        return detail::run(nbbs_pool_set_hook, pool_, hook, context);
+    }
+
+private:
+    arena(const arena_config& config, const nbbs_source& source) : arena(config, &source) {}
+    arena(const arena_config& config, const nbbs_source* source) {
+        const nbbs_pool_config wanted = pool_config(config);
+        pool_ = detail::get<nbbs_pool*>(nbbs_pool_create, &wanted, source).value();
+    }
+
+    static nbbs_pool_config pool_config(const arena_config& config) noexcept {
+        return {sizeof(T), alignof(T), config.limit, config.reserve, config.chunk, config.ahead};
+    }
+
+    static nbbs_code in_place(const nbbs_pool_config* wanted, storage place, nbbs_pool** pool, nbbs_error* why) {
+        return nbbs_pool_create_in(wanted, place.memory, place.bytes, pool, why);
+    }
+
+    template <class... Arguments>
+    T* construct(void* slot, Arguments&&... arguments) {
+        struct give_back {
+            ~give_back() { nbbs_pool_free(pool, slot, nullptr); }
+            nbbs_pool* pool;
+            void* slot;
+        } unless_made{pool_, slot};
+        T* object = ::new (slot) T(std::forward<Arguments>(arguments)...);
+        unless_made.slot = nullptr;
+        return object;
+    }
+
+    nbbs_pool* pool_ = nullptr;
+};
+
+}  // namespace nbbs
+
+#endif
