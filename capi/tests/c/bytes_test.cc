@@ -1,0 +1,116 @@
+// Addresses and sizes.
+
+#include <cstdlib>
+
+#include "support.h"
+
+namespace {
+
+// 256 units of 64 bytes, at a multiple of 4096.
+struct Bytes : testing::Test {
+    static constexpr size_t kUnit = 64, kUnits = 256;
+    Arena arena{kUnits};
+    char *base = static_cast<char *>(std::aligned_alloc(4096, kUnit * kUnits));
+
+    Bytes() { EXPECT_EQ(nbbs_set_memory(&arena.handle, base, kUnit, nullptr), NBBS_CODE_OK); }
+    ~Bytes() override { std::free(base); }
+
+    char *alloc(size_t bytes, size_t align) {
+        void *address = nullptr;
+        nbbs_error error{};
+        EXPECT_EQ(nbbs_alloc_bytes(arena, bytes, align, &address, &error), NBBS_CODE_OK) << text_of(error);
+        return static_cast<char *>(address);
+    }
+};
+
+TEST_F(Bytes, AreRoundedUpToUnitsAndAligned) {
+    for (size_t align = 1; align <= 4096; align *= 2) {
+        for (size_t bytes : {0, 1, 64, 65, 640, 1000}) {
+            char *place = alloc(bytes, align);
+            EXPECT_EQ(reinterpret_cast<uintptr_t>(place) % align, 0u);
+            std::memset(place, 1, bytes);
+            uint64_t index;
+            ASSERT_EQ(nbbs_index_of(arena, place, &index, nullptr), NBBS_CODE_OK);
+            EXPECT_EQ(arena.len_of(index), bytes == 0 ? 1 : (bytes + 63) / 64);
+            EXPECT_EQ(nbbs_free_bytes(arena, place, bytes, nullptr), NBBS_CODE_OK);
+        }
+    }
+    arena.expect_empty();
+}
+
+TEST_F(Bytes, WhatCannotBeHadIsRefused) {
+    void *address = nullptr;
+    expect_refusal(NBBS_CODE_SIZE, "a size of 16385 bytes: it takes 1 to 16384",
+                   [&](nbbs_error *e) { return nbbs_alloc_bytes(arena, 16385, 1, &address, e); });
+    EXPECT_EQ(nbbs_alloc_bytes(arena, SIZE_MAX, 1, &address, nullptr), NBBS_CODE_SIZE);
+    EXPECT_EQ(nbbs_alloc_bytes(arena, 1, 48, &address, nullptr), NBBS_CODE_ALIGNMENT);
+    EXPECT_EQ(nbbs_alloc_bytes(arena, 1, size_t{1} << 62, &address, nullptr), NBBS_CODE_ALIGNMENT);
+    EXPECT_EQ(nbbs_alloc_bytes(arena, 1, 1, nullptr, nullptr), NBBS_CODE_NULL);
+    EXPECT_EQ(address, nullptr);
+    char *whole = alloc(16384, 64);
+    EXPECT_EQ(nbbs_alloc_bytes(arena, 1, 1, &address, nullptr), NBBS_CODE_EXHAUSTED);
+    EXPECT_EQ(nbbs_free_bytes(arena, whole, 0, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_free_bytes(arena, nullptr, 0, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_free_bytes(arena, base - 64, 0, nullptr), NBBS_CODE_FOREIGN_ADDRESS);
+    EXPECT_EQ(nbbs_free_bytes(arena, base + 16384, 0, nullptr), NBBS_CODE_FOREIGN_ADDRESS);
+    EXPECT_EQ(nbbs_free_bytes(arena, base + 1, 0, nullptr), NBBS_CODE_INSIDE_UNIT);
+    EXPECT_EQ(nbbs_free_bytes(arena, base, 64, nullptr), NBBS_CODE_NOT_ALLOCATED);
+    char *place = alloc(640, 1);
+    EXPECT_EQ(nbbs_free_bytes(arena, place, 64, nullptr), NBBS_CODE_WRONG_LENGTH);
+    EXPECT_EQ(nbbs_free_bytes(arena, place, 640, nullptr), NBBS_CODE_OK);
+    arena.expect_empty();
+}
+
+TEST_F(Bytes, AreResizedInPlace) {
+    char *place = alloc(640, 1);
+    EXPECT_EQ(nbbs_resize_bytes(arena, place, 1000, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_resize_bytes(arena, place, 1, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_resize_bytes(arena, place, 64, nullptr), NBBS_CODE_OK);
+    char *next = alloc(64, 1);
+    EXPECT_EQ(nbbs_resize_bytes(arena, place, 16384, nullptr), NBBS_CODE_IN_USE);
+    EXPECT_EQ(nbbs_free_bytes(arena, place, 1, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_free_bytes(arena, next, 1, nullptr), NBBS_CODE_OK);
+    arena.expect_empty();
+}
+
+TEST_F(Bytes, AddressesAndIndicesGoBothWays) {
+    for (uint64_t index = 0; index < kUnits; index++) {
+        void *address;
+        uint64_t back;
+        ASSERT_EQ(nbbs_address_of(arena, index, &address, nullptr), NBBS_CODE_OK);
+        ASSERT_EQ(static_cast<char *>(address), base + kUnit * index);
+        ASSERT_EQ(nbbs_index_of(arena, address, &back, nullptr), NBBS_CODE_OK);
+        ASSERT_EQ(back, index);
+    }
+    void *address;
+    EXPECT_EQ(nbbs_address_of(arena, kUnits, &address, nullptr), NBBS_CODE_OUT_OF_RANGE);
+}
+
+TEST(Memory, MustBeToldAndPossible) {
+    Arena arena(256);
+    void *address;
+    uint64_t index;
+    char here;
+    EXPECT_EQ(nbbs_alloc_bytes(arena, 1, 1, &address, nullptr), NBBS_CODE_NO_MEMORY);
+    EXPECT_EQ(nbbs_free_bytes(arena, &here, 1, nullptr), NBBS_CODE_NO_MEMORY);
+    EXPECT_EQ(nbbs_address_of(arena, 0, &address, nullptr), NBBS_CODE_NO_MEMORY);
+    EXPECT_EQ(nbbs_index_of(arena, &here, &index, nullptr), NBBS_CODE_NO_MEMORY);
+    EXPECT_EQ(nbbs_set_memory(&arena.handle, nullptr, 64, nullptr), NBBS_CODE_NULL);
+    EXPECT_EQ(nbbs_set_memory(&arena.handle, &here, 0, nullptr), NBBS_CODE_SIZE);
+    EXPECT_EQ(nbbs_set_memory(&arena.handle, &here, 96, nullptr), NBBS_CODE_SIZE);
+    EXPECT_EQ(nbbs_set_memory(&arena.handle, &here, size_t{1} << 60, nullptr), NBBS_CODE_SIZE);
+    EXPECT_EQ(nbbs_alloc_bytes(arena, 1, 1, &address, nullptr), NBBS_CODE_NO_MEMORY) << "nothing has changed";
+}
+
+TEST(Memory, AlignmentIsThatOfTheBase) {
+    Arena arena(256);
+    // An address that nobody looks at: 32 above a multiple of 4096.
+    ASSERT_EQ(nbbs_set_memory(&arena.handle, reinterpret_cast<void *>(0x10020), 16, nullptr), NBBS_CODE_OK);
+    void *address;
+    EXPECT_EQ(nbbs_alloc_bytes(arena, 1, 32, &address, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(address) % 32, 0u);
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 64: it takes a power of two up to 32",
+                   [&](nbbs_error *e) { return nbbs_alloc_bytes(arena, 1, 64, &address, e); });
+}
+
+}  // namespace
