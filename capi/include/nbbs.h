@@ -38,7 +38,7 @@
  *
  *     static uint64_t metadata[NBBS_METADATA_BYTES(262144) / 8];
  *
- * At most 1 % and 2 KiB too large.
+ * At most 2 % and 2 KiB too large.
  */
 #define NBBS_METADATA_BYTES(units)                                                        \
     (8 * ((size_t)(units) / 32 + (size_t)(units) / 512 + (size_t)(units) / 960 +          \

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# sanitizers.sh: the C suite under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer. Library
+# and suite are instrumented both: the suite's threads write to the memory that they hold without any synchronisation,
+# and a data race there is a fault of the allocator. Two minutes the first time, for the standard library.
+source "$(dirname "$0")/common.bash"
+need clang++ clang
+need /usr/include/gtest/gtest.h libgtest-dev
+need_nightly
+
+# instrumented KIND: builds the library under a sanitizer whose runtime clang brings.
+instrumented() {
+    local build_std=()
+    [ "$1" = address ] || build_std=(-Zbuild-std)
+    CARGO_TARGET_DIR=$target/$1 RUSTFLAGS="-Zsanitizer=$1 -Zexternal-clangrt" cargo +nightly rustc --quiet \
+        "${build_std[@]}" --target "$host" --package nbbs-c --crate-type staticlib >&2
+    echo "$target/$1/$host/debug/libnbbs_c.a"
+}
+
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
+suite=$(suite clang++ "$(instrumented address)" address -O1 -fsanitize=address,undefined -fno-sanitize-recover=all)
+"$suite" --gtest_brief=1 >&2
+# Debian's clang is older than nightly's LLVM: its runtime has these three by their plain names only.
+plain_names=-Wl,--defsym=__tsan_memcpy=memcpy,--defsym=__tsan_memmove=memmove,--defsym=__tsan_memset=memset
+suite=$(suite clang++ "$(instrumented thread)" thread -O1 -fsanitize=thread -Wno-unused-command-line-argument \
+    "$plain_names")
+"$suite" --gtest_brief=1 >&2
