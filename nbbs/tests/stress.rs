@@ -51,6 +51,22 @@ fn mixed_orders() {
     }
 }
 
+/// Exact sizes, resizing, parts, places and batches beside blocks of every order.
+#[test]
+fn runs_beside_blocks() {
+    for threads in [2, 3, 4, 8, 16] {
+        for units in [64_u64, 100, 600, 4096, 8193] {
+            for (occupancy, runs) in [(30, 30), (70, 90), (100, 60)] {
+                let load = Load::new(threads, 12_000 / threads as u64, 0..=units.ilog2() - 1);
+                let load = load.by_size().occupancy(occupancy).runs(runs);
+                check_both(units, &load);
+                let shared = load.seed(2).on_lanes(1);
+                assert!(check::<std::sync::atomic::AtomicU64>(units, &shared).run_operations > 0);
+            }
+        }
+    }
+}
+
 /// All threads in one word, or in one word of each level.
 #[test]
 fn arenas_smaller_than_a_word_and_a_little_larger() {

@@ -2,6 +2,8 @@
 
 use nbbs::sync::Word;
 
+use crate::program::{self, Ask, No};
+
 /// An allocator of naturally aligned blocks of `2^order` units, by unit index.
 pub trait BackEnd: Sync {
     /// Units in the arena.
@@ -21,6 +23,19 @@ pub trait BackEnd: Sync {
     /// # Errors
     /// The allocator's own message.
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String>;
+
+    /// Whether [`ask`](Self::ask) does anything.
+    fn offers_runs(&self) -> bool {
+        false
+    }
+
+    /// Does something with runs, parts or many blocks. Returns the first unit where one is asked for.
+    ///
+    /// # Errors
+    /// Why not; by default that it is not offered.
+    fn ask(&self, _lane: usize, _ask: Ask<'_>) -> Result<u64, No> {
+        Err(No::NotOffered)
+    }
 }
 
 impl<W: Word> BackEnd for nbbs::Buddy<'_, W> {
@@ -42,5 +57,13 @@ impl<W: Word> BackEnd for nbbs::Buddy<'_, W> {
 
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
         self.free_sized_on(lane, index, order).map_err(|error| error.to_string())
+    }
+
+    fn offers_runs(&self) -> bool {
+        true
+    }
+
+    fn ask(&self, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
+        program::ask(self, lane, ask)
     }
 }

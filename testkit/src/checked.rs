@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::program::{Ask, No};
 use crate::{BackEnd, Block, Oracle, Spec, Violation, check_whole};
 
 /// Passes every operation on to a back-end, checks the answer, and remembers the first violation.
@@ -156,6 +157,14 @@ impl<B: BackEnd + ?Sized> BackEnd for &B {
 
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
         (**self).free(lane, index, order)
+    }
+
+    fn offers_runs(&self) -> bool {
+        (**self).offers_runs()
+    }
+
+    fn ask(&self, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
+        (**self).ask(lane, ask)
     }
 }
 

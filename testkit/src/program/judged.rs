@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use nbbs::AllocError;
 
-use super::runs::{Held, Player};
-use super::{RunOp, Subject, truth};
+use super::runs::Player;
+use super::{Held, RunOp, Subject, truth};
 use crate::{Block, Oracle, Spec, Unit, Violation};
 
 /// What a program did, so that a test can see that it did something.

@@ -5,6 +5,7 @@
 //! [`race`] runs several sequences of operations at once: the owner map judges while they run, the
 //! specification what they leave behind.
 
+mod ask;
 mod bytes;
 mod inspect;
 mod judged;
@@ -16,12 +17,14 @@ mod strategies;
 mod subject;
 mod truth;
 
+pub use ask::{Ask, Held, No, ask};
 pub use inspect::{inspect, observe};
 pub use judged::Summary;
 pub use plain::race_plain;
 pub use race::{Body, LaneReport, Race, race};
-pub use runs::{Ask, Held, No, ask};
+pub(crate) use runs::Player;
 pub use sequential::{Failure, run};
+pub(crate) use strategies::run_op;
 pub use strategies::{BOUNDARIES, geometries, programs, races};
 pub use subject::{Arena, Subject};
 

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::judged::{FEW_BLOCKS, Judged};
-use super::runs::{Held, Player};
+use super::runs::Player;
 use super::sequential::pick_from;
-use super::{Op, Program, Subject};
+use super::{Held, Op, Program, Subject};
 use crate::{Block, Oracle, Spec, Unit, Violation};
 
 /// A program that runs first, and what each lane does then, all lanes at once.

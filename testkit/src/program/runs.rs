@@ -1,136 +1,14 @@
 //! Operations on runs of any number of units, on parts of what is held, and on many blocks at once.
 //!
-//! One interpreter for both kinds of program: the owner map judges always, the specification where
+//! One interpreter for both kinds of program and for stress: the owner map judges always, the specification where
 //! operations run one at a time.
 
-use std::ops::Range;
-
-use nbbs::sync::Word;
-use nbbs::{AllocError, Buddy, RequestError, ResizeError};
-
 use super::sequential::pick_from;
-use super::{RunOp, Subject};
-use crate::{Block, Oracle, Spec, Unit, Violation};
-
-/// Units that are held together, block or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
-    /// First unit.
-    pub index: u64,
-    /// Units.
-    pub len: u64,
-}
-
-/// What is asked of a back-end that can do more than blocks. Numbers are what they say, not yet picked.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Ask<'a> {
-    /// So many units.
-    Units(u64),
-    /// So many units at this unit.
-    At(Held),
-    /// So many units, a multiple of `2^order`, in a range, from its beginning or its end.
-    Within(u64, u32, Range<u64>, bool),
-    /// To free what is held.
-    Free(Held),
-    /// To make what is held at the index this long.
-    Shrink(Held),
-    /// To make what is held at the index this long.
-    Grow(Held),
-    /// To cut what is held at the index after so many units.
-    SplitOff(Held),
-    /// To cut what is held at the index into blocks of an order.
-    Split(u64, u32),
-    /// To give back a part of what is held at the index.
-    FreePart(u64, Range<u64>),
-    /// As many blocks of an order as there is room for.
-    Batch(u32, &'a mut Vec<u64>),
-    /// To free blocks of an order.
-    FreeBatch(u32, &'a [u64]),
-}
-
-/// Why not, as far as it can be judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum No {
-    /// The back-end does not offer this.
-    NotOffered,
-    /// Nothing suitable is free.
-    Exhausted,
-    /// A unit is in use.
-    InUse(u64),
-    /// A run across words would begin at the last unit of one.
-    LastOfWord,
-    /// Somebody's claim is in the way.
-    Contended,
-    /// Anything else: never expected here.
-    Wrong,
-}
-
-/// [`Subject::ask`] for this project's back-end. Returns the first unit where one is asked for.
-///
-/// # Errors
-/// Why not.
-pub fn ask<W: Word>(buddy: &Buddy<'_, W>, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
-    let resized = |result: Result<(), ResizeError>| result.map(|()| 0).map_err(of_resize);
-    match ask {
-        Ask::Units(units) => buddy.alloc_units_on(lane, units).map_err(of_request),
-        Ask::At(Held { index, len }) => buddy.alloc_at_on(lane, index, len).map_err(of_request),
-        Ask::Within(units, order, range, top_down) => {
-            let request = nbbs::Request::units(units).aligned(order).within(range);
-            let request = if top_down { request.top_down() } else { request };
-            buddy.request_on(lane, request).map_err(of_request)
-        }
-        Ask::Free(Held { index, len }) => {
-            if len % 2 == 0 {
-                return buddy.free_units_on(lane, index, len).map(|()| 0).map_err(|_| No::Wrong);
-            }
-            let order = len.next_power_of_two().trailing_zeros();
-            let freed = buddy.free_on(lane, index);
-            if freed == Ok(order) { Ok(0) } else { Err(No::Wrong) }
-        }
-        Ask::Shrink(Held { index, len }) => resized(buddy.shrink_on(lane, index, len)),
-        Ask::Grow(Held { index, len }) => resized(buddy.grow_on(lane, index, len)),
-        Ask::SplitOff(Held { index, len }) => {
-            buddy.split_off_on(lane, index, len).map_err(of_resize)
-        }
-        Ask::Split(index, order) => resized(buddy.split_on(lane, index, order)),
-        Ask::FreePart(index, part) => resized(buddy.free_part_on(lane, index, part)),
-        Ask::Batch(order, blocks) => match buddy.alloc_batch_on(lane, order, blocks) {
-            Ok(count) => {
-                blocks.truncate(count);
-                Ok(0)
-            }
-            Err(AllocError::Exhausted { .. }) => {
-                blocks.clear();
-                Err(No::Exhausted)
-            }
-            Err(_) => Err(No::Wrong),
-        },
-        Ask::FreeBatch(order, blocks) => {
-            buddy.free_batch_on(lane, order, blocks).map(|()| 0).map_err(|_| No::Wrong)
-        }
-    }
-}
-
-fn of_request(error: RequestError) -> No {
-    match error {
-        RequestError::Exhausted { .. } => No::Exhausted,
-        RequestError::InUse { unit } => No::InUse(unit),
-        RequestError::LastOfWord { .. } => No::LastOfWord,
-        _ => No::Wrong,
-    }
-}
-
-fn of_resize(error: ResizeError) -> No {
-    match error {
-        ResizeError::InUse { unit } => No::InUse(unit),
-        ResizeError::LastOfWord { .. } => No::LastOfWord,
-        ResizeError::Contended { .. } => No::Contended,
-        _ => No::Wrong,
-    }
-}
+use super::{Ask, Held, No, RunOp};
+use crate::{BackEnd, Block, Oracle, Spec, Unit, Violation};
 
 /// Whose operation it is, and what is known.
-pub(super) struct Player<'a, S: ?Sized> {
+pub(crate) struct Player<'a, S: ?Sized> {
     pub subject: &'a S,
     pub oracle: &'a Oracle,
     /// The lane, for the owner map, and the one that the allocator is told.
@@ -142,7 +20,7 @@ pub(super) struct Player<'a, S: ?Sized> {
     pub spec: Option<&'a mut Spec>,
 }
 
-impl<S: Subject + ?Sized> Player<'_, S> {
+impl<S: BackEnd + ?Sized> Player<'_, S> {
     /// Carries out an operation. `true`: it was granted; `false`: refused, or there was nothing to do.
     pub fn step(&mut self, op: &RunOp) -> Result<bool, Violation> {
         if !self.subject.offers_runs() {
@@ -167,35 +45,26 @@ impl<S: Subject + ?Sized> Player<'_, S> {
             }
             RunOp::At { .. } | RunOp::Within { .. } => Ok(false),
             RunOp::Free { pick } => self.with(pick, |player, held| player.free(held)),
-            RunOp::Shrink { pick, units } => self.with(pick, |player, Held { index, len }| {
-                let kept = Held { index, len: 1 + units % len };
-                player.change(Ask::Shrink(kept), Held { index, len }, &[kept])
-            }),
+            RunOp::Shrink { pick, units } => self
+                .with(pick, |player, held| player.change(Ask::Shrink(held, 1 + units % held.len))),
             RunOp::Grow { pick, units } => self.with(pick, |player, held| player.grow(held, units)),
-            RunOp::SplitOff { pick, units } => self.with(pick, |player, Held { index, len }| {
-                let first = Held { index, len: 1 + units % len };
-                let second = Held { index: index + first.len, len: len - first.len };
-                match second.len {
-                    0 => Ok(false),
-                    _ => player.change(Ask::SplitOff(first), Held { index, len }, &[first, second]),
+            RunOp::SplitOff { pick, units } => self.with(pick, |player, held| {
+                let first = 1 + units % held.len;
+                if first == held.len {
+                    Ok(false)
+                } else {
+                    player.change(Ask::SplitOff(held, first))
                 }
             }),
-            RunOp::Split { pick, order } => self.with(pick, |player, Held { index, len }| {
-                let order = order.min((index | len).trailing_zeros());
-                let blocks = (index..index + len).step_by(1 << order);
-                let parts: Vec<_> = blocks.map(|index| Held { index, len: 1 << order }).collect();
-                player.change(Ask::Split(index, order), Held { index, len }, &parts)
+            RunOp::Split { pick, order } => self.with(pick, |player, held| {
+                let order = order.min((held.index | held.len).trailing_zeros());
+                player.change(Ask::Split(held, order))
             }),
-            RunOp::FreePart { pick, skip, units } => {
-                self.with(pick, |player, Held { index, len }| {
-                    let start = index + skip % len;
-                    let end = start + 1 + units % (index + len - start);
-                    let kept = [(index, start), (end, index + len)];
-                    let kept = kept.map(|(from, to)| Held { index: from, len: to - from });
-                    let kept: Vec<_> = kept.into_iter().filter(|part| part.len > 0).collect();
-                    player.change(Ask::FreePart(index, start..end), Held { index, len }, &kept)
-                })
-            }
+            RunOp::FreePart { pick, skip, units } => self.with(pick, |player, held| {
+                let start = held.index + skip % held.len;
+                let end = start + 1 + units % (held.index + held.len - start);
+                player.change(Ask::FreePart(held, start..end))
+            }),
             RunOp::Batch { order, count } => self.batch(order, count),
             RunOp::FreeBatch { order } => self.free_batch(order),
         }
@@ -251,20 +120,20 @@ impl<S: Subject + ?Sized> Player<'_, S> {
         run.map_or(Ok(()), |run| self.give(run))
     }
 
-    /// A change of what is held into `parts`: the owner map learns of it first, as units come free.
-    fn change(&mut self, ask: Ask<'_>, held: Held, parts: &[Held]) -> Result<bool, Violation> {
-        let question = format!("{ask:?} of {held:?}");
-        self.give(held)?;
-        for &part in parts {
+    /// A change of what is held into parts: the owner map learns of it first, as units come free.
+    fn change(&mut self, ask: Ask<'_>) -> Result<bool, Violation> {
+        let (question, held, parts) = (format!("{ask:?}"), ask.held(), ask.parts());
+        held.map_or(Ok(()), |held| self.give(held))?;
+        for &part in &parts {
             self.take(part)?;
         }
         match self.subject.ask(self.told, ask) {
             Ok(_) => Ok(true),
             Err(no) => {
-                for &part in parts {
+                for &part in &parts {
                     self.give(part)?;
                 }
-                self.take(held)?;
+                held.map_or(Ok(()), |held| self.take(held))?;
                 let crosses = |part: &Held| part.index & 31 == 31 && part.len > 1;
                 match no {
                     No::LastOfWord if parts.iter().any(crosses) => Ok(false),
@@ -278,7 +147,7 @@ impl<S: Subject + ?Sized> Player<'_, S> {
     fn grow(&mut self, held: Held, units: u64) -> Result<bool, Violation> {
         let grown = Held { index: held.index, len: held.len + units };
         let end = held.index + held.len;
-        let answer = self.subject.ask(self.told, Ask::Grow(grown));
+        let answer = self.subject.ask(self.told, Ask::Grow(held, grown.len));
         let possible = self.spec.as_ref().map(|spec| {
             let more = end..end + units;
             (units == 0 || spec.all(&more, Unit::Free))

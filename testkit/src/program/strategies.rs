@@ -115,7 +115,7 @@ impl Raw {
 }
 
 /// An operation on runs in an arena of `units` units.
-fn run_op(units: u64, kind: u8, pick: usize, at: u64, len: u64) -> RunOp {
+pub(crate) fn run_op(units: u64, kind: u8, pick: usize, at: u64, len: u64) -> RunOp {
     let small = u32::from(kind >> 4) % (units.ilog2() + 1);
     let some = 1 + len % units;
     match kind % 16 {

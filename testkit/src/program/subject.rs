@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use nbbs::sync::Word;
 use nbbs::{AllocError, Buddy, FreeError, MetadataError, RangeError, metadata_words};
 
-use super::{Ask, No, inspect, observe};
+use super::{inspect, observe};
 use crate::{BackEnd, Block, Spec, Violation};
 
 /// A back-end that answers everything a program can ask.
@@ -58,19 +58,6 @@ pub trait Subject: BackEnd {
     /// # Errors
     /// What cannot be, whatever the others do.
     fn observe(&self, held: &[Block]) -> Result<(), Violation>;
-
-    /// Whether [`ask`](Self::ask) does anything.
-    fn offers_runs(&self) -> bool {
-        false
-    }
-
-    /// Does something with runs, parts or many blocks. Returns the first unit where one is asked for.
-    ///
-    /// # Errors
-    /// Why not; by default that it is not offered.
-    fn ask(&self, _lane: usize, _ask: Ask<'_>) -> Result<u64, No> {
-        Err(No::NotOffered)
-    }
 }
 
 impl<W: Word> Subject for Buddy<'_, W> {
@@ -104,14 +91,6 @@ impl<W: Word> Subject for Buddy<'_, W> {
 
     fn observe(&self, held: &[Block]) -> Result<(), Violation> {
         observe(self, held)
-    }
-
-    fn offers_runs(&self) -> bool {
-        true
-    }
-
-    fn ask(&self, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
-        super::ask(self, lane, ask)
     }
 }
 

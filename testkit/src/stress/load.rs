@@ -17,6 +17,8 @@ pub struct Load {
     pub occupancy: u64,
     /// Of 100 frees, how many are of a block that another thread allocated.
     pub hand_over: u32,
+    /// Of 100 steps, how many are operations on runs, parts and batches, where the back-end offers them.
+    pub runs: u32,
     /// Gives other threads a turn before one in so many accesses to [`Steered`](crate::steered::Steered)
     /// words; 0 is never.
     pub jitter: u32,
@@ -36,6 +38,7 @@ impl Load {
             orders,
             occupancy: 50,
             hand_over: 25,
+            runs: 0,
             jitter: 0,
             seed: 1,
         }
@@ -62,6 +65,12 @@ impl Load {
         Self { jitter: one_in, ..self }
     }
 
+    /// The same with so many of 100 steps on runs.
+    #[must_use]
+    pub fn runs(self, runs: u32) -> Self {
+        Self { runs, ..self }
+    }
+
     /// The same with several threads on each of so few lanes.
     #[must_use]
     pub fn on_lanes(self, lanes: usize) -> Self {
@@ -86,6 +95,8 @@ pub struct Report {
     pub own_frees: u64,
     /// Frees by another thread.
     pub foreign_frees: u64,
+    /// Operations on runs, parts and batches that were granted.
+    pub run_operations: u64,
 }
 
 impl std::iter::Sum for Report {
@@ -95,6 +106,7 @@ impl std::iter::Sum for Report {
             refusals: sum.refusals + report.refusals,
             own_frees: sum.own_frees + report.own_frees,
             foreign_frees: sum.foreign_frees + report.foreign_frees,
+            run_operations: sum.run_operations + report.run_operations,
         })
     }
 }

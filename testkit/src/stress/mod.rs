@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
+use crate::program::{Held, Player, RunOp, run_op};
 use crate::steered::jitter;
 use crate::whole::{check_whole, free};
 use crate::{BackEnd, Block, Oracle, Violation};
@@ -107,6 +108,7 @@ struct Worker<'a, B> {
     lane: usize,
     random: fastrand::Rng,
     held: Vec<Block>,
+    runs: Vec<Held>,
     held_units: u64,
     report: Report,
 }
@@ -129,6 +131,7 @@ impl<'a, B: BackEnd> Worker<'a, B> {
             lane: lane % load.lanes,
             random,
             held,
+            runs: Vec::new(),
             held_units: 0,
             report,
         }
@@ -140,6 +143,10 @@ impl<'a, B: BackEnd> Worker<'a, B> {
             if !self.shared.running.load(Ordering::Relaxed) {
                 return Ok(());
             }
+            if self.random.u32(0..100) < self.load.runs {
+                self.run_step()?;
+                continue;
+            }
             // Twice as often towards the share as away from it.
             if self.random.u8(0..3) < if self.held_units < share { 2 } else { 1 } {
                 self.alloc()?;
@@ -150,7 +157,35 @@ impl<'a, B: BackEnd> Worker<'a, B> {
         while let Some(block) = self.held.pop() {
             free(self.back_end, self.oracle, self.lane, block)?;
         }
+        while let Some(&run) = self.runs.last() {
+            self.player().free(run)?;
+        }
         Ok(())
+    }
+
+    /// An operation on runs. Above the share, one that frees.
+    fn run_step(&mut self) -> Result<(), Violation> {
+        let units = self.back_end.units();
+        let share = units * self.load.occupancy / 100 / self.load.threads as u64;
+        let pick = self.random.usize(..64);
+        let longest = if self.random.bool() { 40 } else { share.max(1) };
+        let (at, len) = (self.random.u64(..units), self.random.u64(..longest));
+        let op = if self.held_units > share {
+            RunOp::Free { pick }
+        } else {
+            run_op(units, self.random.u8(..), pick, at, len)
+        };
+        let granted = self.player().step(&op)?;
+        self.report.run_operations += u64::from(granted);
+        let blocks = self.held.iter().map(|block| block.len());
+        let runs = self.runs.iter().map(|run| run.len);
+        self.held_units = blocks.chain(runs).sum();
+        Ok(())
+    }
+
+    fn player(&mut self) -> Player<'_, B> {
+        let Self { back_end, oracle, lane, held, runs, .. } = self;
+        Player { subject: *back_end, oracle, lane: *lane, told: *lane, held, runs, spec: None }
     }
 
     fn alloc(&mut self) -> Result<(), Violation> {

@@ -4,6 +4,7 @@
 use std::cell::UnsafeCell;
 
 use testkit::BackEnd;
+use testkit::program::{Ask, Held, No};
 
 /// A back-end with one word of memory for each unit.
 #[derive(Debug)]
@@ -26,9 +27,9 @@ impl<B: BackEnd> Payload<B> {
         Self { back_end, memory }
     }
 
-    /// Writes to the first and the last unit of a block, which the caller holds.
-    fn write(&self, index: u64, order: u32, lane: usize) {
-        for unit in [index, index + (1 << order) - 1] {
+    /// Writes to the first and the last unit of a block or run, which the caller holds.
+    fn write(&self, Held { index, len }: Held, lane: usize) {
+        for unit in [index, index + len - 1] {
             // SAFETY: the block was handed out to the caller and has not been returned.
             unsafe { *self.memory[unit as usize].0.get() = tag(index, lane) }
         }
@@ -62,7 +63,7 @@ impl<B: BackEnd> BackEnd for Payload<B> {
 
     fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
         let index = self.back_end.alloc(lane, order)?;
-        self.write(index, order, lane);
+        self.write(Held { index, len: 1 << order }, lane);
         Some(index)
     }
 
@@ -70,7 +71,36 @@ impl<B: BackEnd> BackEnd for Payload<B> {
         if !self.is_intact(index, order) {
             return Err("somebody else wrote to it".to_string());
         }
-        self.write(index, order, usize::MAX);
+        self.write(Held { index, len: 1 << order }, usize::MAX);
         self.back_end.free(lane, index, order)
+    }
+
+    fn offers_runs(&self) -> bool {
+        self.back_end.offers_runs()
+    }
+
+    /// Writes to what is given back before it is, and to every part of what the caller holds afterwards.
+    fn ask(&self, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
+        match ask {
+            Ask::Batch(order, blocks) => {
+                let answer = self.back_end.ask(lane, Ask::Batch(order, blocks));
+                blocks.iter().for_each(|&index| self.write(Held { index, len: 1 << order }, lane));
+                answer
+            }
+            Ask::FreeBatch(order, blocks) => {
+                let given = |&index: &u64| self.write(Held { index, len: 1 << order }, usize::MAX);
+                blocks.iter().for_each(given);
+                self.back_end.ask(lane, Ask::FreeBatch(order, blocks))
+            }
+            ask => {
+                let (held, wanted, parts) = (ask.held(), ask.wanted(), ask.parts());
+                held.into_iter().for_each(|held| self.write(held, usize::MAX));
+                let answer = self.back_end.ask(lane, ask);
+                let new = answer.ok().zip(wanted).map(|(index, len)| Held { index, len });
+                let kept = if answer.is_ok() { parts } else { Vec::from_iter(held) };
+                kept.into_iter().chain(new).for_each(|part| self.write(part, lane));
+                answer
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use hardware::{Delays, Payload, System, delayed, find};
+use testkit::program::{Ask, No};
 use testkit::{BackEnd, Load, Oracle, Report, Violation, stress};
 
 fn main() -> ExitCode {
@@ -77,7 +78,8 @@ fn load(system: &System, number: u64) -> (u64, Load) {
         _ => load,
     };
     let occupancy = [5, 20, 60, 100][random.usize(..4)];
-    (units, load.occupancy(occupancy).seed(number))
+    let runs = if system.name == "nbbs" { [0, 30, 90][random.usize(..3)] } else { 0 };
+    (units, load.occupancy(occupancy).runs(runs).seed(number))
 }
 
 /// A back-end whose callers are delayed at random.
@@ -112,5 +114,13 @@ impl<B: BackEnd> BackEnd for Delayed<B> {
 
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
         self.delayed(|| self.back_end.free(lane, index, order))
+    }
+
+    fn offers_runs(&self) -> bool {
+        self.back_end.offers_runs()
+    }
+
+    fn ask(&self, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
+        self.delayed(|| self.back_end.ask(lane, ask))
     }
 }

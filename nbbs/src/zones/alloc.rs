@@ -1,0 +1,170 @@
+//! Allocating from the first zone of an order of preference that has it.
+
+use super::number::Numbered;
+use super::{Zone, Zones};
+use crate::error::{AllocError, RequestError};
+use crate::request::Request;
+use crate::sync::Word;
+
+impl<'a, W: Word> Zones<'a, W> {
+    /// Allocates a block of `2^order` units from the first zone of `preference` that has one. The block is
+    /// aligned within its zone; a number that is no zone's is passed over.
+    ///
+    /// # Errors
+    /// [`AllocError::Exhausted`] if none has one now, [`AllocError::OrderTooLarge`] with the largest order of them all
+    /// if none can.
+    ///
+    /// ```
+    /// # use nbbs::{AllocError, Buddy, Metadata, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 1 << 30, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// assert_eq!(zones.alloc(&[0], 6)?, 1 << 30);
+    /// assert_eq!(zones.alloc(&[0], 0), Err(AllocError::Exhausted { order: 0 }));
+    /// assert_eq!(zones.alloc(&[0], 9), Err(AllocError::OrderTooLarge { order: 9, max: 6 }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alloc(&self, preference: &[usize], order: u32) -> Result<u64, AllocError> {
+        let mut refusals = Refusals::of_order(order);
+        for zone in self.preferred(preference) {
+            match self.lane_of(zone).alloc(order) {
+                Ok(index) => return Ok(zone.base + index),
+                Err(error) => refusals.add(error),
+            }
+        }
+        Err(refusals.all)
+    }
+
+    /// Allocates up to `blocks.len()` blocks of `order` into `blocks`, from the zones of `preference` in turn, and
+    /// returns how many. Otherwise as [`Buddy::alloc_batch`](crate::Buddy::alloc_batch).
+    ///
+    /// # Errors
+    /// Those of [`alloc`](Self::alloc), if there is not a single one.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Zone, Zones};
+    /// # let metadata = [const { Metadata::<{ nbbs::metadata_words(64) }>::new() }; 2];
+    /// let zones = [
+    ///     Zone { base: 0, buddy: Buddy::new(metadata[0].words(), 64)? },
+    ///     Zone { base: 100, buddy: Buddy::new(metadata[1].words(), 64)? },
+    /// ];
+    /// let zones = Zones::new(&zones)?;
+    /// let mut blocks = [0; 100];
+    /// assert_eq!(zones.alloc_batch(&[1, 0], 0, &mut blocks)?, 100);
+    /// assert_eq!(zones.zones()[0].buddy.stats().used_units, 36);
+    /// zones.free_batch(0, &blocks)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alloc_batch(
+        &self,
+        preference: &[usize],
+        order: u32,
+        blocks: &mut [u64],
+    ) -> Result<usize, AllocError> {
+        let (mut done, mut refusals) = (0, Refusals::of_order(order));
+        for zone in self.preferred(preference) {
+            match self.lane_of(zone).alloc_batch(order, &mut blocks[done..]) {
+                Ok(count) => {
+                    blocks[done..done + count].iter_mut().for_each(|index| *index += zone.base);
+                    done += count;
+                }
+                Err(error) => refusals.add(error),
+            }
+            if done == blocks.len() {
+                return Ok(done);
+            }
+        }
+        if done > 0 { Ok(done) } else { Err(refusals.all) }
+    }
+
+    /// Allocates what `request` describes from the first zone of `preference` that has it. Its range is one of
+    /// units among all zones, its alignment one within the zone.
+    ///
+    /// # Errors
+    /// [`RequestError::Exhausted`] if no zone that could have it has it now; otherwise why the last zone with a part of
+    /// the range cannot, as [`Buddy::request`](crate::Buddy::request) says.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Request, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// assert_eq!(zones.request(&[0], Request::units(9).within(0..150).top_down())?, 141);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn request(&self, preference: &[usize], request: Request) -> Result<u64, RequestError> {
+        let exhausted = RequestError::Exhausted { units: request.units };
+        let (mut possible, mut refusal) = (false, exhausted);
+        for zone in self.preferred(preference) {
+            let mut here = request.clone();
+            if let Some(range) = &request.range {
+                let end = range.end.saturating_sub(zone.base).min(zone.buddy.units());
+                let start = range.start.saturating_sub(zone.base);
+                if start >= end {
+                    continue;
+                }
+                here.range = Some(start..end);
+            }
+            match self.lane_of(zone).request(here) {
+                Ok(index) => return Ok(zone.base + index),
+                Err(error) => {
+                    possible |= error == exhausted;
+                    refusal = error;
+                }
+            }
+        }
+        Err(if possible { exhausted } else { refusal })
+    }
+
+    /// Allocates units `index..index + units`, if they lie in one zone and are all free, and returns `index`.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::alloc_at`](crate::Buddy::alloc_at); [`RequestError::OutOfRange`] if the first unit is in no
+    /// zone, or the last in another.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, RequestError, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// assert_eq!(zones.alloc_at(117, 30), Ok(117));
+    /// assert_eq!(zones.alloc_at(146, 2), Err(RequestError::InUse { unit: 146 }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alloc_at(&self, index: u64, units: u64) -> Result<u64, RequestError> {
+        let Some((zone, here)) = self.find(index) else {
+            let end = index.saturating_add(units);
+            return Err(RequestError::OutOfRange { start: index, end, units: self.end() });
+        };
+        let claimed = self.lane_of(zone).alloc_at(here, units);
+        claimed.map(|_| index).map_err(|error| error.among_all(zone.base))
+    }
+
+    fn preferred(&self, preference: &[usize]) -> impl Iterator<Item = &'a Zone<'a, W>> {
+        let zones = self.zones;
+        preference.iter().filter_map(move |&number| zones.get(number))
+    }
+}
+
+/// What several zones together refuse.
+struct Refusals {
+    all: AllocError,
+}
+
+impl Refusals {
+    fn of_order(order: u32) -> Self {
+        Self { all: AllocError::OrderTooLarge { order, max: 0 } }
+    }
+
+    /// A zone that could have such a block says more than one that could not; of these, the largest.
+    fn add(&mut self, error: AllocError) {
+        self.all = match (self.all, error) {
+            (
+                AllocError::OrderTooLarge { max: most, .. },
+                AllocError::OrderTooLarge { order, max },
+            ) => AllocError::OrderTooLarge { order, max: max.max(most) },
+            (AllocError::OrderTooLarge { .. }, exhausted) => exhausted,
+            (exhausted, _) => exhausted,
+        };
+    }
+}

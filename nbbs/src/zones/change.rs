@@ -1,0 +1,225 @@
+//! Freeing, resizing and splitting, in whichever zone it is.
+
+use core::ops::Range;
+
+use super::number::Numbered;
+use super::{Zone, Zones};
+use crate::buddy::Lane;
+use crate::error::{BatchError, FreeError, ResizeError};
+use crate::sync::Word;
+
+/// Blocks of a batch that are told to a zone at once: as many as two words of units hold.
+const TOGETHER: usize = 64;
+
+impl<'a, W: Word> Zones<'a, W> {
+    /// Frees the block or run at `index`. Returns the order of a block that would hold it.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::free`](crate::Buddy::free); [`FreeError::OutOfRange`] if the unit is in no zone.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, FreeError, Metadata, Request, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// let run = zones.request(&[0], Request::units(9))?;
+    /// assert_eq!(zones.free(run)?, 4);
+    /// assert_eq!(zones.free(run), Err(FreeError::NotAllocated { index: run }));
+    /// assert_eq!(zones.free(5), Err(FreeError::OutOfRange { index: 5, units: 164 }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free(&self, index: u64) -> Result<u32, FreeError> {
+        self.in_zone(index, |zone, index| zone.free(index))
+    }
+
+    /// Frees the block or run of `units` units at `index`.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::free_units`](crate::Buddy::free_units); [`FreeError::OutOfRange`] if the unit is in no zone.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Request, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// let run = zones.request(&[0], Request::units(9))?;
+    /// assert!(zones.free_units(run, 8).is_err());
+    /// zones.free_units(run, 9)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free_units(&self, index: u64, units: u64) -> Result<(), FreeError> {
+        self.in_zone(index, |zone, index| zone.free_units(index, units))
+    }
+
+    /// Frees blocks of `order`, of any zones: those that stand next to each other in the slice and lie in one word by one
+    /// read-modify-write, nearly always.
+    ///
+    /// # Errors
+    /// [`BatchError`]: which block was refused, and why. Those before it have been freed, no other.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// let mut blocks = [0; 10];
+    /// zones.alloc_batch(&[0], 1, &mut blocks)?;
+    /// zones.free_batch(1, &blocks)?;
+    /// assert_eq!(zones.free_batch(1, &blocks).unwrap_err().done, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free_batch(&self, order: u32, blocks: &[u64]) -> Result<(), BatchError> {
+        let mut done = 0;
+        while let Some(&first) = blocks.get(done) {
+            let Some((zone, _)) = self.find(first) else {
+                return Err(BatchError { done, error: self.in_no_zone(first) });
+            };
+            let mut here = [0; TOGETHER];
+            let count = of_zone(zone, &blocks[done..], &mut here);
+            let freed = self.lane_of(zone).free_batch(order, &here[..count]);
+            freed.map_err(|error| {
+                let error = error.among_all(zone.base);
+                BatchError { done: done + error.done, ..error }
+            })?;
+            done += count;
+        }
+        Ok(())
+    }
+
+    /// How many units are held at `index`.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::len_of`](crate::Buddy::len_of); [`FreeError::OutOfRange`] if the unit is in no zone.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// assert_eq!(zones.len_of(zones.alloc(&[0], 3)?), Ok(8));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn len_of(&self, index: u64) -> Result<u64, FreeError> {
+        let (zone, here) = self.find(index).ok_or_else(|| self.in_no_zone(index))?;
+        zone.buddy.len_of(here).map_err(|error| error.among_all(zone.base))
+    }
+
+    /// Gives back all but the first `units` units of the block or run at `index`.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::shrink`](crate::Buddy::shrink), and [`FreeError::OutOfRange`] in them.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// let block = zones.alloc(&[0], 4)?;
+    /// zones.shrink(block, 9)?;
+    /// zones.grow(block, 12)?;
+    /// assert_eq!(zones.len_of(block), Ok(12));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shrink(&self, index: u64, units: u64) -> Result<(), ResizeError> {
+        self.in_zone(index, |zone, index| zone.shrink(index, units))
+    }
+
+    /// Takes the units behind the block or run at `index`, so that there are `units`: units of its zone.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::grow`](crate::Buddy::grow), and [`FreeError::OutOfRange`] in them.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, ResizeError, Zone, Zones};
+    /// # let metadata = [const { Metadata::<{ nbbs::metadata_words(64) }>::new() }; 2];
+    /// # let zones = [0, 1].map(|zone| Zone { base: 64 * zone as u64, buddy: Buddy::new(metadata[zone].words(), 64).unwrap() });
+    /// let zones = Zones::new(&zones)?; // units 0 to 63, and 64 to 127
+    /// let block = zones.alloc_at(56, 8)?;
+    /// assert_eq!(zones.grow(block, 9), Err(ResizeError::InUse { unit: 64 }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn grow(&self, index: u64, units: u64) -> Result<(), ResizeError> {
+        self.in_zone(index, |zone, index| zone.grow(index, units))
+    }
+
+    /// Cuts the block or run at `index` after `units` units, and returns where the second part begins.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::split_off`](crate::Buddy::split_off), and [`FreeError::OutOfRange`] in them.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// let block = zones.alloc(&[0], 4)?;
+    /// assert_eq!(zones.split_off(block, 11), Ok(block + 11));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn split_off(&self, index: u64, units: u64) -> Result<u64, ResizeError> {
+        self.in_zone(index, |zone, index| zone.split_off(index, units)).map(|_| index + units)
+    }
+
+    /// Cuts the block or run at `index` into blocks of `order`.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::split`](crate::Buddy::split), and [`FreeError::OutOfRange`] in them.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// let block = zones.alloc(&[0], 4)?;
+    /// zones.split(block, 2)?;
+    /// assert_eq!(zones.free(block + 8), Ok(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn split(&self, index: u64, order: u32) -> Result<(), ResizeError> {
+        self.in_zone(index, |zone, index| zone.split(index, order))
+    }
+
+    /// Gives back `part` of the block or run at `index`, and keeps the rest.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::free_part`](crate::Buddy::free_part), and [`FreeError::OutOfRange`] in them.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// let block = zones.alloc(&[0], 4)?;
+    /// zones.free_part(block, block + 3..block + 7)?;
+    /// assert_eq!((zones.len_of(block)?, zones.len_of(block + 7)?), (3, 9));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free_part(&self, index: u64, part: Range<u64>) -> Result<(), ResizeError> {
+        self.in_zone(index, |zone, here| {
+            // What lies before the zone wraps around, and so is no part of anything.
+            let number = |unit: u64| unit.wrapping_sub(index - here);
+            zone.free_part(here, number(part.start)..number(part.end))
+        })
+    }
+
+    /// Does something with a unit's number in its zone, from the caller's lane.
+    fn in_zone<T, E: Numbered + From<FreeError>>(
+        &self,
+        index: u64,
+        act: impl FnOnce(Lane<'a, W>, u64) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (zone, here) = self.find(index).ok_or_else(|| E::from(self.in_no_zone(index)))?;
+        act(self.lane_of(zone), here).map_err(|error| error.among_all(zone.base))
+    }
+
+    fn in_no_zone(&self, index: u64) -> FreeError {
+        FreeError::OutOfRange { index, units: self.end() }
+    }
+}
+
+/// The blocks of a zone at the beginning of `blocks`, by their numbers in it.
+fn of_zone<W: Word>(zone: &Zone<'_, W>, blocks: &[u64], here: &mut [u64]) -> usize {
+    let numbers = blocks.iter().map(|&index| index.wrapping_sub(zone.base));
+    let own = numbers.take_while(|&number| number < zone.buddy.units());
+    own.zip(here).map(|(number, place)| *place = number).count()
+}

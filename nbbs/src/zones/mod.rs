@@ -1,0 +1,181 @@
+//! Several arenas behind one handle: NUMA nodes, memory that a device can reach, one arena for each core.
+//!
+//! ```text
+//! alloc      from the first zone of an order of preference that has it
+//! change     free, resize and split, in whichever zone it is
+//! number     the numbers in a zone's answers, as they are among all zones
+//! ```
+
+mod alloc;
+mod change;
+mod number;
+
+use core::fmt;
+use core::sync::atomic::AtomicU64;
+
+use crate::buddy::{Buddy, Lane};
+use crate::lane::default_lane;
+use crate::sync::Word;
+
+/// An arena, and the number that its first unit has among all zones.
+#[derive(Debug)]
+pub struct Zone<'a, W = AtomicU64> {
+    /// The first unit's number.
+    pub base: u64,
+    /// The arena.
+    pub buddy: Buddy<'a, W>,
+}
+
+impl<W> Clone for Zone<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Zone<'_, W> {}
+
+/// Why zones cannot stand behind one handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ZoneError {
+    /// A zone begins before the one before it in the list ends, or its last unit's number does not fit.
+    Overlap {
+        /// Position of the zone in the list.
+        zone: usize,
+    },
+}
+
+/// Several arenas, in the order of their units, each of which may be asked first.
+///
+/// Lock-free as the arenas are: an operation on a block costs what it costs in its zone, and a step for each halving of
+/// the number of zones to find that; an allocation is tried in one zone after the other. Units are numbered among all
+/// zones, in errors too. Nothing spans two zones. Statistics of a zone are those of its arena.
+///
+/// ```
+/// use nbbs::{Buddy, Metadata, Zone, Zones};
+///
+/// let (low, high) = (Metadata::<{ nbbs::metadata_words(64) }>::new(), Metadata::<{ nbbs::metadata_words(256) }>::new());
+/// let zones = [
+///     Zone { base: 0, buddy: Buddy::new(low.words(), 64)? },
+///     Zone { base: 1 << 20, buddy: Buddy::new(high.words(), 256)? },
+/// ];
+/// let zones = Zones::new(&zones)?;
+/// let block = zones.alloc(&[1, 0], 6)?; // from the second, as long as that has one
+/// assert_eq!(block, 1 << 20);
+/// assert_eq!(zones.free(block)?, 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Zones<'a, W = AtomicU64> {
+    zones: &'a [Zone<'a, W>],
+    /// `None`: that of the calling thread.
+    lane: Option<usize>,
+}
+
+impl<W> Clone for Zones<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Zones<'_, W> {}
+
+impl<'a, W: Word> Zones<'a, W> {
+    /// A handle to these zones, in ascending order of their units.
+    ///
+    /// # Errors
+    /// [`ZoneError::Overlap`].
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Zone, ZoneError, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// let zone = Zone { base: 7, buddy: Buddy::new(metadata.words(), 64)? };
+    /// assert_eq!(Zones::new(&[zone, zone]).unwrap_err(), ZoneError::Overlap { zone: 1 });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(zones: &'a [Zone<'a, W>]) -> Result<Self, ZoneError> {
+        let mut end = 0;
+        for (number, zone) in zones.iter().enumerate() {
+            if zone.base < end {
+                return Err(ZoneError::Overlap { zone: number });
+            }
+            let after = zone.base.checked_add(zone.buddy.units());
+            end = after.ok_or(ZoneError::Overlap { zone: number })?;
+        }
+        Ok(Self { zones, lane: None })
+    }
+
+    /// The zones.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 0, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// zones.alloc(&[0], 3)?;
+    /// assert_eq!(zones.zones()[0].buddy.stats().used_units, 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn zones(&self) -> &'a [Zone<'a, W>] {
+        self.zones
+    }
+
+    /// Which zone a unit is in. Costs a step for each halving of the number of zones.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// assert_eq!((zones.zone_of(99), zones.zone_of(163), zones.zone_of(164)), (None, Some(0), None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn zone_of(&self, index: u64) -> Option<usize> {
+        let number = self.zones.partition_point(|zone| zone.base <= index).checked_sub(1)?;
+        let zone = &self.zones[number];
+        (index - zone.base < zone.buddy.units()).then_some(number)
+    }
+
+    /// The same zones, as seen from `lane` in each: see [`Buddy::on`].
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 0, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let cpu = Zones::new(&zones)?.on(3);
+    /// let block = cpu.alloc(&[0], 2)?;
+    /// cpu.free(block)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn on(&self, lane: usize) -> Self {
+        Self { lane: Some(lane), ..*self }
+    }
+
+    /// The caller's lane in a zone.
+    fn lane_of(&self, zone: &Zone<'a, W>) -> Lane<'a, W> {
+        zone.buddy.on(self.lane.unwrap_or_else(default_lane))
+    }
+
+    /// The zone of a unit, and the unit's number in it.
+    fn find(&self, index: u64) -> Option<(&'a Zone<'a, W>, u64)> {
+        let zone = &self.zones[self.zone_of(index)?];
+        Some((zone, index - zone.base))
+    }
+
+    /// The number behind the last unit of the last zone.
+    fn end(&self) -> u64 {
+        self.zones.last().map_or(0, |zone| zone.base + zone.buddy.units())
+    }
+}
+
+impl fmt::Display for ZoneError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Overlap { zone } = self;
+        write!(f, "zone {zone} overlaps the one before it, or ends beyond the last number")
+    }
+}
+
+impl core::error::Error for ZoneError {}

@@ -1,0 +1,62 @@
+//! The numbers in a zone's answers, as they are among all zones.
+
+use crate::error::{BatchError, FreeError, RequestError, ResizeError};
+
+/// An answer of a zone that names units.
+pub(super) trait Numbered {
+    /// The same, of the zone whose first unit is `base` among all zones.
+    fn among_all(self, base: u64) -> Self;
+}
+
+impl Numbered for FreeError {
+    fn among_all(mut self, base: u64) -> Self {
+        match &mut self {
+            Self::OutOfRange { index, units } => {
+                *units += base;
+                *index += base;
+            }
+            Self::OrderTooLarge { .. } => {}
+            Self::Misaligned { index, .. }
+            | Self::NotAllocated { index }
+            | Self::NotABlock { index }
+            | Self::Reserved { index }
+            | Self::WrongOrder { index, .. }
+            | Self::WrongLength { index, .. } => *index += base,
+        }
+        self
+    }
+}
+
+impl Numbered for RequestError {
+    fn among_all(mut self, base: u64) -> Self {
+        match &mut self {
+            Self::OutOfRange { start, end, units } => {
+                *start += base;
+                *end = end.saturating_add(base);
+                *units += base;
+            }
+            Self::InUse { unit } | Self::LastOfWord { unit } => *unit += base,
+            Self::Units { .. } | Self::OrderTooLarge { .. } | Self::Exhausted { .. } => {}
+        }
+        self
+    }
+}
+
+impl Numbered for ResizeError {
+    fn among_all(mut self, base: u64) -> Self {
+        match &mut self {
+            Self::Free(error) => *error = error.among_all(base),
+            Self::Units { index, .. } => *index += base,
+            Self::InUse { unit } | Self::LastOfWord { unit } | Self::Contended { unit } => {
+                *unit += base;
+            }
+        }
+        self
+    }
+}
+
+impl Numbered for BatchError {
+    fn among_all(self, base: u64) -> Self {
+        Self { error: self.error.among_all(base), ..self }
+    }
+}

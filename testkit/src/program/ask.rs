@@ -1,0 +1,171 @@
+//! What is asked of a back-end that can do more than blocks.
+
+use std::ops::Range;
+
+use nbbs::sync::Word;
+use nbbs::{AllocError, Buddy, RequestError, ResizeError};
+
+/// Units that are held together, block or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// First unit.
+    pub index: u64,
+    /// Units.
+    pub len: u64,
+}
+
+/// What is asked of a back-end that can do more than blocks. Numbers are what they say, not yet picked.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ask<'a> {
+    /// So many units.
+    Units(u64),
+    /// So many units at this unit.
+    At(Held),
+    /// So many units, a multiple of `2^order`, in a range, from its beginning or its end.
+    Within(u64, u32, Range<u64>, bool),
+    /// To free what is held.
+    Free(Held),
+    /// To make what is held this long, which is shorter.
+    Shrink(Held, u64),
+    /// To make what is held this long, which is longer.
+    Grow(Held, u64),
+    /// To cut what is held after so many units.
+    SplitOff(Held, u64),
+    /// To cut what is held into blocks of an order.
+    Split(Held, u32),
+    /// To give back a part of what is held.
+    FreePart(Held, Range<u64>),
+    /// As many blocks of an order as there is room for.
+    Batch(u32, &'a mut Vec<u64>),
+    /// To free blocks of an order.
+    FreeBatch(u32, &'a [u64]),
+}
+
+impl Ask<'_> {
+    /// What the asker holds before, if it is about that.
+    #[must_use]
+    pub fn held(&self) -> Option<Held> {
+        match *self {
+            Self::Free(held)
+            | Self::Shrink(held, _)
+            | Self::Grow(held, _)
+            | Self::SplitOff(held, _)
+            | Self::Split(held, _)
+            | Self::FreePart(held, _) => Some(held),
+            _ => None,
+        }
+    }
+
+    /// How many units are asked for, of which none is held before.
+    #[must_use]
+    pub fn wanted(&self) -> Option<u64> {
+        match *self {
+            Self::Units(len) | Self::At(Held { len, .. }) | Self::Within(len, ..) => Some(len),
+            _ => None,
+        }
+    }
+
+    /// What is held afterwards of what is held before, if the answer is yes.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Held> {
+        let between = |from: u64, to: u64| Held { index: from, len: to - from };
+        match *self {
+            Self::Shrink(Held { index, .. }, len) | Self::Grow(Held { index, .. }, len) => {
+                vec![Held { index, len }]
+            }
+            Self::SplitOff(Held { index, len }, first) => {
+                vec![between(index, index + first), between(index + first, index + len)]
+            }
+            Self::Split(Held { index, len }, order) => {
+                let blocks = (index..index + len).step_by(1 << order);
+                blocks.map(|index| Held { index, len: 1 << order }).collect()
+            }
+            Self::FreePart(Held { index, len }, Range { start, end }) => {
+                let kept = [between(index, start), between(end, index + len)];
+                kept.into_iter().filter(|part| part.len > 0).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Why not, as far as it can be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum No {
+    /// The back-end does not offer this.
+    NotOffered,
+    /// Nothing suitable is free.
+    Exhausted,
+    /// A unit is in use.
+    InUse(u64),
+    /// A run across words would begin at the last unit of one.
+    LastOfWord,
+    /// Somebody's claim is in the way.
+    Contended,
+    /// Anything else: never expected here.
+    Wrong,
+}
+
+/// [`BackEnd::ask`] for this project's back-end. Returns the first unit where one is asked for.
+///
+/// # Errors
+/// Why not.
+pub fn ask<W: Word>(buddy: &Buddy<'_, W>, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
+    let resized = |result: Result<(), ResizeError>| result.map(|()| 0).map_err(of_resize);
+    match ask {
+        Ask::Units(units) => buddy.alloc_units_on(lane, units).map_err(of_request),
+        Ask::At(Held { index, len }) => buddy.alloc_at_on(lane, index, len).map_err(of_request),
+        Ask::Within(units, order, range, top_down) => {
+            let request = nbbs::Request::units(units).aligned(order).within(range);
+            let request = if top_down { request.top_down() } else { request };
+            buddy.request_on(lane, request).map_err(of_request)
+        }
+        Ask::Free(Held { index, len }) => {
+            if len % 2 == 0 {
+                return buddy.free_units_on(lane, index, len).map(|()| 0).map_err(|_| No::Wrong);
+            }
+            let order = len.next_power_of_two().trailing_zeros();
+            let freed = buddy.free_on(lane, index);
+            if freed == Ok(order) { Ok(0) } else { Err(No::Wrong) }
+        }
+        Ask::Shrink(held, units) => resized(buddy.shrink_on(lane, held.index, units)),
+        Ask::Grow(held, units) => resized(buddy.grow_on(lane, held.index, units)),
+        Ask::SplitOff(held, units) => {
+            buddy.split_off_on(lane, held.index, units).map_err(of_resize)
+        }
+        Ask::Split(held, order) => resized(buddy.split_on(lane, held.index, order)),
+        Ask::FreePart(held, part) => resized(buddy.free_part_on(lane, held.index, part)),
+        Ask::Batch(order, blocks) => match buddy.alloc_batch_on(lane, order, blocks) {
+            Ok(count) => {
+                blocks.truncate(count);
+                Ok(0)
+            }
+            Err(AllocError::Exhausted { .. }) => {
+                blocks.clear();
+                Err(No::Exhausted)
+            }
+            Err(_) => Err(No::Wrong),
+        },
+        Ask::FreeBatch(order, blocks) => {
+            buddy.free_batch_on(lane, order, blocks).map(|()| 0).map_err(|_| No::Wrong)
+        }
+    }
+}
+
+fn of_request(error: RequestError) -> No {
+    match error {
+        RequestError::Exhausted { .. } => No::Exhausted,
+        RequestError::InUse { unit } => No::InUse(unit),
+        RequestError::LastOfWord { .. } => No::LastOfWord,
+        _ => No::Wrong,
+    }
+}
+
+fn of_resize(error: ResizeError) -> No {
+    match error {
+        ResizeError::InUse { unit } => No::InUse(unit),
+        ResizeError::LastOfWord { .. } => No::LastOfWord,
+        ResizeError::Contended { .. } => No::Contended,
+        _ => No::Wrong,
+    }
+}
