@@ -13,6 +13,9 @@ use nbbs_arena::{
 };
 use support::{Bank, Item};
 
+/// As many as fill chunks many times over; Miri takes a millisecond for each.
+const MANY: usize = if cfg!(miri) { 300 } else { 5000 };
+
 /// Counts its drops; panics in some of them.
 struct Counted<'a> {
     drops: &'a Cell<usize>,
@@ -182,7 +185,7 @@ fn a_local_does_not_take_a_moved_slot_for_another() {
     drop(all);
     local.flush();
     let mut blockers: Vec<Vec<u64>> = Vec::new();
-    for round in 0..50 {
+    for round in 0..MANY / 100 {
         assert_eq!(arena.shrink(), 640);
         blockers.push(vec![0; 64 * (round % 7 + 1)]);
         let all: Vec<_> = (0..640).map(|n| arena.alloc_box(n).unwrap()).collect();
@@ -214,9 +217,9 @@ fn a_box_of_another_arena_goes_home() {
 fn more_locals_than_lanes() {
     let arena = Arena::<usize>::new();
     let mut locals: Vec<_> = (0..40).map(|_| arena.local()).collect();
-    let all: Vec<_> = (0..4000).map(|n| locals[n % 40].alloc(n).unwrap()).collect();
+    let all: Vec<_> = (0..MANY).map(|n| locals[n % 40].alloc(n).unwrap()).collect();
     assert!(all.iter().enumerate().all(|(n, each)| **each == n));
-    assert_eq!(arena.len(), 4000);
+    assert_eq!(arena.len(), MANY);
     all.into_iter().enumerate().for_each(|(n, each)| locals[(n + 7) % 40].free(each));
     assert_eq!(arena.len(), 0);
     drop(locals);
@@ -225,10 +228,10 @@ fn more_locals_than_lanes() {
 
 #[test]
 fn a_local_keeps_no_more_than_it_was_told() {
-    let arena = Arena::<u32>::with_config(Config::new().limit(1 << 14));
+    let arena = Arena::<usize>::with_config(Config::new().limit(1 << 14));
     for most in [2, 3, 64, 65, 1000] {
         let mut local = arena.local_of(most);
-        let all: Vec<_> = (0..5000).map(|n| local.alloc(n).unwrap()).collect();
+        let all: Vec<_> = (0..MANY).map(|n| local.alloc(n).unwrap()).collect();
         for each in all {
             local.free(each);
             assert!(local.kept() <= most, "{} of {most}", local.kept());

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # arena.sh [--long]: the typed arena under the oracle, loom, shuttle, every schedule of small races, a death at
-# every step, and its corpus. Under three minutes; `--long` runs 100 times as many random schedules, and Miri.
+# every step, and its corpus. Under three minutes; `--long` runs 100 times as many random schedules, and Miri:
+# four minutes more.
 source "$(dirname "$0")/../check.sh" "$@"
 
 # run_test SECONDS MUTANT ...: the test that has to notice a mutant.
@@ -16,8 +17,8 @@ schedules=$(sed -n 's/.*nothing under any of \([0-9]*\) schedules.*/\1/p' <<<"$r
 # Two patients, the untagged list under the explorer and under stress: tests that expect the failure.
 [ $ours = FOUND ] || patients=2
 if [ $long = yes ]; then
-    MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package nbbs-arena --test objects \
-        --test properties >&2 || ours=FOUND
+    MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package nbbs-arena --features nbbs --lib \
+        --test objects --test properties >&2 || ours=FOUND
 fi
 
 try_mutants arena arena
