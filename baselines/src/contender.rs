@@ -37,14 +37,25 @@ pub enum Build {
     Heap(WithHeap),
 }
 
-impl Build {
-    /// The kind's name.
+/// What an allocator allocates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Blocks of units.
+    BackEnd,
+    /// Slots of one size.
+    Pool,
+    /// Memory by size and alignment.
+    Heap,
+}
+
+impl Kind {
+    /// What rows and options call it.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::BackEnd(_) => "backend",
-            Self::Pool(_) => "pool",
-            Self::Heap(_) => "heap",
+            Self::BackEnd => "backend",
+            Self::Pool => "pool",
+            Self::Heap => "heap",
         }
     }
 }
@@ -223,6 +234,16 @@ pub fn find(name: &str) -> Option<&'static Contender> {
 }
 
 impl Contender {
+    /// What it allocates.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self.build {
+            Build::BackEnd(_) => Kind::BackEnd,
+            Build::Pool(_) => Kind::Pool,
+            Build::Heap(_) => Kind::Heap,
+        }
+    }
+
     /// The name as a user should see it: with a warning, unless it is safe.
     #[must_use]
     pub fn label(&self) -> String {

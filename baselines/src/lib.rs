@@ -34,7 +34,9 @@ mod spin;
 mod workshop;
 
 pub use buddy_sl::BuddySl;
-pub use contender::{Build, CONTENDERS, Contender, POOLS, WithBackEnd, WithHeap, WithPool, find};
+pub use contender::{
+    Build, CONTENDERS, Contender, Kind, POOLS, WithBackEnd, WithHeap, WithPool, find,
+};
 pub use heap::table::HEAPS;
 pub use heap::{CheckedHeap, Heap};
 pub use lines::Lines;

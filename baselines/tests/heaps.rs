@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-use baselines::{CheckedHeap, Contender, HEAPS, Heap, find};
+use baselines::{CheckedHeap, Contender, HEAPS, Heap, Kind, find};
 use testkit::Violation;
 
 const BYTES: u64 = 1 << 22;
@@ -82,7 +82,7 @@ fn every_heap_is_right() {
 #[test]
 fn heaps_are_contenders_like_others() {
     for heap in HEAPS {
-        assert_eq!(heap.build.kind(), "heap", "{}", heap.name);
+        assert_eq!(heap.kind(), Kind::Heap, "{}", heap.name);
         let found: &Contender = find(heap.name).unwrap();
         assert!(std::ptr::eq(found, heap), "{} is a name of something else too", heap.name);
     }

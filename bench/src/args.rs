@@ -26,7 +26,7 @@ pub enum Command {
     /// Replays page-allocation traces on several allocators, verified operation by operation
     Replay(Replay),
     /// Measures allocators beside each other, or single operations
-    Bench(Measure),
+    Bench(Box<Measure>),
 }
 
 /// Workloads by name, or a measurement with a command line of its own.
@@ -44,12 +44,6 @@ pub struct Measure {
 pub enum Bench {
     /// What an operation of nbbs costs against its floor, a bare compare-and-swap
     Limit(Limit),
-    /// Objects of 48 bytes, from arenas, pools and heaps
-    ///
-    /// Instructions are not counted: instructions_per_op is null in --json. Callgrind counts those of a case:
-    /// valgrind --tool=callgrind nbbs bench pool --cases pair --allocators arena --threads 1 --rounds 1
-    #[command(verbatim_doc_comment)]
-    Pool(Pool),
     /// Exact sizes, batches, growth in place and placement
     Requests(Requests),
 }
@@ -106,42 +100,6 @@ pub struct Limit {
     pub rounds: Option<usize>,
 
     /// Less of everything: under half a minute
-    #[arg(long)]
-    pub quick: bool,
-
-    /// Prints one JSON object per row instead of tables
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct Pool {
-    /// Allocations and as many frees, over all threads
-    #[arg(long, value_name = "N", default_value_t = 50_000_000, value_parser = clap::value_parser!(u64).range(1..))]
-    pub pairs: u64,
-
-    /// Numbers of threads
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = threads,
-          default_value = "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16")]
-    pub threads: Vec<usize>,
-
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    #[arg(help = format!("Allocators, of {} [default: all]", crate::pool::names(", ")))]
-    pub allocators: Vec<String>,
-
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
-    /// What is measured [default: all]
-    pub cases: Vec<crate::pool::Case>,
-
-    /// Rounds; every figure is the median over them
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = rounds)]
-    pub rounds: usize,
-
-    /// Seconds after which a measurement ends, however many operations it has done
-    #[arg(long, value_name = "N", default_value_t = 10.0)]
-    pub seconds: f64,
-
-    /// A million pairs, 1, 2, 8 and 16 threads: about half a minute
     #[arg(long)]
     pub quick: bool,
 
@@ -216,9 +174,14 @@ pub fn contender(name: &str) -> Result<&'static Contender, String> {
     found.ok_or_else(|| format!("there is no allocator of that name; there are: {}", names(", ")))
 }
 
-/// The names of all allocators.
+/// The names of all back-ends.
 pub fn names(separator: &str) -> String {
-    let names: Vec<String> = CONTENDERS.iter().map(Contender::label).collect();
+    labels(CONTENDERS, separator)
+}
+
+/// Their names, with a warning where there is one.
+pub fn labels(contenders: &[Contender], separator: &str) -> String {
+    let names: Vec<String> = contenders.iter().map(Contender::label).collect();
     names.join(separator)
 }
 

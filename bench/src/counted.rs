@@ -1,17 +1,73 @@
-//! Words that count the read-modify-writes made on them.
+//! Words that count what is done to them.
 
 use std::cell::Cell;
+use std::ops::{Add, Sub};
 use std::sync::atomic::AtomicU64;
 
 use nbbs::sync::{Ordering, Word};
 
-thread_local! {
-    static READ_MODIFY_WRITES: Cell<u64> = const { Cell::new(0) };
+/// What was done to [`Counted`] words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Compare-and-swaps, won or lost.
+    pub steps: u64,
+    /// Those that were lost.
+    pub lost: u64,
+    /// Cache lines of 64 bytes that operations wrote to, or tried to: a lost compare-and-swap takes its line
+    /// from the others too. A line counts once an operation.
+    pub lines: u64,
 }
 
-/// A metadata word; every compare-and-swap on it, won or lost, counts for the thread that made it.
+impl Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            steps: self.steps + other.steps,
+            lost: self.lost + other.lost,
+            lines: self.lines + other.lines,
+        }
+    }
+}
+
+impl Sub for Counts {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            steps: self.steps - other.steps,
+            lost: self.lost - other.lost,
+            lines: self.lines - other.lines,
+        }
+    }
+}
+
+/// Lines that an operation is known to have written to. If there are more the oldest count again.
+const LINES: usize = 16;
+
+thread_local! {
+    static COUNTS: Cell<Counts> = const { Cell::new(Counts { steps: 0, lost: 0, lines: 0 }) };
+    static WRITTEN: Cell<[usize; LINES]> = const { Cell::new([0; LINES]) };
+}
+
+/// A metadata word; what is done to it counts for the thread that does it.
 #[derive(Debug, Default)]
 pub struct Counted(AtomicU64);
+
+impl Counted {
+    /// Counts a write, and the line unless the operation has written to it before.
+    fn write(&self, steps: u64, lost: u64) {
+        let line = std::ptr::from_ref(self).addr() / 64;
+        let mut written = WRITTEN.get();
+        let lines = u64::from(!written.contains(&line));
+        if lines == 1 {
+            written.rotate_right(1);
+            written[0] = line;
+            WRITTEN.set(written);
+        }
+        COUNTS.set(COUNTS.get() + Counts { steps, lost, lines });
+    }
+}
 
 impl From<u64> for Counted {
     fn from(value: u64) -> Self {
@@ -25,6 +81,7 @@ impl Word for Counted {
     }
 
     fn store(&self, value: u64, order: Ordering) {
+        self.write(0, 0);
         self.0.store(value, order);
     }
 
@@ -35,32 +92,56 @@ impl Word for Counted {
         success: Ordering,
         failure: Ordering,
     ) -> Result<u64, u64> {
-        READ_MODIFY_WRITES.set(READ_MODIFY_WRITES.get() + 1);
-        self.0.compare_exchange(current, new, success, failure)
+        let result = self.0.compare_exchange(current, new, success, failure);
+        self.write(1, u64::from(result.is_err()));
+        result
     }
 }
 
-/// Read-modify-writes that this thread makes on [`Counted`] words while `work` runs.
-pub fn count<R>(work: impl FnOnce() -> R) -> (R, u64) {
-    let before = READ_MODIFY_WRITES.get();
+/// Begins an operation of this thread: lines that were written to before count again.
+pub fn begin_operation() {
+    WRITTEN.set([0; LINES]);
+}
+
+/// What this thread has done so far.
+pub fn so_far() -> Counts {
+    COUNTS.get()
+}
+
+/// What this thread does while `work`, an operation or several, runs.
+pub fn count<R>(work: impl FnOnce() -> R) -> (R, Counts) {
+    let before = so_far();
+    begin_operation();
     let result = work();
-    (result, READ_MODIFY_WRITES.get() - before)
+    (result, so_far() - before)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Counted, count};
+    use super::{Counted, Counts, begin_operation, count};
     use nbbs::sync::{Ordering::SeqCst, Word};
 
     #[test]
     fn counts_won_and_lost_swaps_and_nothing_else() {
         let word = Counted::from(1);
-        let ((), steps) = count(|| {
+        let ((), counts) = count(|| {
             word.store(2, SeqCst);
             assert_eq!(word.load(SeqCst), 2);
             assert_eq!(word.compare_exchange(2, 3, SeqCst, SeqCst), Ok(2));
             assert_eq!(word.compare_exchange(2, 4, SeqCst, SeqCst), Err(3));
         });
-        assert_eq!(steps, 2);
+        assert_eq!(counts, Counts { steps: 2, lost: 1, lines: 1 });
+    }
+
+    #[test]
+    fn counts_a_line_once_an_operation() {
+        let words = baselines::Lines::<Counted>::zeroed(24);
+        let write = |place: usize| words.words()[place].store(1, SeqCst);
+        let ((), counts) = count(|| {
+            [0, 7, 8, 0, 9].into_iter().for_each(write);
+            begin_operation();
+            [8, 16, 23, 15].into_iter().for_each(write);
+        });
+        assert_eq!(counts, Counts { steps: 0, lost: 0, lines: 4 });
     }
 }

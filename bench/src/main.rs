@@ -4,10 +4,10 @@
 //! args     the command line          cmd      the verbs, one file each
 //! trace    reading traces            replay   replaying them: timing, verification, report
 //! limit    operations against the bare compare-and-swap
-//! suite    the field's workloads on every back-end
+//! suite    the field's workloads on every back-end and every heap
 //! requests exact sizes, batches, growth, placement
 //! pool     objects of one size from arenas, pools and heaps
-//! clock    timing one operation      counted  counting read-modify-writes
+//! clock    timing one operation      counted  counting read-modify-writes and lines
 //! median   table   progress
 //! ```
 #![deny(unsafe_code)]
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let command = Cli::parse().command.unwrap_or_else(args::default_command);
     let result = match command {
         Command::Replay(args) => cmd::replay::run(&args),
-        Command::Bench(measure) => bench(measure),
+        Command::Bench(measure) => bench(*measure),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -61,7 +61,6 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn bench(measure: Measure) -> anyhow::Result<bool> {
     match measure {
         Measure { own: Some(Bench::Limit(args)), .. } => cmd::limit::run(&args),
-        Measure { own: Some(Bench::Pool(args)), .. } => cmd::pool::run(&args),
         Measure { own: Some(Bench::Requests(args)), .. } => cmd::requests::run(&args),
         Measure { own: None, suite: Some(args) } => cmd::suite::run(&args),
         Measure { own: None, suite: None } => anyhow::bail!("it takes the name of a workload"),

@@ -24,6 +24,11 @@ pub fn hundredths(figure: f64) -> f64 {
     (figure * 100.0).round() / 100.0
 }
 
+/// Rounded to ten-thousandths, for what happens seldom.
+pub fn ten_thousandths(figure: f64) -> f64 {
+    (figure * 10_000.0).round() / 10_000.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::{median, tenths};

@@ -1,7 +1,6 @@
 //! The verbs, one file each. Each says whether everything was as it should be.
 
 pub mod limit;
-pub mod pool;
 pub mod replay;
 pub mod requests;
 pub mod suite;

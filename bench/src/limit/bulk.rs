@@ -124,8 +124,8 @@ fn count_round(crew: &Crew, hoard: &mut Hoard<'_, Counted>) -> Steps {
     let len = hoard.blocks.len();
     let counted = |work: &mut dyn FnMut(Range<usize>)| {
         crew.wait_awake();
-        let ((), steps) = count(|| work(0..len));
-        steps as f64 / len as f64
+        let ((), counts) = count(|| work(0..len));
+        counts.steps as f64 / len as f64
     };
     let alloc = counted(&mut |range| hoard.alloc(range));
     hoard.blocks.reverse();

@@ -111,8 +111,8 @@ fn count_steps(arena: &Arena, order: u32) -> f64 {
     const CALLS: u64 = 20;
     arena.with_counted_copy(|buddy| {
         let _ = buddy.alloc_on(0, order);
-        let (refused, steps) = count(|| (0..CALLS).all(|_| buddy.alloc_on(0, order).is_err()));
+        let (refused, counts) = count(|| (0..CALLS).all(|_| buddy.alloc_on(0, order).is_err()));
         assert!(refused, "there is a block after all");
-        steps as f64 / CALLS as f64
+        counts.steps as f64 / CALLS as f64
     })
 }

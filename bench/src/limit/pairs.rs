@@ -137,7 +137,7 @@ pub fn count_steps(arena: &Arena, order: u32, threads: usize) -> (f64, f64) {
             let pair = |_| {
                 let (index, of_alloc) = count(|| alloc(&buddy, lane, order));
                 let ((), of_free) = count(|| free(&buddy, lane, index, order));
-                (of_alloc, of_free)
+                (of_alloc.steps, of_free.steps)
             };
             (0..PAIRS / 10).map(pair).count(); // warms up
             (0..PAIRS).map(pair).fold((0, 0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1))

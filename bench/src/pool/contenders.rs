@@ -16,6 +16,8 @@ pub struct Contender {
     pub name: &'static str,
     /// Whether it is meant never to hand out a slot twice.
     pub safe: bool,
+    /// Whether each thread keeps free objects to itself, in front of what all share.
+    pub private_caches: bool,
     /// Whether it can be used by several threads.
     pub shared: bool,
     /// Measures it.
@@ -23,7 +25,11 @@ pub struct Contender {
 }
 
 const fn contender(name: &'static str, run: fn(&Plan) -> Figure) -> Contender {
-    Contender { name, safe: true, shared: true, run }
+    Contender { name, safe: true, private_caches: false, shared: true, run }
+}
+
+const fn cached(name: &'static str, run: fn(&Plan) -> Figure) -> Contender {
+    Contender { private_caches: true, ..contender(name, run) }
 }
 
 const fn alone(name: &'static str, run: fn(&Plan) -> Figure) -> Contender {
@@ -32,15 +38,15 @@ const fn alone(name: &'static str, run: fn(&Plan) -> Figure) -> Contender {
 
 /// Everything that can be measured, ours first.
 pub static CONTENDERS: &[Contender] = &[
-    contender("arena", |plan| plan.run(&Locals(Arena::<Item>::with_config(config())))),
+    cached("arena", |plan| plan.run(&Locals(Arena::<Item>::with_config(config())))),
     contender("arena-box", |plan| plan.run(&Boxes(Arena::with_config(config())))),
     contender("arena-pointer", |plan| plan.run(&Pointers(Arena::with_config(config())))),
     alone("arena-single", |plan| {
         plan.run_alone(&Locals(SingleArena::with_words(Global, config())))
     }),
-    contender("system", |plan| plan.run(&System)),
+    cached("system", |plan| plan.run(&System)),
     #[cfg(feature = "native")]
-    contender("mimalloc", |plan| plan.run(&native::Mimalloc)),
+    cached("mimalloc", |plan| plan.run(&native::Mimalloc)),
     Contender {
         safe: false,
         ..contender("arena-untagged", |plan| {

@@ -7,13 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use serde::Serialize;
 
 use super::subject::Subject;
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Case {
     /// A million objects over all threads are allocated, then freed in the same order
     Bulk,
@@ -38,6 +36,8 @@ pub struct Plan {
     pub pairs: u64,
     /// Ends the measurement, whatever has been done.
     pub most: Duration,
+    /// Objects of the case `Bulk`, over all threads.
+    pub bulk: usize,
 }
 
 /// What came out.
@@ -46,6 +46,8 @@ pub struct Figure {
     /// Between the first thread's beginning and the last one's end.
     pub ns: f64,
     pub ops: u64,
+    /// Whether it came to its end before time was up.
+    pub complete: bool,
     /// Whether every object had its own contents when it was freed, and none was refused.
     pub verified: bool,
 }
@@ -56,6 +58,18 @@ struct Done {
     end: Instant,
     pairs: u64,
     verified: bool,
+}
+
+impl Case {
+    /// What rows call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bulk => "bulk",
+            Self::Pair => "pair",
+            Self::Handover => "handover",
+            Self::Burst => "burst",
+        }
+    }
 }
 
 impl Plan {
@@ -72,7 +86,7 @@ impl Plan {
     /// Objects of a thread in a round.
     fn round(&self) -> usize {
         match self.case {
-            Case::Bulk => 1_000_000 / self.threads,
+            Case::Bulk => self.bulk / self.threads,
             Case::Pair => PAIRS,
             Case::Handover => PARCEL,
             Case::Burst => 10_000 / self.threads,
@@ -81,11 +95,12 @@ impl Plan {
 
     /// Rounds of a thread.
     fn rounds(&self) -> u64 {
-        let lanes = match self.case {
-            Case::Handover => self.threads / 2,
-            _ => self.threads,
-        };
-        (self.pairs / (lanes * self.round()) as u64).max(1)
+        (self.pairs / (self.lanes() * self.round()) as u64).max(1)
+    }
+
+    /// Threads that allocate.
+    fn lanes(&self) -> usize {
+        if self.case == Case::Handover { self.threads / 2 } else { self.threads }
     }
 
     /// Measures on one thread.
@@ -125,7 +140,8 @@ impl Plan {
         let end = done.iter().map(|done| done.end).max();
         let ns = end.zip(begin).map_or(0.0, |(end, begin)| (end - begin).as_nanos() as f64);
         let ops = 2 * done.iter().map(|done| done.pairs).sum::<u64>();
-        Figure { ns, ops, verified: done.iter().all(|done| done.verified) }
+        let whole = 2 * self.rounds() * (self.lanes() * self.round()) as u64;
+        Figure { ns, ops, complete: ops >= whole, verified: done.iter().all(|done| done.verified) }
     }
 
     /// One thread that frees what it allocated. The first round is not timed: it fetches the memory.

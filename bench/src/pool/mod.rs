@@ -2,17 +2,19 @@
 //!
 //! ```text
 //! subject   what is asked of an allocator      contenders   the table of them
-//! course    the cases, and timing them         row          a measured case
+//! course    the cases, and timing them         measure      all contenders in turn
+//! row       a measured case, as a row of the suite
 //! ```
 
 mod contenders;
 mod course;
+mod measure;
 mod row;
 mod subject;
 
 pub use contenders::{CONTENDERS, Contender};
 pub use course::{Case, Plan};
-pub use row::Row;
+pub use measure::measure;
 
 /// The names of all allocators.
 pub fn names(separator: &str) -> String {

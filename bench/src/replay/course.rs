@@ -1,10 +1,8 @@
-//! Threads that follow a plan.
+//! Threads that follow a trace, in step where they must.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-
-use super::plan::{Plan, Step};
 
 /// Not allocated yet.
 const NOT_YET: u64 = 0;
@@ -17,36 +15,33 @@ const FIRST: u64 = 2;
 ///
 /// A thread runs through its own operations freely; only before it frees a block that another thread
 /// allocates does it wait until that has happened. The order of the trace makes that free of cycles.
-pub struct Course<'a> {
-    plan: &'a Plan,
+pub struct Course<'a, S> {
+    lanes: &'a [Vec<S>],
     places: Vec<AtomicU64>,
     stopped: AtomicBool,
 }
 
-impl<'a> Course<'a> {
-    /// Nothing is allocated yet.
-    pub fn new(plan: &'a Plan) -> Self {
-        let places = (0..plan.blocks).map(|_| AtomicU64::new(NOT_YET)).collect();
-        Self { plan, places, stopped: AtomicBool::new(false) }
+impl<'a, S: Sync> Course<'a, S> {
+    /// The operations of each lane, on so many blocks. Nothing is allocated yet.
+    pub fn new(lanes: &'a [Vec<S>], blocks: usize) -> Self {
+        let places = (0..blocks).map(|_| AtomicU64::new(NOT_YET)).collect();
+        Self { lanes, places, stopped: AtomicBool::new(false) }
     }
 
     /// Runs `work` once for each lane, on as many threads, all of which begin together. A panic comes
     /// back as that lane's error, after the others have been stopped.
-    pub fn run<T: Send>(
-        &self,
-        work: impl Fn(usize, &[Step]) -> T + Sync,
-    ) -> Vec<thread::Result<T>> {
-        let start = Barrier::new(self.plan.lanes.len());
+    pub fn run<T: Send>(&self, work: impl Fn(usize, &[S]) -> T + Sync) -> Vec<thread::Result<T>> {
+        let start = Barrier::new(self.lanes.len());
         let (start, work) = (&start, &work);
         thread::scope(|scope| {
-            let spawn = |(lane, steps): (usize, &'a Vec<Step>)| {
+            let spawn = |(lane, steps): (usize, &'a Vec<S>)| {
                 scope.spawn(move || {
-                    let _stop = StopOnPanic(self);
+                    let _stop = StopOnPanic(&self.stopped);
                     start.wait();
                     work(lane, steps)
                 })
             };
-            let threads: Vec<_> = self.plan.lanes.iter().enumerate().map(spawn).collect();
+            let threads: Vec<_> = self.lanes.iter().enumerate().map(spawn).collect();
             threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
         })
     }
@@ -91,12 +86,12 @@ impl<'a> Course<'a> {
     }
 }
 
-struct StopOnPanic<'a>(&'a Course<'a>);
+struct StopOnPanic<'a>(&'a AtomicBool);
 
 impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.stop();
+            self.0.store(true, Ordering::Relaxed);
         }
     }
 }

@@ -6,7 +6,7 @@
 //! row      the figures of one allocator  report   the table, and who was faster in plain words
 //! ```
 
-mod course;
+pub mod course;
 mod plan;
 pub mod report;
 pub mod row;

@@ -61,7 +61,7 @@ impl Times {
 
 /// Replays the plan on a fresh allocator, one thread per lane.
 pub fn replay(allocator: &dyn BackEnd, plan: &Plan, clock: &Clock) -> Times {
-    let course = Course::new(plan);
+    let course = Course::new(&plan.lanes, plan.blocks);
     let lanes = course.run(|lane, steps| run_lane(allocator, &course, lane, steps, clock));
     lanes.into_iter().fold(Times::new(), |sum, lane| {
         sum.add(lane.unwrap_or_else(|payload| {
@@ -73,7 +73,7 @@ pub fn replay(allocator: &dyn BackEnd, plan: &Plan, clock: &Clock) -> Times {
 
 fn run_lane(
     allocator: &dyn BackEnd,
-    course: &Course<'_>,
+    course: &Course<'_, Step>,
     lane: usize,
     steps: &[Step],
     clock: &Clock,

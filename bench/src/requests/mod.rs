@@ -35,7 +35,7 @@ pub fn measure(case: &Case, rounds: usize) -> Row {
     arena.with_counted_copy(|buddy| {
         let judge = judge::Judge::new(UNITS);
         let setup = case.prepare(buddy, 0, &judge);
-        let (tally, steps) = count(|| case.run(buddy, setup, &judge));
-        Row::new(case, &tally, ns, steps, judge.is_content() && buddy.audit().is_ok())
+        let (tally, counts) = count(|| case.run(buddy, setup, &judge));
+        Row::new(case, &tally, ns, counts.steps, judge.is_content() && buddy.audit().is_ok())
     })
 }

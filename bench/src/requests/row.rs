@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::work::{Case, Tally};
-use crate::median::hundredths;
+use crate::median::{hundredths, ten_thousandths};
 
 /// A line of the table, and an object of `--json`.
 #[derive(Clone, Debug, Serialize)]
@@ -27,7 +27,6 @@ pub struct Row {
 impl Row {
     pub fn new(case: &Case, tally: &Tally, ns: f64, steps: u64, verified: bool) -> Self {
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-        let rounded = |figure: f64| (figure * 10_000.0).round() / 10_000.0;
         Self {
             command: "bench requests",
             workload: case.workload,
@@ -36,8 +35,8 @@ impl Row {
             units_requested: tally.requested,
             units_held: tally.held,
             ns_per_op: hundredths(ns),
-            rmw_per_unit: rounded(share(steps, tally.moved)),
-            success_rate: rounded(share(tally.granted, tally.asked)),
+            rmw_per_unit: ten_thousandths(share(steps, tally.moved)),
+            success_rate: ten_thousandths(share(tally.granted, tally.asked)),
             verified,
         }
     }

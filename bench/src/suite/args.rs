@@ -1,11 +1,15 @@
 //! `nbbs bench NAME...`: the command line.
 
-use baselines::{CONTENDERS, Contender};
-use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::path::PathBuf;
 
+use baselines::{CONTENDERS, Contender, HEAPS, Kind};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+
+use super::on_heap;
 use super::workloads::{Orders, WORKLOADS, Workload};
-use crate::args::{Arena, arena, contender, names, rounds, threads};
+use crate::args::{Arena, UNIT_BYTES, arena, labels, names, rounds, threads};
+use crate::pool::{self, Case};
 
 /// The largest order: the largest that every contender serves.
 const MAX_ORDER: u32 = 10;
@@ -25,24 +29,45 @@ pub struct Suite {
           value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_ORDER)))]
     pub orders: Vec<u32>,
 
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = contender)]
-    #[arg(help = format!("Allocators, of {} [default: all]", names(", ")))]
-    pub allocators: Vec<&'static Contender>,
+    /// Sizes of the blocks of heaps, in bytes [default: 8,128,1024; with --quick 64]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size_order)]
+    pub sizes: Vec<u32>,
 
-    /// Memory to allocate from [default: 1G; with --quick 128M]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = known)]
+    #[arg(help = format!("Allocators, of {} [default: all]", all_names()))]
+    pub allocators: Vec<String>,
+
+    /// Memory for back-ends to allocate from [default: 1G; with --quick 128M, but for `replay`]
     #[arg(long, value_name = "SIZE", value_parser = arena)]
     pub arena: Option<Arena>,
 
+    /// Memory for heaps to allocate from [default: 64M, for `heap-random` 160M, for `replay-heap` 256M; with
+    /// --quick a quarter, a tenth and a half of that]
+    #[arg(long, value_name = "SIZE", value_parser = arena)]
+    pub heap: Option<Arena>,
+
+    /// What `replay-heap` replays [default: the built-in git trace]
+    #[arg(long, value_name = "FILE")]
+    pub heap_trace: Option<PathBuf>,
+
+    /// What `pool` measures [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
+    pub cases: Vec<Case>,
+
+    /// Allocations of `pool`, and as many frees, over all threads [default: 50000000; with --quick 1000000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub pairs: Option<u64>,
+
     /// Seconds after which each part of a round ends, whatever it has done; `larson` and `stress` go on so
     /// long [default: 0.5; with --quick 0.005]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", alias = "seconds", value_parser = seconds)]
     pub duration: Option<f64>,
 
     /// Rounds; every figure is the median over them [default: 5; with --quick 3]
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub rounds: Option<usize>,
 
-    /// Less of everything: `all` takes two to three minutes
+    /// Less of everything: `all` takes about two minutes
     #[arg(long)]
     pub quick: bool,
 
@@ -68,25 +93,68 @@ impl Suite {
         asked_or(&self.threads, usual)
     }
 
+    /// The numbers of threads to run a workload with.
+    pub fn threads_of(&self, workload: &Workload) -> Vec<usize> {
+        match workload.name {
+            // Somebody must go on, on a processor of its own.
+            "suspended" if self.threads.is_empty() => vec![2],
+            "suspended" => self.threads.iter().copied().filter(|&threads| threads > 1).collect(),
+            _ => self.threads(),
+        }
+    }
+
     /// The orders to run a workload with.
-    pub fn orders(&self, workload: &Workload) -> Vec<u32> {
-        let usual: &[u32] = if self.quick { &[0] } else { &[0, 3, 6] };
+    pub fn orders(&self, workload: &Workload, kind: Kind) -> Vec<u32> {
+        let (asked, usual): (_, &[u32]) = match (kind, self.quick) {
+            (Kind::Heap, true) => (&self.sizes, &[3]),
+            (Kind::Heap, false) => (&self.sizes, &[0, 4, 7]),
+            (_, true) => (&self.orders, &[0]),
+            (_, false) => (&self.orders, &[0, 3, 6]),
+        };
         match workload.orders {
-            Orders::Asked => asked_or(&self.orders, usual),
+            Orders::Asked => asked_or(asked, usual),
             Orders::Units | Orders::Mixed => vec![0],
         }
     }
 
-    /// The allocators asked for, or all.
-    pub fn contenders(&self) -> Vec<&'static Contender> {
-        let all: Vec<&Contender> = CONTENDERS.iter().collect();
-        asked_or(&self.allocators, &all)
+    /// The allocators of a kind that were asked for, or all.
+    pub fn contenders(&self, kind: Kind) -> Vec<&'static Contender> {
+        let of_kind =
+            |contender: &&Contender| contender.kind() == kind && self.takes_part(contender.name);
+        CONTENDERS.iter().chain(HEAPS).filter(of_kind).collect()
     }
 
-    /// Units of the arena.
-    pub fn units(&self) -> u64 {
-        let usual = if self.quick { 1 << 15 } else { 1 << 18 };
-        self.arena.map_or(usual, |arena| arena.units)
+    /// The pools that were asked for, or all.
+    pub fn pools(&self) -> Vec<&'static pool::Contender> {
+        pool::CONTENDERS.iter().filter(|contender| self.takes_part(contender.name)).collect()
+    }
+
+    fn takes_part(&self, name: &str) -> bool {
+        self.allocators.is_empty() || self.allocators.iter().any(|asked| asked == name)
+    }
+
+    /// The cases of `pool` that were asked for, or all.
+    pub fn cases(&self) -> Vec<Case> {
+        asked_or(&self.cases, Case::value_variants())
+    }
+
+    /// Allocations of `pool`.
+    pub fn pairs(&self) -> u64 {
+        self.pairs.unwrap_or(if self.quick { 1_000_000 } else { 50_000_000 })
+    }
+
+    /// Units of a back-end's arena, bytes of a heap.
+    pub fn units(&self, workload: &Workload, kind: Kind) -> u64 {
+        let (asked, usual, quick) = match (kind, workload.name) {
+            (Kind::Heap, "heap-random") => (self.heap, 160 << 20, 16 << 20),
+            (Kind::Heap, "replay-heap") => (self.heap, 256 << 20, 128 << 20),
+            (Kind::Heap, _) => (self.heap, 64 << 20, 16 << 20),
+            (_, "replay") => (self.arena, 1 << 18, 1 << 18),
+            _ => (self.arena, 1 << 18, 1 << 15),
+        };
+        let unit = if kind == Kind::Heap { UNIT_BYTES } else { 1 };
+        let usual = if self.quick { quick } else { usual };
+        asked.map_or(usual, |arena| arena.units * unit)
     }
 
     /// Seconds for each part of a round.
@@ -100,9 +168,32 @@ impl Suite {
     }
 
     /// Whether blocks of so many orders above can be asked for as well.
-    pub fn serves(order: u32, workload: &Workload) -> bool {
-        order + workload.orders_above <= MAX_ORDER
+    pub fn serves(order: u32, workload: &Workload, kind: Kind) -> bool {
+        let max = if kind == Kind::Heap { on_heap::MAX_ORDER } else { MAX_ORDER };
+        order + workload.orders_above <= max
     }
+}
+
+fn known(name: &str) -> Result<String, String> {
+    let pool = pool::CONTENDERS.iter().any(|pool| pool.name == name);
+    let found = pool || CONTENDERS.iter().chain(HEAPS).any(|contender| contender.name == name);
+    let refusal = || format!("there is no allocator of that name; there are: {}", all_names());
+    found.then(|| name.to_owned()).ok_or_else(refusal)
+}
+
+fn all_names() -> String {
+    let (heaps, pools) = (labels(HEAPS, ", "), pool::names(", "));
+    format!("the back-ends {}; the heaps {heaps}; the pools {pools}", names(", "))
+}
+
+/// A power of two of bytes, as an order of what a heap's smallest blocks are.
+fn size_order(text: &str) -> Result<u32, String> {
+    let max = on_heap::UNIT << on_heap::MAX_ORDER;
+    let size = parse_size::Config::new().with_binary().parse_size(text);
+    let size =
+        size.ok().filter(|size| size.is_power_of_two() && (on_heap::UNIT..=max).contains(size));
+    let order = size.map(|size| (size / on_heap::UNIT).trailing_zeros());
+    order.ok_or_else(|| format!("it takes a power of two from {} to {max}", on_heap::UNIT))
 }
 
 fn asked_or<T: Clone>(asked: &[T], usual: &[T]) -> Vec<T> {

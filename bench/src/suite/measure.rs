@@ -1,21 +1,33 @@
 //! All contenders on one case: rounds in turn, then each verified, timed by operation, and counted.
 
-use baselines::Contender;
+use baselines::{CheckedHeap, Contender, Heap, Kind};
 use indicatif::ProgressBar;
 use testkit::{BackEnd, Checked};
 
 use super::counted::with_counted;
 use super::round::{self, Outcome};
 use super::row::Row;
+#[cfg(unix)]
+use super::suspended;
 use super::worker::Setting;
-use super::workloads::Workload;
+use super::workloads::{Run, Workload};
 use crate::clock::Clock;
+use crate::trace::{HeapTrace, Trace};
+
+/// What is replayed, by workloads that replay.
+#[derive(Clone, Copy, Default)]
+pub struct Traces<'a> {
+    pub pages: Option<&'a Trace>,
+    pub heap: Option<&'a HeapTrace>,
+}
 
 /// A workload with all that it is run with.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
     pub workload: &'a Workload,
+    /// Units of a back-end, bytes of a heap.
     pub units: u64,
+    pub traces: Traces<'a>,
     pub setting: Setting,
     pub rounds: usize,
 }
@@ -32,6 +44,11 @@ pub fn measure(
     clock: &Clock,
     bar: &ProgressBar,
 ) -> Vec<Row> {
+    #[cfg(unix)]
+    if matches!(case.workload.run, Run::Suspended) {
+        bar.inc((contenders.len() * passes(case.rounds)) as u64);
+        return suspended::measure(case, contenders, clock);
+    }
     let mut rounds: Vec<Vec<Outcome>> = contenders.iter().map(|_| Vec::new()).collect();
     for round in 0..case.rounds {
         // Whoever runs behind a slow one finds another machine: each round begins with the next.
@@ -54,21 +71,45 @@ pub fn measure(
 
 impl Case<'_> {
     fn run_on(&self, back_end: &dyn BackEnd, clock: &Clock) -> Outcome {
-        round::run(self.workload, back_end, self.setting, clock)
+        match self.workload.run {
+            Run::Blocks(run) => round::run(run, back_end, self.setting, clock),
+            Run::Pages(run) => {
+                let trace = self.traces.pages.expect("a replay has a trace");
+                round::run_pages(run, back_end, trace, self.setting, clock)
+            }
+            _ => panic!("{} is not for back-ends", self.workload.name),
+        }
+    }
+
+    fn run_on_heap(&self, heap: &dyn Heap, clock: &Clock) -> Outcome {
+        let (setting, bytes, trace) = (self.setting, self.units, self.traces.heap);
+        match self.workload.run {
+            Run::Blocks(run) => round::run_sizes(run, heap, bytes, setting, clock),
+            Run::Heap(run) => round::run_heap(run, heap, bytes, setting, clock, trace),
+            _ => panic!("{} is not for heaps", self.workload.name),
+        }
     }
 
     fn run(&self, contender: &Contender, clock: &Clock) -> Outcome {
+        if contender.kind() == Kind::Heap {
+            return contender.with_heap(self.units, |heap| self.run_on_heap(heap, clock));
+        }
         contender.with_back_end(self.units, |back_end| self.run_on(back_end, clock))
     }
 
     /// The same again, with every single operation held against an owner map.
     fn verify(&self, contender: &Contender, clock: &Clock) -> Outcome {
+        if contender.kind() == Kind::Heap {
+            return contender.with_heap(self.units, |heap| {
+                let checked = CheckedHeap::new(heap);
+                let outcome = self.run_on_heap(&checked, clock);
+                outcome.found(checked.finish().err())
+            });
+        }
         contender.with_back_end(self.units, |back_end| {
             let checked = Checked::concurrent(back_end);
-            let mut outcome = self.run_on(&checked, clock);
-            let violation = checked.violation().map(|violation| violation.to_string());
-            outcome.violation = violation.or(outcome.violation);
-            outcome
+            let outcome = self.run_on(&checked, clock);
+            outcome.found(checked.violation())
         })
     }
 

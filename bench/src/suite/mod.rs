@@ -1,4 +1,4 @@
-//! The field's workloads on every back-end.
+//! The field's workloads on every back-end and every heap.
 //!
 //! ```text
 //! args        the command line       workloads  what each thread does, by source
@@ -6,15 +6,20 @@
 //! round       a workload on one allocator: its threads, its times, an owner map of what it left
 //! measure     rounds of all contenders in turn; verification, latencies, read-modify-writes
 //! counted     contenders on words that count
+//! suspended   a thread asleep in the middle of an operation
+//! on_heap     heaps as the workloads see them
 //! row         a measured case        report     tables
 //! ```
 
 pub mod args;
 mod counted;
 pub mod measure;
+pub mod on_heap;
 pub mod report;
 mod round;
 pub mod row;
+#[cfg(unix)]
+mod suspended;
 pub mod worker;
 pub mod workloads;
 

@@ -5,7 +5,8 @@ use crate::table::{bytes, table, time};
 
 /// What stands below the tables.
 pub const FOOTER: &str = "ns per operation, all threads together: the median over the rounds.
-Times by operation, read-modify-writes (RMW) and metadata are of the most threads.
+Times by operation, counts and metadata are of the most threads: an operation's read-modify-writes (RMW),
+those that lost against another thread, and the cache lines that it wrote to.
   ~  the rounds lie more than a quarter of their median apart: too noisy
   *  cut by --duration, or by a refusal, before all was done
   FAILED  found wrong by the owner map, the counts, or its frees; times of it would say nothing";
@@ -13,10 +14,15 @@ Times by operation, read-modify-writes (RMW) and metadata are of the most thread
 /// The table of one workload and order; all rows are of it.
 pub fn workload(rows: &[Row]) -> String {
     let threads = thread_counts(rows);
-    let size = rows[0].size_bytes.map_or("random orders".to_owned(), bytes);
-    let mut header = vec![format!("{}, {size}", rows[0].workload), "part".to_owned()];
+    let (kind, size) = match (rows[0].kind, rows[0].size_bytes) {
+        ("heap", size) => (" on heaps", size.map_or("random sizes".to_owned(), bytes)),
+        ("pool", size) => ("", size.map_or_else(String::new, bytes)),
+        (_, size) => ("", size.map_or("random orders".to_owned(), bytes)),
+    };
+    let mut header = vec![format!("{}{kind}, {size}", rows[0].workload), "part".to_owned()];
     header.extend(threads.iter().map(|threads| format!("{threads} thr.")));
-    header.extend(["median", "p99.9", "max", "RMW", "metadata"].map(str::to_owned));
+    let figures = ["median", "p99.9", "max", "RMW", "lost", "lines", "metadata"];
+    header.extend(figures.map(str::to_owned));
     if let Some((title, _)) = extra(&rows[0]) {
         header.push(title.to_owned());
     }
@@ -32,7 +38,9 @@ pub fn workload(rows: &[Row]) -> String {
         cells.extend(threads.iter().map(|&threads| cell(threads)));
         cells.extend([most.p50_ns, most.p999_ns, most.max_ns].map(|ns| or_dash(ns, time)));
         cells.push(or_dash(most.rmw_per_op, |steps| format!("{steps:.2}")));
-        cells.push(bytes(most.metadata_bytes as u64));
+        cells.push(or_dash(most.failed_cas_per_op, |lost| format!("{lost:.3}")));
+        cells.push(or_dash(most.lines_written_per_op, |lines| format!("{lines:.2}")));
+        cells.push(most.metadata_bytes.map_or("-".to_owned(), |some| bytes(some as u64)));
         cells.extend(extra(most).map(|(_, figure)| figure));
         table.add_row(cells);
     }
@@ -85,6 +93,11 @@ fn extra(row: &Row) -> Option<(&'static str, String)> {
     let percent = |figure| format!("{figure:.1} %");
     match row.workload {
         "frag" => Some(("2 MiB free", or_dash(row.recovered_percent, percent))),
+        "suspended" => {
+            let (stalled, of) = (row.stalled?, row.suspensions?);
+            let without = or_dash(row.baseline_p999_ns, time);
+            Some(("stalled, p99.9 if not", format!("{stalled} of {of}, {without}")))
+        }
         "fill" => Some(("GiB/s", or_dash(row.gib_per_s, |figure| format!("{figure:.1}")))),
         _ => None,
     }

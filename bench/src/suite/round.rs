@@ -1,12 +1,15 @@
 //! A workload on one allocator: its threads, its times, and an owner map of what it left.
 
+use baselines::Heap;
 use hdrhistogram::Histogram;
 use testkit::{BackEnd, Block, Oracle, Violation};
 
+use super::on_heap::{ByAddress, HeapRound, with_sizes};
 use super::worker::{Common, Setting, Stretch, Worker};
-use super::workloads::Workload;
 use crate::clock::Clock;
+use crate::counted::Counts;
 use crate::limit::crew::Crew;
+use crate::trace::{HeapTrace, Trace};
 
 /// A stretch of all threads together.
 #[derive(Clone, Debug)]
@@ -15,7 +18,7 @@ pub struct Phase {
     /// From the first thread's beginning to the last one's end.
     pub ns: f64,
     pub ops: u64,
-    pub steps: u64,
+    pub counts: Counts,
     pub complete: bool,
     pub latency: Option<Histogram<u64>>,
 }
@@ -28,62 +31,158 @@ pub struct Outcome {
     pub refused: u64,
     /// Of the frames of 2 MiB that could be free, those that are: percent.
     pub recovered_percent: Option<f64>,
-    pub metadata_bytes: usize,
+    /// Bytes of bookkeeping, if they lie apart from the blocks.
+    pub metadata_bytes: Option<usize>,
     /// What was wrong.
     pub violation: Option<String>,
 }
 
+/// One thread's part.
+pub struct Part {
+    pub stretches: Vec<Stretch>,
+    /// Allocations that were refused.
+    pub refused: u64,
+    /// Frees of blocks in use that were refused.
+    pub wrong_frees: u64,
+}
+
 /// Runs the workload once, on an allocator that holds nothing, and leaves it so.
 pub fn run(
-    workload: &Workload,
+    workload: fn(&mut Worker<'_>),
     back_end: &dyn BackEnd,
     setting: Setting,
     clock: &Clock,
 ) -> Outcome {
+    let (threads, held) = play(workload, back_end, setting, clock);
+    let counts = check_counts(&threads, &held);
+    let parts = threads.into_iter().map(|thread| thread.part).collect();
+    settled(Outcome::of(parts, clock), counts, back_end, &held)
+}
+
+/// A replay of page allocations: what the threads did, and the blocks that are left.
+pub type OnPages = fn(&dyn BackEnd, &Trace, Setting, &Clock) -> (Vec<Part>, Vec<Block>);
+
+/// Replays a trace of pages.
+pub fn run_pages(
+    workload: OnPages,
+    back_end: &dyn BackEnd,
+    trace: &Trace,
+    setting: Setting,
+    clock: &Clock,
+) -> Outcome {
+    let (parts, held) = workload(back_end, trace, setting, clock);
+    let frees = check_frees(parts.iter());
+    settled(Outcome::of(parts, clock), frees, back_end, &held)
+}
+
+/// The outcome, with what the back-end's memory looks like after it and what is wrong with it.
+fn settled(
+    outcome: Outcome,
+    counts: Result<(), String>,
+    back_end: &dyn BackEnd,
+    held: &[Block],
+) -> Outcome {
+    let metadata_bytes = Some(back_end.metadata_bytes());
+    let oracle = Oracle::of(back_end);
+    let settled = counts.and_then(|()| settle(back_end, &oracle, held));
+    let recovered_percent = settled.as_ref().ok().and_then(|&recovered| recovered);
+    Outcome { recovered_percent, metadata_bytes, violation: settled.err(), ..outcome }
+}
+
+/// The same on a heap, whose blocks are of powers of two of bytes.
+pub fn run_sizes(
+    workload: fn(&mut Worker<'_>),
+    heap: &dyn Heap,
+    bytes: u64,
+    setting: Setting,
+    clock: &Clock,
+) -> Outcome {
+    let (parts, violation) = with_sizes(heap, bytes, |back_end| {
+        let (threads, held) = play(workload, back_end, setting, clock);
+        let violation = check_counts(&threads, &held).err();
+        for block in held {
+            back_end.free(0, block.index, block.order).expect("a heap takes every block back");
+        }
+        (threads.into_iter().map(|thread| thread.part).collect(), violation)
+    });
+    let metadata_bytes = heap.metadata_bytes();
+    Outcome { metadata_bytes, violation, ..Outcome::of(parts, clock) }
+}
+
+/// Runs a workload that is for heaps alone.
+pub fn run_heap(
+    workload: fn(&HeapRound<'_>) -> Vec<Part>,
+    heap: &dyn Heap,
+    bytes: u64,
+    setting: Setting,
+    clock: &Clock,
+    trace: Option<&HeapTrace>,
+) -> Outcome {
+    #[allow(unsafe_code)]
+    // SAFETY: the workloads free and resize what they hold, and hold what they were given.
+    let by_address = unsafe { ByAddress::new(heap) };
+    let parts = workload(&HeapRound { heap: by_address, bytes, setting, clock, trace });
+    Outcome { metadata_bytes: heap.metadata_bytes(), ..Outcome::of(parts, clock) }
+}
+
+impl Outcome {
+    /// What the threads did, if there is nothing to be said against it.
+    fn of(parts: Vec<Part>, clock: &Clock) -> Self {
+        Self {
+            phases: phases(&parts, clock),
+            refused: parts.iter().map(|part| part.refused).sum(),
+            recovered_percent: None,
+            metadata_bytes: None,
+            violation: None,
+        }
+    }
+
+    /// The same, and what was found wrong beside it.
+    pub fn found(mut self, violation: Option<Violation>) -> Self {
+        self.violation = violation.map(|violation| violation.to_string()).or(self.violation);
+        self
+    }
+}
+
+/// Runs the threads; returns what they did, and the blocks that they hold.
+fn play(
+    workload: fn(&mut Worker<'_>),
+    back_end: &dyn BackEnd,
+    setting: Setting,
+    clock: &Clock,
+) -> (Vec<Thread>, Vec<Block>) {
     let common = Common::new(back_end, setting, clock);
-    let threads: Vec<Thread> = Crew::run(setting.threads, |crew, lane| {
+    let mut threads: Vec<Thread> = Crew::run(setting.threads, |crew, lane| {
         let mut worker = Worker::new(&common, crew, lane);
-        (workload.run)(&mut worker);
+        workload(&mut worker);
         Thread::from(worker)
     });
-    let held = threads.iter().flat_map(|thread| thread.held.iter().copied());
-    let held: Vec<Block> = held.chain(common.into_mail()).collect();
-    let metadata_bytes = back_end.metadata_bytes();
-    let oracle = Oracle::of(back_end);
-    let violation = check(back_end, &oracle, &threads, &held);
-    let recovered_percent = violation.as_ref().ok().and_then(|&recovered| recovered);
-    Outcome {
-        phases: phases(&threads, clock),
-        refused: threads.iter().map(|thread| thread.refused).sum(),
-        recovered_percent,
-        metadata_bytes,
-        violation: violation.err(),
-    }
+    let held = threads.iter_mut().flat_map(|thread| std::mem::take(&mut thread.held));
+    let held = held.collect::<Vec<_>>().into_iter().chain(common.into_mail()).collect();
+    (threads, held)
 }
 
 /// What is left of a worker.
 struct Thread {
+    part: Part,
     held: Vec<Block>,
-    stretches: Vec<Stretch>,
     allocs: u64,
     frees: u64,
-    refused: u64,
-    wrong_frees: u64,
 }
 
 impl From<Worker<'_>> for Thread {
     fn from(worker: Worker<'_>) -> Self {
         let Worker { held, stretches, allocs, frees, refused, wrong_frees, .. } = worker;
-        Self { held, stretches, allocs, frees, refused, wrong_frees }
+        Self { part: Part { stretches, refused, wrong_frees }, held, allocs, frees }
     }
 }
 
 /// The threads' stretches, in their order; those of one name are one phase.
-fn phases(threads: &[Thread], clock: &Clock) -> Vec<Phase> {
-    let count = threads.first().map_or(0, |thread| thread.stretches.len());
+fn phases(parts: &[Part], clock: &Clock) -> Vec<Phase> {
+    let count = parts.first().map_or(0, |part| part.stretches.len());
     let mut phases: Vec<Phase> = Vec::new();
     for place in 0..count {
-        let stretches = threads.iter().map(|thread| &thread.stretches[place]);
+        let stretches = parts.iter().map(|part| &part.stretches[place]);
         let phase = Phase::of(stretches, clock);
         match phases.iter_mut().find(|other| other.name == phase.name) {
             Some(other) => other.add(&phase),
@@ -103,7 +202,9 @@ impl Phase {
             name: all().next().map_or("", |stretch| stretch.name),
             ns: clock.ns(ended.saturating_sub(began)),
             ops: all().map(|stretch| stretch.ops).sum(),
-            steps: all().map(|stretch| stretch.steps).sum(),
+            counts: all()
+                .map(|stretch| stretch.counts)
+                .fold(Counts::default(), |sum, one| sum + one),
             complete: all().all(|stretch| stretch.complete),
             latency: all().filter_map(|stretch| stretch.latency.clone()).reduce(merged),
         }
@@ -112,7 +213,7 @@ impl Phase {
     fn add(&mut self, other: &Self) {
         self.ns += other.ns;
         self.ops += other.ops;
-        self.steps += other.steps;
+        self.counts = self.counts + other.counts;
         self.complete &= other.complete;
         self.latency = self.latency.take().into_iter().chain(other.latency.clone()).reduce(merged);
     }
@@ -123,22 +224,26 @@ fn merged(mut one: Histogram<u64>, other: Histogram<u64>) -> Histogram<u64> {
     one
 }
 
-/// Holds what is left against the counts and an owner map, frees it, and asks for the largest blocks.
-fn check(
-    back_end: &dyn BackEnd,
-    oracle: &Oracle,
-    threads: &[Thread],
-    held: &[Block],
-) -> Result<Option<f64>, String> {
+/// Holds what is left against the counts.
+fn check_counts(threads: &[Thread], held: &[Block]) -> Result<(), String> {
     let sum = |figure: fn(&Thread) -> u64| threads.iter().map(figure).sum::<u64>();
     let (allocs, frees) = (sum(|thread| thread.allocs), sum(|thread| thread.frees));
-    let wrong_frees = sum(|thread| thread.wrong_frees);
-    if wrong_frees > 0 {
-        return Err(format!("{wrong_frees} frees of blocks in use were refused"));
-    }
+    check_frees(threads.iter().map(|thread| &thread.part))?;
     if allocs != frees + held.len() as u64 {
         return Err(format!("{allocs} allocations, {frees} frees, {} blocks held", held.len()));
     }
+    Ok(())
+}
+
+fn check_frees<'a>(parts: impl Iterator<Item = &'a Part>) -> Result<(), String> {
+    match parts.map(|part| part.wrong_frees).sum() {
+        0_u64 => Ok(()),
+        wrong => Err(format!("{wrong} frees of blocks in use were refused")),
+    }
+}
+
+/// Holds what is left against an owner map, frees it, and asks for the largest blocks.
+fn settle(back_end: &dyn BackEnd, oracle: &Oracle, held: &[Block]) -> Result<Option<f64>, String> {
     let take = |block: &Block| oracle.take(0, block.index, block.order).map(|_| ());
     held.iter().try_for_each(take).map_err(|violation| violation.to_string())?;
     let recovered = recovered_percent(oracle);
@@ -151,6 +256,11 @@ fn recovered_percent(oracle: &Oracle) -> Option<f64> {
     const ORDER: u32 = 9;
     let possible = (oracle.units() - oracle.held_units()) >> ORDER;
     (possible > 0).then(|| oracle.free_blocks(ORDER) as f64 * 100.0 / possible as f64)
+}
+
+/// Asks for the largest blocks of a back-end of which nothing is held.
+pub fn settle_empty(back_end: &dyn BackEnd) -> Result<(), String> {
+    settle(back_end, &Oracle::of(back_end), &[]).map(|_| ())
 }
 
 /// Frees everything; then all of the largest blocks must come, and no more.

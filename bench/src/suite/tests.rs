@@ -1,16 +1,18 @@
 //! Workloads on allocators that do right, and on some that do wrong.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
-use baselines::{Build, Contender};
+use baselines::{Build, Contender, Heap};
 use indicatif::ProgressBar;
 use testkit::BackEnd;
 
-use super::measure::{Case, measure};
+use super::measure::{Case, Traces, measure};
 use super::round::{self, Outcome};
 use super::row::Row;
 use super::worker::Setting;
-use super::workloads::{WORKLOADS, Workload};
+use super::workloads::{Run, WORKLOADS, Workload};
 use crate::clock::Clock;
 
 const UNITS: u64 = 1 << 12;
@@ -18,18 +20,32 @@ const UNITS: u64 = 1 << 12;
 /// A second for each part: enough to come to the end on a busy machine.
 fn setting(threads: usize, clock: &Clock) -> Setting {
     let limit_ticks = (1e9 / clock.ns(1)) as u64;
-    Setting { order: 0, threads, max_threads: threads, limit_ticks, latency: false }
+    Setting {
+        order: 0,
+        threads,
+        max_threads: threads,
+        limit_ticks,
+        latency: false,
+        most_held: usize::MAX,
+    }
 }
 
 fn workload(name: &str) -> &'static Workload {
     WORKLOADS.iter().find(|workload| workload.name == name).unwrap()
 }
 
+fn blocks(name: &str) -> fn(&mut super::worker::Worker<'_>) {
+    match workload(name).run {
+        Run::Blocks(run) => run,
+        _ => panic!("{name} is not for back-ends"),
+    }
+}
+
 fn on_nbbs(name: &str, threads: usize) -> Outcome {
     let clock = Clock::new();
     let nbbs = baselines::find("nbbs").unwrap();
     let setting = setting(threads, &clock);
-    nbbs.with_back_end(UNITS, |back_end| round::run(workload(name), back_end, setting, &clock))
+    nbbs.with_back_end(UNITS, |back_end| round::run(blocks(name), back_end, setting, &clock))
 }
 
 #[test]
@@ -138,7 +154,13 @@ fn rows(build: baselines::WithBackEnd) -> Vec<Row> {
     let clock = Clock::new();
     let contender: &'static Contender = Box::leak(Box::new(contender(build)));
     let setting = setting(2, &clock);
-    let case = Case { workload: workload("bulk"), units: 1 << 9, setting, rounds: 2 };
+    let case = Case {
+        workload: workload("bulk"),
+        units: 1 << 9,
+        traces: Traces::default(),
+        setting,
+        rounds: 2,
+    };
     measure(&case, &[contender], &clock, &ProgressBar::hidden())
 }
 
@@ -164,5 +186,66 @@ fn right_ones_have_times() {
         assert!(row.verified && row.complete && row.ns_per_op.unwrap() > 0.0, "{row:?}");
         assert!(row.p50_ns <= row.p99_ns && row.p999_ns <= row.max_ns && row.max_ns.is_some());
         assert_eq!((row.rmw_per_op, row.ops), (None, 256), "{row:?}");
+    }
+}
+
+/// The system's heap, which frees nothing; the thousandth block is the one before, if it is to do wrong.
+struct Leaky {
+    wrong: bool,
+    calls: AtomicU64,
+    last: AtomicPtr<u8>,
+}
+
+impl Leaky {
+    fn new(wrong: bool) -> Self {
+        Self { wrong, calls: AtomicU64::new(0), last: AtomicPtr::default() }
+    }
+}
+
+#[allow(unsafe_code)]
+// SAFETY: it is a lie if it is to do wrong: then a block is handed out twice, whose holders do not write to it
+// at the same time, as the test has one thread.
+unsafe impl Heap for Leaky {
+    fn metadata_bytes(&self) -> Option<usize> {
+        None
+    }
+
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+        if self.wrong && self.calls.fetch_add(1, Relaxed) == 1000 {
+            return NonNull::new(self.last.load(Relaxed));
+        }
+        // SAFETY: the layout has a byte at least. Twice the size: the block may be handed out as another.
+        let at = unsafe { System.alloc(Layout::from_size_align(1 << 14, layout.align()).ok()?) };
+        self.last.store(at, Relaxed);
+        NonNull::new(at)
+    }
+
+    unsafe fn free(&self, _at: NonNull<u8>, _layout: Layout) {}
+
+    unsafe fn resize(&self, _: NonNull<u8>, _: Layout, _: usize) -> Option<NonNull<u8>> {
+        None
+    }
+}
+
+#[test]
+fn wrong_heaps_have_no_times() {
+    let clock = Clock::new();
+    let rows = |name: &str, build: baselines::WithHeap| {
+        let contender = Contender { build: Build::Heap(build), ..contender(|_, _| {}) };
+        let contender: &'static Contender = Box::leak(Box::new(contender));
+        let setting = Setting { most_held: 1000, ..setting(1, &clock) };
+        let (workload, units) = (workload(name), 1 << 24);
+        let case = Case { workload, units, traces: Traces::default(), setting, rounds: 1 };
+        measure(&case, &[contender], &clock, &ProgressBar::hidden())
+    };
+    for name in ["threadtest", "heap-random"] {
+        for row in rows(name, |_, visit| visit(&Leaky::new(false))) {
+            assert!(row.verified && row.ns_per_op.is_some(), "{row:?}");
+            assert_eq!((row.kind, row.metadata_bytes, row.order), ("heap", None, None));
+        }
+        for row in rows(name, |_, visit| visit(&Leaky::new(true))) {
+            assert!(!row.verified && row.violation.as_ref().unwrap().contains("were held"));
+            assert_eq!([row.ns_per_op, row.p50_ns, row.max_ns], [None; 3], "{row:?}");
+        }
     }
 }

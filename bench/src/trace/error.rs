@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::heap::{MAX_BYTES, MAX_THREAD};
 use super::{MAX_CPU, MAX_ORDER};
 
 /// A trace that cannot be replayed.
@@ -27,21 +28,40 @@ pub enum Fault {
     /// Damaged or cut off.
     #[error("the compressed data is damaged or cut off here: {0}")]
     Damaged(String),
-    /// Not a page trace.
-    #[error("the first line must be \"# page trace v1: NAME\", not {0:?}")]
-    Header(String),
+    /// Not a trace of the kind.
+    #[error("the first line must be {header:?}, not {found:?}")]
+    Header {
+        /// What it must be.
+        header: &'static str,
+        /// What it is.
+        found: String,
+    },
     /// Comments only.
     #[error("there is no event in it")]
     Empty,
-    /// Neither kind of event.
-    #[error("{0:?} is neither \"+CPU ORDER ID\" nor \"-CPU ID\"")]
-    NotAnEvent(String),
+    /// No kind of event.
+    #[error("{line:?} is neither {forms}")]
+    NotAnEvent {
+        /// The line.
+        line: String,
+        /// What an event looks like.
+        forms: &'static str,
+    },
     /// Not a number, or above its limit.
     #[error("CPU {0:?} is not a number from 0 to {MAX_CPU}")]
     Cpu(String),
     /// Not a number, or above its limit.
     #[error("order {0:?} is not a number from 0 to {MAX_ORDER}")]
     Order(String),
+    /// Not a number, or above its limit.
+    #[error("thread {0:?} is not a number from 0 to {MAX_THREAD}")]
+    Thread(String),
+    /// Not a number, or above its limit.
+    #[error("size {0:?} is not a number from 0 to {MAX_BYTES}")]
+    Size(String),
+    /// No alignment.
+    #[error("alignment {0:?} is not a power of two from 1 to {MAX_BYTES}")]
+    Align(String),
     /// Not a number, or above its limit.
     #[error("ID {0:?} is not a number from 0 to {max}", max = u64::MAX)]
     Id(String),
@@ -54,10 +74,10 @@ pub enum Fault {
         line: usize,
     },
     /// Freed without being allocated.
-    #[error("ID {0} is freed, but no line before allocates it")]
+    #[error("no line before allocates ID {0}")]
     Unknown(u64),
     /// Freed before.
-    #[error("ID {id} is freed again: line {line} freed it")]
+    #[error("ID {id} is no longer allocated: line {line} freed it")]
     FreedTwice {
         /// The ID.
         id: u64,

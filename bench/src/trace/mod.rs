@@ -1,4 +1,4 @@
-//! Page-allocation traces.
+//! Page-allocation traces; `heap` has those of heaps.
 //!
 //! A trace is zstd-compressed text. Its first line is `# page trace v1: NAME`, further lines that begin
 //! with `#` are comments, and each other line is one event, in the order in which they happened:
@@ -7,11 +7,14 @@
 
 mod decode;
 mod error;
+mod heap;
+mod lines;
 mod parse;
 
 use std::path::Path;
 
 pub use error::{Fault, TraceError};
+pub use heap::{HeapEvent, HeapTrace};
 
 /// The sample that ships with the project.
 const SAMPLE: &[u8] = include_bytes!("../../../traces/redis.trace.zst");
@@ -65,17 +68,22 @@ impl Trace {
 
     /// Reads a trace file; the table calls it by its file name up to the first dot.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
-        let shown = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|error| TraceError {
-            trace: shown.clone(),
-            line: 0,
-            fault: Fault::Unreadable(error),
-        })?;
-        let mut trace = parse::trace(&shown, &bytes)?;
-        let name = path.file_name().map_or(shown, |name| name.to_string_lossy().into_owned());
-        trace.name = name.split('.').next().unwrap_or(&name).to_owned();
-        Ok(trace)
+        let (shown, bytes, name) = read_file(path)?;
+        Ok(Self { name, ..parse::trace(&shown, &bytes)? })
     }
+}
+
+/// The path as messages show it, the file's contents, and its name up to the first dot.
+fn read_file(path: &Path) -> Result<(String, Vec<u8>, String), TraceError> {
+    let shown = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| TraceError {
+        trace: shown.clone(),
+        line: 0,
+        fault: Fault::Unreadable(error),
+    })?;
+    let name = path.file_name().map_or(shown.clone(), |name| name.to_string_lossy().into_owned());
+    let name = name.split('.').next().unwrap_or(&name).to_owned();
+    Ok((shown, bytes, name))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use super::{Action, Event, Trace, parse};
+use super::{Action, Event, HeapTrace, Trace, parse};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 const HEADER: &str = "# page trace v1: test\n# a comment\n";
@@ -51,14 +51,50 @@ fn names_the_line_and_what_is_wrong() {
         ("+0 41 0\n", r#"t, line 3: order "41" is not a number from 0 to 40"#),
         ("+0 x 0\n", r#"t, line 3: order "x" is not a number from 0 to 40"#),
         ("+0 0 +5\n", r#"t, line 3: ID "+5" is not a number from 0 to 18446744073709551615"#),
-        ("+0 0 0\n-0 1\n", "t, line 4: ID 1 is freed, but no line before allocates it"),
+        ("+0 0 0\n-0 1\n", "t, line 4: no line before allocates ID 1"),
         ("+0 0 0\n-0 0\n+0 0 0\n", "t, line 5: ID 0 is allocated again: line 3 allocated it"),
-        ("+0 0 0\n-0 0\n-0 0\n", "t, line 5: ID 0 is freed again: line 4 freed it"),
+        ("+0 0 0\n-0 0\n-0 0\n", "t, line 5: ID 0 is no longer allocated: line 4 freed it"),
         ("", "t, line 3: there is no event in it"),
     ] {
         let refusal = refusal(events);
         assert!(refusal.starts_with(message), "{events:?}: {refusal}");
     }
+}
+
+#[test]
+fn heap_traces_follow_blocks_from_place_to_place() {
+    let text = "# heap trace v1: test\n+0 5 16 0\n=1 2048 0\n+0 7 8 1\n-0 0\n";
+    let trace = HeapTrace::read("t", &zstd(text)).unwrap();
+    let events: Vec<_> =
+        trace.events.iter().map(|event| (event.thread, event.from, event.to)).collect();
+    let expected =
+        [(0, None, Some(0)), (1, Some(0), Some(1)), (0, None, Some(2)), (0, Some(1), None)];
+    assert_eq!(events, expected);
+    let sizes: Vec<_> = trace.places.iter().map(|place| (place.size(), place.align())).collect();
+    assert_eq!(sizes, [(5, 16), (2048, 16), (7, 8)]);
+    assert_eq!((trace.threads, trace.peak_bytes), (2, 2055));
+    let sample = HeapTrace::sample().unwrap();
+    assert_eq!((sample.name, sample.threads), ("git", 5));
+    assert_eq!((sample.peak_bytes, sample.events.len()), (54_668_647, 252_998));
+}
+
+#[test]
+fn heap_traces_name_the_line_and_what_is_wrong() {
+    for (events, message) in [
+        ("+0 5 0\n", r#"t, line 2: "+0 5 0" is neither "+THREAD SIZE ALIGN ID" nor "#),
+        ("+0 5 3 0\n", r#"t, line 2: alignment "3" is not a power of two from 1 to"#),
+        ("+0 -5 8 0\n", r#"t, line 2: size "-5" is not a number from 0 to 1099511627776"#),
+        ("+x 5 8 0\n", r#"t, line 2: thread "x" is not a number from 0 to 1023"#),
+        ("+0 5 8 0\n=0 6 1\n", "t, line 3: no line before allocates ID 1"),
+        ("+0 5 8 0\n-0 0\n=0 6 0\n", "t, line 4: ID 0 is no longer allocated: line 3 freed it"),
+    ] {
+        let text = format!("# heap trace v1: test\n{events}");
+        let refusal = HeapTrace::read("t", &zstd(&text)).unwrap_err().to_string();
+        assert!(refusal.starts_with(message), "{events:?}: {refusal}");
+    }
+    let pages = zstd("# page trace v1: redis\n+0 0 0\n");
+    let message = HeapTrace::read("t", &pages).unwrap_err().to_string();
+    assert!(message.contains("must be \"# heap trace v1: NAME\", not"), "{message}");
 }
 
 #[test]

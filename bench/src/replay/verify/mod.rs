@@ -108,14 +108,19 @@ impl Live {
 
 fn at_once(allocator: &dyn BackEnd, plan: &Plan) -> Result<(), Violation> {
     let checked = Checked::concurrent(allocator);
-    let course = Course::new(plan);
+    let course = Course::new(&plan.lanes, plan.blocks);
     for lane in course.run(|lane, steps| run_lane(&checked, &course, lane, steps)) {
         lane.map_err(|payload| Violation::from_panic(&*payload))?;
     }
     catch_panic(|| finish(&checked, plan, |block| course.place(block as u32).flatten()))
 }
 
-fn run_lane(checked: &Checked<&dyn BackEnd>, course: &Course<'_>, lane: usize, steps: &[Step]) {
+fn run_lane(
+    checked: &Checked<&dyn BackEnd>,
+    course: &Course<'_, Step>,
+    lane: usize,
+    steps: &[Step],
+) {
     /// Looking for a violation takes a lock that all threads share.
     const STRIDE: usize = 64;
     for (step, number) in steps.iter().zip(1..) {

@@ -1,9 +1,15 @@
 //! The workloads, by where they come from.
 
+mod heap_random;
 mod llfree;
 mod paper;
+mod replay;
 mod until_full;
 
+use baselines::Kind;
+
+use super::on_heap::HeapRound;
+use super::round::{OnPages, Part};
 use super::worker::{LONG, Worker};
 
 /// What is allocated.
@@ -28,32 +34,81 @@ pub struct Workload {
     pub orders_above: u32,
     /// Blocks that a thread must have room for.
     pub blocks_per_thread: u64,
-    pub run: fn(&mut Worker<'_>),
+    /// What it can be run on.
+    pub kinds: &'static [Kind],
+    pub run: Run,
+}
+
+/// What each thread does, by what it asks for.
+#[derive(Clone, Copy)]
+pub enum Run {
+    /// Blocks by order.
+    Blocks(fn(&mut Worker<'_>)),
+    /// Memory by size and alignment.
+    Heap(fn(&HeapRound<'_>) -> Vec<Part>),
+    /// Objects of one size: module `pool`.
+    Pool,
+    /// A thread that is put to sleep: module `suspended`.
+    #[cfg(unix)]
+    Suspended,
+    /// A trace of page allocations.
+    Pages(OnPages),
 }
 
 const fn workload(name: &'static str, about: &'static str, run: fn(&mut Worker<'_>)) -> Workload {
-    Workload { name, about, orders: Orders::Asked, orders_above: 0, blocks_per_thread: 4, run }
+    Workload {
+        name,
+        about,
+        orders: Orders::Asked,
+        orders_above: 0,
+        blocks_per_thread: 4,
+        kinds: &[Kind::BackEnd],
+        run: Run::Blocks(run),
+    }
+}
+
+/// One of which the paper also says what it is on heaps.
+const fn paper(name: &'static str, about: &'static str, run: fn(&mut Worker<'_>)) -> Workload {
+    Workload { kinds: &[Kind::BackEnd, Kind::Heap], ..workload(name, about, run) }
+}
+
+/// One whose sizes are no matter of the command line.
+const fn mixed(
+    name: &'static str,
+    about: &'static str,
+    kinds: &'static [Kind],
+    run: Run,
+) -> Workload {
+    Workload {
+        name,
+        about,
+        orders: Orders::Mixed,
+        orders_above: 0,
+        blocks_per_thread: 0,
+        kinds,
+        run,
+    }
 }
 
 /// All of them.
-pub static WORKLOADS: [Workload; 16] = [
-    workload(
+pub static WORKLOADS: &[Workload] = &[
+    paper(
         "linux-scalability",
         "allocate a block, free it: 20,000,000 / threads",
         paper::linux_scalability,
     ),
-    workload("threadtest", "allocate 10,000 / threads, free them; 200 times", paper::threadtest),
-    workload("larson", "replace random blocks, which another thread goes on with", paper::larson),
+    paper("threadtest", "allocate 10,000 / threads, free them; 200 times", paper::threadtest),
+    paper("larson", "replace random blocks, which another thread goes on with", paper::larson),
     Workload {
         orders_above: 4,
         blocks_per_thread: 160,
-        ..workload(
+        ..paper(
             "constant-occupancy",
             "replace a random one of 31 blocks of 5 orders: 20,000,000 / threads",
             paper::constant_occupancy,
         )
     },
-    workload("cached", "allocate a block, free it: 5,000,000 a thread", paper::cached),
+    paper("cached", "allocate a block, free it: 5,000,000 a thread", paper::cached),
     workload("alloc-seq", "allocate until full, in equal shares", until_full::alloc_seq),
     Workload {
         orders: Orders::Mixed,
@@ -83,5 +138,34 @@ pub static WORKLOADS: [Workload; 16] = [
     Workload {
         orders: Orders::Units,
         ..workload("fill", "allocate the arena unit by unit", until_full::alloc_seq)
+    },
+    mixed(
+        "heap-random",
+        "random sizes and alignments, the oldest freed, until the heap is full, and on",
+        &[Kind::Heap],
+        Run::Heap(heap_random::heap_random),
+    ),
+    mixed(
+        "replay-heap",
+        "what a program asked of malloc: git, or --heap-trace",
+        &[Kind::Heap],
+        Run::Heap(replay::replay_heap),
+    ),
+    mixed(
+        "replay",
+        "page allocations of Linux under redis-benchmark",
+        &[Kind::BackEnd],
+        Run::Pages(replay::replay),
+    ),
+    mixed(
+        "pool",
+        "objects of 48 bytes: in bulk, in pairs, handed over, in bursts",
+        &[Kind::Pool],
+        Run::Pool,
+    ),
+    #[cfg(unix)]
+    Workload {
+        run: Run::Suspended,
+        ..paper("suspended", "pairs, while a thread sleeps in the middle of an operation", |_| {})
     },
 ];

@@ -1,0 +1,118 @@
+//! Heaps as the workloads see them.
+
+use std::alloc::Layout;
+use std::ptr::{NonNull, with_exposed_provenance_mut};
+
+use baselines::Heap;
+use testkit::BackEnd;
+
+use super::worker::Setting;
+use crate::clock::Clock;
+use crate::trace::HeapTrace;
+
+/// A heap whose blocks go by their addresses, as numbers: they can be passed through tables and atomics.
+#[derive(Clone, Copy)]
+pub struct ByAddress<'h>(&'h dyn Heap);
+
+#[allow(unsafe_code)]
+impl<'h> ByAddress<'h> {
+    /// The heap.
+    ///
+    /// # Safety
+    /// Who frees or resizes a block was given it by this, with that layout, and gives it up.
+    pub unsafe fn new(heap: &'h dyn Heap) -> Self {
+        Self(heap)
+    }
+
+    #[inline]
+    pub fn alloc(&self, layout: Layout) -> Option<u64> {
+        self.0.alloc(layout).map(exposed)
+    }
+
+    #[inline]
+    pub fn free(&self, at: u64, layout: Layout) {
+        // SAFETY: whoever made this promised that the caller holds the block.
+        unsafe { self.0.free(pointer(at), layout) };
+    }
+
+    #[inline]
+    pub fn resize(&self, at: u64, layout: Layout, size: usize) -> Option<u64> {
+        // SAFETY: whoever made this promised that the caller holds the block.
+        unsafe { self.0.resize(pointer(at), layout, size) }.map(exposed)
+    }
+}
+
+fn exposed(at: NonNull<u8>) -> u64 {
+    at.as_ptr().expose_provenance() as u64
+}
+
+fn pointer(at: u64) -> NonNull<u8> {
+    NonNull::new(with_exposed_provenance_mut(at as usize)).expect("no block is at address 0")
+}
+
+/// Bytes of the smallest block: what the paper calls a unit.
+pub const UNIT: u64 = 8;
+
+/// The largest order: 16 KiB.
+pub const MAX_ORDER: u32 = 11;
+
+/// Blocks that a thread of those workloads will not hold more of.
+pub const MOST_HELD: usize = 10_000;
+
+/// A heap as a back-end, for workloads that know blocks by order: of `8 << order` bytes, by address.
+struct Sizes<'h> {
+    heap: ByAddress<'h>,
+    bytes: u64,
+}
+
+/// Shows `visit` the heap as a back-end.
+pub fn with_sizes<R>(heap: &dyn Heap, bytes: u64, visit: impl FnOnce(&dyn BackEnd) -> R) -> R {
+    #[allow(unsafe_code)]
+    // SAFETY: the workloads free blocks that they hold, and hold what they were given.
+    let heap = unsafe { ByAddress::new(heap) };
+    visit(&Sizes { heap, bytes })
+}
+
+fn layout(order: u32) -> Layout {
+    Layout::from_size_align((UNIT << order) as usize, UNIT as usize).expect("a small size")
+}
+
+impl BackEnd for Sizes<'_> {
+    fn units(&self) -> u64 {
+        self.bytes / UNIT
+    }
+
+    fn max_order(&self) -> u32 {
+        MAX_ORDER
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.heap.0.metadata_bytes().unwrap_or(0)
+    }
+
+    fn alloc(&self, _lane: usize, order: u32) -> Option<u64> {
+        self.heap.alloc(layout(order))
+    }
+
+    fn free(&self, _lane: usize, index: u64, order: u32) -> Result<(), String> {
+        self.heap.free(index, layout(order));
+        Ok(())
+    }
+}
+
+/// What a workload that is for heaps alone is run with.
+pub struct HeapRound<'a> {
+    pub heap: ByAddress<'a>,
+    /// Bytes of the heap, or what one that gets its memory itself may use.
+    pub bytes: u64,
+    pub setting: Setting,
+    pub clock: &'a Clock,
+    pub trace: Option<&'a HeapTrace>,
+}
+
+impl HeapRound<'_> {
+    /// What is allocated at a place of the trace.
+    pub fn layout(&self, place: u32) -> Layout {
+        self.trace.expect("a replay has a trace").places[place as usize]
+    }
+}

@@ -1,0 +1,237 @@
+//! A thread is suspended in the middle of an operation: do the others go on?
+//!
+//! One thread allocates and frees, and is put to sleep again and again: within an operation, and, for comparison,
+//! between two. The others allocate and free all the time; their operations are timed while it sleeps. It sleeps
+//! until one of them has done something, or, if none does, for [`PATIENCE`]: then they wait for it.
+
+mod signal;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use baselines::{CheckedHeap, Contender, Kind};
+use hdrhistogram::Histogram;
+use nix::sys::pthread::pthread_self;
+use testkit::{BackEnd, Checked};
+
+use self::signal::{Suspender, Where, inside, turns};
+use super::measure::Case;
+use super::on_heap::with_sizes;
+use super::round::settle_empty;
+use super::row::Row;
+use super::worker::{new_histogram, tenths};
+use crate::clock::Clock;
+
+/// How long a thread is suspended at least.
+const AT_LEAST: Duration = Duration::from_millis(2);
+/// After so long those that go on at all have done so.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// A caller comes so often, in tenths of nanoseconds: what comes while an operation is stuck waits too.
+const INTERVAL: u64 = 100_000;
+
+/// What was seen of one contender.
+struct Seen {
+    latency: Histogram<u64>,
+    ops: u64,
+    ns: f64,
+    /// Suspensions during which nobody went on.
+    stalled: u64,
+    metadata_bytes: Option<usize>,
+    violation: Option<String>,
+}
+
+/// The rows of all contenders.
+pub fn measure(case: &Case<'_>, contenders: &[&'static Contender], clock: &Clock) -> Vec<Row> {
+    contenders.iter().map(|contender| row(case, contender, clock)).collect()
+}
+
+fn row(case: &Case<'_>, contender: &'static Contender, clock: &Clock) -> Row {
+    let suspensions = 10 * case.rounds as u64;
+    let seen = seen(case, contender, clock, Where::Inside, suspensions);
+    let baseline = self::seen(case, contender, clock, Where::Between, suspensions);
+    let violation = verify(case, contender, clock).or(seen.violation).or(baseline.violation);
+    let mut row = Row::of_case(case, contender, seen.metadata_bytes, violation);
+    row.phase = "others";
+    row.ops = seen.ops;
+    row.complete = true;
+    if row.verified {
+        row.set_times(&[(seen.ns, seen.ops)]);
+        row.set_latency(Some(&seen.latency));
+        let tenths = baseline.latency.value_at_quantile(0.999);
+        row.baseline_p999_ns = Some(tenths as f64 / 10.0);
+        row.suspensions = Some(suspensions);
+        row.stalled = Some(seen.stalled);
+    }
+    row
+}
+
+fn seen(
+    case: &Case<'_>,
+    contender: &Contender,
+    clock: &Clock,
+    place: Where,
+    suspensions: u64,
+) -> Seen {
+    if contender.kind() == Kind::Heap {
+        return contender.with_heap(case.units, |heap| {
+            with_sizes(heap, case.units, |sizes| run(sizes, case, clock, place, suspensions))
+        });
+    }
+    contender.with_back_end(case.units, |back_end| {
+        let mut seen = run(back_end, case, clock, place, suspensions);
+        seen.violation = seen.violation.or(settle_empty(back_end).err());
+        seen
+    })
+}
+
+/// A few suspensions with every operation held against an owner map.
+fn verify(case: &Case<'_>, contender: &Contender, clock: &Clock) -> Option<String> {
+    const FEW: u64 = 3;
+    let violation = if contender.kind() == Kind::Heap {
+        contender.with_heap(case.units, |heap| {
+            let checked = CheckedHeap::new(heap);
+            with_sizes(&checked, case.units, |sizes| run(sizes, case, clock, Where::Inside, FEW));
+            checked.finish().err()
+        })
+    } else {
+        contender.with_back_end(case.units, |back_end| {
+            let checked = Checked::concurrent(back_end);
+            run(&checked, case, clock, Where::Inside, FEW);
+            checked.finish().err()
+        })
+    };
+    violation.map(|violation| violation.to_string())
+}
+
+/// A counter with a cache line to itself.
+#[derive(Default)]
+#[repr(align(128))]
+struct Done(AtomicU64);
+
+/// The stage of a run.
+struct Stage<'a> {
+    back_end: &'a dyn BackEnd,
+    order: u32,
+    over: AtomicBool,
+    wrong_frees: AtomicU64,
+    /// Operations of each of the others.
+    done: Vec<Done>,
+}
+
+fn run(
+    back_end: &dyn BackEnd,
+    case: &Case<'_>,
+    clock: &Clock,
+    place: Where,
+    suspensions: u64,
+) -> Seen {
+    let others = case.setting.threads - 1;
+    let stage = &Stage {
+        back_end,
+        order: case.setting.order,
+        over: AtomicBool::new(false),
+        wrong_frees: AtomicU64::new(0),
+        done: (0..others).map(|_| Done::default()).collect(),
+    };
+    let suspender = Suspender::new();
+    let (latencies, stalled, ns) = thread::scope(|scope| {
+        let (tell, told) = std::sync::mpsc::channel();
+        scope.spawn(move || {
+            tell.send(pthread_self()).expect("somebody asks");
+            stage.be_suspended();
+        });
+        let spawn = |lane| scope.spawn(move || stage.go_on(lane, clock));
+        let others: Vec<_> = (0..others).map(spawn).collect();
+        let victim = told.recv().expect("the thread tells");
+        let began = Instant::now();
+        let stalled = (0..suspensions)
+            .filter(|_| {
+                thread::sleep(Duration::from_micros(200));
+                suspender.suspend(victim, place, || stage.is_stalled())
+            })
+            .count();
+        let ns = began.elapsed().as_nanos() as f64;
+        stage.over.store(true, Ordering::Relaxed);
+        let join = |other: thread::ScopedJoinHandle<'_, _>| {
+            other.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+        };
+        (others.into_iter().map(join).collect::<Vec<_>>(), stalled as u64, ns)
+    });
+    let wrong = stage.wrong_frees.load(Ordering::Relaxed);
+    Seen {
+        latency: latencies.into_iter().fold(new_histogram(), |mut sum, one| {
+            sum += one;
+            sum
+        }),
+        ops: stage.progress(),
+        ns,
+        stalled,
+        metadata_bytes: Some(back_end.metadata_bytes()).filter(|&bytes| bytes > 0),
+        violation: (wrong > 0).then(|| format!("{wrong} frees of blocks in use were refused")),
+    }
+}
+
+impl Stage<'_> {
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Operations of the others so far.
+    fn progress(&self) -> u64 {
+        self.done.iter().map(|done| done.0.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Whether the others wait for whoever is suspended.
+    fn is_stalled(&self) -> bool {
+        let began = Instant::now();
+        // What has got past the suspended thread may come to its end.
+        thread::sleep(AT_LEAST / 2);
+        let before = self.progress();
+        thread::sleep(AT_LEAST / 2);
+        while self.progress() == before && began.elapsed() < PATIENCE {
+            thread::sleep(AT_LEAST / 2);
+        }
+        self.progress() == before
+    }
+
+    fn free(&self, lane: usize, index: u64) {
+        if self.back_end.free(lane, index, self.order).is_err() {
+            self.wrong_frees.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The thread that is suspended.
+    fn be_suspended(&self) {
+        let lane = self.done.len();
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut pause = || (0..random.u32(0..32)).for_each(|_| std::hint::spin_loop());
+        while !self.is_over() {
+            let block = inside(|| self.back_end.alloc(lane, self.order));
+            pause();
+            if let Some(index) = block {
+                inside(|| self.free(lane, index));
+            }
+            pause();
+        }
+    }
+
+    /// Another thread: allocates and frees; the times of what it does while that one is suspended.
+    fn go_on(&self, lane: usize, clock: &Clock) -> Histogram<u64> {
+        let mut latency = new_histogram();
+        let mut done = 0;
+        while !self.is_over() {
+            let before = turns();
+            let (block, alloc) = tenths(clock, || self.back_end.alloc(lane, self.order));
+            let free = block.map(|index| tenths(clock, || self.free(lane, index)).1);
+            done += 1 + u64::from(free.is_some());
+            self.done[lane].0.store(done, Ordering::Relaxed);
+            if before % 2 == 1 || turns() != before {
+                [Some(alloc), free].into_iter().flatten().for_each(|tenths| {
+                    latency.record_correct(tenths.max(1), INTERVAL).expect("less than a minute");
+                });
+            }
+        }
+        latency
+    }
+}

@@ -1,0 +1,96 @@
+//! Of P. Schuster's simple_chunk_allocator: random sizes and alignments, until the heap is nearly full.
+
+use std::alloc::Layout;
+use std::collections::VecDeque;
+
+use crate::limit::crew::Crew;
+use crate::suite::on_heap::HeapRound;
+use crate::suite::round::Part;
+use crate::suite::worker::{Gauge, Stretch};
+
+/// One thread, and the blocks that it holds, the oldest first.
+struct Random<'a> {
+    round: &'a HeapRound<'a>,
+    random: fastrand::Rng,
+    held: VecDeque<(u64, Layout)>,
+    held_bytes: u64,
+    /// Bytes that it may hold.
+    share: u64,
+    frees: u64,
+    refused: u64,
+}
+
+/// Until something is refused, then as long again on a heap that is full.
+pub fn heap_random(round: &HeapRound<'_>) -> Vec<Part> {
+    let threads = round.setting.threads as u64;
+    Crew::run(round.setting.threads, |crew, lane| {
+        let mut worker = Random {
+            round,
+            random: fastrand::Rng::with_seed(lane as u64),
+            held: VecDeque::new(),
+            held_bytes: 0,
+            share: round.bytes / 1000 * 999 / threads,
+            frees: 0,
+            refused: 0,
+        };
+        let stretches = vec![worker.stretch("filling", crew), worker.stretch("full", crew)];
+        while worker.free_oldest() {}
+        Part { stretches, refused: worker.refused, wrong_frees: 0 }
+    })
+}
+
+impl Random<'_> {
+    fn stretch(&mut self, name: &'static str, crew: &Crew) -> Stretch {
+        let until_refused = name == "filling";
+        let mut gauge = Gauge::new(self.round.setting, self.round.clock);
+        crew.wait_awake();
+        gauge.start();
+        let (mut allocs, frees) = (0, self.frees);
+        let mut complete = !until_refused;
+        while !gauge.is_late() {
+            if self.alloc(&mut gauge) {
+                allocs += 1;
+            } else if until_refused {
+                complete = true;
+                break;
+            }
+            self.free_some();
+        }
+        gauge.stop(name, allocs + self.frees - frees, complete)
+    }
+
+    /// Allocates a block of 64 to 16,383 bytes, aligned to 1 to 128.
+    fn alloc(&mut self, gauge: &mut Gauge<'_>) -> bool {
+        let (size, align) = (self.random.usize(64..16_384), 1 << self.random.u32(0..8));
+        let layout = Layout::from_size_align(size, align).expect("a small size");
+        let fits = self.held_bytes + size as u64 <= self.share;
+        let block = fits.then(|| gauge.time(|| self.round.heap.alloc(layout))).flatten();
+        match block {
+            Some(at) => {
+                self.held.push_back((at, layout));
+                self.held_bytes += size as u64;
+            }
+            None => self.refused += 1,
+        }
+        block.is_some()
+    }
+
+    /// Frees the seven oldest blocks, once in ten times.
+    fn free_some(&mut self) {
+        if self.held.len() > 10 && self.random.u8(..10) == 0 {
+            for _ in 0..7 {
+                self.free_oldest();
+            }
+        }
+    }
+
+    fn free_oldest(&mut self) -> bool {
+        let oldest = self.held.pop_front();
+        if let Some((at, layout)) = oldest {
+            self.round.heap.free(at, layout);
+            self.held_bytes -= layout.size() as u64;
+            self.frees += 1;
+        }
+        oldest.is_some()
+    }
+}

@@ -1,0 +1,188 @@
+//! Traces: what Linux asked of its page allocator, what a program asked of malloc.
+
+use testkit::{BackEnd, Block};
+
+use crate::clock::Clock;
+use crate::replay::course::Course;
+use crate::suite::on_heap::HeapRound;
+use crate::suite::round::Part;
+use crate::suite::worker::{Gauge, LONG, Setting};
+use crate::trace::{Action, Event, HeapEvent, Trace};
+
+/// What is allocated from: blocks by their places in a trace.
+trait Memory: Sync {
+    fn alloc(&self, lane: usize, place: u32) -> Option<u64>;
+    /// `false` if it is refused.
+    fn free(&self, lane: usize, place: u32, at: u64) -> bool;
+    /// Makes the block at a place the one at another.
+    fn resize(&self, lane: usize, from: u32, at: u64, to: u32) -> Option<u64>;
+}
+
+/// A heap trace, on as many threads as it had, or fewer; then what it leaves is freed.
+pub fn replay_heap(round: &HeapRound<'_>) -> Vec<Part> {
+    let trace = round.trace.expect("a replay has a trace");
+    let played = Play {
+        memory: round,
+        name: trace.name,
+        events: &trace.events,
+        places: trace.places.len(),
+        setting: round.setting,
+        clock: round.clock,
+    };
+    let (parts, left) = played.run();
+    left.into_iter().for_each(|(place, at)| {
+        round.free(0, place, at);
+    });
+    parts
+}
+
+impl Memory for HeapRound<'_> {
+    fn alloc(&self, _lane: usize, place: u32) -> Option<u64> {
+        self.heap.alloc(self.layout(place))
+    }
+
+    fn free(&self, _lane: usize, place: u32, at: u64) -> bool {
+        self.heap.free(at, self.layout(place));
+        true
+    }
+
+    fn resize(&self, _lane: usize, from: u32, at: u64, to: u32) -> Option<u64> {
+        self.heap.resize(at, self.layout(from), self.layout(to).size())
+    }
+}
+
+/// A page trace, on as many threads as it had CPUs, or fewer. Returns the blocks that it leaves as well.
+pub fn replay(
+    back_end: &dyn BackEnd,
+    trace: &Trace,
+    setting: Setting,
+    clock: &Clock,
+) -> (Vec<Part>, Vec<Block>) {
+    let event = |event: &Event| {
+        let place = Some(event.block as u32);
+        let (from, to) = if event.action == Action::Alloc { (None, place) } else { (place, None) };
+        HeapEvent { thread: event.cpu, from, to }
+    };
+    let events: Vec<HeapEvent> = trace.events.iter().map(event).collect();
+    let pages = Pages { back_end, orders: &trace.orders };
+    let (name, places) = ("redis", trace.orders.len());
+    let play = Play { memory: &pages, name, events: &events, places, setting, clock };
+    let (parts, left) = play.run();
+    let block = |(place, index)| Block { index, order: pages.order(place) };
+    (parts, left.into_iter().map(block).collect())
+}
+
+/// Page blocks.
+struct Pages<'a> {
+    back_end: &'a dyn BackEnd,
+    orders: &'a [u8],
+}
+
+impl Pages<'_> {
+    fn order(&self, place: u32) -> u32 {
+        u32::from(self.orders[place as usize])
+    }
+}
+
+impl Memory for Pages<'_> {
+    fn alloc(&self, lane: usize, place: u32) -> Option<u64> {
+        self.back_end.alloc(lane, self.order(place))
+    }
+
+    fn free(&self, lane: usize, place: u32, at: u64) -> bool {
+        self.back_end.free(lane, at, self.order(place)).is_ok()
+    }
+
+    fn resize(&self, _lane: usize, _from: u32, _at: u64, _to: u32) -> Option<u64> {
+        None
+    }
+}
+
+/// A trace on a memory.
+struct Play<'a, M> {
+    memory: &'a M,
+    name: &'static str,
+    events: &'a [HeapEvent],
+    places: usize,
+    setting: Setting,
+    clock: &'a Clock,
+}
+
+impl<M: Memory> Play<'_, M> {
+    /// The whole trace, or as much of it as there is time for; what is left, by places.
+    fn run(&self) -> (Vec<Part>, Vec<(u32, u64)>) {
+        let mut lanes = vec![Vec::new(); self.setting.threads];
+        for &event in self.events {
+            lanes[event.thread % self.setting.threads].push(event);
+        }
+        let course = Course::new(&lanes, self.places);
+        let played = course.run(|number, events| {
+            let gauge = Gauge::new(self.setting, self.clock).with_times(LONG);
+            let lane =
+                Lane { play: self, course: &course, number, gauge, refused: 0, wrong_frees: 0 };
+            lane.run(events)
+        });
+        let parts = played
+            .into_iter()
+            .map(|part| part.unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
+        let left = (0..self.places as u32)
+            .filter_map(|place| Some((place, course.place(place).flatten()?)));
+        (parts.collect(), left.collect())
+    }
+}
+
+/// One thread.
+struct Lane<'a, M> {
+    play: &'a Play<'a, M>,
+    course: &'a Course<'a, HeapEvent>,
+    number: usize,
+    gauge: Gauge<'a>,
+    refused: u64,
+    wrong_frees: u64,
+}
+
+impl<M: Memory> Lane<'_, M> {
+    fn run(mut self, events: &[HeapEvent]) -> Part {
+        self.gauge.start();
+        let mut ops = 0;
+        for (&event, number) in events.iter().zip(1_u32..) {
+            ops += u64::from(self.carry_out(event));
+            if number.is_multiple_of(32) && self.gauge.is_late() {
+                self.course.stop();
+            }
+            if self.course.is_stopped() {
+                break;
+            }
+        }
+        let complete = !self.course.is_stopped();
+        let stretches = vec![self.gauge.stop(self.play.name, ops, complete)];
+        Part { stretches, refused: self.refused, wrong_frees: self.wrong_frees }
+    }
+
+    /// `false` if there is nothing to do, because an allocation was refused, or if it is refused.
+    fn carry_out(&mut self, HeapEvent { from, to, .. }: HeapEvent) -> bool {
+        let (memory, lane, gauge) = (self.play.memory, self.number, &mut self.gauge);
+        let old = from.and_then(|from| Some((from, self.course.wait(from)?)));
+        let (new, left) = match (old, to) {
+            (None, None) => return false,
+            (Some((from, at)), None) => {
+                let freed = gauge.time(|| memory.free(lane, from, at));
+                self.wrong_frees += u64::from(!freed);
+                (None, freed)
+            }
+            (Some((from, at)), Some(to)) => {
+                let new = gauge.time(|| memory.resize(lane, from, at, to));
+                (new, new.is_some())
+            }
+            (None, Some(to)) => (gauge.time(|| memory.alloc(lane, to)), false),
+        };
+        // What is found in a place in the end is left over.
+        if let (Some((from, _)), true) = (old, left) {
+            self.course.publish(from, None);
+        }
+        let Some(to) = to else { return left };
+        self.refused += u64::from(new.is_none());
+        self.course.publish(to, new);
+        new.is_some()
+    }
+}
