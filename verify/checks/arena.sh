@@ -17,6 +17,7 @@ schedules=$(sed -n 's/.*nothing under any of \([0-9]*\) schedules.*/\1/p' <<<"$r
 # Two patients, the untagged list under the explorer and under stress: tests that expect the failure.
 [ $ours = FOUND ] || patients=2
 if [ $long = yes ]; then
+    nightly && rustup component add miri --toolchain nightly >&2
     MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package nbbs-arena --features nbbs --lib \
         --test objects --test properties >&2 || ours=FOUND
 fi
