@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use baselines::{CONTENDERS, Contender};
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 
+use crate::report::args::{Compare, Report};
 use crate::suite::args::Suite;
 
 /// One unit of every arena here: a page of 4 KiB.
@@ -27,6 +28,10 @@ pub enum Command {
     Replay(Replay),
     /// Measures allocators beside each other, or single operations
     Bench(Box<Measure>),
+    /// Writes a page that shows what was measured: one HTML file, which needs nothing else
+    Report(Report),
+    /// Compares two records: ends with 1 if a safe allocator that was verified in OLD is found wrong in NEW
+    Compare(Compare),
 }
 
 /// Workloads by name, or a measurement with a command line of its own.

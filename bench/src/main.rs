@@ -6,6 +6,7 @@
 //! limit    operations against the bare compare-and-swap
 //! suite    the field's workloads on every back-end and every heap
 //! requests exact sizes, batches, growth, placement
+//! report   pages and comparisons of what was measured
 //! pool     objects of one size from arenas, pools and heaps
 //! clock    timing one operation      counted  counting read-modify-writes and lines
 //! median   table   progress
@@ -21,6 +22,7 @@ mod median;
 mod pool;
 mod progress;
 mod replay;
+mod report;
 mod requests;
 mod suite;
 mod table;
@@ -40,6 +42,8 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Replay(args) => cmd::replay::run(&args),
         Command::Bench(measure) => bench(*measure),
+        Command::Report(args) => cmd::report::run(&args),
+        Command::Compare(args) => cmd::compare::run(&args),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

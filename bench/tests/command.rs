@@ -1,36 +1,12 @@
 //! The binary as its users meet it.
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::Output;
 
-use assert_cmd::Command;
 use serde_json::Value;
-
-fn nbbs(args: &[&str]) -> Output {
-    Command::cargo_bin("nbbs").unwrap().args(args).output().unwrap()
-}
-
-/// What the command says on its way out; it must end with `code`, and print nothing.
-fn refusal(args: &[&str], code: i32) -> String {
-    let output = nbbs(args);
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    assert!(!error.contains("panicked"), "{args:?}: {error}");
-    error
-}
-
-/// The standard output of a command that succeeds.
-fn stdout(args: &[&str]) -> String {
-    let output = nbbs(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn json(args: &[&str]) -> Vec<Value> {
-    stdout(args).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
+use support::{json, refusal, stdout};
 
 fn assert_numbers(row: &Value, keys: &[&str]) {
     for key in keys {

@@ -1,7 +1,9 @@
 //! The verbs, one file each. Each says whether everything was as it should be.
 
+pub mod compare;
 pub mod limit;
 pub mod replay;
+pub mod report;
 pub mod requests;
 pub mod suite;
 

@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::cmd::{print, print_json};
 use crate::pool::{self, Plan};
 use crate::progress;
+use crate::report::keep::Kept;
 use crate::suite::args::Suite;
 use crate::suite::measure::{Case, Traces, measure, passes};
 use crate::suite::on_heap;
@@ -34,6 +35,7 @@ pub fn run(args: &Suite) -> anyhow::Result<bool> {
         traces.check(args, table)?;
         check(args, table)?;
     }
+    let mut kept = Kept::new(args.html.as_deref(), args.record.as_deref())?;
     let clock = Clock::new();
     let bar = progress::bar(tables.iter().map(|table| table.steps(args)).sum());
     let mut csv = csv::Writer::from_writer(io::stdout());
@@ -42,6 +44,10 @@ pub fn run(args: &Suite) -> anyhow::Result<bool> {
         bar.set_message(format!("{}, order {}", table.workload.name, table.order));
         let rows = rows(args, table, &traces, &clock, &bar);
         all_verified &= rows.iter().all(|row| row.verified || !row.safe);
+        kept.add(&rows)?;
+        if args.silent {
+            continue;
+        }
         bar.suspend(|| match (args.json, args.csv) {
             (true, _) => rows.iter().try_for_each(print_json),
             (_, true) => print_csv(&mut csv, &rows),
@@ -49,7 +55,8 @@ pub fn run(args: &Suite) -> anyhow::Result<bool> {
         })?;
     }
     bar.finish_and_clear();
-    if !args.json && !args.csv {
+    kept.finish()?;
+    if !args.json && !args.csv && !args.silent {
         print(report::FOOTER)?;
     }
     Ok(all_verified)

@@ -45,4 +45,13 @@ impl Plan {
             .collect();
         Self { lanes, in_turn, blocks: survives.len(), survivors }
     }
+
+    /// Frees at the end what the trace never frees, in the order of allocation: in turn, for the lanes are left
+    /// as they are.
+    pub fn free_survivors(&mut self) {
+        for (block, order) in self.survivors.drain(..) {
+            let step = Step { action: Action::Free, order: order as u8, block: block as u32 };
+            self.in_turn.push((0, step));
+        }
+    }
 }

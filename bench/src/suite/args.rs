@@ -78,6 +78,18 @@ pub struct Suite {
     /// Prints comma-separated values instead of tables
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
+
+    /// Also writes a page that shows what was measured
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Also writes a record, which `report` and `compare` read; compressed if FILE ends in .zst
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+
+    /// Prints nothing of what is measured.
+    #[arg(skip)]
+    pub silent: bool,
 }
 
 impl Suite {

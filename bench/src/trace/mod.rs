@@ -5,7 +5,7 @@
 //! `+CPU ORDER ID` allocates `2^ORDER` pages of 4 KiB as block ID, `-CPU ID` frees block ID. An ID is
 //! allocated once.
 
-mod decode;
+pub mod decode;
 mod error;
 mod heap;
 mod lines;
@@ -15,6 +15,7 @@ use std::path::Path;
 
 pub use error::{Fault, TraceError};
 pub use heap::{HeapEvent, HeapTrace};
+pub use lines::shorten;
 
 /// The sample that ships with the project.
 const SAMPLE: &[u8] = include_bytes!("../../../traces/redis.trace.zst");

@@ -54,7 +54,7 @@ impl FreeMemory {
 /// Replays the plan in the order of the trace, where every refusal can be judged; then, if there are
 /// several lanes, on as many threads. Both end with everything freed and the memory whole.
 pub fn verify(contender: &Contender, units: u64, plan: &Plan) -> Verdict {
-    let mut verdict = contender.with_back_end(units, |allocator| in_turn(allocator, plan));
+    let mut verdict = watch(contender, units, plan, |_, _| ());
     if plan.lanes.len() > 1 && verdict.violation.is_none() {
         let result = contender.with_back_end(units, |allocator| at_once(allocator, plan));
         verdict.violation = result.err().map(|violation| violation.to_string());
@@ -62,14 +62,26 @@ pub fn verify(contender: &Contender, units: u64, plan: &Plan) -> Verdict {
     verdict
 }
 
-fn in_turn(allocator: &dyn BackEnd, plan: &Plan) -> Verdict {
+/// Replays the plan in the order of the trace, and shows `seen` the owner map after every operation, with how
+/// many there have been; what it holds is what is checked.
+pub fn watch(
+    contender: &Contender,
+    units: u64,
+    plan: &Plan,
+    seen: impl FnMut(usize, &Oracle),
+) -> Verdict {
+    contender.with_back_end(units, |allocator| in_turn(allocator, plan, seen))
+}
+
+fn in_turn(allocator: &dyn BackEnd, plan: &Plan, mut seen: impl FnMut(usize, &Oracle)) -> Verdict {
     let checked = Checked::sequential(allocator);
     let mut live = Live { places: vec![None; plan.blocks], units: 0, peak_units: 0, failed: 0 };
     let mut end = FreeMemory::default();
     let result = catch_panic(|| {
-        for &(lane, step) in &plan.in_turn {
+        for (&(lane, step), count) in plan.in_turn.iter().zip(1..) {
             live.step(&checked, lane, step);
             checked.violation().map_or(Ok(()), Err)?;
+            seen(count, checked.oracle());
         }
         end = FreeMemory::of(checked.oracle());
         finish(&checked, plan, |block| live.places[block])

@@ -1,0 +1,147 @@
+//! What differs between two records.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::record::{Case, Entry, Record};
+use super::summary::overlap;
+use crate::args::UNIT_BYTES;
+use crate::table::{bytes, table, time};
+
+/// An allocator at a case that both records have.
+#[derive(Clone, Debug, Serialize)]
+pub struct Change {
+    pub command: &'static str,
+    pub workload: String,
+    pub phase: String,
+    pub allocator: String,
+    pub kind: String,
+    pub safe: bool,
+    pub threads: usize,
+    pub order: Option<u32>,
+    pub size_bytes: Option<u64>,
+    pub arena_bytes: Option<u64>,
+    pub old_ns_per_op: Option<f64>,
+    pub new_ns_per_op: Option<f64>,
+    /// New by old: below 1 is faster.
+    pub ratio: Option<f64>,
+    /// Whether one of the two is noisy, or some round of one took as long as some round of the other.
+    pub within_noise: bool,
+    pub old_verified: bool,
+    pub new_verified: bool,
+}
+
+/// Two records beside each other.
+pub struct Changes {
+    /// What changed most first: the verified before, then what is outside the noise, then the rest.
+    pub rows: Vec<Change>,
+    pub only_old: usize,
+    pub only_new: usize,
+}
+
+impl Changes {
+    pub fn between(old: &Record, new: &Record) -> Self {
+        let key = |entry: &Entry| (entry.case(), entry.allocator.clone());
+        let mut left: HashMap<(Case, String), &Entry> =
+            old.entries.iter().map(|entry| (key(entry), entry)).collect();
+        let mut rows = Vec::new();
+        let mut only_new = 0;
+        for entry in &new.entries {
+            match left.remove(&key(entry)) {
+                Some(before) => rows.push(Change::between(before, entry)),
+                None => only_new += 1,
+            }
+        }
+        let size = |change: &Change| change.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+        rows.sort_by(|one, other| {
+            let rank = |change: &Change| (!change.verdict_changed(), change.within_noise);
+            rank(one).cmp(&rank(other)).then(size(other).total_cmp(&size(one)))
+        });
+        Self { rows, only_old: left.len(), only_new }
+    }
+
+    /// Whether no safe allocator that was verified before is found wrong now.
+    pub fn all_verified(&self) -> bool {
+        !self.rows.iter().any(|row| row.safe && row.old_verified && !row.new_verified)
+    }
+
+    /// The first rows, and what to know of the rest.
+    pub fn to_table(&self, most: usize) -> String {
+        let header = ["workload", "allocator", "threads", "size", "old", "new", "new / old", ""];
+        let mut table = table(&header, 2);
+        for row in self.rows.iter().take(most) {
+            table.add_row(row.cells());
+        }
+        let sure = self.rows.iter().filter(|row| row.is_sure()).count();
+        let hidden = self.rows.len().saturating_sub(most);
+        let mut text = format!(
+            "{table}\n{} cases, of which {sure} changed beyond their noise",
+            self.rows.len()
+        );
+        text += &format!(
+            "; {} only in the old record, {} only in the new",
+            self.only_old, self.only_new
+        );
+        if hidden > 0 {
+            text += &format!("; {hidden} rows are not shown (--most)");
+        }
+        text + ".\n  ~  within the noise: the rounds overlap, or lie more than a quarter of their median apart"
+    }
+}
+
+impl Change {
+    fn between(old: &Entry, new: &Entry) -> Self {
+        let ratio = old.ns_per_op.zip(new.ns_per_op).filter(|(old, new)| *old > 0.0 && *new > 0.0);
+        Self {
+            command: "compare",
+            workload: new.workload.clone(),
+            phase: new.phase.clone(),
+            allocator: new.allocator.clone(),
+            kind: new.kind.clone(),
+            safe: new.safe,
+            threads: new.threads,
+            order: new.order,
+            size_bytes: new.size_bytes,
+            arena_bytes: new.arena_bytes,
+            old_ns_per_op: old.ns_per_op,
+            new_ns_per_op: new.ns_per_op,
+            ratio: ratio.map(|(old, new)| (new / old * 1000.0).round() / 1000.0),
+            within_noise: old.noisy || new.noisy || overlap(old, new),
+            old_verified: old.verified,
+            new_verified: new.verified,
+        }
+    }
+
+    fn verdict_changed(&self) -> bool {
+        self.old_verified != self.new_verified
+    }
+
+    fn is_sure(&self) -> bool {
+        self.ratio.is_some() && !self.within_noise
+    }
+
+    fn cells(&self) -> [String; 8] {
+        let figure = |ns: Option<f64>, verified: bool| match ns {
+            Some(ns) => time(ns),
+            None if verified => "-".to_owned(),
+            None => "FAILED".to_owned(),
+        };
+        let workload = match &*self.phase {
+            "" => self.workload.clone(),
+            phase => format!("{}, {phase}", self.workload),
+        };
+        let size = self.size_bytes.or(self.order.map(|order| UNIT_BYTES << order));
+        let mark = if self.ratio.is_some() && self.within_noise { "~" } else { "" };
+        [
+            workload,
+            if self.safe { self.allocator.clone() } else { format!("{} (UNSAFE)", self.allocator) },
+            self.threads.to_string(),
+            size.map_or("mixed".to_owned(), bytes),
+            figure(self.old_ns_per_op, self.old_verified),
+            figure(self.new_ns_per_op, self.new_verified),
+            self.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
+            mark.to_owned(),
+        ]
+    }
+}

@@ -1,0 +1,257 @@
+//! What the page's script draws.
+
+use serde::Serialize;
+
+use super::pictures::Pictures;
+use super::record::Entry;
+use super::section::{FLOOR, Line, Section, Variant, distinct, subject};
+use crate::table::time;
+
+/// Everything that is drawn, as the page carries it.
+#[derive(Serialize)]
+pub struct Charts {
+    pub contenders: Vec<Shown>,
+    sections: Vec<Drawn>,
+    fragmentation: Option<Fragmentation>,
+}
+
+/// An allocator, as all charts show it.
+#[derive(Serialize)]
+pub struct Shown {
+    pub name: String,
+    pub label: String,
+    pub kind: String,
+    /// Which colour, among those of its kind.
+    pub colour: usize,
+    /// Whether it is drawn in colour until somebody chooses otherwise.
+    pub chosen: bool,
+    /// Whether it is this project's.
+    pub ours: bool,
+}
+
+/// A workload's charts: one set at a time.
+#[derive(Serialize)]
+struct Drawn {
+    workload: String,
+    kind: String,
+    tabs: Vec<Tab>,
+}
+
+#[derive(Serialize)]
+struct Tab {
+    label: String,
+    verdict: String,
+    charts: Vec<Chart>,
+}
+
+/// Lines over a few places; figures are nanoseconds.
+#[derive(Serialize)]
+struct Chart {
+    title: String,
+    places: Vec<String>,
+    /// What stands before a place, as in "2 threads".
+    unit: &'static str,
+    lines: Vec<Curve>,
+}
+
+/// A line; null where there is no figure.
+#[derive(Serialize)]
+struct Curve {
+    name: String,
+    ns: Vec<Option<f64>>,
+    low: Vec<Option<f64>>,
+    high: Vec<Option<f64>>,
+    noisy: Vec<bool>,
+}
+
+#[derive(Serialize)]
+struct Fragmentation {
+    /// Operations before each sample.
+    at: Vec<usize>,
+    in_use: Vec<f64>,
+    lines: Vec<Unusable>,
+}
+
+#[derive(Serialize)]
+struct Unusable {
+    name: String,
+    percent: Vec<f64>,
+}
+
+/// A place of a chart, and the figure that stands there.
+type Place = (&'static str, fn(&Entry) -> Option<f64>);
+
+/// Of the back-ends, those that stand for their family.
+const CHOSEN: [&str; 7] = ["nbbs", "linux", "linux-pcp", "nb4", "sl4", "buddy-sl", "bitmap-tree"];
+
+/// How many of another kind.
+const MOST_CHOSEN: usize = 7;
+
+impl Charts {
+    pub fn of(entries: &[Entry], sections: &[Section<'_>], pictures: Option<&Pictures>) -> Self {
+        Self {
+            contenders: contenders(entries),
+            sections: sections.iter().map(drawn).collect(),
+            fragmentation: pictures.map(fragmentation),
+        }
+    }
+}
+
+fn contenders(entries: &[Entry]) -> Vec<Shown> {
+    let kinds = distinct(entries.iter().map(|entry| &*entry.kind));
+    let of_kind = |kind: &str| {
+        let rows: Vec<&Entry> = entries.iter().filter(|entry| entry.kind == kind).collect();
+        let mut names = distinct(rows.iter().map(|entry| &*entry.allocator));
+        // The usual ones first, so that their colours differ.
+        names.sort_by_key(|&name| {
+            (kind == "backend" && !CHOSEN.contains(&name), subject(kind) != Some(name))
+        });
+        let shown = |(colour, name): (usize, &str)| {
+            let entry = rows.iter().find(|entry| entry.allocator == name)?;
+            let is_usual =
+                if kind == "backend" { CHOSEN.contains(&name) } else { colour < MOST_CHOSEN };
+            Some(Shown {
+                name: name.to_owned(),
+                label: entry.label(),
+                kind: kind.to_owned(),
+                colour,
+                chosen: is_usual,
+                ours: subject(kind) == Some(name),
+            })
+        };
+        names.into_iter().enumerate().filter_map(shown).collect::<Vec<_>>()
+    };
+    kinds.into_iter().flat_map(of_kind).collect()
+}
+
+fn drawn(section: &Section<'_>) -> Drawn {
+    let tab = |variant: &Variant<'_>| Tab {
+        label: variant.label.clone(),
+        verdict: verdict(variant),
+        charts: [over_threads(variant), percentiles(variant), suspended(variant)]
+            .into_iter()
+            .flatten()
+            .collect(),
+    };
+    Drawn {
+        workload: section.workload.to_owned(),
+        kind: section.kind.to_owned(),
+        tabs: section.variants.iter().map(tab).collect(),
+    }
+}
+
+/// Time per operation over numbers of threads, with the spread of the rounds.
+fn over_threads(variant: &Variant<'_>) -> Option<Chart> {
+    let curve = |line: &Line<'_>| {
+        let of = |figure: fn(&Entry) -> Option<f64>| {
+            line.entries.iter().map(|entry| entry.and_then(figure)).collect::<Vec<_>>()
+        };
+        Curve {
+            name: line.name.to_owned(),
+            ns: of(|entry| entry.ns_per_op),
+            low: of(|entry| Some(entry.spread()?.0)),
+            high: of(|entry| Some(entry.spread()?.1)),
+            noisy: line.entries.iter().map(|entry| entry.is_some_and(|e| e.noisy)).collect(),
+        }
+    };
+    Chart {
+        title: "time per operation by number of threads, all together".to_owned(),
+        places: variant.threads.iter().map(ToString::to_string).collect(),
+        unit: "threads",
+        lines: variant.lines.iter().map(curve).collect(),
+    }
+    .unless_empty()
+}
+
+/// Single operations with the most threads.
+fn percentiles(variant: &Variant<'_>) -> Option<Chart> {
+    let threads = variant.threads.last()?;
+    let plural = if *threads == 1 { "" } else { "s" };
+    Chart::of_single_operations(
+        format!("single operations, {threads} thread{plural}"),
+        variant,
+        &[
+            ("median", |entry| entry.p50_ns),
+            ("p99", |entry| entry.p99_ns),
+            ("p99.9", |entry| entry.p999_ns),
+            ("max", |entry| entry.max_ns),
+        ],
+    )
+}
+
+/// What the others notice of a thread that stands still in the middle of an operation.
+fn suspended(variant: &Variant<'_>) -> Option<Chart> {
+    let is_known = |entry: &&Entry| entry.baseline_p999_ns.is_some();
+    variant.lines.iter().flat_map(|line| &line.entries).flatten().find(|entry| is_known(entry))?;
+    Chart::of_single_operations(
+        "p99.9 of the others, while nobody and while somebody is suspended".to_owned(),
+        variant,
+        &[
+            ("nobody", |entry| entry.baseline_p999_ns),
+            ("somebody", |entry| entry.baseline_p999_ns.and(entry.p999_ns)),
+        ],
+    )
+}
+
+impl Chart {
+    fn of_single_operations(
+        title: String,
+        variant: &Variant<'_>,
+        places: &[Place],
+    ) -> Option<Self> {
+        let curve = |line: &Line<'_>| {
+            let last = line.last();
+            Curve {
+                name: line.name.to_owned(),
+                ns: places.iter().map(|place| last.and_then(place.1)).collect(),
+                low: vec![None; places.len()],
+                high: vec![None; places.len()],
+                noisy: vec![false; places.len()],
+            }
+        };
+        Self {
+            title,
+            places: places.iter().map(|place| place.0.to_owned()).collect(),
+            unit: "",
+            lines: variant.lines.iter().map(curve).collect(),
+        }
+        .unless_empty()
+    }
+
+    fn unless_empty(mut self) -> Option<Self> {
+        self.lines.retain(|line| line.ns.iter().any(Option::is_some));
+        (!self.lines.is_empty()).then_some(self)
+    }
+}
+
+/// Who is fastest with the most threads, and who is next.
+pub fn verdict(variant: &Variant<'_>) -> String {
+    let timed = |entry: &Entry| Some((entry.label(), entry.ns_per_op?));
+    let entries = variant.lines.iter().filter_map(Line::last);
+    let safe = entries.filter(|entry| entry.safe && entry.allocator != FLOOR);
+    let mut ranks: Vec<(String, f64)> = safe.filter_map(timed).collect();
+    ranks.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let threads = variant.threads.last().copied().unwrap_or(0);
+    let with = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+    match &ranks[..] {
+        [] => format!("Nobody safe was measured with {with}."),
+        [(name, ns)] => format!("With {with} {name} takes {}.", time(*ns)),
+        [(name, ns), (next, next_ns), ..] => format!(
+            "With {with} {name} is the fastest safe one: {}; next {next}: {}.",
+            time(*ns),
+            time(*next_ns),
+        ),
+    }
+}
+
+fn fragmentation(pictures: &Pictures) -> Fragmentation {
+    let line = |picture: &super::pictures::Picture| Unusable {
+        name: picture.contender.name.to_owned(),
+        percent: picture.unusable.clone(),
+    };
+    Fragmentation {
+        at: pictures.at.clone(),
+        in_use: pictures.in_use.clone(),
+        lines: pictures.pictures.iter().map(line).collect(),
+    }
+}

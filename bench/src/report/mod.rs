@@ -1,0 +1,23 @@
+//! The page that shows a record, and the comparison of two.
+//!
+//! ```text
+//! args     the command lines of report and compare
+//! record   rows with where they come from: reading, writing
+//! section  the rows by workload         summary   who wins where
+//! chart    what the page's script draws  table     the same, to be read
+//! keep     what becomes of the rows of a run
+//! pictures a trace replayed: where memory is in use over time
+//! page     the template, the style and the script of the page
+//! changes  what differs between two records
+//! ```
+
+pub mod args;
+pub mod changes;
+mod chart;
+pub mod keep;
+mod page;
+mod pictures;
+pub mod record;
+mod section;
+mod summary;
+mod table;

@@ -1,0 +1,116 @@
+//! The page: one HTML file that needs nothing else.
+
+use askama::Template;
+
+use super::chart::Charts;
+use super::pictures::Pictures;
+use super::record::{Header, Record, Versions};
+use super::section::{Section, distinct, sections};
+use super::summary::{Summary, summaries};
+use super::table::{Failure, Overhead, Stall, Table, failures, overheads, stalls, tables};
+use crate::table::time;
+
+/// How many of the cases in which somebody else is faster are shown at once.
+const SHOWN_LOSSES: usize = 8;
+
+#[derive(Template)]
+#[template(path = "page.html")]
+struct Page<'a> {
+    headers: &'a [Header],
+    built: Versions,
+    summaries: Vec<Summary>,
+    sections: Vec<Part>,
+    charts: Charts,
+    overheads: Option<(String, Vec<Overhead>)>,
+    failures: Vec<Failure>,
+    stalls: Vec<Stall>,
+    pictures: Option<&'a Pictures>,
+    /// The contenders of the record: label, kind, source.
+    sources: Vec<Source>,
+    style: &'static str,
+    chart_style: &'static str,
+    chart_script: &'static str,
+    chart_licence: &'static str,
+    script: &'static str,
+}
+
+/// A workload.
+struct Part {
+    workload: String,
+    kind: String,
+    about: &'static str,
+    tables: Vec<Table>,
+}
+
+/// Where a contender comes from.
+struct Source {
+    label: String,
+    kind: String,
+    source: &'static str,
+}
+
+/// The page of a record.
+///
+/// # Errors
+/// None that a record can cause.
+pub fn render(record: &Record, pictures: Option<&Pictures>) -> askama::Result<String> {
+    let sections = sections(&record.entries);
+    let charts = Charts::of(&record.entries, &sections, pictures);
+    Page {
+        headers: &record.headers,
+        built: Versions::this(),
+        summaries: summaries(&sections),
+        sections: sections.iter().map(part).collect(),
+        overheads: overheads(&record.entries),
+        failures: failures(&sections),
+        stalls: stalls(&record.entries),
+        pictures,
+        sources: sources(&charts),
+        charts,
+        style: include_str!("page.css"),
+        chart_style: include_str!("../assets/uPlot.min.css"),
+        chart_script: include_str!("../assets/uPlot.iife.min.js"),
+        chart_licence: include_str!("../assets/uPlot.LICENSE"),
+        script: include_str!("page.js"),
+    }
+    .render()
+}
+
+fn part(section: &Section<'_>) -> Part {
+    Part {
+        workload: section.workload.to_owned(),
+        kind: section.kind.to_owned(),
+        about: section.about().unwrap_or_default(),
+        tables: tables(section),
+    }
+}
+
+fn sources(charts: &Charts) -> Vec<Source> {
+    let source = |shown: &super::chart::Shown| Source {
+        label: shown.label.clone(),
+        kind: shown.kind.clone(),
+        source: baselines::find(&shown.name).map_or("", |contender| contender.source),
+    };
+    charts.contenders.iter().map(source).collect()
+}
+
+impl Page<'_> {
+    /// The days of the record's parts.
+    fn days(&self) -> String {
+        distinct(self.headers.iter().map(Header::day)).join(", ")
+    }
+
+    fn kinds(&self) -> Vec<&str> {
+        distinct(self.charts.contenders.iter().map(|shown| &*shown.kind))
+    }
+}
+
+/// The kind's name in the plural.
+fn plural(kind: &str) -> String {
+    match kind {
+        "backend" => "back-ends (blocks of pages)".to_owned(),
+        "pool" => "pools (objects of one size)".to_owned(),
+        "heap" => "heaps (any size)".to_owned(),
+        other => other.to_owned(),
+    }
+}

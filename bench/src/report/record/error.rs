@@ -1,0 +1,63 @@
+//! What can be wrong with a record: every message names the file, the line and what it broke.
+
+use std::fmt;
+
+use super::header::FORMAT;
+
+/// A record that cannot be used.
+#[derive(Debug)]
+pub struct RecordError {
+    /// The record's file.
+    pub file: String,
+    /// Line on which reading stopped, from 1; 0 if it is not about a line.
+    pub line: usize,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong with a record.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The file system refuses.
+    #[error("cannot be read: {0}")]
+    Unreadable(std::io::Error),
+    /// Compressed data that cannot be decoded, or text that is not UTF-8.
+    #[error("damaged: {0}")]
+    Damaged(std::io::Error),
+    /// No object on the line.
+    #[error("not a JSON object: {0}")]
+    NotJson(String),
+    /// A row before any header.
+    #[error(
+        "a record begins with a header, {{\"record\":{FORMAT},\"date\":...}}, as --record writes it; \
+         this line has no key \"record\""
+    )]
+    NoHeader,
+    /// A header of another format.
+    #[error("a record of format {0}; this command reads format {FORMAT}")]
+    Format(String),
+    /// A header without all it needs.
+    #[error("not a header of a record: {0}")]
+    Header(String),
+    /// A row without all it needs.
+    #[error("not a row of a benchmark: {0}")]
+    Row(String),
+    /// A figure that cannot be.
+    #[error("not a row of a benchmark: {0}")]
+    Impossible(String),
+    /// Headers only, or nothing at all.
+    #[error("there is no row in it")]
+    Empty,
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, fault } = self;
+        match line {
+            0 => write!(f, "{file}: {fault}"),
+            line => write!(f, "{file}, line {line}: {fault}"),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}

@@ -1,0 +1,96 @@
+//! When, where and how the rows after it were measured.
+
+use std::time::SystemTime;
+
+use crate::table::bytes;
+use serde::{Deserialize, Serialize};
+use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
+
+/// The layout of the records that this command writes.
+pub const FORMAT: u32 = 1;
+
+/// The first line of a record, and of each further part of one.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Header {
+    /// [`FORMAT`].
+    pub record: u32,
+    /// UTC, as in 2026-11-21T12:00:00Z.
+    pub date: String,
+    /// The command line.
+    pub command: String,
+    pub machine: Machine,
+    pub versions: Versions,
+}
+
+/// What it was measured on.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Machine {
+    pub cpu: String,
+    /// Logical ones, all of which the command may use.
+    pub cpus: usize,
+    pub memory_bytes: u64,
+    /// System, kernel and architecture.
+    pub system: String,
+}
+
+/// What was measured, and what built it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Versions {
+    pub nbbs: String,
+    /// Commit of the sources.
+    pub revision: String,
+    pub rustc: String,
+}
+
+impl Header {
+    /// Of this machine, this build, this command line and this moment.
+    pub fn of_this_run() -> Self {
+        let args = std::env::args().skip(1);
+        let command: Vec<String> = ["nbbs".to_owned()].into_iter().chain(args).collect();
+        Self {
+            record: FORMAT,
+            date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            command: command.join(" "),
+            machine: Machine::this(),
+            versions: Versions::this(),
+        }
+    }
+
+    /// The day, of the date.
+    pub fn day(&self) -> &str {
+        self.date.split('T').next().unwrap_or(&self.date)
+    }
+}
+
+impl Machine {
+    /// Memory, to be read.
+    pub fn memory(&self) -> String {
+        bytes(self.memory_bytes)
+    }
+
+    fn this() -> Self {
+        let cpu = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing());
+        let system =
+            System::new_with_specifics(cpu.with_memory(MemoryRefreshKind::nothing().with_ram()));
+        let brand = system.cpus().first().map_or("", |cpu| cpu.brand()).trim();
+        let (name, kernel) = (System::name(), System::kernel_version());
+        let name = [name, kernel, Some(System::cpu_arch())].map(Option::unwrap_or_default);
+        Self {
+            cpu: if brand.is_empty() { "unknown" } else { brand }.to_owned(),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_bytes: system.total_memory(),
+            system: name.join(" "),
+        }
+    }
+}
+
+impl Versions {
+    /// Of this build.
+    pub fn this() -> Self {
+        Self {
+            nbbs: env!("CARGO_PKG_VERSION").to_owned(),
+            revision: env!("BUILT_FROM").to_owned(),
+            rustc: env!("BUILT_BY").to_owned(),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The rows of a record, by workload: what the page's charts, tables and summary are made from.
+
+use super::record::Entry;
+use crate::suite::workloads::WORKLOADS;
+use crate::table::bytes;
+
+/// A workload.
+pub struct Section<'a> {
+    pub workload: &'a str,
+    pub kind: &'a str,
+    pub variants: Vec<Variant<'a>>,
+}
+
+/// A workload's part at one size of block.
+pub struct Variant<'a> {
+    /// As in "alloc, 4 KiB".
+    pub label: String,
+    /// Numbers of threads, ascending.
+    pub threads: Vec<usize>,
+    pub lines: Vec<Line<'a>>,
+}
+
+/// An allocator.
+pub struct Line<'a> {
+    pub name: &'a str,
+    /// By number of threads.
+    pub entries: Vec<Option<&'a Entry>>,
+}
+
+impl<'a> Line<'a> {
+    /// With the most threads.
+    pub fn last(&self) -> Option<&'a Entry> {
+        self.entries.last().copied().flatten()
+    }
+}
+
+/// Whom the figures of a kind are about: this project's allocator, if it has one of that kind.
+pub fn subject(kind: &str) -> Option<&'static str> {
+    match kind {
+        "backend" => Some("nbbs"),
+        "pool" => Some("arena"),
+        _ => None,
+    }
+}
+
+/// Other faces of this project's allocators: no rivals of theirs.
+const OTHER_FACES: [&str; 4] = ["nbbs-c", "arena-box", "arena-pointer", "arena-single"];
+
+/// What a loop around no allocation takes: nobody's rival.
+pub const FLOOR: &str = "nothing";
+
+/// Whether it is fair to compare the subject with that allocator.
+pub fn is_rival(subject: &str, name: &str) -> bool {
+    name != subject && name != FLOOR && !OTHER_FACES.contains(&name)
+}
+
+/// The sections, in the order of the record.
+pub fn sections(entries: &[Entry]) -> Vec<Section<'_>> {
+    let names = distinct(entries.iter().map(|entry| (&*entry.workload, &*entry.kind)));
+    let section = |(workload, kind): (&'_ str, &'_ str)| {
+        let of_it = |entry: &&Entry| entry.workload == workload && entry.kind == kind;
+        let rows: Vec<&Entry> = entries.iter().filter(of_it).collect();
+        let (workload, kind) = (&*rows[0].workload, &*rows[0].kind);
+        Section { workload, kind, variants: variants(&rows) }
+    };
+    names.into_iter().map(section).collect()
+}
+
+impl Section<'_> {
+    /// What the workload does, if this build knows it.
+    pub fn about(&self) -> Option<&'static str> {
+        let known = WORKLOADS.iter().find(|workload| workload.name == self.workload);
+        known.map(|workload| workload.about)
+    }
+
+    /// Everything that was measured, with the number of threads.
+    pub fn cases(&self) -> impl Iterator<Item = Together<'_>> {
+        self.variants.iter().flat_map(|variant| {
+            variant.threads.iter().enumerate().map(move |(place, &threads)| {
+                let entries = variant.lines.iter().filter_map(|line| line.entries[place]);
+                Together { variant, threads, entries: entries.collect() }
+            })
+        })
+    }
+}
+
+/// Everyone that was measured at one case.
+pub struct Together<'a> {
+    pub variant: &'a Variant<'a>,
+    pub threads: usize,
+    pub entries: Vec<&'a Entry>,
+}
+
+impl<'a> Together<'a> {
+    /// The row of that allocator, if it was found right.
+    pub fn of(&self, name: &str) -> Option<(&'a Entry, f64)> {
+        let entry = *self.entries.iter().find(|entry| entry.allocator == name)?;
+        Some((entry, entry.ns_per_op?))
+    }
+
+    /// The fastest of the others that are safe; with private caches only if asked for.
+    pub fn best_rival(&self, subject: &str, caches: bool) -> Option<(&'a Entry, f64)> {
+        let is_rival = |entry: &&&Entry| {
+            let may_cache = caches || !entry.private_caches;
+            is_rival(subject, &entry.allocator) && entry.safe && may_cache
+        };
+        let rivals = self.entries.iter().filter(is_rival);
+        let timed = rivals.filter_map(|&entry| Some((entry, entry.ns_per_op?)));
+        timed.min_by(|one, other| one.1.total_cmp(&other.1))
+    }
+}
+
+fn variants<'a>(rows: &[&'a Entry]) -> Vec<Variant<'a>> {
+    let keys = distinct(rows.iter().map(|entry| key(entry)));
+    let sizes = distinct(keys.iter().map(|key| key.1)).len();
+    let arenas = distinct(keys.iter().map(|key| key.2)).len();
+    let variant = |(phase, size, arena): (&'a str, Option<u64>, Option<u64>)| {
+        let of_it = |entry: &&&Entry| key(entry) == (phase, size, arena);
+        let rows: Vec<&Entry> = rows.iter().filter(of_it).copied().collect();
+        let mut threads = distinct(rows.iter().map(|entry| entry.threads));
+        threads.sort_unstable();
+        let line = |name: &'a str| {
+            let find = |&threads: &usize| {
+                let is_it = |entry: &&&Entry| (&*entry.allocator, entry.threads) == (name, threads);
+                rows.iter().find(is_it).copied()
+            };
+            Line { name, entries: threads.iter().map(find).collect() }
+        };
+        let names = distinct(rows.iter().map(|entry| &*entry.allocator));
+        let size = size.filter(|_| sizes > 1).map(bytes);
+        let arena = arena.filter(|_| arenas > 1).map(|arena| format!("arena of {}", bytes(arena)));
+        let phase = Some(phase.to_owned()).filter(|phase| !phase.is_empty());
+        let label = [phase, size, arena].into_iter().flatten().collect::<Vec<_>>().join(", ");
+        Variant { label, threads: threads.clone(), lines: names.into_iter().map(line).collect() }
+    };
+    keys.into_iter().map(variant).collect()
+}
+
+/// What tells one variant of a workload from another.
+fn key(entry: &Entry) -> (&str, Option<u64>, Option<u64>) {
+    (&entry.phase, entry.size_bytes, entry.arena_bytes)
+}
+
+/// Each once, in the order of first occurrence.
+pub fn distinct<T: PartialEq>(things: impl Iterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for thing in things {
+        if !distinct.contains(&thing) {
+            distinct.push(thing);
+        }
+    }
+    distinct
+}

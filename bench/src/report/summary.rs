@@ -1,0 +1,208 @@
+//! Who wins where, and by what factor.
+
+use super::record::Entry;
+use super::section::{Section, Together, distinct, is_rival, subject};
+
+/// Factors this near to 1 are called even.
+pub const EVEN: f64 = 1.05;
+
+/// This project's allocator of one kind beside all others of that kind.
+pub struct Summary {
+    pub kind: String,
+    pub subject: &'static str,
+    /// Whether it keeps free blocks for each thread; if not, nor do the rivals in the counts and factors.
+    pub caches: bool,
+    /// Cases: faster than every safe rival, even with the best, slower.
+    pub faster: usize,
+    pub even: usize,
+    pub slower: usize,
+    /// Geometric means over the cases with the fewest threads and with the most.
+    pub fewest: Option<(usize, Factor)>,
+    pub most: Option<(usize, Factor)>,
+    pub threads: Vec<usize>,
+    /// By workload: the factor at each number of threads.
+    pub matrix: Vec<(String, Vec<Option<Factor>>)>,
+    pub rivals: Vec<Rival>,
+    /// Where somebody safe is faster, private caches or not; the worst first.
+    pub losses: Vec<Loss>,
+}
+
+/// How many times as long the other takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Factor(pub f64);
+
+/// One allocator beside the subject, over all cases that both have.
+pub struct Rival {
+    pub name: String,
+    pub safe: bool,
+    pub private_caches: bool,
+    pub cases: usize,
+    pub faster: usize,
+    pub mean: Factor,
+    /// The least factor and the greatest.
+    pub range: String,
+}
+
+/// A case in which somebody else is faster.
+pub struct Loss {
+    pub case: String,
+    pub threads: usize,
+    pub rival: String,
+    pub rival_ns: f64,
+    pub subject_ns: f64,
+    pub factor: Factor,
+    /// Whether one of the two is noisy, or their spreads overlap.
+    pub unsure: bool,
+}
+
+/// A summary for each kind that has one of this project's allocators.
+pub fn summaries(sections: &[Section<'_>]) -> Vec<Summary> {
+    let kinds = distinct(sections.iter().map(|section| section.kind));
+    kinds.into_iter().filter_map(|kind| summary(kind, sections)).collect()
+}
+
+fn summary(kind: &str, sections: &[Section<'_>]) -> Option<Summary> {
+    let subject = subject(kind)?;
+    let sections: Vec<&Section<'_>> =
+        sections.iter().filter(|section| section.kind == kind && is_timed(section)).collect();
+    let cases: Vec<(&Section<'_>, Together<'_>)> = sections
+        .iter()
+        .flat_map(|&section| section.cases().map(move |case| (section, case)))
+        .filter(|(_, case)| case.of(subject).is_some())
+        .collect();
+    let mut threads = distinct(cases.iter().map(|(_, case)| case.threads));
+    threads.sort_unstable();
+    let factors: Vec<f64> = cases.iter().filter_map(|(_, case)| factor(case, subject)).collect();
+    let at = |threads: usize| {
+        let at = cases.iter().filter(|(_, case)| case.threads == threads);
+        mean(at.filter_map(|(_, case)| factor(case, subject))).map(|factor| (threads, factor))
+    };
+    let row = |section: &&Section<'_>| {
+        let cell = |&threads: &usize| {
+            let cases = section.cases().filter(|case| case.threads == threads);
+            mean(cases.filter_map(|case| factor(&case, subject)))
+        };
+        (section.workload.to_owned(), threads.iter().map(cell).collect())
+    };
+    let matrix = sections.iter().map(row).collect();
+    (!factors.is_empty()).then(|| Summary {
+        kind: kind.to_owned(),
+        subject,
+        caches: cases
+            .iter()
+            .any(|(_, case)| case.of(subject).is_some_and(|(ours, _)| ours.private_caches)),
+        faster: factors.iter().filter(|&&factor| factor >= EVEN).count(),
+        slower: factors.iter().filter(|&&factor| factor <= 1.0 / EVEN).count(),
+        even: factors.iter().filter(|&&factor| factor < EVEN && factor > 1.0 / EVEN).count(),
+        fewest: threads.first().and_then(|&threads| at(threads)),
+        most: threads.last().and_then(|&threads| at(threads)),
+        matrix,
+        rivals: rivals(&cases, subject),
+        losses: losses(&cases, subject),
+        threads,
+    })
+}
+
+/// Workloads in which somebody is suspended are judged by what the others notice, not by time per operation.
+fn is_timed(section: &Section<'_>) -> bool {
+    !section.cases().any(|case| case.entries.iter().any(|entry| entry.baseline_p999_ns.is_some()))
+}
+
+/// What the best safe rival takes beside the subject; one without private caches, unless the subject has some.
+fn factor(case: &Together<'_>, subject: &str) -> Option<f64> {
+    let (ours, ns) = case.of(subject)?;
+    let (_, rival) = case.best_rival(subject, ours.private_caches)?;
+    Some(rival / ns)
+}
+
+fn rivals(cases: &[(&Section<'_>, Together<'_>)], subject: &str) -> Vec<Rival> {
+    let everyone = cases.iter().flat_map(|(_, case)| case.entries.iter().copied());
+    let names = distinct(everyone.map(|entry| &*entry.allocator));
+    let rival = |name: &str| {
+        let pair = |(_, case): &(&Section<'_>, Together<'_>)| {
+            let (entry, ns) = case.of(name)?;
+            Some((entry.clone(), ns / case.of(subject)?.1))
+        };
+        let pairs: Vec<(Entry, f64)> = cases.iter().filter_map(pair).collect();
+        let (first, factors) = (&pairs.first()?.0, || pairs.iter().map(|pair| pair.1));
+        Some(Rival {
+            name: name.to_owned(),
+            safe: first.safe,
+            private_caches: first.private_caches,
+            cases: pairs.len(),
+            faster: factors().filter(|&factor| factor >= EVEN).count(),
+            mean: mean(factors())?,
+            range: range(factors()),
+        })
+    };
+    let names = names.into_iter().filter(|&name| is_rival(subject, name));
+    let mut rivals: Vec<Rival> = names.filter_map(rival).collect();
+    rivals.sort_by(|one, other| one.mean.0.total_cmp(&other.mean.0));
+    rivals
+}
+
+fn losses(cases: &[(&Section<'_>, Together<'_>)], subject: &str) -> Vec<Loss> {
+    let loss = |(section, case): &(&Section<'_>, Together<'_>)| {
+        let ((ours, subject_ns), (rival, rival_ns)) =
+            (case.of(subject)?, case.best_rival(subject, true)?);
+        let factor = Factor(rival_ns / subject_ns);
+        let case_name = [section.workload, &case.variant.label].map(str::to_owned);
+        let is_named = |name: &&String| !name.is_empty();
+        (factor.0 <= 1.0 / EVEN).then(|| Loss {
+            case: case_name.iter().filter(is_named).cloned().collect::<Vec<_>>().join(": "),
+            threads: case.threads,
+            rival: rival.label(),
+            rival_ns,
+            subject_ns,
+            factor,
+            unsure: ours.noisy || rival.noisy || overlap(ours, rival),
+        })
+    };
+    let mut losses: Vec<Loss> = cases.iter().filter_map(loss).collect();
+    losses.sort_by(|one, other| one.factor.0.total_cmp(&other.factor.0));
+    losses
+}
+
+fn range(factors: impl Iterator<Item = f64> + Clone) -> String {
+    let least = Factor(factors.clone().fold(f64::MAX, f64::min)).to_string();
+    let most = Factor(factors.fold(0.0, f64::max));
+    format!("{} to {most}", least.trim_end_matches(" ×"))
+}
+
+/// Whether some round of one took as long as some round of the other.
+pub fn overlap(one: &Entry, other: &Entry) -> bool {
+    match (one.spread(), other.spread()) {
+        (Some(one), Some(other)) => one.0 <= other.1 && other.0 <= one.1,
+        _ => true,
+    }
+}
+
+/// The geometric mean, if there is anything.
+fn mean(factors: impl Iterator<Item = f64>) -> Option<Factor> {
+    let logarithms: Vec<f64> =
+        factors.filter(|&factor| factor > 0.0 && factor.is_finite()).map(f64::ln).collect();
+    let sum: f64 = logarithms.iter().sum();
+    (!logarithms.is_empty()).then(|| Factor((sum / logarithms.len() as f64).exp()))
+}
+
+impl Factor {
+    /// As "faster", "even" or "slower": a class of the page's style.
+    pub fn class(self) -> &'static str {
+        match self.0 {
+            _ if self.0 >= 10.0 => "much faster",
+            _ if self.0 >= EVEN => "faster",
+            _ if self.0 > 1.0 / EVEN => "even",
+            _ => "slower",
+        }
+    }
+}
+
+impl std::fmt::Display for Factor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            factor if factor < 0.995 => write!(f, "{factor:.2} ×"),
+            factor if factor < 9.95 => write!(f, "{factor:.1} ×"),
+            factor => write!(f, "{factor:.0} ×"),
+        }
+    }
+}

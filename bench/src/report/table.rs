@@ -1,0 +1,181 @@
+//! The figures behind the charts, as rows of text.
+
+use super::chart::verdict;
+use super::record::Entry;
+use super::section::{Line, Section, Variant, distinct};
+use super::summary::Factor;
+use crate::args::UNIT_BYTES;
+use crate::table::{bytes as size, time};
+
+/// The figures of one set of charts.
+pub struct Table {
+    pub label: String,
+    pub verdict: String,
+    pub header: Vec<String>,
+    pub rows: Vec<Row>,
+}
+
+/// An allocator; with the header's first cell for its name.
+pub struct Row {
+    pub name: String,
+    pub cells: Vec<String>,
+}
+
+/// A column that is left out where nobody has a figure for it.
+type Column = (&'static str, fn(&Entry) -> Option<String>);
+
+const COLUMNS: [Column; 9] = [
+    ("median", |entry| entry.p50_ns.map(time)),
+    ("p99", |entry| entry.p99_ns.map(time)),
+    ("p99.9", |entry| entry.p999_ns.map(time)),
+    ("max", |entry| entry.max_ns.map(time)),
+    ("RMW", |entry| entry.rmw_per_op.map(hundredths)),
+    ("failed CAS", |entry| entry.failed_cas_per_op.map(hundredths)),
+    ("lines written", |entry| entry.lines_written_per_op.map(hundredths)),
+    ("instructions", |entry| entry.instructions_per_op.map(|count| format!("{count:.0}"))),
+    ("2 MiB free", |entry| entry.recovered_percent.map(|percent| format!("{percent:.1} %"))),
+];
+
+fn hundredths(figure: f64) -> String {
+    format!("{figure:.2}")
+}
+
+/// A table for each set of charts of a workload.
+pub fn tables(section: &Section<'_>) -> Vec<Table> {
+    section.variants.iter().map(table).collect()
+}
+
+fn table(variant: &Variant<'_>) -> Table {
+    let is_used = |column: &&Column| {
+        variant.lines.iter().filter_map(Line::last).any(|entry| column.1(entry).is_some())
+    };
+    let columns: Vec<&Column> = COLUMNS.iter().filter(is_used).collect();
+    let threads = variant.threads.iter().map(|threads| format!("{threads} thr."));
+    let titles = columns.iter().map(|column| column.0.to_owned());
+    let row = |line: &Line<'_>| {
+        let name =
+            line.entries.iter().flatten().next().map_or(String::new(), |entry| entry.label());
+        let times = line.entries.iter().map(|entry| entry.map_or("-".to_owned(), cell));
+        let figure = |column: &&Column| line.last().and_then(column.1).unwrap_or("-".to_owned());
+        Row { name, cells: times.chain(columns.iter().map(figure)).collect() }
+    };
+    Table {
+        label: variant.label.clone(),
+        verdict: verdict(variant),
+        header: ["allocator".to_owned()].into_iter().chain(threads).chain(titles).collect(),
+        rows: variant.lines.iter().map(row).collect(),
+    }
+}
+
+/// Time per operation, with what has to be known of it.
+fn cell(entry: &Entry) -> String {
+    let marks = [("~", entry.noisy), ("*", !entry.complete)];
+    let marks: String = marks.into_iter().filter(|mark| mark.1).map(|mark| mark.0).collect();
+    match entry.ns_per_op {
+        Some(ns) => format!("{marks}{}", time(ns)),
+        None if entry.verified => "-".to_owned(),
+        None => "FAILED".to_owned(),
+    }
+}
+
+/// What each allocator needs to know about the memory it manages.
+pub struct Overhead {
+    pub name: String,
+    /// Metadata.
+    pub size: String,
+    /// Bits for each unit of 4 KiB.
+    pub bits: f64,
+    /// Percent of the largest of all.
+    pub share: f64,
+    pub ours: bool,
+}
+
+/// The bookkeeping of the back-ends in the largest arena of the record, least first, with the arena's size.
+pub fn overheads(entries: &[Entry]) -> Option<(String, Vec<Overhead>)> {
+    let back_ends = || entries.iter().filter(|entry| entry.kind == "backend");
+    let arena = back_ends().filter_map(|entry| entry.arena_bytes).max()?;
+    let there = || back_ends().filter(move |entry| entry.arena_bytes == Some(arena));
+    let most_of = |name: &str| {
+        let of_it = there().filter(|entry| entry.allocator == name);
+        of_it.filter_map(|entry| Some((entry.metadata_bytes?, entry))).max_by_key(|pair| pair.0)
+    };
+    let names = distinct(there().map(|entry| &*entry.allocator));
+    let mut most: Vec<(u64, &Entry)> = names.into_iter().filter_map(most_of).collect();
+    most.sort_by_key(|&(bytes, _)| bytes);
+    let largest = most.last()?.0.max(1);
+    let overhead = |(bytes, entry): (u64, &Entry)| Overhead {
+        name: entry.label(),
+        size: size(bytes),
+        bits: bytes as f64 * 8.0 / (arena / UNIT_BYTES).max(1) as f64,
+        share: bytes as f64 * 100.0 / largest as f64,
+        ours: super::section::subject(&entry.kind) == Some(&*entry.allocator),
+    };
+    Some((size(arena), most.into_iter().map(overhead).collect()))
+}
+
+/// What the others notice while a thread stands still in the middle of an operation.
+pub struct Stall {
+    pub name: String,
+    pub threads: usize,
+    /// p99.9 of an operation while nobody stands still, and while somebody does.
+    pub before: String,
+    pub after: String,
+    pub factor: Factor,
+    pub max: String,
+}
+
+/// Each allocator's worst case, the least first.
+pub fn stalls(entries: &[Entry]) -> Vec<Stall> {
+    let stall = |entry: &Entry| {
+        let (before, after) = (entry.baseline_p999_ns?, entry.p999_ns?);
+        Some(Stall {
+            name: entry.label(),
+            threads: entry.threads,
+            before: time(before),
+            after: time(after),
+            factor: Factor(after / before.max(1.0)),
+            max: entry.max_ns.map_or("-".to_owned(), time),
+        })
+    };
+    let mut stalls: Vec<Stall> = Vec::new();
+    for stall in entries.iter().filter_map(stall) {
+        match stalls.iter_mut().find(|other| other.name == stall.name) {
+            Some(other) if other.factor.0 < stall.factor.0 => *other = stall,
+            Some(_) => {}
+            None => stalls.push(stall),
+        }
+    }
+    stalls.sort_by(|one, other| one.factor.0.total_cmp(&other.factor.0));
+    stalls
+}
+
+/// What was found wrong: allocator, case, violation; each allocator's first.
+pub fn failures(sections: &[Section<'_>]) -> Vec<Failure> {
+    let mut failures: Vec<Failure> = Vec::new();
+    let cases =
+        sections.iter().flat_map(|section| section.cases().map(move |case| (section, case)));
+    for (section, case) in cases {
+        for entry in case.entries.iter().filter(|entry| !entry.verified) {
+            match failures.iter_mut().find(|failure| failure.name == entry.label()) {
+                Some(failure) => failure.times += 1,
+                None => failures.push(Failure {
+                    name: entry.label(),
+                    times: 1,
+                    first: format!("{}, {} threads", section.workload, case.threads),
+                    violation: entry.violation.clone().unwrap_or_default(),
+                }),
+            }
+        }
+    }
+    failures
+}
+
+/// An allocator that was found wrong.
+pub struct Failure {
+    pub name: String,
+    /// In how many cases.
+    pub times: usize,
+    /// The first of them.
+    pub first: String,
+    pub violation: String,
+}

@@ -1,0 +1,240 @@
+//! Records, pages and comparisons, as users meet them.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use support::{json as rows_of, nbbs, refusal, stdout};
+
+/// A header as the command writes it.
+fn header() -> Value {
+    json!({
+        "record": 1,
+        "date": "2026-11-21T12:00:00Z",
+        "command": "nbbs bench bulk",
+        "machine": {"cpu": "A <b>bold</b> processor", "cpus": 2, "memory_bytes": 1 << 30, "system": "Linux"},
+        "versions": {"nbbs": "0.1.0", "revision": "abcdef", "rustc": "rustc 1.95.0"},
+    })
+}
+
+/// A row of `bulk`.
+fn row(allocator: &str, threads: usize, ns: f64) -> Value {
+    json!({
+        "command": "bench", "workload": "bulk", "phase": "alloc", "allocator": allocator, "kind": "backend",
+        "safe": allocator != "nb1", "threads": threads, "order": 0, "size_bytes": 4096,
+        "arena_bytes": 1 << 27, "ns_per_op": ns, "min_ns_per_op": ns * 0.95, "max_ns_per_op": ns * 1.05,
+        "p50_ns": ns, "p99_ns": ns * 2.0, "p999_ns": ns * 3.0, "max_ns": ns * 100.0,
+        "metadata_bytes": 9000, "verified": true,
+    })
+}
+
+/// Lines of a record.
+fn lines(values: &[Value]) -> String {
+    values.iter().map(|value| format!("{value}\n")).collect()
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, text).unwrap();
+        text_of(&path)
+    }
+}
+
+fn text_of(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_page_says_who_wins_and_what_was_measured_where() {
+    let folder = Folder::new();
+    let record = lines(&[
+        header(),
+        row("nbbs", 1, 10.0),
+        row("linux", 1, 8.0),
+        row("<sly> & co", 1, 30.0),
+        row("nb1", 1, 5.0),
+        row("nbbs", 8, 10.0),
+        row("linux", 8, 40.0),
+    ]);
+    let mut stalled = row("linux", 2, 10.0);
+    let keys = stalled.as_object_mut().unwrap();
+    keys.insert("workload".to_owned(), "suspended".into());
+    keys.insert("p999_ns".to_owned(), 4_000_000.into());
+    keys.insert("baseline_p999_ns".to_owned(), 1000.into());
+    let record = record + &lines(&[stalled]);
+    let record = folder.file("a.jsonl", &record);
+    let output = text_of(&folder.path("page.html"));
+    stdout(&["report", &record, "--output", &output]);
+    let page = std::fs::read_to_string(&output).unwrap();
+    for words in [
+        "In 1 of 2 cases <b>nbbs</b>", // nb1 is faster, and does not count
+        "0.80 ×",                      // linux with one thread
+        "4.0 ×",                       // and with eight
+        "With 8 threads nbbs is the fastest safe one: 10.0 ns; next linux: 40.0 ns.",
+        "A &#60;b&#62;bold&#60;/b&#62; processor",
+        "&#60;sly&#62; &#38; co",
+        "<td>4000 ×</td>", // p99.9 while a thread is suspended
+        "nbbs bench bulk",
+        "How this page could be wrong",
+        "data:image/png;base64,",
+        "THE SOFTWARE IS PROVIDED \"AS IS\"",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    let sly = page.matches("<sly>").count() + page.matches("<b>bold").count();
+    assert_eq!(sly, 0, "something is not escaped");
+    let elsewhere = ["src=\"http", "url(http", "@import", "<link rel=\"stylesheet"];
+    assert!(elsewhere.iter().all(|words| !page.contains(words)));
+}
+
+#[test]
+fn what_is_measured_can_be_kept_and_shown() {
+    let folder = Folder::new();
+    let paths = ["page.html", "run.jsonl", "run.jsonl.zst", "again.html"];
+    let [page, plain, compressed, again] = paths.map(|name| text_of(&folder.path(name)));
+    let run = "bench fill --quick --threads 1 --arena 4M --rounds 1 --allocators nbbs,linux";
+    let run: Vec<&str> = run.split(' ').collect();
+    stdout(&[&run[..], &["--html", &page, "--record", &plain]].concat());
+    stdout(&[&run[..], &["--record", &compressed]].concat());
+    stdout(&["report", &plain, &compressed, "--output", &again]);
+    for page in [page, again] {
+        assert!(std::fs::read_to_string(page).unwrap().contains("allocate the arena unit by unit"));
+    }
+    let text = std::fs::read_to_string(&plain).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), &lines[0]["record"]), (3, &1.into()));
+    assert!(lines[0]["command"].as_str().unwrap().contains("bench fill"));
+    assert!(!text.contains("null"));
+    assert!(std::fs::read(&compressed).unwrap().starts_with(&[0x28, 0xb5, 0x2f, 0xfd]));
+    assert_eq!(rows_of(&["compare", "--json", &plain, &compressed]).len(), 2);
+}
+
+#[test]
+fn comparisons_put_what_changed_most_first_and_mark_noise() {
+    let folder = Folder::new();
+    let old = [header(), row("nbbs", 1, 10.0), row("linux", 1, 10.0), row("sl1", 1, 10.0)];
+    let old = folder.file("old.jsonl", &lines(&old));
+    let new = [
+        header(),
+        row("nbbs", 1, 10.5),
+        row("linux", 1, 13.0),
+        row("sl1", 1, 2.5),
+        row("nb4", 1, 1.0),
+    ];
+    let new = folder.file("new.jsonl", &lines(&new));
+    let rows = rows_of(&["compare", &old, &new, "--json"]);
+    let seen: Vec<(&str, f64, bool)> = rows
+        .iter()
+        .map(|row| (&row["allocator"], &row["ratio"], &row["within_noise"]))
+        .map(|(name, ratio, noise)| {
+            (name.as_str().unwrap(), ratio.as_f64().unwrap(), noise.as_bool().unwrap())
+        })
+        .collect();
+    assert_eq!(seen, [("sl1", 0.25, false), ("linux", 1.3, false), ("nbbs", 1.05, true)]);
+    let table = stdout(&["compare", &old, &new, "--most", "2"]);
+    for words in [
+        "0.25",
+        "1.30",
+        "2 changed beyond their noise",
+        "1 only in the new",
+        "1 rows are not shown",
+    ] {
+        assert!(table.contains(words), "{words} in\n{table}");
+    }
+}
+
+#[test]
+fn a_comparison_fails_if_an_allocator_is_found_wrong_that_was_not() {
+    let folder = Folder::new();
+    let mut wrong = row("linux", 1, 10.0);
+    let found = wrong.as_object_mut().unwrap();
+    found.remove("ns_per_op");
+    found.insert("verified".to_owned(), false.into());
+    let old = folder.file("old.jsonl", &lines(&[header(), row("linux", 1, 10.0)]));
+    let new = folder.file("new.jsonl", &lines(&[header(), wrong]));
+    let output = nbbs(&["compare", &old, &new]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("FAILED"));
+    assert_eq!(nbbs(&["compare", &new, &old]).status.code(), Some(0));
+}
+
+#[test]
+fn malformed_records_are_refused_by_name_and_line() {
+    let folder = Folder::new();
+    let good = lines(&[header(), row("nbbs", 1, 10.0)]);
+    let (mut negative, mut nobody, mut future) =
+        (row("nbbs", 1, -1.0), row("nbbs", 0, 1.0), header());
+    negative.as_object_mut().unwrap().remove("min_ns_per_op");
+    nobody.as_object_mut().unwrap().insert("threads".to_owned(), 0.into());
+    future.as_object_mut().unwrap().insert("record".to_owned(), 2.into());
+    for (text, words) in [
+        (String::new(), "there is no row in it"),
+        (lines(&[header()]), "there is no row in it"),
+        (lines(&[row("nbbs", 1, 1.0)]), "line 1: a record begins with a header"),
+        (format!("{good}{{"), "line 3: not a JSON object"),
+        (format!("{good}[1]"), "line 3: not a JSON object: [1]"),
+        (
+            format!("{good}{{\"workload\":\"bulk\"}}"),
+            "line 3: not a row of a benchmark: missing field",
+        ),
+        (format!("{good}{negative}"), "line 3: not a row of a benchmark: ns_per_op is -1, below 0"),
+        (format!("{good}{nobody}"), "line 3: not a row of a benchmark: threads is 0, below 1"),
+        (format!("{{\"record\":1}}\n{good}"), "line 1: not a header of a record: missing field"),
+        (format!("{good}{future}"), "line 3: a record of format 2; this command reads format 1"),
+    ] {
+        let file = folder.file("bad.jsonl", &text);
+        let error = refusal(&["compare", &file, &file], 2);
+        assert!(error.contains(words) && error.contains(&file), "{error}");
+        assert!(!error.contains("at line 1 column"), "{error}");
+    }
+    let garbage = folder.path("bad.jsonl.zst");
+    std::fs::write(&garbage, [0x28, 0xb5, 0x2f, 0xfd, 1, 2, 3]).unwrap();
+    assert!(refusal(&["report", &text_of(&garbage)], 2).contains("line 1: damaged"));
+    let missing = text_of(&folder.path("none.jsonl"));
+    assert!(refusal(&["report", &missing], 2).contains("cannot be read"));
+    let record = folder.file("good.jsonl", &good);
+    let nowhere = text_of(&folder.path("none/page.html"));
+    assert!(refusal(&["report", &record, "--output", &nowhere], 2).contains("cannot be written"));
+    let early = refusal(&["bench", "fill", "--html", &nowhere], 2);
+    assert!(early.contains("cannot be written"), "{early}");
+}
+
+#[test]
+fn the_arena_has_rivals_with_caches_and_none_among_its_own() {
+    let folder = Folder::new();
+    let pool = |allocator: &str, caches: bool, ns: f64| {
+        let mut row = row(allocator, 1, ns);
+        let keys = row.as_object_mut().unwrap();
+        keys.insert("kind".to_owned(), "pool".into());
+        keys.insert("private_caches".to_owned(), caches.into());
+        row
+    };
+    let rows = [
+        header(),
+        pool("arena", true, 10.0),
+        pool("arena-box", false, 5.0),
+        pool("nothing", false, 1.0),
+        pool("system", true, 20.0),
+        pool("slab", false, 30.0),
+    ];
+    let record = folder.file("pool.jsonl", &lines(&rows));
+    let output = text_of(&folder.path("page.html"));
+    stdout(&["report", &record, "--output", &output]);
+    let page = std::fs::read_to_string(&output).unwrap();
+    for words in ["In 1 of 1 cases <b>arena</b>", "<b>2.0 ×</b>"] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(page.contains("no safe allocator, with private caches or without, is faster"));
+}
