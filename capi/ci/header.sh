@@ -6,7 +6,10 @@ need gcc gcc
 need g++ g++
 need clang clang
 
-cargo test --quiet --package nbbs-c --test header >&2
+cargo run --quiet --package nbbs-header | diff capi/include/nbbs.h - >&2 || {
+    echo "nbbs.h differs from the source: cargo run -p nbbs-header >capi/include/nbbs.h" >&2
+    exit 1
+}
 for language in c99 c11 c17 c++17 c++20; do
     case $language in c++*) dialect=c++ gnu=g++ ;; *) dialect=c gnu=gcc ;; esac
     for compiler in $gnu clang; do
