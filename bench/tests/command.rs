@@ -105,7 +105,7 @@ const KEYS: [&str; 22] = [
 
 /// The workloads, on an arena of 16 MiB.
 fn bench(words: &str) -> Vec<String> {
-    let more = "--quick --arena 16M --heap 64M --rounds 2 --duration 0.02";
+    let more = "--quick --arena 16M --heap 64M --rounds 1 --duration 0.005";
     ["bench"]
         .into_iter()
         .chain(words.split(' '))
@@ -180,6 +180,22 @@ fn a_suspended_thread_stops_only_who_waits_for_it() {
         assert_eq!((&row["verified"], &row["threads"]), (&true.into(), &2.into()), "{row}");
         let stalled = row["stalled"].as_u64().unwrap();
         assert_eq!(stalled > 0, row["allocator"] != "nbbs", "{row}");
+    }
+}
+
+/// Needs valgrind, and says so without it.
+#[test]
+fn instructions_are_counted_if_valgrind_is_there() {
+    let args = "bench cached --quick --threads 1,2 --rounds 1 --allocators nbbs,talc --instructions --json";
+    let args: Vec<&str> = args.split(' ').collect();
+    if std::process::Command::new("valgrind").arg("--version").output().is_err() {
+        assert!(refusal(&args, 2).contains("valgrind"));
+        return;
+    }
+    for row in json(&args) {
+        let counted = row["instructions_per_op"].as_f64();
+        assert_eq!(counted.is_some(), row["threads"] == 1, "{row}");
+        assert!(counted.is_none_or(|each| (5.0..2000.0).contains(&each)), "{row}");
     }
 }
 

@@ -14,6 +14,7 @@ use crate::pool::{self, Plan};
 use crate::progress;
 use crate::report::keep::Kept;
 use crate::suite::args::Suite;
+use crate::suite::instructions;
 use crate::suite::measure::{Case, Traces, measure, passes};
 use crate::suite::on_heap;
 use crate::suite::report;
@@ -42,7 +43,7 @@ pub fn run(args: &Suite) -> anyhow::Result<bool> {
     let mut all_verified = true;
     for table in &tables {
         bar.set_message(format!("{}, order {}", table.workload.name, table.order));
-        let rows = rows(args, table, &traces, &clock, &bar);
+        let rows = rows(args, table, &traces, &clock, &bar)?;
         all_verified &= rows.iter().all(|row| row.verified || !row.safe);
         kept.add(&rows)?;
         if args.silent {
@@ -176,9 +177,9 @@ fn rows(
     traces: &Loaded,
     clock: &Clock,
     bar: &ProgressBar,
-) -> Vec<Row> {
+) -> anyhow::Result<Vec<Row>> {
     if table.kind == Kind::Pool {
-        return pool_rows(args, table, bar);
+        return Ok(pool_rows(args, table, bar));
     }
     let max_threads = table.threads.iter().copied().max().unwrap_or(1);
     let limit_ticks = (args.duration() * 1e9 / clock.ns(1)) as u64;
@@ -191,12 +192,18 @@ fn rows(
             workload: table.workload,
             units: args.units(table.workload, table.kind),
             traces: Traces { pages: traces.pages.as_ref(), heap: traces.heap.as_ref() },
+            heap_trace: args.heap_trace.as_deref(),
+            once: args.once,
             setting,
             rounds: args.rounds(),
         };
-        rows.extend(measure(&case, &table.contenders, clock, bar));
+        let mut measured = measure(&case, &table.contenders, clock, bar);
+        if args.instructions {
+            instructions::count(&case, &mut measured)?;
+        }
+        rows.extend(measured);
     }
-    rows
+    Ok(rows)
 }
 
 fn pool_rows(args: &Suite, table: &Table, bar: &ProgressBar) -> Vec<Row> {

@@ -71,6 +71,14 @@ pub struct Suite {
     #[arg(long)]
     pub quick: bool,
 
+    /// Counts the instructions of an operation too, on one thread: takes valgrind, and seconds for each row
+    #[arg(long)]
+    pub instructions: bool,
+
+    /// Runs every round, and nothing else: no owner map, no counts
+    #[arg(long, hide = true)]
+    pub once: bool,
+
     /// Prints one JSON object per row instead of tables
     #[arg(long)]
     pub json: bool,

@@ -1,5 +1,7 @@
 //! All contenders on one case: rounds in turn, then each verified, timed by operation, and counted.
 
+use std::path::Path;
+
 use baselines::{CheckedHeap, Contender, Heap, Kind};
 use indicatif::ProgressBar;
 use testkit::{BackEnd, Checked};
@@ -28,6 +30,10 @@ pub struct Case<'a> {
     /// Units of a back-end, bytes of a heap.
     pub units: u64,
     pub traces: Traces<'a>,
+    /// Where the heap trace comes from, if it is not the built-in one.
+    pub heap_trace: Option<&'a Path>,
+    /// Whether it is only run once, and nothing else done: under a tool that counts.
+    pub once: bool,
     pub setting: Setting,
     pub rounds: usize,
 }
@@ -60,6 +66,10 @@ pub fn measure(
     }
     let mut rows = Vec::new();
     for (contender, rounds) in contenders.iter().zip(&rounds) {
+        if case.once {
+            rows.extend(Row::of(case, contender, rounds, &rounds[0], &rounds[0], None));
+            continue;
+        }
         let verified = case.verify(contender, clock);
         let latency = case.latency(contender, clock);
         let steps = case.count(contender, clock);

@@ -3,6 +3,7 @@
 //! ```text
 //! args        the command line       workloads  what each thread does, by source
 //! worker      one thread: allocating, freeing, timed stretches
+//! gauge       a timed stretch       instructions  of a case, counted by callgrind
 //! round       a workload on one allocator: its threads, its times, an owner map of what it left
 //! measure     rounds of all contenders in turn; verification, latencies, read-modify-writes
 //! counted     contenders on words that count
@@ -13,6 +14,8 @@
 
 pub mod args;
 mod counted;
+mod gauge;
+pub mod instructions;
 pub mod measure;
 pub mod on_heap;
 pub mod report;

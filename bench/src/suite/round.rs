@@ -4,8 +4,9 @@ use baselines::Heap;
 use hdrhistogram::Histogram;
 use testkit::{BackEnd, Block, Oracle, Violation};
 
+use super::gauge::Stretch;
 use super::on_heap::{ByAddress, HeapRound, with_sizes};
-use super::worker::{Common, Setting, Stretch, Worker};
+use super::worker::{Common, Setting, Worker};
 use crate::clock::Clock;
 use crate::counted::Counts;
 use crate::limit::crew::Crew;

@@ -50,7 +50,7 @@ pub struct Row {
     pub failed_cas_per_op: Option<f64>,
     /// Cache lines that an operation wrote to, or tried to.
     pub lines_written_per_op: Option<f64>,
-    /// Needs the processor's counters.
+    /// With --instructions, on one thread.
     pub instructions_per_op: Option<f64>,
     /// Allocations refused in the first round.
     pub refused: u64,

@@ -158,6 +158,8 @@ fn rows(build: baselines::WithBackEnd) -> Vec<Row> {
         workload: workload("bulk"),
         units: 1 << 9,
         traces: Traces::default(),
+        heap_trace: None,
+        once: false,
         setting,
         rounds: 2,
     };
@@ -235,7 +237,15 @@ fn wrong_heaps_have_no_times() {
         let contender: &'static Contender = Box::leak(Box::new(contender));
         let setting = Setting { most_held: 1000, ..setting(1, &clock) };
         let (workload, units) = (workload(name), 1 << 24);
-        let case = Case { workload, units, traces: Traces::default(), setting, rounds: 1 };
+        let case = Case {
+            workload,
+            units,
+            traces: Traces::default(),
+            heap_trace: None,
+            once: false,
+            setting,
+            rounds: 1,
+        };
         measure(&case, &[contender], &clock, &ProgressBar::hidden())
     };
     for name in ["threadtest", "heap-random"] {

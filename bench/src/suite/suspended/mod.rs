@@ -16,11 +16,11 @@ use nix::sys::pthread::pthread_self;
 use testkit::{BackEnd, Checked};
 
 use self::signal::{Suspender, Where, inside, turns};
+use super::gauge::{new_histogram, tenths};
 use super::measure::Case;
 use super::on_heap::with_sizes;
 use super::round::settle_empty;
 use super::row::Row;
-use super::worker::{new_histogram, tenths};
 use crate::clock::Clock;
 
 /// How long a thread is suspended at least.

@@ -4,9 +4,9 @@ use std::alloc::Layout;
 use std::collections::VecDeque;
 
 use crate::limit::crew::Crew;
+use crate::suite::gauge::{Gauge, Stretch, measured};
 use crate::suite::on_heap::HeapRound;
 use crate::suite::round::Part;
-use crate::suite::worker::{Gauge, Stretch};
 
 /// One thread, and the blocks that it holds, the oldest first.
 struct Random<'a> {
@@ -47,15 +47,17 @@ impl Random<'_> {
         gauge.start();
         let (mut allocs, frees) = (0, self.frees);
         let mut complete = !until_refused;
-        while !gauge.is_late() {
-            if self.alloc(&mut gauge) {
-                allocs += 1;
-            } else if until_refused {
-                complete = true;
-                break;
+        measured(|| {
+            while !gauge.is_late() {
+                if self.alloc(&mut gauge) {
+                    allocs += 1;
+                } else if until_refused {
+                    complete = true;
+                    break;
+                }
+                self.free_some();
             }
-            self.free_some();
-        }
+        });
         gauge.stop(name, allocs + self.frees - frees, complete)
     }
 

@@ -4,9 +4,10 @@ use testkit::{BackEnd, Block};
 
 use crate::clock::Clock;
 use crate::replay::course::Course;
+use crate::suite::gauge::{Gauge, measured};
 use crate::suite::on_heap::HeapRound;
 use crate::suite::round::Part;
-use crate::suite::worker::{Gauge, LONG, Setting};
+use crate::suite::worker::{LONG, Setting};
 use crate::trace::{Action, Event, HeapEvent, Trace};
 
 /// What is allocated from: blocks by their places in a trace.
@@ -144,6 +145,14 @@ struct Lane<'a, M> {
 impl<M: Memory> Lane<'_, M> {
     fn run(mut self, events: &[HeapEvent]) -> Part {
         self.gauge.start();
+        let ops = measured(|| self.follow(events));
+        let complete = !self.course.is_stopped();
+        let stretches = vec![self.gauge.stop(self.play.name, ops, complete)];
+        Part { stretches, refused: self.refused, wrong_frees: self.wrong_frees }
+    }
+
+    /// Carries the events out; returns how many could be.
+    fn follow(&mut self, events: &[HeapEvent]) -> u64 {
         let mut ops = 0;
         for (&event, number) in events.iter().zip(1_u32..) {
             ops += u64::from(self.carry_out(event));
@@ -154,9 +163,7 @@ impl<M: Memory> Lane<'_, M> {
                 break;
             }
         }
-        let complete = !self.course.is_stopped();
-        let stretches = vec![self.gauge.stop(self.play.name, ops, complete)];
-        Part { stretches, refused: self.refused, wrong_frees: self.wrong_frees }
+        ops
     }
 
     /// `false` if there is nothing to do, because an allocation was refused, or if it is refused.

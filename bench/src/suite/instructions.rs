@@ -1,0 +1,62 @@
+//! Instructions of an operation, counted by callgrind.
+//!
+//! The processor's own counters are out of reach on many machines, so a case of one thread runs once more, in a
+//! process of its own under `valgrind --tool=callgrind`, which counts what [`measured`] runs: the operations and
+//! the few instructions of the loop around them.
+//!
+//! [`measured`]: super::gauge::measured
+
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use baselines::Kind;
+
+use super::measure::Case;
+use super::on_heap;
+use super::row::Row;
+use crate::args::UNIT_BYTES;
+
+/// Fills in the rows of a case that has one phase and one thread, verified. What has several is left alone: they
+/// would be counted together.
+///
+/// # Errors
+/// Valgrind is not installed, or does not say what it counted.
+pub fn count(case: &Case<'_>, rows: &mut [Row]) -> anyhow::Result<()> {
+    let phases = |row: &Row| rows.iter().filter(|other| other.allocator == row.allocator).count();
+    let alone = |row: &Row| case.setting.threads == 1 && row.verified && phases(row) == 1;
+    let counted: Vec<bool> = rows.iter().map(alone).collect();
+    for (row, _) in rows.iter_mut().zip(counted).filter(|(_, alone)| *alone) {
+        row.instructions_per_op = Some(of(case, row)?);
+    }
+    Ok(())
+}
+
+fn of(case: &Case<'_>, row: &Row) -> anyhow::Result<f64> {
+    let heap = row.kind == Kind::Heap.name();
+    let unit = if heap { 1 } else { UNIT_BYTES };
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    command.arg("--toggle-collect=*gauge::measured*");
+    command.arg(std::env::current_exe()?);
+    command.args(["bench", row.workload, "--allocators", row.allocator, "--json", "--once"]);
+    command.args(["--threads", "1", "--rounds", "1", "--duration", "0.1"]);
+    command.args([if heap { "--heap" } else { "--arena" }, &(case.units * unit).to_string()]);
+    if heap {
+        command.args(["--sizes", &(on_heap::UNIT << case.setting.order).to_string()]);
+    } else {
+        command.args(["--orders", &case.setting.order.to_string()]);
+    }
+    if let Some(path) = case.heap_trace {
+        command.arg("--heap-trace").arg(path);
+    }
+    let output =
+        command.output().context("valgrind, which counts instructions, is not installed")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "valgrind failed: {said}");
+    let collected =
+        said.lines().find_map(|line| line.split("Collected :").nth(1)?.trim().parse().ok());
+    let collected: f64 = collected.with_context(|| format!("valgrind counted nothing: {said}"))?;
+    let row: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let ops = row["ops"].as_f64().filter(|&ops| ops > 0.0).context("no operation was counted")?;
+    Ok((collected / ops * 10.0).round() / 10.0)
+}
