@@ -37,7 +37,7 @@ pub struct Suite {
     #[arg(help = format!("Allocators, of {} [default: all]", all_names()))]
     pub allocators: Vec<String>,
 
-    /// Memory for back-ends to allocate from [default: 1G; with --quick 128M, but for `replay`]
+    /// Memory for back-ends to allocate from [default: 1G; with --quick 64M, but for `replay`]
     #[arg(long, value_name = "SIZE", value_parser = arena)]
     pub arena: Option<Arena>,
 
@@ -59,7 +59,7 @@ pub struct Suite {
     pub pairs: Option<u64>,
 
     /// Seconds after which each part of a round ends, whatever it has done; `larson` and `stress` go on so
-    /// long [default: 0.5; with --quick 0.005]
+    /// long [default: 0.5; with --quick 0.003]
     #[arg(long, value_name = "SECONDS", alias = "seconds", value_parser = seconds)]
     pub duration: Option<f64>,
 
@@ -170,7 +170,7 @@ impl Suite {
             (Kind::Heap, "replay-heap") => (self.heap, 256 << 20, 128 << 20),
             (Kind::Heap, _) => (self.heap, 64 << 20, 16 << 20),
             (_, "replay") => (self.arena, 1 << 18, 1 << 18),
-            _ => (self.arena, 1 << 18, 1 << 15),
+            _ => (self.arena, 1 << 18, 1 << 14),
         };
         let unit = if kind == Kind::Heap { UNIT_BYTES } else { 1 };
         let usual = if self.quick { quick } else { usual };
@@ -179,7 +179,7 @@ impl Suite {
 
     /// Seconds for each part of a round.
     pub fn duration(&self) -> f64 {
-        self.duration.unwrap_or(if self.quick { 0.005 } else { 0.5 })
+        self.duration.unwrap_or(if self.quick { 0.003 } else { 0.5 })
     }
 
     /// Rounds.

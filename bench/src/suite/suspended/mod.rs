@@ -26,7 +26,7 @@ use crate::clock::Clock;
 /// How long a thread is suspended at least.
 const AT_LEAST: Duration = Duration::from_millis(2);
 /// After so long those that go on at all have done so.
-const PATIENCE: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_millis(10);
 /// A caller comes so often, in tenths of nanoseconds: what comes while an operation is stuck waits too.
 const INTERVAL: u64 = 100_000;
 
@@ -47,7 +47,7 @@ pub fn measure(case: &Case<'_>, contenders: &[&'static Contender], clock: &Clock
 }
 
 fn row(case: &Case<'_>, contender: &'static Contender, clock: &Clock) -> Row {
-    let suspensions = 10 * case.rounds as u64;
+    let suspensions = 5 * case.rounds as u64;
     let seen = seen(case, contender, clock, Where::Inside, suspensions);
     let baseline = self::seen(case, contender, clock, Where::Between, suspensions);
     let violation = verify(case, contender, clock).or(seen.violation).or(baseline.violation);
