@@ -71,7 +71,8 @@ pub struct Suite {
     #[arg(long)]
     pub quick: bool,
 
-    /// Counts the instructions of an operation too, on one thread: takes valgrind, and seconds for each row
+    /// Counts instructions too, on one thread: an operation's, and some 65 of the loop around it that are the same
+    /// for all. Takes valgrind, and seconds for each row
     #[arg(long)]
     pub instructions: bool,
 

@@ -2,7 +2,7 @@
 //!
 //! The processor's own counters are out of reach on many machines, so a case of one thread runs once more, in a
 //! process of its own under `valgrind --tool=callgrind`, which counts what [`measured`] runs: the operations and
-//! the few instructions of the loop around them.
+//! the loop around them, which has some 65 instructions an operation whoever allocates. Compare differences.
 //!
 //! [`measured`]: super::gauge::measured
 
