@@ -4,11 +4,11 @@
 #
 # The sanitizers need the nightly toolchain, and ThreadSanitizer its rust-src component: the script adds the
 # component, and fails where it cannot. With NO_SANITIZERS=1 it says that it left them out, and goes on.
-# STRESS_SECONDS: how long each of the three runs takes, otherwise 30 or 600.
+# STRESS_SECONDS: how long each of the three runs takes, otherwise 22 or 600.
 source "$(dirname "$0")/../check.sh" "$@"
 
 host=$(rustc -vV | sed -n 's/^host: //p')
-seconds=${STRESS_SECONDS:-$([ $long = no ] && echo 30 || echo 600)}
+seconds=${STRESS_SECONDS:-$([ $long = no ] && echo 22 || echo 600)}
 
 # sanitized KIND: builds `stress` in the current directory under a sanitizer, in $CARGO_TARGET_DIR/KIND.
 sanitized() {

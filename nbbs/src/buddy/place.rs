@@ -72,14 +72,20 @@ impl<W: Word> Buddy<'_, W> {
             let from = range.start.max((block + (1 << wanted.core())).saturating_sub(reach + 1));
             let to = range.end.min(block + reach + 1);
             let free = self.free_around(block, from..to);
-            match wanted
-                .fit(free)
-                .map(|start| (start, self.claim_run(lane, start, start + wanted.units)))
-            {
-                Some((start, Ok(()))) => return Some(start),
-                Some((_, Err(Obstacle::LastOfWord | Obstacle::InUse(_)))) | None => {}
-            }
             rest = wanted.beyond(rest, block);
+            if let Some(start) = wanted.fit(free.clone()) {
+                match self.claim_run(lane, start, start + wanted.units) {
+                    Ok(()) => return Some(start),
+                    Err(Obstacle::LastOfWord | Obstacle::InUse(_)) => {}
+                }
+            } else if wanted.top_down {
+                // Nothing fits between two units in use: what lies there need not be looked at again.
+                if free.start > from || from == range.start {
+                    rest.end = rest.end.min(free.start);
+                }
+            } else if free.end < to || to == range.end {
+                rest.start = rest.start.max(free.end);
+            }
         }
         None
     }

@@ -1,5 +1,7 @@
 //! The managed memory, as its holders use it.
 
+use std::ops::Range;
+
 use loom::cell::UnsafeCell;
 
 /// Nobody's.
@@ -25,22 +27,32 @@ impl Payload {
 
     /// `holder` was given a block.
     pub fn take(&self, holder: usize, index: u64, order: u32) {
-        self.change(index, order, FREE, holder);
+        self.take_units(holder, index..index + (1 << order));
     }
 
     /// `holder` is about to free a block.
     pub fn give(&self, holder: usize, index: u64, order: u32) {
-        self.change(index, order, holder, FREE);
+        self.give_units(holder, index..index + (1 << order));
     }
 
-    fn change(&self, index: u64, order: u32, from: usize, to: usize) {
-        let cells = (index >> self.grain) as usize..((index + (1 << order)) >> self.grain) as usize;
+    /// `holder` was given units.
+    pub fn take_units(&self, holder: usize, units: Range<u64>) {
+        self.change(units, FREE, holder);
+    }
+
+    /// `holder` is about to give units back.
+    pub fn give_units(&self, holder: usize, units: Range<u64>) {
+        self.change(units, holder, FREE);
+    }
+
+    fn change(&self, units: Range<u64>, from: usize, to: usize) {
+        let cells = (units.start >> self.grain) as usize..(units.end >> self.grain) as usize;
         for cell in &self.cells[cells] {
             let found = cell.with_mut(|cell| {
                 // SAFETY: loom has just checked that every other access is ordered with this one.
                 unsafe { std::mem::replace(&mut *cell, to) }
             });
-            assert_eq!(found, from, "overlap: block of order {order} at {index}");
+            assert_eq!(found, from, "overlap in units {units:?}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A race as data, and how to put it to loom.
 
 use std::fmt;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -27,6 +28,20 @@ pub enum Op {
     Dig(u64, u64),
     /// Gives units back.
     Release(u64, u64),
+    /// Allocates so many units, and keeps them if there are any.
+    Units(u64),
+    /// Allocates units from here to there, and keeps them if they are free.
+    At(u64, u64),
+    /// Frees the oldest run that the thread holds, if any.
+    FreeRun,
+    /// Makes the oldest run end there: shorter or longer, if it is possible.
+    EndAt(u64),
+    /// Gives back units of the oldest run, from here to there, and keeps what lies on both sides.
+    FreePart(u64, u64),
+    /// Allocates up to so many blocks of an order at once.
+    Batch(u32, usize),
+    /// Frees all blocks that the thread holds, which are of an order, at once.
+    FreeBatch(u32),
 }
 
 /// Who has the hints.
@@ -174,11 +189,12 @@ struct Hands {
     lane: usize,
     blocks: Vec<(u64, u32)>,
     holes: Vec<(u64, u64)>,
+    runs: Vec<Range<u64>>,
 }
 
 impl Hands {
     fn new(lane: usize) -> Self {
-        Self { lane, blocks: Vec::new(), holes: Vec::new() }
+        Self { lane, blocks: Vec::new(), holes: Vec::new(), runs: Vec::new() }
     }
 
     fn step(&mut self, arena: &Arena, op: Op) {
@@ -218,6 +234,63 @@ impl Hands {
                 self.step(arena, Op::Dig(start, end));
                 self.step(arena, Op::Release(start, end));
             }
+            Op::Batch(order, count) => {
+                let mut blocks = vec![0; count];
+                let got = buddy.alloc_batch_on(0, order, &mut blocks).unwrap_or(0);
+                for &index in &blocks[..got] {
+                    arena.payload.take(self.lane, index, order);
+                    self.blocks.push((index, order));
+                }
+            }
+            Op::FreeBatch(order) => {
+                let blocks: Vec<u64> = self.blocks.drain(..).map(|(index, _)| index).collect();
+                blocks.iter().for_each(|&index| arena.payload.give(self.lane, index, order));
+                assert_eq!(buddy.free_batch_on(0, order, &blocks), Ok(()), "lost");
+            }
+            Op::Units(_) | Op::At(..) | Op::FreeRun | Op::EndAt(_) | Op::FreePart(..) => {
+                self.run_step(arena, op);
+            }
+        }
+    }
+
+    fn run_step(&mut self, arena: &Arena, op: Op) {
+        let (buddy, payload) = (arena.buddy(), &arena.payload);
+        let claimed = match op {
+            Op::Units(units) => {
+                buddy.alloc_units_on(0, units).ok().map(|start| start..start + units)
+            }
+            Op::At(start, end) => buddy.alloc_at_on(0, start, end - start).ok().map(|_| start..end),
+            _ => None,
+        };
+        if let Some(run) = claimed {
+            payload.take_units(self.lane, run.clone());
+            self.runs.push(run);
+            return;
+        }
+        let Some(run) = self.runs.first().cloned() else { return };
+        match op {
+            Op::FreeRun => {
+                self.runs.remove(0);
+                payload.give_units(self.lane, run.clone());
+                assert_eq!(buddy.free_units_on(0, run.start, run.end - run.start), Ok(()), "lost");
+            }
+            Op::EndAt(end) if end < run.end => {
+                payload.give_units(self.lane, end..run.end);
+                assert_eq!(buddy.shrink_on(0, run.start, end - run.start), Ok(()), "not shrunk");
+                self.runs[0] = run.start..end;
+            }
+            Op::EndAt(end) if buddy.grow_on(0, run.start, end - run.start).is_ok() => {
+                payload.take_units(self.lane, run.end..end);
+                self.runs[0] = run.start..end;
+            }
+            Op::FreePart(from, to) => {
+                payload.give_units(self.lane, from..to);
+                assert_eq!(buddy.free_part_on(0, run.start, from..to), Ok(()), "not freed");
+                self.runs[0] = run.start..from;
+                self.runs.push(to..run.end);
+                self.runs.retain(|run| !run.is_empty());
+            }
+            _ => {}
         }
     }
 
@@ -227,6 +300,9 @@ impl Hands {
         }
         while !self.blocks.is_empty() {
             self.step(arena, Op::FreeUnsized);
+        }
+        while !self.runs.is_empty() {
+            self.step(arena, Op::FreeRun);
         }
     }
 }

@@ -11,15 +11,15 @@ use crate::word::Model::{self, Bare, Fences, Leading, Trailing};
 pub type Under = &'static [(Model, Option<usize>)];
 
 /// Every model that has a fence, without a bound.
-const ALL: Under = &[(Fences, None), (Leading, None), (Trailing, None)];
+pub const ALL: Under = &[(Fences, None), (Leading, None), (Trailing, None)];
 /// Every model that has a fence, with so many preemptions.
-const FIVE: Under = &[(Fences, Some(5)), (Leading, Some(5)), (Trailing, Some(5))];
+pub const FIVE: Under = &[(Fences, Some(5)), (Leading, Some(5)), (Trailing, Some(5))];
 /// The same with fewer.
-const FOUR: Under = &[(Fences, Some(4)), (Leading, Some(4)), (Trailing, Some(4))];
+pub const FOUR: Under = &[(Fences, Some(4)), (Leading, Some(4)), (Trailing, Some(4))];
 /// The same with fewer still.
-const TWO: Under = &[(Fences, Some(2)), (Leading, Some(2)), (Trailing, Some(2))];
+pub const TWO: Under = &[(Fences, Some(2)), (Leading, Some(2)), (Trailing, Some(2))];
 /// Only acquire and release, without a bound.
-const HAND_OVER: Under = &[(Bare, None)];
+pub const HAND_OVER: Under = &[(Bare, None)];
 
 /// On 64 units, with blocks of order 4 and up, each thread with hints of its own.
 const fn half_words(
@@ -132,7 +132,7 @@ pub static RACES: &[Race] = &[
         setup: &[(0, Alloc(5)), (MAIN, Alloc(4)), (MAIN, Alloc(4))],
         lanes: &[&[Free], &[Reserve(0, 32)], &[Alloc(4)]],
         hints: Hints::Own,
-        under: TWO,
+        under: &[(Fences, Some(2)), (Leading, Some(2))],
     },
     // Three threads on one word.
     half_words(
