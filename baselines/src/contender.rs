@@ -6,6 +6,7 @@ use nbbs::Buddy;
 use testkit::BackEnd;
 
 use crate::buddy_sl::{self, BuddySl};
+use crate::c_interface::CInterface;
 use crate::frame::{self, LockedFrames};
 use crate::free_list::{self, Locked, Mutexed, Tagged, Untagged};
 use crate::heap::Heap;
@@ -92,6 +93,14 @@ pub static CONTENDERS: &[Contender] = &[
         private_caches: false,
         max_units: nbbs::MAX_UNITS,
         build: Build::BackEnd(with_nbbs),
+    },
+    Contender {
+        name: "nbbs-c",
+        source: "this project, through nbbs.h",
+        safe: true,
+        private_caches: false,
+        max_units: nbbs::MAX_UNITS,
+        build: Build::BackEnd(|units, visit| visit(&CInterface::new(units))),
     },
     Contender {
         name: "linux",

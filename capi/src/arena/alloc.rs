@@ -39,7 +39,7 @@ pub unsafe extern "C" fn nbbs_alloc(
     unsafe {
         run(arena, error, |arena| {
             let place = pointer::checked(index, 3)?;
-            place.write(arena.lane().alloc(order)?);
+            place.write(arena.buddy.alloc_on(arena.lane(), order)?);
             Ok(())
         })
     }
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn nbbs_alloc_units(
     unsafe {
         run(arena, error, |arena| {
             let place = pointer::checked(index, 3)?;
-            place.write(arena.lane().alloc_units(units)?);
+            place.write(arena.buddy.alloc_units_on(arena.lane(), units)?);
             Ok(())
         })
     }
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn nbbs_alloc_at(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.lane().alloc_at(index, units)?;
+            arena.buddy.alloc_at_on(arena.lane(), index, units)?;
             Ok(())
         })
     }
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn nbbs_alloc_request(
                 wanted = wanted.within(start..if end == 0 { arena.buddy.units() } else { end });
             }
             let wanted = if top_down { wanted.top_down() } else { wanted };
-            place.write(arena.lane().request(wanted)?);
+            place.write(arena.buddy.request_on(arena.lane(), wanted)?);
             Ok(())
         })
     }
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn nbbs_alloc_batch(
             let got = pointer::checked(got, 5)?;
             got.write(0);
             let blocks = pointer::array_mut(blocks, count, 3)?;
-            got.write(arena.lane().alloc_batch(order, blocks)?);
+            got.write(arena.buddy.alloc_batch_on(arena.lane(), order, blocks)?);
             Ok(())
         })
     }

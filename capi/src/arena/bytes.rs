@@ -87,8 +87,8 @@ pub unsafe extern "C" fn nbbs_alloc_bytes(
             let order = arena.order_for(align)?;
             let units = arena.units_of(bytes)?;
             let index = match order {
-                0 => arena.lane().alloc_units(units)?,
-                _ => arena.lane().request(Request::units(units).aligned(order))?,
+                0 => arena.buddy.alloc_units_on(arena.lane(), units)?,
+                _ => arena.buddy.request_on(arena.lane(), Request::units(units).aligned(order))?,
             };
             place.write(arena.address(index).cast());
             Ok(())
@@ -115,9 +115,9 @@ pub unsafe extern "C" fn nbbs_free_bytes(
             }
             let index = arena.index(address)?;
             if bytes == 0 {
-                arena.lane().free(index)?;
+                arena.buddy.free_on(arena.lane(), index)?;
             } else {
-                arena.lane().free_units(index, arena.units_of(bytes)?)?;
+                arena.buddy.free_units_on(arena.lane(), index, arena.units_of(bytes)?)?;
             }
             Ok(())
         })
@@ -140,9 +140,9 @@ pub unsafe extern "C" fn nbbs_resize_bytes(
             let index = arena.index(address)?;
             let units = arena.units_of(bytes)?;
             if units < arena.buddy.len_of(index)? {
-                arena.lane().shrink(index, units)?;
+                arena.buddy.shrink_on(arena.lane(), index, units)?;
             } else {
-                arena.lane().grow(index, units)?;
+                arena.buddy.grow_on(arena.lane(), index, units)?;
             }
             Ok(())
         })

@@ -20,7 +20,7 @@ pub unsafe extern "C" fn nbbs_free(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            let freed = arena.lane().free(index)?;
+            let freed = arena.buddy.free_on(arena.lane(), index)?;
             pointer::write_if_given(order, freed);
             Ok(())
         })
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn nbbs_free_sized(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.lane().free_sized(index, order)?;
+            arena.buddy.free_sized_on(arena.lane(), index, order)?;
             Ok(())
         })
     }
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn nbbs_free_units(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.lane().free_units(index, units)?;
+            arena.buddy.free_units_on(arena.lane(), index, units)?;
             Ok(())
         })
     }
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn nbbs_free_batch(
         run(arena, error, |arena| {
             pointer::write_if_given(done, 0);
             let blocks = pointer::array(blocks, count, 3)?;
-            let freed = arena.lane().free_batch(order, blocks);
+            let freed = arena.buddy.free_batch_on(arena.lane(), order, blocks);
             pointer::write_if_given(done, freed.map_or_else(|refused| refused.done, |()| count));
             Ok(freed?)
         })
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn nbbs_free_part(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.lane().free_part(index, start..end)?;
+            arena.buddy.free_part_on(arena.lane(), index, start..end)?;
             Ok(())
         })
     }

@@ -17,7 +17,7 @@ use core::ptr;
 use core::slice;
 use core::sync::atomic::AtomicU64;
 
-use nbbs::{Buddy, Lane, default_lane, metadata_words};
+use nbbs::{Buddy, default_lane, metadata_words};
 
 use crate::error::{Code, Error, Hook, Reporter};
 use crate::pointer;
@@ -80,11 +80,10 @@ impl Handle {
         Ok(unsafe { arena.cast::<Self>().as_ref() })
     }
 
-    /// The arena as seen from the handle's lane.
+    /// The lane to start from. A number: a `Lane` would be a copy of the whole handle.
     #[inline(always)]
-    pub(crate) fn lane(&self) -> Lane<'static> {
-        let lane = if self.lane == THREAD_LANE { default_lane() } else { self.lane };
-        self.buddy.on(lane)
+    pub(crate) fn lane(&self) -> usize {
+        if self.lane == THREAD_LANE { default_lane() } else { self.lane }
     }
 }
 

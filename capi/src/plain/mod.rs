@@ -154,11 +154,11 @@ pub extern "C" fn nb_alloc(size: u64) -> *mut c_void {
     let Some(plain) = current() else {
         return ptr::null_mut();
     };
-    let units = (size.saturating_sub(1) >> plain.settings.unit_shift) + 1;
-    let order = units.next_power_of_two().trailing_zeros();
-    if size > plain.settings.max_size() || order > plain.settings.max_order {
+    if size > plain.settings.max_size() {
         return ptr::null_mut();
     }
+    let units = (size.saturating_sub(1) >> plain.settings.unit_shift) + 1;
+    let order = units.next_power_of_two().trailing_zeros();
     match plain.buddy.alloc(order) {
         Ok(index) => {
             let address = plain.base + (index << plain.settings.unit_shift);

@@ -180,6 +180,14 @@ TEST_F(Plain, LargestOrderOfAll) {
     EXPECT_EQ(address_of(all), kBase);
     nb_free(all);
     EXPECT_EQ(nb_alloc(uint64_t{1} << 40), nullptr);
+    EXPECT_EQ(nb_alloc(UINT64_MAX), nullptr);
+    ASSERT_EQ(nb_set_min_size(uint64_t{1} << 63), 0);
+    EXPECT_NE(nb_init(kBase, uint64_t{1} << 62), 0) << "not one block";
+    EXPECT_EQ(nb_set_min_size(uint64_t{1} << 32), 0);
+    ASSERT_EQ(nb_init(kBase, uint64_t{1} << 40), 0);
+    EXPECT_EQ(nb_stat_max_size(), UINT64_MAX) << "more than can be counted";
+    EXPECT_EQ(nb_alloc(UINT64_MAX), nullptr);
+    EXPECT_EQ(address_of(nb_alloc(uint64_t{1} << 39)), kBase);
 }
 
 TEST_F(Plain, FromManyThreads) {
