@@ -84,10 +84,11 @@ impl<W: Word> Buddy<'_, W> {
         for (written, (level, idx)) in refinement.words().enumerate() {
             let marks = refinement.marks(level, idx);
             if !self.hide(lane, level, idx, marks) {
-                refinement
-                    .words()
-                    .take(written)
-                    .for_each(|(level, idx)| self.unhide(lane, level, idx));
+                let written = || refinement.words().take(written);
+                written().for_each(|(level, idx)| self.unhide(lane, level, idx));
+                W::store_load_fence();
+                // Who undid a claim meanwhile took the words for claimed, and left the slots above them split.
+                written().for_each(|(level, idx)| self.merge(level, idx));
                 return Err(unit);
             }
         }

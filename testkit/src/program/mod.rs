@@ -24,8 +24,7 @@ pub use plain::race_plain;
 pub use race::{Body, LaneReport, Race, race};
 pub(crate) use runs::Player;
 pub use sequential::{Failure, run};
-pub(crate) use strategies::run_op;
-pub use strategies::{BOUNDARIES, geometries, programs, races};
+pub use strategies::{BOUNDARIES, geometries, programs, races, run_op};
 pub use subject::{Arena, Subject};
 
 /// One operation.

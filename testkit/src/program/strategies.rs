@@ -114,8 +114,10 @@ impl Raw {
     }
 }
 
-/// An operation on runs in an arena of `units` units.
-pub(crate) fn run_op(units: u64, kind: u8, pick: usize, at: u64, len: u64) -> RunOp {
+/// An operation on runs in an arena of `units` units, from four numbers: of which kind, on which of what is held, where, and
+/// for how many units.
+#[must_use]
+pub fn run_op(units: u64, kind: u8, pick: usize, at: u64, len: u64) -> RunOp {
     let small = u32::from(kind >> 4) % (units.ilog2() + 1);
     let some = 1 + len % units;
     match kind % 16 {

@@ -15,11 +15,11 @@ use verify_shuttle::schedule::{Chooser, Found, Schedules, together};
 use verify_shuttle::word::Scheduled;
 
 /// Races in an ordinary run.
-const RACES: u64 = 2_400;
+const RACES: u64 = 1_800;
 /// Schedules of each kind for each.
 const EACH: usize = 12;
 /// Schedules in which a patient must be found, and a sound twin must not.
-const FOR_PATIENTS: usize = 40_000;
+const FOR_PATIENTS: usize = 20_000;
 
 fn main() -> ExitCode {
     let has = |flag: &str| std::env::args().any(|argument| argument == flag);

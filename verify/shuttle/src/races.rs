@@ -1,7 +1,7 @@
 //! Races made from a seed.
 
 use fastrand::Rng;
-use testkit::program::{Op, Program, Race, Step};
+use testkit::program::{Op, Program, Race, Step, run_op};
 
 /// What may happen in a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub fn make(kind: Kind, seed: u64) -> Race {
 
 fn op(kind: Kind, units: u64, random: &mut Rng) -> Op {
     let max = units.ilog2();
-    match random.u8(0..if kind == Kind::Plain { 16 } else { 22 }) {
+    match random.u8(0..if kind == Kind::Plain { 16 } else { 30 }) {
         // A block of each size, small ones, and large ones.
         0..=2 => Op::Alloc { order: random.u32(0..=max) },
         3..=5 => Op::Alloc { order: random.u32(0..=max.min(5)) },
@@ -50,7 +50,12 @@ fn op(kind: Kind, units: u64, random: &mut Rng) -> Op {
         18 => Op::Release { start: 0, end: units },
         19 => Op::Inspect,
         20 => Op::FreeSizedAt { index: random.u64(0..units), order: random.u32(0..=max) },
-        _ => Op::Drain { order: max - random.u32(0..=max.min(2)) },
+        21 => Op::Drain { order: max - random.u32(0..=max.min(2)) },
+        // Exact sizes, places, resizing, parts and batches; most of them within three words.
+        _ => {
+            let (kind, pick, at) = (random.u8(..), random.usize(0..32), random.u64(..units));
+            Op::Run(run_op(units, kind, pick, at, random.u64(0..80)))
+        }
     }
 }
 
