@@ -1,5 +1,6 @@
 # To be sourced by the scripts beside it: where things are, and how the libraries are built.
 set -euo pipefail
+shopt -s inherit_errexit
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$root"
 target=${CARGO_TARGET_DIR:-$root/target}
@@ -51,12 +52,22 @@ library() {
     echo "$target/debug/libnbbs_c.a"
 }
 
-# suite COMPILER LIBRARY NAME FLAG...: compiles the C suite, two files at a time, and prints where it is.
+# installed: installs the package to a place of its own and prints where.
+installed() {
+    local prefix=$target/installed
+    need_cargo_c
+    rm -rf "$prefix"
+    cargo cinstall --package nbbs-c --release --prefix "$prefix" --libdir "$prefix/lib" >&2
+    echo "$prefix"
+}
+
+# suite LANGUAGE COMPILER LIBRARY NAME FLAG...: compiles the suite in capi/tests/LANGUAGE, two files at a time, and prints
+# where it is.
 suite() {
-    local compiler=$1 library=$2 objects=$work/$3
-    shift 3
+    local sources=capi/tests/$1 compiler=$2 library=$3 objects=$work/$1-$4
+    shift 4
     mkdir -p "$objects"
-    printf '%s\n' capi/tests/c/*_test.cc | xargs -P 2 -I FILE bash -c '
+    printf '%s\n' "$sources"/*_test.cc | xargs -P 2 -I FILE bash -c '
         "$@" -c FILE -o "'"$objects"'/$(basename FILE .cc).o"' compile \
         "$compiler" -std=c++17 -g -Wall -Wextra -Wpedantic -Werror "$@" -Icapi/include
     "$compiler" "$@" "$objects"/*.o "$library" -o "$objects/suite" -lgtest -lgtest_main "${system_libraries[@]}"

@@ -3,11 +3,7 @@
 # and with the shared and the static library. Half a minute; two more if cargo-c is missing.
 source "$(dirname "$0")/common.bash"
 need gcc gcc
-need_cargo_c
-
-prefix=$work/prefix
-rm -rf "$prefix" && mkdir -p "$prefix"
-cargo cinstall --package nbbs-c --release --prefix "$prefix" --libdir "$prefix/lib" >&2
+prefix=$(installed)
 for file in include/nbbs.h lib/libnbbs.a lib/libnbbs.so lib/pkgconfig/nbbs.pc; do
     [ -e "$prefix/$file" ] || { log "$file is missing"; exit 1; }
 done

@@ -21,7 +21,8 @@ struct arena_config {
     std::size_t reserve = 0;
     /// Objects in a chunk, by which the arena grows: at most 2^24; 0: 1,024.
     std::size_t chunk = 0;
-    /// A chunk is added as soon as fewer than so many objects are free; 0: when none is.
+    /// A chunk is added as soon as fewer than so many objects are free; 0: when none is. Who takes the last of 64
+    /// slots looks.
     std::size_t ahead = 0;
 };
 
@@ -106,8 +107,8 @@ public:
 
     arena(arena&& from) noexcept : pool_(std::exchange(from.pool_, nullptr)) {}
     arena& operator=(arena&& from) noexcept {
-        arena old(std::move(*this));
-        pool_ = std::exchange(from.pool_, nullptr);
+        arena moved(std::move(from));
+        std::swap(pool_, moved.pool_);
         return *this;
     }
     /// Destroys the objects that are left, and gives the memory back.
@@ -163,15 +164,11 @@ public:
     /// What `is_valid` is.
     [[nodiscard]] bool unsafe_is_valid(const T* object) const noexcept { return is_valid(object); }
 
-    /// Destroys all objects; the memory stays, `shrink` gives it back. Only while nobody else is using the arena.
+    /// Destroys all objects; the memory stays, `shrink` gives it back. Destructors may free other objects, and are refused
+    /// if those have gone before. Only while nobody else is using the arena.
     void clear() noexcept {
         if constexpr (!std::is_trivially_destructible_v<T>) {
-            // One at a time, and only if it is still there: the destructor of one may free others.
-            each([this](T& object) {
-                if (is_valid(&object)) {
-                    static_cast<void>(deallocate(&object));
-                }
-            });
+            each([this](T& object) { static_cast<void>(deallocate(&object)); });
         }
         static_cast<void>(detail::run(nbbs_pool_clear, pool_));
     }

@@ -50,11 +50,10 @@ public:
 
     block(block&& from) noexcept : of_(from.of_), index_(from.index_), units_(from.units_) { from.forget(); }
     block& operator=(block&& from) noexcept {
-        block old(std::move(*this));
-        of_ = from.of_;
-        index_ = from.index_;
-        units_ = from.units_;
-        from.forget();
+        block moved(std::move(from));
+        std::swap(of_, moved.of_);
+        std::swap(index_, moved.index_);
+        std::swap(units_, moved.units_);
         return *this;
     }
     ~block() { reset(); }

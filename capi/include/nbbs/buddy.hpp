@@ -31,7 +31,7 @@ struct region {
 };
 
 /// As what units begin.
-enum class begin {
+enum class initial {
     /// All free.
     free,
     /// All reserved: nothing is handed out but what `release` gives.
@@ -55,37 +55,43 @@ public:
     constexpr buddy() noexcept = default;
 
     /// `units` units with bookkeeping in `place`. Throws `nbbs::error`.
-    buddy(std::uint64_t units, metadata place, begin as = begin::free) { try_create(units, place, as).value(); }
+    buddy(std::uint64_t units, metadata place, initial as = initial::free) { try_create(units, place, as).value(); }
     /// The units of `memory`, which has addresses too, with bookkeeping in `place`.
-    buddy(region memory, metadata place, begin as = begin::free) { try_create(memory, place, as).value(); }
+    buddy(region memory, metadata place, initial as = initial::free) { try_create(memory, place, as).value(); }
 
     /// The same, in place of what was there before, of which nothing may be in use any more.
-    result<void> try_create(std::uint64_t units, metadata place, begin as = begin::free) noexcept {
+    result<void> try_create(std::uint64_t units, metadata place, initial as = initial::free) noexcept {
         reset();
-        const auto make = as == begin::free ? nbbs_create : as == begin::reserved ? nbbs_create_reserved : nbbs_attach;
+        const auto make = as == initial::free ? nbbs_create : as == initial::reserved ? nbbs_create_reserved : nbbs_attach;
         return detail::run(make, &arena_, place.words, place.bytes, units);
     }
-    result<void> try_create(region memory, metadata place, begin as = begin::free) noexcept {
+    result<void> try_create(region memory, metadata place, initial as = initial::free) noexcept {
         const result<void> made = try_create(units_of(memory), place, as);
         return made ? set_memory(memory) : made;
     }
 
 #if __STDC_HOSTED__
-    /// The same with bookkeeping of its own, from `operator new`: 2.3 bits a unit.
-    explicit buddy(std::uint64_t units, begin as = begin::free) { try_create(units, as).value(); }
-    explicit buddy(region memory, begin as = begin::free) { try_create(memory, as).value(); }
-    result<void> try_create(std::uint64_t units, begin as = begin::free) noexcept {
+    /// The same with bookkeeping of its own, from `operator new`: 2.3 bits a unit. There is nothing to attach to: that
+    /// means all free.
+    explicit buddy(std::uint64_t units, initial as = initial::free) { try_create(units, as).value(); }
+    explicit buddy(region memory, initial as = initial::free) { try_create(memory, as).value(); }
+    result<void> try_create(std::uint64_t units, initial as = initial::free) noexcept {
         reset();
         const std::size_t bytes = nbbs_metadata_bytes(units);
         void* words = ::operator new(bytes, metadata_align, std::nothrow);
         if (words == nullptr) {
             return refusal(nbbs_error{NBBS_CODE_SOURCE_EMPTY, 0, bytes, 0, 0});
         }
-        const result<void> made = try_create(units, metadata{words, bytes}, as);
-        own_ = words;
+        const initial fresh = as == initial::reserved ? as : initial::free;
+        const result<void> made = try_create(units, metadata{words, bytes}, fresh);
+        if (made) {
+            own_ = words;
+        } else {
+            ::operator delete(words, metadata_align);
+        }
         return made;
     }
-    result<void> try_create(region memory, begin as = begin::free) noexcept {
+    result<void> try_create(region memory, initial as = initial::free) noexcept {
         const result<void> made = try_create(units_of(memory), as);
         return made ? set_memory(memory) : made;
     }
@@ -93,7 +99,9 @@ public:
 
     buddy(const buddy&) = delete;
     buddy& operator=(const buddy&) = delete;
+#if __STDC_HOSTED__
     ~buddy() { free_metadata(); }
+#endif
 
     /// The same arena as seen from `lane`, a CPU or thread number: a handle without bookkeeping of its own.
     buddy on(std::size_t lane) const noexcept { return buddy(*this, lane); }
@@ -313,14 +321,13 @@ private:
 #endif
     }
 
-#if __STDC_HOSTED__
-    static constexpr std::align_val_t metadata_align{64};
-#endif
-
     nbbs_arena arena_{};
     region memory_{};
+#if __STDC_HOSTED__
+    static constexpr std::align_val_t metadata_align{64};
     /// Bookkeeping that ends with this handle.
     void* own_ = nullptr;
+#endif
 };
 
 }  // namespace nbbs

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# packages.sh: the C++ example built by nothing but the installed package, through pkg-config and through CMake, and from
+# source by CMake's add_subdirectory, static and shared; those in C through CMake. Half a minute.
+source "$(dirname "$0")/common.bash"
+need g++ g++
+need cmake cmake
+need pkg-config pkg-config
+prefix=$(installed)
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
+# Away from the repository, save for what has it as a subdirectory.
+rm -rf "$work"/examples && mkdir -p "$work/examples"
+cp -R capi/examples/c capi/examples/cpp "$work/examples"
+example=$work/examples/cpp
+
+expected='lines: 8000
+buffer: 1563 units
+closed twice: NBBS_CODE_NO_OBJECT
+units in use: 0'
+# runs PROGRAM: whether it prints what it should.
+runs() {
+    local printed
+    printed=$("$1") && [ "$printed" = "$expected" ] || { log "$1 printed: $printed"; return 1; }
+}
+# uses PROGRAM yes|no: whether it loads the shared library.
+uses() {
+    local found=no
+    ! readelf --dynamic "$1" | grep -q 'NEEDED.*libnbbs' || found=yes
+    [ $found = "$2" ] || { log "$1: loads libnbbs.so: $found"; return 1; }
+}
+# configure DIRECTORY NAME OPTION...
+configure() { cmake -S "$1" -B "$work/$2" -Wno-dev "${@:3}" >"$work/$2.log" 2>&1; }
+# build DIRECTORY NAME OPTION...
+build() {
+    { configure "$@" && cmake --build "$work/$2" >>"$work/$2.log" 2>&1; } || { cat "$work/$2.log" >&2; return 1; }
+}
+
+# shellcheck disable=SC2046
+g++ -std=c++17 "$example/sessions.cpp" $(pkg-config --cflags --libs nbbs) -pthread -o "$work/sessions"
+runs "$work/sessions"
+uses "$work/sessions" yes
+
+rm -rf "$work"/{c,package,later,static,shared}
+build "$work/examples/c" c "-DCMAKE_PREFIX_PATH=$prefix"
+for program in plain frames objects; do
+    "$work/c/$program" >&2
+done
+
+build "$example" package "-DCMAKE_PREFIX_PATH=$prefix"
+runs "$work/package/sessions"
+uses "$work/package/sessions" yes
+runs "$work/package/sessions_static"
+uses "$work/package/sessions_static" no
+
+# A version that is not there is not found.
+sed -i 's/find_package(nbbs [0-9.]*/find_package(nbbs 99.0/' "$example/CMakeLists.txt"
+! configure "$example" later "-DCMAKE_PREFIX_PATH=$prefix" && grep -q nbbs "$work/later.log" ||
+    { log "find_package(nbbs 99.0) finds $prefix"; exit 1; }
+
+for kind in static shared; do
+    [ $kind = static ] && shared=OFF uses=no || shared=ON uses=yes
+    build capi/examples/cpp/subdirectory $kind -DBUILD_SHARED_LIBS=$shared
+    runs "$work/$kind/sessions"
+    uses "$work/$kind/sessions" $uses
+done

@@ -1,0 +1,44 @@
+// What the C++ suites share, beside what they share with those of C.
+#pragma once
+
+#include <nbbs.hpp>
+
+#include "../c/support.h"
+
+#include <cstddef>
+
+// Memory that a buddy manages, aligned to a page.
+template <std::size_t Bytes>
+struct alignas(4096) Memory {
+    std::byte bytes[Bytes];
+    nbbs::region region(std::size_t unit_bytes) { return {bytes, Bytes, unit_bytes}; }
+    bool contains(const void* address) const {
+        const auto* at = static_cast<const std::byte*>(address);
+        return bytes <= at && at < bytes + Bytes;
+    }
+};
+
+// Counts what a buddy or arena reports as misuse.
+struct Misuse {
+    std::vector<nbbs_error> seen;
+    static void note(void* context, const nbbs_error* error) { static_cast<Misuse*>(context)->seen.push_back(*error); }
+};
+
+// In order, and nothing in use.
+inline void expect_empty(const nbbs::buddy& arena) {
+    const auto audit = arena.try_audit();
+    EXPECT_TRUE(audit) << audit.error().message();
+    EXPECT_EQ(arena.stats().free_units, arena.units());
+}
+
+// Expects a call to throw `Exception` with a code.
+template <class Exception, class Call>
+void expect_throw(nbbs_code code, Call call) {
+    try {
+        call();
+        ADD_FAILURE() << "nothing thrown, instead of " << nbbs_code_name(code);
+    } catch (const Exception& thrown) {
+        EXPECT_STREQ(nbbs_code_name(thrown.code()), nbbs_code_name(code));
+        EXPECT_EQ(thrown.why().message(), thrown.what());
+    }
+}
