@@ -124,8 +124,9 @@ fn bench_runs_every_workload_on_every_allocator() {
         let names: BTreeSet<&str> = of(kind).map(|row| row[key].as_str().unwrap()).collect();
         names.len()
     };
-    assert_eq!((names("backend", "workload"), names("backend", "allocator")), (18, 14));
-    assert_eq!(of("backend").count(), 14 * (16 + 2 + 4)); // two phases of bulk, four of filling
+    let back_ends = baselines::CONTENDERS.len();
+    assert_eq!((names("backend", "workload"), names("backend", "allocator")), (18, back_ends));
+    assert_eq!(of("backend").count(), back_ends * (16 + 2 + 4)); // two phases of bulk, four of filling
     assert_eq!((names("pool", "workload"), names("pool", "phase")), (1, 4));
     let heaps = baselines::HEAPS.len();
     assert_eq!((names("heap", "workload"), names("heap", "allocator")), (8, heaps));
@@ -286,7 +287,7 @@ fn nonsense_is_refused_with_the_limit() {
     for (args, words) in [
         ("frobnicate", "unrecognized subcommand 'frobnicate'"),
         ("bench", "Usage: nbbs bench"),
-        ("replay --allocators nbbs,jemalloc", "there are: nbbs, linux"),
+        ("replay --allocators nbbs,jemalloc", "there are: nbbs, nbbs-c, linux"),
         ("replay --threads 0", "1 to 64"),
         ("replay --threads 3", "redis has events of 2 CPUs"),
         ("replay --threads many", "1 to 64"),

@@ -2,7 +2,7 @@
 //!
 //! One thread allocates and frees, and is put to sleep again and again: within an operation, and, for comparison,
 //! between two. The others allocate and free all the time; their operations are timed while it sleeps. It sleeps
-//! until one of them has done something, or, if none does, for [`PATIENCE`]: then they wait for it.
+//! until one of them has done something, or they have worked for [`PATIENCE`] in vain: then they wait for it.
 
 mod signal;
 
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use baselines::{CheckedHeap, Contender, Kind};
 use hdrhistogram::Histogram;
 use nix::sys::pthread::pthread_self;
+use nix::time::ClockId;
 use testkit::{BackEnd, Checked};
 
 use self::signal::{Suspender, Where, inside, turns};
@@ -25,8 +26,10 @@ use crate::clock::Clock;
 
 /// How long a thread is suspended at least.
 const AT_LEAST: Duration = Duration::from_millis(2);
-/// After so long those that go on at all have done so.
+/// Who has worked so long and done nothing waits for somebody.
 const PATIENCE: Duration = Duration::from_millis(10);
+/// Who waits asleep does not work.
+const ASLEEP: Duration = Duration::from_secs(1);
 /// A caller comes so often, in tenths of nanoseconds: what comes while an operation is stuck waits too.
 const INTERVAL: u64 = 100_000;
 
@@ -172,6 +175,11 @@ fn run(
     }
 }
 
+/// Time that this process has had on processors: the others', while one is suspended and one waits asleep.
+fn processor_time() -> Duration {
+    ClockId::CLOCK_PROCESS_CPUTIME_ID.now().expect("every unix has this clock").into()
+}
+
 impl Stage<'_> {
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
@@ -184,12 +192,16 @@ impl Stage<'_> {
 
     /// Whether the others wait for whoever is suspended.
     fn is_stalled(&self) -> bool {
-        let began = Instant::now();
+        let (began, worked) = (Instant::now(), processor_time());
         // What has got past the suspended thread may come to its end.
         thread::sleep(AT_LEAST / 2);
         let before = self.progress();
         thread::sleep(AT_LEAST / 2);
-        while self.progress() == before && began.elapsed() < PATIENCE {
+        // Not by the clock: on a busy machine the others may have no processor for a while.
+        while self.progress() == before
+            && processor_time() - worked < PATIENCE
+            && began.elapsed() < ASLEEP
+        {
             thread::sleep(AT_LEAST / 2);
         }
         self.progress() == before
