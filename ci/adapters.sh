@@ -9,8 +9,8 @@ for feature in x86_64 aarch64-paging virtio-drivers ax-allocator bootloader_api 
     RUSTFLAGS="-D warnings" cargo check --package nbbs-adapters --features "$feature" --quiet
 done
 
-rustup component add --toolchain nightly miri rust-src >/dev/null 2>&1 ||
-    { echo "Miri cannot be had: rustup component add --toolchain nightly miri rust-src"; exit 1; }
+rustup toolchain install nightly --profile minimal --component miri,rust-src >/dev/null 2>&1 ||
+    { echo "Miri cannot be had: rustup toolchain install nightly --component miri,rust-src"; exit 1; }
 miri() {
     MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-ignore-leaks" \
         cargo +nightly miri test --package nbbs-adapters --all-features --quiet "$@"

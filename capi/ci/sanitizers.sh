@@ -4,6 +4,7 @@
 # and a data race there is a fault of the allocator. Two minutes the first time, for the standard library.
 source "$(dirname "$0")/common.bash"
 need clang++ clang
+need "$(clang++ -print-resource-dir)/lib/linux/libclang_rt.tsan-$(uname -m).a" libclang-rt-dev
 need /usr/include/gtest/gtest.h libgtest-dev
 need_nightly
 
