@@ -22,7 +22,7 @@ pub struct Stretch {
     pub latency: Option<Histogram<u64>>,
 }
 
-/// The clock of a thread that is no [`Worker`]: its deadline, its times by operation, its counts.
+/// The clock of a thread that is no `Worker`: its deadline, its times by operation, its counts.
 pub struct Gauge<'a> {
     clock: &'a Clock,
     limit_ticks: u64,
