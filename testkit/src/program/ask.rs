@@ -106,7 +106,7 @@ pub enum No {
     Wrong,
 }
 
-/// [`BackEnd::ask`] for this project's back-end. Returns the first unit where one is asked for.
+/// [`BackEnd::ask`](crate::BackEnd::ask) for this project's back-end. Returns the first unit where one is asked for.
 ///
 /// # Errors
 /// Why not.
