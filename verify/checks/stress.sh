@@ -48,7 +48,7 @@ must_find() {
     if found "$@"; then caught=$((caught + 1)); else log "UNNOTICED: $*"; fi
 }
 for patient in nb1 nb4 arena-untagged; do
-    must_find timeout 100 "$stress" $patient 60
+    must_find timeout 280 "$stress" $patient 240
 done
 for sound in sl1 sl4 arena-tagged arena-sl; do
     "$stress" $sound 3 >&2 || { log "$sound is sound, but something was found"; ours=FOUND; }
