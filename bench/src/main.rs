@@ -9,6 +9,7 @@
 //! report   pages and comparisons of what was measured
 //! pool     objects of one size from arenas, pools and heaps
 //! clock    timing one operation      counted  counting read-modify-writes and lines
+//! located  errors of files, by line
 //! median   table   progress
 //! ```
 #![deny(unsafe_code)]
@@ -18,6 +19,7 @@ mod clock;
 mod cmd;
 mod counted;
 mod limit;
+mod located;
 mod median;
 mod pool;
 mod progress;

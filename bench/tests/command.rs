@@ -159,6 +159,35 @@ fn bench_runs_every_workload_on_every_allocator() {
     assert!(row["rmw_per_op"].as_f64().unwrap() >= 1.0, "{row}");
 }
 
+/// 160 blocks a thread, of which some are 16 times as large.
+#[test]
+fn an_arena_grows_until_the_threads_have_room() {
+    let args = bench("constant-occupancy --threads 1,32 --orders 6 --allocators nbbs --json");
+    let args = args.iter().map(String::as_str).filter(|word| !["--arena", "16M"].contains(word));
+    let rows = json(&args.collect::<Vec<_>>());
+    let arenas: Vec<u64> =
+        rows.iter().map(|row| row["arena_bytes"].as_u64().unwrap() >> 20).collect();
+    assert_eq!(arenas, [2048, 2048]);
+    assert!(rows.iter().all(|row| row["refused"] == 0), "{rows:?}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_left_out_and_named() {
+    let args = bench("cached replay --threads 1,8 --allocators nbbs --csv");
+    let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
+    for word in args.iter_mut().filter(|word| **word == "16M") {
+        *word = "64K";
+    }
+    let output = support::nbbs(&args);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    for words in ["left out: cached with 8 threads", "left out: redis has events of 2 threads"] {
+        assert!(said.contains(words), "{words} in {said}");
+    }
+    let rows = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(rows.lines().count(), 1 + 2, "{rows}");
+}
+
 #[test]
 fn a_pair_of_one_thread_takes_two_read_modify_writes() {
     let args = bench("cached --threads 1 --allocators nbbs --json");
@@ -308,8 +337,11 @@ fn nonsense_is_refused_with_the_limit() {
         ("bench replay-heap --heap-trace no.zst", "no.zst: cannot be read"),
         ("bench fill --duration 0", "seconds from 0.001 to 3600"),
         ("bench fill --json --csv", "cannot be used with"),
-        ("bench constant-occupancy --orders 7", "4 orders above order 7"),
-        ("bench cached --arena 64K --threads 8", "8 threads and order 0 takes an arena of 128 KiB"),
+        ("bench constant-occupancy --orders 7 --allocators nbbs", "4 orders above order 7"),
+        (
+            "bench cached --arena 64K --threads 8 --allocators nbbs",
+            "8 threads and order 0 takes an arena of 128 KiB",
+        ),
         ("bench pool --allocators list", "the pools arena, arena-box"),
         ("bench pool --cases list", "[possible values: bulk, pair, handover, burst]"),
         ("bench pool --pairs 0", "0 is not in 1.."),

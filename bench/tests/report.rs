@@ -114,11 +114,81 @@ fn what_is_measured_can_be_kept_and_shown() {
     }
     let text = std::fs::read_to_string(&plain).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((lines.len(), &lines[0]["record"]), (3, &1.into()));
+    assert_eq!((lines.len(), &lines[0]["record"]), (4, &2.into()));
+    assert_eq!(lines[3], json!({"end": 2}));
     assert!(lines[0]["command"].as_str().unwrap().contains("bench fill"));
     assert!(!text.contains("null"));
     assert!(std::fs::read(&compressed).unwrap().starts_with(&[0x28, 0xb5, 0x2f, 0xfd]));
     assert_eq!(rows_of(&["compare", "--json", &plain, &compressed]).len(), 2);
+}
+
+/// Rows of a run that was killed once there was one.
+#[cfg(unix)]
+fn killed_run(record: &Path) -> usize {
+    let args = "bench cached larson --quick --threads 1,2,4,8 --allocators nbbs,linux --rounds 40 --record";
+    let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_nbbs"))
+        .args(args.split(' '))
+        .arg(record)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let rows = || {
+        let output = nbbs(&["compare", "--json", &text_of(record), &text_of(record)]);
+        output.stdout.iter().filter(|&&byte| byte == b'\n').count()
+    };
+    while rows() == 0 {
+        assert!(run.try_wait().unwrap().is_none(), "it came to its end");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    run.kill().unwrap();
+    run.wait().unwrap();
+    rows()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_run_leaves_what_it_measured() {
+    let folder = Folder::new();
+    for name in ["killed.jsonl", "killed.jsonl.zst"] {
+        let record = folder.path(name);
+        let rows = killed_run(&record);
+        assert!((2..16).contains(&rows), "{rows} rows");
+        let (record, page) = (text_of(&record), text_of(&folder.path("page.html")));
+        let output = nbbs(&["report", &record, "--output", &page]);
+        let warned = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && warned.contains(&record), "{warned}");
+        let said = format!("was cut off after {rows} rows");
+        let page = std::fs::read_to_string(&page).unwrap();
+        assert!(warned.contains(&said) && page.contains(&said), "{said} in {warned}");
+    }
+}
+
+#[test]
+fn a_record_may_end_anywhere_and_says_so() {
+    let folder = Folder::new();
+    let mut header = header();
+    header.as_object_mut().unwrap().insert("record".to_owned(), 2.into());
+    let whole = lines(&[
+        header,
+        row("nbbs", 1, 10.0),
+        row("linux", 1, 20.0),
+        json!({"skipped": "a thing that is too large"}),
+        json!({"end": 2}),
+    ]);
+    let ends: Vec<usize> = whole.match_indices('\n').map(|(place, _)| place + 1).collect();
+    // Behind the first row, in the second, behind it, in the last line.
+    for (end, rows) in [(ends[1], 1), (ends[1] + 9, 1), (ends[2], 2), (ends[4] - 1, 2)] {
+        let cut = folder.file("cut.jsonl", &whole[..end]);
+        let output = nbbs(&["compare", &cut, &cut, "--json"]);
+        assert_eq!(output.stdout.iter().filter(|&&byte| byte == b'\n').count(), rows);
+        let warned = String::from_utf8(output.stderr).unwrap();
+        assert!(warned.contains(&format!("incomplete: nbbs bench bulk was cut off after {rows}")));
+    }
+    let whole = folder.file("whole.jsonl", &whole);
+    assert!(nbbs(&["compare", &whole, &whole]).stderr.is_empty());
+    let page = text_of(&folder.path("page.html"));
+    stdout(&["report", &whole, "--output", &page]);
+    assert!(std::fs::read_to_string(&page).unwrap().contains("a thing that is too large"));
 }
 
 #[test]
@@ -178,7 +248,7 @@ fn malformed_records_are_refused_by_name_and_line() {
         (row("nbbs", 1, -1.0), row("nbbs", 0, 1.0), header());
     negative.as_object_mut().unwrap().remove("min_ns_per_op");
     nobody.as_object_mut().unwrap().insert("threads".to_owned(), 0.into());
-    future.as_object_mut().unwrap().insert("record".to_owned(), 2.into());
+    future.as_object_mut().unwrap().insert("record".to_owned(), 3.into());
     for (text, words) in [
         (String::new(), "there is no row in it"),
         (lines(&[header()]), "there is no row in it"),
@@ -192,7 +262,12 @@ fn malformed_records_are_refused_by_name_and_line() {
         (format!("{good}{negative}"), "line 3: not a row of a benchmark: ns_per_op is -1, below 0"),
         (format!("{good}{nobody}"), "line 3: not a row of a benchmark: threads is 0, below 1"),
         (format!("{{\"record\":1}}\n{good}"), "line 1: not a header of a record: missing field"),
-        (format!("{good}{future}"), "line 3: a record of format 2; this command reads format 1"),
+        (format!("{good}{{\"end\":7}}\n"), "line 3: the end of a run of 7 rows, behind 1"),
+        (format!("{good}{{\"skipped\":7}}\n"), "line 3: not a JSON object"),
+        (
+            format!("{good}{future}"),
+            "line 3: a record of format 3; this command reads formats up to 2",
+        ),
     ] {
         let file = folder.file("bad.jsonl", &text);
         let error = refusal(&["compare", &file, &file], 2);

@@ -1,20 +1,20 @@
 //! `nbbs compare`: two records beside each other.
 
-use crate::cmd::{print, print_json};
+use crate::cmd::{open_record, print, print_json};
 use crate::report::args::Compare;
 use crate::report::changes::Changes;
-use crate::report::record::{Header, Record};
+use crate::report::record::{Header, Record, Run};
 
 /// Runs the command; says whether no safe allocator that was verified before is found wrong now. Speed is for
 /// the reader to judge.
 pub fn run(args: &Compare) -> anyhow::Result<bool> {
-    let (old, new) = (Record::open(&args.old)?, Record::open(&args.new)?);
+    let (old, new) = (open_record(&args.old)?, open_record(&args.new)?);
     let changes = Changes::between(&old, &new);
     if args.json {
         changes.rows.iter().try_for_each(print_json)?;
     } else {
         for (name, record) in [("old", &old), ("new", &new)] {
-            record.headers.iter().try_for_each(|header| print(&line(name, header)))?;
+            record.runs.iter().try_for_each(|run| print(&line(name, run)))?;
         }
         print(&changes.to_table(args.most))?;
         if !on_one_machine(&old, &new) {
@@ -24,8 +24,8 @@ pub fn run(args: &Compare) -> anyhow::Result<bool> {
     Ok(changes.all_verified())
 }
 
-fn line(name: &str, header: &Header) -> String {
-    let Header { date, machine, versions, command, .. } = header;
+fn line(name: &str, run: &Run) -> String {
+    let Header { date, machine, versions, command, .. } = &run.header;
     let (cpu, cpus, revision) = (&machine.cpu, machine.cpus, &versions.revision);
     format!(
         "{name}: {date}, {cpus} CPUs of {cpu}, revision {revision}, {}: {command}",
@@ -34,7 +34,7 @@ fn line(name: &str, header: &Header) -> String {
 }
 
 fn on_one_machine(old: &Record, new: &Record) -> bool {
-    let mut machines = old.headers.iter().chain(&new.headers).map(|header| &header.machine);
+    let mut machines = old.runs.iter().chain(&new.runs).map(|run| &run.header.machine);
     let first = machines.next();
     machines.all(|machine| Some(machine) == first)
 }

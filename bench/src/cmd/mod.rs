@@ -8,13 +8,25 @@ pub mod requests;
 pub mod suite;
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Serialize;
+
+use crate::report::record::{Record, RecordError};
 
 /// Prints a paragraph.
 fn print(text: &str) -> anyhow::Result<()> {
     // Not `println!`, which panics when the reader has gone.
     Ok(writeln!(io::stdout(), "{text}")?)
+}
+
+/// Opens a record; says on standard error what of it is incomplete.
+fn open_record(path: &Path) -> Result<Record, RecordError> {
+    let record = Record::open(path)?;
+    for warning in record.runs.iter().filter_map(|run| run.warning()) {
+        eprintln!("warning: {}: {warning}", path.display());
+    }
+    Ok(record)
 }
 
 /// Prints a row of `--json`.

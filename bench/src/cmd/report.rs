@@ -2,7 +2,7 @@
 
 use clap::{Args, FromArgMatches};
 
-use crate::cmd::{print, suite};
+use crate::cmd::{open_record, print, suite};
 use crate::report::args::Report;
 use crate::report::keep::write_page;
 use crate::report::record::Record;
@@ -21,7 +21,7 @@ pub fn run(args: &Report) -> anyhow::Result<bool> {
     } else {
         let mut all = Record::default();
         for path in &args.records {
-            all.join(Record::open(path)?);
+            all.join(open_record(path)?);
         }
         write_page(&all, &args.output)?;
     }

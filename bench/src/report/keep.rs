@@ -6,66 +6,82 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::page;
 use super::pictures::Pictures;
-use super::record::{self, Header, Record};
+use super::record::{Header, Record, Writer};
 use crate::trace::Trace;
 
 /// The rows of a run while it goes on.
 pub struct Kept {
-    header: Header,
-    rows: Vec<Value>,
-    html: Option<Place>,
-    record: Option<Place>,
+    html: Option<(Place, Record)>,
+    record: Option<(PathBuf, Writer)>,
 }
 
-/// A file that is written at the end, and opened at the beginning: a run may take hours.
+/// A page that is written at the end, and opened at the beginning: a run may take hours.
 struct Place {
     path: PathBuf,
     file: File,
 }
 
 impl Kept {
-    /// Opens the files, if any are asked for.
+    /// Opens the files, if any are asked for, and begins the record.
     ///
     /// # Errors
     /// One of them cannot be written.
     pub fn new(html: Option<&Path>, record: Option<&Path>) -> anyhow::Result<Self> {
-        Ok(Self {
-            header: Header::of_this_run(),
-            rows: Vec::new(),
-            html: html.map(Place::open).transpose()?,
-            record: record.map(Place::open).transpose()?,
-        })
+        let header = Header::of_this_run();
+        let html = html.map(Place::open).transpose()?;
+        let begin = |path: &Path| {
+            let writer = Writer::create(path, &header).with_context(|| refused(path))?;
+            anyhow::Ok((path.to_owned(), writer))
+        };
+        let record = record.map(begin).transpose()?;
+        Ok(Self { html: html.map(|place| (place, Record::new(header.clone()))), record })
     }
 
-    /// Adds rows, if anybody wants them.
+    /// Adds rows, if anybody wants them: those of the record are in its file when this returns.
     ///
     /// # Errors
-    /// None for the rows of a benchmark.
+    /// The record cannot be written.
     pub fn add(&mut self, rows: &[impl Serialize]) -> anyhow::Result<()> {
-        if self.html.is_some() || self.record.is_some() {
-            for row in rows {
-                self.rows.push(serde_json::to_value(row)?);
-            }
+        if self.html.is_none() && self.record.is_none() {
+            return Ok(());
+        }
+        let rows = rows.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
+        if let Some((path, writer)) = &mut self.record {
+            writer.add(&rows).with_context(|| refused(path))?;
+        }
+        if let Some((_, record)) = &mut self.html {
+            rows.iter().try_for_each(|row| record.add(row))?;
         }
         Ok(())
     }
 
-    /// Writes the files.
+    /// Adds what is not measured, and why.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn skip(&mut self, what: &str) -> anyhow::Result<()> {
+        if let Some((path, writer)) = &mut self.record {
+            writer.skip(what).with_context(|| refused(path))?;
+        }
+        for run in self.html.iter_mut().flat_map(|(_, record)| &mut record.runs) {
+            run.skipped.push(what.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Ends the record and writes the page.
     ///
     /// # Errors
     /// One of them cannot be written.
     pub fn finish(self) -> anyhow::Result<()> {
-        if let Some(place) = self.record {
-            let bytes = record::to_bytes(&self.header, &self.rows, &place.path)?;
-            place.write(&bytes)?;
+        if let Some((path, writer)) = self.record {
+            writer.end().with_context(|| refused(&path))?;
         }
-        if let Some(place) = self.html {
-            let mut record = Record::new(self.header);
-            self.rows.iter().try_for_each(|row| record.add(row))?;
+        if let Some((place, mut record)) = self.html {
+            record.runs.iter_mut().for_each(|run| run.ended = true);
             place.write_page(&record)?;
         }
         Ok(())
@@ -82,18 +98,17 @@ pub fn write_page(record: &Record, path: &Path) -> anyhow::Result<()> {
 
 impl Place {
     fn open(path: &Path) -> anyhow::Result<Self> {
-        let file =
-            File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
+        let file = File::create(path).with_context(|| refused(path))?;
         Ok(Self { path: path.to_owned(), file })
     }
 
-    fn write(mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        let written = self.file.write_all(bytes);
-        written.with_context(|| format!("{} cannot be written", self.path.display()))
-    }
-
-    fn write_page(self, record: &Record) -> anyhow::Result<()> {
+    fn write_page(mut self, record: &Record) -> anyhow::Result<()> {
         let pictures = Pictures::of(&Trace::sample()?)?;
-        self.write(page::render(record, Some(&pictures))?.as_bytes())
+        let page = page::render(record, Some(&pictures))?;
+        self.file.write_all(page.as_bytes()).with_context(|| refused(&self.path))
     }
+}
+
+fn refused(path: &Path) -> String {
+    format!("{} cannot be written", path.display())
 }

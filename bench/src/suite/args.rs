@@ -37,7 +37,8 @@ pub struct Suite {
     #[arg(help = format!("Allocators, of {} [default: all]", all_names()))]
     pub allocators: Vec<String>,
 
-    /// Memory for back-ends to allocate from [default: 1G; with --quick 64M, but for `replay`]
+    /// Memory for back-ends to allocate from [default: 1G; with --quick 64M, but for `replay`; where the threads'
+    /// blocks have no room in that, twice as much, and again]
     #[arg(long, value_name = "SIZE", value_parser = arena)]
     pub arena: Option<Arena>,
 
@@ -164,7 +165,7 @@ impl Suite {
         self.pairs.unwrap_or(if self.quick { 1_000_000 } else { 50_000_000 })
     }
 
-    /// Units of a back-end's arena, bytes of a heap.
+    /// Units of a back-end's arena, bytes of a heap, if that is enough.
     pub fn units(&self, workload: &Workload, kind: Kind) -> u64 {
         let (asked, usual, quick) = match (kind, workload.name) {
             (Kind::Heap, "heap-random") => (self.heap, 160 << 20, 16 << 20),
@@ -176,6 +177,16 @@ impl Suite {
         let unit = if kind == Kind::Heap { UNIT_BYTES } else { 1 };
         let usual = if self.quick { quick } else { usual };
         asked.map_or(usual, |arena| arena.units * unit)
+    }
+
+    /// Whether the size of that memory was asked for.
+    pub fn has_memory(&self, kind: Kind) -> bool {
+        if kind == Kind::Heap { self.heap.is_some() } else { self.arena.is_some() }
+    }
+
+    /// Whether what is measured is printed as tables.
+    pub fn prints_tables(&self) -> bool {
+        !self.json && !self.csv && !self.silent
     }
 
     /// Seconds for each part of a round.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! args        the command line       workloads  what each thread does, by source
+//! plan        tables of cases, with memory that they fit into
 //! worker      one thread: allocating, freeing, timed stretches
 //! gauge       a timed stretch       instructions  of a case, counted by callgrind
 //! round       a workload on one allocator: its threads, its times, an owner map of what it left
@@ -18,6 +19,7 @@ mod gauge;
 pub mod instructions;
 pub mod measure;
 pub mod on_heap;
+pub mod plan;
 pub mod report;
 mod round;
 pub mod row;

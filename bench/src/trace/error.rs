@@ -1,20 +1,11 @@
 //! What can be wrong with a trace: every message names the line, the value and the limit.
 
-use std::fmt;
-
 use super::heap::{MAX_BYTES, MAX_THREAD};
 use super::{MAX_CPU, MAX_ORDER};
+use crate::located::Located;
 
 /// A trace that cannot be replayed.
-#[derive(Debug)]
-pub struct TraceError {
-    /// The trace's file.
-    pub trace: String,
-    /// Line on which reading stopped, from 1; 0 if it is not about a line.
-    pub line: usize,
-    /// What is wrong.
-    pub fault: Fault,
-}
+pub type TraceError = Located<Fault>;
 
 /// What is wrong with a trace.
 #[derive(Debug, thiserror::Error)]
@@ -85,15 +76,3 @@ pub enum Fault {
         line: usize,
     },
 }
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { trace, line, fault } = self;
-        match line {
-            0 => write!(f, "{trace}: {fault}"),
-            line => write!(f, "{trace}, line {line}: {fault}"),
-        }
-    }
-}
-
-impl std::error::Error for TraceError {}

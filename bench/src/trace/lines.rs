@@ -26,7 +26,7 @@ impl Format {
         // A file that is no zstd has no lines.
         let mut number = 0;
         self.read_lines(file, &mut number, &mut visit).map_err(|fault| TraceError {
-            trace: shown.to_owned(),
+            file: shown.to_owned(),
             line: number,
             fault,
         })

@@ -78,7 +78,7 @@ impl Trace {
 fn read_file(path: &Path) -> Result<(String, Vec<u8>, String), TraceError> {
     let shown = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| TraceError {
-        trace: shown.clone(),
+        file: shown.clone(),
         line: 0,
         fault: Fault::Unreadable(error),
     })?;

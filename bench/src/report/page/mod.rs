@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::chart::Charts;
 use super::pictures::Pictures;
-use super::record::{Header, Record, Versions};
+use super::record::{Record, Run, Versions};
 use super::section::{Section, distinct, sections};
 use super::summary::{Summary, summaries};
 use super::table::{Failure, Overhead, Stall, Table, failures, overheads, stalls, tables};
@@ -16,7 +16,7 @@ const SHOWN_LOSSES: usize = 8;
 #[derive(Template)]
 #[template(path = "page.html")]
 struct Page<'a> {
-    headers: &'a [Header],
+    runs: &'a [Run],
     built: Versions,
     summaries: Vec<Summary>,
     sections: Vec<Part>,
@@ -57,7 +57,7 @@ pub fn render(record: &Record, pictures: Option<&Pictures>) -> askama::Result<St
     let sections = sections(&record.entries);
     let charts = Charts::of(&record.entries, &sections, pictures);
     Page {
-        headers: &record.headers,
+        runs: &record.runs,
         built: Versions::this(),
         summaries: summaries(&sections),
         sections: sections.iter().map(part).collect(),
@@ -95,9 +95,9 @@ fn sources(charts: &Charts) -> Vec<Source> {
 }
 
 impl Page<'_> {
-    /// The days of the record's parts.
+    /// The days of the runs.
     fn days(&self) -> String {
-        distinct(self.headers.iter().map(Header::day)).join(", ")
+        distinct(self.runs.iter().map(|run| run.header.day())).join(", ")
     }
 
     fn kinds(&self) -> Vec<&str> {

@@ -1,19 +1,10 @@
 //! What can be wrong with a record: every message names the file, the line and what it broke.
 
-use std::fmt;
-
 use super::header::FORMAT;
+use crate::located::Located;
 
 /// A record that cannot be used.
-#[derive(Debug)]
-pub struct RecordError {
-    /// The record's file.
-    pub file: String,
-    /// Line on which reading stopped, from 1; 0 if it is not about a line.
-    pub line: usize,
-    /// What is wrong.
-    pub fault: Fault,
-}
+pub type RecordError = Located<Fault>;
 
 /// What is wrong with a record.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +25,7 @@ pub enum Fault {
     )]
     NoHeader,
     /// A header of another format.
-    #[error("a record of format {0}; this command reads format {FORMAT}")]
+    #[error("a record of format {0}; this command reads formats up to {FORMAT}")]
     Format(String),
     /// A header without all it needs.
     #[error("not a header of a record: {0}")]
@@ -45,19 +36,15 @@ pub enum Fault {
     /// A figure that cannot be.
     #[error("not a row of a benchmark: {0}")]
     Impossible(String),
+    /// An end that counts other rows than there are.
+    #[error("the end of a run of {told} rows, behind {seen}")]
+    End {
+        /// What it says.
+        told: String,
+        /// Rows behind the header.
+        seen: u64,
+    },
     /// Headers only, or nothing at all.
     #[error("there is no row in it")]
     Empty,
 }
-
-impl fmt::Display for RecordError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, fault } = self;
-        match line {
-            0 => write!(f, "{file}: {fault}"),
-            line => write!(f, "{file}, line {line}: {fault}"),
-        }
-    }
-}
-
-impl std::error::Error for RecordError {}

@@ -4,15 +4,19 @@ use std::time::SystemTime;
 
 use crate::table::bytes;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 /// The layout of the records that this command writes.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
+
+/// The oldest layout that it reads: runs without an end.
+const OLDEST: u32 = 1;
 
 /// The first line of a record, and of each further part of one.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Header {
-    /// [`FORMAT`].
+    /// [`FORMAT`], when it was written.
     pub record: u32,
     /// UTC, as in 2026-11-21T12:00:00Z.
     pub date: String,
@@ -54,6 +58,16 @@ impl Header {
             machine: Machine::this(),
             versions: Versions::this(),
         }
+    }
+
+    /// Whether this command reads records of a format.
+    pub fn reads(format: &Value) -> bool {
+        format.as_u64().is_some_and(|format| (OLDEST.into()..=FORMAT.into()).contains(&format))
+    }
+
+    /// Whether the rows after it are followed by an end.
+    pub fn has_end(&self) -> bool {
+        self.record > OLDEST
     }
 
     /// The day, of the date.

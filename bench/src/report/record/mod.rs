@@ -1,33 +1,39 @@
 //! Records: the rows of the benchmarks, with when, where and how they were measured.
 //!
 //! A record is JSON lines, zstd-compressed or plain. A line with the key `record` is a header, and says
-//! where the rows after it come from; the first line is one. Records joined one behind the other are a
+//! where the rows after it come from; the first line is one. A line with the key `skipped` says what was not
+//! measured, and why; one with the key `end` ends a run, and counts its rows. A run without it is
+//! incomplete: it was killed, perhaps in the middle of a line. Records joined one behind the other are a
 //! record. A row that comes again, of the same case and allocator, replaces the one before.
 
 mod entry;
 mod error;
 mod header;
+mod run;
+mod writer;
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde::Deserialize;
 use serde_json::Value;
 
 pub use entry::{Case, Entry};
 pub use error::{Fault, RecordError};
-pub use header::{FORMAT, Header, Versions};
+pub use header::{Header, Versions};
+pub use run::Run;
+pub use writer::Writer;
 
+use crate::located::Located;
 use crate::trace::decode::{Frames, MAGIC};
 use crate::trace::shorten;
 
 /// One run or several.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
-    /// The parts' headers.
-    pub headers: Vec<Header>,
+    /// One for each run.
+    pub runs: Vec<Run>,
     pub entries: Vec<Entry>,
     /// Where the row of each case and allocator is.
     places: HashMap<(Case, String), usize>,
@@ -36,7 +42,7 @@ pub struct Record {
 impl Record {
     /// No rows yet.
     pub fn new(header: Header) -> Self {
-        Self { headers: vec![header], ..Self::default() }
+        Self { runs: vec![Run::new(header)], ..Self::default() }
     }
 
     /// Reads a record's file.
@@ -44,39 +50,67 @@ impl Record {
     /// # Errors
     /// The line that is wrong, and what is wrong with it.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
-        let file = path.display().to_string();
-        let failed = |line, fault| RecordError { file: file.clone(), line, fault };
-        let bytes = std::fs::read(path).map_err(|error| failed(0, Fault::Unreadable(error)))?;
+        let mut record = Self::default();
+        let mut line = 0;
+        let read = record.read_file(path, &mut line);
+        read.map_err(|fault| Located { file: path.display().to_string(), line, fault })?;
+        Ok(record)
+    }
+
+    fn read_file(&mut self, path: &Path, number: &mut usize) -> Result<(), Fault> {
+        let bytes = std::fs::read(path).map_err(Fault::Unreadable)?;
         let text: Box<dyn Read> = match bytes.starts_with(&MAGIC) {
             true => Box::new(Frames::new(&bytes)),
             false => Box::new(&bytes[..]),
         };
-        let mut record = Self::default();
-        for (line, number) in BufReader::new(text).lines().zip(1..) {
-            let line = line.map_err(|error| failed(number, Fault::Damaged(error)))?;
-            if !line.trim().is_empty() {
-                record.read_line(&line).map_err(|fault| failed(number, fault))?;
+        let mut text = BufReader::new(text);
+        let mut line = String::new();
+        loop {
+            line.clear();
+            *number += 1;
+            match text.read_line(&mut line) {
+                Ok(0) => break,
+                Ok(_) if !line.ends_with('\n') && self.may_be_cut_off() => break,
+                Ok(_) if line.trim().is_empty() => {}
+                Ok(_) => self.read_line(line.trim_end())?,
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof && self.may_be_cut_off() => {
+                    break;
+                }
+                Err(error) => return Err(Fault::Damaged(error)),
             }
         }
-        if record.entries.is_empty() {
-            return Err(failed(0, Fault::Empty));
-        }
-        Ok(record)
+        *number = 0;
+        if self.entries.is_empty() { Err(Fault::Empty) } else { Ok(()) }
+    }
+
+    /// Whether a run has begun whose end is still to come.
+    fn may_be_cut_off(&self) -> bool {
+        self.runs.last().is_some_and(|run| !run.ended)
     }
 
     fn read_line(&mut self, line: &str) -> Result<(), Fault> {
         let value: Value = serde_json::from_str(line).map_err(|error| not_json(&error))?;
         let object = value.as_object().ok_or_else(|| Fault::NotJson(shorten(line)))?;
-        match object.get("record") {
-            Some(format) if *format == FORMAT => {
-                self.headers
-                    .push(Header::deserialize(&value).map_err(|e| Fault::Header(e.to_string()))?);
+        if let Some(format) = object.get("record") {
+            if !Header::reads(format) {
+                return Err(Fault::Format(format.to_string()));
             }
-            Some(format) => return Err(Fault::Format(format.to_string())),
-            None if self.headers.is_empty() => return Err(Fault::NoHeader),
-            None => self.add(&value)?,
+            let header = Header::deserialize(&value).map_err(|e| Fault::Header(e.to_string()))?;
+            self.runs.push(Run::new(header));
+            return Ok(());
         }
-        Ok(())
+        let run = self.runs.last_mut().ok_or(Fault::NoHeader)?;
+        if let Some(told) = object.get("end") {
+            run.ended = *told == run.rows;
+            let (told, seen) = (told.to_string(), run.rows);
+            return if run.ended { Ok(()) } else { Err(Fault::End { told, seen }) };
+        }
+        if let Some(skipped) = object.get("skipped") {
+            let what = skipped.as_str().ok_or_else(|| Fault::NotJson(shorten(line)))?;
+            run.skipped.push(what.to_owned());
+            return Ok(());
+        }
+        self.add(&value)
     }
 
     /// Adds a row, or replaces the one of the same case and allocator.
@@ -86,6 +120,9 @@ impl Record {
     pub fn add(&mut self, row: &Value) -> Result<(), Fault> {
         let entry = Entry::deserialize(row).map_err(|e| Fault::Row(e.to_string()))?;
         entry.impossible().map_or(Ok(()), |what| Err(Fault::Impossible(what)))?;
+        if let Some(run) = self.runs.last_mut() {
+            run.rows += 1;
+        }
         self.put(entry);
         Ok(())
     }
@@ -101,29 +138,9 @@ impl Record {
 
     /// Appends another record.
     pub fn join(&mut self, other: Self) {
-        self.headers.extend(other.headers);
+        self.runs.extend(other.runs);
         other.entries.into_iter().for_each(|entry| self.put(entry));
     }
-}
-
-/// The lines of a record: without what is null, and compressed for a file that is named `.zst`.
-///
-/// # Errors
-/// None that a benchmark's rows can cause.
-pub fn to_bytes(header: &Header, rows: &[Value], path: &Path) -> serde_json::Result<Vec<u8>> {
-    let mut text = serde_json::to_string(header)? + "\n";
-    for row in rows {
-        let mut row = row.clone();
-        if let Some(object) = row.as_object_mut() {
-            object.retain(|_, value| !value.is_null());
-        }
-        text += &(serde_json::to_string(&row)? + "\n");
-    }
-    let compressed = path.extension().is_some_and(|extension| extension == "zst");
-    Ok(match compressed {
-        true => compress_to_vec(text.as_bytes(), CompressionLevel::Fastest),
-        false => text.into_bytes(),
-    })
 }
 
 /// What is wrong with a line, which the parser takes for the first.
