@@ -2,7 +2,7 @@
 
 use nbbs::sync::{Ordering, Word};
 
-use super::{NONE, in_order};
+use super::{NONE, in_order, word};
 use crate::pool::Pool;
 
 /// `lock_free::arena_allocator`, of one chunk.
@@ -29,11 +29,6 @@ impl<W: Word + Default, const TAGGED: bool> LockFree<W, TAGGED> {
     /// If there are none, or more than [`MAX_SLOTS`](super::MAX_SLOTS).
     #[must_use]
     pub fn new(slots: u64) -> Self {
-        let word = |value| {
-            let word = W::default();
-            word.store(value, Ordering::Relaxed);
-            word
-        };
         Self { next_free: word(1), next: in_order(slots).map(word).collect() }
     }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use nbbs::sync::Ordering;
 
-use super::{NONE, in_order};
+use super::{NONE, in_order, word};
 use crate::pool::Pool;
 use crate::spin::{Pause, SpinLock};
 
@@ -23,11 +23,6 @@ impl<W: Pause + Default> Locked<W> {
     /// If there are none, or more than [`MAX_SLOTS`](super::MAX_SLOTS).
     #[must_use]
     pub fn new(slots: u64) -> Self {
-        let word = |value| {
-            let word = W::default();
-            word.store(value, Ordering::Relaxed);
-            word
-        };
         let next = in_order(slots).map(word).collect();
         Self { lock: SpinLock::default(), next_free: word(1), next }
     }

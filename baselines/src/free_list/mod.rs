@@ -26,6 +26,8 @@ mod mutexed;
 
 use std::sync::atomic::AtomicU64;
 
+use nbbs::sync::{Ordering, Word};
+
 pub use lock_free::LockFree;
 pub use locked::Locked;
 pub use mutexed::Mutexed;
@@ -42,6 +44,13 @@ pub type Tagged<W = AtomicU64> = LockFree<W, true>;
 
 /// The list's end; slot n is n + 1 in the words, so that a word of 0 is no slot.
 const NONE: u64 = 0;
+
+/// A word that holds a value.
+fn word<W: Word + Default>(value: u64) -> W {
+    let word = W::default();
+    word.store(value, Ordering::Relaxed);
+    word
+}
 
 /// What the words of a new list hold for each slot: the slot after it.
 fn in_order(slots: u64) -> impl Iterator<Item = u64> {

@@ -230,6 +230,20 @@ unsafe impl Heap for Leaky {
 }
 
 #[test]
+fn heap_random_times_frees_too() {
+    let clock = Clock::new();
+    let Run::Heap(run) = workload("heap-random").run else { panic!("it is for heaps") };
+    let setting = Setting { latency: true, ..setting(1, &clock) };
+    let outcome = baselines::find("talc")
+        .unwrap()
+        .with_heap(1 << 22, |heap| round::run_heap(run, heap, 1 << 22, setting, &clock, None));
+    let [filling, _] = &outcome.phases[..] else { panic!("{} phases", outcome.phases.len()) };
+    let timed = filling.latency.as_ref().unwrap().len();
+    // One allocation is refused, and that ends it.
+    assert!((filling.ops..=filling.ops + 1).contains(&timed), "{timed} of {}", filling.ops);
+}
+
+#[test]
 fn wrong_heaps_have_no_times() {
     let clock = Clock::new();
     let rows = |name: &str, build: baselines::WithHeap| {

@@ -41,12 +41,12 @@ pub fn larson(worker: &mut Worker<'_>) {
     let mut to = worker.lane;
     worker.stretch("replacements", |worker| {
         worker.until_late(|worker| {
-            for _ in 0..TURN {
-                worker.free_any();
-                worker.hold(worker.order());
-                if worker.random.u8(..) == 0 && worker.is_late() {
+            for time in 0..TURN {
+                if time.is_multiple_of(32) && worker.is_late() {
                     return false;
                 }
+                worker.free_any();
+                worker.hold(worker.order());
             }
             to = (to + 1) % worker.threads();
             worker.swap_with(to);
