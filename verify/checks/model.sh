@@ -25,6 +25,7 @@ require_tools() {
 
 # Lists of searches: KIND NAME MODEL PROPERTY OPTION...
 orders="UNITS=4 UNIT0 UNIT1 SLOT0 SLOT1 TOP0"
+runs="RUN3 RUN4 BLOCK4 GROW CUT FRONT"
 ours() {
     echo "ours orders protocol safety THREADS=3 UNITS=4 UNIT0 UNIT1 SLOT0 TOP0"
     echo "ours buddies protocol safety THREADS=3 UNITS=4 UNIT0 SLOT1 TOP0"
@@ -40,6 +41,13 @@ ours() {
     echo "ours honest-six-units search safety THREADS=3 OPS=1 UNITS=6 UNIT0 UNIT4 SLOT2 ASK1 ASK2"
     echo "ours honest-half search safety THREADS=2 SEARCHERS=2 HALF ASK0 ASK1"
     echo "ours honest-split-over search safety THREADS=3 OPS=1 HALF HOLES CARE ASK1"
+    echo "ours runs protocol safety THREADS=2 RUNNERS=1 UNITS=4 $runs BLOCK1 BLOCK2 UNIT0 UNIT2 SLOT1"
+    echo "ours runs-of-two protocol safety THREADS=2 RUNNERS=2 UNITS=4 $runs BLOCK1 BLOCK2"
+    echo "ours runs-of-three protocol safety THREADS=3 RUNNERS=1 OPS=1 UNITS=4 RUN4 BLOCK4 GROW CUT UNIT0 UNIT2"
+    echo "ours runs-six-units protocol safety THREADS=2 RUNNERS=1 UNITS=6 RUN5 RUN2_6 BLOCK4 GROW CUT UNIT0 UNIT4"
+    echo "ours runs-eight-units protocol safety THREADS=2 RUNNERS=1 UNITS=8 RUN2_8 BLOCK4 GROW CUT FRONT UNIT4"
+    echo "ours honest-runs search safety THREADS=2 SEARCHERS=1 RUNNERS=1 UNITS=4 $runs BLOCK1 BLOCK2 ASK1 ASK2"
+    echo "ours honest-runs-of-three search safety THREADS=3 SEARCHERS=1 RUNNERS=1 OPS=1 UNITS=4 RUN4 BLOCK4 CUT UNIT2 ASK1"
 }
 ours_long() {
     echo "ours long-orders protocol safety THREADS=3 $orders"
@@ -62,6 +70,9 @@ mutants() {
     for mutant in OVERTAKE NO_SETTLE; do
         echo "mutant $mutant search progress THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2 $mutant"
     done
+    for mutant in FORGET_PIECE BACK_NO_MERGE GROW_KEEPS CUT_WIDE HIDE_OVER REFUSED_NO_MERGE; do
+        echo "mutant $mutant protocol safety THREADS=2 RUNNERS=1 UNITS=4 RUN4 BLOCK4 GROW CUT UNIT0 UNIT2 SLOT1 $mutant"
+    done
     echo "mutant NO_LOW_BITS protocol safety THREADS=2 LANES=1 UNITS=8 UNIT0 UNIT4 TOP0 NO_LOW_BITS"
     echo "mutant SPLIT_OVER_SETTLED search safety THREADS=3 OPS=1 HALF HOLES CARE ASK1 SPLIT_OVER_SETTLED"
 }
@@ -76,7 +87,7 @@ search() {
     [ "$property" = safety ] || { check=(-DNP -DNOFAIR) && run=(-l); }
     rm -rf "$folder" && mkdir -p "$folder" && cp "$models"/*.pml "$folder" && cd "$folder"
     if spin "${@/#/-D}" -a "$model.pml" >spin.out 2>&1 &&
-        gcc $optimise -DCOLLAPSE -DMEMLIM=6000 "${check[@]}" -o pan pan.c >gcc.out 2>&1; then
+        gcc $optimise -DNOREDUCE -DMEMLIM=6000 "${check[@]}" -o pan pan.c >gcc.out 2>&1; then
         timeout "$limit" ./pan -m$depth -w25 "${run[@]}" >pan.out 2>&1 || echo "pan: exit status $?" >>pan.out
         states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.out)
         if grep -qE '^pan:[0-9]+: (assertion violated|non-progress cycle|invalid end state)' pan.out; then

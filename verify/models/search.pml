@@ -7,6 +7,7 @@
 #define NEVER_NONE
 #endif
 #define RETURNED if :: d_step { !pat -> hands[me] = 0 } :: d_step { pat } fi;
+#define RUN_RETURNED if :: d_step { !phase -> hands[me] = IN_HAND } :: d_step { phase } fi;
 #define CLAIMED claimed()
 #include "tree.pml"
 
@@ -54,13 +55,19 @@ inline excuse() {
   i = 0
 }
 inline claimed() {
-  hands[me] = UNITS_OF(n, pat);
+  hands[me] = hands[me] | UNITS_OF(n, pat);
   excuse()
 }
 
 byte running = THREADS;
 
 #include "worker.pml"
+#ifdef RUNNERS
+#include "runs.pml"
+#else
+#define RUNNERS 0
+#define check_rests() skip
+#endif
 
 #define ME (me - FIRST_SEARCHER)
 
@@ -237,16 +244,19 @@ over:
 init {
   atomic {
     START
-#if THREADS > SEARCHERS
+#if THREADS > SEARCHERS + RUNNERS
     run Worker(0, 0, 0);
 #endif
-#if THREADS > SEARCHERS + 1
+#if THREADS > SEARCHERS + RUNNERS + 1
     run Worker(1, 0, 0);
+#endif
+#if RUNNERS > 0
+    run Runner(FIRST_SEARCHER - 1);
 #endif
 #if SEARCHERS > 1
     run Searcher(THREADS - 2);
 #endif
     run Searcher(THREADS - 1)
   };
-  d_step { running == 0 -> audit() }
+  d_step { running == 0 -> check_rests(); audit() }
 }
