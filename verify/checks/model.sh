@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The exhaustive model: every interleaving of small configurations under Spin, the published algorithm and the
-# mutants that must be caught. verify/models/README.md says what covers what. 3 minutes on 2 cores; with --long,
+# mutants that must be caught. verify/models/README.md says what covers what. Under 5 minutes on 2 cores; with --long,
 # larger configurations as well.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

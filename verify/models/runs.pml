@@ -1,4 +1,4 @@
-/* A thread that holds runs, with -DRUNNERS a part of protocol.pml and search.pml: exact.rs, run.rs, refine.rs and
+/* A thread that holds runs, part of protocol.pml and search.pml if there are RUNNERS: exact.rs, run.rs, refine.rs and
    resize.rs. A run is claimed at its place, its head first, and may be given up before any piece, whatever the
    reason; it grows, is cut, and is freed. A block in hand is (n, pat), as in worker.pml; a run with an open head is
    units `from` to `end`, or in the course of a change to `to`. What a holder reads of its own run nobody else can
