@@ -43,6 +43,7 @@ ours() {
     echo "ours runs protocol safety THREADS=2 RUNNERS=1 UNITS=4 $runs BLOCK1 BLOCK2 UNIT0 UNIT2 SLOT1"
     echo "ours runs-of-two protocol safety THREADS=2 RUNNERS=2 UNITS=4 $runs BLOCK1 BLOCK2"
     echo "ours runs-of-three protocol safety THREADS=3 RUNNERS=1 OPS=1 UNITS=4 RUN4 BLOCK4 GROW CUT UNIT0 UNIT2"
+    echo "ours runs-of-three-two protocol safety THREADS=3 RUNNERS=2 OPS=1 UNITS=4 RUN4 BLOCK4 GROW CUT UNIT0"
     echo "ours runs-six-units protocol safety THREADS=2 RUNNERS=1 UNITS=6 RUN5 RUN2_6 BLOCK4 GROW CUT UNIT0 UNIT4"
     echo "ours runs-eight-units protocol safety THREADS=2 RUNNERS=1 UNITS=8 RUN2_8 BLOCK4 GROW CUT FRONT UNIT4"
     echo "ours honest-runs search safety THREADS=2 SEARCHERS=1 RUNNERS=1 UNITS=4 $runs BLOCK1 BLOCK2 ASK1 ASK2"
