@@ -137,6 +137,9 @@
     return { stroke: css("--soft"), grid: { stroke: css("--grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif", ...more };
   }
 
+  // What stands at a split of an axis; where there is little room for labels, some are left out.
+  const label = (ns) => (ns == null ? "" : time(ns));
+
   // A chart: `curves` have a contender, a name and values; `options` what differs between the kinds of charts.
   function draw(figure, curves, options) {
     const hint = figure.querySelector(".hint");
@@ -180,7 +183,7 @@
       range: () => [-0.15, Math.max(last, 0) + 0.15],
       scale: { distr: 3, range: (_, low, high) => (low > 0 ? [low / 1.3, high * 1.3] : [1, 10]) },
       x: { splits: () => chart.places.map((_, index) => index), values: (_, at) => at.map((index) => chart.places[index]), size: 28, gap: 3 },
-      y: { splits: (_, __, low, high) => steps(low, high), values: (_, at) => at.map(time), size: 56, gap: 3 },
+      y: { splits: (_, __, low, high) => steps(low, high), values: (_, at) => at.map(label), size: 56, gap: 3 },
       say: ({ name, curve }, index) => {
         const span = curve.low[index] == null ? "" : ` (${time(curve.low[index])} to ${time(curve.high[index])})`;
         const at = [chart.places[index], chart.unit].filter(Boolean).join(" ");
