@@ -213,7 +213,7 @@ impl Geometry {
     /// Where the words of each level above inner `level` begin. They stand a [`LINE`] apart.
     #[inline(always)]
     pub fn bases_above(&self, level: usize) -> &[usize] {
-        self.base.get(level + 1..=self.top).unwrap_or(&[])
+        self.base.get(level + 1..self.top + 1).unwrap_or(&[])
     }
 
     /// The places behind the words of `level` that nobody uses.

@@ -51,17 +51,17 @@ know: /* knows_path(), for an allocation and for a free */
   :: d_step { !(SAW_PATH(ABOVE(at), want) && PATH_OF(seen[me])) && want -> seen[me] = 0 } goto tell_top
   fi;
   if
-  :: d_step { full_epoch[lane] == seen[me] && !want -> seen[me] = 0; win() } goto won
-  :: d_step { full_epoch[lane] == seen[me] && want -> seen[me] = 0; settled() } goto done
-  :: d_step { full_epoch[lane] != seen[me] && !want -> seen[me] = 0 } goto climb
-  :: d_step { full_epoch[lane] != seen[me] && want -> seen[me] = 0 } goto tell_top
+  :: d_step { full_epoch[NOTE] == seen[me] && !want -> seen[me] = 0; win() } goto won
+  :: d_step { full_epoch[NOTE] == seen[me] && want -> seen[me] = 0; settled() } goto done
+  :: d_step { full_epoch[NOTE] != seen[me] && !want -> seen[me] = 0 } goto climb
+  :: d_step { full_epoch[NOTE] != seen[me] && want -> seen[me] = 0 } goto tell_top
   fi;
 #endif
 
 climb: /* the look at the word above, then survey() or climb_all() */
   if
 #ifdef PRIVATE
-  :: d_step { at >= 4 && ABOVE_PASSES -> path[lane] = 0; path_epoch[lane] = 0; full_epoch[lane] = 0; win() } goto won
+  :: d_step { at >= 4 && ABOVE_PASSES -> path[NOTE] = 0; path_epoch[NOTE] = 0; full_epoch[NOTE] = 0; win() } goto won
   :: d_step { at < 4 && ABOVE_PASSES } goto survey
 #else
   :: d_step { ABOVE_PASSES } goto survey
@@ -126,10 +126,23 @@ tell:
   :: goto publish
   :: d_step { want = ex } goto publish
   fi;
-tell_top:
+tell_top: /* survey() again */
+#ifndef LOOK_LATE
+  if :: d_step { seen[me] = EPOCH } fi;
+#endif
   if
-  :: d_step { ALLOWS(R, want) -> settled() } goto done
-  :: d_step { !ALLOWS(R, want) } goto publish
+  :: d_step { ALLOWS(R, 0) -> bd = BOUND(R) }
+  :: d_step { !ALLOWS(R, 0) -> seen[me] = 0; at = ABOVE(at) } goto publish
+  fi;
+#ifdef LOOK_LATE
+  d_step { seen[me] = EPOCH };
+#endif
+#ifndef PRIVATE
+  d_step { keep_path() };
+#endif
+  if
+  :: d_step { bd >= want -> keep_epoch(); settled() } goto done
+  :: d_step { bd < want -> keep_epoch(); at = ABOVE(at) } goto publish
   fi;
 
 /* ---- merge.rs */

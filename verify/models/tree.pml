@@ -99,19 +99,29 @@ byte fresh[3];
 #define WRITE_CODES(p, codes) word[p] = (word[p] & 224) | (codes); CHANGED(p)
 #define WRITE(codes, bound, mark) word[u] = (codes) | (mark) | ((bound) << 5); CHANGED(u)
 
-/* hints.rs. What a lane knows of the path above a level-1 word. A place is that word, or nothing: paths above
-   R are never asked for; of the bounds, only whether they allow for 0, 1 or UNSETTLED is. */
+/* hints.rs. What a lane knows of the path above a level-1 word, one note for claims and one for frees. A place is
+   that word, or nothing: paths above R are never asked for; of the bounds, only whether they allow for 1 or
+   UNSETTLED is, and that by frees alone. */
 byte EPOCH = 1;
 byte seen[THREADS];             /* the epoch that a thread holds in a local variable; 0 for none */
-byte path[LANES];               /* hint word 2: place and bound */
-byte path_epoch[LANES];         /* hint word 2: the low bits of the epoch */
-byte full_epoch[LANES];         /* hint word 3 */
+#ifdef FREES_FORGET             /* a free looks at its path every time: fewer states */
+#define NOTES LANES
+#define NOTE lane
+#define REMEMBERS !want
+#else
+#define NOTES (2 * LANES)
+#define NOTE (want -> LANES + lane : lane)
+#define REMEMBERS true
+#endif
+byte path[NOTES];               /* hint words 2 and 4: place and bound */
+byte path_epoch[NOTES];         /* hint words 2 and 4: the low bits of the epoch */
+byte full_epoch[NOTES];         /* hint words 3 and 5 */
 #define PATH(p, bound) ((p) == R -> 0 : (p) * 8 + (!(bound) -> 0 : ((bound) < UNSETTLED -> 1 : UNSETTLED)))
-#define SAW_PATH(p, offer) (path[lane] / 8 == (p) && path[lane] % 8 >= (offer))
+#define SAW_PATH(p, offer) (path[NOTE] / 8 == (p) && path[NOTE] % 8 >= (offer))
 #ifdef NO_LOW_BITS
 #define PATH_OF(epoch) true
 #else
-#define PATH_OF(epoch) (path_epoch[lane] == (epoch))
+#define PATH_OF(epoch) (path_epoch[NOTE] == (epoch))
 #endif
 #if LANES == THREADS
 #define PRIVATE                 /* nobody else writes the thread's hints, so it reads them in one step */
@@ -131,14 +141,14 @@ inline forget_epochs() {
 #ifdef PRIVATE
      held = v == EPOCH;         /* a lane compares with the present epoch only */
 #endif
-     RENUMBER(path_epoch, LANES, (held -> kept : 0));
-     RENUMBER(full_epoch, LANES, (held -> kept : 0));
+     RENUMBER(path_epoch, NOTES, (held -> kept : 0));
+     RENUMBER(full_epoch, NOTES, (held -> kept : 0));
      v++
   :: else -> break
   od;
   EPOCH = kept;
   i = 0;
-  do :: i < LANES -> if :: !path_epoch[i] -> path[i] = 0 :: else fi; i++ :: else -> break od;
+  do :: i < NOTES -> if :: !path_epoch[i] -> path[i] = 0 :: else fi; i++ :: else -> break od;
   i = 0                     /* a step must not end in a loop */
 }
 inline pass_epoch() {
@@ -225,11 +235,11 @@ inline audit() {
 #define ABOVE_CODE CODE(ABOVE(at), SLOT(at))
 #define ABOVE_PASSES PASSES(ABOVE(at), SLOT(at))
 #define ABOVE_ALLOWS ALLOWS(ABOVE(at), want)
-#define KNOWS (SAW_PATH(ABOVE(at), want) && PATH_OF(EPOCH) && full_epoch[lane] == EPOCH)
+#define KNOWS (REMEMBERS && SAW_PATH(ABOVE(at), want) && PATH_OF(EPOCH) && full_epoch[NOTE] == EPOCH)
 #ifdef PRIVATE
 #define MAY_KNOW KNOWS          /* what is not known now will not be known in a moment */
 #else
-#define MAY_KNOW true
+#define MAY_KNOW REMEMBERS
 #endif
 
 inline win() { acquire(n, pat); at = 0 }
@@ -244,14 +254,14 @@ inline clear() {
   at = n; n = 0; pat = 0
 }
 inline keep_path() {
-  path[lane] = PATH(ABOVE(at), bd);
-  path_epoch[lane] = seen[me]
+  path[NOTE] = (REMEMBERS -> PATH(ABOVE(at), (want -> bd : 0)) : path[NOTE]);
+  path_epoch[NOTE] = (REMEMBERS -> seen[me] : path_epoch[NOTE])
 }
 inline keep_epoch() {
 #ifdef PRIVATE
   keep_path();
 #endif
-  full_epoch[lane] = seen[me];
+  full_epoch[NOTE] = (REMEMBERS -> seen[me] : full_epoch[NOTE]);
   seen[me] = 0; bd = 0;
   forget_epochs()
 }

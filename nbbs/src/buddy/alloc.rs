@@ -57,8 +57,8 @@ impl<W: Word> Buddy<'_, W> {
         index.ok_or(AllocError::Exhausted { order })
     }
 
-    /// Allocates the block that the lane freed last, if it has this order and the way up is known: the
-    /// common case, whose memory is still in the cache. Anything else is left to a last call, so that the
+    /// Allocates the block that the lane freed last, or the buddy of what it claimed last, if that has this order
+    /// and the way up is known: the common case, whose memory may still be in the cache. Anything else is left to a last call, so that the
     /// common case saves no registers. `LEAF`: the block is one of a leaf word.
     #[inline]
     fn alloc_again<const LEAF: bool>(&self, lane: usize, order: u32) -> Option<u64> {
@@ -114,7 +114,9 @@ impl<W: Word> Buddy<'_, W> {
                 self.alloc_from(lane, cursor, order)
             };
         }
-        hints.note(place, new);
+        let whole_slots = self.geometry.whole_slots(level, cursor);
+        let buddy = Some(slot ^ 1 << slots).filter(|buddy| buddy + (1 << slots) <= whole_slots);
+        hints.note_next(place, new, order, buddy);
         let index = first_unit(level, cursor, slot);
         if self.knows_way_up(hints, level, cursor) {
             return Some(index);

@@ -1,6 +1,6 @@
 //! The climb from a claim to the top, by loads alone where nothing has changed, and its undoing.
 
-use super::hints::Hints;
+use super::hints::{Hints, Path};
 use super::{Buddy, swap, word};
 use crate::geometry::{level_of, locate, parent, slot_order};
 use crate::sync::{Ordering, Word};
@@ -18,7 +18,7 @@ impl<W: Word> Buddy<'_, W> {
         let place = self.geometry.place(level + 1, above);
         // SeqCst: pairs with the mark of `inspect`, which this sees if the inspection missed the claim.
         let passes = |above: &W| word::passes(above.load(Ordering::SeqCst), slot);
-        self.words.get(place).is_some_and(passes) && self.knows_path(hints, place, 0)
+        self.words.get(place).is_some_and(passes) && self.knows_path(hints, Path::Claims, place, 0)
     }
 
     /// Sees to it that every slot above word `idx` of `level` is split and that no inspection that may
@@ -31,7 +31,8 @@ impl<W: Word> Buddy<'_, W> {
         let (above, slot) = parent(idx);
         // Pairs with the mark of `inspect`, as in `knows_way_up`.
         let in_order = word::passes(self.read(level + 1, above), slot);
-        in_order && self.survey(lane, level + 1, above).is_some() || self.climb_all(level, idx)
+        let path = || self.survey(self.hints(lane), Path::Claims, level + 1, above);
+        in_order && path().is_some() || self.climb_all(level, idx)
     }
 
     #[cold]

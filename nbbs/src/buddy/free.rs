@@ -1,8 +1,9 @@
 //! Freeing a block: find it, clear it with one compare-and-swap, tell the words above.
 
+use super::hints::{Hints, Path};
 use super::{Buddy, swap, word};
 use crate::error::FreeError;
-use crate::geometry::{LINE, level_of, locate, parent, slot_order, slots_log2, word_order};
+use crate::geometry::{level_of, locate, parent, slot_order, slots_log2, word_order};
 use crate::lane::default_lane;
 use crate::sync::{Ordering, Word};
 
@@ -201,33 +202,32 @@ impl<W: Word> Buddy<'_, W> {
         } else {
             return self.merge_emptied(level, idx);
         };
-        let place = self.geometry.place(level + 1, parent(idx).0);
+        let (above, _) = parent(idx);
+        let place = self.geometry.place(level + 1, above);
         // SeqCst: pairs with the mark of `inspect`, which this sees if the inspection missed the free.
         let allows = |above: &W| word::allows(above.load(Ordering::SeqCst), offer);
-        if self.words.get(place).is_some_and(allows) && self.knows_path(hints, place, offer) {
-            return true;
+        if !self.words.get(place).is_some_and(allows) {
+            return self.tell_above(level, idx, offer);
         }
-        self.look_above(level, idx, offer)
+        self.knows_path(hints, Path::Frees, place, offer)
+            || self.look_above(hints, level + 1, above, offer)
     }
 
     /// Raises the bounds above word `idx` of `level` to `offer`, where they do not allow for it yet. Always
     /// `true`, so that it can be the caller's last call.
     #[inline(never)]
-    fn look_above(&self, level: usize, idx: u64, offer: u64) -> bool {
-        // SeqCst: pairs with the mark of `inspect`, as in `clear_near`.
-        let allows = |place: usize| {
-            let above = self.words.get(place);
-            above.is_some_and(|above| word::allows(above.load(Ordering::SeqCst), offer))
-        };
-        let (mut above, _) = parent(idx);
-        let allowed = allows(self.geometry.place(level + 1, above))
-            && self.geometry.bases_above(level + 1).iter().all(|base| {
-                (above, _) = parent(above);
-                allows(base + above as usize * LINE)
-            });
-        if !allowed {
+    fn look_above(&self, hints: Hints<'_, W>, level: usize, idx: u64, offer: u64) -> bool {
+        let bound = self.survey(hints, Path::Frees, level, idx);
+        if bound.is_none_or(|bound| bound < offer) {
             self.publish(level, idx, offer);
         }
+        true
+    }
+
+    /// Raises the bounds above word `idx` of `level` to `offer`. Always `true`, as [`look_above`](Self::look_above).
+    #[inline(never)]
+    fn tell_above(&self, level: usize, idx: u64, offer: u64) -> bool {
+        self.publish(level, idx, offer);
         true
     }
 

@@ -1,15 +1,16 @@
 //! What a lane remembers between operations. All of it saves loads, none of it is believed unchecked.
 //!
 //! ```text
-//! word 0   the word that the lane changed last: its place,   word 2   a path: the place of an inner word,
-//!          the order and slot of a block that fits in it              the least bound above it, and the
-//! word 1   what the lane left in it                                   low bits of the epoch
-//! words 4+ cursor of each order, plus 1                      word 3   the epoch of the path
+//! word 0   the word that the lane changed last: its place,   word 2   the path of claims: the place of an
+//!          the order and slot of a block that fits in it              inner word, the least bound above it,
+//! word 1   what the lane left in it                                   and the low bits of the epoch
+//! words 6+ cursor of each order, plus 1                      word 3   the epoch of that path
+//!                                                            words 4, 5   the same for the path of frees
 //! ```
 //!
 //! **The word changed last.** Reading a word that was compare-and-swapped a moment ago waits for the
 //! cache. Guessing what it holds does not, and a wrong guess only makes a compare-and-swap fail. Which block
-//! fits is noted too: after an allocation the next one in the word, after a free the block just freed,
+//! may fit is noted too: after an allocation the buddy of what it claimed, after a free the block just freed,
 //! whose memory is still in the cache. Found out beforehand, it keeps nobody waiting.
 //!
 //! **The path.** A climb looks at every word above a block, though almost always nothing has changed
@@ -28,8 +29,16 @@ use super::{Buddy, swap, word};
 use crate::geometry::{LANE_WORDS, LINE, level_of, parent};
 use crate::sync::{Ordering, Word};
 
+/// Whose path: where its note stands among the words of a lane. Claims and frees keep theirs apart, as a lane that
+/// frees here and there would otherwise forget its way up from the cursor.
+#[derive(Clone, Copy)]
+pub(super) enum Path {
+    Claims = 2,
+    Frees = 4,
+}
+
 /// Where a lane's cursors begin among its words.
-const CURSORS: usize = 4;
+const CURSORS: usize = 6;
 /// Orders with a cursor of their own; larger ones share the last.
 const CURSOR_ORDERS: usize = LANE_WORDS - CURSORS;
 /// Where a note's place begins: above the order and the slot.
@@ -72,7 +81,8 @@ impl<W: Word> Hints<'_, W> {
         }
     }
 
-    /// The block of `order` that the lane freed last, if nothing else came after: the place of its word, its
+    /// The block of `order` that the lane freed last, or the buddy of the one that it claimed last, if nothing
+    /// else came after: the place of its word, its
     /// slot, and what the word was left to hold.
     #[inline(always)]
     pub(super) fn last_freed(self, order: u32) -> Option<(usize, u32, u64)> {
@@ -99,15 +109,15 @@ impl<W: Word> Hints<'_, W> {
     /// Whether the lane saw the path above the inner word at `place` in `epoch`, with bounds of at least
     /// `offer`.
     #[inline(always)]
-    fn saw_path(self, place: usize, epoch: u64, offer: u64) -> bool {
-        let path = self.0[2].load(Ordering::Relaxed);
-        self.0[3].load(Ordering::Relaxed) == epoch
-            && path.wrapping_sub(path_word(place, epoch, offer)) < 64 - offer
+    fn saw_path(self, path: Path, place: usize, epoch: u64, offer: u64) -> bool {
+        let note = self.0[path as usize].load(Ordering::Relaxed);
+        self.0[path as usize + 1].load(Ordering::Relaxed) == epoch
+            && note.wrapping_sub(path_word(place, epoch, offer)) < 64 - offer
     }
 
-    fn set_path(self, place: usize, epoch: u64, bound: u64) {
-        self.0[2].store(path_word(place, epoch, bound), Ordering::Relaxed);
-        self.0[3].store(epoch, Ordering::Relaxed);
+    fn set_path(self, path: Path, place: usize, epoch: u64, bound: u64) {
+        self.0[path as usize].store(path_word(place, epoch, bound), Ordering::Relaxed);
+        self.0[path as usize + 1].store(epoch, Ordering::Relaxed);
     }
 }
 
@@ -131,16 +141,28 @@ impl<W: Word> Buddy<'_, W> {
     /// Whether every word above the inner word at `place` was in order, with a bound of at least `offer`,
     /// when the lane last looked, and no inspection of any has finished its mark since.
     #[inline(always)]
-    pub(super) fn knows_path(&self, hints: Hints<'_, W>, place: usize, offer: u64) -> bool {
+    pub(super) fn knows_path(
+        &self,
+        hints: Hints<'_, W>,
+        path: Path,
+        place: usize,
+        offer: u64,
+    ) -> bool {
         // SeqCst: comes after the caller's claim or free and its look at the word directly above.
         // Pairs with the increment in `pass_epoch`.
-        hints.saw_path(place, self.epoch.load(Ordering::SeqCst), offer)
+        hints.saw_path(path, place, self.epoch.load(Ordering::SeqCst), offer)
     }
 
-    /// Looks at every word above inner word `idx` of `level`: `None` if a slot on the path is not split or a
-    /// word is marked, otherwise the least bound. Remembers what it saw.
-    #[inline(never)]
-    pub(super) fn survey(&self, lane: usize, level: usize, idx: u64) -> Option<u64> {
+    /// Looks at every word above inner word `idx` of `level`: `None` if a word is marked
+    /// or, of the path of a claim, a slot on it not split; otherwise the least bound. Remembers what it saw.
+    #[inline(always)]
+    pub(super) fn survey(
+        &self,
+        hints: Hints<'_, W>,
+        path: Path,
+        level: usize,
+        idx: u64,
+    ) -> Option<u64> {
         // SeqCst: before the reads below, so that a mark which they miss increments the epoch later.
         let epoch = self.epoch.load(Ordering::SeqCst);
         let mut below = idx;
@@ -150,12 +172,16 @@ impl<W: Word> Buddy<'_, W> {
             below = idx;
             // SeqCst: after the caller's claim or clear; pairs with the mark of `inspect`.
             let above = self.words.get(base + (idx as usize) * LINE)?.load(Ordering::SeqCst);
-            if !word::passes(above, slot) {
+            let in_order = match path {
+                Path::Claims => word::passes(above, slot),
+                Path::Frees => word::allows(above, 0),
+            };
+            if !in_order {
                 return None;
             }
             bound = bound.min(word::bound(above));
         }
-        self.hints(lane).set_path(self.geometry.place(level, idx), epoch, bound);
+        hints.set_path(path, self.geometry.place(level, idx), epoch, bound);
         Some(bound)
     }
 
