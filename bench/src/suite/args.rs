@@ -68,7 +68,7 @@ pub struct Suite {
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub rounds: Option<usize>,
 
-    /// Less of everything: `all` takes about two minutes, and without it hours: the trees and lists of the workshop need
+    /// Less of everything: `all` takes about two minutes, and without it hours: the trees of the workshop need
     /// minutes for a case of `frag` in 1 GiB. --record keeps every case as soon as it is measured
     #[arg(long)]
     pub quick: bool,
