@@ -22,7 +22,7 @@ nightly() {
 # Runs a command on one core, where threads that take turns wake each other in half the time.
 on_one_core() {
     local core
-    core=$(taskset -cp $$ 2>/dev/null | sed 's/.*: *//; s/[-,].*//')
+    core=$(taskset -cp $$ 2>/dev/null | sed 's/.*: *//; s/[-,].*//') || true
     if [ -n "$core" ]; then taskset -c "$core" "$@"; else "$@"; fi
 }
 

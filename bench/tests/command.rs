@@ -340,7 +340,7 @@ fn nonsense_is_refused_with_the_limit() {
         ("bench constant-occupancy --orders 7 --allocators nbbs", "4 orders above order 7"),
         (
             "bench cached --arena 64K --threads 8 --allocators nbbs",
-            "8 threads and order 0 takes an arena of 128 KiB",
+            "8 threads and order 0 takes memory of 128 KiB",
         ),
         ("bench pool --allocators list", "the pools arena, arena-box"),
         ("bench pool --cases list", "[possible values: bulk, pair, handover, burst]"),

@@ -213,6 +213,7 @@ impl Geometry {
     /// Where the words of each level above inner `level` begin. They stand a [`LINE`] apart.
     #[inline(always)]
     pub fn bases_above(&self, level: usize) -> &[usize] {
+        // Half open, as an inclusive range takes a further test.
         self.base.get(level + 1..self.top + 1).unwrap_or(&[])
     }
 

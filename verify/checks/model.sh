@@ -30,6 +30,8 @@ ours() {
     echo "ours orders protocol safety THREADS=3 UNITS=4 UNIT0 UNIT1 SLOT0 TOP0 FREES_FORGET"
     echo "ours two-threads protocol safety THREADS=2 $orders HOLES CARE GIVE"
     echo "ours livelock search progress THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2 FREES_FORGET"
+    echo "ours two-paths protocol safety THREADS=2 UNITS=6 UNIT0 UNIT1 UNIT4 TOP0"
+    echo "ours one-lane-paths protocol safety THREADS=2 LANES=1 UNITS=8 UNIT0 UNIT4 TOP0"
     echo "ours mixed protocol safety THREADS=3 OPS=1 $orders HOLES CARE GIVE"
     echo "ours shared-lanes protocol safety THREADS=3 LANES=2 OPS=1 $orders HOLES CARE GIVE"
     echo "ours six-units protocol safety THREADS=3 OPS=1 UNITS=6 UNIT0 UNIT1 SLOT0 UNIT4 SLOT2 TOP0 HOLES CARE"
@@ -64,18 +66,20 @@ mutants() {
     for mutant in NO_VERSION MERGE_BLIND CLIMB_SHORT PASS_MARK INSPECT_SWAPPED CLAIM_SWAPPED FREE_SWAPPED \
         UNDO_NO_MERGE MERGE_ONCE NO_PUBLISH PUBLISH_STOPS NO_UNSETTLED \
         NO_EPOCH EPOCH_EARLY EPOCH_LATE HELP_NO_EPOCH SURVEY_LATE KNOW_EARLY; do
-        echo "mutant $mutant protocol safety THREADS=3 UNITS=4 UNIT0 UNIT1 TOP0 $mutant"
+        echo "mutant $mutant protocol safety THREADS=3 UNITS=4 UNIT0 UNIT1 TOP0 FREES_FORGET $mutant"
     done
     for mutant in ALLOW_MARK OPEN_NO_BOUND FORGET_OTHERS NEVER; do
-        echo "mutant $mutant search safety THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2 $mutant"
+        echo "mutant $mutant search safety THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2 FREES_FORGET $mutant"
     done
     for mutant in OVERTAKE NO_SETTLE; do
-        echo "mutant $mutant search progress THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2 $mutant"
+        echo "mutant $mutant search progress THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2 FREES_FORGET $mutant"
     done
     for mutant in FORGET_PIECE BACK_NO_MERGE GROW_KEEPS CUT_WIDE HIDE_OVER REFUSED_NO_MERGE; do
-        echo "mutant $mutant protocol safety THREADS=2 RUNNERS=1 UNITS=4 RUN4 BLOCK4 GROW CUT UNIT0 UNIT2 SLOT1 $mutant"
+        echo "mutant $mutant protocol safety THREADS=2 RUNNERS=1 UNITS=4 RUN4 BLOCK4 GROW CUT UNIT0 UNIT2 SLOT1 FREES_FORGET $mutant"
     done
-    echo "mutant LOOK_LATE protocol safety THREADS=2 UNITS=4 UNIT0 UNIT1 TOP0 CARE LOOK_LATE"
+    for mutant in LOOK_LATE PATH_NO_BOUND; do
+        echo "mutant $mutant protocol safety THREADS=2 UNITS=4 UNIT0 UNIT1 TOP0 CARE $mutant"
+    done
     echo "mutant NO_LOW_BITS protocol safety THREADS=2 LANES=1 UNITS=8 UNIT0 UNIT4 TOP0 NO_LOW_BITS"
     echo "mutant SPLIT_OVER_SETTLED search safety THREADS=3 OPS=1 HALF HOLES CARE ASK1 SPLIT_OVER_SETTLED"
 }
@@ -126,7 +130,7 @@ clean=$(count ours clean) configurations=$(count ours)
 states=$(awk '$1 == "ours" { sum += $4 } END { printf "%.1f million", sum / 1e6 }' "$work/verdicts")
 patient="$(count patient error)/$(count patient)" mutant="$(count mutant error)/$(count mutant)"
 ours=clean
-[ "$clean" = "$configurations" ] || ours="$((configurations - clean)) of $configurations configurations not clean"
+[ "$clean" = "$configurations" ] || ours=FOUND
 echo "CHECK model | whole state space of $clean of $configurations configurations, 2 and 3 threads on 3 levels, $states states | patients $patient | mutants $mutant | ours: $ours"
 [ "$ours" = clean ] && [ "${patient%/*}" = "${patient#*/}" ] && [ "${mutant%/*}" = "${mutant#*/}" ] &&
     [ "$(wc -l <"$work/verdicts")" = "$(wc -l <"$work/searches")" ]

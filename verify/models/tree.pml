@@ -117,7 +117,11 @@ byte path[NOTES];               /* hint words 2 and 4: place and bound */
 byte path_epoch[NOTES];         /* hint words 2 and 4: the low bits of the epoch */
 byte full_epoch[NOTES];         /* hint words 3 and 5 */
 #define PATH(p, bound) ((p) == R -> 0 : (p) * 8 + (!(bound) -> 0 : ((bound) < UNSETTLED -> 1 : UNSETTLED)))
+#ifdef PATH_NO_BOUND
+#define SAW_PATH(p, offer) (path[NOTE] / 8 == (p))
+#else
 #define SAW_PATH(p, offer) (path[NOTE] / 8 == (p) && path[NOTE] % 8 >= (offer))
+#endif
 #ifdef NO_LOW_BITS
 #define PATH_OF(epoch) true
 #else

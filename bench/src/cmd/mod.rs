@@ -20,11 +20,16 @@ fn print(text: &str) -> anyhow::Result<()> {
     Ok(writeln!(io::stdout(), "{text}")?)
 }
 
+/// Says something on standard error, if that is open.
+fn warn(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// Opens a record; says on standard error what of it is incomplete.
 fn open_record(path: &Path) -> Result<Record, RecordError> {
     let record = Record::open(path)?;
     for warning in record.runs.iter().filter_map(|run| run.warning()) {
-        eprintln!("warning: {}: {warning}", path.display());
+        warn(&format!("warning: {}: {warning}", path.display()));
     }
     Ok(record)
 }

@@ -7,7 +7,7 @@ use baselines::Kind;
 use indicatif::ProgressBar;
 
 use crate::clock::Clock;
-use crate::cmd::{print, print_json};
+use crate::cmd::{print, print_json, warn};
 use crate::pool;
 use crate::progress;
 use crate::report::keep::Kept;
@@ -30,7 +30,7 @@ pub fn run(args: &Suite) -> anyhow::Result<bool> {
         csv: csv::Writer::from_writer(io::stdout()),
     };
     for what in &plan.skipped {
-        eprintln!("left out: {what}");
+        warn(&format!("left out: {what}"));
         run.kept.skip(what)?;
     }
     let mut all_verified = true;

@@ -43,7 +43,7 @@ pub struct Suite {
     pub arena: Option<Arena>,
 
     /// Memory for heaps to allocate from [default: 64M, for `heap-random` 160M, for `replay-heap` 256M; with
-    /// --quick a quarter, a tenth and a half of that]
+    /// --quick a quarter, a tenth and a half of that; twice as much, and again, where the blocks have no room]
     #[arg(long, value_name = "SIZE", value_parser = arena)]
     pub heap: Option<Arena>,
 
@@ -200,10 +200,9 @@ impl Suite {
         self.rounds.unwrap_or(if self.quick { 3 } else { 5 })
     }
 
-    /// Whether blocks of so many orders above can be asked for as well.
-    pub fn serves(order: u32, workload: &Workload, kind: Kind) -> bool {
-        let max = if kind == Kind::Heap { on_heap::MAX_ORDER } else { MAX_ORDER };
-        order + workload.orders_above <= max
+    /// The largest order of which blocks can be asked for.
+    pub fn max_order(kind: Kind) -> u32 {
+        if kind == Kind::Heap { on_heap::MAX_ORDER } else { MAX_ORDER }
     }
 }
 

@@ -49,8 +49,12 @@ impl Plan {
         let traces = Loaded::load(args, &tables)?;
         let mut skipped = Vec::new();
         for table in &mut tables {
-            skipped.extend(traces.fit(args, table));
-            skipped.extend(table.fit(args));
+            for what in traces.fit(args, table).into_iter().chain(table.fit(args)) {
+                // What is the same for every order is said once.
+                if !skipped.contains(&what) {
+                    skipped.push(what);
+                }
+            }
         }
         tables.retain(|table| !table.is_empty());
         let nobody =
@@ -113,10 +117,13 @@ impl Table {
     /// for, leaves out the threads that have none, and who does not take so much. Says what it left out.
     fn fit(&mut self, args: &Suite) -> Vec<String> {
         let (name, order) = (self.workload.name, self.order);
-        if !Suite::serves(order, self.workload, self.kind) {
+        if self.threads.is_empty() {
+            return Vec::new();
+        }
+        let (above, max) = (self.workload.orders_above, Suite::max_order(self.kind));
+        if order + above > max {
             self.threads.clear();
-            let above = self.workload.orders_above;
-            return vec![format!("{name} goes {above} orders above order {order}")];
+            return vec![format!("{name} goes {above} orders above order {order}, beyond {max}")];
         }
         let most = self.threads.iter().copied().max().unwrap_or(1);
         while !args.has_memory(self.kind) && self.units < self.least(most) {
@@ -128,7 +135,7 @@ impl Table {
         let crowded = |threads: usize| {
             let least = bytes(self.least(threads) * self.unit());
             let block = format!("{name} with {threads} threads and order {order}");
-            format!("{block} takes an arena of {least}, not {memory}")
+            format!("{block} takes memory of {least}, not {memory}")
         };
         let mut left_out: Vec<String> = crowds.into_iter().map(crowded).collect();
         self.threads = threads;
@@ -136,7 +143,7 @@ impl Table {
         self.contenders.retain(|contender| {
             let takes = units <= contender.max_units;
             let max = bytes(contender.max_units.saturating_mul(unit));
-            let (who, what) = (contender.name, "takes an arena of at most");
+            let (who, what) = (contender.name, "takes memory of at most");
             left_out.extend((!takes).then(|| format!("{name}: {who} {what} {max}, not {memory}")));
             takes
         });

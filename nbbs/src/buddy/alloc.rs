@@ -57,15 +57,16 @@ impl<W: Word> Buddy<'_, W> {
         index.ok_or(AllocError::Exhausted { order })
     }
 
-    /// Allocates the block that the lane freed last, or the buddy of what it claimed last, if that has this order
-    /// and the way up is known: the common case, whose memory may still be in the cache. Anything else is left to a last call, so that the
-    /// common case saves no registers. `LEAF`: the block is one of a leaf word.
+    /// Allocates the block that the lane freed last, or the buddy of what it last claimed at its cursor, if that
+    /// has this order and the way up is known: the common case, whose memory may still be in the cache.
+    /// Anything else is left to a last call, so that the common case saves no registers. `LEAF`: the block is
+    /// one of a leaf word.
     #[inline]
     fn alloc_again<const LEAF: bool>(&self, lane: usize, order: u32) -> Option<u64> {
         let level = if LEAF { 0 } else { level_of(order) };
         let slots = order - slot_order(level);
         let hints = self.hints(lane);
-        let Some((place, slot, old)) = hints.last_freed(order) else {
+        let Some((place, slot, old)) = hints.next_fit(order) else {
             return self.alloc_at_cursor::<LEAF>(lane, order);
         };
         let free = word::is_free(word::codes(level, old), slot, slots);

@@ -12,7 +12,8 @@ impl<W: Word> Buddy<'_, W> {
     /// would hold it.
     ///
     /// Cost: a load for each level on the way down to the block, one read-modify-write, and a look at the
-    /// words above: few if the lane was there last, one for each level otherwise. Callable from interrupt and signal handlers.
+    /// words above: few if the lane's last free was near, one for each level otherwise. Callable from
+    /// interrupt and signal handlers.
     ///
     /// # Errors
     /// [`FreeError::OutOfRange`], [`FreeError::NotAllocated`], [`FreeError::NotABlock`] or
@@ -61,8 +62,8 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Frees the block of `order` at unit `index`, without a search from the top.
     ///
-    /// Cost: one read-modify-write, and a look at the words above: few if the lane was there last, one for
-    /// each level otherwise. Callable from interrupt and signal handlers.
+    /// Cost: one read-modify-write, and a look at the words above: few if the lane's last free was near, one
+    /// for each level otherwise. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// Those of [`Buddy::free`], [`FreeError::OrderTooLarge`], [`FreeError::Misaligned`] and

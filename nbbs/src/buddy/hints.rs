@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! word 0   the word that the lane changed last: its place,   word 2   the path of claims: the place of an
-//!          the order and slot of a block that fits in it              inner word, the least bound above it,
+//!          the order and slot of a block that may fit                 inner word, the least bound above it,
 //! word 1   what the lane left in it                                   and the low bits of the epoch
 //! words 6+ cursor of each order, plus 1                      word 3   the epoch of that path
 //!                                                            words 4, 5   the same for the path of frees
@@ -13,12 +13,13 @@
 //! may fit is noted too: after an allocation the buddy of what it claimed, after a free the block just freed,
 //! whose memory is still in the cache. Found out beforehand, it keeps nobody waiting.
 //!
-//! **The path.** A climb looks at every word above a block, though almost always nothing has changed
-//! there since the lane's last climb. Only an inspection can turn a split slot free or lower a bound,
+//! **The path.** A claim and a free look at every word above a block, though almost always nothing has changed
+//! there since the lane last looked. Only an inspection can turn a split slot free or lower a bound,
 //! and an inspection of a word at level 2 or above increments the *epoch* after its mark and before its
 //! reads. So whoever finds the epoch that the lane found *before* it last saw the whole path in order
 //! knows: each inspection of a word on the path has either failed, or has yet to read the words below,
-//! the caller's claim among them.
+//! the caller's claim or clear among them. In order is for a claim: split, and no mark; for a free: no mark, and
+//! bounds of at least what is noted.
 //!
 //! Threads that share a lane write a note's two words one after the other, so a reader may get one of each.
 //! Of the word changed last, any two are harmless: the block is checked against what the word is believed to
@@ -81,11 +82,10 @@ impl<W: Word> Hints<'_, W> {
         }
     }
 
-    /// The block of `order` that the lane freed last, or the buddy of the one that it claimed last, if nothing
-    /// else came after: the place of its word, its
-    /// slot, and what the word was left to hold.
+    /// The block of `order` that was noted with the word changed last: the place of its word, its slot, and what
+    /// the word was left to hold.
     #[inline(always)]
-    pub(super) fn last_freed(self, order: u32) -> Option<(usize, u32, u64)> {
+    pub(super) fn next_fit(self, order: u32) -> Option<(usize, u32, u64)> {
         let note = self.0[0].load(Ordering::Relaxed);
         let slot = (note as u32 & 0xfff).wrapping_sub((order << 6) + 1);
         let place = (note >> PLACE_SHIFT) as usize;
@@ -98,7 +98,7 @@ impl<W: Word> Hints<'_, W> {
         self.note_next(place, left, 0, None);
     }
 
-    /// [`note`](Self::note), and that a block of `order` fits at `slot`.
+    /// [`note`](Self::note), and that a block of `order` may fit at `slot`.
     #[inline(always)]
     pub(super) fn note_next(self, place: usize, left: u64, order: u32, slot: Option<u32>) {
         let slot = slot.map_or(0, |slot| slot + 1);
@@ -153,8 +153,8 @@ impl<W: Word> Buddy<'_, W> {
         hints.saw_path(path, place, self.epoch.load(Ordering::SeqCst), offer)
     }
 
-    /// Looks at every word above inner word `idx` of `level`: `None` if a word is marked
-    /// or, of the path of a claim, a slot on it not split; otherwise the least bound. Remembers what it saw.
+    /// Looks at every word above inner word `idx` of `level`: `None` if a word is marked or, on the path of a
+    /// claim, a slot not split; otherwise the least bound. Remembers what it saw.
     #[inline(always)]
     pub(super) fn survey(
         &self,

@@ -18,7 +18,7 @@ pub enum Fault {
     /// No object on the line.
     #[error("not a JSON object: {0}")]
     NotJson(String),
-    /// A row before any header.
+    /// A row outside a run.
     #[error(
         "a record begins with a header, {{\"record\":{FORMAT},\"date\":...}}, as --record writes it; \
          this line has no key \"record\""
@@ -30,12 +30,12 @@ pub enum Fault {
     /// A header without all it needs.
     #[error("not a header of a record: {0}")]
     Header(String),
-    /// A row without all it needs.
+    /// A row without all it needs, or with a figure that cannot be.
     #[error("not a row of a benchmark: {0}")]
     Row(String),
-    /// A figure that cannot be.
-    #[error("not a row of a benchmark: {0}")]
-    Impossible(String),
+    /// What is left out is said in words.
+    #[error("`skipped` takes a text, not {0}")]
+    Skipped(String),
     /// An end that counts other rows than there are.
     #[error("the end of a run of {told} rows, behind {seen}")]
     End {

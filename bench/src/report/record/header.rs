@@ -13,7 +13,7 @@ pub const FORMAT: u32 = 2;
 /// The oldest layout that it reads: runs without an end.
 const OLDEST: u32 = 1;
 
-/// The first line of a record, and of each further part of one.
+/// The first line of a record, and of each further run in it.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Header {
     /// [`FORMAT`], when it was written.

@@ -99,14 +99,15 @@ impl Record {
             self.runs.push(Run::new(header));
             return Ok(());
         }
-        let run = self.runs.last_mut().ok_or(Fault::NoHeader)?;
+        let open = |run: &&mut Run| !run.ended || !run.header.has_end();
+        let run = self.runs.last_mut().filter(open).ok_or(Fault::NoHeader)?;
         if let Some(told) = object.get("end") {
             run.ended = *told == run.rows;
             let (told, seen) = (told.to_string(), run.rows);
             return if run.ended { Ok(()) } else { Err(Fault::End { told, seen }) };
         }
         if let Some(skipped) = object.get("skipped") {
-            let what = skipped.as_str().ok_or_else(|| Fault::NotJson(shorten(line)))?;
+            let what = skipped.as_str().ok_or_else(|| Fault::Skipped(skipped.to_string()))?;
             run.skipped.push(what.to_owned());
             return Ok(());
         }
@@ -119,7 +120,7 @@ impl Record {
     /// The row lacks something, or has a figure that cannot be.
     pub fn add(&mut self, row: &Value) -> Result<(), Fault> {
         let entry = Entry::deserialize(row).map_err(|e| Fault::Row(e.to_string()))?;
-        entry.impossible().map_or(Ok(()), |what| Err(Fault::Impossible(what)))?;
+        entry.impossible().map_or(Ok(()), |what| Err(Fault::Row(what)))?;
         if let Some(run) = self.runs.last_mut() {
             run.rows += 1;
         }

@@ -19,7 +19,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a part with its header; compressed if the path ends in `.zst`.
+    /// Begins a run with its header; compressed if the path ends in `.zst`.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -55,7 +55,7 @@ impl Writer {
         self.write(&line(&json!({ "skipped": what }))?)
     }
 
-    /// Ends the part.
+    /// Ends the run.
     ///
     /// # Errors
     /// The file cannot be written.
