@@ -264,7 +264,8 @@ fn malformed_records_are_refused_by_name_and_line() {
         (format!("{{\"record\":1}}\n{good}"), "line 1: not a header of a record: missing field"),
         (format!("{good}{{\"end\":7}}\n"), "line 3: the end of a run of 7 rows, behind 1"),
         (
-            format!("{good}{{\"end\":1}}\n{}", lines(&[row("nbbs", 2, 1.0)])),
+            good.replace("\"record\":1", "\"record\":2")
+                + &lines(&[json!({ "end": 1 }), row("nbbs", 2, 1.0)]),
             "line 4: a record begins with a header",
         ),
         (format!("{good}{{\"skipped\":7}}\n"), "line 3: `skipped` takes a text, not 7"),
