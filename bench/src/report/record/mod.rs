@@ -85,7 +85,7 @@ impl Record {
 
     /// Whether a run has begun whose end is still to come.
     fn may_be_cut_off(&self) -> bool {
-        self.runs.last().is_some_and(|run| !run.ended)
+        self.runs.last().is_some_and(Run::lacks_end)
     }
 
     fn read_line(&mut self, line: &str) -> Result<(), Fault> {
@@ -99,8 +99,7 @@ impl Record {
             self.runs.push(Run::new(header));
             return Ok(());
         }
-        let open = |run: &&mut Run| !run.ended || !run.header.has_end();
-        let run = self.runs.last_mut().filter(open).ok_or(Fault::NoHeader)?;
+        let run = self.runs.last_mut().filter(|run| !run.ended).ok_or(Fault::NoHeader)?;
         if let Some(told) = object.get("end") {
             run.ended = *told == run.rows;
             let (told, seen) = (told.to_string(), run.rows);

@@ -10,20 +10,24 @@ pub struct Run {
     pub rows: u64,
     /// What was asked for and could not be measured: each with why.
     pub skipped: Vec<String>,
-    /// Whether it came to its end.
+    /// Whether its end was reached. Older formats have none: their runs never end, and were written whole.
     pub ended: bool,
 }
 
 impl Run {
-    /// No rows yet. Older formats have no ends: those runs were written whole.
+    /// No rows yet.
     pub fn new(header: Header) -> Self {
-        let ended = !header.has_end();
-        Self { header, rows: 0, skipped: Vec::new(), ended }
+        Self { header, rows: 0, skipped: Vec::new(), ended: false }
+    }
+
+    /// Whether its end is still to come.
+    pub fn lacks_end(&self) -> bool {
+        self.header.has_end() && !self.ended
     }
 
     /// What a reader must know of it, if it was cut off.
     pub fn warning(&self) -> Option<String> {
         let (rows, command) = (self.rows, &self.header.command);
-        (!self.ended).then(|| format!("incomplete: {command} was cut off after {rows} rows"))
+        self.lacks_end().then(|| format!("incomplete: {command} was cut off after {rows} rows"))
     }
 }
