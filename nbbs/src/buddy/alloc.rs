@@ -103,7 +103,8 @@ impl<W: Word> Buddy<'_, W> {
             return self.alloc_from(lane, self.geometry.home(lane, level), order);
         };
         let old = hints.guess(place, word);
-        let Some(slot) = self.fit(level, cursor, old, slots) else {
+        let whole_slots = self.geometry.whole_slots(level, cursor);
+        let Some(slot) = fit(level, whole_slots, old, slots) else {
             return self.search(lane, self.cursor(lane, order), order);
         };
         let new = word::claim(level, old, slot, slots);
@@ -115,7 +116,6 @@ impl<W: Word> Buddy<'_, W> {
                 self.alloc_from(lane, cursor, order)
             };
         }
-        let whole_slots = self.geometry.whole_slots(level, cursor);
         let buddy = Some(slot ^ 1 << slots).filter(|buddy| buddy + (1 << slots) <= whole_slots);
         hints.note_next(place, new, order, buddy);
         let index = first_unit(level, cursor, slot);
@@ -160,8 +160,9 @@ impl<W: Word> Buddy<'_, W> {
     /// Claims a block of `order` in one word and climbs. `None`: nothing fits, or the area is somebody's.
     pub(super) fn claim(&self, lane: usize, level: usize, idx: u64, order: u32) -> Option<u64> {
         let slots = order - slot_order(level);
+        let whole_slots = self.geometry.whole_slots(level, idx);
         let (_, slot) = self.update(lane, level, idx, |old| {
-            let slot = self.fit(level, idx, old, slots)?;
+            let slot = fit(level, whole_slots, old, slots)?;
             Some((word::claim(level, old, slot, slots), slot))
         })?;
         let index = first_unit(level, idx, slot);
@@ -171,12 +172,12 @@ impl<W: Word> Buddy<'_, W> {
         self.undo(lane, index, order);
         None
     }
+}
 
-    /// Where in a word of `level` that holds `old` to claim `2^slots` slots. A word that lies outside the
-    /// level, as a cursor may have it, has no slots.
-    #[inline(always)]
-    fn fit(&self, level: usize, idx: u64, old: u64, slots: u32) -> Option<u32> {
-        let inside = word::first_slots(self.geometry.whole_slots(level, idx));
-        word::fit(word::free_slots(word::codes(level, old)) & inside, slots)
-    }
+/// Where in a word of `level` that holds `old`, and has `whole_slots` slots, to claim `2^slots` of them. A word
+/// that lies outside the level, as a cursor may have it, has none.
+#[inline(always)]
+fn fit(level: usize, whole_slots: u32, old: u64, slots: u32) -> Option<u32> {
+    let inside = word::first_slots(whole_slots);
+    word::fit(word::free_slots(word::codes(level, old)) & inside, slots)
 }
