@@ -81,6 +81,19 @@ fn a_stale_bound_below_does_not_stand_for_the_top() {
     }
 }
 
+/// The same, where a later free knew its path from before the merge, or from the free before it: by the first note
+/// the top allows for what it offers, by the second for less.
+#[test]
+fn what_a_lane_knows_of_the_path_of_its_frees_ends_with_a_merge() {
+    // All but the first 512 units are in use for good. Lane 0 has raised the bounds; lane 1 remembers them.
+    let own = |lane, pick| Step { lane, op: Op::Free { pick } };
+    let full = [alloc(0, 0), alloc(9, 9), alloc(9, 10)];
+    let raised = [own(0, 0), alloc(0, 0), alloc(1, 0), own(1, 3)];
+    let (unit, half) = (Op::Alloc { order: 0 }, Op::Alloc { order: 9 });
+    let setup = full.into_iter().chain(raised).collect();
+    check(2, 2048, setup, &[&[FREE], &[half, FREE, unit.clone(), unit, FREE, FREE]]);
+}
+
 /// A search has met a word full of holes whose digger is about to find out that the area was a block's,
 /// and stalls before it splits the slot above; the digger gives the word back. The split slot then
 /// stands over an empty word, and the search, which goes elsewhere, must not leave that to chance.

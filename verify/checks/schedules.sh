@@ -6,7 +6,8 @@ source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo test --quiet --package nbbs --test preemptions --no-run; }
 catches() {
-    { on_one_core timeout 120 cargo test --quiet --package nbbs --test preemptions || true; } |
+    # shellcheck disable=SC2046
+    { on_one_core timeout 120 cargo test --quiet --package nbbs --test preemptions $(of_mutant "$1" by) || true; } |
         grep '^test result: FAILED'
 }
 

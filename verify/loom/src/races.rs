@@ -193,6 +193,17 @@ pub static RACES: &[Race] = &[
         hints: Hints::Own,
         under: TWO,
     },
+    // Three levels: what lane 1 knows of the path of its frees ends with a merge at the top. Lane 0 is late to raise
+    // a bound below the top, which from then on promises more than the top's does.
+    Race {
+        name: "known-path-of-frees",
+        units: 512,
+        grain: 4,
+        setup: &[(0, Alloc(4)), (0, Free), (0, Alloc(4)), (1, Alloc(4)), (1, Free)],
+        lanes: &[&[Free], &[Alloc(9), Free, Alloc(4), Alloc(4), Free, Free]],
+        hints: Hints::Own,
+        under: FOUR,
+    },
     // Three levels: bounds at two of them, lowered by one and raised by the other.
     Race {
         name: "free-or-tighten-above",
