@@ -50,15 +50,16 @@ finds() {
 }
 
 # For each mutant of a list: `build_mutant NAME` and `catches NAME`, which the script defines, in a copy of the
-# workspace. A mutant that does not build is not caught. try_mutants LIST [CRATE]
+# workspace. A mutant that does not build is not caught. Each list builds in a place of its own: cargo takes what one
+# copy built for what another would, if that is older. try_mutants LIST [CRATE]
 try_mutants() {
     local list=$root/verify/mutants/$1.list name copy=$target/mutants/$1
     for name in $("$root/verify/mutate.sh" "$list"); do
         mutants_tried=$((mutants_tried + 1))
         CRATE=${2:-nbbs} "$root/verify/mutate.sh" "$list" "$name" "$copy"
-        if ! (cd "$copy" && CARGO_TARGET_DIR=$target/mutants/target && build_mutant "$name") >&2; then
+        if ! (cd "$copy" && CARGO_TARGET_DIR=$copy/target && build_mutant "$name") >&2; then
             log "mutant $name does not build"
-        elif (cd "$copy" && CARGO_TARGET_DIR=$target/mutants/target && catches "$name") >&2; then
+        elif (cd "$copy" && CARGO_TARGET_DIR=$copy/target && catches "$name") >&2; then
             log "mutant $name: caught"
             mutants_caught=$((mutants_caught + 1))
         else
