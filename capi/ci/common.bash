@@ -1,19 +1,13 @@
-# To be sourced by the scripts beside it: where things are, and how the libraries are built.
-set -euo pipefail
+# To be sourced by the scripts beside it: how the libraries are built, and what holds their suites.
+source "$(dirname "${BASH_SOURCE[0]}")/../../verify/check.sh"
 shopt -s inherit_errexit
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-cd "$root"
-target=${CARGO_TARGET_DIR:-$root/target}
-case $target in /*) ;; *) target=$root/$target ;; esac
-export CARGO_TARGET_DIR=$target
-step=$(basename "$0" .sh)
-work=$target/capi/$step
+work=$target/capi/$check
 mkdir -p "$work"
 host=$(rustc -vV | sed -n 's/^host: //p')
 # What a program needs beside the static library that has std in it.
 system_libraries=(-lpthread -ldl -lm)
-
-log() { echo "$step: $*" >&2; }
+# The suites take seconds. Whoever needs so many of them hangs, on any machine.
+limit=300
 
 # need COMMAND-OR-FILE PACKAGE...: sees to Debian packages.
 need() {
@@ -40,16 +34,11 @@ need_cargo_c() {
 }
 
 # need_nightly: sees to nightly Rust and the source of its standard library.
-need_nightly() {
-    { rustc +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal >&2; } &&
-        rustup component add rust-src --toolchain nightly >&2 2>&1 ||
-        { log "could not run: nightly Rust with rust-src cannot be installed"; exit 1; }
-}
+need_nightly() { nightly || { log "could not run: nightly Rust with rust-src cannot be installed"; exit 1; }; }
 
 # library: builds the static library with debug assertions and prints where it is.
 library() {
-    cargo rustc --quiet --package nbbs-c --crate-type staticlib
-    echo "$target/debug/libnbbs_c.a"
+    cargo rustc --quiet --package nbbs-c --crate-type staticlib && echo "$CARGO_TARGET_DIR/debug/libnbbs_c.a"
 }
 
 # installed: installs the package to a place of its own and prints where.
@@ -72,4 +61,44 @@ suite() {
         "$compiler" -std=c++17 -g -Wall -Wextra -Wpedantic -Werror "$@" -Icapi/include
     "$compiler" "$@" "$objects"/*.o "$library" -o "$objects/suite" -lgtest -lgtest_main "${system_libraries[@]}"
     echo "$objects/suite"
+}
+
+# status_of COMMAND...: runs a command, at most for the limit, with what it prints in $work/said, and what bash says of
+# its end there, too. Prints how it ended: 124 if it did not.
+status_of() {
+    local status=0
+    { timeout "$limit" "$@"; } >"$work/said" 2>&1 || status=$?
+    echo "$status"
+}
+
+# passes NAME SUITE: whether a suite has tests and all pass. Prints how many; what it said, if not.
+passes() {
+    local status passed
+    status=$(status_of "$2" --gtest_brief=1)
+    passed=$(sed -n 's/^\[  PASSED  \] \([1-9][0-9]* tests\?\)\.$/\1/p' "$work/said")
+    [ "$status" != 0 ] || [ -z "$passed" ] || { log "$1: $passed passed"; return; }
+    cat "$work/said" >&2
+    log "$1: FAILED with status $status"
+    return 1
+}
+
+# fails COMMAND...: whether a command finds a fault: it runs, and ends by itself, badly. If not, the end of what it said is
+# printed.
+fails() {
+    local status
+    status=$(status_of "$@")
+    case $status in
+    0) ;;
+    124) echo "not done in $limit s" ;;
+    126 | 127) echo "cannot be run" ;;
+    *) return 0 ;;
+    esac
+    tail -n 20 "$work/said"
+    return 1
+}
+
+# catch_mutants LIST [CRATE]: try_mutants, and whether there were any and all were caught.
+catch_mutants() {
+    try_mutants "$@"
+    [ "$mutants_tried" != 0 ] && [ "$mutants_caught" = "$mutants_tried" ]
 }

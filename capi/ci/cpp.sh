@@ -31,26 +31,15 @@ for compiler in g++ clang++; do
 done
 
 library=$(library)
-"$(suite cpp g++ "$library" plain -O1 "${warnings[@]}")" --gtest_brief=1 >&2
+passes "the C++ suite" "$(suite cpp g++ "$library" plain -O1 "${warnings[@]}")"
 
-# try NAME: the suite that has to notice a mutant, with the headers of a copy that has it.
-list=verify/mutants/cpp.list
-try() {
-    local name=$1 copy=$work/mutants/$1 by
-    by=$(awk -v RS= -v name="$1" '$0 ~ "(^|\n)name: " name "(\n|$)"' "$list" | sed -n 's/^by: *//p')
-    CRATE=capi verify/mutate.sh "$list" "$name" "$copy"
-    if ! g++ -std=c++17 -O0 -w -I"$copy/capi/include" "$copy/capi/tests/cpp/$by.cc" "$library" -o "$copy/suite" \
-        -lgtest -lgtest_main "${system_libraries[@]}"; then
-        log "mutant $name does not build"
-    elif (timeout 60 "$copy/suite" --gtest_brief=1) >/dev/null 2>&1; then
-        log "mutant $name goes UNNOTICED"
-    else
-        log "mutant $name: caught"
-        return
-    fi
-    return 1
+# The suite that has to notice a mutant, with the mutant's headers. GoogleTest's is compiled once for all.
+mutant=(g++ -std=c++17 -O0 -w -fmax-errors=3)
+echo '#include <gtest/gtest.h>' >"$work/gtest.h"
+"${mutant[@]}" "$work/gtest.h" -o "$work/gtest.h.gch"
+build_mutant() {
+    "${mutant[@]}" -include "$work/gtest.h" -Icapi/include "capi/tests/cpp/$(of_mutant "$1" by).cc" \
+        "$library" -o "$work/broken" -lgtest -lgtest_main "${system_libraries[@]}"
 }
-export -f try log
-export work list library step
-names=$(verify/mutate.sh "$list")
-xargs -P 2 -I NAME bash -c 'system_libraries=($1); try NAME' try "${system_libraries[*]}" <<<"$names"
+catches() { fails "$work/broken" --gtest_brief=1; }
+catch_mutants cpp capi
