@@ -75,6 +75,19 @@ TEST(Threads, BatchesLanesAndHoles) {
     shared.arena.expect_empty();
 }
 
+// Nothing else orders what the holders write.
+TEST(Threads, MemoryPassesByFreeAndAllocAlone) {
+    Arena arena(1);
+    uint64_t unit = arena.alloc(0), memory = 0;
+    on_threads([&](int number) {
+        uint64_t own = unit;
+        while (number != 0 && nbbs_alloc(arena, 0, &own, nullptr) != NBBS_CODE_OK) std::this_thread::yield();
+        memory++;
+        EXPECT_EQ(nbbs_free(arena, own, nullptr, nullptr), NBBS_CODE_OK);
+    });
+    EXPECT_EQ(memory, static_cast<uint64_t>(kThreads));
+}
+
 TEST(Threads, OnlyOneOfManyFreesSucceeds) {
     Arena arena(kUnits);
     ASSERT_EQ(nbbs_set_hook(&arena.handle, nullptr, nullptr, nullptr), NBBS_CODE_OK);
