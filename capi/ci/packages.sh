@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # packages.sh: the C++ example built by nothing but the installed package, through pkg-config and through CMake, and from
-# source by CMake's add_subdirectory, static and shared; those in C through CMake. Half a minute.
+# source by CMake's add_subdirectory, static and shared, and by its FetchContent, which gets the last commit from this
+# repository; those in C through CMake. Half a minute.
 source "$(dirname "$0")/common.bash"
 need g++ g++
 need cmake cmake
 need pkg-config pkg-config
+need git git
 prefix=$(installed)
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
 # Away from the repository, save for what has it as a subdirectory.
@@ -39,7 +41,7 @@ g++ -std=c++17 "$example/sessions.cpp" $(pkg-config --cflags --libs nbbs) -pthre
 runs "$work/sessions"
 uses "$work/sessions" yes
 
-rm -rf "$work"/{c,package,later,static,shared}
+rm -rf "$work"/{c,package,later,static,shared,fetched}
 build "$work/examples/c" c "-DCMAKE_PREFIX_PATH=$prefix"
 for program in plain frames objects; do
     "$work/c/$program" >&2
@@ -62,3 +64,9 @@ for kind in static shared; do
     runs "$work/$kind/sessions"
     uses "$work/$kind/sessions" $uses
 done
+
+commit=$(git rev-parse HEAD) || { log "could not run: no git repository to fetch from"; exit 1; }
+build "$example/fetch" fetched "-DNBBS_REPOSITORY=file://$root" "-DNBBS_TAG=$commit"
+[ "$(git -C "$work/fetched/_deps/nbbs-src" rev-parse HEAD)" = "$commit" ] || { log "fetched is not $commit"; exit 1; }
+runs "$work/fetched/sessions"
+uses "$work/fetched/sessions" no
