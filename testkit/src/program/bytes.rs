@@ -69,6 +69,25 @@ impl Race {
         let lanes = ops.collect();
         (Self { setup: Program { units, reserved: false, steps }, lanes, shared }, schedule)
     }
+
+    /// The race on another number of units, without what [`race_plain`](super::race_plain) cannot ask for.
+    ///
+    /// ```
+    /// use testkit::program::{Op, Race};
+    ///
+    /// let (race, _) = Race::from_bytes(&[1; 60]);
+    /// let race = race.plain(4);
+    /// assert!(race.lanes.concat().iter().all(|op| matches!(op, Op::Alloc { .. } | Op::Free { .. })));
+    /// ```
+    #[must_use]
+    pub fn plain(mut self, units: u64) -> Self {
+        let is_plain =
+            |op: &Op| matches!(op, Op::Alloc { .. } | Op::Free { .. } | Op::FreeSized { .. });
+        self.setup.units = units;
+        self.setup.steps.retain(|step| is_plain(&step.op));
+        self.lanes.iter_mut().for_each(|ops| ops.retain(is_plain));
+        self
+    }
 }
 
 /// Mostly small arenas, and sizes at which the structure changes.
