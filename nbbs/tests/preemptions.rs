@@ -1,6 +1,6 @@
 //! Races that need two stalls in exactly the right places, under every schedule with two preemptions.
 
-use testkit::program::{Arena, Op, Program, Race, Step, race};
+use testkit::program::{Arena, Op, Program, Race, RunOp, Step, race};
 use testkit::steered::{Steered, all_schedules};
 
 const FREE: Op = Op::Free { pick: 0 };
@@ -104,4 +104,14 @@ fn a_search_does_not_leave_a_split_over_a_word_that_emptied() {
     let setup = blocks.map(|(lane, order)| alloc(lane, order)).to_vec();
     let dig = Op::Reserve { start: 0, end: 32 };
     check(2, 64, setup, &[&[FREE], &[dig, FREE], &[Op::Alloc { order: 0 }]]);
+}
+
+/// A run over two words meets a block whose claim has yet to reach the top, where the slot still is free: it gives
+/// up, and waits for nobody.
+#[test]
+fn a_claim_under_way_is_not_waited_for() {
+    // Only behind the first word of level 1 is there room for the block.
+    let setup = vec![Step { lane: 9, op: Op::Reserve { start: 0, end: 385 } }];
+    let across = Op::Run(RunOp::At { index: 506, units: 7 });
+    check(2, 597, setup, &[&[across], &[Op::Alloc { order: 6 }]]);
 }

@@ -73,21 +73,17 @@ impl<W: Word> Buddy<'_, W> {
     pub(super) fn claim_tails(&self, lane: usize, from: u64, end: u64) -> Result<(), u64> {
         let mut unit = from;
         while unit < end {
-            match self.claim_tail(lane, unit, end) {
-                Some(next) if next > unit => unit = next,
-                // Overtaken: the word has changed, or the area above.
-                None if self.spot(unit).code() == word::FREE => {}
-                _ => {
-                    self.clear_tails(lane, from, unit);
-                    return Err(unit);
-                }
-            }
+            let Some(next) = self.claim_tail(lane, unit, end) else {
+                self.clear_tails(lane, from, unit);
+                return Err(unit);
+            };
+            unit = next;
         }
         Ok(())
     }
 
-    /// Claims as many units from `unit` on as one word gives, and returns the next. `None`: overtaken by
-    /// another claim.
+    /// Claims as many units from `unit` on as one word gives, and returns the next. `None`: the unit is in use, or
+    /// in an area that somebody else is claiming, who is not waited for.
     fn claim_tail(&self, lane: usize, unit: u64, end: u64) -> Option<u64> {
         let fits = |&level: &usize| {
             let size = 1 << slot_order(level);
@@ -103,10 +99,14 @@ impl<W: Word> Buddy<'_, W> {
             }
             let wanted = (end - unit) >> slot_order(level);
             let count = wanted.min(u64::from(free_from(level, codes, slot))) as u32;
+            if count == 0 {
+                return None;
+            }
             let slots = Slots { level, idx, slot, count };
-            let claimed = count == 0 || self.claim_slots(lane, slots, slots.rests());
-            let next = first_unit(level, idx, slot) + (u64::from(count) << slot_order(level));
-            return claimed.then_some(next);
+            if self.take_slots(lane, slots, slots.rests()) {
+                let next = first_unit(level, idx, slot) + (u64::from(count) << slot_order(level));
+                return self.climb_from(lane, slots, slots.rests()).then_some(next);
+            }
         }
     }
 

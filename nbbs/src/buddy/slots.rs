@@ -49,20 +49,27 @@ impl Slots {
 impl<W: Word> Buddy<'_, W> {
     /// Writes `codes` into free slots and climbs. `false`: they were not free, or the area is somebody's.
     pub(super) fn claim_slots(&self, lane: usize, slots: Slots, codes: u64) -> bool {
+        self.take_slots(lane, slots, codes) && self.climb_from(lane, slots, codes)
+    }
+
+    /// Writes `codes` into slots, for a climb to follow. `false`: they were not free.
+    pub(super) fn take_slots(&self, lane: usize, slots: Slots, codes: u64) -> bool {
         let Slots { level, idx, slot, count } = slots;
-        let claimed = self.update(lane, level, idx, |old| {
+        let taken = self.update(lane, level, idx, |old| {
             let found = word::codes(level, old);
             (found & span::area(slot, count) == 0)
                 .then(|| (word::with_codes(level, old, found | codes), ()))
         });
-        if claimed.is_none() {
-            return false;
+        taken.is_some()
+    }
+
+    /// Climbs from `codes` that were written into slots. `false`: the area is somebody's, and they are cleared.
+    pub(super) fn climb_from(&self, lane: usize, slots: Slots, codes: u64) -> bool {
+        let met_nobody = self.climb(lane, slots.level, slots.idx);
+        if !met_nobody {
+            self.clear_slots(lane, slots, codes);
         }
-        if self.climb(lane, level, idx) {
-            return true;
-        }
-        self.clear_slots(lane, slots, codes);
-        false
+        met_nobody
     }
 
     /// Clears `codes` from slots and tells the words above. `false`: they are not there.
