@@ -24,6 +24,7 @@ if [ -z "$name" ]; then
 fi
 [ -n "$dir" ] || { echo "mutate.sh: no directory given" >&2; exit 2; }
 
+[ ! -L "$dir/$crate" ] || { echo "mutate.sh: $dir has another crate's mutants, and only a link to $crate" >&2; exit 2; }
 mkdir -p "$dir/$crate" "$dir/new"
 cp "$root/Cargo.toml" "$root/Cargo.lock" "$dir/"
 for entry in "$root"/*; do

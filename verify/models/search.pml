@@ -80,10 +80,9 @@ byte running = THREADS;
 #define FIT0 (WHOLE(pos) > 0 && CAN(pos, 3))
 #define FIT1 (!FIT0 && WHOLE(pos) > 1 && CAN(pos, 12))
 #define TOWARDS (pos == R && need == 1 -> ABOVE(cur) : cur)      /* the word below pos on the way to the cursor */
+#define HOME (me & 1)                                           /* a leaf word: only from there is there a way up */
 #define NEAR (pos == R || ABOVE(cur) == pos -> SLOT(TOWARDS) : me & 1)
 #define OLD_SPLITS (old >> 5 < need -> 0 : ((old & 3) == SPLIT) + 2 * ((old >> 2 & 3) == SPLIT))
-#define SEEN_ALL (again || pos < R || !OLD_SPLITS)
-#define PROMISE(p) (again -> OFFER(p) : (LEVEL(p) == need - 1 -> (RUN(p) -> need : 0) : (SPLITS(p) -> BOUND(p) : 0)))
 #define NEARER (td & (1 << NEAR) -> NEAR : 1 - NEAR)
 #define KID BELOW(R, 1 - (kids & 1))
 #define WAS_FREE(s) (!(old & (3 << (2 * (s)))) && WHOLE(pos) > (s))
@@ -93,12 +92,12 @@ byte running = THREADS;
 #define PART_FITS false
 #endif
 
-inline descend() { pos = BELOW(pos, go); old = 0; best = 0; go = 0; again = false }
+inline descend() { pos = BELOW(pos, go); old = 0; found = false; go = 0 }
 
 proctype Searcher(byte me) {
   byte n, pat, at, want, ex, sl, td, em, bd;
-  byte need, cur, pos, old, best, go, ret, kids;
-  bool again;
+  byte need, cur, pos, old, go, ret, kids;
+  bool found;
 #ifdef NO_VERSION
   byte snap;
 #endif
@@ -178,23 +177,20 @@ took_none:
 #endif
   fi;
 
-choose: /* choose(): the word, then the words below its split slots, the near one first; twice above level 1 */
+choose: /* choose(): the word, then the words below its split slots, the near one first */
   if :: d_step { old = word[pos]; td = OLD_SPLITS } fi;
 choose_next:
   if
-  :: d_step { td -> u = BELOW(pos, NEARER); v = PROMISE(u);
+  :: d_step { td -> u = BELOW(pos, NEARER);
        if
-       :: v == need -> best = v; go = SLOT(u); td = 0
-       :: v > need && (!best || v < best) -> best = v; go = SLOT(u); td = td & (2 - SLOT(u))
+       :: OFFER(u) >= need -> found = true; go = SLOT(u); td = 0
        :: else -> td = td & (2 - SLOT(u))
        fi } goto choose_next
-  :: d_step { !td && best -> descend() } goto round
-  :: d_step { !td && !best && !SEEN_ALL -> again = true; td = OLD_SPLITS } goto choose_next
-  :: d_step { !td && !best && SEEN_ALL && PART_FITS -> go = 1; descend() } goto round
-  :: d_step { !td && !best && SEEN_ALL && !PART_FITS && WAS_FREE(NEAR) -> go = NEAR; descend() } goto round
-  :: d_step { !td && !best && SEEN_ALL && !PART_FITS && !WAS_FREE(NEAR) && WAS_FREE(1 - NEAR) ->
-              go = 1 - NEAR; descend() } goto round
-  :: d_step { !td && !best && SEEN_ALL && !PART_FITS && !WAS_FREE(0) && !WAS_FREE(1) -> old = 0; again = false }
+  :: d_step { !td && found -> descend() } goto round
+  :: d_step { !td && !found && PART_FITS -> go = 1; descend() } goto round
+  :: d_step { !td && !found && !PART_FITS && WAS_FREE(NEAR) -> go = NEAR; descend() } goto round
+  :: d_step { !td && !found && !PART_FITS && !WAS_FREE(NEAR) && WAS_FREE(1 - NEAR) -> go = 1 - NEAR; descend() } goto round
+  :: d_step { !td && !found && !PART_FITS && !WAS_FREE(0) && !WAS_FREE(1) -> old = 0 }
   fi;
   /* tighten_if_misled() */
   if
@@ -232,8 +228,11 @@ offers:
   :: d_step { CODE(ABOVE(pos), SLOT(pos)) == FREE -> at = pos; REMEMBER(ABOVE(at)); ret = UP_AFTER } goto split_over
   :: d_step { CODE(ABOVE(pos), SLOT(pos)) != FREE }
   fi;
-up:
-  if :: d_step { pos = ABOVE(pos) } goto round fi;
+up: /* from the word above the cursor to the top, and from there the way to the lane's home; else to the next word */
+  if
+  :: d_step { LEVEL(pos) == need -> cur = HOME; pos = R } goto round
+  :: d_step { LEVEL(pos) != need -> pos = ABOVE(pos) } goto round
+  fi;
 
 #include "steps.pml"
 

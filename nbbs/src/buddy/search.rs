@@ -1,12 +1,13 @@
 //! Finding a word in which a block can be claimed.
 //!
 //! The search begins at the lowest word above the lane's cursor that is in use as such, and goes down
-//! wherever a bound promises a block, up where nothing is left. It prefers a split slot to a free one,
-//! and among split slots the one that offers the least that suffices: areas in use fill up, whole areas
-//! stay whole. The top word's answer ends it: one load decides that nothing is left.
+//! wherever a bound promises a block, up where nothing is left. Once the words beside the cursor are full it
+//! begins again at the top, and takes the way to the lane's home first, then what follows in the order of
+//! addresses: what lies next to a lane's home fills up, what lies far from it empties and becomes whole.
+//! The top word's answer ends it: one load decides that nothing is left.
 
 use super::{Buddy, swap, word};
-use crate::geometry::{child, level_of, parent, slot_order};
+use crate::geometry::{child, level_of, parent};
 use crate::sync::Word;
 
 impl<W: Word> Buddy<'_, W> {
@@ -16,13 +17,13 @@ impl<W: Word> Buddy<'_, W> {
     /// Every round either claims, lowers a bound, splits a slot over a word in use, or was overtaken by
     /// another operation's change.
     #[cold]
-    pub(super) fn search(&self, lane: usize, from: u64, order: u32) -> Option<u64> {
+    pub(super) fn search(&self, lane: usize, mut from: u64, order: u32) -> Option<u64> {
         let (level, top) = (level_of(order), self.geometry.top);
         let need = u64::from(order) + 1;
         let (mut at, mut idx) = self.lowest_in_use(level, from);
         loop {
             if at > level {
-                if let Some(slot) = self.choose(at, idx, order, near(lane, level, from, at, idx)) {
+                if let Some(slot) = self.choose(at, idx, need, near(lane, level, from, at, idx)) {
                     (at, idx) = (at - 1, child(idx, slot));
                     continue;
                 }
@@ -41,7 +42,12 @@ impl<W: Word> Buddy<'_, W> {
                 return None;
             } else {
                 self.split_over(at, idx);
-                (at, idx) = (at + 1, parent(idx).0);
+                if at == level + 1 {
+                    from = self.geometry.home(lane, level);
+                    (at, idx) = (top, 0);
+                } else {
+                    (at, idx) = (at + 1, parent(idx).0);
+                }
             }
         }
     }
@@ -63,33 +69,16 @@ impl<W: Word> Buddy<'_, W> {
         (at, from >> (4 * (at - level)))
     }
 
-    /// The slot of an inner word to go down into for a block of `order`, preferably near slot `near`.
-    fn choose(&self, level: usize, idx: u64, order: u32, near: u32) -> Option<u32> {
+    /// The slot of an inner word to go down into for a block of order `need` - 1: a split one sooner
+    /// than a free one, the first that offers it from slot `near` on.
+    fn choose(&self, level: usize, idx: u64, need: u64, near: u32) -> Option<u32> {
         let word = self.read(level, idx);
         let codes = word::codes(level, word);
-        let need = u64::from(order) + 1;
         let split = if word::bound(word) < need { 0 } else { self.split_slots(level, idx, codes) };
-        let below = |slot: u32| self.read(level - 1, child(idx, slot));
-        let in_use = if level - 1 == level_of(order) {
-            // Words of the block's own level are many and change often: the first with room will do.
-            let has_room =
-                |&slot: &u32| self.has_room(level - 1, child(idx, slot), below(slot), order);
-            word::from_slot(split, near).find(has_room)
-        } else {
-            least(word::from_slot(split, near), need, |slot| promise(below(slot)))
-        };
-        let offering = || {
-            let offer = |slot: u32| self.offer(level - 1, child(idx, slot), below(slot));
-            least(word::from_slot(if level > 1 { split } else { 0 }, near), need, offer)
-        };
-        in_use.or_else(offering).or_else(|| self.choose_free(level, idx, codes, need, near))
-    }
-
-    /// Whether a word has room for a block of `order`, of its own level.
-    fn has_room(&self, level: usize, idx: u64, word: u64, order: u32) -> bool {
-        let inside = word::first_slots(self.geometry.whole_slots(level, idx));
-        let free = word::free_slots(word::codes(level, word)) & inside;
-        word::runs(free, order - slot_order(level)) != 0
+        let suits = |&slot: &u32| self.offers(level - 1, child(idx, slot), need);
+        word::from_slot(split, near)
+            .find(suits)
+            .or_else(|| self.choose_free(level, idx, codes, need, near))
     }
 
     /// A free slot of an inner word: the partial one if it suffices, else one whose buddy is in use.
@@ -133,17 +122,6 @@ impl<W: Word> Buddy<'_, W> {
             self.tighten(level, idx);
         }
     }
-}
-
-/// What the split slots of an inner word promise.
-fn promise(word: u64) -> u64 {
-    if word::split_slots(word::codes(1, word)) == 0 { 0 } else { word::bound(word) }
-}
-
-/// The first of `slots` with the least offer that suffices for `need`.
-fn least(slots: impl Iterator<Item = u32>, need: u64, offer: impl Fn(u32) -> u64) -> Option<u32> {
-    let offers = slots.map(|slot| (offer(slot), slot)).filter(|&(offer, _)| offer >= need);
-    offers.min_by_key(|&(offer, _)| offer).map(|(_, slot)| slot)
 }
 
 /// The slot at which to begin in word `idx` of level `at`, in a search for a word of `level`: on the way to word
