@@ -3,7 +3,7 @@
 use nbbs::{Buddy, FreeError, Request, RequestError};
 use testkit::Oracle;
 use testkit::program::{Arena, Op, Program, Race, RunOp, Step, run};
-use testkit::steered::{Steered, die_before, explore};
+use testkit::steered::{Steered, count_steps, die_before, explore};
 
 use RunOp::{Alloc, At, Batch, FreeBatch, FreePart, Grow, Shrink, Split, SplitOff};
 
@@ -272,6 +272,19 @@ fn dying_in_a_batch_costs_at_most_its_blocks() {
 }
 
 /// Every start and length in three words, and what is then left.
+/// What each block costs does not grow with their number.
+#[test]
+fn a_split_looks_at_each_word_a_few_times() {
+    for log2 in [10, 14, 16] {
+        let arena = Arena::<Steered>::new(1 << log2);
+        let buddy = arena.buddy();
+        let block = buddy.alloc(log2).unwrap();
+        let (split, steps) = count_steps(64 << log2, || buddy.split(block, 0)).unwrap();
+        assert_eq!(split, Ok(()));
+        assert!(steps < 40 << log2, "{steps} accesses for 2^{log2} blocks");
+    }
+}
+
 #[test]
 fn every_place_and_length() {
     for start in 0..70 {

@@ -224,9 +224,8 @@ impl<W: Word> Buddy<'_, W> {
         }
         let cuts = 1..run.units() / size;
         for number in cuts.clone() {
-            // Once a part of the run is written in smaller slots, where its head is may have changed.
             let cut = index + number * size;
-            self.prepare_cut(lane, &self.held(index)?, cut, cut + size)?;
+            self.prepare_cut(lane, &self.refined(&run), cut, cut + size)?;
         }
         for number in cuts.rev() {
             self.cut(lane, index, index + number * size)?;
@@ -283,7 +282,7 @@ impl<W: Word> Buddy<'_, W> {
         if end < run.end {
             self.prepare_cut(lane, &run, end, run.end)?;
         }
-        let run = self.held(index)?;
+        let run = self.refined(&run);
         let within = run.is_open || start & ((1 << slot_order(run.head.level)) - 1) != 0;
         if start > index && within {
             let contended = |unit| ResizeError::Contended { unit };
@@ -317,7 +316,7 @@ impl<W: Word> Buddy<'_, W> {
         if cut & 31 == 31 {
             return Err(ResizeError::LastOfWord { unit: cut });
         }
-        self.refine_at(lane, &self.held(run.start)?, cut, true).map_err(contended)
+        self.refine_at(lane, &self.refined(run), cut, true).map_err(contended)
     }
 
     /// Cuts the run at `index` in two at `cut`, as prepared, and returns `cut`.

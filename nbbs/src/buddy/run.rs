@@ -121,6 +121,12 @@ impl<W: Word> Buddy<'_, W> {
         }
     }
 
+    /// A run of which a part may have been written in smaller slots: where its head is now.
+    pub(super) fn refined(&self, run: &Run) -> Run {
+        let head = self.spot(run.start);
+        Run { head, is_open: span::is_open(head.codes, head.slot), ..*run }
+    }
+
     /// Where the rests end that begin at `unit`, the first of a word or of a slot.
     pub(super) fn end_of_tails(&self, mut unit: u64) -> u64 {
         while unit < self.geometry.units {
