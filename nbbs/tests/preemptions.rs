@@ -110,7 +110,7 @@ fn a_search_does_not_leave_a_split_over_a_word_that_emptied() {
 /// up, and waits for nobody.
 #[test]
 fn a_claim_under_way_is_not_waited_for() {
-    // Only behind the first word of level 1 is there room for the block.
+    // Once the run has its first piece, only behind the first word of level 1 is there room for the block.
     let setup = vec![Step { lane: 9, op: Op::Reserve { start: 0, end: 385 } }];
     let across = Op::Run(RunOp::At { index: 506, units: 7 });
     check(2, 597, setup, &[&[across], &[Op::Alloc { order: 6 }]]);

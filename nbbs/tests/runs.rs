@@ -271,7 +271,6 @@ fn dying_in_a_batch_costs_at_most_its_blocks() {
     die_everywhere(prepare, free, 40);
 }
 
-/// Every start and length in three words, and what is then left.
 /// What each block costs does not grow with their number.
 #[test]
 fn a_split_looks_at_each_word_a_few_times() {
@@ -285,6 +284,7 @@ fn a_split_looks_at_each_word_a_few_times() {
     }
 }
 
+/// Every start and length in three words, and what is then left.
 #[test]
 fn every_place_and_length() {
     for start in 0..70 {

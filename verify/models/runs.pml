@@ -276,7 +276,7 @@ progress:
   FRONT_AT(7)
 #endif
 #endif
-  /* claim_run(), claim_tails(): the pieces from the first on; overtaken, it tries again or gives up */
+  /* claim_run(), claim_tails(): the pieces from the first on; overtaken, it tries again or gives up, whatever overtook it */
   :: d_step { phase == HEAD_PIECE && pat -> to = from + 2; n = 0; pat = 0; phase = TAILS } goto done
   :: d_step { phase == HEAD_PIECE && !pat -> from = 0; goal = 0; phase = 0 } goto done
   :: d_step { phase == TAILS && pat -> to = to + PIECE_UNITS; n = 0; pat = 0 } goto done

@@ -81,8 +81,8 @@ impl<W: Word> Buddy<'_, W> {
     ///
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::Units`] if it has more units,
-    /// [`ResizeError::InUse`] if a unit behind it is in use or there is none, [`ResizeError::LastOfWord`]
-    /// and [`ResizeError::Contended`]. Nothing has changed.
+    /// [`ResizeError::InUse`] if a unit behind it is in use, another thread is just then allocating around it or
+    /// there is none, [`ResizeError::LastOfWord`] and [`ResizeError::Contended`]. Nothing has changed.
     ///
     /// ```
     /// # use nbbs::ResizeError;
@@ -225,7 +225,7 @@ impl<W: Word> Buddy<'_, W> {
         let cuts = 1..run.units() / size;
         for number in cuts.clone() {
             let cut = index + number * size;
-            self.prepare_cut(lane, &self.refined(&run), cut, cut + size)?;
+            self.prepare_cut(lane, &self.refined(&run)?, cut, cut + size)?;
         }
         for number in cuts.rev() {
             self.cut(lane, index, index + number * size)?;
@@ -282,7 +282,7 @@ impl<W: Word> Buddy<'_, W> {
         if end < run.end {
             self.prepare_cut(lane, &run, end, run.end)?;
         }
-        let run = self.refined(&run);
+        let run = self.refined(&run)?;
         let within = run.is_open || start & ((1 << slot_order(run.head.level)) - 1) != 0;
         if start > index && within {
             let contended = |unit| ResizeError::Contended { unit };
@@ -316,7 +316,7 @@ impl<W: Word> Buddy<'_, W> {
         if cut & 31 == 31 {
             return Err(ResizeError::LastOfWord { unit: cut });
         }
-        self.refine_at(lane, &self.refined(run), cut, true).map_err(contended)
+        self.refine_at(lane, &self.refined(run)?, cut, true).map_err(contended)
     }
 
     /// Cuts the run at `index` in two at `cut`, as prepared, and returns `cut`.

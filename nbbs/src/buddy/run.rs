@@ -121,10 +121,15 @@ impl<W: Word> Buddy<'_, W> {
         }
     }
 
-    /// A run of which a part may have been written in smaller slots: where its head is now.
-    pub(super) fn refined(&self, run: &Run) -> Run {
+    /// A run of which a part may have been written in smaller slots: where its head is now. An error if it is gone.
+    pub(super) fn refined(&self, run: &Run) -> Result<Run, FreeError> {
         let head = self.spot(run.start);
-        Run { head, is_open: span::is_open(head.codes, head.slot), ..*run }
+        let is_open = span::is_open(head.codes, head.slot);
+        if is_open || head.code() == word::HEAD && head.unit() == run.start {
+            Ok(Run { head, is_open, ..*run })
+        } else {
+            Err(FreeError::NotAllocated { index: run.start })
+        }
     }
 
     /// Where the rests end that begin at `unit`, the first of a word or of a slot.

@@ -2,8 +2,8 @@
 //!
 //! The search begins at the lowest word above the lane's cursor that is in use as such, and goes down
 //! wherever a bound promises a block, up where nothing is left. Once the words beside the cursor are full it
-//! begins again at the top, and takes the way to the lane's home first, then what follows in the order of
-//! addresses: what lies next to a lane's home fills up, what lies far from it empties and becomes whole.
+//! begins again at the top, and takes the way to the lane's home first, then what follows it in each word: what
+//! lies next to a lane's home fills up, what lies far from it empties and becomes whole.
 //! The top word's answer ends it: one load decides that nothing is left.
 
 use super::{Buddy, swap, word};
@@ -43,6 +43,7 @@ impl<W: Word> Buddy<'_, W> {
             } else {
                 self.split_over(at, idx);
                 if at == level + 1 {
+                    // The words beside it are full, too: first fit, from home.
                     from = self.geometry.home(lane, level);
                     (at, idx) = (top, 0);
                 } else {
@@ -81,7 +82,7 @@ impl<W: Word> Buddy<'_, W> {
             .or_else(|| self.choose_free(level, idx, codes, need, near))
     }
 
-    /// A free slot of an inner word: the partial one if it suffices, else one whose buddy is in use.
+    /// A free slot of an inner word: the partial one if it suffices, else `near`, else one whose buddy is in use.
     fn choose_free(&self, level: usize, idx: u64, codes: u64, need: u64, near: u32) -> Option<u32> {
         let free =
             word::free_slots(codes) & word::first_slots(self.geometry.whole_slots(level, idx));
