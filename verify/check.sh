@@ -1,14 +1,18 @@
-# To be sourced by the scripts in verify/checks: where things are, and mutants in turn.
+# To be sourced by the scripts in verify/checks: where things are, what counts as a finding, and mutants in turn.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 target=${CARGO_TARGET_DIR:-$root/target}
 case $target in /*) ;; *) target=$root/$target ;; esac
 export CARGO_TARGET_DIR=$target
+# Loom's small stacks have no room for printing one.
+export RUST_BACKTRACE=0
 check=$(basename "$0" .sh)
 long=no
 [ "${1:-}" != --long ] || long=yes
 mutants_caught=0 mutants_tried=0
+said=$target/said-$check
+mkdir -p "$target"
 
 log() { echo "$check: $*" >&2; }
 
@@ -26,6 +30,27 @@ on_one_core() {
     if [ -n "$core" ]; then taskset -c "$core" "$@"; else "$@"; fi
 }
 
+# The words of `KEY: ...` in a mutant's block: of_mutant NAME KEY.
+of_mutant() {
+    awk -v RS= -v name="$1" '$0 ~ "(^|\n)name: " name "(\n|$)"' "$list" | sed -n "s/^$2: *//p"
+}
+
+# What our programs say of memory that is handed out twice, lost, kept from its holder, or wrongly refused. Not what they
+# say of a panic, of a wait, or of a search that was not done in time.
+harm='handed out (twice|of an arena|, not aligned)|while it was a hole|returned, but|could not be freed|not whole'
+harm+='|cannot be had|still held|nobody held it|audit: |answered .*, not |refused order|at every instant|no order explains'
+harm+='|overlap in units|Causality violation|: lost$'
+
+# ends STATUS PATTERN COMMAND...: whether a command ends with this status and a line of what it said is like this, which
+# is printed. A time-out, a crash, or a finding of another kind is none of it.
+ends() {
+    local status=0
+    "${@:3}" >"$said" 2>&1 || status=$?
+    [ $status = "$1" ] && grep -m 1 -E -- "$2" "$said" | cut -c 1-200 >&2 && return
+    { tail -n 5 "$said" && echo "status $status"; } >&2
+    return 1
+}
+
 # Whether a command ends with 3, by which our programs say that they found something.
 found() {
     local status=0
@@ -33,28 +58,38 @@ found() {
     [ $status = 3 ]
 }
 
-# The words of `KEY: ...` in a mutant's block: of_mutant NAME KEY.
-of_mutant() {
-    awk -v RS= -v name="$1" '$0 ~ "(^|\n)name: " name "(\n|$)"' "$list" | sed -n "s/^$2: *//p"
+# finds NAME COMMAND...: the same, and what is found is what the mutant NAME is to show: its `shows`, a pattern, or any
+# harm.
+finds() {
+    local shows
+    shows=$(of_mutant "$1" shows)
+    ends 3 "${shows:-$harm}" "${@:2}"
 }
 
-# Runs a checker until it prints its first finding: of_mutant's `by`, or all that it checks. A race that takes
-# too long is no finding.
-finds() {
-    local finding
-    # shellcheck disable=SC2046
-    finding=$(timeout 120 "$CARGO_TARGET_DIR/debug/$2" --first $(of_mutant "$1" by) 2>/dev/null |
-        grep -m 1 FOUND | grep -v 'not done in time' || true)
-    echo "${finding:0:160}"
-    [ -n "$finding" ]
+# test_fails COMMAND...: whether cargo runs tests and one of them fails: by its end, or by a panic on top of its own.
+test_fails() { ends 101 '^test result: FAILED|^panic in a destructor during cleanup' "$@"; }
+
+# Where a list's mutants are built. What the workspace has built of other people's crates is linked there, so that it is
+# not built again. place_of_mutants LIST
+place_of_mutants() {
+    local place=$target/mutants/$1 folder
+    for folder in $(cd "$target" && ls -d {debug,thread/debug,thread/*/debug}/{deps,build,.fingerprint} 2>/dev/null); do
+        [ ! -d "$place/target/$folder" ] || continue
+        mkdir -p "$place/target/$folder"
+        # Another check may be building: what comes and goes meanwhile is built here.
+        cp -al "$target/$folder/." "$place/target/$folder" 2>/dev/null || true
+    done
+    echo "$place"
 }
 
 # For each mutant of a list: `build_mutant NAME` and `catches NAME`, which the script defines, in a copy of the
 # workspace. A mutant that does not build is not caught. Each list builds in a place of its own: cargo takes what one
 # copy built for what another would, if that is older. try_mutants LIST [CRATE]
 try_mutants() {
-    local list=$root/verify/mutants/$1.list name copy=$target/mutants/$1
-    for name in $("$root/verify/mutate.sh" "$list"); do
+    local list=$root/verify/mutants/$1.list names name copy
+    names=$("$root/verify/mutate.sh" "$list") || { log "could not run: no mutants in $list"; exit 1; }
+    copy=$(place_of_mutants "$1")
+    for name in $names; do
         mutants_tried=$((mutants_tried + 1))
         CRATE=${2:-nbbs} "$root/verify/mutate.sh" "$list" "$name" "$copy"
         if ! (cd "$copy" && CARGO_TARGET_DIR=$copy/target && build_mutant "$name") >&2; then

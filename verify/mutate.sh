@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # mutate.sh LIST NAME DIR: makes DIR a copy of the workspace in which a crate has the mutant NAME of LIST.
-# mutate.sh LIST: prints the names of LIST, one a line.
+# mutate.sh LIST: prints the names of LIST, one a line; fails if there are none, or one stands twice.
 #
 # The crate, CRATE or nbbs, is copied to DIR; the other members are links to the originals, so that anything builds
 # in DIR as it does here. Files keep their times unless they differ: use the same DIR again, and little is rebuilt.
@@ -19,7 +19,10 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 list=${1:?a list of mutants} name=${2:-} dir=${3:-} crate=${CRATE:-nbbs}
 
 if [ -z "$name" ]; then
-    sed -n 's/^name: *//p' "$list"
+    names=$(sed -n 's/^name: *//p' "$list")
+    [ -n "$names" ] || { echo "mutate.sh: $list has no mutants" >&2; exit 2; }
+    [ -z "$(sort <<<"$names" | uniq -d)" ] || { echo "mutate.sh: $list has a name twice" >&2; exit 2; }
+    echo "$names"
     exit
 fi
 [ -n "$dir" ] || { echo "mutate.sh: no directory given" >&2; exit 2; }

@@ -1,6 +1,6 @@
 //! Frames that whoever gets them may use as memory.
 
-use core::sync::atomic::AtomicU64;
+use nbbs::sync::AtomicU64;
 
 use crate::Region;
 

@@ -1,10 +1,9 @@
 //! Frames that are mapped, so that they can be zeroed and handed out as pointers.
 
 use core::ptr::NonNull;
-use core::sync::atomic::AtomicU64;
 
 use nbbs::RequestError;
-use nbbs::sync::Word;
+use nbbs::sync::{AtomicU64, Word};
 
 use crate::{FRAME_SIZE, Frames, Region};
 

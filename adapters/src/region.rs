@@ -1,9 +1,8 @@
 //! Frames by physical address.
 
 use core::ops::Range;
-use core::sync::atomic::AtomicU64;
 
-use nbbs::sync::Word;
+use nbbs::sync::{AtomicU64, Word};
 use nbbs::{Buddy, Request, RequestError};
 
 use crate::{FRAME_SIZE, RegionError};

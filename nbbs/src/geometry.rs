@@ -11,18 +11,18 @@
 //!   h       16    2^(5+4(h-1)) units    5+4(h-1)  to 5+4h-1
 //! ```
 
+use core::marker::PhantomData;
 use core::ops::Range;
 
 use crate::error::MetadataError;
+use crate::shape::{MAX_LEVELS, Shape};
+use crate::sync::Word;
 
 /// The most units that an arena may have: 2^40, which is 4 PiB in pages of 4 KiB.
 pub const MAX_UNITS: u64 = 1 << 40;
 
 /// How many orders there are at most: 0 to 40.
 pub const MAX_ORDERS: usize = 41;
-
-/// Levels of an arena of [`MAX_UNITS`].
-pub(crate) const MAX_LEVELS: usize = 10;
 
 /// Words in a cache line: the granularity at which levels and lanes are kept apart.
 pub(crate) const LINE: usize = 8;
@@ -39,12 +39,9 @@ const MAX_LANES: u64 = 64;
 /// An arena has one lane for so many units (a power of two).
 const UNITS_PER_LANE: u64 = 1 << 14;
 
-/// So many lanes at least, where each then has [`FEW_UNITS_PER_LANE`]: threads that share a lane share the
+/// So many lanes at least, where each then has four cache lines of leaf words: threads that share a lane share the
 /// words that it claims in.
 const FEW_LANES: u64 = 4;
-
-/// Four cache lines of leaf words (a power of two).
-const FEW_UNITS_PER_LANE: u64 = 1 << 10;
 
 /// How many 64-bit words of metadata an arena of `units` units needs, everything included.
 ///
@@ -58,16 +55,12 @@ const FEW_UNITS_PER_LANE: u64 = 1 << 10;
 /// ```
 #[must_use]
 pub const fn metadata_words(units: u64) -> usize {
-    match Geometry::new(units) {
-        Ok(geometry) => geometry.words,
-        Err(_) if units == 0 => 0,
-        Err(_) => usize::MAX,
-    }
+    Shape::STANDARD.metadata_words(units)
 }
 
-/// The shape of an arena: everything that follows from its number of units.
+/// Where everything stands in the metadata of an arena.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Geometry {
+pub(crate) struct Layout {
     /// Units in the arena.
     pub units: u64,
     /// The level whose one word covers the arena.
@@ -84,24 +77,6 @@ pub(crate) struct Geometry {
     base: [usize; MAX_LEVELS],
 }
 
-/// log2 of the units that one slot of a word at `level` stands for.
-#[inline(always)]
-pub(crate) const fn slot_order(level: usize) -> u32 {
-    if level == 0 { 0 } else { 1 + 4 * level as u32 }
-}
-
-/// log2 of the slots of a word at `level`.
-#[inline(always)]
-pub(crate) const fn slots_log2(level: usize) -> u32 {
-    if level == 0 { 5 } else { 4 }
-}
-
-/// log2 of the units that one word at `level` stands for.
-#[inline(always)]
-pub(crate) const fn word_order(level: usize) -> u32 {
-    5 + 4 * level as u32
-}
-
 /// log2 of the distance between the words of `level`: from level 2 on, each has a cache line of its own, so
 /// that lanes which claim large blocks in different words keep out of each other's way.
 #[inline(always)]
@@ -109,40 +84,9 @@ const fn stride_log2(level: usize) -> u32 {
     if level < 2 { 0 } else { LINE.trailing_zeros() }
 }
 
-/// The level whose words hold blocks of `order`.
-#[inline(always)]
-pub(crate) const fn level_of(order: u32) -> usize {
-    if order < 5 { 0 } else { (order as usize - 1) / 4 }
-}
-
-/// The word above word `idx` of a level, and the slot in it that stands for that word.
-#[inline(always)]
-pub(crate) const fn parent(idx: u64) -> (u64, u32) {
-    (idx >> 4, (idx & 15) as u32)
-}
-
-/// The word below `slot` of inner word `idx`.
-#[inline(always)]
-pub(crate) const fn child(idx: u64, slot: u32) -> u64 {
-    idx << 4 | slot as u64
-}
-
-/// The word of `level` that describes unit `index` and the slot in it.
-#[inline(always)]
-pub(crate) const fn locate(level: usize, index: u64) -> (u64, u32) {
-    let slot = (index >> slot_order(level)) as u32 & ((1 << slots_log2(level)) - 1);
-    (index >> word_order(level), slot)
-}
-
-/// The first unit of `slot` of word `idx` of `level`.
-#[inline(always)]
-pub(crate) const fn first_unit(level: usize, idx: u64, slot: u32) -> u64 {
-    (idx << slots_log2(level) | slot as u64) << slot_order(level)
-}
-
 /// How many lanes an arena of `units` units has: a power of two.
-const fn lanes(units: u64) -> u64 {
-    let (many, few) = (units / UNITS_PER_LANE, units / FEW_UNITS_PER_LANE);
+const fn lanes(shape: Shape, units: u64) -> u64 {
+    let (many, few) = (units / UNITS_PER_LANE, units >> shape.few_units_per_lane());
     if many >= MAX_LANES {
         MAX_LANES
     } else if many >= FEW_LANES {
@@ -154,16 +98,17 @@ const fn lanes(units: u64) -> u64 {
     }
 }
 
-impl Geometry {
-    pub const fn new(units: u64) -> Result<Self, MetadataError> {
-        if units == 0 || units > MAX_UNITS {
-            return Err(MetadataError::Units { units, max: MAX_UNITS });
+impl Layout {
+    pub const fn new(shape: Shape, units: u64) -> Result<Self, MetadataError> {
+        let max = shape.max_units();
+        if units == 0 || units > max {
+            return Err(MetadataError::Units { units, max });
         }
         let max_order = units.ilog2();
         // A word of this level covers 2^(max_order + 1) units at least, hence the whole arena.
-        let top = level_of(max_order);
+        let top = shape.level_of(max_order);
 
-        let lanes = lanes(units);
+        let lanes = lanes(shape, units);
 
         // The lanes, the epoch, level 0, level 1 and so on, each part on cache lines of its own. A load
         // waits for a store to an address that differs by a multiple of 4 KiB, so words that are used
@@ -175,12 +120,12 @@ impl Geometry {
         let mut level = 0;
         while level <= top {
             base[level] = words as usize;
-            let of_level = units.div_ceil(1 << word_order(level));
+            let of_level = units.div_ceil(1 << shape.word_order(level));
             words += (of_level << stride_log2(level)).next_multiple_of(LINE as u64) + LINE as u64;
             level += 1;
         }
         if words > (usize::MAX / 8) as u64 {
-            return Err(MetadataError::Units { units, max: MAX_UNITS });
+            return Err(MetadataError::Units { units, max });
         }
         Ok(Self {
             units,
@@ -192,29 +137,83 @@ impl Geometry {
             base,
         })
     }
+}
+
+/// The geometry of an arena over words of type `W`: its layout, and their shape.
+#[derive(Debug)]
+pub(crate) struct Geometry<W> {
+    layout: Layout,
+    words: PhantomData<fn() -> W>,
+}
+
+impl<W> Clone for Geometry<W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Geometry<W> {}
+
+impl<W> Geometry<W> {
+    /// Units in the arena.
+    #[inline(always)]
+    pub const fn units(&self) -> u64 {
+        self.layout.units
+    }
+
+    /// The largest order of which a block fits.
+    #[inline(always)]
+    pub const fn max_order(&self) -> u32 {
+        self.layout.max_order
+    }
+
+    /// The level whose one word covers the arena.
+    #[inline(always)]
+    pub const fn top(&self) -> usize {
+        self.layout.top
+    }
+
+    /// Words in all.
+    pub const fn words(&self) -> usize {
+        self.layout.words
+    }
+
+    /// Where the epoch stands in the metadata, behind the lanes.
+    pub const fn epoch(&self) -> usize {
+        self.layout.epoch
+    }
+}
+
+impl<W: Word> Geometry<W> {
+    pub const fn new(units: u64) -> Result<Self, MetadataError> {
+        match Layout::new(W::SHAPE, units) {
+            Ok(layout) => Ok(Self { layout, words: PhantomData }),
+            Err(error) => Err(error),
+        }
+    }
 
     /// Whether a range has units, all of them inside the arena.
     pub fn contains(&self, range: &Range<u64>) -> bool {
-        range.start < range.end && range.end <= self.units
+        range.start < range.end && range.end <= self.layout.units
     }
 
     /// Where the word `idx` of `level` stands in the metadata.
     #[inline(always)]
     pub fn place(&self, level: usize, idx: u64) -> usize {
-        self.base[level] + ((idx as usize) << stride_log2(level))
+        self.layout.base[level] + ((idx as usize) << stride_log2(level))
     }
 
     /// The word of `level` that stands at `place`.
     #[inline(always)]
     pub fn idx_at(&self, level: usize, place: usize) -> u64 {
-        (place.wrapping_sub(self.base[level]) >> stride_log2(level)) as u64
+        (place.wrapping_sub(self.layout.base[level]) >> stride_log2(level)) as u64
     }
 
     /// Where the words of each level above inner `level` begin. They stand a [`LINE`] apart.
     #[inline(always)]
     pub fn bases_above(&self, level: usize) -> &[usize] {
         // Half open, as an inclusive range takes a further test.
-        self.base.get(level + 1..self.top + 1).unwrap_or(&[])
+        self.layout.base.get(level + 1..self.layout.top + 1).unwrap_or(&[])
     }
 
     /// The places behind the words of `level` that nobody uses.
@@ -225,27 +224,28 @@ impl Geometry {
 
     /// Words of `level`.
     pub fn words_of(&self, level: usize) -> u64 {
-        self.units.div_ceil(1 << word_order(level))
+        self.layout.units.div_ceil(1 << W::SHAPE.word_order(level))
     }
 
     /// The word of `level` from which `lane` starts: lanes are spread over the arena, the first few
     /// as far apart as they go.
     pub fn home(&self, lane: usize, level: usize) -> u64 {
-        let bits = self.lane_mask.count_ones();
+        let bits = self.layout.lane_mask.count_ones();
         if bits == 0 {
             return 0;
         }
-        let spread = ((lane & self.lane_mask) as u64).reverse_bits() >> (64 - bits);
+        let spread = ((lane & self.layout.lane_mask) as u64).reverse_bits() >> (64 - bits);
         (spread * self.words_of(level)) >> bits
     }
 
     /// How many slots of word `idx` of `level` lie wholly inside the arena.
     #[inline(always)]
     pub fn whole_slots(&self, level: usize, idx: u64) -> u32 {
-        if idx < self.units >> word_order(level) {
-            return 1 << slots_log2(level);
+        if idx < self.layout.units >> W::SHAPE.word_order(level) {
+            return 1 << W::SHAPE.slots_log2(level);
         }
-        (self.units >> slot_order(level)).saturating_sub(idx << slots_log2(level)) as u32
+        (self.layout.units >> W::SHAPE.slot_order(level))
+            .saturating_sub(idx << W::SHAPE.slots_log2(level)) as u32
     }
 
     /// How many slots of word `idx` of `level` lie inside the arena, wholly or in part.
@@ -257,9 +257,9 @@ impl Geometry {
     /// order of which a block fits into that part.
     #[inline(always)]
     pub fn partial_slot(&self, level: usize, idx: u64) -> Option<(u32, u32)> {
-        let part = self.units & ((1 << slot_order(level)) - 1);
-        let slot = self.units >> slot_order(level);
-        (part != 0 && slot >> slots_log2(level) == idx)
-            .then(|| ((slot & ((1 << slots_log2(level)) - 1)) as u32, part.ilog2()))
+        let part = self.layout.units & ((1 << W::SHAPE.slot_order(level)) - 1);
+        let slot = self.layout.units >> W::SHAPE.slot_order(level);
+        (part != 0 && slot >> W::SHAPE.slots_log2(level) == idx)
+            .then(|| ((slot & ((1 << W::SHAPE.slots_log2(level)) - 1)) as u32, part.ilog2()))
     }
 }

@@ -22,11 +22,13 @@
 //!
 //! ```text
 //! owned      blocks that free themselves    zones    several arenas behind one handle
-//! buddy      the back-end: alloc, free, merge, search, holes, statistics, audit
-//! request    what is asked for, as a sentence
+//! buddy      the operations: alloc, free, search, runs, holes, statistics, audit
+//! tree       the protocol: claim, climb, clear, inspect; the only place where a word changes
+//! word       the codes in one word, pure arithmetic
+//! request    what is asked for              error    what can be refused, and why
 //! metadata   storage for the words          lane     which words a caller starts from
-//! geometry   orders, levels, indices        error    what can be refused, and why
-//! sync       what a word of metadata is: an atomic, or a checker's stand-in
+//! geometry   where the words of an arena stand
+//! shape      levels, orders, slots          sync     what a word of metadata is: an atomic, or a checker's stand-in
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
@@ -41,7 +43,10 @@ mod lane;
 mod metadata;
 mod owned;
 mod request;
+mod shape;
 pub mod sync;
+mod tree;
+mod word;
 mod zones;
 
 pub use buddy::{Audit, Buddy, Lane, Piece, Stats};
@@ -51,9 +56,12 @@ pub use error::{
 };
 pub use geometry::{MAX_ORDERS, MAX_UNITS, metadata_words};
 pub use lane::default_lane;
+#[cfg(feature = "std")]
+pub use lane::next_lane;
 pub use metadata::Metadata;
 pub use owned::Block;
 pub use request::Request;
+pub use shape::Shape;
 pub use zones::{Zone, ZoneError, Zones};
 
 /// Keeps the README's example running.

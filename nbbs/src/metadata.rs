@@ -1,6 +1,6 @@
 //! Storage for the words of a back-end.
 
-use core::sync::atomic::AtomicU64;
+use crate::sync::AtomicU64;
 
 /// `WORDS` zeroed metadata words on a cache-line boundary: the state of an empty arena.
 ///

@@ -1,7 +1,7 @@
 //! Blocks that free themselves.
 
+use crate::sync::AtomicU64;
 use core::ops::Range;
-use core::sync::atomic::AtomicU64;
 
 use crate::buddy::Buddy;
 use crate::error::{FreeError, RequestError, ResizeError};

@@ -3,23 +3,48 @@
 //! Everything else in the library is written against [`Word`], so one and the same code runs on the
 //! processor's atomics, under a model checker, under a counter of read-modify-writes, or with stalls
 //! injected between any two steps. Orderings are written at the call sites, never here.
+//!
+//! # Targets without 64-bit atomics
+//!
+//! There the feature `portable-atomic` takes them from the crate of that name. How they are made is for the program to
+//! say, in its own `Cargo.toml`:
+//!
+//! ```toml
+//! nbbs = { version = "0.1", default-features = false, features = ["portable-atomic"] }
+//! portable-atomic = { version = "1", features = ["unsafe-assume-single-core"] }
+//! ```
+//!
+//! On one core, where an access then turns interrupts off, the library keeps its promises. Without
+//! `unsafe-assume-single-core` an access takes a lock: no memory is handed out twice, but operations wait for each
+//! other, and an interrupt handler that calls one may wait for ever (not with `unsafe-assume-privileged`, which turns
+//! interrupts off while the lock is held).
 
+/// What words are made of unless the caller says otherwise: `core`'s, or on a target without 64-bit atomics
+/// that of the crate `portable-atomic`, if the feature of that name is on.
+#[cfg(not(all(feature = "portable-atomic", not(target_has_atomic = "64"))))]
+pub use core::sync::atomic::AtomicU64;
 pub use core::sync::atomic::Ordering;
+#[cfg(all(feature = "portable-atomic", not(target_has_atomic = "64")))]
+pub use portable_atomic::AtomicU64;
+
+use crate::shape::Shape;
 
 /// A 64-bit atomic word of metadata.
 ///
-/// Implemented for [`AtomicU64`](core::sync::atomic::AtomicU64). Implement it for a wrapper to observe
-/// or to steer every step that the allocator takes.
+/// Implemented for [`AtomicU64`], and with the feature `portable-atomic` for that of this crate. Implement it for a
+/// wrapper to observe or to steer every step that the allocator takes.
 ///
 /// ```
-/// use nbbs::sync::{Ordering, Word};
-/// use std::sync::atomic::AtomicU64;
+/// use nbbs::sync::{AtomicU64, Ordering, Word};
 ///
 /// let word = AtomicU64::new(1);
 /// assert_eq!(Word::compare_exchange(&word, 1, 2, Ordering::SeqCst, Ordering::SeqCst), Ok(1));
 /// assert_eq!(Word::load(&word, Ordering::SeqCst), 2);
 /// ```
 pub trait Word: Sync {
+    /// How many units or slots a word describes. Leave it at its default unless small arenas are to have many levels.
+    const SHAPE: Shape = Shape::STANDARD;
+
     /// Reads the word.
     fn load(&self, order: Ordering) -> u64;
 
@@ -46,29 +71,52 @@ pub trait Word: Sync {
     fn store_load_fence() {}
 }
 
-#[cfg(target_has_atomic = "64")]
-impl Word for core::sync::atomic::AtomicU64 {
-    #[inline(always)]
-    fn load(&self, order: Ordering) -> u64 {
-        self.load(order)
-    }
+/// [`Word`] for a 64-bit atomic that has the methods of `core`'s.
+macro_rules! word {
+    ($atomic:ty) => {
+        impl Word for $atomic {
+            #[inline(always)]
+            fn load(&self, order: Ordering) -> u64 {
+                self.load(order)
+            }
 
-    #[inline(always)]
-    fn store(&self, value: u64, order: Ordering) {
-        self.store(value, order);
-    }
+            #[inline(always)]
+            fn store(&self, value: u64, order: Ordering) {
+                self.store(value, order);
+            }
 
-    #[inline(always)]
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        self.compare_exchange(current, new, success, failure)
-    }
+            #[inline(always)]
+            fn compare_exchange(
+                &self,
+                current: u64,
+                new: u64,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<u64, u64> {
+                self.compare_exchange(current, new, success, failure)
+            }
+        }
+    };
 }
 
-#[cfg(not(target_has_atomic = "64"))]
-compile_error!("nbbs needs a target with 64-bit atomic compare-and-swap");
+#[cfg(target_has_atomic = "64")]
+word!(core::sync::atomic::AtomicU64);
+
+#[cfg(feature = "portable-atomic")]
+portable_atomic::cfg_has_atomic_64! {
+    word!(portable_atomic::AtomicU64);
+}
+
+#[cfg(all(feature = "portable-atomic", not(target_has_atomic = "64")))]
+portable_atomic::cfg_no_atomic_64! {
+    compile_error!(
+        "this target has no 64-bit atomics: say in the program's own Cargo.toml how `portable-atomic` makes them, by its \
+         features `fallback` and, where they hold, `unsafe-assume-single-core` or `unsafe-assume-privileged`"
+    );
+}
+
+#[cfg(not(any(feature = "portable-atomic", target_has_atomic = "64")))]
+compile_error!(
+    "this target has no 64-bit atomics: enable the feature `portable-atomic` of nbbs, and see the documentation of \
+     `nbbs::sync`"
+);

@@ -1,5 +1,6 @@
 //! Races that need two stalls in exactly the right places, under every schedule with two preemptions.
 
+use testkit::Counters;
 use testkit::program::{Arena, Op, Program, Race, RunOp, Step, race};
 use testkit::steered::{Steered, all_schedules};
 
@@ -14,17 +15,24 @@ fn free(pick: usize) -> Step {
 }
 
 /// Runs the lanes, after `setup` in an arena of `units` units, under all schedules with so many
-/// preemptions.
+/// preemptions: in an arena as it is at first, and in one whose counters are about to wrap.
 fn check(preemptions: u32, units: u64, setup: Vec<Step>, lanes: &[&[Op]]) {
     let lanes = lanes.iter().map(|ops| ops.to_vec()).collect();
     let setup = Program { units, reserved: false, steps: setup };
     let of = Race { setup, lanes, shared: false };
-    let schedules = all_schedules(preemptions, |together| {
-        let arena = Arena::<Steered>::new(units);
-        race(&of, &arena.buddy(), |bodies| together(bodies)).map(|_| ())
-    });
-    let schedules = schedules.unwrap_or_else(|culprit| panic!("{culprit}\nin {of:?}"));
-    assert!(schedules > 100, "{schedules} schedules are no race: {of:?}");
+    let counters = Counters::of(&Arena::<Steered>::new(units));
+    for wrap in [false, true] {
+        let schedules = all_schedules(preemptions, |together| {
+            let arena = Arena::<Steered>::new(units);
+            if wrap {
+                counters.preset(arena.words(), 0);
+            }
+            race(&of, &arena.buddy(), |bodies| together(bodies)).map(|_| ())
+        });
+        let schedules =
+            schedules.unwrap_or_else(|culprit| panic!("{culprit}\nin {of:?}, wraps: {wrap}"));
+        assert!(schedules > 100, "{schedules} schedules are no race: {of:?}");
+    }
 }
 
 /// A merge has seen its word empty and stalls; a claim in that word clears its mark; a second merge, of

@@ -2,9 +2,8 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use nbbs::sync::Word;
+use nbbs::sync::{AtomicU64, Ordering, Word};
 
 /// What a checker does before every access to a word.
 pub trait Hook: fmt::Debug + Default {

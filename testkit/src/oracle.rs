@@ -1,6 +1,6 @@
 //! Who holds which unit.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::{BackEnd, Block, Holder, Violation};
@@ -22,8 +22,8 @@ use crate::{BackEnd, Block, Holder, Violation};
 /// # Ok::<(), Violation>(())
 /// ```
 #[derive(Debug)]
-pub struct Oracle {
-    owner: Box<[AtomicU32]>,
+pub struct Oracle<M = Box<[AtomicU32]>> {
+    owner: M,
 }
 
 /// Nobody holds the unit.
@@ -53,6 +53,13 @@ impl Oracle {
     #[must_use]
     pub fn of(back_end: &(impl BackEnd + ?Sized)) -> Self {
         Self::new(back_end.units())
+    }
+}
+
+impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
+    /// A map in words of the caller's, such as memory that several processes have: zero where nobody holds the unit.
+    pub const fn over(owner: M) -> Self {
+        Self { owner }
     }
 
     /// Units in the arena.

@@ -126,6 +126,11 @@ pub enum Violation {
         /// Blocks that the arena has.
         expected: u64,
     },
+    /// These units are in nobody's hands, and cannot be had.
+    Lost {
+        /// The units.
+        units: Vec<u64>,
+    },
     /// A heap handed out bytes that somebody held, or that are no addresses.
     BytesOverlap {
         /// What was held.
@@ -251,6 +256,7 @@ impl fmt::Display for Violation {
                 f,
                 "memory is not whole: {blocks} blocks of order {order} could be allocated, not {expected}"
             ),
+            Self::Lost { units } => write!(f, "units {units:?} are free and cannot be had"),
             Self::BytesOverlap { held, claimed } => {
                 write!(f, "bytes {claimed:#x?} handed out while {held:#x?} were held")
             }

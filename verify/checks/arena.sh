@@ -4,18 +4,24 @@
 # four minutes more.
 source "$(dirname "$0")/../check.sh" "$@"
 
-# run_test SECONDS MUTANT ...: the test that has to notice a mutant.
-run_test() { timeout "$1" cargo test --quiet --package nbbs-arena --features nbbs --test "$(of_mutant "$2" by)" "${@:3}"; }
-build_mutant() { run_test 300 "$1" --no-run; }
-catches() { ! run_test 60 "$1" >/dev/null 2>&1; }
+tests() { cargo test --package nbbs-arena --features nbbs "$@"; }
+build_mutant() { tests --quiet --test "$(of_mutant "$1" by)" --no-run; }
+catches() { test_fails timeout 60 cargo test --package nbbs-arena --features nbbs --test "$(of_mutant "$1" by)"; }
 
-ours=clean patients=0
-[ $long = no ] || export NBBS_ITERATIONS=200000
-report=$(cargo test --quiet --package nbbs-arena --features nbbs --tests -- --nocapture 2>&1) || ours=FOUND
+ours=clean
+export NBBS_ITERATIONS=$([ $long = no ] && echo 2000 || echo 200000)
+report=$(tests --tests -- --show-output 2>&1) || ours=FOUND
 printf '%s\n' "$report" >&2
-schedules=$(sed -n 's/.*nothing under any of \([0-9]*\) schedules.*/\1/p' <<<"$report" | awk "{ sum += \$1 } END { print sum }")
-# Two patients, the untagged list under the explorer and under stress: tests that expect the failure.
-[ $ours = FOUND ] || patients=2
+# How many tests of a file passed.
+passed() {
+    awk -v file="Running tests/$1(/main)?\\.rs" '/ Running /{ here = $0 ~ file } here && /^test .* ok$/{ n++ } END { print n + 0 }' \
+        <<<"$report"
+}
+schedules=$(sed -n 's/.*nothing under any of \([0-9]*\) schedules.*/\1/p' <<<"$report" | awk '{ sum += $1 } END { print sum + 0 }')
+random=$(passed shuttle) races=$(passed loom)
+[ "$schedules" != 0 ] && [ "$random" != 0 ] && [ "$races" != 0 ] || { log "not everything was run"; ours=FOUND; }
+# The tests that expect the untagged list to fail.
+patients() { grep -cE "^test the_untagged_list_fails.* \.\.\. ${1-}" <<<"$report" || true; }
 if [ $long = yes ]; then
     nightly && rustup component add miri --toolchain nightly >&2
     MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package nbbs-arena --features nbbs --lib \
@@ -23,4 +29,5 @@ if [ $long = yes ]; then
 fi
 
 try_mutants arena arena
-finish "${schedules:-0} schedules in full, ${NBBS_ITERATIONS:-2000} x 2 at random, loom" "$patients/2" "$ours"
+covered="$schedules schedules in full, $random tests under $NBBS_ITERATIONS random schedules each, $races races under loom"
+finish "$covered" "$(patients ok)/$(patients)" "$ours"

@@ -5,7 +5,7 @@
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package verify-shuttle; }
-catches() { finds "$1" verify-shuttle; }
+catches() { finds "$1" timeout 120 "$CARGO_TARGET_DIR/debug/verify-shuttle" --first; }
 
 cargo build --quiet --package verify-shuttle
 results=$("$target/debug/verify-shuttle" "$@" 2>/dev/null | tee /dev/stderr) || log "not all as expected"

@@ -4,7 +4,7 @@
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package hardware --bin signals; }
-catches() { found timeout 60 "$CARGO_TARGET_DIR/debug/signals" nbbs 300000; }
+catches() { finds "$1" timeout 120 "$CARGO_TARGET_DIR/debug/signals" nbbs 300000; }
 
 cargo build --quiet --package hardware --bin signals
 signals=$target/debug/signals
@@ -14,7 +14,7 @@ covered=$("$signals" nbbs $([ $long = no ] && echo 1000000 || echo 10000000)) ||
 caught=0 tried=0
 for patient in nb1 nb4 sl1 sl4 arena-untagged arena-sl; do
     tried=$((tried + 1))
-    if found timeout 150 "$signals" $patient 30000000; then
+    if found timeout 300 "$signals" $patient 30000000; then
         caught=$((caught + 1))
     else
         log "$patient goes UNNOTICED"

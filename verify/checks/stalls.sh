@@ -5,7 +5,7 @@
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package stalls; }
-catches() { found timeout 60 "$CARGO_TARGET_DIR/debug/stalls" ours; }
+catches() { finds "$1" timeout 120 "$CARGO_TARGET_DIR/debug/stalls" ours; }
 
 cargo build --quiet --package stalls
 ours=clean

@@ -1,9 +1,9 @@
 //! Checking every invariant of the metadata.
 
-use super::{Buddy, span, word};
+use super::Buddy;
 use crate::error::{Broken, Invariant};
-use crate::geometry::{first_unit, slot_order, slots_log2};
 use crate::sync::Word;
+use crate::word::{self, span};
 
 /// What an audit found in order: see [`Buddy::audit`].
 ///
@@ -43,9 +43,9 @@ impl<W: Word> Buddy<'_, W> {
     /// ```
     pub fn audit(&self) -> Result<Audit, Broken> {
         let mut audit = Audit { words: 0, waiting_merges: 0, stale_marks: 0 };
-        for level in (0..=self.geometry.top).rev() {
-            for idx in 0..self.geometry.words_of(level) {
-                let word = self.read(level, idx);
+        for level in (0..=self.geometry().top()).rev() {
+            for idx in 0..self.geometry().words_of(level) {
+                let word = self.tree.read(level, idx);
                 audit.words += 1;
                 self.audit_codes(level, idx, word::codes(level, word))?;
                 if level > 0 {
@@ -54,29 +54,29 @@ impl<W: Word> Buddy<'_, W> {
                 }
             }
         }
-        self.audit_bounds(self.geometry.top, 0, &mut audit)?;
+        self.audit_bounds(self.geometry().top(), 0, &mut audit)?;
         Ok(audit)
     }
 
     /// [`Invariant::WellFormed`] and [`Invariant::InsideArena`].
     fn audit_codes(&self, level: usize, idx: u64, codes: u64) -> Result<(), Broken> {
-        let whole = self.geometry.whole_slots(level, idx);
-        let slots = self.geometry.slots(level, idx);
+        let whole = self.geometry().whole_slots(level, idx);
+        let slots = self.geometry().slots(level, idx);
         let mut slot = 0;
-        while slot < 1 << slots_log2(level) {
+        while slot < W::SHAPE.slots(level) {
             let inside = slot < slots;
             let count = 1 + span::rests_from(codes, slot + 1);
             let ends_inside = slot + count <= whole;
             let is_open = level == 0 && span::is_open(codes, slot);
-            let malformed = Err(broken(Invariant::WellFormed, level, idx, slot));
+            let malformed = Err(broken::<W>(Invariant::WellFormed, level, idx, slot));
             slot += match word::code(codes, slot) {
                 word::FREE => 1,
-                _ if !inside => return Err(broken(Invariant::InsideArena, level, idx, slot)),
-                word::HOLE if is_open && slot + count != 32 => return malformed,
+                _ if !inside => return Err(broken::<W>(Invariant::InsideArena, level, idx, slot)),
+                word::HOLE if is_open && slot + count != W::SHAPE.slots(0) => return malformed,
                 word::HOLE if is_open => count,
                 word::SPLIT => 1,
                 // A whole word is a block of the level above.
-                word::HEAD if ends_inside && count < 1 << slots_log2(level) => count,
+                word::HEAD if ends_inside && count < W::SHAPE.slots(level) => count,
                 word::REST if ends_inside && self.goes_on(level, idx, slot) => count,
                 _ => return malformed,
             };
@@ -86,7 +86,9 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Whether rests that begin in `slot` may do so: what lies before is an open run, or one being freed.
     fn goes_on(&self, level: usize, idx: u64, slot: u32) -> bool {
-        let Some(before) = first_unit(level, idx, slot).checked_sub(1) else { return false };
+        let Some(before) = W::SHAPE.first_unit(level, idx, slot).checked_sub(1) else {
+            return false;
+        };
         let spot = self.spot(before);
         let first = span::rests_to(spot.codes, spot.slot);
         match (spot.code(), first.checked_sub(1)) {
@@ -98,12 +100,12 @@ impl<W: Word> Buddy<'_, W> {
 
     /// [`Invariant::Dormant`].
     fn audit_dormant(&self, level: usize, idx: u64, word: u64) -> Result<(), Broken> {
-        for slot in 0..self.geometry.slots(level, idx) {
-            let below = idx << slots_log2(level) | u64::from(slot);
-            let codes = word::codes(level - 1, self.read(level - 1, below));
+        for slot in 0..self.geometry().slots(level, idx) {
+            let below = W::SHAPE.child(idx, slot);
+            let codes = word::codes(level - 1, self.tree.read(level - 1, below));
             if word::code(word, slot) != word::SPLIT && codes != 0 {
                 let stray = codes.trailing_zeros() / 2;
-                return Err(broken(Invariant::Dormant, level - 1, below, stray));
+                return Err(broken::<W>(Invariant::Dormant, level - 1, below, stray));
             }
         }
         Ok(())
@@ -112,23 +114,23 @@ impl<W: Word> Buddy<'_, W> {
     /// [`Invariant::Bound`], for a word and all below it. Returns what the word truly offers: a bound
     /// may promise more than there is, even more than the bound above it, but never less.
     fn audit_bounds(&self, level: usize, idx: u64, audit: &mut Audit) -> Result<u64, Broken> {
-        let word = self.read(level, idx);
+        let word = self.tree.read(level, idx);
         let codes = word::codes(level, word);
         // Without a bound, a word offers just what it holds itself.
-        let mut offer = self.offer(level, idx, if level == 0 { word } else { codes });
+        let mut offer = self.tree.offer(level, idx, if level == 0 { word } else { codes });
         if level == 0 {
             return Ok(offer);
         }
-        for slot in word::from_slot(self.split_slots(level, idx, codes), 0) {
-            let below = idx << slots_log2(level) | u64::from(slot);
-            let found = if word::codes(level - 1, self.read(level - 1, below)) == 0 {
+        for slot in word::from_slot(self.tree.split_slots(level, idx, codes), 0) {
+            let below = W::SHAPE.child(idx, slot);
+            let found = if word::codes(level - 1, self.tree.read(level - 1, below)) == 0 {
                 audit.waiting_merges += 1;
                 word::UNSETTLED
             } else {
                 self.audit_bounds(level - 1, below, audit)?
             };
             if word::bound(word) < found {
-                return Err(broken(Invariant::Bound, level, idx, slot));
+                return Err(broken::<W>(Invariant::Bound, level, idx, slot));
             }
             offer = offer.max(found);
         }
@@ -136,7 +138,7 @@ impl<W: Word> Buddy<'_, W> {
     }
 }
 
-fn broken(invariant: Invariant, level: usize, word: u64, slot: u32) -> Broken {
-    let unit = (word << slots_log2(level) | u64::from(slot)) << slot_order(level);
+fn broken<W: Word>(invariant: Invariant, level: usize, word: u64, slot: u32) -> Broken {
+    let unit = W::SHAPE.first_unit(level, word, slot);
     Broken { invariant, level, word, slot, unit }
 }

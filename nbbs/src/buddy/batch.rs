@@ -1,10 +1,10 @@
 //! Many blocks at once: as many as a word has by one compare-and-swap.
 
-use super::{Buddy, span, word};
+use super::Buddy;
 use crate::error::{AllocError, BatchError, FreeError};
-use crate::geometry::{first_unit, level_of, locate, slot_order};
 use crate::lane::default_lane;
 use crate::sync::Word;
+use crate::word::{self, span};
 
 impl<W: Word> Buddy<'_, W> {
     /// Allocates blocks of `order` into `blocks`, as many as there are, and returns how many: fewer only if
@@ -47,10 +47,10 @@ impl<W: Word> Buddy<'_, W> {
         order: u32,
         blocks: &mut [u64],
     ) -> Result<usize, AllocError> {
-        if order > self.geometry.max_order {
-            return Err(AllocError::OrderTooLarge { order, max: self.geometry.max_order });
+        if order > self.geometry().max_order() {
+            return Err(AllocError::OrderTooLarge { order, max: self.geometry().max_order() });
         }
-        let level = level_of(order);
+        let level = W::SHAPE.level_of(order);
         let mut done = 0;
         let mut idx = self.cursor(lane, order);
         while done < blocks.len() {
@@ -59,14 +59,15 @@ impl<W: Word> Buddy<'_, W> {
             if claimed > 0 {
                 self.hints(lane).set_cursor(order, idx);
                 // The next word of the same parent, if it is as good as any.
-                idx += u64::from(idx & 15 != 15 && idx + 1 < self.geometry.words_of(level));
+                let same_parent = W::SHAPE.parent(idx).0 == W::SHAPE.parent(idx + 1).0;
+                idx += u64::from(same_parent && idx + 1 < self.geometry().words_of(level));
                 continue;
             }
             match self.alloc_on(lane, order) {
                 Ok(index) => {
                     blocks[done] = index;
                     done += 1;
-                    idx = locate(level, index).0;
+                    idx = W::SHAPE.locate(level, index).0;
                 }
                 Err(error) if done == 0 => return Err(error),
                 Err(_) => break,
@@ -132,24 +133,23 @@ impl<W: Word> Buddy<'_, W> {
         order: u32,
         blocks: &mut [u64],
     ) -> usize {
-        let slots = order - slot_order(level);
-        let inside = word::first_slots(self.geometry.whole_slots(level, idx));
-        let claimed = self.update(lane, level, idx, |old| {
-            let codes = word::codes(level, old);
+        let slots = order - W::SHAPE.slot_order(level);
+        let inside = word::first_slots(self.geometry().whole_slots(level, idx));
+        let claimed = self.tree.fill(level, idx, |codes| {
             let runs = word::runs(word::free_slots(codes) & inside, slots);
             let new = word::from_slot(runs, 0)
                 .take(blocks.len())
                 .fold(0, |new, slot| new | word::block(slots) << (2 * slot));
-            (new != 0).then(|| (word::with_codes(level, old, codes | new), new))
+            (new != 0).then_some((codes | new, new))
         });
-        let Some((_, new)) = claimed else { return 0 };
+        let Some((_, new)) = self.noted(lane, level, idx, claimed) else { return 0 };
         if !self.climb(lane, level, idx) {
             self.clear_many(lane, level, idx, slots, new);
             return 0;
         }
         let mut done = 0;
         for slot in word::from_slot(span::heads(new), 0) {
-            blocks[done] = first_unit(level, idx, slot);
+            blocks[done] = W::SHAPE.first_unit(level, idx, slot);
             done += 1;
         }
         done
@@ -158,15 +158,15 @@ impl<W: Word> Buddy<'_, W> {
     /// Frees as many blocks of `order` at the beginning of the slice as lie in one word, and returns how many.
     /// 0 if the first is not to be freed like that.
     fn free_many(&self, lane: usize, order: u32, blocks: &[u64]) -> usize {
-        if order > self.geometry.max_order || blocks[0] >= self.geometry.units {
+        if order > self.geometry().max_order() || blocks[0] >= self.geometry().units() {
             return 0;
         }
-        let level = level_of(order);
-        let slots = order - slot_order(level);
-        let (idx, _) = locate(level, blocks[0]);
+        let level = W::SHAPE.level_of(order);
+        let slots = order - W::SHAPE.slot_order(level);
+        let (idx, _) = W::SHAPE.locate(level, blocks[0]);
         let (mut codes, mut count) = (0, 0);
         for &block in blocks {
-            let (at, slot) = locate(level, block);
+            let (at, slot) = W::SHAPE.locate(level, block);
             let new = word::block(slots) << (2 * slot);
             if at != idx || codes & new != 0 || block & ((1 << order) - 1) != 0 {
                 break;
@@ -180,14 +180,12 @@ impl<W: Word> Buddy<'_, W> {
     fn clear_many(&self, lane: usize, level: usize, idx: u64, slots: u32, codes: u64) -> bool {
         let heads = || word::from_slot(span::heads(codes), 0);
         let area = heads().fold(0, |area, slot| area | word::area(slots) << (2 * slot));
-        let cleared = self.update(lane, level, idx, |old| {
-            let found = word::codes(level, old);
+        let cleared = self.tree.rewrite(level, idx, |found| {
             let all_there = heads().all(|slot| word::is_block(found, slot, slots));
-            all_there.then(|| (word::with_codes(level, old, found & !area), ()))
+            all_there.then_some((found & !area, ()))
         });
-        W::store_load_fence();
-        let Some((new, ())) = cleared else { return false };
-        self.merge_or_publish(level, idx, new);
+        let Some((new, ())) = self.noted(lane, level, idx, cleared) else { return false };
+        self.tree.merge_or_publish(level, idx, new);
         true
     }
 }

@@ -1,9 +1,9 @@
 //! Claiming a run of units at a given place, word by word.
 
+use super::Buddy;
 use super::slots::Slots;
-use super::{Buddy, span, word};
-use crate::geometry::{first_unit, locate, slot_order, slots_log2};
 use crate::sync::Word;
+use crate::word::{self, span};
 
 /// Why a run was not claimed. Nothing is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl<W: Word> Buddy<'_, W> {
                 return Err(Obstacle::InUse(self.first_in_use(start, end).unwrap_or(start)));
             }
             // Free, but split: merges wait there.
-            self.settle(slots.level, slots.idx);
+            self.tree.settle(slots.level, slots.idx);
             if self.claim_slots(lane, slots, slots.closed()) {
                 return Ok(());
             }
@@ -36,17 +36,17 @@ impl<W: Word> Buddy<'_, W> {
 
     /// The slots of a run that can be closed: of the highest level whose slots divide it.
     pub(super) fn slots_of_closed(&self, start: u64, end: u64) -> Option<Slots> {
-        let divides = |&level: &usize| (start | end) & ((1 << slot_order(level)) - 1) == 0;
-        let level = (0..=self.geometry.top).rev().find(divides)?;
-        let (idx, slot) = locate(level, start);
-        let count = (end - start) >> slot_order(level);
-        let slots = 1 << slots_log2(level);
+        let divides = |&level: &usize| (start | end) & ((1 << W::SHAPE.slot_order(level)) - 1) == 0;
+        let level = (0..=self.geometry().top()).rev().find(divides)?;
+        let (idx, slot) = W::SHAPE.locate(level, start);
+        let count = (end - start) >> W::SHAPE.slot_order(level);
+        let slots = u64::from(W::SHAPE.slots(level));
         let count = (u64::from(slot) + count <= slots && count < slots).then_some(count as u32)?;
         Some(Slots { level, idx, slot, count })
     }
 
     fn claim_open(&self, lane: usize, start: u64, end: u64) -> Result<(), Obstacle> {
-        let first = Slots::to_end_of_leaf(start);
+        let first = Slots::to_end_of_leaf(W::SHAPE, start);
         let tails = start + u64::from(first.count);
         if first.count == 1 {
             return Err(Obstacle::LastOfWord);
@@ -63,9 +63,12 @@ impl<W: Word> Buddy<'_, W> {
             self.clear_slots(lane, first, first.holes());
             Obstacle::InUse(unit)
         })?;
-        // Its own holes, so they are there.
-        self.recode(lane, first, first.holes(), first.open());
-        Ok(())
+        if self.recode(lane, first, first.holes(), first.open()) {
+            return Ok(());
+        }
+        // Only if somebody has released the holes, which were not his.
+        self.clear_tails(lane, tails, end);
+        Err(Obstacle::InUse(start))
     }
 
     /// Claims units `from..end` as the rests of the run that ends at `from`. `Err`: a unit that is not to be
@@ -86,25 +89,26 @@ impl<W: Word> Buddy<'_, W> {
     /// in an area that somebody else is claiming, who is not waited for.
     fn claim_tail(&self, lane: usize, unit: u64, end: u64) -> Option<u64> {
         let fits = |&level: &usize| {
-            let size = 1 << slot_order(level);
+            let size = 1 << W::SHAPE.slot_order(level);
             unit & (size - 1) == 0 && end - unit >= size
         };
-        let mut level = (0..=self.geometry.top).rev().find(fits)?;
+        let mut level = (0..=self.geometry().top()).rev().find(fits)?;
         loop {
-            let (idx, slot) = locate(level, unit);
-            let codes = word::codes(level, self.read(level, idx));
+            let (idx, slot) = W::SHAPE.locate(level, unit);
+            let codes = word::codes(level, self.tree.read(level, idx));
             if level > 0 && word::code(codes, slot) == word::SPLIT {
                 level -= 1;
                 continue;
             }
-            let wanted = (end - unit) >> slot_order(level);
-            let count = wanted.min(u64::from(free_from(level, codes, slot))) as u32;
+            let wanted = (end - unit) >> W::SHAPE.slot_order(level);
+            let count = wanted.min(u64::from(free_from::<W>(level, codes, slot))) as u32;
             if count == 0 {
                 return None;
             }
             let slots = Slots { level, idx, slot, count };
             if self.take_slots(lane, slots, slots.rests()) {
-                let next = first_unit(level, idx, slot) + (u64::from(count) << slot_order(level));
+                let next = W::SHAPE.first_unit(level, idx, slot)
+                    + (u64::from(count) << W::SHAPE.slot_order(level));
                 return self.climb_from(lane, slots, slots.rests()).then_some(next);
             }
         }
@@ -130,14 +134,14 @@ impl<W: Word> Buddy<'_, W> {
     /// How many units are free from `unit` on, in one word.
     pub(super) fn free_after(&self, unit: u64) -> u64 {
         let spot = self.spot(unit);
-        let slots = u64::from(free_from(spot.level, spot.codes, spot.slot));
-        (spot.unit() + (slots << slot_order(spot.level)))
-            .min(self.geometry.units)
+        let slots = u64::from(free_from::<W>(spot.level, spot.codes, spot.slot));
+        (spot.unit::<W>() + (slots << W::SHAPE.slot_order(spot.level)))
+            .min(self.geometry().units())
             .saturating_sub(unit)
     }
 }
 
 /// How many slots of a word of `level` are free from `slot` on.
-fn free_from(level: usize, codes: u64, slot: u32) -> u32 {
-    span::length_from(word::free_slots(codes), slot).min((1 << slots_log2(level)) - slot)
+fn free_from<W: Word>(level: usize, codes: u64, slot: u32) -> u32 {
+    span::length_from(word::free_slots(codes), slot).min(W::SHAPE.slots(level) - slot)
 }

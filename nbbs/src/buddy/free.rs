@@ -1,11 +1,12 @@
 //! Freeing a block: find it, clear it with one compare-and-swap, tell the words above.
 
+use super::Buddy;
 use super::hints::{Hints, Path};
-use super::{Buddy, swap, word};
 use crate::error::FreeError;
-use crate::geometry::{level_of, locate, parent, slot_order, slots_log2, word_order};
 use crate::lane::default_lane;
-use crate::sync::{Ordering, Word};
+use crate::sync::Word;
+use crate::tree::At;
+use crate::word;
 
 impl<W: Word> Buddy<'_, W> {
     /// Frees the block that begins at unit `index` and returns its order; of a run, that of a block that
@@ -100,11 +101,11 @@ impl<W: Word> Buddy<'_, W> {
     /// ```
     #[inline]
     pub fn free_sized_on(&self, lane: usize, index: u64, order: u32) -> Result<(), FreeError> {
-        if order > self.geometry.max_order {
-            return Err(FreeError::OrderTooLarge { order, max: self.geometry.max_order });
+        if order > self.geometry().max_order() {
+            return Err(FreeError::OrderTooLarge { order, max: self.geometry().max_order() });
         }
-        if index >= self.geometry.units {
-            return Err(FreeError::OutOfRange { index, units: self.geometry.units });
+        if index >= self.geometry().units() {
+            return Err(FreeError::OutOfRange { index, units: self.geometry().units() });
         }
         if index & ((1 << order) - 1) != 0 {
             return Err(FreeError::Misaligned { index, order });
@@ -141,20 +142,21 @@ impl<W: Word> Buddy<'_, W> {
     /// The order of the block that begins at unit `index`, unless it is a run.
     #[inline(always)]
     fn block_at(&self, index: u64) -> Result<u32, FreeError> {
-        if index >= self.geometry.units {
-            return Err(FreeError::OutOfRange { index, units: self.geometry.units });
+        if index >= self.geometry().units() {
+            return Err(FreeError::OutOfRange { index, units: self.geometry().units() });
         }
-        let mut level = self.geometry.top;
+        let mut level = self.geometry().top();
         loop {
-            let (idx, slot) = locate(level, index);
-            let codes = word::codes(level, self.read(level, idx));
+            let (idx, slot) = W::SHAPE.locate(level, index);
+            let codes = word::codes(level, self.tree.read(level, idx));
             match word::code(codes, slot) {
                 word::SPLIT if level > 0 => level -= 1,
-                word::HEAD if index & ((1 << slot_order(level)) - 1) == 0 => {
-                    let order = word::block_order(codes, slot);
-                    return order.map_or(Err(FreeError::NotABlock { index }), |order| {
-                        Ok(order + slot_order(level))
-                    });
+                word::HEAD if index & ((1 << W::SHAPE.slot_order(level)) - 1) == 0 => {
+                    // As large as its word, it would stand in the one above.
+                    return word::block_order(codes, slot)
+                        .filter(|&slots| slots < W::SHAPE.slots_log2(level))
+                        .map(|slots| slots + W::SHAPE.slot_order(level))
+                        .ok_or(FreeError::NotABlock { index });
                 }
                 word::FREE => return Err(FreeError::NotAllocated { index }),
                 word::HOLE => return Err(FreeError::Reserved { index }),
@@ -166,7 +168,7 @@ impl<W: Word> Buddy<'_, W> {
     /// Clears the block of `order` at `index` and tells the words above. `false`: it is not there.
     #[inline(always)]
     fn clear(&self, lane: usize, index: u64, order: u32) -> bool {
-        if order < word_order(0) {
+        if order < W::SHAPE.word_order(0) {
             self.clear_near::<true>(lane, index, order)
         } else {
             self.clear_near::<false>(lane, index, order)
@@ -177,37 +179,38 @@ impl<W: Word> Buddy<'_, W> {
     /// there is to know. As in `alloc_again`, the rest is left to a last call.
     #[inline]
     fn clear_near<const LEAF: bool>(&self, lane: usize, index: u64, order: u32) -> bool {
-        let level = if LEAF { 0 } else { level_of(order) };
-        let slots = order - slot_order(level);
-        let (idx, slot) = locate(level, index);
-        let place = self.geometry.place(level, idx);
+        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
+        let slots = order - W::SHAPE.slot_order(level);
+        let (idx, slot) = W::SHAPE.locate(level, index);
+        let place = self.geometry().place(level, idx);
         let hints = self.hints(lane);
-        let Some(word) = self.words.get(place) else { return false };
+        let Some(word) = self.tree.at(place) else { return false };
         let old = hints.guess(place, word);
-        let Some((new, left)) = word::without_block(level, old, slot, slots) else {
-            return self.clear_slowly(lane, index, order);
+        let (new, left) = match word.clear(level, old, slot, slots) {
+            Some(Ok(cleared)) => cleared,
+            Some(Err(found)) => {
+                hints.note(place, found);
+                return self.clear_slowly(lane, index, order);
+            }
+            None => return self.clear_slowly(lane, index, order),
         };
-        if let Err(found) = swap(word, old, new) {
-            hints.note(place, found);
-            return self.clear_slowly(lane, index, order);
-        }
         hints.note_next(place, new, order, Some(slot));
         W::store_load_fence();
-        if level == self.geometry.top {
+        if level == self.geometry().top() {
             return true;
         }
         let offer = if left != 0 {
-            offer_of(level, left, slot, slots)
+            offer_of::<W>(level, left, slot, slots)
         } else if hints.cursor(order) == Some(idx) {
             word::UNSETTLED
         } else {
             return self.merge_emptied(level, idx);
         };
-        let (above, _) = parent(idx);
-        let place = self.geometry.place(level + 1, above);
-        // SeqCst: pairs with the mark of `inspect`, which this sees if the inspection missed the free.
-        let allows = |above: &W| word::allows(above.load(Ordering::SeqCst), offer);
-        if !self.words.get(place).is_some_and(allows) {
+        let (above, _) = W::SHAPE.parent(idx);
+        let place = self.geometry().place(level + 1, above);
+        // Pairs with the mark, which this sees if the inspection missed the free.
+        let allows = |above: At<'_, W>| word::allows(above.load(), offer);
+        if !self.tree.at(place).is_some_and(allows) {
             return self.tell_above(level, idx, offer);
         }
         self.knows_path(hints, Path::Frees, place, offer)
@@ -220,7 +223,7 @@ impl<W: Word> Buddy<'_, W> {
     fn look_above(&self, hints: Hints<'_, W>, level: usize, idx: u64, offer: u64) -> bool {
         let bound = self.survey(hints, Path::Frees, level, idx);
         if bound.is_none_or(|bound| bound < offer) {
-            self.publish(level, idx, offer);
+            self.tree.publish(level, idx, offer);
         }
         true
     }
@@ -228,14 +231,14 @@ impl<W: Word> Buddy<'_, W> {
     /// Raises the bounds above word `idx` of `level` to `offer`. Always `true`, as [`look_above`](Self::look_above).
     #[inline(never)]
     fn tell_above(&self, level: usize, idx: u64, offer: u64) -> bool {
-        self.publish(level, idx, offer);
+        self.tree.publish(level, idx, offer);
         true
     }
 
     /// Merges a word that a free emptied. Always `true`, as [`look_above`](Self::look_above).
     #[inline(never)]
     fn merge_emptied(&self, level: usize, idx: u64) -> bool {
-        self.merge(level, idx);
+        self.tree.merge_or_leave(level, idx);
         true
     }
 
@@ -243,14 +246,16 @@ impl<W: Word> Buddy<'_, W> {
     #[inline(never)]
     fn clear_slowly(&self, lane: usize, index: u64, order: u32) -> bool {
         let cleared = self.clear_word(lane, index, order);
-        let level = level_of(order);
-        let (idx, _) = locate(level, index);
+        let level = W::SHAPE.level_of(order);
+        let (idx, _) = W::SHAPE.locate(level, index);
         cleared.is_some_and(|new| {
             if word::codes(level, new) == 0 && self.cursor(lane, order) == idx {
                 // The lane's own word stays split, for the lane's next allocation to fill.
-                self.publish(level, idx, word::UNSETTLED);
+                self.tree.publish(level, idx, word::UNSETTLED);
+            } else if word::codes(level, new) == 0 {
+                self.tree.merge_or_leave(level, idx);
             } else {
-                self.merge_or_publish(level, idx, new);
+                self.tree.merge_or_publish(level, idx, new);
             }
             true
         })
@@ -258,13 +263,13 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Clears a block in its word and returns what the word is now. Tells nobody.
     pub(super) fn clear_word(&self, lane: usize, index: u64, order: u32) -> Option<u64> {
-        let level = level_of(order);
-        let (idx, slot) = locate(level, index);
-        let slots = order - slot_order(level);
-        let change = |old| word::without_block(level, old, slot, slots);
-        let cleared = self.update(lane, level, idx, change);
-        W::store_load_fence();
-        cleared.map(|(new, _)| new)
+        let level = W::SHAPE.level_of(order);
+        let (idx, slot) = W::SHAPE.locate(level, index);
+        let slots = order - W::SHAPE.slot_order(level);
+        // A word of codes alone, as in a leaf word: the rest of an inner word is not this transition's.
+        let change = |codes| word::without_block(0, codes, slot, slots);
+        let cleared = self.tree.rewrite(level, idx, change);
+        self.noted(lane, level, idx, cleared).map(|(new, _)| new)
     }
 
     /// Frees what begins at `index` if it has `2^order` units but is no block in one word, or says why not.
@@ -285,6 +290,7 @@ impl<W: Word> Buddy<'_, W> {
 /// What the words above must allow for after `2^slots` slots at `slot` came free in a word that is still in
 /// use: the order, plus 1, of the block that they are now part of.
 #[inline(always)]
-const fn offer_of(level: usize, left: u64, slot: u32, slots: u32) -> u64 {
-    (word::grown(left, slot, slots, slots_log2(level)) + slot_order(level) + 1) as u64
+const fn offer_of<W: Word>(level: usize, left: u64, slot: u32, slots: u32) -> u64 {
+    (word::grown(left, slot, slots, W::SHAPE.slots_log2(level)) + W::SHAPE.slot_order(level) + 1)
+        as u64
 }

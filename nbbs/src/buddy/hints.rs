@@ -2,10 +2,9 @@
 //!
 //! ```text
 //! word 0   the word that the lane changed last: its place,   word 2   the path of claims: the place of an
-//!          the order and slot of a block that may fit                 inner word, the least bound above it,
-//! word 1   what the lane left in it                                   and the low bits of the epoch
-//! words 6+ cursor of each order, plus 1                      word 3   the epoch of that path
-//!                                                            words 4, 5   the same for the path of frees
+//!          the order and slot of a block that may fit                 inner word, the least bound above it
+//! word 1   what the lane left in it                          word 3   the epoch of that path, sealed with word 2
+//! words 6+ cursor of each order, plus 1                      words 4, 5   the same for the path of frees
 //! ```
 //!
 //! **The word changed last.** Reading a word that was compare-and-swapped a moment ago waits for the
@@ -23,12 +22,17 @@
 //!
 //! Threads that share a lane write a note's two words one after the other, so a reader may get one of each.
 //! Of the word changed last, any two are harmless: the block is checked against what the word is believed to
-//! hold, and that by the compare-and-swap. Of the path, the low 22 bits of the epoch stand in both words and
-//! must agree.
+//! hold, and that by the compare-and-swap. Of the path, the second word is the epoch plus a multiple of the first, so
+//! that of two notes one word each gives no epoch that there is.
+//!
+//! A path publishes what its writer saw: whoever trusts it skips words whose last change may have ordered an earlier
+//! holder's accesses before the claim. So its second word is written with `Release` and read with `Acquire`.
 
-use super::{Buddy, swap, word};
-use crate::geometry::{LANE_WORDS, LINE, level_of, parent};
+use super::Buddy;
+use crate::geometry::LANE_WORDS;
 use crate::sync::{Ordering, Word};
+use crate::tree::{At, LaneWords};
+use crate::word;
 
 /// Whose path: where its note stands among the words of a lane. Claims and frees keep theirs apart, as a lane that
 /// frees here and there would otherwise forget its way up from the cursor.
@@ -46,11 +50,11 @@ const CURSOR_ORDERS: usize = LANE_WORDS - CURSORS;
 const PLACE_SHIFT: u32 = 12;
 /// Bits of a path word below the place: the bound.
 const BOUND_BITS: u32 = 6;
-/// Bits of a path word below the epoch: the bound, and a place of at most 36 bits.
-const PATH_BITS: u32 = 42;
+/// What seals a path's two words: 2^64 divided by the golden ratio, whose multiples lie far apart.
+const SEAL: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The words of one lane. Read and written with `Relaxed`: they publish nothing.
-pub(super) struct Hints<'a, W>(&'a [W; LANE_WORDS]);
+/// The words of one lane. Read and written with `Relaxed` where they publish nothing.
+pub(super) struct Hints<'a, W>(&'a LaneWords<W>);
 
 impl<W> Clone for Hints<'_, W> {
     fn clone(&self) -> Self {
@@ -73,12 +77,11 @@ impl<W: Word> Hints<'_, W> {
 
     /// What `word` at `place` holds: by the lane's own note, if it changed that word last.
     #[inline(always)]
-    pub(super) fn guess(self, place: usize, word: &W) -> u64 {
+    pub(super) fn guess(self, place: usize, word: At<'_, W>) -> u64 {
         if self.0[0].load(Ordering::Relaxed) >> PLACE_SHIFT == place as u64 {
             self.0[1].load(Ordering::Relaxed)
         } else {
-            // SeqCst: as in `Buddy::read`.
-            word.load(Ordering::SeqCst)
+            word.load()
         }
     }
 
@@ -111,13 +114,16 @@ impl<W: Word> Hints<'_, W> {
     #[inline(always)]
     fn saw_path(self, path: Path, place: usize, epoch: u64, offer: u64) -> bool {
         let note = self.0[path as usize].load(Ordering::Relaxed);
-        self.0[path as usize + 1].load(Ordering::Relaxed) == epoch
-            && note.wrapping_sub(path_word(place, epoch, offer)) < 64 - offer
+        // Acquire: pairs with the Release in `set_path`, and so with all that the note's writer acquired on the path.
+        self.0[path as usize + 1].load(Ordering::Acquire) == sealed(note, epoch)
+            && note.wrapping_sub(path_word(place, offer)) < 64 - offer
     }
 
     fn set_path(self, path: Path, place: usize, epoch: u64, bound: u64) {
-        self.0[path as usize].store(path_word(place, epoch, bound), Ordering::Relaxed);
-        self.0[path as usize + 1].store(epoch, Ordering::Relaxed);
+        let note = path_word(place, bound);
+        self.0[path as usize].store(note, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `saw_path`.
+        self.0[path as usize + 1].store(sealed(note, epoch), Ordering::Release);
     }
 }
 
@@ -131,11 +137,11 @@ impl<W: Word> Buddy<'_, W> {
 
     /// The word in which `lane` claims a block of `order` first.
     pub(super) fn cursor(&self, lane: usize, order: u32) -> u64 {
-        let level = level_of(order);
+        let level = W::SHAPE.level_of(order);
         self.hints(lane)
             .cursor(order)
-            .filter(|&idx| idx < self.geometry.words_of(level))
-            .unwrap_or_else(|| self.geometry.home(lane, level))
+            .filter(|&idx| idx < self.geometry().words_of(level))
+            .unwrap_or_else(|| self.geometry().home(lane, level))
     }
 
     /// Whether every word above the inner word at `place` was in order, with a bound of at least `offer`,
@@ -148,9 +154,8 @@ impl<W: Word> Buddy<'_, W> {
         place: usize,
         offer: u64,
     ) -> bool {
-        // SeqCst: comes after the caller's claim or free and its look at the word directly above.
-        // Pairs with the increment in `pass_epoch`.
-        hints.saw_path(path, place, self.epoch.load(Ordering::SeqCst), offer)
+        // The epoch is read after the caller's claim or free and its look at the word directly above.
+        hints.saw_path(path, place, self.tree.epoch(), offer)
     }
 
     /// Looks at every word above inner word `idx` of `level`: `None` if a word is marked or, on the path of a
@@ -163,35 +168,14 @@ impl<W: Word> Buddy<'_, W> {
         level: usize,
         idx: u64,
     ) -> Option<u64> {
-        // SeqCst: before the reads below, so that a mark which they miss increments the epoch later.
-        let epoch = self.epoch.load(Ordering::SeqCst);
-        let mut below = idx;
-        let mut bound = word::UNSETTLED;
-        for base in self.geometry.bases_above(level) {
-            let (idx, slot) = parent(below);
-            below = idx;
-            // SeqCst: after the caller's claim or clear; pairs with the mark of `inspect`.
-            let above = self.words.get(base + (idx as usize) * LINE)?.load(Ordering::SeqCst);
-            let in_order = match path {
-                Path::Claims => word::passes(above, slot),
-                Path::Frees => word::allows(above, 0),
-            };
-            if !in_order {
-                return None;
-            }
-            bound = bound.min(word::bound(above));
-        }
-        hints.set_path(path, self.geometry.place(level, idx), epoch, bound);
+        // Before the look at the path, so that a mark which that misses ends the epoch later.
+        let epoch = self.tree.epoch();
+        let bound = self.tree.look_up(level, idx, |above, slot| match path {
+            Path::Claims => word::passes(above, slot),
+            Path::Frees => word::allows(above, 0),
+        })?;
+        hints.set_path(path, self.geometry().place(level, idx), epoch, bound);
         Some(bound)
-    }
-
-    /// Ends the epoch: no path that was seen before may be trusted any longer.
-    pub(super) fn pass_epoch(&self) {
-        // SeqCst: after the caller's mark, before its reads. Pairs with the load in `knows_path`.
-        let mut old = self.epoch.load(Ordering::SeqCst);
-        while let Err(found) = swap(self.epoch, old, old.wrapping_add(1)) {
-            old = found;
-        }
     }
 }
 
@@ -201,8 +185,14 @@ const fn note_word(place: usize, order: u32, slot: u64) -> u64 {
 }
 
 #[inline(always)]
-const fn path_word(place: usize, epoch: u64, bound: u64) -> u64 {
-    epoch << PATH_BITS | (place as u64) << BOUND_BITS | bound
+const fn path_word(place: usize, bound: u64) -> u64 {
+    (place as u64) << BOUND_BITS | bound
+}
+
+/// The second word of a path: its epoch, with the first word in it.
+#[inline(always)]
+const fn sealed(note: u64, epoch: u64) -> u64 {
+    epoch.wrapping_add(note.wrapping_mul(SEAL))
 }
 
 #[inline(always)]

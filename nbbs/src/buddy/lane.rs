@@ -1,7 +1,7 @@
 //! The operations of a back-end, from one lane.
 
+use crate::sync::AtomicU64;
 use core::ops::Range;
-use core::sync::atomic::AtomicU64;
 
 use super::Buddy;
 use crate::error::{AllocError, BatchError, FreeError, RequestError, ResizeError};

@@ -1,20 +1,18 @@
-//! The back-end: a lock-free buddy over borrowed words.
+//! The operations of the buddy allocator, over the words of a [`Tree`].
 //!
 //! ```text
-//! word      the codes in one word, pure arithmetic
 //! alloc     claim a block in the lane's word
-//! climb     see to the words above a claim
+//! climb     see to the words above a claim, by what the lane knows of them
 //! search    find a word worth claiming in
 //! free      find a block, clear it
 //! hints     what a lane remembers, to save loads      lane   all operations, from one lane
-//! merge     inspect the words below: merge what is empty, keep the bounds honest
 //! reserve   holes
 //! batch     many blocks at once
 //! units     so many units, here or there     place    find a place for a run
 //! exact     claim a run, word by word        run      how far a run goes; free it
-//! resize    shrink, grow, split              refine   write a run in smaller slots
-//! span      the codes of runs, pure arithmetic
-//! stats     walk, count, map              audit   check every invariant
+//! resize    shrink, grow, split              hold     keep a run to oneself while it changes
+//! cut       give a run an end or a beginning where it has none
+//! stats     walk, count, map                 audit    check every invariant
 //! ```
 //!
 //! DESIGN.md at the root of the repository explains the protocol and why it is safe.
@@ -23,28 +21,27 @@ mod alloc;
 mod audit;
 mod batch;
 mod climb;
+mod cut;
 mod exact;
 mod free;
 mod hints;
+mod hold;
 mod lane;
-mod merge;
 mod place;
-mod refine;
 mod reserve;
 mod resize;
 mod run;
 mod search;
 mod slots;
-mod span;
 mod stats;
 mod units;
-mod word;
 
-use core::sync::atomic::AtomicU64;
+use crate::sync::AtomicU64;
 
 use crate::error::MetadataError;
-use crate::geometry::{Geometry, LANE_WORDS, slots_log2};
-use crate::sync::{Ordering, Word};
+use crate::geometry::Geometry;
+use crate::sync::Word;
+use crate::tree::{LaneWords, Tree};
 pub use audit::Audit;
 pub use lane::Lane;
 pub use stats::{Piece, Stats};
@@ -69,10 +66,8 @@ pub use stats::{Piece, Stats};
 /// DESIGN.md, "What was wrong".
 #[derive(Debug)]
 pub struct Buddy<'a, W = AtomicU64> {
-    words: &'a [W],
-    lanes: &'a [[W; LANE_WORDS]],
-    epoch: &'a W,
-    geometry: Geometry,
+    tree: Tree<'a, W>,
+    lanes: &'a [LaneWords<W>],
 }
 
 impl<W> Clone for Buddy<'_, W> {
@@ -108,14 +103,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// # Ok::<(), MetadataError>(())
     /// ```
     pub const fn new(words: &'a [W], units: u64) -> Result<Self, MetadataError> {
-        match Geometry::new(units) {
-            Ok(geometry) if words.len() >= geometry.words => {
-                let (lanes, rest) = words.split_at(geometry.epoch);
-                Ok(Self { words, lanes: lanes.as_chunks().0, epoch: &rest[0], geometry })
-            }
-            Ok(geometry) => {
-                Err(MetadataError::TooShort { words: words.len(), needed: geometry.words })
-            }
+        match Tree::new(words, units) {
+            Ok((tree, lanes)) => Ok(Self { tree, lanes }),
             Err(error) => Err(error),
         }
     }
@@ -141,7 +130,7 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// ```
     pub fn attach(words: &'a [W], units: u64) -> Result<Self, MetadataError> {
         let buddy = Self::new(words, units)?;
-        match buddy.first_foreign_word() {
+        match buddy.tree.first_foreign_word() {
             Some(word) => Err(MetadataError::Foreign { units, word }),
             None => Ok(buddy),
         }
@@ -156,7 +145,7 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// ```
     #[must_use]
     pub const fn units(&self) -> u64 {
-        self.geometry.units
+        self.geometry().units()
     }
 
     /// The largest order of which a block fits into the arena: log2 of its units, rounded down.
@@ -168,7 +157,7 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// ```
     #[must_use]
     pub const fn max_order(&self) -> u32 {
-        self.geometry.max_order
+        self.geometry().max_order()
     }
 
     /// The same back-end, as seen from `lane`: a CPU or thread number, any value.
@@ -190,62 +179,21 @@ impl<'a, W: Word> Buddy<'a, W> {
     }
 
     #[inline(always)]
-    fn word(&self, level: usize, idx: u64) -> &W {
-        &self.words[self.geometry.place(level, idx)]
+    const fn geometry(&self) -> &Geometry<W> {
+        &self.tree.geometry
     }
 
-    /// Reads a word of the protocol.
-    #[inline(always)]
-    fn read(&self, level: usize, idx: u64) -> u64 {
-        // SeqCst: the read of a pair "write one word, then read another", of which DESIGN.md lists both
-        // ends, and acquires what `swap` released.
-        self.word(level, idx).load(Ordering::SeqCst)
-    }
-
-    /// Changes word `idx` of `level` to what `change` makes of it. Returns the new word and what came
-    /// with it, or `None` as soon as `change` does.
-    fn update<T>(
+    /// Remembers for `lane` what it left in word `idx` of `level`, if it changed it.
+    fn noted<T>(
         &self,
         lane: usize,
         level: usize,
         idx: u64,
-        change: impl Fn(u64) -> Option<(u64, T)>,
+        changed: Option<(u64, T)>,
     ) -> Option<(u64, T)> {
-        let place = self.geometry.place(level, idx);
-        let mut old = self.read(level, idx);
-        loop {
-            let (new, found) = change(old)?;
-            match swap(&self.words[place], old, new) {
-                Ok(_) => {
-                    self.hints(lane).note(place, new);
-                    return Some((new, found));
-                }
-                Err(current) => old = current,
-            }
+        if let Some((new, _)) = &changed {
+            self.hints(lane).note(self.geometry().place(level, idx), *new);
         }
+        changed
     }
-
-    /// The first word that pads a level or lies beyond its last slot and yet is not zero.
-    fn first_foreign_word(&self) -> Option<usize> {
-        (0..=self.geometry.top).find_map(|level| {
-            let last = self.geometry.words_of(level) - 1;
-            let slots = self.geometry.slots(level, last);
-            let inside =
-                if slots == 1 << slots_log2(level) { u64::MAX } else { (1 << (2 * slots)) - 1 };
-            let stray = word::codes(level, self.read(level, last)) & !inside != 0;
-            let foreign = |&place: &usize| self.words[place].load(Ordering::SeqCst) != 0;
-            let last = self.geometry.place(level, last);
-            stray.then_some(last).or_else(|| self.geometry.padding(level).find(foreign))
-        })
-    }
-}
-
-/// One compare-and-swap, the only kind of write that the protocol knows.
-///
-/// SeqCst: acquires what the last holder of the units released here and releases what this one did. It is
-/// the write of every pair "claim, clear or mark, then read the word above or below", of which DESIGN.md
-/// lists both ends.
-#[inline(always)]
-fn swap<W: Word>(word: &W, old: u64, new: u64) -> Result<u64, u64> {
-    word.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst)
 }

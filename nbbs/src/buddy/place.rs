@@ -6,10 +6,10 @@
 
 use core::ops::Range;
 
+use super::Buddy;
 use super::exact::Obstacle;
-use super::{Buddy, span, word};
-use crate::geometry::{child, first_unit, level_of, slot_order, slots_log2};
 use crate::sync::Word;
+use crate::word::{self, span};
 
 /// A search for a run.
 #[derive(Clone, Copy)]
@@ -27,9 +27,9 @@ impl Wanted {
     }
 
     /// Where in the free units of `range` the run can begin.
-    fn fit(&self, range: Range<u64>) -> Option<u64> {
+    fn fit<W: Word>(&self, range: Range<u64>) -> Option<u64> {
         let fits = |start: u64| {
-            let possible = start & 31 != 31 || self.units == 1;
+            let possible = start + 1 != W::SHAPE.end_of_leaf(start) || self.units == 1;
             possible && start >= range.start && start + self.units <= range.end
         };
         let down = |unit: u64| unit & !(self.align - 1);
@@ -67,13 +67,13 @@ impl<W: Word> Buddy<'_, W> {
         let mut rest = range.clone();
         while rest.start < rest.end {
             let block =
-                self.next_block(self.geometry.top, 0, wanted.core(), &rest, wanted.top_down)?;
+                self.next_block(self.geometry().top(), 0, wanted.core(), &rest, wanted.top_down)?;
             let reach = wanted.units - 1;
             let from = range.start.max((block + (1 << wanted.core())).saturating_sub(reach + 1));
             let to = range.end.min(block + reach + 1);
             let free = self.free_around(block, from..to);
             rest = wanted.beyond(rest, block);
-            if let Some(start) = wanted.fit(free.clone()) {
+            if let Some(start) = wanted.fit::<W>(free.clone()) {
                 match self.claim_run(lane, start, start + wanted.units) {
                     Ok(()) => return Some(start),
                     Err(Obstacle::LastOfWord | Obstacle::InUse(_)) => {}
@@ -98,10 +98,10 @@ impl<W: Word> Buddy<'_, W> {
         order: u32,
         range: &Range<u64>,
     ) -> Option<u64> {
-        if order > self.geometry.max_order {
+        if order > self.geometry().max_order() {
             return None;
         }
-        let block = self.next_block(self.geometry.top, 0, order, range, false)?;
+        let block = self.next_block(self.geometry().top(), 0, order, range, false)?;
         self.claim_run(lane, block, block + units).ok().map(|()| block)
     }
 
@@ -114,32 +114,33 @@ impl<W: Word> Buddy<'_, W> {
         range: &Range<u64>,
         last: bool,
     ) -> Option<u64> {
-        if level <= level_of(order) {
-            self.settle(level, idx);
+        if level <= W::SHAPE.level_of(order) {
+            self.tree.settle(level, idx);
         }
-        let word = self.read(level, idx);
+        let word = self.tree.read(level, idx);
         let codes = word::codes(level, word);
         let size = 1_u64 << order;
         let inside = |&unit: &u64| unit >= range.start && unit + size <= range.end;
-        let unit_of = |slot| first_unit(level, idx, slot);
-        if order >= slot_order(level) {
-            let whole = word::first_slots(self.geometry.whole_slots(level, idx));
-            let runs = word::runs(word::free_slots(codes) & whole, order - slot_order(level));
+        let unit_of = |slot| W::SHAPE.first_unit(level, idx, slot);
+        if order >= W::SHAPE.slot_order(level) {
+            let whole = word::first_slots(self.geometry().whole_slots(level, idx));
+            let runs =
+                word::runs(word::free_slots(codes) & whole, order - W::SHAPE.slot_order(level));
             return ends(runs, last).map(unit_of).find(inside);
         }
         let promising =
             if word::bound(word) > u64::from(order) { word::split_slots(codes) } else { 0 };
         let slots = word::free_slots(codes) | promising;
-        let slots = slots & word::first_slots(1 << slots_log2(level));
+        let slots = slots & word::first_slots(W::SHAPE.slots(level));
         let within = |&slot: &u32| {
             let unit = unit_of(slot);
-            unit < range.end && unit + (1 << slot_order(level)) > range.start
+            unit < range.end && unit + (1 << W::SHAPE.slot_order(level)) > range.start
         };
         ends(slots, last).filter(within).find_map(|slot| {
             if word::code(codes, slot) == word::SPLIT {
-                return self.next_block(level - 1, child(idx, slot), order, range, last);
+                return self.next_block(level - 1, W::SHAPE.child(idx, slot), order, range, last);
             }
-            let (from, to) = (unit_of(slot), unit_of(slot) + (1 << slot_order(level)));
+            let (from, to) = (unit_of(slot), unit_of(slot) + (1 << W::SHAPE.slot_order(level)));
             let (from, to) = (from.max(range.start), to.min(range.end));
             let number = if last { to.checked_sub(size)? >> order } else { from.div_ceil(size) };
             let block = number << order;
@@ -169,8 +170,8 @@ impl<W: Word> Buddy<'_, W> {
     fn free_before(&self, unit: u64) -> u64 {
         let spot = self.spot(unit - 1);
         let free = spot.slot + 1 - span::start_to(word::free_slots(spot.codes), spot.slot);
-        let behind = spot.unit() + (1 << slot_order(spot.level));
-        unit.saturating_sub(behind - (u64::from(free) << slot_order(spot.level)))
+        let behind = spot.unit::<W>() + (1 << W::SHAPE.slot_order(spot.level));
+        unit.saturating_sub(behind - (u64::from(free) << W::SHAPE.slot_order(spot.level)))
     }
 }
 

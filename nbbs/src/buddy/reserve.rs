@@ -4,11 +4,11 @@
 
 use core::ops::Range;
 
+use super::Buddy;
 use super::slots::Slots;
-use super::{Buddy, span, word};
 use crate::error::{MetadataError, RangeError};
-use crate::geometry::first_unit;
-use crate::sync::{Ordering, Word};
+use crate::sync::Word;
+use crate::word::span;
 
 impl<'a, W: Word> Buddy<'a, W> {
     /// A back-end in which every unit is a hole: nothing is handed out but what [`Buddy::release`] gives
@@ -30,17 +30,7 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// ```
     pub fn new_reserved(words: &'a [W], units: u64) -> Result<Self, MetadataError> {
         let buddy = Self::new(words, units)?;
-        for word in &words[..buddy.geometry.words] {
-            // Relaxed: whoever shares the arena with other threads orders these stores too.
-            word.store(0, Ordering::Relaxed);
-        }
-        for level in 0..=buddy.geometry.top {
-            for idx in 0..buddy.geometry.words_of(level) {
-                let all = word::first_slots(buddy.geometry.slots(level, idx));
-                // Code 01: a hole in a leaf word, split in an inner one.
-                buddy.word(level, idx).store(all, Ordering::Relaxed);
-            }
-        }
+        buddy.tree.reserve_all();
         Ok(buddy)
     }
 
@@ -65,19 +55,20 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// ```
     pub fn reserve(&self, range: Range<u64>) -> Result<(), RangeError> {
         self.check_range(&range)?;
-        for units in leaves(&range) {
+        for units in leaves::<W>(&range) {
             // Lane 0: a hole is nobody's allocation.
             if !self.claim_slots(0, units, units.holes()) {
-                let from = first_unit(0, units.idx, units.slot);
+                let from = W::SHAPE.first_unit(0, units.idx, units.slot);
                 let unit = self.first_in_use(from, from + u64::from(units.count)).unwrap_or(from);
-                for units in leaves(&(range.start..from)) {
+                for units in leaves::<W>(&(range.start..from)) {
                     self.clear_slots(0, units, units.holes());
                 }
                 return Err(RangeError::InUse { unit });
             }
-            let leaves_node = units.idx & 15 == 15 || units.idx == (range.end - 1) >> 5;
-            if leaves_node {
-                self.tighten_upwards(1, units.idx >> 4);
+            let (above, _) = W::SHAPE.parent(units.idx);
+            let last = units.idx == W::SHAPE.locate(0, range.end - 1).0;
+            if last || above != W::SHAPE.parent(units.idx + 1).0 {
+                self.tree.tighten_upwards(1, above);
             }
         }
         Ok(())
@@ -103,8 +94,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// ```
     pub fn release(&self, range: Range<u64>) -> Result<(), RangeError> {
         self.check_range(&range)?;
-        leaves(&range).try_for_each(|units| self.check_reserved(units))?;
-        for units in leaves(&range) {
+        leaves::<W>(&range).try_for_each(|units| self.check_reserved(units))?;
+        for units in leaves::<W>(&range) {
             while !self.clear_slots(0, units, units.holes()) {
                 self.check_reserved(units)?;
             }
@@ -113,27 +104,29 @@ impl<'a, W: Word> Buddy<'a, W> {
     }
 
     fn check_range(&self, range: &Range<u64>) -> Result<(), RangeError> {
-        let (start, end, units) = (range.start, range.end, self.geometry.units);
+        let (start, end, units) = (range.start, range.end, self.geometry().units());
         let out_of_range = RangeError::OutOfRange { start, end, units };
-        if self.geometry.contains(range) { Ok(()) } else { Err(out_of_range) }
+        if self.geometry().contains(range) { Ok(()) } else { Err(out_of_range) }
     }
 
     fn check_reserved(&self, units: Slots) -> Result<(), RangeError> {
         let Slots { level, idx, slot, count } = units;
-        let holes = span::length_from(span::holes(self.read(level, idx)), slot);
+        let holes = span::length_from(span::holes(self.tree.read(level, idx)), slot);
         if holes >= count {
             return Ok(());
         }
-        Err(RangeError::NotReserved { unit: first_unit(level, idx, slot + holes) })
+        Err(RangeError::NotReserved { unit: W::SHAPE.first_unit(level, idx, slot + holes) })
     }
 }
 
 /// The units of a range, leaf word by leaf word.
-fn leaves(range: &Range<u64>) -> impl Iterator<Item = Slots> + use<> {
+fn leaves<W: Word>(range: &Range<u64>) -> impl Iterator<Item = Slots> + use<W> {
     let Range { start, end } = *range;
-    (start >> 5..end.div_ceil(32)).map(move |leaf| {
-        let from = start.max(leaf << 5);
-        let units = Slots::to_end_of_leaf(from);
-        units.with_count(u64::from(units.count).min(end - from) as u32)
+    let mut from = start;
+    core::iter::from_fn(move || {
+        let units = Slots::to_end_of_leaf(W::SHAPE, from);
+        let count = u64::from(units.count).min(end.checked_sub(from)?);
+        from += count;
+        (count > 0).then(|| units.with_count(count as u32))
     })
 }

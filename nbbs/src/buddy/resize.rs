@@ -2,13 +2,13 @@
 
 use core::ops::Range;
 
-use super::run::{Run, Spot};
-use super::slots::Slots;
-use super::{Buddy, span, word};
-use crate::error::{FreeError, ResizeError};
-use crate::geometry::{locate, slot_order, word_order};
+use super::Buddy;
+use super::hold::Held;
+use super::run::Run;
+use crate::error::ResizeError;
 use crate::lane::default_lane;
 use crate::sync::Word;
+use crate::word::span;
 
 impl<W: Word> Buddy<'_, W> {
     /// Gives back all but the first `units` units of the block or run at `index`, in place.
@@ -55,21 +55,7 @@ impl<W: Word> Buddy<'_, W> {
         if units == run.units() {
             return Ok(());
         }
-        let end = index + units;
-        let order = slot_order(run.head.level);
-        if !run.is_open && end & ((1 << order) - 1) == 0 {
-            let slots = run.slots();
-            let kept = slots.with_count((units >> order) as u32);
-            let shrunk = self.recode(lane, slots, slots.closed(), kept.closed());
-            return self.still_held(index, shrunk);
-        }
-        self.refine_at(lane, &run, end, false).map_err(|unit| ResizeError::Contended { unit })?;
-        let run = self.held(index)?;
-        self.clear_tails(lane, end.max(run.tails()), run.end);
-        if end <= run.tails() {
-            self.close(lane, index, end);
-        }
-        Ok(())
+        self.carve(lane, &run, index + units..run.end)
     }
 
     /// Takes the units behind the block or run at `index`, so that it has `units` units, in place.
@@ -117,22 +103,25 @@ impl<W: Word> Buddy<'_, W> {
             return Err(ResizeError::Units { index, units, actual: run.units() });
         }
         let end = index.saturating_add(units);
-        if end > self.geometry.units {
-            return Err(ResizeError::InUse { unit: self.geometry.units });
+        if end > self.geometry().units() {
+            return Err(ResizeError::InUse { unit: self.geometry().units() });
         }
         if let Some(unit) = self.first_in_use(run.end, end) {
             return Err(ResizeError::InUse { unit });
         }
-        if units == run.units() || !run.is_open && self.grow_in_word(lane, &run, end) {
+        if units == run.units() || !run.is_open && self.grow_in_word(lane, &run, end)? {
             return Ok(());
         }
-        let tails = if run.is_open { run.end } else { self.open_run(lane, &run)? };
-        self.claim_tails(lane, tails, end).map_err(|unit| {
-            if !run.is_open && run.head.level == 0 {
-                self.close(lane, index, run.end);
+        let held = self.hold(lane, &run)?;
+        // A closed run takes the rest of its leaf word with it.
+        let tails = held.end.max(held.tails());
+        match self.claim_tails(lane, tails, end) {
+            Ok(()) => self.give_back(lane, &held, end),
+            Err(unit) => {
+                self.give_back(lane, &held, run.end)?;
+                Err(ResizeError::InUse { unit })
             }
-            ResizeError::InUse { unit }
-        })
+        }
     }
 
     /// Splits the block or run at `index` in two: the first has `units` units. Returns where the second
@@ -177,8 +166,7 @@ impl<W: Word> Buddy<'_, W> {
             return Err(ResizeError::Units { index, units, actual: run.units() });
         }
         let cut = index + units;
-        self.prepare_cut(lane, &run, cut, run.end)?;
-        self.cut(lane, index, cut)
+        self.carve(lane, &run, cut..cut).map(|()| cut)
     }
 
     /// Splits the block or run at `index` into blocks of `order`, each of which is then freed by itself.
@@ -222,15 +210,23 @@ impl<W: Word> Buddy<'_, W> {
         if size == 0 || (index | run.units()) & (size - 1) != 0 {
             return Err(ResizeError::Units { index, units: size, actual: run.units() });
         }
-        let cuts = 1..run.units() / size;
-        for number in cuts.clone() {
-            let cut = index + number * size;
-            self.prepare_cut(lane, &self.refined(&run)?, cut, cut + size)?;
+        let starts = (0..run.units() / size).map(|number| index + number * size);
+        if !run.is_open && size >= 1 << W::SHAPE.slot_order(run.head.level) {
+            let slots = run.slots::<W>();
+            let blocks = starts.map(|start| self.closed_at(&run, start..start + size));
+            let blocks = blocks.fold(0, |codes, block| codes | block);
+            return self.changed(index, self.recode(lane, slots, slots.closed(), blocks));
         }
-        for number in cuts.rev() {
-            self.cut(lane, index, index + number * size)?;
+        let held = self.hold(lane, &run)?;
+        let later = starts.clone().filter(|&start| start >= held.tails());
+        if let Err(error) = later.clone().try_for_each(|start| self.prepare(start, start + size)) {
+            self.give_back(lane, &held, run.end)?;
+            return Err(error);
         }
-        Ok(())
+        later.rev().try_for_each(|start| self.begin(lane, &held, start, start + size))?;
+        let first = starts.take_while(|&start| start < held.tails());
+        let heads = first.map(|start| self.head_codes(&held.from(start), start + size));
+        self.rehead(lane, &held, heads.fold(0, |codes, head| codes | head))
     }
 
     /// Gives back the units of `part`, which lie in the block or run at `index`, and keeps the rest: what
@@ -279,112 +275,78 @@ impl<W: Word> Buddy<'_, W> {
             let units = end.saturating_sub(start);
             return Err(ResizeError::Units { index, units, actual: run.units() });
         }
-        if end < run.end {
-            self.prepare_cut(lane, &run, end, run.end)?;
-        }
-        let run = self.refined(&run)?;
-        let within = run.is_open || start & ((1 << slot_order(run.head.level)) - 1) != 0;
-        if start > index && within {
-            let contended = |unit| ResizeError::Contended { unit };
-            self.refine_at(lane, &run, start, false).map_err(contended)?;
-        }
-        if end < run.end {
-            self.cut(lane, index, end)?;
-        }
-        if start == index {
-            let run = self.held(index)?;
-            return self.still_held(index, self.release_run(lane, &run));
-        }
-        self.shrink_on(lane, index, start - index)
+        self.carve(lane, &run, part)
     }
 
-    /// Writes a run so that a part `cut..end` can be cut off by one compare-and-swap, without changing what
-    /// it is. Other cuts may be prepared between.
-    fn prepare_cut(&self, lane: usize, run: &Run, cut: u64, end: u64) -> Result<(), ResizeError> {
-        if !run.is_open && cut & ((1 << slot_order(run.head.level)) - 1) == 0 {
-            return Ok(());
+    /// Frees the units of `gap` within a run: what lies before stays where it is, what lies behind is a run of its own
+    /// then. Either may be nothing, and so may the gap.
+    fn carve(&self, lane: usize, run: &Run, gap: Range<u64>) -> Result<(), ResizeError> {
+        let begins = |unit| W::SHAPE.begins_slot(run.head.level, unit);
+        if !run.is_open && begins(gap.start) && begins(gap.end) {
+            let slots = run.slots::<W>();
+            let left =
+                self.closed_at(run, run.start..gap.start) | self.closed_at(run, gap.end..run.end);
+            return self.changed(run.start, self.recode(lane, slots, slots.closed(), left));
         }
-        let contended = |unit| ResizeError::Contended { unit };
-        self.refine_at(lane, run, cut, false).map_err(contended)?;
-        let spot = self.spot(cut);
-        let rests = span::rests_from(spot.codes, spot.slot);
-        let units = u64::from(rests) << slot_order(spot.level);
-        let whole_word = spot.slot == 0 && end - cut == 1 << word_order(spot.level);
-        if end <= cut + units && !whole_word {
-            return Ok(());
+        let held = self.hold(lane, run)?;
+        if let Err(error) = self.prepare_gap(&held, &gap) {
+            self.give_back(lane, &held, held.end)?;
+            return Err(error);
         }
-        if cut & 31 == 31 {
-            return Err(ResizeError::LastOfWord { unit: cut });
+        // From the end, so that every rest belongs to the run of the unit before it.
+        let tails = held.tails();
+        let has_second = gap.end < held.end;
+        if has_second && gap.end >= tails {
+            self.begin(lane, &held, gap.end, held.end)?;
         }
-        self.refine_at(lane, &self.refined(run)?, cut, true).map_err(contended)
+        if !has_second || gap.end >= tails {
+            self.clear_tails(lane, gap.start.max(tails), gap.end);
+        }
+        let first = if gap.start > held.start { self.head_codes(&held, gap.start) } else { 0 };
+        let in_first_word = has_second && gap.end < tails;
+        let second = if in_first_word { self.head_codes(&held.from(gap.end), held.end) } else { 0 };
+        self.rehead(lane, &held, first | second)
     }
 
-    /// Cuts the run at `index` in two at `cut`, as prepared, and returns `cut`.
-    fn cut(&self, lane: usize, index: u64, cut: u64) -> Result<u64, ResizeError> {
-        let Spot { level, idx, slot, codes } = self.spot(cut);
-        let behind = slot + span::rests_from(codes, slot);
-        let goes_on = level == 0 && behind == 32 && {
-            let tails = (cut | 31) + 1;
-            slot == 0 || self.end_of_tails(tails) > tails
-        };
-        let head = if goes_on { word::HOLE } else { word::HEAD };
-        let first = locate(level, index);
-        let cut_off = self.update(lane, level, idx, |old| {
-            let mut codes = word::codes(level, old);
-            if word::code(codes, slot) != word::REST {
-                return None;
-            }
-            codes ^= (word::REST ^ head) << (2 * slot);
-            if level == 0 && first.0 == idx && word::code(codes, first.1) == word::HOLE {
-                // What is left of the first run lies in this word: a closed one.
-                codes |= word::HEAD << (2 * first.1);
-            }
-            Some((word::with_codes(level, old, codes), ()))
-        });
-        self.still_held(index, cut_off.is_some()).map(|()| cut)
+    /// Prepares a held run for a gap: see [`carve`](Self::carve).
+    fn prepare_gap(&self, held: &Held, gap: &Range<u64>) -> Result<(), ResizeError> {
+        let tails = held.tails();
+        if gap.end < tails && gap.end + 1 == tails && held.end > tails {
+            return Err(ResizeError::LastOfWord { unit: gap.end });
+        }
+        if (tails..held.end).contains(&gap.end) {
+            self.prepare(gap.end, held.end)?;
+        }
+        if gap.start > tails { self.begin_slot(gap.start) } else { Ok(()) }
     }
 
-    /// Takes further slots of the word of a closed run, up to unit `end`. `false`: not possible there.
-    fn grow_in_word(&self, lane: usize, run: &Run, end: u64) -> bool {
-        let slots = run.slots();
+    /// The codes of a closed run of `units`, in the word of the closed run that they are part of. Nothing for none.
+    fn closed_at(&self, run: &Run, units: Range<u64>) -> u64 {
+        let level = run.head.level;
+        let count = (units.end - units.start) >> W::SHAPE.slot_order(level);
+        if count == 0 {
+            return 0;
+        }
+        span::closed(W::SHAPE.locate(level, units.start).1, count as u32)
+    }
+
+    /// Takes further slots of the word of a closed run, up to unit `end`. `false`: another word is needed for them.
+    fn grow_in_word(&self, lane: usize, run: &Run, end: u64) -> Result<bool, ResizeError> {
+        let slots = run.slots::<W>();
         let more = self.slots_of_closed(run.start, end).filter(|more| more.level == slots.level);
-        let Some(more) = more else { return false };
+        let Some(more) = more else { return Ok(false) };
         let grow = || self.recode(lane, more, slots.closed(), more.closed());
-        grow() || {
-            self.settle(slots.level, slots.idx);
-            grow()
+        if grow() {
+            return Ok(true);
         }
-    }
-
-    /// Gives a closed run that goes on an open head. Returns the unit from which on there are to be rests.
-    fn open_run(&self, lane: usize, run: &Run) -> Result<u64, ResizeError> {
-        if run.head.level > 0 {
-            self.open_head(lane, run).map_err(|unit| ResizeError::Contended { unit })?;
-            return Ok(run.end);
+        self.tree.settle(slots.level, slots.idx);
+        if grow() {
+            return Ok(true);
         }
-        let first = Slots::to_end_of_leaf(run.start);
-        if first.count == 1 {
-            return Err(ResizeError::LastOfWord { unit: run.start });
+        if slots.level > 0 {
+            return Ok(false);
         }
-        if !self.recode(lane, first, run.slots().closed(), first.open()) {
-            let unit = self.first_in_use(run.end, run.tails()).unwrap_or(run.end);
-            return Err(ResizeError::InUse { unit });
-        }
-        Ok(run.tails())
-    }
-
-    /// Closes the run with an open head at `index` that ends at `end` within the same word, or with it.
-    fn close(&self, lane: usize, index: u64, end: u64) {
-        let first = Slots::to_end_of_leaf(index);
-        let count = (end - index) as u32;
-        // A whole word stays open.
-        if count < 32 {
-            self.recode(lane, first, first.open(), first.with_count(count).closed());
-        }
-    }
-
-    /// Whether a change of the run at `index` was made, or else that somebody else has freed it.
-    fn still_held(&self, index: u64, done: bool) -> Result<(), ResizeError> {
-        if done { Ok(()) } else { Err(ResizeError::Free(FreeError::NotAllocated { index })) }
+        let unit = self.first_in_use(run.end, end).unwrap_or(run.end);
+        Err(ResizeError::InUse { unit })
     }
 }

@@ -3,11 +3,11 @@
 //! Every rest belongs to the run that the unit before it belongs to, at every instant: runs are claimed, and
 //! grow, head first; they shrink, and are freed, from the end. So the end of a run is where the rests end.
 
+use super::Buddy;
 use super::slots::Slots;
-use super::{Buddy, span, word};
 use crate::error::FreeError;
-use crate::geometry::{first_unit, locate, slot_order, slots_log2};
 use crate::sync::Word;
+use crate::word::{self, span};
 
 /// The slot that describes a unit: the highest that is not split.
 #[derive(Clone, Copy)]
@@ -24,8 +24,8 @@ impl Spot {
     }
 
     /// The first unit of the slot.
-    pub fn unit(&self) -> u64 {
-        first_unit(self.level, self.idx, self.slot)
+    pub fn unit<W: Word>(&self) -> u64 {
+        W::SHAPE.first_unit(self.level, self.idx, self.slot)
     }
 }
 
@@ -45,19 +45,14 @@ impl Run {
     }
 
     /// The slots of a closed run.
-    pub fn slots(&self) -> Slots {
+    pub fn slots<W: Word>(&self) -> Slots {
         let Spot { level, idx, slot, .. } = self.head;
-        Slots { level, idx, slot, count: (self.units() >> slot_order(level)) as u32 }
+        Slots { level, idx, slot, count: (self.units() >> W::SHAPE.slot_order(level)) as u32 }
     }
 
     /// The order of a block that would hold the run.
     pub fn order(&self) -> u32 {
         self.units().next_power_of_two().trailing_zeros()
-    }
-
-    /// The unit behind the leaf word of an open head.
-    pub fn tails(&self) -> u64 {
-        (self.start | 31) + 1
     }
 }
 
@@ -83,10 +78,10 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Where unit `unit` is described.
     pub(super) fn spot(&self, unit: u64) -> Spot {
-        let mut level = self.geometry.top;
+        let mut level = self.geometry().top();
         loop {
-            let (idx, slot) = locate(level, unit);
-            let codes = word::codes(level, self.read(level, idx));
+            let (idx, slot) = W::SHAPE.locate(level, unit);
+            let codes = word::codes(level, self.tree.read(level, idx));
             if level == 0 || word::code(codes, slot) != word::SPLIT {
                 return Spot { level, idx, slot, codes };
             }
@@ -97,7 +92,7 @@ impl<W: Word> Buddy<'_, W> {
     /// The block or run that begins at `index`.
     #[cold]
     pub(super) fn held(&self, index: u64) -> Result<Run, FreeError> {
-        let units = self.geometry.units;
+        let units = self.geometry().units();
         if index >= units {
             return Err(FreeError::OutOfRange { index, units });
         }
@@ -105,15 +100,17 @@ impl<W: Word> Buddy<'_, W> {
         let (level, idx, slot) = (head.level, head.idx, head.slot);
         match head.code() {
             word::FREE => Err(FreeError::NotAllocated { index }),
-            word::HEAD if head.unit() == index => {
+            word::HEAD if head.unit::<W>() == index => {
                 let slots = 1 + span::rests_from(head.codes, slot + 1);
-                let end = first_unit(level, idx, slot) + (u64::from(slots) << slot_order(level));
+                let end = W::SHAPE.first_unit(level, idx, slot)
+                    + (u64::from(slots) << W::SHAPE.slot_order(level));
                 Ok(Run { start: index, end, head, is_open: false })
             }
             word::HOLE if span::is_open(head.codes, slot) => {
                 let within = u64::from(1 + span::rests_from(head.codes, slot + 1));
                 let here = index + within;
-                let end = if here & 31 == 0 { self.end_of_tails(here) } else { here };
+                let end =
+                    if W::SHAPE.locate(0, here).1 == 0 { self.end_of_tails(here) } else { here };
                 Ok(Run { start: index, end, head, is_open: true })
             }
             word::HOLE => Err(FreeError::Reserved { index }),
@@ -121,28 +118,17 @@ impl<W: Word> Buddy<'_, W> {
         }
     }
 
-    /// A run of which a part may have been written in smaller slots: where its head is now. An error if it is gone.
-    pub(super) fn refined(&self, run: &Run) -> Result<Run, FreeError> {
-        let head = self.spot(run.start);
-        let is_open = span::is_open(head.codes, head.slot);
-        if is_open || head.code() == word::HEAD && head.unit() == run.start {
-            Ok(Run { head, is_open, ..*run })
-        } else {
-            Err(FreeError::NotAllocated { index: run.start })
-        }
-    }
-
     /// Where the rests end that begin at `unit`, the first of a word or of a slot.
     pub(super) fn end_of_tails(&self, mut unit: u64) -> u64 {
-        while unit < self.geometry.units {
+        while unit < self.geometry().units() {
             let spot = self.spot(unit);
             let rests = span::rests_from(spot.codes, spot.slot);
-            if rests == 0 || spot.unit() != unit {
+            if rests == 0 || spot.unit::<W>() != unit {
                 break;
             }
-            unit += u64::from(rests) << slot_order(spot.level);
+            unit += u64::from(rests) << W::SHAPE.slot_order(spot.level);
             let behind = spot.slot + rests;
-            let goes_on = behind == 1 << slots_log2(spot.level)
+            let goes_on = behind == W::SHAPE.slots(spot.level)
                 || spot.level > 0 && word::code(spot.codes, behind) == word::SPLIT;
             if !goes_on {
                 break;
@@ -192,22 +178,19 @@ impl<W: Word> Buddy<'_, W> {
     /// Whoever turns an open head into holes is the one who frees the run.
     pub(super) fn release_run(&self, lane: usize, run: &Run) -> bool {
         if !run.is_open {
-            let slots = run.slots();
+            let slots = run.slots::<W>();
             return self.clear_slots(lane, slots, slots.closed());
         }
-        let first = Slots::to_end_of_leaf(run.start);
-        if !self.recode(lane, first, first.open(), first.holes()) {
-            return false;
-        }
-        self.clear_tails(lane, run.tails(), self.end_of_tails(run.tails()));
-        self.clear_slots(lane, first, first.holes())
+        let Ok(held) = self.hold(lane, run) else { return false };
+        self.clear_tails(lane, held.tails(), held.end);
+        self.clear_slots(lane, held.first, held.first.holes())
     }
 
     /// Clears the rests of units `from..to`, the end of a run, from the end.
     pub(super) fn clear_tails(&self, lane: usize, from: u64, mut to: u64) {
         while to > from {
             let Spot { level, idx, slot, codes } = self.spot(to - 1);
-            let (from_idx, from_slot) = locate(level, from);
+            let (from_idx, from_slot) = W::SHAPE.locate(level, from);
             let least = if from_idx == idx { from_slot } else { 0 };
             let first = span::rests_to(codes, slot).max(least);
             let count = (slot + 1).saturating_sub(first);
@@ -216,7 +199,7 @@ impl<W: Word> Buddy<'_, W> {
                 // Only if the run is not the caller's: nothing more is known about it.
                 return;
             }
-            to = first_unit(level, idx, first);
+            to = W::SHAPE.first_unit(level, idx, first);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Changing the codes of neighbouring slots of one word: the step that runs and holes are made of.
 
-use super::{Buddy, span, word};
-use crate::geometry::locate;
+use super::Buddy;
+use crate::shape::Shape;
 use crate::sync::Word;
+use crate::word::{self, span};
 
 /// Slots side by side in one word.
 #[derive(Clone, Copy, Debug)]
@@ -15,9 +16,9 @@ pub(super) struct Slots {
 
 impl Slots {
     /// The units from `unit` to the end of its leaf word.
-    pub fn to_end_of_leaf(unit: u64) -> Self {
-        let (idx, slot) = locate(0, unit);
-        Self { level: 0, idx, slot, count: 32 - slot }
+    pub fn to_end_of_leaf(shape: Shape, unit: u64) -> Self {
+        let (idx, slot) = shape.locate(0, unit);
+        Self { level: 0, idx, slot, count: shape.slots(0) - slot }
     }
 
     /// As many slots from the same on.
@@ -42,7 +43,7 @@ impl Slots {
 
     /// The codes of an open run that begins with them, at the end of a leaf word.
     pub fn open(self) -> u64 {
-        span::open(self.slot)
+        span::open(self.slot, self.count)
     }
 }
 
@@ -55,12 +56,10 @@ impl<W: Word> Buddy<'_, W> {
     /// Writes `codes` into slots, for a climb to follow. `false`: they were not free.
     pub(super) fn take_slots(&self, lane: usize, slots: Slots, codes: u64) -> bool {
         let Slots { level, idx, slot, count } = slots;
-        let taken = self.update(lane, level, idx, |old| {
-            let found = word::codes(level, old);
-            (found & span::area(slot, count) == 0)
-                .then(|| (word::with_codes(level, old, found | codes), ()))
+        let taken = self.tree.fill(level, idx, |found| {
+            (found & span::area(slot, count) == 0).then_some((found | codes, ()))
         });
-        taken.is_some()
+        self.noted(lane, level, idx, taken).is_some()
     }
 
     /// Climbs from `codes` that were written into slots. `false`: the area is somebody's, and they are cleared.
@@ -82,15 +81,12 @@ impl<W: Word> Buddy<'_, W> {
     pub(super) fn recode(&self, lane: usize, slots: Slots, from: u64, to: u64) -> bool {
         let Slots { level, idx, slot, count } = slots;
         let area = span::area(slot, count);
-        let changed = self.update(lane, level, idx, |old| {
-            let codes = word::codes(level, old);
-            span::is_there(codes, slot, count, from)
-                .then(|| (word::with_codes(level, old, codes & !area | to), ()))
+        let changed = self.tree.rewrite(level, idx, |codes| {
+            span::is_there(codes, slot, count, from).then_some((codes & !area | to, ()))
         });
-        W::store_load_fence();
-        let Some((new, ())) = changed else { return false };
+        let Some((new, ())) = self.noted(lane, level, idx, changed) else { return false };
         if word::free_slots(to) & !word::free_slots(from) & area != 0 {
-            self.merge_or_publish(level, idx, new);
+            self.tree.merge_or_publish(level, idx, new);
         }
         true
     }

@@ -1,9 +1,10 @@
 //! Looking at the arena while others use it. Nothing here writes, and the fast paths pay nothing for it.
 
-use super::{Buddy, span, word};
+use super::Buddy;
 use crate::error::AllocError;
-use crate::geometry::{MAX_ORDERS, slot_order, slots_log2};
+use crate::geometry::MAX_ORDERS;
 use crate::sync::Word;
+use crate::word::{self, span};
 
 /// A stretch of the arena, as [`Buddy::walk`] meets it.
 ///
@@ -161,7 +162,7 @@ impl<W: Word> Buddy<'_, W> {
     /// ```
     pub fn walk(&self, visit: impl FnMut(Piece)) {
         let mut visitor = Visitor { visit, held: None };
-        self.walk_word(self.geometry.top, 0, &mut visitor);
+        self.walk_word(self.geometry().top(), 0, &mut visitor);
         visitor.end_run();
     }
 
@@ -181,7 +182,7 @@ impl<W: Word> Buddy<'_, W> {
     #[must_use]
     pub fn stats(&self) -> Stats {
         let mut stats = Stats {
-            units: self.geometry.units,
+            units: self.geometry().units(),
             free_units: 0,
             used_units: 0,
             reserved_units: 0,
@@ -219,9 +220,9 @@ impl<W: Word> Buddy<'_, W> {
     /// ```
     #[must_use]
     pub fn order_bound(&self) -> Option<u32> {
-        let top = self.geometry.top;
-        let offer = self.offer(top, 0, self.read(top, 0)) as u32;
-        offer.checked_sub(1).map(|order| order.min(self.geometry.max_order))
+        let top = self.geometry().top();
+        let offer = self.tree.offer(top, 0, self.tree.read(top, 0)) as u32;
+        offer.checked_sub(1).map(|order| order.min(self.geometry().max_order()))
     }
 
     /// Fills `map` with one byte for each aligned stretch of `2^order` units: 0 if all of it is free,
@@ -244,16 +245,16 @@ impl<W: Word> Buddy<'_, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn occupancy_map(&self, order: u32, map: &mut [u8]) -> Result<usize, AllocError> {
-        if order > self.geometry.max_order {
-            return Err(AllocError::OrderTooLarge { order, max: self.geometry.max_order });
+        if order > self.geometry().max_order() {
+            return Err(AllocError::OrderTooLarge { order, max: self.geometry().max_order() });
         }
-        let stretches = self.geometry.units.div_ceil(1 << order).min(map.len() as u64) as usize;
+        let stretches = self.geometry().units().div_ceil(1 << order).min(map.len() as u64) as usize;
         let map = &mut map[..stretches];
         map.fill(0);
         // The walk ascends: what is used of a stretch is complete when a piece of a later one comes.
         let (mut current, mut used) = (0, 0);
         let mut close = |stretch: u64, used: u64| {
-            let len = (self.geometry.units - (stretch << order)).min(1 << order);
+            let len = (self.geometry().units() - (stretch << order)).min(1 << order);
             if let Some(byte) = map.get_mut(stretch as usize) {
                 *byte = (used * 255).div_ceil(len) as u8;
             }
@@ -281,18 +282,18 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Reports the pieces of a word and of the words below its split slots.
     fn walk_word(&self, level: usize, idx: u64, visitor: &mut Visitor<impl FnMut(Piece)>) {
-        let word = self.read(level, idx);
+        let word = self.tree.read(level, idx);
         let codes = self.resolved(level, idx, word);
-        let whole = self.geometry.whole_slots(level, idx);
+        let whole = self.geometry().whole_slots(level, idx);
         let free = word::free_slots(codes) & word::first_slots(whole);
-        let first = idx << slots_log2(level);
+        let first = idx << W::SHAPE.slots_log2(level);
         let mut slot = 0;
         while slot < whole {
-            let index = (first | u64::from(slot)) << slot_order(level);
+            let index = (first | u64::from(slot)) << W::SHAPE.slot_order(level);
             slot += match word::code(codes, slot) {
                 word::FREE => {
                     let order = word::run_at(free, slot);
-                    visitor.piece(Piece::Free { index, order: order + slot_order(level) });
+                    visitor.piece(Piece::Free { index, order: order + W::SHAPE.slot_order(level) });
                     1 << order
                 }
                 word::SPLIT if level > 0 => {
@@ -306,12 +307,16 @@ impl<W: Word> Buddy<'_, W> {
                 }
                 code => {
                     let slots = (1 + span::rests_from(codes, slot + 1)).min(whole - slot);
-                    visitor.held(index, u64::from(slots) << slot_order(level), code == word::REST);
+                    visitor.held(
+                        index,
+                        u64::from(slots) << W::SHAPE.slot_order(level),
+                        code == word::REST,
+                    );
                     slots
                 }
             };
         }
-        if let Some((slot, _)) = self.geometry.partial_slot(level, idx) {
+        if let Some((slot, _)) = self.geometry().partial_slot(level, idx) {
             self.walk_word(level - 1, first | u64::from(slot), visitor);
         }
     }
@@ -320,9 +325,9 @@ impl<W: Word> Buddy<'_, W> {
     fn resolved(&self, level: usize, idx: u64, word: u64) -> u64 {
         let mut codes = word::codes(level, word);
         if level > 0 && word::bound(word) == word::UNSETTLED {
-            for slot in word::from_slot(self.split_slots(level, idx, codes), 0) {
-                let below = idx << 4 | u64::from(slot);
-                let found = self.read(level - 1, below);
+            for slot in word::from_slot(self.tree.split_slots(level, idx, codes), 0) {
+                let below = W::SHAPE.child(idx, slot);
+                let found = self.tree.read(level - 1, below);
                 if self.resolved(level - 1, below, found) == 0 {
                     codes &= !(word::SPLIT << (2 * slot));
                 }

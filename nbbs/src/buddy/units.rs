@@ -2,15 +2,15 @@
 
 use core::ops::Range;
 
+use super::Buddy;
 use super::exact::Obstacle;
 use super::place::Wanted;
 use super::slots::Slots;
-use super::{Buddy, span, word};
 use crate::error::{FreeError, RequestError};
-use crate::geometry::{first_unit, level_of, locate};
 use crate::lane::default_lane;
 use crate::request::Request;
 use crate::sync::Word;
+use crate::word::{self, span};
 
 impl<W: Word> Buddy<'_, W> {
     /// Allocates exactly `units` units side by side, and returns the first. No unit beyond them is held.
@@ -62,7 +62,8 @@ impl<W: Word> Buddy<'_, W> {
         {
             return Ok(index);
         }
-        let index = if units < 32 { self.claim_near(lane, units as u32) } else { None };
+        let index =
+            if units < W::SHAPE.leaf_units() { self.claim_near(lane, units as u32) } else { None };
         index
             .or_else(|| self.claim_anywhere(lane, units, order))
             .ok_or(RequestError::Exhausted { units })
@@ -150,11 +151,11 @@ impl<W: Word> Buddy<'_, W> {
     pub fn request_on(&self, lane: usize, request: Request) -> Result<u64, RequestError> {
         let Request { units, order, range, top_down } = request;
         self.check_units(units)?;
-        if order > self.geometry.max_order {
-            return Err(RequestError::OrderTooLarge { order, max: self.geometry.max_order });
+        if order > self.geometry().max_order() {
+            return Err(RequestError::OrderTooLarge { order, max: self.geometry().max_order() });
         }
         let anywhere = range.is_none() && !top_down;
-        let range = range.unwrap_or(0..self.geometry.units);
+        let range = range.unwrap_or(0..self.geometry().units());
         self.check_within(&range)?;
         if anywhere && order == 0 {
             return self.alloc_units_on(lane, units);
@@ -213,27 +214,27 @@ impl<W: Word> Buddy<'_, W> {
     }
 
     fn check_units(&self, units: u64) -> Result<(), RequestError> {
-        let max = self.geometry.units;
+        let max = self.geometry().units();
         if (1..=max).contains(&units) { Ok(()) } else { Err(RequestError::Units { units, max }) }
     }
 
     fn check_within(&self, range: &Range<u64>) -> Result<(), RequestError> {
-        let (start, end, units) = (range.start, range.end, self.geometry.units);
+        let (start, end, units) = (range.start, range.end, self.geometry().units());
         let out_of_range = RequestError::OutOfRange { start, end, units };
-        if self.geometry.contains(range) { Ok(()) } else { Err(out_of_range) }
+        if self.geometry().contains(range) { Ok(()) } else { Err(out_of_range) }
     }
 
     /// Claims a run in the leaf word at the lane's cursor.
     fn claim_near(&self, lane: usize, units: u32) -> Option<u64> {
-        let leaf = self.cursor(lane, leaf_order(units.into()));
-        let inside = word::first_slots(self.geometry.whole_slots(0, leaf));
-        let claimed = self.update(lane, 0, leaf, |old| {
-            let slot = span::fit(word::free_slots(old) & inside, units)?;
-            Some((old | span::closed(slot, units), slot))
+        let leaf = self.cursor(lane, leaf_order::<W>(units.into()));
+        let inside = word::first_slots(self.geometry().whole_slots(0, leaf));
+        let claimed = self.tree.fill(0, leaf, |codes| {
+            let slot = span::fit(word::free_slots(codes) & inside, units)?;
+            Some((codes | span::closed(slot, units), slot))
         });
-        let (_, slot) = claimed?;
+        let slot = self.noted(lane, 0, leaf, claimed)?.1;
         if self.climb(lane, 0, leaf) {
-            return Some(first_unit(0, leaf, slot));
+            return Some(W::SHAPE.first_unit(0, leaf, slot));
         }
         let slots = Slots { level: 0, idx: leaf, slot, count: units };
         self.clear_slots(lane, slots, slots.closed());
@@ -243,12 +244,13 @@ impl<W: Word> Buddy<'_, W> {
     /// Claims a run anywhere, first from the lane's cursor on: in one word if it fits into one.
     #[cold]
     fn claim_anywhere(&self, lane: usize, units: u64, order: u32) -> Option<u64> {
-        let in_leaf = units < 32;
-        let hint = if in_leaf { leaf_order(units) } else { order.min(self.geometry.max_order) };
-        let level = level_of(hint);
-        let from = first_unit(level, self.cursor(lane, hint), 0);
+        let in_leaf = units < W::SHAPE.leaf_units();
+        let hint =
+            if in_leaf { leaf_order::<W>(units) } else { order.min(self.geometry().max_order()) };
+        let level = W::SHAPE.level_of(hint);
+        let from = W::SHAPE.first_unit(level, self.cursor(lane, hint), 0);
         let (later, sooner) =
-            (from..self.geometry.units, 0..from + units.min(self.geometry.units - from));
+            (from..self.geometry().units(), 0..from + units.min(self.geometry().units() - from));
         let within_block = || {
             // In one word, so that one compare-and-swap does it.
             let mut ranges = [&later, &sooner].into_iter();
@@ -258,12 +260,12 @@ impl<W: Word> Buddy<'_, W> {
         let index = if in_leaf { within_block() } else { None }
             .or_else(|| self.claim_in(lane, wanted, later.clone()))
             .or_else(|| self.claim_in(lane, wanted, sooner.clone()))?;
-        self.hints(lane).set_cursor(hint, locate(level, index).0);
+        self.hints(lane).set_cursor(hint, W::SHAPE.locate(level, index).0);
         Some(index)
     }
 }
 
 /// The order whose cursor leads to leaf words for runs of so many units.
-fn leaf_order(units: u64) -> u32 {
-    units.next_power_of_two().trailing_zeros().min(4)
+fn leaf_order<W: Word>(units: u64) -> u32 {
+    units.next_power_of_two().trailing_zeros().min(W::SHAPE.slots_log2(0) - 1)
 }

@@ -10,8 +10,8 @@ mod alloc;
 mod change;
 mod number;
 
+use crate::sync::AtomicU64;
 use core::fmt;
-use core::sync::atomic::AtomicU64;
 
 use crate::buddy::{Buddy, Lane};
 use crate::lane::default_lane;

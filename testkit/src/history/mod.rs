@@ -15,8 +15,9 @@ mod honest;
 mod order;
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use nbbs::sync::{AtomicU64, Ordering};
 
 use crate::program::{Body, Op, Race};
 use crate::{BackEnd, Block, Violation};
@@ -102,10 +103,11 @@ impl History {
         Ok(())
     }
 
-    /// Whether there is an order in which every answer is right, refused allocations left out.
+    /// Whether a unit was granted that somebody held: there is no order of all grants and frees that is right.
     #[must_use]
-    pub fn is_ordered(&self) -> bool {
-        order::find(self.units, &self.calls, |answer| !matches!(answer, Answer::Refused(_)))
+    pub fn grants_twice(&self) -> bool {
+        let counts = |answer: &Answer| matches!(answer, Answer::Granted(_) | Answer::Freed(_));
+        !order::find(self.units, &self.calls, counts)
     }
 
     /// Whether there is an order in which every answer is right, refused allocations included.

@@ -46,9 +46,15 @@ fn two_at_a_time_are_ordered_as_it_suits_them() {
     // Not if it returned before the free began.
     let calls = [calls[0], (0, 5, 6, free.3), (1, 3, 4, calls[2].3)];
     assert!(matches!(history(&calls).check(), Err(Fault::Unordered(_))));
+    assert!(history(&calls).grants_twice());
     // Nor if two are granted it.
     let calls = [calls[0], free, (1, 3, 4, calls[2].3), (2, 6, 7, Answer::Granted(block(1, 0)))];
     assert!(matches!(history(&calls).check(), Err(Fault::Unordered(_))));
+    assert!(history(&calls).grants_twice());
+    // Of a free that should not have been refused nothing of the kind follows.
+    let calls = [calls[0], (0, 2, 5, Answer::NotFreed(block(0, 2)))];
+    assert!(matches!(history(&calls).check(), Err(Fault::Unordered(_))));
+    assert!(!history(&calls).grants_twice());
 }
 
 #[test]

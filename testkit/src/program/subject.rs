@@ -1,10 +1,9 @@
 //! What an operation program is run on.
 
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
 
-use nbbs::sync::Word;
-use nbbs::{AllocError, Buddy, FreeError, MetadataError, RangeError, metadata_words};
+use nbbs::sync::{AtomicU64, Word};
+use nbbs::{AllocError, Buddy, FreeError, MetadataError, RangeError};
 
 use super::{inspect, observe};
 use crate::{BackEnd, Block, Spec, Violation};
@@ -105,7 +104,7 @@ impl<W: Word + Default> Arena<W> {
     /// Zeroed metadata for `units` units.
     #[must_use]
     pub fn new(units: u64) -> Self {
-        let words = (0..metadata_words(units)).map(|_| W::default()).collect();
+        let words = (0..W::SHAPE.metadata_words(units)).map(|_| W::default()).collect();
         Self { words, units }
     }
 

@@ -27,6 +27,8 @@ pub enum Unit {
 #[derive(Clone, Debug)]
 pub struct Spec {
     units: Vec<Unit>,
+    /// How many units a leaf word has.
+    leaf: u64,
     free: Tree,
     /// Blocks that are held, by order.
     used: Vec<u64>,
@@ -45,11 +47,18 @@ impl Spec {
     pub fn new(units: u64) -> Self {
         Self {
             units: vec![Unit::Free; units as usize],
+            leaf: 32,
             free: Tree::new(units),
             used: vec![0; units.ilog2() as usize + 1],
             runs: (0, 0),
             holes: 0,
         }
+    }
+
+    /// The same arena with leaf words of so many units, instead of 32.
+    #[must_use]
+    pub fn with_leaves_of(self, leaf: u64) -> Self {
+        Self { leaf, ..self }
     }
 
     /// An arena of `units` units, all holes.
@@ -159,12 +168,12 @@ impl Spec {
     }
 
     /// Where the first (or last) run of `units` free units in `range` can begin: at a multiple of `2^order`,
-    /// and not at the last of 32 units if it goes on beyond them.
+    /// and not at the last unit of a leaf word if it goes on beyond that.
     #[must_use]
     pub fn place(&self, units: u64, order: u32, range: &Range<u64>, last: bool) -> Option<u64> {
         let possible = |&start: &u64| {
             start.is_multiple_of(1 << order)
-                && (units == 1 || start & 31 != 31)
+                && (units == 1 || !(start + 1).is_multiple_of(self.leaf))
                 && self.all(&(start..start + units), Unit::Free)
         };
         let mut starts = range.start..(range.end + 1).saturating_sub(units);

@@ -2,9 +2,11 @@
 
 mod load;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
+
+use nbbs::sync::AtomicU64;
 
 use crate::program::{Held, Player, RunOp, run_op};
 use crate::steered::jitter;

@@ -1,18 +1,28 @@
-//! Checks on real threads: `stress` (delays between atomic steps, sanitizers) and `signals`.
+//! Checks on real threads and processes: `stress` (delays between atomic steps, sanitizers), `signals` and `processes`.
 //!
 //! ```text
-//! systems   what is checked: nbbs and the others, on words of any kind
-//! hooked    a word that calls a function before every access
-//! delays    such a function that lets time pass
-//! payload   a back-end whose holders write to their memory, for the sanitizers to see
+//! systems      what is checked: nbbs and the others, on words of any kind
+//! hooked       a word that calls a function before every access
+//! delays       such a function that lets time pass
+//! payload      a back-end whose holders write to their memory, for the sanitizers to see
+//! hands        what an actor holds: a thread with its handlers, or a process
+//! blocks       an actor that allocates and frees blocks, of any system
+//! everything   an actor that makes every call of nbbs      calls   which those are
 //! ```
 
+mod blocks;
+mod calls;
 mod delays;
+mod everything;
+mod hands;
 mod hooked;
 mod payload;
 mod systems;
 
+pub use blocks::Blocks;
 pub use delays::{Delays, delayed, random};
+pub use everything::Everything;
+pub use hands::{Actor, Hands};
 pub use hooked::{Hooked, with_hook};
 pub use payload::Payload;
 pub use systems::{SYSTEMS, System, find};

@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicU64;
 use baselines::free_list::{Locked, Tagged, Untagged};
 use baselines::paper::{Nb1, Nb4, Sl1, Sl4};
 use baselines::{Pause, Units};
+use nbbs::Zone;
 use nbbs::sync::Word;
 use testkit::program::Arena;
-use testkit::{BackEnd, Violation};
+use testkit::{BackEnd, Oracle, Symptom, Violation, check_whole};
 
-use crate::Hooked;
+use crate::{Actor, Blocks, Everything, Hands, Hooked};
 
 type Fresh = fn(u64, &mut dyn FnMut(&dyn BackEnd));
 
@@ -21,26 +22,37 @@ pub struct System {
     pub name: &'static str,
     /// Whether all blocks are of one size.
     pub pool: bool,
+    /// What signals show of it, if it does not stand them.
+    pub under_signals: Option<Symptom>,
+    /// What stress shows of it, if it is broken.
+    pub under_stress: Option<Symptom>,
     hooked: Fresh,
     plain: Fresh,
 }
 
 macro_rules! system {
-    ($name:literal, $pool:literal, $make:ident) => {
-        System { name: $name, pool: $pool, hooked: $make::<Hooked>, plain: $make::<AtomicU64> }
+    ($name:literal, $pool:literal, $make:ident, $under_signals:expr, $under_stress:expr) => {
+        System {
+            name: $name,
+            pool: $pool,
+            under_signals: $under_signals,
+            under_stress: $under_stress,
+            hooked: $make::<Hooked>,
+            plain: $make::<AtomicU64>,
+        }
     };
 }
 
 /// All of them, nbbs first.
 pub const SYSTEMS: &[System] = &[
-    system!("nbbs", false, nbbs),
-    system!("nb1", false, nb1),
-    system!("nb4", false, nb4),
-    system!("sl1", false, sl1),
-    system!("sl4", false, sl4),
-    system!("arena-untagged", true, untagged),
-    system!("arena-tagged", true, tagged),
-    system!("arena-sl", true, locked),
+    system!("nbbs", false, nbbs, None, None),
+    system!("nb1", false, nb1, Some(Symptom::Overlap), Some(Symptom::Overlap)),
+    system!("nb4", false, nb4, Some(Symptom::Overlap), Some(Symptom::Overlap)),
+    system!("sl1", false, sl1, Some(Symptom::Wait), None),
+    system!("sl4", false, sl4, Some(Symptom::Wait), None),
+    system!("arena-untagged", true, untagged, Some(Symptom::Overlap), Some(Symptom::Overlap)),
+    system!("arena-tagged", true, tagged, None, None),
+    system!("arena-sl", true, locked, Some(Symptom::Wait), None),
 ];
 
 /// The system of that name.
@@ -61,11 +73,71 @@ impl System {
     ) -> Result<(), Violation> {
         let fresh = if hooked { self.hooked } else { self.plain };
         let mut result = Ok(());
-        let lent = catch_unwind(AssertUnwindSafe(|| {
+        let lent = no_panic(|| {
             fresh(units, &mut |back_end| result = body(back_end));
-        }));
-        result.and(lent.map_err(|payload| Violation::from_panic(&*payload)))
+            Ok(())
+        });
+        result.and(lent)
     }
+
+    /// Lends an actor on such a system to `body`: of nbbs on two arenas, one of so many units, with everything that it can
+    /// do; of the others on blocks. Afterwards the actor gives everything back, and the memory must be whole.
+    ///
+    /// # Errors
+    /// As [`lend`](Self::lend), and what is found afterwards.
+    pub fn lend_actor(&self, units: u64, hooked: bool, body: Body<'_>) -> Result<(), Violation> {
+        match (self.name, hooked) {
+            ("nbbs", false) => no_panic(|| everything::<AtomicU64>(units, body)),
+            ("nbbs", true) => no_panic(|| everything::<Hooked>(units, body)),
+            _ => self.lend(units, hooked, &mut |back_end| blocks(back_end, body)),
+        }
+    }
+}
+
+type Body<'b> = &'b mut dyn FnMut(&dyn Actor) -> Result<(), Violation>;
+
+/// A panic in `body` as what it found.
+fn no_panic(body: impl FnOnce() -> Result<(), Violation>) -> Result<(), Violation> {
+    let result = catch_unwind(AssertUnwindSafe(body));
+    result.unwrap_or_else(|payload| Err(Violation::from_panic(&*payload)))
+}
+
+/// Slots for an actor on so many units: so few that what is in use comes and goes.
+fn slots(units: u64) -> Vec<AtomicU64> {
+    (0..(units * 3 / 4).clamp(3, 24)).map(|_| AtomicU64::new(0)).collect()
+}
+
+fn blocks(back_end: &dyn BackEnd, body: Body<'_>) -> Result<(), Violation> {
+    let (oracle, slots, stake) = (Oracle::of(back_end), slots(back_end.units()), AtomicU64::new(0));
+    let hands = Hands { oracle: &oracle, who: 0, slots: &slots, stake: &stake };
+    let actor = Blocks { back_end, hands, lane: 0 };
+    body(&actor)?;
+    actor.give_back()?;
+    oracle.check_empty()?;
+    check_whole(back_end, &oracle)
+}
+
+/// Units of the second arena, and what lies between the two.
+const SECOND: u64 = 40;
+const BETWEEN: u64 = 5;
+
+fn everything<W: Word + Default>(units: u64, body: Body<'_>) -> Result<(), Violation> {
+    let arenas = [Arena::<W>::new(units), Arena::new(SECOND)];
+    let [first, second] = arenas.each_ref().map(Arena::buddy);
+    let base = units + BETWEEN;
+    let zones = [Zone { base: 0, buddy: first }, Zone { base, buddy: second }];
+    let (oracle, slots, stake) = (Oracle::new(base + SECOND), slots(units), AtomicU64::new(0));
+    let hands = Hands { oracle: &oracle, who: 0, slots: &slots, stake: &stake };
+    let holes = [const { AtomicU64::new(0) }; 2];
+    let actor = Everything::new(&zones, 0, hands, &holes);
+    body(&actor)?;
+    actor.give_back()?;
+    oracle.check_empty()?;
+    zones.iter().try_for_each(|zone| {
+        check_whole(&zone.buddy, &Oracle::of(&zone.buddy))?;
+        let audit = zone.buddy.audit();
+        audit.map(drop).map_err(|broken| Violation::Audit(broken.to_string()))
+    })
 }
 
 fn nbbs<W: Word + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {

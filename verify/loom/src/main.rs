@@ -1,7 +1,7 @@
 //! `verify-loom [--long] [--first] [NAME[/MODEL] ...]`: runs races on the allocator's own code under loom.
 //!
 //! One line for each race and model of `SeqCst`: how many executions, and whether that is all of them or those
-//! with so many preemptions. Ends with 1 if anything was found, with 0 if not, with anything else if it could
+//! with so many preemptions. Ends with 3 if anything was found, with 0 if not, with anything else if it could
 //! not run. `--first` ends at the first finding; `--patients` runs the allocators that are known to be broken.
 
 #[cfg(feature = "patients")]
@@ -40,14 +40,14 @@ fn main() -> ExitCode {
             ran += 1;
             found += u32::from(outcome.failure.is_some());
             if found > 0 && has("--first") {
-                return ExitCode::from(1);
+                return ExitCode::from(3);
             }
         }
     }
     match (ran, found) {
         (0, _) => ExitCode::from(2),
         (_, 0) => ExitCode::SUCCESS,
-        _ => ExitCode::from(1),
+        _ => ExitCode::from(3),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use loom::model::Builder;
@@ -42,6 +42,8 @@ pub enum Op {
     Batch(u32, usize),
     /// Frees all blocks that the thread holds, which are of an order, at once.
     FreeBatch(u32),
+    /// Ends the thread's part here, unless that lane's is done. Orders nothing.
+    After(usize),
 }
 
 /// Who has the hints.
@@ -51,6 +53,8 @@ pub enum Hints {
     Own,
     /// All have the same, and see any value of them that the memory model allows.
     Shared,
+    /// Of the notes of paths all have the same, of the others each its own.
+    OnePath,
 }
 
 /// A race on a small arena.
@@ -105,7 +109,7 @@ impl Race {
             let arena = Arc::clone(&arena);
             loom::thread::spawn(move || {
                 on_lane(hands.lane);
-                ops.iter().for_each(|&op| hands.step(&arena, op));
+                hands.play(&arena, ops);
                 hands
             })
         });
@@ -165,18 +169,27 @@ struct Arena {
     words: Box<[LoomWord]>,
     payload: Payload,
     units: u64,
+    /// Whose part is done: nothing that loom knows of.
+    done: [AtomicBool; LANES],
 }
 
 impl Arena {
     fn new(race: &Race) -> Self {
         /// The hints of the one lane of a small arena stand first.
-        const HINTS: usize = 16;
+        const HINTS: Range<usize> = 0..16;
+        /// Among them, the notes of paths.
+        const PATHS: Range<usize> = 2..6;
         let words = (0..metadata_words(race.units)).map(|place| {
-            let own = place < HINTS && race.hints == Hints::Own;
+            let own = match race.hints {
+                Hints::Own => HINTS.contains(&place),
+                Hints::OnePath => HINTS.contains(&place) && !PATHS.contains(&place),
+                Hints::Shared => false,
+            };
             if own { LoomWord::own() } else { LoomWord::default() }
         });
         let payload = Payload::new(race.units, race.grain);
-        Self { words: words.collect(), payload, units: race.units }
+        let done = [const { AtomicBool::new(false) }; LANES];
+        Self { words: words.collect(), payload, units: race.units, done }
     }
 
     fn buddy(&self) -> Buddy<'_, LoomWord> {
@@ -195,6 +208,17 @@ struct Hands {
 impl Hands {
     fn new(lane: usize) -> Self {
         Self { lane, blocks: Vec::new(), holes: Vec::new(), runs: Vec::new() }
+    }
+
+    fn play(&mut self, arena: &Arena, ops: &[Op]) {
+        for &op in ops {
+            match op {
+                Op::After(lane) if arena.done[lane].load(Ordering::Relaxed) => {}
+                Op::After(_) => return,
+                op => self.step(arena, op),
+            }
+        }
+        arena.done[self.lane].store(true, Ordering::Relaxed);
     }
 
     fn step(&mut self, arena: &Arena, op: Op) {
@@ -247,6 +271,7 @@ impl Hands {
                 blocks.iter().for_each(|&index| arena.payload.give(self.lane, index, order));
                 assert_eq!(buddy.free_batch_on(0, order, &blocks), Ok(()), "lost");
             }
+            Op::After(_) => unreachable!("only between the steps of a race"),
             Op::Units(_) | Op::At(..) | Op::FreeRun | Op::EndAt(_) | Op::FreePart(..) => {
                 self.run_step(arena, op);
             }

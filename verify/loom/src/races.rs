@@ -3,7 +3,7 @@
 //! Most are on 64 units: two leaf words, of units 0 to 31 and 32 to 63, under one inner word. Where the first
 //! leaf word is full (two blocks of the main thread's), all that happens, happens in the second.
 
-use crate::race::Op::{self, Alloc, Dig, Free, Release, Reserve};
+use crate::race::Op::{self, After, Alloc, At, Dig, Free, Release, Reserve};
 use crate::race::{Hints, MAIN, Race};
 use crate::word::Model::{self, Bare, Fences, Leading, Trailing};
 
@@ -61,6 +61,28 @@ pub static RACES: &[Race] = &[
         &[&[Free], &[Alloc(6)], &[Alloc(5)]],
         &[(Bare, Some(2))],
     ),
+    // Lane 0 frees the first leaf word as a block, lane 1 splits it, lane 2 claims beside lane 1: the top alone says that
+    // lane 0 is done.
+    Race {
+        name: "hand-over-by-a-climb",
+        units: 64,
+        grain: 3,
+        setup: &[(2, Alloc(3)), (2, Free), (MAIN, Alloc(5)), (0, Alloc(5))],
+        lanes: &[&[Free], &[After(0), At(8, 16)], &[After(1), Alloc(3)]],
+        hints: Hints::Own,
+        under: &[(Bare, Some(0))],
+    },
+    // The same with a level more, on one lane: lane 1 notes the path, lane 2 trusts the note and does not look at the top.
+    // Of the word between them it may see what lane 1 left there first.
+    Race {
+        name: "hand-over-by-a-path",
+        units: 1024,
+        grain: 3,
+        setup: &[(2, Alloc(3)), (2, Free), (MAIN, Alloc(9)), (0, Alloc(9))],
+        lanes: &[&[Free], &[After(0), At(8, 16), At(32, 40), At(40, 48)], &[After(1), Alloc(3)]],
+        hints: Hints::OnePath,
+        under: &[(Bare, Some(0))],
+    },
     // Lane 0 frees the last block of a word and takes the slot above; lane 1 claims in the word, and knows its
     // way up.
     half_words(

@@ -5,7 +5,7 @@ use baselines::free_list::{Locked, Tagged, Untagged};
 use baselines::paper::{Nb1, Nb4, Sl1, Sl4};
 use nbbs::Buddy;
 use testkit::program::{Arena, Race};
-use testkit::{BackEnd, Violation};
+use testkit::{BackEnd, Symptom, Violation};
 
 use crate::races::{neighbours, slots};
 use crate::word::Scheduled;
@@ -15,8 +15,8 @@ use crate::word::Scheduled;
 pub struct Patient {
     /// Its name.
     pub name: &'static str,
-    /// Whether it is broken.
-    pub broken: bool,
+    /// What it is known for, if it is broken.
+    pub symptom: Option<Symptom>,
     /// The race, with so many lanes.
     pub race: fn(usize) -> Race,
     /// Lends a fresh one, of so many units, to a visitor.
@@ -28,40 +28,38 @@ pub type With =
     fn(u64, &mut dyn FnMut(&dyn BackEnd) -> Result<(), Violation>) -> Result<(), Violation>;
 
 macro_rules! patient {
-    ($name:literal, $broken:literal, $race:expr, $fresh:expr) => {
+    ($name:literal, $symptom:expr, $race:expr, $fresh:expr) => {
         Patient {
             name: $name,
-            broken: $broken,
+            symptom: $symptom,
             race: $race,
             with: |units, visit| visit(&$fresh(units)),
         }
     };
 }
 
+const OVERLAP: Option<Symptom> = Some(Symptom::Overlap);
+
 /// All of them, the broken ones first.
 pub const PATIENTS: &[Patient] = &[
-    patient!("nb1", true, |lanes| neighbours(4, lanes), |n: u64| Nb1::<Scheduled>::new(
-        n,
-        n.ilog2()
-    )),
-    patient!("nb4", true, |lanes| neighbours(32, lanes), |n: u64| Nb4::<Scheduled>::new(
-        n,
-        n.ilog2()
-    )),
-    patient!("arena-untagged", true, slots, |n: u64| Units(Untagged::<Scheduled>::new(n))),
-    patient!("sl1", false, |lanes| neighbours(4, lanes), |n: u64| Sl1::<Scheduled>::new(
-        n,
-        n.ilog2()
-    )),
-    patient!("sl4", false, |lanes| neighbours(32, lanes), |n: u64| Sl4::<Scheduled>::new(
-        n,
-        n.ilog2()
-    )),
-    patient!("arena-tagged", false, slots, |n: u64| Units(Tagged::<Scheduled>::new(n))),
-    patient!("arena-sl", false, slots, |n: u64| Units(Locked::<Scheduled>::new(n))),
+    patient!("nb1", OVERLAP, |lanes| neighbours(4, lanes), |n: u64| {
+        Nb1::<Scheduled>::new(n, n.ilog2())
+    }),
+    patient!("nb4", OVERLAP, |lanes| neighbours(32, lanes), |n: u64| {
+        Nb4::<Scheduled>::new(n, n.ilog2())
+    }),
+    patient!("arena-untagged", OVERLAP, slots, |n: u64| Units(Untagged::<Scheduled>::new(n))),
+    patient!("sl1", None, |lanes| neighbours(4, lanes), |n: u64| {
+        Sl1::<Scheduled>::new(n, n.ilog2())
+    }),
+    patient!("sl4", None, |lanes| neighbours(32, lanes), |n: u64| {
+        Sl4::<Scheduled>::new(n, n.ilog2())
+    }),
+    patient!("arena-tagged", None, slots, |n: u64| Units(Tagged::<Scheduled>::new(n))),
+    patient!("arena-sl", None, slots, |n: u64| Units(Locked::<Scheduled>::new(n))),
     Patient {
         name: "nbbs",
-        broken: false,
+        symptom: None,
         race: |lanes| neighbours(64, lanes),
         with: |units, visit| visit(&ours(&Arena::new(units))),
     },

@@ -39,7 +39,7 @@ pub struct Found {
     /// Which of the schedules.
     pub number: u64,
     /// How.
-    pub message: String,
+    pub violation: Violation,
 }
 
 impl Schedules {
@@ -59,9 +59,10 @@ impl Schedules {
                 not_racing();
                 number.fetch_add(1, Ordering::Relaxed);
                 if let Err(violation) = race() {
-                    let message = violation.to_string();
-                    first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(message);
-                    panic!("{violation}");
+                    let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+                    first.get_or_insert(violation);
+                    drop(first);
+                    panic!("that was enough");
                 }
             }
         };
@@ -83,8 +84,8 @@ impl Schedules {
         let number = number.load(Ordering::Relaxed);
         let Err(payload) = ran else { return Ok(number) };
         let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let message = first.unwrap_or_else(|| Violation::from_panic(&*payload).to_string());
-        Err(Found { number, message })
+        let violation = first.unwrap_or_else(|| Violation::from_panic(&*payload));
+        Err(Found { number, violation })
     }
 }
 
@@ -106,6 +107,6 @@ pub fn together(bodies: Vec<Body<'_>>) -> Result<(), Violation> {
 
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (schedule {})", self.message, self.number)
+        write!(f, "{} (schedule {})", self.violation, self.number)
     }
 }

@@ -2,9 +2,9 @@
 
 use testkit::program::Op;
 use testkit::steered::count_steps;
-use testkit::{Block, Oracle, Violation};
+use testkit::{Block, InHand, Oracle, Violation};
 
-use crate::player::{InHand, Player};
+use crate::player::Player;
 use crate::system::System;
 
 /// The most steps that an operation took while nobody else moved, beside the most that it may.
@@ -175,7 +175,7 @@ impl Last<'_> {
         if missing.is_empty() || excused {
             return Ok(missing);
         }
-        Err(Violation::wrong("units missing", in_hand, missing))
+        Err(Violation::Lost { units: missing })
     }
 
     fn audit(&self, in_hand: &[InHand]) -> Result<(), Violation> {

@@ -5,7 +5,7 @@ use testkit::steered::{Turn, count_steps, follow};
 use testkit::{Oracle, Violation};
 
 use crate::aftermath::{self, Steps};
-use crate::player::{InHand, Player};
+use crate::player::Player;
 use crate::system::{Fresh, System};
 
 /// What the lanes do in which arena.
@@ -45,7 +45,7 @@ impl Case {
         let bodies = players.iter_mut().zip(&self.lanes);
         let bodies = bodies.map(|(player, ops)| -> Body<'_> { Box::new(|| player.play(ops)) });
         follow(script, bodies.collect())?;
-        let frozen = players.iter().any(|player| player.in_hand != InHand::Nothing);
+        let frozen = players.iter().any(Player::is_busy);
         let steps = aftermath::check(system, &oracle, players)?;
         Ok(Outcome { frozen, steps })
     }

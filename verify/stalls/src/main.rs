@@ -7,6 +7,7 @@
 //! scenes      what is in use, and what the lanes do
 //! case        one of these on a fresh system, under a script
 //! player      a lane: what it holds, and what it is in the middle of
+//! claims      which block that is, before it is given
 //! matrix      every place at which the lanes can stop
 //! aftermath   nothing missing but what was in hand, everything else whole, no operation alone is long
 //! ```
@@ -14,6 +15,7 @@
 
 mod aftermath;
 mod case;
+mod claims;
 mod matrix;
 mod player;
 mod scenes;
@@ -23,7 +25,8 @@ use std::process::ExitCode;
 
 use aftermath::bound;
 use matrix::{Culprit, Depth, Figures, run};
-use system::{Kind, OURS, PATIENTS, SOUND, Subject};
+use system::{OURS, PATIENTS, SOUND, Subject};
+use testkit::{Symptom, Violation};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -64,14 +67,14 @@ fn ours(depth: Depth) -> ExitCode {
 /// Fails if a patient is not caught at what it does, or a system is that stands this.
 fn patients() -> ExitCode {
     let mut caught = 0;
-    for (patient, kinds) in PATIENTS {
-        let unnoticed = kinds.iter().filter(|(does, kind)| match first(patient, *kind) {
+    for (patient, symptoms) in PATIENTS {
+        let unnoticed = symptoms.iter().filter(|symptom| match first(patient, shows(**symptom)) {
             Some(culprit) => {
-                eprintln!("{} {does}: {culprit}", patient.name);
+                eprintln!("{} {symptom}: {culprit}", patient.name);
                 false
             }
             None => {
-                eprintln!("UNNOTICED: {} {does}", patient.name);
+                eprintln!("UNNOTICED: {} {symptom}", patient.name);
                 true
             }
         });
@@ -84,8 +87,15 @@ fn patients() -> ExitCode {
     if caught == PATIENTS.len() && sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The first violation of a kind, in any of the subject's arenas.
-fn first(subject: &Subject, kind: Kind) -> Option<Box<Culprit>> {
+fn shows(symptom: Symptom) -> impl Fn(&Violation) -> bool + Copy + Sync {
+    move |violation| symptom.is_shown_by(violation)
+}
+
+/// The first violation that is looked for, in any of the subject's arenas.
+fn first(
+    subject: &Subject,
+    looked_for: impl Fn(&Violation) -> bool + Copy + Sync,
+) -> Option<Box<Culprit>> {
     let depth = Depth { stride: 1, all_orders: true };
-    subject.units.iter().find_map(|&units| run(subject, units, depth, kind).err())
+    subject.units.iter().find_map(|&units| run(subject, units, depth, looked_for).err())
 }

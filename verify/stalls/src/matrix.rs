@@ -11,7 +11,7 @@ use testkit::steered::Turn;
 use crate::aftermath::Steps;
 use crate::case::Case;
 use crate::scenes::Scenes;
-use crate::system::{Kind, Subject};
+use crate::system::Subject;
 
 /// How many of the places are tried.
 #[derive(Clone, Copy, Debug)]
@@ -64,12 +64,12 @@ impl fmt::Display for Culprit {
 /// Runs every case of a subject in an arena of so many units, on two threads.
 ///
 /// # Errors
-/// The first violation of the kind that is looked for; others are passed over.
+/// The first violation that is looked for; others are passed over.
 pub fn run(
     subject: &Subject,
     units: u64,
     depth: Depth,
-    looked_for: Kind,
+    looked_for: impl Fn(&Violation) -> bool + Copy + Sync,
 ) -> Result<Figures, Box<Culprit>> {
     let scenes = match subject {
         Subject { pool: true, .. } => Scenes::of_slots(),
@@ -111,14 +111,14 @@ impl std::iter::Sum for Figures {
 /// Turns in which two lanes go on step by step, for as long as any program here lasts.
 const LOCKSTEP: usize = 2000;
 
-struct Walk<'a> {
+struct Walk<'a, L> {
     subject: &'a Subject,
     depth: Depth,
-    looked_for: Kind,
+    looked_for: L,
     figures: Figures,
 }
 
-impl Walk<'_> {
+impl<L: Fn(&Violation) -> bool> Walk<'_, L> {
     /// The second lane stops after every step of its program, then the first after every step of its own;
     /// the first for good, or for long.
     fn case(&mut self, case: &Case, program: usize) -> Result<(), Box<Culprit>> {

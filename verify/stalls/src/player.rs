@@ -3,67 +3,9 @@
 use std::ops::Range;
 
 use testkit::program::Op;
-use testkit::{Block, Oracle, Violation};
+use testkit::{Block, InHand, Oracle, Violation};
 
 use crate::system::{Extra, System};
-
-/// What a lane is in the middle of: all that may be lost if it never goes on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum InHand {
-    /// Nothing: it is between two operations, or done.
-    #[default]
-    Nothing,
-    /// A block of this order that it has not been given yet.
-    Claim(u32),
-    /// A block that it is freeing.
-    Free(Block),
-    /// A range that it is reserving or releasing.
-    Holes(Range<u64>),
-}
-
-impl InHand {
-    /// Whether just these units may be missing because the lane stands still.
-    pub fn excuses(&self, missing: &[u64]) -> bool {
-        let (Some(&first), Some(&last)) = (missing.first(), missing.last()) else { return true };
-        match *self {
-            Self::Nothing => false,
-            Self::Claim(order) => {
-                first % (1 << order) == 0
-                    && missing.len() == 1 << order
-                    && last - first == (1 << order) - 1
-            }
-            Self::Free(block) => {
-                first == block.index
-                    && missing.len() as u64 == block.len()
-                    && last < block.units().end
-            }
-            Self::Holes(ref range) => range.contains(&first) && range.contains(&last),
-        }
-    }
-
-    /// How many aligned blocks of an order can be spoilt by it.
-    pub fn spoils(&self, order: u32) -> u64 {
-        match *self {
-            Self::Nothing => 0,
-            Self::Claim(own) | Self::Free(Block { order: own, .. }) => {
-                1 << own.saturating_sub(order)
-            }
-            Self::Holes(ref range) => range.end.div_ceil(1 << order) - (range.start >> order),
-        }
-    }
-
-    /// Whether the audit may name a claim at these units.
-    pub fn explains(&self, units: &Range<u64>) -> bool {
-        let meets = |own: &Range<u64>| own.start < units.end && units.start < own.end;
-        match self {
-            _ if units.is_empty() => false,
-            Self::Nothing => false,
-            Self::Claim(_) => true,
-            Self::Free(block) => meets(&block.units()),
-            Self::Holes(range) => meets(range),
-        }
-    }
-}
 
 /// A lane, and what it holds.
 pub struct Player<'a> {
@@ -74,15 +16,29 @@ pub struct Player<'a> {
     pub held: Vec<Block>,
     /// Its holes.
     pub holes: Vec<Range<u64>>,
-    /// What it is doing.
+    /// What may be lost with it.
     pub in_hand: InHand,
+    busy: bool,
+}
+
+/// Notes what an allocation has in hand where it ends without an answer.
+struct Asked<'p> {
+    system: &'p dyn System,
+    order: u32,
+    in_hand: &'p mut InHand,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        *self.in_hand = self.system.claimed(self.order);
+    }
 }
 
 impl<'a> Player<'a> {
     /// A lane that holds nothing.
     pub fn new(system: &'a dyn System, oracle: &'a Oracle, lane: usize) -> Self {
-        let in_hand = InHand::Nothing;
-        Self { system, oracle, lane, held: Vec::new(), holes: Vec::new(), in_hand }
+        let (held, holes) = (Vec::new(), Vec::new());
+        Self { system, oracle, lane, held, holes, in_hand: InHand::Nothing, busy: false }
     }
 
     /// Does the operations in turn.
@@ -90,7 +46,17 @@ impl<'a> Player<'a> {
     /// # Errors
     /// The first violation.
     pub fn play(&mut self, ops: &[Op]) -> Result<(), Violation> {
-        ops.iter().try_for_each(|op| self.step(op))
+        ops.iter().try_for_each(|op| {
+            self.busy = true;
+            let result = self.step(op);
+            self.busy = false;
+            result
+        })
+    }
+
+    /// Whether it is in the middle of an operation.
+    pub fn is_busy(&self) -> bool {
+        self.busy
     }
 
     fn step(&mut self, op: &Op) -> Result<(), Violation> {
@@ -110,8 +76,9 @@ impl<'a> Player<'a> {
     /// # Errors
     /// The block is somebody's.
     pub fn alloc(&mut self, order: u32) -> Result<Option<Block>, Violation> {
-        self.in_hand = InHand::Claim(order);
-        let answer = self.system.alloc(self.lane, order);
+        let asked = Asked { system: self.system, order, in_hand: &mut self.in_hand };
+        let answer = asked.system.alloc(self.lane, order);
+        std::mem::forget(asked);
         self.in_hand = InHand::Nothing;
         let Some(index) = answer else { return Ok(None) };
         let block = self.oracle.take(self.lane, index, order)?;
@@ -125,7 +92,7 @@ impl<'a> Player<'a> {
     /// It is somebody else's, or the system refuses.
     pub fn free(&mut self, block: Block) -> Result<(), Violation> {
         self.oracle.give(block)?;
-        self.in_hand = InHand::Free(block);
+        self.in_hand = InHand::Block(block);
         let answer = self.system.free(self.lane, block.index, block.order);
         self.in_hand = InHand::Nothing;
         answer.map_err(|reason| Violation::FreeRefused { block, reason })

@@ -1,7 +1,8 @@
 //! `stress SYSTEM SECONDS [--plain]`: threads on a system for so long, with delays between atomic steps, or
 //! on the processor's own words.
 //!
-//! Ends with 0 if nothing was found, with 3 if something was.
+//! Ends with 0 if nothing was found, with 3 if something was: in a patient, what it is known for. Another violation
+//! of a patient's ends a round, not the run.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -29,7 +30,9 @@ fn main() -> ExitCode {
             Ok(report) => total = [total, report].into_iter().sum(),
             Err(violation) => {
                 eprintln!("{} after {:?}: {violation}", system.name, begun.elapsed());
-                return ExitCode::from(3);
+                if system.under_stress.is_none_or(|symptom| symptom.is_shown_by(&violation)) {
+                    return ExitCode::from(3);
+                }
             }
         }
         runs += 1;

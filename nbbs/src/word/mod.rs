@@ -11,19 +11,21 @@
 //!
 //! *split*: look at the word below. *bound*: no block below the split slots has a larger order; kept
 //! as order + 1, 0 for none, [`UNSETTLED`] where a merge may be waiting below. *mark*: somebody is
-//! inspecting the words below. *version*: grows with every change of the word.
+//! inspecting the words below. *version*: grows with every mark, so that no two marks look alike.
 
-pub(super) const FREE: u64 = 0b00;
-pub(super) const SPLIT: u64 = 0b01;
-pub(super) const HOLE: u64 = 0b01;
-pub(super) const REST: u64 = 0b10;
-pub(super) const HEAD: u64 = 0b11;
+pub(crate) mod span;
+
+pub(crate) const FREE: u64 = 0b00;
+pub(crate) const SPLIT: u64 = 0b01;
+pub(crate) const HOLE: u64 = 0b01;
+pub(crate) const REST: u64 = 0b10;
+pub(crate) const HEAD: u64 = 0b11;
 
 /// The mark of an inner word.
-pub(super) const MARK: u64 = 1 << 63;
+pub(crate) const MARK: u64 = 1 << 63;
 
 /// The bound of a word below which a merge may be waiting.
-pub(super) const UNSETTLED: u64 = 63;
+pub(crate) const UNSETTLED: u64 = 63;
 
 const CODES: u64 = (1 << 32) - 1;
 const VERSION_ONE: u64 = 1 << 32;
@@ -49,68 +51,102 @@ const ALIGNED: [u64; 8] = [
 
 /// The codes of a word of `level`.
 #[inline(always)]
-pub(super) const fn codes(level: usize, word: u64) -> u64 {
+pub(crate) const fn codes(level: usize, word: u64) -> u64 {
     if level == 0 { word } else { word & CODES }
 }
 
 /// The bound of an inner word.
 #[inline(always)]
-pub(super) const fn bound(word: u64) -> u64 {
+pub(crate) const fn bound(word: u64) -> u64 {
     word >> BOUND_SHIFT & 63
 }
 
-/// The successor of inner word `old`, with other codes, bound and mark.
+/// The successor of inner word `old`, with other codes and another bound, and no mark.
 #[inline(always)]
-pub(super) const fn inner(old: u64, codes: u64, bound: u64, mark: u64) -> u64 {
-    ((old & VERSION) + VERSION_ONE) & VERSION | bound << BOUND_SHIFT | mark | codes
+pub(crate) const fn inner(old: u64, codes: u64, bound: u64) -> u64 {
+    old & VERSION | bound << BOUND_SHIFT | codes
+}
+
+/// The successor of inner word `old` with a mark, and a version that no mark since has had.
+#[inline(always)]
+pub(crate) const fn marked(old: u64) -> u64 {
+    old & !VERSION | ((old & VERSION) + VERSION_ONE) & VERSION | MARK
 }
 
 /// Whether an inner word is unmarked and has a bound of at least `offer`.
 #[inline(always)]
-pub(super) const fn allows(word: u64, offer: u64) -> bool {
+pub(crate) const fn allows(word: u64, offer: u64) -> bool {
     // The mark stands above the bound, so that a marked word is out of range too.
     (word >> BOUND_SHIFT).wrapping_sub(offer) < 64 - offer
 }
 
 /// Whether an inner word is unmarked and its `slot` split.
 #[inline(always)]
-pub(super) const fn passes(word: u64, slot: u32) -> bool {
+pub(crate) const fn passes(word: u64, slot: u32) -> bool {
     (word ^ SPLIT << (2 * slot)) & (0b11 << (2 * slot) | MARK) == 0
 }
 
 /// The successor of `old`, a word of `level`, with other codes and no mark.
 #[inline(always)]
-pub(super) const fn with_codes(level: usize, old: u64, codes: u64) -> u64 {
-    if level == 0 { codes } else { inner(old, codes, bound(old), 0) }
+pub(crate) const fn with_codes(level: usize, old: u64, codes: u64) -> u64 {
+    if level == 0 { codes } else { old & !(CODES | MARK) | codes }
+}
+
+/// The slots whose codes differ, by their low bits.
+#[inline(always)]
+const fn changed_slots(from: u64, to: u64) -> u64 {
+    let changed = from ^ to;
+    (changed | changed >> 1) & LOW
+}
+
+/// Whether every slot in which the codes of a word of `level` differ is free in `from`, and in `to` neither free nor
+/// split.
+#[inline(always)]
+pub(crate) const fn only_fills(level: usize, from: u64, to: u64) -> bool {
+    let changed = changed_slots(from, to);
+    let split = if level == 0 { 0 } else { split_slots(to) };
+    free_slots(from) & changed == changed && split & changed == 0
+}
+
+/// Whether the same slots of a word of `level` are split in both. In a leaf word none is.
+#[inline(always)]
+pub(crate) const fn keeps_split(level: usize, from: u64, to: u64) -> bool {
+    level == 0 || split_slots(from) == split_slots(to)
 }
 
 /// The code of `slot`.
 #[inline(always)]
-pub(super) const fn code(word: u64, slot: u32) -> u64 {
+pub(crate) const fn code(word: u64, slot: u32) -> u64 {
     word >> (2 * slot) & 0b11
 }
 
 /// The first `count` slots, by their low bits.
 #[inline(always)]
-pub(super) const fn first_slots(count: u32) -> u64 {
+pub(crate) const fn first_slots(count: u32) -> u64 {
     if count == 0 { 0 } else { LOW >> (64 - 2 * count) }
+}
+
+/// Both bits of the slots of a set, given by their low bits.
+#[inline(always)]
+pub(crate) const fn both_bits(set: u64) -> u64 {
+    set | set << 1
 }
 
 /// The free slots, by their low bits.
 #[inline(always)]
-pub(super) const fn free_slots(codes: u64) -> u64 {
+pub(crate) const fn free_slots(codes: u64) -> u64 {
     !(codes | codes >> 1) & LOW
 }
 
 /// The slots with code `01`, by their low bits: split in an inner word, holes in a leaf word.
 #[inline(always)]
-pub(super) const fn split_slots(codes: u64) -> u64 {
+pub(crate) const fn split_slots(codes: u64) -> u64 {
     codes & !(codes >> 1) & LOW
 }
 
 /// Both bits of a block of `2^order` slots at slot 0.
 #[inline(always)]
-pub(super) const fn area(order: u32) -> u64 {
+pub(crate) const fn area(order: u32) -> u64 {
     AREA[order as usize & 7]
 }
 
@@ -127,13 +163,13 @@ const AREA: [u64; 8] = [
 
 /// The codes of a block of `2^order` slots at slot 0.
 #[inline(always)]
-pub(super) const fn block(order: u32) -> u64 {
+pub(crate) const fn block(order: u32) -> u64 {
     area(order) & HIGH | 1
 }
 
 /// The order, in slots, of the block whose head is in `slot`; `None` if no block looks like that.
 #[inline(always)]
-pub(super) const fn block_order(codes: u64, slot: u32) -> Option<u32> {
+pub(crate) const fn block_order(codes: u64, slot: u32) -> Option<u32> {
     let rests = (codes >> (2 * slot) >> 2 ^ HIGH).trailing_zeros() / 2;
     let length = rests + 1;
     if length.is_power_of_two() && slot.is_multiple_of(length) {
@@ -145,7 +181,7 @@ pub(super) const fn block_order(codes: u64, slot: u32) -> Option<u32> {
 
 /// Whether a block of `2^order` slots, no more and no less, begins in `slot`.
 #[inline(always)]
-pub(super) const fn is_block(codes: u64, slot: u32, order: u32) -> bool {
+pub(crate) const fn is_block(codes: u64, slot: u32, order: u32) -> bool {
     let from_slot = codes >> (2 * slot);
     // The slot after the block must not be a rest. It is the lowest that is not in the area.
     let after = !area(order) & (area(order) << 2);
@@ -154,7 +190,7 @@ pub(super) const fn is_block(codes: u64, slot: u32, order: u32) -> bool {
 
 /// The slots at which `2^order` slots, aligned, are all among `free`.
 #[inline(always)]
-pub(super) fn runs(free: u64, order: u32) -> u64 {
+pub(crate) fn runs(free: u64, order: u32) -> u64 {
     let mut runs = free;
     for step in 0..order {
         runs &= runs >> (2 << step);
@@ -164,7 +200,7 @@ pub(super) fn runs(free: u64, order: u32) -> u64 {
 
 /// Where to claim `2^order` slots, aligned, among `free`: a place whose buddy is in use, if there is one.
 #[inline(always)]
-pub(super) fn fit(free: u64, order: u32) -> Option<u32> {
+pub(crate) fn fit(free: u64, order: u32) -> Option<u32> {
     let runs = runs(free, order);
     let pairs = runs & runs >> (2 << order) & ALIGNED[(order as usize + 1) & 7];
     let lone = runs & !(pairs | pairs << (2 << order));
@@ -174,20 +210,20 @@ pub(super) fn fit(free: u64, order: u32) -> Option<u32> {
 
 /// Whether all of `2^order` slots at `slot` are free.
 #[inline(always)]
-pub(super) const fn is_free(codes: u64, slot: u32, order: u32) -> bool {
+pub(crate) const fn is_free(codes: u64, slot: u32, order: u32) -> bool {
     codes & area(order) << (2 * slot) == 0
 }
 
 /// The successor of `old`, a word of `level`, with a further block of `2^slots` free slots at `slot`.
 #[inline(always)]
-pub(super) const fn claim(level: usize, old: u64, slot: u32, slots: u32) -> u64 {
+pub(crate) const fn claim(level: usize, old: u64, slot: u32, slots: u32) -> u64 {
     with_codes(level, old, codes(level, old) | block(slots) << (2 * slot))
 }
 
 /// A word of `level` without the block of `2^slots` slots at `slot`, and its codes. `None`: there is no such
 /// block.
 #[inline(always)]
-pub(super) fn without_block(level: usize, old: u64, slot: u32, slots: u32) -> Option<(u64, u64)> {
+pub(crate) fn without_block(level: usize, old: u64, slot: u32, slots: u32) -> Option<(u64, u64)> {
     let codes = codes(level, old);
     let left = codes & !(area(slots) << (2 * slot));
     is_block(codes, slot, slots).then(|| (with_codes(level, old, left), left))
@@ -195,7 +231,7 @@ pub(super) fn without_block(level: usize, old: u64, slot: u32, slots: u32) -> Op
 
 /// The largest order, in slots, of an aligned run of `free` slots.
 #[inline]
-pub(super) fn largest(free: u64) -> Option<u32> {
+pub(crate) fn largest(free: u64) -> Option<u32> {
     if free == 0 {
         return None;
     }
@@ -212,7 +248,7 @@ pub(super) fn largest(free: u64) -> Option<u32> {
 }
 
 /// The largest order, in slots, of an aligned run of `free` slots that begins at `slot`.
-pub(super) const fn run_at(free: u64, slot: u32) -> u32 {
+pub(crate) const fn run_at(free: u64, slot: u32) -> u32 {
     let mut order = 0;
     while order < 5 && slot.is_multiple_of(2 << order) {
         let area = area(order + 1) & LOW;
@@ -226,7 +262,7 @@ pub(super) const fn run_at(free: u64, slot: u32) -> u32 {
 
 /// The order, in slots, of the aligned run of free slots that `2^slots` free slots at `slot` are part of, in a
 /// word of `2^most` slots.
-pub(super) const fn grown(codes: u64, slot: u32, slots: u32, most: u32) -> u32 {
+pub(crate) const fn grown(codes: u64, slot: u32, slots: u32, most: u32) -> u32 {
     let mut order = slots;
     while order < most && is_free(codes, slot >> (order + 1) << (order + 1), order + 1) {
         order += 1;
@@ -235,7 +271,7 @@ pub(super) const fn grown(codes: u64, slot: u32, slots: u32, most: u32) -> u32 {
 }
 
 /// The slots of `set`, beginning with `start` and wrapping around.
-pub(super) fn from_slot(set: u64, start: u32) -> impl Iterator<Item = u32> {
+pub(crate) fn from_slot(set: u64, start: u32) -> impl Iterator<Item = u32> {
     let later = set & !first_slots(start);
     let mut sets = [later, set & !later].into_iter();
     let mut rest = 0;
@@ -314,17 +350,37 @@ mod tests {
 
     #[test]
     fn the_version_wraps_without_touching_its_neighbours() {
-        let newest = VERSION | 7;
-        assert_eq!(inner(newest, 9, 5, MARK), 9 | 5 << BOUND_SHIFT | MARK);
-        assert_eq!(bound(inner(newest, 9, UNSETTLED, MARK)), UNSETTLED);
+        let newest = VERSION | UNSETTLED << BOUND_SHIFT | 7;
+        assert_eq!(marked(newest), 7 | UNSETTLED << BOUND_SHIFT | MARK);
+        assert_eq!(inner(marked(newest), 9, 5), 9 | 5 << BOUND_SHIFT);
+        assert_eq!(marked(0), VERSION_ONE | MARK);
+    }
+
+    #[test]
+    fn what_fills_and_what_keeps_the_split_slots() {
+        assert!(
+            only_fills(0, leaf("B..."), leaf("BBbo")) && !only_fills(0, leaf("B..."), leaf("bB.."))
+        );
+        assert!(
+            only_fills(1, leaf(".o.."), leaf("BoBb")) && !only_fills(1, leaf("...."), leaf("o..."))
+        );
+        assert!(keeps_split(0, leaf("Bboo"), leaf("..Bb")));
+        assert!(
+            keeps_split(1, leaf("Bb.o"), leaf("..Bo"))
+                && !keeps_split(1, leaf("Bbbo"), leaf("Bbb."))
+        );
+        assert!(
+            !keeps_split(1, leaf("Bbb."), leaf("obb."))
+                && !keeps_split(1, leaf("oBo."), leaf("oBB."))
+        );
     }
 
     #[test]
     fn a_word_allows_what_its_bound_says_unless_marked() {
         for bound in 0..64 {
             for offer in 0..64 {
-                assert_eq!(allows(inner(0, 0, bound, 0), offer), bound >= offer);
-                assert!(!allows(inner(0, 0, bound, MARK), offer));
+                assert_eq!(allows(inner(0, 0, bound), offer), bound >= offer);
+                assert!(!allows(marked(inner(0, 0, bound)), offer));
             }
         }
         assert!(passes(SPLIT << 6, 3) && !passes(SPLIT << 6 | MARK, 3));

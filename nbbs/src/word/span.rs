@@ -13,58 +13,58 @@
 //!
 //! A whole word is never a closed run: it would look like a block of the level above.
 
-use super::word::{self, HEAD, HOLE, REST};
+use super::{self as word, HEAD, HOLE, REST};
 
 /// The low bit of every slot.
 const LOW: u64 = 0x5555_5555_5555_5555;
 
 /// Both bits of `count` slots from `slot` on.
-pub(super) const fn area(slot: u32, count: u32) -> u64 {
+pub(crate) const fn area(slot: u32, count: u32) -> u64 {
     if count == 0 { 0 } else { u64::MAX >> (64 - 2 * count) << (2 * slot) }
 }
 
 /// `count` rests from `slot` on.
-pub(super) const fn rests(slot: u32, count: u32) -> u64 {
+pub(crate) const fn rests(slot: u32, count: u32) -> u64 {
     area(slot, count) & !LOW
 }
 
 /// A closed run of `count` slots at `slot`.
-pub(super) const fn closed(slot: u32, count: u32) -> u64 {
+pub(crate) const fn closed(slot: u32, count: u32) -> u64 {
     area(slot, count) & !LOW | 1 << (2 * slot)
 }
 
-/// The part of an open run that lies in the leaf word of its head, at `slot`.
-pub(super) const fn open(slot: u32) -> u64 {
-    closed(slot, 32 - slot) ^ (HEAD ^ HOLE) << (2 * slot)
+/// The part of an open run that lies in the leaf word of its head: `count` slots from `slot` to the end of the word.
+pub(crate) const fn open(slot: u32, count: u32) -> u64 {
+    closed(slot, count) ^ (HEAD ^ HOLE) << (2 * slot)
 }
 
 /// `count` holes from `slot` on: a hidden run, or what is reserved.
-pub(super) const fn holes_at(slot: u32, count: u32) -> u64 {
+pub(crate) const fn holes_at(slot: u32, count: u32) -> u64 {
     area(slot, count) & LOW
 }
 
 /// The slots with rests, by their low bits.
-pub(super) const fn rest_slots(codes: u64) -> u64 {
+pub(crate) const fn rest_slots(codes: u64) -> u64 {
     codes >> 1 & !codes & LOW
 }
 
 /// The slots with heads, by their low bits.
-pub(super) const fn heads(codes: u64) -> u64 {
+pub(crate) const fn heads(codes: u64) -> u64 {
     codes & codes >> 1 & LOW
 }
 
 /// Whether an open head stands in `slot` of a leaf word.
-pub(super) const fn is_open(codes: u64, slot: u32) -> bool {
+pub(crate) const fn is_open(codes: u64, slot: u32) -> bool {
     slot < 31 && word::code(codes, slot) == HOLE && word::code(codes, slot + 1) == REST
 }
 
 /// The holes of a leaf word, by their low bits.
-pub(super) const fn holes(codes: u64) -> u64 {
+pub(crate) const fn holes(codes: u64) -> u64 {
     word::split_slots(codes) & !(rest_slots(codes) >> 2)
 }
 
 /// How many slots of a set, given by their low bits, stand side by side from `slot` on.
-pub(super) const fn length_from(set: u64, slot: u32) -> u32 {
+pub(crate) const fn length_from(set: u64, slot: u32) -> u32 {
     if slot >= 32 {
         return 0;
     }
@@ -73,29 +73,29 @@ pub(super) const fn length_from(set: u64, slot: u32) -> u32 {
 }
 
 /// The first slot of those of a set that stand side by side up to `slot`; the next one if it has not `slot`.
-pub(super) const fn start_to(set: u64, slot: u32) -> u32 {
+pub(crate) const fn start_to(set: u64, slot: u32) -> u32 {
     let others = !set & word::first_slots(slot + 1);
     if others == 0 { 0 } else { (63 - others.leading_zeros()) / 2 + 1 }
 }
 
 /// How many rests stand side by side from `slot` on.
-pub(super) const fn rests_from(codes: u64, slot: u32) -> u32 {
+pub(crate) const fn rests_from(codes: u64, slot: u32) -> u32 {
     length_from(rest_slots(codes), slot)
 }
 
 /// The first of the rests that stand side by side up to `slot`.
-pub(super) const fn rests_to(codes: u64, slot: u32) -> u32 {
+pub(crate) const fn rests_to(codes: u64, slot: u32) -> u32 {
     start_to(rest_slots(codes), slot)
 }
 
 /// Whether `codes` stand in the `count` slots from `slot` on, and no further rest behind them.
-pub(super) const fn is_there(word: u64, slot: u32, count: u32, codes: u64) -> bool {
+pub(crate) const fn is_there(word: u64, slot: u32, count: u32, codes: u64) -> bool {
     let area = area(slot, count);
     word & area == codes & area && rests_from(word, slot + count) == 0
 }
 
 /// The starts of `count` slots side by side among `free`.
-pub(super) const fn starts(free: u64, count: u32) -> u64 {
+pub(crate) const fn starts(free: u64, count: u32) -> u64 {
     let mut starts = free;
     let mut len = 1;
     while len < count {
@@ -107,7 +107,7 @@ pub(super) const fn starts(free: u64, count: u32) -> u64 {
 }
 
 /// Where to claim `count` slots among `free`: at the start of the shortest stretch that has them.
-pub(super) fn fit(free: u64, count: u32) -> Option<u32> {
+pub(crate) fn fit(free: u64, count: u32) -> Option<u32> {
     let candidates = starts(free, count) & !(free << 2);
     word::from_slot(candidates, 0).min_by_key(|&slot| length_from(free, slot))
 }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn open_heads_are_no_holes_and_no_blocks() {
         for slot in 0..31 {
-            let codes = open(slot);
+            let codes = open(slot, 32 - slot);
             assert!(is_open(codes, slot) && holes(codes) == 0);
             assert_eq!(rests_to(codes, 31), slot + 1);
             assert!((0..5).all(|order| !word::is_block(codes, slot, order)));

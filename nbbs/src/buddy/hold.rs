@@ -1,0 +1,106 @@
+//! Keeping a run to oneself while it changes.
+//!
+//! A run within one word changes by one compare-and-swap. A run across words is held first: its head, in a leaf word,
+//! becomes holes, by one compare-and-swap that only one of several operations on the run wins; all others, a free among
+//! them, find a reservation there and are refused. Then the run changes piece by piece, and gets its head back. Whoever
+//! dies meanwhile takes the run with him, nothing else.
+
+use super::Buddy;
+use super::run::Run;
+use super::slots::Slots;
+use crate::error::{FreeError, ResizeError};
+use crate::sync::Word;
+
+/// A run across words whose head is holes.
+#[derive(Clone, Copy)]
+pub(super) struct Held {
+    /// Its first unit.
+    pub start: u64,
+    /// The unit behind its last.
+    pub end: u64,
+    /// The holes, which reach to the end of the leaf word.
+    pub first: Slots,
+}
+
+impl Held {
+    /// The unit from which on the run is rests.
+    pub fn tails(&self) -> u64 {
+        self.start + u64::from(self.first.count)
+    }
+
+    /// The part of it from `start` on, a unit of its leaf word.
+    pub fn from(&self, start: u64) -> Self {
+        let skipped = (start - self.start) as u32;
+        let Slots { slot, count, .. } = self.first;
+        Self {
+            start,
+            first: Slots { slot: slot + skipped, count: count - skipped, ..self.first },
+            ..*self
+        }
+    }
+}
+
+impl<W: Word> Buddy<'_, W> {
+    /// Takes hold of a run. A closed run in a leaf word takes the rest of its word with it.
+    pub(super) fn hold(&self, lane: usize, run: &Run) -> Result<Held, ResizeError> {
+        let first = Slots::to_end_of_leaf(W::SHAPE, run.start);
+        let mut held = Held { start: run.start, end: run.end, first };
+        if !run.is_open && run.head.level == 0 {
+            return self.hold_word(lane, run, first).map(|()| held);
+        }
+        if run.is_open {
+            self.changed(run.start, self.recode(lane, first, first.open(), first.holes()))?;
+        } else {
+            self.refine(run.head, run.start, 0, first.holes())?;
+        }
+        held.end = self.end_of_tails(held.tails());
+        if held.end == run.end {
+            return Ok(held);
+        }
+        // Somebody else has resized it.
+        self.give_back(lane, &held, held.end)?;
+        self.changed(run.start, false).map(|()| held)
+    }
+
+    /// Takes hold of a closed run in a leaf word, and of what is free behind it in the word.
+    fn hold_word(&self, lane: usize, run: &Run, first: Slots) -> Result<(), ResizeError> {
+        if first.count == 1 {
+            return Err(ResizeError::LastOfWord { unit: run.start });
+        }
+        if self.recode(lane, first, run.slots::<W>().closed(), first.holes()) {
+            return Ok(());
+        }
+        let tails = run.start + u64::from(first.count);
+        Err(ResizeError::InUse { unit: self.first_in_use(run.end, tails).unwrap_or(run.end) })
+    }
+
+    /// Gives a held run its head back: it has the units up to `end`, and rests there if that is behind its leaf word.
+    pub(super) fn give_back(&self, lane: usize, held: &Held, end: u64) -> Result<(), ResizeError> {
+        let codes = self.head_codes(held, end);
+        self.rehead(lane, held, codes)
+    }
+
+    /// The codes with which a run that is held begins in its leaf word, if it is to end at `end`.
+    pub(super) fn head_codes(&self, held: &Held, end: u64) -> u64 {
+        let first = held.first;
+        let count = end.min(held.tails()) - held.start;
+        // A whole word is never closed: it would look like a block of the level above.
+        if end > held.tails() || count == W::SHAPE.leaf_units() {
+            first.open()
+        } else {
+            first.with_count(count as u32).closed()
+        }
+    }
+
+    /// Ends a hold: writes `codes` over the holes.
+    pub(super) fn rehead(&self, lane: usize, held: &Held, codes: u64) -> Result<(), ResizeError> {
+        let first = held.first;
+        // Refused only if somebody has released the holes, which were not his.
+        self.changed(held.start, self.recode(lane, first, first.holes(), codes))
+    }
+
+    /// Whether the run at `index` was changed, or else that somebody else has freed it.
+    pub(super) fn changed(&self, index: u64, done: bool) -> Result<(), ResizeError> {
+        if done { Ok(()) } else { Err(ResizeError::Free(FreeError::NotAllocated { index })) }
+    }
+}

@@ -1,0 +1,54 @@
+//! The climb from a claim to the top, by loads alone where nothing has changed.
+
+use super::Tree;
+use crate::geometry::LINE;
+use crate::sync::{Ordering, Word};
+use crate::word;
+
+impl<W: Word> Tree<'_, W> {
+    /// Looks at the word directly above word `idx` of `level`, after a claim in that: whether the slot is split, and the
+    /// word unmarked.
+    #[inline(always)]
+    pub fn passes(&self, level: usize, idx: u64) -> bool {
+        let (above, slot) = W::SHAPE.parent(idx);
+        // Pairs with the mark, which this sees if the inspection missed the claim.
+        self.at(self.geometry.place(level + 1, above))
+            .is_some_and(|above| word::passes(above.load(), slot))
+    }
+
+    /// Looks at every word above inner word `idx` of `level`: `None` as soon as one is not `in_order`, for the slot on
+    /// the path; otherwise the least bound.
+    #[inline(always)]
+    pub fn look_up(
+        &self,
+        level: usize,
+        idx: u64,
+        in_order: impl Fn(u64, u32) -> bool,
+    ) -> Option<u64> {
+        let mut below = idx;
+        let mut bound = word::UNSETTLED;
+        for base in self.geometry.bases_above(level) {
+            let (idx, slot) = W::SHAPE.parent(below);
+            below = idx;
+            // SeqCst: after the caller's claim or clear; pairs with the mark.
+            let above = self.words.get(base + (idx as usize) * LINE)?.load(Ordering::SeqCst);
+            if !in_order(above, slot) {
+                return None;
+            }
+            bound = bound.min(word::bound(above));
+        }
+        Some(bound)
+    }
+
+    /// Climbs from a claim in word `idx` of `level`: splits every slot above, and leaves no mark. `false`: a slot is
+    /// held; the claim must be undone.
+    #[cold]
+    pub fn climb(&self, level: usize, idx: u64) -> bool {
+        let mut below = idx;
+        (level + 1..=self.geometry.top()).all(|level| {
+            let (idx, slot) = W::SHAPE.parent(below);
+            below = idx;
+            self.open(level, idx, slot)
+        })
+    }
+}

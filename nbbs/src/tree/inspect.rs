@@ -1,0 +1,142 @@
+//! What keeps the upper levels true: merging empty words, raising and lowering bounds.
+//!
+//! One mechanism does it all. An *inspection* marks a word, reads the words below, and commits what it
+//! learned only if the word has not changed since the mark. Whoever makes an inspection untrue, a
+//! claim below or a free below, looks at the word afterwards, sees the mark, and changes the word. A mark
+//! is anybody's: a second inspection works under the mark of the first, so that one of them commits.
+
+use super::Tree;
+use crate::sync::Word;
+use crate::word;
+
+/// How often a free tries a merge before it leaves it to whoever needs the block.
+const ATTEMPTS: u32 = 3;
+
+impl<W: Word> Tree<'_, W> {
+    /// Raises the bound of every word above word `idx` of `level` to `offer`.
+    pub fn publish(&self, level: usize, idx: u64, offer: u64) {
+        let mut above = idx;
+        for at in level + 1..=self.geometry.top() {
+            (above, _) = W::SHAPE.parent(above);
+            self.raise(at, above, offer);
+        }
+    }
+
+    /// Turns the slots above an empty word free, as far up as words are empty, and raises the bounds
+    /// above the first that is not. Retries only when somebody else changed a word on the way.
+    #[cold]
+    pub fn merge(&self, level: usize, idx: u64) {
+        self.merge_within(u32::MAX, level, idx);
+    }
+
+    /// [`merge`](Self::merge), after a free: if others change the word above again and again, the bounds say that a merge is
+    /// waiting, and it is left to whoever needs the block. Not for what an undone claim leaves: that may lie below a
+    /// block, where nobody looks for it.
+    #[cold]
+    pub fn merge_or_leave(&self, level: usize, idx: u64) {
+        self.merge_within(ATTEMPTS, level, idx);
+    }
+
+    fn merge_within(&self, most: u32, mut level: usize, mut idx: u64) {
+        let mut attempts = 0;
+        while level < self.geometry.top() {
+            let word = self.read(level, idx);
+            if word::codes(level, word) != 0 {
+                return self.publish(level, idx, self.offer(level, idx, word));
+            }
+            let (above, slot) = W::SHAPE.parent(idx);
+            match word::code(self.read(level + 1, above), slot) {
+                word::SPLIT if attempts == most => {
+                    return self.publish(level, idx, word::UNSETTLED);
+                }
+                word::SPLIT => {
+                    attempts += 1;
+                    self.inspect(level + 1, above, 1 << (2 * slot));
+                }
+                word::FREE => (level, idx, attempts) = (level + 1, above, 0),
+                _ => return,
+            }
+        }
+    }
+
+    /// After `new` was left in a word of `level`: [`merge`](Self::merge) if it is empty, otherwise raises
+    /// the bounds above to what it offers.
+    pub fn merge_or_publish(&self, level: usize, idx: u64, new: u64) {
+        if word::codes(level, new) == 0 {
+            self.merge(level, idx);
+        } else {
+            self.publish(level, idx, self.offer(level, idx, new));
+        }
+    }
+
+    /// Inspects the words below those split slots of an inner word that are in `slots`: turns a slot
+    /// free if the word below it is empty, and, if `slots` is every slot, sets the bound to what the
+    /// words below offer. Returns the codes that it replaced and the new ones, or `None` if somebody else
+    /// changed the word and nothing was committed.
+    fn inspect(&self, level: usize, idx: u64, slots: u64) -> Option<(u64, u64)> {
+        let marked = self.mark(level, idx)?;
+        let old = word::codes(level, marked.value);
+        let (codes, bound) = self.look_below(level, idx, marked.value, slots);
+        marked.commit(codes, bound).then_some((old, codes))
+    }
+
+    /// The codes and the bound that an inspection of `slots` would give an inner word.
+    fn look_below(&self, level: usize, idx: u64, word: u64, slots: u64) -> (u64, u64) {
+        let mut codes = word::codes(level, word);
+        let split = self.split_slots(level, idx, codes);
+        let mut bound = if split & !slots == 0 { 0 } else { word::bound(word) };
+        for slot in word::from_slot(split & slots, 0) {
+            let below = W::SHAPE.child(idx, slot);
+            let found = self.read(level - 1, below);
+            if word::codes(level - 1, found) == 0 {
+                codes &= !(word::SPLIT << (2 * slot));
+            } else {
+                bound = bound.max(self.offer(level - 1, below, found));
+            }
+        }
+        (codes, bound)
+    }
+
+    /// Merges what is empty directly below an inner word and lowers its bound to what is there.
+    ///
+    /// Costs up to 16 loads and two read-modify-writes.
+    pub fn tighten(&self, level: usize, idx: u64) {
+        if self.inspect(level, idx, u64::MAX).is_some_and(|(old, new)| old != new) {
+            self.merge(level, idx);
+        }
+    }
+
+    /// [`tighten`](Self::tighten), if that changes anything.
+    fn tighten_if_loose(&self, level: usize, idx: u64) {
+        let word = self.read(level, idx);
+        let seen = self.look_below(level, idx, word, u64::MAX);
+        if seen != (word::codes(level, word), word::bound(word)) {
+            self.tighten(level, idx);
+        }
+    }
+
+    /// [`tighten`](Self::tighten), after the same for every word below that may hold a waiting merge.
+    #[cold]
+    pub fn settle(&self, level: usize, idx: u64) {
+        let word = self.read(level, idx);
+        if level == 0 || word::bound(word) != word::UNSETTLED {
+            return;
+        }
+        for slot in word::from_slot(self.split_slots(level, idx, word::codes(level, word)), 0) {
+            self.settle(level - 1, W::SHAPE.child(idx, slot));
+        }
+        self.tighten_if_loose(level, idx);
+    }
+
+    /// Tightens a word that a lane leaves, and the words above as far as that lowers them.
+    pub fn tighten_upwards(&self, mut level: usize, mut idx: u64) {
+        while level <= self.geometry.top() {
+            let before = word::bound(self.read(level, idx));
+            self.tighten_if_loose(level, idx);
+            if word::bound(self.read(level, idx)) >= before {
+                return;
+            }
+            (level, idx) = (level + 1, W::SHAPE.parent(idx).0);
+        }
+    }
+}

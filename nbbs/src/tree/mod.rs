@@ -1,0 +1,144 @@
+//! The protocol: the words of an arena, and the only ways in which they change.
+//!
+//! ```text
+//! step      one compare-and-swap of one word: the transitions, by name
+//! climb     see to the words above a claim
+//! inspect   look at the words below: merge what is empty, keep the bounds honest
+//! ```
+//!
+//! Nothing here knows lanes or runs. DESIGN.md at the root of the repository explains the protocol and why it is safe.
+
+mod climb;
+mod inspect;
+mod step;
+
+use crate::error::MetadataError;
+use crate::geometry::{Geometry, LANE_WORDS};
+use crate::sync::{Ordering, Word};
+use crate::word;
+pub(crate) use step::At;
+
+/// The words of an arena.
+#[derive(Debug)]
+pub(crate) struct Tree<'a, W> {
+    words: &'a [W],
+    epoch: &'a W,
+    pub geometry: Geometry<W>,
+}
+
+impl<W> Clone for Tree<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Tree<'_, W> {}
+
+/// The words in which a lane keeps its notes.
+pub(crate) type LaneWords<W> = [W; LANE_WORDS];
+
+impl<'a, W: Word> Tree<'a, W> {
+    /// The tree of `units` units over `words`, and the lanes' words.
+    pub const fn new(
+        words: &'a [W],
+        units: u64,
+    ) -> Result<(Self, &'a [LaneWords<W>]), MetadataError> {
+        match Geometry::<W>::new(units) {
+            Ok(geometry) if words.len() >= geometry.words() => {
+                let (lanes, rest) = words.split_at(geometry.epoch());
+                Ok((Self { words, epoch: &rest[0], geometry }, lanes.as_chunks().0))
+            }
+            Ok(geometry) => {
+                Err(MetadataError::TooShort { words: words.len(), needed: geometry.words() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads word `idx` of `level`.
+    #[inline(always)]
+    pub fn read(&self, level: usize, idx: u64) -> u64 {
+        // SeqCst: the read of a pair "write one word, then read another", of which DESIGN.md lists both
+        // ends, and acquires what the transitions released.
+        self.words[self.geometry.place(level, idx)].load(Ordering::SeqCst)
+    }
+
+    /// The word that stands at `place` in the metadata.
+    #[inline(always)]
+    pub fn at(&self, place: usize) -> Option<At<'a, W>> {
+        self.words.get(place).map(At::new)
+    }
+
+    fn word(&self, level: usize, idx: u64) -> At<'a, W> {
+        At::new(&self.words[self.geometry.place(level, idx)])
+    }
+
+    /// The epoch: how many inspections above level 1 have passed.
+    #[inline(always)]
+    pub fn epoch(&self) -> u64 {
+        // SeqCst: pairs with the increment in `pass_epoch`. Where it follows a claim or a clear, an inspection that
+        // has not incremented it yet will read that claim or clear; where it precedes a look at the path, a mark
+        // that the look misses increments it later.
+        self.epoch.load(Ordering::SeqCst)
+    }
+
+    /// Ends the epoch: no path that was seen before may be trusted any longer.
+    fn pass_epoch(&self) {
+        // SeqCst: after the caller's mark, before its reads. Pairs with the load in `epoch`.
+        let old = self.epoch.load(Ordering::SeqCst);
+        let new = old.wrapping_add(1);
+        // If it fails, somebody else has ended the epoch after the caller's mark.
+        let _ = self.epoch.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    /// What a word can offer: the largest order of a free block in it or below it, plus 1; 0 for none;
+    /// [`word::UNSETTLED`] if a merge below might make more. Never too little, sometimes too much.
+    pub fn offer(&self, level: usize, idx: u64, word: u64) -> u64 {
+        let codes = word::codes(level, word);
+        let inside = word::first_slots(self.geometry.whole_slots(level, idx));
+        let whole = word::largest(word::free_slots(codes) & inside)
+            .map_or(0, |slots| u64::from(slots + W::SHAPE.slot_order(level) + 1));
+        if level == 0 {
+            return whole;
+        }
+        let below = if word::split_slots(codes) == 0 { 0 } else { word::bound(word) };
+        let part = self.geometry.partial_slot(level, idx).map_or(0, |(slot, order)| {
+            if word::code(codes, slot) == word::FREE { u64::from(order + 1) } else { 0 }
+        });
+        whole.max(below).max(part)
+    }
+
+    /// The split slots of an inner word, by their low bits.
+    pub fn split_slots(&self, level: usize, idx: u64, codes: u64) -> u64 {
+        word::split_slots(codes) & word::first_slots(self.geometry.slots(level, idx))
+    }
+
+    /// Writes every word as it is in an arena in which all is reserved. Nobody else may use them.
+    pub fn reserve_all(&self) {
+        for word in &self.words[..self.geometry.words()] {
+            // Relaxed: whoever shares the arena with other threads orders these stores too.
+            word.store(0, Ordering::Relaxed);
+        }
+        for level in 0..=self.geometry.top() {
+            for idx in 0..self.geometry.words_of(level) {
+                let all = word::first_slots(self.geometry.slots(level, idx));
+                // Code 01: a hole in a leaf word, split in an inner one.
+                self.words[self.geometry.place(level, idx)].store(all, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The first word that pads a level or lies beyond its last slot and yet is not zero.
+    pub fn first_foreign_word(&self) -> Option<usize> {
+        (0..=self.geometry.top()).find_map(|level| {
+            let last = self.geometry.words_of(level) - 1;
+            let slots = self.geometry.slots(level, last);
+            let inside = word::both_bits(word::first_slots(slots));
+            let stray = word::codes(level, self.read(level, last)) & !inside != 0;
+            // SeqCst: as in `read`.
+            let foreign = |&place: &usize| self.words[place].load(Ordering::SeqCst) != 0;
+            let last = self.geometry.place(level, last);
+            stray.then_some(last).or_else(|| self.geometry.padding(level).find(foreign))
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! What one allocation costs at worst, in accesses to the metadata.
+//!
+//! Claims at given places leave the bounds of the words above them too high. The first search that they mislead lowers
+//! them, in every word: its cost is linear in the arena, once, and less than that of the claims.
+
+use nbbs::{AllocError, Buddy};
+use testkit::program::Arena;
+use testkit::steered::{Steered, count_steps};
+
+/// Accesses to a word of the tree that a refused allocation makes at most, and those that it makes besides.
+const OF_A_WORD: u64 = 6;
+const BESIDES: u64 = 64;
+
+/// The same where the bounds are true: a few for each of up to five levels.
+const SETTLED: u64 = 32;
+
+/// Words in the tree over so many units, padding aside.
+fn tree_words(units: u64) -> u64 {
+    let levels = std::iter::successors(Some(units.div_ceil(32)), |&words| {
+        (words > 1).then(|| words.div_ceil(16))
+    });
+    levels.sum()
+}
+
+/// Refuses an allocation, on any lane, within so many accesses, and returns how many it took.
+fn refuse(buddy: &Buddy<'_, Steered>, lane: usize, order: u32, limit: u64) -> u64 {
+    let (answer, steps) = count_steps(limit, || buddy.alloc_on(lane, order)).unwrap();
+    assert_eq!(answer, Err(AllocError::Exhausted { order }));
+    steps
+}
+
+/// Holds all but the first half of every block of the order, so that just what is asked for is nowhere.
+fn hold_halves(buddy: &Buddy<'_, Steered>, order: u32) {
+    // In leaf words, one run for each: the fewest claims for the most bounds.
+    let size = 1_u64 << order.max(5);
+    let free = 1_u64 << (order - 1);
+    for block in 0..buddy.units() / size {
+        buddy.alloc_at_on(0, block * size + free, size - free).unwrap();
+    }
+}
+
+#[test]
+fn a_refusal_looks_at_each_word_a_few_times_and_then_no_more() {
+    for log2 in [12, 14, 18] {
+        let units = 1 << log2;
+        let limit = OF_A_WORD * tree_words(units) + BESIDES;
+        for order in 1..=log2 {
+            let arena = Arena::<Steered>::new(units);
+            let buddy = arena.buddy();
+            let (_, claims) = count_steps(u64::MAX, || hold_halves(&buddy, order)).unwrap();
+            let first = refuse(&buddy, 0, order, limit);
+            assert!(first <= claims + BESIDES, "{first} after claims that took {claims}");
+            for lane in [0, 1, 63] {
+                refuse(&buddy, lane, order, SETTLED);
+            }
+            for larger in order + 1..=log2 {
+                refuse(&buddy, 5, larger, SETTLED);
+            }
+            // What is there can still be had, and is found at once.
+            let (half, steps) = count_steps(limit, || buddy.alloc_on(3, order - 1)).unwrap();
+            assert!(
+                half.is_ok() && steps <= 2 * SETTLED,
+                "{steps} accesses for order {}",
+                order - 1
+            );
+            buddy.audit().unwrap();
+        }
+    }
+}
+
+/// Runs that leave one unit of each leaf word: the figures of this one are in the documentation.
+#[test]
+fn the_worst_that_is_known() {
+    const UNITS: u64 = 1 << 18;
+    let arena = Arena::<Steered>::new(UNITS);
+    let buddy = arena.buddy();
+    (0..UNITS / 32).for_each(|leaf| _ = buddy.alloc_at_on(0, 32 * leaf, 31).unwrap());
+    let steps = refuse(&buddy, 0, 1, OF_A_WORD * tree_words(UNITS) + BESIDES);
+    assert!(steps > 3 * tree_words(UNITS), "{steps} accesses: the documentation says more");
+    refuse(&buddy, 0, 1, SETTLED);
+}

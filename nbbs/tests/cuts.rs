@@ -1,0 +1,227 @@
+//! Changes of runs across words: refused, overtaken by a free of the same run, beside claims on their way.
+
+use nbbs::sync::{Ordering, Word};
+use nbbs::{Buddy, FreeError, Piece, ResizeError};
+use testkit::Oracle;
+use testkit::program::{Arena, Body};
+use testkit::steered::{Steered, all_schedules, count_steps, die_before};
+
+type Steers<'a> = Buddy<'a, Steered>;
+
+/// Frees every block and run there is, and sees to it that the arena is whole then.
+fn clear_up(buddy: &Steers<'_>) {
+    let mut held = Vec::new();
+    buddy.walk(|piece| match piece {
+        Piece::Used { index, .. } | Piece::Run { index, .. } => held.push(index),
+        Piece::Reserved { index, .. } => panic!("unit {index} is reserved by nobody"),
+        _ => {}
+    });
+    held.into_iter().for_each(|index| _ = buddy.free_on(7, index).unwrap());
+    buddy.audit().unwrap();
+    let largest = buddy.max_order();
+    let all: Vec<_> = std::iter::from_fn(|| buddy.alloc_on(7, largest).ok()).collect();
+    assert_eq!(all.len() as u64, buddy.units() >> largest, "not whole: {:?}", buddy.stats());
+}
+
+/// Two operations on the run of `units` units that lane 0 holds, the second a free: under every schedule with
+/// two preemptions one of them is refused, or both are done, and nothing is lost.
+fn beside_a_free(units: u64, change: impl Fn(&Steers<'_>, u64) -> Result<(), ResizeError> + Sync) {
+    let schedules = all_schedules(2, |together| {
+        let arena = Arena::<Steered>::new(1024);
+        let buddy = arena.buddy();
+        let run = buddy.alloc_units_on(0, units).unwrap();
+        let (mut changed, mut freed) = (None, None);
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(|| {
+                changed = Some(change(&buddy, run));
+                Ok(())
+            }),
+            Box::new(|| {
+                freed = Some(buddy.free_on(1, run));
+                Ok(())
+            }),
+        ];
+        together(bodies)?;
+        let gone = buddy.len_of(run).is_err();
+        match (changed.unwrap(), freed.unwrap()) {
+            (_, Ok(_)) => assert!(gone, "the run is freed"),
+            (changed, Err(FreeError::Reserved { index })) => {
+                assert_eq!((changed, index), (Ok(()), run), "the free met the change");
+            }
+            outcome => panic!("{outcome:?}"),
+        }
+        clear_up(&buddy);
+        Ok(())
+    });
+    let schedules = schedules.unwrap_or_else(|culprit| panic!("{culprit}"));
+    assert!(schedules > 100, "{schedules} schedules are no race");
+}
+
+#[test]
+fn a_shrink_beside_a_free_of_the_same_run() {
+    beside_a_free(512, |buddy, run| buddy.shrink_on(0, run, 100));
+    beside_a_free(100, |buddy, run| buddy.shrink_on(0, run, 40));
+}
+
+#[test]
+fn a_split_beside_a_free_of_the_same_run() {
+    beside_a_free(64, |buddy, run| buddy.split_on(0, run, 4));
+    beside_a_free(512, |buddy, run| buddy.split_off_on(0, run, 70).map(|_| ()));
+}
+
+#[test]
+fn a_partial_free_beside_a_free_of_the_same_run() {
+    beside_a_free(512, |buddy, run| buddy.free_part_on(0, run, run + 40..run + 300));
+}
+
+#[test]
+fn a_growth_beside_a_free_of_the_same_run() {
+    beside_a_free(5, |buddy, run| buddy.grow_on(0, run, 70));
+    beside_a_free(64, |buddy, run| buddy.grow_on(0, run, 100));
+}
+
+/// A closed run that meets another's unit in its leaf word is refused, and does not take the rest of the word.
+#[test]
+fn growth_takes_what_it_says() {
+    let schedules = all_schedules(2, |together| {
+        let arena = Arena::<Steered>::new(64);
+        let buddy = arena.buddy();
+        let run = buddy.alloc_at_on(0, 2, 3).unwrap();
+        let mut grown = None;
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(|| {
+                grown = Some(buddy.grow_on(0, run, 8));
+                Ok(())
+            }),
+            Box::new(|| {
+                for _ in 0..3 {
+                    if buddy.alloc_at_on(1, 7, 1).is_ok() {
+                        buddy.free_sized_on(1, 7, 0).unwrap();
+                    }
+                }
+                Ok(())
+            }),
+        ];
+        together(bodies)?;
+        let len = match grown.unwrap() {
+            Ok(()) => 8,
+            Err(ResizeError::InUse { .. }) => 3,
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(buddy.len_of(run), Ok(len));
+        buddy.free_units_on(0, run, len).unwrap();
+        clear_up(&buddy);
+        Ok(())
+    });
+    schedules.unwrap_or_else(|culprit| panic!("{culprit}"));
+}
+
+const LARGE: u64 = 1 << 15;
+/// The first unit of a leaf word, in the second slot of level 3.
+const CUT: u64 = 8192 + 4096 + 96;
+
+/// Lane 2 holds the first half as a block. Below it lane 0 has its cursor in the leaf word of `CUT`; lane 1 had its own
+/// in the second word of level 2, and died before step `step` of a claim there.
+fn a_claim_below(buddy: &Steers<'_>, step: u64) {
+    for (lane, order, at) in [(0, 0, CUT), (1, 9, 8192)] {
+        let others = [0..at, at + (1 << order)..LARGE];
+        others.iter().for_each(|range| buddy.reserve(range.clone()).unwrap());
+        assert_eq!(buddy.alloc_on(lane, order), Ok(at));
+        buddy.free_on(lane, at).unwrap();
+        others.into_iter().for_each(|range| buddy.release(range).unwrap());
+    }
+    assert_eq!(buddy.alloc_at_on(2, 0, LARGE / 2), Ok(0));
+    die_before(step, || buddy.alloc_on(1, 9));
+}
+
+/// A cut below a slot of level 3 is refused, as a claim stands in the word of level 2 below it. Meanwhile another claim
+/// came into the leaf word that the cut has given back, and found the slot above it split: if that slot became free
+/// without a look at the leaf word, the unit would have two owners.
+#[test]
+fn what_a_refused_cut_takes_back_is_merged() {
+    let stands = |&step: &u64| {
+        let arena = Arena::<Steered>::new(LARGE);
+        a_claim_below(&arena.buddy(), step);
+        arena.buddy().audit().is_err()
+    };
+    let step = (1..100).find(stands).expect("the claim is made at some step");
+    let schedules = all_schedules(2, |together| {
+        let arena = Arena::<Steered>::new(LARGE);
+        let buddy = arena.buddy();
+        a_claim_below(&buddy, step);
+        let oracle = Oracle::new(LARGE);
+        let mut cut = Ok(());
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(|| {
+                cut = buddy.shrink_on(2, 0, CUT + 4);
+                buddy.free_on(2, 0).unwrap();
+                Ok(())
+            }),
+            Box::new(|| {
+                buddy.alloc_on(0, 0).map_or(Ok(()), |unit| oracle.take(0, unit, 0).map(|_| ()))
+            }),
+        ];
+        together(bodies)?;
+        assert!(matches!(cut, Err(ResizeError::Contended { .. })), "{cut:?}");
+        while let Ok(block) = buddy.alloc_on(3, 5) {
+            oracle.take(3, block, 5)?;
+        }
+        Ok(())
+    });
+    let schedules = schedules.unwrap_or_else(|culprit| panic!("{culprit}"));
+    assert!(schedules > 100, "{schedules} schedules are no race");
+}
+
+/// The same cut, while the claim in the leaf word is undone and merged: whatever is merged first, all that the cut had
+/// written comes free with the block.
+#[test]
+fn what_a_refused_cut_takes_back_is_free_again() {
+    let stands = |&step: &u64| {
+        let arena = Arena::<Steered>::new(LARGE);
+        a_claim_below(&arena.buddy(), step);
+        arena.buddy().audit().is_err()
+    };
+    let step = (1..100).find(stands).expect("the claim is made at some step");
+    let schedules = all_schedules(2, |together| {
+        let arena = Arena::<Steered>::new(LARGE);
+        let buddy = arena.buddy();
+        a_claim_below(&buddy, step);
+        let mut unit = None;
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(|| {
+                unit = buddy.alloc_on(0, 0).ok();
+                Ok(())
+            }),
+            Box::new(|| {
+                let cut = buddy.shrink_on(2, 0, CUT + 4);
+                assert!(matches!(cut, Err(ResizeError::Contended { .. })), "{cut:?}");
+                Ok(())
+            }),
+        ];
+        together(bodies)?;
+        buddy.free_on(2, 0).unwrap();
+        if let Some(unit) = unit {
+            buddy.free_on(0, unit).unwrap();
+        }
+        // All but the claim of the lane that died.
+        let free = std::iter::from_fn(|| buddy.alloc_on(3, 9).ok()).count() as u64;
+        assert_eq!(free, (LARGE >> 9) - 1);
+        Ok(())
+    });
+    let schedules = schedules.unwrap_or_else(|culprit| panic!("{culprit}"));
+    assert!(schedules > 100, "{schedules} schedules are no race");
+}
+
+/// A leaf word that reads as one block of all its units is corrupt: that block would stand in the word above.
+#[test]
+fn a_corrupt_word_ends_a_free() {
+    let arena = Arena::<Steered>::new(64);
+    let buddy = arena.buddy();
+    buddy.alloc_at_on(0, 0, 31).unwrap();
+    // A head and 30 rests; the last unit becomes a rest, too. The notes of lanes stand before the leaf words.
+    let codes = (u64::MAX / 3 * 2) | 1;
+    let leaf =
+        arena.words().iter().rfind(|word| word.load(Ordering::Relaxed) == codes & !(1 << 63));
+    leaf.expect("the leaf word of the run").store(codes, Ordering::Relaxed);
+    count_steps(100, || _ = buddy.free_on(0, 0)).unwrap();
+}

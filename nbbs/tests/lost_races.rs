@@ -1,0 +1,75 @@
+//! What a free says whose block another thread frees, and allocates again, while it looks.
+
+use nbbs::{Buddy, FreeError};
+use testkit::program::{Arena, Body};
+use testkit::steered::{Steered, Turn, follow};
+
+/// Lets `free` stop before each of its steps while `other` runs, and returns its answers.
+fn stopped_everywhere<T: Send>(
+    prepare: impl Fn(&Buddy<'_, Steered>),
+    free: impl Fn(&Buddy<'_, Steered>) -> T + Sync,
+    other: impl Fn(&Buddy<'_, Steered>) + Sync,
+) -> Vec<T> {
+    let mut answers = Vec::new();
+    for stop in 0..60 {
+        let arena = Arena::<Steered>::new(600);
+        let buddy = arena.buddy();
+        prepare(&buddy);
+        let mut answer = None;
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(|| {
+                answer = Some(free(&buddy));
+                Ok(())
+            }),
+            Box::new(|| {
+                other(&buddy);
+                Ok(())
+            }),
+        ];
+        follow(&[Turn::steps(0, stop), Turn::rest(1), Turn::rest(0)], bodies).unwrap();
+        answers.extend(answer);
+        buddy.audit().unwrap();
+    }
+    answers
+}
+
+/// The block was free when a second free of it came, and is held again when that looks why.
+#[test]
+fn a_sized_free_that_comes_too_late_names_no_other_order() {
+    for (index, order) in [(0, 0), (4, 2), (32, 5), (64, 6), (0, 9)] {
+        let answers = stopped_everywhere(
+            |_| (),
+            |buddy| buddy.free_sized_on(0, index, order),
+            |buddy| _ = buddy.alloc_at_on(1, index, 1 << order).unwrap(),
+        );
+        let late = Err(FreeError::NotAllocated { index });
+        assert!(answers.iter().all(|&answer| answer == late || answer == Ok(())), "{answers:?}");
+        assert!(answers.contains(&late), "{answers:?}");
+    }
+}
+
+/// The run was there when its free looked, and is gone when that clears it.
+#[test]
+fn a_free_of_a_run_that_lost_says_that_nothing_is_there() {
+    for (index, units) in [(3, 5), (40, 24), (3, 40), (64, 96)] {
+        for sized in [true, false] {
+            let answers = stopped_everywhere(
+                |buddy| _ = buddy.alloc_at_on(0, index, units).unwrap(),
+                |buddy| match sized {
+                    true => buddy.free_units_on(0, index, units),
+                    false => buddy.free_on(0, index).map(|_| ()),
+                },
+                |buddy| _ = buddy.free_on(1, index),
+            );
+            let gone = FreeError::NotAllocated { index };
+            let right = |&answer: &Result<(), FreeError>| match answer {
+                Ok(()) | Err(FreeError::Reserved { .. }) => true,
+                // A part is gone already.
+                Err(FreeError::WrongLength { actual, .. }) => sized && actual < units,
+                Err(error) => error == gone,
+            };
+            assert!(answers.iter().all(right), "{units} at {index}: {answers:?}");
+            assert!(answers.contains(&Err(gone)), "{units} at {index}: {answers:?}");
+        }
+    }
+}

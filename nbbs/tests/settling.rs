@@ -1,0 +1,44 @@
+//! Bounds and merges: nothing is hidden by an inspection, and what one has settled is merged as far up as it goes.
+
+use nbbs::{Buddy, Request};
+use testkit::program::{Arena, Op, Program, Race, Step, race};
+use testkit::steered::{Steered, all_schedules};
+
+/// Every leaf word is full, and the bounds above still promise what there was before. A search lowers them, reads what is
+/// below, and stalls; a unit comes free, and its holder finds a mark on the word above, whose bound would do. Two preemptions
+/// are enough for what is then hidden: an audit follows each schedule.
+#[test]
+fn a_free_beside_a_search_in_vain_is_not_hidden() {
+    for (units, order) in [(64, 4), (96, 3), (608, 4)] {
+        let alloc = |lane| Step { lane, op: Op::Alloc { order } };
+        // No more than there are: a refusal would lower the bounds beforehand.
+        let blocks = (0..units >> order).map(|number| alloc(if number < 2 { 0 } else { 9 }));
+        let steps = blocks.collect();
+        let setup = Program { units, reserved: false, steps };
+        let free = vec![Op::Free { pick: 1 }];
+        let lanes = vec![free, vec![Op::Alloc { order: 0 }]];
+        let of = Race { setup, lanes, shared: false };
+        let schedules = all_schedules(2, |together| {
+            let arena = Arena::<Steered>::new(units);
+            race(&of, &arena.buddy(), |bodies| together(bodies)).map(|_| ())
+        });
+        let schedules = schedules.unwrap_or_else(|culprit| panic!("{culprit}\nin {of:?}"));
+        assert!(schedules > 100, "{schedules} schedules are no race");
+    }
+}
+
+/// The lane's own word stays split when it empties. Whoever looks for a larger block settles the word above, finds nothing
+/// in its range there and goes elsewhere: no merge is left waiting.
+#[test]
+fn what_a_search_has_settled_is_merged_to_the_top() {
+    for units in [1024, 20_000] {
+        let arena: Arena = Arena::new(units);
+        let buddy: Buddy<'_> = arena.buddy();
+        let block = buddy.alloc_on(0, 0).unwrap();
+        buddy.free_on(0, block).unwrap();
+        assert_eq!((block, buddy.audit().unwrap().waiting_merges), (0, 1));
+        let far = buddy.request(Request::block(6).within(490..units)).unwrap();
+        assert_eq!((far, buddy.audit().unwrap().waiting_merges), (512, 0));
+        assert_eq!(buddy.order_bound(), Some(units.ilog2() - 1));
+    }
+}

@@ -1,0 +1,265 @@
+//! Zones answer what each of their arenas would, in the numbers that units have among all zones.
+
+use std::fmt::Debug;
+
+use nbbs::{AllocError, Buddy, Request, RequestError, Zone, ZoneError, Zones};
+use testkit::program::Arena;
+
+const UNITS: u64 = 72;
+const BASES: [u64; 2] = [0, 1000];
+
+/// Blocks, runs in one word and across two, a hole, and free units.
+fn in_use(arena: &Arena) -> Buddy<'_> {
+    let buddy = arena.buddy();
+    for (index, units) in [(0, 4), (5, 3), (20, 20), (48, 16), (31 + 32 + 8, 1)] {
+        buddy.alloc_at(index, units).unwrap();
+    }
+    buddy.reserve(10..12).unwrap();
+    buddy
+}
+
+/// An answer with every number of a unit raised by `by`: that of an error's `index`, `unit`, `start` and `end`, and where
+/// a range ends, of its `units`.
+fn raised(answer: &str, by: u64) -> String {
+    let mut fields = answer.split_inclusive([' ', ',']).map(str::to_string).collect::<Vec<_>>();
+    for field in 1..fields.len() {
+        let is_unit = match fields[field - 1].trim() {
+            "index:" | "unit:" | "start:" | "end:" => true,
+            "units:" => answer.contains("OutOfRange"),
+            _ => false,
+        };
+        let digits = fields[field].trim_end_matches([' ', ',']).to_string();
+        if let (true, Ok(number)) = (is_unit, digits.parse::<u64>()) {
+            let raised = number.saturating_add(by).to_string();
+            fields[field] = fields[field].replacen(&digits, &raised, 1);
+        }
+    }
+    fields.concat()
+}
+
+/// Asks an arena and, in the numbers of each of two zones, both of those; what is then left of all three, too.
+#[track_caller]
+fn assert_same<T: Debug>(
+    alone: impl Fn(&Buddy<'_>) -> T,
+    zoned: impl Fn(&Zones<'_>, u64) -> T,
+    lifted: impl Fn(T, u64) -> T,
+) {
+    for base in BASES {
+        let arenas: [Arena; 3] = std::array::from_fn(|_| Arena::new(UNITS));
+        let [single, low, high] = arenas.each_ref().map(in_use);
+        let list = [Zone { base: 0, buddy: low }, Zone { base: BASES[1], buddy: high }];
+        let zones = Zones::new(&list).unwrap();
+        let (zone, other) = if base == 0 { (low, high) } else { (high, low) };
+        let before = other.stats();
+        let expected = format!("{:?}", lifted(alone(&single), base));
+        let expected = if expected.contains("Err") { raised(&expected, base) } else { expected };
+        assert_eq!(format!("{:?}", zoned(&zones, base)), expected);
+        let len = |buddy: &Buddy<'_>| (0..UNITS).map(|unit| buddy.len_of(unit)).collect::<Vec<_>>();
+        assert_eq!(len(&zone), len(&single));
+        assert_eq!(other.stats(), before);
+    }
+}
+
+/// Every unit of a zone, and every length that is different.
+#[test]
+fn changes_are_those_of_the_zone() {
+    for index in 0..UNITS {
+        let same = |answer, _| answer;
+        assert_same(|one| one.free(index), |all, base| all.free(base + index), same);
+        assert_same(|one| one.len_of(index), |all, base| all.len_of(base + index), |a, _| a);
+        for units in [0, 1, 2, 3, 4, 16, 20, 21, 72, 100] {
+            let at = |base| base + index;
+            assert_same(
+                |one| one.free_units(index, units),
+                |all, base| all.free_units(at(base), units),
+                |a, _| a,
+            );
+            assert_same(
+                |one| one.shrink(index, units),
+                |all, base| all.shrink(at(base), units),
+                |a, _| a,
+            );
+            assert_same(
+                |one| one.grow(index, units),
+                |all, base| all.grow(at(base), units),
+                |a, _| a,
+            );
+            assert_same(
+                |one| one.split_off(index, units),
+                |all, base| all.split_off(at(base), units),
+                |a, base| a.map(|cut| cut + base),
+            );
+            let order = units as u32;
+            assert_same(
+                |one| one.split(index, order),
+                |all, base| all.split(at(base), order),
+                |a, _| a,
+            );
+            let end = index + units;
+            for start in [index, index + 1, 3, 0] {
+                assert_same(
+                    |one| one.free_part(index, start..end),
+                    |all, base| all.free_part(at(base), base + start..base + end),
+                    |a, _| a,
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn places_and_batches_are_those_of_the_zone() {
+    for index in 0..UNITS {
+        for units in [0, 1, 2, 9, 40, UNITS, UNITS + 1] {
+            assert_same(
+                |one| one.alloc_at(index, units),
+                |all, base| all.alloc_at(base + index, units),
+                |a, base| a.map(|index| index + base),
+            );
+        }
+        for order in [0, 2, 4, 7] {
+            for other in [0, index, 5, 48] {
+                let blocks = [other, index, 71];
+                assert_same(
+                    |one| one.free_batch(order, &blocks),
+                    |all, base| all.free_batch(order, &blocks.map(|block| base + block)),
+                    |a, _| a,
+                );
+            }
+        }
+    }
+}
+
+/// Everything that is free is got and given back by batches that are larger than what a zone is told at once.
+#[test]
+fn large_batches_go_to_their_zones() {
+    let arenas: [Arena; 3] = [Arena::new(200), Arena::new(70), Arena::new(130)];
+    let [a, b, c] = arenas.each_ref().map(Arena::buddy);
+    let list =
+        [Zone { base: 7, buddy: a }, Zone { base: 207, buddy: b }, Zone { base: 500, buddy: c }];
+    let zones = Zones::new(&list).unwrap();
+    for count in [1, 63, 64, 65, 128, 129, 270, 400, 500] {
+        let mut blocks = vec![0; count];
+        assert_eq!(zones.alloc_batch(&[2, 0, 1], 0, &mut blocks), Ok(count.min(400)));
+        blocks.truncate(400);
+        let used = [c, a, b].map(|zone| zone.stats().used_units);
+        let expected = [130, 200, 70].iter().scan(blocks.len() as u64, |left, &units| {
+            let here = units.min(*left);
+            *left -= here;
+            Some(here)
+        });
+        assert!(expected.eq(used), "{count}: {used:?}");
+        blocks.reverse();
+        assert_eq!(zones.free_batch(0, &blocks), Ok(()));
+        assert!([a, b, c].iter().all(|zone| zone.stats().used_units == 0));
+    }
+}
+
+/// Every order of preference of three zones and one that is none, every order, while they are empty and as they fill up.
+#[test]
+fn a_refusal_is_that_of_all_zones_together() {
+    let arenas: [Arena; 3] = [Arena::new(20), Arena::new(100), Arena::new(40)];
+    let list: Vec<Zone<'_>> = arenas
+        .iter()
+        .zip([0, 20, 300])
+        .map(|(arena, base)| Zone { base, buddy: arena.buddy() })
+        .collect();
+    let zones = Zones::new(&list).unwrap();
+    let digits = |number: usize| (0..3).map(move |place| number / 4_usize.pow(place) % 4);
+    for full in 0..8 {
+        for preference in (0..64).map(|number| digits(number).collect::<Vec<_>>()) {
+            for order in 0..8 {
+                let held: Vec<_> = list
+                    .iter()
+                    .zip(0..)
+                    .map(|(zone, number)| {
+                        let units = zone.buddy.units();
+                        (full >> number & 1 == 1).then(|| zone.buddy.alloc_at(0, units).unwrap())
+                    })
+                    .collect();
+                let known: Vec<usize> =
+                    preference.iter().copied().filter(|&zone| zone < 3).collect();
+                let max = |&zone: &usize| list[zone].buddy.max_order();
+                let first = known.iter().find(|&zone| max(zone) >= order && held[*zone].is_none());
+                let largest = known.iter().map(max).max().unwrap_or(0);
+                let refused = if known.iter().any(|zone| max(zone) >= order) {
+                    AllocError::Exhausted { order }
+                } else {
+                    AllocError::OrderTooLarge { order, max: largest }
+                };
+                let expected = first.copied().ok_or(refused);
+                let got = zones.alloc(&preference, order);
+                got.into_iter().for_each(|block| assert_eq!(zones.free(block), Ok(order)));
+                assert_eq!(
+                    got.map(|block| zones.zone_of(block).unwrap()),
+                    expected,
+                    "{preference:?}"
+                );
+                let mut block = [u64::MAX];
+                let got = zones.alloc_batch(&preference, order, &mut block);
+                assert_eq!(got, expected.map(|_| 1));
+                got.into_iter().for_each(|_| zones.free_batch(order, &block).unwrap());
+                for (zone, held) in list.iter().zip(held) {
+                    held.into_iter().for_each(|index| _ = zone.buddy.free(index).unwrap());
+                }
+            }
+        }
+    }
+}
+
+/// A zone that could have the run says more than one that could not; of these the last one says why.
+#[test]
+fn a_refused_request_says_why() {
+    let arenas: [Arena; 3] = [Arena::new(20), Arena::new(100), Arena::new(40)];
+    let list: Vec<Zone<'_>> = arenas
+        .iter()
+        .zip([0, 20, 300])
+        .map(|(arena, base)| Zone { base, buddy: arena.buddy() })
+        .collect();
+    let zones = Zones::new(&list).unwrap();
+    list[1].buddy.alloc_at(0, 100).unwrap();
+    let ask = |preference: &[usize], request| zones.request(preference, request);
+    let units = |units, max| Err(RequestError::Units { units, max });
+    let exhausted = |units| Err(RequestError::Exhausted { units });
+    assert_eq!(ask(&[0, 2], Request::units(50)), units(50, 40));
+    assert_eq!(ask(&[2, 0], Request::units(50)), units(50, 20));
+    assert_eq!(ask(&[1, 0], Request::units(50)), exhausted(50));
+    assert_eq!(ask(&[0, 1], Request::units(50)), exhausted(50));
+    assert_eq!(ask(&[0], Request::units(0)), units(0, 20));
+    let aligned = |order| Request::units(1).aligned(order);
+    assert_eq!(ask(&[2], aligned(6)), Err(RequestError::OrderTooLarge { order: 6, max: 5 }));
+    assert_eq!(ask(&[2, 1], aligned(6)), exhausted(1));
+    assert_eq!(ask(&[2, 0], Request::units(21).within(10..330)), Ok(300));
+    assert_eq!(zones.free_units(300, 21), Ok(()));
+    assert_eq!(ask(&[2, 0], Request::units(5).within(15..301)), Ok(15));
+    assert_eq!(ask(&[0, 2], Request::units(2).within(19..301)), exhausted(2));
+    let reversed = std::ops::Range { start: 5, end: 2 };
+    assert_eq!(ask(&[0, 2], Request::units(2).within(reversed)), exhausted(2));
+    assert_eq!(ask(&[2], Request::units(2).within(0..u64::MAX)), Ok(300));
+}
+
+/// Zones that touch, that overlap by one unit, and that end where numbers do.
+#[test]
+fn zones_are_in_order_or_refused() {
+    let arenas: [Arena; 2] = [Arena::new(10), Arena::new(33)];
+    let zone = |base, arena: usize| Zone { base, buddy: arenas[arena].buddy() };
+    let made = |list: &[Zone<'_>]| Zones::new(list).map(|zones| zones.zones().len());
+    let overlap = |zone| Err(ZoneError::Overlap { zone });
+    assert_eq!(made(&[]), Ok(0));
+    assert_eq!(made(&[zone(5, 0), zone(15, 1)]), Ok(2));
+    assert_eq!(made(&[zone(5, 0), zone(14, 1)]), overlap(1));
+    assert_eq!(made(&[zone(15, 1), zone(5, 0)]), overlap(1));
+    assert_eq!(made(&[zone(0, 0), zone(u64::MAX - 33, 1)]), Ok(2));
+    assert_eq!(made(&[zone(0, 0), zone(u64::MAX - 32, 1)]), overlap(1));
+    assert_eq!(made(&[zone(u64::MAX - 9, 0)]), overlap(0));
+    let list = [zone(5, 0), zone(15, 1)];
+    let zones = Zones::new(&list).unwrap();
+    for unit in 0..60 {
+        let expected = match unit {
+            5..15 => Some(0),
+            15..48 => Some(1),
+            _ => None,
+        };
+        assert_eq!(zones.zone_of(unit), expected, "{unit}");
+    }
+}

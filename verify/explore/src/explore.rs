@@ -1,0 +1,141 @@
+//! A program under every schedule.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use nbbs::Buddy;
+use nbbs::sync::Word;
+use testkit::program::{Held, inspect};
+use testkit::{Oracle, Spec, Violation, check_whole};
+
+use crate::actor::Actor;
+use crate::calls::Call;
+use crate::search::{self, Finding, Left, Program, Search, Seen, search};
+use crate::word::{Explored, Form};
+
+/// An arena as some calls have left it, and who holds what.
+pub struct Scene<F> {
+    units: u64,
+    words: Box<[Explored<F>]>,
+    hands: Vec<Left>,
+}
+
+/// How many lanes hold something in a scene.
+const LANES: usize = 4;
+
+impl<F: Form> Scene<F> {
+    /// Makes the calls in an empty arena, which becomes this thread's. A search ends with so many states.
+    ///
+    /// # Errors
+    /// A violation on the way.
+    pub fn new(units: u64, calls: &[(usize, Call)], most_states: u64) -> Result<Self, Finding> {
+        let count = Explored::<F>::SHAPE.metadata_words(units);
+        search(|search| {
+            *search = Search::new(count, units);
+            search.most_states = most_states;
+        });
+        let words = Explored::many(count);
+        let mut hands = vec![Left::default(); LANES];
+        for (lane, call) in calls {
+            let left = std::mem::take(&mut hands[*lane]);
+            search(|search| search.aside(*lane));
+            let mut actor = Actor { buddy: buddy(&words, units), lane: *lane, hands: left };
+            actor.call(call);
+            hands[*lane] = actor.hands;
+        }
+        search(|search| search.finding().cloned().map_or(Ok(()), Err))?;
+        Ok(Self { units, words, hands })
+    }
+
+    fn buddy(&self) -> Buddy<'_, Explored<F>> {
+        buddy(&self.words, self.units)
+    }
+
+    /// What a lane holds.
+    pub fn held(&self, lane: usize) -> &[Held] {
+        &self.hands[lane].held
+    }
+
+    /// The units that a lane has reserved.
+    pub fn holes(&self, lane: usize) -> &[Range<u64>] {
+        &self.hands[lane].holes
+    }
+
+    /// Runs the tasks of lanes 0 and up under every schedule with so many preemptions, or until there are too many
+    /// states.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn explore(self: &Rc<Self>, tasks: &[Vec<Call>], preemptions: u8) -> Result<Seen, Finding> {
+        let tasks = Tasks { scene: Rc::clone(self), tasks: tasks.to_vec() };
+        search::explore(Rc::new(tasks), preemptions)
+    }
+
+    /// [`explore`](Self::explore) without reductions, but for states that were met before.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn explore_in_full(
+        self: &Rc<Self>,
+        tasks: &[Vec<Call>],
+        preemptions: u8,
+    ) -> Result<Seen, Finding> {
+        let tasks = Tasks { scene: Rc::clone(self), tasks: tasks.to_vec() };
+        search::explore_in_full(Rc::new(tasks), preemptions)
+    }
+}
+
+/// What each lane does in a scene.
+struct Tasks<F> {
+    scene: Rc<Scene<F>>,
+    tasks: Vec<Vec<Call>>,
+}
+
+impl<F: Form> Program for Tasks<F> {
+    fn lanes(&self) -> usize {
+        self.tasks.len()
+    }
+
+    fn run(&self, lane: usize) -> Left {
+        let hands = self.scene.hands[lane].clone();
+        let mut actor = Actor { buddy: self.scene.buddy(), lane, hands };
+        self.tasks[lane].iter().for_each(|call| actor.call(call));
+        actor.hands
+    }
+
+    fn judge(&self, mut left: Vec<Left>) -> Result<(), Violation> {
+        left.extend(self.scene.hands[left.len()..].iter().cloned());
+        aftermath(&self.scene.buddy(), &left)
+    }
+}
+
+fn buddy<F: Form>(words: &[Explored<F>], units: u64) -> Buddy<'_, Explored<F>> {
+    Buddy::new(words, units).expect("the words are as many as it takes")
+}
+
+/// What lies in an arena at rest is what is held; all of it can be freed; then the arena is whole.
+fn aftermath<F: Form>(buddy: &Buddy<'_, Explored<F>>, hands: &[Left]) -> Result<(), Violation> {
+    let mut spec = Spec::new(buddy.units());
+    for left in hands {
+        left.held.iter().for_each(|held| spec.grant_run(held.index, held.len));
+        left.holes.iter().for_each(|hole| _ = spec.reserve(hole.clone()));
+    }
+    inspect(buddy, &spec)?;
+    for (lane, left) in hands.iter().enumerate() {
+        for held in &left.held {
+            let len = buddy.len_of(held.index);
+            if len != Ok(held.len) {
+                return Err(Violation::wrong(format!("len_of({})", held.index), held.len, len));
+            }
+            let freed = buddy.free_units_on(lane, held.index, held.len);
+            freed.map_err(|error| Violation::wrong(format!("free of {held:?}"), "done", error))?;
+        }
+        for hole in &left.holes {
+            let released = buddy.release(hole.clone());
+            released
+                .map_err(|error| Violation::wrong(format!("release of {hole:?}"), "done", error))?;
+        }
+    }
+    check_whole(buddy, &Oracle::new(buddy.units()))?;
+    inspect(buddy, &Spec::new(buddy.units()))
+}

@@ -1,0 +1,94 @@
+//! What an actor holds, and the owner map that knows it.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use testkit::program::Held;
+use testkit::{Block, Oracle, Violation};
+
+use crate::random;
+
+/// Somebody who does one thing after another, at random: a thread with the handlers that interrupt it, or a process.
+/// Acting takes no memory and waits for nobody, as long as the allocator does not and all is well.
+pub trait Actor {
+    /// Does something.
+    ///
+    /// # Errors
+    /// What was found wrong.
+    fn act(&self) -> Result<(), Violation>;
+
+    /// Frees all that is held.
+    ///
+    /// # Errors
+    /// What was found wrong.
+    fn give_back(&self) -> Result<(), Violation>;
+}
+
+/// What an actor holds, in slots from which its handlers take it and into which they put it.
+#[derive(Debug)]
+pub struct Hands<'a, M = Box<[AtomicU32]>> {
+    /// Who holds which unit: each unit by itself, as what is held is cut and joined.
+    pub oracle: &'a Oracle<M>,
+    /// Who this is, in the owner map.
+    pub who: usize,
+    /// Runs, [packed](pack); 0 is none. So few that what is in use comes and goes.
+    pub slots: &'a [AtomicU64],
+    /// How many units the call under way may lose if the actor dies in it.
+    pub stake: &'a AtomicU64,
+}
+
+/// A number below another, which is not 0.
+pub fn below(end: u64) -> u64 {
+    random() % end
+}
+
+/// A run in a word that is not 0.
+fn pack(held: Held) -> u64 {
+    held.index << 32 | held.len
+}
+
+/// The run in a word.
+fn unpack(word: u64) -> Option<Held> {
+    (word != 0).then_some(Held { index: word >> 32, len: word & 0xffff_ffff })
+}
+
+impl<M: Deref<Target = [AtomicU32]>> Hands<'_, M> {
+    /// Says how many units may be lost from now on.
+    pub fn stakes(&self, units: u64) {
+        // AcqRel, so that what comes before and after stays there: only a death makes somebody else look.
+        self.stake.swap(units, Ordering::AcqRel);
+    }
+
+    /// Units that were handed out.
+    ///
+    /// # Errors
+    /// Somebody holds one of them.
+    pub fn take(&self, held: Held) -> Result<(), Violation> {
+        units(held).try_for_each(|unit| self.oracle.take(self.who, unit, 0).map(drop))
+    }
+
+    /// Units that are about to be freed.
+    ///
+    /// # Errors
+    /// One of them is not held.
+    pub fn give(&self, held: Held) -> Result<(), Violation> {
+        units(held).try_for_each(|index| self.oracle.give(Block { index, order: 0 }))
+    }
+
+    /// Puts a run into a slot, and takes out what is there, if anything.
+    pub fn exchange(&self, held: Option<Held>) -> Option<Held> {
+        let slot = &self.slots[below(self.slots.len() as u64) as usize];
+        // Relaxed: handlers and what they interrupt are one thread.
+        unpack(slot.swap(held.map_or(0, pack), Ordering::Relaxed))
+    }
+
+    /// Takes what is in the slots, one after the other.
+    pub fn empty(&self) -> impl Iterator<Item = Held> {
+        // Relaxed: as above.
+        self.slots.iter().filter_map(|slot| unpack(slot.swap(0, Ordering::Relaxed)))
+    }
+}
+
+fn units(held: Held) -> std::ops::Range<u64> {
+    held.index..held.index + held.len
+}
