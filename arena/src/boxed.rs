@@ -5,10 +5,9 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
-use core::sync::atomic::AtomicU64;
 
 use crate::chunk::{Chunk, Hold};
-use crate::sync::Word;
+use crate::sync::{AtomicU64, Word};
 
 /// An object in an arena, owned: two words. Dropping it drops the object and frees its slot, in O(1) with
 /// one read-modify-write, on any thread; [`Local::free`](crate::Local::free) mostly does without that.

@@ -254,10 +254,22 @@ impl<T, W: Word> Chunk<T, W> {
         self.live(word).load(Ordering::Acquire)
     }
 
+    /// Whether there is a live object at a slot.
+    pub(crate) fn is_live(&self, slot: usize) -> bool {
+        self.live_slots(slot / SLOTS) & 1 << (slot % SLOTS) != 0
+    }
+
     /// The slots of a word that are claimed.
     pub(crate) fn claimed_slots(&self, word: usize) -> u64 {
         // Relaxed: a count, out of date as soon as it is made.
         self.claimed(word).load(Ordering::Relaxed) & self.real(word)
+    }
+
+    /// Whether no slot of a word is to be had.
+    #[inline(always)]
+    pub(crate) fn is_full(&self, word: usize) -> bool {
+        // Relaxed: a hint, out of date as soon as it is given.
+        self.claimed(word).load(Ordering::Relaxed) == u64::MAX
     }
 
     pub(crate) fn hint(&self) -> Hint<'_, T, W> {
@@ -288,10 +300,8 @@ impl<T, W: Word> Hint<'_, T, W> {
     pub(crate) fn raise(self, word: usize) {
         let Self(chunk) = self;
         let (room, bit) = (chunk.room(word / SLOTS), 1 << (word % SLOTS));
-        W::store_load_fence();
         if room.load(Ordering::SeqCst) & bit == 0 {
             room.fetch_or(bit, Ordering::SeqCst);
-            W::store_load_fence();
         }
         if chunk.table().load(Ordering::SeqCst) & chunk.table_bit == 0 {
             chunk.table().fetch_or(chunk.table_bit, Ordering::SeqCst);
@@ -304,13 +314,11 @@ impl<T, W: Word> Hint<'_, T, W> {
         let Self(chunk) = self;
         let bit = 1 << (word % SLOTS);
         let others = chunk.room(word / SLOTS).fetch_and(!bit, Ordering::SeqCst) & !bit;
-        W::store_load_fence();
         if chunk.claimed(word).load(Ordering::SeqCst) != u64::MAX {
             return self.raise(word);
         }
         if others == 0 && !chunk.hint().any() {
             chunk.table().fetch_and(!chunk.table_bit, Ordering::SeqCst);
-            W::store_load_fence();
             if chunk.hint().any() {
                 chunk.table().fetch_or(chunk.table_bit, Ordering::SeqCst);
             }

@@ -55,10 +55,10 @@ impl Config {
         self
     }
 
-    /// A chunk is added as soon as fewer than so many slots are free; 0: when none is.
+    /// A chunk is added when fewer than so many slots are free; 0: when none is.
     ///
-    /// The caller whose allocation makes a word of 64 slots full looks, and adds the chunk; nobody else
-    /// waits for it. [`by_helper`](Self::by_helper) leaves that to another thread.
+    /// The caller whose allocation makes a word of 64 slots full, or comes to another word, looks, and adds the
+    /// chunk; nobody else waits for it. [`by_helper`](Self::by_helper) leaves that to another thread.
     #[must_use]
     pub const fn ahead(mut self, slots: usize) -> Self {
         self.ahead = slots;
@@ -92,5 +92,25 @@ const MAX_CHUNK_SIZE: usize = 1 << 24;
 impl Default for Config {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Config;
+
+    #[test]
+    fn a_chunk_has_so_many_slots() {
+        let slots = |asked, number| Config::new().chunk_size(asked).slots_of(number);
+        let most = 1 << 24;
+        assert_eq!((slots(0, 3), slots(1, 3), slots(70, 3)), (1, 1, 70));
+        assert_eq!(
+            (slots(most - 1, 0), slots(most, 0), slots(most + 1, 0)),
+            (most - 1, most, most)
+        );
+        assert_eq!(slots(usize::MAX, usize::MAX), 0);
+        let config = Config::new().chunk_size(10).limit(25);
+        assert_eq!([0, 1, 2, 3, 4].map(|number| config.slots_of(number)), [10, 10, 5, 0, 0]);
+        assert_eq!(Config::default(), Config::new().reserve(0).limit(0).ahead(0));
     }
 }

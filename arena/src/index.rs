@@ -71,8 +71,7 @@ impl<'s, W: Word> Index<'s, W> {
 #[cfg(test)]
 mod tests {
     use super::Index;
-    use crate::sync::{Ordering, Word};
-    use core::sync::atomic::AtomicU64;
+    use crate::sync::{AtomicU64, Ordering, Word};
 
     #[test]
     fn finds_what_is_listed_and_says_when_it_does_not() {
@@ -95,5 +94,26 @@ mod tests {
             index.strike(place, addresses(place), bytes);
             assert!(!found(place, 0));
         }
+        assert!(entries.iter().all(|entry| Word::load(entry, Ordering::Relaxed) == 0));
+    }
+
+    /// A chunk that begins in one stretch is found by what lies in the next, and by nothing further.
+    #[test]
+    fn a_chunk_may_begin_anywhere_in_its_stretch() {
+        let entries: [AtomicU64; 64] = core::array::from_fn(|_| AtomicU64::new(0));
+        let crowded = AtomicU64::new(0);
+        let index = Index { entries: &entries, crowded: &crowded };
+        for bytes in [1_usize, 32, 1 << 12, (1 << 12) + 1] {
+            let stretch = bytes.next_power_of_two();
+            for begin in (0..stretch).step_by(stretch.div_ceil(16)).map(|at| 100 * stretch + at) {
+                index.enlist(5, begin, bytes);
+                let found = |address| index.near(address, bytes).any(|place| place == 5);
+                assert!(found(begin) && found(begin + bytes - 1), "{bytes} from {begin}");
+                let far = (2..40).filter(|n| found(begin + n * stretch)).count();
+                assert!(far < 30, "all chunks are in one bucket");
+                index.strike(5, begin, bytes);
+            }
+        }
+        assert_eq!(Word::load(&crowded, Ordering::Relaxed), 0);
     }
 }

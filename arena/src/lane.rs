@@ -1,6 +1,8 @@
 //! What is remembered for each of a few threads, on cache lines of its own.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize};
+
+use crate::sync::{AtomicU64, Ordering};
 
 /// Lanes of an arena. More threads than that share.
 pub(crate) const LANES: usize = 32;
@@ -93,4 +95,35 @@ pub(crate) fn thread_number() -> usize {
 #[inline]
 pub(crate) fn thread_number() -> usize {
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lane, Ordering, thread_number};
+
+    #[test]
+    fn a_lane_remembers() {
+        let lane = Lane::new();
+        assert_eq!(lane.cursor(), None);
+        for (chunk, word) in [(0, 0), (0, (1 << 18) - 1), (1 << 30, 0), (77, 1234)] {
+            lane.set_cursor(chunk, word);
+            assert_eq!(lane.cursor(), Some((chunk, word)));
+        }
+        assert!(lane.enter() && !lane.enter());
+        lane.leave();
+        assert!(lane.enter());
+        lane.kept[3].store(0b101, Ordering::Relaxed);
+        lane.kept[15].store(u64::MAX, Ordering::Relaxed);
+        assert_eq!(lane.kept(), 66);
+        lane.last.store(64, Ordering::Relaxed);
+        assert_eq!(lane.kept(), 67);
+    }
+
+    #[cfg(feature = "std")]
+    #[test]
+    fn a_thread_keeps_its_number() {
+        let number = || std::thread::spawn(|| (thread_number(), thread_number())).join().unwrap();
+        let (one, other) = (number(), number());
+        assert!(one.0 == one.1 && other.0 == other.1 && one.0 < other.0);
+    }
 }

@@ -3,7 +3,6 @@
 use core::fmt;
 use core::mem::{ManuallyDrop, forget};
 use core::ptr::NonNull;
-use core::sync::atomic::AtomicU64;
 
 use crate::arena::{Arena, Claimed};
 use crate::boxed::ArenaBox;
@@ -11,7 +10,7 @@ use crate::chunk::{Chunk, Hold, SLOTS};
 use crate::error::{Exhausted, Full};
 use crate::lane::{LANES, Lane, WAYS, thread_number};
 use crate::source::{ChunkSource, Global};
-use crate::sync::{Ordering, Word};
+use crate::sync::{AtomicU64, Ordering, Word};
 
 /// A place in an arena to allocate from, for one thread at a time: it claims the free slots of a word, up
 /// to 64, by one read-modify-write, hands them out without any, and keeps what is freed to it.

@@ -2,11 +2,22 @@
 //!
 //! Everything else is written against [`Word`], so the same code runs on the processor's atomics, on plain
 //! cells in one thread, and under a model checker. Orderings are written at the call sites, never here.
+//!
+//! On a target without 64-bit atomics the feature `portable-atomic` takes them from the crate of that name. How they
+//! are made is for the program to say, by the features of that crate in its own `Cargo.toml`: with
+//! `unsafe-assume-single-core` by turning interrupts off, otherwise by a lock, with which operations wait for each
+//! other.
 
 use core::cell::Cell;
 use core::ptr::null_mut;
+use core::sync::atomic::AtomicPtr;
+/// What words are made of unless the caller says otherwise: `core`'s, or on a target without 64-bit atomics
+/// that of the crate `portable-atomic`, if the feature of that name is on.
+#[cfg(not(all(feature = "portable-atomic", not(target_has_atomic = "64"))))]
+pub use core::sync::atomic::AtomicU64;
 pub use core::sync::atomic::Ordering;
-use core::sync::atomic::{AtomicPtr, AtomicU64};
+#[cfg(all(feature = "portable-atomic", not(target_has_atomic = "64")))]
+pub use portable_atomic::AtomicU64;
 
 /// 64 bits, one for each of 64 slots.
 ///
@@ -64,22 +75,26 @@ pub unsafe trait Word: Sized {
     fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
         change(self, |old| old & bits, order)
     }
-
-    /// Stands between a write of one word and a read of another that must not pass it.
-    ///
-    /// `SeqCst` accesses already forbid that, so this does nothing. A checker that only models `SeqCst`
-    /// fences puts its fence here.
-    #[inline(always)]
-    fn store_load_fence() {}
 }
 
 /// A read-modify-write made of compare-and-swaps.
 fn change<W: Word>(word: &W, to: impl Fn(u64) -> u64, order: Ordering) -> u64 {
-    // SeqCst is as strong as any `order`; a failure publishes nothing and is looked at again.
+    let changed = update(word, order, |old| Some(to(old)));
+    let Some(old) = changed else { unreachable!("there is always something to change it to") };
+    old
+}
+
+/// Replaces what the word holds by what `to` makes of it, unless that is nothing. Returns what it held.
+pub(crate) fn update<W: Word>(
+    word: &W,
+    order: Ordering,
+    to: impl Fn(u64) -> Option<u64>,
+) -> Option<u64> {
+    // Relaxed, both: nothing is done with a value before a compare-and-swap has found it.
     let mut old = word.load(Ordering::Relaxed);
     loop {
-        match word.compare_exchange(old, to(old), order, Ordering::Relaxed) {
-            Ok(old) => return old,
+        match word.compare_exchange(old, to(old)?, order, Ordering::Relaxed) {
+            Ok(old) => return Some(old),
             Err(found) => old = found,
         }
     }
@@ -106,49 +121,62 @@ pub trait Pointer<P> {
     ) -> Result<*mut P, *mut P>;
 }
 
-// SAFETY: the processor's atomics.
-unsafe impl Word for AtomicU64 {
-    type Pointer<P> = AtomicPtr<P>;
+/// [`Word`] for a 64-bit atomic that has the methods of `core`'s.
+macro_rules! word {
+    ($atomic:ty) => {
+        // SAFETY: an atomic, of `core` or of a crate that has the same contract.
+        unsafe impl Word for $atomic {
+            type Pointer<P> = AtomicPtr<P>;
 
-    fn new(value: u64) -> Self {
-        Self::new(value)
-    }
+            fn new(value: u64) -> Self {
+                Self::new(value)
+            }
 
-    #[inline(always)]
-    fn load(&self, order: Ordering) -> u64 {
-        self.load(order)
-    }
+            #[inline(always)]
+            fn load(&self, order: Ordering) -> u64 {
+                self.load(order)
+            }
 
-    #[inline(always)]
-    fn store(&self, value: u64, order: Ordering) {
-        self.store(value, order);
-    }
+            #[inline(always)]
+            fn store(&self, value: u64, order: Ordering) {
+                self.store(value, order);
+            }
 
-    #[inline(always)]
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        self.compare_exchange(current, new, success, failure)
-    }
+            #[inline(always)]
+            fn compare_exchange(
+                &self,
+                current: u64,
+                new: u64,
+                success: Ordering,
+                failure: Ordering,
+            ) -> Result<u64, u64> {
+                self.compare_exchange(current, new, success, failure)
+            }
 
-    #[inline(always)]
-    fn swap(&self, new: u64, order: Ordering) -> u64 {
-        self.swap(new, order)
-    }
+            #[inline(always)]
+            fn swap(&self, new: u64, order: Ordering) -> u64 {
+                self.swap(new, order)
+            }
 
-    #[inline(always)]
-    fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
-        self.fetch_or(bits, order)
-    }
+            #[inline(always)]
+            fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
+                self.fetch_or(bits, order)
+            }
 
-    #[inline(always)]
-    fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
-        self.fetch_and(bits, order)
-    }
+            #[inline(always)]
+            fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
+                self.fetch_and(bits, order)
+            }
+        }
+    };
+}
+
+#[cfg(target_has_atomic = "64")]
+word!(core::sync::atomic::AtomicU64);
+
+#[cfg(feature = "portable-atomic")]
+portable_atomic::cfg_has_atomic_64! {
+    word!(portable_atomic::AtomicU64);
 }
 
 impl<P> Pointer<P> for AtomicPtr<P> {
@@ -242,5 +270,19 @@ impl<P> Pointer<P> for Cell<*mut P> {
     }
 }
 
-#[cfg(not(target_has_atomic = "64"))]
-compile_error!("nbbs-arena needs a target with 64-bit atomic compare-and-swap");
+#[cfg(all(feature = "portable-atomic", not(target_has_atomic = "64")))]
+portable_atomic::cfg_no_atomic_64! {
+    compile_error!(
+        "this target has no 64-bit atomics: say in the program's own Cargo.toml how `portable-atomic` makes them, by its \
+         features `fallback` and, where they hold, `unsafe-assume-single-core` or `unsafe-assume-privileged`"
+    );
+}
+
+#[cfg(not(any(feature = "portable-atomic", target_has_atomic = "64")))]
+compile_error!(
+    "this target has no 64-bit atomics: enable the feature `portable-atomic` of nbbs-arena, and see the documentation of \
+     `nbbs_arena::sync`"
+);
+
+#[cfg(test)]
+mod tests;

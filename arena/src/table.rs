@@ -2,12 +2,12 @@
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicPtr, AtomicU64};
+use core::sync::atomic::AtomicPtr;
 
 use crate::chunk::{Chunk, Place, SLOTS, extend};
 use crate::index::Index;
 use crate::source::ChunkSource;
-use crate::sync::{Ordering, Pointer, Word};
+use crate::sync::{AtomicU64, Ordering, Pointer, Word};
 
 /// Chunks in the first segment.
 const FIRST: usize = 8;
@@ -19,6 +19,10 @@ const ENTRIES: usize = 2;
 pub(crate) struct Table<T, W: Word> {
     segments: [W::Pointer<Segment<T, W>>; SEGMENTS],
     count: W,
+    /// Slots with memory.
+    pub capacity: W,
+    /// Chunks without memory, give or take those that are being counted: may be below 0, wrapped.
+    pub bare: W,
 }
 
 pub(crate) struct Segment<T, W: Word> {
@@ -41,14 +45,16 @@ fn place(number: usize) -> (usize, usize) {
 impl<T> Table<T, AtomicU64> {
     pub(crate) const fn new() -> Self {
         let segments = [const { AtomicPtr::new(core::ptr::null_mut()) }; SEGMENTS];
-        Self { segments, count: AtomicU64::new(0) }
+        let [count, capacity, bare] = [const { AtomicU64::new(0) }; 3];
+        Self { segments, count, capacity, bare }
     }
 }
 
 impl<T, W: Word> Table<T, W> {
     /// What `new` makes in a constant expression.
     pub(crate) fn with_words() -> Self {
-        Self { segments: core::array::from_fn(|_| W::Pointer::null()), count: W::new(0) }
+        let segments = core::array::from_fn(|_| W::Pointer::null());
+        Self { segments, count: W::new(0), capacity: W::new(0), bare: W::new(0) }
     }
 
     /// Chunks that there are, with or without memory.
@@ -323,16 +329,4 @@ impl<T, W: Word> Plan<T, W> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{FIRST, place};
-
-    #[test]
-    fn segments_follow_each_other() {
-        let mut next = (0, 0);
-        for number in 0..10_000 {
-            assert_eq!(place(number), next);
-            next =
-                if next.1 + 1 == FIRST << next.0 { (next.0 + 1, 0) } else { (next.0, next.1 + 1) };
-        }
-    }
-}
+mod tests;

@@ -3,9 +3,7 @@
 
 mod support;
 
-use std::mem::forget;
-
-use nbbs_arena::{ArenaBox, Config};
+use nbbs_arena::ArenaBox;
 use support::steps::Stepped;
 use support::{Bank, Item, Pointers};
 use testkit::steered::die_before;
@@ -13,15 +11,13 @@ use testkit::{BackEnd, Oracle};
 
 const CHUNK: usize = 66;
 
-/// Lets `act` die before each of its steps in turn, with `held` objects in an arena of two chunks, the
-/// first `at_first` slots there, and lets the others go on. At most `lost` slots may be lost.
-fn die_everywhere(held: usize, at_first: usize, lost: usize, act: impl Fn(&Pointers<'_, Stepped>)) {
+/// Lets `act` die before each of its steps in turn, with `held` objects in an arena of two chunks, and lets the others
+/// go on. At most `lost` slots may be lost.
+fn die_everywhere(held: usize, lost: usize, act: impl Fn(&Pointers<'_, Stepped>)) {
     for step in 0.. {
-        let bank = Bank::new(CHUNK, 3);
-        // The third place is for memory that dies with its thread.
-        let config = Config::new().chunk_size(CHUNK).limit(2 * CHUNK);
-        let pool = Pointers::<Stepped>::with_config(&bank, config);
-        pool.arena.reserve(at_first).unwrap();
+        let bank = Bank::new(CHUNK, 2);
+        let pool = Pointers::<Stepped>::new(&bank);
+        pool.arena.reserve(2 * CHUNK).unwrap();
         let oracle = Oracle::of(&pool);
         let objects: Vec<_> =
             (0..held).map(|_| oracle.take(1, pool.alloc(1, 0).unwrap(), 0).unwrap()).collect();
@@ -40,11 +36,9 @@ fn die_everywhere(held: usize, at_first: usize, lost: usize, act: impl Fn(&Point
             oracle.give(block).unwrap();
             pool.free(4, block.index, 0).unwrap();
         }
-        pool.arena.shrink();
-        // What the dead one had stays as it was left.
-        forget(pool);
         if survived {
             assert!(step > 0, "no step was taken");
+            assert_eq!(pool.arena.shrink(), 2 * CHUNK - missing.div_ceil(CHUNK) * CHUNK);
             break;
         }
     }
@@ -57,7 +51,7 @@ fn item() -> Item {
 #[test]
 fn during_an_allocation() {
     for held in [0, 1, 63, 64, CHUNK - 1, CHUNK, 2 * CHUNK - 1, 2 * CHUNK] {
-        die_everywhere(held, 2 * CHUNK, 1, |pool| {
+        die_everywhere(held, 1, |pool| {
             _ = pool.arena.alloc_box(item()).map(ArenaBox::into_raw);
         });
     }
@@ -66,7 +60,7 @@ fn during_an_allocation() {
 #[test]
 fn during_a_free() {
     for held in [0, 63, 64, CHUNK, 2 * CHUNK - 1] {
-        die_everywhere(held, 2 * CHUNK, 1, |pool| {
+        die_everywhere(held, 1, |pool| {
             let object = pool.arena.alloc(item()).unwrap();
             pool.arena.free(object).unwrap();
         });
@@ -76,23 +70,14 @@ fn during_a_free() {
 /// A local's owner may lose what it kept, and no more.
 #[test]
 fn in_a_local() {
-    for held in [0, 1, 65] {
-        die_everywhere(held, 2 * CHUNK, CHUNK, |pool| {
+    for (held, most) in [(0, 1025), (1, 1025), (65, 1025), (1, 2), (65, 5)] {
+        die_everywhere(held, most.min(64), |pool| {
             // Not dropped by a thread that dies.
-            let mut local = std::mem::ManuallyDrop::new(pool.arena.local());
+            let mut local = std::mem::ManuallyDrop::new(pool.arena.local_of(most));
             let one = local.alloc(item()).map(ArenaBox::into_raw);
             // SAFETY: it comes from a box of this arena, and is turned back once.
             local.free(unsafe { pool.arena.from_raw(one.unwrap()) });
             local.flush();
         });
     }
-}
-
-/// Who dies while growing or shrinking the arena costs the chunk in question.
-#[test]
-fn during_growth_and_shrinking() {
-    die_everywhere(0, 0, CHUNK, |pool| _ = pool.arena.grow());
-    die_everywhere(CHUNK, CHUNK, CHUNK, |pool| _ = pool.arena.grow());
-    die_everywhere(3, 2 * CHUNK, CHUNK, |pool| _ = pool.arena.shrink());
-    die_everywhere(0, 2 * CHUNK, CHUNK, |pool| _ = pool.arena.shrink());
 }

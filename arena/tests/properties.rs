@@ -3,14 +3,19 @@
 mod support;
 
 use proptest::prelude::*;
-use support::operations::run_all;
+use support::{handles, operations};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 100 }))]
 
     #[test]
     fn any_sequence(program in prop::collection::vec(any::<u8>(), 0..if cfg!(miri) { 60 } else { 400 })) {
-        run_all(&program);
+        operations::run_all(&program);
+    }
+
+    #[test]
+    fn any_sequence_of_handles(program in prop::collection::vec(any::<u8>(), 0..if cfg!(miri) { 60 } else { 200 })) {
+        handles::run_all(&program);
     }
 }
 
@@ -24,6 +29,8 @@ fn the_corpus() {
     for file in files {
         let path = file.unwrap().path();
         println!("{}", path.display());
-        run_all(&std::fs::read(path).unwrap());
+        let program = std::fs::read(path).unwrap();
+        operations::run_all(&program);
+        handles::run_all(&program);
     }
 }

@@ -1,14 +1,13 @@
 //! Counting, and asking about a pointer.
 
 use core::ptr::NonNull;
-use core::sync::atomic::Ordering;
 
 use super::Arena;
-use crate::chunk::{Chunk, SLOTS};
+use crate::chunk::Chunk;
 use crate::error::FreeError;
 use crate::lane::Lane;
 use crate::source::ChunkSource;
-use crate::sync::Word;
+use crate::sync::{Ordering, Word};
 
 impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
     /// Objects in the arena, however they are held.
@@ -50,7 +49,7 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
     #[must_use]
     pub fn capacity(&self) -> usize {
         // Relaxed: a count.
-        self.capacity.load(Ordering::Relaxed)
+        self.table.capacity.load(Ordering::Relaxed) as usize
     }
 
     /// The most slots that the arena may ever have: [`Config::limit`](crate::Config::limit).
@@ -80,12 +79,26 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
     /// ```
     #[must_use]
     pub fn is_valid(&self, object: NonNull<T>) -> bool {
-        self.locate(object)
-            .is_ok_and(|(chunk, slot)| chunk.live_slots(slot / SLOTS) & 1 << (slot % SLOTS) != 0)
+        self.locate_live(object).is_ok()
+    }
+
+    /// The chunk and slot of an object that was allocated by pointer.
+    pub(crate) fn locate_live(
+        &self,
+        object: NonNull<T>,
+    ) -> Result<(&Chunk<T, W>, usize), FreeError> {
+        let (chunk, slot) = self.locate(object)?;
+        // The chunk may have got other memory since the address was looked up. It stays while an object is live
+        // there: so it is looked at after that is known.
+        if chunk.is_live(slot) && chunk.address(slot) == Some(object) {
+            Ok((chunk, slot))
+        } else {
+            Err(FreeError::NotAllocated { address: object.as_ptr() as usize })
+        }
     }
 
     /// The chunk and slot at an address.
-    pub(crate) fn locate(&self, object: NonNull<T>) -> Result<(&Chunk<T, W>, usize), FreeError> {
+    fn locate(&self, object: NonNull<T>) -> Result<(&Chunk<T, W>, usize), FreeError> {
         let address = object.as_ptr() as usize;
         let foreign = || FreeError::Foreign { address, chunks: self.table.count() };
         let chunk = self.table.find(address, self.chunk_bytes()).ok_or_else(foreign)?;

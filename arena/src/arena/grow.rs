@@ -13,13 +13,11 @@
 //! Whoever has claimed all slots, or installed the memory, has the chunk alone. Threads that still look at
 //! its bitmaps find every slot claimed; the bitmaps stay until the arena is dropped.
 
-use core::sync::atomic::Ordering;
-
 use super::Arena;
 use crate::chunk::Chunk;
 use crate::error::Exhausted;
 use crate::source::ChunkSource;
-use crate::sync::Word;
+use crate::sync::{Ordering, Word, update};
 
 impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
     /// Adds a chunk, ahead of demand. Returns how many slots there are now.
@@ -98,10 +96,12 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
     /// ```
     /// use nbbs_arena::{Arena, Config};
     ///
-    /// let arena = Arena::<u32>::with_config(Config::new().chunk_size(64).reserve(64).ahead(64));
+    /// let config = Config::new().chunk_size(64).reserve(64).ahead(32).by_helper();
+    /// let arena = Arena::<u32>::with_config(config);
+    /// let all: Vec<_> = (0..33).map(|n| arena.alloc_box(n).unwrap()).collect();
+    /// assert!(arena.is_low()); // 31 are free
+    /// arena.tend().unwrap();
     /// assert!(!arena.is_low());
-    /// arena.alloc_box(1).unwrap();
-    /// assert!(!arena.is_low()); // by now there is a second chunk
     /// ```
     #[must_use]
     pub fn is_low(&self) -> bool {
@@ -134,11 +134,15 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
     /// ```
     pub fn shrink(&self) -> usize {
         let closed = self.table.newest_first().filter(|chunk| {
-            let rest = self.capacity().checked_sub(chunk.slots());
-            let goes = rest.is_some_and(|rest| rest >= self.config.reserve);
+            let goes = self.without(self.capacity(), chunk).is_some();
             goes && !chunk.memory().is_null() && self.withdraw(chunk)
         });
         closed.map(Chunk::slots).sum()
+    }
+
+    /// The capacity without a chunk, unless that is less than what is reserved.
+    fn without(&self, capacity: usize, chunk: &Chunk<T, W>) -> Option<usize> {
+        capacity.checked_sub(chunk.slots()).filter(|&rest| rest >= self.config.reserve)
     }
 
     /// Gives the chunk's memory back if every slot is free.
@@ -146,17 +150,23 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
         if !chunk.close() {
             return false;
         }
-        // From here on every slot is ours.
+        // From here on every slot is ours. Relaxed: a count.
+        let counted = update(&self.table.capacity, Ordering::Relaxed, |capacity| {
+            self.without(capacity as usize, chunk).map(|rest| rest as u64)
+        });
+        if counted.is_none() {
+            // Somebody else has shrunk the arena meanwhile, and this chunk is to stay.
+            chunk.open();
+            return false;
+        }
         self.table.strike(chunk, self.chunk_bytes());
-        // Relaxed: counts.
-        self.capacity.fetch_sub(chunk.slots(), Ordering::Relaxed);
         let layout = Chunk::<T, W>::memory_layout(chunk.slots());
         if let (Some(block), Some(layout)) = (chunk.uninstall(), layout) {
             // SAFETY: `furnish` got the block from this source with this layout. All slots are ours and
             // empty, and the chunk no longer names the block, so nobody reaches it.
             unsafe { self.source.free(block, layout) };
         }
-        self.bare.fetch_add(1, Ordering::Relaxed);
+        add(&self.table.bare, 1);
         true
     }
 
@@ -171,7 +181,7 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
     /// Gives a chunk memory: one that has none, or a new one. Returns its number.
     fn add_chunk(&self) -> Result<usize, Exhausted> {
         // Relaxed: a hint.
-        if self.bare.load(Ordering::Relaxed) != 0 {
+        if self.table.bare.load(Ordering::Relaxed) != 0 {
             let bare = self.table.newest_first().filter(|chunk| chunk.memory().is_null()).last();
             if let Some(chunk) = bare {
                 return self.furnish(chunk);
@@ -185,7 +195,7 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
         let appended = self.table.append(number, slots, self.with_states, &self.source);
         let (chunk, is_new) = appended.map_err(|bytes| Exhausted::Memory { bytes })?;
         if is_new {
-            self.bare.fetch_add(1, Ordering::Relaxed);
+            add(&self.table.bare, 1);
         }
         self.furnish(chunk)
     }
@@ -197,9 +207,8 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
         let block = self.source.alloc(layout).ok_or(none)?;
         if chunk.install(block) {
             self.table.enlist(chunk, self.chunk_bytes());
-            // Relaxed: counts.
-            self.capacity.fetch_add(chunk.slots(), Ordering::Relaxed);
-            self.bare.fetch_sub(1, Ordering::Relaxed);
+            add(&self.table.capacity, chunk.slots() as i64);
+            add(&self.table.bare, -1);
             chunk.open();
         } else {
             // SAFETY: the block came from this source with this layout, and nobody else has seen it.
@@ -226,4 +235,10 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
         let layout = Chunk::<T, W>::layout(self.config.chunk_size, self.with_states);
         layout.map_or(usize::MAX, |layout| layout.size())
     }
+}
+
+/// Adds to a count.
+fn add<W: Word>(count: &W, more: i64) {
+    // Relaxed: a count.
+    update(count, Ordering::Relaxed, |old| Some(old.wrapping_add_signed(more)));
 }

@@ -13,14 +13,13 @@ mod object;
 
 use core::cell::Cell;
 use core::fmt;
-use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crate::chunk::Chunk;
 use crate::config::Config;
 use crate::error::Exhausted;
-use crate::lane::{LANES, Lane, thread_number};
+use crate::lane::{LANES, Lane};
 use crate::source::{ChunkSource, Global};
-use crate::sync::Word;
+use crate::sync::{AtomicU64, Word};
 use crate::table::Table;
 pub use live::Pointers;
 
@@ -51,10 +50,6 @@ pub struct Arena<T, S: ChunkSource = Global, W: Word = AtomicU64> {
     config: Config,
     /// Chunks have a word for each slot: see [`Handles`](crate::Handles).
     with_states: bool,
-    /// Slots with memory.
-    capacity: AtomicUsize,
-    /// Chunks without memory, give or take those that are being counted: may be below 0, wrapped.
-    bare: AtomicUsize,
     lanes: [Lane; LANES],
 }
 
@@ -145,9 +140,8 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
     }
 
     const fn of(table: Table<T, W>, source: S, config: Config, with_states: bool) -> Self {
-        let (capacity, bare) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let lanes = [const { Lane::new() }; LANES];
-        Self { table, source, config, with_states, capacity, bare, lanes }
+        Self { table, source, config, with_states, lanes }
     }
 
     /// How the arena grows.
@@ -164,16 +158,19 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
         &self.lanes
     }
 
-    /// Claims one slot, near the calling thread's last one.
+    /// Claims one slot, near the lane's last one.
     #[inline]
-    pub(crate) fn claim_slot(&self) -> Result<(&Chunk<T, W>, usize), Exhausted> {
-        let number = thread_number() % LANES;
+    pub(crate) fn claim_slot(&self, lane: usize) -> Result<(&Chunk<T, W>, usize), Exhausted> {
+        let number = lane % LANES;
         let lane = &self.lanes[number];
         let (at, word) = lane.cursor().unwrap_or_else(|| self.home(number));
         let chunk = self.table.get(at);
         if let Some(chunk) = chunk.filter(|chunk| word < chunk.words()) {
             let slots = chunk.claim(word, 1);
             if slots != 0 {
+                if self.looks_ahead() && chunk.is_full(word) {
+                    self.look_ahead();
+                }
                 return Ok((chunk, slot(word, slots)));
             }
         }
@@ -200,11 +197,24 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
             Some(claimed) => claimed,
             None => self.claim_or_grow(most)?,
         };
-        if self.config.ahead > 0 && !self.config.by_helper && self.is_low() {
+        if self.looks_ahead() {
+            self.look_ahead();
+        }
+        Ok(claimed)
+    }
+
+    #[inline(always)]
+    fn looks_ahead(&self) -> bool {
+        self.config.ahead > 0 && !self.config.by_helper
+    }
+
+    /// Adds a chunk if too few slots are left.
+    #[cold]
+    fn look_ahead(&self) {
+        if self.is_low() {
             // Whoever finds nothing later tries again, and says so.
             _ = self.grow();
         }
-        Ok(claimed)
     }
 
     /// Claims where the hints say that there is room.

@@ -2,11 +2,10 @@
 
 use core::fmt;
 use core::ops::Deref;
-use core::sync::atomic::AtomicU64;
 
 use super::{destroy, state};
 use crate::chunk::Chunk;
-use crate::sync::Word;
+use crate::sync::{AtomicU64, Word};
 
 /// An object of [`Handles`](super::Handles) that stays as long as the guard does. If it is removed
 /// meanwhile, the last guard drops it.

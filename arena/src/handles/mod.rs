@@ -12,14 +12,14 @@ mod state;
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::forget;
-use core::sync::atomic::AtomicU64;
 
 use crate::arena::Arena;
 use crate::chunk::{Chunk, Hold};
 use crate::config::Config;
 use crate::error::{Full, HandleError};
+use crate::lane::thread_number;
 use crate::source::{ChunkSource, Global};
-use crate::sync::{Ordering, Word};
+use crate::sync::{AtomicU64, Ordering, Word};
 pub use guard::Guard;
 pub use key::{Handle, Key, SmallHandle};
 use state::State;
@@ -96,7 +96,7 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
     /// # Errors
     /// There is no free slot, and the arena cannot grow. The error has the value.
     pub fn insert(&self, value: T) -> Result<K, Full<T>> {
-        let (chunk, slot) = match self.arena.claim_slot() {
+        let (chunk, slot) = match self.arena.claim_slot(thread_number()) {
             Ok(claimed) => claimed,
             Err(reason) => return Err(Full { value, reason }),
         };

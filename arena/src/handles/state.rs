@@ -93,7 +93,9 @@ pub(super) fn end<W: Word, E>(word: &W, check: impl Fn(State) -> Result<(), E>) 
 
 #[cfg(test)]
 mod tests {
-    use super::{OCCUPIED, State};
+    use super::{GUARDS, OCCUPIED, State, end, pin, unpin};
+    use crate::error::HandleError;
+    use core::cell::Cell;
 
     #[test]
     fn generations_come_round() {
@@ -101,5 +103,19 @@ mod tests {
         assert_eq!((last.generation(), last.guards()), (u32::MAX, 3));
         assert_eq!(last.free(), State(0));
         assert_eq!(State(0).occupied().free().generation(), 1);
+    }
+
+    #[test]
+    fn no_more_guards_than_can_be_counted() {
+        let (last, guards) = (GUARDS as u32 - 1, GUARDS as u32);
+        let word = Cell::new(7 << 32 | OCCUPIED | u64::from(last));
+        let pinned = || pin(&word, |_| Ok(()));
+        assert_eq!(pinned(), Ok(()));
+        assert_eq!(pinned(), Err(HandleError::Pinned { guards, max: guards }));
+        assert_eq!(State(word.get()), State(7 << 32 | OCCUPIED | GUARDS));
+        assert_eq!(end(&word, |_| Ok::<(), ()>(())), Ok(false));
+        assert!(!unpin(&word), "one of many");
+        word.set(7 << 32 | 1);
+        assert!(unpin(&word), "the last one");
     }
 }

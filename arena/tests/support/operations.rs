@@ -1,204 +1,304 @@
-//! Operations out of bytes, against a model: what is live, where, and what must be refused.
+//! Operations on an arena out of bytes, against its model.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 use nbbs_arena::sync::Word;
-use nbbs_arena::{Arena, ArenaBox, Config, Local};
+use nbbs_arena::{Arena, ArenaBox, FreeError};
 
-use super::{Bank, Item};
+use super::bank::Bank;
+use super::model::{Banked, Boxed, Model, Shape};
+use super::tracked::{Register, Tracked};
 
 /// One operation. A `pick` chooses among what is held, modulo its number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Op {
     Alloc,
+    AllocWith,
     Free { pick: usize },
-    FreeAgain { slot: usize },
+    Take { pick: usize },
+    WrongFree { pick: usize },
     Box,
     LocalAlloc { local: usize },
     LocalFree { local: usize, pick: usize },
+    LocalTake { local: usize, pick: usize },
     DropBox { pick: usize },
+    Unbox { pick: usize },
     Leak { pick: usize },
     Adopt { pick: usize },
+    ThroughRaw { pick: usize },
+    AllocBatch { number: usize },
+    FreeBatch { number: usize },
     Flush { local: usize },
     Grow,
+    Reserve { more: usize },
+    Tend,
     Shrink,
-    Count,
+    Look,
 }
 
 /// An operation for each byte: proptest makes them, and so does whoever writes a corpus.
 fn decode(byte: u8) -> Op {
-    let (kind, pick) = (byte % 13, usize::from(byte / 13));
+    let (kind, pick) = (byte % 21, usize::from(byte / 21));
     let local = pick % 2;
     match kind {
         0 => Op::Alloc,
-        1 => Op::Free { pick },
-        2 => Op::FreeAgain { slot: pick },
-        3 => Op::Box,
-        4 | 5 => Op::LocalAlloc { local },
-        6 => Op::LocalFree { local, pick },
-        7 => Op::DropBox { pick },
-        8 => Op::Leak { pick },
-        9 => Op::Adopt { pick },
-        10 => Op::Flush { local },
-        11 if pick % 2 == 0 => Op::Grow,
-        11 => Op::Shrink,
-        _ => Op::Count,
+        1 => Op::AllocWith,
+        2 => Op::Free { pick },
+        3 => Op::Take { pick },
+        4 => Op::WrongFree { pick },
+        5 => Op::Box,
+        6 | 7 => Op::LocalAlloc { local },
+        8 => Op::LocalFree { local, pick },
+        9 => Op::LocalTake { local, pick },
+        10 => Op::DropBox { pick },
+        11 => Op::Unbox { pick },
+        12 => Op::Leak { pick },
+        13 => Op::Adopt { pick },
+        14 => Op::ThroughRaw { pick },
+        15 => Op::AllocBatch { number: pick * 3 },
+        16 => Op::FreeBatch { number: pick * 3 },
+        17 => Op::Flush { local },
+        18 if pick < 4 => Op::Grow,
+        18 if pick < 8 => Op::Reserve { more: pick * 7 },
+        18 => Op::Tend,
+        19 => Op::Shrink,
+        _ => Op::Look,
     }
 }
 
-struct Model<'b, W: Word> {
-    bank: &'b Bank,
-    arena: &'b Arena<Item, &'b Bank, W>,
-    locals: Vec<Local<'b, Item, &'b Bank, W>>,
-    /// By slot: what an object allocated by pointer must hold.
-    pointers: BTreeMap<u64, u64>,
-    /// Slot, what it must hold, box.
-    boxes: Vec<(u64, u64, ArenaBox<'b, Item, W>)>,
-    serial: u64,
+impl<'b, W: Word> Model<'b, W> {
+    fn step(&mut self, op: Op) {
+        match op {
+            Op::Alloc => {
+                let (before, object) = (self.before(None), self.arena.alloc(self.make()));
+                self.judge(&before, Self::refused(&object));
+                object.into_iter().for_each(|object| self.hold_pointer(object));
+            }
+            Op::AllocWith => {
+                let before = self.before(None);
+                let object = self.arena.alloc_with(|| self.make());
+                self.judge(&before, object.err());
+                object.into_iter().for_each(|object| self.hold_pointer(object));
+            }
+            Op::Box => {
+                let (before, each) = (self.before(None), self.arena.alloc_box(self.make()));
+                self.judge(&before, Self::refused(&each));
+                each.into_iter().for_each(|each| self.hold(each));
+            }
+            Op::LocalAlloc { local } => {
+                let before = self.before(Some(local));
+                let each = self.locals[local].alloc(self.register.make());
+                self.judge(&before, Self::refused(&each));
+                each.into_iter().for_each(|each| self.hold(each));
+            }
+            Op::AllocBatch { number } => self.alloc_batch(number),
+            Op::Free { pick } => self.with_pointer(pick, |arena, object, _| {
+                arena.free(object).expect("a live object");
+            }),
+            Op::Take { pick } => self.with_pointer(pick, |arena, object, serial| {
+                assert_eq!(arena.take(object).expect("a live object").serial(), serial);
+            }),
+            Op::Adopt { pick } => {
+                let mut boxed = None;
+                self.with_pointer(pick, |arena, object, _| boxed = arena.adopt(object).ok());
+                boxed.into_iter().for_each(|each| self.hold(each));
+            }
+            Op::WrongFree { pick } => self.wrong_free(pick),
+            Op::LocalFree { local, pick } => {
+                self.with_local(local, pick, |local, each, _| local.free(each))
+            }
+            Op::LocalTake { local, pick } => self.with_local(local, pick, |local, each, serial| {
+                assert_eq!(local.take(each).serial(), serial);
+            }),
+            Op::DropBox { pick } => self.with_box(pick, |_, each, _| drop(each)),
+            Op::Unbox { pick } => self.with_box(pick, |_, each, serial| {
+                assert_eq!(ArenaBox::into_inner(each).serial(), serial);
+            }),
+            Op::Leak { pick } => {
+                self.with_box(pick, |model, each, _| model.hold_pointer(ArenaBox::leak(each)));
+            }
+            Op::ThroughRaw { pick } => self.with_box(pick, |model, each, _| {
+                let object = ArenaBox::into_raw(each);
+                // SAFETY: it comes from a box of this arena, and is turned back once.
+                model.hold(unsafe { model.arena.from_raw(object) });
+            }),
+            Op::FreeBatch { number } => {
+                let rest = self.boxes.len().saturating_sub(number);
+                let freed = self.boxes.split_off(rest).into_iter();
+                self.arena.free_batch(freed.map(|(_, _, each)| each));
+            }
+            Op::Flush { local } => {
+                self.locals[local].flush();
+                assert_eq!(self.locals[local].kept(), 0);
+            }
+            Op::Grow => self.grow(),
+            Op::Reserve { more } => {
+                let slots = self.arena.capacity() + more;
+                self.grow_by(more, |arena| arena.reserve(slots));
+            }
+            Op::Tend => self.grow_by(self.shape.ahead.saturating_sub(self.free()), Arena::tend),
+            Op::Shrink => self.shrink(),
+            Op::Look => self.look(),
+        }
+        self.check();
+    }
+
+    fn with_pointer(
+        &mut self,
+        pick: usize,
+        act: impl FnOnce(&'b Banked<'b, W>, NonNull<Tracked>, u64),
+    ) {
+        let Some(pick) = pick.checked_rem(self.pointers.len()) else { return };
+        let (&slot, &serial) = self.pointers.iter().nth(pick).unwrap();
+        self.pointers.remove(&slot);
+        act(self.arena, self.bank.object(slot), serial);
+    }
+
+    fn with_box(&mut self, pick: usize, act: impl FnOnce(&mut Self, Boxed<'b, W>, u64)) {
+        if let Some(pick) = pick.checked_rem(self.boxes.len()) {
+            let (_, serial, each) = self.boxes.swap_remove(pick);
+            assert_eq!(each.serial(), serial);
+            act(self, each, serial);
+        }
+    }
+
+    /// A local keeps what is freed to it, and gives back no more than it has to.
+    fn with_local(
+        &mut self,
+        local: usize,
+        pick: usize,
+        act: impl FnOnce(&mut LocalOf<'b, W>, Boxed<'b, W>, u64),
+    ) {
+        self.with_box(pick, |model, each, serial| {
+            let local = &mut model.locals[local];
+            let kept = local.kept();
+            act(local, each, serial);
+            // Words that a local cannot keep apart push each other out, and what is too much goes by the word.
+            let room = model.shape.words_are_apart() && kept + 1 < model.shape.most;
+            assert!((if room { kept + 1 } else { 0 }..=kept + 1).contains(&local.kept()));
+        });
+    }
+
+    fn alloc_batch(&mut self, number: usize) {
+        let (before, mut all) = (self.free(), Vec::new());
+        let values: Vec<_> = (0..number).map(|_| self.make()).collect();
+        let answer = self.arena.alloc_batch(values, |each| all.push(each));
+        let grown = self.grown();
+        assert!(grown == 0 || all.len() > before || self.shape.ahead > 0, "grows without need");
+        all.into_iter().for_each(|each| self.hold(each));
+        match Self::refused(&answer) {
+            None => assert!(self.held() >= number),
+            Some(reason) => {
+                assert_eq!((self.free(), self.may_grow()), (0, Err(reason)));
+                self.note_refusal(reason);
+            }
+        }
+    }
+
+    /// What is no pointer to an object is refused by name.
+    fn wrong_free(&self, pick: usize) {
+        let slot = (pick * 7 % self.bank.slots()) as u64;
+        let (object, chunks) = (self.bank.object(slot), self.chunks());
+        let refused = |object: NonNull<Tracked>| {
+            assert!(!self.arena.is_valid(object));
+            let error = self.arena.free(object).unwrap_err();
+            assert_eq!(
+                (self.arena.take(object).err(), self.arena.adopt(object).err()),
+                (Some(error), Some(error))
+            );
+            error
+        };
+        let (place, within) =
+            (slot as usize / self.shape.chunk_size, slot as usize % self.shape.chunk_size);
+        let is_there = within < self.bank.taken()[place];
+        let inside = NonNull::new(object.as_ptr().wrapping_byte_add(8)).unwrap();
+        let (address, begin) = (inside.as_ptr() as usize, object.as_ptr() as usize);
+        let elsewhere = FreeError::Foreign { address, chunks };
+        let misaligned = FreeError::Misaligned { address, slot: begin };
+        assert_eq!(refused(inside), if is_there { misaligned } else { elsewhere });
+        if !self.pointers.contains_key(&slot) {
+            let elsewhere = FreeError::Foreign { address: begin, chunks };
+            let not_allocated = FreeError::NotAllocated { address: begin };
+            assert_eq!(refused(object), if is_there { not_allocated } else { elsewhere });
+        }
+        let before = NonNull::new(self.bank.object(0).as_ptr().wrapping_sub(1)).unwrap();
+        assert_eq!(
+            refused(before),
+            FreeError::Foreign { address: before.as_ptr() as usize, chunks }
+        );
+    }
+
+    /// What is live is found, and nothing else.
+    fn look(&self) {
+        let mut found: Vec<u64> =
+            self.arena.iter().map(|each| self.bank.number(each.as_ptr())).collect();
+        found.sort_unstable();
+        assert!(found.iter().eq(self.pointers.keys()), "{found:?}");
+        let valid = |&slot: &u64| self.arena.is_valid(self.bank.object(slot));
+        assert!((0..self.bank.slots() as u64).filter(valid).eq(found));
+    }
+
+    /// Frees everything, and looks whether anything is lost.
+    fn end(mut self) {
+        self.look();
+        self.boxes.clear();
+        self.locals.iter_mut().for_each(|local| local.flush());
+        for slot in std::mem::take(&mut self.pointers).into_keys() {
+            self.arena.free(self.bank.object(slot)).expect("a live object");
+        }
+        self.check();
+        // All that there may ever be.
+        while self.may_grow().is_ok() || self.free() > 0 {
+            self.step(Op::Box);
+        }
+        self.step(Op::Box);
+        self.boxes.clear();
+        self.shrink();
+        self.check();
+    }
 }
 
-impl<W: Word> Model<'_, W> {
-    fn next(&mut self) -> Item {
-        self.serial += 1;
-        Item([self.serial; 4])
-    }
+type LocalOf<'b, W> = nbbs_arena::Local<'b, Tracked, &'b Bank<Tracked>, W>;
 
-    /// Notes where an object is: nowhere where another one is.
-    fn place(&self, object: *const Item) -> u64 {
-        let slot = self.bank.number(object);
-        assert!(!self.pointers.contains_key(&slot), "slot {slot} is in use");
-        let boxed = self.boxes.iter().any(|&(other, ..)| other == slot);
-        assert!(!boxed, "slot {slot} is a box's");
-        slot
-    }
-
-    fn pointer(&self, pick: usize) -> Option<(u64, u64)> {
-        let pick = pick.checked_rem(self.pointers.len())?;
-        self.pointers.iter().nth(pick).map(|(&slot, &serial)| (slot, serial))
-    }
-
-    fn held(&self) -> usize {
-        self.pointers.len() + self.boxes.len()
-    }
-
-    fn kept(&self) -> usize {
-        self.locals.iter().map(Local::kept).sum()
-    }
-
-    /// A refusal is honest: every slot is held or kept.
-    fn check_refusal(&self) {
-        assert_eq!(self.held() + self.kept(), self.bank.slots(), "refused");
-    }
-}
-
-fn step<'b, W: Word>(model: &mut Model<'b, W>, op: &Op) {
-    match *op {
-        Op::Alloc => match model.arena.alloc(model.next()) {
-            Ok(object) => {
-                let slot = model.place(object.as_ptr());
-                model.pointers.insert(slot, model.serial);
-            }
-            Err(_) => model.check_refusal(),
-        },
-        Op::Free { pick } => {
-            let Some((slot, serial)) = model.pointer(pick) else { return };
-            let item = model.arena.take(model.bank.object(slot)).expect("a live object");
-            assert_eq!(item, Item([serial; 4]), "a damaged object");
-            model.pointers.remove(&slot);
-        }
-        Op::FreeAgain { slot } => {
-            let slot = (slot * 7 % model.bank.slots()) as u64;
-            if !model.pointers.contains_key(&slot) {
-                assert!(model.arena.free(model.bank.object(slot)).is_err(), "slot {slot}");
-            }
-        }
-        Op::Box | Op::LocalAlloc { .. } => {
-            let value = model.next();
-            let answer = match *op {
-                Op::LocalAlloc { local } => model.locals[local].alloc(value),
-                _ => model.arena.alloc_box(value),
-            };
-            match answer {
-                Ok(each) => {
-                    let slot = model.place(&*each);
-                    model.boxes.push((slot, model.serial, each));
-                }
-                Err(_) => model.check_refusal(),
-            }
-        }
-        Op::LocalFree { local, pick } => {
-            if let Some(pick) = pick.checked_rem(model.boxes.len()) {
-                let (_, serial, each) = model.boxes.swap_remove(pick);
-                assert_eq!(model.locals[local].take(each), Item([serial; 4]), "a damaged object");
-            }
-        }
-        Op::DropBox { pick } => {
-            if let Some(pick) = pick.checked_rem(model.boxes.len()) {
-                let (_, serial, each) = model.boxes.swap_remove(pick);
-                assert_eq!(*each, Item([serial; 4]), "a damaged object");
-            }
-        }
-        Op::Leak { pick } => {
-            if let Some(pick) = pick.checked_rem(model.boxes.len()) {
-                let (slot, serial, each) = model.boxes.swap_remove(pick);
-                _ = ArenaBox::leak(each);
-                model.pointers.insert(slot, serial);
-            }
-        }
-        Op::Adopt { pick } => {
-            let Some((slot, serial)) = model.pointer(pick) else { return };
-            let each = model.arena.adopt(model.bank.object(slot)).expect("a live object");
-            model.pointers.remove(&slot);
-            model.boxes.push((slot, serial, each));
-        }
-        Op::Flush { local } => model.locals[local].flush(),
-        Op::Grow => _ = model.arena.grow(),
-        Op::Shrink => _ = model.arena.shrink(),
-        Op::Count => {
-            assert_eq!(model.arena.len(), model.held());
-            let slots: Vec<u64> =
-                model.arena.iter().map(|each| model.bank.number(each.as_ptr())).collect();
-            assert_eq!(slots.len(), model.pointers.len());
-            assert!(slots.iter().all(|slot| model.pointers.contains_key(slot)));
+fn run<W: Word>(shape: Shape, program: &[u8]) {
+    let register = Register::default();
+    let bank = Bank::of(shape.chunk_size, shape.places);
+    let mut arena = Arena::<Tracked, &Bank<Tracked>, W>::with_words(&bank, shape.config());
+    {
+        let mut model = Model::new(shape, &bank, &arena, &register);
+        program.iter().for_each(|&byte| model.step(decode(byte)));
+        match program.len() % 3 {
+            // What nobody owns is the arena's.
+            0 => model.boxes.clear(),
+            _ => model.end(),
         }
     }
-}
-
-fn run<W: Word>(chunk_size: usize, chunks: usize, most: usize, ahead: usize, program: &[u8]) {
-    let bank = Bank::new(chunk_size, chunks);
-    let config = Config::new().chunk_size(chunk_size).limit(bank.slots()).ahead(ahead);
-    let arena = Arena::<Item, &Bank, W>::with_words(&bank, config);
-    let mut model = Model {
-        bank: &bank,
-        arena: &arena,
-        locals: (0..2).map(|_| arena.local_of(most)).collect(),
-        pointers: BTreeMap::new(),
-        boxes: Vec::new(),
-        serial: 0,
-    };
-    for &byte in program {
-        step(&mut model, &decode(byte));
+    if program.len().is_multiple_of(2) {
+        arena.clear();
+        assert_eq!((arena.len(), arena.iter().count()), (0, 0));
     }
-    step(&mut model, &Op::Count);
-    model.boxes.clear();
-    let pointers = std::mem::take(&mut model.pointers);
-    pointers.keys().for_each(|&slot| arena.free(bank.object(slot)).expect("a live object"));
-    model.locals.clear();
-    assert_eq!(arena.len(), 0);
-    let all: Vec<_> = std::iter::from_fn(|| arena.alloc_box(Item([0; 4])).ok()).collect();
-    assert_eq!(all.len(), bank.slots(), "nothing is lost");
-    drop(all);
-    assert_eq!(arena.shrink(), bank.slots());
+    drop(arena);
+    assert!(register.alive().is_empty());
 }
 
 /// Runs the program on arenas of several shapes, shared and single-threaded.
 pub fn run_all(program: &[u8]) {
-    for (chunk_size, chunks, most) in
-        [(1, 5, 2), (3, 4, 2), (64, 1, 8), (65, 2, 100), (20, 30, 1025)]
-    {
-        run::<AtomicU64>(chunk_size, chunks, most, 0, program);
-        run::<Cell<u64>>(chunk_size, chunks, most, 2, program);
+    let plain = |chunk_size, places, most| {
+        let (limit, reserve, ahead, by_helper) = (chunk_size * places, 0, 0, false);
+        Shape { chunk_size, places, limit, reserve, ahead, by_helper, most }
+    };
+    let shapes = [
+        plain(1, 20, 2),
+        Shape { limit: 10, reserve: 4, ..plain(3, 4, 3) },
+        Shape { limit: 0, ahead: 40, by_helper: true, ..plain(64, 2, 8) },
+        Shape { limit: 0, ..plain(5, 3, 1025) },
+        Shape { ahead: 30, ..plain(65, 3, 100) },
+        Shape { reserve: 41, ..plain(20, 30, 1025) },
+    ];
+    for shape in shapes {
+        run::<AtomicU64>(shape, program);
+        run::<Cell<u64>>(shape, program);
     }
 }

@@ -1,0 +1,89 @@
+//! Chunks by number, by address and by room.
+
+use super::{FIRST, Table, place};
+use crate::source::Global;
+use crate::sync::Ordering;
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicU64;
+use std::vec::Vec;
+
+const SLOTS: usize = 3;
+const BYTES: usize = SLOTS * 8;
+
+/// So many chunks without a slot to be had, each with memory of its own.
+fn table(memory: &mut [[u64; SLOTS]]) -> Table<u64, AtomicU64> {
+    let table = Table::new();
+    for (number, place) in memory.iter_mut().enumerate() {
+        let (chunk, is_new) = table.append(number, SLOTS, false, &Global).unwrap();
+        assert!(is_new && chunk.number() == number);
+        assert!(chunk.install(NonNull::from(place).cast()));
+    }
+    assert_eq!(table.count(), memory.len());
+    table
+}
+
+/// The memory is not the source's.
+fn dispose(mut table: Table<u64, AtomicU64>) {
+    table.newest_first().for_each(|chunk| _ = chunk.uninstall());
+    table.dispose(false, &Global);
+}
+
+#[test]
+fn chunks_are_found_by_address_and_by_room() {
+    let mut memory = [[0; SLOTS]; 60];
+    let table = table(&mut memory);
+    let addresses: Vec<usize> = table.newest_first().map(|chunk| chunk.memory() as usize).collect();
+    let found = |address| table.find(address, BYTES).map(|chunk| chunk.number());
+    let numbers: Vec<_> = (0..60).rev().zip(addresses).collect();
+    for &(number, address) in &numbers {
+        // The first segment has no index.
+        let listed = number < FIRST;
+        assert_eq!(found(address), listed.then_some(number));
+        table.enlist(table.get(number).unwrap(), BYTES);
+        assert_eq!((found(address), found(address + BYTES - 1)), (Some(number), Some(number)));
+        table.strike(table.get(number).unwrap(), BYTES);
+        assert_eq!(found(address), listed.then_some(number));
+    }
+    // A segment whose index lacks a chunk is searched from end to end.
+    for segment in 1..3 {
+        table.segment(segment).unwrap().crowded.store(1, Ordering::Relaxed);
+    }
+    let first = numbers.iter().map(|&(_, address)| address).min().unwrap();
+    let last = numbers.iter().map(|&(_, address)| address + BYTES).max().unwrap();
+    for &(number, address) in numbers.iter().filter(|&&(number, _)| number < 24) {
+        assert_eq!((found(address), found(address + BYTES - 1)), (Some(number), Some(number)));
+    }
+    assert_eq!((found(first - 1), found(last), found(0)), (None, None, None));
+
+    let room = |from| table.next_with_room(from).map(|chunk| chunk.number());
+    assert_eq!(room(0), None);
+    for number in [59, 40, 24, 23, 8, 7, 0] {
+        table.get(number).unwrap().open();
+        assert_eq!((room(0), room(number)), (Some(number), Some(number)));
+    }
+    assert_eq!(
+        [1, 8, 9, 24, 25, 41, 60].map(room),
+        [7, 8, 23, 24, 40, 59, 99].map(|n| (n < 60).then_some(n))
+    );
+    dispose(table);
+}
+
+#[test]
+fn of_two_who_append_a_chunk_one_counts_it() {
+    let table = Table::<u64, AtomicU64>::new();
+    let append =
+        || table.append(0, SLOTS, true, &Global).map(|(chunk, is_new)| (chunk.slots(), is_new));
+    assert_eq!((append(), append()), (Ok((SLOTS, true)), Ok((SLOTS, false))));
+    assert_eq!((table.count(), table.get(0).is_some(), table.get(1).is_some()), (1, true, false));
+    let mut table = table;
+    table.dispose(true, &Global);
+}
+
+#[test]
+fn segments_follow_each_other() {
+    let mut next = (0, 0);
+    for number in 0..10_000 {
+        assert_eq!(place(number), next);
+        next = if next.1 + 1 == FIRST << next.0 { (next.0 + 1, 0) } else { (next.0, next.1 + 1) };
+    }
+}
