@@ -20,7 +20,7 @@
 //! plain     one arena for the whole program: nb_init, nb_alloc, nb_free, nb_stat_*
 //! arena     any number of arenas: nbbs_*          pool     objects of one size: nbbs_pool_*
 //! pointer   what a caller's pointer may be        error    codes, hooks           refusal   their text
-//! heap      malloc                                freestanding   the panic handler
+//! heap      malloc      lane      the thread's lane            freestanding   the panic handler
 //! ```
 #![no_std]
 #![warn(missing_debug_implementations)]
@@ -35,6 +35,7 @@ mod error;
 #[cfg(all(feature = "freestanding", not(feature = "std"), not(test)))]
 mod freestanding;
 mod heap;
+mod lane;
 mod plain;
 mod pointer;
 mod pool;

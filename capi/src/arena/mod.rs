@@ -17,9 +17,10 @@ use core::ptr;
 use core::slice;
 use core::sync::atomic::AtomicU64;
 
-use nbbs::{Buddy, default_lane, metadata_words};
+use nbbs::{Buddy, metadata_words};
 
 use crate::error::{Code, Error, Hook, Reporter};
+use crate::lane::thread_lane;
 use crate::pointer;
 pub use alloc::*;
 pub use bytes::*;
@@ -83,7 +84,7 @@ impl Handle {
     /// The lane to start from. A number: a `Lane` would be a copy of the whole handle.
     #[inline(always)]
     pub(crate) fn lane(&self) -> usize {
-        if self.lane == THREAD_LANE { default_lane() } else { self.lane }
+        if self.lane == THREAD_LANE { thread_lane() } else { self.lane }
     }
 }
 

@@ -18,6 +18,7 @@ use nbbs::{Buddy, metadata_words};
 
 use crate::error::{Code, Error, Reporter};
 use crate::heap::Free;
+use crate::lane::thread_lane;
 use settings::Settings;
 pub use settings::*;
 pub use stats::*;
@@ -159,7 +160,7 @@ pub extern "C" fn nb_alloc(size: u64) -> *mut c_void {
     }
     let units = (size.saturating_sub(1) >> plain.settings.unit_shift) + 1;
     let order = units.next_power_of_two().trailing_zeros();
-    match plain.buddy.alloc(order) {
+    match plain.buddy.alloc_on(thread_lane(), order) {
         Ok(index) => {
             let address = plain.base + (index << plain.settings.unit_shift);
             ptr::with_exposed_provenance_mut(address as usize)
@@ -182,7 +183,7 @@ pub extern "C" fn nb_free(addr: *mut c_void) {
         None => Err((Settings::now().reporter, Error::of(Code::NoArena, 0, 0))),
         Some(plain) => {
             let freed = plain.index(address).and_then(|index| {
-                plain.buddy.free(index)?;
+                plain.buddy.free_on(thread_lane(), index)?;
                 plain.count_release(index);
                 Ok(())
             });

@@ -7,6 +7,7 @@ use nbbs_arena::FreeError;
 
 use super::{Pool, report};
 use crate::error::{Code, Error, Reporter};
+use crate::lane::thread_lane;
 use crate::pointer;
 
 /// Gets an object from `nbbs_pool_each`.
@@ -107,7 +108,7 @@ pub unsafe extern "C" fn nbbs_pool_alloc(
     unsafe {
         run(pool, error, |pool| {
             let place = pointer::checked(object, 2)?;
-            let name = pool.slots.alloc(()).map_err(|full| full.reason)?;
+            let name = pool.slots.alloc_on(thread_lane(), ()).map_err(|full| full.reason)?;
             place.write(pool.object(name));
             Ok(())
         })
