@@ -70,14 +70,16 @@ finds() {
 test_fails() { ends 101 '^test result: FAILED|^panic in a destructor during cleanup' "$@"; }
 
 # Where a list's mutants are built. What the workspace has built of other people's crates is linked there, so that it is
-# not built again. place_of_mutants LIST
+# not built again; what cargo writes in place is copied. place_of_mutants LIST
 place_of_mutants() {
-    local place=$target/mutants/$1 folder
+    local place=$target/mutants/$1 folder how
     for folder in $(cd "$target" && ls -d {debug,thread/debug,thread/*/debug}/{deps,build,.fingerprint} 2>/dev/null); do
         [ ! -d "$place/target/$folder" ] || continue
         mkdir -p "$place/target/$folder"
         # Another check may be building: what comes and goes meanwhile is built here.
-        cp -al "$target/$folder/." "$place/target/$folder" 2>/dev/null || true
+        how=-a
+        [ "${folder##*/}" != deps ] || how=-al
+        cp $how "$target/$folder/." "$place/target/$folder" 2>/dev/null || true
     done
     echo "$place"
 }

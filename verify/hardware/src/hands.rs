@@ -31,7 +31,7 @@ pub struct Hands<'a, M = Box<[AtomicU32]>> {
     pub oracle: &'a Oracle<M>,
     /// Who this is, in the owner map.
     pub who: usize,
-    /// Runs, [packed](pack); 0 is none. So few that what is in use comes and goes.
+    /// Runs, packed in a word; 0 is none. So few that what is in use comes and goes.
     pub slots: &'a [AtomicU64],
     /// How many units the call under way may lose if the actor dies in it.
     pub stake: &'a AtomicU64,
