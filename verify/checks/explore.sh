@@ -1,15 +1,29 @@
 #!/usr/bin/env bash
 # explore.sh [--long]: the allocator's own code on words of a small shape, under every schedule with up to three
-# preemptions: a seeded share of thousands of programs in prepared scenes; then the mutants, each of which must
-# be caught. Five minutes; `--long` runs a share ten times as large.
+# preemptions: a seeded share of thousands of programs in prepared scenes; which lines of the library a sixth of that
+# reaches; then the mutants, each of which must be caught. Five minutes; `--long` runs a share ten times as large.
+# Installs llvm-tools, which count the lines.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package verify-explore; }
-catches() { finds "$1" verify-explore; }
+# shellcheck disable=SC2046
+catches() { finds "$1" timeout 300 "$CARGO_TARGET_DIR/debug/verify-explore" --first $(of_mutant "$1" by); }
+
+# lines: how many lines of the library are reached. Fails if one is not that has to be.
+lines() {
+    local place=$target/coverage tools lcov=$target/coverage/lines.lcov
+    rustup component add llvm-tools >&2 2>&1 || { log "could not run: no llvm-tools" && return 1; }
+    tools=$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/bin
+    CARGO_TARGET_DIR=$place RUSTFLAGS="-C instrument-coverage" cargo build --quiet --package verify-explore &&
+        LLVM_PROFILE_FILE=$place/explore.profraw "$place/debug/verify-explore" --thin 6 >&2 &&
+        "$tools/llvm-profdata" merge "$place/explore.profraw" -o "$place/explore.profdata" &&
+        "$tools/llvm-cov" export --format=lcov --instr-profile="$place/explore.profdata" "$place/debug/verify-explore" >"$lcov" &&
+        python3 verify/explore/reached.py "$lcov" verify/explore/unreached.list
+}
 
 cargo build --quiet --package verify-explore
-explore=$target/debug/verify-explore
 ours=clean
-results=$("$explore" "$@" | tee /dev/stderr) || ours=FOUND
+results=$("$target/debug/verify-explore" "$@" | tee /dev/stderr) || ours=FOUND
+reached=$(lines | tee /dev/stderr) || ours=FOUND
 try_mutants explore
-finish "$(tail -n 1 <<<"$results")" 0/0 "$ours"
+finish "$(tail -n 1 <<<"$results"), $(tail -n 1 <<<"$reached")" 0/0 "$ours"

@@ -5,7 +5,8 @@
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package verify-loom; }
-catches() { finds "$1" verify-loom; }
+# shellcheck disable=SC2046
+catches() { finds "$1" timeout 300 "$CARGO_TARGET_DIR/debug/verify-loom" --first $(of_mutant "$1" by); }
 
 cargo build --quiet --package verify-loom --features patients
 loom=$target/debug/verify-loom

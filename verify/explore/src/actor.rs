@@ -169,6 +169,12 @@ impl<F: Form> Actor<'_, F> {
         if let Err(violation) = seen {
             search(|search| search.found(violation));
         }
+        for held in self.hands.held.clone() {
+            let order = self.buddy.order_of(held.index);
+            if order != Ok(held.len.next_power_of_two().ilog2()) {
+                wrong(&Call::Look, order);
+            }
+        }
         end(|_| Ok(()));
     }
 

@@ -1,14 +1,15 @@
 //! The library's own code on words of a small shape, under every schedule with up to three preemptions.
 //!
 //! ```text
-//! verify-explore [--long] [--first] [--compare] [--seed N] [--triples] [--only TEXT ...]
+//! verify-explore [--long] [--first] [--compare] [--seed N] [--thin N] [--triples] [--only TEXT ...]
 //! ```
 //!
 //! A program has two or three lanes; each makes one or two calls, beginning in a scene: an arena as other calls have left
 //! it. Of all programs a share is run that the seed chooses. After every schedule, what lies in the arena must be what the
 //! lanes hold; all of it is freed, and the arena must be whole. On the way nothing may be handed out twice, and a call
 //! that nobody else disturbed must answer as the specification has it. A violation is printed with its program after
-//! `FOUND`, its schedule to standard error; the command then ends with 3. `--first` ends at the first. `--only` runs all
+//! `FOUND`, its schedule to standard error; the command then ends with 3. `--first` ends at the first. `--thin N` runs one
+//! in N of the share. `--only` runs all
 //! pairs that have TEXT in their names, as printed (blanks do not count), or with `--triples` all such triples.
 //! `--compare` searches once more without reductions but the first, and compares the ends.
 //!
@@ -83,16 +84,19 @@ use word::{Four, Two};
 fn main() -> ExitCode {
     let Some(options) = options(std::env::args().skip(1)) else {
         eprintln!(
-            "usage: verify-explore [--long] [--first] [--compare] [--seed N] [--triples] [--only TEXT ...]"
+            "usage: verify-explore [--long] [--first] [--compare] [--seed N] [--thin N] [--triples] [--only TEXT ...]"
         );
         return ExitCode::from(2);
     };
     // Panics are findings, and printed as such.
     std::panic::set_hook(Box::new(|_| {}));
     let more = if options.long { 10 } else { 1 };
-    let share = |pairs: u64, triples: u64| Share { pairs: pairs / more, triples: triples / more };
+    let less = options.thin;
+    let share =
+        |pairs, triples| Share { pairs: pairs * less / more, triples: triples * less / more };
     let mut survey = Survey::new(options);
     survey.run::<Two>(16, share(10, 2_000));
+    survey.run::<Two>(14, share(50, 10_000));
     survey.run::<Two>(32, share(100, 10_000));
     survey.run::<Four>(32, share(100, 20_000));
     let figures = survey.figures();
@@ -106,7 +110,7 @@ fn main() -> ExitCode {
 
 /// What the arguments ask for. `None`: nothing that is known.
 fn options(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
-    let mut options = Options { seed: 1, ..Options::default() };
+    let mut options = Options { seed: 1, thin: 1, ..Options::default() };
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--long" => options.long = true,
@@ -114,6 +118,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
             "--compare" => options.compare = true,
             "--triples" => options.triples = true,
             "--seed" => options.seed = arguments.next()?.parse().ok()?,
+            "--thin" => options.thin = arguments.next()?.parse().ok().filter(|&thin| thin > 0)?,
             "--only" => options.only.push(arguments.next()?),
             _ => return None,
         }

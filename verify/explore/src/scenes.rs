@@ -33,7 +33,7 @@ fn cursor_at(lane: usize, unit: u64, units: u64) -> Vec<(usize, Call)> {
     calls
 }
 
-/// The scenes of an arena of so many units, a power of two, with leaf words of `leaf` units.
+/// The scenes of an arena of so many units, with leaf words of `leaf` units.
 pub fn plans(units: u64, leaf: u64) -> Vec<Plan> {
     let (half, quarter, top) = (units / 2, units / 4, units.ilog2());
     let stale = || {
@@ -118,14 +118,33 @@ pub fn menu(
 ) -> Vec<Vec<Call>> {
     let (half, top) = (units / 2, units.ilog2());
     let mut single: Vec<Call> = (0..=top).map(Call::Alloc).collect();
-    single.extend([3, leaf + 1, half - 1, half + 1].map(Call::Units));
+    single.extend([3, leaf, leaf + 1, half - 1, half + 1].map(Call::Units));
     single.extend(
-        [(0, leaf), (1, leaf), (half - 2, leaf + 1), (half, half), (0, units)]
-            .map(|(index, len)| Call::At(self::held(index, len))),
+        [
+            (0, leaf - 1),
+            (1, leaf),
+            (leaf - 1, 2),
+            (half - 2, leaf + 1),
+            (half, half),
+            (half, half - leaf),
+            (0, units),
+        ]
+        .map(|(index, len)| Call::At(self::held(index, len))),
     );
     single.extend(
-        [(2, 1, 0..units, true), (leaf + 1, 0, 1..units, false), (half, 0, 0..units, true)]
-            .map(|(units, order, range, top_down)| Call::Within { units, order, range, top_down }),
+        [
+            (2, 1, 0..units, true),
+            (2, 1, 0..units, false),
+            (3, 0, 0..units, false),
+            (leaf + 1, 0, 1..units, false),
+            (half, 0, 0..units, true),
+        ]
+        .map(|(units, order, range, top_down)| Call::Within {
+            units,
+            order,
+            range,
+            top_down,
+        }),
     );
     single.extend([Call::Batch(0, 3), Call::Batch(2, 2), Call::Look]);
     single.extend([0..leaf, half - 1..half + leaf].map(Call::Reserve));

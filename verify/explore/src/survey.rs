@@ -24,6 +24,8 @@ pub struct Options {
     /// Searches once more without reductions, and compares the ends.
     pub compare: bool,
     pub seed: u64,
+    /// Of the share that is run otherwise, one program in so many is.
+    pub thin: u64,
     /// What the programs that are run have in their names; no share of them, but all, if there is anything.
     pub only: Vec<String>,
     /// Of these, triples instead of pairs.
