@@ -1,5 +1,5 @@
 //! Memory for the units, written by whoever holds them: ThreadSanitizer sees whether the last holder's
-//! writes happened before the next one's, AddressSanitizer whether they are in bounds.
+//! writes happened before the next one's.
 
 use std::cell::UnsafeCell;
 
