@@ -212,6 +212,43 @@ fn what_a_refused_cut_takes_back_is_free_again() {
     assert!(schedules > 100, "{schedules} schedules are no race");
 }
 
+/// The same cut, while two claims are undone below it: the merge of the first may free a slot of a word that the cut has
+/// yet to give back, and the second takes it. It must be able to clear its block again, though rests stand beside it.
+#[test]
+fn a_claim_beside_what_a_refused_cut_takes_back_is_undone() {
+    let stands = |&step: &u64| {
+        let arena = Arena::<Steered>::new(LARGE);
+        a_claim_below(&arena.buddy(), step);
+        arena.buddy().audit().is_err()
+    };
+    let step = (1..100).find(stands).expect("the claim is made at some step");
+    let schedules = all_schedules(2, |together| {
+        let arena = Arena::<Steered>::new(LARGE);
+        let buddy = arena.buddy();
+        a_claim_below(&buddy, step);
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(|| {
+                let cut = buddy.shrink_on(2, 0, CUT + 4);
+                assert!(matches!(cut, Err(ResizeError::Contended { .. })), "{cut:?}");
+                Ok(())
+            }),
+            Box::new(|| {
+                let (unit, leaf) = (buddy.alloc_at_on(0, CUT, 1), buddy.alloc_at_on(0, CUT, 32));
+                assert!(unit.is_err() && leaf.is_err(), "{unit:?}, {leaf:?}: all is held");
+                Ok(())
+            }),
+        ];
+        together(bodies)?;
+        buddy.free_on(2, 0).unwrap();
+        // All but the claim of the lane that died.
+        let free = std::iter::from_fn(|| buddy.alloc_on(3, 9).ok()).count() as u64;
+        assert_eq!(free, (LARGE >> 9) - 1);
+        Ok(())
+    });
+    let schedules = schedules.unwrap_or_else(|culprit| panic!("{culprit}"));
+    assert!(schedules > 100, "{schedules} schedules are no race");
+}
+
 /// A leaf word that reads as one block of all its units is corrupt: that block would stand in the word above.
 #[test]
 fn a_corrupt_word_ends_a_free() {

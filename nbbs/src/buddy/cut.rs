@@ -3,7 +3,7 @@
 //! The words below a slot in use are zero but for claims that are about to be undone. To give a run smaller slots, it
 //! is written into those words first, from the lowest, each without a free slot; then the slot above is split, by one
 //! compare-and-swap. A claim on its way to being undone may be in the way; nobody waits for it, and what was written is
-//! taken back like any piece of a run: its slots become free, and an inspection merges them.
+//! taken back, from the highest: its slots become free, and an inspection merges those that are split.
 
 use super::Buddy;
 use super::hold::Held;
@@ -93,8 +93,10 @@ impl<W: Word> Buddy<'_, W> {
     }
 
     /// Frees the slots of words that were [hidden](Self::refine), and merges them.
-    fn take_back(&self, words: impl Iterator<Item = Hidden> + Clone) {
-        for Hidden { level, idx, codes, kept } in words.clone() {
+    fn take_back(&self, words: impl DoubleEndedIterator<Item = Hidden> + Clone) {
+        // From the highest: a split slot beside rests must not be merged. Whoever claimed it could not clear it again, as
+        // a head with rests behind it is a run.
+        for Hidden { level, idx, codes, kept } in words.clone().rev() {
             let change = |found| ((found ^ codes) & !kept == 0).then_some((found & kept, ()));
             self.tree.rewrite(level, idx, change);
         }
