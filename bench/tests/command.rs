@@ -125,8 +125,8 @@ fn bench_runs_every_workload_on_every_allocator() {
         names.len()
     };
     let back_ends = baselines::CONTENDERS.len();
-    assert_eq!((names("backend", "workload"), names("backend", "allocator")), (18, back_ends));
-    assert_eq!(of("backend").count(), back_ends * (16 + 2 + 4)); // two phases of bulk, four of filling
+    assert_eq!((names("backend", "workload"), names("backend", "allocator")), (19, back_ends));
+    assert_eq!(of("backend").count(), back_ends * (16 + 2 + 4 + 15)); // two phases of bulk, four of filling, 15 of churn
     assert_eq!((names("pool", "workload"), names("pool", "phase")), (1, 4));
     let heaps = baselines::HEAPS.len();
     assert_eq!((names("heap", "workload"), names("heap", "allocator")), (8, heaps));
@@ -137,7 +137,8 @@ fn bench_runs_every_workload_on_every_allocator() {
         let verified = row["verified"].as_bool().unwrap();
         assert!(verified || row["safe"] == false, "{row}");
         let workload = row["workload"].as_str().unwrap();
-        let mixed = ["alloc-rnd", "free-rnd", "stress", "replay", "heap-random", "replay-heap"];
+        let mixed =
+            ["alloc-rnd", "free-rnd", "stress", "churn", "replay", "heap-random", "replay-heap"];
         let mixed = mixed.contains(&workload);
         let sizes = (row["order"].is_null(), row["size_bytes"].is_null());
         assert_eq!(sizes, (mixed || row["kind"] != "backend", mixed), "{row}");

@@ -1,5 +1,6 @@
 //! The workloads, by where they come from.
 
+mod churn;
 mod heap_random;
 mod llfree;
 mod paper;
@@ -138,6 +139,14 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         orders: Orders::Units,
         ..workload("fill", "allocate the arena unit by unit", until_full::alloc_seq)
+    },
+    Workload {
+        orders: Orders::Mixed,
+        ..workload(
+            "churn",
+            "a program that has run for a while: random frees, a steady fill, five mixes of orders",
+            churn::churn,
+        )
     },
     mixed(
         "heap-random",
