@@ -5,8 +5,15 @@
 source "$(dirname "$0")/../check.sh" "$@"
 
 tests() { cargo test --package nbbs-arena --features nbbs "$@"; }
-build_mutant() { tests --quiet --test "$(of_mutant "$1" by)" --no-run; }
-catches() { test_fails timeout 60 cargo test --package nbbs-arena --features nbbs --test "$(of_mutant "$1" by)"; }
+# The test that has to notice a mutant: its file and, perhaps, its name.
+test_of() { of_mutant "$1" by; }
+build_mutant() {
+    local test
+    test=$(test_of "$1")
+    tests --quiet --test "${test%% *}" --no-run
+}
+# shellcheck disable=SC2046
+catches() { test_fails on_one_core timeout 200 cargo test --package nbbs-arena --features nbbs --test $(test_of "$1"); }
 
 ours=clean
 export NBBS_ITERATIONS=$([ $long = no ] && echo 2000 || echo 200000)

@@ -34,6 +34,12 @@ fn one_grows_and_one_shrinks() {
     race(1, || Watched::new(1, 1, 2), &[|watched| (grow(watched), box_it(watched)).1, shrink]);
 }
 
+/// Whoever claims in a chunk that came back, by a cursor and past all hints, finds its memory.
+#[test]
+fn a_chunk_that_comes_back() {
+    race(2, || Watched::new(1, 1, 1), &[|watched| (shrink(watched), grow(watched)).1, box_it]);
+}
+
 /// The ninth chunk is the first that an index lists: whoever has an object of it finds it there.
 #[test]
 fn a_chunk_that_is_listed() {

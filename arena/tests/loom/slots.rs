@@ -86,6 +86,29 @@ fn a_box_is_freed_elsewhere() {
     }
 }
 
+/// One takes the last slot of a word and keeps it, while the other gives back the one before: the word has room, and the
+/// hints say so.
+#[test]
+fn a_slot_is_freed_in_a_word_that_fills_up() {
+    fn hold_it(watched: &Watched) {
+        let object = watched.arena.alloc(Object(1)).ok().unwrap();
+        watched.plot.touch(object.as_ptr());
+    }
+    fn free_first(watched: &Watched) {
+        take_it(watched, watched.plot.object(0));
+    }
+    model(2, || {
+        let watched = Watched::new(2, 1, 2);
+        assert_eq!(watched.arena.alloc(Object(1)).ok().unwrap(), watched.plot.object(0));
+        together(&watched, &[hold_it, free_first]);
+        let other = watched.arena.alloc(Object(1));
+        assert!(other.is_ok());
+        assert_eq!(watched.arena.capacity(), 2, "grows while there is room");
+        (0..2).for_each(|slot| watched.arena.free(watched.plot.object(slot)).unwrap());
+        watched.check();
+    });
+}
+
 fn take_it(watched: &Watched, object: NonNull<Object>) -> bool {
     let taken = watched.arena.adopt(object);
     taken.map(|object| watched.plot.touch(&raw const *object)).is_ok()
