@@ -1,7 +1,9 @@
 //! A thread that dies, or stalls for good, at any step of any operation: nobody else waits, nothing is
-//! handed out twice, and at most the block in question is lost.
+//! handed out twice, and at most what the operation had in hand is lost.
 
-use nbbs::Buddy;
+use std::ops::Range;
+
+use nbbs::{Buddy, ResizeError, Zone, Zones};
 use testkit::program::Arena;
 use testkit::steered::{Steered, count_steps, die_before};
 use testkit::{Block, InHand, Oracle};
@@ -13,10 +15,10 @@ const MANY: u64 = 10_000;
 
 /// Lets `act` die before each of its steps in turn, on an arena with some blocks in use, and lets the
 /// others go on. At most what `in_hand` says is lost.
-fn die_everywhere(
-    prepare: impl Fn(&Buddy<'_, Steered>, &Oracle) -> Option<Block>,
-    act: impl Fn(&Buddy<'_, Steered>, Option<Block>),
-    in_hand: impl Fn(&Buddy<'_, Steered>, Option<Block>) -> InHand,
+fn die_everywhere<T: Clone>(
+    prepare: impl Fn(&Buddy<'_, Steered>, &Oracle) -> Option<T>,
+    act: impl Fn(&Buddy<'_, Steered>, Option<T>),
+    in_hand: impl Fn(&Buddy<'_, Steered>, Option<T>) -> InHand,
 ) {
     for units in UNITS {
         for taken in [&[][..], &[0], &[0, 3], &[4, 0, 2]] {
@@ -30,7 +32,7 @@ fn die_everywhere(
                 });
                 let held: Vec<Block> = held.collect();
                 let block = prepare(&buddy, &oracle);
-                if die_before(step, || act(&buddy, block)).is_some() {
+                if die_before(step, || act(&buddy, block.clone())).is_some() {
                     buddy.audit().unwrap();
                     return true;
                 }
@@ -121,8 +123,8 @@ fn claim(buddy: &Buddy<'_, Steered>, order: u32) -> InHand {
 #[test]
 fn during_an_allocation() {
     for order in [0, 2, 4, 5, 6, 9] {
-        let alloc = |buddy: &Buddy<'_, Steered>, _| _ = buddy.alloc_on(0, order);
-        die_everywhere(|_, _| None, alloc, |buddy, _| claim(buddy, order));
+        let alloc = |buddy: &Buddy<'_, Steered>, _: Option<Block>| _ = buddy.alloc_on(0, order);
+        die_everywhere(|_, _| None::<Block>, alloc, |buddy, _| claim(buddy, order));
     }
 }
 
@@ -149,9 +151,10 @@ fn during_a_search_in_vain() {
         // A hole in the only block of the largest order, unless something is in the way already.
         let hole = (0..buddy.units().min(32)).find(|&unit| buddy.reserve(unit..unit + 1).is_ok());
         hole.into_iter().for_each(|unit| oracle.reserve(unit..unit + 1).unwrap());
-        None
+        None::<Block>
     };
-    let search = |buddy: &Buddy<'_, Steered>, _| _ = buddy.alloc_on(0, buddy.max_order());
+    let search =
+        |buddy: &Buddy<'_, Steered>, _: Option<Block>| _ = buddy.alloc_on(0, buddy.max_order());
     die_everywhere(prepare, search, |_, _| InHand::Nothing);
 }
 
@@ -159,13 +162,179 @@ fn during_a_search_in_vain() {
 #[test]
 fn during_a_reservation_or_release() {
     let range = |buddy: &Buddy<'_, Steered>| 6..buddy.units().min(70);
-    let reserve = |buddy: &Buddy<'_, Steered>, _| _ = buddy.reserve(range(buddy));
-    let holes = |buddy: &Buddy<'_, Steered>, _| InHand::Holes(range(buddy));
+    let reserve = |buddy: &Buddy<'_, Steered>, _: Option<Block>| _ = buddy.reserve(range(buddy));
+    let holes = |buddy: &Buddy<'_, Steered>, _: Option<Block>| InHand::Holes(range(buddy));
     die_everywhere(|_, _| None, reserve, holes);
-    let both = |buddy: &Buddy<'_, Steered>, _| {
+    let both = |buddy: &Buddy<'_, Steered>, _: Option<Block>| {
         if buddy.reserve(range(buddy)).is_ok() {
             buddy.release(range(buddy)).unwrap();
         }
     };
     die_everywhere(|_, _| None, both, holes);
+}
+
+/// Runs in one word, across words, and of whole words.
+const RUNS: [Range<u64>; 4] = [6..11, 20..60, 31..70, 64..96];
+
+#[test]
+fn during_the_allocation_of_a_run() {
+    for run in RUNS {
+        let len = run.end - run.start;
+        let alloc = |buddy: &Buddy<'_, Steered>, _: Option<Block>| {
+            _ = buddy.alloc_at_on(0, run.start, len);
+        };
+        die_everywhere(|_, _| None, alloc, |_, _| InHand::First(run.clone()));
+    }
+}
+
+/// Takes the run if there is room; of it `kept` stays its holder's, whatever happens to him.
+fn hold(
+    run: &Range<u64>,
+    kept: &Range<u64>,
+) -> impl Fn(&Buddy<'_, Steered>, &Oracle) -> Option<u64> {
+    let (run, kept) = (run.clone(), kept.clone());
+    move |buddy, oracle| {
+        let index = buddy.alloc_at_on(0, run.start, run.end - run.start).ok()?;
+        kept.clone().for_each(|unit| _ = oracle.take(0, unit, 0).unwrap());
+        Some(index)
+    }
+}
+
+#[test]
+fn during_the_free_of_a_run() {
+    for run in RUNS {
+        let lost = |_: &Buddy<'_, Steered>, held: Option<u64>| {
+            held.map_or(InHand::Nothing, |_| InHand::First(run.clone()))
+        };
+        let free = |buddy: &Buddy<'_, Steered>, held: Option<u64>| {
+            _ = held.map(|index| buddy.free_on(0, index));
+        };
+        die_everywhere(hold(&run, &(0..0)), free, lost);
+        let free_units = |buddy: &Buddy<'_, Steered>, held: Option<u64>| {
+            _ = held.map(|index| buddy.free_units_on(7, index, run.end - run.start));
+        };
+        die_everywhere(hold(&run, &(0..0)), free_units, lost);
+    }
+}
+
+#[test]
+fn during_a_cut() {
+    for run in RUNS {
+        let kept = run.start..run.start + 3;
+        let gap = kept.end..run.end;
+        let shrink = |buddy: &Buddy<'_, Steered>, held: Option<u64>| {
+            _ = held.map(|index| buddy.shrink_on(0, index, 3));
+        };
+        let lost = |_: &Buddy<'_, Steered>, held: Option<u64>| {
+            held.map_or(InHand::Nothing, |_| InHand::First(gap.clone()))
+        };
+        die_everywhere(hold(&run, &kept), shrink, lost);
+    }
+}
+
+#[test]
+fn during_growth() {
+    for (run, end) in [(6..11, 20), (6..11, 50), (20..60, 90), (64..96, 130)] {
+        let grow = |buddy: &Buddy<'_, Steered>, held: Option<u64>| {
+            _ = held.map(|index| buddy.grow_on(0, index, end - index));
+        };
+        let lost = |_: &Buddy<'_, Steered>, held: Option<u64>| {
+            held.map_or(InHand::Nothing, |_| InHand::First(run.end..end))
+        };
+        die_everywhere(hold(&run, &run), grow, lost);
+    }
+}
+
+/// The units of blocks of an order.
+fn units_of(blocks: &[u64], order: u32) -> Vec<u64> {
+    let mut units: Vec<u64> =
+        blocks.iter().flat_map(|&index| Block { index, order }.units()).collect();
+    units.sort_unstable();
+    units
+}
+
+/// The blocks of a batch; the same each time in the same arena.
+fn batch(buddy: &Buddy<'_, Steered>, order: u32) -> Vec<u64> {
+    let mut blocks = vec![0; 40];
+    let count = buddy.alloc_batch_on(0, order, &mut blocks).unwrap_or(0);
+    blocks.truncate(count);
+    blocks
+}
+
+#[test]
+fn during_a_batch() {
+    for order in [0, 2, 5] {
+        // What it gets if it goes on, in another arena with the same words.
+        let prepare = |buddy: &Buddy<'_, Steered>, oracle: &Oracle| {
+            let twin = Arena::<Steered>::new(buddy.units());
+            let held = (0..buddy.units()).filter_map(|unit| oracle.holder_of(unit));
+            let mut held: Vec<Block> = held.map(|holder| holder.block).collect();
+            held.dedup();
+            let twin = twin.buddy();
+            held.iter().for_each(|block| _ = twin.alloc_on(1, block.order).unwrap());
+            Some(units_of(&batch(&twin, order), order))
+        };
+        let alloc = |buddy: &Buddy<'_, Steered>, _: Option<Vec<u64>>| _ = batch(buddy, order);
+        let lost = |_: &Buddy<'_, Steered>, units: Option<Vec<u64>>| InHand::Between {
+            least: Vec::new(),
+            most: units.unwrap_or_default(),
+        };
+        die_everywhere(prepare, alloc, lost);
+        let prepare = |buddy: &Buddy<'_, Steered>, _: &Oracle| Some(batch(buddy, order));
+        let free = |buddy: &Buddy<'_, Steered>, blocks: Option<Vec<u64>>| {
+            _ = blocks.map(|blocks| buddy.free_batch_on(0, order, &blocks));
+        };
+        let lost = |_: &Buddy<'_, Steered>, blocks: Option<Vec<u64>>| InHand::Between {
+            least: Vec::new(),
+            most: units_of(&blocks.unwrap_or_default(), order),
+        };
+        die_everywhere(prepare, free, lost);
+    }
+}
+
+#[test]
+fn during_a_batch_from_two_zones() {
+    let first_steps = (0..MANY).find(|&step| {
+        let arenas = [Arena::<Steered>::new(64), Arena::<Steered>::new(40)];
+        let [one, two] = [arenas[0].buddy(), arenas[1].buddy()];
+        let zones = [Zone { base: 0, buddy: one }, Zone { base: 64, buddy: two }];
+        let zones = Zones::new(&zones).unwrap();
+        let alloc = || zones.on(0).alloc_batch(&[0, 1], 0, &mut [0; 70]);
+        if die_before(step, alloc).is_some() {
+            return true;
+        }
+        let most = |units: Range<u64>| InHand::Between { least: Vec::new(), most: units.collect() };
+        for (buddy, in_hand) in [(one, most(0..64)), (two, most(0..6))] {
+            let oracle = Oracle::new(buddy.units());
+            Survivors { buddy, oracle, in_hand, step }.go_on(Vec::new());
+        }
+        false
+    });
+    assert!(first_steps.is_some_and(|steps| steps > 2), "{first_steps:?}");
+}
+
+/// A claim that died below a block, as its lane had remembered a word there, stays in the way of cuts through that word's
+/// slot; the block can still be freed.
+#[test]
+fn below_a_block_that_is_to_be_cut() {
+    let mut refused = 0;
+    for step in 0..40 {
+        let arena = Arena::<Steered>::new(64);
+        let (buddy, oracle) = (arena.buddy(), Oracle::new(64));
+        let remembered = buddy.alloc_on(0, 0).unwrap();
+        buddy.free_on(0, remembered).unwrap();
+        let block = buddy.alloc_on(1, 6).unwrap();
+        _ = die_before(step, || buddy.alloc_on(0, 0));
+        let shrink = || count_steps(MANY, || buddy.shrink_on(1, block, 5)).unwrap().0;
+        match shrink() {
+            Ok(()) => continue,
+            Err(ResizeError::Contended { .. }) => refused += 1,
+            Err(other) => panic!("died before step {step}: {other}"),
+        }
+        assert!(matches!(shrink(), Err(ResizeError::Contended { .. })));
+        assert_eq!(count_steps(MANY, || buddy.free_on(1, block)).unwrap().0, Ok(6));
+        let in_hand = InHand::Claim(0);
+        Survivors { buddy, oracle, in_hand, step }.go_on(Vec::new());
+    }
+    assert!(refused > 0, "no claim was in the way");
 }

@@ -1,5 +1,6 @@
 //! What a thread that stops for good may cost.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::Block;
@@ -16,12 +17,25 @@ pub enum InHand {
     Block(Block),
     /// A range that it is reserving or releasing.
     Holes(Range<u64>),
+    /// The first units of a range, as many as may be: it claims them from the front, or frees them from the end.
+    First(Range<u64>),
+    /// Units, in ascending order: `least` it has yet to free; nothing beyond `most`.
+    Between {
+        /// Missing for certain.
+        least: Vec<u64>,
+        /// What else may be missing, and these.
+        most: Vec<u64>,
+    },
 }
 
 impl InHand {
     /// Whether just these units, in ascending order, may be missing because the thread stopped.
     #[must_use]
     pub fn excuses(&self, missing: &[u64]) -> bool {
+        if let Self::Between { least, most } = self {
+            let within = |units: &[u64], all: &[u64]| units.iter().all(|unit| all.contains(unit));
+            return within(least, missing) && within(missing, most);
+        }
         let (Some(&first), Some(&last)) = (missing.first(), missing.last()) else { return true };
         let is = |block: Block| missing.iter().copied().eq(block.units());
         match *self {
@@ -29,6 +43,11 @@ impl InHand {
             Self::Claim(order) => first % (1 << order) == 0 && is(Block { index: first, order }),
             Self::Block(block) => is(block),
             Self::Holes(ref range) => range.contains(&first) && range.contains(&last),
+            Self::First(ref range) => {
+                let begin = range.start..range.start + missing.len() as u64;
+                begin.end <= range.end && missing.iter().copied().eq(begin)
+            }
+            Self::Between { .. } => false,
         }
     }
 
@@ -40,7 +59,13 @@ impl InHand {
             Self::Claim(own) | Self::Block(Block { order: own, .. }) => {
                 1 << own.saturating_sub(order)
             }
-            Self::Holes(ref range) => range.end.div_ceil(1 << order) - (range.start >> order),
+            Self::Holes(ref range) | Self::First(ref range) if range.is_empty() => 0,
+            Self::Holes(ref range) | Self::First(ref range) => {
+                range.end.div_ceil(1 << order) - (range.start >> order)
+            }
+            Self::Between { ref most, .. } => {
+                most.iter().map(|unit| unit >> order).collect::<BTreeSet<_>>().len() as u64
+            }
         }
     }
 
@@ -48,11 +73,15 @@ impl InHand {
     /// not known nothing can be said.
     #[must_use]
     pub fn explains(&self, units: &Range<u64>) -> bool {
+        if units.is_empty() {
+            return false;
+        }
         let meets = |own: Range<u64>| own.start < units.end && units.start < own.end;
         match self {
             Self::Nothing | Self::Claim(_) => false,
             Self::Block(block) => meets(block.units()),
-            Self::Holes(range) => meets(range.clone()),
+            Self::Holes(range) | Self::First(range) => meets(range.clone()),
+            Self::Between { most, .. } => most.iter().any(|unit| units.contains(unit)),
         }
     }
 }
@@ -83,10 +112,23 @@ mod tests {
     }
 
     #[test]
+    fn a_run_goes_from_its_end_and_what_is_not_freed_is_missing() {
+        let first = InHand::First(3..6);
+        assert!(first.excuses(&[]) && first.excuses(&[3]) && first.excuses(&[3, 4, 5]));
+        assert!(!first.excuses(&[4]) && !first.excuses(&[3, 5]) && !first.excuses(&[3, 4, 5, 6]));
+        let between = InHand::Between { least: vec![4, 5], most: vec![3, 4, 5] };
+        assert!(between.excuses(&[4, 5]) && between.excuses(&[3, 4, 5]));
+        assert!(!between.excuses(&[]) && !between.excuses(&[4]) && !between.excuses(&[4, 5, 6]));
+        assert_eq!((first.spoils(2), between.spoils(2), between.spoils(0)), (2, 2, 3));
+        assert_eq!(InHand::First(4..4).spoils(0), 0);
+    }
+
+    #[test]
     fn only_a_slot_that_it_meets_is_explained() {
         let block = InHand::Block(Block { index: 4, order: 1 });
         assert!(block.explains(&(0..32)) && block.explains(&(5..6)));
         assert!(!block.explains(&(6..7)) && !block.explains(&(0..4)));
+        assert!(!block.explains(&(5..5)));
         assert!(!InHand::Nothing.explains(&(0..32)) && !InHand::Claim(1).explains(&(0..32)));
         assert!(InHand::Holes(3..6).explains(&(5..6)) && !InHand::Holes(3..6).explains(&(6..8)));
     }

@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
 # stalls.sh [--long]: a thread stops for good, or for long, after every step of every operation; the others go on,
-# and what is left must be whole. Two minutes; `--long` stops the second thread everywhere too, and lets them
+# and what is left must be whole. Two minutes and the mutants; `--long` stops the second thread everywhere too, and lets them
 # go on in every order.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package stalls; }
-catches() { finds "$1" timeout 120 "$CARGO_TARGET_DIR/debug/stalls" ours; }
+# In the mutant's own `scenes`, or in all.
+catches() {
+    local scenes
+    scenes=$(of_mutant "$1" scenes)
+    finds "$1" timeout 300 "$CARGO_TARGET_DIR/debug/stalls" ours $scenes
+}
 
 cargo build --quiet --package stalls
 ours=clean

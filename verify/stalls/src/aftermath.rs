@@ -1,30 +1,33 @@
 //! What is left when everybody stands still or is done.
 
-use testkit::program::Op;
-use testkit::steered::count_steps;
-use testkit::{Block, InHand, Oracle, Violation};
+use std::ops::Range;
 
+use testkit::program::{Held, No, Op, RunOp};
+use testkit::{Block, Oracle, Violation};
+
+use crate::call::Cost;
 use crate::player::Player;
 use crate::system::System;
+use crate::word::{Stop, alone};
 
 /// The most steps that an operation took while nobody else moved, beside the most that it may.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Steps {
     /// An allocation, granted or refused.
     pub alloc: u64,
-    /// A free.
+    /// A free of a block.
     pub free: u64,
-    /// A reservation or release of the whole arena.
-    pub holes: u64,
+    /// A reservation or release of the whole arena, or anything with a run or many blocks.
+    pub wide: u64,
 }
 
 impl Steps {
-    /// The larger of both.
+    /// The larger of each.
     pub fn max(self, other: Self) -> Self {
         Self {
             alloc: self.alloc.max(other.alloc),
             free: self.free.max(other.free),
-            holes: self.holes.max(other.holes),
+            wide: self.wide.max(other.wide),
         }
     }
 }
@@ -44,41 +47,38 @@ pub fn tree_words(units: u64) -> u64 {
 pub fn bound(units: u64) -> Steps {
     let words = tree_words(units);
     let levels = u64::from(units.ilog2() / 4 + 1);
-    Steps { alloc: 64 + 24 * words, free: 32 + 32 * levels, holes: 64 + 64 * words }
+    Steps { alloc: 64 + 24 * words, free: 32 + 32 * levels, wide: 64 + 64 * words }
 }
 
 /// Drains and returns everything: beside what the players hold, then without, then once more, by when it is
-/// known what is missing. Nobody but the
-/// caller moves, so that every operation here also shows what it costs alone.
+/// known what is missing. Nobody but the caller moves, so that every operation here also shows what it costs alone.
 ///
 /// # Errors
-/// A unit is missing that no frozen lane had in hand, or what is left does not merge, or the audit names
-/// anything else, or an operation takes more steps than it may.
+/// A unit is missing that no frozen lane had in hand, or what is left does not merge, or is refused at its place, or
+/// the audit names anything else, or an operation takes more steps than it may.
 pub fn check(
     system: &dyn System,
     oracle: &Oracle,
     players: Vec<Player<'_>>,
 ) -> Result<Steps, Violation> {
-    let in_hand: Vec<InHand> = players.iter().map(|player| player.in_hand.clone()).collect();
-    let mut last = Last { system, oracle, steps: Steps::default(), bound: bound(system.units()) };
-    last.audit(&in_hand)?;
-    last.drain_all(&in_hand, None)?;
+    let busy = players.iter().find(|player| player.is_busy());
+    let cost = busy.map(Player::cost).unwrap_or_default();
+    let bound = bound(system.units());
+    let mut last = Last { system, oracle, cost, steps: Steps::default(), bound };
+    last.audit()?;
+    last.drain_all(None)?;
     for player in players {
-        for block in player.held {
-            last.free(block)?;
-        }
-        for hole in player.holes {
-            oracle.release(hole.clone())?;
-            last.dig(&Op::Release { start: hole.start, end: hole.end })?;
-        }
+        last.give_back(player)?;
     }
-    last.audit(&in_hand)?;
-    let missing = last.drain_all(&in_hand, None)?;
-    last.drain_all(&in_hand, Some(&missing))?;
-    let end = system.units();
-    last.dig(&Op::Reserve { start: 0, end })?;
-    last.dig(&Op::Release { start: 0, end })?;
-    last.audit(&in_hand)?;
+    last.audit()?;
+    let missing = last.drain_all(None)?;
+    last.drain_all(Some(&missing))?;
+    if system.offers_runs() {
+        last.take_places(&missing)?;
+        last.take_batch(&missing)?;
+    }
+    last.dig()?;
+    last.audit()?;
     Ok(last.steps)
 }
 
@@ -86,6 +86,7 @@ pub fn check(
 struct Last<'a> {
     system: &'a dyn System,
     oracle: &'a Oracle,
+    cost: Cost,
     steps: Steps,
     bound: Steps,
 }
@@ -94,50 +95,108 @@ struct Last<'a> {
 const LANE: usize = 9;
 
 impl Last<'_> {
+    /// Does something in so many steps at most; returns what is held then, and the steps.
+    fn alone(
+        &self,
+        held: Vec<Held>,
+        holes: Vec<Range<u64>>,
+        op: &Op,
+        limit: u64,
+    ) -> Result<(Vec<Held>, u64), Violation> {
+        let ops = std::slice::from_ref(op);
+        let mut player = Player::new(self.system, self.oracle, LANE);
+        (player.held, player.holes) = (held, holes);
+        player.set(ops);
+        let mut left = limit;
+        match player.advance(&mut left, false)? {
+            Stop::Done(()) => Ok((player.held, limit - left)),
+            _ => Err(Violation::Stuck { lane: LANE, steps: limit }),
+        }
+    }
+
     fn alloc(&mut self, order: u32) -> Result<Option<Block>, Violation> {
-        let (system, oracle) = (self.system, self.oracle);
-        let mut player = Player::new(system, oracle, LANE);
-        let (block, steps) = count_steps(self.bound.alloc, || player.alloc(order))?;
+        let limit = self.bound.alloc;
+        let granted = alone(limit, || self.system.alloc(LANE, order));
+        let (index, steps) = granted.ok_or(Violation::Stuck { lane: LANE, steps: limit })?;
         self.steps.alloc = self.steps.alloc.max(steps);
-        block
+        index.map(|index| self.oracle.take(LANE, index, order)).transpose()
     }
 
     fn free(&mut self, block: Block) -> Result<(), Violation> {
-        let (system, oracle) = (self.system, self.oracle);
-        let mut player = Player::new(system, oracle, LANE);
-        let (freed, steps) = count_steps(self.bound.free, || player.free(block))?;
+        self.oracle.give(block)?;
+        let limit = self.bound.free;
+        let freed = alone(limit, || self.system.free(LANE, block.index, block.order));
+        let (answer, steps) = freed.ok_or(Violation::Stuck { lane: LANE, steps: limit })?;
         self.steps.free = self.steps.free.max(steps);
-        freed
+        answer.map_err(|reason| Violation::FreeRefused { block, reason })
     }
 
-    /// Makes a hole or fills it in.
-    fn dig(&mut self, op: &Op) -> Result<(), Violation> {
-        let (_, steps) = count_steps(self.bound.holes, || self.system.extra(op))?;
-        self.steps.holes = self.steps.holes.max(steps);
+    fn free_held(&mut self, held: Held) -> Result<(), Violation> {
+        if let Some(block) = Block::of(held.index, held.len) {
+            return self.free(block);
+        }
+        let (_, steps) =
+            self.alone(vec![held], Vec::new(), &Op::FreeSized { pick: 0 }, self.bound.wide)?;
+        self.steps.wide = self.steps.wide.max(steps);
+        Ok(())
+    }
+
+    fn wide(&mut self, holes: Vec<Range<u64>>, op: &Op) -> Result<Vec<Held>, Violation> {
+        let (held, steps) = self.alone(Vec::new(), holes, op, self.bound.wide)?;
+        self.steps.wide = self.steps.wide.max(steps);
+        Ok(held)
+    }
+
+    /// Returns what a lane holds that it is not in the middle of changing.
+    fn give_back(&mut self, player: Player<'_>) -> Result<(), Violation> {
+        player.held.into_iter().try_for_each(|held| self.free_held(held))?;
+        player.holes.into_iter().try_for_each(|hole| {
+            let release = Op::Release { start: hole.start, end: hole.end };
+            self.wide(vec![hole], &release).map(|_| ())
+        })
+    }
+
+    /// Makes a hole of everything, and fills it in.
+    fn dig(&mut self) -> Result<(), Violation> {
+        let end = self.system.units();
+        if !self.system.digs() {
+            return Ok(());
+        }
+        let mut player = Player::new(self.system, self.oracle, LANE);
+        let ops = [Op::Reserve { start: 0, end }, Op::Release { start: 0, end }];
+        for op in &ops {
+            player.set(std::slice::from_ref(op));
+            let mut left = self.bound.wide;
+            if player.advance(&mut left, false)? != Stop::Done(()) {
+                return Err(Violation::Stuck { lane: LANE, steps: self.bound.wide });
+            }
+            self.steps.wide = self.steps.wide.max(self.bound.wide - left);
+        }
         Ok(())
     }
 
     /// Every order, from the largest down, then what is missing. Where `missing` is known already, all other
     /// units must come merged as far as they go; else a lane that stopped may spoil what it had in hand.
-    fn drain_all(
-        &mut self,
-        in_hand: &[InHand],
-        missing: Option<&[u64]>,
-    ) -> Result<Vec<u64>, Violation> {
+    fn drain_all(&mut self, missing: Option<&[u64]>) -> Result<Vec<u64>, Violation> {
+        let mut not_had = Vec::new();
         for order in (0..=self.system.max_order()).rev() {
             let expected = match missing {
                 Some(missing) => self.without(missing)?.free_blocks(order),
                 None => {
-                    let spoilt = in_hand.iter().map(|in_hand| in_hand.spoils(order));
-                    self.oracle.free_blocks(order).saturating_sub(spoilt.sum())
+                    let spoilt = self.cost.in_hand.spoils(order);
+                    self.oracle.free_blocks(order).saturating_sub(spoilt)
                 }
             };
-            let blocks = self.drain(order)?;
+            let (blocks, left) = self.drain(order)?;
             if blocks < expected {
                 return Err(Violation::NotWhole { order, blocks, expected });
             }
+            not_had = left;
         }
-        self.missing(in_hand)
+        if self.cost.in_hand.excuses(&not_had) {
+            return Ok(not_had);
+        }
+        Err(Violation::Lost { units: not_had })
     }
 
     /// The owner map with these units held as well.
@@ -151,36 +210,69 @@ impl Last<'_> {
         Ok(without)
     }
 
-    /// Takes all blocks of an order and returns them.
-    fn drain(&mut self, order: u32) -> Result<u64, Violation> {
+    /// Takes all blocks of an order and returns them: how many there were, and which units were free and not in one.
+    fn drain(&mut self, order: u32) -> Result<(u64, Vec<u64>), Violation> {
         let mut blocks = Vec::new();
         while let Some(block) = self.alloc(order)? {
             blocks.push(block);
         }
         let count = blocks.len() as u64;
-        blocks.into_iter().try_for_each(|block| self.free(block))?;
-        Ok(count)
-    }
-
-    /// The free units that cannot be had one by one.
-    fn missing(&mut self, in_hand: &[InHand]) -> Result<Vec<u64>, Violation> {
-        let mut blocks = Vec::new();
-        while let Some(block) = self.alloc(0)? {
-            blocks.push(block);
-        }
         let units = 0..self.system.units();
-        let missing: Vec<u64> = units.filter(|&unit| self.oracle.is_free(unit)).collect();
+        let left = units.filter(|&unit| self.oracle.is_free(unit)).collect();
         blocks.into_iter().try_for_each(|block| self.free(block))?;
-        let excused = in_hand.iter().any(|in_hand| in_hand.excuses(&missing));
-        if missing.is_empty() || excused {
-            return Ok(missing);
-        }
-        Err(Violation::Lost { units: missing })
+        Ok((count, left))
     }
 
-    fn audit(&self, in_hand: &[InHand]) -> Result<(), Violation> {
+    /// Every stretch of free units can be had at its place.
+    fn take_places(&mut self, missing: &[u64]) -> Result<(), Violation> {
+        for Range { start, end } in self.stretches(missing)? {
+            // No run across words begins at the last unit of one.
+            let crosses = start % 32 == 31 && end - start > 1;
+            let end = if crosses { start + 1 } else { end };
+            let op = Op::Run(RunOp::At { index: start, units: end - start });
+            let held = self.wide(Vec::new(), &op)?;
+            if held.is_empty() {
+                return Err(Violation::wrong(format!("{op:?}"), start, No::InUse(start)));
+            }
+            held.into_iter().try_for_each(|held| self.free_held(held))?;
+        }
+        Ok(())
+    }
+
+    /// One batch gets every unit.
+    fn take_batch(&mut self, missing: &[u64]) -> Result<(), Violation> {
+        let free = self.without(missing)?.free_blocks(0);
+        let op = Op::Run(RunOp::Batch { order: 0, count: self.system.units() as usize });
+        let held = self.wide(Vec::new(), &op)?;
+        if (held.len() as u64) < free {
+            return Err(Violation::NotWhole {
+                order: 0,
+                blocks: held.len() as u64,
+                expected: free,
+            });
+        }
+        let op = Op::Run(RunOp::FreeBatch { order: 0 });
+        let (_, steps) = self.alone(held, Vec::new(), &op, self.bound.wide)?;
+        self.steps.wide = self.steps.wide.max(steps);
+        Ok(())
+    }
+
+    /// The stretches of units that are free and not missing, none across a border.
+    fn stretches(&self, missing: &[u64]) -> Result<Vec<Range<u64>>, Violation> {
+        let map = self.without(missing)?;
+        let borders = self.system.borders();
+        let mut stretches: Vec<Range<u64>> = Vec::new();
+        for unit in (0..self.system.units()).filter(|&unit| map.is_free(unit)) {
+            match stretches.last_mut() {
+                Some(last) if last.end == unit && !borders.contains(&unit) => last.end += 1,
+                _ => stretches.push(unit..unit + 1),
+            }
+        }
+        Ok(stretches)
+    }
+
+    fn audit(&self) -> Result<(), Violation> {
         let Err((violation, units)) = self.system.check() else { return Ok(()) };
-        let explained = in_hand.iter().any(|in_hand| in_hand.explains(&units));
-        if explained { Ok(()) } else { Err(violation) }
+        if self.cost.explains(&units) { Ok(()) } else { Err(violation) }
     }
 }

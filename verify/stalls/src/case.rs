@@ -1,12 +1,12 @@
 //! A case: what is in use, what each lane does, and where the lanes stop.
 
-use testkit::program::{Body, Op};
-use testkit::steered::{Turn, count_steps, follow};
+use testkit::program::Op;
 use testkit::{Oracle, Violation};
 
 use crate::aftermath::{self, Steps};
 use crate::player::Player;
 use crate::system::{Fresh, System};
+use crate::word::Stop;
 
 /// What the lanes do in which arena.
 #[derive(Clone, Debug)]
@@ -19,14 +19,35 @@ pub struct Case {
     pub lanes: Vec<Vec<Op>>,
 }
 
+/// Who moves next, and how far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// A lane takes so many steps, then it stalls.
+    Steps(usize, u64),
+    /// A lane takes so many steps, then it stands still for good.
+    Last(usize, u64),
+    /// A lane goes on to its end.
+    Rest(usize),
+    /// Two lanes go on to their ends, step by step in turn.
+    InTurn(usize, usize),
+}
+
 /// What a run of a case came to.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// Whether a lane was in the middle of an operation at the end.
+    /// Whether the lane that stood still had anything left to do.
+    pub stopped: bool,
+    /// Whether it was in the middle of an operation.
     pub frozen: bool,
     /// What single operations took afterwards.
     pub steps: Steps,
 }
+
+/// So many steps and no end: a lane waits for another that does not go on.
+const MANY: u64 = 100_000;
+
+/// So often it may wait on the way while others take a step each.
+const WAITS: u32 = 300;
 
 impl Case {
     /// Runs the case on a fresh system under a script, then looks at what is left.
@@ -41,38 +62,112 @@ impl Case {
 
     fn run_on(&self, system: &dyn System, script: &[Turn]) -> Result<Outcome, Violation> {
         let oracle = Oracle::new(self.units);
-        let mut players = self.players(system, &oracle)?;
-        let bodies = players.iter_mut().zip(&self.lanes);
-        let bodies = bodies.map(|(player, ops)| -> Body<'_> { Box::new(|| player.play(ops)) });
-        follow(script, bodies.collect())?;
-        let frozen = players.iter().any(Player::is_busy);
-        let steps = aftermath::check(system, &oracle, players)?;
-        Ok(Outcome { frozen, steps })
+        let players = self.players(system, &oracle)?;
+        let mut stage = Stage { players, frozen: None };
+        script.iter().try_for_each(|&turn| stage.take(turn))?;
+        (0..self.lanes.len()).try_for_each(|lane| stage.rest(lane))?;
+        let stopped = stage.frozen.is_some_and(|lane| !stage.players[lane].is_done());
+        let frozen = stage.frozen.is_some_and(|lane| stage.players[lane].is_busy());
+        let steps = aftermath::check(system, &oracle, stage.players)?;
+        Ok(Outcome { stopped, frozen, steps })
     }
 
     /// The lanes after the setup.
     fn players<'a>(
-        &self,
+        &'a self,
         system: &'a dyn System,
         oracle: &'a Oracle,
     ) -> Result<Vec<Player<'a>>, Violation> {
         let lane = |lane| Player::new(system, oracle, lane);
         let mut players: Vec<Player<'a>> = (0..self.lanes.len()).map(lane).collect();
         for (lane, op) in &self.setup {
-            players[*lane].play(std::slice::from_ref(op))?;
+            players[*lane].set(std::slice::from_ref(op));
+            to_end(&mut players[*lane], *lane)?;
         }
+        players.iter_mut().zip(&self.lanes).for_each(|(player, todo)| player.set(todo));
         Ok(players)
     }
 
     /// Steps of the first `ops` operations of a lane if nobody else moves.
-    pub fn steps_of(&self, fresh: Fresh, lane: usize, ops: usize) -> u64 {
-        let mut steps = 0;
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn steps_of(&self, fresh: Fresh, lane: usize, ops: usize) -> Result<u64, Violation> {
+        let mut steps = Ok(0);
         fresh(self.units, &mut |system| {
             let oracle = Oracle::new(self.units);
-            let Ok(mut players) = self.players(system, &oracle) else { return };
-            let ops = &self.lanes[lane][..ops];
-            steps = count_steps(u64::MAX, || players[lane].play(ops)).map_or(0, |(_, steps)| steps);
+            steps = self.players(system, &oracle).and_then(|mut players| {
+                players[lane].set(&self.lanes[lane][..ops]);
+                to_end(&mut players[lane], lane)
+            });
         });
         steps
+    }
+}
+
+/// Lets a lane go on that nobody else is in the way of; returns its steps.
+fn to_end(player: &mut Player<'_>, lane: usize) -> Result<u64, Violation> {
+    let mut left = MANY;
+    match player.advance(&mut left, false)? {
+        Stop::Done(()) => Ok(MANY - left),
+        _ => Err(Violation::Stuck { lane, steps: MANY }),
+    }
+}
+
+/// The lanes at work.
+struct Stage<'a> {
+    players: Vec<Player<'a>>,
+    frozen: Option<usize>,
+}
+
+impl Stage<'_> {
+    fn take(&mut self, turn: Turn) -> Result<(), Violation> {
+        match turn {
+            Turn::Steps(lane, steps) => self.go_on(lane, &mut steps.clone()).map(|_| ()),
+            Turn::Last(lane, steps) => {
+                self.go_on(lane, &mut steps.clone())?;
+                self.frozen = Some(lane);
+                Ok(())
+            }
+            Turn::Rest(lane) => self.rest(lane),
+            Turn::InTurn(one, two) => {
+                for _ in 0..MANY {
+                    if self.players[one].is_done() && self.players[two].is_done() {
+                        return Ok(());
+                    }
+                    self.go_on(one, &mut 1)?;
+                    self.go_on(two, &mut 1)?;
+                }
+                Err(Violation::Stuck { lane: one, steps: MANY })
+            }
+        }
+    }
+
+    /// A lane goes on to its end, unless it stands still for good.
+    fn rest(&mut self, lane: usize) -> Result<(), Violation> {
+        let is_done = self.frozen == Some(lane) || self.go_on(lane, &mut MANY.clone())?;
+        if is_done { Ok(()) } else { Err(Violation::Stuck { lane, steps: MANY }) }
+    }
+
+    /// A lane takes up to so many steps; whenever it waits, another takes one. Returns whether it is done.
+    fn go_on(&mut self, lane: usize, left: &mut u64) -> Result<bool, Violation> {
+        if self.frozen == Some(lane) {
+            return Ok(true);
+        }
+        let begin = *left;
+        for _ in 0..WAITS {
+            let other = (lane + 1..lane + self.players.len())
+                .map(|other| other % self.players.len())
+                .find(|&other| self.frozen != Some(other) && !self.players[other].is_done());
+            match self.players[lane].advance(left, other.is_some())? {
+                Stop::Done(()) => return Ok(true),
+                Stop::Steps => return Ok(false),
+                // It may wait in its turn; then it has looked, at least.
+                Stop::Waits => {
+                    _ = other.map(|other| self.players[other].advance(&mut 1, true)).transpose()?
+                }
+            }
+        }
+        Err(Violation::Stuck { lane, steps: begin - *left })
     }
 }

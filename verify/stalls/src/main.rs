@@ -1,86 +1,107 @@
 //! Stops a thread, for good or for long, after every step of every operation, lets the others go on, and
-//! looks at what is left: `stalls ours [--long]` or `stalls patients`. Ends with 3 if something was found in
+//! looks at what is left: `stalls ours [--long | SCENES]` or `stalls patients`. Ends with 3 if something was found in
 //! nbbs, with 1 if something was not found in a patient.
 //!
 //! ```text
+//! word        calls that can be stopped before any access, and go on later
 //! system      nbbs and the others, with all that they can do
+//! zones       two arenas of nbbs behind one handle
 //! scenes      what is in use, and what the lanes do
 //! case        one of these on a fresh system, under a script
 //! player      a lane: what it holds, and what it is in the middle of
-//! claims      which block that is, before it is given
+//! call        what that is, and what it costs
+//! places      which units it has claimed or cleared by then
 //! matrix      every place at which the lanes can stop
 //! aftermath   nothing missing but what was in hand, everything else whole, no operation alone is long
 //! ```
 #![forbid(unsafe_code)]
 
 mod aftermath;
+mod call;
 mod case;
-mod claims;
 mod matrix;
+mod places;
 mod player;
 mod scenes;
 mod system;
+mod word;
+mod zones;
 
 use std::process::ExitCode;
 
 use aftermath::bound;
 use matrix::{Culprit, Depth, Figures, run};
+use scenes::Scenes;
 use system::{OURS, PATIENTS, SOUND, Subject};
 use testkit::{Symptom, Violation};
 
 fn main() -> ExitCode {
+    let some = Depth { stride: 15, first: 1, all_orders: false };
+    let all = Depth { stride: 1, first: 1, all_orders: true };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["ours"] => ours(Depth { stride: 9, all_orders: false }),
-        ["ours", "--long"] => ours(Depth { stride: 1, all_orders: true }),
-        ["patients"] => patients(),
+        ["ours"] => ours(some, None),
+        ["ours", "--long"] => ours(all, None),
+        ["ours", scenes] => ours(some, Some(scenes)),
+        ["patients"] => patients(all),
         _ => {
-            eprintln!("usage: stalls ours [--long] | stalls patients");
+            eprintln!("usage: stalls ours [--long | SCENES] | stalls patients");
             ExitCode::from(2)
         }
     }
 }
 
-/// Everything about nbbs; fails at the first violation.
-fn ours(depth: Depth) -> ExitCode {
+/// Everything about nbbs, or the scenes of one name; fails at the first violation, and if nothing is run.
+fn ours(depth: Depth, only: Option<&str>) -> ExitCode {
     let mut all = Figures::default();
-    for &units in OURS.units {
-        // In larger arenas programs take more steps, and each run more time.
-        let stride = if units > 64 { depth.stride * 3 } else { depth.stride };
-        match run(&OURS, units, Depth { stride, ..depth }, |_| true) {
+    for (subject, units, name, scenes) in OURS.iter().flat_map(scenes_of) {
+        if only.is_some_and(|only| only != name) {
+            continue;
+        }
+        match run(subject, units, &scenes, depth.in_arena(units), |_| true) {
             Ok(figures) => {
-                let (steps, bound) = (figures.steps, bound(units));
-                eprintln!("nbbs, {units} units: {figures:?}; bound {bound:?}");
-                assert!(steps.alloc <= bound.alloc && steps.free <= bound.free);
+                let (subject, bound) = (subject.name, bound(units));
+                eprintln!("{subject}, {name}, {units} units: {figures:?}; bound {bound:?}");
                 all = [all, figures].into_iter().sum();
             }
             Err(culprit) => {
-                eprintln!("nbbs: {culprit}");
+                eprintln!("{}, {name}: {culprit}", subject.name);
                 return ExitCode::from(3);
             }
         }
     }
     println!("{} frozen for good, {} resumed", all.frozen, all.resumed);
-    ExitCode::SUCCESS
+    if all.frozen == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// All scenes of a subject, by arena and name.
+fn scenes_of(
+    subject: &'static Subject,
+) -> impl Iterator<Item = (&'static Subject, u64, &'static str, Scenes)> {
+    subject.units.iter().flat_map(move |&units| {
+        let scenes = Scenes::of(subject.kind, units).into_iter();
+        scenes.map(move |(name, scenes)| (subject, units, name, scenes))
+    })
 }
 
 /// Fails if a patient is not caught at what it does, or a system is that stands this.
-fn patients() -> ExitCode {
+fn patients(depth: Depth) -> ExitCode {
     let mut caught = 0;
     for (patient, symptoms) in PATIENTS {
-        let unnoticed = symptoms.iter().filter(|symptom| match first(patient, shows(**symptom)) {
-            Some(culprit) => {
-                eprintln!("{} {symptom}: {culprit}", patient.name);
-                false
-            }
-            None => {
-                eprintln!("UNNOTICED: {} {symptom}", patient.name);
-                true
-            }
-        });
+        let unnoticed =
+            symptoms.iter().filter(|symptom| match first(patient, depth, shows(**symptom)) {
+                Some(culprit) => {
+                    eprintln!("{} {symptom}: {culprit}", patient.name);
+                    false
+                }
+                None => {
+                    eprintln!("UNNOTICED: {} {symptom}", patient.name);
+                    true
+                }
+            });
         caught += usize::from(unnoticed.count() == 0);
     }
-    let wrong = SOUND.iter().filter_map(|sound| Some((sound.name, first(sound, |_| true)?)));
+    let wrong = SOUND.iter().filter_map(|sound| Some((sound.name, first(sound, depth, |_| true)?)));
     let wrong = wrong.inspect(|(name, culprit)| eprintln!("{name} is sound, but: {culprit}"));
     let sound = wrong.count() == 0;
     println!("{caught}/{}", PATIENTS.len());
@@ -93,9 +114,10 @@ fn shows(symptom: Symptom) -> impl Fn(&Violation) -> bool + Copy + Sync {
 
 /// The first violation that is looked for, in any of the subject's arenas.
 fn first(
-    subject: &Subject,
+    subject: &'static Subject,
+    depth: Depth,
     looked_for: impl Fn(&Violation) -> bool + Copy + Sync,
 ) -> Option<Box<Culprit>> {
-    let depth = Depth { stride: 1, all_orders: true };
-    subject.units.iter().find_map(|&units| run(subject, units, depth, looked_for).err())
+    scenes_of(subject)
+        .find_map(|(_, units, _, scenes)| run(subject, units, &scenes, depth, looked_for).err())
 }

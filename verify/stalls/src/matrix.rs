@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use testkit::Violation;
-use testkit::steered::Turn;
 
 use crate::aftermath::Steps;
-use crate::case::Case;
+use crate::case::{Case, Outcome, Turn};
 use crate::scenes::Scenes;
 use crate::system::Subject;
 
@@ -18,8 +17,22 @@ use crate::system::Subject;
 pub struct Depth {
     /// Of the places at which the second lane stops, every so many.
     pub stride: u64,
+    /// Of those at which the first does.
+    pub first: u64,
     /// Every order in which lanes go on, for every pair of places.
     pub all_orders: bool,
+}
+
+impl Depth {
+    /// In larger arenas programs take more steps, and each run more time.
+    pub fn in_arena(self, units: u64) -> Self {
+        let is_whole = self.stride == 1;
+        if units <= 104 || is_whole {
+            self
+        } else {
+            Self { stride: 3 * self.stride, first: 6, ..self }
+        }
+    }
 }
 
 /// What was run.
@@ -50,11 +63,12 @@ impl fmt::Display for Culprit {
             "{}\n  {units} units, before: {setup:?}\n  lanes: {lanes:?}\n  turns:",
             self.violation
         )?;
-        for turn in self.script.iter().take(12) {
-            let end = if turn.last { ", then never again" } else { "" };
-            match turn.steps {
-                Some(steps) => write!(f, " lane {} x {steps}{end};", turn.lane)?,
-                None => write!(f, " lane {} to its end;", turn.lane)?,
+        for turn in &self.script {
+            match *turn {
+                Turn::Steps(lane, steps) => write!(f, " lane {lane} x {steps};")?,
+                Turn::Last(lane, steps) => write!(f, " lane {lane} x {steps}, then never again;")?,
+                Turn::Rest(lane) => write!(f, " lane {lane} to its end;")?,
+                Turn::InTurn(one, two) => write!(f, " lanes {one} and {two} in turn;")?,
             }
         }
         Ok(())
@@ -68,14 +82,10 @@ impl fmt::Display for Culprit {
 pub fn run(
     subject: &Subject,
     units: u64,
+    scenes: &Scenes,
     depth: Depth,
     looked_for: impl Fn(&Violation) -> bool + Copy + Sync,
 ) -> Result<Figures, Box<Culprit>> {
-    let scenes = match subject {
-        Subject { pool: true, .. } => Scenes::of_slots(),
-        Subject { name: "nbbs", .. } => Scenes::of_nbbs(units),
-        _ => Scenes::of_buddies(units),
-    };
     let cases: Vec<(Case, usize)> = scenes.cases(units).collect();
     let (next, found) = (AtomicUsize::new(0), Mutex::new(None));
     let work = || {
@@ -108,9 +118,6 @@ impl std::iter::Sum for Figures {
     }
 }
 
-/// Turns in which two lanes go on step by step, for as long as any program here lasts.
-const LOCKSTEP: usize = 2000;
-
 struct Walk<'a, L> {
     subject: &'a Subject,
     depth: Depth,
@@ -122,13 +129,25 @@ impl<L: Fn(&Violation) -> bool> Walk<'_, L> {
     /// The second lane stops after every step of its program, then the first after every step of its own;
     /// the first for good, or for long.
     fn case(&mut self, case: &Case, program: usize) -> Result<(), Box<Culprit>> {
-        let steps = case.steps_of(self.subject.fresh, 1, program);
+        let steps = match case.steps_of(self.subject.fresh, 1, program) {
+            Ok(steps) => steps,
+            Err(violation) if !(self.looked_for)(&violation) => return Ok(()),
+            Err(violation) => {
+                return Err(Box::new(Culprit {
+                    case: case.clone(),
+                    script: Vec::new(),
+                    violation,
+                }));
+            }
+        };
         // Whoever goes on late does nothing that would cover up what it did.
         let mut short = case.clone();
         short.lanes[1].truncate(program);
         short.lanes[2].truncate(1);
         for second in (0..=steps).step_by(self.depth.stride as usize) {
-            for first in 0.. {
+            for first in
+                (second / self.depth.stride % self.depth.first..).step_by(self.depth.first as usize)
+            {
                 let mut stopped = false;
                 for order in 0..3 {
                     if self.depth.all_orders || (first + second) % 3 == order {
@@ -152,22 +171,23 @@ impl<L: Fn(&Violation) -> bool> Walk<'_, L> {
         second: u64,
         order: u64,
     ) -> Result<bool, Box<Culprit>> {
-        let mut script = vec![Turn::steps(1, second), Turn::last(0, first)];
+        let mut script = vec![Turn::Steps(1, second), Turn::Last(0, first)];
         match order {
-            0 => script.extend([Turn::rest(2), Turn::rest(1)]),
-            1 => script.extend([Turn::rest(1), Turn::rest(2)]),
-            _ => script.extend([Turn::steps(2, 1), Turn::steps(1, 1)].repeat(LOCKSTEP)),
+            0 => script.extend([Turn::Rest(2), Turn::Rest(1)]),
+            1 => script.extend([Turn::Rest(1), Turn::Rest(2)]),
+            _ => script.push(Turn::InTurn(2, 1)),
         }
-        let frozen = self.run(case, script)?;
-        self.figures.frozen += u64::from(frozen);
-        Ok(frozen)
+        // Nothing can be said of a run that went wrong in another way.
+        let Some(outcome) = self.run(case, script)? else { return Ok(true) };
+        self.figures.frozen += u64::from(outcome.frozen);
+        Ok(outcome.stopped)
     }
 
     /// Both go on in the end, in the order in which they stopped or the other.
     fn resume(&mut self, case: &Case, first: u64, second: u64) -> Result<(), Box<Culprit>> {
         let stops = [
-            [Turn::steps(1, second), Turn::steps(0, first)],
-            [Turn::steps(0, first), Turn::steps(1, second)],
+            [Turn::Steps(1, second), Turn::Steps(0, first)],
+            [Turn::Steps(0, first), Turn::Steps(1, second)],
         ];
         for (number, stops) in stops.into_iter().enumerate() {
             for last in 0..2 {
@@ -175,7 +195,7 @@ impl<L: Fn(&Violation) -> bool> Walk<'_, L> {
                     continue;
                 }
                 let ends =
-                    [Turn::rest(2), Turn::rest(1 - last as usize), Turn::rest(last as usize)];
+                    [Turn::Rest(2), Turn::Rest(1 - last as usize), Turn::Rest(last as usize)];
                 self.run(case, [&stops[..], &ends].concat())?;
                 self.figures.resumed += 1;
             }
@@ -183,14 +203,14 @@ impl<L: Fn(&Violation) -> bool> Walk<'_, L> {
         Ok(())
     }
 
-    fn run(&mut self, case: &Case, script: Vec<Turn>) -> Result<bool, Box<Culprit>> {
+    /// `None`: something went wrong that is not looked for.
+    fn run(&mut self, case: &Case, script: Vec<Turn>) -> Result<Option<Outcome>, Box<Culprit>> {
         match case.run(self.subject.fresh, &script) {
             Ok(outcome) => {
                 self.figures.steps = self.figures.steps.max(outcome.steps);
-                Ok(outcome.frozen)
+                Ok(Some(outcome))
             }
-            // Nothing can be said of a run that went wrong in another way.
-            Err(violation) if !(self.looked_for)(&violation) => Ok(true),
+            Err(violation) if !(self.looked_for)(&violation) => Ok(None),
             Err(violation) => Err(Box::new(Culprit { case: case.clone(), script, violation })),
         }
     }

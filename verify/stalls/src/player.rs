@@ -2,121 +2,247 @@
 
 use std::ops::Range;
 
-use testkit::program::Op;
-use testkit::{Block, InHand, Oracle, Violation};
+use testkit::program::{Held, No, Op, RunOp};
+use testkit::{Block, Oracle, Violation};
 
-use crate::system::{Extra, System};
+use crate::call::{Answer, Call, Cost};
+use crate::system::System;
+use crate::word::{Past, Stop, advance};
 
 /// A lane, and what it holds.
 pub struct Player<'a> {
     system: &'a dyn System,
     oracle: &'a Oracle,
     lane: usize,
-    /// Its blocks, in the order in which it got them.
-    pub held: Vec<Block>,
+    /// Its blocks and runs, in the order in which it got them; not what it is in the middle of changing.
+    pub held: Vec<Held>,
     /// Its holes.
     pub holes: Vec<Range<u64>>,
-    /// What may be lost with it.
-    pub in_hand: InHand,
-    busy: bool,
-}
-
-/// Notes what an allocation has in hand where it ends without an answer.
-struct Asked<'p> {
-    system: &'p dyn System,
-    order: u32,
-    in_hand: &'p mut InHand,
-}
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        *self.in_hand = self.system.claimed(self.order);
-    }
+    /// What it has still to do.
+    todo: &'a [Op],
+    /// What it is in the middle of.
+    call: Option<(Call, Past)>,
 }
 
 impl<'a> Player<'a> {
     /// A lane that holds nothing.
     pub fn new(system: &'a dyn System, oracle: &'a Oracle, lane: usize) -> Self {
         let (held, holes) = (Vec::new(), Vec::new());
-        Self { system, oracle, lane, held, holes, in_hand: InHand::Nothing, busy: false }
+        Self { system, oracle, lane, held, holes, todo: &[], call: None }
     }
 
-    /// Does the operations in turn.
+    /// Gives it something to do.
+    pub fn set(&mut self, todo: &'a [Op]) {
+        self.todo = todo;
+    }
+
+    /// Whether it has done all that it had to do.
+    pub fn is_done(&self) -> bool {
+        self.call.is_none() && self.todo.is_empty()
+    }
+
+    /// Whether it is in the middle of a call.
+    pub fn is_busy(&self) -> bool {
+        self.call.is_some()
+    }
+
+    /// What is lost if it never goes on.
+    pub fn cost(&self) -> Cost {
+        self.call.as_ref().map_or_else(Cost::default, |(call, past)| self.system.cost(call, past))
+    }
+
+    /// Takes up to `left` steps; they become fewer.
     ///
     /// # Errors
     /// The first violation.
-    pub fn play(&mut self, ops: &[Op]) -> Result<(), Violation> {
-        ops.iter().try_for_each(|op| {
-            self.busy = true;
-            let result = self.step(op);
-            self.busy = false;
-            result
+    pub fn advance(&mut self, left: &mut u64, yields: bool) -> Result<Stop<()>, Violation> {
+        loop {
+            if self.call.is_none() {
+                let Some((op, todo)) = self.todo.split_first() else { return Ok(Stop::Done(())) };
+                if *left == 0 {
+                    return Ok(Stop::Steps);
+                }
+                self.todo = todo;
+                let Some(call) = self.resolve(op) else { continue };
+                self.begin(&call)?;
+                self.call = Some((call, Past::default()));
+            }
+            let Some((call, past)) = &mut self.call else { continue };
+            match advance(past, left, yields, || self.system.call(self.lane, call)) {
+                Stop::Done(answer) => {
+                    let call = self.call.take().map(|(call, _)| call);
+                    call.map_or(Ok(()), |call| self.end(call, answer))?;
+                }
+                Stop::Steps => return Ok(Stop::Steps),
+                Stop::Waits => return Ok(Stop::Waits),
+            }
+        }
+    }
+
+    /// The call, if there is something that it can be about.
+    fn resolve(&self, op: &Op) -> Option<Call> {
+        let picked = |pick: usize| {
+            let len = self.held.len();
+            (len > 0).then(|| self.held[pick % len])
+        };
+        Some(match *op {
+            Op::Alloc { order } => Call::Alloc(order),
+            Op::FreeSized { pick } => match picked(pick)? {
+                Held { index, len } if Block::of(index, len).is_some() => {
+                    Call::FreeSized(Block { index, order: len.trailing_zeros() })
+                }
+                run => Call::Run(RunOp::Free { pick }, Some(run), Vec::new()),
+            },
+            Op::Free { pick } => Call::Free(picked(pick)?),
+            Op::Reserve { start, end } => Call::Reserve(start..end),
+            Op::Release { start, end } => {
+                self.holes.contains(&(start..end)).then_some(Call::Release(start..end))?
+            }
+            Op::Run(ref run) => self.resolve_run(run, picked)?,
+            ref look => Call::Look(look.clone()),
         })
     }
 
-    /// Whether it is in the middle of an operation.
-    pub fn is_busy(&self) -> bool {
-        self.busy
-    }
-
-    fn step(&mut self, op: &Op) -> Result<(), Violation> {
+    fn resolve_run(&self, op: &RunOp, picked: impl FnOnce(usize) -> Option<Held>) -> Option<Call> {
         match *op {
-            Op::Alloc { order } => self.alloc(order).map(|_| ()),
-            Op::FreeSized { pick } if !self.held.is_empty() => {
-                let block = self.held.remove(pick % self.held.len());
-                self.free(block)
+            RunOp::Free { pick }
+            | RunOp::Shrink { pick, .. }
+            | RunOp::Grow { pick, .. }
+            | RunOp::SplitOff { pick, .. }
+            | RunOp::Split { pick, .. }
+            | RunOp::FreePart { pick, .. } => {
+                let held = picked(pick)?;
+                let possible = held.len > 1 || !matches!(op, RunOp::SplitOff { .. });
+                possible.then(|| Call::Run(op.clone(), Some(held), Vec::new()))
             }
-            Op::FreeSized { .. } => Ok(()),
-            _ => self.extra(op),
-        }
-    }
-
-    /// Allocates a block, which the lane then holds.
-    ///
-    /// # Errors
-    /// The block is somebody's.
-    pub fn alloc(&mut self, order: u32) -> Result<Option<Block>, Violation> {
-        let asked = Asked { system: self.system, order, in_hand: &mut self.in_hand };
-        let answer = asked.system.alloc(self.lane, order);
-        std::mem::forget(asked);
-        self.in_hand = InHand::Nothing;
-        let Some(index) = answer else { return Ok(None) };
-        let block = self.oracle.take(self.lane, index, order)?;
-        self.held.push(block);
-        Ok(Some(block))
-    }
-
-    /// Frees a block that the lane held.
-    ///
-    /// # Errors
-    /// It is somebody else's, or the system refuses.
-    pub fn free(&mut self, block: Block) -> Result<(), Violation> {
-        self.oracle.give(block)?;
-        self.in_hand = InHand::Block(block);
-        let answer = self.system.free(self.lane, block.index, block.order);
-        self.in_hand = InHand::Nothing;
-        answer.map_err(|reason| Violation::FreeRefused { block, reason })
-    }
-
-    fn extra(&mut self, op: &Op) -> Result<(), Violation> {
-        if let Op::Release { start, end } = *op {
-            if !self.holes.contains(&(start..end)) {
-                return Ok(());
+            RunOp::FreeBatch { order } => {
+                let of_order = |held: &&Held| held.len == 1 << order && held.index % held.len == 0;
+                let blocks = self.held.iter().filter(of_order).map(|held| held.index);
+                Some(Call::Run(op.clone(), None, blocks.collect()))
             }
-            self.holes.retain(|hole| *hole != (start..end));
-            self.oracle.release(start..end)?;
+            _ => Some(Call::Run(op.clone(), None, Vec::new())),
         }
-        if let Op::Reserve { start, end } | Op::Release { start, end } = *op {
-            self.in_hand = InHand::Holes(start..end);
+    }
+
+    /// What happens before the first step of a call.
+    fn begin(&mut self, call: &Call) -> Result<(), Violation> {
+        for held in call.given() {
+            self.forget(held);
+            self.give(held)?;
         }
-        let outcome = self.system.extra(op);
-        self.in_hand = InHand::Nothing;
-        match outcome.unwrap_or_else(|| panic!("not every system can do {op:?}")) {
-            Extra::Done => Ok(()),
-            Extra::Reserved(range) => {
+        if let Some(held) = call.changed() {
+            self.forget(held);
+            if !call.kept().is_empty() || !call.gap().is_empty() {
+                // What comes free does so at any time from now on; the rest stays the lane's.
+                self.give(held)?;
+                call.kept().into_iter().try_for_each(|part| self.take(part))?;
+            }
+        }
+        if let Call::Release(hole) = call {
+            self.holes.retain(|other| other != hole);
+            self.oracle.release(hole.clone())?;
+        }
+        Ok(())
+    }
+
+    /// What happens after the last step of a call.
+    fn end(&mut self, call: Call, answer: Answer) -> Result<(), Violation> {
+        let wrong = |answer| Err(Violation::wrong(format!("{call:?}"), "something else", answer));
+        match (&call, answer) {
+            (Call::Alloc(order), Answer::Yes(index)) => {
+                self.obtain(Held { index, len: 1 << order })
+            }
+            (Call::Reserve(range), Answer::Yes(_)) => {
                 self.oracle.reserve(range.clone())?;
-                self.holes.push(range);
+                self.holes.push(range.clone());
                 Ok(())
+            }
+            (Call::Alloc(_), Answer::No(No::Exhausted)) => Ok(()),
+            (Call::Reserve(_), Answer::No(No::InUse(_))) => Ok(()),
+            (Call::FreeSized(block), Answer::Wrong(reason)) => {
+                Err(Violation::FreeRefused { block: *block, reason })
+            }
+            (Call::Run(RunOp::Batch { order, .. }, ..), Answer::Blocks(blocks)) => {
+                let mut held = blocks.into_iter().map(|index| Held { index, len: 1 << order });
+                held.try_for_each(|held| self.obtain(held))
+            }
+            (Call::Run(op, held, _), answer @ (Answer::Yes(_) | Answer::No(_))) => {
+                if self.end_run(&call, op, *held, &answer)? { Ok(()) } else { wrong(answer) }
+            }
+            (
+                Call::Free(_) | Call::FreeSized(_) | Call::Release(_) | Call::Look(_),
+                Answer::Yes(_),
+            ) => Ok(()),
+            (_, answer) => wrong(answer),
+        }
+    }
+
+    /// `false`: the answer cannot be right, whatever the others do.
+    fn end_run(
+        &mut self,
+        call: &Call,
+        op: &RunOp,
+        held: Option<Held>,
+        answer: &Answer,
+    ) -> Result<bool, Violation> {
+        let mut nothing = Vec::new();
+        let Some(ask) = call.ask(&mut nothing) else { return Ok(false) };
+        match (op, held, answer) {
+            (RunOp::Free { .. } | RunOp::FreeBatch { .. }, _, Answer::Yes(_)) => {}
+            (RunOp::Grow { .. }, Some(held), Answer::Yes(_)) => {
+                self.give(held)?;
+                ask.parts().into_iter().try_for_each(|grown| self.obtain(grown))?;
+            }
+            (
+                RunOp::Grow { .. },
+                Some(held),
+                Answer::No(No::InUse(_) | No::LastOfWord | No::Contended),
+            ) => {
+                self.held.push(held);
+            }
+            (_, Some(_), Answer::Yes(_)) => self.held.extend(ask.parts()),
+            (_, Some(held), Answer::No(No::LastOfWord | No::Contended)) => {
+                for part in ask.parts() {
+                    self.give(part)?;
+                }
+                self.obtain(held)?;
+            }
+            (_, None, Answer::Yes(index)) => {
+                let Some(len) = ask.wanted() else { return Ok(false) };
+                self.obtain(Held { index: *index, len })?;
+            }
+            (_, None, Answer::No(No::Exhausted | No::InUse(_) | No::LastOfWord)) => {}
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn forget(&mut self, held: Held) {
+        self.held.retain(|&other| other != held);
+    }
+
+    fn obtain(&mut self, held: Held) -> Result<(), Violation> {
+        self.take(held)?;
+        self.held.push(held);
+        Ok(())
+    }
+
+    fn take(&self, Held { index, len }: Held) -> Result<(), Violation> {
+        match Block::of(index, len) {
+            Some(Block { order, .. }) => self.oracle.take(self.lane, index, order).map(|_| ()),
+            None => {
+                let mut units = index..index + len;
+                units.try_for_each(|unit| self.oracle.take(self.lane, unit, 0).map(|_| ()))
+            }
+        }
+    }
+
+    fn give(&self, Held { index, len }: Held) -> Result<(), Violation> {
+        match Block::of(index, len) {
+            Some(block) => self.oracle.give(block),
+            None => {
+                let mut units = index..index + len;
+                units.try_for_each(|index| self.oracle.give(Block { index, order: 0 }))
             }
         }
     }

@@ -1,29 +1,66 @@
 //! Every operation, in the situations in which it does something different.
 
-use testkit::program::Op;
+use testkit::program::{Op, RunOp};
 
 use crate::case::Case;
+use crate::system::Kind;
 
-/// Frees the lane's oldest block.
+/// Frees the lane's oldest block or run, by its size.
 const FREE: Op = Op::FreeSized { pick: 0 };
+/// The same, by its index alone.
+const FREE_UNSIZED: Op = Op::Free { pick: 0 };
 
 const fn alloc(order: u32) -> Op {
     Op::Alloc { order }
 }
 
+const fn units(units: u64) -> Op {
+    Op::Run(RunOp::Alloc { units })
+}
+
+const fn at(index: u64, units: u64) -> Op {
+    Op::Run(RunOp::At { index, units })
+}
+
+const fn batch(order: u32, count: usize) -> Op {
+    Op::Run(RunOp::Batch { order, count })
+}
+
+const fn free_batch(order: u32) -> Op {
+    Op::Run(RunOp::FreeBatch { order })
+}
+
 /// Situations, and programs for them.
 pub struct Scenes {
     /// What is in use.
-    pub setups: Vec<Vec<(usize, Op)>>,
+    setups: Vec<Vec<(usize, Op)>>,
     /// What a lane does that stops on the way.
-    pub programs: Vec<Vec<Op>>,
+    programs: Vec<Vec<Op>>,
     /// What a lane does that goes on.
-    pub workload: Vec<Op>,
+    workload: Vec<Op>,
 }
 
 impl Scenes {
-    /// Those for a system of blocks of `2^order` units, and holes.
-    pub fn of_nbbs(units: u64) -> Self {
+    /// Those for what a system can do, by name.
+    pub fn of(kind: Kind, units: u64) -> Vec<(&'static str, Self)> {
+        match kind {
+            Kind::Nbbs if units < 64 => {
+                vec![("blocks", Self::of_nbbs(units)), ("batches", Self::of_batches(units))]
+            }
+            Kind::Nbbs => vec![
+                ("blocks", Self::of_nbbs(units)),
+                ("runs", Self::of_runs(units)),
+                ("cuts", Self::of_cuts(units)),
+                ("batches", Self::of_batches(units)),
+            ],
+            Kind::Zones => vec![("zones", Self::of_zones())],
+            Kind::Buddy => vec![("blocks", Self::of_buddies(units))],
+            Kind::Pool => vec![("slots", Self::of_slots())],
+        }
+    }
+
+    /// Blocks, unsized frees and holes.
+    fn of_nbbs(units: u64) -> Self {
         let scenes = Self::of_buddies(units);
         let end = units.min(40);
         let hole = |start, end| Op::Reserve { start, end };
@@ -33,11 +70,12 @@ impl Scenes {
         let mut programs = scenes.programs;
         programs.push(vec![fill(5, end), hole(3, end), fill(3, end)]);
         programs.push(vec![Op::Inspect, Op::OrderOf { index: 1 }]);
+        programs.push(vec![FREE_UNSIZED, FREE_UNSIZED]);
         Self { setups, programs, ..scenes }
     }
 
     /// Those for a system of blocks of `2^order` units.
-    pub fn of_buddies(units: u64) -> Self {
+    fn of_buddies(units: u64) -> Self {
         let max = units.ilog2();
         let middle = max.saturating_sub(1).min(5);
         let leaf = max.min(4);
@@ -79,8 +117,114 @@ impl Scenes {
         Self { setups, programs, workload }
     }
 
+    /// Runs, in one word and across words, wherever there is room, at a place, and in a range.
+    fn of_runs(arena: u64) -> Self {
+        let top = RunOp::Within { units: 20, order: 1, start: 8, end: 90, top_down: true };
+        let setups = vec![
+            vec![],
+            // One run each: in one word; across words.
+            vec![(0, units(7)), (1, at(20, 30))],
+            vec![(0, at(20, 42)), (1, units(9))],
+            // Words that a lane remembers are a part of a block by now.
+            vec![(0, alloc(0)), (1, units(3)), (0, FREE), (1, FREE), (2, at(0, 64))],
+            // Single units in the way.
+            vec![(2, at(31, 1)), (2, at(64, 1)), (0, units(5)), (1, units(40))],
+        ];
+        let programs = vec![
+            vec![units(5), FREE_UNSIZED],
+            vec![units(40), FREE],
+            vec![at(30, 36)],
+            vec![at(33, 4), FREE_UNSIZED],
+            vec![Op::Run(top)],
+            vec![FREE_UNSIZED],
+            vec![FREE, units(64)],
+            vec![alloc(0), alloc(arena.ilog2())],
+        ];
+        let workload = vec![alloc(0), units(5), FREE_UNSIZED, units(34), at(0, 33), alloc(5), FREE];
+        Self { setups, programs, workload }
+    }
+
+    /// Cuts and growth of blocks and runs, also in words below their own.
+    fn of_cuts(arena: u64) -> Self {
+        let max = arena.ilog2();
+        let shrink = |units| Op::Run(RunOp::Shrink { pick: 0, units });
+        let grow = |units| Op::Run(RunOp::Grow { pick: 0, units });
+        let split_off = |units| Op::Run(RunOp::SplitOff { pick: 0, units });
+        let free_part = |skip, units| Op::Run(RunOp::FreePart { pick: 0, skip, units });
+        let setups = vec![
+            // A run in a word each; one across words beside one in a word.
+            vec![(0, units(7)), (1, units(9))],
+            vec![(0, at(18, 30)), (1, at(50, 12))],
+            // A block of many words, and what another lane remembers lies in it.
+            vec![(1, alloc(0)), (1, FREE), (0, alloc(max)), (1, at(arena - 6, 3))],
+            vec![(1, units(3)), (1, FREE), (0, at(0, 64)), (1, at(66, 7))],
+        ];
+        let programs = vec![
+            vec![shrink(3)],
+            vec![shrink(20)],
+            vec![grow(3), FREE_UNSIZED],
+            vec![grow(35)],
+            vec![split_off(16), FREE],
+            vec![Op::Run(RunOp::Split { pick: 0, order: 2 }), FREE],
+            vec![free_part(2, 3)],
+            vec![free_part(33, 8), FREE_UNSIZED],
+            vec![FREE],
+            vec![alloc(0), units(6)],
+        ];
+        let workload = vec![alloc(0), units(5), alloc(5), FREE, units(34), grow(2)];
+        Self { setups, programs, workload }
+    }
+
+    /// Many blocks at once.
+    fn of_batches(arena: u64) -> Self {
+        let most = arena as usize;
+        let large = arena.ilog2().min(5);
+        let setups = vec![
+            vec![],
+            vec![(0, batch(0, 5)), (1, batch(0, 5))],
+            vec![(0, batch(0, most * 2 / 5)), (1, batch(large - 1, 1))],
+            // Words that a lane remembers are a part of a block by now.
+            vec![(0, batch(0, 3)), (0, free_batch(0)), (1, alloc(arena.ilog2()))],
+        ];
+        let programs = vec![
+            vec![batch(0, 7)],
+            vec![batch(0, most.min(40)), free_batch(0)],
+            vec![batch(large, 2), free_batch(large)],
+            vec![free_batch(0)],
+            vec![free_batch(large - 1), alloc(large)],
+            vec![FREE_UNSIZED, batch(1, 3)],
+        ];
+        let workload = vec![alloc(0), batch(2, 3), free_batch(2), alloc(large), FREE];
+        Self { setups, programs, workload }
+    }
+
+    /// Everything that zones can do, in two zones of which the lanes prefer different ones.
+    fn of_zones() -> Self {
+        let setups = vec![
+            vec![],
+            vec![(0, alloc(0)), (1, alloc(0))],
+            // The first zone has no room for more.
+            vec![(0, alloc(6)), (1, alloc(3))],
+            vec![(0, units(40)), (1, batch(0, 3))],
+            // Words that a lane remembers are a part of a block by now.
+            vec![(0, alloc(0)), (0, FREE), (2, alloc(6)), (1, units(6))],
+        ];
+        let programs = vec![
+            vec![alloc(0), FREE],
+            vec![alloc(5), FREE_UNSIZED],
+            vec![units(20)],
+            vec![batch(0, 70), free_batch(0)],
+            vec![FREE],
+            vec![Op::Run(RunOp::Shrink { pick: 0, units: 2 })],
+            vec![Op::Run(RunOp::Grow { pick: 0, units: 5 })],
+            vec![at(50, 14), FREE],
+        ];
+        let workload = vec![alloc(0), units(5), alloc(6), FREE, batch(3, 2), alloc(5)];
+        Self { setups, programs, workload }
+    }
+
     /// Those for a pool.
-    pub fn of_slots() -> Self {
+    fn of_slots() -> Self {
         let programs = vec![vec![alloc(0), FREE], vec![FREE], vec![alloc(0), alloc(0), FREE]];
         let setups = vec![vec![], vec![(0, alloc(0)), (1, alloc(0))]];
         Self { setups, programs, workload: vec![alloc(0), alloc(0), FREE, alloc(0)] }

@@ -1,29 +1,61 @@
 //! What can be stalled: nbbs with everything it can do, and the others.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use baselines::free_list::{Locked, Tagged, Untagged};
 use baselines::paper::{Nb1, Nb4, Sl1, Sl4};
 use baselines::{Pool, Units};
-use nbbs::{Buddy, Invariant};
-use testkit::program::{Arena, Op};
-use testkit::steered::Steered;
-use testkit::{BackEnd, Block, InHand, Symptom, Violation};
+use nbbs::{Buddy, FreeError, Invariant};
+use testkit::program::{Arena, Ask, Held, No, Op};
+use testkit::{BackEnd, InHand, Symptom, Violation};
 
-use crate::claims::{Places, Watched, forget};
+use crate::call::{Answer, Call, Cost};
+use crate::places::{Ledger, Places};
+use crate::word::{Past, Stepped};
+use crate::zones::TwoZones;
 
 /// An allocator that a thread can abandon in the middle.
 pub trait System: BackEnd {
-    /// Does what is neither an allocation nor a free; `None` if the system cannot.
-    fn extra(&self, op: &Op) -> Option<Extra> {
-        let _ = op;
-        None
+    /// Makes a call.
+    fn call(&self, lane: usize, call: &Call) -> Answer {
+        match call {
+            Call::Alloc(order) => {
+                self.alloc(lane, *order).map_or(Answer::No(No::Exhausted), Answer::Yes)
+            }
+            Call::FreeSized(block) => {
+                let freed = self.free(lane, block.index, block.order);
+                freed.map_or_else(Answer::Wrong, |()| Answer::Yes(block.index))
+            }
+            Call::Run(..) => ask_run(call, |ask| self.ask(lane, ask)),
+            _ => self.extra(lane, call),
+        }
     }
 
-    /// What an allocation of this order, which the calling thread is in the middle of, has in hand.
-    fn claimed(&self, order: u32) -> InHand {
-        InHand::Claim(order)
+    /// Makes a call that not every system can answer.
+    fn extra(&self, _lane: usize, call: &Call) -> Answer {
+        Answer::Wrong(format!("not every system can do {call:?}"))
+    }
+
+    /// What a call costs that never goes on.
+    fn cost(&self, call: &Call, _past: &Past) -> Cost {
+        let in_hand = match *call {
+            Call::Alloc(order) => InHand::Claim(order),
+            Call::FreeSized(block) => InHand::Block(block),
+            _ => InHand::Nothing,
+        };
+        Cost { in_hand, run: None }
+    }
+
+    /// Where a part of the units ends that no block or run crosses.
+    fn borders(&self) -> Vec<u64> {
+        vec![self.units()]
+    }
+
+    /// Whether it can make holes and fill them in.
+    fn digs(&self) -> bool {
+        false
     }
 
     /// Where the metadata is out of order, once everybody stands still or is done.
@@ -35,18 +67,83 @@ pub trait System: BackEnd {
     }
 }
 
-/// The outcome of an operation that is neither an allocation nor a free.
-pub enum Extra {
-    /// It was refused, or leaves nothing to remember.
-    Done,
-    /// The units are holes now.
-    Reserved(Range<u64>),
+/// Puts a question about runs, parts or many blocks.
+fn ask_run(call: &Call, put: impl FnOnce(Ask<'_>) -> Result<u64, No>) -> Answer {
+    let mut blocks = Vec::new();
+    let Some(ask) = call.ask(&mut blocks) else { return Answer::No(No::NotOffered) };
+    let is_batch = matches!(ask, Ask::Batch(..));
+    match put(ask) {
+        Err(No::Exhausted) if is_batch => Answer::Blocks(Vec::new()),
+        Err(no) => Answer::No(no),
+        Ok(_) if is_batch => Answer::Blocks(blocks),
+        Ok(index) => Answer::Yes(index),
+    }
 }
 
-/// nbbs, and where its claims are.
+/// What a call costs by what it has claimed and cleared.
+pub fn cost(call: &Call, mut ledger: Ledger) -> Cost {
+    if let Some(Held { index, len }) = call.changed() {
+        // A run that is written in smaller slots is the lane's already.
+        ledger.claimed.retain(|unit| !(index..index + len).contains(unit));
+    }
+    let gap = call.gap();
+    let given = call.given().into_iter().flat_map(|held| held.index..held.index + held.len);
+    let mut least: BTreeSet<u64> = given.collect();
+    if let Call::Release(range) = call {
+        least.extend(range.clone());
+    }
+    let in_hand = if !gap.is_empty() {
+        InHand::First(gap)
+    } else if call.may_claim(&ledger.claimed) {
+        least.retain(|unit| !ledger.cleared.contains(unit));
+        let most = least.iter().chain(&ledger.claimed).chain(&ledger.untold).copied();
+        let most: BTreeSet<u64> = most.collect();
+        InHand::Between { least: Vec::from_iter(least), most: Vec::from_iter(most) }
+    } else {
+        // More than it may: all of it is lost without an excuse.
+        InHand::Nothing
+    };
+    Cost { in_hand, run: call.changed() }
+}
+
+/// The answer to the free of what is held by its index.
+pub fn freed(held: Held, answer: Result<u32, FreeError>) -> Answer {
+    match answer {
+        Ok(order) if 1 << order == held.len.next_power_of_two() => Answer::Yes(held.index),
+        other => Answer::Wrong(format!("{other:?}")),
+    }
+}
+
+/// Looks at an arena while others use it.
+pub fn look(buddy: &Buddy<'_, Stepped>, op: &Op) {
+    if let Op::OrderOf { index } = *op {
+        _ = buddy.order_of(index);
+        return;
+    }
+    let stats = buddy.stats();
+    let counted = stats.free_units + stats.used_units + stats.reserved_units;
+    assert_eq!(counted, stats.units, "{stats:?}");
+    buddy.occupancy_map(1, &mut [0; 16]).expect("every arena here has this order");
+}
+
+/// What an audit finds out of order, and the units that it concerns.
+pub fn audit(buddy: &Buddy<'_, Stepped>) -> Result<(), (Violation, Range<u64>)> {
+    buddy.audit().map(|_| ()).map_err(|broken| {
+        // A claim that died below a slot that is not split, or a free that died before it told the
+        // words above: both are named by the slot. Nothing else can be out of order.
+        let len = match broken.invariant {
+            Invariant::Dormant | Invariant::Bound if broken.level == 0 => 1,
+            Invariant::Dormant | Invariant::Bound => 1 << (1 + 4 * broken.level),
+            _ => 0,
+        };
+        (Violation::Audit(broken.to_string()), broken.unit..broken.unit + len)
+    })
+}
+
+/// nbbs, and where its words are.
 struct Ours<'a> {
-    arena: &'a Arena<Watched>,
-    buddy: Buddy<'a, Watched>,
+    arena: &'a Arena<Stepped>,
+    buddy: Buddy<'a, Stepped>,
     places: Arc<Places>,
 }
 
@@ -64,68 +161,78 @@ impl BackEnd for Ours<'_> {
     }
 
     fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
-        forget();
         self.buddy.alloc_on(lane, order).ok()
     }
 
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
         BackEnd::free(&self.buddy, lane, index, order)
     }
+
+    fn offers_runs(&self) -> bool {
+        true
+    }
+
+    fn ask(&self, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
+        self.buddy.ask(lane, ask)
+    }
 }
 
 impl System for Ours<'_> {
-    fn extra(&self, op: &Op) -> Option<Extra> {
-        match *op {
-            Op::Reserve { start, end } => Some(match self.buddy.reserve(start..end) {
-                Ok(()) => Extra::Reserved(start..end),
-                Err(_) => Extra::Done,
-            }),
-            Op::Release { start, end } => {
-                _ = self.buddy.release(start..end);
-                Some(Extra::Done)
+    fn extra(&self, lane: usize, call: &Call) -> Answer {
+        match call {
+            Call::Free(held) => freed(*held, self.buddy.free_on(lane, held.index)),
+            Call::Reserve(range) => match self.buddy.reserve(range.clone()) {
+                Ok(()) => Answer::Yes(range.start),
+                Err(_) => Answer::No(No::InUse(range.start)),
+            },
+            Call::Release(range) => match self.buddy.release(range.clone()) {
+                Ok(()) => Answer::Yes(range.start),
+                Err(error) => Answer::Wrong(error.to_string()),
+            },
+            Call::Look(op) => {
+                look(&self.buddy, op);
+                Answer::Yes(0)
             }
-            Op::OrderOf { index } => {
-                _ = self.buddy.order_of(index);
-                Some(Extra::Done)
-            }
-            Op::Inspect => {
-                let stats = self.buddy.stats();
-                let counted = stats.free_units + stats.used_units + stats.reserved_units;
-                assert_eq!(counted, stats.units, "{stats:?}");
-                self.buddy.occupancy_map(1, &mut [0; 16]).expect("every arena here has this order");
-                Some(Extra::Done)
-            }
-            _ => None,
+            _ => Answer::No(No::NotOffered),
         }
     }
 
-    fn claimed(&self, order: u32) -> InHand {
-        let index = self.places.last_claim(self.arena);
-        index.map_or(InHand::Nothing, |index| InHand::Block(Block { index, order }))
+    fn cost(&self, call: &Call, past: &Past) -> Cost {
+        let mut ledger = Ledger::default();
+        self.places.enter(self.arena, 0, &past.changes, &mut ledger);
+        cost(call, ledger)
+    }
+
+    fn digs(&self) -> bool {
+        true
     }
 
     fn check(&self) -> Result<(), (Violation, Range<u64>)> {
-        self.buddy.audit().map(|_| ()).map_err(|broken| {
-            // A claim that died below a slot that is not split, or a free that died before it told the
-            // words above: both are named by the slot. Nothing else can be out of order.
-            let len = match broken.invariant {
-                Invariant::Dormant | Invariant::Bound if broken.level == 0 => 1,
-                Invariant::Dormant | Invariant::Bound => 1 << (1 + 4 * broken.level),
-                _ => 0,
-            };
-            (Violation::Audit(broken.to_string()), broken.unit..broken.unit + len)
-        })
+        audit(&self.buddy)
     }
 }
 
-impl System for Nb1<Steered> {}
-impl System for Nb4<Steered> {}
-impl System for Sl1<Steered> {}
-impl System for Sl4<Steered> {}
+impl System for Nb1<Stepped> {}
+impl System for Nb4<Stepped> {}
+impl System for Sl1<Stepped> {}
+impl System for Sl4<Stepped> {}
 impl<P: Pool> System for Units<P> {}
 
 /// Makes a fresh system of so many units and lends it to the visitor.
 pub type Fresh = fn(u64, &mut dyn FnMut(&dyn System));
+
+/// What a system can do, and so what is asked of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// nbbs, all of it.
+    Nbbs,
+    /// Two of its arenas behind one handle.
+    Zones,
+    /// Blocks of `2^order` units.
+    Buddy,
+    /// Blocks of one size.
+    Pool,
+}
 
 /// A system to run the matrix on.
 pub struct Subject {
@@ -133,55 +240,62 @@ pub struct Subject {
     pub name: &'static str,
     /// How to make one.
     pub fresh: Fresh,
-    /// Whether all its blocks are of one size.
-    pub pool: bool,
-    /// Arenas in which it is known to show its error.
+    /// What it can do.
+    pub kind: Kind,
+    /// Arenas to run it in; for a patient those in which it is known to show its error.
     pub units: &'static [u64],
 }
 
-const fn subject(name: &'static str, units: &'static [u64], pool: bool, fresh: Fresh) -> Subject {
-    Subject { name, fresh, pool, units }
+const fn subject(name: &'static str, units: &'static [u64], kind: Kind, fresh: Fresh) -> Subject {
+    Subject { name, fresh, kind, units }
 }
 
 /// The library.
-pub const OURS: Subject = subject("nbbs", &[96, 8, 33, 600], false, |units, visit| {
-    let arena = Arena::<Watched>::new(units);
-    visit(&Ours { arena: &arena, buddy: arena.buddy(), places: Places::of(units) });
-});
+pub const OURS: &[Subject] = &[
+    subject("nbbs", &[96, 8, 33, 600], Kind::Nbbs, |units, visit| {
+        let arena = Arena::<Stepped>::new(units);
+        visit(&Ours { arena: &arena, buddy: arena.buddy(), places: Places::of(units) });
+    }),
+    subject("zones", &[104], Kind::Zones, |units, visit| {
+        TwoZones::of(units).visit(visit);
+    }),
+];
 
 /// All that must be caught, and at what.
 pub const PATIENTS: &[(Subject, &[Symptom])] = &[
     (
-        subject("nb1", &[8, 16], false, |units, visit| visit(&Nb1::<Steered>::new(units, 9))),
+        subject("nb1", &[8, 16], Kind::Buddy, |units, visit| visit(&Nb1::<Stepped>::new(units, 9))),
         &[Symptom::Overlap, Symptom::Loss],
     ),
     (
-        subject("nb4", &[32, 64], false, |units, visit| visit(&Nb4::<Steered>::new(units, 9))),
-        &[Symptom::Overlap],
-    ),
-    (
-        subject("sl1", &[8], false, |units, visit| visit(&Sl1::<Steered>::new(units, 9))),
-        &[Symptom::Wait],
-    ),
-    (
-        subject("sl4", &[32], false, |units, visit| visit(&Sl4::<Steered>::new(units, 9))),
-        &[Symptom::Wait],
-    ),
-    (
-        subject("arena-untagged", &[8], true, |slots, visit| {
-            visit(&Units(Untagged::<Steered>::new(slots)));
+        subject("nb4", &[32, 64], Kind::Buddy, |units, visit| {
+            visit(&Nb4::<Stepped>::new(units, 9))
         }),
         &[Symptom::Overlap],
     ),
     (
-        subject("arena-sl", &[8], true, |slots, visit| {
-            visit(&Units(Locked::<Steered>::new(slots)))
+        subject("sl1", &[8], Kind::Buddy, |units, visit| visit(&Sl1::<Stepped>::new(units, 9))),
+        &[Symptom::Wait],
+    ),
+    (
+        subject("sl4", &[32], Kind::Buddy, |units, visit| visit(&Sl4::<Stepped>::new(units, 9))),
+        &[Symptom::Wait],
+    ),
+    (
+        subject("arena-untagged", &[8], Kind::Pool, |slots, visit| {
+            visit(&Units(Untagged::<Stepped>::new(slots)));
+        }),
+        &[Symptom::Overlap],
+    ),
+    (
+        subject("arena-sl", &[8], Kind::Pool, |slots, visit| {
+            visit(&Units(Locked::<Stepped>::new(slots)))
         }),
         &[Symptom::Wait],
     ),
 ];
 
 /// What stands up to the same although it is not ours: a thread that stops takes a slot, and no more.
-pub const SOUND: &[Subject] = &[subject("arena-tagged", &[8], true, |slots, visit| {
-    visit(&Units(Tagged::<Steered>::new(slots)));
+pub const SOUND: &[Subject] = &[subject("arena-tagged", &[8], Kind::Pool, |slots, visit| {
+    visit(&Units(Tagged::<Stepped>::new(slots)));
 })];
