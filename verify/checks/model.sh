@@ -24,39 +24,47 @@ require_tools() {
 }
 
 # Lists of searches: KIND NAME MODEL PROPERTY OPTION...
-orders="UNITS=4 UNIT0 UNIT1 SLOT0 SLOT1 TOP0"
+orders="UNITS=4 UNIT0 UNIT1 SLOT0 TOP0"
 runs="RUN3 RUN4 BLOCK4 GROW CUT FRONT"
+deep="THREADS=3 RUNNERS=1 DEEP UNITS=8 BLOCK8 BLOCK2 CUT_1 UNIT0 HALF1 FREES_FORGET"
 ours() {
-    echo "ours orders protocol safety THREADS=3 UNITS=4 UNIT0 UNIT1 SLOT0 TOP0 FREES_FORGET"
-    echo "ours two-threads protocol safety THREADS=2 $orders HOLES CARE GIVE"
-    echo "ours livelock search progress THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2 FREES_FORGET"
-    echo "ours two-paths protocol safety THREADS=2 UNITS=6 UNIT0 UNIT1 UNIT4 TOP0"
+    echo "ours orders protocol safety THREADS=3 UNITS=4 UNIT0 UNIT1 TOP0 FREES_FORGET"
+    echo "ours two-threads protocol safety THREADS=2 $orders HOLES CARE"
+    echo "ours livelock search progress THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 FREES_FORGET"
+    echo "ours two-paths protocol safety THREADS=2 OPS=3 UNITS=6 UNIT0 UNIT4 TOP0"
     echo "ours one-lane-paths protocol safety THREADS=2 LANES=1 UNITS=8 UNIT0 UNIT4 TOP0"
     echo "ours mixed protocol safety THREADS=3 OPS=1 $orders HOLES CARE GIVE"
-    echo "ours shared-lanes protocol safety THREADS=3 LANES=2 OPS=1 $orders HOLES CARE GIVE"
-    echo "ours six-units protocol safety THREADS=3 OPS=1 UNITS=6 UNIT0 UNIT1 SLOT0 UNIT4 SLOT2 TOP0 HOLES CARE"
+    echo "ours shared-lanes protocol safety THREADS=3 LANES=2 OPS=1 $orders CARE GIVE"
+    echo "ours six-units protocol safety THREADS=3 OPS=1 UNITS=6 UNIT0 SLOT0 UNIT4 SLOT2 TOP0 HOLES CARE"
     echo "ours eight-units protocol safety THREADS=2 UNITS=8 UNIT0 SLOT1 UNIT4 TOP0 TOP CARE HOLES FREES_FORGET"
     echo "ours one-lane protocol safety THREADS=2 LANES=1 UNITS=4 UNIT0 SLOT1 TOP0 GIVE"
-    echo "ours one-lane-care protocol safety THREADS=2 LANES=1 UNITS=6 UNIT0 SLOT0 UNIT4 TOP0 CARE FREES_FORGET"
+    echo "ours one-lane-care protocol safety THREADS=2 LANES=1 UNITS=6 UNIT0 UNIT4 TOP0 CARE FREES_FORGET"
     echo "ours honest search safety THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2 FREES_FORGET"
     echo "ours honest-of-three search safety THREADS=3 SEARCHERS=2 OPS=1 UNITS=4 UNIT0 ASK1 ASK2"
     echo "ours honest-six-units search safety THREADS=3 OPS=1 UNITS=6 UNIT0 UNIT4 SLOT2 ASK1 ASK2"
-    echo "ours honest-half search safety THREADS=2 SEARCHERS=2 HALF ASK0 ASK1"
+    echo "ours honest-half search safety THREADS=2 HALF UNIT0 UNIT1 SLOT0 ASK0 ASK1"
     echo "ours honest-split-over search safety THREADS=3 OPS=1 HALF HOLES CARE ASK1"
     echo "ours runs protocol safety THREADS=2 RUNNERS=1 UNITS=4 $runs BLOCK1 BLOCK2 UNIT0 UNIT2 SLOT1 FREES_FORGET"
     echo "ours runs-of-two protocol safety THREADS=2 RUNNERS=2 UNITS=4 $runs BLOCK1 BLOCK2 FREES_FORGET"
-    echo "ours runs-of-three protocol safety THREADS=3 RUNNERS=1 OPS=1 UNITS=4 RUN4 BLOCK4 GROW CUT UNIT0 UNIT2 FREES_FORGET"
-    echo "ours runs-of-three-two protocol safety THREADS=3 RUNNERS=2 OPS=1 UNITS=4 RUN4 BLOCK4 GROW CUT UNIT0 FREES_FORGET"
+    echo "ours runs-of-three protocol safety THREADS=3 RUNNERS=1 OPS=1 UNITS=4 RUN4 BLOCK4 CUT UNIT2 FREES_FORGET"
+    echo "ours runs-of-three-two protocol safety THREADS=3 RUNNERS=2 OPS=1 UNITS=4 BLOCK4 GROW CUT UNIT0 FREES_FORGET"
     echo "ours runs-six-units protocol safety THREADS=2 RUNNERS=1 UNITS=6 RUN5 RUN2_6 BLOCK4 GROW CUT UNIT0 UNIT4 FREES_FORGET"
-    echo "ours runs-eight-units protocol safety THREADS=2 RUNNERS=1 UNITS=8 RUN2_8 BLOCK4 GROW CUT FRONT UNIT4 FREES_FORGET"
+    echo "ours runs-eight-units protocol safety THREADS=2 RUNNERS=1 UNITS=8 RUN2_8 CUT FRONT UNIT4 FREES_FORGET"
     echo "ours honest-runs search safety THREADS=2 SEARCHERS=1 RUNNERS=1 UNITS=4 $runs BLOCK1 BLOCK2 ASK1 ASK2 FREES_FORGET"
-    echo "ours honest-runs-of-three search safety THREADS=3 SEARCHERS=1 RUNNERS=1 OPS=1 UNITS=4 RUN4 BLOCK4 CUT UNIT2 ASK1 FREES_FORGET"
+    echo "ours honest-runs-of-three search safety THREADS=3 SEARCHERS=1 RUNNERS=1 OPS=1 UNITS=4 BLOCK4 CUT UNIT2 ASK1 FREES_FORGET"
+    echo "ours refused-cut protocol safety OPS=1 SLOT0 $deep"
 }
 ours_long() {
     echo "ours long-buddies protocol safety THREADS=3 UNITS=4 UNIT0 SLOT1 TOP0 FREES_FORGET"
-    echo "ours long-orders protocol safety THREADS=3 $orders FREES_FORGET"
-    echo "ours long-livelock search progress THREADS=3 OPS=1 UNITS=4 UNIT0 UNIT2 SLOT1 ASK1 ASK2 FREES_FORGET"
+    echo "ours long-orders protocol safety THREADS=3 $orders SLOT1 FREES_FORGET"
+    echo "ours long-two-threads protocol safety THREADS=2 $orders SLOT1 HOLES CARE GIVE"
+    echo "ours long-livelock search progress THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2 FREES_FORGET"
+    echo "ours long-livelock-of-three search progress THREADS=3 OPS=1 UNITS=4 UNIT0 UNIT2 SLOT1 ASK1 ASK2 FREES_FORGET"
     echo "ours long-honest search safety THREADS=3 OPS=1 UNITS=6 UNIT0 UNIT1 UNIT4 SLOT0 SLOT2 HOLES ASK1 ASK2"
+    echo "ours long-honest-half search safety THREADS=2 SEARCHERS=2 HALF ASK0 ASK1"
+    echo "ours long-runs-of-three protocol safety THREADS=3 RUNNERS=1 OPS=1 UNITS=4 RUN4 BLOCK4 GROW CUT UNIT0 UNIT2 FREES_FORGET"
+    echo "ours long-runs-eight-units protocol safety THREADS=2 RUNNERS=1 UNITS=8 RUN2_8 BLOCK4 GROW CUT FRONT UNIT4 FREES_FORGET"
+    echo "ours long-refused-cut protocol safety OPS=2 SLOT0 $deep"
 }
 patients() {
     echo "patient paper paper safety THREADS=3"
@@ -64,8 +72,8 @@ patients() {
 mutants() {
     local mutant
     for mutant in NO_VERSION MERGE_BLIND CLIMB_SHORT PASS_MARK INSPECT_SWAPPED CLAIM_SWAPPED FREE_SWAPPED \
-        UNDO_NO_MERGE MERGE_ONCE NO_PUBLISH PUBLISH_STOPS NO_UNSETTLED \
-        NO_EPOCH EPOCH_EARLY EPOCH_LATE HELP_NO_EPOCH SURVEY_LATE KNOW_EARLY; do
+        UNDO_NO_MERGE UNDO_LEAVES MERGE_ONCE LEAVE_SILENTLY NO_PUBLISH PUBLISH_STOPS NO_UNSETTLED \
+        NO_EPOCH EPOCH_EARLY EPOCH_STALE EPOCH_LATE HELP_NO_EPOCH SURVEY_LATE KNOW_EARLY; do
         echo "mutant $mutant protocol safety THREADS=3 UNITS=4 UNIT0 UNIT1 TOP0 FREES_FORGET $mutant"
     done
     for mutant in ALLOW_MARK OPEN_NO_BOUND FORGET_OTHERS NEVER; do
@@ -80,8 +88,10 @@ mutants() {
     for mutant in LOOK_LATE PATH_NO_BOUND; do
         echo "mutant $mutant protocol safety THREADS=2 UNITS=4 UNIT0 UNIT1 TOP0 CARE $mutant"
     done
-    echo "mutant NO_LOW_BITS protocol safety THREADS=2 LANES=1 UNITS=8 UNIT0 UNIT4 TOP0 NO_LOW_BITS"
+    echo "mutant NO_SEAL protocol safety THREADS=2 LANES=1 UNITS=8 UNIT0 UNIT4 TOP0 NO_SEAL"
     echo "mutant SPLIT_OVER_SETTLED search safety THREADS=3 OPS=1 HALF HOLES CARE ASK1 SPLIT_OVER_SETTLED"
+    echo "mutant CUT_CLEARS protocol safety OPS=2 $deep OVERLAP_ONLY CUT_CLEARS"
+    echo "mutant BACK_LOWEST protocol safety OPS=2 SLOT0 $deep BACK_LOWEST"
 }
 
 # Runs one search; leaves "KIND NAME VERDICT STATES" in its folder. A search that was cut short has no verdict.
@@ -91,8 +101,8 @@ search() {
     local folder=$work/$kind-$name optimise=-O0 check=(-DNOREDUCE -DMEMLIM=6000) run=()
     shift 4
     case "$kind $*" in
-    ours*RUNNERS*) optimise=-O1 ;; # takes longer to optimise than to search
-    ours*) optimise=-O2 ;;
+    ours*RUNNERS*) ;; # takes longer to optimise than to search
+    ours*) optimise=-O1 ;;
     esac
     [[ $name != long-* ]] || check+=(-DCOLLAPSE) # slower, in a third of the memory
     [ "$kind" != patient ] || check+=(-DBFS) # the shortest interleaving

@@ -71,6 +71,14 @@ byte running = THREADS;
 
 #define ME (me - FIRST_SEARCHER)
 
+/* What an area must offer for the search to enter it: an order more above the level over its own, while areas are free. */
+#define ASK (room && LEVEL(pos) > need -> need + 1 : need)
+#ifdef NO_ROOM
+#define IS_SPACIOUS false
+#else
+#define IS_SPACIOUS (need == 1 && OFFER(R) >= 3)
+#endif
+
 #define TAKE_AFTER 1
 #define OFFERS_AFTER 2
 #define SETTLE_AFTER 3
@@ -82,12 +90,12 @@ byte running = THREADS;
 #define TOWARDS (pos == R && need == 1 -> ABOVE(cur) : cur)      /* the word below pos on the way to the cursor */
 #define HOME (me & 1)                                           /* a leaf word: only from there is there a way up */
 #define NEAR (pos == R || ABOVE(cur) == pos -> SLOT(TOWARDS) : me & 1)
-#define OLD_SPLITS (old >> 5 < need -> 0 : ((old & 3) == SPLIT) + 2 * ((old >> 2 & 3) == SPLIT))
+#define OLD_SPLITS (old >> 5 < ASK -> 0 : ((old & 3) == SPLIT) + 2 * ((old >> 2 & 3) == SPLIT))
 #define NEARER (td & (1 << NEAR) -> NEAR : 1 - NEAR)
 #define KID BELOW(R, 1 - (kids & 1))
 #define WAS_FREE(s) (!(old & (3 << (2 * (s)))) && WHOLE(pos) > (s))
 #if UNITS == 6
-#define PART_FITS (pos == R && !(old & 12) && need <= 2)
+#define PART_FITS (pos == R && !(old & 12) && ASK <= 2)
 #else
 #define PART_FITS false
 #endif
@@ -95,12 +103,9 @@ byte running = THREADS;
 inline descend() { pos = BELOW(pos, go); old = 0; found = false; go = 0 }
 
 proctype Searcher(byte me) {
-  byte n, pat, at, want, ex, sl, td, em, bd;
+  byte n, pat, at, want, ex, sl, td, em, bd, snap;
   byte need, cur, pos, old, go, ret, kids;
-  bool found;
-#ifdef NO_VERSION
-  byte snap;
-#endif
+  bool found, room;
   goto won;
 
 done: /* where the caller of free(), undo(), tighten() or split_over() goes on */
@@ -113,7 +118,7 @@ done: /* where the caller of free(), undo(), tighten() or split_over() goes on *
   :: d_step { ret == LOWEST_AFTER -> hands[me] = 0; ret = 0 } goto lowest
   fi;
 won: progress:
-  if :: d_step { need = 0; cur = 0; pos = 0; ret = 0; asked[ME] = 0; excused[ME] = false } fi;
+  if :: d_step { need = 0; cur = 0; pos = 0; ret = 0; room = false; asked[ME] = 0; excused[ME] = false } fi;
 
   if
 #define CALL(order, p) \
@@ -183,7 +188,7 @@ choose_next:
   if
   :: d_step { td -> u = BELOW(pos, NEARER);
        if
-       :: OFFER(u) >= need -> found = true; go = SLOT(u); td = 0
+       :: OFFER(u) >= ASK -> found = true; go = SLOT(u); td = 0
        :: else -> td = td & (2 - SLOT(u))
        fi } goto choose_next
   :: d_step { !td && found -> descend() } goto round
@@ -192,49 +197,48 @@ choose_next:
   :: d_step { !td && !found && !PART_FITS && !WAS_FREE(NEAR) && WAS_FREE(1 - NEAR) -> go = 1 - NEAR; descend() } goto round
   :: d_step { !td && !found && !PART_FITS && !WAS_FREE(0) && !WAS_FREE(1) -> old = 0 }
   fi;
-  /* tighten_if_misled() */
+  /* tighten_if_misled(): what misled the search is inspected at once */
   if
-  :: d_step { BOUND(pos) >= need -> at = pos; ret = OFFERS_AFTER } goto tighten
-  :: d_step { BOUND(pos) < need } goto offers
+  :: d_step { BOUND(pos) >= ASK -> at = pos; sl = 3; ret = OFFERS_AFTER } goto inspect
+  :: d_step { BOUND(pos) < ASK } goto offers
   fi;
 
-tighten: /* tighten() of `at`: look first, inspect if something would change */
+loose: /* tighten_if_loose() of `at`: look first, inspect if something would change */
   if :: d_step { old = word[at]; sl = 3; td = SPLITS(at); em = 0; bd = 0 } fi;
   do
   :: d_step { td -> look_at_next() }
   :: d_step { !td && !em && bd == old >> 5 -> old = 0; sl = 0; bd = 0; at = 0 } goto done
-  :: d_step { !td && (em || bd != old >> 5) -> old = 0; em = 0; bd = 0; REMEMBER(at) } break
+  :: d_step { !td && (em || bd != old >> 5) -> old = 0; em = 0; bd = 0 } goto inspect
   od;
-  if
-  :: d_step { SAME(at) } goto inspect
-  :: d_step { !SAME(at) -> inspected(); at = 0 } goto done     /* the mark came too late */
-  fi;
 
 settle: /* settle() of the words below, then of the word itself */
   if
-  :: d_step { kids && BOUND(KID) == UNSETTLED -> at = KID; kids = kids & (2 - SLOT(at)); ret = SETTLE_AFTER } goto tighten
+  :: d_step { kids && BOUND(KID) == UNSETTLED -> at = KID; kids = kids & (2 - SLOT(at)); ret = SETTLE_AFTER } goto loose
   :: d_step { kids && BOUND(KID) != UNSETTLED -> kids = kids & (2 - SLOT(KID)) } goto settle
-  :: d_step { !kids -> at = pos; ret = OFFERS_AFTER } goto tighten
+  :: d_step { !kids -> at = pos; ret = OFFERS_AFTER } goto loose
   fi;
 
 offers:
   if
-  :: d_step { OFFER(pos) >= need -> pos = R } goto round
-  :: d_step { OFFER(pos) < need && pos == R -> assert(excused[ME] NEVER_NONE) } goto won       /* None */
-  :: d_step { OFFER(pos) < need && pos < R }
+  :: d_step { OFFER(pos) >= ASK -> pos = R } goto round
+  :: d_step { OFFER(pos) < ASK && pos == R && ASK == need -> assert(excused[ME] NEVER_NONE) } goto won    /* None */
+  :: d_step { OFFER(pos) < ASK && pos == R && ASK > need -> room = false } goto round
+  :: d_step { OFFER(pos) < ASK && pos < R }
   fi;
   /* split_over(): the slot above */
   if
-  :: d_step { CODE(ABOVE(pos), SLOT(pos)) == FREE -> at = pos; REMEMBER(ABOVE(at)); ret = UP_AFTER } goto split_over
+  :: d_step { CODE(ABOVE(pos), SLOT(pos)) == FREE -> at = pos; READ_TO_SPLIT(ABOVE(at)); ret = UP_AFTER } goto split_over
   :: d_step { CODE(ABOVE(pos), SLOT(pos)) != FREE }
   fi;
-up: /* from the word above the cursor to the top, and from there the way to the lane's home; else to the next word */
+up: /* beside the cursor all is full: from home, by way of the top, whether memory is_spacious() or not; else a word up */
   if
-  :: d_step { LEVEL(pos) == need -> cur = HOME; pos = R } goto round
+  :: d_step { LEVEL(pos) == need -> cur = HOME; room = IS_SPACIOUS; pos = R } goto round
   :: d_step { LEVEL(pos) != need -> pos = ABOVE(pos) } goto round
   fi;
 
-#include "steps.pml"
+#include "climb.pml"
+#include "free.pml"
+#include "inspect.pml"
 
 over:
   running--

@@ -3,9 +3,14 @@
    reservation at a time. For ever, or for OPS allocations.
 
    MENU, by -D: UNIT0, 1, 2, 4 blocks of order 0 at that unit, SLOT0, 1, 2 of order 1, TOP0 of order 2, TOP of
-   order 3, HOLES reservations of one and two units (lane 0: reserve() climbs as that lane), CARE tighten() and
+   order 3, HALF1 of order 2 at unit 4 of a deep arena, HOLES reservations of one and two units (lane 0: reserve() climbs as that lane), CARE tighten() and
    split_over() of every word, GIVE a block may be freed by another thread than the one that allocated it. */
 
+#ifdef HALF1                   /* one thread does just that, once */
+#define OTHERS_MORE (!me)
+#else
+#define OTHERS_MORE true
+#endif
 #ifdef OPS
 #define MORE (!pat && k < OPS)
 #define COUNT k++
@@ -17,16 +22,16 @@
 #ifdef CLAIM_SWAPPED
 #define ALLOC(p, c) :: d_step { MORE && CAN(p, c) -> COUNT; n = p; pat = c; at = p } goto early
 #else
-#define ALLOC(p, c) :: d_step { MORE && CAN(p, c) -> COUNT; claim(p, c) } goto look
+#define ALLOC(p, c) :: d_step { OTHERS_MORE && MORE && CAN(p, c) -> COUNT; claim(p, c) } goto look
 #endif
 #define ALLOC_TOP(c) :: d_step { MORE && CAN(R, c) -> COUNT; claim(R, c); win() } goto won
 #define RESERVE(p, c) :: d_step { MORE && lane == 0 && CAN(p, c) -> COUNT; claim(p, c) } goto climb
 #define TIGHTEN(p) :: d_step { MORE -> COUNT; at = p; sl = 3 } goto inspect
 #define SPLIT_OVER(p) :: d_step { MORE && CODE(ABOVE(p), SLOT(p)) == FREE -> \
-                                  COUNT; at = p; REMEMBER(ABOVE(p)) } goto split_over
+                                  COUNT; at = p; READ_TO_SPLIT(ABOVE(p)) } goto split_over
 
 /* free() of a block of the top word; of one that leaves its word in use; of one that empties the lane's own
-   word; of one that empties another word, or release() of a hole. */
+   word; of one that empties another word, whose merge it may leave; release() of a hole. */
 #ifdef NO_UNSETTLED
 #define OWN_WORD clear(); at = 0 } goto done
 #else
@@ -41,17 +46,16 @@
   :: d_step { pat && n == R -> relinquish(n, pat); clear(); at = 0 } goto done \
   :: d_step { pat && n < R && !IS_HOLE(n, pat) && LEFT(n, pat) -> relinquish(n, pat); KEPT_WORD \
   :: d_step { pat && n < R && !IS_HOLE(n, pat) && !LEFT(n, pat) -> relinquish(n, pat); OWN_WORD \
-  :: d_step { pat && n < R && (IS_HOLE(n, pat) || !LEFT(n, pat)) -> relinquish(n, pat); clear() } goto merge
+  :: d_step { pat && n < R && !IS_HOLE(n, pat) && !LEFT(n, pat) -> relinquish(n, pat); clear(); ex = UNSETTLED } goto merge \
+  :: d_step { pat && IS_HOLE(n, pat) && !LEFT(n, pat) -> relinquish(n, pat); clear() } goto merge \
+  :: d_step { pat && IS_HOLE(n, pat) && LEFT(n, pat) -> relinquish(n, pat); clear(); want = OFFER(at) } goto publish
 
 #ifdef GIVE
 byte gift_n, gift_pat;          /* a block on its way from one thread to another */
 #endif
 
 proctype Worker(byte me, n, pat) {
-  byte at, want, ex, sl, td, em, bd, k;
-#ifdef NO_VERSION
-  byte snap;
-#endif
+  byte at, want, ex, sl, td, em, bd, k, snap;
 
 done:
   RETURNED
@@ -77,6 +81,9 @@ won: progress:
 #endif
 #ifdef SLOT2
   ALLOC(5, 3)
+#endif
+#ifdef HALF1
+  :: d_step { me == 1 && MORE && k < 1 && CAN(6, 12) -> COUNT; claim(6, 12) } goto look
 #endif
 #ifdef TOP0
   ALLOC_TOP(3)
@@ -107,7 +114,9 @@ won: progress:
   :: goto over
   fi;
 
-#include "steps.pml"
+#include "climb.pml"
+#include "free.pml"
+#include "inspect.pml"
 
 over:
   running--

@@ -1,0 +1,110 @@
+/* From a claim to the top (buddy/climb.rs, tree/climb.rs), and back if the area is somebody's. Included into the
+   processes of worker.pml, runs.pml and search.pml, as free.pml and inspect.pml are. Each option of an `if` is one access
+   to one shared word, with the local work up to the next one; `goto` takes no step.
+
+   The block in hand is (n, pat). `at` is the word from which a climb, a merge or a publish goes up; `want` the
+   offer that a free wants the words above to allow for, 0 during an allocation; `ex` the exact one, or, in a merge,
+   that it may be left; `sl` the slots that an inspection looks into (3: tighten), `td` those still to be read, `em`
+   those found empty, `bd` a bound. Exits: won; done. */
+
+#ifdef CLAIM_SWAPPED
+early: /* the looks at the words above, before the claim */
+  if
+  :: d_step { ABOVE_PASSES && at < 4 -> at = ABOVE(at) } goto early
+  :: d_step { ABOVE_PASSES && at >= 4 && CAN(n, pat) -> WRITE_CODES(n, CODES(n) | pat); win() } goto won
+  :: d_step { ABOVE_PASSES && at >= 4 && !CAN(n, pat) -> n = 0; pat = 0; at = 0 } goto done
+  :: d_step { !ABOVE_PASSES && CAN(n, pat) -> claim(n, pat) } goto look
+  :: d_step { !ABOVE_PASSES && !CAN(n, pat) -> n = 0; pat = 0; at = 0 } goto done
+  fi;
+#endif
+
+#ifdef DEEP
+look:
+climb:
+  goto open_all;
+#else
+look: /* knows_way_up(), or on the slow path straight on to climb() */
+  if
+#ifdef KNOW_EARLY
+  :: d_step { at < 4 && KNOWS } goto look_late
+#elif defined(CLIMB_SHORT)
+  :: d_step { at < 4 && ABOVE_PASSES -> win() } goto won
+#else
+  :: d_step { at < 4 && ABOVE_PASSES && MAY_KNOW } goto know
+#endif
+  :: d_step { at >= 4 && ABOVE_PASSES -> win() } goto won
+  :: goto climb
+  fi;
+#ifdef KNOW_EARLY
+look_late:
+  if :: d_step { ABOVE_PASSES -> win() } goto won :: d_step { !ABOVE_PASSES } goto climb fi;
+#endif
+
+know: /* knows_path(), for an allocation and for a free */
+#ifdef PRIVATE
+  if
+  :: d_step { KNOWS && !want -> win() } goto won
+  :: d_step { KNOWS && want -> settled() } goto done
+  :: d_step { !KNOWS && !want } goto climb
+  :: d_step { !KNOWS && want } goto tell_top
+  fi;
+#else
+  if :: d_step { seen[me] = EPOCH } fi;
+  if
+  :: d_step { SAW_PATH(ABOVE(at), want) -> bd = path[NOTE] }
+  :: d_step { !SAW_PATH(ABOVE(at), want) && !want -> seen[me] = 0 } goto climb
+  :: d_step { !SAW_PATH(ABOVE(at), want) && want -> seen[me] = 0 } goto tell_top
+  fi;
+  if
+  :: d_step { SEALED_SO && !want -> seen[me] = 0; bd = 0; win() } goto won
+  :: d_step { SEALED_SO && want -> seen[me] = 0; bd = 0; settled() } goto done
+  :: d_step { !SEALED_SO && !want -> seen[me] = 0; bd = 0 } goto climb
+  :: d_step { !SEALED_SO && want -> seen[me] = 0; bd = 0 } goto tell_top
+  fi;
+#endif
+
+climb: /* the look at the word above, then survey() or tree.climb() */
+  if
+#ifdef PRIVATE
+  :: d_step { at >= 4 && ABOVE_PASSES -> path[NOTE] = 0; epoch_of[NOTE] = 0; win() } goto won
+  :: d_step { at < 4 && ABOVE_PASSES } goto survey
+#else
+  :: d_step { ABOVE_PASSES } goto survey
+#endif
+  :: d_step { !ABOVE_PASSES } goto open_all
+  fi;
+
+survey: /* the epoch, then the words of level 2 and up, then the lane's hint */
+#ifndef SURVEY_LATE
+  if :: d_step { seen[me] = EPOCH } fi;
+#endif
+  if
+  :: d_step { at < 4 && PASSES(R, SLOT(ABOVE(at))) -> bd = BOUND(R) }
+  :: d_step { at >= 4 -> bd = UNSETTLED }
+  :: d_step { at < 4 && !PASSES(R, SLOT(ABOVE(at))) -> seen[me] = 0 } goto open_all
+  fi;
+#ifdef SURVEY_LATE
+  d_step { seen[me] = EPOCH };
+#endif
+#ifndef PRIVATE
+  d_step { keep_path() };
+#endif
+  if :: d_step { keep_epoch(); win() } goto won fi;
+#endif
+
+open_all: /* tree.climb(): `open` in every word above */
+  if
+  :: d_step { ABOVE_CODE < REST && !BELOW_TOP -> open(); at = ABOVE(at) } goto open_all
+  :: d_step { ABOVE_CODE < REST && BELOW_TOP -> open(); win() } goto won
+  :: d_step { ABOVE_CODE >= REST } goto undo
+  fi;
+
+undo: /* undo(), or clear_slots() of a run's piece or of a hole: clear, then merge() or publish() */
+  if
+#ifdef UNDO_NO_MERGE
+  :: d_step { clear(); at = 0 } goto done
+#else
+  :: d_step { !LEFT(n, pat) -> clear(); ex = LEAVES_UNDONE } goto merge
+  :: d_step { LEFT(n, pat) -> clear(); want = OFFER(at) } goto publish
+#endif
+  fi;

@@ -1,0 +1,133 @@
+/* The transitions, by the names of tree/step.rs: each is one compare-and-swap of one word, asserts what that file
+   checks, and nothing else writes a word.
+
+   Versions. A version is raised when a word is marked, and by nothing else; all but `mark` leave no mark. So a word
+   that was marked when a thread read it holds the same again, if it was changed, only after another mark: a commit
+   succeeds if and only if nobody has changed the word since, and a bit for each thread in `fresh` says just that. A word
+   without a mark may hold the same again: `split_free` compares it with `snap`, and the thread's bit in `unmarked` says
+   that nobody has marked it meanwhile. They stand for a version that never wraps, and no two states differ by a count.
+   Loops around a compare-and-swap that decide anew from what they find (update, open, raise) are one step, and so is
+   the mark of an inspection. */
+
+byte fresh[R - 3];
+#ifdef NO_VERSION               /* a commit compares codes, bound and mark */
+#define CHANGED(p) skip
+#define REMEMBER(p) snap = word[p]
+#define SAME(p) (word[p] == snap)
+#define FORGET(p) snap = 0
+#else
+#define CHANGED(p) if :: (p) >= 4 -> fresh[(p) - 4] = 0 :: else fi
+#define REMEMBER(p) fresh[(p) - 4] = fresh[(p) - 4] | (1 << me)
+#define SAME(p) (fresh[(p) - 4] & (1 << me))
+#define FORGET(p) fresh[(p) - 4] = fresh[(p) - 4] & (255 - (1 << me))
+#endif
+byte unmarked[R - 3];
+#define READ_TO_SPLIT(p) snap = word[p]; unmarked[(p) - 4] = unmarked[(p) - 4] | (1 << me)
+#define CAN_SPLIT(p) (word[p] == snap && (unmarked[(p) - 4] & (1 << me)))
+#define DROP(p) snap = 0; unmarked[(p) - 4] = unmarked[(p) - 4] & (255 - (1 << me))
+
+/* with_codes(), inner(): all but `mark` leave no mark. */
+#define WRITE_CODES(p, codes) word[p] = (word[p] & 224) | (codes); CHANGED(p)
+#define WRITE(codes, bound) word[u] = (codes) | ((bound) << 5); CHANGED(u)
+
+/* `claim`, and `fill`, of free slots. */
+inline claim(p, c) {
+  n = p; pat = c; at = p;
+  CHECK(CAN(n, pat));
+  WRITE_CODES(n, CODES(n) | pat);
+  CLAIMED
+}
+/* A head is the whole of what it begins: with rests behind it, it is no block, and not there to be cleared. */
+#define IS_THERE(p, c) ((word[p] & AREA(c)) == (c) && !((c) == 3 && CODE(p, 1) == REST))
+inline clear() {
+  CHECK(IS_THERE(n, pat));
+  WRITE_CODES(n, LEFT(n, pat));
+  at = n; n = 0; pat = 0
+}
+inline rewrite() {         /* word u becomes v */
+  CHECK(u < 4 || SPLITS_IN(v) == SPLITS(u));
+  WRITE_CODES(u, v)
+}
+/* What a claim leaves of a free slot is its largest half, at most. */
+#ifdef OPEN_NO_BOUND
+#define OPEN_BOUND BOUND(u)
+#else
+#define OPEN_BOUND MAX(BOUND(u), LEVEL(u))
+#endif
+inline open() {
+  u = ABOVE(at);
+  if
+  :: CODE(u, SLOT(at)) == FREE -> WRITE(CODES(u) | SPLIT << (2 * SLOT(at)), OPEN_BOUND)
+  :: CODE(u, SLOT(at)) == SPLIT && (word[u] & MARK) -> WRITE(CODES(u), BOUND(u))
+  :: else
+  fi
+}
+#ifdef SPLIT_OVER_SETTLED
+#define SPLIT_FREE_BOUND MAX(BOUND(u), want)
+#else
+#define SPLIT_FREE_BOUND UNSETTLED
+#endif
+inline split_free() {
+  u = ABOVE(at);
+  WRITE(CODES(u) | SPLIT << (2 * SLOT(at)), SPLIT_FREE_BOUND);
+  want = 0
+}
+inline raise() {
+  u = ABOVE(at);
+  if
+  :: !ALLOWS(u, want) -> WRITE(CODES(u), MAX(BOUND(u), want))
+  :: else
+  fi
+}
+/* A claim that is in the way of `hide` may have split the same slot. */
+#ifdef HIDE_OVER
+#define IN_THE_WAY(p, codes) 0
+#else
+#define IN_THE_WAY(p, codes) (CODES(p) & (15 - ((p) < 4 -> 0 : (codes) & 5 & ~((codes) >> 1))))
+#endif
+inline hide() {
+  WRITE_CODES(u, v)
+}
+inline uncover() {
+  CHECK(CODE(u, v) >= REST);
+  WRITE_CODES(u, (CODES(u) & (15 - (3 << (2 * v)))) | SPLIT << (2 * v))
+}
+/* Sets the mark, or works under the one that is there. */
+#define SET_MARK word[u] = word[u] | MARK; unmarked[u - 4] = 0; CHANGED(u)
+inline mark() {
+  u = IN;
+#ifdef OVERTAKE
+  SET_MARK;
+#else
+  if :: !(word[u] & MARK) -> SET_MARK :: else fi;
+#endif
+  REMEMBER(u)
+}
+inline commit() {
+  u = IN;
+  WRITE(CODES(u) & (15 - (em & 1) - 2 * (em & 2)), bd)
+}
+
+/* What an inspection learns, word by word. */
+inline look_first() {
+  td = SPLITS(IN) & sl;
+#ifndef FORGET_OTHERS
+  bd = (SPLITS(IN) & (3 - sl) -> BOUND(IN) : 0);
+#endif
+#ifdef MERGE_BLIND
+  em = (sl == 3 -> 0 : td);
+  td = (sl == 3 -> td : 0)
+#endif
+}
+inline look_at_next() {
+  u = NEXT;
+  if
+  :: CODES(u) -> bd = MAX(bd, OFFER(u))
+  :: else -> em = em | (2 - (td & 1))
+  fi;
+  td = (td & 1 -> td & 2 : 0)
+}
+inline inspected() {
+  FORGET(IN);
+  sl = 0; td = 0; em = 0; bd = 0
+}
