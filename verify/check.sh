@@ -73,7 +73,7 @@ test_fails() { ends 101 '^test result: FAILED|^panic in a destructor during clea
 # not built again; what cargo writes in place is copied. place_of_mutants LIST
 place_of_mutants() {
     local place=$target/mutants/$1 folder how
-    for folder in $(cd "$target" && ls -d {debug,thread/debug,thread/*/debug}/{deps,build,.fingerprint} 2>/dev/null); do
+    for folder in $(cd "$target" && ls -d {debug,{thread,miri}/{,*/}debug}/{deps,build,.fingerprint} 2>/dev/null); do
         [ ! -d "$place/target/$folder" ] || continue
         mkdir -p "$place/target/$folder"
         # Another check may be building: what comes and goes meanwhile is built here.

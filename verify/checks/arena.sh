@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # arena.sh [--long]: the typed arena under the oracle, loom, shuttle, every schedule of small races, a death at
-# every step, and its corpus. Under three minutes; `--long` runs 100 times as many random schedules, and Miri:
-# four minutes more.
+# every step, and its corpus. Under three minutes; `--long` runs 100 times as many random schedules. Miri: miri.sh.
 source "$(dirname "$0")/../check.sh" "$@"
 
 tests() { cargo test --package nbbs-arena --features nbbs "$@"; }
@@ -29,11 +28,6 @@ random=$(passed shuttle) races=$(passed loom)
 [ "$schedules" != 0 ] && [ "$random" != 0 ] && [ "$races" != 0 ] || { log "not everything was run"; ours=FOUND; }
 # The tests that expect the untagged list to fail.
 patients() { grep -cE "^test the_untagged_list_fails.* \.\.\. ${1-}" <<<"$report" || true; }
-if [ $long = yes ]; then
-    nightly && rustup component add miri --toolchain nightly >&2
-    MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package nbbs-arena --features nbbs --lib \
-        --test objects --test properties >&2 || ours=FOUND
-fi
 
 try_mutants arena arena
 covered="$schedules schedules in full, $random tests under $NBBS_ITERATIONS random schedules each, $races races under loom"

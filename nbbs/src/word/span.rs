@@ -13,7 +13,7 @@
 //!
 //! A whole word is never a closed run: it would look like a block of the level above.
 
-use super::{self as word, HEAD, HOLE, REST};
+use crate::word::{self, HEAD, HOLE, REST};
 
 /// The low bit of every slot.
 const LOW: u64 = 0x5555_5555_5555_5555;

@@ -36,7 +36,7 @@ impl<B: BackEnd + ?Sized, M: Deref<Target = [AtomicU32]>> Blocks<'_, B, M> {
 
     fn free(&self, held: Held) -> Result<(), Violation> {
         let block = Block { index: held.index, order: held.len.ilog2() };
-        self.hands.stakes(held.len);
+        self.hands.stakes_on(held);
         self.hands.give(held)?;
         let freed = self.back_end.free(self.lane, block.index, block.order);
         freed.map_err(|reason| Violation::FreeRefused { block, reason })
@@ -46,7 +46,7 @@ impl<B: BackEnd + ?Sized, M: Deref<Target = [AtomicU32]>> Blocks<'_, B, M> {
 impl<B: BackEnd + ?Sized, M: Deref<Target = [AtomicU32]>> Actor for Blocks<'_, B, M> {
     fn act(&self) -> Result<(), Violation> {
         let done = self.hands.exchange(None).map_or_else(|| self.alloc(), |held| self.free(held));
-        self.hands.stakes(0);
+        self.hands.stakes_nothing();
         done
     }
 

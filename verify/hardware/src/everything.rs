@@ -86,7 +86,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
                 let range = range_in(zone, 40);
                 let index = zone.base + range.start;
                 len = range.end - range.start;
-                self.hands.stakes(len);
+                self.hands.stakes_on(Held { index, len });
                 granted("alloc_at", self.about(index).alloc_at(index, len))?
             }
             3 => {
@@ -127,7 +127,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         let (caller, all) = (self.about(index), self.together[0].0);
         must("len_of", all.len_of(index), |got| got == len)?;
         let order = len.next_power_of_two().ilog2();
-        self.hands.stakes(len);
+        self.hands.stakes_on(held);
         self.hands.give(held)?;
         let is_block = len == 1 << order && self.within(index).1 & (len - 1) == 0;
         match below(if is_block { 5 } else { 3 }) {
@@ -149,7 +149,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
     fn change(&self, held: Held) -> Result<(), Violation> {
         let Held { index, len } = held;
         let (caller, less) = (self.about(index), 1 + below(len));
-        self.hands.stakes(len);
+        self.hands.stakes_on(held);
         match below(5) {
             0 => {
                 let rest = Held { index: index + less, len: len - less };
@@ -195,7 +195,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         let Held { index, len } = held;
         let (zone, here) = self.within(index);
         let more = below(40).min(zone.buddy.units() - here - len);
-        self.hands.stakes(len + more);
+        self.hands.stakes_on(Held { index, len: len + more });
         if granted("grow", caller.grow(index, len + more))?.is_none() {
             return self.keep(held);
         }
@@ -219,6 +219,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         let zone = self.any_zone();
         let range = range_in(zone, 40);
         let hole = Held { index: zone.base + range.start, len: range.end - range.start };
+        self.holes.stakes_on(hole);
         if granted("reserve", zone.buddy.reserve(range))?.is_some() {
             self.holes.take(hole)?;
             self.holes.exchange(Some(hole)).map_or(Ok(()), |hole| self.fill_in(hole))?;
@@ -228,6 +229,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
 
     fn fill_in(&self, hole: Held) -> Result<(), Violation> {
         let (zone, here) = self.within(hole.index);
+        self.holes.stakes_on(hole);
         self.holes.give(hole)?;
         must("release", zone.buddy.release(here..here + hole.len), |()| true)
     }
@@ -279,7 +281,7 @@ impl<W: Word, M: Deref<Target = [AtomicU32]>> Actor for Everything<'_, W, M> {
                 Some(held) => self.free(held),
             },
         };
-        self.hands.stakes(0);
+        self.hands.stakes_nothing();
         done
     }
 

@@ -33,9 +33,30 @@ pub struct Hands<'a, M = Box<[AtomicU32]>> {
     pub who: usize,
     /// Runs, packed in a word; 0 is none. So few that what is in use comes and goes.
     pub slots: &'a [AtomicU64],
-    /// How many units the call under way may lose if the actor dies in it.
+    /// What the call under way may lose if the actor dies in it: a [`Stake`] in a word.
     pub stake: &'a AtomicU64,
 }
+
+/// What a call may lose if its caller dies in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Stake {
+    /// How many units.
+    pub units: u64,
+    /// Where they are, if that is known before.
+    pub from: Option<u64>,
+}
+
+impl Stake {
+    /// The stake in such a word: none between two calls.
+    #[must_use]
+    pub fn of(word: u64) -> Option<Self> {
+        let Held { index, len: units } = unpack(word)?;
+        Some(Self { units, from: (index != ANYWHERE).then_some(index) })
+    }
+}
+
+/// Where the units of a stake are that have not been found yet.
+const ANYWHERE: u64 = u32::MAX as u64;
 
 /// A number below another, which is not 0.
 pub fn below(end: u64) -> u64 {
@@ -53,10 +74,20 @@ fn unpack(word: u64) -> Option<Held> {
 }
 
 impl<M: Deref<Target = [AtomicU32]>> Hands<'_, M> {
-    /// Says how many units may be lost from now on.
+    /// Says that so many units may be lost from now on, wherever.
     pub fn stakes(&self, units: u64) {
+        self.stakes_on(Held { index: ANYWHERE, len: units });
+    }
+
+    /// Says that these units may be lost from now on.
+    pub fn stakes_on(&self, held: Held) {
         // AcqRel, so that what comes before and after stays there: only a death makes somebody else look.
-        self.stake.swap(units, Ordering::AcqRel);
+        self.stake.swap(pack(held), Ordering::AcqRel);
+    }
+
+    /// Says that nothing is at stake any more.
+    pub fn stakes_nothing(&self) {
+        self.stake.swap(0, Ordering::AcqRel);
     }
 
     /// Units that were handed out.

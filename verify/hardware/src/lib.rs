@@ -8,6 +8,7 @@
 //! hands        what an actor holds: a thread with its handlers, or a process
 //! blocks       an actor that allocates and frees blocks, of any system
 //! everything   an actor that makes every call of nbbs      calls   which those are
+//! shared       a system in memory that several processes have
 //! ```
 
 mod blocks;
@@ -17,12 +18,14 @@ mod everything;
 mod hands;
 mod hooked;
 mod payload;
+mod shared;
 mod systems;
 
 pub use blocks::Blocks;
 pub use delays::{Delays, delayed, random};
 pub use everything::Everything;
-pub use hands::{Actor, Hands};
+pub use hands::{Actor, Hands, Stake};
 pub use hooked::{Hooked, with_hook};
 pub use payload::Payload;
+pub use shared::{Member, Shared, marks};
 pub use systems::{SYSTEMS, System, find};

@@ -94,10 +94,10 @@ impl System {
     }
 }
 
-type Body<'b> = &'b mut dyn FnMut(&dyn Actor) -> Result<(), Violation>;
+pub(crate) type Body<'b> = &'b mut dyn FnMut(&dyn Actor) -> Result<(), Violation>;
 
 /// A panic in `body` as what it found.
-fn no_panic(body: impl FnOnce() -> Result<(), Violation>) -> Result<(), Violation> {
+pub(crate) fn no_panic(body: impl FnOnce() -> Result<(), Violation>) -> Result<(), Violation> {
     let result = catch_unwind(AssertUnwindSafe(body));
     result.unwrap_or_else(|payload| Err(Violation::from_panic(&*payload)))
 }
@@ -118,8 +118,8 @@ fn blocks(back_end: &dyn BackEnd, body: Body<'_>) -> Result<(), Violation> {
 }
 
 /// Units of the second arena, and what lies between the two.
-const SECOND: u64 = 40;
-const BETWEEN: u64 = 5;
+pub(crate) const SECOND: u64 = 40;
+pub(crate) const BETWEEN: u64 = 5;
 
 fn everything<W: Word + Default>(units: u64, body: Body<'_>) -> Result<(), Violation> {
     let arenas = [Arena::<W>::new(units), Arena::new(SECOND)];
@@ -148,19 +148,19 @@ fn nbbs<W: Word + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
     }
 }
 
-fn nb1<W: Word + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
+pub(crate) fn nb1<W: Word + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
     visit(&Nb1::<W>::new(units, units.ilog2()));
 }
 
-fn nb4<W: Word + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
+pub(crate) fn nb4<W: Word + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
     visit(&Nb4::<W>::new(units, units.ilog2()));
 }
 
-fn sl1<W: Pause + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
+pub(crate) fn sl1<W: Pause + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
     visit(&Sl1::<W>::new(units, units.ilog2()));
 }
 
-fn sl4<W: Pause + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
+pub(crate) fn sl4<W: Pause + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
     visit(&Sl4::<W>::new(units, units.ilog2()));
 }
 

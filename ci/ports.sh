@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Other platforms: the oldest Rust that is promised; a share of the tests on 32 bits (i686) and, under qemu, on AArch64;
+# builds without an operating system; what a target without 64-bit atomics is told. Installs what it takes by rustup and
+# from Debian's packages, or says that it cannot. Four minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+
+failed() { echo "ports: $*"; exit 1; }
+
+rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+[ -n "$rust" ] || failed "Cargo.toml names no rust-version"
+without_os=(aarch64-unknown-none riscv64gc-unknown-none-elf x86_64-unknown-none)
+without_atomics=thumbv7em-none-eabihf
+rustup toolchain install "$rust" --profile minimal >"$said" 2>&1 || failed "no Rust $rust: $(tail -n 1 "$said")"
+rustup target add i686-unknown-linux-gnu aarch64-unknown-linux-gnu "${without_os[@]}" $without_atomics >"$said" 2>&1 ||
+    failed "not every target can be had: $(tail -n 1 "$said")"
+tools=(gcc-i686-linux-gnu libc6-dev-i386-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
+if ! dpkg -s "${tools[@]}" >/dev/null 2>&1; then
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${tools[@]}"; } \
+        >"$said" 2>&1 || failed "${tools[*]} cannot be installed: it takes root on a Debian with a network"
+fi
+
+# The library's own tests, and those that are quick and of no order of bytes, size of a word or speed of their own.
+tests=(attach batches corrupted double_frees lost_merges lost_races miri owned settling)
+
+# tested NAME COMMAND...: runs the tests; every file of them must have run, and passed some.
+tested() {
+    local name=$1 files=$((${#tests[@]} + 1)) passed
+    if ! "${@:2}" test --package nbbs --lib "${tests[@]/#/--test=}" >"$said" 2>&1; then
+        tail -n 40 "$said"
+        failed "tests fail: $name"
+    fi
+    passed=$(sed -n 's/^test result: ok\. \([1-9][0-9]*\) passed.*/\1/p' "$said")
+    [ "$(wc -l <<<"$passed")" = $files ] || failed "of $files files of tests not all were run: $name"
+    echo "ports: $(($(tr '\n' '+' <<<"$passed")0)) tests in $files files: $name, $SECONDS s so far"
+}
+
+# Static, so that neither needs the other's loader.
+export CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_LINKER=i686-linux-gnu-gcc
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64
+on() { RUSTFLAGS="-C target-feature=+crt-static" cargo "$2" --target "$1" "${@:3}"; }
+
+cargo "+$rust" check --quiet --package nbbs --package nbbs-arena --package nbbs-adapters --package nbbs-c
+tested "Rust $rust" cargo "+$rust"
+tested "32 bits, i686" on i686-unknown-linux-gnu
+tested "AArch64, under qemu" on aarch64-unknown-linux-gnu
+
+# bare TARGET PACKAGE FEATURES
+bare() { cargo build --quiet --target "$1" --package "$2" --no-default-features --features "$3"; }
+
+for target in "${without_os[@]}"; do
+    bare "$target" nbbs ""
+    bare "$target" nbbs-arena nbbs
+    case $target in
+    x86_64*) bare "$target" nbbs-adapters x86_64,virtio-drivers,bootloader_api,uefi-raw ;;
+    aarch64*) bare "$target" nbbs-adapters aarch64-paging,virtio-drivers,uefi-raw ;;
+    *) bare "$target" nbbs-adapters virtio-drivers ;;
+    esac
+    echo "ports: nbbs, nbbs-arena and nbbs-adapters build for $target"
+done
+
+# told WORDS PACKAGE FEATURES: the build fails, and says why.
+told() {
+    if bare $without_atomics "$2" "$3" >"$said" 2>&1; then failed "$2 with '$3' builds for $without_atomics"; fi
+    grep -qF -- "$1" "$said" || { tail -n 20 "$said"; failed "$2 with '$3' does not say: $1"; }
+}
+told 'enable the feature `portable-atomic` of nbbs' nbbs ""
+told 'enable the feature `portable-atomic`' nbbs-arena ""
+told "say in the program's own Cargo.toml how" nbbs portable-atomic
+bare $without_atomics nbbs portable-atomic/fallback
+bare $without_atomics nbbs-arena nbbs,portable-atomic/fallback
+echo "ports: $without_atomics is told of portable-atomic, and builds with it"
+echo "Rust $rust, i686, AArch64, ${without_os[*]} and $without_atomics: in order"

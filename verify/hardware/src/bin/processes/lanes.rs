@@ -1,0 +1,82 @@
+//! Where processes begin that name no lane.
+
+use std::collections::BTreeMap;
+use std::io::stdin;
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+
+use crate::End;
+use hardware::Shared;
+
+/// Units of an arena with 64 lanes, and of the area where one of them begins.
+const UNITS: u64 = 1 << 20;
+const AREA: u64 = UNITS / 64;
+
+/// Lanes that a process draws: for its thread, for C, and further ones. Five processes with numbers in a row have as many
+/// each before they meet, and more.
+const LANES: u64 = 8;
+const IN_A_ROW: u32 = 5;
+
+/// How many pairs of processes with numbers so near are wanted, and processes that may be made for them.
+const PAIRS: usize = 40;
+const PROCESSES: usize = 400;
+
+/// Starts processes one after the other.
+pub fn run() -> Result<(), End> {
+    let (mut areas, mut pairs) = (BTreeMap::<u32, Vec<u64>>::new(), 0);
+    while pairs < PAIRS && areas.len() < PROCESSES {
+        let (process, begins) = begin()?;
+        for (other, theirs) in areas.range(process.saturating_sub(IN_A_ROW - 1)..process + IN_A_ROW)
+        {
+            pairs += 1;
+            if let Some(area) = begins.iter().find(|area| theirs.contains(area)) {
+                eprintln!(
+                    "lanes collide: processes {other} and {process} both begin in area {area}"
+                );
+                return Err(End::Found);
+            }
+        }
+        areas.insert(process, begins);
+    }
+    if pairs < PAIRS {
+        return Err(End::NotRun(format!("{pairs} pairs of {} processes", areas.len())));
+    }
+    println!("{} processes begin in areas of their own", areas.len());
+    Ok(())
+}
+
+/// A process on a fresh arena: its number, and the areas where its lanes begin.
+fn begin() -> Result<(u32, Vec<u64>), End> {
+    let failed = |reason: &dyn ToString| End::NotRun(reason.to_string());
+    let (file, _) = Shared::create(UNITS);
+    let program = std::env::current_exe().map_err(|error| failed(&error))?;
+    let child = Command::new(program)
+        .args(["lanes", "member"])
+        .stdin(Stdio::from(file))
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(&error))?;
+    let process = child.id();
+    let output = child.wait_with_output().map_err(|error| failed(&error))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let areas: Vec<u64> = said.split_whitespace().filter_map(|area| area.parse().ok()).collect();
+    if areas.len() as u64 != LANES {
+        return Err(failed(&format!("process {process} has {} areas", areas.len())));
+    }
+    Ok((process, areas))
+}
+
+/// Prints where lanes begin in the arena that is this process's standard input.
+pub fn member() -> Result<(), End> {
+    let file = stdin().as_fd().try_clone_to_owned();
+    let file = file.map_err(|error| End::NotRun(error.to_string()))?;
+    let shared = Shared::open(&file.into(), UNITS);
+    let zones = shared.zones();
+    let [zone, _] = zones.map_err(|violation| End::NotRun(violation.to_string()))?;
+    // No further threads: they would take numbers between those of two processes.
+    let drawn = (2..LANES).map(|_| zone.buddy.alloc_on(nbbs::next_lane(), 0).ok());
+    for unit in [zone.buddy.alloc(0).ok(), shared.alloc_as_c()].into_iter().chain(drawn) {
+        println!("{}", unit.ok_or_else(|| End::NotRun("no unit".to_string()))? / AREA);
+    }
+    Ok(())
+}
