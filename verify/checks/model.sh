@@ -28,7 +28,7 @@ orders="UNITS=4 UNIT0 UNIT1 SLOT0 TOP0"
 runs="RUN3 RUN4 BLOCK4 GROW CUT FRONT"
 deep="THREADS=3 RUNNERS=1 DEEP UNITS=8 BLOCK8 BLOCK2 CUT_1 UNIT0 HALF1 FREES_FORGET"
 ours() {
-    echo "ours orders protocol safety THREADS=3 OPS=2 UNITS=4 UNIT0 UNIT1 TOP0 FREES_FORGET"
+    echo "ours orders protocol safety THREADS=3 UNITS=4 UNIT0 UNIT1 TOP0 FREES_FORGET EPOCH_AT_ONCE"
     echo "ours two-threads protocol safety THREADS=2 $orders HOLES CARE"
     echo "ours livelock search progress THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 FREES_FORGET"
     echo "ours two-paths protocol safety THREADS=2 OPS=3 UNITS=6 UNIT0 UNIT4 TOP0"
@@ -113,7 +113,7 @@ search() {
     rm -rf "$folder" && mkdir -p "$folder" && cp "$models"/*.pml "$folder" && cd "$folder"
     if spin "${@/#/-D}" -a "$model.pml" >spin.out 2>&1 &&
         gcc $optimise "${check[@]}" -o pan pan.c >gcc.out 2>&1; then
-        timeout "$limit" ./pan -m$depth -w25 "${run[@]}" >pan.out 2>&1 || echo "pan: exit status $?" >>pan.out
+        timeout "$limit" ./pan -m$depth -w23 "${run[@]}" >pan.out 2>&1 || echo "pan: exit status $?" >>pan.out
         states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.out)
         if grep -qE '^pan:[0-9]+: (assertion violated|non-progress cycle|invalid end state)' pan.out; then
             verdict=error
@@ -132,11 +132,11 @@ count() { awk -v kind="$1" -v verdict="${2-}" '$1 == kind && (verdict == "" || $
 
 require_tools
 rm -rf "$work" && mkdir -p "$work"
-{ ours && { ! $long || ours_long; } && patients && mutants; } >"$work/searches"
+for name in runs-six-units runs-eight-units runs-of-three-two mixed six-units honest-six-units honest-runs-of-three honest-half two-paths one-lane-paths shared-lanes one-lane-care honest-of-three runs-of-three orders eight-units; do ours | grep -w "ours $name" | grep " $name "; done >"$work/searches"
 
 export models work depth limit
 export -f search
-xargs -P "$(($(nproc) < 2 ? 1 : 2))" -L 1 bash -c 'search "$@"' search <"$work/searches"
+xargs -P 1 -L 1 bash -c 'search "$@"' search <"$work/searches"
 cat "$work"/*/verdict >"$work/verdicts"
 
 clean=$(count ours clean) configurations=$(count ours)

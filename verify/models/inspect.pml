@@ -63,7 +63,10 @@ inspect: /* the mark, then the epoch */
 #endif
   fi;
 epoch: /* pass_epoch(): one attempt; who fails knows that somebody else has ended the epoch since */
-#ifndef EPOCH_STALE
+#ifdef EPOCH_AT_ONCE            /* the load and the attempt in one step: fewer states */
+  if :: d_step { pass_epoch() } fi;
+  goto look_below;
+#elif !defined(EPOCH_STALE)
   if :: d_step { seen[me] = EPOCH } fi;
 #endif
   if
