@@ -29,7 +29,7 @@ pub enum Turn {
     /// A lane goes on to its end.
     Rest(usize),
     /// Two lanes go on to their ends, step by step in turn.
-    InTurn(usize, usize),
+    Alternate(usize, usize),
 }
 
 /// What a run of a case came to.
@@ -130,7 +130,7 @@ impl Stage<'_> {
                 Ok(())
             }
             Turn::Rest(lane) => self.rest(lane),
-            Turn::InTurn(one, two) => {
+            Turn::Alternate(one, two) => {
                 for _ in 0..MANY {
                     if self.players[one].is_done() && self.players[two].is_done() {
                         return Ok(());

@@ -68,7 +68,7 @@ impl fmt::Display for Culprit {
                 Turn::Steps(lane, steps) => write!(f, " lane {lane} x {steps};")?,
                 Turn::Last(lane, steps) => write!(f, " lane {lane} x {steps}, then never again;")?,
                 Turn::Rest(lane) => write!(f, " lane {lane} to its end;")?,
-                Turn::InTurn(one, two) => write!(f, " lanes {one} and {two} in turn;")?,
+                Turn::Alternate(one, two) => write!(f, " lanes {one} and {two} in turn;")?,
             }
         }
         Ok(())
@@ -175,7 +175,7 @@ impl<L: Fn(&Violation) -> bool> Walk<'_, L> {
         match order {
             0 => script.extend([Turn::Rest(2), Turn::Rest(1)]),
             1 => script.extend([Turn::Rest(1), Turn::Rest(2)]),
-            _ => script.push(Turn::InTurn(2, 1)),
+            _ => script.push(Turn::Alternate(2, 1)),
         }
         // Nothing can be said of a run that went wrong in another way.
         let Some(outcome) = self.run(case, script)? else { return Ok(true) };

@@ -116,7 +116,8 @@ impl<'a> Player<'a> {
                 possible.then(|| Call::Run(op.clone(), Some(held), Vec::new()))
             }
             RunOp::FreeBatch { order } => {
-                let of_order = |held: &&Held| held.len == 1 << order && held.index % held.len == 0;
+                let of_order =
+                    |held: &&Held| held.len == 1 << order && held.index.is_multiple_of(held.len);
                 let blocks = self.held.iter().filter(of_order).map(|held| held.index);
                 Some(Call::Run(op.clone(), None, blocks.collect()))
             }
