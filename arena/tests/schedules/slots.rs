@@ -99,7 +99,7 @@ fn growth_and_shrink_beside_allocation() {
     must_pass("grow and shrink", explore_pointers(2, &one, (2, 0), &grow_and_shrink));
 }
 
-/// What a lane does with an arena of two chunks of which one is there.
+/// What a lane does with an arena of three chunks of which one or two are there.
 type Lane = fn(&BankArena<'_, Stepped>, &Bank);
 
 const ITEM: Item = Item([1, 0, 0, !1]);
@@ -114,31 +114,43 @@ fn keep(arena: &BankArena<'_, Stepped>, _: &Bank) {
     local.alloc(ITEM).into_iter().for_each(|each| local.free(each));
 }
 
+/// Takes a slot, and does not give it back.
+fn take(arena: &BankArena<'_, Stepped>, _: &Bank) {
+    arena.alloc(ITEM).unwrap();
+}
+
 /// Gives back the slot that was taken before the race.
 fn give_back(arena: &BankArena<'_, Stepped>, bank: &Bank) {
     arena.free(bank.object(0)).unwrap();
+}
+
+/// Gives back the first slot of the second chunk of two slots.
+fn give_back_third(arena: &BankArena<'_, Stepped>, bank: &Bank) {
+    arena.free(bank.object(2)).unwrap();
 }
 
 /// What is given back while others take the last slots of its word, or of its chunk, is found again before the arena
 /// grows.
 #[test]
 fn room_is_not_forgotten() {
-    let races: [(&str, usize, &[Lane]); 3] = [
-        ("the last slot", 2, &[pass_through, give_back]),
-        ("the last word", 65, &[keep, give_back]),
-        ("slots and a local", 2, &[pass_through, keep]),
+    // A name, the slots of a chunk, how many are held before, and what the lanes do.
+    let races: [(&str, usize, usize, &[Lane]); 5] = [
+        ("the last slot", 2, 1, &[pass_through, give_back]),
+        ("the last slot, kept", 2, 1, &[take, give_back]),
+        ("the last slot of a later chunk, kept", 2, 3, &[take, give_back_third]),
+        ("the last word", 65, 1, &[keep, give_back]),
+        ("slots and a local", 2, 1, &[pass_through, keep]),
     ];
-    for (name, slots, lanes) in races {
+    for (name, slots, busy, lanes) in races {
         let explored = all_schedules(2, |together| {
-            let bank = Bank::new(slots, 2);
+            let bank = Bank::new(slots, 3);
             let arena = BankArena::<Stepped>::with_words(&bank, config(&bank));
-            arena.reserve(1).unwrap();
+            arena.reserve(busy + 1).unwrap();
             // By a local, which leaves no cursor behind: see `Pointers`.
-            let held: Vec<_> = {
+            {
                 let mut local = arena.local_of(2);
-                let busy = if slots > 65 { slots - 1 } else { 1 };
-                (0..busy).map(|_| ArenaBox::leak(local.alloc(ITEM).unwrap())).collect()
-            };
+                (0..busy).for_each(|_| _ = ArenaBox::leak(local.alloc(ITEM).unwrap()));
+            }
             let bodies = lanes.iter().map(|lane| -> Body<'_> {
                 Box::new(|| {
                     lane(&arena, &bank);
@@ -151,7 +163,7 @@ fn room_is_not_forgotten() {
             let all: Vec<_> = (0..free).map(|_| arena.alloc_box(ITEM).unwrap()).collect();
             assert_eq!(arena.capacity(), capacity, "grows while there is room");
             drop(all);
-            held.into_iter().for_each(|object| _ = arena.free(object));
+            (0..capacity as u64).for_each(|slot| _ = arena.free(bank.object(slot)));
             assert!(arena.is_empty());
             Ok(())
         });
