@@ -77,8 +77,8 @@ place_of_mutants() {
         [ ! -d "$place/target/$folder" ] || continue
         mkdir -p "$place/target/$folder"
         # Another check may be building: what comes and goes meanwhile is built here.
-        how=-a
-        [ "${folder##*/}" != deps ] || how=-al
+        # Miri's programs are files of arguments, which are written in place, too.
+        case $folder in miri/*) how=-a ;; */deps) how=-al ;; *) how=-a ;; esac
         cp $how "$target/$folder/." "$place/target/$folder" 2>/dev/null || true
     done
     echo "$place"
