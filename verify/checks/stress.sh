@@ -41,13 +41,9 @@ stress=$target/debug/stress
 ours=clean
 covered=$("$stress" nbbs "$seconds") || ours=FOUND
 
-caught=0 tried=0
-must_find() {
-    tried=$((tried + 1))
-    if "$@"; then caught=$((caught + 1)); else log "UNNOTICED: $*"; fi
-}
 # The overlaps of nb1 and nb4 take minutes here; the checks that choose their schedules find them in seconds.
-must_find found timeout 150 "$stress" arena-untagged 120
+caught=0
+if found timeout 150 "$stress" arena-untagged 120; then caught=1; else log "arena-untagged goes UNNOTICED"; fi
 for sound in sl1 sl4 arena-tagged arena-sl; do
     "$stress" $sound 3 >&2 || { log "$sound is sound, but something was found"; ours=FOUND; }
 done
@@ -57,10 +53,9 @@ if [ "${NO_SANITIZERS:-0}" = 1 ]; then
 else
     nightly && sanitized || { log "no ThreadSanitizer: install nightly with rust-src"; exit 1; }
     under_sanitizer nbbs "$seconds" >&2 || { log "found under ThreadSanitizer"; ours=FOUND; }
-    # An overlap is a race on the memory, too.
-    must_find ends 3 "$race" under_sanitizer arena-untagged 20
+    # No patient: the owner map, which is quicker, keeps its overlaps from becoming races.
     covered="$covered; ThreadSanitizer $seconds s"
     try_mutants tsan
 fi
 try_mutants stress
-finish "$covered" "$caught/$tried" "$ours"
+finish "$covered" "$caught/1" "$ours"
