@@ -4,13 +4,20 @@
 # free, once Miri's library is built; `--long` runs eight times as many seeds, and the pool's `properties`.
 source "$(dirname "$0")/../check.sh" "$@"
 
-# 4,096 objects take minutes.
-seeds=8 pool=(--lib --test objects -- --skip 4096)
+# Thousands of objects take minutes.
+seeds=8 pool=(--lib --test objects -- --skip 4096 --skip what_is_live_is_dropped)
 [ $long = no ] || seeds=64 pool=(--lib --test objects --test properties)
 
-on_nbbs() { MIRIFLAGS="-Zmiri-many-seeds=0..$1" cargo +nightly miri test --package nbbs --test miri; }
-on_pool() { MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package nbbs-arena --features nbbs "$@"; }
-# How many tests passed, over all runs. Seeds run beside each other, and may write into each other's lines.
+# One seed after the other: beside each other they write into each other's lines.
+on_nbbs() {
+    local seed
+    for ((seed = 0; seed < $1; seed++)); do
+        MIRIFLAGS=-Zmiri-seed=$seed cargo +nightly miri test --package nbbs --test miri || return
+    done
+}
+# Tests leak static memory on purpose; those of the library's count what is dropped.
+on_pool() { MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" cargo +nightly miri test --package nbbs-arena --features nbbs "$@"; }
+# How many tests passed, over all runs.
 passed() { { grep -oE 'test result: ok\. [0-9]+ passed' "$1" || true; } | awk '{ sum += $4 } END { print sum + 0 }'; }
 
 # A mutant of which package, and what it is run by.
