@@ -2,11 +2,17 @@
 
 use nbbs::sync::{Ordering, Word};
 use nbbs::{Buddy, FreeError, Piece, ResizeError};
-use testkit::Oracle;
 use testkit::program::{Arena, Body};
-use testkit::steered::{Steered, all_schedules, count_steps, die_before};
+use testkit::steered::{Steered, Together, all_schedules, count_steps, die_before};
+use testkit::{Oracle, Violation};
 
 type Steers<'a> = Buddy<'a, Steered>;
+
+/// Runs a race under every schedule with two preemptions.
+fn race(race: impl Fn(&mut Together<'_>) -> Result<(), Violation>) {
+    let schedules = all_schedules(2, race).unwrap_or_else(|culprit| panic!("{culprit}"));
+    assert!(schedules > 100, "{schedules} schedules are no race");
+}
 
 /// Frees every block and run there is, and sees to it that the arena is whole then.
 fn clear_up(buddy: &Steers<'_>) {
@@ -26,7 +32,7 @@ fn clear_up(buddy: &Steers<'_>) {
 /// Two operations on the run of `units` units that lane 0 holds, the second a free: under every schedule with
 /// two preemptions one of them is refused, or both are done, and nothing is lost.
 fn beside_a_free(units: u64, change: impl Fn(&Steers<'_>, u64) -> Result<(), ResizeError> + Sync) {
-    let schedules = all_schedules(2, |together| {
+    race(|together| {
         let arena = Arena::<Steered>::new(1024);
         let buddy = arena.buddy();
         let run = buddy.alloc_units_on(0, units).unwrap();
@@ -53,8 +59,6 @@ fn beside_a_free(units: u64, change: impl Fn(&Steers<'_>, u64) -> Result<(), Res
         clear_up(&buddy);
         Ok(())
     });
-    let schedules = schedules.unwrap_or_else(|culprit| panic!("{culprit}"));
-    assert!(schedules > 100, "{schedules} schedules are no race");
 }
 
 #[test]
@@ -83,7 +87,7 @@ fn a_growth_beside_a_free_of_the_same_run() {
 /// A closed run that meets another's unit in its leaf word is refused, and does not take the rest of the word.
 #[test]
 fn growth_takes_what_it_says() {
-    let schedules = all_schedules(2, |together| {
+    race(|together| {
         let arena = Arena::<Steered>::new(64);
         let buddy = arena.buddy();
         let run = buddy.alloc_at_on(0, 2, 3).unwrap();
@@ -113,7 +117,6 @@ fn growth_takes_what_it_says() {
         clear_up(&buddy);
         Ok(())
     });
-    schedules.unwrap_or_else(|culprit| panic!("{culprit}"));
 }
 
 const LARGE: u64 = 1 << 15;
@@ -134,21 +137,28 @@ fn a_claim_below(buddy: &Steers<'_>, step: u64) {
     die_before(step, || buddy.alloc_on(1, 9));
 }
 
-/// A cut below a slot of level 3 is refused, as a claim stands in the word of level 2 below it. Meanwhile another claim
-/// came into the leaf word that the cut has given back, and found the slot above it split: if that slot became free
-/// without a look at the leaf word, the unit would have two owners.
-#[test]
-fn what_a_refused_cut_takes_back_is_merged() {
+/// A race of this kind beside a claim that stands in a word of level 2 only.
+fn beside_a_claim_below(body: impl Fn(&Steers<'_>, &mut Together<'_>) -> Result<(), Violation>) {
     let stands = |&step: &u64| {
         let arena = Arena::<Steered>::new(LARGE);
         a_claim_below(&arena.buddy(), step);
         arena.buddy().audit().is_err()
     };
     let step = (1..100).find(stands).expect("the claim is made at some step");
-    let schedules = all_schedules(2, |together| {
+    race(|together| {
         let arena = Arena::<Steered>::new(LARGE);
         let buddy = arena.buddy();
         a_claim_below(&buddy, step);
+        body(&buddy, together)
+    });
+}
+
+/// A cut below a slot of level 3 is refused, as a claim stands in the word of level 2 below it. Meanwhile another claim
+/// came into the leaf word that the cut has given back, and found the slot above it split: if that slot became free
+/// without a look at the leaf word, the unit would have two owners.
+#[test]
+fn what_a_refused_cut_takes_back_is_merged() {
+    beside_a_claim_below(|buddy, together| {
         let oracle = Oracle::new(LARGE);
         let mut cut = Ok(());
         let bodies: Vec<Body<'_>> = vec![
@@ -168,24 +178,13 @@ fn what_a_refused_cut_takes_back_is_merged() {
         }
         Ok(())
     });
-    let schedules = schedules.unwrap_or_else(|culprit| panic!("{culprit}"));
-    assert!(schedules > 100, "{schedules} schedules are no race");
 }
 
 /// The same cut, while the claim in the leaf word is undone and merged: whatever is merged first, all that the cut had
 /// written comes free with the block.
 #[test]
 fn what_a_refused_cut_takes_back_is_free_again() {
-    let stands = |&step: &u64| {
-        let arena = Arena::<Steered>::new(LARGE);
-        a_claim_below(&arena.buddy(), step);
-        arena.buddy().audit().is_err()
-    };
-    let step = (1..100).find(stands).expect("the claim is made at some step");
-    let schedules = all_schedules(2, |together| {
-        let arena = Arena::<Steered>::new(LARGE);
-        let buddy = arena.buddy();
-        a_claim_below(&buddy, step);
+    beside_a_claim_below(|buddy, together| {
         let mut unit = None;
         let bodies: Vec<Body<'_>> = vec![
             Box::new(|| {
@@ -208,24 +207,13 @@ fn what_a_refused_cut_takes_back_is_free_again() {
         assert_eq!(free, (LARGE >> 9) - 1);
         Ok(())
     });
-    let schedules = schedules.unwrap_or_else(|culprit| panic!("{culprit}"));
-    assert!(schedules > 100, "{schedules} schedules are no race");
 }
 
 /// The same cut, while two claims are undone below it: the merge of the first may free a slot of a word that the cut has
 /// yet to give back, and the second takes it. It must be able to clear its block again, though rests stand beside it.
 #[test]
 fn a_claim_beside_what_a_refused_cut_takes_back_is_undone() {
-    let stands = |&step: &u64| {
-        let arena = Arena::<Steered>::new(LARGE);
-        a_claim_below(&arena.buddy(), step);
-        arena.buddy().audit().is_err()
-    };
-    let step = (1..100).find(stands).expect("the claim is made at some step");
-    let schedules = all_schedules(2, |together| {
-        let arena = Arena::<Steered>::new(LARGE);
-        let buddy = arena.buddy();
-        a_claim_below(&buddy, step);
+    beside_a_claim_below(|buddy, together| {
         let bodies: Vec<Body<'_>> = vec![
             Box::new(|| {
                 let cut = buddy.shrink_on(2, 0, CUT + 4);
@@ -245,8 +233,6 @@ fn a_claim_beside_what_a_refused_cut_takes_back_is_undone() {
         assert_eq!(free, (LARGE >> 9) - 1);
         Ok(())
     });
-    let schedules = schedules.unwrap_or_else(|culprit| panic!("{culprit}"));
-    assert!(schedules > 100, "{schedules} schedules are no race");
 }
 
 /// A leaf word that reads as one block of all its units is corrupt: that block would stand in the word above.

@@ -22,8 +22,9 @@ impl<W: Word> Buddy<'_, W> {
             if self.claim_slots(lane, slots, slots.closed()) {
                 return Ok(());
             }
-            if slots.level == 0 || !self.is_free(start, end) {
-                return Err(Obstacle::InUse(self.first_in_use(start, end).unwrap_or(start)));
+            let in_use = self.first_in_use(start, end);
+            if slots.level == 0 || in_use.is_some() {
+                return Err(Obstacle::InUse(in_use.unwrap_or(start)));
             }
             // Free, but split: merges wait there.
             self.tree.settle(slots.level, slots.idx);
@@ -45,15 +46,13 @@ impl<W: Word> Buddy<'_, W> {
         Some(Slots { level, idx, slot, count })
     }
 
+    /// Claims units `start..end` with an open head. They reach to the end of the first leaf word at least: fewer can be
+    /// closed.
     fn claim_open(&self, lane: usize, start: u64, end: u64) -> Result<(), Obstacle> {
         let first = Slots::to_end_of_leaf(W::SHAPE, start);
         let tails = start + u64::from(first.count);
         if first.count == 1 {
             return Err(Obstacle::LastOfWord);
-        }
-        if tails > end {
-            // A run within a leaf word that met somebody as a closed one.
-            return Err(Obstacle::InUse(start));
         }
         // Holes until all is claimed: nobody can free what is not yet allocated.
         if !self.claim_slots(lane, first, first.holes()) {
@@ -114,12 +113,7 @@ impl<W: Word> Buddy<'_, W> {
         }
     }
 
-    /// Whether each unit of `start..end` is free, as far as a look at one after the other tells.
-    pub(super) fn is_free(&self, start: u64, end: u64) -> bool {
-        self.first_in_use(start, end).is_none()
-    }
-
-    /// The first unit of `start..end` that is not free.
+    /// The first unit of `start..end` that is not free, as far as a look at one after the other tells.
     pub(super) fn first_in_use(&self, start: u64, end: u64) -> Option<u64> {
         let mut unit = start;
         while unit < end {
