@@ -197,10 +197,11 @@ impl<W: Word> Geometry<W> {
         range.start < range.end && range.end <= self.layout.units
     }
 
-    /// Where the word `idx` of `level` stands in the metadata.
+    /// Where the word `idx` of `level` stands in the metadata. For an `idx` outside the level, as a stray cursor may be, it
+    /// is any place.
     #[inline(always)]
     pub fn place(&self, level: usize, idx: u64) -> usize {
-        self.layout.base[level] + ((idx as usize) << stride_log2(level))
+        self.layout.base[level].wrapping_add((idx as usize) << stride_log2(level))
     }
 
     /// The word of `level` that stands at `place`.
