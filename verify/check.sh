@@ -10,7 +10,9 @@ export RUST_BACKTRACE=0
 check=$(basename "$0" .sh)
 long=no
 [ "${1:-}" != --long ] || long=yes
-mutants_caught=0 mutants_tried=0
+# Of the suite's tests.
+export NBBS_DEPTH=$([ $long = no ] && echo 4 || echo 100)
+mutants_caught=0 mutants_tried=0 patients_caught=0 patients_tried=0
 said=$target/said-$check
 mkdir -p "$target"
 
@@ -21,13 +23,6 @@ nightly() {
     rustc +nightly --version >/dev/null 2>&1 ||
         rustup toolchain install nightly --profile minimal >&2 2>&1 || return 1
     rustup component add rust-src --toolchain nightly >&2 2>&1
-}
-
-# Runs a command on one core, where threads that take turns wake each other in half the time.
-on_one_core() {
-    local core
-    core=$(taskset -cp $$ 2>/dev/null | sed 's/.*: *//; s/[-,].*//') || true
-    if [ -n "$core" ]; then taskset -c "$core" "$@"; else "$@"; fi
 }
 
 # The words of `KEY: ...` in a mutant's block: of_mutant NAME KEY.
@@ -69,6 +64,32 @@ finds() {
 # test_fails COMMAND...: whether cargo runs tests and one of them fails: by its end, or by a panic on top of its own.
 test_fails() { ends 101 '^test result: FAILED|^panic in a destructor during cleanup' "$@"; }
 
+# A mutant that a test of the suite has to notice, whose file and, perhaps, name is its `by`: whether that builds, and
+# whether it fails. test_builds NAME PACKAGE... and test_notices NAME PACKAGE...
+test_builds() {
+    local by
+    by=$(of_mutant "$1" by)
+    cargo test --quiet "${@:2}" --test "${by%% *}" --no-run
+}
+# shellcheck disable=SC2046
+test_notices() { test_fails timeout 200 cargo test --quiet "${@:2}" --test $(of_mutant "$1" by); }
+
+# How many tests passed, of which `cargo test` reports on standard input.
+passed() { { grep -oE '^test result: ok\. [0-9]+ passed' || true; } | awk '{ sum += $4 } END { print sum + 0 }'; }
+
+# For each patient: `harms NAME`, which the script defines. try_patients NAME...
+try_patients() {
+    local name
+    for name in "$@"; do
+        patients_tried=$((patients_tried + 1))
+        if harms "$name" >&2; then
+            patients_caught=$((patients_caught + 1))
+        else
+            log "patient $name goes UNNOTICED"
+        fi
+    done
+}
+
 # Where a list's mutants are built. What the workspace has built of other people's crates is linked there, so that it is
 # not built again; what cargo writes in place is copied. place_of_mutants LIST
 place_of_mutants() {
@@ -88,16 +109,16 @@ place_of_mutants() {
 # workspace. A mutant that does not build is not caught. Each list builds in a place of its own: cargo takes what one
 # copy built for what another would, if that is older. try_mutants LIST [CRATE]
 try_mutants() {
-    local list=$root/verify/mutants/$1.list names name copy
+    local list=$root/verify/mutants/$1.list names name copy start
     names=$("$root/verify/mutate.sh" "$list") || { log "could not run: no mutants in $list"; exit 1; }
     copy=$(place_of_mutants "$1")
     for name in $names; do
-        mutants_tried=$((mutants_tried + 1))
+        mutants_tried=$((mutants_tried + 1)) start=$SECONDS
         CRATE=${2:-nbbs} "$root/verify/mutate.sh" "$list" "$name" "$copy"
         if ! (cd "$copy" && CARGO_TARGET_DIR=$copy/target && build_mutant "$name") >&2; then
             log "mutant $name does not build"
         elif (cd "$copy" && CARGO_TARGET_DIR=$copy/target && catches "$name") >&2; then
-            log "mutant $name: caught"
+            log "mutant $name: caught, $((SECONDS - start)) s"
             mutants_caught=$((mutants_caught + 1))
         else
             log "mutant $name goes UNNOTICED"

@@ -111,9 +111,9 @@ fn growth_shrink_and_allocation() {
     assert_eq!(all.len(), bank.slots());
 }
 
-/// `NBBS_ITERATIONS` schedules, 2,000 if it is not set.
+/// How many schedules.
 fn iterations() -> usize {
-    std::env::var("NBBS_ITERATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2000)
+    500 * testkit::depth() as usize
 }
 
 #[test]

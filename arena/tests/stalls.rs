@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nbbs_arena::{ArenaBox, Config};
 use support::steps::Stepped;
 use support::{Bank, BankArena, Item};
+use testkit::depth;
 use testkit::program::Body;
 use testkit::steered::{Turn, count_steps, follow};
 
@@ -111,12 +112,13 @@ fn bank(scene: Scene) -> Bank {
     bank
 }
 
-/// Stops `one` after each of its steps, with `other` stopped at every third of its own; returns how many cases there are.
+/// Stops `one` after each of its steps, with `other` stopped at every twelfth of its own, or more of them at a greater
+/// depth; returns how many cases there are.
 fn stop_everywhere(scene: Scene, one: Act, other: Act) -> u32 {
     let alone = bank(scene);
     let (_, steps) = count_steps(10_000, || other(&Stage::new(&alone, scene))).unwrap();
     let mut cases = 0;
-    for stall in (0..=steps).step_by(3) {
+    for stall in (0..=steps).step_by((12 / depth()).max(1) as usize) {
         for step in 0.. {
             let bank = bank(scene);
             let stage = Stage::new(&bank, scene);

@@ -3,14 +3,14 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use testkit::Violation;
 use testkit::program::{LaneReport, Op, Program, Race, Step, races};
 use testkit::steered::{explore, explore_with};
+use testkit::{Violation, depth};
 
 use Op::{Alloc, Drain, Free, FreeSized, Inspect, Release, Reserve};
 
-/// How many schedules each race is run under, on lanes of their own and again on one for all.
-const SCHEDULES: u64 = 400;
+/// How many schedules each race is run under at depth 1, on lanes of their own and again on one for all.
+const SCHEDULES: u64 = 100;
 
 fn alloc(order: u32) -> Op {
     Alloc { order }
@@ -34,7 +34,7 @@ fn check(race: &Race) {
 
 #[track_caller]
 fn check_with(race: &Race, judge: impl Fn(&[LaneReport]) -> Result<(), Violation>) {
-    let schedules = if race.setup.units < 1000 { SCHEDULES } else { SCHEDULES / 4 };
+    let schedules = depth() * if race.setup.units < 1000 { SCHEDULES } else { SCHEDULES / 4 };
     for shared in [false, true] {
         let race = Race { shared, ..race.clone() };
         if let Err(found) = explore_with(&race, schedules, 1, &judge) {

@@ -13,6 +13,7 @@
 //! stress      threads, a mix of orders, blocks handed from thread to thread
 //! program     operations as data, and two interpreters: in turn, and one thread per lane
 //! counters    versions and the epoch, about to wrap
+//! depth       how deep the suite goes
 //! history     who asked what when, held against the specification
 //! hooked      a metadata word with a hook before every access
 //! steered     such a word by which a test steers its threads: jitter, schedules, sudden death
@@ -23,6 +24,7 @@ mod addresses;
 mod back_end;
 mod checked;
 mod counters;
+mod depth;
 pub mod history;
 pub mod hooked;
 mod in_hand;
@@ -39,6 +41,7 @@ pub use addresses::Addresses;
 pub use back_end::BackEnd;
 pub use checked::Checked;
 pub use counters::Counters;
+pub use depth::depth;
 pub use in_hand::InHand;
 pub use oracle::Oracle;
 pub use spec::{Spec, Unit};

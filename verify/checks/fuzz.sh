@@ -35,7 +35,7 @@ patient() {
     mkdir -p "$scratch/$1"
     PATIENT=$1 fuzz patients "$2" "$scratch/$1" "$root/verify/fuzz/corpus/patients"
 }
-overlaps() { { patient "$1" 90 || true; } | grep -m 1 'handed out twice' >&2; }
+harms() { { patient "$1" 90 || true; } | grep -m 1 'handed out twice'; }
 
 build >&2
 seconds=$([ $long = no ] && echo 12 || echo 600)
@@ -49,13 +49,10 @@ done
 inputs=$(find "$root/verify/fuzz/corpus" -type f | wc -l)
 
 build --features patients patients >&2
-caught=0
-for name in nb1 nb4 arena-untagged; do
-    if overlaps $name; then caught=$((caught + 1)); else log "patient $name goes UNNOTICED"; fi
-done
+try_patients nb1 nb4 arena-untagged
 # Its sound twin.
 patient arena-tagged 4 >"$scratch/twin" || { tail -n 8 "$scratch/twin" >&2; ours=FOUND; }
 
 try_mutants fuzz
 try_mutants fuzz-arena arena
-finish "$total inputs, $inputs kept" "$caught/3" "$ours"
+finish "$total inputs, $inputs kept" "$patients_caught/$patients_tried" "$ours"

@@ -17,8 +17,6 @@ on_nbbs() {
 }
 # Tests leak static memory on purpose; those of the library's count what is dropped.
 on_pool() { MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" cargo +nightly miri test --package nbbs-arena --features nbbs "$@"; }
-# How many tests passed, over all runs.
-passed() { { grep -oE 'test result: ok\. [0-9]+ passed' "$1" || true; } | awk '{ sum += $4 } END { print sum + 0 }'; }
 
 # A mutant of which package, and what it is run by.
 of_pool() { grep -q "^name: $1\$" "$root/verify/mutants/miri-pool.list"; }
@@ -40,10 +38,10 @@ nightly && rustup component add miri --toolchain nightly >&2 &&
 ours=clean
 on_nbbs $seeds >"$said" 2>&1 || ours=FOUND
 cat "$said" >&2
-nbbs=$(passed "$said")
+nbbs=$(passed <"$said")
 on_pool "${pool[@]}" >"$said" 2>&1 || ours=FOUND
 cat "$said" >&2
-objects=$(passed "$said")
+objects=$(passed <"$said")
 [ "$nbbs" -ge $((4 * seeds)) ] && [ "$objects" -gt 0 ] || { log "not everything was run"; ours=FOUND; }
 try_mutants miri
 try_mutants miri-pool arena

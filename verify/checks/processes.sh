@@ -10,6 +10,7 @@ catches() {
     # shellcheck disable=SC2086
     finds "$1" timeout 60 "$CARGO_TARGET_DIR/debug/processes" ${part:-nbbs 20}
 }
+harms() { found timeout 90 "$processes" "$1" 60; }
 
 cargo build --quiet --package hardware --bin processes
 processes=$target/debug/processes
@@ -17,14 +18,6 @@ ours=clean
 covered=$("$processes" nbbs $([ $long = no ] && echo 20 || echo 600)) || ours=FOUND
 lanes=$("$processes" lanes) || ours=FOUND
 
-caught=0 tried=0
-for patient in nb1 nb4 sl1 sl4; do
-    tried=$((tried + 1))
-    if found timeout 90 "$processes" $patient 60; then
-        caught=$((caught + 1))
-    else
-        log "$patient goes UNNOTICED"
-    fi
-done
+try_patients nb1 nb4 sl1 sl4
 try_mutants processes
-finish "$covered; $lanes" "$caught/$tried" "$ours"
+finish "$covered; $lanes" "$patients_caught/$patients_tried" "$ours"

@@ -4,28 +4,24 @@
 # random races with ten times the cases.
 source "$(dirname "$0")/../check.sh" "$@"
 
-build_mutant() { cargo test --quiet --package nbbs --test preemptions --no-run; }
-catches() {
-    # shellcheck disable=SC2046
-    { on_one_core timeout 120 cargo test --quiet --package nbbs --test preemptions $(of_mutant "$1" by) || true; } |
-        grep '^test result: FAILED'
-}
+build_mutant() { test_builds "$1" --package nbbs; }
+catches() { test_notices "$1" --package nbbs; }
 
 ours=clean
 suite=(--package nbbs --test schedules --test preemptions)
 cargo test --quiet "${suite[@]}" --no-run
-tests=$(on_one_core cargo test "${suite[@]}" | tee /dev/stderr) || ours=FOUND
-count=$(sed -n 's/^test result: ok\. \([0-9]*\) passed.*/\1/p' <<<"$tests" | awk '{ sum += $1 } END { print sum + 0 }')
+tests=$(cargo test "${suite[@]}" | tee /dev/stderr) || ours=FOUND
+count=$(passed <<<"$tests")
 [ "$count" -gt 0 ] || ours=FOUND
 if [ $long = yes ]; then
     for _ in 1 2 3 4 5 6 7 8 9 10; do
-        on_one_core cargo test --package nbbs --test schedules random_races >&2 || ours=FOUND
+        cargo test --package nbbs --test schedules random_races >&2 || ours=FOUND
     done
 fi
 
 # The tests of the patients fail where one is not caught, or a sound twin is.
 cargo test --quiet --package baselines --test patients --no-run
-patients=$(on_one_core cargo test --package baselines --test patients | tee /dev/stderr) || log "not all as expected"
+patients=$(cargo test --package baselines --test patients | tee /dev/stderr) || log "not all as expected"
 caught=$(grep -cE '^test (schedules_catch|.*_as_the_table_says).* ok$' <<<"$patients" || true)
 tried=$(grep -cE '^test (schedules_catch|.*_as_the_table_says)' <<<"$patients" || true)
 grep -q '^test result: ok' <<<"$patients" || ours=FOUND

@@ -35,6 +35,7 @@ catches() {
     *) finds "$1" timeout 90 "$CARGO_TARGET_DIR/debug/stress" nbbs 40 ;;
     esac
 }
+harms() { found timeout 150 "$stress" "$1" 120; }
 
 cargo build --quiet --package hardware --bin stress
 stress=$target/debug/stress
@@ -42,8 +43,7 @@ ours=clean
 covered=$("$stress" nbbs "$seconds") || ours=FOUND
 
 # The overlaps of nb1 and nb4 take minutes here; the checks that choose their schedules find them in seconds.
-caught=0
-if found timeout 150 "$stress" arena-untagged 120; then caught=1; else log "arena-untagged goes UNNOTICED"; fi
+try_patients arena-untagged
 for sound in sl1 sl4 arena-tagged arena-sl; do
     "$stress" $sound 3 >&2 || { log "$sound is sound, but something was found"; ours=FOUND; }
 done
@@ -58,4 +58,4 @@ else
     try_mutants tsan
 fi
 try_mutants stress
-finish "$covered" "$caught/1" "$ours"
+finish "$covered" "$patients_caught/$patients_tried" "$ours"

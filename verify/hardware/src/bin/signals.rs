@@ -59,7 +59,11 @@ fn main() -> ExitCode {
         let registered = unsafe { signal_hook_registry::register(signal as i32, handle) };
         registered.expect("these signals can be handled");
     }
+    // The signals are for the thread that works: the one that watches begins with them blocked.
+    let ours = SIGNALS.into_iter().collect::<SigSet>();
+    ours.thread_block().expect("signals can be blocked");
     thread::spawn(|| watch(system.under_signals));
+    ours.thread_unblock().expect("signals can be unblocked");
     let arenas: &[u64] = match system.name {
         _ if system.pool => &[3, 8],
         "nbbs" => &[4, 32, 33, 64, 100, 600, 9000],
@@ -157,8 +161,6 @@ impl Stage<'_> {
 
 /// Ends the process if nothing moves: the main thread cannot say so itself.
 fn watch(known_for: Option<Symptom>) {
-    // They are for the thread that works.
-    SIGNALS.into_iter().collect::<SigSet>().thread_block().expect("signals can be blocked");
     let (mut last, mut since) = (0, Instant::now());
     loop {
         thread::sleep(Duration::from_millis(100));
