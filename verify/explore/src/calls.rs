@@ -35,6 +35,17 @@ pub enum Call {
 }
 
 impl Call {
+    /// Whether this changes a run that the lane holds.
+    pub fn is_change(&self) -> bool {
+        use Call::{FreePart, Grow, Shrink, Split, SplitOff};
+        matches!(self, Shrink(..) | Grow(..) | SplitOff(..) | Split(..) | FreePart(..))
+    }
+
+    /// Whether this allocates a block.
+    pub fn is_claim(&self) -> bool {
+        matches!(self, Self::Alloc(_))
+    }
+
     /// What is asked, if it is about a run and no more than a question.
     pub fn ask(&self) -> Option<Ask<'static>> {
         Some(match *self {

@@ -92,13 +92,15 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     let more = if options.long { 10 } else { 1 };
     let less = options.thin;
-    let share =
-        |pairs, triples| Share { pairs: pairs * less / more, triples: triples * less / more };
+    let share = |pairs, triples, changes| {
+        let [pairs, triples, changes] = [pairs, triples, changes].map(|of| of * less / more);
+        Share { pairs, triples, changes }
+    };
     let mut survey = Survey::new(options);
-    survey.run::<Two>(16, share(10, 2_000));
-    survey.run::<Two>(14, share(50, 10_000));
-    survey.run::<Two>(32, share(100, 10_000));
-    survey.run::<Four>(32, share(100, 20_000));
+    survey.run::<Two>(16, share(10, 2_000, 1_000));
+    survey.run::<Two>(14, share(50, 10_000, 5_000));
+    survey.run::<Two>(32, share(100, 10_000, 1_000));
+    survey.run::<Four>(32, share(100, 20_000, 1_000));
     let figures = survey.figures();
     println!("{figures}");
     match (figures.found(), figures.programs()) {

@@ -58,6 +58,13 @@ pub fn plans(units: u64, leaf: u64) -> Vec<Plan> {
         },
         Plan { name: "full", calls: full },
         Plan { name: "a block of all", calls: after(stale(), vec![(0, Call::Alloc(top))]) },
+        Plan {
+            name: "a block of all, both cursors below its first half",
+            calls: after(
+                after(cursor_at(1, 0, units), cursor_at(2, quarter, units)),
+                vec![(0, Call::Alloc(top))],
+            ),
+        },
         Plan { name: "a block of half", calls: after(stale(), vec![at(0, 0, half)]) },
         Plan {
             name: "a block of half, the other half in use",

@@ -37,6 +37,8 @@ pub struct Options {
 pub struct Share {
     pub pairs: u64,
     pub triples: u64,
+    /// Triples of a change beside two claims, which few schedules refuse at its last step.
+    pub changes: u64,
 }
 
 /// What was run, and how that went.
@@ -167,7 +169,9 @@ impl Survey {
                     pairs.push(vec![one.clone(), two.clone()]);
                 }
                 for three in &menus[2] {
-                    if if only { self.options.triples } else { random.u64(0..share.triples) == 0 } {
+                    let is_change = one[0].is_change() && two[0].is_claim() && three[0].is_claim();
+                    let of = if is_change { share.changes } else { share.triples };
+                    if if only { self.options.triples } else { random.u64(0..of) == 0 } {
                         triples.push(vec![one.clone(), two.clone(), three.clone()]);
                     }
                 }
