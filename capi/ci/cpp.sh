@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# cpp.sh: nbbs.hpp compiles, without a warning, as C++17, 20 and 23, with gcc and clang, and freestanding; the C++ suite;
-# then with the headers broken on purpose, each time in one place of verify/mutants/cpp.list: the suite must fail. About a
+# cpp.sh: nbbs.hpp compiles, without a warning, as C++17, 20 and 23, with gcc and clang, and freestanding; what is wrong does
+# not compile, and says why; the C++ suite; then with the headers broken on purpose, each time in one place of verify/mutants/cpp.list: the suite must fail. About a
 # minute.
 source "$(dirname "$0")/common.bash"
 need g++ g++
@@ -29,6 +29,24 @@ for compiler in g++ clang++; do
             "$compiler" -x c++ -std=c++17 $flags "${warnings[@]}" -Icapi/include -fsyntax-only -
     done
 done
+
+# refused WORDS CODE [STANDARD]: whether code does not compile, with such a message, although all before it does.
+refused() {
+    local before='#include <nbbs.hpp>
+                  void f(const nbbs::buddy& pages, std::size_t cpu) {'
+    ! echo "$before $2 }" | g++ -x c++ -std="${3:-c++17}" -Icapi/include -fsyntax-only - >"$work/said" 2>&1 &&
+        grep -qE "$1" "$work/said" || { log "compiles, or does not say '$1': $2"; cat "$work/said" >&2; exit 1; }
+}
+echo '#include <nbbs.hpp>
+      void f(const nbbs::buddy& pages) { auto b = nbbs::block::of_order(pages, 3); nbbs::memory_resource r(pages); }' |
+    g++ -x c++ -std=c++17 -Icapi/include -fsyntax-only -
+for of in 'of_order(T, 3)' 'try_of_order(T, 3)' 'of_units(T, 3)' 'try_of_units(T, 3)' 'of(T, {})' 'try_of(T, {})' \
+    'of_bytes(T, 3)' 'try_of_bytes(T, 3)' 'from_index(T, 3)' 'try_from_index(T, 3)'; do
+    refused 'deleted function' "static_cast<void>(nbbs::block::${of/T/pages.on(cpu)});"
+done
+refused 'deleted function' 'nbbs::memory_resource r(nbbs::buddy(64));'
+refused 'deleted function' 'nbbs::allocator<int> a(nbbs::buddy(64));'
+refused 'takes C\+\+17' '' c++14
 
 library=$(library)
 passes "the C++ suite" "$(suite cpp g++ "$library" plain -O1 "${warnings[@]}")"

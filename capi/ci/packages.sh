@@ -41,7 +41,7 @@ g++ -std=c++17 "$example/sessions.cpp" $(pkg-config --cflags --libs nbbs) -pthre
 runs "$work/sessions"
 uses "$work/sessions" yes
 
-rm -rf "$work"/{c,package,later,static,shared,fetched}
+rm -rf "$work"/{c,package,later,static,shared,fetched,of_cmake}
 build "$work/examples/c" c "-DCMAKE_PREFIX_PATH=$prefix"
 for program in plain frames objects; do
     "$work/c/$program" >&2
@@ -64,6 +64,30 @@ for kind in static shared; do
     runs "$work/$kind/sessions"
     uses "$work/$kind/sessions" $uses
 done
+
+# The same files by CMake alone, which builds them on the way: without DESTDIR, and with one.
+rm -rf "$work"/{alone,usr,stage}
+files() { (cd "$1" && find . -not -type d | sed 's|^\./lib[^/]*/[^/]*-linux-gnu/|./lib/|' | sort); }
+configure capi alone "-DCMAKE_INSTALL_PREFIX=$work/usr" -DCMAKE_INSTALL_LIBDIR=lib
+cmake --install "$work/alone" >"$work/alone.log" 2>&1 || { cat "$work/alone.log" >&2; exit 1; }
+DESTDIR=$work/stage cmake --install "$work/alone" >>"$work/alone.log" 2>&1 || { cat "$work/alone.log" >&2; exit 1; }
+for there in "$work/usr" "$work/stage$work/usr"; do
+    diff <(files "$prefix") <(files "$there") >&2 || { log "CMake installs other files than cargo-c in $there"; exit 1; }
+done
+readelf --dynamic "$work/usr/lib/libnbbs.so" | grep -q 'SONAME.*libnbbs\.so\.0\.1' || { log "no soname"; exit 1; }
+# shellcheck disable=SC2046
+g++ -std=c++17 "$example/sessions.cpp" $(
+    PKG_CONFIG_PATH=$work/usr/lib/pkgconfig pkg-config --cflags --libs nbbs) -pthread -o "$work/sessions"
+LD_LIBRARY_PATH=$work/usr/lib runs "$work/sessions"
+# A program without shared libraries.
+# shellcheck disable=SC2046
+g++ -std=c++17 -static "$example/sessions.cpp" $(
+    PKG_CONFIG_PATH=$work/usr/lib/pkgconfig pkg-config --static --cflags --libs nbbs) -pthread -o "$work/sessions" 2>"$work/static.log" ||
+    { cat "$work/static.log" >&2; exit 1; }
+runs "$work/sessions"
+sed -i 's/find_package(nbbs [0-9.]*/find_package(nbbs 0.1/' "$example/CMakeLists.txt"
+build "$example" of_cmake "-DCMAKE_PREFIX_PATH=$work/usr"
+runs "$work/of_cmake/sessions"
 
 commit=$(git rev-parse HEAD) || { log "could not run: no git repository to fetch from"; exit 1; }
 build "$example/fetch" fetched "-DNBBS_REPOSITORY=file://$root" "-DNBBS_TAG=$commit"

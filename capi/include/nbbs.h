@@ -609,7 +609,7 @@ nbbs_code nbbs_alloc_at(const struct nbbs_arena *arena,
 
 /**
  * Allocates what `request` describes, at the first place that will do, or the last, and writes its first unit to
- * `index`.
+ * `index`. Without a range, and not from the top, any place may do.
  *
  * Costs what `nbbs_alloc_units` does, and a search from that end of the range. Refuses with `LENGTH`,
  * `ORDER_TOO_LARGE`, `OUT_OF_RANGE`, `EXHAUSTED`.
@@ -906,7 +906,8 @@ int nb_init(uint64_t base,
  * Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null: `size`
  * is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
  *
- * One read-modify-write in the steady state. Callable by any thread, from interrupt and signal handlers.
+ * One read-modify-write in the steady state, and one to count it. Callable by any thread, from interrupt and signal
+ * handlers.
  */
 void *nb_alloc(uint64_t size);
 
@@ -990,7 +991,7 @@ uint32_t nb_stat_release_count(void);
 uint64_t nb_stat_total_memory(void);
 
 /**
- * Bytes in allocated blocks. Reads the tree where it is in use.
+ * Bytes in allocated blocks. Exact when nothing else runs. Reads 16 counts for each order, whatever the arena's size.
  */
 uint64_t nb_stat_used_memory(void);
 
@@ -1005,7 +1006,7 @@ uint64_t nb_stat_block_size(uint32_t order);
 uint64_t nb_stat_total_blocks(uint32_t order);
 
 /**
- * Allocated blocks of `order`; 0 if that is above the largest. Reads the tree where it is in use.
+ * Allocated blocks of `order`; 0 if that is above the largest. Exact when nothing else runs. Reads 16 counts.
  */
 uint64_t nb_stat_used_blocks(uint32_t order);
 
@@ -1040,8 +1041,8 @@ nbbs_code nbbs_pool_create_in(const struct nbbs_pool_config *config,
  * Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it; null: from the C library's `malloc`,
  * where there is one.
  *
- * Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`),
- * `SOURCE_EMPTY`.
+ * Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`; or
+ * more to `reserve` than there are addresses), `SOURCE_EMPTY`.
  */
 nbbs_code nbbs_pool_create(const struct nbbs_pool_config *config,
                            const struct nbbs_source *source,
@@ -1108,7 +1109,10 @@ size_t nbbs_pool_limit(const struct nbbs_pool *pool);
 size_t nbbs_pool_stride(const struct nbbs_pool *pool);
 
 /**
- * Adds chunks until there is memory for `objects` objects, allocated or not. Refuses with `FULL`, `SOURCE_EMPTY`.
+ * Adds chunks until there is memory for `objects` objects, allocated or not.
+ *
+ * Refuses with `SETTING` if there are not so many addresses, with `FULL` beyond the limit, and with `SOURCE_EMPTY`: then the
+ * chunks that it has added stay, and `nbbs_pool_shrink` gives them back.
  */
 nbbs_code nbbs_pool_reserve(const struct nbbs_pool *pool,
                             size_t objects,

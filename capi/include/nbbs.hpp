@@ -24,6 +24,10 @@
 #ifndef NBBS_HPP
 #define NBBS_HPP
 
+#if __cplusplus < 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
+#error "nbbs.hpp takes C++17 or later: compile with -std=c++17"
+#endif
+
 #include "nbbs/block.hpp"
 #include "nbbs/buddy.hpp"
 #include "nbbs/result.hpp"

@@ -24,6 +24,7 @@ public:
     using is_always_equal = std::false_type;
 
     allocator(const buddy& of) noexcept : of_(&of) {}
+    allocator(const buddy&&) = delete;
     template <class U>
     allocator(const allocator<U>& other) noexcept : of_(&other.arena()) {}
 

@@ -228,7 +228,13 @@ private:
             nbbs_pool* pool;
             void* slot;
         } unless_made{pool_, slot};
-        T* object = ::new (slot) T(std::forward<Arguments>(arguments)...);
+        T* object = nullptr;
+        if constexpr (std::is_constructible_v<T, Arguments...>) {
+            object = ::new (slot) T(std::forward<Arguments>(arguments)...);
+        } else {
+            // An aggregate, before C++20.
+            object = ::new (slot) T{std::forward<Arguments>(arguments)...};
+        }
         unless_made.slot = nullptr;
         return object;
     }

@@ -7,7 +7,18 @@
 
 namespace nbbs {
 
-/// A block or run of a buddy, freed when it goes. Three words; empty when moved from, or made by default.
+namespace detail {
+
+/// A buddy that lasts longer than the call: a temporary, such as `pages.on(cpu)`, is none.
+struct lasting {
+    lasting(const buddy& of) noexcept : arena(of) {}
+    lasting(const buddy&&) = delete;
+    const buddy& arena;
+};
+
+}  // namespace detail
+
+/// A block or run of a buddy, which has to outlive it, freed when it goes. Three words; empty when moved from, or made by default.
 ///
 ///     nbbs::block pages = nbbs::block::of_order(arena, 3);
 class block {
@@ -15,36 +26,36 @@ public:
     constexpr block() noexcept = default;
 
     /// Takes over what was allocated at `index`. Refuses as `nbbs_len_of`.
-    static result<block> try_from_index(const buddy& of, std::uint64_t index) noexcept {
-        const result<std::uint64_t> units = of.try_len_of(index);
-        return units ? result<block>(block(of, index, *units)) : result<block>(units.error());
+    static result<block> try_from_index(detail::lasting of, std::uint64_t index) noexcept {
+        const result<std::uint64_t> units = of.arena.try_len_of(index);
+        return units ? result<block>(block(of.arena, index, *units)) : result<block>(units.error());
     }
-    static block from_index(const buddy& of, std::uint64_t index) { return try_from_index(of, index).value(); }
+    static block from_index(detail::lasting of, std::uint64_t index) { return try_from_index(of, index).value(); }
 
     /// A block of `2^order` units.
-    static result<block> try_of_order(const buddy& of, std::uint32_t order) noexcept {
-        return hold(of, of.try_alloc(order), [order] { return std::uint64_t{1} << order; });
+    static result<block> try_of_order(detail::lasting of, std::uint32_t order) noexcept {
+        return hold(of, of.arena.try_alloc(order), [order] { return std::uint64_t{1} << order; });
     }
-    static block of_order(const buddy& of, std::uint32_t order) { return try_of_order(of, order).value(); }
+    static block of_order(detail::lasting of, std::uint32_t order) { return try_of_order(of, order).value(); }
 
     /// A run of exactly `units` units.
-    static result<block> try_of_units(const buddy& of, std::uint64_t units) noexcept {
-        return hold(of, of.try_alloc_units(units), [units] { return units; });
+    static result<block> try_of_units(detail::lasting of, std::uint64_t units) noexcept {
+        return hold(of, of.arena.try_alloc_units(units), [units] { return units; });
     }
-    static block of_units(const buddy& of, std::uint64_t units) { return try_of_units(of, units).value(); }
+    static block of_units(detail::lasting of, std::uint64_t units) { return try_of_units(of, units).value(); }
 
     /// What `what` describes.
-    static result<block> try_of(const buddy& of, const request& what) noexcept {
-        return hold(of, of.try_alloc(what), [&what] { return what.units; });
+    static result<block> try_of(detail::lasting of, const request& what) noexcept {
+        return hold(of, of.arena.try_alloc(what), [&what] { return what.units; });
     }
-    static block of(const buddy& of, const request& what) { return block::try_of(of, what).value(); }
+    static block of(detail::lasting of, const request& what) { return block::try_of(of, what).value(); }
 
     /// Memory of at least `bytes` bytes at a multiple of `align`, of an arena made of a region.
-    static result<block> try_of_bytes(const buddy& of, std::size_t bytes, std::size_t align = 1) noexcept {
-        const result<void*> got = of.try_alloc_bytes(bytes, align);
-        return got ? try_from_index(of, of.try_index_of(*got).value_or(0)) : result<block>(got.error());
+    static result<block> try_of_bytes(detail::lasting of, std::size_t bytes, std::size_t align = 1) noexcept {
+        const result<void*> got = of.arena.try_alloc_bytes(bytes, align);
+        return got ? try_from_index(of, of.arena.try_index_of(*got).value_or(0)) : result<block>(got.error());
     }
-    static block of_bytes(const buddy& of, std::size_t bytes, std::size_t align = 1) {
+    static block of_bytes(detail::lasting of, std::size_t bytes, std::size_t align = 1) {
         return try_of_bytes(of, bytes, align).value();
     }
 
@@ -112,8 +123,8 @@ private:
         : of_(&of), index_(index), units_(units) {}
 
     template <class Units>
-    static result<block> hold(const buddy& of, const result<std::uint64_t>& index, Units units) noexcept {
-        return index ? result<block>(block(of, *index, units())) : result<block>(index.error());
+    static result<block> hold(detail::lasting of, const result<std::uint64_t>& index, Units units) noexcept {
+        return index ? result<block>(block(of.arena, *index, units())) : result<block>(index.error());
     }
 
     /// The arena's; null, which every function refuses, if there is no block.

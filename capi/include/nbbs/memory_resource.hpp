@@ -37,6 +37,7 @@ class memory_resource : public std::pmr::memory_resource {
 public:
     /// `of` has to outlive it.
     explicit memory_resource(const buddy& of) noexcept : of_(&of) {}
+    memory_resource(const buddy&&) = delete;
 
     const buddy& arena() const noexcept { return *of_; }
 

@@ -142,6 +142,10 @@ public:
     T&& value() && { return check(), std::move(value_); }
 
     template <class U>
+    T value_or(U&& instead) const& {
+        return has_value() ? value_ : static_cast<T>(std::forward<U>(instead));
+    }
+    template <class U>
     T value_or(U&& instead) && {
         return has_value() ? std::move(value_) : static_cast<T>(std::forward<U>(instead));
     }

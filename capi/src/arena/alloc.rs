@@ -88,7 +88,7 @@ pub unsafe extern "C" fn nbbs_alloc_at(
 }
 
 /// Allocates what `request` describes, at the first place that will do, or the last, and writes its first unit to
-/// `index`.
+/// `index`. Without a range, and not from the top, any place may do.
 ///
 /// Costs what `nbbs_alloc_units` does, and a search from that end of the range. Refuses with `LENGTH`,
 /// `ORDER_TOO_LARGE`, `OUT_OF_RANGE`, `EXHAUSTED`.

@@ -2,23 +2,26 @@
 //!
 //! ```text
 //! mod        nb_init, nb_alloc, nb_free
+//! counts     blocks allocated and freed, of each order
 //! settings   smallest block, largest order, where the bookkeeping comes from, whom to tell of misuse
 //! stats      nb_stat_*
 //! ```
 
+mod counts;
 mod settings;
 mod stats;
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 use core::slice;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use nbbs::{Buddy, metadata_words};
 
 use crate::error::{Code, Error, Reporter};
 use crate::heap::Free;
 use crate::lane::thread_lane;
+use counts::Counts;
 use settings::Settings;
 pub use settings::*;
 pub use stats::*;
@@ -33,17 +36,8 @@ struct Plain {
     free: Free,
     /// What the source of memory returned.
     block: *mut c_void,
-    /// How many blocks have been freed, in shares: see [`Plain::count_release`].
-    released: [Share; SHARES],
+    counts: Counts,
 }
-
-/// A count on a cache line of its own.
-#[repr(align(64))]
-struct Share(AtomicU32);
-
-const SHARES: usize = 16;
-/// log2 of the neighbouring units whose releases one share counts.
-const SHARE_ORDER: u32 = 9;
 
 /// The current one. Release, when `nb_init` has made it, pairs with Acquire in `current`.
 static PLAIN: AtomicPtr<Plain> = AtomicPtr::new(ptr::null_mut());
@@ -82,9 +76,9 @@ impl Plain {
             give_back(free, block);
             return None;
         };
-        let released = [const { Share(AtomicU32::new(0)) }; SHARES];
+        let counts = Counts::new();
         // SAFETY: memory for a Plain, ours.
-        unsafe { plain.write(Self { buddy, base, size, settings, free, block, released }) };
+        unsafe { plain.write(Self { buddy, base, size, settings, free, block, counts }) };
         Some(plain)
     }
 
@@ -102,15 +96,6 @@ impl Plain {
             return Err(Error::of(Code::InsideUnit, address, begin));
         }
         Ok(index)
-    }
-
-    /// Counts a release. Units far apart have different shares, so that threads, which allocate in different parts,
-    /// do not all write to one cache line.
-    #[inline]
-    fn count_release(&self, index: u64) {
-        let share = (index >> SHARE_ORDER) as usize % SHARES;
-        // Relaxed: a count, which publishes nothing.
-        self.released[share].0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -149,7 +134,8 @@ pub extern "C" fn nb_init(base: u64, size: u64) -> c_int {
 /// Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null: `size`
 /// is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
 ///
-/// One read-modify-write in the steady state. Callable by any thread, from interrupt and signal handlers.
+/// One read-modify-write in the steady state, and one to count it. Callable by any thread, from interrupt and signal
+/// handlers.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_alloc(size: u64) -> *mut c_void {
     let Some(plain) = current() else {
@@ -162,6 +148,7 @@ pub extern "C" fn nb_alloc(size: u64) -> *mut c_void {
     let order = units.next_power_of_two().trailing_zeros();
     match plain.buddy.alloc_on(thread_lane(), order) {
         Ok(index) => {
+            plain.counts.allocated(index, order);
             let address = plain.base + (index << plain.settings.unit_shift);
             ptr::with_exposed_provenance_mut(address as usize)
         }
@@ -183,8 +170,8 @@ pub extern "C" fn nb_free(addr: *mut c_void) {
         None => Err((Settings::now().reporter, Error::of(Code::NoArena, 0, 0))),
         Some(plain) => {
             let freed = plain.index(address).and_then(|index| {
-                plain.buddy.free_on(thread_lane(), index)?;
-                plain.count_release(index);
+                let order = plain.buddy.free_on(thread_lane(), index)?;
+                plain.counts.freed(index, order);
                 Ok(())
             });
             freed.map_err(|refused| (plain.settings.reporter, refused))

@@ -162,8 +162,8 @@ pub unsafe extern "C" fn nbbs_pool_create_in(
 /// Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it; null: from the C library's `malloc`,
 /// where there is one.
 ///
-/// Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`),
-/// `SOURCE_EMPTY`.
+/// Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`; or
+/// more to `reserve` than there are addresses), `SOURCE_EMPTY`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_create(
     config: *const PoolConfig,
@@ -189,6 +189,7 @@ pub unsafe extern "C" fn nbbs_pool_create(
         }
         let chunk = if config.chunk == 0 { CHUNK } else { config.chunk };
         let shape = Shape::new(config.size, config.align, chunk)?;
+        shape.check_len(config.reserve)?;
         let memory = Memory::Source { source, shape };
         let layout = Layout::new::<Pool>();
         let empty = Error::of(Code::SourceEmpty, layout.size() as u64, 0);

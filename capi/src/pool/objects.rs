@@ -168,7 +168,10 @@ pub unsafe extern "C" fn nbbs_pool_stride(pool: *const Pool) -> usize {
     unsafe { ask(pool, |pool| pool.shape.stride) }
 }
 
-/// Adds chunks until there is memory for `objects` objects, allocated or not. Refuses with `FULL`, `SOURCE_EMPTY`.
+/// Adds chunks until there is memory for `objects` objects, allocated or not.
+///
+/// Refuses with `SETTING` if there are not so many addresses, with `FULL` beyond the limit, and with `SOURCE_EMPTY`: then the
+/// chunks that it has added stay, and `nbbs_pool_shrink` gives them back.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_reserve(
     pool: *const Pool,
@@ -178,6 +181,7 @@ pub unsafe extern "C" fn nbbs_pool_reserve(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(pool, error, |pool| {
+            pool.shape.check_len(objects)?;
             pool.slots.reserve(objects)?;
             Ok(())
         })

@@ -56,6 +56,15 @@ impl Shape {
         let chunk_align = bytes.ok_or(too_large)?.next_power_of_two().max(align);
         Ok(Self { stride, align, chunk_slots, chunk_align })
     }
+
+    /// Whether there are addresses for so many objects at all.
+    pub(super) fn check_len(&self, objects: usize) -> Result<(), Error> {
+        let most = usize::MAX / 8 / self.stride;
+        if objects > most {
+            return Err(Error::of(Code::Setting, objects as u64, most as u64));
+        }
+        Ok(())
+    }
 }
 
 /// The pool's source, as the arena sees it.

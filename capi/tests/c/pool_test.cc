@@ -275,6 +275,23 @@ TEST(Pool, VisitsAndClears) {
     nbbs_pool_destroy(pool);
 }
 
+TEST(Pool, RefusesToReserveWhatCannotBe) {
+    nbbs_error error;
+    nbbs_pool_config config = config_of(64, 64, 0);
+    config.reserve = SIZE_MAX;
+    nbbs_pool *pool = nullptr;
+    EXPECT_EQ(nbbs_pool_create(&config, nullptr, &pool, &error), NBBS_CODE_SETTING);
+    EXPECT_EQ(error.value, SIZE_MAX);
+    EXPECT_EQ(error.limit, SIZE_MAX / 8 / 64);
+    pool = make(config_of(64, 64, 5000));
+    EXPECT_EQ(nbbs_pool_reserve(pool, SIZE_MAX, &error), NBBS_CODE_SETTING);
+    EXPECT_EQ(nbbs_pool_reserve(pool, 5001, &error), NBBS_CODE_FULL);
+    EXPECT_EQ(nbbs_pool_capacity(pool), 0u) << "nothing has changed";
+    EXPECT_EQ(nbbs_pool_reserve(pool, 5000, &error), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_pool_capacity(pool), 5000u);
+    nbbs_pool_destroy(pool);
+}
+
 TEST(Pool, FromManyThreads) {
     nbbs_pool_config config = config_of(64, 8, 0);
     config.chunk = 128;

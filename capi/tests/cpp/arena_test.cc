@@ -40,6 +40,17 @@ TEST(Arena, MakesAndDestroysObjects) {
     EXPECT_GT(arena.max_size(), arena.capacity());
 }
 
+TEST(Arena, MakesAggregates) {
+    struct point {
+        int x, y;
+    };
+    nbbs::arena<point> arena;
+    point* one = arena.allocate(3, 4);
+    ASSERT_NE(one, nullptr);
+    EXPECT_EQ(one->x + one->y, 7);
+    EXPECT_EQ(arena.make(5, 6)->y, 6);
+}
+
 TEST(Arena, DestroysWhatIsLeft) {
     {
         nbbs::arena<Counted> arena;

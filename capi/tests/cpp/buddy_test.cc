@@ -28,6 +28,7 @@ TEST(Buddy, RefusesByResultOrException) {
     EXPECT_EQ(none.error().limit(), 6u);
     EXPECT_EQ(none.error().message(), text_of(none.error().values()));
     EXPECT_EQ(arena.try_alloc(7).value_or(99), 99u);
+    EXPECT_EQ(none.value_or(99), 99u);
     expect_throw<nbbs::error>(NBBS_CODE_ORDER_TOO_LARGE, [&] { arena.alloc(7); });
     EXPECT_THROW(arena.free(3), std::runtime_error);
     arena.alloc(6);

@@ -112,7 +112,8 @@ impl<W: Word> Buddy<'_, W> {
         }
     }
 
-    /// Allocates what `request` describes, at the first place (or the last) that will do.
+    /// Allocates what `request` describes, at the first place (or the last) that will do. Without a range, and not from the
+    /// top, any place may do.
     ///
     /// Cost: that of [`Buddy::alloc_units`], and a search from that end of the range, down only where a bound
     /// promises a free block of half the size: few loads in the common case, one for each word in use in
