@@ -155,15 +155,17 @@ fn large_batches_go_to_their_zones() {
     }
 }
 
+/// Three zones, a gap before the last.
+fn of(arenas: &[Arena; 3]) -> Vec<Zone<'_>> {
+    let zones = arenas.iter().zip([0, 20, 300]);
+    zones.map(|(arena, base)| Zone { base, buddy: arena.buddy() }).collect()
+}
+
 /// Every order of preference of three zones and one that is none, every order, while they are empty and as they fill up.
 #[test]
 fn a_refusal_is_that_of_all_zones_together() {
     let arenas: [Arena; 3] = [Arena::new(20), Arena::new(100), Arena::new(40)];
-    let list: Vec<Zone<'_>> = arenas
-        .iter()
-        .zip([0, 20, 300])
-        .map(|(arena, base)| Zone { base, buddy: arena.buddy() })
-        .collect();
+    let list = of(&arenas);
     let zones = Zones::new(&list).unwrap();
     let digits = |number: usize| (0..3).map(move |place| number / 4_usize.pow(place) % 4);
     for full in 0..8 {
@@ -211,11 +213,7 @@ fn a_refusal_is_that_of_all_zones_together() {
 #[test]
 fn a_refused_request_says_why() {
     let arenas: [Arena; 3] = [Arena::new(20), Arena::new(100), Arena::new(40)];
-    let list: Vec<Zone<'_>> = arenas
-        .iter()
-        .zip([0, 20, 300])
-        .map(|(arena, base)| Zone { base, buddy: arena.buddy() })
-        .collect();
+    let list = of(&arenas);
     let zones = Zones::new(&list).unwrap();
     list[1].buddy.alloc_at(0, 100).unwrap();
     let ask = |preference: &[usize], request| zones.request(preference, request);

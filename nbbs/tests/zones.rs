@@ -3,7 +3,7 @@
 use nbbs::sync::Word;
 use nbbs::{AllocError, BatchError, FreeError, Request, RequestError, ResizeError, Zone, Zones};
 use proptest::prelude::*;
-use testkit::program::{Arena, Ask, No};
+use testkit::program::{Arena, Ask, No, within};
 use testkit::steered::Steered;
 use testkit::{BackEnd, Load, Oracle, Spec, Unit, Violation, stress};
 
@@ -411,27 +411,21 @@ impl<W: Word> BackEnd for OneAllocator<'_, W> {
             RequestError::LastOfWord { .. } => No::LastOfWord,
             _ => No::Exhausted,
         };
-        let change = |error| match error {
-            ResizeError::InUse { unit } => No::InUse(unit),
-            ResizeError::LastOfWord { .. } => No::LastOfWord,
-            ResizeError::Contended { .. } => No::Contended,
-            _ => No::Wrong,
-        };
         match ask {
             Ask::Units(units) => zones.request(&preference, Request::units(units)).map_err(place),
             Ask::At(at) => zones.alloc_at(at.index, at.len).map_err(place),
             Ask::Within(units, order, range, top_down) => {
-                let request = Request::units(units).aligned(order).within(range);
-                let request = if top_down { request.top_down() } else { request };
-                zones.request(&preference, request).map_err(place)
+                zones.request(&preference, within(units, order, range, top_down)).map_err(place)
             }
             Ask::Free(held) => zones.free(held.index).map(|_| 0).map_err(|_| No::Wrong),
-            Ask::Shrink(held, units) => zones.shrink(held.index, units).map(|()| 0).map_err(change),
-            Ask::Grow(held, units) => zones.grow(held.index, units).map(|()| 0).map_err(change),
-            Ask::SplitOff(held, units) => zones.split_off(held.index, units).map_err(change),
-            Ask::Split(held, order) => zones.split(held.index, order).map(|()| 0).map_err(change),
+            Ask::Shrink(held, units) => {
+                zones.shrink(held.index, units).map(|()| 0).map_err(No::from)
+            }
+            Ask::Grow(held, units) => zones.grow(held.index, units).map(|()| 0).map_err(No::from),
+            Ask::SplitOff(held, units) => zones.split_off(held.index, units).map_err(No::from),
+            Ask::Split(held, order) => zones.split(held.index, order).map(|()| 0).map_err(No::from),
             Ask::FreePart(held, part) => {
-                zones.free_part(held.index, part).map(|()| 0).map_err(change)
+                zones.free_part(held.index, part).map(|()| 0).map_err(No::from)
             }
             Ask::Batch(order, blocks) => {
                 let got = zones.alloc_batch(&preference, order, blocks);

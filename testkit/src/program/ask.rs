@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use nbbs::sync::Word;
-use nbbs::{AllocError, Buddy, RequestError, ResizeError};
+use nbbs::{AllocError, Buddy, Request, RequestError, ResizeError};
 
 /// Units that are held together, block or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,14 +111,12 @@ pub enum No {
 /// # Errors
 /// Why not.
 pub fn ask<W: Word>(buddy: &Buddy<'_, W>, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
-    let resized = |result: Result<(), ResizeError>| result.map(|()| 0).map_err(of_resize);
+    let resized = |result: Result<(), ResizeError>| result.map(|()| 0).map_err(No::from);
     match ask {
-        Ask::Units(units) => buddy.alloc_units_on(lane, units).map_err(of_request),
-        Ask::At(Held { index, len }) => buddy.alloc_at_on(lane, index, len).map_err(of_request),
+        Ask::Units(units) => buddy.alloc_units_on(lane, units).map_err(No::from),
+        Ask::At(Held { index, len }) => buddy.alloc_at_on(lane, index, len).map_err(No::from),
         Ask::Within(units, order, range, top_down) => {
-            let request = nbbs::Request::units(units).aligned(order).within(range);
-            let request = if top_down { request.top_down() } else { request };
-            buddy.request_on(lane, request).map_err(of_request)
+            buddy.request_on(lane, within(units, order, range, top_down)).map_err(No::from)
         }
         Ask::Free(Held { index, len }) => {
             if len % 2 == 0 {
@@ -130,9 +128,7 @@ pub fn ask<W: Word>(buddy: &Buddy<'_, W>, lane: usize, ask: Ask<'_>) -> Result<u
         }
         Ask::Shrink(held, units) => resized(buddy.shrink_on(lane, held.index, units)),
         Ask::Grow(held, units) => resized(buddy.grow_on(lane, held.index, units)),
-        Ask::SplitOff(held, units) => {
-            buddy.split_off_on(lane, held.index, units).map_err(of_resize)
-        }
+        Ask::SplitOff(held, units) => buddy.split_off_on(lane, held.index, units).map_err(No::from),
         Ask::Split(held, order) => resized(buddy.split_on(lane, held.index, order)),
         Ask::FreePart(held, part) => resized(buddy.free_part_on(lane, held.index, part)),
         Ask::Batch(order, blocks) => match buddy.alloc_batch_on(lane, order, blocks) {
@@ -152,20 +148,30 @@ pub fn ask<W: Word>(buddy: &Buddy<'_, W>, lane: usize, ask: Ask<'_>) -> Result<u
     }
 }
 
-fn of_request(error: RequestError) -> No {
-    match error {
-        RequestError::Exhausted { .. } => No::Exhausted,
-        RequestError::InUse { unit } => No::InUse(unit),
-        RequestError::LastOfWord { .. } => No::LastOfWord,
-        _ => No::Wrong,
+/// What [`Ask::Within`] asks for.
+pub fn within(units: u64, order: u32, range: Range<u64>, top_down: bool) -> Request {
+    let request = Request::units(units).aligned(order).within(range);
+    if top_down { request.top_down() } else { request }
+}
+
+impl From<RequestError> for No {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Exhausted { .. } => Self::Exhausted,
+            RequestError::InUse { unit } => Self::InUse(unit),
+            RequestError::LastOfWord { .. } => Self::LastOfWord,
+            _ => Self::Wrong,
+        }
     }
 }
 
-fn of_resize(error: ResizeError) -> No {
-    match error {
-        ResizeError::InUse { unit } => No::InUse(unit),
-        ResizeError::LastOfWord { .. } => No::LastOfWord,
-        ResizeError::Contended { .. } => No::Contended,
-        _ => No::Wrong,
+impl From<ResizeError> for No {
+    fn from(error: ResizeError) -> Self {
+        match error {
+            ResizeError::InUse { unit } => Self::InUse(unit),
+            ResizeError::LastOfWord { .. } => Self::LastOfWord,
+            ResizeError::Contended { .. } => Self::Contended,
+            _ => Self::Wrong,
+        }
     }
 }

@@ -17,7 +17,7 @@ mod strategies;
 mod subject;
 mod truth;
 
-pub use ask::{Ask, Held, No, ask};
+pub use ask::{Ask, Held, No, ask, within};
 pub use inspect::{inspect, observe};
 pub use judged::Summary;
 pub use plain::race_plain;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use nbbs::{AllocError, Request, RequestError, ResizeError, Zone, Zones};
-use testkit::program::{Arena, Ask, Held, No};
+use nbbs::{AllocError, Request, Zone, Zones};
+use testkit::program::{Arena, Ask, Held, No, within};
 use testkit::{BackEnd, Violation};
 
 use crate::call::{Answer, Call, Cost};
@@ -78,27 +78,23 @@ impl BackEnd for Lent<'_> {
         let (zones, preference) = self.on(lane);
         match ask {
             Ask::Units(units) => {
-                zones.request(&preference, Request::units(units)).map_err(of_request)
+                zones.request(&preference, Request::units(units)).map_err(No::from)
             }
-            Ask::At(Held { index, len }) => zones.alloc_at(index, len).map_err(of_request),
+            Ask::At(Held { index, len }) => zones.alloc_at(index, len).map_err(No::from),
             Ask::Within(units, order, range, top_down) => {
-                let request = Request::units(units).aligned(order).within(range);
-                let request = if top_down { request.top_down() } else { request };
-                zones.request(&preference, request).map_err(of_request)
+                zones.request(&preference, within(units, order, range, top_down)).map_err(No::from)
             }
             Ask::Free(Held { index, len }) => {
                 zones.free_units(index, len).map(|()| index).map_err(|_| No::Wrong)
             }
             Ask::Shrink(held, units) => {
-                zones.shrink(held.index, units).map(|()| 0).map_err(of_resize)
+                zones.shrink(held.index, units).map(|()| 0).map_err(No::from)
             }
-            Ask::Grow(held, units) => zones.grow(held.index, units).map(|()| 0).map_err(of_resize),
-            Ask::SplitOff(held, units) => zones.split_off(held.index, units).map_err(of_resize),
-            Ask::Split(held, order) => {
-                zones.split(held.index, order).map(|()| 0).map_err(of_resize)
-            }
+            Ask::Grow(held, units) => zones.grow(held.index, units).map(|()| 0).map_err(No::from),
+            Ask::SplitOff(held, units) => zones.split_off(held.index, units).map_err(No::from),
+            Ask::Split(held, order) => zones.split(held.index, order).map(|()| 0).map_err(No::from),
             Ask::FreePart(held, part) => {
-                zones.free_part(held.index, part).map(|()| 0).map_err(of_resize)
+                zones.free_part(held.index, part).map(|()| 0).map_err(No::from)
             }
             Ask::Batch(order, blocks) => match zones.alloc_batch(&preference, order, blocks) {
                 Ok(count) => {
@@ -112,24 +108,6 @@ impl BackEnd for Lent<'_> {
                 zones.free_batch(order, blocks).map(|()| 0).map_err(|_| No::Wrong)
             }
         }
-    }
-}
-
-fn of_request(error: RequestError) -> No {
-    match error {
-        RequestError::Exhausted { .. } => No::Exhausted,
-        RequestError::InUse { unit } => No::InUse(unit),
-        RequestError::LastOfWord { .. } => No::LastOfWord,
-        _ => No::Wrong,
-    }
-}
-
-fn of_resize(error: ResizeError) -> No {
-    match error {
-        ResizeError::InUse { unit } => No::InUse(unit),
-        ResizeError::LastOfWord { .. } => No::LastOfWord,
-        ResizeError::Contended { .. } => No::Contended,
-        _ => No::Wrong,
     }
 }
 
