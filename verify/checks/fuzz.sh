@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # fuzz.sh [--long]: operation programs, races and operations on arenas out of bytes, judged by the oracles, beginning
-# with the corpus; then races on the broken allocators, which must be caught, and on a sound one. Two minutes; `--long`
+# with the corpus; then races on the broken allocators, which must be caught, and on a sound one. Four minutes; `--long`
 # ten minutes a target. Installs cargo-fuzz from crates.io if it is missing; needs nightly and a C++ compiler.
 source "$(dirname "$0")/../check.sh" "$@"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # lemmas.sh [--long]: the arithmetic on codes, compiled from the library's own files and proved for every word by a
-# solver, against what verify/lemmas states slot by slot. About 3 minutes of one core; `--long` proves the release
+# solver, against what verify/lemmas states slot by slot. About 5 minutes of one core; `--long` proves the release
 # build too. Installs the solver from PyPI, into the target folder, and the standard library for WebAssembly.
 source "$(dirname "$0")/../check.sh" "$@"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # miri.sh [--long]: Miri on nbbs, whose threads write to what they hold without any synchronisation, under several seeds:
-# each is another schedule and other stale values; and on the unsafe code of the pool. Three minutes on 2 cores that are
+# each is another schedule and other stale values; and on the unsafe code of the pool. Five minutes on 2 cores that are
 # free, once Miri's library is built; `--long` runs eight times as many seeds, and the pool's `properties`.
 source "$(dirname "$0")/../check.sh" "$@"
 

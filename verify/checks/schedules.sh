@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # schedules.sh [--long]: races of two to four operations under thousands of schedules, and under all with two
-# preemptions, in which threads stop anywhere: the suite's own tests. A minute and a half; `--long` repeats the
+# preemptions, in which threads stop anywhere: the suite's own tests. Four minutes; `--long` repeats the
 # random races with ten times the cases.
 source "$(dirname "$0")/../check.sh" "$@"
 

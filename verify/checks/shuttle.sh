@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # shuttle.sh [--long]: the allocator's own code under random and PCT schedules, 3 to 8 threads, the owner map
-# on; then the broken allocators, their sound twins and the mutants. About 2 minutes; `--long` runs fifty times
+# on; then the broken allocators, their sound twins and the mutants. Two minutes; `--long` runs fifty times
 # as many races.
 source "$(dirname "$0")/../check.sh" "$@"
 
