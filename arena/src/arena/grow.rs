@@ -13,8 +13,6 @@
 //! Whoever has claimed all slots, or installed the memory, has the chunk alone. Threads that still look at
 //! its bitmaps find every slot claimed; the bitmaps stay until the arena is dropped.
 
-use core::alloc::Layout;
-
 use super::Arena;
 use crate::chunk::Chunk;
 use crate::error::Exhausted;
@@ -51,16 +49,8 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
     /// ```
     ///
     /// # Errors
-    /// [`Exhausted::Limit`] if the arena may never have so many, and nothing has changed. [`Exhausted::Memory`] if the
-    /// source has none, or no addresses: chunks added before stay, and [`shrink`](Self::shrink) gives them back.
+    /// Those of [`grow`](Self::grow). Chunks added before stay, and [`shrink`](Self::shrink) gives them back.
     pub fn reserve(&self, slots: usize) -> Result<(), Exhausted> {
-        let limit = self.max_len();
-        if slots > limit {
-            return Err(Exhausted::Limit { limit });
-        }
-        if Layout::array::<T>(slots).is_err() {
-            return Err(Exhausted::Memory { bytes: slots.saturating_mul(size_of::<T>()) });
-        }
         while self.capacity() < slots {
             self.add_chunk()?;
         }

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
-use nbbs_arena::FreeError;
+use nbbs_arena::{Exhausted, FreeError};
 
 use super::{Pool, report};
 use crate::error::{Code, Error, Reporter};
@@ -182,6 +182,10 @@ pub unsafe extern "C" fn nbbs_pool_reserve(
     unsafe {
         run(pool, error, |pool| {
             pool.shape.check_len(objects)?;
+            let limit = pool.slots.max_len();
+            if objects > limit {
+                return Err(Exhausted::Limit { limit }.into());
+            }
             pool.slots.reserve(objects)?;
             Ok(())
         })
