@@ -61,18 +61,22 @@ finds() {
     ends 3 "${shows:-$harm}" "${@:2}"
 }
 
-# test_fails COMMAND...: whether cargo runs tests and one of them fails: by its end, or by a panic on top of its own.
-test_fails() { ends 101 '^test result: FAILED|^panic in a destructor during cleanup' "$@"; }
+# What is said where a test fails: by its end, or by a panic on top of its own.
+test_fails='^test result: FAILED|^panic in a destructor during cleanup'
 
 # A mutant that a test of the suite has to notice, whose file and, perhaps, name is its `by`: whether that builds, and
-# whether it fails. test_builds NAME PACKAGE... and test_notices NAME PACKAGE...
+# whether it fails, or says what the mutant `shows`. test_builds NAME PACKAGE... and test_notices NAME PACKAGE...
 test_builds() {
     local by
     by=$(of_mutant "$1" by)
     cargo test --quiet "${@:2}" --test "${by%% *}" --no-run
 }
 # shellcheck disable=SC2046
-test_notices() { test_fails timeout 200 cargo test --quiet "${@:2}" --test $(of_mutant "$1" by); }
+test_notices() {
+    local shows
+    shows=$(of_mutant "$1" shows)
+    ends 101 "${shows:-$test_fails}" timeout 200 cargo test --quiet "${@:2}" --test $(of_mutant "$1" by)
+}
 
 # How many tests passed, of which `cargo test` reports on standard input.
 passed() { { grep -oE '^test result: ok\. [0-9]+ passed' || true; } | awk '{ sum += $4 } END { print sum + 0 }'; }
