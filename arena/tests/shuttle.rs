@@ -111,9 +111,11 @@ fn growth_shrink_and_allocation() {
     assert_eq!(all.len(), bank.slots());
 }
 
-/// How many schedules.
+/// How many schedules, which it says.
 fn iterations() -> usize {
-    500 * testkit::depth() as usize
+    let iterations = 500 * testkit::depth() as usize;
+    println!("under {iterations} random schedules");
+    iterations
 }
 
 #[test]

@@ -50,6 +50,11 @@ installed() {
     echo "$prefix"
 }
 
+# has_soname PREFIX: whether the shared library installed there names the versions that may stand in for it.
+has_soname() {
+    readelf --dynamic "$1/lib/libnbbs.so" | grep -q 'SONAME.*libnbbs\.so\.0\.1' || { log "no soname in $1"; return 1; }
+}
+
 # suite LANGUAGE COMPILER LIBRARY NAME FLAG...: compiles the suite in capi/tests/LANGUAGE, two files at a time, and prints
 # where it is.
 suite() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # cpp.sh: nbbs.hpp compiles, without a warning, as C++17, 20 and 23, with gcc and clang, and freestanding; what is wrong does
-# not compile, and says why; the C++ suite; then with the headers broken on purpose, each time in one place of verify/mutants/cpp.list: the suite must fail. About a
-# minute.
+# not compile, and says why; the C++ suite; then with the headers broken on purpose, each time in one place of
+# verify/mutants/cpp.list: the suite must fail. About a minute.
 source "$(dirname "$0")/common.bash"
 need g++ g++
 need clang++ clang

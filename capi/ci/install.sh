@@ -7,7 +7,7 @@ prefix=$(installed)
 for file in include/nbbs.h lib/libnbbs.a lib/libnbbs.so lib/pkgconfig/nbbs.pc; do
     [ -e "$prefix/$file" ] || { log "$file is missing"; exit 1; }
 done
-readelf --dynamic "$prefix/lib/libnbbs.so" | grep -q 'SONAME.*libnbbs\.so\.0\.1' || { log "no soname"; exit 1; }
+has_soname "$prefix"
 declared=$(grep -oE '\b(nb|nbbs)_[a-z_]+\(' capi/include/nbbs.h | tr -d '(' | grep -vxE 'nbbs_(hook|visit)' | sort -u)
 exported=$(nm --dynamic --defined-only "$prefix/lib/libnbbs.so" | awk '{ print $3 }' | sed 's/@.*//' | sort -u)
 for name in $declared; do

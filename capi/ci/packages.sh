@@ -36,10 +36,17 @@ build() {
     { configure "$@" && cmake --build "$work/$2" >>"$work/$2.log" 2>&1; } || { cat "$work/$2.log" >&2; return 1; }
 }
 
-# shellcheck disable=SC2046
-g++ -std=c++17 "$example/sessions.cpp" $(pkg-config --cflags --libs nbbs) -pthread -o "$work/sessions"
-runs "$work/sessions"
-uses "$work/sessions" yes
+# by_pkg_config PREFIX [--static]: builds the example by what is installed there, with the shared library or without any,
+# and runs it.
+by_pkg_config() {
+    local flags
+    flags=$(PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config "${@:2}" --cflags --libs nbbs)
+    # shellcheck disable=SC2086
+    g++ -std=c++17 ${2:+-static} "$example/sessions.cpp" $flags -pthread -o "$work/sessions"
+    LD_LIBRARY_PATH=$1/lib runs "$work/sessions"
+    uses "$work/sessions" "$([ $# = 1 ] && echo yes || echo no)"
+}
+by_pkg_config "$prefix"
 
 rm -rf "$work"/{c,package,later,static,shared,fetched,of_cmake}
 build "$work/examples/c" c "-DCMAKE_PREFIX_PATH=$prefix"
@@ -53,6 +60,23 @@ uses "$work/package/sessions" yes
 runs "$work/package/sessions_static"
 uses "$work/package/sessions_static" no
 
+# The same files by CMake alone, which builds them on the way: without DESTDIR, and with one.
+rm -rf "$work"/{alone,usr,stage}
+files() { (cd "$1" && find . -not -type d | sort); }
+# install_to [DESTDIR]: installs to $work/usr below it, and compares.
+install_to() {
+    env ${1:+"DESTDIR=$1"} cmake --install "$work/alone" >"$work/alone.log" 2>&1 || { cat "$work/alone.log" >&2; return 1; }
+    diff <(files "$prefix") <(files "$1$work/usr") >&2 || { log "CMake installs other files than cargo-c"; return 1; }
+}
+configure capi alone "-DCMAKE_INSTALL_PREFIX=$work/usr" -DCMAKE_INSTALL_LIBDIR=lib
+install_to ""
+install_to "$work/stage"
+has_soname "$work/usr"
+by_pkg_config "$work/usr"
+by_pkg_config "$work/usr" --static
+build "$example" of_cmake "-DCMAKE_PREFIX_PATH=$work/usr"
+LD_LIBRARY_PATH=$work/usr/lib runs "$work/of_cmake/sessions"
+
 # A version that is not there is not found.
 sed -i 's/find_package(nbbs [0-9.]*/find_package(nbbs 99.0/' "$example/CMakeLists.txt"
 ! configure "$example" later "-DCMAKE_PREFIX_PATH=$prefix" && grep -q nbbs "$work/later.log" ||
@@ -64,30 +88,6 @@ for kind in static shared; do
     runs "$work/$kind/sessions"
     uses "$work/$kind/sessions" $uses
 done
-
-# The same files by CMake alone, which builds them on the way: without DESTDIR, and with one.
-rm -rf "$work"/{alone,usr,stage}
-files() { (cd "$1" && find . -not -type d | sed 's|^\./lib[^/]*/[^/]*-linux-gnu/|./lib/|' | sort); }
-configure capi alone "-DCMAKE_INSTALL_PREFIX=$work/usr" -DCMAKE_INSTALL_LIBDIR=lib
-cmake --install "$work/alone" >"$work/alone.log" 2>&1 || { cat "$work/alone.log" >&2; exit 1; }
-DESTDIR=$work/stage cmake --install "$work/alone" >>"$work/alone.log" 2>&1 || { cat "$work/alone.log" >&2; exit 1; }
-for there in "$work/usr" "$work/stage$work/usr"; do
-    diff <(files "$prefix") <(files "$there") >&2 || { log "CMake installs other files than cargo-c in $there"; exit 1; }
-done
-readelf --dynamic "$work/usr/lib/libnbbs.so" | grep -q 'SONAME.*libnbbs\.so\.0\.1' || { log "no soname"; exit 1; }
-# shellcheck disable=SC2046
-g++ -std=c++17 "$example/sessions.cpp" $(
-    PKG_CONFIG_PATH=$work/usr/lib/pkgconfig pkg-config --cflags --libs nbbs) -pthread -o "$work/sessions"
-LD_LIBRARY_PATH=$work/usr/lib runs "$work/sessions"
-# A program without shared libraries.
-# shellcheck disable=SC2046
-g++ -std=c++17 -static "$example/sessions.cpp" $(
-    PKG_CONFIG_PATH=$work/usr/lib/pkgconfig pkg-config --static --cflags --libs nbbs) -pthread -o "$work/sessions" 2>"$work/static.log" ||
-    { cat "$work/static.log" >&2; exit 1; }
-runs "$work/sessions"
-sed -i 's/find_package(nbbs [0-9.]*/find_package(nbbs 0.1/' "$example/CMakeLists.txt"
-build "$example" of_cmake "-DCMAKE_PREFIX_PATH=$work/usr"
-runs "$work/of_cmake/sessions"
 
 commit=$(git rev-parse HEAD) || { log "could not run: no git repository to fetch from"; exit 1; }
 build "$example/fetch" fetched "-DNBBS_REPOSITORY=file://$root" "-DNBBS_TAG=$commit"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # stalls.sh [--long]: a thread stops for good, or for long, after every step of every operation; the others go on,
-# and what is left must be whole. Two minutes, and four for the mutants; `--long` stops the second thread everywhere too, and lets them
-# go on in every order.
+# and what is left must be whole. Two minutes, and four for the mutants; `--long` stops the second thread everywhere too,
+# and lets them go on in every order.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package stalls; }

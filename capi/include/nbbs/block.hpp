@@ -18,7 +18,8 @@ struct lasting {
 
 }  // namespace detail
 
-/// A block or run of a buddy, which has to outlive it, freed when it goes. Three words; empty when moved from, or made by default.
+/// A block or run of a buddy, which has to outlive it, freed when it goes. Three words; empty when moved from, or made by
+/// default.
 ///
 ///     nbbs::block pages = nbbs::block::of_order(arena, 3);
 class block {

@@ -3,10 +3,11 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// How many blocks were ever allocated and freed. Units far apart have different shares, so that threads, which allocate in
-/// different parts, do not all write to one cache line.
+/// different parts, do not all write to one cache line. All zero is a value: nothing was counted.
+#[repr(C)]
 pub(super) struct Counts([Share; SHARES]);
 
-#[repr(align(64))]
+#[repr(C, align(64))]
 struct Share {
     allocated: [AtomicU64; ORDERS],
     freed: [AtomicU64; ORDERS],
@@ -19,17 +20,6 @@ const SHARE_ORDER: u32 = 9;
 const ORDERS: usize = 64;
 
 impl Counts {
-    pub(super) const fn new() -> Self {
-        Self(
-            [const {
-                Share {
-                    allocated: [const { AtomicU64::new(0) }; ORDERS],
-                    freed: [const { AtomicU64::new(0) }; ORDERS],
-                }
-            }; SHARES],
-        )
-    }
-
     fn share(&self, index: u64) -> &Share {
         &self.0[(index >> SHARE_ORDER) as usize % SHARES]
     }
@@ -54,7 +44,7 @@ impl Counts {
 
     /// Blocks of `order` that are allocated. Exact when nothing else runs.
     pub(super) fn in_use(&self, order: u32) -> u64 {
-        // What is freed in between has been counted before.
+        // The freed ones first: what comes and goes in between counts as in use, and never as fewer than none.
         let freed = self.sum(order, |share| &share.freed);
         self.sum(order, |share| &share.allocated).saturating_sub(freed)
     }

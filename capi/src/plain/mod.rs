@@ -26,7 +26,7 @@ use settings::Settings;
 pub use settings::*;
 pub use stats::*;
 
-/// The arena that `nb_init` made, and where it is. One block of memory, the metadata behind it.
+/// The arena that `nb_init` made, and where it is. One block of memory, the counts and the metadata behind it.
 #[repr(C, align(64))]
 struct Plain {
     buddy: Buddy<'static>,
@@ -36,7 +36,7 @@ struct Plain {
     free: Free,
     /// What the source of memory returned.
     block: *mut c_void,
-    counts: Counts,
+    counts: &'static Counts,
 }
 
 /// The current one. Release, when `nb_init` has made it, pairs with Acquire in `current`.
@@ -59,24 +59,26 @@ impl Plain {
             words => words,
         };
         let align = align_of::<Self>();
-        let bytes = words.checked_mul(8)?.checked_add(size_of::<Self>() + align)?;
+        let front = size_of::<Self>() + size_of::<Counts>() + align;
+        let bytes = words.checked_mul(8)?.checked_add(front)?;
         // SAFETY: the function is the C library's `malloc`, or behaves like it, as `nb_set_malloc` demands.
         let block = unsafe { malloc?(bytes) };
         let plain = NonNull::new(block)?.cast::<u8>();
-        // SAFETY: the block is longer than a Plain and its words by the alignment.
+        // SAFETY: the block is longer than a Plain, its counts and its words by the alignment.
         let plain = unsafe { plain.add(plain.align_offset(align)) }.cast::<Self>();
-        // SAFETY: as above; the words follow the Plain, whose size is a multiple of their alignment, and zero is a
-        // value of theirs.
-        let words = unsafe {
-            let first = plain.add(1).cast::<AtomicU64>();
+        // SAFETY: as above; the counts follow the Plain, and the words the counts, each behind what has a multiple of its
+        // alignment for a size. Zero is a value of both.
+        let (counts, words) = unsafe {
+            let counts = plain.add(1).cast::<Counts>();
+            counts.write_bytes(0, 1);
+            let first = counts.add(1).cast::<AtomicU64>();
             first.write_bytes(0, words);
-            slice::from_raw_parts(first.as_ptr(), words)
+            (counts.as_ref(), slice::from_raw_parts(first.as_ptr(), words))
         };
         let Ok(buddy) = Buddy::new(words, units) else {
             give_back(free, block);
             return None;
         };
-        let counts = Counts::new();
         // SAFETY: memory for a Plain, ours.
         unsafe { plain.write(Self { buddy, base, size, settings, free, block, counts }) };
         Some(plain)
