@@ -18,7 +18,7 @@
 //! hooked      a metadata word with a hook before every access
 //! steered     such a word by which a test steers its threads: jitter, schedules, sudden death
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod addresses;
 mod back_end;

@@ -15,6 +15,7 @@
 
 mod bounded;
 mod explore;
+mod lanes;
 mod schedule;
 mod script;
 mod turns;
@@ -30,9 +31,9 @@ use crate::hooked::{Hook, Hooked};
 use crate::program::Body;
 pub use bounded::{Culprit, Together, all_schedules};
 pub use explore::{Found, explore, explore_with, replay};
+pub use lanes::pause;
 pub use schedule::Schedule;
 pub use script::{Turn, follow};
-pub use turns::pause;
 
 /// A word that calls the thread's hook, if it has one, before every access.
 pub type Steered = Hooked<Steering>;
@@ -43,11 +44,11 @@ pub struct Steering;
 
 impl Hook for Steering {
     fn before_access() {
-        STEER.with_borrow_mut(|steer| {
-            if let Some(steer) = steer {
-                steer();
-            }
-        });
+        // Not borrowed meanwhile: others may make accesses before the hook returns.
+        let steer = STEER.with_borrow(Clone::clone);
+        if let Some(steer) = steer {
+            steer();
+        }
     }
 
     fn pause() {
@@ -56,19 +57,24 @@ impl Hook for Steering {
 }
 
 thread_local! {
-    static STEER: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
+    static STEER: RefCell<Option<Rc<dyn Fn()>>> = const { RefCell::new(None) };
 }
 
 /// Calls `body` with `hook` called before every access that this thread makes to a [`Steered`] word.
 pub fn steer<R>(hook: impl FnMut() + 'static, body: impl FnOnce() -> R) -> R {
-    struct Unhook;
+    let hook = RefCell::new(hook);
+    steer_by(Rc::new(move || hook.borrow_mut()()), body)
+}
+
+/// [`steer`], by a hook before whose return others may make accesses.
+fn steer_by<R>(hook: Rc<dyn Fn()>, body: impl FnOnce() -> R) -> R {
+    struct Unhook(Option<Rc<dyn Fn()>>);
     impl Drop for Unhook {
         fn drop(&mut self) {
-            STEER.take();
+            STEER.set(self.0.take());
         }
     }
-    STEER.set(Some(Box::new(hook)));
-    let _unhook = Unhook;
+    let _unhook = Unhook(STEER.replace(Some(hook)));
     body()
 }
 
@@ -140,22 +146,16 @@ fn survive<R>(body: impl FnOnce() -> R) -> Option<R> {
 /// # Errors
 /// The first body's, in their order, that failed or panicked.
 pub fn at_once(bodies: Vec<Body<'_>>) -> Result<(), Violation> {
-    let start = Barrier::new(bodies.len());
-    let bodies = bodies.into_iter().map(|body| -> Body<'_> {
-        let start = &start;
-        Box::new(move || {
-            // Otherwise the first is done before the last is born.
-            start.wait();
-            body()
-        })
-    });
-    on_threads(bodies.collect())
-}
-
-/// Calls each body on a thread of its own.
-fn on_threads(bodies: Vec<Body<'_>>) -> Result<(), Violation> {
+    let start = &Barrier::new(bodies.len());
     thread::scope(|scope| {
-        let threads: Vec<_> = bodies.into_iter().map(|body| scope.spawn(body)).collect();
+        let started = bodies.into_iter().map(|body| {
+            scope.spawn(move || {
+                // Otherwise the first is done before the last is born.
+                start.wait();
+                body()
+            })
+        });
+        let threads: Vec<_> = started.collect();
         let results = threads.into_iter().map(|thread| {
             let result = thread.join();
             result.unwrap_or_else(|payload| Err(Violation::from_panic(&*payload)))

@@ -35,7 +35,7 @@ impl Turn {
     }
 }
 
-/// Calls each body on a thread of its own, in the order of `script`; then the first that is not done to its
+/// Calls each body in a lane of its own, in the order of `script`; then the first that is not done to its
 /// end, and so on. A body that [stands still](Turn::last) counts as done without an error.
 ///
 /// # Errors

@@ -1,0 +1,150 @@
+//! Lanes that take turns: each runs its body as a thread would, on a stack of its own, but all of them on the
+//! thread that calls, so that a turn takes no help of the operating system.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::thread;
+
+use generator::{Generator, Gn};
+
+use super::{die, steer_by, survive};
+use crate::Violation;
+use crate::program::Body;
+
+/// Says whose turn it is.
+pub(super) trait Turns {
+    /// Who takes the next step, which `lane` is about to take. `None`: the lane dies.
+    fn next(&mut self, lane: usize) -> Option<usize>;
+
+    /// Whether the lane takes its step, now that its turn has come; otherwise it dies.
+    fn takes(&self, _lane: usize) -> bool {
+        true
+    }
+
+    /// Who goes on while `lane` waits for another.
+    fn rests(&mut self, lane: usize) -> usize;
+
+    /// Who goes on after `lane`, which is done. `None`: all are.
+    fn leaves(&mut self, lane: usize) -> Option<usize>;
+
+    /// What the death of a lane means.
+    fn death(&self, lane: usize) -> Result<(), Violation>;
+}
+
+/// In words. Enough for the message of a panic.
+const STACK: usize = 256 * 1024 / size_of::<usize>();
+
+/// What a lane yields: nothing when its turn is over; how it ended, if it did not die.
+type Said = Option<Option<Result<(), Violation>>>;
+
+type Lane = Generator<'static, (), Said>;
+
+thread_local! {
+    static PAUSE: RefCell<Option<Rc<dyn Fn()>>> = const { RefCell::new(None) };
+    /// Lanes that are done, to be used again: a new stack takes longer than most schedules.
+    static IDLE: RefCell<Vec<Lane>> = const { RefCell::new(Vec::new()) };
+}
+
+/// To be called by a thread that waits for another, between two looks: another thread gets a turn.
+pub fn pause() {
+    match PAUSE.with_borrow(Clone::clone) {
+        Some(hook) => hook(),
+        None => thread::yield_now(),
+    }
+}
+
+/// Calls each body in a lane of its own, one at a time, `first` first; returns who said whose turn it was.
+///
+/// # Errors
+/// The first body's, in their order, that failed, panicked or died.
+pub(super) fn take_turns<T: Turns + 'static>(
+    turns: T,
+    first: usize,
+    bodies: Vec<Body<'_>>,
+) -> (T, Result<(), Violation>) {
+    let table = Rc::new(Table { turns: RefCell::new(turns), turn: Cell::new(first) });
+    let result = {
+        let (stepping, pausing) = (Rc::clone(&table), Rc::clone(&table));
+        struct Unhook;
+        impl Drop for Unhook {
+            fn drop(&mut self) {
+                PAUSE.take();
+            }
+        }
+        PAUSE.set(Some(Rc::new(move || pausing.rest())));
+        let _unhook = Unhook;
+        steer_by(Rc::new(move || stepping.step()), || table.run(bodies))
+    };
+    let table = Rc::into_inner(table).expect("all lanes are done");
+    (table.turns.into_inner(), result)
+}
+
+struct Table<T> {
+    turns: RefCell<T>,
+    turn: Cell<usize>,
+}
+
+impl<T: Turns> Table<T> {
+    fn run(&self, bodies: Vec<Body<'_>>) -> Result<(), Violation> {
+        let mut results: Vec<_> = bodies.iter().map(|_| Ok(())).collect();
+        let mut lanes: Vec<_> = bodies.into_iter().map(lane_of).collect();
+        let mut turn = (!lanes.is_empty()).then(|| self.turn.get());
+        while let Some(lane) = turn {
+            self.turn.set(lane);
+            turn = match lanes[lane].resume().flatten() {
+                None => Some(self.turn.get()),
+                Some(end) => {
+                    results[lane] = end.unwrap_or_else(|| self.turns.borrow().death(lane));
+                    self.turns.borrow_mut().leaves(lane)
+                }
+            };
+        }
+        IDLE.with_borrow_mut(|idle| idle.append(&mut lanes));
+        results.into_iter().collect()
+    }
+
+    /// Before a step of the lane that runs.
+    fn step(&self) {
+        let lane = self.turn.get();
+        let next = self.turns.borrow_mut().next(lane);
+        self.hand_over(lane, next.unwrap_or_else(|| die()));
+        if !self.turns.borrow().takes(lane) {
+            die();
+        }
+    }
+
+    fn rest(&self) {
+        let lane = self.turn.get();
+        let next = self.turns.borrow_mut().rests(lane);
+        self.hand_over(lane, next);
+    }
+
+    fn hand_over(&self, lane: usize, next: usize) {
+        if next != lane {
+            self.turn.set(next);
+            // The hook is too far from the lane's beginning to be handed its scope.
+            #[expect(deprecated)]
+            generator::yield_with::<Said>(None);
+        }
+    }
+}
+
+/// A lane that is done, or dropped, before what `body` borrows ends.
+fn lane_of(body: Body<'_>) -> Lane {
+    // SAFETY: `run` returns when all lanes are done; if it panics, it drops them, which unwinds or forgets them.
+    // No body is used after that.
+    #[expect(unsafe_code)]
+    let body = unsafe { std::mem::transmute::<Body<'_>, Body<'static>>(body) };
+    let judged = move || {
+        let ended = catch_unwind(AssertUnwindSafe(|| survive(body)));
+        Some(ended.unwrap_or_else(|payload| Some(Err(Violation::from_panic(&*payload)))))
+    };
+    match IDLE.with_borrow_mut(Vec::pop) {
+        Some(mut lane) => {
+            lane.init_code(judged);
+            lane
+        }
+        None => Gn::<()>::new_opt(STACK, judged),
+    }
+}
