@@ -13,7 +13,7 @@ if [ "${1:-}" != --long ]; then
     echo "the adapters: tests and features in order"
     exit
 fi
-rustup toolchain install nightly --profile minimal --component miri,rust-src >/dev/null 2>&1 ||
+verify/install.sh rustup toolchain install nightly --profile minimal --component miri,rust-src >/dev/null 2>&1 ||
     { echo "Miri cannot be had: rustup toolchain install nightly --component miri,rust-src"; exit 1; }
 miri() {
     MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-ignore-leaks" \

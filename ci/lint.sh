@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 for component in rustfmt clippy; do
-    cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1 || rustup component add "$component"
+    cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1 || verify/install.sh rustup component add "$component"
 done
 
 cargo fmt --all --check

@@ -14,13 +14,12 @@ rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 [ -n "$rust" ] || failed "Cargo.toml names no rust-version"
 without_os=(aarch64-unknown-none riscv64gc-unknown-none-elf x86_64-unknown-none)
 without_atomics=thumbv7em-none-eabihf
-rustup toolchain install "$rust" --profile minimal >"$said" 2>&1 || failed "no Rust $rust: $(tail -n 1 "$said")"
-rustup target add i686-unknown-linux-gnu aarch64-unknown-linux-gnu "${without_os[@]}" $without_atomics >"$said" 2>&1 ||
+verify/install.sh rustup toolchain install "$rust" --profile minimal >"$said" 2>&1 || failed "no Rust $rust: $(tail -n 1 "$said")"
+verify/install.sh rustup target add i686-unknown-linux-gnu aarch64-unknown-linux-gnu "${without_os[@]}" $without_atomics >"$said" 2>&1 ||
     failed "not every target can be had: $(tail -n 1 "$said")"
 tools=(gcc-i686-linux-gnu libc6-dev-i386-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 if ! dpkg -s "${tools[@]}" >/dev/null 2>&1; then
-    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${tools[@]}"; } \
-        >"$said" 2>&1 || failed "${tools[*]} cannot be installed: it takes root on a Debian with a network"
+    verify/install.sh debian --no-install-recommends "${tools[@]}" >"$said" 2>&1 || failed "${tools[*]} cannot be installed: it takes root on a Debian with a network"
 fi
 
 # The library's own tests, and those that are quick and of no order of bytes, size of a word or speed of their own.

@@ -21,8 +21,8 @@ log() { echo "$check: $*" >&2; }
 # Sees to the nightly toolchain with its source.
 nightly() {
     rustc +nightly --version >/dev/null 2>&1 ||
-        rustup toolchain install nightly --profile minimal >&2 2>&1 || return 1
-    rustup component add rust-src --toolchain nightly >&2 2>&1
+        verify/install.sh rustup toolchain install nightly --profile minimal >&2 2>&1 || return 1
+    verify/install.sh rustup component add rust-src --toolchain nightly >&2 2>&1
 }
 
 # The words of `KEY: ...` in a mutant's block: of_mutant NAME KEY.

@@ -13,10 +13,8 @@ limit=300
 need() {
     command -v "$1" >/dev/null || [ -e "$1" ] && return
     shift
-    local as=()
-    [ "$(id -u)" = 0 ] || as=(sudo)
     log "installing $*"
-    { "${as[@]}" apt-get update -qq && "${as[@]}" apt-get install -y -qq "$@"; } >&2 ||
+    verify/install.sh debian "$@" >&2 ||
         { log "could not run: $* cannot be installed"; exit 1; }
 }
 

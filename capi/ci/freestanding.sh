@@ -6,7 +6,7 @@ need gcc gcc
 need ld binutils
 
 bare=x86_64-unknown-none
-rustup target list --installed | grep -qx $bare || rustup target add $bare >&2 ||
+rustup target list --installed | grep -qx $bare || verify/install.sh rustup target add $bare >&2 ||
     { log "could not run: the Rust target $bare cannot be installed"; exit 1; }
 cargo rustc --quiet --package nbbs-c --profile freestanding --no-default-features --features freestanding \
     --target $bare --crate-type staticlib

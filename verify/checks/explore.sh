@@ -12,7 +12,7 @@ catches() { finds "$1" timeout 300 "$CARGO_TARGET_DIR/debug/verify-explore" --fi
 # lines: how many lines of the library are reached. Fails if one is not that has to be.
 lines() {
     local place=$target/coverage tools lcov=$target/coverage/lines.lcov
-    rustup component add llvm-tools >&2 2>&1 || { log "could not run: no llvm-tools" && return 1; }
+    verify/install.sh rustup component add llvm-tools >&2 2>&1 || { log "could not run: no llvm-tools" && return 1; }
     tools=$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/bin
     CARGO_TARGET_DIR=$place RUSTFLAGS="-C instrument-coverage" cargo build --quiet --package verify-explore &&
         LLVM_PROFILE_FILE=$place/explore.profraw "$place/debug/verify-explore" --thin 6 >&2 &&

@@ -24,7 +24,7 @@ build_mutant() { compile; }
 catches() { found prove 300 debug $(of_mutant "$1" by); }
 
 install_solver >&2
-rustup target add $wasm >&2 2>&1 || rustc --print target-libdir --target $wasm >/dev/null
+verify/install.sh rustup target add $wasm >&2 2>&1 || rustc --print target-libdir --target $wasm >/dev/null
 compile && cargo build --quiet --package verify-lemmas
 
 ours=clean

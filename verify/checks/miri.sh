@@ -33,7 +33,7 @@ catches() {
 # within SECONDS FUNCTION...
 within() { timeout "$1" bash -c "$(declare -f "$2"); ${*:2}"; }
 
-nightly && rustup component add miri --toolchain nightly >&2 &&
+nightly && verify/install.sh rustup component add miri --toolchain nightly >&2 &&
     cargo +nightly miri setup >&2 || { log "no Miri: install nightly with miri and rust-src"; exit 1; }
 ours=clean
 on_nbbs $seeds >"$said" 2>&1 || ours=FOUND

@@ -16,9 +16,7 @@ esac
 
 require_tools() {
     command -v spin >/dev/null && command -v gcc >/dev/null && return
-    local as=()
-    [ "$(id -u)" = 0 ] || as=(sudo)
-    { "${as[@]}" apt-get update -qq && "${as[@]}" apt-get install -y -qq spin gcc; } >&2 ||
+    verify/install.sh debian spin gcc >&2 ||
         { echo "model: could not run: spin and gcc are missing and apt-get cannot install them" >&2 && exit 1; }
 }
 
