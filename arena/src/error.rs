@@ -1,5 +1,6 @@
 //! What can be refused. Every error names the value and the limit that it broke.
 
+use core::alloc::Layout;
 use core::fmt;
 
 /// Why there is no slot.
@@ -16,7 +17,19 @@ pub enum Exhausted {
     Memory {
         /// Bytes asked for in vain.
         bytes: usize,
+        /// The power of two of which their address was to be a multiple.
+        align: usize,
     },
+}
+
+impl Exhausted {
+    /// More than there are addresses.
+    pub(crate) const ENDLESS: Self = Self::Memory { bytes: usize::MAX, align: 1 };
+
+    /// The source has no block of this layout.
+    pub(crate) const fn of(layout: Layout) -> Self {
+        Self::Memory { bytes: layout.size(), align: layout.align() }
+    }
 }
 
 /// The object for which there was no slot, and why there was none.
@@ -85,8 +98,11 @@ impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Limit { limit } => write!(f, "none of the arena's {limit} slots is free"),
-            Self::Memory { bytes } => {
-                write!(f, "no slot is free, and there is no memory for a chunk of {bytes} bytes")
+            Self::Memory { bytes, align } => {
+                write!(
+                    f,
+                    "no slot is free, and the source has no {bytes} bytes at a multiple of {align}"
+                )
             }
         }
     }

@@ -5,6 +5,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::AtomicPtr;
 
 use crate::chunk::{Chunk, Place, SLOTS, extend};
+use crate::error::Exhausted;
 use crate::index::Index;
 use crate::source::ChunkSource;
 use crate::sync::{AtomicU64, Ordering, Pointer, Word};
@@ -95,14 +96,14 @@ impl<T, W: Word> Table<T, W> {
     }
 
     /// Makes sure that there is a chunk `number`, the next one; says whether it has been counted by this
-    /// call. `Err`: so many bytes are not to be had.
+    /// call.
     pub(crate) fn append(
         &self,
         number: usize,
         slots: usize,
         with_states: bool,
         source: &impl ChunkSource,
-    ) -> Result<(&Chunk<T, W>, bool), usize> {
+    ) -> Result<(&Chunk<T, W>, bool), Exhausted> {
         let (segment, at) = place(number);
         let segment = self.segment_or_new(segment, source)?;
         let chunk = match segment.get(at) {
@@ -119,12 +120,12 @@ impl<T, W: Word> Table<T, W> {
         &self,
         segment: usize,
         source: &impl ChunkSource,
-    ) -> Result<&Segment<T, W>, usize> {
+    ) -> Result<&Segment<T, W>, Exhausted> {
         if let Some(found) = self.segment(segment) {
             return Ok(found);
         }
-        let plan = Plan::<T, W>::of(segment).ok_or(usize::MAX)?;
-        let block = source.alloc(plan.layout).ok_or(plan.layout.size())?;
+        let plan = Plan::<T, W>::of(segment).ok_or(Exhausted::ENDLESS)?;
+        let block = source.alloc(plan.layout).ok_or(Exhausted::of(plan.layout))?;
         // SAFETY: the block has the plan's layout and is ours.
         let new = unsafe { plan.make(block) };
         let (none, place) = (core::ptr::null_mut(), &self.segments[segment]);
@@ -135,7 +136,7 @@ impl<T, W: Word> Table<T, W> {
             // SAFETY: nobody else has seen the block, which came from this source with this layout.
             unsafe { source.free(block, plan.layout) };
         }
-        self.segment(segment).ok_or(0)
+        self.segment(segment).ok_or(Exhausted::ENDLESS)
     }
 
     /// The chunk in whose memory the address lies.
@@ -228,15 +229,15 @@ impl<T, W: Word> Segment<T, W> {
         (number, slots): (usize, usize),
         with_states: bool,
         source: &impl ChunkSource,
-    ) -> Result<&Chunk<T, W>, usize> {
-        let layout = Chunk::<T, W>::layout(slots, with_states).ok_or(usize::MAX)?;
-        let block = source.alloc(layout).ok_or(layout.size())?;
+    ) -> Result<&Chunk<T, W>, Exhausted> {
+        let layout = Chunk::<T, W>::layout(slots, with_states).ok_or(Exhausted::ENDLESS)?;
+        let block = source.alloc(layout).ok_or(Exhausted::of(layout))?;
         // SAFETY: the array has a word for each 64 of the `len` chunks.
         let table = unsafe { self.room.add(at / SLOTS) };
         let place = Place { number, slots, table, table_bit: 1 << (at % SLOTS) };
         // SAFETY: the block has that layout and is ours; the segment stays as long as its chunks.
-        let chunk = unsafe { Chunk::make(block, place, with_states) }.ok_or(layout.size())?;
-        let pointer = self.slot(at).ok_or(0_usize)?;
+        let chunk = unsafe { Chunk::make(block, place, with_states) }.ok_or(Exhausted::ENDLESS)?;
+        let pointer = self.slot(at).ok_or(Exhausted::ENDLESS)?;
         let none = core::ptr::null_mut();
         // Release pairs with the Acquire in `get`.
         let won =
@@ -245,7 +246,7 @@ impl<T, W: Word> Segment<T, W> {
             // SAFETY: nobody else has seen the block, which came from this source with this layout.
             unsafe { source.free(block, layout) };
         }
-        self.get(at).ok_or(0)
+        self.get(at).ok_or(Exhausted::ENDLESS)
     }
 
     /// The first chunk from `from` on that may have room.

@@ -158,7 +158,7 @@ fn the_error_names_the_limit_and_has_the_value() {
     let arena = Arena::<Item, _>::with_source(&bank, Config::new().chunk_size(64));
     let all: Vec<_> = (0..64).map(|_| arena.alloc(Item([0; 4])).unwrap()).collect();
     let reason = arena.alloc_with(|| unreachable!("there is no slot")).unwrap_err();
-    assert_eq!(reason, Exhausted::Memory { bytes: 64 * 32 });
+    assert_eq!(reason, Exhausted::Memory { bytes: 64 * 32, align: align_of::<Item>() });
     arena.free(all[9]).unwrap();
     assert_eq!(arena.alloc(Item([0; 4])).unwrap(), all[9]);
 }

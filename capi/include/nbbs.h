@@ -17,7 +17,8 @@
  *   functions that return a number say 0 then. Any other pointer must lead to what its type says.
  * - Functions on a const arena or pool may be called by any thread at any time. None waits for another thread; all
  *   may be called from interrupt and signal handlers unless they say otherwise.
- * - Nothing allocates, but nb_init and nbbs_pool_create. Nothing touches the memory that an arena manages.
+ * - Nothing allocates, but nb_init, nbbs_pool_create, and a pool that grows, by its source. Nothing touches the memory
+ *   that an arena manages.
  *
  * This file is generated from the source and checked against it: edit the source.
  * MIT or Apache-2.0, at your choice.
@@ -191,7 +192,8 @@ enum nbbs_code
      */
     NBBS_CODE_FULL,
     /**
-     * The source has no memory: an ordinary answer. `value`: bytes asked for.
+     * The source has no memory: an ordinary answer. `value`: bytes asked for; `limit`: of which power of two their
+     * address was to be a multiple.
      */
     NBBS_CODE_SOURCE_EMPTY,
     /**
@@ -779,8 +781,8 @@ nbbs_code nbbs_shrink(const struct nbbs_arena *arena,
 /**
  * Takes the units behind the block or run at `index`, so that it has `units` units, in place.
  *
- * Refuses as `nbbs_shrink`, with `IN_USE` if one of them is not free, and with `LAST_OF_WORD`. What its holder sees
- * has not changed then.
+ * Refuses as `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, with `IN_USE` if one of them is not free, and with
+ * `LAST_OF_WORD`. What its holder sees has not changed then.
  */
 nbbs_code nbbs_grow(const struct nbbs_arena *arena,
                     uint64_t index,
@@ -798,7 +800,8 @@ nbbs_code nbbs_split_off(const struct nbbs_arena *arena,
                          struct nbbs_error *error);
 
 /**
- * Makes blocks of `2^order` units of the block at `index`, each to be freed by itself. Refuses as `nbbs_shrink`.
+ * Makes blocks of `2^order` units of the block at `index`, each to be freed by itself. Refuses as `nbbs_shrink`, and with
+ * `ORDER_TOO_LARGE`.
  */
 nbbs_code nbbs_split(const struct nbbs_arena *arena,
                      uint64_t index,

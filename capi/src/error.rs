@@ -81,7 +81,8 @@ pub enum Code {
     NoObject,
     /// All the objects that the pool may have are allocated: an ordinary answer. `value`: objects.
     Full,
-    /// The source has no memory: an ordinary answer. `value`: bytes asked for.
+    /// The source has no memory: an ordinary answer. `value`: bytes asked for; `limit`: of which power of two their
+    /// address was to be a multiple.
     SourceEmpty,
     /// A setting cannot have that value. `value`: the value; `limit`: the most.
     Setting,

@@ -74,6 +74,12 @@ impl From<ResizeError> for Error {
             ResizeError::Units { index, units, actual } => {
                 Self::of(Code::Length, units, actual).and(index)
             }
+            ResizeError::OrderTooLarge { order, max } => {
+                Self::of(Code::OrderTooLarge, order.into(), max.into())
+            }
+            ResizeError::OutOfRange { start, end, units } => {
+                Self::of(Code::OutOfRange, start, units).and(end)
+            }
             ResizeError::InUse { unit } => Self::of(Code::InUse, unit, 0),
             ResizeError::LastOfWord { unit } => Self::of(Code::LastOfWord, unit, 0),
             ResizeError::Contended { unit } => Self::of(Code::Contended, unit, 0),
@@ -130,7 +136,9 @@ impl From<Exhausted> for Error {
     fn from(error: Exhausted) -> Self {
         match error {
             Exhausted::Limit { limit } => Self::of(Code::Full, limit as u64, 0),
-            Exhausted::Memory { bytes } => Self::of(Code::SourceEmpty, bytes as u64, 0),
+            Exhausted::Memory { bytes, align } => {
+                Self::of(Code::SourceEmpty, bytes as u64, align as u64)
+            }
             _ => Self::of(Code::Other, 0, 0),
         }
     }
@@ -209,7 +217,9 @@ impl fmt::Display for Error {
             }
             Code::NoObject => write!(f, "no object is allocated at {value:#x}"),
             Code::Full => write!(f, "all {value} objects that the pool may have are allocated"),
-            Code::SourceEmpty => write!(f, "there is no memory for {value} bytes"),
+            Code::SourceEmpty => {
+                write!(f, "the source has no {value} bytes at a multiple of {limit}")
+            }
             Code::Setting => write!(f, "a setting of {value}: it takes at most {limit}"),
             Code::Other => f.write_str("refused"),
         }

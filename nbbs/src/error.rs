@@ -186,7 +186,23 @@ pub enum ResizeError {
         /// Units of the block or run.
         actual: u64,
     },
-    /// A unit to be taken is in use, or lies outside the arena.
+    /// The arena has no block of the order.
+    OrderTooLarge {
+        /// Order given.
+        order: u32,
+        /// The largest that there is.
+        max: u32,
+    },
+    /// The end would lie outside the arena.
+    OutOfRange {
+        /// First unit.
+        start: u64,
+        /// The unit after the last.
+        end: u64,
+        /// Units in the arena.
+        units: u64,
+    },
+    /// A unit to be taken is in use.
     InUse {
         /// The unit.
         unit: u64,
@@ -357,6 +373,12 @@ impl fmt::Display for ResizeError {
             Self::Free(error) => error.fmt(f),
             Self::Units { index, units, actual } => {
                 write!(f, "the run at unit {index} has {actual} units: {units} are not possible")
+            }
+            Self::OrderTooLarge { order, max } => {
+                write!(f, "order {order} is above the arena's largest, {max}")
+            }
+            Self::OutOfRange { start, end, units } => {
+                write!(f, "units {start}..{end} are not in an arena of {units} units")
             }
             Self::InUse { unit } => write!(f, "unit {unit} is in use"),
             Self::LastOfWord { unit } => last_of_word(f, unit),

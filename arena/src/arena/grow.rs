@@ -192,8 +192,7 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
         if slots == 0 {
             return Err(Exhausted::Limit { limit: self.config.max_len() });
         }
-        let appended = self.table.append(number, slots, self.with_states, &self.source);
-        let (chunk, is_new) = appended.map_err(|bytes| Exhausted::Memory { bytes })?;
+        let (chunk, is_new) = self.table.append(number, slots, self.with_states, &self.source)?;
         if is_new {
             add(&self.table.bare, 1);
         }
@@ -202,9 +201,8 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
 
     /// Gives the chunk memory, unless somebody else does.
     fn furnish(&self, chunk: &Chunk<T, W>) -> Result<usize, Exhausted> {
-        let none = Exhausted::Memory { bytes: self.chunk_bytes() };
-        let layout = Chunk::<T, W>::memory_layout(chunk.slots()).ok_or(none)?;
-        let block = self.source.alloc(layout).ok_or(none)?;
+        let layout = Chunk::<T, W>::memory_layout(chunk.slots()).ok_or(Exhausted::ENDLESS)?;
+        let block = self.source.alloc(layout).ok_or(Exhausted::of(layout))?;
         if chunk.install(block) {
             self.table.enlist(chunk, self.chunk_bytes());
             add(&self.table.capacity, chunk.slots() as i64);

@@ -125,7 +125,7 @@ impl<'b, W: Word> Model<'b, W> {
         if self.shape.slots_of(self.next_chunk()) == 0 {
             Err(Exhausted::Limit { limit: self.shape.max_len() })
         } else if !self.bank.taken().contains(&0) {
-            Err(Exhausted::Memory { bytes })
+            Err(Exhausted::Memory { bytes, align: align_of::<Tracked>() })
         } else {
             Ok(())
         }

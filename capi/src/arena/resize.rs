@@ -26,8 +26,8 @@ pub unsafe extern "C" fn nbbs_shrink(
 
 /// Takes the units behind the block or run at `index`, so that it has `units` units, in place.
 ///
-/// Refuses as `nbbs_shrink`, with `IN_USE` if one of them is not free, and with `LAST_OF_WORD`. What its holder sees
-/// has not changed then.
+/// Refuses as `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, with `IN_USE` if one of them is not free, and with
+/// `LAST_OF_WORD`. What its holder sees has not changed then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_grow(
     arena: *const Arena,
@@ -64,7 +64,8 @@ pub unsafe extern "C" fn nbbs_split_off(
     }
 }
 
-/// Makes blocks of `2^order` units of the block at `index`, each to be freed by itself. Refuses as `nbbs_shrink`.
+/// Makes blocks of `2^order` units of the block at `index`, each to be freed by itself. Refuses as `nbbs_shrink`, and with
+/// `ORDER_TOO_LARGE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_split(
     arena: *const Arena,

@@ -192,7 +192,7 @@ pub unsafe extern "C" fn nbbs_pool_create(
         shape.check_len(config.reserve)?;
         let memory = Memory::Source { source, shape };
         let layout = Layout::new::<Pool>();
-        let empty = Error::of(Code::SourceEmpty, layout.size() as u64, 0);
+        let empty = Error::of(Code::SourceEmpty, layout.size() as u64, layout.align() as u64);
         let made = memory.alloc(layout).ok_or(empty)?.cast::<Pool>();
         let slots = Arena::with_source(memory, grows(&config, chunk));
         let (mask, reporter) = (!(shape.chunk_align - 1), Reporter::NOBODY);
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn nbbs_pool_create(
         if let Err(refused) = unsafe { made.as_ref() }.slots.reserve(config.reserve) {
             // SAFETY: as above.
             unsafe { end(made) };
-            return Err(refused.into());
+            return Err(shape.refusal(refused));
         }
         // SAFETY: memory for a pointer, by the caller's promise.
         unsafe { place.write(made.as_ptr()) };

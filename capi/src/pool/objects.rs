@@ -108,7 +108,8 @@ pub unsafe extern "C" fn nbbs_pool_alloc(
     unsafe {
         run(pool, error, |pool| {
             let place = pointer::checked(object, 2)?;
-            let name = pool.slots.alloc_on(thread_lane(), ()).map_err(|full| full.reason)?;
+            let allocated = pool.slots.alloc_on(thread_lane(), ());
+            let name = allocated.map_err(|full| pool.shape.refusal(full.reason))?;
             place.write(pool.object(name));
             Ok(())
         })
@@ -186,8 +187,7 @@ pub unsafe extern "C" fn nbbs_pool_reserve(
             if objects > limit {
                 return Err(Exhausted::Limit { limit }.into());
             }
-            pool.slots.reserve(objects)?;
-            Ok(())
+            pool.slots.reserve(objects).map_err(|reason| pool.shape.refusal(reason))
         })
     }
 }

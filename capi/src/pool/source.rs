@@ -9,7 +9,7 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use nbbs_arena::ChunkSource;
+use nbbs_arena::{ChunkSource, Exhausted};
 
 use crate::error::{Code, Error};
 
@@ -55,6 +55,17 @@ impl Shape {
         let bytes = stride.checked_mul(chunk_slots).filter(|&bytes| bytes <= most);
         let chunk_align = bytes.ok_or(too_large)?.next_power_of_two().max(align);
         Ok(Self { stride, align, chunk_slots, chunk_align })
+    }
+
+    /// A refusal of the arena's, in what the source was asked for.
+    pub(super) fn refusal(&self, reason: Exhausted) -> Error {
+        match reason {
+            Exhausted::Memory { bytes, align: 1 } => {
+                let (bytes, align) = (bytes.saturating_mul(self.stride), self.chunk_align);
+                Exhausted::Memory { bytes, align }.into()
+            }
+            other => other.into(),
+        }
     }
 
     /// Whether there are addresses for so many objects at all.

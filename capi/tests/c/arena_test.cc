@@ -194,6 +194,10 @@ TEST(Arena, ShrinksGrowsAndSplits) {
     EXPECT_EQ(arena.len_of(run), 20u);
     EXPECT_EQ(nbbs_alloc_at(arena, run + 25, 1, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(nbbs_grow(arena, run, 30, nullptr), NBBS_CODE_IN_USE);
+    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 0..1000 are not a range within the arena of 256 units",
+                   [&](nbbs_error *e) { return nbbs_grow(arena, run, 1000, e); });
+    expect_refusal(NBBS_CODE_ORDER_TOO_LARGE, "order 4294967295 is above the arena's largest, 8",
+                   [&](nbbs_error *e) { return nbbs_split(arena, run, UINT32_MAX, e); });
     expect_refusal(NBBS_CODE_LENGTH, "21 units: it takes 1 to 20 here",
                    [&](nbbs_error *e) { return nbbs_shrink(arena, run, 21, e); });
     uint64_t rest = 0;

@@ -124,6 +124,8 @@ TEST(Pool, EndsAtItsLimitAndItsSource) {
     while ((code = nbbs_pool_alloc(pool, &object, nullptr)) == NBBS_CODE_OK) {
     }
     EXPECT_EQ(code, NBBS_CODE_SOURCE_EMPTY);
+    expect_refusal(NBBS_CODE_SOURCE_EMPTY, "the source has no 16384 bytes at a multiple of 16384",
+                   [&](nbbs_error *e) { return nbbs_pool_alloc(pool, &object, e); });
     EXPECT_EQ(nbbs_pool_len(pool), nbbs_pool_capacity(pool));
     nbbs_pool_destroy(pool);
     EXPECT_EQ(counted.blocks, 0);

@@ -67,8 +67,9 @@ impl<W: Word> Buddy<'_, W> {
     ///
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::Units`] if it has more units,
-    /// [`ResizeError::InUse`] if a unit behind it is in use, another thread is just then allocating around it or
-    /// there is none, [`ResizeError::LastOfWord`] and [`ResizeError::Contended`]. Nothing has changed.
+    /// [`ResizeError::OutOfRange`] beyond the arena's end, [`ResizeError::InUse`] if a unit behind it is in use or
+    /// another thread is just then allocating around it, [`ResizeError::LastOfWord`] and
+    /// [`ResizeError::Contended`]. Nothing has changed.
     ///
     /// ```
     /// # use nbbs::ResizeError;
@@ -104,7 +105,11 @@ impl<W: Word> Buddy<'_, W> {
         }
         let end = index.saturating_add(units);
         if end > self.geometry().units() {
-            return Err(ResizeError::InUse { unit: self.geometry().units() });
+            return Err(ResizeError::OutOfRange {
+                start: index,
+                end,
+                units: self.geometry().units(),
+            });
         }
         if let Some(unit) = self.first_in_use(run.end, end) {
             return Err(ResizeError::InUse { unit });
@@ -175,8 +180,8 @@ impl<W: Word> Buddy<'_, W> {
     /// Callable from interrupt and signal handlers, by whoever holds the run.
     ///
     /// # Errors
-    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::Units`] if it does not divide into
-    /// aligned blocks of the order, and [`ResizeError::Contended`] as in [`Buddy::shrink`]. Nothing that the
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::OrderTooLarge`], [`ResizeError::Units`] if
+    /// it does not divide into aligned blocks of the order, and [`ResizeError::Contended`] as in [`Buddy::shrink`]. Nothing that the
     /// caller could see has changed.
     ///
     /// ```
@@ -206,8 +211,12 @@ impl<W: Word> Buddy<'_, W> {
     /// ```
     pub fn split_on(&self, lane: usize, index: u64, order: u32) -> Result<(), ResizeError> {
         let run = self.held(index)?;
-        let size = 1_u64.checked_shl(order).unwrap_or(0);
-        if size == 0 || (index | run.units()) & (size - 1) != 0 {
+        let max = self.geometry().max_order();
+        if order > max {
+            return Err(ResizeError::OrderTooLarge { order, max });
+        }
+        let size = 1_u64 << order;
+        if (index | run.units()) & (size - 1) != 0 {
             return Err(ResizeError::Units { index, units: size, actual: run.units() });
         }
         let starts = (0..run.units() / size).map(|number| index + number * size);

@@ -135,7 +135,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # let zones = [0, 1].map(|zone| Zone { base: 64 * zone as u64, buddy: Buddy::new(metadata[zone].words(), 64).unwrap() });
     /// let zones = Zones::new(&zones)?; // units 0 to 63, and 64 to 127
     /// let block = zones.alloc_at(56, 8)?;
-    /// assert_eq!(zones.grow(block, 9), Err(ResizeError::InUse { unit: 64 }));
+    /// assert_eq!(zones.grow(block, 9), Err(ResizeError::OutOfRange { start: 56, end: 65, units: 64 }));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn grow(&self, index: u64, units: u64) -> Result<(), ResizeError> {

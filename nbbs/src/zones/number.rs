@@ -47,6 +47,12 @@ impl Numbered for ResizeError {
         match &mut self {
             Self::Free(error) => *error = error.among_all(base),
             Self::Units { index, .. } => *index += base,
+            Self::OrderTooLarge { .. } => {}
+            Self::OutOfRange { start, end, units } => {
+                *start += base;
+                *end = end.saturating_add(base);
+                *units += base;
+            }
             Self::InUse { unit } | Self::LastOfWord { unit } | Self::Contended { unit } => {
                 *unit += base;
             }

@@ -168,7 +168,9 @@ impl From<RequestError> for No {
 impl From<ResizeError> for No {
     fn from(error: ResizeError) -> Self {
         match error {
-            ResizeError::InUse { unit } => Self::InUse(unit),
+            ResizeError::InUse { unit } | ResizeError::OutOfRange { units: unit, .. } => {
+                Self::InUse(unit)
+            }
             ResizeError::LastOfWord { .. } => Self::LastOfWord,
             ResizeError::Contended { .. } => Self::Contended,
             _ => Self::Wrong,
