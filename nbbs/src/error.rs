@@ -238,8 +238,8 @@ pub struct BatchError {
     pub error: FreeError,
 }
 
-/// Why a range of units could not be reserved or released. Nothing has changed, unless another release
-/// of some of the same units was running.
+/// Why a range of units could not be reserved or released. Nothing has changed, unless units of a release
+/// were just then in another thread's hands: see [`Buddy::release`](crate::Buddy::release).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RangeError {

@@ -4,13 +4,14 @@ use nbbs::sync::{Ordering, Word};
 use nbbs::{Buddy, FreeError, Piece, ResizeError};
 use testkit::program::{Arena, Body};
 use testkit::steered::{Steered, Together, all_schedules, count_steps, die_before};
-use testkit::{Oracle, Violation};
+use testkit::{Oracle, Violation, preemptions};
 
 type Steers<'a> = Buddy<'a, Steered>;
 
-/// Runs a race under every schedule with two preemptions.
+/// Runs a race under every schedule with few preemptions.
 fn race(race: impl Fn(&mut Together<'_>) -> Result<(), Violation>) {
-    let schedules = all_schedules(2, race).unwrap_or_else(|culprit| panic!("{culprit}"));
+    let schedules =
+        all_schedules(preemptions(), race).unwrap_or_else(|culprit| panic!("{culprit}"));
     assert!(schedules > 100, "{schedules} schedules are no race");
 }
 

@@ -1,8 +1,8 @@
-//! Races that need two stalls in exactly the right places, under every schedule with two preemptions.
+//! Races that need two stalls in exactly the right places, under every schedule with two preemptions; `--long`: three.
 
-use testkit::Counters;
 use testkit::program::{Arena, Op, Program, Race, RunOp, Step, race};
 use testkit::steered::{Steered, all_schedules};
+use testkit::{Counters, preemptions};
 
 const FREE: Op = Op::Free { pick: 0 };
 
@@ -14,15 +14,15 @@ fn free(pick: usize) -> Step {
     Step { lane: 9, op: Op::Free { pick } }
 }
 
-/// Runs the lanes, after `setup` in an arena of `units` units, under all schedules with so many
+/// Runs the lanes, after `setup` in an arena of `units` units, under every schedule with few
 /// preemptions: in an arena as it is at first, and in one whose counters are about to wrap.
-fn check(preemptions: u32, units: u64, setup: Vec<Step>, lanes: &[&[Op]]) {
+fn check(units: u64, setup: Vec<Step>, lanes: &[&[Op]]) {
     let lanes = lanes.iter().map(|ops| ops.to_vec()).collect();
     let setup = Program { units, reserved: false, steps: setup };
     let of = Race { setup, lanes, shared: false };
     let counters = Counters::of(&Arena::<Steered>::new(units));
     for wrap in [false, true] {
-        let schedules = all_schedules(preemptions, |together| {
+        let schedules = all_schedules(preemptions(), |together| {
             let arena = Arena::<Steered>::new(units);
             if wrap {
                 counters.preset(arena.words(), 0);
@@ -44,7 +44,7 @@ fn a_merge_does_not_commit_under_the_mark_of_another() {
     let setup = blocks.into_iter().chain([free(1), free(2)]).collect();
     let large = Op::Alloc { order: 5 };
     let small = Op::Alloc { order: 4 };
-    check(2, 96, setup, &[&[FREE, large], &[FREE], &[small]]);
+    check(96, setup, &[&[FREE, large], &[FREE], &[small]]);
 }
 
 /// A merge at the top has seen the word below empty and stalls; a claim far below has split a slot of
@@ -63,7 +63,6 @@ fn what_a_lane_knows_of_its_way_up_ends_with_a_merge() {
     setup.extend([alloc(9, 1), free(2), Step { lane: 9, op: Op::Inspect }]);
     let pair = Op::Alloc { order: 1 };
     check(
-        2,
         UNITS,
         setup,
         &[
@@ -85,7 +84,7 @@ fn a_stale_bound_below_does_not_stand_for_the_top() {
     for units in [512, 600] {
         // Once freed and taken again: the bounds allow for a merge that waits.
         let setup = vec![alloc(9, 0), free(0), alloc(0, 0)];
-        check(2, units, setup, &[&[FREE], &ops]);
+        check(units, setup, &[&[FREE], &ops]);
     }
 }
 
@@ -99,7 +98,7 @@ fn what_a_lane_knows_of_the_path_of_its_frees_ends_with_a_merge() {
     let raised = [own(0, 0), alloc(0, 0), alloc(1, 0), own(1, 3)];
     let (unit, half) = (Op::Alloc { order: 0 }, Op::Alloc { order: 9 });
     let setup = full.into_iter().chain(raised).collect();
-    check(2, 2048, setup, &[&[FREE], &[half, FREE, unit.clone(), unit, FREE, FREE]]);
+    check(2048, setup, &[&[FREE], &[half, FREE, unit.clone(), unit, FREE, FREE]]);
 }
 
 /// A search has met a word full of holes whose digger is about to find out that the area was a block's,
@@ -111,7 +110,7 @@ fn a_search_does_not_leave_a_split_over_a_word_that_emptied() {
     let blocks = [(0, 5), (9, 4), (9, 3), (9, 2), (9, 1), (1, 0), (9, 0)];
     let setup = blocks.map(|(lane, order)| alloc(lane, order)).to_vec();
     let dig = Op::Reserve { start: 0, end: 32 };
-    check(2, 64, setup, &[&[FREE], &[dig, FREE], &[Op::Alloc { order: 0 }]]);
+    check(64, setup, &[&[FREE], &[dig, FREE], &[Op::Alloc { order: 0 }]]);
 }
 
 /// A run over two words meets a block whose claim has yet to reach the top, where the slot still is free: it gives
@@ -121,5 +120,5 @@ fn a_claim_under_way_is_not_waited_for() {
     // Once the run has its first piece, only behind the first word of level 1 is there room for the block.
     let setup = vec![Step { lane: 9, op: Op::Reserve { start: 0, end: 385 } }];
     let across = Op::Run(RunOp::At { index: 506, units: 7 });
-    check(2, 597, setup, &[&[across], &[Op::Alloc { order: 6 }]]);
+    check(597, setup, &[&[across], &[Op::Alloc { order: 6 }]]);
 }

@@ -18,7 +18,7 @@ fn a_free_beside_a_search_in_vain_is_not_hidden() {
         let free = vec![Op::Free { pick: 1 }];
         let lanes = vec![free, vec![Op::Alloc { order: 0 }]];
         let of = Race { setup, lanes, shared: false };
-        let schedules = all_schedules(2, |together| {
+        let schedules = all_schedules(testkit::preemptions(), |together| {
             let arena = Arena::<Steered>::new(units);
             race(&of, &arena.buddy(), |bodies| together(bodies)).map(|_| ())
         });

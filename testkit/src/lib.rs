@@ -41,7 +41,7 @@ pub use addresses::Addresses;
 pub use back_end::BackEnd;
 pub use checked::Checked;
 pub use counters::Counters;
-pub use depth::depth;
+pub use depth::{depth, preemptions};
 pub use in_hand::InHand;
 pub use oracle::Oracle;
 pub use spec::{Spec, Unit};

@@ -133,8 +133,9 @@ pub unsafe extern "C" fn nbbs_reserve(
 /// Gives units `start` to `end - 1`, all of them reserved, to the allocator: the end of a reservation, or memory that
 /// arrived later. One read-modify-write for every 32 units, and merges.
 ///
-/// Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`; of two concurrent releases that overlap, one may be refused after it
-/// released units that the other did not name.
+/// Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`. The units must be the caller's: those that another thread is just then
+/// reserving, releasing, freeing or resizing, or allocating as a run across words, look reserved meanwhile, and who names them
+/// too may be refused after a part was released, or release what is in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_release(
     arena: *const Arena,

@@ -77,9 +77,12 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// Gives the units of `range`, all of them in holes, to the allocator: the end of a reservation, or
     /// memory that arrived later.
     ///
-    /// The range is checked as a whole before anything changes. Of two concurrent releases that overlap,
-    /// one may be refused after it released units that the other did not name. Costs a read-modify-write
-    /// for every 32 units, and merges. May run while others allocate and free.
+    /// The range is checked as a whole before anything changes. Costs a read-modify-write for every 32
+    /// units, and merges. May run while others allocate and free.
+    ///
+    /// The holes must be the caller's. Units that another thread is just then reserving, releasing, freeing
+    /// or resizing, or allocating as a run across words, look like holes meanwhile: who names them too may be refused
+    /// after a part of the range was released, or release what is in use.
     ///
     /// # Errors
     /// [`RangeError::OutOfRange`], or [`RangeError::NotReserved`] with the first unit that is no hole.
