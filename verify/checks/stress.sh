@@ -32,7 +32,7 @@ build_mutant() {
 catches() {
     case $1 in
     race-*) ends 3 "$race" under_sanitizer nbbs 20 ;;
-    *) finds "$1" timeout 90 "$CARGO_TARGET_DIR/debug/stress" nbbs 40 ;;
+    *) finds "$1" timeout 180 "$CARGO_TARGET_DIR/debug/stress" nbbs 120 ;;
     esac
 }
 harms() { found timeout 150 "$stress" "$1" 120; }
