@@ -103,13 +103,9 @@ impl<W: Word> Buddy<'_, W> {
         if units < run.units() {
             return Err(ResizeError::Units { index, units, actual: run.units() });
         }
-        let end = index.saturating_add(units);
-        if end > self.geometry().units() {
-            return Err(ResizeError::OutOfRange {
-                start: index,
-                end,
-                units: self.geometry().units(),
-            });
+        let (end, limit) = (index.saturating_add(units), self.geometry().units());
+        if end > limit {
+            return Err(ResizeError::OutOfRange { start: index, end, units: limit });
         }
         if let Some(unit) = self.first_in_use(run.end, end) {
             return Err(ResizeError::InUse { unit });
