@@ -121,11 +121,12 @@ impl<'b, W: Word> Model<'b, W> {
     }
 
     pub fn may_grow(&self) -> Result<(), Exhausted> {
-        let bytes = self.shape.chunk_size * size_of::<Tracked>();
-        if self.shape.slots_of(self.next_chunk()) == 0 {
+        let slots = self.shape.slots_of(self.next_chunk());
+        if slots == 0 {
             Err(Exhausted::Limit { limit: self.shape.max_len() })
         } else if !self.bank.taken().contains(&0) {
-            Err(Exhausted::Memory { bytes, align: align_of::<Tracked>() })
+            let (bytes, align) = (slots * size_of::<Tracked>(), align_of::<Tracked>());
+            Err(Exhausted::Memory { bytes, align })
         } else {
             Ok(())
         }
