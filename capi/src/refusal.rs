@@ -10,13 +10,21 @@ use nbbs_arena::Exhausted;
 
 use crate::error::{Code, Error};
 
+impl Error {
+    fn order_too_large(order: u32, max: u32) -> Self {
+        Self::of(Code::OrderTooLarge, order.into(), max.into())
+    }
+
+    fn out_of_range(start: u64, end: u64, units: u64) -> Self {
+        Self::of(Code::OutOfRange, start, units).and(end)
+    }
+}
+
 impl From<AllocError> for Error {
     #[inline]
     fn from(error: AllocError) -> Self {
         match error {
-            AllocError::OrderTooLarge { order, max } => {
-                Self::of(Code::OrderTooLarge, order.into(), max.into())
-            }
+            AllocError::OrderTooLarge { order, max } => Self::order_too_large(order, max),
             AllocError::Exhausted { order } => Self::of(Code::Exhausted, 1 << order, 0),
             _ => Self::of(Code::Other, 0, 0),
         }
@@ -27,11 +35,9 @@ impl From<FreeError> for Error {
     fn from(error: FreeError) -> Self {
         match error {
             FreeError::OutOfRange { index, units } => {
-                Self::of(Code::OutOfRange, index, units).and(index.saturating_add(1))
+                Self::out_of_range(index, index.saturating_add(1), units)
             }
-            FreeError::OrderTooLarge { order, max } => {
-                Self::of(Code::OrderTooLarge, order.into(), max.into())
-            }
+            FreeError::OrderTooLarge { order, max } => Self::order_too_large(order, max),
             FreeError::Misaligned { index, order } => {
                 Self::of(Code::Misaligned, index, 0).and(order.into())
             }
@@ -53,12 +59,8 @@ impl From<RequestError> for Error {
     fn from(error: RequestError) -> Self {
         match error {
             RequestError::Units { units, max } => Self::of(Code::Length, units, max),
-            RequestError::OrderTooLarge { order, max } => {
-                Self::of(Code::OrderTooLarge, order.into(), max.into())
-            }
-            RequestError::OutOfRange { start, end, units } => {
-                Self::of(Code::OutOfRange, start, units).and(end)
-            }
+            RequestError::OrderTooLarge { order, max } => Self::order_too_large(order, max),
+            RequestError::OutOfRange { start, end, units } => Self::out_of_range(start, end, units),
             RequestError::Exhausted { units } => Self::of(Code::Exhausted, units, 0),
             RequestError::InUse { unit } => Self::of(Code::InUse, unit, 0),
             RequestError::LastOfWord { unit } => Self::of(Code::LastOfWord, unit, 0),
@@ -74,12 +76,8 @@ impl From<ResizeError> for Error {
             ResizeError::Units { index, units, actual } => {
                 Self::of(Code::Length, units, actual).and(index)
             }
-            ResizeError::OrderTooLarge { order, max } => {
-                Self::of(Code::OrderTooLarge, order.into(), max.into())
-            }
-            ResizeError::OutOfRange { start, end, units } => {
-                Self::of(Code::OutOfRange, start, units).and(end)
-            }
+            ResizeError::OrderTooLarge { order, max } => Self::order_too_large(order, max),
+            ResizeError::OutOfRange { start, end, units } => Self::out_of_range(start, end, units),
             ResizeError::InUse { unit } => Self::of(Code::InUse, unit, 0),
             ResizeError::LastOfWord { unit } => Self::of(Code::LastOfWord, unit, 0),
             ResizeError::Contended { unit } => Self::of(Code::Contended, unit, 0),
@@ -91,9 +89,7 @@ impl From<ResizeError> for Error {
 impl From<RangeError> for Error {
     fn from(error: RangeError) -> Self {
         match error {
-            RangeError::OutOfRange { start, end, units } => {
-                Self::of(Code::OutOfRange, start, units).and(end)
-            }
+            RangeError::OutOfRange { start, end, units } => Self::out_of_range(start, end, units),
             RangeError::InUse { unit } => Self::of(Code::InUse, unit, 0),
             RangeError::NotReserved { unit } => Self::of(Code::NotReserved, unit, 0),
             _ => Self::of(Code::Other, 0, 0),

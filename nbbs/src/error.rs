@@ -1,6 +1,7 @@
 //! What can be refused. Every error names the value and the limit that it broke.
 
 use core::fmt;
+use core::ops::Range;
 
 /// Why metadata cannot serve as a back-end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,9 +316,7 @@ impl fmt::Display for MetadataError {
 impl fmt::Display for AllocError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::OrderTooLarge { order, max } => {
-                write!(f, "order {order} is above the arena's largest, {max}")
-            }
+            Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
             Self::Exhausted { order } => write!(f, "no block of order {order} is free"),
         }
     }
@@ -329,9 +328,7 @@ impl fmt::Display for FreeError {
             Self::OutOfRange { index, units } => {
                 write!(f, "unit {index} is outside the arena of {units} units")
             }
-            Self::OrderTooLarge { order, max } => {
-                write!(f, "order {order} is above the arena's largest, {max}")
-            }
+            Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
             Self::Misaligned { index, order } => {
                 write!(f, "unit {index} is not aligned to a block of order {order}")
             }
@@ -357,11 +354,9 @@ impl fmt::Display for RequestError {
             Self::OrderTooLarge { order, max } => {
                 write!(f, "alignment to order {order} is above the arena's largest, {max}")
             }
-            Self::OutOfRange { start, end, units } => {
-                write!(f, "units {start}..{end} are not in an arena of {units} units")
-            }
+            Self::OutOfRange { start, end, units } => not_in_arena(f, start..end, units),
             Self::Exhausted { units } => write!(f, "no such run of {units} units is free"),
-            Self::InUse { unit } => write!(f, "unit {unit} is in use"),
+            Self::InUse { unit } => in_use(f, unit),
             Self::LastOfWord { unit } => last_of_word(f, unit),
         }
     }
@@ -374,19 +369,27 @@ impl fmt::Display for ResizeError {
             Self::Units { index, units, actual } => {
                 write!(f, "the run at unit {index} has {actual} units: {units} are not possible")
             }
-            Self::OrderTooLarge { order, max } => {
-                write!(f, "order {order} is above the arena's largest, {max}")
-            }
-            Self::OutOfRange { start, end, units } => {
-                write!(f, "units {start}..{end} are not in an arena of {units} units")
-            }
-            Self::InUse { unit } => write!(f, "unit {unit} is in use"),
+            Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
+            Self::OutOfRange { start, end, units } => not_in_arena(f, start..end, units),
+            Self::InUse { unit } => in_use(f, unit),
             Self::LastOfWord { unit } => last_of_word(f, unit),
             Self::Contended { unit } => {
                 write!(f, "another thread's claim waits to be undone below unit {unit}")
             }
         }
     }
+}
+
+fn order_too_large(f: &mut fmt::Formatter<'_>, order: u32, max: u32) -> fmt::Result {
+    write!(f, "order {order} is above the arena's largest, {max}")
+}
+
+fn not_in_arena(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fmt::Result {
+    write!(f, "units {range:?} are not in an arena of {units} units")
+}
+
+fn in_use(f: &mut fmt::Formatter<'_>, unit: u64) -> fmt::Result {
+    write!(f, "unit {unit} is in use")
 }
 
 fn last_of_word(f: &mut fmt::Formatter<'_>, unit: u64) -> fmt::Result {
@@ -411,7 +414,7 @@ impl fmt::Display for RangeError {
             Self::OutOfRange { start, end, units } => {
                 write!(f, "units {start}..{end} are not a range within the arena of {units} units")
             }
-            Self::InUse { unit } => write!(f, "unit {unit} is in use"),
+            Self::InUse { unit } => in_use(f, unit),
             Self::NotReserved { unit } => write!(f, "unit {unit} is not reserved"),
         }
     }

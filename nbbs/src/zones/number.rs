@@ -27,14 +27,17 @@ impl Numbered for FreeError {
     }
 }
 
+/// A range that ends outside a zone, whose end is that of its units among all zones.
+fn outside(start: &mut u64, end: &mut u64, units: &mut u64, base: u64) {
+    *start += base;
+    *end = end.saturating_add(base);
+    *units += base;
+}
+
 impl Numbered for RequestError {
     fn among_all(mut self, base: u64) -> Self {
         match &mut self {
-            Self::OutOfRange { start, end, units } => {
-                *start += base;
-                *end = end.saturating_add(base);
-                *units += base;
-            }
+            Self::OutOfRange { start, end, units } => outside(start, end, units, base),
             Self::InUse { unit } | Self::LastOfWord { unit } => *unit += base,
             Self::Units { .. } | Self::OrderTooLarge { .. } | Self::Exhausted { .. } => {}
         }
@@ -48,11 +51,7 @@ impl Numbered for ResizeError {
             Self::Free(error) => *error = error.among_all(base),
             Self::Units { index, .. } => *index += base,
             Self::OrderTooLarge { .. } => {}
-            Self::OutOfRange { start, end, units } => {
-                *start += base;
-                *end = end.saturating_add(base);
-                *units += base;
-            }
+            Self::OutOfRange { start, end, units } => outside(start, end, units, base),
             Self::InUse { unit } | Self::LastOfWord { unit } | Self::Contended { unit } => {
                 *unit += base;
             }

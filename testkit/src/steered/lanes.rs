@@ -8,7 +8,7 @@ use std::thread;
 
 use generator::{Generator, Gn};
 
-use super::{die, steer_by, survive};
+use super::{Place, STEER, called, die, survive, with_hook};
 use crate::Violation;
 use crate::program::Body;
 
@@ -41,16 +41,15 @@ type Said = Option<Option<Result<(), Violation>>>;
 type Lane = Generator<'static, (), Said>;
 
 thread_local! {
-    static PAUSE: RefCell<Option<Rc<dyn Fn()>>> = const { RefCell::new(None) };
+    static PAUSE: Place = const { RefCell::new(None) };
     /// Lanes that are done, to be used again: a new stack takes longer than most schedules.
     static IDLE: RefCell<Vec<Lane>> = const { RefCell::new(Vec::new()) };
 }
 
 /// To be called by a thread that waits for another, between two looks: another thread gets a turn.
 pub fn pause() {
-    match PAUSE.with_borrow(Clone::clone) {
-        Some(hook) => hook(),
-        None => thread::yield_now(),
+    if !called(&PAUSE) {
+        thread::yield_now();
     }
 }
 
@@ -64,18 +63,9 @@ pub(super) fn take_turns<T: Turns + 'static>(
     bodies: Vec<Body<'_>>,
 ) -> (T, Result<(), Violation>) {
     let table = Rc::new(Table { turns: RefCell::new(turns), turn: Cell::new(first) });
-    let result = {
-        let (stepping, pausing) = (Rc::clone(&table), Rc::clone(&table));
-        struct Unhook;
-        impl Drop for Unhook {
-            fn drop(&mut self) {
-                PAUSE.take();
-            }
-        }
-        PAUSE.set(Some(Rc::new(move || pausing.rest())));
-        let _unhook = Unhook;
-        steer_by(Rc::new(move || stepping.step()), || table.run(bodies))
-    };
+    let (stepping, pausing) = (Rc::clone(&table), Rc::clone(&table));
+    let run = || with_hook(&STEER, move || stepping.step(), || table.run(bodies));
+    let result = with_hook(&PAUSE, move || pausing.rest(), run);
     let table = Rc::into_inner(table).expect("all lanes are done");
     (table.turns.into_inner(), result)
 }
@@ -89,16 +79,13 @@ impl<T: Turns> Table<T> {
     fn run(&self, bodies: Vec<Body<'_>>) -> Result<(), Violation> {
         let mut results: Vec<_> = bodies.iter().map(|_| Ok(())).collect();
         let mut lanes: Vec<_> = bodies.into_iter().map(lane_of).collect();
-        let mut turn = (!lanes.is_empty()).then(|| self.turn.get());
-        while let Some(lane) = turn {
-            self.turn.set(lane);
-            turn = match lanes[lane].resume().flatten() {
-                None => Some(self.turn.get()),
-                Some(end) => {
-                    results[lane] = end.unwrap_or_else(|| self.turns.borrow().death(lane));
-                    self.turns.borrow_mut().leaves(lane)
-                }
-            };
+        let mut left = lanes.len();
+        while left > 0 {
+            let lane = self.turn.get();
+            let Some(end) = lanes[lane].resume().flatten() else { continue };
+            results[lane] = end.unwrap_or_else(|| self.turns.borrow().death(lane));
+            self.turns.borrow_mut().leaves(lane).inspect(|&next| self.turn.set(next));
+            left -= 1;
         }
         IDLE.with_borrow_mut(|idle| idle.append(&mut lanes));
         results.into_iter().collect()

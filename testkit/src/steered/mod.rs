@@ -24,7 +24,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Barrier;
-use std::thread;
+use std::thread::{self, LocalKey};
 
 use crate::Violation;
 use crate::hooked::{Hook, Hooked};
@@ -44,11 +44,7 @@ pub struct Steering;
 
 impl Hook for Steering {
     fn before_access() {
-        // Not borrowed meanwhile: others may make accesses before the hook returns.
-        let steer = STEER.with_borrow(Clone::clone);
-        if let Some(steer) = steer {
-            steer();
-        }
+        called(&STEER);
     }
 
     fn pause() {
@@ -56,26 +52,39 @@ impl Hook for Steering {
     }
 }
 
+/// A thread's hook, if it has one.
+type Place = RefCell<Option<Rc<dyn Fn()>>>;
+
 thread_local! {
-    static STEER: RefCell<Option<Rc<dyn Fn()>>> = const { RefCell::new(None) };
+    static STEER: Place = const { RefCell::new(None) };
 }
 
 /// Calls `body` with `hook` called before every access that this thread makes to a [`Steered`] word.
 pub fn steer<R>(hook: impl FnMut() + 'static, body: impl FnOnce() -> R) -> R {
     let hook = RefCell::new(hook);
-    steer_by(Rc::new(move || hook.borrow_mut()()), body)
+    with_hook(&STEER, move || hook.borrow_mut()(), body)
 }
 
-/// [`steer`], by a hook before whose return others may make accesses.
-fn steer_by<R>(hook: Rc<dyn Fn()>, body: impl FnOnce() -> R) -> R {
-    struct Unhook(Option<Rc<dyn Fn()>>);
+/// Calls `body` with `hook` in its place, and puts back what was there.
+fn with_hook<R>(
+    place: &'static LocalKey<Place>,
+    hook: impl Fn() + 'static,
+    body: impl FnOnce() -> R,
+) -> R {
+    struct Unhook(&'static LocalKey<Place>, Option<Rc<dyn Fn()>>);
     impl Drop for Unhook {
         fn drop(&mut self) {
-            STEER.set(self.0.take());
+            self.0.set(self.1.take());
         }
     }
-    let _unhook = Unhook(STEER.replace(Some(hook)));
+    let _unhook = Unhook(place, place.replace(Some(Rc::new(hook))));
     body()
+}
+
+/// Calls the hook, if there is one. The place is not borrowed meanwhile: another lane may come there before it returns.
+fn called(place: &'static LocalKey<Place>) -> bool {
+    let hook = place.with_borrow(Clone::clone);
+    hook.inspect(|hook| hook()).is_some()
 }
 
 /// Calls `body`, and gives other threads a turn before one access in `one_in`, at random.
