@@ -15,13 +15,15 @@ made_of_source() {
 }
 made_of_source nbbs.h
 made_of_source nbbs/nb.h nb
+
+# What is on standard input, in the language and by the compiler of the moment.
+compiles() {
+    "$compiler" -x "$dialect" -std="$language" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
+        -Icapi/include -fsyntax-only -
+}
 for language in c99 c11 c17 c++17 c++20; do
     case $language in c++*) dialect=c++ gnu=g++ ;; *) dialect=c gnu=gcc ;; esac
     for compiler in $gnu clang; do
-        compiles() {
-            "$compiler" -x "$dialect" -std="$language" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
-                -Icapi/include -fsyntax-only -
-        }
         echo '#include <nbbs.h>
               static uint64_t metadata[NBBS_METADATA_BYTES(262144) / 8];
               nbbs_code use(nbbs_arena *arena);
