@@ -73,7 +73,10 @@ fn the_stress_catches_what_shows_in_use() {
         let patient = Patient::new(100, fault);
         let result = stress(&patient, &Oracle::of(&patient), &Load::new(3, 2_000, 0..=6));
         let right = match fault {
-            Fault::HandsOutTwice => matches!(result, Err(Violation::Overlap { .. })),
+            // The first of two holders may have given it back before the second is noted.
+            Fault::HandsOutTwice => {
+                matches!(result, Err(Violation::Overlap { .. } | Violation::FreeRefused { .. }))
+            }
             Fault::Misaligns => matches!(
                 result,
                 Err(Violation::Misaligned { .. }
