@@ -1,5 +1,7 @@
 //! Changes of runs across words: refused, overtaken by a free of the same run, beside claims on their way.
 
+use std::cell::Cell;
+
 use nbbs::sync::{Ordering, Word};
 use nbbs::{Buddy, FreeError, Piece, ResizeError};
 use testkit::program::{Arena, Body};
@@ -83,6 +85,58 @@ fn a_partial_free_beside_a_free_of_the_same_run() {
 fn a_growth_beside_a_free_of_the_same_run() {
     beside_a_free(5, |buddy, run| buddy.grow_on(0, run, 70));
     beside_a_free(64, |buddy, run| buddy.grow_on(0, run, 100));
+}
+
+/// While a run across words changes, its units in the first leaf word look like holes. Who releases them by mistake may
+/// be believed: then the run is gone, all of it, and its owner is told.
+#[test]
+fn a_release_of_units_that_are_just_then_changing() {
+    type Change = fn(&Steers<'_>) -> Result<(), ResizeError>;
+    let changes: [Change; 8] = [
+        |buddy| buddy.grow_on(0, 40, 120),
+        |buddy| buddy.grow_on(0, 40, 900),
+        |buddy| buddy.shrink_on(0, 40, 50),
+        |buddy| buddy.shrink_on(0, 40, 3),
+        |buddy| buddy.split_off_on(0, 40, 40).map(|_| ()),
+        |buddy| buddy.split_off_on(0, 40, 8).map(|_| ()),
+        |buddy| buddy.split_on(0, 40, 3),
+        |buddy| buddy.free_part_on(0, 40, 70..100),
+    ];
+    let believed = Cell::new(0);
+    for (number, change) in changes.iter().enumerate() {
+        let race = |together: &mut Together<'_>| {
+            let arena = Arena::<Steered>::new(1024);
+            let buddy = arena.buddy();
+            let run = buddy.alloc_at_on(0, 40, 80).unwrap();
+            buddy.alloc_at_on(1, 512, 1).unwrap();
+            let (mut changed, mut released) = (None, None);
+            let bodies: Vec<Body<'_>> = vec![
+                Box::new(|| {
+                    changed = Some(change(&buddy));
+                    Ok(())
+                }),
+                Box::new(|| {
+                    released = Some(buddy.release(40..64));
+                    Ok(())
+                }),
+            ];
+            together(bodies)?;
+            let (changed, gone) = (changed.unwrap(), buddy.len_of(run).is_err());
+            let refused = matches!(changed, Err(ResizeError::InUse { unit: 512 }));
+            if released.unwrap().is_ok() {
+                believed.set(believed.get() + 1);
+                let lost = Err(ResizeError::Free(FreeError::NotAllocated { index: run }));
+                assert!(gone && changed == lost, "change {number}: {changed:?}");
+                assert_eq!(buddy.stats().used_units, 1, "change {number}");
+            } else {
+                assert!(!gone && (changed == Ok(()) || refused), "change {number}: {changed:?}");
+            }
+            clear_up(&buddy);
+            Ok(())
+        };
+        all_schedules(preemptions(), race).unwrap_or_else(|culprit| panic!("{culprit}"));
+    }
+    assert!(believed.get() > 100, "{} releases were believed", believed.get());
 }
 
 /// A closed run that meets another's unit in its leaf word is refused, and does not take the rest of the word.

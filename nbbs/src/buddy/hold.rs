@@ -76,8 +76,7 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Gives a held run its head back: it has the units up to `end`, and rests there if that is behind its leaf word.
     pub(super) fn give_back(&self, lane: usize, held: &Held, end: u64) -> Result<(), ResizeError> {
-        let codes = self.head_codes(held, end);
-        self.rehead(lane, held, codes)
+        self.rehead(lane, held, self.head_codes(held, end), end)
     }
 
     /// The codes with which a run that is held begins in its leaf word, if it is to end at `end`.
@@ -92,11 +91,22 @@ impl<W: Word> Buddy<'_, W> {
         }
     }
 
-    /// Ends a hold: writes `codes` over the holes.
-    pub(super) fn rehead(&self, lane: usize, held: &Held, codes: u64) -> Result<(), ResizeError> {
+    /// Ends a hold: writes `codes` over the holes. What goes on behind them ends at `end`.
+    ///
+    /// If somebody has released the holes, which were not his, there is no run any more: what is left of it becomes free.
+    pub(super) fn rehead(
+        &self,
+        lane: usize,
+        held: &Held,
+        codes: u64,
+        end: u64,
+    ) -> Result<(), ResizeError> {
         let first = held.first;
-        // Refused only if somebody has released the holes, which were not his.
-        self.changed(held.start, self.recode(lane, first, first.holes(), codes))
+        let done = self.recode(lane, first, first.holes(), codes);
+        if !done {
+            self.clear_tails(lane, held.tails(), end);
+        }
+        self.changed(held.start, done)
     }
 
     /// Whether the run at `index` was changed, or else that somebody else has freed it.

@@ -82,7 +82,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     ///
     /// The holes must be the caller's. Units that another thread is just then reserving, releasing, freeing
     /// or resizing, or allocating as a run across words, look like holes meanwhile: who names them too may be refused
-    /// after a part of the range was released, or release what is in use.
+    /// after a part of the range was released, or release what is in use. A run that is resized has gone then, all of
+    /// it, and its owner's call is refused with [`FreeError::NotAllocated`](crate::FreeError::NotAllocated).
     ///
     /// # Errors
     /// [`RangeError::OutOfRange`], or [`RangeError::NotReserved`] with the first unit that is no hole.

@@ -228,10 +228,12 @@ impl<W: Word> Buddy<'_, W> {
             self.give_back(lane, &held, run.end)?;
             return Err(error);
         }
-        later.rev().try_for_each(|start| self.begin(lane, &held, start, start + size))?;
+        later.clone().rev().try_for_each(|start| self.begin(lane, &held, start, start + size))?;
         let first = starts.take_while(|&start| start < held.tails());
         let heads = first.map(|start| self.head_codes(&held.from(start), start + size));
-        self.rehead(lane, &held, heads.fold(0, |codes, head| codes | head))
+        let end = index + (held.tails() - index).next_multiple_of(size);
+        self.rehead(lane, &held, heads.fold(0, |codes, head| codes | head), end)
+            .inspect_err(|_| later.for_each(|start| _ = self.free_on(lane, start)))
     }
 
     /// Gives back the units of `part`, which lie in the block or run at `index`, and keeps the rest: what
@@ -300,17 +302,23 @@ impl<W: Word> Buddy<'_, W> {
         }
         // From the end, so that every rest belongs to the run of the unit before it.
         let tails = held.tails();
-        let has_second = gap.end < held.end;
-        if has_second && gap.end >= tails {
+        // Where the part behind the gap begins, if there is one.
+        let in_first_word = gap.end < tails.min(held.end);
+        let in_tails = (tails..held.end).contains(&gap.end);
+        if in_tails {
             self.begin(lane, &held, gap.end, held.end)?;
         }
-        if !has_second || gap.end >= tails {
+        if !in_first_word {
             self.clear_tails(lane, gap.start.max(tails), gap.end);
         }
         let first = if gap.start > held.start { self.head_codes(&held, gap.start) } else { 0 };
-        let in_first_word = has_second && gap.end < tails;
         let second = if in_first_word { self.head_codes(&held.from(gap.end), held.end) } else { 0 };
-        self.rehead(lane, &held, first | second)
+        let end = if in_first_word { held.end } else { gap.start };
+        self.rehead(lane, &held, first | second, end).inspect_err(|_| {
+            if in_tails {
+                _ = self.free_on(lane, gap.end);
+            }
+        })
     }
 
     /// Prepares a held run for a gap: see [`carve`](Self::carve).
