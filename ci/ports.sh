@@ -48,8 +48,11 @@ tested "Rust $rust" cargo "+$rust"
 tested "32 bits, i686" on i686-unknown-linux-gnu
 tested "AArch64, under qemu" on aarch64-unknown-linux-gnu
 
-# bare TARGET PACKAGE FEATURES
-bare() { cargo build --quiet --target "$1" --package "$2" --no-default-features --features "$3"; }
+# bare TARGET PACKAGE FEATURES: builds, not optimised, as it does not run.
+bare() {
+    cargo build --quiet --config profile.dev.opt-level=0 \
+        --target "$1" --package "$2" --no-default-features --features "$3"
+}
 
 for target in "${without_os[@]}"; do
     bare "$target" nbbs ""

@@ -2,6 +2,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
+source verify/share.bash
 target=${CARGO_TARGET_DIR:-$root/target}
 case $target in /*) ;; *) target=$root/$target ;; esac
 export CARGO_TARGET_DIR=$target
@@ -12,7 +13,7 @@ long=no
 [ "${1:-}" != --long ] || long=yes
 # Of the suite's tests.
 export NBBS_DEPTH=$([ $long = no ] && echo 4 || echo 100)
-mutants_caught=0 mutants_tried=0 patients_caught=0 patients_tried=0
+mutants_caught=0 mutants_tried=0 mutants_listed=0 patients_caught=0 patients_tried=0
 said=$target/said-$check
 mkdir -p "$target"
 
@@ -109,14 +110,15 @@ place_of_mutants() {
     echo "$place"
 }
 
-# For each mutant of a list: `build_mutant NAME` and `catches NAME`, which the script defines, in a copy of the
+# For each mutant of a list, or of its share: `build_mutant NAME` and `catches NAME`, which the script defines, in a copy of the
 # workspace. A mutant that does not build is not caught. Each list builds in a place of its own: cargo takes what one
 # copy built for what another would, if that is older. try_mutants LIST [CRATE]
 try_mutants() {
     local list=$root/verify/mutants/$1.list names name copy start
     names=$("$root/verify/mutate.sh" "$list") || { log "could not run: no mutants in $list"; exit 1; }
     copy=$(place_of_mutants "$1")
-    for name in $names; do
+    mutants_listed=$((mutants_listed + $(wc -l <<<"$names")))
+    for name in $(share <<<"$names"); do
         mutants_tried=$((mutants_tried + 1)) start=$SECONDS
         CRATE=${2:-nbbs} "$root/verify/mutate.sh" "$list" "$name" "$copy"
         if ! (cd "$copy" && CARGO_TARGET_DIR=$copy/target && build_mutant "$name") >&2; then
@@ -133,6 +135,7 @@ try_mutants() {
 # finish COVERED PATIENTS OURS: prints the line, and fails unless all is well. PATIENTS is caught/tried.
 finish() {
     local covered=$1 patients=$2 ours=$3
+    [ $mutants_tried = $mutants_listed ] || covered+=" (of $mutants_listed mutants a share)"
     echo "CHECK $check | $covered | patients $patients | mutants $mutants_caught/$mutants_tried | ours: $ours"
     [ "$ours" = clean ] && [ "${patients%/*}" = "${patients#*/}" ] && [ "$mutants_caught" = "$mutants_tried" ]
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # explore.sh [--long]: the allocator's own code on words of a small shape, under every schedule with up to three
-# preemptions: a seeded share of thousands of programs in prepared scenes; which lines of the library a sixth of that
-# reaches; then the mutants, each of which must be caught. Five minutes; `--long` runs a share ten times as large.
+# preemptions: a seeded share of thousands of programs in prepared scenes; whether a hundredth of it has the same ends
+# without reductions; which lines of the library a sixth of it reaches; then the mutants, each of which must be caught.
+# Five minutes; `--long` runs a share ten times as large.
 # Installs llvm-tools, which count the lines.
 source "$(dirname "$0")/../check.sh" "$@"
 
@@ -24,6 +25,8 @@ lines() {
 cargo build --quiet --package verify-explore
 ours=clean
 results=$("$target/debug/verify-explore" "$@" | tee /dev/stderr) || ours=FOUND
+compared=$("$target/debug/verify-explore" --compare --thin 100 | tee /dev/stderr | grep -o '[1-9][0-9]* compared)$' | tail -n 1) ||
+    ours=FOUND
 reached=$(lines | tee /dev/stderr) || ours=FOUND
 try_mutants explore
-finish "$(tail -n 1 <<<"$results"), $(tail -n 1 <<<"$reached")" 0/0 "$ours"
+finish "$(tail -n 1 <<<"$results"), ${compared%)}, $(tail -n 1 <<<"$reached")" 0/0 "$ours"

@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+source verify/share.bash
 models=$(pwd)/verify/models
 work=$(realpath -m "${CARGO_TARGET_DIR:-target}")/models
 depth=10000000
@@ -130,7 +131,7 @@ count() { awk -v kind="$1" -v verdict="${2-}" '$1 == kind && (verdict == "" || $
 
 require_tools
 rm -rf "$work" && mkdir -p "$work"
-{ ours && { ! $long || ours_long; } && patients && mutants; } >"$work/searches"
+{ ours && { ! $long || ours_long; } && patients && mutants | share; } >"$work/searches"
 
 export models work depth limit
 export -f search

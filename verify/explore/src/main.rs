@@ -79,7 +79,7 @@ mod word;
 use std::process::ExitCode;
 
 use survey::{Options, Share, Survey};
-use word::{Four, Two};
+use word::{Four, Shared, Two};
 
 fn main() -> ExitCode {
     let Some(options) = options(std::env::args().skip(1)) else {
@@ -98,6 +98,7 @@ fn main() -> ExitCode {
     };
     let mut survey = Survey::new(options);
     survey.run::<Two>(16, share(10, 2_000, 1_000));
+    survey.run::<Shared>(16, share(30, 6_000, 3_000));
     survey.run::<Two>(14, share(50, 10_000, 5_000));
     survey.run::<Two>(32, share(100, 10_000, 1_000));
     survey.run::<Four>(32, share(100, 20_000, 1_000));

@@ -79,7 +79,8 @@ impl Survey {
             if self.is_over() {
                 return;
             }
-            let title = format!("{}, {units} units, {} slots", plan.name, 1 << F::FAN);
+            let lanes = if units >> F::LANE < 2 { ", one lane" } else { "" };
+            let title = format!("{}, {units} units, {} slots{lanes}", plan.name, 1 << F::FAN);
             let figures = self.scene::<F>(&title, units, &plan, share);
             if figures.programs() > 0 || figures.found > 0 {
                 println!("{title}: {figures}");

@@ -9,7 +9,7 @@ const LINE: usize = 8;
 
 /// The name of the word at a place of an arena of so many units: as the library lays them out.
 fn name<F: Form>(units: u64, place: usize) -> String {
-    let lanes = 4.min(1 << (units / 4).ilog2());
+    let lanes = 4.min(1 << (units >> F::LANE | 1).ilog2());
     let epoch = lanes * LANE_WORDS;
     if place < epoch {
         return format!("hint {} of lane {}", place % LANE_WORDS, place / LANE_WORDS);

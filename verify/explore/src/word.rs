@@ -12,6 +12,8 @@ pub trait Form: 'static {
     /// log2 of the units of a leaf word, and of the slots of an inner word.
     const LEAF: u32;
     const FAN: u32;
+    /// log2 of the units for which there is a lane, where there are fewer than four lanes.
+    const LANE: u32 = 2;
 }
 
 /// Leaf words of four units, inner words of two slots.
@@ -20,6 +22,15 @@ pub struct Two;
 impl Form for Two {
     const LEAF: u32 = 2;
     const FAN: u32 = 1;
+}
+
+/// [`Two`], and one lane that everybody shares.
+pub struct Shared;
+
+impl Form for Shared {
+    const LEAF: u32 = 2;
+    const FAN: u32 = 1;
+    const LANE: u32 = 10;
 }
 
 /// Leaf words of four units, inner words of four slots.
@@ -44,8 +55,7 @@ impl<F> Explored<F> {
 }
 
 impl<F: Form> Word for Explored<F> {
-    /// With a lane for four units.
-    const SHAPE: Shape = Shape::new(F::LEAF, F::FAN, 2);
+    const SHAPE: Shape = Shape::new(F::LEAF, F::FAN, F::LANE);
 
     fn load(&self, _: Ordering) -> u64 {
         access(self.place, Step::Load)
