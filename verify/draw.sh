@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# draw.sh CRATE N [SEED]: each of the errors that verify/draw.py draws, in a copy of the workspace: whether it builds, and the
+# first test of the quick suite that fails with it. A line for each: caught, UNNOTICED, late (not done in five minutes), or
+# no build. The quick suite is `cargo test` of the crate, quick tests first, and for `capi` the C suite. Builds in
+# target/mutants/drawn-CRATE; a minute or two for each, NAMES="draw-7-1 draw-7-9" runs only these.
+source "$(dirname "$0")/../capi/ci/common.bash"
+crate=$1 list=$target/drawn-$1.list said=$target/said-draw-$1
+verify/draw.py "$@" >"$list"
+
+case $crate in
+nbbs)
+    package=(--package nbbs)
+    stages=("--lib --test properties --test refusals --test holes" "--test runs --test zones --test cuts --test owned --test batches" "--tests" "--doc")
+    ;;
+arena)
+    package=(--package nbbs-arena --features nbbs)
+    stages=("--lib --test objects --test properties --test sources --test growth" "--tests" "--doc")
+    ;;
+capi)
+    package=(--package nbbs-c)
+    stages=("--tests" C)
+    suite c g++ "$(library)" plain -O1 >/dev/null
+    ;;
+esac
+# stage OPTION...: 0 if all pass.
+stage() { timeout 300 nice cargo test --quiet "${package[@]}" "$@" >"$said" 2>&1; }
+c_suite() {
+    local broken
+    broken=$(library) && g++ "$work"/c-plain/*.o "$broken" -o "$work/drawn" -lgtest -lgtest_main "${system_libraries[@]}" &&
+        timeout 300 "$work/drawn" --gtest_brief=1 >"$said" 2>&1
+}
+# What failed first.
+first() { grep -m 1 -oE "^(    [a-z_:]+|\[  FAILED  \] [^ ]+|.*(SIGSEGV|SIGABRT).*|.*[Aa]ssert.*|.*panicked at.*)$" "$said" | cut -c 1-120; }
+try() {
+    local name=$1 options status
+    cargo build --quiet "${package[@]}" --lib 2>/dev/null || { echo "no build"; return; }
+    for options in "${stages[@]}"; do
+        status=0
+        # shellcheck disable=SC2086
+        if [ "$options" = C ]; then c_suite || status=$?; else stage $options || status=$?; fi
+        case $status in 0) ;; 124) echo "late: $options"; return ;; *) echo "caught: $(first)"; return ;; esac
+    done
+    echo "UNNOTICED"
+}
+
+copy=$(place_of_mutants "drawn-$crate")
+for name in ${NAMES:-$(verify/mutate.sh "$list")}; do
+    start=$SECONDS
+    CRATE=$crate verify/mutate.sh "$list" "$name" "$copy"
+    echo "$name: $(cd "$copy" && CARGO_TARGET_DIR=$copy/target && try "$name"), $((SECONDS - start)) s"
+done
