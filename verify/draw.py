@@ -47,7 +47,9 @@ KINDS = {
     ],
 }
 # Not code that does anything, or nothing that a release does.
-PASSED_OVER = re.compile(r"^(//|#|use |pub use |mod |pub mod |assert|debug_assert|unreachable|panic|write!|const _|(pub(\(.*\))? )?(struct|fn)\b|(unsafe )?impl\b|where\b)")
+PASSED_OVER = re.compile(
+    r"^(//|#|use |pub use |mod |pub mod |assert|debug_assert|unreachable|panic|write!|const _|"
+    r"(pub(\(.*\))? )?(struct|fn)\b|(unsafe )?impl\b|where\b)")
 
 
 def lines_of(path):
@@ -91,20 +93,24 @@ def changed(line, swaps):
 
 
 def known():
-    """What the lists have."""
-    found = set()
-    for path in glob.glob(f"{ROOT}/verify/mutants/*.list"):
-        pairs = re.findall(r"^find: *(.*)\n(?:nth: .*\n)?replace: *(.*)$", open(path, encoding="utf-8").read(), re.M)
-        found.update(pairs)
-    return found
+    """What the lists have: file, find and replace."""
+    group = r"^file: *(.*)\nfind: *(.*)\n(?:nth: .*\n)?replace: *(.*)$"
+    lists = sorted(glob.glob(f"{ROOT}/verify/mutants/*.list"))
+    return [found for path in lists for found in re.findall(group, open(path, encoding="utf-8").read(), re.M)]
+
+
+def is_known(error, lists):
+    """Whether some list makes the line the new one."""
+    file, line, _, new = error
+    return any(file == of and line.replace(find, to, 1).strip() == new for of, find, to in lists)
 
 
 def draw(crate, count, seed):
-    source, have = random.Random(f"{seed} {crate}"), known()
+    source, lists = random.Random(f"{seed} {crate}"), known()
     turns = []
     for errors in errors_of(crate).values():
         source.shuffle(errors)
-        turns.append([error for error in errors if (error[1], error[3]) not in have])
+        turns.append([error for error in errors if not is_known(error, lists)])
     drawn = {}
     for error in itertools.chain.from_iterable(itertools.zip_longest(*turns)):
         if error and len(drawn) < count:

@@ -1,20 +1,24 @@
 #!/usr/bin/env bash
 # draw.sh CRATE N [SEED]: each of the errors that verify/draw.py draws, in a copy of the workspace: whether it builds, and the
 # first test of the quick suite that fails with it. A line for each: caught, UNNOTICED, late (not done in five minutes), or
-# no build. The quick suite is `cargo test` of the crate, quick tests first, and for `capi` the C suite. Builds in
-# target/mutants/drawn-CRATE; a minute or two for each, NAMES="draw-7-1 draw-7-9" runs only these.
+# no build. The quick suite is that part of `cargo test` of the crate that is done in seconds, and for `capi` the C suite:
+# what passes it is for the rest of `cargo test`, and for the checks. Builds in target/mutants/drawn-CRATE; a minute or two
+# for each. NAMES="draw-7-1 draw-7-9" runs only these.
 source "$(dirname "$0")/../capi/ci/common.bash"
 crate=$1 list=$target/drawn-$1.list said=$target/said-draw-$1
 verify/draw.py "$@" >"$list"
 
+# tests NAME...: the options that name them.
+tests() { printf '%s' "$(printf -- '--test %s ' "$@" | sed 's/--test --/--/')"; }
 case $crate in
 nbbs)
     package=(--package nbbs)
-    stages=("--lib --test properties --test refusals --test holes" "--test runs --test zones --test cuts --test owned --test batches" "--tests" "--doc")
+    stages=("$(tests --lib properties refusals holes owned batches corrupted cost zone_answers heals lanes)"
+        "$(tests zones runs exhaustive settling preemptions huge attach wraps double_frees cuts)" "--doc")
     ;;
 arena)
     package=(--package nbbs-arena --features nbbs)
-    stages=("--lib --test objects --test properties --test sources --test growth" "--tests" "--doc")
+    stages=("$(tests --lib objects properties sources growth)" "$(tests stalls deaths threads schedules)" "--doc")
     ;;
 capi)
     package=(--package nbbs-c)
