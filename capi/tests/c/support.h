@@ -66,13 +66,49 @@ struct Arena {
     }
 };
 
-// Expects `call`, which takes a `nbbs_error *`, to be refused with a code and a sentence.
+// The fields that a code does not name are 0.
+inline void expect_only_what_it_names(const nbbs_error &error) {
+    switch (error.code) {
+    case NBBS_CODE_BROKEN:
+        return;
+    case NBBS_CODE_OUT_OF_RANGE:
+    case NBBS_CODE_WRONG_ORDER:
+    case NBBS_CODE_WRONG_LENGTH:
+    case NBBS_CODE_LENGTH:
+    case NBBS_CODE_FOREIGN_ADDRESS:
+        break;
+    case NBBS_CODE_EXHAUSTED:
+    case NBBS_CODE_NOT_ALLOCATED:
+    case NBBS_CODE_NOT_A_BLOCK:
+    case NBBS_CODE_RESERVED:
+    case NBBS_CODE_IN_USE:
+    case NBBS_CODE_NOT_RESERVED:
+    case NBBS_CODE_LAST_OF_WORD:
+    case NBBS_CODE_CONTENDED:
+    case NBBS_CODE_NO_OBJECT:
+    case NBBS_CODE_FULL:
+    case NBBS_CODE_NULL:
+    case NBBS_CODE_NO_ARENA:
+        EXPECT_EQ(error.limit, 0u) << nbbs_code_name(error.code);
+        EXPECT_EQ(error.other, 0u) << nbbs_code_name(error.code);
+        break;
+    case NBBS_CODE_MISALIGNED:
+        EXPECT_EQ(error.limit, 0u);
+        break;
+    default:
+        EXPECT_EQ(error.other, 0u) << nbbs_code_name(error.code);
+    }
+    EXPECT_EQ(error.detail, 0u);
+}
+
+// Expects `call`, which takes a `nbbs_error *`, to be refused with a code, a sentence, and no more than the code names.
 template <typename Call>
 void expect_refusal(nbbs_code code, const std::string &sentence, Call call) {
     nbbs_error error{};
     EXPECT_STREQ(nbbs_code_name(call(&error)), nbbs_code_name(code));
     EXPECT_EQ(error.code, static_cast<uint32_t>(code));
     EXPECT_EQ(text_of(error), sentence);
+    expect_only_what_it_names(error);
 }
 
 constexpr int kThreads = 4;
