@@ -55,7 +55,7 @@ PASSED_OVER = re.compile(
 def lines_of(path):
     """The lines of a file before its tests that are code, each once."""
     text = open(path, encoding="utf-8").read()
-    text = re.split(r"^#\[cfg\(test\)\]\nmod ", text, flags=re.M)[0]
+    text = re.split(r"^#\[cfg\(.*test.*\)\]\nmod ", text, flags=re.M)[0]
     lines = [line.split(" // ")[0].strip() for line in text.split("\n")]
     return [line for line in lines if line and not PASSED_OVER.match(line)], text
 

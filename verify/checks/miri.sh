@@ -25,7 +25,8 @@ build_mutant() { if of_pool "$1"; then cargo check --quiet --package nbbs-arena;
 # Miri's own verdict: no panic, no time-out. It stops at the first seed that shows something.
 catches() {
     if of_pool "$1"; then
-        ends 1 'Undefined Behavior: memory access failed|Undefined Behavior: .*dangling' within 300 on_pool --test objects
+        # shellcheck disable=SC2046
+        ends 1 'Undefined Behavior: (memory access failed|Data race detected|.*dangling)' within 300 on_pool $(of_mutant "$1" by)
     else
         ends 1 'Undefined Behavior: Data race detected' within 300 on_nbbs 32
     fi
