@@ -86,7 +86,8 @@ impl<T, W: Word> Chunk<T, W> {
     pub(crate) fn close(&self) -> bool {
         let used = (0..self.words()).find(|&word| {
             let (free, full) = (!self.real(word), u64::MAX);
-            // SeqCst, as in `claim`.
+            // SeqCst, as in `claim`. Relaxed would do: who closes the whole chunk loads every word once more, in `lower`,
+            // and what it finds there goes back to the last holders' `release` by changes that each read the one before.
             let closed =
                 self.claimed(word).compare_exchange(free, full, Ordering::SeqCst, Ordering::SeqCst);
             closed.is_err()

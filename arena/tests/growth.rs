@@ -76,6 +76,18 @@ fn operations_look_at_few_words() {
     }
 }
 
+/// Chunks that are full are passed over by what the hints say of 64 at a time, not one by one.
+#[test]
+fn nobody_looks_into_full_chunks() {
+    let bank = Bank::new(1, 120);
+    let config = Config::new().chunk_size(1).limit(120);
+    let arena = BankArena::<Stepped>::with_words(&bank, config);
+    let all: Vec<_> = (0..120).map(|_| arena.alloc(ITEM).unwrap()).collect();
+    arena.free(all[118]).unwrap();
+    let (again, _) = count_steps(FEW, || arena.alloc(ITEM)).unwrap();
+    assert_eq!(again.unwrap(), all[118]);
+}
+
 /// What is freed together is given back by the word, and taken so.
 #[test]
 fn a_batch_takes_few_steps() {

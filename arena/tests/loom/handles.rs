@@ -29,7 +29,11 @@ fn fresh(slots: usize) -> Arc<Canaries> {
 }
 
 fn insert(canaries: &Canaries, value: u64) -> Option<Handle> {
-    canaries.insert(Canary(UnsafeCell::new(value))).ok()
+    let canary = Canary(UnsafeCell::new(0));
+    // Loom does not take a cell's beginning for a write.
+    // SAFETY: nobody else has it yet.
+    canary.0.with_mut(|cell| unsafe { *cell = value });
+    canaries.insert(canary).ok()
 }
 
 fn look(canaries: &Canaries, handle: Handle, value: u64) {
@@ -85,16 +89,54 @@ fn two_removals() {
     });
 }
 
+/// Says something to the destructor of an object, whoever runs it.
+struct Heir(Arc<UnsafeCell<u64>>);
+
+// SAFETY: watched by loom.
+unsafe impl Sync for Heir {}
+// SAFETY: as above.
+unsafe impl Send for Heir {}
+
+impl Drop for Heir {
+    fn drop(&mut self) {
+        // SAFETY: loom checks that nobody writes meanwhile.
+        assert_eq!(self.0.with(|cell| unsafe { *cell }), 7);
+    }
+}
+
+/// What was done before a removal happens before the drop, also if that is a guard's.
+#[test]
+fn a_removal_is_told_to_the_last_guard() {
+    model(2, || {
+        let heirs = Handles::<Heir, Handle, Global, Loom>::with_source(
+            Global,
+            Config::new().chunk_size(1).limit(1),
+        );
+        let said = Heir(Arc::new(UnsafeCell::new(0)));
+        let ours = Arc::clone(&said.0);
+        let handle = heirs.insert(said).ok().unwrap();
+        let heirs = Arc::new(heirs);
+        let theirs = Arc::clone(&heirs);
+        let thread = thread::spawn(move || drop(theirs.get(handle)));
+        // SAFETY: loom checks that nobody reads meanwhile.
+        ours.with_mut(|cell| unsafe { *cell = 7 });
+        heirs.remove(handle).unwrap();
+        thread.join().unwrap();
+        assert!(heirs.arena().is_empty());
+    });
+}
+
 /// A handle is a number, which may be guessed: its object is complete, or not there yet.
 #[test]
 fn a_handle_is_guessed() {
     for reads in [0, 1] {
         model(2, move || {
-            let canaries = fresh(1);
-            canaries.arena().reserve(1).unwrap();
+            let canaries = fresh(2);
+            // With this, no write of ours is left for which loom's words put a fence before the object's word.
+            canaries.remove(insert(&canaries, 6).unwrap()).unwrap();
             let theirs = Arc::clone(&canaries);
             let thread = thread::spawn(move || {
-                let handle = Handle::new(0, 0);
+                let handle = Handle::new(0, 1);
                 if reads == 0 { look(&theirs, handle, 7) } else { _ = theirs.remove(handle) }
             });
             let handle = insert(&canaries, 7).unwrap();
