@@ -3,7 +3,7 @@
 //! Claims at given places leave the bounds of the words above them too high. The first search that they mislead lowers
 //! them, in every word: its cost is linear in the arena, once, and less than that of the claims.
 
-use nbbs::{AllocError, Buddy};
+use nbbs::{AllocError, Buddy, Request};
 use testkit::program::Arena;
 use testkit::steered::{Steered, count_steps};
 
@@ -78,4 +78,33 @@ fn the_worst_that_is_known() {
     let steps = refuse(&buddy, 0, 1, OF_A_WORD * tree_words(UNITS) + BESIDES);
     assert!(steps > 3 * tree_words(UNITS), "{steps} accesses: the documentation says more");
     refuse(&buddy, 0, 1, SETTLED);
+}
+
+/// A request that names nothing but a length is `alloc_units`: the same place for as many accesses.
+#[test]
+fn a_request_for_units_alone_costs_what_alloc_units_does() {
+    let [asked, plain] = [(); 2].map(|()| Arena::<Steered>::new(1 << 14));
+    for units in [1, 3, 31, 40, 96, 500, 3, 40, 1000] {
+        let request = || asked.buddy().request_on(0, Request::units(units));
+        let alloc = || plain.buddy().alloc_units_on(0, units);
+        assert_eq!(count_steps(u64::MAX, request).unwrap(), count_steps(u64::MAX, alloc).unwrap());
+    }
+}
+
+/// Whole slots of one word are claimed as one run by one change of it, as units of a leaf word are.
+#[test]
+fn a_run_of_whole_slots_costs_what_a_run_in_a_leaf_does() {
+    let cost = |start, units| {
+        let arena = Arena::<Steered>::new(1 << 14);
+        let (answer, steps) =
+            count_steps(u64::MAX, || arena.buddy().alloc_at_on(0, start, units)).unwrap();
+        answer.unwrap();
+        arena.buddy().audit().unwrap();
+        steps
+    };
+    let in_leaf = cost(64, 3);
+    for (order, slots) in [(5, 3), (5, 13), (9, 3), (9, 7)] {
+        let steps = cost(2 << order, slots << order);
+        assert!(steps <= in_leaf + 4, "{steps} accesses for {slots} slots, {in_leaf} in a leaf");
+    }
 }
