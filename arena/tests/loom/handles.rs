@@ -90,17 +90,19 @@ fn two_removals() {
 }
 
 /// Says something to the destructor of an object, whoever runs it.
-struct Heir(Arc<UnsafeCell<u64>>);
+struct Heir(Arc<Will>);
+
+struct Will(UnsafeCell<u64>);
 
 // SAFETY: watched by loom.
-unsafe impl Sync for Heir {}
+unsafe impl Sync for Will {}
 // SAFETY: as above.
-unsafe impl Send for Heir {}
+unsafe impl Send for Will {}
 
 impl Drop for Heir {
     fn drop(&mut self) {
         // SAFETY: loom checks that nobody writes meanwhile.
-        assert_eq!(self.0.with(|cell| unsafe { *cell }), 7);
+        assert_eq!(self.0.0.with(|cell| unsafe { *cell }), 7);
     }
 }
 
@@ -112,14 +114,14 @@ fn a_removal_is_told_to_the_last_guard() {
             Global,
             Config::new().chunk_size(1).limit(1),
         );
-        let said = Heir(Arc::new(UnsafeCell::new(0)));
+        let said = Heir(Arc::new(Will(UnsafeCell::new(0))));
         let ours = Arc::clone(&said.0);
         let handle = heirs.insert(said).ok().unwrap();
         let heirs = Arc::new(heirs);
         let theirs = Arc::clone(&heirs);
         let thread = thread::spawn(move || drop(theirs.get(handle)));
         // SAFETY: loom checks that nobody reads meanwhile.
-        ours.with_mut(|cell| unsafe { *cell = 7 });
+        ours.0.with_mut(|cell| unsafe { *cell = 7 });
         heirs.remove(handle).unwrap();
         thread.join().unwrap();
         assert!(heirs.arena().is_empty());
