@@ -297,6 +297,18 @@ pub struct Broken {
     pub unit: u64,
 }
 
+/// A block in a CPU's cache that is not allocated with its order in the back-end, or that stands in the caches twice: it was
+/// freed twice, by a wrong order, or behind the cache's back. See [`Caches::audit`](crate::Caches::audit).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BrokenCache {
+    /// The first CPU that keeps it.
+    pub cpu: usize,
+    /// First unit of the block.
+    pub index: u64,
+    /// The order for which it is kept.
+    pub order: u32,
+}
+
 impl fmt::Display for MetadataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -427,6 +439,13 @@ impl fmt::Display for Broken {
     }
 }
 
+impl fmt::Display for BrokenCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cpu, index, order } = self;
+        write!(f, "CPU {cpu} keeps a block of order {order} at unit {index} that is not its own")
+    }
+}
+
 impl core::error::Error for MetadataError {}
 impl core::error::Error for AllocError {}
 impl core::error::Error for FreeError {}
@@ -435,3 +454,4 @@ impl core::error::Error for ResizeError {}
 impl core::error::Error for BatchError {}
 impl core::error::Error for RangeError {}
 impl core::error::Error for Broken {}
+impl core::error::Error for BrokenCache {}

@@ -22,6 +22,7 @@
 //!
 //! ```text
 //! owned      blocks that free themselves    zones    several arenas behind one handle
+//! cache      free blocks of a CPU's or thread's own, in front of a back-end
 //! buddy      the operations: alloc, free, search, runs, holes, statistics, audit
 //! tree       the protocol: claim, climb, clear, inspect; the only place where a word changes
 //! word       the codes in one word, pure arithmetic
@@ -37,6 +38,7 @@
 extern crate std;
 
 mod buddy;
+mod cache;
 mod error;
 mod geometry;
 mod lane;
@@ -50,9 +52,12 @@ mod word;
 mod zones;
 
 pub use buddy::{Audit, Buddy, Lane, Piece, Stats};
+#[cfg(feature = "std")]
+pub use cache::ThreadCaches;
+pub use cache::{Cache, Cached, Caches, Caps, cache_words};
 pub use error::{
-    AllocError, BatchError, Broken, FreeError, Invariant, MetadataError, RangeError, RequestError,
-    ResizeError,
+    AllocError, BatchError, Broken, BrokenCache, FreeError, Invariant, MetadataError, RangeError,
+    RequestError, ResizeError,
 };
 pub use geometry::{MAX_ORDERS, MAX_UNITS, metadata_words};
 pub use lane::default_lane;

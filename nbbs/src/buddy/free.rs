@@ -141,7 +141,7 @@ impl<W: Word> Buddy<'_, W> {
 
     /// The order of the block that begins at unit `index`, unless it is a run.
     #[inline(always)]
-    fn block_at(&self, index: u64) -> Result<u32, FreeError> {
+    pub(crate) fn block_at(&self, index: u64) -> Result<u32, FreeError> {
         if index >= self.geometry().units() {
             return Err(FreeError::OutOfRange { index, units: self.geometry().units() });
         }

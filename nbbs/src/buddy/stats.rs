@@ -69,7 +69,7 @@ pub enum Piece {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Units in the arena; the three counts below add up to it.
+    /// Units in the arena; the four counts below add up to it.
     pub units: u64,
     /// Units that are free.
     pub free_units: u64,
@@ -77,6 +77,9 @@ pub struct Stats {
     pub used_units: u64,
     /// Units in holes.
     pub reserved_units: u64,
+    /// Units that caches keep, as far as who counts knows of them: [`Caches::stats`](crate::Caches::stats). To the
+    /// back-end, and to [`Buddy::stats`], they are in use.
+    pub cached_units: u64,
     /// Free blocks of each order, every unit counted once, in the largest block that contains it.
     pub free_blocks: [u64; MAX_ORDERS],
     /// Blocks in use of each order.
@@ -186,6 +189,7 @@ impl<W: Word> Buddy<'_, W> {
             free_units: 0,
             used_units: 0,
             reserved_units: 0,
+            cached_units: 0,
             free_blocks: [0; MAX_ORDERS],
             used_blocks: [0; MAX_ORDERS],
             used_runs: 0,

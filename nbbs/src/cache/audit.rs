@@ -1,0 +1,149 @@
+//! What is cached, and whether it is in order.
+
+use super::caps::Caps;
+use super::cpus::Caches;
+use super::stacks::{CLASSES, Stacks, capacity};
+use crate::buddy::Stats;
+use crate::error::BrokenCache;
+use crate::geometry::MAX_ORDERS;
+use crate::sync::Word;
+
+/// What caches keep: blocks that are free to nobody but the owner of the cache.
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// let mut cache = buddy.cache(0);
+/// let block = cache.alloc(1)?;
+/// let cached = cache.cached();
+/// assert_eq!((cached.blocks[1], cached.units), (15, 30));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cached {
+    /// Units in all of them.
+    pub units: u64,
+    /// Blocks of each order.
+    pub blocks: [u64; MAX_ORDERS],
+}
+
+impl Cached {
+    pub(super) const NONE: Self = Self { units: 0, blocks: [0; MAX_ORDERS] };
+
+    /// And what is in these stacks.
+    pub(super) fn and(mut self, stacks: &impl Stacks, caps: &Caps) -> Self {
+        for class in 0..CLASSES {
+            let (order, count) = (caps.order(class), stacks.count(class).min(capacity(class)));
+            if let Some(blocks) = self.blocks.get_mut(order as usize) {
+                *blocks += count;
+                self.units += count << order;
+            }
+        }
+        self
+    }
+}
+
+impl<W: Word> Caches<'_, W> {
+    /// What the CPUs keep.
+    ///
+    /// Cost: 5 loads for each CPU. While others run, each number is of an instant of its own.
+    ///
+    /// ```
+    /// # use nbbs::{Caches, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
+    /// let caches = Caches::new(buddy, words.words());
+    /// caches.alloc(0, 2)?;
+    /// assert_eq!(caches.cached().units, 28);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn cached(&self) -> Cached {
+        self.each().fold(Cached::NONE, |cached, part| cached.and(&part, &self.caps))
+    }
+
+    /// [`Buddy::stats`](crate::Buddy::stats), with what is cached told from what is used.
+    ///
+    /// While others run, blocks that come into a cache or leave it meanwhile may be counted as either.
+    ///
+    /// ```
+    /// # use nbbs::{Caches, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
+    /// let caches = Caches::new(buddy, words.words());
+    /// caches.alloc(0, 2)?;
+    /// let stats = caches.stats();
+    /// assert_eq!((stats.used_units, stats.cached_units, stats.free_units), (4, 28, 32));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let mut stats = self.buddy.stats();
+        let cached = self.cached();
+        stats.cached_units = cached.units.min(stats.used_units);
+        stats.used_units -= stats.cached_units;
+        for (used, cached) in stats.used_blocks.iter_mut().zip(cached.blocks) {
+            *used = used.saturating_sub(cached);
+        }
+        stats
+    }
+
+    /// How many blocks the back-end did not take back: each was freed twice, or by a wrong order.
+    ///
+    /// ```
+    /// # use nbbs::{Caches, Caps, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
+    /// let caches = Caches::new(buddy, words.words()).with_caps(Caps::new().checked(false));
+    /// caches.free_sized(1, 5, 0)?; // never allocated
+    /// caches.drain(1);
+    /// assert_eq!(caches.refused(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.each().fold(0, |sum, part| sum.wrapping_add(part.refused()))
+    }
+
+    /// Checks that every block that a CPU keeps is allocated in the back-end, with its order, and kept once.
+    ///
+    /// Only meaningful while no operation is running. Costs a load for each level and block, and one for each two blocks
+    /// of an order. [`Buddy::audit`](crate::Buddy::audit) checks the back-end.
+    ///
+    /// # Errors
+    /// The first block that is not.
+    ///
+    /// ```
+    /// # use nbbs::{BrokenCache, Caches, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
+    /// let caches = Caches::new(buddy, words.words());
+    /// let block = caches.alloc(1, 0)?;
+    /// caches.free_sized(1, block, 0)?;
+    /// assert_eq!(caches.audit()?.units, 32);
+    /// buddy.free(block)?; // behind the cache's back
+    /// assert_eq!(caches.audit(), Err(BrokenCache { cpu: 1, index: block, order: 0 }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn audit(&self) -> Result<Cached, BrokenCache> {
+        for (cpu, part) in self.each().enumerate() {
+            for class in 0..CLASSES {
+                let order = self.caps.order(class);
+                for at in 0..part.count(class).min(capacity(class)) {
+                    let index = part.block(class, at);
+                    let kept = self.each().map(|part| part.times(class, index)).sum::<usize>();
+                    let is_there = self.buddy.len_of(index) == Ok(1 << order);
+                    if kept != 1 || !is_there {
+                        return Err(BrokenCache { cpu, index, order });
+                    }
+                }
+            }
+        }
+        Ok(self.cached())
+    }
+}

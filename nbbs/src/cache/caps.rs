@@ -1,0 +1,129 @@
+//! How much a cache may keep.
+
+use super::stacks::{CLASSES, LARGE, capacity};
+use crate::geometry::MAX_ORDERS;
+
+/// How many units a cache keeps at most of each order, and which large order it keeps.
+///
+/// A cache keeps blocks of orders 0 to 3 and of one large order. By default that is order 9, which is 2 MiB in pages of
+/// 4 KiB, with 2 blocks; of each small order it keeps 64 units. What it keeps of an order is taken and given back by
+/// halves.
+///
+/// ```
+/// use nbbs::{Cache, Caps};
+///
+/// let metadata = nbbs::Metadata::<{ nbbs::metadata_words(1 << 12) }>::new();
+/// let buddy = nbbs::Buddy::new(metadata.words(), 1 << 12)?;
+/// let mut cache = Cache::new(buddy, 0, Caps::new().large(10).units(0, 16).units(3, 0));
+/// cache.alloc(0)?;
+/// assert_eq!(cache.cached().units, 7); // half of 16, less the one that was asked for
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// Blocks of each class.
+    blocks: [u8; CLASSES],
+    large: u32,
+    checked: bool,
+}
+
+impl Caps {
+    /// The default: 64 units of each order from 0 to 3, and 2 blocks of order 9.
+    ///
+    /// ```
+    /// assert_eq!(nbbs::Caps::new(), nbbs::Caps::default());
+    /// ```
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { blocks: [64, 32, 16, 8, 2], large: 9, checked: cfg!(debug_assertions) }
+    }
+
+    /// Makes `order` the large order; none is kept if it is one of the small ones, or larger than any.
+    ///
+    /// ```
+    /// let none = nbbs::Caps::new().large(0);
+    /// assert_ne!(none, nbbs::Caps::new());
+    /// ```
+    #[must_use]
+    pub const fn large(mut self, order: u32) -> Self {
+        self.large = order;
+        self
+    }
+
+    /// Keeps at most `units` units in blocks of `order`, rounded down to blocks; of a small order 64 units at most, of the
+    /// large one 4 blocks. An order that is not kept is not affected.
+    ///
+    /// ```
+    /// let caps = nbbs::Caps::new();
+    /// assert_eq!(caps.units(1, 1000), caps.units(1, 64));
+    /// assert_eq!(caps.units(9, 1 << 10), caps);
+    /// assert_eq!(caps.units(8, 0), caps);
+    /// ```
+    #[must_use]
+    pub const fn units(mut self, order: u32, units: u64) -> Self {
+        if let Some(class) = self.class(order) {
+            let (blocks, most) = (units >> order, capacity(class));
+            self.blocks[class] = if blocks < most { blocks } else { most } as u8;
+        }
+        self
+    }
+
+    /// Whether each free is checked against the back-end and against the caches, as it is by default in builds with
+    /// debug assertions.
+    ///
+    /// A check loads a word for each level and every block of the order in the caches that are looked through. See
+    /// [`Cache`](crate::Cache) and [`Caches`](crate::Caches) for what is refused with it and without.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let mut cache = nbbs::Cache::new(buddy, 0, nbbs::Caps::new().checked(true));
+    /// assert!(cache.free_sized(5, 0).is_err()); // never allocated
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
+    #[must_use]
+    pub const fn checked(mut self, checked: bool) -> Self {
+        self.checked = checked;
+        self
+    }
+
+    /// The class of `order`, if it is one that is kept.
+    #[inline(always)]
+    pub(super) const fn class(&self, order: u32) -> Option<usize> {
+        if order < LARGE as u32 {
+            Some(order as usize)
+        } else if order == self.large && order < MAX_ORDERS as u32 {
+            Some(LARGE)
+        } else {
+            None
+        }
+    }
+
+    /// The order of a class.
+    pub(super) const fn order(&self, class: usize) -> u32 {
+        if class == LARGE { self.large } else { class as u32 }
+    }
+
+    /// The most blocks of a class.
+    #[inline(always)]
+    pub(super) const fn cap(&self, class: usize) -> u64 {
+        self.blocks[class] as u64
+    }
+
+    /// The blocks of a class that are taken or given back at a time: at least one.
+    pub(super) const fn half(&self, class: usize) -> usize {
+        let half = self.blocks[class] as usize / 2;
+        if half == 0 { 1 } else { half }
+    }
+
+    #[inline(always)]
+    pub(super) const fn is_checked(&self) -> bool {
+        self.checked
+    }
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self::new()
+    }
+}

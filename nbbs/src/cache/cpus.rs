@@ -1,0 +1,289 @@
+//! A cache for each CPU, in borrowed words.
+
+use super::caps::Caps;
+use super::front::{Freed, Front};
+use super::stacks::{PART_WORDS, Stacks};
+use super::turn::Part;
+use crate::buddy::Buddy;
+use crate::error::{AllocError, FreeError};
+use crate::sync::{AtomicU64, Word};
+
+/// How many 64-bit words [`Caches`] take for so many CPUs: 1088 bytes each.
+///
+/// ```
+/// static WORDS: nbbs::Metadata<{ nbbs::cache_words(4) }> = nbbs::Metadata::new(); // in .bss
+/// assert_eq!(WORDS.words().len(), 4 * 136);
+/// ```
+#[must_use]
+pub const fn cache_words(cpus: usize) -> usize {
+    cpus.saturating_mul(PART_WORDS)
+}
+
+/// Free blocks of each CPU's own, in front of a [`Buddy`].
+///
+/// Each CPU keeps blocks of orders 0 to 3 and of one large order, up to the [`Caps`]; blocks of other orders go past it.
+/// An allocation or a free of what it keeps costs 7 plain loads and stores, and no read-modify-write.
+///
+/// # The CPU number
+/// Two operations under one number may meet in one way only: the second interrupts the first, and is over before that
+/// goes on. So interrupts stay enabled, but a thread may not be preempted or moved from when it reads the number until the
+/// call returns: a kernel disables preemption, a program gives each of its threads a number of its own. Where this is
+/// not kept, units may be handed out twice or be lost.
+///
+/// A handler that comes in the middle of an operation finds the cache busy, and goes past it to the back-end; so it is for
+/// whoever runs under a number in whose operation somebody has died. A number for which there are no words has no cache,
+/// and goes past, too. Nobody waits.
+///
+/// # What a refusal means
+/// [`AllocError::Exhausted`]: when the back-end refused, this CPU gave back what it keeps, asked the others to do the
+/// same, and if it had anything tried once more. So at one instant of the call no block of the order was free but
+/// those in the hands of operations that had not returned, among them the one that this call interrupted, if any.
+/// Blocks that other CPUs keep are in use; they give them back with their next operation, or when
+/// [`drain`](Self::drain) is called on them, by an interrupt from another. Idle CPUs should drain before they sleep.
+///
+/// # Wrong and double frees
+/// As with [`Cache`](crate::Cache): refused at once are an index outside the arena or not aligned to its order; by
+/// [`free`](Self::free), what is no block of the back-end's; and a second free of the block that was freed last. A block
+/// that is freed twice else may be handed out twice; one that the back-end does not take back is left alone and counted
+/// by [`refused`](Self::refused). With [`Caps::checked`], as in builds with debug assertions, every free looks at the
+/// back-end and through the caches of all CPUs, and all wrong frees are refused.
+///
+/// ```
+/// use nbbs::{Buddy, Caches, Metadata, cache_words, metadata_words};
+///
+/// static METADATA: Metadata<{ metadata_words(1 << 12) }> = Metadata::new();
+/// static WORDS: Metadata<{ cache_words(4) }> = Metadata::new();
+/// static PAGES: Caches = match Buddy::new(METADATA.words(), 1 << 12) {
+///     Ok(buddy) => Caches::new(buddy, WORDS.words()),
+///     Err(_) => panic!("metadata_words() and new() disagree"),
+/// };
+///
+/// let cpu = 3; // preemption is off
+/// let page = PAGES.alloc(cpu, 0)?;
+/// PAGES.free_sized(cpu, page, 0)?;
+/// assert_eq!(PAGES.cached().units, 32);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Caches<'a, W = AtomicU64> {
+    pub(super) buddy: Buddy<'a, W>,
+    pub(super) caps: Caps,
+    pub(super) parts: &'a [[W; PART_WORDS]],
+}
+
+impl<W> Clone for Caches<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Caches<'_, W> {}
+
+impl<'a, W: Word> Caches<'a, W> {
+    /// Caches in front of `buddy`, for as many CPUs as `words` suffice for: see [`cache_words`].
+    ///
+    /// All words zero: empty caches. Words that other handles with the same back-end and caps work on: the same caches.
+    /// CPUs stay off each other's cache lines if the words begin on a 64-byte boundary, as
+    /// [`Metadata`](crate::Metadata) does.
+    ///
+    /// ```
+    /// # use nbbs::{Caches, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let words = Metadata::<{ nbbs::cache_words(2) }>::new();
+    /// assert_eq!(Caches::new(buddy, words.words()).cpus(), 2);
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
+    #[must_use]
+    pub const fn new(buddy: Buddy<'a, W>, words: &'a [W]) -> Self {
+        Self { buddy, caps: Caps::new(), parts: words.as_chunks().0 }
+    }
+
+    /// The same with other caps: before the first operation.
+    ///
+    /// ```
+    /// # use nbbs::{Caches, Caps, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
+    /// let caches = Caches::new(buddy, words.words()).with_caps(Caps::new().units(0, 8));
+    /// caches.alloc(0, 0)?;
+    /// assert_eq!(caches.cached().units, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn with_caps(mut self, caps: Caps) -> Self {
+        self.caps = caps;
+        self
+    }
+
+    /// The back-end.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let none = nbbs::Caches::new(buddy, &[]);
+    /// assert_eq!(none.buddy().units(), 64);
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
+    #[must_use]
+    pub const fn buddy(&self) -> &Buddy<'a, W> {
+        &self.buddy
+    }
+
+    /// How many CPUs have a cache.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let none = nbbs::Caches::new(buddy, &[]);
+    /// assert_eq!(none.cpus(), 0);
+    /// assert!(none.alloc(0, 0).is_ok()); // by the back-end
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
+    #[must_use]
+    pub const fn cpus(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Allocates a block of `2^order` units, aligned to its size, and returns its first unit.
+    ///
+    /// Cost: 7 plain loads and stores, if the CPU keeps one. Otherwise half of what it may keep of the order is allocated
+    /// by [`Buddy::alloc_batch_on`], with the CPU number for a lane. Callable from interrupt and signal handlers.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::alloc`]; see [`Caches`] for what a refusal means.
+    ///
+    /// ```
+    /// # use nbbs::{Caches, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
+    /// let caches = Caches::new(buddy, words.words());
+    /// let block = caches.alloc(1, 2)?;
+    /// assert_eq!(buddy.order_of(block)?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn alloc(&self, cpu: usize, order: u32) -> Result<u64, AllocError> {
+        let Some(class) = self.caps.class(order) else { return self.alloc_past(cpu, order) };
+        let Some(mut part) = self.enter(cpu) else { return self.alloc_past(cpu, order) };
+        match part.pop(class) {
+            Some(index) => {
+                self.leave(cpu, &part);
+                Ok(index)
+            }
+            None => self.alloc_slowly(cpu, order, class, part),
+        }
+    }
+
+    /// Allocates what the CPU does not keep.
+    #[inline(never)]
+    fn alloc_slowly(
+        &self,
+        cpu: usize,
+        order: u32,
+        class: usize,
+        mut part: Part<'_, W>,
+    ) -> Result<u64, AllocError> {
+        let answer = self.front(cpu).refill(&mut part, class);
+        self.leave(cpu, &part);
+        answer.or_else(|error| self.alloc_in_need(cpu, order, error))
+    }
+
+    /// Allocates past the cache.
+    #[inline(never)]
+    fn alloc_past(&self, cpu: usize, order: u32) -> Result<u64, AllocError> {
+        let answer = self.buddy.alloc_on(cpu, order);
+        answer.or_else(|error| self.alloc_in_need(cpu, order, error))
+    }
+
+    /// Collects what is kept, after the back-end refused, and tries once more if there was anything.
+    #[cold]
+    fn alloc_in_need(
+        &self,
+        cpu: usize,
+        order: u32,
+        refused: AllocError,
+    ) -> Result<u64, AllocError> {
+        let AllocError::Exhausted { .. } = refused else { return Err(refused) };
+        let gave = self.enter(cpu).map(|mut part| {
+            let gave = self.front(cpu).drain(&mut part);
+            self.leave(cpu, &part);
+            gave
+        });
+        // A cache that is busy is one of the others.
+        (0..self.cpus())
+            .filter(|&other| gave.is_none() || other != cpu)
+            .for_each(|other| self.ask(other));
+        if gave == Some(true) { self.buddy.alloc_on(cpu, order) } else { Err(refused) }
+    }
+
+    /// Frees the block that begins at unit `index` and returns its order; of a run, that of a block that would hold it.
+    ///
+    /// Cost: a load for each level on the way down to the block, then as [`free_sized`](Self::free_sized). Callable from
+    /// interrupt and signal handlers.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::free`].
+    ///
+    /// ```
+    /// # use nbbs::{Caches, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
+    /// let caches = Caches::new(buddy, words.words());
+    /// let block = caches.alloc(0, 2)?;
+    /// assert_eq!(caches.free(1, block)?, 2); // any CPU may
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn free(&self, cpu: usize, index: u64) -> Result<u32, FreeError> {
+        match self.buddy.block_at(index) {
+            Ok(order) => self.free_sized(cpu, index, order).map(|()| order),
+            Err(_) => self.buddy.free_on(cpu, index),
+        }
+    }
+
+    /// Frees the block of `order` at unit `index`.
+    ///
+    /// Cost: 7 or 8 plain loads and stores, as long as the CPU may keep it. Otherwise the half that was freed longest
+    /// ago is given back, by a read-modify-write for each word that it lies in. Callable from interrupt and signal
+    /// handlers.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::free_sized`], as far as a cache can tell: see [`Caches`].
+    ///
+    /// ```
+    /// # use nbbs::{Caches, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
+    /// let caches = Caches::new(buddy, words.words());
+    /// let block = caches.alloc(0, 2)?;
+    /// caches.free_sized(0, block, 2)?;
+    /// assert!(caches.free_sized(0, block, 2).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn free_sized(&self, cpu: usize, index: u64, order: u32) -> Result<(), FreeError> {
+        let Some(class) = self.caps.class(order) else {
+            return self.buddy.free_sized_on(cpu, index, order);
+        };
+        if self.caps.is_checked() {
+            let is_cached = self.each().any(|part| part.times(class, index) > 0);
+            if let Freed::Past = self.front(cpu).check(is_cached, index, order)? {
+                return self.buddy.free_sized_on(cpu, index, order);
+            }
+        }
+        let Some(mut part) = self.enter(cpu) else {
+            return self.buddy.free_sized_on(cpu, index, order);
+        };
+        let freed = self.front(cpu).free(&mut part, class, index, order);
+        self.leave(cpu, &part);
+        match freed? {
+            Freed::Kept => Ok(()),
+            Freed::Past => self.buddy.free_sized_on(cpu, index, order),
+        }
+    }
+}

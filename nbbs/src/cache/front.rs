@@ -1,0 +1,111 @@
+//! What goes to and fro between a cache and its back-end.
+
+use super::caps::Caps;
+use super::stacks::{BATCH, CLASSES, Stacks};
+use crate::buddy::Buddy;
+use crate::error::{AllocError, FreeError};
+use crate::sync::Word;
+
+/// Whose blocks a cache keeps, on which lane, and how many.
+pub(super) struct Front<'b, 'a, W> {
+    pub buddy: &'b Buddy<'a, W>,
+    pub lane: usize,
+    pub caps: &'b Caps,
+}
+
+/// What became of a block that was to be freed.
+pub(super) enum Freed {
+    /// It is in the cache.
+    Kept,
+    /// It has to go to the back-end, which knows best why not.
+    Past,
+}
+
+impl<W: Word> Front<'_, '_, W> {
+    /// Puts a block of `order` into the stacks, if it can be one.
+    #[inline(always)]
+    pub fn free(
+        &self,
+        stacks: &mut impl Stacks,
+        class: usize,
+        index: u64,
+        order: u32,
+    ) -> Result<Freed, FreeError> {
+        let size = 1 << order;
+        let last = self.buddy.units().checked_sub(size);
+        if last.is_none_or(|last| index > last) || index & (size - 1) != 0 {
+            return Ok(Freed::Past);
+        }
+        let mut count = stacks.count(class);
+        // The one double free that costs nothing to see.
+        if count.checked_sub(1).is_some_and(|top| stacks.block(class, top) == index) {
+            return Err(FreeError::NotAllocated { index });
+        }
+        if count >= self.caps.cap(class) {
+            if self.caps.cap(class) == 0 {
+                return Ok(Freed::Past);
+            }
+            self.give_back(stacks, class);
+            count = stacks.count(class);
+        }
+        stacks.push(class, count, index);
+        Ok(Freed::Kept)
+    }
+
+    /// Looks whether a block of `order` at `index` is allocated, unless it is known to be cached.
+    #[cold]
+    pub fn check(&self, is_cached: bool, index: u64, order: u32) -> Result<Freed, FreeError> {
+        if is_cached {
+            return Err(FreeError::NotAllocated { index });
+        }
+        match self.buddy.block_at(index) {
+            Ok(actual) if actual == order => Ok(Freed::Kept),
+            Ok(actual) => Err(FreeError::WrongOrder { index, order, actual }),
+            // Perhaps a run of as many units.
+            Err(_) => Ok(Freed::Past),
+        }
+    }
+
+    /// Takes half of what the class may keep from the back-end, where it keeps nothing, and returns the first of it.
+    #[inline(never)]
+    pub fn refill(&self, stacks: &mut impl Stacks, class: usize) -> Result<u64, AllocError> {
+        let mut blocks = [0; BATCH];
+        let half = &mut blocks[..self.caps.half(class)];
+        let got = self.buddy.alloc_batch_on(self.lane, self.caps.order(class), half)?;
+        // The lowest is on top.
+        for (count, &block) in (0..).zip(half[1..got].iter().rev()) {
+            stacks.push(class, count, block);
+        }
+        Ok(half[0])
+    }
+
+    /// Gives the oldest half of what the class may keep back. Returns whether there was any.
+    ///
+    /// The oldest, since the others may still be in the processor's cache; sorted, so that neighbours in one word go back
+    /// by one compare-and-swap.
+    #[inline(never)]
+    pub fn give_back(&self, stacks: &mut impl Stacks, class: usize) -> bool {
+        let mut blocks = [0; BATCH];
+        let taken = stacks.take_oldest(class, &mut blocks[..self.caps.half(class)]);
+        blocks[..taken].sort_unstable();
+        let mut left = &blocks[..taken];
+        // What is refused was freed twice, or by a wrong order: it is left alone, and counted.
+        while let Err(refused) = self.buddy.free_batch_on(self.lane, self.caps.order(class), left) {
+            stacks.count_refused();
+            left = &left[refused.done + 1..];
+        }
+        taken > 0
+    }
+
+    /// Gives everything back. Returns whether there was anything.
+    #[cold]
+    pub fn drain(&self, stacks: &mut impl Stacks) -> bool {
+        let mut any = false;
+        for class in 0..CLASSES {
+            while self.give_back(stacks, class) {
+                any = true;
+            }
+        }
+        any
+    }
+}

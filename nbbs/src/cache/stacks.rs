@@ -1,0 +1,134 @@
+//! The blocks in a cache: a stack for each class of order, in plain words.
+//!
+//! ```text
+//! word 0      busy: an operation is under way        word 2        blocks that the back-end did not take back
+//! word 1      asked to give back                     words 3 to 7  blocks in the stack of each class
+//! words 8+    the stacks, the block freed longest ago first: 64 of order 0, 32 of order 1, and so on; 4 large ones
+//! ```
+//!
+//! At every instant the blocks below a stack's count are just those that are cached: a count falls before a block leaves,
+//! and grows after it came. So whoever dies in between has taken with him what was in his hands, and the rest is as good
+//! as before.
+
+use core::sync::atomic::Ordering;
+
+/// Orders that are kept: the small ones, and a large one.
+pub(super) const CLASSES: usize = 5;
+/// The class of the large order.
+pub(super) const LARGE: usize = CLASSES - 1;
+/// Words of a cache: a multiple of a cache line.
+pub(super) const PART_WORDS: usize = SLOTS + SLOT_COUNT;
+/// The most blocks that are taken or given back at a time.
+pub(super) const BATCH: usize = 32;
+
+pub(super) const BUSY: usize = 0;
+pub(super) const ASKED: usize = 1;
+const REFUSED: usize = 2;
+const COUNTS: usize = 3;
+const SLOTS: usize = 8;
+const SLOT_COUNT: usize = 128;
+
+/// The most blocks of a class that there is room for.
+pub(super) const fn capacity(class: usize) -> u64 {
+    64 >> class
+}
+
+/// The word of a block in a stack. Never outside, whatever a count may say.
+#[inline(always)]
+const fn slot(class: usize, at: u64) -> usize {
+    let first = SLOT_COUNT - (SLOT_COUNT >> class);
+    SLOTS + (first + at as usize) % SLOT_COUNT
+}
+
+/// The words of one cache.
+pub(super) trait Stacks {
+    fn get(&self, at: usize, order: Ordering) -> u64;
+    fn set(&mut self, at: usize, value: u64, order: Ordering);
+
+    /// Blocks of a class.
+    #[inline(always)]
+    fn count(&self, class: usize) -> u64 {
+        // Acquire: pairs with the Release in `set_count`. Who looks through another's stack sees the blocks that were
+        // there at this count, or newer ones.
+        self.get(COUNTS + class, Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn set_count(&mut self, class: usize, count: u64) {
+        // Release: pairs with the Acquire in `count`.
+        self.set(COUNTS + class, count, Ordering::Release);
+    }
+
+    /// The block of a class that is so many above the oldest.
+    #[inline(always)]
+    fn block(&self, class: usize, at: u64) -> u64 {
+        // Relaxed: the owner wrote it himself; for others see `count`.
+        self.get(slot(class, at), Ordering::Relaxed)
+    }
+
+    /// How often `index` is among the blocks of a class.
+    fn times(&self, class: usize, index: u64) -> usize {
+        let count = self.count(class).min(capacity(class));
+        (0..count).filter(|&at| self.block(class, at) == index).count()
+    }
+
+    /// Takes the block that came last.
+    #[inline(always)]
+    fn pop(&mut self, class: usize) -> Option<u64> {
+        let left = self.count(class).checked_sub(1)?;
+        let index = self.block(class, left);
+        self.set_count(class, left);
+        Some(index)
+    }
+
+    /// Adds a block to the `count` that there are.
+    #[inline(always)]
+    fn push(&mut self, class: usize, count: u64, index: u64) {
+        // Relaxed: `set_count` publishes it.
+        self.set(slot(class, count), index, Ordering::Relaxed);
+        self.set_count(class, count + 1);
+    }
+
+    /// Takes the oldest blocks, as many as there is room for, and returns how many.
+    fn take_oldest(&mut self, class: usize, blocks: &mut [u64]) -> usize {
+        let count = self.count(class).min(capacity(class));
+        let taken = count.min(blocks.len() as u64);
+        // While the others move down none counts: one that stood twice might go twice, if this caller dies.
+        self.set_count(class, 0);
+        for (at, block) in (0..taken).zip(blocks) {
+            *block = self.block(class, at);
+        }
+        for at in taken..count {
+            let block = self.block(class, at);
+            // Relaxed: `set_count` publishes it.
+            self.set(slot(class, at - taken), block, Ordering::Relaxed);
+        }
+        self.set_count(class, count - taken);
+        taken as usize
+    }
+
+    /// Blocks that the back-end did not take back.
+    fn refused(&self) -> u64 {
+        // Relaxed: a number, which publishes nothing.
+        self.get(REFUSED, Ordering::Relaxed)
+    }
+
+    fn count_refused(&mut self) {
+        let more = self.refused() + 1;
+        // Relaxed: as in `refused`. Only the cache's owner writes it.
+        self.set(REFUSED, more, Ordering::Relaxed);
+    }
+}
+
+/// Words that nobody else sees.
+impl Stacks for [u64; PART_WORDS] {
+    #[inline(always)]
+    fn get(&self, at: usize, _: Ordering) -> u64 {
+        self[at]
+    }
+
+    #[inline(always)]
+    fn set(&mut self, at: usize, value: u64, _: Ordering) {
+        self[at] = value;
+    }
+}

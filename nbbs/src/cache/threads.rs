@@ -1,0 +1,263 @@
+//! A cache for each thread, made when it first asks and drained when it ends.
+
+use core::cell::RefCell;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::vec::Vec;
+
+use super::audit::Cached;
+use super::caps::Caps;
+use super::owned::Cache;
+use crate::buddy::Buddy;
+use crate::error::{AllocError, FreeError};
+use crate::lane::default_lane;
+
+/// Free blocks of each thread's own, in front of a [`Buddy`], with nothing to do for the user.
+///
+/// A thread has a [`Cache`] of 1 KiB from its first operation on, which is drained when it ends; what it keeps is lost if
+/// it never ends in order, as at the end of a process. A thread uses its caches of at most a few arenas, through which it
+/// looks each time. A signal handler that interrupts an operation goes past the cache to the back-end. One that may be
+/// the first of its thread to ask calls the back-end itself, as the first use allocates.
+///
+/// What a refusal means, and what is refused of wrong and double frees, is as for a [`Cache`]. A refusal asks the other
+/// threads to give back what they keep with their next operation: another attempt may then succeed.
+///
+/// ```
+/// use nbbs::{Buddy, Metadata, ThreadCaches, metadata_words};
+///
+/// static METADATA: Metadata<{ metadata_words(1 << 12) }> = Metadata::new();
+/// static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 1 << 12) {
+///     Ok(buddy) => ThreadCaches::new(buddy),
+///     Err(_) => panic!("metadata_words() and new() disagree"),
+/// };
+///
+/// std::thread::spawn(|| {
+///     let page = PAGES.alloc(0)?;
+///     assert_eq!(PAGES.cached().units, 31);
+///     PAGES.free(page)?;
+///     Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// }).join().unwrap().unwrap();
+/// assert_eq!(PAGES.buddy().stats().used_units, 0);
+/// ```
+#[derive(Debug)]
+pub struct ThreadCaches {
+    buddy: Buddy<'static>,
+    caps: Caps,
+    /// How often the threads were asked to give back.
+    asks: AtomicUsize,
+}
+
+/// A thread's cache in front of one back-end.
+struct Own {
+    of: &'static ThreadCaches,
+    /// How often it has been asked.
+    seen: usize,
+    cache: Cache<'static>,
+}
+
+std::thread_local! {
+    static OWN: RefCell<Vec<Own>> = const { RefCell::new(Vec::new()) };
+}
+
+impl ThreadCaches {
+    /// Caches in front of `buddy`.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
+    ///     Ok(buddy) => ThreadCaches::new(buddy),
+    ///     Err(_) => panic!("metadata_words() and new() disagree"),
+    /// };
+    /// assert_eq!(PAGES.alloc(6)?, 0);
+    /// # Ok::<(), nbbs::AllocError>(())
+    /// ```
+    #[must_use]
+    pub const fn new(buddy: Buddy<'static>) -> Self {
+        Self::with_caps(buddy, Caps::new())
+    }
+
+    /// [`ThreadCaches::new`] with caps of the caller's choice.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Caps, Metadata, ThreadCaches};
+    /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
+    /// #     Ok(buddy) => ThreadCaches::with_caps(buddy, Caps::new().units(0, 8)),
+    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
+    /// # };
+    /// PAGES.alloc(0)?;
+    /// assert_eq!(PAGES.cached().units, 3);
+    /// # Ok::<(), nbbs::AllocError>(())
+    /// ```
+    #[must_use]
+    pub const fn with_caps(buddy: Buddy<'static>, caps: Caps) -> Self {
+        Self { buddy, caps, asks: AtomicUsize::new(0) }
+    }
+
+    /// The back-end.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
+    /// #     Ok(buddy) => ThreadCaches::new(buddy),
+    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
+    /// # };
+    /// assert_eq!(PAGES.buddy().units(), 64);
+    /// ```
+    #[must_use]
+    pub const fn buddy(&self) -> &Buddy<'static> {
+        &self.buddy
+    }
+
+    /// [`Cache::alloc`] from the calling thread's cache.
+    ///
+    /// Cost: a thread-local read and a few plain loads and stores, if there is a block in the cache.
+    ///
+    /// # Errors
+    /// Those of [`Cache::alloc`]. The other threads have been asked to give back what they keep.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
+    /// #     Ok(buddy) => ThreadCaches::new(buddy),
+    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
+    /// # };
+    /// assert_eq!(PAGES.alloc(3)? % 8, 0);
+    /// # Ok::<(), nbbs::AllocError>(())
+    /// ```
+    pub fn alloc(&'static self, order: u32) -> Result<u64, AllocError> {
+        let answer = self.with(|cache| cache.alloc(order));
+        let answer = answer.unwrap_or_else(|| self.buddy.alloc(order));
+        if let Err(AllocError::Exhausted { .. }) = answer {
+            self.ask_all();
+        }
+        answer
+    }
+
+    /// [`Cache::free`] into the calling thread's cache.
+    ///
+    /// # Errors
+    /// Those of [`Cache::free`].
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
+    /// #     Ok(buddy) => ThreadCaches::new(buddy),
+    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
+    /// # };
+    /// let block = PAGES.alloc(3)?;
+    /// assert_eq!(PAGES.free(block)?, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free(&'static self, index: u64) -> Result<u32, FreeError> {
+        self.with(|cache| cache.free(index)).unwrap_or_else(|| self.buddy.free(index))
+    }
+
+    /// [`Cache::free_sized`] into the calling thread's cache.
+    ///
+    /// # Errors
+    /// Those of [`Cache::free_sized`].
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
+    /// #     Ok(buddy) => ThreadCaches::new(buddy),
+    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
+    /// # };
+    /// let block = PAGES.alloc(3)?;
+    /// PAGES.free_sized(block, 3)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free_sized(&'static self, index: u64, order: u32) -> Result<(), FreeError> {
+        let freed = self.with(|cache| cache.free_sized(index, order));
+        freed.unwrap_or_else(|| self.buddy.free_sized(index, order))
+    }
+
+    /// Gives back what the calling thread keeps.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
+    /// #     Ok(buddy) => ThreadCaches::new(buddy),
+    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
+    /// # };
+    /// PAGES.alloc(3)?;
+    /// PAGES.drain();
+    /// assert_eq!(PAGES.buddy().stats().used_units, 8);
+    /// # Ok::<(), nbbs::AllocError>(())
+    /// ```
+    pub fn drain(&'static self) {
+        self.with(Cache::drain);
+    }
+
+    /// Asks all threads to give back what they keep, with their next operation.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
+    /// #     Ok(buddy) => ThreadCaches::new(buddy),
+    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
+    /// # };
+    /// PAGES.alloc(0)?;
+    /// PAGES.ask_all();
+    /// PAGES.alloc(0)?;
+    /// assert_eq!(PAGES.cached().units, 0);
+    /// # Ok::<(), nbbs::AllocError>(())
+    /// ```
+    pub fn ask_all(&self) {
+        // Relaxed: it says nothing but that somebody asks. The load in `with` sees it sooner or later.
+        self.asks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What the calling thread keeps.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
+    /// #     Ok(buddy) => ThreadCaches::new(buddy),
+    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
+    /// # };
+    /// PAGES.alloc(3)?;
+    /// assert_eq!(PAGES.cached().units, 24);
+    /// # Ok::<(), nbbs::AllocError>(())
+    /// ```
+    #[must_use]
+    pub fn cached(&'static self) -> Cached {
+        self.with(|cache| cache.cached()).unwrap_or(Cached::NONE)
+    }
+
+    /// Lends the calling thread's cache to `operation`, and drains it if that was asked for. `None`: this comes in the
+    /// middle of another operation of the thread, or at its end, or there is no memory.
+    fn with<R>(&'static self, operation: impl FnOnce(&mut Cache<'static>) -> R) -> Option<R> {
+        let entered = OWN.try_with(|own| {
+            let mut own = own.try_borrow_mut().ok()?;
+            let is_own = |own: &Own| core::ptr::eq(own.of, self);
+            // Relaxed: as in `ask_all`.
+            let asked = self.asks.load(Ordering::Relaxed);
+            let at = match own.iter().position(is_own) {
+                Some(at) => at,
+                None => {
+                    own.try_reserve(1).ok()?;
+                    let cache = Cache::new(self.buddy, default_lane(), self.caps);
+                    own.push(Own { of: self, seen: asked, cache });
+                    own.len() - 1
+                }
+            };
+            let own = own.get_mut(at)?;
+            let result = operation(&mut own.cache);
+            if own.seen != asked {
+                own.seen = asked;
+                own.cache.drain();
+            }
+            Some(result)
+        });
+        entered.ok().flatten()
+    }
+}
