@@ -63,14 +63,14 @@ impl<W: Word> Buddy<'_, W> {
                 idx += u64::from(same_parent && idx + 1 < self.geometry().words_of(level));
                 continue;
             }
-            match self.alloc_on(lane, order) {
-                Ok(index) => {
-                    blocks[done] = index;
-                    done += 1;
-                    idx = W::SHAPE.locate(level, index).0;
-                }
-                Err(error) if done == 0 => return Err(error),
-                Err(_) => break,
+            let found = self.search_by(lane, idx, order, |idx| {
+                let claimed = self.claim_many(lane, level, idx, order, &mut blocks[done..]);
+                (claimed > 0).then_some((idx, claimed))
+            });
+            match found {
+                Some((at, claimed)) => (idx, done) = (at, done + claimed),
+                None if done == 0 => return Err(AllocError::Exhausted { order }),
+                None => break,
             }
         }
         Ok(done)

@@ -22,7 +22,19 @@ impl<W: Word> Buddy<'_, W> {
     /// Every round either claims, lowers a bound, splits a slot over a word in use, or was overtaken by
     /// another operation's change.
     #[cold]
-    pub(super) fn search(&self, lane: usize, mut from: u64, order: u32) -> Option<u64> {
+    pub(super) fn search(&self, lane: usize, from: u64, order: u32) -> Option<u64> {
+        let level = W::SHAPE.level_of(order);
+        self.search_by(lane, from, order, |idx| self.claim(lane, level, idx, order))
+    }
+
+    /// [`search`](Self::search), where `claim` says what is claimed in a word that promises a block, if anything is.
+    pub(super) fn search_by<T>(
+        &self,
+        lane: usize,
+        mut from: u64,
+        order: u32,
+        mut claim: impl FnMut(u64) -> Option<T>,
+    ) -> Option<T> {
         let (level, top) = (W::SHAPE.level_of(order), self.geometry().top());
         let need = u64::from(order) + 1;
         let (mut at, mut idx) = self.lowest_in_use(level, from);
@@ -38,9 +50,9 @@ impl<W: Word> Buddy<'_, W> {
                 }
                 self.tighten_if_misled(at, idx, ask);
             } else {
-                if let Some(index) = self.claim(lane, level, idx, order) {
+                if let Some(claimed) = claim(idx) {
                     self.hints(lane).set_cursor(order, idx);
-                    return Some(index);
+                    return Some(claimed);
                 }
                 self.tree.settle(level, idx);
             }

@@ -1,7 +1,7 @@
 //! A cache for each CPU, in borrowed words.
 
 use super::caps::Caps;
-use super::front::{Freed, Front};
+use super::front::Freed;
 use super::stacks::{PART_WORDS, Stacks};
 use super::turn::Part;
 use crate::buddy::Buddy;
