@@ -98,12 +98,12 @@ fn a_hit_takes_few_plain_accesses_and_no_read_modify_write() {
         caches.free_sized(0, first, order).unwrap();
         let (block, alloc) = count(|| caches.alloc(0, order).unwrap());
         let (_, free) = count(|| caches.free_sized(0, block, order).unwrap());
-        assert_eq!((alloc, free.1), ((7, 0), 0), "order {order}");
-        assert!(free.0 <= 8, "order {order}: {free:?}");
+        assert_eq!((alloc, free.1), ((8, 0), 0), "order {order}");
+        assert!(free.0 <= 9, "order {order}: {free:?}");
         // To find the order takes a load for each level more.
         let block = caches.alloc(0, order).unwrap();
         let (_, unsized_free) = count(|| caches.free(0, block).unwrap());
-        assert!(unsized_free.1 == 0 && unsized_free.0 <= 8 + 4, "{unsized_free:?}");
+        assert!(unsized_free.1 == 0 && unsized_free.0 <= 9 + 4, "{unsized_free:?}");
     }
 }
 
@@ -185,5 +185,6 @@ fn scattered_units_cost_one_for_each_word() {
     });
     let (_, (_, given)) = count(|| caches.drain(0));
     assert_eq!((kept, caches.cached().units), (0, 0));
-    assert!((8..=10).contains(&given), "{given} for 8 words");
+    // The words above learn that there is something to be had: they are full otherwise.
+    assert!((8..=12).contains(&given), "{given} for 8 words");
 }

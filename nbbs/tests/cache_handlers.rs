@@ -74,7 +74,12 @@ impl World {
 }
 
 /// What happens on the CPU before the operation that is interrupted, and that operation.
-const OPERATIONS: [(&str, Act, Act); 9] = [
+const OPERATIONS: [(&str, Act, Act); 10] = [
+    (
+        "a drain of all",
+        |world| (0..3).for_each(|_| world.alloc(0)),
+        |world| world.caches().drain_all(|| {}),
+    ),
     (
         "a hit",
         |world| [0, 0, 0].into_iter().for_each(|order| world.alloc(order)),
@@ -109,11 +114,13 @@ const OPERATIONS: [(&str, Act, Act); 9] = [
     ("an order that is not kept", |world| world.alloc(0), |world| world.alloc(5)),
 ];
 
-const HANDLERS: [(&str, Act); 6] = [
+const HANDLERS: [(&str, Act); 7] = [
     ("allocates", |world| world.alloc(0)),
     ("frees", |world| world.free(0)),
     ("does both", |world| (0..4).for_each(|_| (world.alloc(0), world.free(0)).1)),
     ("drains", |world| world.caches().drain(0)),
+    // On its own CPU there is no need of a barrier.
+    ("drains all", |world| world.caches().drain_all(|| {})),
     ("asks", |world| world.caches().ask_all()),
     ("takes all", |world| (0..70).for_each(|_| world.alloc(1))),
 ];
@@ -175,7 +182,7 @@ fn at_every_step_of_every_operation() {
 fn and_at_every_step_of_the_handler() {
     let mut runs = 0;
     for (operation, before, act) in OPERATIONS {
-        for (_, handle) in &HANDLERS[..4] {
+        for (_, handle) in &HANDLERS[..5] {
             for step in 0.. {
                 let mut was_there = true;
                 for inner in 0.. {

@@ -22,7 +22,7 @@ pub const fn cache_words(cpus: usize) -> usize {
 /// Free blocks of each CPU's own, in front of a [`Buddy`].
 ///
 /// Each CPU keeps blocks of orders 0 to 3 and of one large order, up to the [`Caps`]; blocks of other orders go past it.
-/// An allocation or a free of what it keeps costs 7 plain loads and stores, and no read-modify-write.
+/// An allocation or a free of what it keeps costs 8 or 9 plain loads and stores, and no read-modify-write.
 ///
 /// # The CPU number
 /// Two operations under one number may meet in one way only: the second interrupts the first, and is over before that
@@ -39,14 +39,15 @@ pub const fn cache_words(cpus: usize) -> usize {
 /// same, and if it had anything tried once more. So at one instant of the call no block of the order was free but
 /// those in the hands of operations that had not returned, among them the one that this call interrupted, if any.
 /// Blocks that other CPUs keep are in use; they give them back with their next operation, or when
-/// [`drain`](Self::drain) is called on them, by an interrupt from another. Idle CPUs should drain before they sleep.
+/// [`drain`](Self::drain) is called on them, by an interrupt from another. Idle CPUs should drain before they sleep. Who
+/// must not be refused calls [`drain_all`](Self::drain_all) and tries again.
 ///
 /// # Wrong and double frees
 /// As with [`Cache`](crate::Cache): refused at once are an index outside the arena or not aligned to its order; by
 /// [`free`](Self::free), what is no block of the back-end's; and a second free of the block that was freed last. A block
 /// that is freed twice else may be handed out twice; one that the back-end does not take back is left alone and counted
 /// by [`refused`](Self::refused). With [`Caps::checked`], as in builds with debug assertions, every free looks at the
-/// back-end and through the caches of all CPUs, and all wrong frees are refused.
+/// back-end and through the caches of all CPUs, and all wrong frees are refused, save for two of one block at the same time.
 ///
 /// ```
 /// use nbbs::{Buddy, Caches, Metadata, cache_words, metadata_words};
@@ -148,7 +149,7 @@ impl<'a, W: Word> Caches<'a, W> {
 
     /// Allocates a block of `2^order` units, aligned to its size, and returns its first unit.
     ///
-    /// Cost: 7 plain loads and stores, if the CPU keeps one. Otherwise half of what it may keep of the order is allocated
+    /// Cost: 8 plain loads and stores, if the CPU keeps one. Otherwise half of what it may keep of the order is allocated
     /// by [`Buddy::alloc_batch_on`], with the CPU number for a lane. Callable from interrupt and signal handlers.
     ///
     /// # Errors
@@ -247,7 +248,7 @@ impl<'a, W: Word> Caches<'a, W> {
 
     /// Frees the block of `order` at unit `index`.
     ///
-    /// Cost: 7 or 8 plain loads and stores, as long as the CPU may keep it. Otherwise the half that was freed longest
+    /// Cost: 8 or 9 plain loads and stores, as long as the CPU may keep it. Otherwise the half that was freed longest
     /// ago is given back, by a read-modify-write for each word that it lies in. Callable from interrupt and signal
     /// handlers.
     ///

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! word 0      busy: an operation is under way        word 2        blocks that the back-end did not take back
-//! word 1      asked to give back                     words 3 to 7  blocks in the stack of each class
+//! word 1      asked to give back, taken by another   words 3 to 7  blocks in the stack of each class
 //! words 8+    the stacks, the block freed longest ago first: 64 of order 0, 32 of order 1, and so on; 4 large ones
 //! ```
 //!

@@ -7,6 +7,11 @@ use super::front::Front;
 use super::stacks::{ASKED, BUSY, PART_WORDS, Stacks};
 use crate::sync::Word;
 
+/// Somebody wants the blocks back.
+const ASK: u64 = 1;
+/// Somebody else empties the cache.
+const TAKEN: u64 = 2;
+
 /// The words of one CPU.
 pub(super) struct Part<'a, W>(&'a [W; PART_WORDS]);
 
@@ -19,6 +24,36 @@ impl<W: Word> Stacks for Part<'_, W> {
     #[inline(always)]
     fn set(&mut self, at: usize, value: u64, order: Ordering) {
         self.0[at].store(value, order);
+    }
+}
+
+impl<W: Word> Part<'_, W> {
+    /// Ends an operation.
+    #[inline(always)]
+    fn end(&self) {
+        compiler_fence(Ordering::SeqCst);
+        // Release: pairs with the Acquire in `drain_taken`.
+        self.0[BUSY].store(0, Ordering::Release);
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// Takes the cache from its CPU, from the next barrier on. `false`: somebody else has.
+    fn take(&self) -> bool {
+        let mut old = self.get(ASKED, Ordering::Relaxed);
+        while old & TAKEN == 0 {
+            // SeqCst: before the caller's barrier, after which `enter` sees it. Acquire: of who had it before.
+            let taken = self.0[ASKED].compare_exchange(
+                old,
+                old | TAKEN,
+                Ordering::SeqCst,
+                Ordering::Relaxed,
+            );
+            match taken {
+                Ok(_) => return true,
+                Err(found) => old = found,
+            }
+        }
+        false
     }
 }
 
@@ -70,8 +105,9 @@ impl<'a, W: Word> Caches<'a, W> {
         if let Some(part) = self.part(cpu)
             && part.get(ASKED, Ordering::Relaxed) == 0
         {
-            // Relaxed, both: it says nothing but that somebody asks. The loads in `leave` see it sooner or later.
-            part.0[ASKED].store(1, Ordering::Relaxed);
+            // Relaxed, both: it says nothing but that somebody asks. The loads in `leave` see it sooner or later. If it
+            // fails, somebody else has asked.
+            _ = part.0[ASKED].compare_exchange(0, ASK, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
@@ -93,6 +129,51 @@ impl<'a, W: Word> Caches<'a, W> {
         (0..self.cpus()).for_each(|cpu| self.ask(cpu));
     }
 
+    /// Gives back everything that all CPUs keep, idle ones too, from any caller, without their doing.
+    ///
+    /// `barrier` is called once, and may return only after every CPU that may be in an operation has passed a full memory
+    /// barrier: by an interrupt sent to all, or by `membarrier` where CPUs are threads. If it does not, units may be
+    /// handed out twice. While the caches are emptied their CPUs go past them. One that is in the middle of an operation
+    /// is asked instead; so are all, if another call of this is under way.
+    ///
+    /// Cost: three read-modify-writes for each CPU, the barrier, and a read-modify-write for each word that the blocks
+    /// lie in. A caller who dies in it leaves the caches to [`recover`](Self::recover), and what he was giving back is
+    /// lost. Callable from interrupt and signal handlers, if `barrier` is.
+    ///
+    /// ```
+    /// # use nbbs::{Caches, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
+    /// let caches = Caches::new(buddy, words.words());
+    /// caches.alloc(1, 0)?;
+    /// caches.drain_all(|| {}); // there is no other thread
+    /// assert_eq!(caches.cached().units, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn drain_all(&self, barrier: impl FnOnce()) {
+        // Whoever has the first has them all.
+        if !self.part(0).is_some_and(|first| first.take()) {
+            return self.ask_all();
+        }
+        self.each().skip(1).for_each(|part| _ = part.take());
+        barrier();
+        (0..self.cpus()).rev().for_each(|cpu| self.drain_taken(cpu));
+    }
+
+    /// Drains the cache of another CPU, which goes past it meanwhile, unless it is in the middle of an operation.
+    fn drain_taken(&self, cpu: usize) {
+        let Some(mut part) = self.part(cpu) else { return };
+        // Acquire: pairs with the Release in `leave`. After the barrier: an operation that has begun before it is seen
+        // here, and one that begins after it sees that the cache is taken.
+        let is_busy = part.get(BUSY, Ordering::Acquire) != 0;
+        if !is_busy {
+            self.front(cpu).drain(&mut part);
+        }
+        // Release: pairs with the Acquire in `enter`. Nobody else changes the word of a cache that is taken.
+        part.set(ASKED, if is_busy { ASK } else { 0 }, Ordering::Release);
+    }
+
     /// Puts the cache of a CPU to use again whose user died in the middle of an operation, after which all others have
     /// gone past it. Nobody may be in an operation under that number.
     ///
@@ -110,8 +191,9 @@ impl<'a, W: Word> Caches<'a, W> {
     /// ```
     pub fn recover(&self, cpu: usize) {
         if let Some(part) = self.part(cpu) {
-            // Relaxed: whoever knows of the death has it from somewhere that orders this after it.
+            // Relaxed, both: whoever knows of the death has it from somewhere that orders this after it.
             part.0[BUSY].store(0, Ordering::Relaxed);
+            part.0[ASKED].store(0, Ordering::Relaxed);
         }
     }
 
@@ -128,27 +210,31 @@ impl<'a, W: Word> Caches<'a, W> {
         Front { buddy: &self.buddy, lane: cpu, caps: &self.caps }
     }
 
-    /// Begins an operation. `None`: this one came in the middle of another, or there is no such CPU.
+    /// Begins an operation. `None`: this one came in the middle of another, the cache is taken, or there is no such CPU.
     #[inline(always)]
     pub(super) fn enter(&self, cpu: usize) -> Option<Part<'a, W>> {
         let part = self.parts.get(cpu).map(Part)?;
-        // Relaxed, here and in `leave`: both are for handlers on the same CPU, to which its own accesses are in order; the
-        // fences keep the compiler from changing that. A handler between the load and the store is over before
-        // the store, and has left the cache free.
+        // Relaxed, both: for handlers on the same CPU, to which its own accesses are in order; the fence keeps the compiler
+        // from changing that. A handler between the load and the store is over before the store, and has left the
+        // cache free. To `drain_taken` the barrier says what comes first.
         if part.0[BUSY].load(Ordering::Relaxed) != 0 {
             return None;
         }
         part.0[BUSY].store(1, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
+        // Acquire: pairs with the Release in `drain_taken`, and so with what that did to the stacks.
+        if part.0[ASKED].load(Ordering::Acquire) & TAKEN != 0 {
+            // Relaxed: nothing has changed.
+            part.0[BUSY].store(0, Ordering::Relaxed);
+            return None;
+        }
         Some(part)
     }
 
     /// Ends an operation, and gives everything back if somebody has asked for it.
     #[inline(always)]
     pub(super) fn leave(&self, cpu: usize, part: &Part<'_, W>) {
-        compiler_fence(Ordering::SeqCst);
-        part.0[BUSY].store(0, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
+        part.end();
         // Relaxed: as in `ask`. After the store: a handler that found the cache busy, and so asked, came before it.
         if part.0[ASKED].load(Ordering::Relaxed) != 0 {
             self.give_back(cpu);
@@ -159,10 +245,10 @@ impl<'a, W: Word> Caches<'a, W> {
     #[cold]
     fn give_back(&self, cpu: usize) {
         let Some(mut part) = self.enter(cpu) else { return };
-        // Before the blocks go: who asks from now on is seen by the next operation.
-        part.set(ASKED, 0, Ordering::Relaxed);
+        // Before the blocks go: who asks from now on is seen by the next operation. Relaxed: as in `ask`. If it fails, the
+        // cache has been taken since; who took it finds it busy, and asks again.
+        _ = part.0[ASKED].compare_exchange(ASK, 0, Ordering::Relaxed, Ordering::Relaxed);
         self.front(cpu).drain(&mut part);
-        compiler_fence(Ordering::SeqCst);
-        part.set(BUSY, 0, Ordering::Relaxed);
+        part.end();
     }
 }
