@@ -7,6 +7,7 @@ use testkit::BackEnd;
 
 use crate::buddy_sl::{self, BuddySl};
 use crate::c_interface::CInterface;
+use crate::cached::with_nbbs_cached;
 use crate::frame::{self, LockedFrames};
 use crate::free_list::{self, Locked, Mutexed, Tagged, Untagged};
 use crate::heap::Heap;
@@ -101,6 +102,14 @@ pub static CONTENDERS: &[Contender] = &[
         private_caches: false,
         max_units: nbbs::MAX_UNITS,
         build: Build::BackEnd(|units, visit| visit(&CInterface::new(units))),
+    },
+    Contender {
+        name: "nbbs-cached",
+        source: "this project, behind caches of orders 0 to 3 and 9; PRIVATE CACHES",
+        safe: true,
+        private_caches: true,
+        max_units: nbbs::MAX_UNITS,
+        build: Build::BackEnd(with_nbbs_cached),
     },
     Contender {
         name: "linux",

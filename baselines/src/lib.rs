@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! contender   the table            lines   metadata words on a cache-line boundary
-//! c_interface the back-end as C programs call it
+//! c_interface the back-end as C programs call it        cached  the back-end behind caches of threads
 //! pool        slots of one size    spin    a spin lock that checkers can steer
 //! linux       the kernel's buddy: zone (free lists, split, merge) under a spin lock; per-CPU page lists
 //! paper       the non-blocking buddy and its spin-lock twins, on one level per word and on four
@@ -17,12 +17,13 @@
 //! free_list   the arenas of slots: lock-free, without and with a tag, and under a spin lock
 //! heap        memory by size: the chunk allocator, heaps of crates.io behind a spin lock, the system's
 //! ```
-// Not `forbid`: `heap` handles memory, `c_interface` calls C functions, and the macro with which `intrusive_collections` links its nodes allows
+// Not `forbid`: `heap` handles memory, `c_interface` calls C functions, `cached` a system call, and the macro with which `intrusive_collections` links its nodes allows
 // it for what it expands to.
 #![deny(unsafe_code)]
 
 mod buddy_sl;
 mod c_interface;
+mod cached;
 mod contender;
 mod frame;
 pub mod free_list;

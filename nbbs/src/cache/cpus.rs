@@ -271,20 +271,40 @@ impl<'a, W: Word> Caches<'a, W> {
         let Some(class) = self.caps.class(order) else {
             return self.buddy.free_sized_on(cpu, index, order);
         };
-        if self.caps.is_checked() {
-            let is_cached = self.each().any(|part| part.times(class, index) > 0);
-            if let Freed::Past = self.front(cpu).check(is_cached, index, order)? {
-                return self.buddy.free_sized_on(cpu, index, order);
+        if !self.caps.is_checked()
+            && let Some(mut part) = self.enter(cpu)
+        {
+            let kept = self.front(cpu).keep(&mut part, class, index, order);
+            self.leave(cpu, &part);
+            if kept {
+                return Ok(());
             }
         }
-        let Some(mut part) = self.enter(cpu) else {
-            return self.buddy.free_sized_on(cpu, index, order);
-        };
-        let freed = self.front(cpu).free(&mut part, class, index, order);
-        self.leave(cpu, &part);
-        match freed? {
-            Freed::Kept => Ok(()),
-            Freed::Past => self.buddy.free_sized_on(cpu, index, order),
+        self.free_slowly(cpu, index, order, class)
+    }
+
+    #[inline(never)]
+    fn free_slowly(
+        &self,
+        cpu: usize,
+        index: u64,
+        order: u32,
+        class: usize,
+    ) -> Result<(), FreeError> {
+        let mut freed = Freed::Kept;
+        if self.caps.is_checked() {
+            let is_cached = self.each().any(|part| part.times(class, index) > 0);
+            freed = self.front(cpu).check(is_cached, index, order)?;
         }
+        if let Freed::Kept = freed
+            && let Some(mut part) = self.enter(cpu)
+        {
+            let kept = self.front(cpu).free(&mut part, class, index, order);
+            self.leave(cpu, &part);
+            if let Freed::Kept = kept? {
+                return Ok(());
+            }
+        }
+        self.buddy.free_sized_on(cpu, index, order)
     }
 }

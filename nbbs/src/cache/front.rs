@@ -22,8 +22,23 @@ pub(super) enum Freed {
 }
 
 impl<W: Word> Front<'_, '_, W> {
-    /// Puts a block of `order` into the stacks, if it can be one.
+    /// Puts a block of `order` into the stacks, if nothing speaks against it: the common case. Anything else is left to
+    /// [`free`](Self::free).
     #[inline(always)]
+    pub fn keep(&self, stacks: &mut impl Stacks, class: usize, index: u64, order: u32) -> bool {
+        let count = stacks.count(class);
+        let keeps = count < self.caps.cap(class)
+            && self.fits(index, order)
+            && !is_on_top(stacks, class, count, index);
+        if keeps {
+            stacks.push(class, count, index);
+        }
+        keeps
+    }
+
+    /// Puts a block of `order` into the stacks, after the older half has gone if there is no room, or says where else it
+    /// has to go.
+    #[inline(never)]
     pub fn free(
         &self,
         stacks: &mut impl Stacks,
@@ -31,25 +46,26 @@ impl<W: Word> Front<'_, '_, W> {
         index: u64,
         order: u32,
     ) -> Result<Freed, FreeError> {
-        let size = 1 << order;
-        let last = self.buddy.units().checked_sub(size);
-        if last.is_none_or(|last| index > last) || index & (size - 1) != 0 {
+        if !self.fits(index, order) || self.caps.cap(class) == 0 {
             return Ok(Freed::Past);
         }
-        let mut count = stacks.count(class);
         // The one double free that costs nothing to see.
-        if count.checked_sub(1).is_some_and(|top| stacks.block(class, top) == index) {
+        if is_on_top(stacks, class, stacks.count(class), index) {
             return Err(FreeError::NotAllocated { index });
         }
-        if count >= self.caps.cap(class) {
-            if self.caps.cap(class) == 0 {
-                return Ok(Freed::Past);
-            }
+        if stacks.count(class) >= self.caps.cap(class) {
             self.give_back(stacks, class);
-            count = stacks.count(class);
         }
-        stacks.push(class, count, index);
+        stacks.push(class, stacks.count(class), index);
         Ok(Freed::Kept)
+    }
+
+    /// Whether a block of `order` may be at `index`.
+    #[inline(always)]
+    fn fits(&self, index: u64, order: u32) -> bool {
+        let size = 1 << order;
+        let last = self.buddy.units().checked_sub(size);
+        index & (size - 1) == 0 && last.is_some_and(|last| index <= last)
     }
 
     /// Looks whether a block of `order` at `index` is allocated, unless it is known to be cached.
@@ -108,4 +124,10 @@ impl<W: Word> Front<'_, '_, W> {
         }
         any
     }
+}
+
+/// Whether the block on top of the `count` of a class is this one.
+#[inline(always)]
+fn is_on_top(stacks: &impl Stacks, class: usize, count: u64, index: u64) -> bool {
+    count.checked_sub(1).is_some_and(|top| stacks.block(class, top) == index)
 }

@@ -166,15 +166,26 @@ impl<'a, W: Word> Cache<'a, W> {
             return self.buddy.free_sized_on(self.lane, index, order);
         };
         let (front, stacks) = self.parts();
-        if front.caps.is_checked()
-            && let Freed::Past = front.check(stacks.times(class, index) > 0, index, order)?
+        if !front.caps.is_checked() && front.keep(stacks, class, index, order) {
+            return Ok(());
+        }
+        self.free_slowly(class, index, order)
+    }
+
+    #[inline(never)]
+    fn free_slowly(&mut self, class: usize, index: u64, order: u32) -> Result<(), FreeError> {
+        let (front, stacks) = self.parts();
+        let checked = if front.caps.is_checked() {
+            front.check(stacks.times(class, index) > 0, index, order)?
+        } else {
+            Freed::Kept
+        };
+        if let Freed::Kept = checked
+            && let Freed::Kept = front.free(stacks, class, index, order)?
         {
-            return front.buddy.free_sized_on(front.lane, index, order);
+            return Ok(());
         }
-        match front.free(stacks, class, index, order)? {
-            Freed::Kept => Ok(()),
-            Freed::Past => front.buddy.free_sized_on(front.lane, index, order),
-        }
+        front.buddy.free_sized_on(front.lane, index, order)
     }
 
     /// Gives everything back to the back-end.

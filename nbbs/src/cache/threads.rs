@@ -127,6 +127,7 @@ impl ThreadCaches {
     /// assert_eq!(PAGES.alloc(3)? % 8, 0);
     /// # Ok::<(), nbbs::AllocError>(())
     /// ```
+    #[inline]
     pub fn alloc(&'static self, order: u32) -> Result<u64, AllocError> {
         let answer = self.with(|cache| cache.alloc(order));
         let answer = answer.unwrap_or_else(|| self.buddy.alloc(order));
@@ -152,6 +153,7 @@ impl ThreadCaches {
     /// assert_eq!(PAGES.free(block)?, 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn free(&'static self, index: u64) -> Result<u32, FreeError> {
         self.with(|cache| cache.free(index)).unwrap_or_else(|| self.buddy.free(index))
     }
@@ -172,6 +174,7 @@ impl ThreadCaches {
     /// PAGES.free_sized(block, 3)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn free_sized(&'static self, index: u64, order: u32) -> Result<(), FreeError> {
         let freed = self.with(|cache| cache.free_sized(index, order));
         freed.unwrap_or_else(|| self.buddy.free_sized(index, order))
@@ -235,20 +238,15 @@ impl ThreadCaches {
 
     /// Lends the calling thread's cache to `operation`, and drains it if that was asked for. `None`: this comes in the
     /// middle of another operation of the thread, or at its end, or there is no memory.
+    #[inline]
     fn with<R>(&'static self, operation: impl FnOnce(&mut Cache<'static>) -> R) -> Option<R> {
         let entered = OWN.try_with(|own| {
             let mut own = own.try_borrow_mut().ok()?;
-            let is_own = |own: &Own| core::ptr::eq(own.of, self);
             // Relaxed: as in `ask_all`.
             let asked = self.asks.load(Ordering::Relaxed);
-            let at = match own.iter().position(is_own) {
+            let at = match own.iter().position(|own| core::ptr::eq(own.of, self)) {
                 Some(at) => at,
-                None => {
-                    own.try_reserve(1).ok()?;
-                    let cache = Cache::new(self.buddy, default_lane(), self.caps);
-                    own.push(Own { of: self, seen: asked, cache });
-                    own.len() - 1
-                }
+                None => self.begin(&mut own, asked)?,
             };
             let own = own.get_mut(at)?;
             let result = operation(&mut own.cache);
@@ -259,5 +257,13 @@ impl ThreadCaches {
             Some(result)
         });
         entered.ok().flatten()
+    }
+
+    /// Makes a cache for the calling thread, and says where it is.
+    #[cold]
+    fn begin(&'static self, own: &mut Vec<Own>, seen: usize) -> Option<usize> {
+        own.try_reserve(1).ok()?;
+        own.push(Own { of: self, seen, cache: Cache::new(self.buddy, default_lane(), self.caps) });
+        own.len().checked_sub(1)
     }
 }
