@@ -60,7 +60,7 @@ pub struct Replay {
     pub traces: Vec<PathBuf>,
 
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = contender)]
-    #[arg(help = format!("Allocators, of {} [default: nbbs,linux]", names(", ")))]
+    #[arg(help = format!("Allocators, of {} [default: {USUAL}]", names(", ")))]
     pub allocators: Vec<&'static Contender>,
 
     /// Numbers of threads that stand in for the trace's CPUs [default: 1, and one per CPU]
@@ -133,6 +133,9 @@ pub fn default_command() -> Command {
     )
 }
 
+/// What a replay compares unless told otherwise.
+const USUAL: &str = "nbbs,nbbs-cached,linux,linux-pcp";
+
 /// The largest order that `bench limit` takes: a block of half of the smallest arena, 1 GiB.
 const MAX_ORDER: u32 = 17;
 
@@ -146,10 +149,10 @@ pub struct Arena {
 }
 
 impl Replay {
-    /// The allocators asked for, or the usual ones: this project's, and what everybody knows.
+    /// The allocators asked for, or the usual ones: this project's, and what everybody knows, without caches and with.
     pub fn contenders(&self) -> Vec<&'static Contender> {
         if self.allocators.is_empty() {
-            ["nbbs", "linux"].into_iter().filter_map(baselines::find).collect()
+            USUAL.split(',').filter_map(baselines::find).collect()
         } else {
             self.allocators.clone()
         }

@@ -10,6 +10,8 @@ pub struct Clock {
     ns_per_tick: f64,
     /// Ticks that measuring nothing takes, in the median.
     overhead: u64,
+    /// Ticks between two times that it can tell apart.
+    step: u64,
 }
 
 impl Clock {
@@ -18,11 +20,20 @@ impl Clock {
         const TICKS: u64 = 1 << 40;
         let counter = quanta::Clock::new();
         let ns_per_tick = counter.delta_as_nanos(0, TICKS) as f64 / TICKS as f64;
-        let mut clock = Self { counter, ns_per_tick, overhead: 0 };
+        let mut clock = Self { counter, ns_per_tick, overhead: 0, step: 0 };
         let mut empty: Vec<u64> = (0..100_001).map(|_| clock.nothing()).collect();
-        let (_, median, _) = empty.select_nth_unstable(50_000);
-        clock.overhead = *median;
+        empty.sort_unstable();
+        clock.overhead = empty[50_000];
+        // Nothing takes one step more or less from time to time, and steps are rounded to ticks. The slowest hundredth
+        // met an interrupt.
+        empty.truncate(99_000);
+        clock.step = empty.windows(2).map(|two| two[1] - two[0]).max().unwrap_or(1).max(1);
         clock
+    }
+
+    /// Nanoseconds between two times that it can tell apart: two medians that differ by no more are alike.
+    pub fn step_ns(&self) -> f64 {
+        self.ns(self.step)
     }
 
     /// Ticks that measuring nothing takes, now.

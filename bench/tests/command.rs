@@ -17,9 +17,16 @@ fn assert_numbers(row: &Value, keys: &[&str]) {
 #[test]
 fn replays_the_sample_without_being_told() {
     let table = stdout(&[]);
-    for words in
-        ["redis", "nbbs", "linux", "p99.9", "verified", "332,194", "2 threads: nbbs beside"]
-    {
+    for words in [
+        "redis",
+        "nbbs",
+        "linux",
+        "p99.9",
+        "verified",
+        "332,194",
+        "2 threads: nbbs beside linux:",
+        "nbbs-cached beside linux-pcp",
+    ] {
         assert!(table.contains(words), "{words} in\n{table}");
     }
     assert!(!table.contains("NO"), "{table}");
@@ -28,11 +35,12 @@ fn replays_the_sample_without_being_told() {
 #[test]
 fn replay_prints_an_object_per_row() {
     let rows = json(&["replay", "--json", "--repeat", "1"]);
-    assert_eq!(rows.len(), 4); // two allocators, one thread and two
+    assert_eq!(rows.len(), 8); // four allocators, one thread and two
     for row in rows {
         assert_eq!((&row["command"], &row["trace"]), (&"replay".into(), &"redis".into()));
         assert_eq!((&row["verified"], &row["violation"]), (&true.into(), &Value::Null));
         assert_eq!((&row["ops"], &row["peak_units"]), (&332_194.into(), &113_270.into()));
+        assert_numbers(&row, &["mean_ns", "clock_step_ns"]);
         let times = ["median_ns", "p99_ns", "p999_ns", "max_ns"];
         assert_numbers(&row, &times);
         let times = times.map(|key| row[key].as_f64().unwrap());
@@ -317,7 +325,7 @@ fn nonsense_is_refused_with_the_limit() {
     for (args, words) in [
         ("frobnicate", "unrecognized subcommand 'frobnicate'"),
         ("bench", "Usage: nbbs bench"),
-        ("replay --allocators nbbs,jemalloc", "there are: nbbs, nbbs-c, linux"),
+        ("replay --allocators nbbs,jemalloc", "there are: nbbs, nbbs-c, nbbs-cached, linux"),
         ("replay --threads 0", "1 to 64"),
         ("replay --threads 3", "redis has events of 2 CPUs"),
         ("replay --threads many", "1 to 64"),

@@ -36,7 +36,7 @@ pub fn run(args: &Replay) -> anyhow::Result<bool> {
         }
     }
     if !args.json {
-        print(&report::footer(median(clock_ns), args.repeat))?;
+        print(&report::footer(median(clock_ns), clock.step_ns(), args.repeat))?;
     }
     Ok(good)
 }

@@ -51,6 +51,7 @@ type Figure = (&'static str, fn(&Row) -> String);
 
 const FIGURES: &[Figure] = &[
     ("operations", |row| count(row.ops)),
+    ("mean", |row| time(row.mean_ns)),
     ("median", |row| time(row.median_ns)),
     ("p99", |row| time(row.p99_ns)),
     ("p99.9", |row| time(row.p999_ns)),
@@ -79,38 +80,43 @@ fn violations(rows: &[Row]) -> impl Iterator<Item = String> {
     })
 }
 
-/// Who was faster, in plain words: the first allocator against each other, by number of threads.
+/// Who was faster, in plain words, by number of threads: each allocator is compared with the first of its kind, with caches
+/// or without, and the first with caches with the first of all.
 fn comparisons(rows: &[Row]) -> impl Iterator<Item = String> {
-    rows.iter().filter_map(|other| {
-        let first = rows.iter().find(|row| row.threads == other.threads)?;
-        (first.allocator != other.allocator).then(|| compare(first, other))
+    rows.iter().enumerate().filter_map(|(place, other)| {
+        let mut before = rows[..place].iter().filter(|row| row.threads == other.threads);
+        let of_kind = before.clone().find(|row| row.private_caches == other.private_caches);
+        Some(compare(of_kind.or_else(|| before.next())?, other))
     })
 }
 
 fn compare(first: &Row, other: &Row) -> String {
-    let at = |name: &str, first: f64, other: f64| match other / first.max(0.01) {
-        ratio if ratio >= 1.005 => format!("{ratio:.2} times as fast at {name}"),
-        ratio if ratio > 0.995 => format!("as fast at {name}"),
-        ratio => format!("{:.2} times SLOWER at {name}", 1.0 / ratio),
+    let at = |name: &str, first: f64, other: f64, step: f64| match other / first.max(0.01) {
+        _ if (first - other).abs() <= step => format!("as fast {name}"),
+        ratio if ratio >= 1.005 => format!("{ratio:.2} times as fast {name}"),
+        ratio if ratio > 0.995 => format!("as fast {name}"),
+        ratio => format!("{:.2} times SLOWER {name}", 1.0 / ratio),
     };
     format!(
         "{}: {} beside {}: {}, {}.",
         threads(first.threads),
         first.label,
         other.label,
-        at("the median", first.median_ns, other.median_ns),
-        at("p99.9", first.p999_ns, other.p999_ns),
+        at("in the mean", first.mean_ns, other.mean_ns, 0.0),
+        at("at p99.9", first.p999_ns, other.p999_ns, first.clock_step_ns),
     )
 }
 
 /// How to read the figures.
-pub fn footer(clock_ns: f64, rounds: usize) -> String {
+pub fn footer(clock_ns: f64, clock_step_ns: f64, rounds: usize) -> String {
     format!(
         "\
 Every operation is timed by itself; what the clock itself costs ({clock_ns:.1} ns, measured on
-nothing between the operations) is taken off. Times are medians over {rounds} rounds, each on
+nothing between the operations) is taken off. It goes in steps of {clock_step_ns:.1} ns: what differs
+by one is alike, save for means, which are finer. Times are medians over {rounds} rounds, each on
 a fresh allocator, allocators taking turns. Waiting for a block that another thread has
-yet to allocate does not count.
+yet to allocate does not count. With nbbs-cached and linux-pcp each thread keeps free blocks
+of its own. The traces were recorded above such caches, and have few hits left for others.
 \"Verified\", peak and end come from passes of their own with an owner map: once in the
 order of the trace, then, if there are several threads, on all of them at once. The end
 is where the trace ends, before what it leaves is freed. Fragmented: of the free

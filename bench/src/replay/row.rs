@@ -20,6 +20,7 @@ pub struct Row {
     pub arena_units: u64,
     pub rounds: usize,
     pub ops: u64,
+    pub mean_ns: f64,
     pub median_ns: f64,
     pub p99_ns: f64,
     pub p999_ns: f64,
@@ -43,6 +44,10 @@ pub struct Row {
     #[serde(skip)]
     pub label: String,
     pub clock_ns: f64,
+    /// Between two times that the clock can tell apart.
+    pub clock_step_ns: f64,
+    /// Whether it keeps free blocks for each thread.
+    pub private_caches: bool,
 }
 
 /// What a row is about.
@@ -78,6 +83,7 @@ impl Row {
             arena_units,
             rounds: rounds.len(),
             ops: rounds.first().map_or(0, |times| times.all().len()),
+            mean_ns: hundredths(median(rounds.iter().map(|times| times.mean_ns(clock)))),
             median_ns: over(Times::all, 0.5),
             p99_ns: over(Times::all, 0.99),
             p999_ns: over(Times::all, 0.999),
@@ -98,6 +104,8 @@ impl Row {
             safe: subject.contender.safe,
             label: subject.contender.label(),
             clock_ns: hundredths(median(rounds.iter().map(|times| times.clock_ns(clock)))),
+            clock_step_ns: hundredths(clock.step_ns()),
+            private_caches: subject.contender.private_caches,
         }
     }
 }
