@@ -1,11 +1,10 @@
 //! A cache for each CPU, in borrowed words.
 
 use super::caps::Caps;
-use super::front::Freed;
 use super::stacks::{PART_WORDS, Stacks};
 use super::turn::Part;
 use crate::buddy::Buddy;
-use crate::error::{AllocError, FreeError};
+use crate::error::AllocError;
 use crate::sync::{AtomicU64, Word};
 
 /// How many 64-bit words [`Caches`] take for so many CPUs: 1088 bytes each.
@@ -35,19 +34,20 @@ pub const fn cache_words(cpus: usize) -> usize {
 /// and goes past, too. Nobody waits.
 ///
 /// # What a refusal means
-/// [`AllocError::Exhausted`]: when the back-end refused, this CPU gave back what it keeps, asked the others to do the
-/// same, and if it had anything tried once more. So at one instant of the call no block of the order was free but
-/// those in the hands of operations that had not returned, among them the one that this call interrupted, if any.
+/// [`AllocError::Exhausted`]: when the back-end refused, this CPU gave back what it keeps and tried once more, and asked
+/// the others to do the same. So at one instant of the call no block of the order was free but those in the hands of
+/// operations that had not returned, among them the one that this call interrupted, if any.
 /// Blocks that other CPUs keep are in use; they give them back with their next operation, or when
 /// [`drain`](Self::drain) is called on them, by an interrupt from another. Idle CPUs should drain before they sleep. Who
 /// must not be refused calls [`drain_all`](Self::drain_all) and tries again.
 ///
 /// # Wrong and double frees
 /// As with [`Cache`](crate::Cache): refused at once are an index outside the arena or not aligned to its order; by
-/// [`free`](Self::free), what is no block of the back-end's; and a second free of the block that was freed last. A block
-/// that is freed twice else may be handed out twice; one that the back-end does not take back is left alone and counted
-/// by [`refused`](Self::refused). With [`Caps::checked`], as in builds with debug assertions, every free looks at the
-/// back-end and through the caches of all CPUs, and all wrong frees are refused, save for two of one block at the same time.
+/// [`free`](Self::free), what is no block of the back-end's; and a second free of the block that this CPU freed last, as
+/// long as it keeps that. A block that is freed twice else may be handed out twice; one that the back-end does not take
+/// back is left alone and counted by [`refused`](Self::refused). With [`Caps::checked`], as in builds with debug assertions,
+/// every free looks at the back-end and through the caches of all CPUs, and all wrong frees are refused, save for those of
+/// a block that another CPU is just then freeing or giving back.
 ///
 /// ```
 /// use nbbs::{Buddy, Caches, Metadata, cache_words, metadata_words};
@@ -187,124 +187,34 @@ impl<'a, W: Word> Caches<'a, W> {
         class: usize,
         mut part: Part<'_, W>,
     ) -> Result<u64, AllocError> {
-        let answer = self.front(cpu).refill(&mut part, class);
+        // In one turn: what others ask for comes free, but not between the two attempts.
+        let answer = self.front(cpu).alloc(&mut part, Some(class), order);
         self.leave(cpu, &part);
-        answer.or_else(|error| self.alloc_in_need(cpu, order, error))
+        answer.inspect_err(|error| self.ask_others(cpu, *error))
     }
 
-    /// Allocates past the cache.
+    /// Allocates past the cache; after what it keeps was given back, if need be.
     #[inline(never)]
     fn alloc_past(&self, cpu: usize, order: u32) -> Result<u64, AllocError> {
         let answer = self.buddy.alloc_on(cpu, order);
-        answer.or_else(|error| self.alloc_in_need(cpu, order, error))
-    }
-
-    /// Collects what is kept, after the back-end refused, and tries once more if there was anything.
-    #[cold]
-    fn alloc_in_need(
-        &self,
-        cpu: usize,
-        order: u32,
-        refused: AllocError,
-    ) -> Result<u64, AllocError> {
-        let AllocError::Exhausted { .. } = refused else { return Err(refused) };
-        let gave = self.enter(cpu).map(|mut part| {
-            let gave = self.front(cpu).drain(&mut part);
-            self.leave(cpu, &part);
-            gave
-        });
-        // A cache that is busy is one of the others.
-        (0..self.cpus())
-            .filter(|&other| gave.is_none() || other != cpu)
-            .for_each(|other| self.ask(other));
-        if gave == Some(true) { self.buddy.alloc_on(cpu, order) } else { Err(refused) }
-    }
-
-    /// Frees the block that begins at unit `index` and returns its order; of a run, that of a block that would hold it.
-    ///
-    /// Cost: a load for each level on the way down to the block, then as [`free_sized`](Self::free_sized). Callable from
-    /// interrupt and signal handlers.
-    ///
-    /// # Errors
-    /// Those of [`Buddy::free`].
-    ///
-    /// ```
-    /// # use nbbs::{Caches, Metadata};
-    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
-    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
-    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
-    /// let caches = Caches::new(buddy, words.words());
-    /// let block = caches.alloc(0, 2)?;
-    /// assert_eq!(caches.free(1, block)?, 2); // any CPU may
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    pub fn free(&self, cpu: usize, index: u64) -> Result<u32, FreeError> {
-        match self.buddy.block_at(index) {
-            Ok(order) => self.free_sized(cpu, index, order).map(|()| order),
-            Err(_) => self.buddy.free_on(cpu, index),
-        }
-    }
-
-    /// Frees the block of `order` at unit `index`.
-    ///
-    /// Cost: 8 or 9 plain loads and stores, as long as the CPU may keep it. Otherwise the half that was freed longest
-    /// ago is given back, by a read-modify-write for each word that it lies in. Callable from interrupt and signal
-    /// handlers.
-    ///
-    /// # Errors
-    /// Those of [`Buddy::free_sized`], as far as a cache can tell: see [`Caches`].
-    ///
-    /// ```
-    /// # use nbbs::{Caches, Metadata};
-    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
-    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
-    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
-    /// let caches = Caches::new(buddy, words.words());
-    /// let block = caches.alloc(0, 2)?;
-    /// caches.free_sized(0, block, 2)?;
-    /// assert!(caches.free_sized(0, block, 2).is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    pub fn free_sized(&self, cpu: usize, index: u64, order: u32) -> Result<(), FreeError> {
-        let Some(class) = self.caps.class(order) else {
-            return self.buddy.free_sized_on(cpu, index, order);
+        let Err(AllocError::Exhausted { .. }) = answer else { return answer };
+        let Some(mut part) = self.enter(cpu) else {
+            // A cache that is busy is one of the others.
+            self.ask_all();
+            return answer;
         };
-        if !self.caps.is_checked()
-            && let Some(mut part) = self.enter(cpu)
-        {
-            let kept = self.front(cpu).keep(&mut part, class, index, order);
-            self.leave(cpu, &part);
-            if kept {
-                return Ok(());
-            }
-        }
-        self.free_slowly(cpu, index, order, class)
+        // Whether there was anything or not: a handler may have given it back since.
+        self.front(cpu).drain(&mut part);
+        let answer = self.buddy.alloc_on(cpu, order);
+        self.leave(cpu, &part);
+        answer.inspect_err(|error| self.ask_others(cpu, *error))
     }
 
-    #[inline(never)]
-    fn free_slowly(
-        &self,
-        cpu: usize,
-        index: u64,
-        order: u32,
-        class: usize,
-    ) -> Result<(), FreeError> {
-        let mut freed = Freed::Kept;
-        if self.caps.is_checked() {
-            let is_cached = self.each().any(|part| part.times(class, index) > 0);
-            freed = self.front(cpu).check(is_cached, index, order)?;
+    /// Asks for what other CPUs keep, after a refusal.
+    #[cold]
+    fn ask_others(&self, cpu: usize, refused: AllocError) {
+        if let AllocError::Exhausted { .. } = refused {
+            (0..self.cpus()).filter(|&other| other != cpu).for_each(|other| self.ask(other));
         }
-        if let Freed::Kept = freed
-            && let Some(mut part) = self.enter(cpu)
-        {
-            let kept = self.front(cpu).free(&mut part, class, index, order);
-            self.leave(cpu, &part);
-            if let Freed::Kept = kept? {
-                return Ok(());
-            }
-        }
-        self.buddy.free_sized_on(cpu, index, order)
     }
 }

@@ -83,8 +83,7 @@ impl<W: Word> Front<'_, '_, W> {
     }
 
     /// Takes half of what the class may keep from the back-end, where it keeps nothing, and returns the first of it.
-    #[inline(never)]
-    pub fn refill(&self, stacks: &mut impl Stacks, class: usize) -> Result<u64, AllocError> {
+    fn refill(&self, stacks: &mut impl Stacks, class: usize) -> Result<u64, AllocError> {
         let mut blocks = [0; BATCH];
         let half = &mut blocks[..self.caps.half(class)];
         let got = self.buddy.alloc_batch_on(self.lane, self.caps.order(class), half)?;
@@ -93,6 +92,27 @@ impl<W: Word> Front<'_, '_, W> {
             stacks.push(class, count, block);
         }
         Ok(half[0])
+    }
+
+    /// Allocates a block of `order`, of a class that is kept or none, where the stacks have none; if the back-end refuses,
+    /// again after everything was given back.
+    #[inline(always)]
+    pub fn alloc(
+        &self,
+        stacks: &mut impl Stacks,
+        class: Option<usize>,
+        order: u32,
+    ) -> Result<u64, AllocError> {
+        let answer = match class {
+            Some(class) => self.refill(stacks, class),
+            None => self.buddy.alloc_on(self.lane, order),
+        };
+        match answer {
+            Err(AllocError::Exhausted { .. }) if self.drain(stacks) => {
+                self.buddy.alloc_on(self.lane, order)
+            }
+            answer => answer,
+        }
     }
 
     /// Gives the oldest half of what the class may keep back. Returns whether there was any.

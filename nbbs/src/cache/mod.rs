@@ -3,6 +3,7 @@
 //! ```text
 //! owned     a cache as a value, for whoever has one to himself
 //! cpus      one for each CPU, in borrowed words: safe where an interrupt handler comes in between
+//! frees     what a CPU frees into it
 //! threads   one for each thread, with nothing to do for the user (with `std`)
 //! turn      whose turn it is in a CPU's cache, and how it is given back
 //! front     what goes to and fro between a cache and the back-end
@@ -10,12 +11,13 @@
 //! audit     what is cached, and whether it is in order
 //! ```
 //!
-//! A cached block is an allocated one to the back-end: nothing in its protocol knows of caches. No access here is a
-//! read-modify-write.
+//! A cached block is an allocated one to the back-end: nothing in its protocol knows of caches. No access on the way of a
+//! hit is a read-modify-write.
 
 mod audit;
 mod caps;
 mod cpus;
+mod frees;
 mod front;
 mod owned;
 mod stacks;

@@ -16,7 +16,7 @@ use crate::sync::{AtomicU64, Word};
 ///
 /// # Wrong and double frees
 /// Refused at once: an index outside the arena or not aligned to its order; by [`free`](Self::free), what is no block of
-/// the back-end's; and a second free of the block that was freed last. Whatever else
+/// the back-end's; and a second free of the block that was freed last, as long as it is kept. Whatever else
 /// [`free_sized`](Self::free_sized) is told it believes. A block that it is given twice it hands out twice; one that it
 /// gives back and that the back-end does not take, as it was freed elsewhere or has another order, is left alone and
 /// counted by [`refused`](Self::refused).
@@ -107,16 +107,7 @@ impl<'a, W: Word> Cache<'a, W> {
     #[inline(never)]
     fn alloc_slowly(&mut self, order: u32) -> Result<u64, AllocError> {
         let (front, stacks) = self.parts();
-        let answer = match front.caps.class(order) {
-            Some(class) => front.refill(stacks, class),
-            None => front.buddy.alloc_on(front.lane, order),
-        };
-        match answer {
-            Err(AllocError::Exhausted { .. }) if front.drain(stacks) => {
-                front.buddy.alloc_on(front.lane, order)
-            }
-            answer => answer,
-        }
+        front.alloc(stacks, front.caps.class(order), order)
     }
 
     /// Frees the block that begins at unit `index` and returns its order; of a run, that of a block that would hold it.

@@ -37,7 +37,7 @@ pub(super) const fn capacity(class: usize) -> u64 {
 #[inline(always)]
 const fn slot(class: usize, at: u64) -> usize {
     let first = SLOT_COUNT - (SLOT_COUNT >> class);
-    SLOTS + (first + at as usize) % SLOT_COUNT
+    SLOTS + first.wrapping_add(at as usize) % SLOT_COUNT
 }
 
 /// The words of one cache.

@@ -1,7 +1,7 @@
 //! A cache for each thread, made when it first asks and drained when it ends.
 
 use core::cell::RefCell;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 use std::vec::Vec;
 
 use super::audit::Cached;
@@ -16,7 +16,8 @@ use crate::lane::default_lane;
 /// A thread has a [`Cache`] of 1 KiB from its first operation on, which is drained when it ends; what it keeps is lost if
 /// it never ends in order, as at the end of a process. A thread uses its caches of at most a few arenas, through which it
 /// looks each time. A signal handler that interrupts an operation goes past the cache to the back-end. One that may be
-/// the first of its thread to ask calls the back-end itself, as the first use allocates.
+/// the first of its thread to ask calls the back-end itself, as the first use allocates. A process made by `fork` that has
+/// the arena in common with its parent must not use it by these: it has a copy of what the thread kept.
 ///
 /// What a refusal means, and what is refused of wrong and double frees, is as for a [`Cache`]. A refusal asks the other
 /// threads to give back what they keep with their next operation: another attempt may then succeed.
@@ -54,8 +55,41 @@ struct Own {
     cache: Cache<'static>,
 }
 
+/// A thread's caches.
+struct Mine {
+    /// An operation is under way. What a signal handler sees of the cell's own flag, the compiler decides.
+    busy: AtomicBool,
+    own: RefCell<Vec<Own>>,
+}
+
 std::thread_local! {
-    static OWN: RefCell<Vec<Own>> = const { RefCell::new(Vec::new()) };
+    static MINE: Mine =
+        const { Mine { busy: AtomicBool::new(false), own: RefCell::new(Vec::new()) } };
+}
+
+/// An operation on a thread's caches, until it is dropped.
+struct Turn<'a>(&'a AtomicBool);
+
+impl<'a> Turn<'a> {
+    #[inline(always)]
+    fn begin(busy: &'a AtomicBool) -> Option<Self> {
+        // Relaxed, all: for handlers on the same thread, to which its own accesses are in order; the fences keep the
+        // compiler from changing that. A handler between the load and the store is over before the store.
+        if busy.load(Ordering::Relaxed) {
+            return None;
+        }
+        busy.store(true, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        Some(Self(busy))
+    }
+}
+
+impl Drop for Turn<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        self.0.store(false, Ordering::Relaxed);
+    }
 }
 
 impl ThreadCaches {
@@ -240,8 +274,9 @@ impl ThreadCaches {
     /// middle of another operation of the thread, or at its end, or there is no memory.
     #[inline]
     fn with<R>(&'static self, operation: impl FnOnce(&mut Cache<'static>) -> R) -> Option<R> {
-        let entered = OWN.try_with(|own| {
-            let mut own = own.try_borrow_mut().ok()?;
+        let entered = MINE.try_with(|mine| {
+            let _turn = Turn::begin(&mine.busy)?;
+            let mut own = mine.own.try_borrow_mut().ok()?;
             // Relaxed: as in `ask_all`.
             let asked = self.asks.load(Ordering::Relaxed);
             let at = match own.iter().position(|own| core::ptr::eq(own.of, self)) {

@@ -37,18 +37,30 @@ impl<W: Word> Part<'_, W> {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Takes the cache from its CPU, from the next barrier on. `false`: somebody else has.
+    /// Takes the cache from its CPU, from the next barrier on. `false`: somebody else has. What was asked for is done by
+    /// who takes it, or asked for again.
     fn take(&self) -> bool {
+        // SeqCst: before the caller's barrier, after which `enter` sees it. Acquire: of who had it before.
+        self.change(TAKEN, |_| TAKEN, Ordering::SeqCst)
+    }
+
+    /// Puts a cache that was taken to use again, `asked` or not. Who has asked meanwhile is not forgotten.
+    fn untake(&self, asked: u64) {
+        // Release: pairs with the Acquire in `enter`, and with that in `take`.
+        self.change(0, |old| old & !TAKEN | asked, Ordering::Release);
+    }
+
+    fn ask(&self) {
+        // Relaxed: it says nothing but that somebody asks. The loads in `leave` see it sooner or later.
+        self.change(ASK, |old| old | ASK, Ordering::Relaxed);
+    }
+
+    /// Changes what is asked, unless it has this bit. Returns whether it did.
+    fn change(&self, unless: u64, to: impl Fn(u64) -> u64, order: Ordering) -> bool {
+        // Relaxed, also where it fails: the value is only compared.
         let mut old = self.get(ASKED, Ordering::Relaxed);
-        while old & TAKEN == 0 {
-            // SeqCst: before the caller's barrier, after which `enter` sees it. Acquire: of who had it before.
-            let taken = self.0[ASKED].compare_exchange(
-                old,
-                old | TAKEN,
-                Ordering::SeqCst,
-                Ordering::Relaxed,
-            );
-            match taken {
+        while old & unless == 0 {
+            match self.0[ASKED].compare_exchange(old, to(old), order, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(found) => old = found,
             }
@@ -57,10 +69,20 @@ impl<W: Word> Part<'_, W> {
     }
 }
 
+/// Caches that were taken from their CPUs for nothing, as the barrier panicked.
+struct InVain<'c, 'a, W: Word>(&'c Caches<'a, W>);
+
+impl<W: Word> Drop for InVain<'_, '_, W> {
+    fn drop(&mut self) {
+        self.0.each().rev().for_each(|part| part.untake(ASK));
+    }
+}
+
 impl<'a, W: Word> Caches<'a, W> {
     /// Gives back everything that the CPU keeps. For the CPU itself, as every operation: before it sleeps, or in the
     /// handler of an interrupt that another CPU sent. If that came in the middle of an operation, the operation does it at
-    /// its end.
+    /// its end. If another is just then in [`drain_all`](Self::drain_all), it may be left to that, or to the CPU's next
+    /// operation.
     ///
     /// Cost: a read-modify-write for each word that the blocks lie in. Callable from interrupt and signal handlers.
     ///
@@ -87,7 +109,7 @@ impl<'a, W: Word> Caches<'a, W> {
 
     /// Asks a CPU to give back everything that it keeps, with its next operation. For any caller.
     ///
-    /// Cost: a load and a store. Callable from interrupt and signal handlers.
+    /// Cost: a load, and a read-modify-write if nobody has asked yet. Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -102,12 +124,8 @@ impl<'a, W: Word> Caches<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn ask(&self, cpu: usize) {
-        if let Some(part) = self.part(cpu)
-            && part.get(ASKED, Ordering::Relaxed) == 0
-        {
-            // Relaxed, both: it says nothing but that somebody asks. The loads in `leave` see it sooner or later. If it
-            // fails, somebody else has asked.
-            _ = part.0[ASKED].compare_exchange(0, ASK, Ordering::Relaxed, Ordering::Relaxed);
+        if let Some(part) = self.part(cpu) {
+            part.ask();
         }
     }
 
@@ -126,17 +144,17 @@ impl<'a, W: Word> Caches<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn ask_all(&self) {
-        (0..self.cpus()).for_each(|cpu| self.ask(cpu));
+        self.each().for_each(|part| part.ask());
     }
 
     /// Gives back everything that all CPUs keep, idle ones too, from any caller, without their doing.
     ///
-    /// `barrier` is called once, and may return only after every CPU that may be in an operation has passed a full memory
-    /// barrier: by an interrupt sent to all, or by `membarrier` where CPUs are threads. If it does not, units may be
-    /// handed out twice. While the caches are emptied their CPUs go past them. One that is in the middle of an operation
-    /// is asked instead; so are all, if another call of this is under way.
+    /// `barrier` may return only after every CPU that may be in an operation has passed a full memory barrier: by an
+    /// interrupt sent to all, or by `membarrier` where CPUs are threads. If it does not, units may be handed out twice.
+    /// While the caches are emptied their CPUs go past them. One that is in the middle of an operation is asked instead;
+    /// so are all, without a barrier, if another call of this is under way, and after the barrier has panicked.
     ///
-    /// Cost: three read-modify-writes for each CPU, the barrier, and a read-modify-write for each word that the blocks
+    /// Cost: two read-modify-writes for each CPU, the barrier, and a read-modify-write for each word that the blocks
     /// lie in. A caller who dies in it leaves the caches to [`recover`](Self::recover), and what he was giving back is
     /// lost. Callable from interrupt and signal handlers, if `barrier` is.
     ///
@@ -157,25 +175,27 @@ impl<'a, W: Word> Caches<'a, W> {
             return self.ask_all();
         }
         self.each().skip(1).for_each(|part| _ = part.take());
+        let in_vain = InVain(self);
         barrier();
+        core::mem::forget(in_vain);
         (0..self.cpus()).rev().for_each(|cpu| self.drain_taken(cpu));
     }
 
     /// Drains the cache of another CPU, which goes past it meanwhile, unless it is in the middle of an operation.
     fn drain_taken(&self, cpu: usize) {
         let Some(mut part) = self.part(cpu) else { return };
-        // Acquire: pairs with the Release in `leave`. After the barrier: an operation that has begun before it is seen
+        // Acquire: pairs with the Release in `end`. After the barrier: an operation that has begun before it is seen
         // here, and one that begins after it sees that the cache is taken.
         let is_busy = part.get(BUSY, Ordering::Acquire) != 0;
         if !is_busy {
             self.front(cpu).drain(&mut part);
         }
-        // Release: pairs with the Acquire in `enter`. Nobody else changes the word of a cache that is taken.
-        part.set(ASKED, if is_busy { ASK } else { 0 }, Ordering::Release);
+        part.untake(if is_busy { ASK } else { 0 });
     }
 
     /// Puts the cache of a CPU to use again whose user died in the middle of an operation, after which all others have
-    /// gone past it. Nobody may be in an operation under that number.
+    /// gone past it, or which somebody took who died in [`drain_all`](Self::drain_all). Nobody may be in an operation under
+    /// that number, or in `drain_all`.
     ///
     /// What he had in his hands is lost: at most a block, or what went to or from the back-end, and when that gave back
     /// blocks of an order all of that order. All else that the cache keeps is kept.
@@ -191,13 +211,14 @@ impl<'a, W: Word> Caches<'a, W> {
     /// ```
     pub fn recover(&self, cpu: usize) {
         if let Some(part) = self.part(cpu) {
-            // Relaxed, both: whoever knows of the death has it from somewhere that orders this after it.
-            part.0[BUSY].store(0, Ordering::Relaxed);
-            part.0[ASKED].store(0, Ordering::Relaxed);
+            // Release, both: as in `end` and `untake`, in the place of who died. Whoever knows of the death has it from
+            // somewhere that orders this after it.
+            part.0[BUSY].store(0, Ordering::Release);
+            part.0[ASKED].store(0, Ordering::Release);
         }
     }
 
-    pub(super) fn each(&self) -> impl Iterator<Item = Part<'a, W>> + Clone {
+    pub(super) fn each(&self) -> impl DoubleEndedIterator<Item = Part<'a, W>> {
         self.parts.iter().map(Part)
     }
 
@@ -222,10 +243,10 @@ impl<'a, W: Word> Caches<'a, W> {
         }
         part.0[BUSY].store(1, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        // Acquire: pairs with the Release in `drain_taken`, and so with what that did to the stacks.
+        // Acquire: pairs with the Release in `untake`, and so with what was done to the stacks before.
         if part.0[ASKED].load(Ordering::Acquire) & TAKEN != 0 {
-            // Relaxed: nothing has changed.
-            part.0[BUSY].store(0, Ordering::Relaxed);
+            // What the operation before this one did, who took it may have to learn from this end.
+            part.end();
             return None;
         }
         Some(part)
@@ -246,7 +267,7 @@ impl<'a, W: Word> Caches<'a, W> {
     fn give_back(&self, cpu: usize) {
         let Some(mut part) = self.enter(cpu) else { return };
         // Before the blocks go: who asks from now on is seen by the next operation. Relaxed: as in `ask`. If it fails, the
-        // cache has been taken since; who took it finds it busy, and asks again.
+        // cache has been taken since.
         _ = part.0[ASKED].compare_exchange(ASK, 0, Ordering::Relaxed, Ordering::Relaxed);
         self.front(cpu).drain(&mut part);
         part.end();

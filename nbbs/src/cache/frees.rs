@@ -1,0 +1,113 @@
+//! Frees into a CPU's cache.
+
+use super::cpus::Caches;
+use super::front::Freed;
+use super::stacks::Stacks;
+use super::turn::Part;
+use crate::error::FreeError;
+use crate::sync::Word;
+
+impl<W: Word> Caches<'_, W> {
+    /// Frees the block that begins at unit `index` and returns its order; of a run, that of a block that would hold it.
+    ///
+    /// Cost: a load for each level on the way down to the block, then as [`free_sized`](Self::free_sized). Callable from
+    /// interrupt and signal handlers.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::free`].
+    ///
+    /// ```
+    /// # use nbbs::{Caches, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
+    /// let caches = Caches::new(buddy, words.words());
+    /// let block = caches.alloc(0, 2)?;
+    /// assert_eq!(caches.free(1, block)?, 2); // any CPU may
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn free(&self, cpu: usize, index: u64) -> Result<u32, FreeError> {
+        match self.buddy.block_at(index) {
+            Ok(order) => self.free_sized(cpu, index, order).map(|()| order),
+            Err(_) => self.buddy.free_on(cpu, index),
+        }
+    }
+
+    /// Frees the block of `order` at unit `index`.
+    ///
+    /// Cost: 8 or 9 plain loads and stores, as long as the CPU may keep it. Otherwise the half that was freed longest
+    /// ago is given back, by a read-modify-write for each word that it lies in. Callable from interrupt and signal
+    /// handlers.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::free_sized`], as far as a cache can tell: see [`Caches`].
+    ///
+    /// ```
+    /// # use nbbs::{Caches, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
+    /// let caches = Caches::new(buddy, words.words());
+    /// let block = caches.alloc(0, 2)?;
+    /// caches.free_sized(0, block, 2)?;
+    /// assert!(caches.free_sized(0, block, 2).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn free_sized(&self, cpu: usize, index: u64, order: u32) -> Result<(), FreeError> {
+        let Some(class) = self.caps.class(order) else {
+            return self.buddy.free_sized_on(cpu, index, order);
+        };
+        if !self.caps.is_checked()
+            && let Some(mut part) = self.enter(cpu)
+        {
+            if !self.front(cpu).keep(&mut part, class, index, order) {
+                return self.free_in_turn(cpu, index, order, class, part);
+            }
+            self.leave(cpu, &part);
+            return Ok(());
+        }
+        self.free_slowly(cpu, index, order, class)
+    }
+
+    /// Frees with a check, or past a cache that is busy.
+    #[inline(never)]
+    fn free_slowly(
+        &self,
+        cpu: usize,
+        index: u64,
+        order: u32,
+        class: usize,
+    ) -> Result<(), FreeError> {
+        let mut freed = Freed::Kept;
+        if self.caps.is_checked() {
+            let is_cached = self.each().any(|part| part.times(class, index) > 0);
+            freed = self.front(cpu).check(is_cached, index, order)?;
+        }
+        if let Freed::Kept = freed
+            && let Some(part) = self.enter(cpu)
+        {
+            return self.free_in_turn(cpu, index, order, class, part);
+        }
+        self.buddy.free_sized_on(cpu, index, order)
+    }
+
+    /// Frees in an operation that has begun, and ends it.
+    #[inline(never)]
+    fn free_in_turn(
+        &self,
+        cpu: usize,
+        index: u64,
+        order: u32,
+        class: usize,
+        mut part: Part<'_, W>,
+    ) -> Result<(), FreeError> {
+        let freed = self.front(cpu).free(&mut part, class, index, order);
+        self.leave(cpu, &part);
+        match freed? {
+            Freed::Kept => Ok(()),
+            Freed::Past => self.buddy.free_sized_on(cpu, index, order),
+        }
+    }
+}

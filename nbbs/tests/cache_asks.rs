@@ -1,0 +1,166 @@
+//! Caches that are asked to give back, or are taken, just when it is least convenient.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use nbbs::{AllocError, Caches, Caps, FreeError, cache_words};
+use testkit::program::{Arena, Body};
+use testkit::steered::{Steered, Turn, count_steps, follow, steer};
+
+const UNITS: u64 = 64;
+
+struct World {
+    arena: Arena<Steered>,
+    words: Vec<Steered>,
+}
+
+impl World {
+    fn new() -> Self {
+        let words = (0..cache_words(2)).map(|_| Steered::default()).collect();
+        Self { arena: Arena::new(UNITS), words }
+    }
+
+    fn caches(&self) -> Caches<'_, Steered> {
+        let caps = Caps::new().units(0, 16).units(3, 64).checked(false);
+        Caches::new(self.arena.buddy(), &self.words).with_caps(caps)
+    }
+
+    /// Whether CPU 1 keeps nothing, or nothing after its next operation.
+    fn is_emptied(&self) -> bool {
+        let is_empty = || self.caches().cached().units == 0;
+        is_empty() || {
+            self.caches().alloc(1, 0).unwrap();
+            is_empty()
+        }
+    }
+}
+
+/// Who is refused has given back what he keeps and tried again, also if he was asked for it meanwhile.
+#[test]
+fn who_is_asked_and_refused_at_once_tries_again() {
+    let world = World::new();
+    let caches = world.caches();
+    let blocks = [(); 8].map(|()| world.arena.buddy().alloc(3).unwrap());
+    caches.free_sized(0, blocks[0], 3).unwrap();
+    caches.ask(0);
+    assert!(blocks.contains(&caches.alloc(0, 0).unwrap()));
+    // And where the order goes past the cache.
+    caches.drain(0);
+    let world = World::new();
+    let caches = world.caches();
+    let blocks = [(); 8].map(|()| world.arena.buddy().alloc(3).unwrap());
+    blocks.iter().for_each(|&block| caches.free_sized(0, block, 3).unwrap());
+    caches.ask(0);
+    assert_eq!(caches.alloc(0, 6), Ok(0));
+}
+
+/// The same with a handler that allocates, or gives everything back, at any step of the call: at one instant of it the
+/// blocks were in the hands of the handler, or of the back-end.
+#[test]
+fn a_handler_does_not_make_a_cpu_be_refused_what_it_keeps() {
+    let handlers: [fn(&Caches<'static, Steered>); 3] = [
+        |caches| caches.drain(0),
+        |caches| caches.ask(0),
+        |caches| {
+            // Taken from what has just come free, half a cap is kept again.
+            if let Ok(block) = caches.alloc(0, 0) {
+                caches.free_sized(0, block, 0).unwrap();
+            }
+        },
+    ];
+    for (number, handler) in handlers.into_iter().enumerate() {
+        for order in [0, 1, 6] {
+            for step in 0.. {
+                let world: &'static World = Box::leak(Box::new(World::new()));
+                let caches = world.caches();
+                let blocks = [(); 8].map(|()| world.arena.buddy().alloc(3).unwrap());
+                blocks.iter().for_each(|&block| caches.free_sized(0, block, 3).unwrap());
+                let mut left = Some(step);
+                let was_there = std::rc::Rc::new(std::cell::Cell::new(false));
+                let tell = std::rc::Rc::clone(&was_there);
+                let hook = move || match left {
+                    Some(0) => {
+                        left = None;
+                        tell.set(true);
+                        count_steps(5000, || handler(&caches)).unwrap();
+                    }
+                    _ => left = left.map(|left| left - 1),
+                };
+                let got = steer(hook, || caches.alloc(0, order));
+                assert!(got.is_ok(), "handler {number}, order {order}, step {step}: {got:?}");
+                if !was_there.get() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// A second free of the block that the cache was given last is refused, also if the cache was asked before it.
+#[test]
+fn who_is_asked_still_knows_what_was_freed_last() {
+    let world = World::new();
+    let caches = world.caches();
+    let block = caches.alloc(0, 0).unwrap();
+    caches.free_sized(0, block, 0).unwrap();
+    caches.ask(0);
+    let refused = Err(FreeError::NotAllocated { index: block });
+    assert_eq!(caches.free_sized(0, block, 0), refused);
+    assert_eq!((caches.cached().units, caches.refused()), (0, 0));
+    caches.audit().unwrap();
+}
+
+/// A drain in a handler, in the middle of an operation, while others empty the caches: what is kept goes with the next
+/// operation at the latest. The handler is over before the operation goes on.
+#[test]
+fn no_drain_is_forgotten_while_others_empty_the_cache() {
+    let works: [fn(&Caches<'_, Steered>); 2] =
+        [|caches| _ = caches.alloc(1, 0).unwrap(), |caches| caches.drain(1)];
+    for work in works {
+        for taker in 0..40 {
+            for steps in 2..40 {
+                let world = World::new();
+                let caches = world.caches();
+                for order in [0, 3] {
+                    let block = caches.alloc(1, order).unwrap();
+                    caches.free_sized(1, block, order).unwrap();
+                }
+                let bodies: Vec<Body<'_>> = vec![
+                    Box::new(|| {
+                        work(&caches);
+                        Ok(())
+                    }),
+                    Box::new(|| {
+                        caches.drain_all(|| {});
+                        Ok(())
+                    }),
+                    Box::new(|| {
+                        caches.drain(1);
+                        Ok(())
+                    }),
+                ];
+                let script = [Turn::steps(1, taker), Turn::steps(0, steps), Turn::rest(2)];
+                let script = [&script[..], &[Turn::rest(1), Turn::rest(0)]].concat();
+                follow(&script, bodies).unwrap();
+                assert!(world.is_emptied(), "{taker} steps of the taker, {steps} of the owner");
+            }
+        }
+    }
+}
+
+/// A barrier that panics leaves the caches in use, and asked.
+#[test]
+fn a_barrier_that_panics_leaves_nothing_taken() {
+    let world = World::new();
+    let caches = world.caches();
+    let block = caches.alloc(1, 0).unwrap();
+    let drained = catch_unwind(AssertUnwindSafe(|| caches.drain_all(|| panic!("no barrier"))));
+    assert!(drained.is_err());
+    caches.free_sized(1, block, 0).unwrap();
+    assert_eq!(caches.cached().units, 0);
+    let block = caches.alloc(1, 0).unwrap();
+    caches.free_sized(1, block, 0).unwrap();
+    assert!(caches.cached().units > 0);
+    caches.drain_all(|| {});
+    assert_eq!(caches.cached().units, 0);
+    assert_eq!(caches.alloc(0, 7), Err(AllocError::OrderTooLarge { order: 7, max: 6 }));
+}
