@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # loom.sh [--long]: the allocator's own code under loom, weak memory included; then the broken allocators and
-# the mutants, each of which must be caught. Six minutes; `--long` allows one preemption more where their
+# the mutants, each of which must be caught. Eight minutes; `--long` allows one preemption more where their
 # number is bounded.
 source "$(dirname "$0")/../check.sh" "$@"
 

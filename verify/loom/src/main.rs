@@ -4,6 +4,8 @@
 //! with so many preemptions. Ends with 3 if anything was found, with 0 if not, with anything else if it could
 //! not run. `--first` ends at the first finding; `--patients` runs the allocators that are known to be broken.
 
+mod barrier;
+mod caches;
 #[cfg(feature = "patients")]
 mod patients;
 mod payload;
@@ -14,6 +16,7 @@ mod word;
 
 use std::process::ExitCode;
 
+use caches::CACHES;
 use race::Outcome;
 use races::RACES;
 use runs::RUNS;
@@ -26,22 +29,28 @@ fn main() -> ExitCode {
     if has("--patients") {
         return patients();
     }
-    let mut ran = 0;
-    let mut found = 0;
+    let chosen =
+        |name: &str, race: &str| names.is_empty() || names.iter().any(|n| n == name || n == race);
+    let more = |bound: Option<usize>| if has("--long") { bound.map(|n| n + 1) } else { bound };
+    let (mut ran, mut found) = (0, 0);
+    let mut tell = |name: &str, bound, outcome: &Outcome| {
+        report(name, bound, outcome);
+        ran += 1;
+        found += u32::from(outcome.failure.is_some());
+        found > 0 && has("--first")
+    };
     for race in RACES.iter().chain(RUNS) {
         for &(model, bound) in race.under {
             let name = format!("{}/{model:?}", race.name);
-            let chosen = |given: &String| *given == name || *given == race.name;
-            if !names.is_empty() && !names.iter().any(chosen) {
-                continue;
-            }
-            let outcome = race.run(model, if has("--long") { bound.map(|n| n + 1) } else { bound });
-            report(&name, bound, &outcome);
-            ran += 1;
-            found += u32::from(outcome.failure.is_some());
-            if found > 0 && has("--first") {
+            if chosen(&name, race.name) && tell(&name, bound, &race.run(model, more(bound))) {
                 return ExitCode::from(3);
             }
+        }
+    }
+    for race in CACHES {
+        if chosen(race.name, race.name) && tell(race.name, race.bound, &race.run(more(race.bound)))
+        {
+            return ExitCode::from(3);
         }
     }
     match (ran, found) {

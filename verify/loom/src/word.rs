@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU8, AtomicU64 as Plain};
 use loom::sync::atomic::{AtomicU64, fence};
 use nbbs::sync::{Ordering, Word};
 
+use crate::barrier::before_step;
+
 /// How `SeqCst` is put to loom, which models `SeqCst` fences, and of `SeqCst` accesses too little to find what
 /// goes wrong without them: all accesses are at most `AcqRel`.
 ///
@@ -59,6 +61,8 @@ pub enum LoomWord {
     Shared(AtomicU64),
     /// A hint: each thread has its own, as threads on lanes of their own do. No step of the race.
     Own([Plain; LANES]),
+    /// No step comes here.
+    Unused,
 }
 
 impl LoomWord {
@@ -78,7 +82,9 @@ impl Word for LoomWord {
     fn load(&self, order: Ordering) -> u64 {
         match self {
             Self::Own(words) => words[LANE.with(Cell::get)].load(order),
+            Self::Unused => unreachable!("a word that no race uses"),
             Self::Shared(word) => {
+                before_step();
                 if order == Ordering::SeqCst && Model::Leading.is_chosen() {
                     fence(Ordering::SeqCst);
                 }
@@ -90,7 +96,11 @@ impl Word for LoomWord {
     fn store(&self, value: u64, order: Ordering) {
         match self {
             Self::Own(words) => words[LANE.with(Cell::get)].store(value, order),
-            Self::Shared(word) => word.store(value, order),
+            Self::Unused => unreachable!("a word that no race uses"),
+            Self::Shared(word) => {
+                before_step();
+                word.store(value, order);
+            }
         }
     }
 
@@ -102,6 +112,7 @@ impl Word for LoomWord {
         failure: Ordering,
     ) -> Result<u64, u64> {
         let Self::Shared(word) = self else { unreachable!("hints are never compared") };
+        before_step();
         if success == Ordering::SeqCst && Model::Leading.is_chosen() {
             fence(Ordering::SeqCst);
         }
