@@ -69,7 +69,7 @@ impl World {
     }
 }
 
-const OPERATIONS: [(Act, Act); 7] = [
+const OPERATIONS: [(Act, Act); 8] = [
     (|_| {}, |world| _ = world.caches().alloc(0, 0)),
     (|world| world.free(1, 3), |world| _ = world.caches().alloc(0, 1)),
     (
@@ -92,6 +92,10 @@ const OPERATIONS: [(Act, Act); 7] = [
         |world| _ = world.caches().alloc(0, 0),
     ),
     (|world| world.free(0, 9), |world| _ = world.caches().alloc(0, 8)),
+    (
+        |world| [0, 1, 2, 3, 4].into_iter().for_each(|order| world.free(order, 1)),
+        |world| world.caches().drain_all(|| {}),
+    ),
 ];
 
 /// Lets each operation die at each of its steps, and `check` what it cost, given the units that nobody holds, those

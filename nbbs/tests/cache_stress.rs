@@ -195,3 +195,33 @@ fn threads_keep_arenas_apart_and_hear_each_other() {
     assert_eq!((one.free(first), two.free_sized(second, 1)), (Ok(0), Ok(())));
     assert_eq!(two.cached().units, 32);
 }
+
+/// What a thread does in the destructors of its thread-locals, before its caches are dropped or after, is done in order.
+#[test]
+fn threads_that_end_may_still_allocate() {
+    static METADATA: Metadata<{ metadata_words(64) }> = Metadata::new();
+    static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
+        Ok(buddy) => ThreadCaches::new(buddy),
+        Err(_) => panic!("metadata_words() and new() disagree"),
+    };
+    struct Last(u64);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let another = PAGES.alloc(1).unwrap();
+            PAGES.free_sized(self.0, 0).unwrap();
+            PAGES.free_sized(another, 1).unwrap();
+        }
+    }
+    std::thread_local! {
+        static BEFORE: RefCell<Option<Last>> = const { RefCell::new(None) };
+        static AFTER: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+    let work = || {
+        BEFORE.set(None);
+        let last = || Some(Last(PAGES.alloc(0).unwrap()));
+        (BEFORE.set(last()), AFTER.set(last())).0
+    };
+    std::thread::spawn(work).join().unwrap();
+    assert_eq!(PAGES.buddy().stats().used_units, 0);
+    PAGES.buddy().audit().unwrap();
+}
