@@ -14,7 +14,7 @@ impl<W: Word> Caches<'_, W> {
     /// interrupt and signal handlers.
     ///
     /// # Errors
-    /// Those of [`Buddy::free`].
+    /// Those of [`Buddy::free`](crate::Buddy::free).
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -41,7 +41,7 @@ impl<W: Word> Caches<'_, W> {
     /// handlers.
     ///
     /// # Errors
-    /// Those of [`Buddy::free_sized`], as far as a cache can tell: see [`Caches`].
+    /// Those of [`Buddy::free_sized`](crate::Buddy::free_sized), as far as a cache can tell: see [`Caches`].
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
