@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use nbbs::sync::{AtomicU64, Ordering, Word};
 use nbbs::{Caches, Caps, cache_words};
+use testkit::hooked::{Hook, Hooked};
 use testkit::program::Arena;
 
 thread_local! {
@@ -11,38 +11,21 @@ thread_local! {
     static COUNTS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// A word that counts what is done to it.
+/// Counts what is done to words.
 #[derive(Debug, Default)]
-struct Counted(AtomicU64);
+struct Counting;
 
-impl Word for Counted {
-    fn load(&self, order: Ordering) -> u64 {
+impl Hook for Counting {
+    fn before_access() {
         COUNTS.set((COUNTS.get().0 + 1, COUNTS.get().1));
-        self.0.load(order)
     }
 
-    fn store(&self, value: u64, order: Ordering) {
-        COUNTS.set((COUNTS.get().0 + 1, COUNTS.get().1));
-        self.0.store(value, order);
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
+    fn before_swap() {
         COUNTS.set((COUNTS.get().0, COUNTS.get().1 + 1));
-        self.0.compare_exchange(current, new, success, failure)
     }
 }
 
-impl From<u64> for Counted {
-    fn from(value: u64) -> Self {
-        Self(AtomicU64::new(value))
-    }
-}
+type Counted = Hooked<Counting>;
 
 /// Plain accesses and read-modify-writes that `work` takes.
 fn count<R>(work: impl FnOnce() -> R) -> (R, (u64, u64)) {

@@ -7,8 +7,13 @@ use nbbs::sync::{AtomicU64, Ordering, Word};
 
 /// What a checker does before every access to a word.
 pub trait Hook: fmt::Debug + Default {
-    /// Called before each load, store and compare-and-swap.
+    /// Called before each load and store.
     fn before_access();
+
+    /// Called before each compare-and-swap: an access like others, unless this says more.
+    fn before_swap() {
+        Self::before_access();
+    }
 
     /// Called between two looks at a lock that somebody else holds.
     fn pause() {
@@ -65,7 +70,7 @@ impl<H: Hook> Word for Hooked<H> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<u64, u64> {
-        H::before_access();
+        H::before_swap();
         self.0.compare_exchange(current, new, success, failure)
     }
 }
