@@ -247,6 +247,9 @@ class Executor:
         for start, data in self.module.segments:
             if start <= address < start + len(data):
                 return z3.BitVecVal(data[address - start], 8)
+        # Below where the stack begins lies whatever there was, such as in the value of an option that has none.
+        if 0 <= address < self.module.globals[0][1]:
+            return z3.FreshConst(z3.BitVecSort(8), "unwritten")
         raise Undecided(f"a load from {address}, where nothing was stored")
 
 
