@@ -25,10 +25,10 @@ fi
 # The library's own tests, and those that are quick and of no order of bytes, size of a word or speed of their own.
 tests=(attach batches corrupted lost_merges lost_races miri owned settling)
 
-# tested NAME COMMAND...: runs the tests; every file of them must have run, and passed some.
+# tested NAME COMMAND...: runs the tests, not optimised, which would take longer than they do; every file of them must have run, and passed some.
 tested() {
     local name=$1 files=$((${#tests[@]} + 1)) passed
-    if ! "${@:2}" test --package nbbs --lib "${tests[@]/#/--test=}" >"$said" 2>&1; then
+    if ! "${@:2}" test --config profile.dev.opt-level=0 --package nbbs --lib "${tests[@]/#/--test=}" >"$said" 2>&1; then
         tail -n 40 "$said"
         failed "tests fail: $name"
     fi

@@ -1,13 +1,14 @@
-# To be sourced: which of many things are tried this time.
+# To be sourced: which of many things are tried this time: a share of NBBS_SHARE=K/N, or all.
+NBBS_SHARE=${NBBS_SHARE:-0/1}
+shares=${NBBS_SHARE#*/}
+turn=$((${NBBS_SHARE%/*} % shares))
 
-# share: of the lines on standard input, with NBBS_SHARE=K/N every Nth from the Kth on; of fewer than N lines one. Without
-# it, all.
+# share: of the lines on standard input every Nth from the Kth on; of fewer than N lines one.
 share() {
-    awk -v share="${NBBS_SHARE:-0/1}" '
+    awk -v turn="$turn" -v shares="$shares" '
         { line[n++] = $0 }
         END {
-            split(share, of, "/")
-            every = of[2] < n ? of[2] : n
-            for (i = 0; i < n; i++) if (i % every == of[1] % every) print line[i]
+            every = shares < n ? shares : n
+            for (i = 0; i < n; i++) if (i % every == turn % every) print line[i]
         }'
 }

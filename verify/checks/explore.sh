@@ -2,7 +2,7 @@
 # explore.sh [--long]: the allocator's own code on words of a small shape, under every schedule with up to three
 # preemptions: a seeded share of thousands of programs in prepared scenes; whether a hundredth of it has the same ends
 # without reductions; which lines of the library a sixth of it reaches; then the mutants, each of which must be caught.
-# Five minutes; `--long` runs a share ten times as large.
+# Five minutes; `--long` runs a share ten times as large, NBBS_SHARE a smaller one of another seed.
 # Installs llvm-tools, which count the lines.
 source "$(dirname "$0")/../check.sh" "$@"
 
@@ -26,7 +26,7 @@ lines() {
 
 cargo build --quiet --package verify-explore
 ours=clean
-results=$("$target/debug/verify-explore" "$@" | tee /dev/stderr) || ours=FOUND
+results=$("$target/debug/verify-explore" "$@" --seed $((turn + 1)) --thin "$shares" | tee /dev/stderr) || ours=FOUND
 compared=$("$target/debug/verify-explore" --compare --thin 100 | tee /dev/stderr | grep -o '[1-9][0-9]* compared)$' | tail -n 1) ||
     ours=FOUND
 reached=$(lines | tee /dev/stderr) || ours=FOUND

@@ -11,9 +11,12 @@ catches() { finds "$1" timeout 300 "$CARGO_TARGET_DIR/debug/verify-loom" --first
 cargo build --quiet --package verify-loom --features patients
 loom=$target/debug/verify-loom
 ours=clean
-results=$("$loom" "$@" 2>/dev/null | tee /dev/stderr) || ours=FOUND
+mapfile -t races < <("$loom" --names)
+mapfile -t chosen < <(printf '%s\n' "${races[@]}" | share)
+results=$("$loom" "$@" "${chosen[@]}" 2>/dev/null | tee /dev/stderr) || ours=FOUND
 executions=$(grep -o '[0-9]* executions' <<<"$results" | awk '{ sum += $1 } END { print sum }')
 complete=$(grep -c 'clean, all' <<<"$results" || true)
 patients=$("$loom" --patients 2>/dev/null | tee /dev/stderr | sed -n 's/^patients //p') || log "not all as expected"
 try_mutants loom
-finish "$(wc -l <<<"$results") races by memory model, $complete of them complete, $executions executions" "$patients" "$ours"
+[ "$(wc -l <<<"$results")" = ${#chosen[@]} ] || { log "not everything was run"; ours=FOUND; }
+finish "${#chosen[@]} of ${#races[@]} races by memory model, $complete of them complete, $executions executions" "$patients" "$ours"

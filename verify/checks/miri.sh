@@ -5,13 +5,14 @@
 source "$(dirname "$0")/../check.sh" "$@"
 
 # Thousands of objects take minutes.
-seeds=8 pool=(--lib --test objects -- --skip 4096 --skip what_is_live_is_dropped)
-[ $long = no ] || seeds=64 pool=(--lib --test objects --test properties)
+mapfile -t seeds < <(seq 0 7 | share)
+pool=(--lib --test objects -- --skip 4096 --skip what_is_live_is_dropped)
+[ $long = no ] || seeds=({0..63}) pool=(--lib --test objects --test properties)
 
 # One seed after the other: beside each other they write into each other's lines.
 on_nbbs() {
     local seed
-    for ((seed = 0; seed < $1; seed++)); do
+    for seed in "$@"; do
         MIRIFLAGS=-Zmiri-seed=$seed cargo +nightly miri test --package nbbs --test miri || return
     done
 }
@@ -28,7 +29,7 @@ catches() {
         # shellcheck disable=SC2046
         ends 1 'Undefined Behavior: (memory access failed|Data race detected|.*dangling)' within 300 on_pool $(of_mutant "$1" by)
     else
-        ends 1 'Undefined Behavior: Data race detected' within 300 on_nbbs 32
+        ends 1 'Undefined Behavior: Data race detected' within 300 on_nbbs {0..31}
     fi
 }
 # within SECONDS FUNCTION...
@@ -37,13 +38,13 @@ within() { timeout "$1" bash -c "$(declare -f "$2"); ${*:2}"; }
 nightly && verify/install.sh rustup component add miri --toolchain nightly >&2 &&
     cargo +nightly miri setup >&2 || { log "no Miri: install nightly with miri and rust-src"; exit 1; }
 ours=clean
-on_nbbs $seeds >"$said" 2>&1 || ours=FOUND
+on_nbbs "${seeds[@]}" >"$said" 2>&1 || ours=FOUND
 cat "$said" >&2
 nbbs=$(passed <"$said")
 on_pool "${pool[@]}" >"$said" 2>&1 || ours=FOUND
 cat "$said" >&2
 objects=$(passed <"$said")
-[ "$nbbs" -ge $((4 * seeds)) ] && [ "$objects" -gt 0 ] || { log "not everything was run"; ours=FOUND; }
+[ "$nbbs" -ge $((4 * ${#seeds[@]})) ] && [ "$objects" -gt 0 ] || { log "not everything was run"; ours=FOUND; }
 try_mutants miri
 try_mutants miri-pool arena
-finish "$nbbs tests of nbbs under $seeds seeds, $objects of the pool" 0/0 "$ours"
+finish "$nbbs tests of nbbs under ${#seeds[@]} seeds, $objects of the pool" 0/0 "$ours"

@@ -131,7 +131,8 @@ count() { awk -v kind="$1" -v verdict="${2-}" '$1 == kind && (verdict == "" || $
 
 require_tools
 rm -rf "$work" && mkdir -p "$work"
-{ ours && { ! $long || ours_long; } && patients && mutants | share; } >"$work/searches"
+{ ours && { ! $long || ours_long; }; } >"$work/listed"
+{ share <"$work/listed" && patients && mutants | share; } >"$work/searches"
 
 export models work depth limit
 export -f search
@@ -143,6 +144,6 @@ states=$(awk '$1 == "ours" { sum += $4 } END { printf "%.1f million", sum / 1e6 
 patient="$(count patient error)/$(count patient)" mutant="$(count mutant error)/$(count mutant)"
 ours=clean
 [ "$clean" = "$configurations" ] || ours=FOUND
-echo "CHECK model | whole state space of $clean of $configurations configurations, 2 and 3 threads on 3 levels, $states states | patients $patient | mutants $mutant | ours: $ours"
+echo "CHECK model | whole state space of $clean of $configurations configurations (of $(wc -l <"$work/listed") a share), 2 and 3 threads on 3 levels, $states states | patients $patient | mutants $mutant | ours: $ours"
 [ "$ours" = clean ] && [ "${patient%/*}" = "${patient#*/}" ] && [ "${mutant%/*}" = "${mutant#*/}" ] &&
     [ "$(wc -l <"$work/verdicts")" = "$(wc -l <"$work/searches")" ]

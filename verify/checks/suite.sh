@@ -7,7 +7,7 @@ build_mutant() { test_builds "$1" --package nbbs; }
 catches() { test_notices "$1" --package nbbs; }
 
 list=$root/verify/mutants/suite.list
-mapfile -t tests < <(sed -n 's/^by: *//p' "$list" | sort -u)
+mapfile -t tests < <(sed -n 's/^name: *//p' "$list" | share | while read -r name; do of_mutant "$name" by; done | sort -u)
 [ ${#tests[@]} -gt 0 ] || { log "could not run: $list names no test"; exit 1; }
 ours=clean count=0
 for test in "${tests[@]}"; do

@@ -132,9 +132,13 @@ def described(model, case):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("module")
+    parser.add_argument("--names", action="store_true", help="print the lemmas' names, and prove none")
     parser.add_argument("--host")
     parser.add_argument("lemmas", nargs="*")
     options = parser.parse_intermixed_args()
+    if options.names:
+        print("\n".join(lemma.name for lemma in LEMMAS))
+        return 0
     chosen = [lemma for lemma in LEMMAS if not options.lemmas or lemma.name in options.lemmas]
     unknown = set(options.lemmas) - {lemma.name for lemma in chosen}
     if unknown or not chosen:

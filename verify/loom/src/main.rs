@@ -29,8 +29,15 @@ fn main() -> ExitCode {
     if has("--patients") {
         return patients();
     }
-    let chosen =
-        |name: &str, race: &str| names.is_empty() || names.iter().any(|n| n == name || n == race);
+    let only_names = has("--names");
+    // With `--names`, nothing is chosen, and all that could be is printed.
+    let chosen = |name: &str, race: &str| {
+        if only_names {
+            println!("{name}");
+            return false;
+        }
+        names.is_empty() || names.iter().any(|n| n == name || n == race)
+    };
     let more = |bound: Option<usize>| if has("--long") { bound.map(|n| n + 1) } else { bound };
     let (mut ran, mut found) = (0, 0);
     let mut tell = |name: &str, bound, outcome: &Outcome| {
@@ -54,6 +61,7 @@ fn main() -> ExitCode {
         }
     }
     match (ran, found) {
+        (0, _) if only_names => ExitCode::SUCCESS,
         (0, _) => ExitCode::from(2),
         (_, 0) => ExitCode::SUCCESS,
         _ => ExitCode::from(3),

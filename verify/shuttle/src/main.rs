@@ -1,8 +1,9 @@
-//! `verify-shuttle [--long] [--first]`: the allocator's own code under random and PCT schedules, then the
+//! `verify-shuttle [--long] [--first] [--share K/N]`: the allocator's own code under random and PCT schedules, then the
 //! allocators that are known to be broken and their sound twins.
 //!
 //! Ends with 3 if ours is not clean, with 1 if a patient is not caught at what it is known for. `--first` ends at the
-//! first finding in ours, and leaves the patients out; `--long` runs fifty times as many races.
+//! first finding in ours, and leaves the patients out; `--long` runs fifty times as many races, and
+//! `--share` every `N`th of them.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -12,22 +13,30 @@ use testkit::program::{Arena, race, race_plain};
 use verify_shuttle::patients::{PATIENTS, Patient};
 use verify_shuttle::races::{Kind, make};
 use verify_shuttle::schedule::{Chooser, Found, Schedules, together};
+use verify_shuttle::share::Share;
 use verify_shuttle::word::Scheduled;
 
 /// Races in an ordinary run.
 const RACES: u64 = 1_800;
 /// Schedules of each kind for each.
 const EACH: usize = 12;
-/// Schedules in which a patient must be found, and a sound twin must not.
+/// Schedules of each kind in which a patient must be found.
 const FOR_PATIENTS: usize = 20_000;
+/// Those in which nothing may be found in a sound twin: of all kinds more than the patients take.
+const FOR_TWINS: usize = 4_000;
 
 fn main() -> ExitCode {
     let has = |flag: &str| std::env::args().any(|argument| argument == flag);
+    let Some(share) = Share::from_arguments() else {
+        eprintln!("--share takes K/N, of which N is above 0");
+        return ExitCode::from(2);
+    };
     std::panic::set_hook(Box::new(|_| {}));
-    let races = if has("--long") { 50 * RACES } else { RACES };
+    let most = if has("--long") { 50 * RACES } else { RACES };
     let start = Instant::now();
-    let (mut schedules, mut found) = (0, 0);
-    for seed in 0..races {
+    let (mut races, mut schedules, mut found) = (0, 0, 0);
+    for seed in share.of(most) {
+        races += 1;
         match ours(seed) {
             Ok(count) => schedules += count,
             Err(why) => {
@@ -87,11 +96,12 @@ fn diagnose(patient: &Patient) -> bool {
 
 /// Runs a patient's race. What else goes wrong than what it is known for is passed over.
 fn examine(patient: &Patient) -> Result<u64, Found> {
+    let each = if patient.symptom.is_some() { FOR_PATIENTS } else { FOR_TWINS };
     let mut count = 0;
     let choosers = [Chooser::Pct(4), Chooser::Pct(5), Chooser::Random];
     for (lanes, chooser) in choosers.into_iter().flat_map(|chooser| [(3, chooser), (4, chooser)]) {
         let (of, with, symptom) = ((patient.race)(lanes), patient.with, patient.symptom);
-        count += Schedules { chooser, count: FOR_PATIENTS, seed: 1 }.run(move || {
+        count += Schedules { chooser, count: each, seed: 1 }.run(move || {
             let result = with(of.setup.units, &mut |back_end: &dyn BackEnd| {
                 race_plain(&of, &back_end, together)
             });

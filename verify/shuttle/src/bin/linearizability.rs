@@ -1,8 +1,8 @@
-//! `linearizability [--long] [--first]`: writes down the calls of small races, under shuttle, under every
+//! `linearizability [--long] [--first] [--share K/N]`: writes down the calls of small races, under shuttle, under every
 //! schedule with few preemptions and on real threads, and holds them against the sequential buddy.
 //!
 //! Ends with 3 if ours breaks its promise, with 1 if a patient goes unnoticed. `--first` ends at the first finding
-//! in ours, and leaves the patients out.
+//! in ours, and leaves the patients out. `--share` runs every `N`th of the random races.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use testkit::{BackEnd, Symptom, Violation};
 use verify_shuttle::patients::{PATIENTS, Patient};
 use verify_shuttle::races::{Kind, make};
 use verify_shuttle::schedule::{Chooser, Schedules, together};
+use verify_shuttle::share::Share;
 use verify_shuttle::word::Scheduled;
 
 /// Histories, and how many of them are not linearizable if refusals count.
@@ -58,6 +59,10 @@ impl std::fmt::Debug for Text {
 
 fn main() -> ExitCode {
     let has = |flag: &str| std::env::args().any(|argument| argument == flag);
+    let Some(share) = Share::from_arguments() else {
+        eprintln!("--share takes K/N, of which N is above 0");
+        return ExitCode::from(2);
+    };
     std::panic::set_hook(Box::new(|_| {}));
     let factor = if has("--long") { 50 } else { 1 };
     let count = Arc::new(Count::default());
@@ -69,7 +74,7 @@ fn main() -> ExitCode {
     let mut clean = true;
     for (name, part) in parts {
         let start = Instant::now();
-        let result = part(factor, &count);
+        let result = part(factor, share, &count);
         match &result {
             Ok(()) => println!("ours, {name}: clean, {:.1?}", start.elapsed()),
             Err(why) => println!("ours, {name}: FOUND: {why}"),
@@ -106,12 +111,12 @@ fn main() -> ExitCode {
     ExitCode::from(if clean { u8::from(!right) } else { 3 })
 }
 
-/// A way to make histories: so many times the usual number.
-type Part = fn(u64, &Arc<Count>) -> Result<(), String>;
+/// A way to make histories: so many times the usual number of random races, and a share of those.
+type Part = fn(u64, Share, &Arc<Count>) -> Result<(), String>;
 
 /// Random races of 3 to 8 lanes under random and PCT schedules.
-fn under_shuttle(factor: u64, count: &Arc<Count>) -> Result<(), String> {
-    for seed in 0..4_000 * factor {
+fn under_shuttle(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), String> {
+    for seed in share.of(4_000 * factor) {
         for chooser in [Chooser::Pct(3), Chooser::Pct(5), Chooser::Random] {
             let (count, of) = (Arc::clone(count), make(Kind::Plain, seed));
             let schedules = Schedules { chooser, count: 8, seed };
@@ -126,7 +131,7 @@ fn under_shuttle(factor: u64, count: &Arc<Count>) -> Result<(), String> {
 }
 
 /// Races on full and nearly full arenas, under every schedule with two preemptions.
-fn under_all_schedules(_factor: u64, count: &Arc<Count>) -> Result<(), String> {
+fn under_all_schedules(_factor: u64, _share: Share, count: &Arc<Count>) -> Result<(), String> {
     for of in [hidden_block(), merge_or_refuse(), whole_or_parts()] {
         let result = all_schedules(2, |turns| {
             let arena = Arena::<Steered>::new(of.setup.units);
@@ -138,8 +143,8 @@ fn under_all_schedules(_factor: u64, count: &Arc<Count>) -> Result<(), String> {
 }
 
 /// Random races on threads, which give each other turns now and then.
-fn on_threads(factor: u64, count: &Arc<Count>) -> Result<(), String> {
-    for seed in 0..20_000 * factor {
+fn on_threads(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), String> {
+    for seed in share.of(20_000 * factor) {
         let of = make(Kind::Plain, seed);
         let arena = Arena::<Steered>::new(of.setup.units);
         let history = record(&of, &arena.buddy(), |bodies| {

@@ -1,0 +1,29 @@
+//! Which of the races are run.
+
+/// Every so manieth of the numbers from 0 on.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    first: u64,
+    every: u64,
+}
+
+impl Share {
+    /// What `--share K/N` among the arguments asks for: every `N`th number from the remainder of `K` on. All without it;
+    /// `None` if it is no such thing.
+    #[must_use]
+    pub fn from_arguments() -> Option<Self> {
+        let mut arguments = std::env::args().skip_while(|argument| argument != "--share");
+        if arguments.next().is_none() {
+            return Some(Self { first: 0, every: 1 });
+        }
+        let text = arguments.next()?;
+        let (first, every) = text.split_once('/')?;
+        let every = every.parse().ok().filter(|&every| every > 0)?;
+        Some(Self { first: first.parse::<u64>().ok()? % every, every })
+    }
+
+    /// Those of the first `count` numbers that are in the share.
+    pub fn of(self, count: u64) -> impl Iterator<Item = u64> {
+        (self.first..count).step_by(self.every as usize)
+    }
+}
