@@ -1,10 +1,11 @@
 /*
  * nbbs: lock-free buddy allocation with the bookkeeping outside the memory that it manages.
  *
- * Three interfaces on the same allocator:
+ * Four interfaces on the same allocator:
  *
  *   nb_*         one arena for the whole program, by address and size
  *   nbbs_*       any number of arenas, by unit index or by address, with bookkeeping in memory of the caller's
+ *   nbbs_cache_* blocks of a CPU's own in front of an arena, without a read-modify-write
  *   nbbs_pool_*  objects of one size
  *
  * What holds for all of them:
@@ -46,10 +47,18 @@
           ((size_t)(units) >= 1048576 ? (size_t)1024 : (size_t)(units) / 1024) +          \
           ((size_t)(units) >= 524288 ? (size_t)506 : (size_t)250)))
 
+/** `nbbs_cache_bytes(cpus)` as a constant expression, for static arrays. */
+#define NBBS_CACHE_BYTES(cpus) ((size_t)(cpus) * 1088)
+
 /**
  * Orders that an arena may have: 0 to 40.
  */
 #define NBBS_ORDERS 41
+
+/**
+ * In an `nbbs_cache_config`: no block of that order is kept.
+ */
+#define NBBS_CACHE_NONE UINT32_MAX
 
 /**
  * How a call went. 0 is success; every other code is a refusal that has changed nothing, unless the function
@@ -201,6 +210,10 @@ enum nbbs_code
      */
     NBBS_CODE_SETTING,
     /**
+     * An audit found a block in a CPU's cache that is not its own. `value`: index; `other`: order; `limit`: the CPU.
+     */
+    NBBS_CODE_CACHE_BROKEN,
+    /**
      * Refused for a reason that this version of the interface has no code for.
      */
     NBBS_CODE_OTHER,
@@ -325,7 +338,7 @@ typedef struct nbbs_request {
 } nbbs_request;
 
 /**
- * What a walk over an arena counted. The three unit counts add up to `units`.
+ * What a walk over an arena counted. The four unit counts add up to `units`.
  */
 typedef struct nbbs_statistics {
     /**
@@ -344,6 +357,10 @@ typedef struct nbbs_statistics {
      * Units in holes.
      */
     uint64_t reserved_units;
+    /**
+     * Units in blocks that the CPUs' caches keep.
+     */
+    uint64_t cached_units;
     /**
      * Runs in use that are no blocks.
      */
@@ -406,6 +423,35 @@ typedef struct nbbs_audit_report {
      */
     uint64_t stale_marks;
 } nbbs_audit_report;
+
+/**
+ * What each CPU may keep. All zero: 64 units of each order from 0 to 3, and 2 blocks of order 9.
+ */
+typedef struct nbbs_cache_config {
+    /**
+     * The most units in blocks of orders 0, 1, 2 and 3: 64 at most; 0: 64; `NBBS_CACHE_NONE`: none. Rounded down to
+     * blocks.
+     */
+    uint32_t units[4];
+    /**
+     * The large order of which blocks are kept: 4 at least, 40 at most; 0: 9.
+     */
+    uint32_t large_order;
+    /**
+     * The most blocks of it: 4 at most; 0: 2; `NBBS_CACHE_NONE`: none.
+     */
+    uint32_t large_blocks;
+    /**
+     * Not 0: every free is checked against the arena and the caches of all CPUs, so that all wrong frees are refused, save
+     * for those of a block that another CPU is just then freeing or giving back.
+     */
+    uint32_t checked;
+} nbbs_cache_config;
+
+/**
+ * Makes memory accesses of all CPUs visible to the caller, and the caller's to them: see `nbbs_cache_drain_all`.
+ */
+typedef void (*nbbs_barrier)(void *context);
 
 /**
  * Allocates like `malloc`.
@@ -551,6 +597,9 @@ nbbs_code nbbs_set_hook(struct nbbs_arena *arena,
  * A lane remembers where it last allocated, so callers with different lanes keep off each other's cache lines. A
  * wrong or shared lane costs speed, never safety. A handle that was not made by this function uses a lane for
  * each thread; in the freestanding library, where there is no thread to ask, lane 0.
+ *
+ * If the arena has caches, `nbbs_alloc`, `nbbs_free` and `nbbs_free_sized` go through that of the CPU `lane`, if it has one:
+ * then who uses the handle keeps the promise of `nbbs_cache_alloc`.
  *
  * `lane_arena` may be `arena` itself. Refuses with `NULL`, `NO_ARENA`.
  */
@@ -877,6 +926,149 @@ nbbs_code nbbs_walk(const struct nbbs_arena *arena,
 nbbs_code nbbs_audit(const struct nbbs_arena *arena,
                      struct nbbs_audit_report *report,
                      struct nbbs_error *error);
+
+/**
+ * Bytes that the caches of so many CPUs take: 1,088 each. For static arrays there is `NBBS_CACHE_BYTES`.
+ */
+size_t nbbs_cache_bytes(size_t cpus);
+
+/**
+ * Gives the handle at `arena`, and copies made of it from now on, caches in `memory`, whatever that holds: as many as its
+ * `bytes` suffice for, one for each CPU number from 0 on. They are empty.
+ *
+ * `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with caches in it is done
+ * with it; before that `nbbs_cache_drain` has to be called for each CPU, or what it keeps stays in use. `config` may be
+ * null: the default, and nothing checked.
+ *
+ * From now on, `nbbs_cache_alloc` and its kin take a CPU number, and a handle that `nbbs_on` makes of this one is that of a
+ * CPU: `nbbs_alloc`, `nbbs_free` and `nbbs_free_sized` go through its cache. All other functions, and handles not made by
+ * `nbbs_on`, go past the caches. A block that is kept is in use to all but the cache.
+ *
+ * For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`, `TOO_SHORT`, `SIZE`,
+ * `SETTING`.
+ */
+nbbs_code nbbs_cache_create(struct nbbs_arena *arena,
+                            void *memory,
+                            size_t bytes,
+                            const struct nbbs_cache_config *config,
+                            struct nbbs_error *error);
+
+/**
+ * Gives the handle caches that are in use already, by other handles to the same arena with the same `config`, from
+ * another thread, process or mapping; or empty ones, in memory that is all zero. Otherwise as `nbbs_cache_create`.
+ */
+nbbs_code nbbs_cache_attach(struct nbbs_arena *arena,
+                            void *memory,
+                            size_t bytes,
+                            const struct nbbs_cache_config *config,
+                            struct nbbs_error *error);
+
+/**
+ * Allocates a block of `2^order` units by the cache of `cpu`, and writes its first unit to `index`.
+ *
+ * Two calls with one CPU number may meet in one way only: the second interrupts the first, and is over before that goes on.
+ * So interrupts stay enabled, but a thread may not be preempted or moved from when it reads the number until the call
+ * returns: a kernel disables preemption, a program gives each of its threads a number of its own. Where this is not kept,
+ * units may be handed out twice or be lost. A handler that interrupts its CPU's cache goes past it to the arena, and so
+ * does a number that has no cache. Nobody waits.
+ *
+ * 8 plain loads and stores, if the CPU keeps a block of the order; no read-modify-write. Callable from interrupt and signal
+ * handlers. Refuses with `ORDER_TOO_LARGE`, or `EXHAUSTED`: this CPU gave back what it keeps, and at one instant of the
+ * call no block of that order was free, save for those in the hands of a call that had not returned. What other CPUs keep
+ * is in use; they have been asked to give it back with their next call.
+ */
+nbbs_code nbbs_cache_alloc(const struct nbbs_arena *arena,
+                           size_t cpu,
+                           uint32_t order,
+                           uint64_t *index,
+                           struct nbbs_error *error);
+
+/**
+ * Frees the block or run at `index` into the cache of `cpu`, if it keeps such blocks, and writes its order to `order`, unless
+ * that is null. `cpu` as for `nbbs_cache_alloc`; any may free what another allocated.
+ *
+ * A load for each level, and then what `nbbs_cache_free_sized` costs. Refuses as `nbbs_free`.
+ */
+nbbs_code nbbs_cache_free(const struct nbbs_arena *arena,
+                          size_t cpu,
+                          uint64_t index,
+                          uint32_t *order,
+                          struct nbbs_error *error);
+
+/**
+ * Frees the block of `2^order` units at `index` into the cache of `cpu`, if it keeps such blocks. `cpu` as for
+ * `nbbs_cache_alloc`.
+ *
+ * 8 or 9 plain loads and stores, as long as there is room; otherwise the half that was freed longest ago goes back to the
+ * arena. Callable from interrupt and signal handlers.
+ *
+ * Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order, and a
+ * second free of the block that this CPU freed last. Other wrong frees are believed: such a block may be handed out twice,
+ * or is left alone when the cache gives it back, and counted by `nbbs_cache_refused`. With `checked` in the configuration
+ * all are refused.
+ */
+nbbs_code nbbs_cache_free_sized(const struct nbbs_arena *arena,
+                                size_t cpu,
+                                uint64_t index,
+                                uint32_t order,
+                                struct nbbs_error *error);
+
+/**
+ * Gives all that `cpu` keeps back to the arena: before it sleeps, before the caches end. `cpu` as for `nbbs_cache_alloc`; for
+ * other CPUs see `nbbs_cache_ask` and `nbbs_cache_drain_all`.
+ *
+ * A read-modify-write for each word that the blocks lie in. Refuses only handles that were never made.
+ */
+nbbs_code nbbs_cache_drain(const struct nbbs_arena *arena,
+                           size_t cpu,
+                           struct nbbs_error *error);
+
+/**
+ * Asks `cpu` to give back all that it keeps with its next call. Any thread may. Refuses only handles that were never made.
+ */
+nbbs_code nbbs_cache_ask(const struct nbbs_arena *arena,
+                         size_t cpu,
+                         struct nbbs_error *error);
+
+/**
+ * Gives back what all CPUs keep, idle ones too, but those that are in the middle of a call: these do it themselves, at its
+ * end. Any thread may call it; of several at once one gives back.
+ *
+ * `barrier`, which is called once, has to let every CPU pass a full memory barrier before it returns: an interrupt to all CPUs
+ * that is waited for, or on Linux `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. Refuses with `NULL`, if there is none.
+ */
+nbbs_code nbbs_cache_drain_all(const struct nbbs_arena *arena,
+                               nbbs_barrier barrier,
+                               void *context,
+                               struct nbbs_error *error);
+
+/**
+ * Has the cache of `cpu` used again, after somebody died in the middle of a call with that number, or in
+ * `nbbs_cache_drain_all`: until then it is gone past. What he had in his hands is lost. While nobody is in a call with that
+ * number. Refuses only handles that were never made.
+ */
+nbbs_code nbbs_cache_recover(const struct nbbs_arena *arena,
+                             size_t cpu,
+                             struct nbbs_error *error);
+
+/**
+ * CPUs that have a cache; 0 if the handle is of no arena.
+ */
+size_t nbbs_cache_cpus(const struct nbbs_arena *arena);
+
+/**
+ * Blocks that the arena did not take back from the caches: each was freed twice, or by a wrong order.
+ */
+uint64_t nbbs_cache_refused(const struct nbbs_arena *arena);
+
+/**
+ * Checks that every block that a CPU keeps is in use in the arena, with its order, and kept once. Only while no other call is
+ * running.
+ *
+ * Refuses with `CACHE_BROKEN`, which names the first block that is not.
+ */
+nbbs_code nbbs_cache_audit(const struct nbbs_arena *arena,
+                           struct nbbs_error *error);
 
 /**
  * Writes an error as a sentence that names the value and the limit, cut off after `bytes - 1` characters, with a

@@ -86,6 +86,8 @@ pub enum Code {
     SourceEmpty,
     /// A setting cannot have that value. `value`: the value; `limit`: the most.
     Setting,
+    /// An audit found a block in a CPU's cache that is not its own. `value`: index; `other`: order; `limit`: the CPU.
+    CacheBroken,
     /// Refused for a reason that this version of the interface has no code for.
     Other,
 }
@@ -127,7 +129,8 @@ impl Error {
     /// Whether somebody made a mistake: the others are ordinary answers.
     fn is_misuse(&self) -> bool {
         use Code::*;
-        let ordinary = [Exhausted, InUse, LastOfWord, Contended, Broken, Full, SourceEmpty];
+        let ordinary =
+            [Exhausted, InUse, LastOfWord, Contended, Broken, CacheBroken, Full, SourceEmpty];
         self.code().is_none_or(|code| !ordinary.contains(&code))
     }
 }
@@ -233,6 +236,7 @@ names! {
     Full c"NBBS_CODE_FULL",
     SourceEmpty c"NBBS_CODE_SOURCE_EMPTY",
     Setting c"NBBS_CODE_SETTING",
+    CacheBroken c"NBBS_CODE_CACHE_BROKEN",
     Other c"NBBS_CODE_OTHER",
 }
 

@@ -19,6 +19,7 @@
 //! ```text
 //! plain     one arena for the whole program: nb_init, nb_alloc, nb_free, nb_stat_*
 //! arena     any number of arenas: nbbs_*          pool     objects of one size: nbbs_pool_*
+//! cache     blocks of a CPU's own: nbbs_cache_*
 //! pointer   what a caller's pointer may be        error    codes, hooks           refusal   their text
 //! heap      malloc      lane      the thread's lane            freestanding   the panic handler
 //! ```
@@ -31,6 +32,7 @@
 extern crate std;
 
 mod arena;
+mod cache;
 mod error;
 #[cfg(all(feature = "freestanding", not(feature = "std"), not(test)))]
 mod freestanding;
@@ -42,6 +44,7 @@ mod pool;
 mod refusal;
 
 pub use arena::*;
+pub use cache::*;
 pub use error::*;
 pub use plain::*;
 pub use pool::*;

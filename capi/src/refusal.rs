@@ -3,8 +3,8 @@
 use core::fmt;
 
 use nbbs::{
-    AllocError, BatchError, Broken, FreeError, Invariant, MetadataError, RangeError, RequestError,
-    ResizeError,
+    AllocError, BatchError, Broken, BrokenCache, FreeError, Invariant, MetadataError, RangeError,
+    RequestError, ResizeError,
 };
 use nbbs_arena::Exhausted;
 
@@ -128,6 +128,13 @@ impl From<Broken> for Error {
     }
 }
 
+impl From<BrokenCache> for Error {
+    fn from(error: BrokenCache) -> Self {
+        let BrokenCache { cpu, index, order } = error;
+        Self::of(Code::CacheBroken, index, cpu as u64).and(order.into())
+    }
+}
+
 impl From<Exhausted> for Error {
     fn from(error: Exhausted) -> Self {
         match error {
@@ -217,6 +224,10 @@ impl fmt::Display for Error {
                 write!(f, "the source has no {value} bytes at a multiple of {limit}")
             }
             Code::Setting => write!(f, "a setting of {value}: it takes at most {limit}"),
+            Code::CacheBroken => {
+                let (cpu, order) = (limit as usize, other as u32);
+                BrokenCache { cpu, index: value, order }.fmt(f)
+            }
             Code::Other => f.write_str("refused"),
         }
     }

@@ -16,6 +16,7 @@ using request = ::nbbs_request;
 using statistics = ::nbbs_statistics;
 using piece = ::nbbs_piece;
 using audit_report = ::nbbs_audit_report;
+using cache_config = ::nbbs_cache_config;
 
 /// Memory for the bookkeeping: at least `nbbs_metadata_bytes(units)` bytes, on an 8-byte boundary, better on one of 64.
 struct metadata {
@@ -103,13 +104,39 @@ public:
     ~buddy() { free_metadata(); }
 #endif
 
-    /// The same arena as seen from `lane`, a CPU or thread number: a handle without bookkeeping of its own.
+    /// The same arena as seen from `lane`, a CPU or thread number: a handle without bookkeeping of its own. With caches, that
+    /// of a CPU, whose `alloc`, `free` and `free_sized` go through its cache: `nbbs_cache_alloc` says what this asks of its user.
     buddy on(std::size_t lane) const noexcept { return buddy(*this, lane); }
 
     /// Has `hook` told of misuse, such as double frees. While nobody else is using this handle.
     result<void> set_hook(nbbs_hook hook, void* context) noexcept {
         return detail::run(nbbs_set_hook, &arena_, hook, context);
     }
+
+    // Caches: blocks of a CPU's own, without a read-modify-write.
+
+    /// Gives this handle, and those that `on` makes of it later, a cache for each CPU for which `place` has room
+    /// (`NBBS_CACHE_BYTES`): empty ones, or those that other handles use already. While nobody else is using this handle.
+    result<void> try_set_caches(metadata place, const cache_config& config = {}, initial as = initial::free) noexcept {
+        const auto make = as == initial::attached ? nbbs_cache_attach : nbbs_cache_create;
+        return detail::run(make, &arena_, place.words, place.bytes, &config);
+    }
+    void set_caches(metadata place, const cache_config& config = {}, initial as = initial::free) {
+        try_set_caches(place, config, as).value();
+    }
+
+    /// CPUs that have a cache.
+    std::size_t cpus() const noexcept { return nbbs_cache_cpus(&arena_); }
+    /// Gives back what `cpu` keeps. The CPU's user calls it.
+    void drain(std::size_t cpu) const { run(nbbs_cache_drain, cpu).value(); }
+    /// Has `cpu` give back what it keeps with its next call. Anybody may call it.
+    void ask(std::size_t cpu) const { run(nbbs_cache_ask, cpu).value(); }
+    /// Gives back what all CPUs keep: `nbbs_cache_drain_all` says what `barrier` has to do.
+    void drain_all(nbbs_barrier barrier, void* context = nullptr) const {
+        run(nbbs_cache_drain_all, barrier, context).value();
+    }
+    /// Checks that what the CPUs keep is theirs. Only while no other call is running.
+    result<void> try_audit_caches() const noexcept { return run(nbbs_cache_audit); }
 
     std::uint64_t units() const noexcept { return nbbs_units(&arena_); }
     std::uint32_t max_order() const noexcept { return nbbs_max_order(&arena_); }

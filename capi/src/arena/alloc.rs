@@ -39,7 +39,10 @@ pub unsafe extern "C" fn nbbs_alloc(
     unsafe {
         run(arena, error, |arena| {
             let place = pointer::checked(index, 3)?;
-            place.write(arena.buddy.alloc_on(arena.lane(), order)?);
+            place.write(match arena.cpu() {
+                None => arena.buddy().alloc_on(arena.lane(), order)?,
+                Some(cpu) => arena.caches.alloc(cpu, order)?,
+            });
             Ok(())
         })
     }
@@ -61,7 +64,7 @@ pub unsafe extern "C" fn nbbs_alloc_units(
     unsafe {
         run(arena, error, |arena| {
             let place = pointer::checked(index, 3)?;
-            place.write(arena.buddy.alloc_units_on(arena.lane(), units)?);
+            place.write(arena.buddy().alloc_units_on(arena.lane(), units)?);
             Ok(())
         })
     }
@@ -81,7 +84,7 @@ pub unsafe extern "C" fn nbbs_alloc_at(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy.alloc_at_on(arena.lane(), index, units)?;
+            arena.buddy().alloc_at_on(arena.lane(), index, units)?;
             Ok(())
         })
     }
@@ -111,10 +114,10 @@ pub unsafe extern "C" fn nbbs_alloc_request(
             let top_down = (&raw const (*request).top_down).cast::<u8>().read() != 0;
             let mut wanted = Wanted::units(units).aligned(order);
             if (start, end) != (0, 0) {
-                wanted = wanted.within(start..if end == 0 { arena.buddy.units() } else { end });
+                wanted = wanted.within(start..if end == 0 { arena.buddy().units() } else { end });
             }
             let wanted = if top_down { wanted.top_down() } else { wanted };
-            place.write(arena.buddy.request_on(arena.lane(), wanted)?);
+            place.write(arena.buddy().request_on(arena.lane(), wanted)?);
             Ok(())
         })
     }
@@ -140,7 +143,7 @@ pub unsafe extern "C" fn nbbs_alloc_batch(
             let got = pointer::checked(got, 5)?;
             got.write(0);
             let blocks = pointer::array_mut(blocks, count, 3)?;
-            got.write(arena.buddy.alloc_batch_on(arena.lane(), order, blocks)?);
+            got.write(arena.buddy().alloc_batch_on(arena.lane(), order, blocks)?);
             Ok(())
         })
     }

@@ -27,8 +27,8 @@ impl Handle {
         let base = self.memory()?;
         let offset = address.addr().wrapping_sub(base.addr());
         let index = (offset >> self.unit_shift) as u64;
-        if index >= self.buddy.units() {
-            let end = self.address(self.buddy.units()).addr() as u64;
+        if index >= self.buddy().units() {
+            let end = self.address(self.buddy().units()).addr() as u64;
             let (address, base) = (address.addr() as u64, base.addr() as u64);
             return Err(Error::of(Code::ForeignAddress, address, base).and(end));
         }
@@ -43,8 +43,8 @@ impl Handle {
     #[inline]
     fn units_of(&self, bytes: usize) -> Result<u64, Error> {
         let units = (bytes.saturating_sub(1) >> self.unit_shift) as u64 + 1;
-        if units > self.buddy.units() {
-            let most = self.buddy.units() << self.unit_shift;
+        if units > self.buddy().units() {
+            let most = self.buddy().units() << self.unit_shift;
             return Err(Error::of(Code::Size, bytes as u64, most));
         }
         Ok(units)
@@ -57,9 +57,9 @@ impl Handle {
         let order = align.max(1).ilog2().saturating_sub(self.unit_shift);
         // A multiple of the address 0 is one of any alignment.
         let best = 1 << base.addr().trailing_zeros();
-        let fits = base.addr() & align.wrapping_sub(1) == 0 && order <= self.buddy.max_order();
+        let fits = base.addr() & align.wrapping_sub(1) == 0 && order <= self.buddy().max_order();
         if align > 1 && !(align.is_power_of_two() && fits) {
-            let most = best.min(1 << (self.buddy.max_order() + self.unit_shift));
+            let most = best.min(1 << (self.buddy().max_order() + self.unit_shift));
             return Err(Error::of(Code::Alignment, align as u64, most));
         }
         Ok(order)
@@ -87,8 +87,10 @@ pub unsafe extern "C" fn nbbs_alloc_bytes(
             let order = arena.order_for(align)?;
             let units = arena.units_of(bytes)?;
             let index = match order {
-                0 => arena.buddy.alloc_units_on(arena.lane(), units)?,
-                _ => arena.buddy.request_on(arena.lane(), Request::units(units).aligned(order))?,
+                0 => arena.buddy().alloc_units_on(arena.lane(), units)?,
+                _ => {
+                    arena.buddy().request_on(arena.lane(), Request::units(units).aligned(order))?
+                }
             };
             place.write(arena.address(index).cast());
             Ok(())
@@ -115,9 +117,9 @@ pub unsafe extern "C" fn nbbs_free_bytes(
             }
             let index = arena.index(address)?;
             if bytes == 0 {
-                arena.buddy.free_on(arena.lane(), index)?;
+                arena.buddy().free_on(arena.lane(), index)?;
             } else {
-                arena.buddy.free_units_on(arena.lane(), index, arena.units_of(bytes)?)?;
+                arena.buddy().free_units_on(arena.lane(), index, arena.units_of(bytes)?)?;
             }
             Ok(())
         })
@@ -139,10 +141,10 @@ pub unsafe extern "C" fn nbbs_resize_bytes(
         run(arena, error, |arena| {
             let index = arena.index(address)?;
             let units = arena.units_of(bytes)?;
-            if units < arena.buddy.len_of(index)? {
-                arena.buddy.shrink_on(arena.lane(), index, units)?;
+            if units < arena.buddy().len_of(index)? {
+                arena.buddy().shrink_on(arena.lane(), index, units)?;
             } else {
-                arena.buddy.grow_on(arena.lane(), index, units)?;
+                arena.buddy().grow_on(arena.lane(), index, units)?;
             }
             Ok(())
         })
@@ -162,7 +164,7 @@ pub unsafe extern "C" fn nbbs_address_of(
         run(arena, error, |arena| {
             let place = pointer::checked(address, 3)?;
             arena.memory()?;
-            let units = arena.buddy.units();
+            let units = arena.buddy().units();
             if index >= units {
                 let end = index.saturating_add(1);
                 return Err(Error::of(Code::OutOfRange, index, units).and(end));

@@ -20,7 +20,10 @@ pub unsafe extern "C" fn nbbs_free(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            let freed = arena.buddy.free_on(arena.lane(), index)?;
+            let freed = match arena.cpu() {
+                None => arena.buddy().free_on(arena.lane(), index)?,
+                Some(cpu) => arena.caches.free(cpu, index)?,
+            };
             pointer::write_if_given(order, freed);
             Ok(())
         })
@@ -41,7 +44,10 @@ pub unsafe extern "C" fn nbbs_free_sized(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy.free_sized_on(arena.lane(), index, order)?;
+            match arena.cpu() {
+                None => arena.buddy().free_sized_on(arena.lane(), index, order)?,
+                Some(cpu) => arena.caches.free_sized(cpu, index, order)?,
+            }
             Ok(())
         })
     }
@@ -58,7 +64,7 @@ pub unsafe extern "C" fn nbbs_free_units(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy.free_units_on(arena.lane(), index, units)?;
+            arena.buddy().free_units_on(arena.lane(), index, units)?;
             Ok(())
         })
     }
@@ -82,7 +88,7 @@ pub unsafe extern "C" fn nbbs_free_batch(
         run(arena, error, |arena| {
             pointer::write_if_given(done, 0);
             let blocks = pointer::array(blocks, count, 3)?;
-            let freed = arena.buddy.free_batch_on(arena.lane(), order, blocks);
+            let freed = arena.buddy().free_batch_on(arena.lane(), order, blocks);
             pointer::write_if_given(done, freed.map_or_else(|refused| refused.done, |()| count));
             Ok(freed?)
         })
@@ -104,7 +110,7 @@ pub unsafe extern "C" fn nbbs_free_part(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy.free_part_on(arena.lane(), index, start..end)?;
+            arena.buddy().free_part_on(arena.lane(), index, start..end)?;
             Ok(())
         })
     }
@@ -124,7 +130,7 @@ pub unsafe extern "C" fn nbbs_reserve(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy.reserve(start..end)?;
+            arena.buddy().reserve(start..end)?;
             Ok(())
         })
     }
@@ -146,7 +152,7 @@ pub unsafe extern "C" fn nbbs_release(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy.release(start..end)?;
+            arena.buddy().release(start..end)?;
             Ok(())
         })
     }

@@ -17,7 +17,7 @@ use core::ptr;
 use core::slice;
 use core::sync::atomic::AtomicU64;
 
-use nbbs::{Buddy, metadata_words};
+use nbbs::{Buddy, Caches, Caps, metadata_words};
 
 use crate::error::{Code, Error, Hook, Reporter};
 use crate::lane::thread_lane;
@@ -46,7 +46,8 @@ pub(crate) struct Handle {
     magic: u64,
     /// Where to start from; [`THREAD_LANE`]: the calling thread decides.
     lane: usize,
-    pub(crate) buddy: Buddy<'static>,
+    /// The arena, and the CPUs' caches in front of it: none, unless `nbbs_cache_create` gave it some.
+    pub(crate) caches: Caches<'static>,
     pub(crate) reporter: Reporter,
     /// Where unit 0 is; null if the arena has not been told.
     base: *mut u8,
@@ -63,7 +64,8 @@ const THREAD_LANE: usize = usize::MAX;
 impl Handle {
     pub(crate) fn new(buddy: Buddy<'static>) -> Self {
         let (lane, base, unit_shift) = (THREAD_LANE, ptr::null_mut(), 0);
-        Self { magic: MAGIC, lane, buddy, reporter: Reporter::NOBODY, base, unit_shift }
+        let caches = Caches::new(buddy, &[]);
+        Self { magic: MAGIC, lane, caches, reporter: Reporter::NOBODY, base, unit_shift }
     }
 
     /// The handle at a caller's pointer.
@@ -71,7 +73,7 @@ impl Handle {
     /// # Safety
     /// The pointer is null, misaligned, or leads to an `Arena` that nobody writes to during `'a`.
     #[inline(always)]
-    unsafe fn at<'a>(arena: *const Arena) -> Result<&'a Self, Error> {
+    pub(crate) unsafe fn at<'a>(arena: *const Arena) -> Result<&'a Self, Error> {
         let arena = pointer::checked(arena, 1)?;
         // SAFETY: an Arena begins with an u64, whatever its state.
         if unsafe { arena.cast::<u64>().read() } != MAGIC {
@@ -79,6 +81,22 @@ impl Handle {
         }
         // SAFETY: only `put` writes the magic number, together with the rest.
         Ok(unsafe { arena.cast::<Self>().as_ref() })
+    }
+
+    /// The same with caches in `words`.
+    pub(crate) fn with_caches(self, words: &'static [AtomicU64], caps: Caps) -> Self {
+        Self { caches: Caches::new(*self.buddy(), words).with_caps(caps), ..self }
+    }
+
+    #[inline(always)]
+    pub(crate) fn buddy(&self) -> &Buddy<'static> {
+        self.caches.buddy()
+    }
+
+    /// The CPU whose cache a handle of `nbbs_on` goes through.
+    #[inline(always)]
+    pub(crate) fn cpu(&self) -> Option<usize> {
+        if self.caches.cpus() == 0 || self.lane == THREAD_LANE { None } else { Some(self.lane) }
     }
 
     /// The lane to start from. A number: a `Lane` would be a copy of the whole handle.
@@ -94,7 +112,7 @@ impl Handle {
 /// Both pointers are null, misaligned, or lead to an `Arena` that nobody is writing to, and to memory for an
 /// `Error`.
 #[inline(always)]
-unsafe fn run(
+pub(crate) unsafe fn run(
     arena: *const Arena,
     error: *mut Error,
     work: impl FnOnce(&Handle) -> Result<(), Error>,
@@ -220,7 +238,7 @@ pub unsafe extern "C" fn nbbs_attach(
 ///
 /// # Safety
 /// As for [`run`]; `place` is null, misaligned, or memory for an `Arena` that nobody else is using.
-unsafe fn derive(
+pub(crate) unsafe fn derive(
     arena: *const Arena,
     (place, argument): (*mut Arena, u64),
     error: *mut Error,
@@ -257,7 +275,7 @@ pub unsafe extern "C" fn nbbs_set_memory(
 ) -> Code {
     let told = |handle: Handle| {
         let base = pointer::checked(base.cast::<u8>(), 2)?.as_ptr();
-        let most = (usize::MAX - base.addr()) as u64 / handle.buddy.units();
+        let most = (usize::MAX - base.addr()) as u64 / handle.buddy().units();
         if !unit_bytes.is_power_of_two() || unit_bytes as u64 > most {
             return Err(Error::of(Code::Size, unit_bytes as u64, most));
         }
@@ -289,6 +307,9 @@ pub unsafe extern "C" fn nbbs_set_hook(
 /// wrong or shared lane costs speed, never safety. A handle that was not made by this function uses a lane for
 /// each thread; in the freestanding library, where there is no thread to ask, lane 0.
 ///
+/// If the arena has caches, `nbbs_alloc`, `nbbs_free` and `nbbs_free_sized` go through that of the CPU `lane`, if it has one:
+/// then who uses the handle keeps the promise of `nbbs_cache_alloc`.
+///
 /// `lane_arena` may be `arena` itself. Refuses with `NULL`, `NO_ARENA`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_on(
@@ -307,14 +328,14 @@ pub unsafe extern "C" fn nbbs_on(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_units(arena: *const Arena) -> u64 {
     // SAFETY: the caller's promise about pointers.
-    unsafe { Handle::at(arena) }.map_or(0, |handle| handle.buddy.units())
+    unsafe { Handle::at(arena) }.map_or(0, |handle| handle.buddy().units())
 }
 
 /// The largest order of which a block fits into the arena: log2 of its units, rounded down.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_max_order(arena: *const Arena) -> u32 {
     // SAFETY: the caller's promise about pointers.
-    unsafe { Handle::at(arena) }.map_or(0, |handle| handle.buddy.max_order())
+    unsafe { Handle::at(arena) }.map_or(0, |handle| handle.buddy().max_order())
 }
 
 /// The library's version, such as "0.1.0": to compare with `NBBS_VERSION`, which is the header's.

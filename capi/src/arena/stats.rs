@@ -12,7 +12,7 @@ use crate::pointer;
 pub const ORDERS: usize = 41;
 const _: () = assert!(ORDERS == MAX_ORDERS);
 
-/// What a walk over an arena counted. The three unit counts add up to `units`.
+/// What a walk over an arena counted. The four unit counts add up to `units`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics {
@@ -24,6 +24,8 @@ pub struct Statistics {
     pub used_units: u64,
     /// Units in holes.
     pub reserved_units: u64,
+    /// Units in blocks that the CPUs' caches keep.
+    pub cached_units: u64,
     /// Runs in use that are no blocks.
     pub used_runs: u64,
     /// Free blocks of each order, every unit counted once, in the largest block that contains it.
@@ -105,7 +107,7 @@ pub unsafe extern "C" fn nbbs_order_of(
     unsafe {
         run(arena, error, |arena| {
             let place = pointer::checked(order, 3)?;
-            place.write(arena.buddy.order_of(index)?);
+            place.write(arena.buddy().order_of(index)?);
             Ok(())
         })
     }
@@ -125,7 +127,7 @@ pub unsafe extern "C" fn nbbs_len_of(
     unsafe {
         run(arena, error, |arena| {
             let place = pointer::checked(units, 3)?;
-            place.write(arena.buddy.len_of(index)?);
+            place.write(arena.buddy().len_of(index)?);
             Ok(())
         })
     }
@@ -137,7 +139,7 @@ pub unsafe extern "C" fn nbbs_len_of(
 pub unsafe extern "C" fn nbbs_order_bound(arena: *const Arena) -> i32 {
     // SAFETY: the caller's promise about pointers.
     let handle = unsafe { super::Handle::at(arena) };
-    handle.ok().and_then(|handle| handle.buddy.order_bound()).map_or(-1, |order| order as i32)
+    handle.ok().and_then(|handle| handle.buddy().order_bound()).map_or(-1, |order| order as i32)
 }
 
 /// Counts the arena. Reads all its words in use; each piece was so at some time during the call.
@@ -151,12 +153,13 @@ pub unsafe extern "C" fn nbbs_stats(
     unsafe {
         run(arena, error, |arena| {
             let place = pointer::checked(statistics, 2)?;
-            let stats = arena.buddy.stats();
+            let stats = arena.caches.stats();
             place.write(Statistics {
                 units: stats.units,
                 free_units: stats.free_units,
                 used_units: stats.used_units,
                 reserved_units: stats.reserved_units,
+                cached_units: stats.cached_units,
                 used_runs: stats.used_runs,
                 free_blocks: stats.free_blocks,
                 used_blocks: stats.used_blocks,
@@ -186,7 +189,7 @@ pub unsafe extern "C" fn nbbs_occupancy_map(
     unsafe {
         run(arena, error, |arena| {
             let map = pointer::array_mut(map, bytes, 3)?;
-            let stretches = arena.buddy.occupancy_map(order, map)?;
+            let stretches = arena.buddy().occupancy_map(order, map)?;
             pointer::write_if_given(filled, stretches);
             Ok(())
         })
@@ -208,7 +211,7 @@ pub unsafe extern "C" fn nbbs_walk(
     unsafe {
         run(arena, error, |arena| {
             let visit = visit.ok_or(Error::of(Code::Null, 2, 0))?;
-            arena.buddy.walk(|found| {
+            arena.buddy().walk(|found| {
                 let piece = Piece::from(found);
                 visit(context, &raw const piece);
             });
@@ -230,7 +233,7 @@ pub unsafe extern "C" fn nbbs_audit(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            let audit = arena.buddy.audit()?;
+            let audit = arena.buddy().audit()?;
             let (words, stale_marks) = (audit.words, audit.stale_marks);
             let waiting_merges = audit.waiting_merges;
             pointer::write_if_given(report, AuditReport { words, waiting_merges, stale_marks });

@@ -1,0 +1,191 @@
+//! Blocks that go through the cache of a CPU, and what becomes of those that it keeps.
+
+use core::ffi::c_void;
+
+use crate::arena::{Arena, Handle, run};
+use crate::error::{Code, Error};
+use crate::pointer;
+
+/// Makes memory accesses of all CPUs visible to the caller, and the caller's to them: see `nbbs_cache_drain_all`.
+pub type Barrier = Option<unsafe extern "C" fn(context: *mut c_void)>;
+
+/// Allocates a block of `2^order` units by the cache of `cpu`, and writes its first unit to `index`.
+///
+/// Two calls with one CPU number may meet in one way only: the second interrupts the first, and is over before that goes on.
+/// So interrupts stay enabled, but a thread may not be preempted or moved from when it reads the number until the call
+/// returns: a kernel disables preemption, a program gives each of its threads a number of its own. Where this is not kept,
+/// units may be handed out twice or be lost. A handler that interrupts its CPU's cache goes past it to the arena, and so
+/// does a number that has no cache. Nobody waits.
+///
+/// 8 plain loads and stores, if the CPU keeps a block of the order; no read-modify-write. Callable from interrupt and signal
+/// handlers. Refuses with `ORDER_TOO_LARGE`, or `EXHAUSTED`: this CPU gave back what it keeps, and at one instant of the
+/// call no block of that order was free, save for those in the hands of a call that had not returned. What other CPUs keep
+/// is in use; they have been asked to give it back with their next call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_cache_alloc(
+    arena: *const Arena,
+    cpu: usize,
+    order: u32,
+    index: *mut u64,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            let place = pointer::checked(index, 4)?;
+            place.write(arena.caches.alloc(cpu, order)?);
+            Ok(())
+        })
+    }
+}
+
+/// Frees the block or run at `index` into the cache of `cpu`, if it keeps such blocks, and writes its order to `order`, unless
+/// that is null. `cpu` as for `nbbs_cache_alloc`; any may free what another allocated.
+///
+/// A load for each level, and then what `nbbs_cache_free_sized` costs. Refuses as `nbbs_free`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_cache_free(
+    arena: *const Arena,
+    cpu: usize,
+    index: u64,
+    order: *mut u32,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            let freed = arena.caches.free(cpu, index)?;
+            pointer::write_if_given(order, freed);
+            Ok(())
+        })
+    }
+}
+
+/// Frees the block of `2^order` units at `index` into the cache of `cpu`, if it keeps such blocks. `cpu` as for
+/// `nbbs_cache_alloc`.
+///
+/// 8 or 9 plain loads and stores, as long as there is room; otherwise the half that was freed longest ago goes back to the
+/// arena. Callable from interrupt and signal handlers.
+///
+/// Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order, and a
+/// second free of the block that this CPU freed last. Other wrong frees are believed: such a block may be handed out twice,
+/// or is left alone when the cache gives it back, and counted by `nbbs_cache_refused`. With `checked` in the configuration
+/// all are refused.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_cache_free_sized(
+    arena: *const Arena,
+    cpu: usize,
+    index: u64,
+    order: u32,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            arena.caches.free_sized(cpu, index, order)?;
+            Ok(())
+        })
+    }
+}
+
+/// Gives all that `cpu` keeps back to the arena: before it sleeps, before the caches end. `cpu` as for `nbbs_cache_alloc`; for
+/// other CPUs see `nbbs_cache_ask` and `nbbs_cache_drain_all`.
+///
+/// A read-modify-write for each word that the blocks lie in. Refuses only handles that were never made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_cache_drain(
+    arena: *const Arena,
+    cpu: usize,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { about(arena, error, |arena| arena.caches.drain(cpu)) }
+}
+
+/// Asks `cpu` to give back all that it keeps with its next call. Any thread may. Refuses only handles that were never made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_cache_ask(
+    arena: *const Arena,
+    cpu: usize,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { about(arena, error, |arena| arena.caches.ask(cpu)) }
+}
+
+/// Gives back what all CPUs keep, idle ones too, but those that are in the middle of a call: these do it themselves, at its
+/// end. Any thread may call it; of several at once one gives back.
+///
+/// `barrier`, which is called once, has to let every CPU pass a full memory barrier before it returns: an interrupt to all CPUs
+/// that is waited for, or on Linux `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. Refuses with `NULL`, if there is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_cache_drain_all(
+    arena: *const Arena,
+    barrier: Barrier,
+    context: *mut c_void,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers, and about the barrier.
+    unsafe {
+        run(arena, error, |arena| {
+            let barrier = barrier.ok_or(Error::of(Code::Null, 2, 0))?;
+            arena.caches.drain_all(|| barrier(context));
+            Ok(())
+        })
+    }
+}
+
+/// Has the cache of `cpu` used again, after somebody died in the middle of a call with that number, or in
+/// `nbbs_cache_drain_all`: until then it is gone past. What he had in his hands is lost. While nobody is in a call with that
+/// number. Refuses only handles that were never made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_cache_recover(
+    arena: *const Arena,
+    cpu: usize,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { about(arena, error, |arena| arena.caches.recover(cpu)) }
+}
+
+/// CPUs that have a cache; 0 if the handle is of no arena.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_cache_cpus(arena: *const Arena) -> usize {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { Handle::at(arena) }.map_or(0, |handle| handle.caches.cpus())
+}
+
+/// Blocks that the arena did not take back from the caches: each was freed twice, or by a wrong order.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_cache_refused(arena: *const Arena) -> u64 {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { Handle::at(arena) }.map_or(0, |handle| handle.caches.refused())
+}
+
+/// Checks that every block that a CPU keeps is in use in the arena, with its order, and kept once. Only while no other call is
+/// running.
+///
+/// Refuses with `CACHE_BROKEN`, which names the first block that is not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_cache_audit(arena: *const Arena, error: *mut Error) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(arena, error, |arena| {
+            arena.caches.audit()?;
+            Ok(())
+        })
+    }
+}
+
+/// Runs what is never refused on the arena of a handle.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn about(arena: *const Arena, error: *mut Error, work: impl FnOnce(&Handle)) -> Code {
+    let work = |arena: &Handle| {
+        work(arena);
+        Ok(())
+    };
+    // SAFETY: by the contract.
+    unsafe { run(arena, error, work) }
+}

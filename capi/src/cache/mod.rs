@@ -1,0 +1,163 @@
+//! A cache of free blocks for each CPU, in front of an arena.
+//!
+//! ```text
+//! mod     giving an arena caches       blocks   allocating and freeing by them
+//! ```
+
+mod blocks;
+
+use core::ffi::c_void;
+use core::slice;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use nbbs::{Caps, cache_words};
+
+use crate::arena::{Arena, Handle, derive};
+use crate::error::{Code, Error};
+use crate::pointer;
+pub use blocks::*;
+
+/// In an `nbbs_cache_config`: no block of that order is kept.
+pub const CACHE_NONE: u32 = u32::MAX;
+
+/// What each CPU may keep. All zero: 64 units of each order from 0 to 3, and 2 blocks of order 9.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CacheConfig {
+    /// The most units in blocks of orders 0, 1, 2 and 3: 64 at most; 0: 64; `NBBS_CACHE_NONE`: none. Rounded down to
+    /// blocks.
+    pub units: [u32; 4],
+    /// The large order of which blocks are kept: 4 at least, 40 at most; 0: 9.
+    pub large_order: u32,
+    /// The most blocks of it: 4 at most; 0: 2; `NBBS_CACHE_NONE`: none.
+    pub large_blocks: u32,
+    /// Not 0: every free is checked against the arena and the caches of all CPUs, so that all wrong frees are refused, save
+    /// for those of a block that another CPU is just then freeing or giving back.
+    pub checked: u32,
+}
+
+/// The most units of a small order, and the most blocks of the large one.
+const MOST_UNITS: u32 = 64;
+const MOST_LARGE: u32 = 4;
+
+/// A setting, or what stands for it: nothing for `NBBS_CACHE_NONE`, the default for 0.
+fn setting(value: u32, default: u32, most: u32) -> Result<u64, Error> {
+    match value {
+        0 => Ok(default.into()),
+        CACHE_NONE => Ok(0),
+        value if value > most => Err(Error::of(Code::Setting, value.into(), most.into())),
+        value => Ok(value.into()),
+    }
+}
+
+impl CacheConfig {
+    fn caps(&self) -> Result<Caps, Error> {
+        let large = match self.large_order {
+            0 => 9,
+            order @ 4..=40 => order,
+            order => return Err(Error::of(Code::Setting, order.into(), 40)),
+        };
+        let mut caps = Caps::new().checked(self.checked != 0).large(large);
+        for (order, units) in (0..).zip(self.units) {
+            caps = caps.units(order, setting(units, MOST_UNITS, MOST_UNITS)?);
+        }
+        Ok(caps.units(large, setting(self.large_blocks, 2, MOST_LARGE)? << large))
+    }
+
+    /// The configuration at a caller's pointer; the default one for null.
+    ///
+    /// # Safety
+    /// The pointer is null, misaligned, or leads to a configuration.
+    unsafe fn at(config: *const Self) -> Result<Caps, Error> {
+        if config.is_null() {
+            return Ok(Caps::new().checked(false));
+        }
+        let config = pointer::checked(config, 4)?;
+        // SAFETY: by the contract.
+        unsafe { config.read() }.caps()
+    }
+}
+
+/// Bytes that the caches of so many CPUs take: 1,088 each. For static arrays there is `NBBS_CACHE_BYTES`.
+#[unsafe(no_mangle)]
+pub extern "C" fn nbbs_cache_bytes(cpus: usize) -> usize {
+    cache_words(cpus).checked_mul(8).unwrap_or(0)
+}
+
+/// Gives the handle at `arena`, and copies made of it from now on, caches in `memory`, whatever that holds: as many as its
+/// `bytes` suffice for, one for each CPU number from 0 on. They are empty.
+///
+/// `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with caches in it is done
+/// with it; before that `nbbs_cache_drain` has to be called for each CPU, or what it keeps stays in use. `config` may be
+/// null: the default, and nothing checked.
+///
+/// From now on, `nbbs_cache_alloc` and its kin take a CPU number, and a handle that `nbbs_on` makes of this one is that of a
+/// CPU: `nbbs_alloc`, `nbbs_free` and `nbbs_free_sized` go through its cache. All other functions, and handles not made by
+/// `nbbs_on`, go past the caches. A block that is kept is in use to all but the cache.
+///
+/// For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`, `TOO_SHORT`, `SIZE`,
+/// `SETTING`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_cache_create(
+    arena: *mut Arena,
+    memory: *mut c_void,
+    bytes: usize,
+    config: *const CacheConfig,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        give(arena, (memory, bytes), config, error, |words| {
+            for word in words {
+                // Relaxed: whoever shares the arena with other threads orders these stores too.
+                word.store(0, Ordering::Relaxed);
+            }
+        })
+    }
+}
+
+/// Gives the handle caches that are in use already, by other handles to the same arena with the same `config`, from
+/// another thread, process or mapping; or empty ones, in memory that is all zero. Otherwise as `nbbs_cache_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_cache_attach(
+    arena: *mut Arena,
+    memory: *mut c_void,
+    bytes: usize,
+    config: *const CacheConfig,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { give(arena, (memory, bytes), config, error, |_| {}) }
+}
+
+/// Gives a handle caches, in words that `prepare` sees first.
+///
+/// # Safety
+/// As for [`derive`]; `memory` is null, misaligned or leads to `bytes` bytes, which are only used as caches as long as a
+/// handle is; `config` is null, misaligned, or leads to a configuration.
+unsafe fn give(
+    arena: *mut Arena,
+    (memory, bytes): (*mut c_void, usize),
+    config: *const CacheConfig,
+    error: *mut Error,
+    prepare: impl FnOnce(&'static [AtomicU64]),
+) -> Code {
+    let change = |handle: Handle| {
+        let words = pointer::checked(memory.cast::<AtomicU64>(), 2)?;
+        // SAFETY: by the contract.
+        let caps = unsafe { CacheConfig::at(config) }?;
+        let one = nbbs_cache_bytes(1);
+        if bytes < one {
+            return Err(Error::of(Code::TooShort, bytes as u64, one as u64));
+        }
+        if bytes > isize::MAX as usize || memory.addr().checked_add(bytes).is_none() {
+            return Err(Error::of(Code::Size, bytes as u64, isize::MAX as u64));
+        }
+        // SAFETY: that many words are there, used as atomics only, and all bytes are valid words.
+        let words = unsafe { slice::from_raw_parts(words.as_ptr(), bytes / one * (one / 8)) };
+        prepare(words);
+        Ok(handle.with_caches(words, caps))
+    };
+    // SAFETY: by the contract.
+    unsafe { derive(arena, (arena, 1), error, change) }
+}
