@@ -9,7 +9,8 @@ use crate::cmd::{print, print_json};
 use crate::limit::arena::{Arena, shuffled};
 use crate::limit::fail::State;
 use crate::limit::row::Row;
-use crate::limit::{bulk, fail, pairs, report};
+use crate::limit::ways::Way;
+use crate::limit::{bulk, fail, pairs, report, ways};
 use crate::progress;
 use crate::table::bytes;
 
@@ -31,7 +32,7 @@ pub fn run(args: &Limit) -> anyhow::Result<bool> {
         );
     }
     let steps = arenas.len()
-        * (args.orders.len() * args.fills.len() + args.threads.len() + State::ALL.len());
+        * (args.orders.len() * args.fills.len() + 2 * args.threads.len() + State::ALL.len());
     let mut bench =
         Bench { args, clock: Clock::new(), bar: progress::bar(steps), rows: Vec::new() };
     for arena in arenas {
@@ -64,6 +65,10 @@ impl Bench<'_> {
                 row.case == "pair" && row.threads == threads
             })?;
         }
+        for &threads in &self.args.threads {
+            self.ways(arena, threads)?;
+        }
+        self.print_table(from, report::ways, |row| row.case == "way")?;
         arena.empty();
         for &threads in &self.args.threads {
             self.bulk(arena, threads)?;
@@ -113,6 +118,20 @@ impl Bench<'_> {
             let steps = pairs::count_steps(arena, order, threads);
             let cost = pairs::time(arena, order, threads, self.args.rounds(), &self.clock);
             self.add(Row::pair(arena.units(), (order, fill), threads, &cost, steps))?;
+        }
+        self.bar.inc(1);
+        Ok(())
+    }
+
+    /// Pairs of the smallest order as users call them, and by caches.
+    fn ways(&mut self, arena: &Arena, threads: usize) -> anyhow::Result<()> {
+        let size = bytes(arena.units() * UNIT_BYTES);
+        self.bar.set_message(format!("{size}: ways to ask, {threads} threads"));
+        let order = self.args.orders.iter().min().map_or(0, |&order| order);
+        for way in Way::ALL {
+            arena.empty();
+            let cost = ways::time(arena, way, order, threads, self.args.rounds(), &self.clock);
+            self.add(Row::way(arena.units(), way, order, threads, &cost))?;
         }
         self.bar.inc(1);
         Ok(())

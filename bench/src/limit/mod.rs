@@ -4,7 +4,8 @@
 //! arena   metadata, filled and thinned out     bare    the floor: compare-and-swaps and nothing else
 //! crew    threads that begin together          pairs   allocate one, free it, again and again
 //! bulk    half the arena, freed in two orders  fail    allocations that find nothing
-//! row     a measured case                      report  the tables, and the worst cases in plain words
+//! ways    pairs as users call them             row     a measured case
+//! report  the tables, and the worst cases in plain words
 //! ```
 
 pub mod arena;
@@ -15,3 +16,4 @@ pub mod fail;
 pub mod pairs;
 pub mod report;
 pub mod row;
+pub mod ways;

@@ -41,9 +41,24 @@ struct Round {
 /// Times pairs of `order` on so many threads, in alternation with bare compare-and-swaps.
 pub fn time(arena: &Arena, order: u32, threads: usize, rounds: usize, clock: &Clock) -> Cost {
     let buddy = arena.buddy();
+    time_by(threads, rounds, clock, |lane| {
+        move || {
+            let index = black_box(alloc(&buddy, lane, order));
+            free(&buddy, lane, index, order);
+        }
+    })
+}
+
+/// Times pairs by what `pair` makes for each lane.
+pub fn time_by<P: FnMut()>(
+    threads: usize,
+    rounds: usize,
+    clock: &Clock,
+    pair: impl Fn(usize) -> P + Sync,
+) -> Cost {
     let lanes = Crew::run(threads, |crew, lane| {
         let bare = Bare::default();
-        let member = Member { crew, lane, buddy, order, bare: &bare, clock };
+        let mut member = Member { crew, lane, pair: pair(lane), bare: &bare, clock };
         member.round(0); // warms up
         (0..rounds).map(|round| member.round(round)).collect::<Vec<_>>()
     });
@@ -64,17 +79,16 @@ fn sum_up(lanes: &[Vec<Round>]) -> Cost {
 }
 
 /// One thread of a measurement.
-struct Member<'a> {
+struct Member<'a, P> {
     crew: &'a Crew,
     lane: usize,
-    buddy: Buddy<'a>,
-    order: u32,
+    pair: P,
     bare: &'a Bare,
     clock: &'a Clock,
 }
 
-impl Member<'_> {
-    fn round(&self, round: usize) -> Round {
+impl<P: FnMut()> Member<'_, P> {
+    fn round(&mut self, round: usize) -> Round {
         let alone_ns = (self.crew.threads() > 1).then(|| self.alone()).flatten();
         // What runs second finds another clock speed and another temperature: take turns.
         let (ns, bare_ns) = if round.is_multiple_of(2) {
@@ -88,20 +102,21 @@ impl Member<'_> {
     }
 
     /// The first lane measures while the others sleep.
-    fn alone(&self) -> Option<f64> {
+    fn alone(&mut self) -> Option<f64> {
         self.crew.wait_asleep();
         let ns = (self.lane == 0).then(|| self.stretch());
         self.crew.wait_asleep();
         ns
     }
 
-    fn pairs(&self) -> f64 {
+    fn pairs(&mut self) -> f64 {
         self.crew.wait_awake();
         self.stretch()
     }
 
-    fn stretch(&self) -> f64 {
-        self.clock.time_ns(|| pairs(&self.buddy, self.lane, self.order)) / BATCH as f64
+    fn stretch(&mut self) -> f64 {
+        let Self { pair, clock, .. } = self;
+        clock.time_ns(|| stretch(pair)) / BATCH as f64
     }
 
     fn bare(&self) -> f64 {
@@ -111,10 +126,9 @@ impl Member<'_> {
 }
 
 #[inline(never)]
-fn pairs(buddy: &Buddy<'_>, lane: usize, order: u32) {
+fn stretch(pair: &mut impl FnMut()) {
     for _ in 0..BATCH {
-        let index = black_box(alloc(buddy, lane, order));
-        free(buddy, lane, index, order);
+        pair();
     }
 }
 

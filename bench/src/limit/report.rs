@@ -52,6 +52,30 @@ fn titled(what: &str, rows: &[&Row], table: &Table) -> String {
     format!("{what}, {} in 4 KiB units, {threads}\n{table}\n", bytes(row.arena_bytes))
 }
 
+/// Pairs of one arena by each of the ways to ask for a block.
+pub fn ways(rows: &[&Row]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let header =
+        ["threads", "by", "a pair", "bare CAS\npair", "ratio", "a tenth\nbelow", "a tenth\nabove"];
+    let mut table = table(&header, 1);
+    for row in rows {
+        table.add_row([
+            row.threads.to_string(),
+            row.by.unwrap_or_default().to_owned(),
+            time(row.ns),
+            time(row.bare_cas_ns),
+            format!("{:.2}x", row.ratio),
+            row.p10_ns.map_or_else(String::new, time),
+            row.p90_ns.map_or_else(String::new, time),
+        ]);
+    }
+    format!(
+        "pairs of order {} as they can be called, {} in 4 KiB units\n{table}\n",
+        first.order,
+        bytes(first.arena_bytes)
+    )
+}
+
 /// Bulk and random free, all arenas.
 pub fn bulk(rows: &[&Row]) -> String {
     let header = [
@@ -156,6 +180,7 @@ stretches of 20,000; times are medians over the rounds, ratios medians of the ro
 ratios. N % full: every block of the order is allocated, then a random share freed.
 On several threads: the slowest of them, and how it compares with one while the others
 sleep. RMW: read-modify-writes, counted on a copy of the arena; the most in the row.
+As they can be called: nothing else is allocated; a cache has what is asked for.
 Bulk and random free: per operation (bulk: the mean of both) beside one bare CAS, timed
 in stretches of 16,384, of which the median of 15 stands for all 15. \"Bare CAS there\":
 one for each free on words that lie as the leaf words do, in the same order: the cache

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::ways::Way;
 use super::{bulk, fail, pairs};
 use crate::args::UNIT_BYTES;
 use crate::median::hundredths;
@@ -15,7 +16,7 @@ pub struct Row {
     pub arena_bytes: u64,
     pub fill_percent: u32,
     pub threads: usize,
-    /// `pair`: both operations. `bulk`: the mean of allocation and free. `random_free`: the free.
+    /// `pair` and `way`: both operations. `bulk`: the mean of allocation and free. `random_free`: the free.
     /// `fail`: the refused allocation.
     pub ns: f64,
     /// As many bare compare-and-swaps as `ns` is of operations: a pair, or one.
@@ -23,7 +24,7 @@ pub struct Row {
     pub ratio: f64,
     pub rmw_per_alloc: Option<f64>,
     pub rmw_per_free: Option<f64>,
-    /// `pair`: what a tenth of the rounds stay below, and what a tenth exceed.
+    /// `pair` and `way`: what a tenth of the rounds stay below, and what a tenth exceed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p10_ns: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +40,9 @@ pub struct Row {
     /// words do, in the same order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ns: Option<f64>,
+    /// `way`: the functions, or the cache, by which the pairs go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<&'static str>,
     /// `fail`: how the arena was filled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'static str>,
@@ -70,6 +74,7 @@ impl Row {
             alloc_ns: None,
             free_ns: None,
             floor_ns: None,
+            by: None,
             state: None,
             first_ns: None,
             p99_ns: None,
@@ -94,6 +99,18 @@ impl Row {
             p90_ns: Some(hundredths(cost.spread_ns.1)),
             alone_ns: cost.alone_ns.map(hundredths),
             ..Self::new("pair", arena_units, threads, cost.ns, cost.bare_ns)
+        }
+    }
+
+    /// Pairs of `order` by one of the ways to ask for a block, in an arena of which nothing is in use.
+    pub fn way(arena_units: u64, way: Way, order: u32, threads: usize, cost: &pairs::Cost) -> Self {
+        Self {
+            order,
+            by: Some(way.name()),
+            ratio: hundredths(cost.ratio),
+            p10_ns: Some(hundredths(cost.spread_ns.0)),
+            p90_ns: Some(hundredths(cost.spread_ns.1)),
+            ..Self::new("way", arena_units, threads, cost.ns, cost.bare_ns)
         }
     }
 

@@ -1,0 +1,132 @@
+//! Pairs by each of the ways in which a block can be asked for.
+
+use std::hint::black_box;
+
+use baselines::Lines;
+use nbbs::{AllocError, Buddy, Caches, FreeError, ThreadCaches, cache_words, metadata_words};
+
+use super::arena::Arena;
+use super::pairs::{Cost, time_by};
+use crate::clock::Clock;
+
+/// A way to ask for a block, and to give it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// `alloc_on` and `free_sized_on`.
+    Lane,
+    /// `alloc` and `free_sized`: the lane is the thread's.
+    Default,
+    /// `alloc_on` and `free_on`, which finds the order.
+    Unsized,
+    /// A `Cache`.
+    Owned,
+    /// `Caches`, one for each CPU.
+    Cpu,
+    /// `ThreadCaches`.
+    Thread,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Lane, Self::Default, Self::Unsized, Self::Owned, Self::Cpu, Self::Thread];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lane => "alloc_on, free_sized_on",
+            Self::Default => "alloc, free_sized",
+            Self::Unsized => "alloc_on, free_on",
+            Self::Owned => "Cache",
+            Self::Cpu => "Caches",
+            Self::Thread => "ThreadCaches",
+        }
+    }
+}
+
+/// Times pairs of `order` on so many threads, as [`pairs`](super::pairs) does. `arena` has nothing allocated.
+pub fn time(
+    arena: &Arena,
+    way: Way,
+    order: u32,
+    threads: usize,
+    rounds: usize,
+    clock: &Clock,
+) -> Cost {
+    let buddy = arena.buddy();
+    // Hidden from the compiler, as it is in a program.
+    let order = black_box(order);
+    match way {
+        Way::Lane => time_by(threads, rounds, clock, |lane| {
+            move || {
+                pair(
+                    || buddy.alloc_on(lane, order),
+                    |block| buddy.free_sized_on(lane, block, order),
+                )
+            }
+        }),
+        Way::Default => time_by(threads, rounds, clock, |_| {
+            move || pair(|| buddy.alloc(order), |block| buddy.free_sized(block, order))
+        }),
+        Way::Unsized => time_by(threads, rounds, clock, |lane| {
+            move || pair(|| buddy.alloc_on(lane, order), |block| buddy.free_on(lane, block))
+        }),
+        Way::Owned => time_by(threads, rounds, clock, |lane| {
+            let mut cache = buddy.cache(lane);
+            move || {
+                let block = black_box(cache.alloc(order)).expect("more free blocks than threads");
+                cache.free_sized(block, order).expect("a block just allocated");
+            }
+        }),
+        Way::Cpu => {
+            let words = Lines::zeroed(cache_words(threads));
+            let caches = Caches::new(buddy, words.words());
+            time_by(threads, rounds, clock, |cpu| {
+                let cpu = black_box(cpu);
+                move || {
+                    pair(|| caches.alloc(cpu, order), |block| caches.free_sized(cpu, block, order))
+                }
+            })
+        }
+        Way::Thread => {
+            let caches = of_threads(arena.units());
+            time_by(threads, rounds, clock, |_| {
+                move || pair(|| caches.alloc(order), |block| caches.free_sized(block, order))
+            })
+        }
+    }
+}
+
+#[inline(always)]
+fn pair<T>(
+    alloc: impl FnOnce() -> Result<u64, AllocError>,
+    free: impl FnOnce(u64) -> Result<T, FreeError>,
+) {
+    let block = black_box(alloc()).expect("more free blocks than threads");
+    free(block).expect("a block just allocated");
+}
+
+/// Caches of threads, which want an arena that is always there.
+fn of_threads(units: u64) -> &'static ThreadCaches {
+    let lines: &'static Lines<_> = Box::leak(Box::new(Lines::zeroed(metadata_words(units))));
+    let buddy = Buddy::new(lines.words(), units).expect("metadata of the size that was asked for");
+    Box::leak(Box::new(ThreadCaches::new(buddy)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_leaves_the_arena_empty() {
+        let arena = Arena::new(1 << 12);
+        for way in Way::ALL {
+            let cost = time(&arena, way, 1, 2, 1, &Clock::new());
+            assert!(cost.ratio > 0.0, "{}", way.name());
+            if way != Way::Cpu {
+                assert_eq!(arena.buddy().stats().used_units, 0, "{}", way.name());
+            }
+            arena.empty();
+        }
+    }
+}
