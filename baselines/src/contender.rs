@@ -121,7 +121,7 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "linux-pcp",
-        source: "mm/page_alloc.c of Linux 6.18: the same behind per-CPU page lists, orders 0 to 3; PRIVATE CACHES",
+        source: "mm/page_alloc.c of Linux 6.18: the same behind per-CPU page lists, orders 0 to 3 and 9; PRIVATE CACHES",
         private_caches: true,
         ..locked(linux::MAX_UNITS, |units, visit| visit(&LinuxPcp::new(units, linux::MAX_ORDER)))
     },
@@ -167,28 +167,28 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         name: "list-vec",
-        source: "Buddy Allocator Workshop: a vector per order of all blocks, a spin lock",
+        source: "Buddy Allocator Workshop: a vector per order of all blocks; its frees, which search the list, are ours; a spin lock",
         ..locked(workshop::MAX_UNITS, |units, visit| {
             visit(&ListVec::new(units, workshop::MAX_ORDER))
         })
     },
     Contender {
         name: "list-linked",
-        source: "Buddy Allocator Workshop: a doubly linked list per order of all blocks, a spin lock",
+        source: "Buddy Allocator Workshop: a doubly linked list per order of all blocks; its frees, which search the list, are ours; a spin lock",
         ..locked(workshop::MAX_UNITS, |units, visit| {
             visit(&ListLinked::new(units, workshop::MAX_ORDER))
         })
     },
     Contender {
         name: "rbtree-vec",
-        source: "Buddy Allocator Workshop: a red-black tree of all blocks, free ones in vectors, a spin lock",
+        source: "Buddy Allocator Workshop: a red-black tree of all blocks, free ones in vectors; its frees are ours; a spin lock",
         ..locked(workshop::MAX_UNITS, |units, visit| {
             visit(&TreeVec::new(units, workshop::MAX_ORDER))
         })
     },
     Contender {
         name: "rbtree-linked",
-        source: "Buddy Allocator Workshop: a red-black tree of all blocks, free ones in linked lists, a spin lock",
+        source: "Buddy Allocator Workshop: a red-black tree of all blocks, free ones in linked lists; its frees are ours; a spin lock",
         ..locked(workshop::MAX_UNITS, |units, visit| {
             visit(&TreeLinked::new(units, workshop::MAX_ORDER))
         })

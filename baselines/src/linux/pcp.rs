@@ -1,11 +1,13 @@
 //! The kernel's buddy with its per-CPU page lists.
 //!
-//! After `mm/page_alloc.c`. Kept: a list per CPU and order up to `PAGE_ALLOC_COSTLY_ORDER`, filled and
-//! emptied in batches under the zone's lock, the last block freed handed out first, and all lists drained
-//! before an allocation is refused. Left out: the tuning of the lists' length, which is fixed here.
+//! After `mm/page_alloc.c` of Linux 6.18. Kept: a list per CPU and order up to `PAGE_ALLOC_COSTLY_ORDER`, and one for huge
+//! pages; filled and emptied in batches under the zone's lock; the last block freed handed out first; all lists drained
+//! before an allocation is refused; how much a CPU keeps at least, from the zone's size. Left out: the tuning by which a
+//! busy CPU may come to keep more.
 
 use std::array;
 use std::collections::VecDeque;
+use std::thread;
 
 use spin::mutex::SpinMutex;
 use testkit::BackEnd;
@@ -18,11 +20,42 @@ const CPUS: usize = 64;
 /// The kernel's `PAGE_ALLOC_COSTLY_ORDER`: larger blocks go to the zone.
 const MAX_LISTED_ORDER: u32 = 3;
 
+/// The kernel's `HPAGE_PMD_ORDER`: huge pages have a list, too.
+const HUGE_ORDER: u32 = 9;
+
+/// The list of a block of `order`, if there is one: `order_to_pindex`.
+fn list_of(order: u32) -> Option<usize> {
+    match order {
+        0..=MAX_LISTED_ORDER => Some(order as usize),
+        HUGE_ORDER => Some(LISTS - 1),
+        _ => None,
+    }
+}
+
+/// The order of the blocks on a list: `pindex_to_order`.
+fn order_of(list: usize) -> u32 {
+    if list == LISTS - 1 { HUGE_ORDER } else { list as u32 }
+}
+
+const LISTS: usize = MAX_LISTED_ORDER as usize + 2;
+
 /// Frames that go from list to zone or back at a time: the kernel's default `pcp->batch`.
 const BATCH: usize = 63;
 
-/// Frames that the lists of a CPU hold at most.
-const HIGH: usize = 6 * BATCH;
+/// Blocks of `order` that come from the zone at a time: `nr_pcp_alloc`.
+fn batch(order: u32) -> usize {
+    (BATCH >> order).max(2)
+}
+
+/// Frames that the lists of each of so many CPUs hold before they give a batch back, `zone_highsize`: the low watermark
+/// of a zone of so many frames, dealt out, and four batches at least.
+fn high(frames: u64, cpus: usize) -> usize {
+    const KIB_PER_FRAME: u64 = 4;
+    // `min_free_kbytes`, and the low watermark: a quarter, or a thousandth of the zone, above it.
+    let least = (16 * frames * KIB_PER_FRAME).isqrt().clamp(128, 262_144) / KIB_PER_FRAME;
+    let low = least + (least / 4).max(frames / 1000);
+    (low as usize / cpus).max(4 * BATCH)
+}
 
 /// The lists of one CPU, alone in their cache lines.
 #[derive(Debug, Default)]
@@ -35,7 +68,7 @@ struct PerCpu {
 struct Lists {
     frames: usize,
     /// The block freed last at the front.
-    by_order: [VecDeque<u32>; MAX_LISTED_ORDER as usize + 1],
+    blocks: [VecDeque<u32>; LISTS],
 }
 
 /// The kernel's buddy behind per-CPU page lists: private caches, which every `Linux` of a kernel has.
@@ -43,6 +76,7 @@ struct Lists {
 pub struct LinuxPcp {
     linux: Linux,
     cpus: Box<[PerCpu; CPUS]>,
+    high: usize,
 }
 
 impl LinuxPcp {
@@ -53,7 +87,8 @@ impl LinuxPcp {
     #[must_use]
     pub fn new(units: u64, max_order: u32) -> Self {
         let cpus = Box::new(array::from_fn(|_| PerCpu::default()));
-        Self { linux: Linux::new(units, max_order), cpus }
+        let online = thread::available_parallelism().map_or(1, usize::from);
+        Self { linux: Linux::new(units, max_order), cpus, high: high(units, online) }
     }
 
     fn lists(&self, lane: usize) -> &SpinMutex<Lists> {
@@ -61,41 +96,43 @@ impl LinuxPcp {
     }
 
     /// `rmqueue_pcplist`: from the CPU's list, after a batch for an empty one: `rmqueue_bulk`.
-    fn alloc_listed(&self, lane: usize, order: u32) -> Option<u64> {
+    fn alloc_listed(&self, lane: usize, list: usize) -> Option<u64> {
+        let order = order_of(list);
         let mut lists = self.lists(lane).lock();
-        if lists.by_order[order as usize].is_empty() {
+        if lists.blocks[list].is_empty() {
             let mut zone = self.linux.zone.lock();
-            for _ in 0..(BATCH >> order) {
+            for _ in 0..batch(order) {
                 let Some(index) = zone.alloc(order) else { break };
-                lists.by_order[order as usize].push_back(index);
+                lists.blocks[list].push_back(index);
                 lists.frames += 1 << order;
             }
         }
-        let index = lists.by_order[order as usize].pop_front()?;
+        let index = lists.blocks[list].pop_front()?;
         lists.frames -= 1 << order;
         Some(u64::from(index))
     }
 
     /// `free_unref_page`.
-    fn free_listed(&self, lane: usize, index: u32, order: u32) {
+    fn free_listed(&self, lane: usize, index: u32, list: usize) {
         let mut lists = self.lists(lane).lock();
-        lists.by_order[order as usize].push_front(index);
-        lists.frames += 1 << order;
-        if lists.frames >= HIGH {
-            self.shrink(&mut lists, HIGH - BATCH);
+        lists.blocks[list].push_front(index);
+        lists.frames += 1 << order_of(list);
+        if lists.frames >= self.high {
+            let left = lists.frames - BATCH.min(lists.frames);
+            self.shrink(&mut lists, left);
         }
     }
 
     /// `free_pcppages_bulk`: the blocks freed longest ago, list by list, until so few frames are left.
     fn shrink(&self, lists: &mut Lists, frames: usize) {
         let mut zone = self.linux.zone.lock();
-        for order in (0..=MAX_LISTED_ORDER).cycle() {
+        for list in (0..LISTS).cycle() {
             if lists.frames <= frames {
                 break;
             }
-            if let Some(index) = lists.by_order[order as usize].pop_back() {
-                lists.frames -= 1 << order;
-                zone.free(index, order);
+            if let Some(index) = lists.blocks[list].pop_back() {
+                lists.frames -= 1 << order_of(list);
+                zone.free(index, order_of(list));
             }
         }
     }
@@ -108,10 +145,9 @@ impl LinuxPcp {
     }
 
     fn try_alloc(&self, lane: usize, order: u32) -> Option<u64> {
-        if order <= MAX_LISTED_ORDER {
-            self.alloc_listed(lane, order)
-        } else {
-            self.linux.alloc(lane, order)
+        match list_of(order) {
+            Some(list) => self.alloc_listed(lane, list),
+            None => self.linux.alloc(lane, order),
         }
     }
 }
@@ -128,7 +164,7 @@ impl BackEnd for LinuxPcp {
     fn metadata_bytes(&self) -> usize {
         let listed = |cpu: &PerCpu| {
             let lists = cpu.lists.lock();
-            lists.by_order.iter().map(|list| list.capacity() * size_of::<u32>()).sum::<usize>()
+            lists.blocks.iter().map(|list| list.capacity() * size_of::<u32>()).sum::<usize>()
         };
         let cpus: usize = self.cpus.iter().map(|cpu| size_of::<PerCpu>() + listed(cpu)).sum();
         self.linux.metadata_bytes() + cpus
@@ -147,18 +183,16 @@ impl BackEnd for LinuxPcp {
     /// Like the kernel, it takes the caller's word for the order of the block, and notices no second free
     /// of a block that is on a list.
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
-        if order > MAX_LISTED_ORDER {
-            return self.linux.free(lane, index, order);
-        }
+        let Some(list) = list_of(order) else { return self.linux.free(lane, index, order) };
         self.linux.check_place(index, order)?;
-        self.free_listed(lane, index as u32, order);
+        self.free_listed(lane, index as u32, list);
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BATCH, LinuxPcp};
+    use super::{BATCH, LinuxPcp, high};
     use testkit::BackEnd;
 
     #[test]
@@ -185,7 +219,24 @@ mod tests {
         let linux = LinuxPcp::new(1 << 10, 10);
         let blocks: Vec<u64> = (0..1 << 10).filter_map(|_| linux.alloc(0, 0)).collect();
         blocks.iter().for_each(|&block| linux.free(0, block, 0).unwrap());
-        assert!(linux.lists(0).lock().frames < super::HIGH);
+        assert!(linux.lists(0).lock().frames < linux.high);
         assert_eq!(linux.alloc(1, 10), Some(0));
+    }
+
+    #[test]
+    fn huge_pages_have_a_list_and_what_lies_between_has_none() {
+        let linux = LinuxPcp::new(1 << 12, 10);
+        let huge = linux.alloc(0, 9).unwrap();
+        assert_eq!(linux.lists(0).lock().frames, 512);
+        linux.free(0, huge, 9).unwrap();
+        linux.alloc(0, 8).unwrap();
+        assert_eq!(linux.alloc(0, 9), Some(huge));
+    }
+
+    #[test]
+    fn a_cpu_keeps_more_of_a_larger_zone() {
+        assert_eq!(high(1 << 18, 2), 643);
+        assert_eq!(high(1 << 18, 64), 4 * BATCH);
+        assert_eq!(high(1 << 24, 4), 6242);
     }
 }
