@@ -15,6 +15,7 @@
 use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicU8;
 
 use crate::sync::{Ordering, Pointer, Word};
 
@@ -29,7 +30,7 @@ pub(crate) struct Chunk<T, W: Word> {
     claimed: NonNull<W>,
     live: NonNull<W>,
     room: NonNull<W>,
-    /// A word for each slot, in an arena of handles; no words otherwise.
+    /// What there is for each slot beside its bits, if anything: see [`States`].
     states: Option<NonNull<W>>,
     /// The word of the table that says which chunks have room, and this chunk's bit in it.
     table: NonNull<W>,
@@ -39,6 +40,27 @@ pub(crate) struct Chunk<T, W: Word> {
     /// Objects go in and come out through shared references, so the type is invariant: a box of `&'static str`
     /// must not become one of a shorter `&str`, which the arena would take for the former.
     objects: PhantomData<fn(T) -> T>,
+}
+
+/// What a chunk has for each slot beside its bits.
+#[derive(Clone, Copy)]
+pub(crate) enum States {
+    Nothing,
+    /// A word, in an arena of handles.
+    Words,
+    /// A byte that is the user's, in an arena of [marked](crate::Arena::with_marks) slots.
+    Marks,
+}
+
+impl States {
+    /// Words that they take.
+    fn words(self, slots: usize) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Words => slots,
+            Self::Marks => slots.div_ceil(size_of::<u64>()),
+        }
+    }
 }
 
 /// Which chunk, with how many slots, told to whom.
@@ -71,19 +93,19 @@ impl<T, W: Word> Chunk<T, W> {
     pub(crate) const STRIDE: usize =
         if size_of::<T>() == 0 { align_of::<T>() } else { size_of::<T>() };
 
-    fn plan(slots: usize, with_states: bool) -> Option<Plan> {
+    fn plan(slots: usize, states: States) -> Option<Plan> {
         let words = slots.div_ceil(SLOTS);
         let mut layout = Layout::new::<Self>();
         let claimed = extend::<W>(&mut layout, words)?;
         let live = extend::<W>(&mut layout, words)?;
         let room = extend::<W>(&mut layout, words.div_ceil(SLOTS))?;
-        let states = extend::<W>(&mut layout, if with_states { slots } else { 0 })?;
+        let states = extend::<W>(&mut layout, states.words(slots))?;
         Some(Plan { layout: layout.pad_to_align(), claimed, live, room, states })
     }
 
     /// What a chunk of so many slots takes beside their memory.
-    pub(crate) fn layout(slots: usize, with_states: bool) -> Option<Layout> {
-        Self::plan(slots, with_states).map(|plan| plan.layout)
+    pub(crate) fn layout(slots: usize, states: States) -> Option<Layout> {
+        Self::plan(slots, states).map(|plan| plan.layout)
     }
 
     /// What the slots take.
@@ -99,10 +121,10 @@ impl<T, W: Word> Chunk<T, W> {
     pub(crate) unsafe fn make(
         block: NonNull<u8>,
         place: Place<W>,
-        with_states: bool,
+        states: States,
     ) -> Option<NonNull<Self>> {
         let Place { number, slots, table, table_bit } = place;
-        let plan = Self::plan(slots, with_states)?;
+        let plan = Self::plan(slots, states)?;
         let words = slots.div_ceil(SLOTS);
         let array = |begin, len, value| {
             // SAFETY: the array lies inside the block, by the plan, and is aligned; the block is ours.
@@ -117,7 +139,10 @@ impl<T, W: Word> Chunk<T, W> {
             claimed: array(plan.claimed, words, u64::MAX),
             live: array(plan.live, words, 0),
             room: array(plan.room, words.div_ceil(SLOTS), 0),
-            states: with_states.then(|| array(plan.states, slots, 0)),
+            states: match states {
+                States::Nothing => None,
+                _ => Some(array(plan.states, states.words(slots), 0)),
+            },
             table,
             table_bit,
             slots,
@@ -177,6 +202,15 @@ impl<T, W: Word> Chunk<T, W> {
         assert!(slot < self.slots);
         // SAFETY: the array has `slots` words, initialised by `make`.
         self.states.map(|states| unsafe { states.add(slot).as_ref() })
+    }
+
+    /// The bytes that an arena of marked slots has for them.
+    pub(crate) fn marks(&self) -> &[AtomicU8] {
+        let words: *mut W = self.states.map_or(core::ptr::dangling_mut(), NonNull::as_ptr);
+        let slots = if self.states.is_some() { self.slots } else { 0 };
+        // SAFETY: the array has a word of 64 bits for every 8 slots, initialised by `make`, which is reached in no
+        // other way in such an arena, and stays as long as the chunk.
+        unsafe { core::slice::from_raw_parts(words.cast(), slots) }
     }
 
     /// The bits of `word` that stand for slots.

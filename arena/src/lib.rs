@@ -37,6 +37,7 @@
 //! ```text
 //! arena     alloc, free, count, grow and shrink, iterate      local    a thread's own slots
 //! handles   generational handles                              boxed    an owned object
+//! marked    slots without objects, and a byte for each
 //! table     chunks by number            index    chunks by address
 //! claim     claiming and releasing      chunk    bitmaps and memory of a chunk
 //! source    where memory comes from     lane     hints and counts of a thread
@@ -58,6 +59,7 @@ mod handles;
 mod index;
 mod lane;
 mod local;
+mod marked;
 mod source;
 pub mod sync;
 mod table;
@@ -68,6 +70,7 @@ pub use config::Config;
 pub use error::{Exhausted, FreeError, Full, HandleError};
 pub use handles::{Guard, Handle, Handles, Key, SmallHandle};
 pub use local::Local;
+pub use marked::Slots;
 #[cfg(feature = "nbbs")]
 pub use source::Pages;
 pub use source::{ChunkSource, Global, Heap, Region};

@@ -4,7 +4,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicPtr;
 
-use crate::chunk::{Chunk, Place, SLOTS, extend};
+use crate::chunk::{Chunk, Place, SLOTS, States, extend};
 use crate::error::Exhausted;
 use crate::index::Index;
 use crate::source::ChunkSource;
@@ -101,14 +101,14 @@ impl<T, W: Word> Table<T, W> {
         &self,
         number: usize,
         slots: usize,
-        with_states: bool,
+        states: States,
         source: &impl ChunkSource,
     ) -> Result<(&Chunk<T, W>, bool), Exhausted> {
         let (segment, at) = place(number);
         let segment = self.segment_or_new(segment, source)?;
         let chunk = match segment.get(at) {
             Some(chunk) => chunk,
-            None => segment.chunk_or_new(at, (number, slots), with_states, source)?,
+            None => segment.chunk_or_new(at, (number, slots), states, source)?,
         };
         // Release pairs with the Acquire in `count`. A failure: somebody else has counted it.
         let (old, new) = (number as u64, number as u64 + 1);
@@ -176,7 +176,7 @@ impl<T, W: Word> Table<T, W> {
     }
 
     /// Gives everything back: memory, chunks and segments.
-    pub(crate) fn dispose(&mut self, with_states: bool, source: &impl ChunkSource) {
+    pub(crate) fn dispose(&mut self, states: States, source: &impl ChunkSource) {
         for number in 0..self.count() {
             let (segment, at) = place(number);
             // As the source made it, not by a reference: it is given back whole, arrays and all.
@@ -192,7 +192,7 @@ impl<T, W: Word> Table<T, W> {
                 }
             };
             free(memory, Chunk::<T, W>::memory_layout(slots));
-            free(Some(chunk.cast()), Chunk::<T, W>::layout(slots, with_states));
+            free(Some(chunk.cast()), Chunk::<T, W>::layout(slots, states));
         }
         for (number, segment) in self.segments.iter().enumerate() {
             let block = NonNull::new(segment.load(Ordering::Relaxed));
@@ -227,16 +227,16 @@ impl<T, W: Word> Segment<T, W> {
         &self,
         at: usize,
         (number, slots): (usize, usize),
-        with_states: bool,
+        states: States,
         source: &impl ChunkSource,
     ) -> Result<&Chunk<T, W>, Exhausted> {
-        let layout = Chunk::<T, W>::layout(slots, with_states).ok_or(Exhausted::ENDLESS)?;
+        let layout = Chunk::<T, W>::layout(slots, states).ok_or(Exhausted::ENDLESS)?;
         let block = source.alloc(layout).ok_or(Exhausted::of(layout))?;
         // SAFETY: the array has a word for each 64 of the `len` chunks.
         let table = unsafe { self.room.add(at / SLOTS) };
         let place = Place { number, slots, table, table_bit: 1 << (at % SLOTS) };
         // SAFETY: the block has that layout and is ours; the segment stays as long as its chunks.
-        let chunk = unsafe { Chunk::make(block, place, with_states) }.ok_or(Exhausted::ENDLESS)?;
+        let chunk = unsafe { Chunk::make(block, place, states) }.ok_or(Exhausted::ENDLESS)?;
         let pointer = self.slot(at).ok_or(Exhausted::ENDLESS)?;
         let none = core::ptr::null_mut();
         // Release pairs with the Acquire in `get`.

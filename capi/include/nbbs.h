@@ -61,6 +61,16 @@
 #define NBBS_CACHE_NONE UINT32_MAX
 
 /**
+ * The most slots that an `nbbs_pool_local` keeps.
+ */
+#define NBBS_LOCAL_SLOTS 64
+
+/**
+ * Chunks that an `nbbs_pool_local` knows.
+ */
+#define NBBS_LOCAL_CHUNKS 8
+
+/**
  * How a call went. 0 is success; every other code is a refusal that has changed nothing, unless the function
  * says so.
  *
@@ -512,6 +522,80 @@ typedef struct nbbs_source {
      */
     void *context;
 } nbbs_source;
+
+/**
+ * A chunk of a pool, as a local knows it.
+ */
+typedef struct nbbs_pool_chunk {
+    /**
+     * Where its first object is.
+     */
+    size_t begin;
+    /**
+     * Bytes of all its objects; 0: no chunk.
+     */
+    size_t bytes;
+    /**
+     * A byte for each object: 1 if it is allocated, 2 if its slot is kept.
+     */
+    uint8_t *marks;
+} nbbs_pool_chunk;
+
+/**
+ * A slot that a local keeps.
+ */
+typedef struct nbbs_pool_slot {
+    /**
+     * Where its object is.
+     */
+    void *object;
+    /**
+     * Its byte.
+     */
+    uint8_t *mark;
+} nbbs_pool_slot;
+
+/**
+ * A place to allocate from and to free to, for one thread at a time: it takes free slots of the pool, as many as 64 at
+ * a time by one read-modify-write, hands them out without any, and keeps what is freed to it.
+ *
+ * It lies where you put it, is made by `nbbs_pool_local_create`, and has to be ended by `nbbs_pool_local_destroy` before
+ * its pool; it must not be copied. The fields are the functions' own, and those of `nbbs.hpp`.
+ */
+typedef struct nbbs_pool_local {
+    /**
+     * Whose slots they are; null: none.
+     */
+    const struct nbbs_pool *pool;
+    /**
+     * Slots that are kept.
+     */
+    size_t kept;
+    /**
+     * The most that may be.
+     */
+    size_t most;
+    /**
+     * log2 of the distance between chunks, by which they are found in `chunks`.
+     */
+    uint32_t shift;
+    /**
+     * Where the pool counts the chunks that it has given back, and how many those were when `chunks` was right.
+     */
+    const size_t *withdrawn;
+    /**
+     * As said at `withdrawn`.
+     */
+    size_t seen;
+    /**
+     * Chunks whose objects have been freed here.
+     */
+    struct nbbs_pool_chunk chunks[NBBS_LOCAL_CHUNKS];
+    /**
+     * What is kept, what was freed last at the end.
+     */
+    struct nbbs_pool_slot slots[NBBS_LOCAL_SLOTS];
+} nbbs_pool_local;
 
 /**
  * Gets an object from `nbbs_pool_each`.
@@ -1215,7 +1299,7 @@ uint8_t nb_stat_occupancy_map(uint8_t *buff,
                               uint32_t order);
 
 /**
- * Bytes that `nbbs_pool_create_in` needs for a pool of `config->limit` objects; 0 if there can be no such pool. 2 bits
+ * Bytes that `nbbs_pool_create_in` needs for a pool of `config->limit` objects; 0 if there can be no such pool. 10 bits
  * an object and some KiB more than the objects themselves.
  */
 size_t nbbs_pool_bytes(const struct nbbs_pool_config *config);
@@ -1260,9 +1344,66 @@ nbbs_code nbbs_pool_set_hook(struct nbbs_pool *pool,
                              struct nbbs_error *error);
 
 /**
+ * Makes a local of a pool, which keeps at most `most` free slots: up to 64; 0: 64, or, of a pool with a limit, a 64th of
+ * it, if that is less. Takes no slot yet.
+ *
+ * Nobody else can allocate what it keeps: where locals of `n` threads keep `most` each, others may be refused with
+ * `FULL` while `n * most` slots are free. Refuses with `NULL`, `SETTING` (`most`).
+ */
+nbbs_code nbbs_pool_local_create(struct nbbs_pool_local *local,
+                                 const struct nbbs_pool *pool,
+                                 size_t most,
+                                 struct nbbs_error *error);
+
+/**
+ * Gives what a local keeps back and ends it: it is refused from then on (`NULL`). Null, or one that has ended: does
+ * nothing.
+ *
+ * One that is never ended costs the pool what it keeps. Once its pool has gone, a local must not be used, and needs no
+ * end.
+ */
+void nbbs_pool_local_destroy(struct nbbs_pool_local *local);
+
+/**
+ * Allocates an object from a local and writes its address to `object`: `nbbs_pool_alloc`, mostly without a
+ * read-modify-write. The object is like any other: any thread may free it, with a local or without.
+ *
+ * Not callable from a handler that may have interrupted a call with the same local. Refuses with `FULL`, `SOURCE_EMPTY`:
+ * nothing was free but what other locals keep.
+ */
+nbbs_code nbbs_pool_local_alloc(struct nbbs_pool_local *local,
+                                void **object,
+                                struct nbbs_error *error);
+
+/**
+ * Frees an object, whoever allocated it, and keeps its slot; when it keeps as many as it may, half of them go back to the
+ * pool. Null: does nothing.
+ *
+ * As `nbbs_pool_free`, but without a read-modify-write; not callable from a handler that may have interrupted a call with
+ * the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`: a double free is told apart until the slot
+ * is allocated again, whichever local keeps it; but of two threads that free the same object at the very same time
+ * neither may be refused.
+ */
+nbbs_code nbbs_pool_local_free(struct nbbs_pool_local *local,
+                               void *object,
+                               struct nbbs_error *error);
+
+/**
+ * Gives all slots that a local keeps back to the pool, with one read-modify-write for those that follow each other in a
+ * word of 64. Refuses with `NULL`.
+ */
+nbbs_code nbbs_pool_local_flush(struct nbbs_pool_local *local,
+                                struct nbbs_error *error);
+
+/**
+ * Slots that a local keeps: free for it, and for nobody else. `nbbs_pool_len` does not count them.
+ */
+size_t nbbs_pool_local_kept(const struct nbbs_pool_local *local);
+
+/**
  * Allocates an object and writes its address to `object`. Its bytes are what they are.
  *
- * Two read-modify-writes, whatever the size of the pool; growing takes as long as the source takes. Callable from
+ * One read-modify-write, whatever the size of the pool; growing takes as long as the source takes. Callable from
  * interrupt and signal handlers if the source is, or if the pool need not grow. Refuses with `FULL`, `SOURCE_EMPTY`.
  */
 nbbs_code nbbs_pool_alloc(const struct nbbs_pool *pool,
@@ -1285,7 +1426,8 @@ nbbs_code nbbs_pool_free(const struct nbbs_pool *pool,
 bool nbbs_pool_is_valid(const struct nbbs_pool *pool, const void *object);
 
 /**
- * Objects that are allocated. Exact when nothing else runs. Reads a word for every 64 objects.
+ * Objects that are allocated, without what locals keep. Exact when nothing else runs. Reads a word for every 64 slots,
+ * and a byte for each of them that is not free.
  */
 size_t nbbs_pool_len(const struct nbbs_pool *pool);
 
@@ -1315,7 +1457,7 @@ nbbs_code nbbs_pool_reserve(const struct nbbs_pool *pool,
                             struct nbbs_error *error);
 
 /**
- * Gives chunks without an object back to the source, as long as what the configuration reserves stays. Returns how many
+ * Gives chunks without an object, and without a slot that a local keeps, back to the source, as long as what the configuration reserves stays. Returns how many
  * objects there is room for less.
  */
 size_t nbbs_pool_shrink(const struct nbbs_pool *pool);
@@ -1330,7 +1472,8 @@ nbbs_code nbbs_pool_each(const struct nbbs_pool *pool,
                          struct nbbs_error *error);
 
 /**
- * Frees all objects; the memory stays the pool's. Nobody else may be using the pool meanwhile. Refuses with `NULL`.
+ * Frees all objects; the memory stays the pool's, and what locals keep stays theirs. Nobody else may be using the pool
+ * meanwhile. Refuses with `NULL`.
  */
 nbbs_code nbbs_pool_clear(struct nbbs_pool *pool,
                           struct nbbs_error *error);

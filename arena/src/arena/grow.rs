@@ -192,7 +192,7 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
         if slots == 0 {
             return Err(Exhausted::Limit { limit: self.config.max_len() });
         }
-        let (chunk, is_new) = self.table.append(number, slots, self.with_states, &self.source)?;
+        let (chunk, is_new) = self.table.append(number, slots, self.states, &self.source)?;
         if is_new {
             add(&self.table.bare, 1);
         }
@@ -216,7 +216,7 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
     }
 
     /// Bytes of a full chunk's slots.
-    pub(super) fn chunk_bytes(&self) -> usize {
+    pub(crate) fn chunk_bytes(&self) -> usize {
         self.config.chunk_size.saturating_mul(Chunk::<T, W>::STRIDE)
     }
 
@@ -230,7 +230,7 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
     /// ```
     #[must_use]
     pub fn chunk_overhead(&self) -> usize {
-        let layout = Chunk::<T, W>::layout(self.config.chunk_size, self.with_states);
+        let layout = Chunk::<T, W>::layout(self.config.chunk_size, self.states);
         layout.map_or(usize::MAX, |layout| layout.size())
     }
 }

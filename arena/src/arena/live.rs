@@ -123,8 +123,8 @@ impl<T, S: ChunkSource, W: Word> Drop for Arena<T, S, W> {
         struct Dispose<'a, T, S: ChunkSource, W: Word>(&'a mut Arena<T, S, W>);
         impl<T, S: ChunkSource, W: Word> Drop for Dispose<'_, T, S, W> {
             fn drop(&mut self) {
-                let Arena { table, source, with_states, .. } = &mut *self.0;
-                table.dispose(*with_states, source);
+                let Arena { table, source, states, .. } = &mut *self.0;
+                table.dispose(*states, source);
             }
         }
         let arena = Dispose(self);

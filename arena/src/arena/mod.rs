@@ -14,7 +14,7 @@ mod object;
 use core::cell::Cell;
 use core::fmt;
 
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, States};
 use crate::config::Config;
 use crate::error::Exhausted;
 use crate::lane::{LANES, Lane};
@@ -48,8 +48,8 @@ pub struct Arena<T, S: ChunkSource = Global, W: Word = AtomicU64> {
     table: Table<T, W>,
     source: S,
     config: Config,
-    /// Chunks have a word for each slot: see [`Handles`](crate::Handles).
-    with_states: bool,
+    /// What chunks have for each slot.
+    states: States,
     lanes: [Lane; LANES],
 }
 
@@ -123,7 +123,7 @@ impl<T, S: ChunkSource> Arena<T, S> {
     /// assert_eq!(*name, "a name");
     /// ```
     pub const fn with_source(source: S, config: Config) -> Self {
-        Self::of(Table::new(), source, config, false)
+        Self::of(Table::new(), source, config, States::Nothing)
     }
 }
 
@@ -132,22 +132,29 @@ impl<T, S: ChunkSource, W: Word> Arena<T, S, W> {
     ///
     /// See [`SingleArena`] for an example.
     pub fn with_words(source: S, config: Config) -> Self {
-        Self::of(Table::with_words(), source, config, false)
+        Self::of(Table::with_words(), source, config, States::Nothing)
     }
 
+    /// An arena whose chunks have a word for each slot: see [`Handles`](crate::Handles).
     pub(crate) fn with_states(source: S, config: Config) -> Self {
-        Self::of(Table::with_words(), source, config, true)
+        Self::of(Table::with_words(), source, config, States::Words)
     }
 
-    const fn of(table: Table<T, W>, source: S, config: Config, with_states: bool) -> Self {
+    pub(crate) const fn of(table: Table<T, W>, source: S, config: Config, states: States) -> Self {
         let lanes = [const { Lane::new() }; LANES];
-        Self { table, source, config, with_states, lanes }
+        Self { table, source, config, states, lanes }
     }
 
     /// How the arena grows.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Where its memory comes from.
+    #[must_use]
+    pub fn source(&self) -> &S {
+        &self.source
     }
 
     pub(crate) fn table(&self) -> &Table<T, W> {

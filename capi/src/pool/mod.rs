@@ -1,20 +1,25 @@
 //! Objects of one size.
 //!
 //! ```text
-//! mod      making pools      objects   alloc, free, ask      source   where memory comes from
+//! mod      making pools            objects   alloc, free, ask      local    a thread's own slots
+//! source   where memory comes from slots     what is in each slot
 //! ```
 
+mod local;
 mod objects;
+mod slots;
 mod source;
 
 use core::alloc::Layout;
 use core::ffi::c_void;
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicUsize;
 
 use nbbs_arena::{Arena, ChunkSource, Config};
 
 use crate::error::{Code, Error, Hook, Reporter};
 use crate::pointer;
+pub use local::*;
 pub use objects::*;
 pub use source::Source;
 use source::{Memory, Shape};
@@ -23,7 +28,7 @@ use source::{Memory, Shape};
 /// `nbbs_pool_destroy`.
 #[derive(Debug)]
 pub struct Pool {
-    slots: Arena<(), Memory>,
+    arena: Arena<(), Memory>,
     shape: Shape,
     /// Where the only chunk begins; 0 for chunks of a source, which `mask` finds.
     base: usize,
@@ -58,6 +63,18 @@ pub struct PoolConfig {
 const CHUNK: usize = 1024;
 /// The most slots of a chunk.
 const MOST_CHUNK: usize = 1 << 24;
+
+impl Pool {
+    /// Chunks that have been given back.
+    fn withdrawn(&self) -> &AtomicUsize {
+        self.arena.source().withdrawn()
+    }
+
+    /// log2 of the distance between chunks; there is one place for those of a single block.
+    fn shift(&self) -> u32 {
+        if self.mask == 0 { usize::BITS - 1 } else { self.mask.trailing_zeros() }
+    }
+}
 
 /// Reads a configuration.
 ///
@@ -94,18 +111,19 @@ impl Plan {
             Error::of(Code::Size, config.size as u64, (usize::MAX / 8 / config.limit) as u64);
         let objects =
             shape.stride.checked_mul(config.limit).filter(|&bytes| bytes <= usize::MAX / 8);
-        // Two bits for each slot, one for each word, and the heads of chunks and of their table.
+        let objects = objects.ok_or(too_large)?;
+        // Two bits and a byte for each slot, one for each word, and the heads of chunks and of their table.
         let chunks = config.limit.div_ceil(chunk);
         let words = chunk.div_ceil(64);
-        let bookkeeping = 2048 + chunks * (256 + 17 * words + words / 8);
+        let bookkeeping = 2048 + chunks * (256 + 81 * words + words / 8);
         let align = align_of::<Pool>().max(shape.align);
         let front = (size_of::<Pool>() + bookkeeping).next_multiple_of(align);
-        let bytes = objects.and_then(|objects| objects.checked_add(front)).ok_or(too_large)?;
+        let bytes = objects.checked_add(front).ok_or(too_large)?;
         Ok(Self { shape, front, bytes, align })
     }
 }
 
-/// Bytes that `nbbs_pool_create_in` needs for a pool of `config->limit` objects; 0 if there can be no such pool. 2 bits
+/// Bytes that `nbbs_pool_create_in` needs for a pool of `config->limit` objects; 0 if there can be no such pool. 10 bits
 /// an object and some KiB more than the objects themselves.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_bytes(config: *const PoolConfig) -> usize {
@@ -145,12 +163,12 @@ pub unsafe extern "C" fn nbbs_pool_create_in(
         let slots = begin.wrapping_add(plan.front);
         let memory = Memory::block(begin.wrapping_add(size_of::<Pool>()), slots);
         let config = PoolConfig { reserve: config.limit, ahead: 0, ..config };
-        let arena = Arena::with_source(memory, grows(&config, plan.shape.chunk_slots));
+        let arena = Arena::with_marks(memory, grows(&config, plan.shape.chunk_slots));
         arena.reserve(config.limit)?;
         let (shape, base, reporter) = (plan.shape, slots.addr(), Reporter::NOBODY);
         let made = begin.cast::<Pool>();
         // SAFETY: memory for a Pool and aligned for it, by the plan, and ours.
-        unsafe { made.write(Pool { slots: arena, shape, base, mask: 0, source: None, reporter }) };
+        unsafe { made.write(Pool { arena, shape, base, mask: 0, source: None, reporter }) };
         // SAFETY: memory for a pointer, by the caller's promise.
         unsafe { place.write(made) };
         Ok(())
@@ -190,16 +208,16 @@ pub unsafe extern "C" fn nbbs_pool_create(
         let chunk = if config.chunk == 0 { CHUNK } else { config.chunk };
         let shape = Shape::new(config.size, config.align, chunk)?;
         shape.check_len(config.reserve)?;
-        let memory = Memory::Source { source, shape };
+        let memory = Memory::source(source, shape);
         let layout = Layout::new::<Pool>();
         let empty = Error::of(Code::SourceEmpty, layout.size() as u64, layout.align() as u64);
         let made = memory.alloc(layout).ok_or(empty)?.cast::<Pool>();
-        let slots = Arena::with_source(memory, grows(&config, chunk));
+        let arena = Arena::with_marks(memory, grows(&config, chunk));
         let (mask, reporter) = (!(shape.chunk_align - 1), Reporter::NOBODY);
         // SAFETY: memory for a Pool, ours.
-        unsafe { made.write(Pool { slots, shape, base: 0, mask, source: Some(source), reporter }) };
+        unsafe { made.write(Pool { arena, shape, base: 0, mask, source: Some(source), reporter }) };
         // SAFETY: just made, and nobody else's.
-        if let Err(refused) = unsafe { made.as_ref() }.slots.reserve(config.reserve) {
+        if let Err(refused) = unsafe { made.as_ref() }.arena.reserve(config.reserve) {
             // SAFETY: as above.
             unsafe { end(made) };
             return Err(shape.refusal(refused));
@@ -226,11 +244,11 @@ pub unsafe extern "C" fn nbbs_pool_destroy(pool: *mut Pool) {
 /// A pool that nobody else uses, now or later.
 unsafe fn end(pool: NonNull<Pool>) {
     // SAFETY: by the contract; its place is not looked at again, other than to give it back.
-    let Pool { slots, shape, source, .. } = unsafe { pool.read() };
-    drop(slots);
+    let Pool { arena, shape, source, .. } = unsafe { pool.read() };
+    drop(arena);
     if let Some(source) = source {
         // SAFETY: `nbbs_pool_create` got the block from this source with this layout.
-        unsafe { Memory::Source { source, shape }.free(pool.cast(), Layout::new::<Pool>()) };
+        unsafe { Memory::source(source, shape).free(pool.cast(), Layout::new::<Pool>()) };
     }
 }
 

@@ -1,74 +1,22 @@
 //! Objects of a pool.
 
 use core::ffi::c_void;
-use core::ptr::NonNull;
 
-use nbbs_arena::{Exhausted, FreeError};
+use nbbs_arena::Exhausted;
 
 use super::{Pool, report};
 use crate::error::{Code, Error, Reporter};
-use crate::lane::thread_lane;
 use crate::pointer;
 
 /// Gets an object from `nbbs_pool_each`.
 pub type VisitObject = Option<unsafe extern "C" fn(context: *mut c_void, object: *mut c_void)>;
-
-/// The name of a slot: see `source`.
-type Name = NonNull<()>;
-
-impl Pool {
-    /// Where the chunk of an address begins.
-    #[inline]
-    fn chunk_of(&self, address: usize) -> usize {
-        self.base.wrapping_add(address.wrapping_sub(self.base) & self.mask)
-    }
-
-    /// The object in a slot.
-    #[inline]
-    fn object(&self, name: Name) -> *mut c_void {
-        let slot = name.addr().get() - self.chunk_of(name.addr().get());
-        // Inside the memory that the slot's name leads to.
-        name.as_ptr().cast::<c_void>().wrapping_byte_add(slot * (self.shape.stride - 1))
-    }
-
-    /// The slot whose object begins at an address. Of an address of no chunk: a name of no slot.
-    #[inline]
-    fn name(&self, object: *mut c_void) -> Result<Name, Error> {
-        let chunk = self.chunk_of(object.addr());
-        let offset = object.addr().wrapping_sub(chunk);
-        let slot = offset / self.shape.stride;
-        let name = object.wrapping_byte_sub(offset).wrapping_byte_add(slot).cast();
-        let name = NonNull::new(name).ok_or_else(|| self.foreign(object))?;
-        if slot * self.shape.stride == offset {
-            Ok(name)
-        } else if self.slots.is_valid(name) {
-            let begin = self.object(name).addr() as u64;
-            Err(Error::of(Code::InsideUnit, object.addr() as u64, begin))
-        } else {
-            Err(self.foreign(object))
-        }
-    }
-
-    #[cold]
-    fn foreign(&self, object: *mut c_void) -> Error {
-        let chunks = self.slots.capacity().div_ceil(self.shape.chunk_slots) as u64;
-        Error::of(Code::ForeignAddress, object.addr() as u64, chunks)
-    }
-
-    fn free(&self, object: *mut c_void) -> Result<(), Error> {
-        self.slots.free(self.name(object)?).map_err(|refused| match refused {
-            FreeError::NotAllocated { .. } => Error::of(Code::NoObject, object.addr() as u64, 0),
-            _ => self.foreign(object),
-        })
-    }
-}
 
 /// Runs `work` on a pool; what it refuses goes to `error` and the pool's hook.
 ///
 /// # Safety
 /// Both pointers are null, misaligned, or lead to a pool and to memory for an `Error`.
 #[inline(always)]
-unsafe fn run(
+pub(super) unsafe fn run(
     pool: *const Pool,
     error: *mut Error,
     work: impl FnOnce(&Pool) -> Result<(), Error>,
@@ -96,7 +44,7 @@ unsafe fn ask<T: Default>(pool: *const Pool, ask: impl FnOnce(&Pool) -> T) -> T 
 
 /// Allocates an object and writes its address to `object`. Its bytes are what they are.
 ///
-/// Two read-modify-writes, whatever the size of the pool; growing takes as long as the source takes. Callable from
+/// One read-modify-write, whatever the size of the pool; growing takes as long as the source takes. Callable from
 /// interrupt and signal handlers if the source is, or if the pool need not grow. Refuses with `FULL`, `SOURCE_EMPTY`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_alloc(
@@ -108,9 +56,7 @@ pub unsafe extern "C" fn nbbs_pool_alloc(
     unsafe {
         run(pool, error, |pool| {
             let place = pointer::checked(object, 2)?;
-            let allocated = pool.slots.alloc_on(thread_lane(), ());
-            let name = allocated.map_err(|full| pool.shape.refusal(full.reason))?;
-            place.write(pool.object(name));
+            place.write(pool.claim()?);
             Ok(())
         })
     }
@@ -133,33 +79,32 @@ pub unsafe extern "C" fn nbbs_pool_free(
 /// Whether an object is allocated at that address, which may be any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_is_valid(pool: *const Pool, object: *const c_void) -> bool {
-    let valid = |pool: &Pool| {
-        let name = pool.name(object.cast_mut());
-        !object.is_null() && name.is_ok_and(|name| pool.slots.is_valid(name))
-    };
+    let valid =
+        |pool: &Pool| !object.is_null() && pool.find(object).is_ok_and(|found| found.is_used());
     // SAFETY: the caller's promise about pointers.
     unsafe { ask(pool, valid) }
 }
 
-/// Objects that are allocated. Exact when nothing else runs. Reads a word for every 64 objects.
+/// Objects that are allocated, without what locals keep. Exact when nothing else runs. Reads a word for every 64 slots,
+/// and a byte for each of them that is not free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_len(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
-    unsafe { ask(pool, |pool| pool.slots.len()) }
+    unsafe { ask(pool, Pool::len) }
 }
 
 /// Objects for which there is memory now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_capacity(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
-    unsafe { ask(pool, |pool| pool.slots.capacity()) }
+    unsafe { ask(pool, |pool| pool.arena.capacity()) }
 }
 
 /// The most objects that the pool may ever have; `SIZE_MAX`: as many as there is memory for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_limit(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
-    unsafe { ask(pool, |pool| pool.slots.max_len()) }
+    unsafe { ask(pool, |pool| pool.arena.max_len()) }
 }
 
 /// Bytes from one object to the next.
@@ -183,21 +128,21 @@ pub unsafe extern "C" fn nbbs_pool_reserve(
     unsafe {
         run(pool, error, |pool| {
             pool.shape.check_len(objects)?;
-            let limit = pool.slots.max_len();
+            let limit = pool.arena.max_len();
             if objects > limit {
                 return Err(Exhausted::Limit { limit }.into());
             }
-            pool.slots.reserve(objects).map_err(|reason| pool.shape.refusal(reason))
+            pool.arena.reserve(objects).map_err(|reason| pool.shape.refusal(reason))
         })
     }
 }
 
-/// Gives chunks without an object back to the source, as long as what the configuration reserves stays. Returns how many
+/// Gives chunks without an object, and without a slot that a local keeps, back to the source, as long as what the configuration reserves stays. Returns how many
 /// objects there is room for less.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_shrink(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
-    unsafe { ask(pool, |pool| pool.slots.shrink()) }
+    unsafe { ask(pool, |pool| pool.arena.shrink()) }
 }
 
 /// Calls `visit` with every object that is allocated, in no order. `visit` may free it, and allocate others: those may
@@ -213,18 +158,19 @@ pub unsafe extern "C" fn nbbs_pool_each(
     unsafe {
         run(pool, error, |pool| {
             let visit = visit.ok_or(Error::of(Code::Null, 2, 0))?;
-            pool.slots.iter().for_each(|name| visit(context, pool.object(name)));
+            pool.each(|object| visit(context, object));
             Ok(())
         })
     }
 }
 
-/// Frees all objects; the memory stays the pool's. Nobody else may be using the pool meanwhile. Refuses with `NULL`.
+/// Frees all objects; the memory stays the pool's, and what locals keep stays theirs. Nobody else may be using the pool
+/// meanwhile. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_clear(pool: *mut Pool, error: *mut Error) -> Code {
-    let cleared = pointer::checked(pool, 1).map(|mut pool| {
+    let cleared = pointer::checked(pool, 1).map(|pool| {
         // SAFETY: a pool that nobody else is using, by the contract.
-        unsafe { pool.as_mut() }.slots.clear();
+        unsafe { pool.as_ref() }.clear();
     });
     // SAFETY: the caller's promise about pointers.
     unsafe { report(cleared, Reporter::NOBODY, error) }

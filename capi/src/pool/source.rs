@@ -84,14 +84,27 @@ pub(super) enum Memory {
     /// One block of the caller's: bookkeeping between `begin` and `slots`, of which `cut` bytes are taken, and then
     /// slots, of which so many are `given`.
     Block { begin: *mut u8, slots: *mut u8, cut: AtomicUsize, given: AtomicUsize },
-    /// The caller's functions.
-    Source { source: Source, shape: Shape },
+    /// The caller's functions, and how many chunks have been given back to them.
+    Source { source: Source, shape: Shape, withdrawn: AtomicUsize },
 }
 
 impl Memory {
     /// Bookkeeping from `begin` on, objects from `slots` on.
     pub(super) const fn block(begin: *mut u8, slots: *mut u8) -> Self {
         Self::Block { begin, slots, cut: AtomicUsize::new(0), given: AtomicUsize::new(0) }
+    }
+
+    pub(super) const fn source(source: Source, shape: Shape) -> Self {
+        Self::Source { source, shape, withdrawn: AtomicUsize::new(0) }
+    }
+
+    /// Chunks that have been given back.
+    pub(super) fn withdrawn(&self) -> &AtomicUsize {
+        static NONE: AtomicUsize = AtomicUsize::new(0);
+        match self {
+            Self::Block { .. } => &NONE,
+            Self::Source { withdrawn, .. } => withdrawn,
+        }
     }
 
     /// Cuts so many bytes off; their place.
@@ -134,7 +147,7 @@ unsafe impl ChunkSource for Memory {
                 NonNull::new(slots.wrapping_add(first))
             }
             Self::Block { begin, slots, cut, .. } => Self::cut_off(*begin, *slots, cut, layout),
-            Self::Source { source, shape } => {
+            Self::Source { source, shape, .. } => {
                 let layout = Self::real(layout, shape)?;
                 // SAFETY: the caller's function, called as it was promised to be.
                 let block = unsafe { source.alloc?(source.context, layout.size(), layout.align()) };
@@ -144,7 +157,14 @@ unsafe impl ChunkSource for Memory {
     }
 
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
-        if let Self::Source { source: Source { free: Some(free), context, .. }, shape } = self
+        let Self::Source { source: Source { free, context, .. }, shape, withdrawn } = self else {
+            return;
+        };
+        if layout.align() == 1 {
+            // Release pairs with the Acquire in `PoolLocal::remember`, by way of the source: before other memory lies there.
+            withdrawn.fetch_add(1, Ordering::Release);
+        }
+        if let Some(free) = free
             && let Some(layout) = Self::real(layout, shape)
         {
             // SAFETY: the block came from `alloc` for the same layout, by the trait's contract.

@@ -1,0 +1,325 @@
+//! A thread's own slots of a pool.
+//!
+//! What `nbbs.hpp` does by itself, in the same structure, is said where it is done there: the two agree.
+
+use core::ffi::c_void;
+use core::ptr::{NonNull, null, null_mut};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use super::objects::run;
+use super::slots::{FREE, Found, KEPT, Slots, USED, WORD};
+use super::{Pool, report};
+use crate::error::{Code, Error, Reporter};
+use crate::lane::thread_lane;
+use crate::pointer;
+
+/// The most slots that an `nbbs_pool_local` keeps.
+pub const LOCAL_SLOTS: usize = 64;
+/// Chunks that an `nbbs_pool_local` knows.
+pub const LOCAL_CHUNKS: usize = 8;
+
+/// A place to allocate from and to free to, for one thread at a time: it takes free slots of the pool, as many as 64 at
+/// a time by one read-modify-write, hands them out without any, and keeps what is freed to it.
+///
+/// It lies where you put it, is made by `nbbs_pool_local_create`, and has to be ended by `nbbs_pool_local_destroy` before
+/// its pool; it must not be copied. The fields are the functions' own, and those of `nbbs.hpp`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct PoolLocal {
+    /// Whose slots they are; null: none.
+    pub pool: *const Pool,
+    /// Slots that are kept.
+    pub kept: usize,
+    /// The most that may be.
+    pub most: usize,
+    /// log2 of the distance between chunks, by which they are found in `chunks`.
+    pub shift: u32,
+    /// Where the pool counts the chunks that it has given back, and how many those were when `chunks` was right.
+    pub withdrawn: *const usize,
+    /// As said at `withdrawn`.
+    pub seen: usize,
+    /// Chunks whose objects have been freed here.
+    pub chunks: [PoolChunk; LOCAL_CHUNKS],
+    /// What is kept, what was freed last at the end.
+    pub slots: [PoolSlot; LOCAL_SLOTS],
+}
+
+/// A chunk of a pool, as a local knows it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PoolChunk {
+    /// Where its first object is.
+    pub begin: usize,
+    /// Bytes of all its objects; 0: no chunk.
+    pub bytes: usize,
+    /// A byte for each object: 1 if it is allocated, 2 if its slot is kept.
+    pub marks: *mut u8,
+}
+
+/// A slot that a local keeps.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PoolSlot {
+    /// Where its object is.
+    pub object: *mut c_void,
+    /// Its byte.
+    pub mark: *mut u8,
+}
+
+const NO_CHUNK: PoolChunk = PoolChunk { begin: 0, bytes: 0, marks: null_mut() };
+const NO_SLOT: PoolSlot = PoolSlot { object: null_mut(), mark: null_mut() };
+
+impl PoolLocal {
+    /// One that keeps nothing, and may keep nothing.
+    const NONE: Self = Self {
+        pool: null(),
+        kept: 0,
+        most: 0,
+        shift: 0,
+        withdrawn: null(),
+        seen: 0,
+        chunks: [NO_CHUNK; LOCAL_CHUNKS],
+        slots: [NO_SLOT; LOCAL_SLOTS],
+    };
+
+    /// A slot that was kept, for an object.
+    #[inline]
+    fn alloc(&mut self, pool: &Pool) -> Result<*mut c_void, Error> {
+        if self.kept == 0 {
+            self.refill(pool)?;
+        }
+        self.kept -= 1;
+        let PoolSlot { object, mark } = self.slots[self.kept];
+        // SAFETY: a mark of the pool, which keeps them to its end.
+        // Release pairs with the Acquire in `Found::is_used`.
+        unsafe { AtomicU8::from_ptr(mark) }.store(USED, Ordering::Release);
+        Ok(object)
+    }
+
+    /// Takes free slots of a word. The lowest comes first.
+    #[cold]
+    fn refill(&mut self, pool: &Pool) -> Result<(), Error> {
+        let claimed = pool.arena.claim_slots_on(thread_lane(), self.most as u32);
+        let (slots, word, mut bits) = claimed.map_err(|reason| pool.shape.refusal(reason))?;
+        while bits != 0 {
+            let slot = word * WORD + bits.ilog2() as usize;
+            bits ^= 1 << (slot % WORD);
+            self.keep(slots, slot, pool.object(slots, slot));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn keep(&mut self, slots: Slots<'_>, slot: usize, object: *mut c_void) {
+        let mark = &slots.marks()[slot];
+        // Relaxed: nobody is told anything by it but that there is no object.
+        mark.store(KEPT, Ordering::Relaxed);
+        self.slots[self.kept] = PoolSlot { object, mark: mark.as_ptr() };
+        self.kept += 1;
+    }
+
+    /// Keeps the slot of an object, and remembers its chunk.
+    fn free(&mut self, pool: &Pool, object: *mut c_void) -> Result<(), Error> {
+        let found = pool.find(object)?;
+        if !found.is_used() {
+            return Err(Error::of(Code::NoObject, object.addr() as u64, 0));
+        }
+        self.remember(pool, &found, object);
+        if self.kept == self.most {
+            self.give_back(pool, self.most.div_ceil(2));
+        }
+        self.keep(found.slots, found.slot, object);
+        Ok(())
+    }
+
+    /// Has the next free of an object of this chunk find it at once.
+    fn remember(&mut self, pool: &Pool, found: &Found<'_>, object: *mut c_void) {
+        // Acquire: whoever has an object in a chunk has heard that another one has gone from there before.
+        let withdrawn = pool.withdrawn().load(Ordering::Acquire);
+        if self.seen != withdrawn {
+            (self.seen, self.chunks) = (withdrawn, [NO_CHUNK; LOCAL_CHUNKS]);
+        }
+        let stride = pool.shape.stride;
+        let (begin, bytes) = (object.addr() - found.slot * stride, found.slots.len() * stride);
+        let marks = found.slots.marks().as_ptr().cast_mut().cast();
+        self.chunks[(object.addr() >> self.shift) % LOCAL_CHUNKS] =
+            PoolChunk { begin, bytes, marks };
+    }
+
+    /// Gives so many of the slots that have been kept longest back: one read-modify-write for those that follow each
+    /// other in a word.
+    fn give_back(&mut self, pool: &Pool, count: usize) {
+        let mut run: Option<(Slots<'_>, usize, u64)> = None;
+        for &PoolSlot { object, mark } in &self.slots[..count] {
+            // SAFETY: as in `alloc`. Relaxed: as in `keep`.
+            unsafe { AtomicU8::from_ptr(mark) }.store(FREE, Ordering::Relaxed);
+            let Ok(Found { slots, slot, .. }) = pool.find(object) else { continue };
+            let (word, bit) = (slot / WORD, 1 << (slot % WORD));
+            match &mut run {
+                Some((of, at, bits)) if *at == word && core::ptr::eq(of.marks(), slots.marks()) => {
+                    *bits |= bit;
+                }
+                _ => {
+                    release(run.replace((slots, word, bit)));
+                }
+            }
+        }
+        release(run);
+        self.slots.copy_within(count..self.kept, 0);
+        self.kept -= count;
+    }
+}
+
+/// Gives kept slots of a word back.
+fn release(run: Option<(Slots<'_>, usize, u64)>) {
+    if let Some((slots, word, bits)) = run {
+        // SAFETY: claimed, kept by a local, and kept no more.
+        unsafe { slots.release(word, bits) };
+    }
+}
+
+/// Runs `work` on a local and its pool; what it refuses goes to `error` and the pool's hook.
+///
+/// # Safety
+/// Both pointers are null, misaligned, or lead to a local that nobody else uses, with its pool, and to memory for an
+/// `Error`.
+#[inline(always)]
+unsafe fn on(
+    local: *mut PoolLocal,
+    error: *mut Error,
+    work: impl FnOnce(&mut PoolLocal, &Pool) -> Result<(), Error>,
+) -> Code {
+    match pointer::checked(local, 1) {
+        Ok(mut local) => {
+            // SAFETY: by the contract.
+            let local = unsafe { local.as_mut() };
+            // SAFETY: by the contract. A local that has ended has a null pointer, which is refused.
+            unsafe { run(local.pool, error, |pool| work(local, pool)) }
+        }
+        // SAFETY: by the contract.
+        Err(refused) => unsafe { report(Err(refused), Reporter::NOBODY, error) },
+    }
+}
+
+/// Makes a local of a pool, which keeps at most `most` free slots: up to 64; 0: 64, or, of a pool with a limit, a 64th of
+/// it, if that is less. Takes no slot yet.
+///
+/// Nobody else can allocate what it keeps: where locals of `n` threads keep `most` each, others may be refused with
+/// `FULL` while `n * most` slots are free. Refuses with `NULL`, `SETTING` (`most`).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_local_create(
+    local: *mut PoolLocal,
+    pool: *const Pool,
+    most: usize,
+    error: *mut Error,
+) -> Code {
+    let make = || {
+        let place = pointer::checked(local, 1)?;
+        // SAFETY: the caller's promise about pointers.
+        let pool = unsafe { pointer::checked(pool, 2)?.as_ref() };
+        if most > LOCAL_SLOTS {
+            return Err(Error::of(Code::Setting, most as u64, LOCAL_SLOTS as u64));
+        }
+        let usual = (pool.arena.max_len() / LOCAL_SLOTS).clamp(1, LOCAL_SLOTS);
+        let withdrawn = pool.withdrawn();
+        let made = PoolLocal {
+            pool,
+            most: if most == 0 { usual } else { most },
+            shift: pool.shift(),
+            withdrawn: withdrawn.as_ptr(),
+            seen: withdrawn.load(Ordering::Relaxed),
+            ..PoolLocal::NONE
+        };
+        // SAFETY: memory for a local, by the caller's promise.
+        unsafe { place.write(made) };
+        Ok(())
+    };
+    // SAFETY: the caller's promise about pointers.
+    unsafe { report(make(), Reporter::NOBODY, error) }
+}
+
+/// Gives what a local keeps back and ends it: it is refused from then on (`NULL`). Null, or one that has ended: does
+/// nothing.
+///
+/// One that is never ended costs the pool what it keeps. Once its pool has gone, a local must not be used, and needs no
+/// end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_local_destroy(local: *mut PoolLocal) {
+    // SAFETY: the caller's promise about pointers.
+    let flushed = unsafe { nbbs_pool_local_flush(local, null_mut()) };
+    if flushed == Code::Ok
+        && let Ok(local) = pointer::checked(local, 1)
+    {
+        // SAFETY: a local that nobody else uses.
+        unsafe { local.write(PoolLocal::NONE) };
+    }
+}
+
+/// Allocates an object from a local and writes its address to `object`: `nbbs_pool_alloc`, mostly without a
+/// read-modify-write. The object is like any other: any thread may free it, with a local or without.
+///
+/// Not callable from a handler that may have interrupted a call with the same local. Refuses with `FULL`, `SOURCE_EMPTY`:
+/// nothing was free but what other locals keep.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_local_alloc(
+    local: *mut PoolLocal,
+    object: *mut *mut c_void,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        on(local, error, |local, pool| {
+            let place = pointer::checked(object, 2)?;
+            place.write(local.alloc(pool)?);
+            Ok(())
+        })
+    }
+}
+
+/// Frees an object, whoever allocated it, and keeps its slot; when it keeps as many as it may, half of them go back to the
+/// pool. Null: does nothing.
+///
+/// As `nbbs_pool_free`, but without a read-modify-write; not callable from a handler that may have interrupted a call with
+/// the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`: a double free is told apart until the slot
+/// is allocated again, whichever local keeps it; but of two threads that free the same object at the very same time
+/// neither may be refused.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_local_free(
+    local: *mut PoolLocal,
+    object: *mut c_void,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        on(
+            local,
+            error,
+            |local, pool| {
+                if object.is_null() { Ok(()) } else { local.free(pool, object) }
+            },
+        )
+    }
+}
+
+/// Gives all slots that a local keeps back to the pool, with one read-modify-write for those that follow each other in a
+/// word of 64. Refuses with `NULL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_local_flush(local: *mut PoolLocal, error: *mut Error) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        on(local, error, |local, pool| {
+            local.give_back(pool, local.kept);
+            Ok(())
+        })
+    }
+}
+
+/// Slots that a local keeps: free for it, and for nobody else. `nbbs_pool_len` does not count them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_pool_local_kept(local: *const PoolLocal) -> usize {
+    // SAFETY: the caller's promise about pointers.
+    pointer::checked(local, 1).map_or(0, |local: NonNull<PoolLocal>| unsafe { local.as_ref() }.kept)
+}
+
+/// What a local reads is a count of the pool's.
+const _: () = assert!(size_of::<AtomicUsize>() == size_of::<usize>());
