@@ -6,6 +6,7 @@
  *   nbbs::memory_resource  a std::pmr::memory_resource over the memory of a buddy
  *   nbbs::allocator<T>     the same for containers with an allocator parameter
  *   nbbs::arena<T>         objects of one type
+ *   nbbs::pool<T>          the same, with free slots of each thread's own
  *   nbbs::result<T>        what a try_ function returns: a value, or why there is none
  *   nbbs::error            what the others throw
  *
@@ -36,6 +37,7 @@
 #include "nbbs/allocator.hpp"
 #include "nbbs/arena.hpp"
 #include "nbbs/memory_resource.hpp"
+#include "nbbs/pool.hpp"
 #endif
 
 #endif

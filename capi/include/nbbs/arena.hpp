@@ -3,6 +3,7 @@
 #ifndef NBBS_ARENA_HPP
 #define NBBS_ARENA_HPP
 
+#include "local.hpp"
 #include "result.hpp"
 #include "visitor.hpp"
 
@@ -51,21 +52,11 @@ inline void free_chunk(void* context, void* chunk, std::size_t bytes, std::size_
     static_cast<std::pmr::memory_resource*>(context)->deallocate(chunk, bytes, align);
 }
 
-/// Destroys an object and frees its slot. An address at which there is none is refused, and not touched.
-template <class T>
-result<void> destroy(nbbs_pool* pool, T* object) noexcept {
-    if constexpr (!std::is_trivially_destructible_v<T>) {
-        if (nbbs_pool_is_valid(pool, object)) {
-            object->~T();
-        }
-    }
-    return run(nbbs_pool_free, pool, object);
-}
-
 }  // namespace detail
 
 /// Objects of one type, in chunks, with a bit a slot: allocated and freed in O(1) by any number of threads, without a
-/// lock. Two read-modify-writes each.
+/// lock. A read-modify-write to allocate, two to free; with a `local`, mostly none. `nbbs::pool<T>` has a local for each
+/// thread by itself.
 ///
 ///     nbbs::arena<widget> widgets;
 ///     widget* one = widgets.allocate(1, "first");
@@ -117,6 +108,10 @@ public:
         nbbs_pool_destroy(pool_);
     }
 
+    /// A place to allocate from and to free to, for one thread at a time: keeps free slots, and hands them out without a
+    /// read-modify-write. Ends before its arena, which may be moved meanwhile.
+    class local;
+
     /// Makes an object. Null: the limit is reached, or there is no memory. If the constructor throws, the slot is free
     /// again.
     template <class... Arguments>
@@ -126,6 +121,17 @@ public:
             return nullptr;
         }
         return construct(slot, std::forward<Arguments>(arguments)...);
+    }
+
+    /// The same, or why there is none: `NBBS_CODE_FULL`, or `SOURCE_EMPTY`, which says what was asked of the source.
+    template <class... Arguments>
+    [[nodiscard]] result<T*> try_allocate(Arguments&&... arguments) noexcept(
+        std::is_nothrow_constructible_v<T, Arguments...>) {
+        const result<void*> slot = detail::get<void*>(nbbs_pool_alloc, pool_);
+        if (!slot) {
+            return slot.error();
+        }
+        return construct(*slot, std::forward<Arguments>(arguments)...);
     }
 
     /// Makes an object that frees itself. Throws `nbbs::bad_alloc` where `allocate` returns null.
@@ -223,23 +229,78 @@ private:
 
     template <class... Arguments>
     T* construct(void* slot, Arguments&&... arguments) {
-        struct give_back {
-            ~give_back() { nbbs_pool_free(pool, slot, nullptr); }
-            nbbs_pool* pool;
-            void* slot;
-        } unless_made{pool_, slot};
-        T* object = nullptr;
-        if constexpr (std::is_constructible_v<T, Arguments...>) {
-            object = ::new (slot) T(std::forward<Arguments>(arguments)...);
-        } else {
-            // An aggregate, before C++20.
-            object = ::new (slot) T{std::forward<Arguments>(arguments)...};
-        }
-        unless_made.slot = nullptr;
-        return object;
+        const auto free = [this](void* unmade) { return nbbs_pool_free(pool_, unmade, nullptr); };
+        return detail::construct<T>(slot, free, std::forward<Arguments>(arguments)...);
     }
 
+    template <class>
+    friend class pool;
+
     nbbs_pool* pool_ = nullptr;
+};
+
+template <class T>
+class arena<T>::local {
+public:
+    /// A local that keeps at most `most` free slots, up to 64, which nobody else can allocate meanwhile; 0: 64, or a 64th
+    /// of the arena's limit. Throws `nbbs::error`.
+    explicit local(arena& of, std::size_t most = 0) { create(of.pool_, most).value(); }
+    local(local&& from) noexcept : local_(std::exchange(from.local_, nbbs_pool_local{})) {}
+    local& operator=(local&& from) noexcept {
+        nbbs_pool_local_destroy(&local_);
+        local_ = std::exchange(from.local_, nbbs_pool_local{});
+        return *this;
+    }
+    /// Gives what it keeps back.
+    ~local() { nbbs_pool_local_destroy(&local_); }
+
+    /// `arena::allocate`.
+    template <class... Arguments>
+    [[nodiscard]] NBBS_HOT T* allocate(Arguments&&... arguments) noexcept(
+        std::is_nothrow_constructible_v<T, Arguments...>) {
+        void* slot = detail::take_kept(local_);
+        if (slot == nullptr && (slot = detail::take_more(local_).value_or(nullptr)) == nullptr) {
+            return nullptr;
+        }
+        return construct(slot, std::forward<Arguments>(arguments)...);
+    }
+
+    /// `arena::try_allocate`. Slots that other locals keep are not free.
+    template <class... Arguments>
+    [[nodiscard]] result<T*> try_allocate(Arguments&&... arguments) noexcept(
+        std::is_nothrow_constructible_v<T, Arguments...>) {
+        if (void* const kept = detail::take_kept(local_)) {
+            return construct(kept, std::forward<Arguments>(arguments)...);
+        }
+        const result<void*> slot = detail::take_more(local_);
+        if (!slot) {
+            return slot.error();
+        }
+        return construct(*slot, std::forward<Arguments>(arguments)...);
+    }
+
+    /// `arena::deallocate` of an object of the arena, whoever allocated it; keeps its slot.
+    NBBS_HOT result<void> deallocate(T* object) noexcept {
+        return detail::destroy(local_, object, [&] { return detail::destroy_slowly(local_, object); });
+    }
+
+    /// Gives what it keeps back.
+    void flush() noexcept { nbbs_pool_local_flush(&local_, nullptr); }
+    /// Slots that it keeps.
+    std::size_t kept() const noexcept { return local_.kept; }
+
+private:
+    result<void> create(nbbs_pool* pool, std::size_t most) noexcept {
+        return detail::run(nbbs_pool_local_create, &local_, pool, most);
+    }
+
+    template <class... Arguments>
+    NBBS_HOT T* construct(void* slot, Arguments&&... arguments) {
+        const auto free = [this](void* unmade) { return nbbs_pool_local_free(&local_, unmade, nullptr); };
+        return detail::construct<T>(slot, free, std::forward<Arguments>(arguments)...);
+    }
+
+    nbbs_pool_local local_{};
 };
 
 }  // namespace nbbs
