@@ -474,8 +474,7 @@ typedef void *(*nbbs_malloc_function)(size_t bytes);
 typedef void (*nbbs_free_function)(void *block);
 
 /**
- * What a pool is to be like. All zero but `size`: objects aligned to 1, 1,024 in a chunk, as many as there is memory
- * for.
+ * What a pool is to be like. All zero but `size`: objects aligned to 1, as many as there is memory for.
  */
 typedef struct nbbs_pool_config {
     /**
@@ -495,8 +494,9 @@ typedef struct nbbs_pool_config {
      */
     size_t reserve;
     /**
-     * Objects in a chunk, at most 2^24; 0: 1,024. A chunk is what the pool grows by; its memory is aligned to its
-     * size, rounded up to a power of two.
+     * Objects in a chunk, at most 2^24. A chunk is what the pool grows by; its memory is aligned to its size, rounded up
+     * to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64, and no more than `limit`. If a
+     * source that takes memory back has no such block when the pool is made, an eighth of the largest that it has.
      */
     size_t chunk;
     /**

@@ -14,13 +14,14 @@
 
 namespace nbbs {
 
-/// How an arena is to grow. All zero: 1,024 objects in a chunk, as many as there is memory for.
+/// How an arena is to grow. All zero: as many objects as there is memory for.
 struct arena_config {
     /// The most objects that there may ever be; 0: no limit.
     std::size_t limit = 0;
     /// Objects for which there is memory from the beginning.
     std::size_t reserve = 0;
-    /// Objects in a chunk, by which the arena grows: at most 2^24; 0: 1,024.
+    /// Objects in a chunk, by which the arena grows: at most 2^24. 0: 4,096, or as many as fit into 1 MiB; fewer if the
+    /// memory resource has no such block, which is tried out when the arena is made.
     std::size_t chunk = 0;
     /// A chunk is added as soon as fewer than so many objects are free; 0: when none is. Who takes the last of 64
     /// slots looks.

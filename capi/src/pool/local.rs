@@ -149,32 +149,55 @@ impl PoolLocal {
     /// Gives so many of the slots that have been kept longest back: one read-modify-write for those that follow each
     /// other in a word.
     fn give_back(&mut self, pool: &Pool, count: usize) {
-        let mut run: Option<(Slots<'_>, usize, u64)> = None;
+        let mut run = Run::NONE;
         for &PoolSlot { object, mark } in &self.slots[..count] {
             // SAFETY: as in `alloc`. Relaxed: as in `keep`.
             unsafe { AtomicU8::from_ptr(mark) }.store(FREE, Ordering::Relaxed);
-            let Ok(Found { slots, slot, .. }) = pool.find(object) else { continue };
-            let (word, bit) = (slot / WORD, 1 << (slot % WORD));
-            match &mut run {
-                Some((of, at, bits)) if *at == word && core::ptr::eq(of.marks(), slots.marks()) => {
-                    *bits |= bit;
-                }
-                _ => {
-                    release(run.replace((slots, word, bit)));
-                }
+            if !run.takes(object.addr()) {
+                run.release();
+                run = Run::beginning(pool, object);
             }
         }
-        release(run);
+        run.release();
         self.slots.copy_within(count..self.kept, 0);
         self.kept -= count;
     }
 }
 
-/// Gives kept slots of a word back.
-fn release(run: Option<(Slots<'_>, usize, u64)>) {
-    if let Some((slots, word, bits)) = run {
-        // SAFETY: claimed, kept by a local, and kept no more.
-        unsafe { slots.release(word, bits) };
+/// Slots of one word that go back together.
+struct Run<'a> {
+    slots: Option<Slots<'a>>,
+    word: usize,
+    bits: u64,
+    /// Where the object of the word's first slot is, and how far it is from one to the next.
+    first: usize,
+    stride: usize,
+}
+
+impl<'a> Run<'a> {
+    const NONE: Self = Self { slots: None, word: 0, bits: 0, first: 0, stride: 1 };
+
+    /// A run of one slot, that of a local.
+    fn beginning(pool: &'a Pool, object: *mut c_void) -> Self {
+        let Ok(Found { slots, slot, .. }) = pool.find(object) else { return Self::NONE };
+        let (word, number, stride) = (slot / WORD, slot % WORD, pool.shape.stride);
+        let first = object.addr() - number * stride;
+        Self { slots: Some(slots), word, bits: 1 << number, first, stride }
+    }
+
+    /// Takes the slot of an object in if it is of the same word.
+    fn takes(&mut self, object: usize) -> bool {
+        let number = object.wrapping_sub(self.first) / self.stride;
+        let is_here = self.slots.is_some() && number < WORD;
+        self.bits |= if is_here { 1 << number } else { 0 };
+        is_here
+    }
+
+    fn release(self) {
+        if let Some(slots) = self.slots {
+            // SAFETY: claimed, kept by a local, and kept no more.
+            unsafe { slots.release(self.word, self.bits) };
+        }
     }
 }
 

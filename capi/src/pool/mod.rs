@@ -21,6 +21,7 @@ use crate::error::{Code, Error, Hook, Reporter};
 use crate::pointer;
 pub use local::*;
 pub use objects::*;
+use slots::WORD;
 pub use source::Source;
 use source::{Memory, Shape};
 
@@ -39,8 +40,7 @@ pub struct Pool {
     reporter: Reporter,
 }
 
-/// What a pool is to be like. All zero but `size`: objects aligned to 1, 1,024 in a chunk, as many as there is memory
-/// for.
+/// What a pool is to be like. All zero but `size`: objects aligned to 1, as many as there is memory for.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PoolConfig {
@@ -52,15 +52,18 @@ pub struct PoolConfig {
     pub limit: usize,
     /// Objects for which there is memory when the pool is made, and which `nbbs_pool_shrink` leaves it.
     pub reserve: usize,
-    /// Objects in a chunk, at most 2^24; 0: 1,024. A chunk is what the pool grows by; its memory is aligned to its
-    /// size, rounded up to a power of two.
+    /// Objects in a chunk, at most 2^24. A chunk is what the pool grows by; its memory is aligned to its size, rounded up
+    /// to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64, and no more than `limit`. If a
+    /// source that takes memory back has no such block when the pool is made, an eighth of the largest that it has.
     pub chunk: usize,
     /// A chunk is added as soon as fewer than so many objects are free; 0: when none is.
     pub ahead: usize,
 }
 
-/// Slots of a chunk, unless the configuration says otherwise.
-const CHUNK: usize = 1024;
+/// Slots of a chunk, unless the configuration says otherwise: so many that 8 threads begin in cache lines of their own.
+const CHUNK: usize = 4096;
+/// Bytes of such a chunk, unless they are too few for a word of slots.
+const CHUNK_BYTES: usize = 1 << 20;
 /// The most slots of a chunk.
 const MOST_CHUNK: usize = 1 << 24;
 
@@ -177,6 +180,23 @@ pub unsafe extern "C" fn nbbs_pool_create_in(
     unsafe { report(make(), Reporter::NOBODY, error) }
 }
 
+/// The shape of a pool whose configuration does not say how large chunks are.
+/// `source` is one that may have little memory.
+fn usual_shape(config: &PoolConfig, source: Option<&Source>) -> Result<Shape, Error> {
+    let of = |slots| Shape::new(config.size, config.align, slots);
+    let usual = (CHUNK_BYTES / of(1)?.stride).clamp(WORD, CHUNK);
+    let usual = if config.limit == 0 { usual } else { usual.min(config.limit) };
+    let shape = of(usual)?;
+    let Some(source) = source.filter(|source| !source::has_chunk(source, &shape)) else {
+        return Ok(shape);
+    };
+    // A chunk that takes all that there is leaves nothing for the next.
+    let fits = |&slots: &usize| of(slots).is_ok_and(|shape| source::has_chunk(source, &shape));
+    let halves = core::iter::successors(Some(usual / 2), |&slots| Some(slots / 2));
+    let fitting = halves.take_while(|&slots| slots >= WORD).find(fits);
+    of((fitting.unwrap_or(0) / 8).max(WORD.min(usual)))
+}
+
 /// Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it; null: from the C library's `malloc`,
 /// where there is one.
 ///
@@ -192,6 +212,7 @@ pub unsafe extern "C" fn nbbs_pool_create(
     let make = || {
         // SAFETY: the caller's promise about pointers.
         let config = unsafe { read(config) }?;
+        let given = !source.is_null();
         let source = match pointer::checked(source, 2) {
             // SAFETY: the caller's promise about pointers.
             Ok(source) => unsafe { source.read() },
@@ -205,14 +226,16 @@ pub unsafe extern "C" fn nbbs_pool_create(
         if config.chunk > MOST_CHUNK {
             return Err(Error::of(Code::Setting, config.chunk as u64, MOST_CHUNK as u64));
         }
-        let chunk = if config.chunk == 0 { CHUNK } else { config.chunk };
-        let shape = Shape::new(config.size, config.align, chunk)?;
+        let shape = match config.chunk {
+            0 => usual_shape(&config, given.then_some(&source))?,
+            chunk => Shape::new(config.size, config.align, chunk)?,
+        };
         shape.check_len(config.reserve)?;
         let memory = Memory::source(source, shape);
         let layout = Layout::new::<Pool>();
         let empty = Error::of(Code::SourceEmpty, layout.size() as u64, layout.align() as u64);
         let made = memory.alloc(layout).ok_or(empty)?.cast::<Pool>();
-        let arena = Arena::with_marks(memory, grows(&config, chunk));
+        let arena = Arena::with_marks(memory, grows(&config, shape.chunk_slots));
         let (mask, reporter) = (!(shape.chunk_align - 1), Reporter::NOBODY);
         // SAFETY: memory for a Pool, ours.
         unsafe { made.write(Pool { arena, shape, base: 0, mask, source: Some(source), reporter }) };
