@@ -30,7 +30,7 @@ public:
 
     /// Frees an object of a pool.
     struct deleter {
-        void operator()(T* object) const noexcept { static_cast<void>(free_in(of, object)); }
+        void operator()(T* object) const noexcept { static_cast<void>(free_in(of, of->place, object)); }
         detail::home* of = nullptr;
     };
     /// An object that frees itself, on any thread. The pool has to be there still; it may have been moved.
@@ -47,11 +47,13 @@ public:
     /// Bytes for that.
     static std::size_t bytes_for(const arena_config& config) noexcept { return arena<T>::bytes_for(config); }
 
-    pool(pool&& from) noexcept : arena_(std::move(from.arena_)), home_(std::exchange(from.home_, nullptr)) {}
+    pool(pool&& from) noexcept
+        : arena_(std::move(from.arena_)), home_(std::exchange(from.home_, nullptr)), place_(from.place_) {}
     pool& operator=(pool&& from) noexcept {
         pool moved(std::move(from));
         std::swap(arena_, moved.arena_);
         std::swap(home_, moved.home_);
+        std::swap(place_, moved.place_);
         return *this;
     }
     /// Destroys the objects that are left, and gives the memory back. Nobody else is using the pool any more; threads that
@@ -67,7 +69,7 @@ public:
     template <class... Arguments>
     [[nodiscard]] NBBS_HOT T* allocate(Arguments&&... arguments) noexcept(
         std::is_nothrow_constructible_v<T, Arguments...>) {
-        void* slot = detail::take_kept(near(home_));
+        void* slot = detail::take_kept(near(home_, place_));
         if (slot == nullptr && (slot = take_more().value_or(nullptr)) == nullptr) {
             return nullptr;
         }
@@ -97,7 +99,7 @@ public:
 
     /// `arena::deallocate`, on any thread, which keeps the slot. Wrong and double frees are refused in the same way,
     /// whichever thread keeps the slot; but of two threads that free the same object at the very same time neither may be.
-    NBBS_HOT result<void> deallocate(T* object) noexcept { return free_in(home_, object); }
+    NBBS_HOT result<void> deallocate(T* object) noexcept { return free_in(home_, place_, object); }
 
     /// Gives back what the calling thread keeps.
     void flush() noexcept {
@@ -106,7 +108,7 @@ public:
         }
     }
     /// Slots that the calling thread keeps.
-    std::size_t kept() const noexcept { return near(home_).kept; }
+    std::size_t kept() const noexcept { return near(home_, place_).kept; }
 
     /// The functions of `arena` of these names.
     [[nodiscard]] bool is_valid(const T* object) const noexcept { return arena_.is_valid(object); }
@@ -133,16 +135,17 @@ private:
         // What the threads' locals will be, tried out.
         const typename arena<T>::local one(arena_, most);
         home_ = new detail::home(arena_.pool_, most);
+        place_ = home_->place;
     }
 
     /// The calling thread's local, if it is near.
-    NBBS_HOT static nbbs_pool_local& near(const detail::home* of) noexcept {
-        const detail::near_local& shown = detail::mine.near[of == nullptr ? 0 : of->place];
+    NBBS_HOT static nbbs_pool_local& near(const detail::home* of, std::size_t place) noexcept {
+        const detail::near_local& shown = detail::mine.near[place];
         return shown.of == of ? *shown.local : detail::nobodys_local;
     }
 
     result<void*> take() noexcept {
-        if (void* const kept = detail::take_kept(near(home_))) {
+        if (void* const kept = detail::take_kept(near(home_, place_))) {
             return kept;
         }
         return take_more();
@@ -155,8 +158,8 @@ private:
         return detail::get<void*>(nbbs_pool_alloc, arena_.pool_);
     }
 
-    NBBS_HOT static result<void> free_in(detail::home* of, T* object) noexcept {
-        return detail::destroy(near(of), object, [&] { return free_slowly(of, object); });
+    NBBS_HOT static result<void> free_in(detail::home* of, std::size_t place, T* object) noexcept {
+        return detail::destroy(near(of, place), object, [&] { return free_slowly(of, object); });
     }
 
     NBBS_COLD static result<void> free_slowly(detail::home* of, T* object) noexcept {
@@ -174,6 +177,8 @@ private:
 
     arena<T> arena_;
     detail::home* home_ = nullptr;
+    /// `home_->place`.
+    std::size_t place_ = 0;
 };
 
 }  // namespace nbbs

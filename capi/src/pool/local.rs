@@ -104,14 +104,13 @@ impl PoolLocal {
         while bits != 0 {
             let slot = word * WORD + bits.ilog2() as usize;
             bits ^= 1 << (slot % WORD);
-            self.keep(slots, slot, pool.object(slots, slot));
+            self.keep(&slots.marks()[slot], pool.object(slots, slot));
         }
         Ok(())
     }
 
     #[inline]
-    fn keep(&mut self, slots: Slots<'_>, slot: usize, object: *mut c_void) {
-        let mark = &slots.marks()[slot];
+    fn keep(&mut self, mark: &AtomicU8, object: *mut c_void) {
         // Relaxed: nobody is told anything by it but that there is no object.
         mark.store(KEPT, Ordering::Relaxed);
         self.slots[self.kept] = PoolSlot { object, mark: mark.as_ptr() };
@@ -120,22 +119,49 @@ impl PoolLocal {
 
     /// Keeps the slot of an object, and remembers its chunk.
     fn free(&mut self, pool: &Pool, object: *mut c_void) -> Result<(), Error> {
+        let mark = match self.known(pool, object) {
+            Some(mark) => mark,
+            None => self.look_up(pool, object)?,
+        };
+        if self.kept == self.most {
+            self.give_back(pool, self.most.div_ceil(2));
+        }
+        self.keep(mark, object);
+        Ok(())
+    }
+
+    /// The mark of an object in a chunk that is remembered.
+    #[inline]
+    fn known<'a>(&self, pool: &'a Pool, object: *mut c_void) -> Option<&'a AtomicU8> {
+        let chunk = &self.chunks[(object.addr() >> self.shift) % LOCAL_CHUNKS];
+        let (offset, stride) = (object.addr().wrapping_sub(chunk.begin), pool.shape.stride);
+        // Relaxed: see `remember`. A chunk that has gone may have come back elsewhere, with the same marks.
+        let gone = pool.withdrawn().load(Ordering::Relaxed) != self.seen;
+        if offset >= chunk.bytes || gone || !offset.is_multiple_of(stride) {
+            return None;
+        }
+        // SAFETY: `remember` noted the marks of the chunk, which has one for each of its objects, and the pool keeps them.
+        let mark = unsafe { AtomicU8::from_ptr(chunk.marks.add(offset / stride)) };
+        // Relaxed: whoever frees an object has it, and with it what was written before.
+        (mark.load(Ordering::Relaxed) == USED).then_some(mark)
+    }
+
+    /// The mark of any object; its chunk is remembered.
+    #[cold]
+    fn look_up<'a>(&mut self, pool: &'a Pool, object: *mut c_void) -> Result<&'a AtomicU8, Error> {
         let found = pool.find(object)?;
         if !found.is_used() {
             return Err(Error::of(Code::NoObject, object.addr() as u64, 0));
         }
         self.remember(pool, &found, object);
-        if self.kept == self.most {
-            self.give_back(pool, self.most.div_ceil(2));
-        }
-        self.keep(found.slots, found.slot, object);
-        Ok(())
+        Ok(&found.slots.marks()[found.slot])
     }
 
     /// Has the next free of an object of this chunk find it at once.
     fn remember(&mut self, pool: &Pool, found: &Found<'_>, object: *mut c_void) {
-        // Acquire: whoever has an object in a chunk has heard that another one has gone from there before.
-        let withdrawn = pool.withdrawn().load(Ordering::Acquire);
+        // Relaxed: whoever has an object in a chunk has heard that another one has gone from there before, as the source
+        // had it in between.
+        let withdrawn = pool.withdrawn().load(Ordering::Relaxed);
         if self.seen != withdrawn {
             (self.seen, self.chunks) = (withdrawn, [NO_CHUNK; LOCAL_CHUNKS]);
         }

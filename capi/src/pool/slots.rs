@@ -36,7 +36,7 @@ pub(super) struct Found<'a> {
 }
 
 impl Found<'_> {
-    pub(super) fn mark(&self) -> &AtomicU8 {
+    fn mark(&self) -> &AtomicU8 {
         &self.slots.marks()[self.slot]
     }
 

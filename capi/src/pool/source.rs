@@ -161,8 +161,8 @@ unsafe impl ChunkSource for Memory {
             return;
         };
         if layout.align() == 1 {
-            // Release pairs with the Acquire in `PoolLocal::remember`, by way of the source: before other memory lies there.
-            withdrawn.fetch_add(1, Ordering::Release);
+            // Relaxed: before other memory lies there, for it comes by way of the source.
+            withdrawn.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(free) = free
             && let Some(layout) = Self::real(layout, shape)

@@ -85,6 +85,77 @@ TEST(Local, RefusesWrongFrees) {
     expect_to_refuse(local, misuse, foreign);
 }
 
+// Gives chunks out at its own places, in an order that is told.
+class Places : public std::pmr::memory_resource {
+public:
+    explicit Places(std::vector<std::size_t> order) : order_(std::move(order)) {}
+    bool is_at(const void* address, std::size_t place) const { return address == places_[place]; }
+
+private:
+    void* do_allocate(std::size_t bytes, std::size_t align) override {
+        if (align < 2048) {
+            return std::pmr::new_delete_resource()->allocate(bytes, align);
+        }
+        return places_[order_.at(given_++)];
+    }
+    void do_deallocate(void* block, std::size_t bytes, std::size_t align) override {
+        if (align < 2048) {
+            std::pmr::new_delete_resource()->deallocate(block, bytes, align);
+        }
+    }
+    bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+
+    alignas(2048) std::byte places_[3][2048];
+    std::vector<std::size_t> order_;
+    std::size_t given_ = 0;
+};
+
+// A local that knows a chunk must not take what lies there later, or elsewhere, for what was there.
+TEST(Local, ForgetsChunksThatHaveGone) {
+    struct Object {
+        std::uint64_t words[4];
+    };
+    Places places({0, 1, 0});
+    nbbs::arena_config config;
+    config.chunk = 64;
+    nbbs::arena<Object> arena(config, &places);
+    nbbs::arena<Object>::local local(arena);
+    Object* old = local.allocate();
+    EXPECT_TRUE(places.is_at(old, 0));
+    EXPECT_TRUE(local.deallocate(old)) << "from here on it knows the chunk";
+    local.flush();
+    EXPECT_EQ(arena.shrink(), 64u);
+    Object* here = local.allocate();
+    EXPECT_TRUE(places.is_at(here, 1)) << "the same slots, elsewhere";
+    EXPECT_EQ(local.deallocate(old).code(), NBBS_CODE_FOREIGN_ADDRESS);
+    std::set<Object*> all{here};
+    for (int count = 0; count < 64; count++) {
+        all.insert(local.allocate());
+    }
+    EXPECT_EQ(all.size(), 65u);
+    EXPECT_EQ(all.count(old), 1u) << "others, at the old place";
+    for (Object* object : all) {
+        EXPECT_TRUE(local.deallocate(object));
+    }
+    local.flush();
+    EXPECT_EQ(arena.length(), 0u);
+    arena.shrink();
+    EXPECT_EQ(arena.capacity(), 0u) << "each went to its own chunk";
+}
+
+TEST(Local, KeepsNoMoreThanItMay) {
+    nbbs::arena<int> arena;
+    nbbs::arena<int>::local local(arena, 5);
+    std::vector<int*> objects;
+    for (int number = 0; number < 40; number++) {
+        objects.push_back(local.allocate(number));
+    }
+    for (int* object : objects) {
+        EXPECT_TRUE(local.deallocate(object));
+        EXPECT_LE(local.kept(), 5u);
+    }
+}
+
 TEST(Local, MovesWithWhatItKeeps) {
     nbbs::arena<int> arena;
     nbbs::arena<int>::local first(arena), second(arena, 8);

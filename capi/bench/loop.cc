@@ -1,0 +1,153 @@
+// One object made, written to and freed again, over and over, on each of some threads: what new and delete, mimalloc, an
+// arena, its locals and a pool take for a pair, together, and beside mimalloc.
+//
+//     capi/bench/loop.sh [PAIRS]
+
+#include <nbbs.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#ifdef WITH_MIMALLOC
+#include <mimalloc.h>
+#endif
+
+namespace {
+
+// Eight words, none of them written by the allocator's user but the first.
+struct Object {
+    Object() {}
+    std::uint64_t words[8];
+};
+
+constexpr int kRounds = 9;
+
+// The object is there, as far as the compiler knows.
+inline void look_at(Object* object) { asm volatile("" : : "r"(object) : "memory"); }
+
+template <class Make, class Free>
+void pairs(long count, Make make, Free free) {
+    for (long number = 0; number < count; number++) {
+        Object* const object = make();
+        if (object == nullptr) {
+            std::abort();
+        }
+        object->words[0] = static_cast<std::uint64_t>(number);
+        look_at(object);
+        free(object);
+    }
+}
+
+struct Contender {
+    const char* name;
+    std::function<void(long)> run;
+    std::vector<double> figures{};
+};
+
+// ns a pair, all threads together.
+double measure(const Contender& contender, int threads, long count) {
+    const long each = count / threads;
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<std::thread> crew;
+    for (int number = 0; number < threads; number++) {
+        crew.emplace_back([&] { contender.run(each); });
+    }
+    for (std::thread& thread : crew) {
+        thread.join();
+    }
+    const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - start;
+    return taken.count() / static_cast<double>(each * threads);
+}
+
+double median(std::vector<double>& figures) {
+    std::sort(figures.begin(), figures.end());
+    return figures[figures.size() / 2];
+}
+
+nbbs_pool* c_pool() {
+    nbbs_pool_config config{};
+    config.size = sizeof(Object);
+    config.align = alignof(Object);
+    nbbs_pool* pool = nullptr;
+    if (nbbs_pool_create(&config, nullptr, &pool, nullptr) != NBBS_CODE_OK) {
+        std::abort();
+    }
+    return pool;
+}
+
+void by_c(nbbs_pool* pool, long count) {
+    nbbs_pool_local local;
+    nbbs_pool_local_create(&local, pool, 0, nullptr);
+    const auto make = [&] {
+        void* object = nullptr;
+        nbbs_pool_local_alloc(&local, &object, nullptr);
+        return static_cast<Object*>(object);
+    };
+    pairs(count, make, [&](Object* object) { nbbs_pool_local_free(&local, object, nullptr); });
+    nbbs_pool_local_destroy(&local);
+}
+
+}  // namespace
+
+int main(int given, char** arguments) {
+    const long count = given > 1 ? std::atol(arguments[1]) : 4000000;
+    nbbs::arena<Object> arena;
+    nbbs::pool<Object> pool;
+    nbbs_pool* const c = c_pool();
+    std::vector<Contender> contenders{
+        {"new/delete", [](long n) { pairs(n, [] { return new Object; }, [](Object* object) { delete object; }); }},
+#ifdef WITH_MIMALLOC
+        {"mimalloc",
+         [](long n) {
+             pairs(n, [] { return static_cast<Object*>(mi_malloc(sizeof(Object))); }, [](Object* o) { mi_free(o); });
+         }},
+#endif
+        {"arena",
+         [&](long n) { pairs(n, [&] { return arena.allocate(); }, [&](Object* o) { (void)arena.deallocate(o); }); }},
+        {"arena::local",
+         [&](long n) {
+             nbbs::arena<Object>::local local(arena);
+             pairs(n, [&] { return local.allocate(); }, [&](Object* o) { (void)local.deallocate(o); });
+         }},
+        {"pool", [&](long n) { pairs(n, [&] { return pool.allocate(); }, [&](Object* o) { (void)pool.deallocate(o); }); }},
+        {"C local", [&](long n) { by_c(c, n); }},
+    };
+    const std::string beside = contenders[1].name == std::string("mimalloc") ? "mimalloc" : "new/delete";
+    std::printf("ns a pair, all threads together, median of %d rounds in turn; in brackets: times as long as %s\n", kRounds,
+                beside.c_str());
+#ifndef WITH_MIMALLOC
+    std::puts("mimalloc is not here (Debian: libmimalloc-dev)");
+#endif
+    std::printf("%-14s", "threads");
+    for (const Contender& contender : contenders) {
+        std::printf("%20s", contender.name);
+    }
+    std::puts("");
+    for (const int threads : {1, 2, 4, 8, 16}) {
+        for (int round = 0; round < kRounds; round++) {
+            for (Contender& contender : contenders) {
+                contender.figures.push_back(measure(contender, threads, count));
+            }
+        }
+        double standard = 0;
+        for (Contender& contender : contenders) {
+            standard = contender.name == beside ? median(contender.figures) : standard;
+        }
+        std::printf("%-14d", threads);
+        for (Contender& contender : contenders) {
+            const double figure = median(contender.figures);
+            std::printf("%12.1f (%4.2f)", figure, figure / standard);
+            contender.figures.clear();
+        }
+        std::puts("");
+        std::fflush(stdout);
+    }
+    nbbs_pool_destroy(c);
+}
