@@ -203,7 +203,7 @@ struct Places {
                 [](void *context, void *block, size_t, size_t) {
                     auto *places = static_cast<Places *>(context);
                     auto *at = static_cast<char *>(block);
-                    if (at < places->memory[0] || at >= places->memory[3]) std::free(block);
+                    if (at < places->memory[0] || at >= places->memory[2] + 4096) std::free(block);
                 },
                 this};
     }
