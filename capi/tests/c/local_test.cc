@@ -197,7 +197,7 @@ struct Places {
     nbbs_source source() {
         return {[](void *context, size_t bytes, size_t align) -> void * {
                     auto *places = static_cast<Places *>(context);
-                    if (align < 2048) return std::malloc(bytes);
+                    if (align < 2048) return std::aligned_alloc(align, (bytes + align - 1) / align * align);
                     return places->memory[places->next[places->given++]];
                 },
                 [](void *context, void *block, size_t, size_t) {
