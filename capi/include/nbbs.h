@@ -95,7 +95,7 @@ enum nbbs_code
      */
     NBBS_CODE_POINTER_MISALIGNED,
     /**
-     * The handle is of no arena: it was never made. `value`: its address.
+     * The handle is of no arena: it was never made. `value`: its address; 0: there was no `nb_init`.
      */
     NBBS_CODE_NO_ARENA,
     /**
@@ -133,15 +133,15 @@ enum nbbs_code
      */
     NBBS_CODE_MISALIGNED,
     /**
-     * The unit is free: never allocated, or freed before. `value`: index.
+     * The unit is free: never allocated, or freed before. `value`: index; `other`: the address, if one was given.
      */
     NBBS_CODE_NOT_ALLOCATED,
     /**
-     * The unit is in use, but no block or run begins there. `value`: index.
+     * The unit is in use, but no block or run begins there. `value`: index; `other`: the address, if one was given.
      */
     NBBS_CODE_NOT_A_BLOCK,
     /**
-     * The unit is reserved. `value`: index.
+     * The unit is reserved. `value`: index; `other`: the address, if one was given.
      */
     NBBS_CODE_RESERVED,
     /**
@@ -1193,7 +1193,7 @@ void *nb_alloc(uint64_t size);
 
 /**
  * Frees the block at `addr`; null: does nothing. An address that is not that of an allocated block, a double free
- * included, is refused: nothing changes, and the hook of `nb_set_hook` is told.
+ * included, is refused: nothing changes, and the hook of `nb_set_hook` is told; without one, a line is printed.
  *
  * One read-modify-write in the steady state, and one to count it. Callable as `nb_alloc`.
  */
@@ -1221,6 +1221,7 @@ void nb_set_malloc(nbbs_malloc_function malloc_function,
 
 /**
  * Has `hook` told of misuse, such as a double `nb_free`; null: nobody. For the next `nb_init`, and until the first one.
+ * If it is never called, a sentence for each of the first ten mistakes is written to standard error, where there is one.
  */
 void nb_set_hook(nbbs_hook hook,
                  void *context);

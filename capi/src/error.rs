@@ -19,7 +19,7 @@ pub enum Code {
     Null,
     /// A pointer is not aligned. `value`: the address; `limit`: the alignment.
     PointerMisaligned,
-    /// The handle is of no arena: it was never made. `value`: its address.
+    /// The handle is of no arena: it was never made. `value`: its address; 0: there was no `nb_init`.
     NoArena,
     /// An array cannot be so long. `value`: its length; `limit`: the most.
     TooLong,
@@ -39,11 +39,11 @@ pub enum Code {
     OutOfRange,
     /// No block of that order begins there. `value`: index; `other`: order.
     Misaligned,
-    /// The unit is free: never allocated, or freed before. `value`: index.
+    /// The unit is free: never allocated, or freed before. `value`: index; `other`: the address, if one was given.
     NotAllocated,
-    /// The unit is in use, but no block or run begins there. `value`: index.
+    /// The unit is in use, but no block or run begins there. `value`: index; `other`: the address, if one was given.
     NotABlock,
-    /// The unit is reserved. `value`: index.
+    /// The unit is reserved. `value`: index; `other`: the address, if one was given.
     Reserved,
     /// A block of another order begins there. `value`: index; `other`: order given; `limit`: its order.
     WrongOrder,
@@ -121,6 +121,14 @@ impl Error {
         Self { other, ..self }
     }
 
+    /// The same of what has been named by its address.
+    pub(crate) fn at(self, address: u64) -> Self {
+        match self.code() {
+            Some(Code::NotAllocated | Code::NotABlock | Code::Reserved) => self.and(address),
+            _ => self,
+        }
+    }
+
     /// The code, unless the number is none.
     pub(crate) fn code(&self) -> Option<Code> {
         NAMES.get(self.code as usize).map(|&(code, _)| code)
@@ -184,7 +192,7 @@ pub unsafe extern "C" fn nbbs_message(
     let error = pointer::checked(error, 1).map_or(none, |error| unsafe { error.read() });
     // SAFETY: the caller's buffer; characters have no invalid values.
     let text = unsafe { pointer::array_mut(text.cast::<u8>(), bytes, 2) }.unwrap_or(&mut []);
-    let mut cut = Cut { text, len: 0 };
+    let mut cut = Cut::new(text);
     // Writing to a `Cut` never fails.
     _ = write!(cut, "{error}");
     cut.end()
@@ -241,7 +249,7 @@ names! {
 }
 
 /// A buffer that takes what fits and counts the rest.
-struct Cut<'t> {
+pub(crate) struct Cut<'t> {
     text: &'t mut [u8],
     len: usize,
 }
@@ -257,9 +265,13 @@ impl Write for Cut<'_> {
     }
 }
 
-impl Cut<'_> {
+impl<'t> Cut<'t> {
+    pub(crate) fn new(text: &'t mut [u8]) -> Self {
+        Self { text, len: 0 }
+    }
+
     /// Puts the 0 behind the text; returns the length of all that was written.
-    fn end(self) -> usize {
+    pub(crate) fn end(self) -> usize {
         let last = self.len.min(self.text.len().saturating_sub(1));
         if let Some(end) = self.text.get_mut(last) {
             *end = 0;

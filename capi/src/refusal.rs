@@ -151,6 +151,12 @@ impl From<Exhausted> for Error {
 const INVARIANTS: [Invariant; 4] =
     [Invariant::WellFormed, Invariant::InsideArena, Invariant::Dormant, Invariant::Bound];
 
+/// The sentence, and the address that was given, if there was one.
+fn at_address(error: FreeError, address: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{error}")?;
+    if address == 0 { Ok(()) } else { write!(f, ": address {address:#x}") }
+}
+
 fn bytes_of(words: usize) -> u64 {
     (words as u64).saturating_mul(8)
 }
@@ -167,6 +173,7 @@ impl fmt::Display for Error {
             Code::PointerMisaligned => {
                 write!(f, "address {value:#x} is not a multiple of {limit}")
             }
+            Code::NoArena if value == 0 => f.write_str("there was no nb_init"),
             Code::NoArena => write!(f, "the handle at {value:#x} is of no arena"),
             Code::TooLong => write!(f, "an array of {value}: it takes at most {limit}"),
             Code::Units => MetadataError::Units { units: value, max: limit }.fmt(f),
@@ -182,9 +189,9 @@ impl fmt::Display for Error {
                 RangeError::OutOfRange { start: value, end: other, units: limit }.fmt(f)
             }
             Code::Misaligned => FreeError::Misaligned { index: value, order: other as u32 }.fmt(f),
-            Code::NotAllocated => FreeError::NotAllocated { index: value }.fmt(f),
-            Code::NotABlock => FreeError::NotABlock { index: value }.fmt(f),
-            Code::Reserved => FreeError::Reserved { index: value }.fmt(f),
+            Code::NotAllocated => at_address(FreeError::NotAllocated { index: value }, other, f),
+            Code::NotABlock => at_address(FreeError::NotABlock { index: value }, other, f),
+            Code::Reserved => at_address(FreeError::Reserved { index: value }, other, f),
             Code::WrongOrder => {
                 let (order, actual) = (other as u32, limit as u32);
                 FreeError::WrongOrder { index: value, order, actual }.fmt(f)

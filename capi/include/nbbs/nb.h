@@ -66,7 +66,7 @@ void *nb_alloc(uint64_t size);
 
 /**
  * Frees the block at `addr`; null: does nothing. An address that is not that of an allocated block, a double free
- * included, is refused: nothing changes, and the hook of `nb_set_hook` is told.
+ * included, is refused: nothing changes, and the hook of `nb_set_hook` is told; without one, a line is printed.
  *
  * One read-modify-write in the steady state, and one to count it. Callable as `nb_alloc`.
  */
@@ -94,6 +94,7 @@ void nb_set_malloc(nbbs_malloc_function malloc_function,
 
 /**
  * Has `hook` told of misuse, such as a double `nb_free`; null: nobody. For the next `nb_init`, and until the first one.
+ * If it is never called, a sentence for each of the first ten mistakes is written to standard error, where there is one.
  */
 void nb_set_hook(nbbs_hook hook,
                  void *context);

@@ -116,12 +116,12 @@ pub unsafe extern "C" fn nbbs_free_bytes(
                 return Ok(());
             }
             let index = arena.index(address)?;
-            if bytes == 0 {
-                arena.buddy().free_on(arena.lane(), index)?;
+            let freed = if bytes == 0 {
+                arena.buddy().free_on(arena.lane(), index).map(drop)
             } else {
-                arena.buddy().free_units_on(arena.lane(), index, arena.units_of(bytes)?)?;
-            }
-            Ok(())
+                arena.buddy().free_units_on(arena.lane(), index, arena.units_of(bytes)?)
+            };
+            freed.map_err(|refused| Error::from(refused).at(address.addr() as u64))
         })
     }
 }

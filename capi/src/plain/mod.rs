@@ -3,11 +3,13 @@
 //! ```text
 //! mod        nb_init, nb_alloc, nb_free
 //! counts     blocks allocated and freed, of each order
+//! notice     what is printed of misuse, if no hook is set
 //! settings   smallest block, largest order, where the bookkeeping comes from, whom to tell of misuse
 //! stats      nb_stat_*
 //! ```
 
 mod counts;
+mod notice;
 mod settings;
 mod stats;
 
@@ -159,7 +161,7 @@ pub extern "C" fn nb_alloc(size: u64) -> *mut c_void {
 }
 
 /// Frees the block at `addr`; null: does nothing. An address that is not that of an allocated block, a double free
-/// included, is refused: nothing changes, and the hook of `nb_set_hook` is told.
+/// included, is refused: nothing changes, and the hook of `nb_set_hook` is told; without one, a line is printed.
 ///
 /// One read-modify-write in the steady state, and one to count it. Callable as `nb_alloc`.
 #[unsafe(no_mangle)]
@@ -172,7 +174,8 @@ pub extern "C" fn nb_free(addr: *mut c_void) {
         None => Err((Settings::now().reporter, Error::of(Code::NoArena, 0, 0))),
         Some(plain) => {
             let freed = plain.index(address).and_then(|index| {
-                let order = plain.buddy.free_on(thread_lane(), index)?;
+                let order = plain.buddy.free_on(thread_lane(), index);
+                let order = order.map_err(|refused| Error::from(refused).at(address))?;
                 plain.counts.freed(index, order);
                 Ok(())
             });

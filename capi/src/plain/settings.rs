@@ -5,6 +5,7 @@ use core::mem::transmute;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use super::notice;
 use crate::error::{Hook, Reporter};
 use crate::heap::{self, Free, Malloc};
 
@@ -30,7 +31,7 @@ static ORDER: AtomicU32 = AtomicU32::new(MAX_ORDER);
 /// Null: the default.
 static SOURCE: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 static SINK: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
-static HOOK: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+static HOOK: AtomicPtr<()> = AtomicPtr::new(notice::HOOK);
 static CONTEXT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
 impl Settings {
@@ -101,6 +102,7 @@ pub extern "C" fn nb_set_malloc(malloc_function: Malloc, free_function: Free) {
 }
 
 /// Has `hook` told of misuse, such as a double `nb_free`; null: nobody. For the next `nb_init`, and until the first one.
+/// If it is never called, a sentence for each of the first ten mistakes is written to standard error, where there is one.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_set_hook(hook: Hook, context: *mut c_void) {
     CONTEXT.store(context, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 // Addresses and sizes.
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "support.h"
@@ -54,7 +55,13 @@ TEST_F(Bytes, WhatCannotBeHadIsRefused) {
     EXPECT_EQ(nbbs_free_bytes(arena, base - 64, 0, nullptr), NBBS_CODE_FOREIGN_ADDRESS);
     EXPECT_EQ(nbbs_free_bytes(arena, base + 16384, 0, nullptr), NBBS_CODE_FOREIGN_ADDRESS);
     EXPECT_EQ(nbbs_free_bytes(arena, base + 1, 0, nullptr), NBBS_CODE_INSIDE_UNIT);
-    EXPECT_EQ(nbbs_free_bytes(arena, base, 64, nullptr), NBBS_CODE_NOT_ALLOCATED);
+    const void *third = base + 128;
+    char address_of_third[20];
+    std::snprintf(address_of_third, sizeof address_of_third, "%p", third);
+    for (size_t bytes : {0, 64}) {
+        expect_refusal(NBBS_CODE_NOT_ALLOCATED, std::string("unit 2 is not allocated: address ") + address_of_third,
+                       [&](nbbs_error *e) { return nbbs_free_bytes(arena, base + 128, bytes, e); });
+    }
     char *place = alloc(640, 1);
     EXPECT_EQ(nbbs_free_bytes(arena, place, 64, nullptr), NBBS_CODE_WRONG_LENGTH);
     EXPECT_EQ(nbbs_free_bytes(arena, place, 640, nullptr), NBBS_CODE_OK);

@@ -1,5 +1,8 @@
 // One arena for the whole program: what github.com/TunaCici/NBBS documents, and what is better here.
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 
@@ -93,6 +96,10 @@ TEST_F(Plain, ForeignAndDoubleFreesAreRefusedAndReported) {
     for (size_t at = 0; at < misuse.size(); at++) {
         EXPECT_STREQ(nbbs_code_name(misuse[at].code), nbbs_code_name(expected[at]));
     }
+    char text[100];
+    std::snprintf(text, sizeof text, "unit %d is not allocated: address %p",
+                  static_cast<int>((address_of(block) - kBase) / 4096), block);
+    EXPECT_EQ(text_of(misuse[2]), text);
     EXPECT_EQ(text_of(misuse[3]), "address 0x3ffff000 is not in the memory from 0x40000000 to 0x41000000");
     EXPECT_EQ(nb_stat_release_count(), 1u);
 }
@@ -223,7 +230,8 @@ TEST(PlainDeathTest, NothingIsThereBeforeInit) {
         {
             bool told = false;
             auto tell = [](void *told, const nbbs_error *error) {
-                *static_cast<bool *>(told) = error->code == NBBS_CODE_NO_ARENA;
+                *static_cast<bool *>(told) =
+                    error->code == NBBS_CODE_NO_ARENA && text_of(*error) == "there was no nb_init";
             };
             nb_set_hook(tell, &told);
             uint8_t byte = 9;
@@ -234,6 +242,41 @@ TEST(PlainDeathTest, NothingIsThereBeforeInit) {
                            nb_stat_max_order() == 9 && nb_stat_block_size(1) == 8192;
             nb_free(&byte);
             std::_Exit(nothing && told ? 0 : 1);
+        },
+        testing::ExitedWithCode(0), "");
+}
+
+// What the process writes to standard error meanwhile.
+template <typename Work>
+std::string printed_by(Work work) {
+    int ends[2];
+    if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) return "no pipe";
+    close(ends[1]);
+    work();
+    close(STDERR_FILENO);
+    std::string text;
+    char part[256];
+    for (ssize_t bytes; (bytes = read(ends[0], part, sizeof part)) > 0;) text.append(part, bytes);
+    return text;
+}
+
+TEST(PlainDeathTest, MisuseIsPrintedUnlessThereWasAHook) {
+    auto misuse = [] {
+        if (nb_init(kBase, kSize) != 0) std::_Exit(2);
+        for (int i = 0; i < 100; i++) nb_free(reinterpret_cast<void *>(kBase + 8192));
+    };
+    EXPECT_EXIT(
+        {
+            const std::string line = "nbbs: nb_free: unit 2 is not allocated: address 0x40002000";
+            std::string expected;
+            for (int i = 0; i < 9; i++) expected += line + "\n";
+            std::_Exit(printed_by(misuse) == expected + line + " (no more is printed)\n" ? 0 : 1);
+        },
+        testing::ExitedWithCode(0), "");
+    EXPECT_EXIT(
+        {
+            nb_set_hook(nullptr, nullptr);
+            std::_Exit(printed_by(misuse).empty() ? 0 : 1);
         },
         testing::ExitedWithCode(0), "");
 }

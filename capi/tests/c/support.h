@@ -78,9 +78,6 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
     case NBBS_CODE_FOREIGN_ADDRESS:
         break;
     case NBBS_CODE_EXHAUSTED:
-    case NBBS_CODE_NOT_ALLOCATED:
-    case NBBS_CODE_NOT_A_BLOCK:
-    case NBBS_CODE_RESERVED:
     case NBBS_CODE_IN_USE:
     case NBBS_CODE_NOT_RESERVED:
     case NBBS_CODE_LAST_OF_WORD:
@@ -93,6 +90,9 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
         EXPECT_EQ(error.other, 0u) << nbbs_code_name(error.code);
         break;
     case NBBS_CODE_MISALIGNED:
+    case NBBS_CODE_NOT_ALLOCATED:
+    case NBBS_CODE_NOT_A_BLOCK:
+    case NBBS_CODE_RESERVED:
         EXPECT_EQ(error.limit, 0u);
         break;
     default:
