@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
 # install.sh debian PACKAGE...: installs Debian's packages, as root or by sudo.
+# install.sh remove PACKAGE...: removes them again.
 # install.sh rustup ARGUMENT...: calls rustup. One at a time: neither tool bears another of its kind beside it.
 set -euo pipefail
 exec 9>"${TMPDIR:-/tmp}/nbbs-install.lock"
 flock 9
 tool=$1
 shift
+as=()
+[ "$(id -u)" = 0 ] || as=(sudo)
+export DEBIAN_FRONTEND=noninteractive
 case $tool in
 debian)
-    as=()
-    [ "$(id -u)" = 0 ] || as=(sudo)
-    export DEBIAN_FRONTEND=noninteractive
     "${as[@]}" apt-get update -qq
     "${as[@]}" apt-get install -y -qq "$@"
     ;;
+remove) "${as[@]}" apt-get remove -y -qq "$@" ;;
 rustup) rustup "$@" ;;
 *)
-    echo "install.sh: debian or rustup, not $tool"
+    echo "install.sh: debian, remove or rustup, not $tool"
     exit 2
     ;;
 esac

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# source.sh DIRECTORY: puts the source of the C library there, as DIRECTORY/nbbs-VERSION: the files that git knows, without
+# the tests' dependencies, so that it builds where crates.io is out of reach. Prints where.
+set -euo pipefail
+mkdir -p "$1"
+directory=$(realpath "$1")
+cd "$(dirname "$0")/../.."
+version=$(sed -n 's/.*NBBS_VERSION "\(.*\)"/\1/p' capi/include/nbbs.h)
+to=$directory/nbbs-$version
+[ ! -e "$to" ] || { echo "source.sh: $to is there already" >&2; exit 1; }
+
+mkdir "$to"
+git ls-files -z nbbs/{Cargo.toml,src} arena/{Cargo.toml,README.md,src} capi Cargo.toml README.md CHANGELOG.md 'LICENSE-*' \
+    ':!capi/header' ':!capi/packaging' ':!capi/ci' | tar --create --null --files-from=- | tar --extract --directory "$to"
+
+# without SECTIONS LINES MANIFEST: a manifest without these sections and lines, which are patterns.
+without() {
+    awk -v sections="$1" -v lines="$2" '/^\[/ { left_out = $0 ~ sections } !left_out && $0 !~ lines' "$3" >"$3.new"
+    mv "$3.new" "$3"
+}
+# What is optional cargo would look for, too.
+for crate in nbbs arena; do
+    without 'dev-dependencies' '^portable-atomic = {' "$to/$crate/Cargo.toml"
+    sed -i 's/^portable-atomic = .*/portable-atomic = []/' "$to/$crate/Cargo.toml"
+done
+without 'profile[.]dev' '^(#|(testkit|baselines|default-members|exclude) )' "$to/Cargo.toml"
+sed -i 's/^members = .*/members = ["nbbs", "arena", "capi"]/' "$to/Cargo.toml"
+cargo generate-lockfile --quiet --offline --manifest-path "$to/Cargo.toml"
+echo "$to"
