@@ -28,6 +28,6 @@ for shared in False True; do
     conan create capi/packaging/conan --no-remote --options "nbbs/*:shared=$shared" "${conf[@]}"
     grep -q '^nbbs [0-9]' "$work/log" || { log "shared=$shared: the test program has not run"; exit 1; }
     packaged=$(sed -n 's/.*Package folder //p' "$work/log" | tail -n 1)/lib
-    [ "$(find "$packaged" \( -name '*.a' -o -name '*.so' \) -printf '%f')" = $expected ] ||
+    [ "$(find "$packaged" \( -name '*.a' -o -name '*.so' \) -printf '%f')" = "$expected" ] ||
         { log "shared=$shared: not $expected but $(ls "$packaged")"; exit 1; }
 done

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# instrumented.sh: the library as README.md says how to build it for ThreadSanitizer, installed, static and shared, with gcc
+# and clang: programs that use it have no data race, and one that frees what another thread holds has. With the library
+# as it is otherwise ThreadSanitizer reports a race that is none. Seconds; three minutes the first time, for the
+# standard library.
+source "$(dirname "$0")/common.bash"
+need cmake cmake
+need pkg-config pkg-config
+need g++ g++
+need clang++ clang
+need "$(clang++ -print-resource-dir)/lib/linux/libclang_rt.tsan-$(uname -m).a" libclang-rt-dev
+need_nightly
+
+prefix=$work/usr
+{
+    cmake -S capi -B "$work/build" -DNBBS_THREAD_SANITIZER=ON "-DCMAKE_INSTALL_PREFIX=$prefix" -DCMAKE_INSTALL_LIBDIR=lib &&
+        cmake --build "$work/build" && cmake --install "$work/build"
+} >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+
+# compile COMPILER SOURCE LIBRARY: prints where the program is.
+compile() {
+    # shellcheck disable=SC2086
+    $1 -O1 -g -fsanitize=thread "$2" -I"$prefix/include" "$3" "-Wl,-rpath,$prefix/lib" "${system_libraries[@]}" \
+        -o "$work/program" && echo "$work/program"
+}
+# clean COMMAND...: whether it ends well, which it does not if there is a report.
+clean() { [ "$(status_of "$@")" = 0 ] || { cat "$work/said" >&2; log "$*: FAILED"; return 1; }; }
+# races COMMAND...
+races() { fails "$@" >&2 && grep -q 'ThreadSanitizer: data race' "$work/said"; }
+
+for library in "$prefix/lib/libnbbs.a" "$prefix/lib/libnbbs.so"; do
+    for compiler in gcc clang; do
+        program=$(compile $compiler capi/tests/race/handover.c "$library")
+        clean "$program"
+        races "$program" wrong || { log "${library##*/}, $compiler: a wrong free goes UNNOTICED"; exit 1; }
+    done
+    for compiler in g++ clang++; do
+        clean "$(compile "$compiler -std=c++17" capi/examples/cpp/sessions.cpp "$library")"
+    done
+done
+races "$(compile clang capi/tests/race/handover.c "$(library)")" ||
+    { log "without instrumentation nothing is reported: README.md says otherwise"; exit 1; }
+log "a wrong free: caught; no false race"
