@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # conan.sh: Conan makes the package from this tree, static and shared, without any server, and the recipe's test program
-# builds by it and runs. Half a minute; installs Conan into the target directory.
+# builds by it and runs. A minute; installs Conan into the target directory.
 source "$(dirname "$0")/common.bash"
 need git git
 need cmake cmake

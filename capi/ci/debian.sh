@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # debian.sh: Debian's packages are built without any other crate, lintian has nothing to say, and apt installs them: the
-# examples build and run by nothing else, as debian/tests says. Then they are removed. Half a minute.
+# examples build and run by nothing else, as debian/tests says. Then they are removed. A minute.
 source "$(dirname "$0")/common.bash"
 need git git
 need dpkg-buildpackage dpkg-dev
