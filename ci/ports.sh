@@ -23,7 +23,7 @@ if ! dpkg -s "${tools[@]}" >/dev/null 2>&1; then
 fi
 
 # The library's own tests, and those that are quick and of no order of bytes, size of a word or speed of their own.
-tests=(attach batches corrupted lost_merges lost_races miri owned settling)
+tests=(attach batches lost_merges lost_races miri owned settling)
 
 # tested NAME COMMAND...: runs the tests, not optimised, which would take longer than they do; every file of them must have run, and passed some.
 tested() {

@@ -39,14 +39,16 @@ library() {
     cargo rustc --quiet --package nbbs-c --crate-type staticlib && echo "$CARGO_TARGET_DIR/debug/libnbbs_c.a"
 }
 
-# installed: installs the package to a place of its own and prints where.
-installed() {
-    local prefix=$target/installed
-    need_cargo_c
-    rm -rf "$prefix"
-    cargo cinstall --package nbbs-c --release --prefix "$prefix" --libdir "$prefix/lib" >&2
-    echo "$prefix"
+# installed_by_cmake [DESTDIR]: builds the package and installs it by CMake, to $work/usr below DESTDIR. Prints where.
+installed_by_cmake() {
+    local prefix=$work/usr
+    { cmake -S capi -B "$work/alone" -Wno-dev "-DCMAKE_INSTALL_PREFIX=$prefix" -DCMAKE_INSTALL_LIBDIR=lib &&
+        env ${1:+"DESTDIR=$1"} cmake --install "$work/alone"; } >"$work/alone.log" 2>&1 || { cat "$work/alone.log" >&2; return 1; }
+    echo "${1-}$prefix"
 }
+
+# files DIRECTORY: what is in it.
+files() { (cd "$1" && find . -not -type d | sort); }
 
 # has_soname PREFIX: whether the shared library installed there names the versions that may stand in for it.
 has_soname() {

@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
-# install.sh: what `cargo cinstall` installs is whole, and examples/c builds by nothing but it through pkg-config, as C99
-# and with the shared and the static library. Half a minute; two more if cargo-c is missing.
+# install.sh: what `cargo cinstall` installs is whole, has the files that CMake installs, and examples/c builds by nothing but
+# it through pkg-config, as C99 and with the shared and the static library. Half a minute; two more if cargo-c is missing.
 source "$(dirname "$0")/common.bash"
 need gcc gcc
-prefix=$(installed)
+need cmake cmake
+need_cargo_c
+prefix=$target/installed
+rm -rf "$prefix"
+cargo cinstall --package nbbs-c --release --prefix "$prefix" --libdir "$prefix/lib" >&2
+diff <(files "$prefix") <(files "$(installed_by_cmake)") >&2 || { log "CMake installs other files than cargo-c"; exit 1; }
 for file in include/nbbs.h lib/libnbbs.a lib/libnbbs.so lib/pkgconfig/nbbs.pc; do
     [ -e "$prefix/$file" ] || { log "$file is missing"; exit 1; }
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh: the C++ example built by nothing but the installed package, through pkg-config and through CMake, and from
+# packages.sh: the C++ example built by nothing but what CMake installs, through pkg-config and through CMake, and from
 # source by CMake's add_subdirectory, static and shared, and by its FetchContent, which gets the last commit from this
 # repository; those in C through CMake. Half a minute.
 source "$(dirname "$0")/common.bash"
@@ -7,10 +7,14 @@ need g++ g++
 need cmake cmake
 need pkg-config pkg-config
 need git git
-prefix=$(installed)
+# Without DESTDIR, and with one, to the same place below it.
+rm -rf "$work" && mkdir -p "$work"
+prefix=$(installed_by_cmake)
+[ "$(files "$prefix")" = "$(files "$(installed_by_cmake "$work/stage")")" ] || { log "DESTDIR has other files"; exit 1; }
+has_soname "$prefix"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
 # Away from the repository, save for what has it as a subdirectory.
-rm -rf "$work"/examples && mkdir -p "$work/examples"
+mkdir -p "$work/examples"
 cp -R capi/examples/c capi/examples/cpp "$work/examples"
 example=$work/examples/cpp
 
@@ -36,19 +40,18 @@ build() {
     { configure "$@" && cmake --build "$work/$2" >>"$work/$2.log" 2>&1; } || { cat "$work/$2.log" >&2; return 1; }
 }
 
-# by_pkg_config PREFIX [--static]: builds the example by what is installed there, with the shared library or without any,
-# and runs it.
+# by_pkg_config [--static]: builds the example by what is installed, with the shared library or without any, and runs it.
 by_pkg_config() {
     local flags
-    flags=$(PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config "${@:2}" --cflags --libs nbbs)
+    flags=$(pkg-config "$@" --cflags --libs nbbs)
     # shellcheck disable=SC2086
-    g++ -std=c++17 ${2:+-static} "$example/sessions.cpp" $flags -pthread -o "$work/sessions"
-    LD_LIBRARY_PATH=$1/lib runs "$work/sessions"
-    uses "$work/sessions" "$([ $# = 1 ] && echo yes || echo no)"
+    g++ -std=c++17 ${1:+-static} "$example/sessions.cpp" $flags -pthread -o "$work/sessions"
+    runs "$work/sessions"
+    uses "$work/sessions" "$([ $# = 0 ] && echo yes || echo no)"
 }
-by_pkg_config "$prefix"
+by_pkg_config
+by_pkg_config --static
 
-rm -rf "$work"/{c,package,later,static,shared,fetched,of_cmake}
 build "$work/examples/c" c "-DCMAKE_PREFIX_PATH=$prefix"
 for program in plain frames objects; do
     "$work/c/$program" >&2
@@ -59,23 +62,6 @@ runs "$work/package/sessions"
 uses "$work/package/sessions" yes
 runs "$work/package/sessions_static"
 uses "$work/package/sessions_static" no
-
-# The same files by CMake alone, which builds them on the way: without DESTDIR, and with one.
-rm -rf "$work"/{alone,usr,stage}
-files() { (cd "$1" && find . -not -type d | sort); }
-# install_to [DESTDIR]: installs to $work/usr below it, and compares.
-install_to() {
-    env ${1:+"DESTDIR=$1"} cmake --install "$work/alone" >"$work/alone.log" 2>&1 || { cat "$work/alone.log" >&2; return 1; }
-    diff <(files "$prefix") <(files "$1$work/usr") >&2 || { log "CMake installs other files than cargo-c"; return 1; }
-}
-configure capi alone "-DCMAKE_INSTALL_PREFIX=$work/usr" -DCMAKE_INSTALL_LIBDIR=lib
-install_to ""
-install_to "$work/stage"
-has_soname "$work/usr"
-by_pkg_config "$work/usr"
-by_pkg_config "$work/usr" --static
-build "$example" of_cmake "-DCMAKE_PREFIX_PATH=$work/usr"
-LD_LIBRARY_PATH=$work/usr/lib runs "$work/of_cmake/sessions"
 
 # A version that is not there is not found.
 sed -i 's/find_package(nbbs [0-9.]*/find_package(nbbs 99.0/' "$example/CMakeLists.txt"
