@@ -1323,7 +1323,7 @@ nbbs_code nbbs_pool_create_in(const struct nbbs_pool_config *config,
  * where there is one.
  *
  * Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`; or
- * more to `reserve` than there are addresses), `SOURCE_EMPTY`.
+ * more to `reserve` than there are addresses, or than the limit), `SOURCE_EMPTY`.
  */
 nbbs_code nbbs_pool_create(const struct nbbs_pool_config *config,
                            const struct nbbs_source *source,

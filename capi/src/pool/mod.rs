@@ -201,7 +201,7 @@ fn usual_shape(config: &PoolConfig, source: Option<&Source>) -> Result<Shape, Er
 /// where there is one.
 ///
 /// Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`; or
-/// more to `reserve` than there are addresses), `SOURCE_EMPTY`.
+/// more to `reserve` than there are addresses, or than the limit), `SOURCE_EMPTY`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_create(
     config: *const PoolConfig,
@@ -225,6 +225,9 @@ pub unsafe extern "C" fn nbbs_pool_create(
         }
         if config.chunk > MOST_CHUNK {
             return Err(Error::of(Code::Setting, config.chunk as u64, MOST_CHUNK as u64));
+        }
+        if config.limit != 0 && config.reserve > config.limit {
+            return Err(Error::of(Code::Setting, config.reserve as u64, config.limit as u64));
         }
         let shape = match config.chunk {
             0 => usual_shape(&config, given.then_some(&source))?,

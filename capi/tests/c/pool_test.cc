@@ -326,6 +326,10 @@ TEST(Pool, RefusesToReserveWhatCannotBe) {
     EXPECT_EQ(nbbs_pool_create(&config, nullptr, &pool, &error), NBBS_CODE_SETTING);
     EXPECT_EQ(error.value, SIZE_MAX);
     EXPECT_EQ(error.limit, SIZE_MAX / 8 / 64);
+    config.limit = 5000, config.reserve = 5001;
+    expect_refusal(NBBS_CODE_SETTING, "a setting of 5001: it takes at most 5000", [&](nbbs_error *into) {
+        return nbbs_pool_create(&config, nullptr, &pool, into);
+    });
     pool = make(config_of(64, 64, 5000));
     EXPECT_EQ(nbbs_pool_reserve(pool, SIZE_MAX, &error), NBBS_CODE_SETTING);
     EXPECT_EQ(nbbs_pool_reserve(pool, 5001, &error), NBBS_CODE_FULL);
