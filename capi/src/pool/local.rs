@@ -195,26 +195,29 @@ struct Run<'a> {
     slots: Option<Slots<'a>>,
     word: usize,
     bits: u64,
-    /// Where the object of the word's first slot is, and how far it is from one to the next.
+    /// Where the object of the word's first slot is, how far it is from one to the next, and how many there are: the last
+    /// word of a chunk may have fewer than 64, and the next chunk lie where they would be.
     first: usize,
     stride: usize,
+    len: usize,
 }
 
 impl<'a> Run<'a> {
-    const NONE: Self = Self { slots: None, word: 0, bits: 0, first: 0, stride: 1 };
+    const NONE: Self = Self { slots: None, word: 0, bits: 0, first: 0, stride: 1, len: 0 };
 
     /// A run of one slot, that of a local.
     fn beginning(pool: &'a Pool, object: *mut c_void) -> Self {
         let Ok(Found { slots, slot, .. }) = pool.find(object) else { return Self::NONE };
         let (word, number, stride) = (slot / WORD, slot % WORD, pool.shape.stride);
         let first = object.addr() - number * stride;
-        Self { slots: Some(slots), word, bits: 1 << number, first, stride }
+        let len = (slots.len() - word * WORD).min(WORD);
+        Self { slots: Some(slots), word, bits: 1 << number, first, stride, len }
     }
 
     /// Takes the slot of an object in if it is of the same word.
     fn takes(&mut self, object: usize) -> bool {
         let number = object.wrapping_sub(self.first) / self.stride;
-        let is_here = self.slots.is_some() && number < WORD;
+        let is_here = self.slots.is_some() && number < self.len;
         self.bits |= if is_here { 1 << number } else { 0 };
         is_here
     }

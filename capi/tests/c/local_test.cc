@@ -291,6 +291,44 @@ TEST(Local, WhatCannotBeOneIsRefused) {
     nbbs_pool_destroy(pool);
 }
 
+// Chunks one after another, without a gap.
+struct InARow {
+    char *next, *end;
+    static void *alloc(void *context, size_t bytes, size_t align) {
+        auto *row = static_cast<InARow *>(context);
+        char *block = row->next + (-reinterpret_cast<uintptr_t>(row->next) & (align - 1));
+        if (bytes > static_cast<size_t>(row->end - block)) return nullptr;
+        row->next = block + bytes;
+        return block;
+    }
+};
+
+// The slots that the last word of a chunk does not have are where the next chunk's are.
+TEST(Local, GivesBackSlotsOfChunksThatLieSideBySide) {
+    for (size_t slots : {1u, 16u, 85u, 128u, 1365u}) {
+        std::vector<char> memory(1 << 20);
+        InARow row{memory.data(), memory.data() + memory.size()};
+        nbbs_source source{InARow::alloc, nullptr, &row};
+        nbbs_pool_config config{};
+        config.size = 24, config.align = 8, config.chunk = slots, config.limit = 3 * slots;
+        nbbs_pool *pool = nullptr;
+        ASSERT_EQ(nbbs_pool_create(&config, &source, &pool, nullptr), NBBS_CODE_OK);
+        Local local(pool, 64);
+        for (int round = 0; round < 3; round++) {
+            std::set<void *> objects;
+            for (size_t count = 0; count < config.limit; count++) objects.insert(local.alloc());
+            EXPECT_EQ(objects.size(), config.limit) << "each once";
+            // From the lowest address to the highest: from chunk to chunk.
+            for (void *object : objects) EXPECT_EQ(local.free(object), NBBS_CODE_OK);
+            EXPECT_EQ(nbbs_pool_local_flush(&local.of, nullptr), NBBS_CODE_OK);
+            EXPECT_EQ(nbbs_pool_len(pool), 0u);
+        }
+        EXPECT_EQ(nbbs_pool_shrink(pool), config.limit) << "no slot is lost";
+        nbbs_pool_local_destroy(&local.of);
+        nbbs_pool_destroy(pool);
+    }
+}
+
 TEST(Local, FromManyThreads) {
     nbbs_pool *pool = make(64, 0);
     std::atomic<void *> table[64] = {};
