@@ -30,13 +30,16 @@ NBBS_HOT inline unsigned char* mark_of(const nbbs_pool_local& local, const void*
     const auto address = reinterpret_cast<std::uintptr_t>(object);
     const nbbs_pool_chunk& chunk = local.chunks[(address >> local.shift) % NBBS_LOCAL_CHUNKS];
     const std::size_t offset = address - chunk.begin;
-    // A chunk that has gone may have come back elsewhere, with the same bytes.
-    if (offset >= chunk.bytes || offset % Stride != 0 ||
-        __atomic_load_n(local.withdrawn, __ATOMIC_RELAXED) != local.seen) {
+    if (offset >= chunk.bytes || offset % Stride != 0) {
         return nullptr;
     }
     unsigned char* mark = chunk.marks + offset / Stride;
-    return __atomic_load_n(mark, __ATOMIC_RELAXED) == mark_used ? mark : nullptr;
+    // A chunk that has gone may have come back elsewhere, with the same bytes. Acquire, and only then the count: who marked
+    // an object there came after the chunk had gone, so that a second free here finds that, too.
+    return __atomic_load_n(mark, __ATOMIC_ACQUIRE) == mark_used &&
+                   __atomic_load_n(local.withdrawn, __ATOMIC_RELAXED) == local.seen
+               ? mark
+               : nullptr;
 }
 
 /// Keeps the slot of an object that was there, unless the local keeps as many as it may.

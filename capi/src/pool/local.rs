@@ -135,15 +135,16 @@ impl PoolLocal {
     fn known<'a>(&self, pool: &'a Pool, object: *mut c_void) -> Option<&'a AtomicU8> {
         let chunk = &self.chunks[(object.addr() >> self.shift) % LOCAL_CHUNKS];
         let (offset, stride) = (object.addr().wrapping_sub(chunk.begin), pool.shape.stride);
-        // Relaxed: see `remember`. A chunk that has gone may have come back elsewhere, with the same marks.
-        let gone = pool.withdrawn().load(Ordering::Relaxed) != self.seen;
-        if offset >= chunk.bytes || gone || !offset.is_multiple_of(stride) {
+        if offset >= chunk.bytes || !offset.is_multiple_of(stride) {
             return None;
         }
         // SAFETY: `remember` noted the marks of the chunk, which has one for each of its objects, and the pool keeps them.
         let mark = unsafe { AtomicU8::from_ptr(chunk.marks.add(offset / stride)) };
-        // Relaxed: whoever frees an object has it, and with it what was written before.
-        (mark.load(Ordering::Relaxed) == USED).then_some(mark)
+        // A chunk that has gone may have come back elsewhere, with the same marks. Acquire pairs with the Release of who
+        // marked an object there: so the count, looked at after the mark, says to a second free here, too, that the chunk
+        // has gone, unless it came back before whoever withdrew it got as far as the count. Relaxed for that: see `remember`.
+        let used = mark.load(Ordering::Acquire) == USED;
+        (used && pool.withdrawn().load(Ordering::Relaxed) == self.seen).then_some(mark)
     }
 
     /// The mark of any object; its chunk is remembered.
