@@ -108,7 +108,10 @@ public:
         }
     }
     /// Slots that the calling thread keeps.
-    std::size_t kept() const noexcept { return near(home_, place_).kept; }
+    std::size_t kept() const noexcept {
+        const detail::seat* const own = detail::mine.seat_at(home_);
+        return own == nullptr ? 0 : own->local->slots.kept;
+    }
 
     /// The functions of `arena` of these names.
     [[nodiscard]] bool is_valid(const T* object) const noexcept { return arena_.is_valid(object); }

@@ -192,6 +192,19 @@ TEST(Ends, ManyPoolsAndManyThreads) {
     }
 }
 
+// More pools than a thread has near, and so some that are not.
+TEST(Ends, WhatIsKeptIsKnownOfPoolsThatAreNotNear) {
+    std::array<nbbs::pool<Marked>, nbbs::detail::near_places + 1> pools;
+    for (auto& pool : pools) {
+        EXPECT_TRUE(pool.deallocate(pool.allocate(4u)));
+    }
+    for (auto& pool : pools) {
+        EXPECT_EQ(pool.kept(), 64u);
+        pool.flush();
+        EXPECT_EQ(pool.kept(), 0u);
+    }
+}
+
 TEST(Ends, ObjectsAreFreedByOthers) {
     nbbs::pool<Marked> pool;
     std::array<std::atomic<Marked*>, 64> table{};
