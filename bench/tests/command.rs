@@ -65,12 +65,17 @@ fn bench_limit_prints_an_object_per_row() {
     let rows = json(&args.split(' ').collect::<Vec<_>>());
     let of_case = |case: &str| rows.iter().filter(|row| row["case"] == case).count();
     assert_eq!(["pair", "bulk", "random_free"].map(of_case), [8, 2, 2]);
-    assert_eq!(of_case("fail"), 4);
+    assert_eq!((of_case("fail"), of_case("way")), (4, 2 * 6));
     for row in &rows {
         assert_eq!(row["command"], "bench limit");
         assert_numbers(row, &["order", "arena_bytes", "fill_percent", "threads"]);
-        assert_numbers(row, &["ns", "bare_cas_ns", "ratio", "rmw_per_alloc"]);
-        assert!(row["case"] == "fail" || row["rmw_per_free"].is_number(), "{row}");
+        assert_numbers(row, &["ns", "bare_cas_ns", "ratio"]);
+        assert_eq!(row["by"].is_string(), row["case"] == "way", "{row}");
+        assert_eq!(row["rmw_per_alloc"].is_number(), row["case"] != "way", "{row}");
+        assert!(
+            row["case"] == "way" || row["case"] == "fail" || row["rmw_per_free"].is_number(),
+            "{row}"
+        );
     }
     let steps = |key: &str| rows.iter().map(|row| row[key].as_f64().unwrap()).next().unwrap();
     assert_eq!([steps("rmw_per_alloc"), steps("rmw_per_free")], [1.0, 1.0]);
@@ -80,7 +85,7 @@ fn bench_limit_prints_an_object_per_row() {
 fn bench_limit_prints_tables() {
     let args = "bench limit --arenas 64M --orders 9 --fills 0 --rounds 1";
     let tables = stdout(&args.split(' ').collect::<Vec<_>>());
-    for words in ["bare CAS", "2 threads", "random_free", "sprinkled", "at most"] {
+    for words in ["bare CAS", "2 threads", "random_free", "sprinkled", "ThreadCaches", "at most"] {
         assert!(tables.contains(words), "{words} in\n{tables}");
     }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# loop.sh [PAIRS]: builds capi/bench/loop.cc with the library as it is released, and mimalloc if that is installed (Debian:
+# loop.sh [PAIRS [HELD]]: builds capi/bench/loop.cc with the library as it is released, and mimalloc if that is installed (Debian:
 # libmimalloc-dev), and runs it. Half a minute for 4,000,000 pairs, unless something else is running.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

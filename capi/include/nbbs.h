@@ -495,8 +495,8 @@ typedef struct nbbs_pool_config {
     size_t reserve;
     /**
      * Objects in a chunk, at most 2^24. A chunk is what the pool grows by; its memory is aligned to its size, rounded up
-     * to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64, and no more than `limit`. If a
-     * source that takes memory back has no such block when the pool is made, an eighth of the largest that it has.
+     * to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64; from a `source` that is given as many
+     * as fit into 4 KiB, for it may have little memory, or none at higher alignments: more are faster. No more than `limit`.
      */
     size_t chunk;
     /**
@@ -1383,7 +1383,7 @@ nbbs_code nbbs_pool_local_alloc(struct nbbs_pool_local *local,
  * As `nbbs_pool_free`, but without a read-modify-write; not callable from a handler that may have interrupted a call with
  * the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`: a double free is told apart until the slot
  * is allocated again, whichever local keeps it; but of two threads that free the same object at the very same time
- * neither may be refused.
+ * neither may be refused, and then its slot may be handed out twice, and after its chunk has gone.
  */
 nbbs_code nbbs_pool_local_free(struct nbbs_pool_local *local,
                                void *object,

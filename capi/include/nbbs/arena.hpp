@@ -20,8 +20,9 @@ struct arena_config {
     std::size_t limit = 0;
     /// Objects for which there is memory from the beginning.
     std::size_t reserve = 0;
-    /// Objects in a chunk, by which the arena grows: at most 2^24. 0: 4,096, or as many as fit into 1 MiB; fewer if the
-    /// memory resource has no such block, which is tried out when the arena is made.
+    /// Objects in a chunk, by which the arena grows: at most 2^24. 0: 4,096, or as many as fit into 1 MiB, but
+    /// no fewer than 64; from a memory resource as many as fit into 4 KiB, for it may have little memory, or none at higher
+    /// alignments: more are faster.
     std::size_t chunk = 0;
     /// A chunk is added as soon as fewer than so many objects are free; 0: when none is. Who takes the last of 64
     /// slots looks.

@@ -16,7 +16,10 @@ namespace nbbs {
 ///     widgets.deallocate(one).value();  // on any thread
 ///
 /// Not for signal handlers: one may have interrupted a call of the same thread's. The first use by a thread, its end, and
-/// the pool's, take a lock; nothing else does.
+/// the pool's, take a lock; nothing else does. So not in a child of `fork`, where another thread may have had it, unless that
+/// executes a program. Nor for a thread's first use in a destructor of `pthread_key_create`, after which nothing gives back
+/// what it kept before the pool ends; nor below a global `operator new`, which the first use calls. An `arena` does for all of
+/// these.
 ///
 /// What threads keep is free, but for themselves only: with a limit, others may be refused while there are so many slots
 /// left as all threads together keep. `length` does not count it.
@@ -98,7 +101,8 @@ public:
     }
 
     /// `arena::deallocate`, on any thread, which keeps the slot. Wrong and double frees are refused in the same way,
-    /// whichever thread keeps the slot; but of two threads that free the same object at the very same time neither may be.
+    /// whichever thread keeps the slot; but of two threads that free the same object at the very same time neither may be,
+    /// and then its slot may be handed out twice, and after its chunk has gone.
     NBBS_HOT result<void> deallocate(T* object) noexcept { return free_in(home_, place_, object); }
 
     /// Gives back what the calling thread keeps.

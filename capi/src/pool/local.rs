@@ -180,7 +180,7 @@ impl PoolLocal {
         for &PoolSlot { object, mark } in &self.slots[..count] {
             // SAFETY: as in `alloc`. Relaxed: as in `keep`.
             unsafe { AtomicU8::from_ptr(mark) }.store(FREE, Ordering::Relaxed);
-            if !run.takes(object.addr()) {
+            if !run.takes(mark.addr()) {
                 run.release();
                 run = Run::beginning(pool, object);
             }
@@ -196,28 +196,26 @@ struct Run<'a> {
     slots: Option<Slots<'a>>,
     word: usize,
     bits: u64,
-    /// Where the object of the word's first slot is, how far it is from one to the next, and how many there are: the last
-    /// word of a chunk may have fewer than 64, and the next chunk lie where they would be.
+    /// Where the mark of the word's first slot is, and how many there are: the last word of a chunk may have fewer than 64.
     first: usize,
-    stride: usize,
     len: usize,
 }
 
 impl<'a> Run<'a> {
-    const NONE: Self = Self { slots: None, word: 0, bits: 0, first: 0, stride: 1, len: 0 };
+    const NONE: Self = Self { slots: None, word: 0, bits: 0, first: 0, len: 0 };
 
     /// A run of one slot, that of a local.
     fn beginning(pool: &'a Pool, object: *mut c_void) -> Self {
         let Ok(Found { slots, slot, .. }) = pool.find(object) else { return Self::NONE };
-        let (word, number, stride) = (slot / WORD, slot % WORD, pool.shape.stride);
-        let first = object.addr() - number * stride;
-        let len = (slots.len() - word * WORD).min(WORD);
-        Self { slots: Some(slots), word, bits: 1 << number, first, stride, len }
+        let word = slot / WORD;
+        let marks = &slots.marks()[word * WORD..];
+        let (first, len) = (marks.as_ptr().addr(), marks.len().min(WORD));
+        Self { slots: Some(slots), word, bits: 1 << (slot % WORD), first, len }
     }
 
-    /// Takes the slot of an object in if it is of the same word.
-    fn takes(&mut self, object: usize) -> bool {
-        let number = object.wrapping_sub(self.first) / self.stride;
+    /// Takes the slot of this mark in if it is of the same word.
+    fn takes(&mut self, mark: usize) -> bool {
+        let number = mark.wrapping_sub(self.first);
         let is_here = self.slots.is_some() && number < self.len;
         self.bits |= if is_here { 1 << number } else { 0 };
         is_here
@@ -335,7 +333,7 @@ pub unsafe extern "C" fn nbbs_pool_local_alloc(
 /// As `nbbs_pool_free`, but without a read-modify-write; not callable from a handler that may have interrupted a call with
 /// the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`: a double free is told apart until the slot
 /// is allocated again, whichever local keeps it; but of two threads that free the same object at the very same time
-/// neither may be refused.
+/// neither may be refused, and then its slot may be handed out twice, and after its chunk has gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_local_free(
     local: *mut PoolLocal,

@@ -53,8 +53,8 @@ pub struct PoolConfig {
     /// Objects for which there is memory when the pool is made, and which `nbbs_pool_shrink` leaves it.
     pub reserve: usize,
     /// Objects in a chunk, at most 2^24. A chunk is what the pool grows by; its memory is aligned to its size, rounded up
-    /// to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64, and no more than `limit`. If a
-    /// source that takes memory back has no such block when the pool is made, an eighth of the largest that it has.
+    /// to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64; from a `source` that is given as many
+    /// as fit into 4 KiB, for it may have little memory, or none at higher alignments: more are faster. No more than `limit`.
     pub chunk: usize,
     /// A chunk is added as soon as fewer than so many objects are free; 0: when none is.
     pub ahead: usize,
@@ -62,8 +62,10 @@ pub struct PoolConfig {
 
 /// Slots of a chunk, unless the configuration says otherwise: so many that 8 threads begin in cache lines of their own.
 const CHUNK: usize = 4096;
-/// Bytes of such a chunk, unless they are too few for a word of slots.
+/// Bytes of such a chunk of the system's memory, unless they are too few for a word of slots; and of a source's, unless they
+/// are too few for one.
 const CHUNK_BYTES: usize = 1 << 20;
+const CHUNK_BYTES_OF_SOURCE: usize = 1 << 12;
 /// The most slots of a chunk.
 const MOST_CHUNK: usize = 1 << 24;
 
@@ -181,20 +183,15 @@ pub unsafe extern "C" fn nbbs_pool_create_in(
 }
 
 /// The shape of a pool whose configuration does not say how large chunks are.
-/// `source` is one that may have little memory.
-fn usual_shape(config: &PoolConfig, source: Option<&Source>) -> Result<Shape, Error> {
+fn usual_shape(config: &PoolConfig, source_is_given: bool) -> Result<Shape, Error> {
     let of = |slots| Shape::new(config.size, config.align, slots);
-    let usual = (CHUNK_BYTES / of(1)?.stride).clamp(WORD, CHUNK);
-    let usual = if config.limit == 0 { usual } else { usual.min(config.limit) };
-    let shape = of(usual)?;
-    let Some(source) = source.filter(|source| !source::has_chunk(source, &shape)) else {
-        return Ok(shape);
+    let stride = of(1)?.stride;
+    let usual = if source_is_given {
+        (CHUNK_BYTES_OF_SOURCE / stride).clamp(1, CHUNK)
+    } else {
+        (CHUNK_BYTES / stride).clamp(WORD, CHUNK)
     };
-    // A chunk that takes all that there is leaves nothing for the next.
-    let fits = |&slots: &usize| of(slots).is_ok_and(|shape| source::has_chunk(source, &shape));
-    let halves = core::iter::successors(Some(usual / 2), |&slots| Some(slots / 2));
-    let fitting = halves.take_while(|&slots| slots >= WORD).find(fits);
-    of((fitting.unwrap_or(0) / 8).max(WORD.min(usual)))
+    of(if config.limit == 0 { usual } else { usual.min(config.limit) })
 }
 
 /// Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it; null: from the C library's `malloc`,
@@ -230,7 +227,7 @@ pub unsafe extern "C" fn nbbs_pool_create(
             return Err(Error::of(Code::Setting, config.reserve as u64, config.limit as u64));
         }
         let shape = match config.chunk {
-            0 => usual_shape(&config, given.then_some(&source))?,
+            0 => usual_shape(&config, given)?,
             chunk => Shape::new(config.size, config.align, chunk)?,
         };
         shape.check_len(config.reserve)?;

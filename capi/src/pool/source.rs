@@ -173,21 +173,6 @@ unsafe impl ChunkSource for Memory {
     }
 }
 
-/// Whether a source has memory for a chunk: tried out, unless it keeps what it is given back.
-pub(super) fn has_chunk(source: &Source, shape: &Shape) -> bool {
-    let memory = Memory::source(*source, *shape);
-    let Ok(layout) = Layout::from_size_align(shape.chunk_slots, 1) else { return false };
-    if source.free.is_none() {
-        return true;
-    }
-    let block = memory.alloc(layout);
-    if let Some(block) = block {
-        // SAFETY: just got, for this layout, and nobody else's.
-        unsafe { memory.free(block, layout) };
-    }
-    block.is_some()
-}
-
 /// The C library's memory.
 #[cfg(feature = "std")]
 pub(super) fn of_the_system() -> Option<Source> {
