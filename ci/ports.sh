@@ -46,6 +46,8 @@ on() { RUSTFLAGS="-C target-feature=+crt-static" cargo "$2" --target "$1" "${@:3
 cargo "+$rust" check --quiet --package nbbs --package nbbs-arena --package nbbs-adapters --package nbbs-c
 tested "Rust $rust" cargo "+$rust"
 tested "32 bits, i686" on i686-unknown-linux-gnu
+# Without those that take a minute under qemu.
+tests=(batches lost_merges lost_races miri owned)
 tested "AArch64, under qemu" on aarch64-unknown-linux-gnu
 
 # bare TARGET PACKAGE FEATURES: builds, not optimised, as it does not run.
