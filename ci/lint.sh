@@ -9,6 +9,8 @@ done
 
 cargo fmt --all --check
 cargo clippy --workspace --all-targets --quiet -- -D warnings
+# Without the feature `suite`, which its tests bring.
+cargo clippy --package nbbs-bench --quiet -- -D warnings
 cargo clippy --package nbbs --no-default-features --quiet -- -D warnings
 cargo clippy --package nbbs-adapters --all-features --all-targets --quiet -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet

@@ -33,7 +33,7 @@ of_mutant() {
 
 # What our programs say of memory that is handed out twice, lost, kept from its holder, or wrongly refused. Not what they
 # say of a panic, of a wait, or of a search that was not done in time.
-harm='handed out (twice|of an arena|, not aligned)|while it was a hole|returned, but|could not be freed|not whole'
+harm='handed out (twice|of an arena|, not aligned)|while it was reserved|returned, but|could not be freed|not whole'
 harm+='|cannot be had|still held|nobody held it|audit: |answered .*, not |refused order|at every instant|no order explains'
 harm+='|overlap in units|Causality violation|: lost$'
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""draw.py CRATE N [SEED]: draws N one-line errors in nbbs, arena or capi, and prints them as verify/mutate.sh reads them.
+"""draw.py CRATE N [SEED]: draws N one-line errors in nbbs, pool or capi, and prints them as verify/mutate.sh reads them.
 
 The same SEED, 1 if none is named, draws the same from the same source; a larger N draws the same and more. Kinds take
 turns: a comparison swapped or a condition decided, a bound shifted, an operator swapped, a call dropped, an ordering weakened.
 Within a kind every place of the crate is as likely as any other. Drawn from are lines of code outside tests, none of them
 twice, and no error that a list in verify/mutants has already. Some do not build: draw more.
 
-    verify/draw.py arena 20 7 >target/arena.list
-    verify/mutate.sh target/arena.list draw-7-1 target/drawn      # CRATE=arena; one of them, in a copy
-    verify/draw.sh arena 20 7                                     # each, and whether the quick suite notices
+    verify/draw.py pool 20 7 >target/pool.list
+    verify/mutate.sh target/pool.list draw-7-1 target/drawn       # CRATE=pool; one of them, in a copy
+    verify/draw.sh pool 20 7                                      # each, and whether the quick suite notices
 """
 import glob
 import itertools

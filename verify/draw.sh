@@ -13,11 +13,11 @@ tests() { printf '%s' "$(printf -- '--test %s ' "$@" | sed 's/--test --/--/')"; 
 case $crate in
 nbbs)
     package=(--package nbbs)
-    stages=("$(tests --lib properties refusals holes owned batches corrupted cost zone_answers heals lanes)"
+    stages=("$(tests --lib properties refusals reserved owned batches corrupted cost zone_answers heals lanes)"
         "$(tests zones runs exhaustive settling preemptions huge attach wraps double_frees cuts)" "--doc")
     ;;
-arena)
-    package=(--package nbbs-arena --features nbbs)
+pool)
+    package=(--package nbbs-pool --features nbbs)
     stages=("$(tests --lib objects properties sources growth)" "$(tests stalls deaths threads schedules)" "--doc")
     ;;
 capi)

@@ -7,7 +7,7 @@
 # A list has blocks between blank lines:
 #
 #     name: swap-relaxed
-#     file: buddy/mod.rs          relative to the crate's src
+#     file: block/free.rs         relative to the crate's src
 #     find: exact text of one line
 #     replace: text
 #     nth: 2                      if `find` occurs more than once; otherwise it must occur exactly once

@@ -38,9 +38,9 @@ impl<'a, W> Frames<'a, W> {
     ///
     /// # Safety
     /// As long as the arena is in use, by whatever handle:
-    /// - its units that are not holes are memory at the region's addresses, which only those use to whom the arena
+    /// - its units that are not reserved are memory at the region's addresses, which only those use to whom the arena
     ///   has given it;
-    /// - a hole is released only if that holds for it, and frames are freed only by who does not use them any more.
+    /// - units are released only if that holds for them, and frames are freed only by who does not use them any more.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, metadata_words};

@@ -1,4 +1,4 @@
-//! The [`nbbs`] back-end behind the traits that kernels and hypervisors expect. Every adapter is thin, and
+//! The [`nbbs`] buddy allocator behind the traits that kernels and hypervisors expect. Every adapter is thin, and
 //! behind a feature that bears the name of the crate it serves; none is on by default.
 //!
 //! | feature | what it serves | adapter |
@@ -13,7 +13,7 @@
 //! Why these: each is what the others in its field build on, takes an allocator or a map from outside, and builds with
 //! the Rust version of this workspace. `multiboot2`, `limine`, `fdt` and the like give ranges of addresses, which
 //! are entries of a map as they are. `vm-allocator` and `vm-memory` of rust-vmm have no trait to implement: use the
-//! back-end itself. `page_table_multiarch` takes its frames from `ax-allocator`'s side.
+//! buddy allocator itself. `page_table_multiarch` takes its frames from `ax-allocator`'s side.
 //!
 //! # Layers
 //!

@@ -57,7 +57,7 @@ impl<'a, W: Word> Mapped<'a, W> {
     ///
     /// # Safety
     /// As long as the arena or anything allocated from it is in use:
-    /// - each frame that is not a hole is mapped, for reading and writing, as far behind `memory` as its address
+    /// - each frame that is not reserved is mapped, for reading and writing, as far behind `memory` as its address
     ///   is behind the region's first; `memory` is valid for all of them, and aligned to [`FRAME_SIZE`];
     /// - no reference to the memory exists but those of its holders.
     ///
@@ -66,7 +66,7 @@ impl<'a, W: Word> Mapped<'a, W> {
     /// # use nbbs_adapters::{Frames, Mapped, Region};
     /// # let metadata = Metadata::<{ metadata_words(16) }>::new();
     /// # let region = Region::new(Buddy::new_reserved(metadata.words(), 16)?, 0)?;
-    /// // SAFETY: all frames are holes, and stay so.
+    /// // SAFETY: all frames are reserved, and stay so.
     /// let mapped = unsafe { Mapped::new(Frames::new(region), std::ptr::NonNull::dangling()) };
     /// assert!(mapped.alloc_zeroed(1).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())

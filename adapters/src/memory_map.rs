@@ -47,13 +47,13 @@ impl MapEntry for uefi_raw::table::boot::MemoryDescriptor {
 
 impl<W: Word> Region<'_, W> {
     /// Gives the arena the whole frames of each usable entry, as far as they lie in the region, and returns how many.
-    /// They must be holes still: see [`Buddy::new_reserved`](nbbs::Buddy::new_reserved).
+    /// They must still be reserved: see [`Buddy::new_reserved`](nbbs::Buddy::new_reserved).
     ///
     /// Cost: that of [`Buddy::release`](nbbs::Buddy::release) for each entry.
     ///
     /// # Errors
-    /// [`RegionError::Map`]: a frame of an entry is no hole, for instance because entries overlap. The entries before
-    /// it have been added.
+    /// [`RegionError::Map`]: a frame of an entry is not reserved, for instance because entries overlap. The entries
+    /// before it have been added.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, metadata_words};

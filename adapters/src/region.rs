@@ -13,7 +13,7 @@ use crate::{FRAME_SIZE, RegionError};
 /// Every method may be called where those of [`Buddy`] may: from interrupt handlers too.
 ///
 /// A block is as aligned as the base allows: for frames of 2 MiB or 1 GiB, choose a base that is a multiple of that
-/// (0 is best) and let what lies below the memory be holes ([`Buddy::new_reserved`], then [`add_map`](Self::add_map)).
+/// (0 is best) and reserve what lies below the memory ([`Buddy::new_reserved`], then [`add_map`](Self::add_map)).
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, metadata_words};
@@ -105,10 +105,11 @@ impl<'a, W: Word> Region<'a, W> {
 
     /// Allocates `frames` frames side by side, the first at a multiple of `2^order` frames, and returns its address.
     ///
-    /// Cost: that of [`Buddy::alloc`] for a block, else of [`Buddy::request`].
+    /// Cost: that of [`Lane::alloc`](nbbs::Lane::alloc) for a block, else of [`Lane::request`](nbbs::Lane::request).
     ///
     /// # Errors
-    /// Those of [`Buddy::request`]; [`RequestError::OrderTooLarge`] too if the base is less aligned than that.
+    /// Those of [`Lane::request`](nbbs::Lane::request); [`RequestError::OrderTooLarge`] too if the base is less aligned
+    /// than that.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, metadata_words};
@@ -125,13 +126,13 @@ impl<'a, W: Word> Region<'a, W> {
             return Err(RequestError::OrderTooLarge { order, max });
         }
         let request = Request::units(frames).aligned(order);
-        self.buddy.request_on(self.lane, request).map(|index| self.address_of(index))
+        self.buddy.on(self.lane).request(request).map(|index| self.address_of(index))
     }
 
     /// Allocates the `frames` frames from `address` on.
     ///
     /// # Errors
-    /// [`RegionError::Address`], or those of [`Buddy::alloc_at`].
+    /// [`RegionError::Address`], or those of [`Lane::alloc_at`](nbbs::Lane::alloc_at).
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, metadata_words};
@@ -144,14 +145,14 @@ impl<'a, W: Word> Region<'a, W> {
     /// ```
     pub fn alloc_at(&self, address: u64, frames: u64) -> Result<(), RegionError> {
         let index = self.index_of(address)?;
-        self.buddy.alloc_at_on(self.lane, index, frames)?;
+        self.buddy.on(self.lane).alloc_at(index, frames)?;
         Ok(())
     }
 
     /// Frees the `frames` frames from `address` on, which were allocated together.
     ///
     /// # Errors
-    /// [`RegionError::Address`], or those of [`Buddy::free_units`].
+    /// [`RegionError::Address`], or those of [`Lane::free_units`](nbbs::Lane::free_units).
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, metadata_words};
@@ -165,7 +166,7 @@ impl<'a, W: Word> Region<'a, W> {
     /// ```
     pub fn free(&self, address: u64, frames: u64) -> Result<(), RegionError> {
         let index = self.index_of(address)?;
-        self.buddy.free_units_on(self.lane, index, frames).map_err(RegionError::Free)
+        self.buddy.on(self.lane).free_units(index, frames).map_err(RegionError::Free)
     }
 
     pub(crate) const fn address_of(&self, index: u64) -> u64 {

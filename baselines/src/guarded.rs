@@ -4,7 +4,7 @@ use spin::mutex::SpinMutex;
 use testkit::BackEnd;
 
 /// An allocator for one thread at a time.
-pub(crate) trait Sequential: Send {
+pub trait Sequential: Send {
     /// An arena of `units` free units that serves orders 0 to `max_order`.
     fn new(units: u64, max_order: u32) -> Self;
 
@@ -20,7 +20,7 @@ pub(crate) trait Sequential: Send {
 
 /// A sequential allocator behind one test-and-test-and-set spin lock.
 #[derive(Debug)]
-pub(crate) struct Guarded<S> {
+pub struct Guarded<S> {
     units: u64,
     max_order: u32,
     inner: SpinMutex<S>,
@@ -66,7 +66,7 @@ impl<S: Sequential> BackEnd for Guarded<S> {
 }
 
 /// All of `units` in the largest aligned blocks of at most `max_order` that fit, from the left.
-pub(crate) fn largest_blocks(units: u64, max_order: u32) -> impl Iterator<Item = (u64, u32)> {
+pub fn largest_blocks(units: u64, max_order: u32) -> impl Iterator<Item = (u64, u32)> {
     let mut index = 0;
     std::iter::from_fn(move || {
         let left = (units - index).checked_ilog2()?;

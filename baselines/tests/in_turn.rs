@@ -3,8 +3,8 @@
 
 use baselines::free_list::{Locked, Tagged, Untagged};
 use baselines::paper::{Nb1, Nb4, Sl1, Sl4};
-use baselines::{BuddySl, CONTENDERS, Contender, POOLS, Units};
-use testkit::{BackEnd, Checked, Load, Oracle, Violation, stress};
+use baselines::{BuddySl, Units};
+use testkit::{BackEnd, Checked, Violation};
 
 /// Random allocations and frees on several lanes, all over the place: mostly full, then mostly empty.
 fn run<B: BackEnd>(allocator: B, seed: u64) -> Result<Vec<Option<u64>>, Violation> {
@@ -77,39 +77,6 @@ fn the_pools() {
     check(|slots| Units(<Untagged>::new(slots)));
     check(|slots| Units(<Tagged>::new(slots)));
     check(|slots| Units(<Locked>::new(slots)));
-}
-
-#[test]
-fn every_contender() {
-    for contender in CONTENDERS.iter().chain(POOLS) {
-        contender.with_back_end(5000, |allocator| {
-            run(allocator, 1).unwrap_or_else(|violation| panic!("{}: {violation}", contender.name));
-        });
-    }
-}
-
-#[test]
-fn the_safe_pools_on_many_threads() {
-    for pool in POOLS.iter().filter(|pool| pool.safe) {
-        pool.with_back_end(64, |slots| {
-            let result = stress(&slots, &Oracle::of(slots), &Load::new(4, 50_000, 0..=0));
-            assert!(result.is_ok(), "{}: {result:?}", pool.name);
-        });
-    }
-}
-
-/// What a user sees of them: the flag, and the word in the description and the label.
-#[test]
-fn the_unsafe_ones_say_so() {
-    let contenders = || CONTENDERS.iter().chain(POOLS);
-    let is_unsafe = |contender: &&Contender| !contender.safe;
-    let names: Vec<&str> =
-        contenders().filter(is_unsafe).map(|unsafe_one| unsafe_one.name).collect();
-    assert_eq!(names, ["nb1", "nb4", "arena-untagged"]);
-    for contender in contenders() {
-        assert_eq!(contender.source.contains("UNSAFE"), !contender.safe, "{}", contender.name);
-        assert_eq!(contender.label().contains("UNSAFE"), !contender.safe, "{}", contender.name);
-    }
 }
 
 #[test]

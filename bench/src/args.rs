@@ -2,11 +2,16 @@
 
 use std::path::PathBuf;
 
-use baselines::{CONTENDERS, Contender};
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 
+use crate::market::{CONTENDERS, Contender};
+use crate::output::{Format, Output};
 use crate::report::args::{Compare, Report};
+use crate::report::keep::Kept;
+#[cfg(feature = "suite")]
 use crate::suite::args::Suite;
+#[cfg(not(feature = "suite"))]
+use crate::without::Suite;
 
 /// One unit of every arena here: a page of 4 KiB.
 pub const UNIT_BYTES: u64 = 4096;
@@ -75,9 +80,31 @@ pub struct Replay {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = rounds)]
     pub repeat: usize,
 
+    #[command(flatten)]
+    pub keep: Keep,
+}
+
+/// What becomes of rows.
+#[derive(Debug, Args)]
+pub struct Keep {
     /// Prints one JSON object per row instead of tables
     #[arg(long)]
     pub json: bool,
+
+    /// Also writes a record, which `report` and `compare` read; compressed if FILE ends in .zst
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+}
+
+impl Keep {
+    /// Where the rows of a run go that has so many steps.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn output(&self, steps: usize) -> anyhow::Result<Output> {
+        let format = if self.json { Format::Json } else { Format::Tables };
+        Ok(Output::new(format, steps, Kept::new(self.record.as_deref())?))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -108,9 +135,8 @@ pub struct Limit {
     #[arg(long)]
     pub quick: bool,
 
-    /// Prints one JSON object per row instead of tables
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub keep: Keep,
 }
 
 #[derive(Debug, Args)]
@@ -119,9 +145,8 @@ pub struct Requests {
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = rounds)]
     pub rounds: usize,
 
-    /// Prints one JSON object per row instead of a table
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub keep: Keep,
 }
 
 /// What `nbbs` alone does: `nbbs replay`.
@@ -152,7 +177,7 @@ impl Replay {
     /// The allocators asked for, or the usual ones: this project's, and what everybody knows, without caches and with.
     pub fn contenders(&self) -> Vec<&'static Contender> {
         if self.allocators.is_empty() {
-            USUAL.split(',').filter_map(baselines::find).collect()
+            USUAL.split(',').filter_map(crate::market::find).collect()
         } else {
             self.allocators.clone()
         }
@@ -179,7 +204,11 @@ impl Limit {
 
 pub fn contender(name: &str) -> Result<&'static Contender, String> {
     let found = CONTENDERS.iter().find(|contender| contender.name == name);
-    found.ok_or_else(|| format!("there is no allocator of that name; there are: {}", names(", ")))
+    let more =
+        if cfg!(feature = "suite") { "" } else { "; with `--features suite` there are more" };
+    let refusal =
+        || format!("there is no allocator of that name; there are: {}{more}", names(", "));
+    found.ok_or_else(refusal)
 }
 
 /// The names of all back-ends.

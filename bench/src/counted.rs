@@ -4,7 +4,11 @@ use std::cell::Cell;
 use std::ops::{Add, Sub};
 use std::sync::atomic::AtomicU64;
 
+#[cfg(feature = "suite")]
+use baselines::Pause;
 use nbbs::sync::{Ordering, Word};
+#[cfg(feature = "suite")]
+use testkit::BackEnd;
 
 /// What was done to [`Counted`] words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +102,9 @@ impl Word for Counted {
     }
 }
 
+#[cfg(feature = "suite")]
+impl Pause for Counted {}
+
 /// Begins an operation of this thread: lines that were written to before count again.
 pub fn begin_operation() {
     WRITTEN.set([0; LINES]);
@@ -114,6 +121,35 @@ pub fn count<R>(work: impl FnOnce() -> R) -> (R, Counts) {
     begin_operation();
     let result = work();
     (result, so_far() - before)
+}
+
+/// A back-end that says where each operation begins.
+#[cfg(feature = "suite")]
+pub struct ByOperation<'a>(pub &'a dyn BackEnd);
+
+#[cfg(feature = "suite")]
+impl BackEnd for ByOperation<'_> {
+    fn units(&self) -> u64 {
+        self.0.units()
+    }
+
+    fn max_order(&self) -> u32 {
+        self.0.max_order()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.0.metadata_bytes()
+    }
+
+    fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
+        begin_operation();
+        self.0.alloc(lane, order)
+    }
+
+    fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
+        begin_operation();
+        self.0.free(lane, index, order)
+    }
 }
 
 #[cfg(test)]
@@ -135,7 +171,7 @@ mod tests {
 
     #[test]
     fn counts_a_line_once_an_operation() {
-        let words = baselines::Lines::<Counted>::zeroed(24);
+        let words = crate::lines::zeroed::<Counted>(24);
         let write = |place: usize| words.words()[place].store(1, SeqCst);
         let ((), counts) = count(|| {
             [0, 7, 8, 0, 9].into_iter().for_each(write);

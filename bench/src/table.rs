@@ -1,7 +1,11 @@
 //! How figures are printed.
 
+use std::collections::BTreeSet;
+
 use comfy_table::{CellAlignment, Table};
 use indicatif::HumanCount;
+
+use crate::row::Row;
 
 /// Lines above and below, and a double one under the header.
 const LINES: &str = "  ── ══      ──    ";
@@ -15,6 +19,126 @@ pub fn table(header: &[&str], left: usize) -> Table {
         column.set_cell_alignment(alignment);
     }
     table
+}
+
+/// A title, and what a row has under it.
+pub type About<'a> = (&'a str, fn(&Row) -> String);
+
+/// A title, and what the rows of a line have under it.
+pub type Column<'a> = (&'a str, fn(&[&Row]) -> String);
+
+/// How rows are printed: which of them stand in one line, which of those side by side, and what is said of all.
+pub struct Layout<'a> {
+    /// What a line is about, with titles: rows that agree in all of it share a line, if any can.
+    pub lines: &'a [About<'a>],
+    /// The rows of a line side by side; without it each row has a line.
+    pub across: Option<Across>,
+    /// What is said of a line, with titles: its rows are in the order in which they were given.
+    pub more: &'a [Column<'a>],
+    /// Columns of text.
+    pub left: usize,
+}
+
+/// Columns for rows that share a line.
+pub struct Across {
+    /// Which column a row belongs to; the least stands first.
+    pub place: fn(&Row) -> u64,
+    pub title: fn(u64) -> String,
+    pub cell: fn(&Row) -> String,
+}
+
+impl Across {
+    /// A column for each number of threads.
+    #[cfg(feature = "suite")]
+    pub fn threads(cell: fn(&Row) -> String) -> Self {
+        Self { place: |row| row.threads as u64, title: |threads| format!("{threads} thr."), cell }
+    }
+}
+
+impl Layout<'_> {
+    /// The table of some rows; lines and columns in the order in which they first occur.
+    pub fn table(&self, rows: &[&Row]) -> Table {
+        let (header, lines) = self.cells(rows);
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        let mut table = table(&header, self.left);
+        table.add_rows(lines);
+        table
+    }
+
+    /// The same with lines for columns: what the rows are about stands above.
+    pub fn turned(&self, rows: &[&Row]) -> Table {
+        let (titles, lines) = self.cells(rows);
+        let column = |place: usize| lines.iter().map(move |line| line[place].as_str());
+        let header: Vec<&str> = [titles[0].as_str()].into_iter().chain(column(0)).collect();
+        let mut table = table(&header, self.left);
+        for (place, title) in titles.iter().enumerate().skip(1) {
+            table.add_row([title.as_str()].into_iter().chain(column(place)));
+        }
+        table
+    }
+
+    /// Titles, and lines under them.
+    pub fn cells(&self, rows: &[&Row]) -> (Vec<String>, Vec<Vec<String>>) {
+        let about = |row: &Row| self.lines.iter().map(|line| line.1(row)).collect::<Vec<_>>();
+        let mut groups: Vec<(Vec<String>, Vec<&Row>)> = Vec::new();
+        for &row in rows {
+            let about = about(row);
+            let shared = self.across.is_some();
+            match groups.iter_mut().find(|group| shared && group.0 == about) {
+                Some(group) => group.1.push(row),
+                None => groups.push((about, vec![row])),
+            }
+        }
+        let places: BTreeSet<(u64, String)> = (self.across.iter())
+            .flat_map(|across| {
+                rows.iter()
+                    .map(|row| (across.place)(row))
+                    .map(|place| (place, (across.title)(place)))
+            })
+            .collect();
+        let line = |(about, rows): (Vec<String>, Vec<&Row>)| {
+            let cell = |place: u64| {
+                let across = self.across.as_ref()?;
+                rows.iter().find(|row| (across.place)(row) == place).map(|row| (across.cell)(row))
+            };
+            let across = places.iter().map(|&(place, _)| cell(place).unwrap_or("-".to_owned()));
+            let more = self.more.iter().map(|more| more.1(&rows));
+            about.into_iter().chain(across).chain(more).collect()
+        };
+        let lines = groups.into_iter().map(line).collect();
+        let about = self.lines.iter().map(|line| line.0.to_owned());
+        let more = self.more.iter().map(|more| more.0.to_owned());
+        let across = places.iter().map(|(_, title)| title.clone());
+        (about.chain(across).chain(more).collect(), lines)
+    }
+}
+
+/// A figure, or that there is none.
+pub fn or_dash(figure: Option<f64>, print: impl Fn(f64) -> String) -> String {
+    figure.map_or("-".to_owned(), print)
+}
+
+/// The row of the most threads.
+#[cfg(feature = "suite")]
+pub fn most<'a>(rows: &[&'a Row]) -> &'a Row {
+    rows.iter().max_by_key(|row| row.threads).expect("a line has a row")
+}
+
+/// Time per operation, with what has to be known of it.
+#[cfg(feature = "suite")]
+pub fn marked(row: &Row, print: fn(f64) -> String) -> String {
+    let marks = [("~", row.noisy), ("*", !row.complete)];
+    let marks: String = marks.into_iter().filter(|mark| mark.1).map(|mark| mark.0).collect();
+    match row.ns_per_op {
+        Some(ns) => format!("{marks}{}", print(ns)),
+        None if row.verified => "-".to_owned(),
+        None => "FAILED".to_owned(),
+    }
+}
+
+/// A number of threads, in words.
+pub fn threads(threads: usize) -> String {
+    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
 }
 
 /// Nanoseconds in the unit that suits.

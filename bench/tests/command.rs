@@ -40,12 +40,12 @@ fn replay_prints_an_object_per_row() {
         assert_eq!((&row["command"], &row["trace"]), (&"replay".into(), &"redis".into()));
         assert_eq!((&row["verified"], &row["violation"]), (&true.into(), &Value::Null));
         assert_eq!((&row["ops"], &row["peak_units"]), (&332_194.into(), &113_270.into()));
-        assert_numbers(&row, &["mean_ns", "clock_step_ns"]);
-        let times = ["median_ns", "p99_ns", "p999_ns", "max_ns"];
+        assert_numbers(&row, &["ns_per_op", "clock_step_ns"]);
+        let times = ["p50_ns", "p99_ns", "p999_ns", "max_ns"];
         assert_numbers(&row, &times);
         let times = times.map(|key| row[key].as_f64().unwrap());
         assert!(times.is_sorted(), "{row}");
-        assert_numbers(&row, &["threads", "failed", "metadata_bytes", "largest_free_order"]);
+        assert_numbers(&row, &["threads", "refused", "metadata_bytes", "largest_free_order"]);
         assert!(row["allocator"].is_string());
     }
 }
@@ -54,7 +54,7 @@ fn replay_prints_an_object_per_row() {
 fn refusals_of_a_small_arena_are_counted_and_judged() {
     let args = ["replay", "--json", "--repeat", "1", "--arena", "64M", "--threads", "2"];
     for row in json(&args) {
-        assert!(row["failed"].as_u64().unwrap() > 100_000, "{row}");
+        assert!(row["refused"].as_u64().unwrap() > 100_000, "{row}");
         assert_eq!((&row["verified"], &row["peak_units"]), (&true.into(), &16_384.into()), "{row}");
     }
 }
@@ -137,11 +137,11 @@ fn bench_runs_every_workload_on_every_allocator() {
         let names: BTreeSet<&str> = of(kind).map(|row| row[key].as_str().unwrap()).collect();
         names.len()
     };
-    let back_ends = baselines::CONTENDERS.len();
+    let back_ends = nbbs_bench::market::CONTENDERS.len();
     assert_eq!((names("backend", "workload"), names("backend", "allocator")), (19, back_ends));
     assert_eq!(of("backend").count(), back_ends * (16 + 2 + 4 + 15)); // two phases of bulk, four of filling, 15 of churn
     assert_eq!((names("pool", "workload"), names("pool", "phase")), (1, 4));
-    let heaps = baselines::HEAPS.len();
+    let heaps = nbbs_bench::market::HEAPS.len();
     assert_eq!((names("heap", "workload"), names("heap", "allocator")), (8, heaps));
     assert_eq!(of("heap").count(), heaps * (7 + 2)); // two phases of heap-random
     for row in &rows {
@@ -271,9 +271,12 @@ fn bench_pool_prints_an_object_per_row() {
     };
     // A hand-over takes two threads, and what is not shared takes one.
     for case in ["bulk", "pair", "burst"] {
-        assert_eq!([of(case, "arena"), of(case, "arena-single"), of(case, "nothing")], [2, 1, 1]);
+        assert_eq!(
+            [of(case, "nbbs-pool"), of(case, "nbbs-pool-single"), of(case, "nothing")],
+            [2, 1, 1]
+        );
     }
-    assert_eq!([of("handover", "arena"), of("handover", "arena-single")], [1, 0]);
+    assert_eq!([of("handover", "nbbs-pool"), of("handover", "nbbs-pool-single")], [1, 0]);
     for row in &rows {
         assert!(KEYS.iter().all(|key| row.get(key).is_some()), "{row}");
         assert_eq!((&row["kind"], &row["size_bytes"]), (&"pool".into(), &48.into()));
@@ -288,7 +291,10 @@ fn bench_pool_names_its_lists_as_the_registry_does() {
     let help = stdout(&["bench", "--help"]);
     let lists = ["arena-untagged", "arena-tagged", "arena-sl", "arena-mutex"];
     for name in lists {
-        assert!(baselines::find(name).is_some() && help.contains(name), "{name} in\n{help}");
+        assert!(
+            nbbs_bench::market::find(name).is_some() && help.contains(name),
+            "{name} in\n{help}"
+        );
     }
 }
 
@@ -299,7 +305,7 @@ fn bench_pool_prints_tables() {
     for words in ["pool, 48 B", "pair", "handover", "arena-untagged (UNSAFE)", "system (caches)"] {
         assert!(tables.contains(words), "{words} in\n{tables}");
     }
-    assert!(!tables.contains("arena-single") && !tables.contains("bulk"), "{tables}");
+    assert!(!tables.contains("nbbs-pool-single") && !tables.contains("bulk"), "{tables}");
 }
 
 #[test]
@@ -356,7 +362,7 @@ fn nonsense_is_refused_with_the_limit() {
             "bench cached --arena 64K --threads 8 --allocators nbbs",
             "8 threads and order 0 takes memory of 128 KiB",
         ),
-        ("bench pool --allocators list", "the pools arena, arena-box"),
+        ("bench pool --allocators list", "the pools nbbs-pool, nbbs-pool-box"),
         ("bench pool --cases list", "[possible values: bulk, pair, handover, burst]"),
         ("bench pool --pairs 0", "0 is not in 1.."),
         ("bench limit --rounds -1", "unexpected argument '-1'"),

@@ -122,6 +122,30 @@ fn what_is_measured_can_be_kept_and_shown() {
     assert_eq!(rows_of(&["compare", "--json", &plain, &compressed]).len(), 2);
 }
 
+/// Whatever is measured can be kept, shown and compared: no two of its cases are taken for one.
+#[test]
+fn every_command_that_measures_can_be_kept() {
+    let folder = Folder::new();
+    let [page, record] = ["page.html", "run.jsonl"].map(|name| text_of(&folder.path(name)));
+    for (args, rows) in [
+        ("bench limit --arenas 64M --orders 0,9 --fills 0,50 --rounds 3", 28),
+        ("bench requests --rounds 1", 11),
+        ("replay --repeat 1 --threads 1 --allocators nbbs,linux", 2),
+        (
+            "bench pool --quick --pairs 2000 --threads 1 --rounds 1 --allocators nbbs-pool,nothing",
+            6,
+        ),
+    ] {
+        let args: Vec<&str> = args.split(' ').collect();
+        let told = rows_of(&[&args[..], &["--json", "--record", &record]].concat());
+        assert_eq!(told.len(), rows, "{args:?}");
+        assert!(told.iter().all(|row| row["ns_per_op"].as_f64() > Some(0.0)), "{told:?}");
+        assert_eq!(rows_of(&["compare", "--json", &record, &record]).len(), rows, "{args:?}");
+        stdout(&["report", &record, "--output", &page]);
+        assert!(std::fs::read_to_string(&page).unwrap().contains(args[1].trim_start_matches('-')));
+    }
+}
+
 /// Rows of a run that was killed once there was one.
 #[cfg(unix)]
 fn killed_run(record: &Path) -> usize {
@@ -226,6 +250,22 @@ fn comparisons_put_what_changed_most_first_and_mark_noise() {
 }
 
 #[test]
+fn rows_by_an_old_name_are_compared_with_those_by_the_new_one() {
+    let folder = Folder::new();
+    let names = ["arena", "arena-box", "arena-sl", "typed-arena"];
+    let old = names.map(|name| row(name, 1, 10.0));
+    let old = folder.file("old.jsonl", &lines(&[&[header()][..], &old].concat()));
+    let names = ["nbbs-pool", "nbbs-pool-box", "arena-sl", "typed-arena"];
+    let new = names.map(|name| row(name, 1, 10.0));
+    let new = folder.file("new.jsonl", &lines(&[&[header()][..], &new].concat()));
+    let rows = rows_of(&["compare", &old, &new, "--json"]);
+    assert_eq!(
+        rows.iter().map(|row| row["allocator"].as_str().unwrap()).collect::<Vec<_>>(),
+        names
+    );
+}
+
+#[test]
 fn a_comparison_fails_if_an_allocator_is_found_wrong_that_was_not() {
     let folder = Folder::new();
     let mut wrong = row("linux", 1, 10.0);
@@ -292,7 +332,7 @@ fn malformed_records_are_refused_by_name_and_line() {
 }
 
 #[test]
-fn the_arena_has_rivals_with_caches_and_none_among_its_own() {
+fn the_pool_has_rivals_with_caches_and_none_among_its_own() {
     let folder = Folder::new();
     let pool = |allocator: &str, caches: bool, ns: f64| {
         let mut row = row(allocator, 1, ns);
@@ -303,8 +343,8 @@ fn the_arena_has_rivals_with_caches_and_none_among_its_own() {
     };
     let rows = [
         header(),
-        pool("arena", true, 10.0),
-        pool("arena-box", false, 5.0),
+        pool("nbbs-pool", true, 10.0),
+        pool("nbbs-pool-box", false, 5.0),
         pool("nothing", false, 1.0),
         pool("system", true, 20.0),
         pool("slab", false, 30.0),
@@ -313,7 +353,7 @@ fn the_arena_has_rivals_with_caches_and_none_among_its_own() {
     let output = text_of(&folder.path("page.html"));
     stdout(&["report", &record, "--output", &output]);
     let page = std::fs::read_to_string(&output).unwrap();
-    for words in ["In 1 of 1 cases <b>arena</b>", "<b>2.0 ×</b>"] {
+    for words in ["In 1 of 1 cases <b>nbbs-pool</b>", "<b>2.0 ×</b>"] {
         assert!(page.contains(words), "{words}");
     }
     assert!(page.contains("no safe allocator, with private caches or without, is faster"));

@@ -1,5 +1,5 @@
-// Objects made, written to and freed again, over and over, on each of some threads: what new and delete, mimalloc, an arena,
-// its locals and a pool take for a pair, together, and beside mimalloc. One object at a time; or HELD by all threads
+// Objects made, written to and freed again, over and over, on each of some threads: what new and delete, mimalloc, a pool,
+// its locals and a threaded pool take for a pair, together, and beside mimalloc. One object at a time; or HELD by all threads
 // together, all of them made before the first is freed, as in the loop of fe-dagostino/lock-free, with a million.
 //
 //     capi/bench/loop.sh [PAIRS [HELD]]
@@ -126,8 +126,8 @@ int main(int given, char** arguments) {
         std::fputs("loop [PAIRS [HELD]]: HELD is 1 to PAIRS\n", stderr);
         return 2;
     }
-    nbbs::arena<Object> arena;
     nbbs::pool<Object> pool;
+    nbbs::threaded_pool<Object> threaded;
     nbbs_pool* const c = c_pool();
     std::vector<Contender> contenders{
         {"new/delete", [](Work n) { pairs(n, [] { return new Object; }, [](Object* object) { delete object; }); }},
@@ -137,14 +137,14 @@ int main(int given, char** arguments) {
              pairs(n, [] { return static_cast<Object*>(mi_malloc(sizeof(Object))); }, [](Object* o) { mi_free(o); });
          }},
 #endif
-        {"arena",
-         [&](Work n) { pairs(n, [&] { return arena.allocate(); }, [&](Object* o) { (void)arena.deallocate(o); }); }},
-        {"arena::local",
+        {"pool", [&](Work n) { pairs(n, [&] { return pool.allocate(); }, [&](Object* o) { (void)pool.deallocate(o); }); }},
+        {"pool::local",
          [&](Work n) {
-             nbbs::arena<Object>::local local(arena);
+             nbbs::pool<Object>::local local(pool);
              pairs(n, [&] { return local.allocate(); }, [&](Object* o) { (void)local.deallocate(o); });
          }},
-        {"pool", [&](Work n) { pairs(n, [&] { return pool.allocate(); }, [&](Object* o) { (void)pool.deallocate(o); }); }},
+        {"threaded_pool",
+         [&](Work n) { pairs(n, [&] { return threaded.allocate(); }, [&](Object* o) { (void)threaded.deallocate(o); }); }},
         {"C local", [&](Work n) { by_c(c, n); }},
     };
     const std::string beside = contenders[1].name == std::string("mimalloc") ? "mimalloc" : "new/delete";

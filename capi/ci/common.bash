@@ -39,12 +39,21 @@ library() {
     cargo rustc --quiet --package nbbs-c --crate-type staticlib && echo "$CARGO_TARGET_DIR/debug/libnbbs_c.a"
 }
 
-# installed_by_cmake [DESTDIR]: builds the package and installs it by CMake, to $work/usr below DESTDIR. Prints where.
+# installed_by_cmake [DESTDIR [OPTION...]]: builds the package and installs it by CMake, to $work/usr below DESTDIR. Prints
+# where.
 installed_by_cmake() {
     local prefix=$work/usr
-    { cmake -S capi -B "$work/alone" -Wno-dev "-DCMAKE_INSTALL_PREFIX=$prefix" -DCMAKE_INSTALL_LIBDIR=lib &&
+    { cmake -S capi -B "$work/alone" -Wno-dev "-DCMAKE_INSTALL_PREFIX=$prefix" -DCMAKE_INSTALL_LIBDIR=lib "${@:2}" &&
         env ${1:+"DESTDIR=$1"} cmake --install "$work/alone"; } >"$work/alone.log" 2>&1 || { cat "$work/alone.log" >&2; return 1; }
     echo "${1-}$prefix"
+}
+
+# as_packagers_do: has the step begin with nothing, and cargo with nothing that it has downloaded; but with the Rust that is
+# here, for some have another HOME.
+as_packagers_do() {
+    rm -rf "$work" && mkdir -p "$work"
+    RUSTUP_HOME=$(rustup show home)
+    export RUSTUP_HOME CARGO_HOME=$work/cargo
 }
 
 # files DIRECTORY: what is in it.

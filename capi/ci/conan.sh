@@ -14,10 +14,8 @@ tools=$target/tools/conan
     { python3 -m venv "$tools" && "$tools/bin/pip" install --quiet 'conan>=2.4,<3'; } >&2 ||
         { rm -rf "$tools"; log "could not run: conan cannot be installed from PyPI"; exit 1; }
 }
-rm -rf "$work" && mkdir -p "$work"
-RUSTUP_HOME=$(rustup show home)
-# Nothing that cargo has downloaded.
-export RUSTUP_HOME CONAN_HOME=$work/home CARGO_HOME=$work/cargo
+as_packagers_do
+export CONAN_HOME=$work/home
 conan() { "$tools/bin/conan" "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; return 1; }; }
 
 conan profile detect

@@ -8,7 +8,8 @@ need clang++ clang
 need /usr/include/gtest/gtest.h libgtest-dev
 
 warnings=(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
-instances='template class nbbs::arena<int>; template class nbbs::allocator<int>; template class nbbs::result<int>;
+instances='template class nbbs::pool<int>; template class nbbs::threaded_pool<int>;
+           template class nbbs::allocator<int>; template class nbbs::result<int>;
            constinit_ nbbs::buddy global;'
 for compiler in g++ clang++; do
     for standard in c++17 c++20 c++2b; do

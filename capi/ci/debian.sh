@@ -13,10 +13,8 @@ need pkg-config pkg-config
 ! dpkg-query --show 'libnbbs*' >/dev/null 2>&1 ||
     { log "could not run: packages of nbbs are installed, and would be replaced"; exit 1; }
 
-rm -rf "$work" && mkdir -p "$work"
-# The Rust that is here, for debhelper has another HOME; but nothing that cargo has downloaded.
-RUSTUP_HOME=$(rustup show home)
-export RUSTUP_HOME CARGO_HOME=$work/cargo DEB_BUILD_OPTIONS=parallel=2
+as_packagers_do
+export DEB_BUILD_OPTIONS=parallel=2
 source=$(capi/packaging/debian.sh "$work")
 cd "$source"
 # Rust need not be Debian's, whose stable release has an older one. All else that is to be there is.

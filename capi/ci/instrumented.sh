@@ -11,11 +11,7 @@ need clang++ clang
 need "$(clang++ -print-resource-dir)/lib/linux/libclang_rt.tsan-$(uname -m).a" libclang-rt-dev
 need_nightly
 
-prefix=$work/usr
-{
-    cmake -S capi -B "$work/build" -DNBBS_THREAD_SANITIZER=ON "-DCMAKE_INSTALL_PREFIX=$prefix" -DCMAKE_INSTALL_LIBDIR=lib &&
-        cmake --build "$work/build" && cmake --install "$work/build"
-} >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+prefix=$(installed_by_cmake "" -DNBBS_THREAD_SANITIZER=ON)
 
 # compile COMPILER SOURCE LIBRARY: prints where the program is.
 compile() {

@@ -10,10 +10,7 @@ need pkg-config pkg-config
 version=$(sed -n 's/.*NBBS_VERSION "\(.*\)"/\1/p' capi/include/nbbs.h)
 grep -q "\"version\": \"$version\"" capi/packaging/vcpkg/nbbs/vcpkg.json ||
     { log "vcpkg.json is not of version $version"; exit 1; }
-rm -rf "$work" && mkdir -p "$work"
-RUSTUP_HOME=$(rustup show home)
-# Nothing that cargo has downloaded.
-export RUSTUP_HOME CARGO_HOME=$work/cargo
+as_packagers_do
 PATH=${VCPKG_ROOT:+$VCPKG_ROOT:}$PATH
 
 # Both leave the package in $prefix.

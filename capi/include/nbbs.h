@@ -257,7 +257,7 @@ enum nbbs_piece_kind
      */
     NBBS_PIECE_KIND_RUN,
     /**
-     * Units of a hole, at most 32 at a time.
+     * Reserved units, at most 32 at a time.
      */
     NBBS_PIECE_KIND_RESERVED,
 };
@@ -364,7 +364,7 @@ typedef struct nbbs_statistics {
      */
     uint64_t used_units;
     /**
-     * Units in holes.
+     * Units that are reserved.
      */
     uint64_t reserved_units;
     /**
@@ -878,7 +878,7 @@ nbbs_code nbbs_free_part(const struct nbbs_arena *arena,
                          struct nbbs_error *error);
 
 /**
- * Makes units `start` to `end - 1` a hole: never handed out until `nbbs_release`. All or nothing; meanwhile others
+ * Reserves units `start` to `end - 1`: they are not handed out until `nbbs_release`. All or nothing; meanwhile others
  * may see a part of it taken. One read-modify-write for every 32 units.
  *
  * Refuses with `OUT_OF_RANGE`, `IN_USE`.
@@ -893,8 +893,8 @@ nbbs_code nbbs_reserve(const struct nbbs_arena *arena,
  * arrived later. One read-modify-write for every 32 units, and merges.
  *
  * Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`. The units must be the caller's: those that another thread is just then
- * reserving, releasing, freeing or resizing, or allocating as a run across words, look reserved meanwhile, and who names them
- * too may be refused after a part was released, or release what is in use.
+ * reserving, releasing, freeing or resizing, or allocating as a run across words, look reserved meanwhile, and who
+ * names them too may be refused after a part was released, or release what is in use.
  */
 nbbs_code nbbs_release(const struct nbbs_arena *arena,
                        uint64_t start,
@@ -977,9 +977,9 @@ nbbs_code nbbs_stats(const struct nbbs_arena *arena,
                      struct nbbs_error *error);
 
 /**
- * Fills `map` with one byte for each aligned stretch of `2^order` units: 0 if all of it is free, otherwise the share of
- * it that is in use or reserved, from 1 to 255 (all). `map` has `bytes` bytes; how many were filled, the arena's units
- * divided by `2^order` and rounded up or `bytes` if that is less, goes to `filled`, unless that is null.
+ * Fills `map` with one byte for each aligned stretch of `2^order` units: 0 if all of it is free, otherwise the share
+ * of it that is in use or reserved, from 1 to 255 (all). `map` has `bytes` bytes; how many were filled, the arena's
+ * units divided by `2^order` and rounded up or `bytes` if that is less, goes to `filled`, unless that is null.
  *
  * Refuses with `ORDER_TOO_LARGE`.
  */
@@ -991,8 +991,8 @@ nbbs_code nbbs_occupancy_map(const struct nbbs_arena *arena,
                              struct nbbs_error *error);
 
 /**
- * Calls `visit` with every piece of the arena, in ascending order. Each was so at some time during the call. `visit` may
- * use the arena.
+ * Calls `visit` with every piece of the arena, in ascending order. Each was so at some time during the call. `visit`
+ * may use the arena.
  *
  * Refuses with `NULL`.
  */
@@ -1002,8 +1002,8 @@ nbbs_code nbbs_walk(const struct nbbs_arena *arena,
                     struct nbbs_error *error);
 
 /**
- * Checks every invariant of the metadata. Only while no other call is running. Up to four loads a word. `report` may be
- * null.
+ * Checks every invariant of the metadata. Only while no other call is running. Up to four loads a word. `report` may
+ * be null.
  *
  * Refuses with `BROKEN`, which `nbbs_message` turns into the name of the invariant and the place.
  */
@@ -1458,8 +1458,8 @@ nbbs_code nbbs_pool_reserve(const struct nbbs_pool *pool,
                             struct nbbs_error *error);
 
 /**
- * Gives chunks without an object, and without a slot that a local keeps, back to the source, as long as what the configuration reserves stays. Returns how many
- * objects there is room for less.
+ * Gives chunks without an object, and without a slot that a local keeps, back to the source, as long as what the
+ * configuration reserves stays. Returns how many objects there is room for less.
  */
 size_t nbbs_pool_shrink(const struct nbbs_pool *pool);
 

@@ -5,8 +5,8 @@
  *   nbbs::block            a block or run that frees itself
  *   nbbs::memory_resource  a std::pmr::memory_resource over the memory of a buddy
  *   nbbs::allocator<T>     the same for containers with an allocator parameter
- *   nbbs::arena<T>         objects of one type
- *   nbbs::pool<T>          the same, with free slots of each thread's own
+ *   nbbs::pool<T>          objects of one type
+ *   nbbs::threaded_pool<T> the same, with free slots of each thread's own
  *   nbbs::result<T>        what a try_ function returns: a value, or why there is none
  *   nbbs::error            what the others throw
  *
@@ -14,7 +14,7 @@
  * under -fno-exceptions, end the program. What an operation costs, and with which codes it refuses, is said once, at
  * the function of nbbs.h that it calls.
  *
- * Functions that are const, and those of arena<T> that do not say otherwise, may be called by any thread at any time,
+ * Functions that are const, and those of pool<T> that do not say otherwise, may be called by any thread at any time,
  * wait for nobody, and may be called from interrupt and signal handlers as far as nbbs.h says so.
  *
  * Without a hosted standard library (-ffreestanding, -fno-exceptions, -fno-rtti) there are buddy, block and result.
@@ -35,9 +35,9 @@
 
 #if __STDC_HOSTED__
 #include "nbbs/allocator.hpp"
-#include "nbbs/arena.hpp"
 #include "nbbs/memory_resource.hpp"
 #include "nbbs/pool.hpp"
+#include "nbbs/threaded_pool.hpp"
 #endif
 
 #endif

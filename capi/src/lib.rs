@@ -1,4 +1,4 @@
-//! `nbbs.h`: the back-end and object pools for C.
+//! `nbbs.h`: the buddy allocator and object pools for C.
 //!
 //! The functions here are meant to be called from C. `include/nbbs.h` is generated from this source, and
 //! `capi/README.md` is the guide. What C programs rely on:

@@ -1,5 +1,6 @@
 //! Callers' pointers, as far as they can be checked.
 
+use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::slice;
 
@@ -63,6 +64,14 @@ fn checked_len<T>(pointer: *const T, len: usize, argument: u64) -> Result<NonNul
         return Err(Error::of(Code::TooLong, len as u64, most as u64));
     }
     Ok(first)
+}
+
+/// Checks that there are addresses for memory of so many bytes.
+pub(crate) fn check_bytes(memory: *const c_void, bytes: usize) -> Result<(), Error> {
+    if bytes > isize::MAX as usize || memory.addr().checked_add(bytes).is_none() {
+        return Err(Error::of(Code::Size, bytes as u64, isize::MAX as u64));
+    }
+    Ok(())
 }
 
 /// Writes to a place that a caller need not give.

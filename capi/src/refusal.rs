@@ -6,7 +6,7 @@ use nbbs::{
     AllocError, BatchError, Broken, BrokenCache, FreeError, Invariant, MetadataError, RangeError,
     RequestError, ResizeError,
 };
-use nbbs_arena::Exhausted;
+use nbbs_pool::Exhausted;
 
 use crate::error::{Code, Error};
 

@@ -1,4 +1,4 @@
-//! A kernel's memory map at boot: everything is a hole until the firmware says that it is memory.
+//! A kernel's memory map at boot: everything is reserved until the firmware says that it is memory.
 
 use nbbs::{Buddy, Metadata, Request, metadata_words};
 
@@ -18,10 +18,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         frames.release(start >> 12..end >> 12)?;
     }
     // Exactly the kernel's frames: an allocation, so that its initialisation code can be freed later.
-    let kernel = frames.alloc_at(KERNEL.0 >> 12, (KERNEL.1 - KERNEL.0) >> 12)?;
-    frames.free_part(kernel, kernel + 0x300..kernel + 0x334)?;
+    let kernel = frames.here().alloc_at(KERNEL.0 >> 12, (KERNEL.1 - KERNEL.0) >> 12)?;
+    frames.here().free_part(kernel, kernel + 0x300..kernel + 0x334)?;
 
-    let bounce = frames.request(Request::units(24).aligned(4).within(0..0x1000).top_down())?;
+    let bounce =
+        frames.here().request(Request::units(24).aligned(4).within(0..0x1000).top_down())?;
     let large = frames.alloc(9)?;
     println!("kernel at frame {kernel:#x}, {} frames", frames.len_of(kernel)?);
     println!("24 frames below 16 MiB at {bounce:#x}; 2 MiB at {large:#x}");

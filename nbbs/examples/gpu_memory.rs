@@ -1,8 +1,6 @@
 //! A GPU heap of 64 GiB, given out in stretches of 64 KiB by 64-bit offset: exact sizes, growth in place.
 
-use std::sync::atomic::AtomicU64;
-
-use nbbs::{Block, Buddy, Request, RequestError, metadata_words};
+use nbbs::{Block, Buddy, Lane, MetadataBox, Request, RequestError};
 
 const UNIT: u64 = 64 << 10;
 const HEAP: u64 = 64 << 30;
@@ -12,18 +10,18 @@ fn offset(block: &Block<'_>) -> u64 {
     block.units().start * UNIT
 }
 
-fn allocate<'a>(heap: Buddy<'a>, bytes: u64, align: u64) -> Result<Block<'a>, RequestError> {
+fn allocate<'a>(heap: Lane<'a>, bytes: u64, align: u64) -> Result<Block<'a>, RequestError> {
     let order = align.div_ceil(UNIT).next_power_of_two().trailing_zeros();
     Block::new(heap, Request::units(bytes.div_ceil(UNIT)).aligned(order))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let units = HEAP / UNIT;
-    let metadata: Vec<AtomicU64> = (0..metadata_words(units)).map(|_| AtomicU64::new(0)).collect();
-    let heap = Buddy::new(&metadata, units)?;
+    let metadata = MetadataBox::new(units)?;
+    let heap = Buddy::new(metadata.words(), units)?;
 
-    let texture = allocate(heap, 33 << 20, 2 << 20)?; // 33 MiB: a buddy system would take 64
-    let mut cache = allocate(heap, 5 << 20, UNIT)?;
+    let texture = allocate(heap.here(), 33 << 20, 2 << 20)?; // 33 MiB: a buddy system would take 64
+    let mut cache = allocate(heap.here(), 5 << 20, UNIT)?;
     println!("texture at {:#x}, cache at {:#x}", offset(&texture), offset(&cache));
     cache.grow((300 << 20) / UNIT)?; // the cache of a longer context, where it is
     println!("{} MiB in use for {} asked for", (heap.stats().used_units * UNIT) >> 20, 33 + 300);

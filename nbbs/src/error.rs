@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Range;
 
-/// Why metadata cannot serve as a back-end.
+/// Why a slice of words cannot be the metadata of an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetadataError {
@@ -21,12 +21,11 @@ pub enum MetadataError {
         /// Words that the arena needs: [`metadata_words`](crate::metadata_words).
         needed: usize,
     },
-    /// The words are in use, but not by an arena of this many units: a word that this arena never
-    /// writes is not zero.
+    /// The words belong to something else: a word that an arena of this many units never writes is not zero.
     Foreign {
         /// Units asked for.
         units: u64,
-        /// Position in the slice of the word that says otherwise.
+        /// Position in the slice of that word.
         word: usize,
     },
 }
@@ -42,14 +41,14 @@ pub enum AllocError {
         /// The largest order of the arena.
         max: u32,
     },
-    /// No block of this order is free: an ordinary answer.
+    /// No block of this order is free now. This is an ordinary answer, not a misuse.
     Exhausted {
         /// Order asked for.
         order: u32,
     },
 }
 
-/// Why a free, or a question about a block, was refused. Nothing has changed.
+/// Why a free or a query of a block was refused. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FreeError {
@@ -84,12 +83,12 @@ pub enum FreeError {
         /// Index given.
         index: u64,
     },
-    /// The unit is a hole.
+    /// The unit is reserved.
     Reserved {
         /// Index given.
         index: u64,
     },
-    /// A block begins there, of another order.
+    /// The block that begins there has another order.
     WrongOrder {
         /// Index given.
         index: u64,
@@ -98,7 +97,7 @@ pub enum FreeError {
         /// Order of the block.
         actual: u32,
     },
-    /// A run begins there, of another number of units.
+    /// The run that begins there has another number of units.
     WrongLength {
         /// Index given.
         index: u64,
@@ -115,14 +114,14 @@ pub enum FreeError {
 /// # use nbbs::RequestError;
 /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
 /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
-/// assert_eq!(buddy.alloc_units(65), Err(RequestError::Units { units: 65, max: 64 }));
-/// assert_eq!(buddy.alloc_at(62, 3).unwrap_err().to_string(), "units 62..65 are not in an arena of 64 units");
+/// assert_eq!(buddy.here().alloc_units(65), Err(RequestError::Units { units: 65, max: 64 }));
+/// assert_eq!(buddy.here().alloc_at(62, 3).unwrap_err().to_string(), "units 62..65 are not in an arena of 64 units");
 /// # Ok::<(), nbbs::MetadataError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// No run has so many units.
+    /// The number of units is 0 or larger than the arena.
     Units {
         /// Units asked for.
         units: u64,
@@ -145,12 +144,12 @@ pub enum RequestError {
         /// Units in the arena.
         units: u64,
     },
-    /// No such run is free: an ordinary answer.
+    /// No run that meets the request is free now. This is an ordinary answer, not a misuse.
     Exhausted {
         /// Units asked for.
         units: u64,
     },
-    /// A unit at the place asked for is in use.
+    /// A unit of the range asked for is in use.
     InUse {
         /// The unit.
         unit: u64,
@@ -168,21 +167,21 @@ pub enum RequestError {
 /// # use nbbs::ResizeError;
 /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
 /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
-/// let run = buddy.alloc_units(3)?;
-/// let refused = buddy.shrink(run, 4).unwrap_err();
+/// let run = buddy.here().alloc_units(3)?;
+/// let refused = buddy.here().shrink(run, 4).unwrap_err();
 /// assert_eq!(refused, ResizeError::Units { index: run, units: 4, actual: 3 });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResizeError {
-    /// Nothing begins at the index that could be resized.
+    /// No block or run begins at the index.
     Free(FreeError),
-    /// What begins at the index has another number of units than the change can be made to.
+    /// The length asked for does not fit the block or run at the index.
     Units {
         /// Index given.
         index: u64,
-        /// Units given: of the new length, or of the part.
+        /// Units asked for: the new length, or that of the part.
         units: u64,
         /// Units of the block or run.
         actual: u64,
@@ -191,10 +190,10 @@ pub enum ResizeError {
     OrderTooLarge {
         /// Order given.
         order: u32,
-        /// The largest that there is.
+        /// The largest order of the arena.
         max: u32,
     },
-    /// The end would lie outside the arena.
+    /// The run would end outside the arena.
     OutOfRange {
         /// First unit.
         start: u64,
@@ -213,14 +212,14 @@ pub enum ResizeError {
         /// The unit.
         unit: u64,
     },
-    /// Below the slot that would have to be split, a claim of another thread waits to be undone.
+    /// Another thread's claim is about to be undone below the slot that the change has to split. Try again later.
     Contended {
         /// A unit of the slot.
         unit: u64,
     },
 }
 
-/// Which block of a batch could not be freed, and why. Those before it have been freed, no other.
+/// Which block of a batch could not be freed, and why. The blocks before it have been freed, the others have not.
 ///
 /// ```
 /// # use nbbs::{BatchError, FreeError};
@@ -228,19 +227,19 @@ pub enum ResizeError {
 /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
 /// let block = buddy.alloc(0)?;
 /// let refused = BatchError { done: 1, error: FreeError::NotAllocated { index: block } };
-/// assert_eq!(buddy.free_batch(0, &[block, block]), Err(refused));
+/// assert_eq!(buddy.here().free_batch(0, &[block, block]), Err(refused));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchError {
-    /// Blocks freed.
+    /// Number of blocks that were freed.
     pub done: usize,
-    /// Why the next was not.
+    /// Why the next block was refused.
     pub error: FreeError,
 }
 
-/// Why a range of units could not be reserved or released. Nothing has changed, unless units of a release
-/// were just then in another thread's hands: see [`Buddy::release`](crate::Buddy::release).
+/// Why a range of units could not be reserved or released. Nothing has changed, unless another thread was working on
+/// units of a release at the same time: see [`Buddy::release`](crate::Buddy::release).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RangeError {
@@ -253,39 +252,39 @@ pub enum RangeError {
         /// Units in the arena.
         units: u64,
     },
-    /// A unit to be reserved is allocated, or is a hole already.
+    /// A unit to be reserved is allocated, or reserved already.
     InUse {
         /// A unit at or after which the range is in use, within the same 32 units.
         unit: u64,
     },
-    /// A unit to be released is not a hole.
+    /// A unit to be released is not reserved.
     NotReserved {
         /// The first such unit.
         unit: u64,
     },
 }
 
-/// A rule that the metadata must keep whenever no operation is running.
+/// A rule that the metadata keeps whenever no operation is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Invariant {
-    /// Every run of codes is a block of `2^order` slots, aligned to its size, or a part of a run, and rests
-    /// in a new word follow an open head.
+    /// The codes form blocks of `2^order` slots, aligned to their size, and parts of runs; rests at the start of a word
+    /// continue a run with an open head.
     WellFormed,
-    /// Slots outside the arena are never written.
+    /// Slots outside the arena are zero.
     InsideArena,
-    /// Below a slot that is not split, every word is zero. A thread that died between claiming a
-    /// block and returning it leaves this behind: the place is that block's.
+    /// All words below a slot that is not split are zero. A thread that died between claiming a block and returning it
+    /// can break this; the place reported is that of its block.
     Dormant,
-    /// A word's bound is at least the largest order that is free below its split slots, and says so where
-    /// a merge waits below.
+    /// The bound of a word is at least the largest order that is free below its split slots, and is unsettled where a
+    /// merge waits below.
     Bound,
 }
 
-/// The first broken invariant that an audit met, and where.
+/// The first broken invariant that an audit found, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The rule.
+    /// The rule that is broken.
     pub invariant: Invariant,
     /// Level of the word.
     pub level: usize,
@@ -297,15 +296,15 @@ pub struct Broken {
     pub unit: u64,
 }
 
-/// A block in a CPU's cache that is not allocated with its order in the back-end, or that stands in the caches twice: it was
-/// freed twice, by a wrong order, or behind the cache's back. See [`Caches::audit`](crate::Caches::audit).
+/// A cached block that the caches must not have: [`Caches::audit`](crate::Caches::audit) found it twice in them, or not
+/// allocated with its order in the arena. It was freed twice, by a wrong order, or not through the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrokenCache {
-    /// The first CPU that keeps it.
+    /// The first CPU whose cache has the block.
     pub cpu: usize,
     /// First unit of the block.
     pub index: u64,
-    /// The order for which it is kept.
+    /// The order under which it is cached.
     pub order: u32,
 }
 

@@ -21,15 +21,17 @@
 //! # Layers
 //!
 //! ```text
-//! owned      blocks that free themselves    zones    several arenas behind one handle
-//! cache      free blocks of a CPU's or thread's own, in front of a back-end
-//! buddy      the operations: alloc, free, search, runs, holes, statistics, audit
+//! api        Buddy, Lane, Block: what users call      zones    several arenas behind one handle
+//! cache      free blocks of a CPU's or thread's own, in front of an arena
+//! look       statistics, walks, the audit
+//! run        runs of any number of units: find, claim, cut, resize, reserve
+//! block      blocks: alloc, free, search, batches
+//! lane       what a lane remembers
 //! tree       the protocol: claim, climb, clear, inspect; the only place where a word changes
-//! word       the codes in one word, pure arithmetic
+//! layout     levels, orders, slots; where the words of an arena stand
+//! word       the codes in one word: pure arithmetic, as layout is
 //! request    what is asked for              error    what can be refused, and why
-//! metadata   storage for the words          lane     which words a caller starts from
-//! geometry   where the words of an arena stand
-//! shape      levels, orders, slots          sync     what a word of metadata is: an atomic, or a checker's stand-in
+//! metadata   storage for the words          sync     what a word is: an atomic, or a checker's stand-in
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
@@ -37,21 +39,24 @@
 #[cfg(feature = "std")]
 extern crate std;
 
-mod buddy;
+mod api;
+mod block;
 mod cache;
 mod error;
-mod geometry;
 mod lane;
+mod layout;
+mod look;
 mod metadata;
-mod owned;
 mod request;
-mod shape;
+mod run;
 pub mod sync;
 mod tree;
 mod word;
 mod zones;
 
-pub use buddy::{Audit, Buddy, Lane, Piece, Stats};
+#[cfg(feature = "std")]
+pub use api::next_lane;
+pub use api::{Block, Buddy, Lane, default_lane};
 #[cfg(feature = "std")]
 pub use cache::ThreadCaches;
 pub use cache::{Cache, Cached, Caches, Caps, cache_words};
@@ -59,14 +64,13 @@ pub use error::{
     AllocError, BatchError, Broken, BrokenCache, FreeError, Invariant, MetadataError, RangeError,
     RequestError, ResizeError,
 };
-pub use geometry::{MAX_ORDERS, MAX_UNITS, metadata_words};
-pub use lane::default_lane;
-#[cfg(feature = "std")]
-pub use lane::next_lane;
+pub use layout::geometry::{MAX_ORDERS, MAX_UNITS, metadata_words};
+pub use layout::shape::Shape;
+pub use look::{Audit, Piece, Stats};
 pub use metadata::Metadata;
-pub use owned::Block;
+#[cfg(feature = "std")]
+pub use metadata::MetadataBox;
 pub use request::Request;
-pub use shape::Shape;
 pub use zones::{Zone, ZoneError, Zones};
 
 /// Keeps the README's example running.

@@ -1,10 +1,13 @@
-//! Storage for the words of a back-end.
+//! Storage for the metadata of an arena.
 
 use crate::sync::AtomicU64;
 
-/// `WORDS` zeroed metadata words on a cache-line boundary: the state of an empty arena.
+#[cfg(feature = "std")]
+use crate::{error::MetadataError, layout::geometry::LINE};
+
+/// Storage for `WORDS` words of metadata, zeroed and aligned to a cache line: the state of an empty arena.
 ///
-/// All zero, so a `static` of this type lives in `.bss` and needs no start-up code.
+/// As all words are zero, a `static` of this type lives in `.bss` and needs no start-up code.
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, metadata_words};
@@ -14,7 +17,7 @@ use crate::sync::AtomicU64;
 ///     Ok(buddy) => buddy,
 ///     Err(_) => panic!("metadata_words() and new() disagree"),
 /// };
-/// assert_eq!(FRAMES.alloc_on(0, 9)?, 0);
+/// assert_eq!(FRAMES.on(0).alloc(9)?, 0);
 /// # Ok::<(), nbbs::AllocError>(())
 /// ```
 #[derive(Debug)]
@@ -22,13 +25,13 @@ use crate::sync::AtomicU64;
 pub struct Metadata<const WORDS: usize>([AtomicU64; WORDS]);
 
 impl<const WORDS: usize> Metadata<WORDS> {
-    /// All words zero.
+    /// Creates storage in which all words are zero.
     #[must_use]
     pub const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; WORDS])
     }
 
-    /// The words, to lend to [`Buddy::new`](crate::Buddy::new).
+    /// The words, to pass to [`Buddy::new`](crate::Buddy::new).
     #[must_use]
     pub const fn words(&self) -> &[AtomicU64] {
         &self.0
@@ -38,5 +41,110 @@ impl<const WORDS: usize> Metadata<WORDS> {
 impl<const WORDS: usize> Default for Metadata<WORDS> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Zeroed metadata words on a cache-line boundary, as many as it takes at run time.
+///
+/// All of them have been written to: no page fault is left in them.
+///
+/// ```
+/// use nbbs::{Buddy, MetadataBox};
+///
+/// let units = 1000;
+/// let metadata = MetadataBox::new(units)?;
+/// assert_eq!(metadata.words().as_ptr() as usize % 64, 0);
+/// assert_eq!(Buddy::new(metadata.words(), units)?.alloc(9)?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(feature = "std")]
+#[derive(Debug)]
+pub struct MetadataBox<W = AtomicU64> {
+    words: std::vec::Vec<W>,
+    /// How many words lie before the boundary.
+    before: usize,
+}
+
+#[cfg(feature = "std")]
+impl MetadataBox {
+    /// The words of an arena of `units` units, all zero.
+    ///
+    /// # Errors
+    /// [`MetadataError::Units`] if `units` is 0 or above [`MAX_UNITS`](crate::MAX_UNITS), and those of
+    /// [`zeroed`](Self::zeroed).
+    ///
+    /// ```
+    /// use nbbs::{MetadataBox, MetadataError};
+    ///
+    /// let refused = MetadataBox::new(0).unwrap_err();
+    /// assert_eq!(refused, MetadataError::Units { units: 0, max: nbbs::MAX_UNITS });
+    /// ```
+    pub fn new(units: u64) -> Result<Self, MetadataError> {
+        match crate::metadata_words(units) {
+            0 | usize::MAX => Err(MetadataError::Units { units, max: crate::MAX_UNITS }),
+            words => Self::zeroed(words),
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+impl<W: From<u64>> MetadataBox<W> {
+    /// `words` words of zero: of an arena, or of caches.
+    ///
+    /// # Errors
+    /// [`MetadataError::TooShort`], with no words, if there is no memory for them.
+    ///
+    /// ```
+    /// use nbbs::{Buddy, Caches, MetadataBox};
+    ///
+    /// let metadata = MetadataBox::new(1000)?;
+    /// let cpus = 4;
+    /// let words = MetadataBox::zeroed(nbbs::cache_words(cpus))?;
+    /// let caches = Caches::new(Buddy::new(metadata.words(), 1000)?, words.words());
+    /// assert_eq!(caches.cpus(), cpus);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn zeroed(words: usize) -> Result<Self, MetadataError> {
+        let (needed, mut words) = (words, std::vec::Vec::new());
+        let room = needed.saturating_add(LINE);
+        if words.try_reserve_exact(room).is_err() {
+            return Err(MetadataError::TooShort { words: 0, needed });
+        }
+        words.resize_with(room, || W::from(0));
+        let before = words.as_ptr().align_offset(LINE * size_of::<W>()).min(LINE);
+        words.truncate(before + needed);
+        Ok(Self { words, before })
+    }
+}
+
+#[cfg(feature = "std")]
+impl<W> MetadataBox<W> {
+    /// The words, to lend to [`Buddy::new`](crate::Buddy::new) or [`Caches::new`](crate::Caches::new).
+    #[must_use]
+    pub fn words(&self) -> &[W] {
+        &self.words[self.before..]
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::MetadataBox;
+    use crate::error::MetadataError;
+    use crate::sync::{AtomicU64, Ordering};
+
+    #[test]
+    fn begins_on_a_cache_line_and_is_zero() {
+        for len in [1, 7, 8, 4097, 100_000] {
+            let metadata = MetadataBox::<AtomicU64>::zeroed(len).unwrap();
+            assert_eq!(metadata.words().as_ptr() as usize % 64, 0);
+            assert_eq!(metadata.words().len(), len);
+            assert!(metadata.words().iter().all(|word| word.load(Ordering::Relaxed) == 0));
+        }
+    }
+
+    #[test]
+    fn what_no_memory_holds_is_refused() {
+        let refused = MetadataBox::<AtomicU64>::zeroed(usize::MAX).unwrap_err();
+        assert_eq!(refused, MetadataError::TooShort { words: 0, needed: usize::MAX });
     }
 }

@@ -1,15 +1,15 @@
-//! What is asked for, when it is more than a block of some order anywhere.
+//! Requests that say more than an order.
 
 use core::ops::Range;
 
-/// So many units, aligned so, in this range, from that end: see [`Buddy::request`](crate::Buddy::request).
+/// An allocation request: size, alignment, range, direction. [`Lane::request`](crate::Lane::request) serves it.
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, Request};
 ///
 /// let metadata = Metadata::<{ nbbs::metadata_words(1024) }>::new();
 /// let frames = Buddy::new(metadata.words(), 1024)?;
-/// let low = frames.request(Request::units(24).aligned(3).within(0..256).top_down())?;
+/// let low = frames.here().request(Request::units(24).aligned(3).within(0..256).top_down())?;
 /// assert_eq!(low, 232);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -23,12 +23,12 @@ pub struct Request {
 }
 
 impl Request {
-    /// Exactly so many units, anywhere.
+    /// A request for exactly `units` units, anywhere in the arena.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
     /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
-    /// let run = buddy.request(nbbs::Request::units(11))?;
+    /// let run = buddy.here().request(nbbs::Request::units(11))?;
     /// assert_eq!(buddy.len_of(run), Ok(11));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -36,14 +36,15 @@ impl Request {
         Self { units, order: 0, range: None, top_down: false }
     }
 
-    /// A block of `2^order` units, aligned to its size: as [`Buddy::alloc`](crate::Buddy::alloc), with the
-    /// possibility to say where. An order of 64 or more asks for more units than any arena has.
+    /// A request for a block of `2^order` units, aligned to its size: what [`Lane::alloc`](crate::Lane::alloc)
+    /// allocates, but the range and direction can be chosen. An order of 64 or more asks for more units than any arena
+    /// has.
     ///
     /// ```
     /// # use nbbs::Request;
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
     /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
-    /// assert_eq!(buddy.request(Request::block(3).within(30..64))?, 32);
+    /// assert_eq!(buddy.here().request(Request::block(3).within(30..64))?, 32);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn block(order: u32) -> Self {
@@ -51,27 +52,27 @@ impl Request {
         Self { order, ..Self::units(units) }
     }
 
-    /// The first unit a multiple of `2^order`.
+    /// Aligns the first unit to a multiple of `2^order`.
     ///
     /// ```
     /// # use nbbs::Request;
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
     /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
-    /// buddy.alloc_at(0, 1)?;
-    /// assert_eq!(buddy.request(Request::units(3).aligned(4))?, 16);
+    /// buddy.here().alloc_at(0, 1)?;
+    /// assert_eq!(buddy.here().request(Request::units(3).aligned(4))?, 16);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn aligned(self, order: u32) -> Self {
         Self { order, ..self }
     }
 
-    /// All units in `range`.
+    /// Confines the units to `range`.
     ///
     /// ```
     /// # use nbbs::Request;
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
     /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
-    /// assert_eq!(buddy.request(Request::units(3).within(7..64))?, 7);
+    /// assert_eq!(buddy.here().request(Request::units(3).within(7..64))?, 7);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn within(mut self, range: Range<u64>) -> Self {
@@ -79,13 +80,13 @@ impl Request {
         self
     }
 
-    /// The last place that will do, instead of the first.
+    /// Searches from the end of the range, for the last suitable place instead of the first.
     ///
     /// ```
     /// # use nbbs::Request;
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
     /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
-    /// assert_eq!(buddy.request(Request::units(3).top_down())?, 61);
+    /// assert_eq!(buddy.here().request(Request::units(3).top_down())?, 61);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn top_down(mut self) -> Self {

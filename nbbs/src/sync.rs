@@ -1,38 +1,38 @@
-//! The only file that says what a word of metadata is.
+//! The atomic words that metadata consists of.
 //!
-//! Everything else in the library is written against [`Word`], so one and the same code runs on the
-//! processor's atomics, under a model checker, under a counter of read-modify-writes, or with stalls
-//! injected between any two steps. Orderings are written at the call sites, never here.
+//! The rest of the library accesses words through [`Word`] only. So the same code runs on the processor's atomics,
+//! under a model checker, with its read-modify-writes counted, or with stalls injected between any two steps. Orderings
+//! are chosen at the call sites, never here.
 //!
 //! # Targets without 64-bit atomics
 //!
-//! There the feature `portable-atomic` takes them from the crate of that name. How they are made is for the program to
-//! say, in its own `Cargo.toml`:
+//! The feature `portable-atomic` takes the atomics from the crate of that name. The program chooses in its own
+//! `Cargo.toml` how that crate makes them:
 //!
 //! ```toml
 //! nbbs = { version = "0.1", default-features = false, features = ["portable-atomic"] }
 //! portable-atomic = { version = "1", features = ["unsafe-assume-single-core"] }
 //! ```
 //!
-//! On one core, where an access then turns interrupts off, the library keeps its promises. Without
-//! `unsafe-assume-single-core` an access takes a lock: no memory is handed out twice, but operations wait for each
-//! other, and an interrupt handler that calls one may wait for ever (not with `unsafe-assume-privileged`, which turns
-//! interrupts off while the lock is held).
+//! With `unsafe-assume-single-core` each access turns interrupts off, and the library keeps its promises. Without it
+//! each access takes a lock: no memory is handed out twice, but operations wait for each other, and an interrupt
+//! handler that calls one may wait for ever (not with `unsafe-assume-privileged`, which turns interrupts off while the
+//! lock is held).
 
-/// What words are made of unless the caller says otherwise: `core`'s, or on a target without 64-bit atomics
-/// that of the crate `portable-atomic`, if the feature of that name is on.
+/// The default word: `core`'s 64-bit atomic, or that of the crate `portable-atomic` on a target without 64-bit atomics
+/// if the feature of that name is on.
 #[cfg(not(all(feature = "portable-atomic", not(target_has_atomic = "64"))))]
 pub use core::sync::atomic::AtomicU64;
 pub use core::sync::atomic::Ordering;
 #[cfg(all(feature = "portable-atomic", not(target_has_atomic = "64")))]
 pub use portable_atomic::AtomicU64;
 
-use crate::shape::Shape;
+use crate::layout::shape::Shape;
 
 /// A 64-bit atomic word of metadata.
 ///
-/// Implemented for [`AtomicU64`], and with the feature `portable-atomic` for that of this crate. Implement it for a
-/// wrapper to observe or to steer every step that the allocator takes.
+/// Implemented for [`AtomicU64`] and, with the feature `portable-atomic`, for the 64-bit atomic of that crate.
+/// Implement it for a wrapper to observe or steer every step that the allocator takes.
 ///
 /// ```
 /// use nbbs::sync::{AtomicU64, Ordering, Word};
@@ -42,19 +42,19 @@ use crate::shape::Shape;
 /// assert_eq!(Word::load(&word, Ordering::SeqCst), 2);
 /// ```
 pub trait Word: Sync {
-    /// How many units or slots a word describes. Leave it at its default unless small arenas are to have many levels.
+    /// How many units or slots a word describes. Leave it at its default, except to give small arenas many levels.
     const SHAPE: Shape = Shape::STANDARD;
 
     /// Reads the word.
     fn load(&self, order: Ordering) -> u64;
 
-    /// Writes the word. Used for lanes' hints and for construction, never for the protocol.
+    /// Writes the word. Used for the notes of lanes and for construction, never by the protocol.
     fn store(&self, value: u64, order: Ordering);
 
-    /// Replaces `current` by `new` if the word still holds `current`; otherwise returns what it holds.
+    /// Replaces `current` by `new` if the word holds `current`, and returns the value found.
     ///
     /// # Errors
-    /// The value found, if it was not `current`.
+    /// The value found, if it is not `current`.
     fn compare_exchange(
         &self,
         current: u64,
@@ -63,10 +63,10 @@ pub trait Word: Sync {
         failure: Ordering,
     ) -> Result<u64, u64>;
 
-    /// Stands between a write of one word and a read of another that must not pass it.
+    /// Keeps a read of one word from passing the write of another before it.
     ///
-    /// `SeqCst` accesses already forbid that, so this does nothing. A checker that only models
-    /// `SeqCst` fences puts its fence here.
+    /// Does nothing by default, as the `SeqCst` accesses already forbid that. A checker that models `SeqCst` fences
+    /// only puts its fence here.
     #[inline(always)]
     fn store_load_fence() {}
 }

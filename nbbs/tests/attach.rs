@@ -67,12 +67,12 @@ fn every_thread_has_a_handle_of_its_own() {
                 for round in 0..2_000_u32 {
                     let buddy = Buddy::attach(METADATA.words(), UNITS).unwrap();
                     let order = round % 8;
-                    let Ok(index) = buddy.alloc_on(lane, order) else {
+                    let Ok(index) = buddy.on(lane).alloc(order) else {
                         continue;
                     };
                     let block = oracle.take(lane, index, order).unwrap();
                     oracle.give(block).unwrap();
-                    assert_eq!(buddy.free_on(lane, index), Ok(order));
+                    assert_eq!(buddy.on(lane).free(index), Ok(order));
                 }
             });
         }

@@ -4,16 +4,16 @@ use nbbs::{AllocError, BatchError, Buddy};
 use testkit::Spec;
 use testkit::program::{Arena, BOUNDARIES};
 
-/// Blocks, runs that look like blocks but for their place, a hole, and free units, in 40 of 64 units.
+/// Blocks, runs that look like blocks but for their place, a reserved unit, and free units, in 40 of 64 units.
 fn in_use(arena: &Arena) -> Buddy<'_> {
     let buddy = arena.buddy();
     for (index, units) in
         [(0, 1), (1, 2), (4, 2), (6, 2), (8, 4), (13, 1), (14, 4), (31, 1), (32, 2)]
     {
-        buddy.alloc_at(index, units).unwrap();
+        buddy.here().alloc_at(index, units).unwrap();
     }
     buddy.reserve(20..22).unwrap();
-    buddy.alloc_at(34, 6).unwrap();
+    buddy.here().alloc_at(34, 6).unwrap();
     buddy
 }
 
@@ -29,7 +29,7 @@ fn one_by_one(buddy: &Buddy<'_>, order: u32, blocks: &[u64]) -> Result<(), Batch
 fn assert_same(order: u32, blocks: &[u64]) {
     let arenas: [Arena; 2] = [Arena::new(64), Arena::new(64)];
     let [many, one] = arenas.each_ref().map(in_use);
-    let answer = many.free_batch(order, blocks);
+    let answer = many.here().free_batch(order, blocks);
     assert_eq!(answer, one_by_one(&one, order, blocks), "order {order}: {blocks:?}");
     let len = |buddy: &Buddy<'_>| (0..64).map(|unit| buddy.len_of(unit)).collect::<Vec<_>>();
     assert_eq!(len(&many), len(&one), "order {order}: {blocks:?}");
@@ -62,15 +62,15 @@ fn a_batch_gets_what_is_free() {
                 let arena: Arena = Arena::new(units);
                 let buddy = arena.buddy();
                 let mut spec = Spec::new(units);
-                let hole = units / 3..units / 3 + 1;
-                buddy.reserve(hole.clone()).unwrap();
-                spec.reserve(hole);
+                let reserved = units / 3..units / 3 + 1;
+                buddy.reserve(reserved.clone()).unwrap();
+                spec.reserve(reserved);
                 let mut blocks = vec![u64::MAX; count];
                 let free = (0..units >> order << order).step_by(1 << order);
                 let free = free
                     .filter(|&index| spec.all(&(index..index + (1 << order)), testkit::Unit::Free));
                 let expected = free.count().min(count);
-                let got = buddy.alloc_batch(order, &mut blocks);
+                let got = buddy.here().alloc_batch(order, &mut blocks);
                 if expected == 0 && count > 0 {
                     assert_eq!(got, Err(AllocError::Exhausted { order }));
                 } else {
@@ -81,7 +81,7 @@ fn a_batch_gets_what_is_free() {
                 blocks[..expected].iter().for_each(|&block| spec.grant(block, order));
                 assert_eq!(buddy.stats().used_units, (expected as u64) << order);
                 blocks[..expected].reverse();
-                assert_eq!(buddy.free_batch(order, &blocks[..expected]), Ok(()));
+                assert_eq!(buddy.here().free_batch(order, &blocks[..expected]), Ok(()));
                 buddy.audit().unwrap();
                 assert_eq!(buddy.stats().used_units, 0);
             }
@@ -89,7 +89,7 @@ fn a_batch_gets_what_is_free() {
         let (order, max) = (units.ilog2() + 1, units.ilog2());
         let arena: Arena = Arena::new(units);
         let refused = Err(AllocError::OrderTooLarge { order, max });
-        assert_eq!(arena.buddy().alloc_batch(order, &mut [0]), refused);
-        assert_eq!(arena.buddy().alloc_batch(order, &mut []), refused);
+        assert_eq!(arena.buddy().here().alloc_batch(order, &mut [0]), refused);
+        assert_eq!(arena.buddy().here().alloc_batch(order, &mut []), refused);
     }
 }

@@ -9,7 +9,7 @@ fn words(cpus: usize) -> Vec<AtomicU64> {
     (0..cache_words(cpus)).map(|_| AtomicU64::new(0)).collect()
 }
 
-/// Units that are in use in the back-end.
+/// Units that are in use in the arena.
 fn used(buddy: &Buddy<'_>) -> u64 {
     buddy.audit().unwrap();
     buddy.stats().used_units
@@ -207,14 +207,14 @@ fn runs_are_no_blocks() {
     let (buddy, words) = (arena.buddy(), words(1));
     let caches = Caches::new(buddy, &words).with_caps(Caps::new().large(6));
     for (index, units) in [(0, 3), (8, 5), (33, 4), (100, 40), (29, 2), (128, 64), (300, 64)] {
-        let run = buddy.alloc_at(index, units).unwrap();
+        let run = buddy.here().alloc_at(index, units).unwrap();
         caches.free(0, run).unwrap();
         caches.drain(0);
         assert_eq!(used(&buddy), 0, "{units} units at {index}");
     }
     // A run of as many units as a block of the large order, aligned as that would be, may pass for one.
-    let run = buddy.alloc_at(64, 128).unwrap();
-    buddy.shrink(run, 64).unwrap();
+    let run = buddy.here().alloc_at(64, 128).unwrap();
+    buddy.here().shrink(run, 64).unwrap();
     caches.free_sized(0, run, 6).unwrap();
     caches.drain(0);
     assert_eq!((used(&buddy), caches.refused()), (0, 0));

@@ -54,7 +54,7 @@ fn who_is_asked_and_refused_at_once_tries_again() {
 }
 
 /// The same with a handler that allocates, or gives everything back, at any step of the call: at one instant of it the
-/// blocks were in the hands of the handler, or of the back-end.
+/// blocks were in the hands of the handler, or of the buddy.
 #[test]
 fn a_handler_does_not_make_a_cpu_be_refused_what_it_keeps() {
     let handlers: [fn(&Caches<'static, Steered>); 3] = [

@@ -55,11 +55,11 @@ impl World {
 
     /// Memory that is 60 % full, at random.
     fn fill(&self, order: u32, random: &mut fastrand::Rng) {
-        let all = || self.arena.buddy().alloc_on(1, order).ok();
+        let all = || self.arena.buddy().on(1).alloc(order).ok();
         let mut blocks: Vec<u64> = std::iter::from_fn(all).collect();
         random.shuffle(&mut blocks);
         blocks.truncate(blocks.len() * 4 / 10);
-        blocks.iter().for_each(|&block| self.arena.buddy().free_sized_on(1, block, order).unwrap());
+        blocks.iter().for_each(|&block| self.arena.buddy().on(1).free_sized(block, order).unwrap());
     }
 
     fn alloc(&self, order: u32, units: u64) -> Vec<u64> {
@@ -130,7 +130,7 @@ fn what_a_unit_costs_in_memory_that_is_60_percent_full_at_random() {
     }
 }
 
-/// A program that allocates and frees at random seldom comes to the back-end.
+/// A program that allocates and frees at random seldom comes to the buddy.
 #[test]
 fn what_a_step_costs_in_a_churn_at_random() {
     let mut random = fastrand::Rng::with_seed(7);

@@ -1,5 +1,5 @@
-//! A thread that dies in the middle of an operation on a cache: nothing is handed out twice, nobody waits, and at most that
-//! cache is lost; of that, with the CPU's number put to use again, what was in its hands.
+//! A thread that dies in the middle of an operation on a cache: nothing is handed out twice, nobody waits, and at most
+//! that cache is lost; of that, with the CPU's number put to use again, what was in its hands.
 
 use std::cell::Cell;
 
@@ -74,7 +74,7 @@ const OPERATIONS: [(Act, Act); 8] = [
     (|world| world.free(1, 3), |world| _ = world.caches().alloc(0, 1)),
     (
         |world| {
-            world.extra.set(world.arena.buddy().alloc_on(1, 0).unwrap());
+            world.extra.set(world.arena.buddy().on(1).alloc(0).unwrap());
             world.free(0, 16);
         },
         |world| _ = world.caches().free_sized(0, world.extra.get(), 0),
@@ -126,7 +126,7 @@ fn die_everywhere(recover: bool, check: impl Fn(u64, u64, u64)) {
 #[test]
 fn at_most_the_cache_is_lost_and_what_was_in_its_hands() {
     die_everywhere(false, |free, kept, had| {
-        // What goes to or from the back-end is half a cap at most, and a block.
+        // What goes to or from the buddy is half a cap at most, and a block.
         assert!(had + kept + CAP / 2 + 1 >= free, "{had} of {free} units, {kept} were kept");
     });
 }

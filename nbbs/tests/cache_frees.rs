@@ -1,4 +1,4 @@
-//! Double and wrong frees: what a cache refuses by itself, what only the back-end sees, and that with checks nothing
+//! Double and wrong frees: what a cache refuses by itself, what only the buddy sees, and that with checks nothing
 //! passes.
 
 use nbbs::sync::AtomicU64;
@@ -7,7 +7,7 @@ use testkit::program::Arena;
 
 const UNITS: u64 = 1 << 12;
 
-/// Both kinds of caches, in front of one back-end.
+/// Both kinds of caches, in front of one buddy.
 struct Both<'a> {
     buddy: Buddy<'a>,
     caches: Caches<'a>,
@@ -53,9 +53,9 @@ fn places_where_no_block_can_be_are_refused() {
     }
 }
 
-/// Without an order the back-end is asked, with checks or without.
+/// Without an order the buddy is asked, with checks or without.
 #[test]
-fn what_the_back_end_has_no_block_at_is_refused() {
+fn where_the_arena_has_no_block_is_refused() {
     for checked in [false, true] {
         with_both(checked, |mut both| {
             let block = both.buddy.alloc(3).unwrap();
@@ -108,9 +108,9 @@ fn what_stood_there_once_is_not_refused() {
     });
 }
 
-/// Without checks a cache believes what it is told, and an audit, or the back-end in the end, sees what it was.
+/// Without checks a cache believes what it is told, and an audit, or the buddy in the end, sees what it was.
 #[test]
-fn what_only_the_back_end_sees() {
+fn what_only_the_buddy_sees() {
     with_both(false, |mut both| {
         let (one, two) = (both.buddy.alloc(0).unwrap(), both.buddy.alloc(0).unwrap());
         // Twice, with another between.
@@ -178,7 +178,7 @@ fn with_checks_nothing_passes() {
             assert_eq!(both.refuse(index, order), FreeError::NotAllocated { index });
         }
         both.caches.audit().unwrap();
-        let run = both.buddy.alloc_at(3000, 7).unwrap();
+        let run = both.buddy.here().alloc_at(3000, 7).unwrap();
         let refused = FreeError::WrongLength { index: run, units: 8, actual: 7 };
         assert_eq!(both.refuse(run, 3), refused);
         assert_eq!((both.caches.refused(), both.cache.refused()), (0, 0));

@@ -30,7 +30,7 @@ impl World {
         Self { arena: Arena::new(UNITS), words, oracle: Oracle::new(UNITS), held: Cell::default() }
     }
 
-    /// Few blocks of each order, so that each operation soon comes to the back-end.
+    /// Few blocks of each order, so that each operation soon comes to the buddy.
     fn caches(&self) -> Caches<'_, Steered> {
         let caps = Caps::new().units(0, 4).units(1, 4).units(2, 8).units(3, 16).large(4);
         Caches::new(self.arena.buddy(), &self.words).with_caps(caps.units(4, 16).checked(false))

@@ -131,7 +131,7 @@ fn cpus_with_handlers() {
     }
 }
 
-/// Caches of threads as a back-end: what a thread keeps comes back when it ends.
+/// Caches of threads as an allocator under test: what a thread keeps comes back when it ends.
 struct OfThreads(&'static ThreadCaches);
 
 impl BackEnd for OfThreads {
@@ -196,7 +196,8 @@ fn threads_keep_arenas_apart_and_hear_each_other() {
     assert_eq!(two.cached().units, 32);
 }
 
-/// What a thread does in the destructors of its thread-locals, before its caches are dropped or after, is done in order.
+/// What a thread does in the destructors of its thread-locals, before its caches are dropped or after, is done in
+/// order.
 #[test]
 fn threads_that_end_may_still_allocate() {
     static METADATA: Metadata<{ metadata_words(64) }> = Metadata::new();

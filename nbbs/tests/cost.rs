@@ -24,7 +24,7 @@ fn tree_words(units: u64) -> u64 {
 
 /// Refuses an allocation, on any lane, within so many accesses, and returns how many it took.
 fn refuse(buddy: &Buddy<'_, Steered>, lane: usize, order: u32, limit: u64) -> u64 {
-    let (answer, steps) = count_steps(limit, || buddy.alloc_on(lane, order)).unwrap();
+    let (answer, steps) = count_steps(limit, || buddy.on(lane).alloc(order)).unwrap();
     assert_eq!(answer, Err(AllocError::Exhausted { order }));
     steps
 }
@@ -35,7 +35,7 @@ fn hold_halves(buddy: &Buddy<'_, Steered>, order: u32) {
     let size = 1_u64 << order.max(5);
     let free = 1_u64 << (order - 1);
     for block in 0..buddy.units() / size {
-        buddy.alloc_at_on(0, block * size + free, size - free).unwrap();
+        buddy.on(0).alloc_at(block * size + free, size - free).unwrap();
     }
 }
 
@@ -57,7 +57,7 @@ fn a_refusal_looks_at_each_word_a_few_times_and_then_no_more() {
                 refuse(&buddy, 5, larger, SETTLED);
             }
             // What is there can still be had, and is found at once.
-            let (half, steps) = count_steps(limit, || buddy.alloc_on(3, order - 1)).unwrap();
+            let (half, steps) = count_steps(limit, || buddy.on(3).alloc(order - 1)).unwrap();
             assert!(
                 half.is_ok() && steps <= 2 * SETTLED,
                 "{steps} accesses for order {}",
@@ -74,7 +74,7 @@ fn the_worst_that_is_known() {
     const UNITS: u64 = 1 << 18;
     let arena = Arena::<Steered>::new(UNITS);
     let buddy = arena.buddy();
-    (0..UNITS / 32).for_each(|leaf| _ = buddy.alloc_at_on(0, 32 * leaf, 31).unwrap());
+    (0..UNITS / 32).for_each(|leaf| _ = buddy.on(0).alloc_at(32 * leaf, 31).unwrap());
     let steps = refuse(&buddy, 0, 1, OF_A_WORD * tree_words(UNITS) + BESIDES);
     assert!(steps > 3 * tree_words(UNITS), "{steps} accesses: the documentation says more");
     refuse(&buddy, 0, 1, SETTLED);
@@ -85,8 +85,8 @@ fn the_worst_that_is_known() {
 fn a_request_for_units_alone_costs_what_alloc_units_does() {
     let [asked, plain] = [(); 2].map(|()| Arena::<Steered>::new(1 << 14));
     for units in [1, 3, 31, 40, 96, 500, 3, 40, 1000] {
-        let request = || asked.buddy().request_on(0, Request::units(units));
-        let alloc = || plain.buddy().alloc_units_on(0, units);
+        let request = || asked.buddy().on(0).request(Request::units(units));
+        let alloc = || plain.buddy().on(0).alloc_units(units);
         assert_eq!(count_steps(u64::MAX, request).unwrap(), count_steps(u64::MAX, alloc).unwrap());
     }
 }
@@ -97,7 +97,7 @@ fn a_run_of_whole_slots_costs_what_a_run_in_a_leaf_does() {
     let cost = |start, units| {
         let arena = Arena::<Steered>::new(1 << 14);
         let (answer, steps) =
-            count_steps(u64::MAX, || arena.buddy().alloc_at_on(0, start, units)).unwrap();
+            count_steps(u64::MAX, || arena.buddy().on(0).alloc_at(start, units)).unwrap();
         answer.unwrap();
         arena.buddy().audit().unwrap();
         steps

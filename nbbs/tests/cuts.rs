@@ -25,10 +25,10 @@ fn clear_up(buddy: &Steers<'_>) {
         Piece::Reserved { index, .. } => panic!("unit {index} is reserved by nobody"),
         _ => {}
     });
-    held.into_iter().for_each(|index| _ = buddy.free_on(7, index).unwrap());
+    held.into_iter().for_each(|index| _ = buddy.on(7).free(index).unwrap());
     buddy.audit().unwrap();
     let largest = buddy.max_order();
-    let all: Vec<_> = std::iter::from_fn(|| buddy.alloc_on(7, largest).ok()).collect();
+    let all: Vec<_> = std::iter::from_fn(|| buddy.on(7).alloc(largest).ok()).collect();
     assert_eq!(all.len() as u64, buddy.units() >> largest, "not whole: {:?}", buddy.stats());
 }
 
@@ -38,7 +38,7 @@ fn beside_a_free(units: u64, change: impl Fn(&Steers<'_>, u64) -> Result<(), Res
     race(|together| {
         let arena = Arena::<Steered>::new(1024);
         let buddy = arena.buddy();
-        let run = buddy.alloc_units_on(0, units).unwrap();
+        let run = buddy.on(0).alloc_units(units).unwrap();
         let (mut changed, mut freed) = (None, None);
         let bodies: Vec<Body<'_>> = vec![
             Box::new(|| {
@@ -46,7 +46,7 @@ fn beside_a_free(units: u64, change: impl Fn(&Steers<'_>, u64) -> Result<(), Res
                 Ok(())
             }),
             Box::new(|| {
-                freed = Some(buddy.free_on(1, run));
+                freed = Some(buddy.on(1).free(run));
                 Ok(())
             }),
         ];
@@ -66,49 +66,49 @@ fn beside_a_free(units: u64, change: impl Fn(&Steers<'_>, u64) -> Result<(), Res
 
 #[test]
 fn a_shrink_beside_a_free_of_the_same_run() {
-    beside_a_free(512, |buddy, run| buddy.shrink_on(0, run, 100));
-    beside_a_free(100, |buddy, run| buddy.shrink_on(0, run, 40));
+    beside_a_free(512, |buddy, run| buddy.on(0).shrink(run, 100));
+    beside_a_free(100, |buddy, run| buddy.on(0).shrink(run, 40));
 }
 
 #[test]
 fn a_split_beside_a_free_of_the_same_run() {
-    beside_a_free(64, |buddy, run| buddy.split_on(0, run, 4));
-    beside_a_free(512, |buddy, run| buddy.split_off_on(0, run, 70).map(|_| ()));
+    beside_a_free(64, |buddy, run| buddy.on(0).split(run, 4));
+    beside_a_free(512, |buddy, run| buddy.on(0).split_off(run, 70).map(|_| ()));
 }
 
 #[test]
 fn a_partial_free_beside_a_free_of_the_same_run() {
-    beside_a_free(512, |buddy, run| buddy.free_part_on(0, run, run + 40..run + 300));
+    beside_a_free(512, |buddy, run| buddy.on(0).free_part(run, run + 40..run + 300));
 }
 
 #[test]
 fn a_growth_beside_a_free_of_the_same_run() {
-    beside_a_free(5, |buddy, run| buddy.grow_on(0, run, 70));
-    beside_a_free(64, |buddy, run| buddy.grow_on(0, run, 100));
+    beside_a_free(5, |buddy, run| buddy.on(0).grow(run, 70));
+    beside_a_free(64, |buddy, run| buddy.on(0).grow(run, 100));
 }
 
-/// While a run across words changes, its units in the first leaf word look like holes. Who releases them by mistake may
+/// While a run across words changes, its units in the first leaf word look reserved. Who releases them by mistake may
 /// be believed: then the run is gone, all of it, and its owner is told.
 #[test]
 fn a_release_of_units_that_are_just_then_changing() {
     type Change = fn(&Steers<'_>) -> Result<(), ResizeError>;
     let changes: [Change; 8] = [
-        |buddy| buddy.grow_on(0, 40, 120),
-        |buddy| buddy.grow_on(0, 40, 900),
-        |buddy| buddy.shrink_on(0, 40, 50),
-        |buddy| buddy.shrink_on(0, 40, 3),
-        |buddy| buddy.split_off_on(0, 40, 40).map(|_| ()),
-        |buddy| buddy.split_off_on(0, 40, 8).map(|_| ()),
-        |buddy| buddy.split_on(0, 40, 3),
-        |buddy| buddy.free_part_on(0, 40, 70..100),
+        |buddy| buddy.on(0).grow(40, 120),
+        |buddy| buddy.on(0).grow(40, 900),
+        |buddy| buddy.on(0).shrink(40, 50),
+        |buddy| buddy.on(0).shrink(40, 3),
+        |buddy| buddy.on(0).split_off(40, 40).map(|_| ()),
+        |buddy| buddy.on(0).split_off(40, 8).map(|_| ()),
+        |buddy| buddy.on(0).split(40, 3),
+        |buddy| buddy.on(0).free_part(40, 70..100),
     ];
     let believed = Cell::new(0);
     for (number, change) in changes.iter().enumerate() {
         let race = |together: &mut Together<'_>| {
             let arena = Arena::<Steered>::new(1024);
             let buddy = arena.buddy();
-            let run = buddy.alloc_at_on(0, 40, 80).unwrap();
-            buddy.alloc_at_on(1, 512, 1).unwrap();
+            let run = buddy.on(0).alloc_at(40, 80).unwrap();
+            buddy.on(1).alloc_at(512, 1).unwrap();
             let (mut changed, mut released) = (None, None);
             let bodies: Vec<Body<'_>> = vec![
                 Box::new(|| {
@@ -145,17 +145,17 @@ fn growth_takes_what_it_says() {
     race(|together| {
         let arena = Arena::<Steered>::new(64);
         let buddy = arena.buddy();
-        let run = buddy.alloc_at_on(0, 2, 3).unwrap();
+        let run = buddy.on(0).alloc_at(2, 3).unwrap();
         let mut grown = None;
         let bodies: Vec<Body<'_>> = vec![
             Box::new(|| {
-                grown = Some(buddy.grow_on(0, run, 8));
+                grown = Some(buddy.on(0).grow(run, 8));
                 Ok(())
             }),
             Box::new(|| {
                 for _ in 0..3 {
-                    if buddy.alloc_at_on(1, 7, 1).is_ok() {
-                        buddy.free_sized_on(1, 7, 0).unwrap();
+                    if buddy.on(1).alloc_at(7, 1).is_ok() {
+                        buddy.on(1).free_sized(7, 0).unwrap();
                     }
                 }
                 Ok(())
@@ -168,7 +168,7 @@ fn growth_takes_what_it_says() {
             Err(error) => panic!("{error}"),
         };
         assert_eq!(buddy.len_of(run), Ok(len));
-        buddy.free_units_on(0, run, len).unwrap();
+        buddy.on(0).free_units(run, len).unwrap();
         clear_up(&buddy);
         Ok(())
     });
@@ -184,12 +184,12 @@ fn a_claim_below(buddy: &Steers<'_>, step: u64) {
     for (lane, order, at) in [(0, 0, CUT), (1, 9, 8192)] {
         let others = [0..at, at + (1 << order)..LARGE];
         others.iter().for_each(|range| buddy.reserve(range.clone()).unwrap());
-        assert_eq!(buddy.alloc_on(lane, order), Ok(at));
-        buddy.free_on(lane, at).unwrap();
+        assert_eq!(buddy.on(lane).alloc(order), Ok(at));
+        buddy.on(lane).free(at).unwrap();
         others.into_iter().for_each(|range| buddy.release(range).unwrap());
     }
-    assert_eq!(buddy.alloc_at_on(2, 0, LARGE / 2), Ok(0));
-    die_before(step, || buddy.alloc_on(1, 9));
+    assert_eq!(buddy.on(2).alloc_at(0, LARGE / 2), Ok(0));
+    die_before(step, || buddy.on(1).alloc(9));
 }
 
 /// A race of this kind beside a claim that stands in a word of level 2 only.
@@ -218,17 +218,17 @@ fn what_a_refused_cut_takes_back_is_merged() {
         let mut cut = Ok(());
         let bodies: Vec<Body<'_>> = vec![
             Box::new(|| {
-                cut = buddy.shrink_on(2, 0, CUT + 4);
-                buddy.free_on(2, 0).unwrap();
+                cut = buddy.on(2).shrink(0, CUT + 4);
+                buddy.on(2).free(0).unwrap();
                 Ok(())
             }),
             Box::new(|| {
-                buddy.alloc_on(0, 0).map_or(Ok(()), |unit| oracle.take(0, unit, 0).map(|_| ()))
+                buddy.on(0).alloc(0).map_or(Ok(()), |unit| oracle.take(0, unit, 0).map(|_| ()))
             }),
         ];
         together(bodies)?;
         assert!(matches!(cut, Err(ResizeError::Contended { .. })), "{cut:?}");
-        while let Ok(block) = buddy.alloc_on(3, 5) {
+        while let Ok(block) = buddy.on(3).alloc(5) {
             oracle.take(3, block, 5)?;
         }
         Ok(())
@@ -243,48 +243,49 @@ fn what_a_refused_cut_takes_back_is_free_again() {
         let mut unit = None;
         let bodies: Vec<Body<'_>> = vec![
             Box::new(|| {
-                unit = buddy.alloc_on(0, 0).ok();
+                unit = buddy.on(0).alloc(0).ok();
                 Ok(())
             }),
             Box::new(|| {
-                let cut = buddy.shrink_on(2, 0, CUT + 4);
+                let cut = buddy.on(2).shrink(0, CUT + 4);
                 assert!(matches!(cut, Err(ResizeError::Contended { .. })), "{cut:?}");
                 Ok(())
             }),
         ];
         together(bodies)?;
-        buddy.free_on(2, 0).unwrap();
+        buddy.on(2).free(0).unwrap();
         if let Some(unit) = unit {
-            buddy.free_on(0, unit).unwrap();
+            buddy.on(0).free(unit).unwrap();
         }
         // All but the claim of the lane that died.
-        let free = std::iter::from_fn(|| buddy.alloc_on(3, 9).ok()).count() as u64;
+        let free = std::iter::from_fn(|| buddy.on(3).alloc(9).ok()).count() as u64;
         assert_eq!(free, (LARGE >> 9) - 1);
         Ok(())
     });
 }
 
-/// The same cut, while two claims are undone below it: the merge of the first may free a slot of a word that the cut has
-/// yet to give back, and the second takes it. It must be able to clear its block again, though rests stand beside it.
+/// The same cut, while two claims are undone below it: the merge of the first may free a slot of a word that the cut
+/// has yet to give back, and the second takes it. It must be able to clear its block again, though rests stand beside
+/// it.
 #[test]
 fn a_claim_beside_what_a_refused_cut_takes_back_is_undone() {
     beside_a_claim_below(|buddy, together| {
         let bodies: Vec<Body<'_>> = vec![
             Box::new(|| {
-                let cut = buddy.shrink_on(2, 0, CUT + 4);
+                let cut = buddy.on(2).shrink(0, CUT + 4);
                 assert!(matches!(cut, Err(ResizeError::Contended { .. })), "{cut:?}");
                 Ok(())
             }),
             Box::new(|| {
-                let (unit, leaf) = (buddy.alloc_at_on(0, CUT, 1), buddy.alloc_at_on(0, CUT, 32));
+                let (unit, leaf) = (buddy.on(0).alloc_at(CUT, 1), buddy.on(0).alloc_at(CUT, 32));
                 assert!(unit.is_err() && leaf.is_err(), "{unit:?}, {leaf:?}: all is held");
                 Ok(())
             }),
         ];
         together(bodies)?;
-        buddy.free_on(2, 0).unwrap();
+        buddy.on(2).free(0).unwrap();
         // All but the claim of the lane that died.
-        let free = std::iter::from_fn(|| buddy.alloc_on(3, 9).ok()).count() as u64;
+        let free = std::iter::from_fn(|| buddy.on(3).alloc(9).ok()).count() as u64;
         assert_eq!(free, (LARGE >> 9) - 1);
         Ok(())
     });
@@ -295,11 +296,11 @@ fn a_claim_beside_what_a_refused_cut_takes_back_is_undone() {
 fn a_corrupt_word_ends_a_free() {
     let arena = Arena::<Steered>::new(64);
     let buddy = arena.buddy();
-    buddy.alloc_at_on(0, 0, 31).unwrap();
+    buddy.on(0).alloc_at(0, 31).unwrap();
     // A head and 30 rests; the last unit becomes a rest, too. The notes of lanes stand before the leaf words.
     let codes = (u64::MAX / 3 * 2) | 1;
     let leaf =
         arena.words().iter().rfind(|word| word.load(Ordering::Relaxed) == codes & !(1 << 63));
     leaf.expect("the leaf word of the run").store(codes, Ordering::Relaxed);
-    count_steps(100, || _ = buddy.free_on(0, 0)).unwrap();
+    count_steps(100, || _ = buddy.on(0).free(0)).unwrap();
 }

@@ -27,7 +27,7 @@ fn die_everywhere<T: Clone>(
                 let buddy = arena.buddy();
                 let oracle = Oracle::new(units);
                 let held = taken.iter().filter_map(|&order| {
-                    let index = buddy.alloc_on(1, order).ok()?;
+                    let index = buddy.on(1).alloc(order).ok()?;
                     Some(oracle.take(1, index, order).unwrap())
                 });
                 let held: Vec<Block> = held.collect();
@@ -87,13 +87,13 @@ impl Survivors<'_> {
 
     fn free(&self, lane: usize, block: Block) {
         self.oracle.give(block).unwrap();
-        let freed = self.alone(|| self.buddy.free_on(lane, block.index));
+        let freed = self.alone(|| self.buddy.on(lane).free(block.index));
         assert_eq!(freed, Ok(block.order), "died before step {}", self.step);
     }
 
     /// All blocks of an order.
     fn take_all(&self, order: u32) -> Vec<Block> {
-        let next = || self.alone(|| self.buddy.alloc_on(3, order)).ok();
+        let next = || self.alone(|| self.buddy.on(3).alloc(order)).ok();
         let take = |index| self.oracle.take(3, index, order).unwrap();
         std::iter::from_fn(next).map(take).collect()
     }
@@ -123,7 +123,7 @@ fn claim(buddy: &Buddy<'_, Steered>, order: u32) -> InHand {
 #[test]
 fn during_an_allocation() {
     for order in [0, 2, 4, 5, 6, 9] {
-        let alloc = |buddy: &Buddy<'_, Steered>, _: Option<Block>| _ = buddy.alloc_on(0, order);
+        let alloc = |buddy: &Buddy<'_, Steered>, _: Option<Block>| _ = buddy.on(0).alloc(order);
         die_everywhere(|_, _| None::<Block>, alloc, |buddy, _| claim(buddy, order));
     }
 }
@@ -132,12 +132,12 @@ fn during_an_allocation() {
 fn during_a_free() {
     for order in [0, 2, 4, 5, 6, 9] {
         let prepare = |buddy: &Buddy<'_, Steered>, _: &Oracle| {
-            let index = buddy.alloc_on(0, order).ok()?;
+            let index = buddy.on(0).alloc(order).ok()?;
             Some(Block { index, order })
         };
         for lane in [0, 7] {
             let free = |buddy: &Buddy<'_, Steered>, block: Option<Block>| {
-                _ = block.map(|block| buddy.free_on(lane, block.index));
+                _ = block.map(|block| buddy.on(lane).free(block.index));
             };
             die_everywhere(prepare, free, |_, block| block.map_or(InHand::Nothing, InHand::Block));
         }
@@ -148,29 +148,30 @@ fn during_a_free() {
 #[test]
 fn during_a_search_in_vain() {
     let prepare = |buddy: &Buddy<'_, Steered>, oracle: &Oracle| {
-        // A hole in the only block of the largest order, unless something is in the way already.
-        let hole = (0..buddy.units().min(32)).find(|&unit| buddy.reserve(unit..unit + 1).is_ok());
-        hole.into_iter().for_each(|unit| oracle.reserve(unit..unit + 1).unwrap());
+        // One reserved unit in the only block of the largest order, unless something is in the way already.
+        let reserved =
+            (0..buddy.units().min(32)).find(|&unit| buddy.reserve(unit..unit + 1).is_ok());
+        reserved.into_iter().for_each(|unit| oracle.reserve(unit..unit + 1).unwrap());
         None::<Block>
     };
     let search =
-        |buddy: &Buddy<'_, Steered>, _: Option<Block>| _ = buddy.alloc_on(0, buddy.max_order());
+        |buddy: &Buddy<'_, Steered>, _: Option<Block>| _ = buddy.on(0).alloc(buddy.max_order());
     die_everywhere(prepare, search, |_, _| InHand::Nothing);
 }
 
-/// Reservations are not promised to be undone; what they covered may stay a hole or in part.
+/// Reservations are not promised to be undone; what they covered may stay reserved, all of it or a part.
 #[test]
 fn during_a_reservation_or_release() {
     let range = |buddy: &Buddy<'_, Steered>| 6..buddy.units().min(70);
     let reserve = |buddy: &Buddy<'_, Steered>, _: Option<Block>| _ = buddy.reserve(range(buddy));
-    let holes = |buddy: &Buddy<'_, Steered>, _: Option<Block>| InHand::Holes(range(buddy));
-    die_everywhere(|_, _| None, reserve, holes);
+    let reserved = |buddy: &Buddy<'_, Steered>, _: Option<Block>| InHand::Reserved(range(buddy));
+    die_everywhere(|_, _| None, reserve, reserved);
     let both = |buddy: &Buddy<'_, Steered>, _: Option<Block>| {
         if buddy.reserve(range(buddy)).is_ok() {
             buddy.release(range(buddy)).unwrap();
         }
     };
-    die_everywhere(|_, _| None, both, holes);
+    die_everywhere(|_, _| None, both, reserved);
 }
 
 /// Runs in one word, across words, and of whole words.
@@ -181,7 +182,7 @@ fn during_the_allocation_of_a_run() {
     for run in RUNS {
         let len = run.end - run.start;
         let alloc = |buddy: &Buddy<'_, Steered>, _: Option<Block>| {
-            _ = buddy.alloc_at_on(0, run.start, len);
+            _ = buddy.on(0).alloc_at(run.start, len);
         };
         die_everywhere(|_, _| None, alloc, |_, _| InHand::First(run.clone()));
     }
@@ -194,7 +195,7 @@ fn hold(
 ) -> impl Fn(&Buddy<'_, Steered>, &Oracle) -> Option<u64> {
     let (run, kept) = (run.clone(), kept.clone());
     move |buddy, oracle| {
-        let index = buddy.alloc_at_on(0, run.start, run.end - run.start).ok()?;
+        let index = buddy.on(0).alloc_at(run.start, run.end - run.start).ok()?;
         kept.clone().for_each(|unit| _ = oracle.take(0, unit, 0).unwrap());
         Some(index)
     }
@@ -207,11 +208,11 @@ fn during_the_free_of_a_run() {
             held.map_or(InHand::Nothing, |_| InHand::First(run.clone()))
         };
         let free = |buddy: &Buddy<'_, Steered>, held: Option<u64>| {
-            _ = held.map(|index| buddy.free_on(0, index));
+            _ = held.map(|index| buddy.on(0).free(index));
         };
         die_everywhere(hold(&run, &(0..0)), free, lost);
         let free_units = |buddy: &Buddy<'_, Steered>, held: Option<u64>| {
-            _ = held.map(|index| buddy.free_units_on(7, index, run.end - run.start));
+            _ = held.map(|index| buddy.on(7).free_units(index, run.end - run.start));
         };
         die_everywhere(hold(&run, &(0..0)), free_units, lost);
     }
@@ -223,7 +224,7 @@ fn during_a_cut() {
         let kept = run.start..run.start + 3;
         let gap = kept.end..run.end;
         let shrink = |buddy: &Buddy<'_, Steered>, held: Option<u64>| {
-            _ = held.map(|index| buddy.shrink_on(0, index, 3));
+            _ = held.map(|index| buddy.on(0).shrink(index, 3));
         };
         let lost = |_: &Buddy<'_, Steered>, held: Option<u64>| {
             held.map_or(InHand::Nothing, |_| InHand::First(gap.clone()))
@@ -236,7 +237,7 @@ fn during_a_cut() {
 fn during_growth() {
     for (run, end) in [(6..11, 20), (6..11, 50), (20..60, 90), (64..96, 130)] {
         let grow = |buddy: &Buddy<'_, Steered>, held: Option<u64>| {
-            _ = held.map(|index| buddy.grow_on(0, index, end - index));
+            _ = held.map(|index| buddy.on(0).grow(index, end - index));
         };
         let lost = |_: &Buddy<'_, Steered>, held: Option<u64>| {
             held.map_or(InHand::Nothing, |_| InHand::First(run.end..end))
@@ -256,7 +257,7 @@ fn units_of(blocks: &[u64], order: u32) -> Vec<u64> {
 /// The blocks of a batch; the same each time in the same arena.
 fn batch(buddy: &Buddy<'_, Steered>, order: u32) -> Vec<u64> {
     let mut blocks = vec![0; 40];
-    let count = buddy.alloc_batch_on(0, order, &mut blocks).unwrap_or(0);
+    let count = buddy.on(0).alloc_batch(order, &mut blocks).unwrap_or(0);
     blocks.truncate(count);
     blocks
 }
@@ -271,7 +272,7 @@ fn during_a_batch() {
             let mut held: Vec<Block> = held.map(|holder| holder.block).collect();
             held.dedup();
             let twin = twin.buddy();
-            held.iter().for_each(|block| _ = twin.alloc_on(1, block.order).unwrap());
+            held.iter().for_each(|block| _ = twin.on(1).alloc(block.order).unwrap());
             Some(units_of(&batch(&twin, order), order))
         };
         let alloc = |buddy: &Buddy<'_, Steered>, _: Option<Vec<u64>>| _ = batch(buddy, order);
@@ -282,7 +283,7 @@ fn during_a_batch() {
         die_everywhere(prepare, alloc, lost);
         let prepare = |buddy: &Buddy<'_, Steered>, _: &Oracle| Some(batch(buddy, order));
         let free = |buddy: &Buddy<'_, Steered>, blocks: Option<Vec<u64>>| {
-            _ = blocks.map(|blocks| buddy.free_batch_on(0, order, &blocks));
+            _ = blocks.map(|blocks| buddy.on(0).free_batch(order, &blocks));
         };
         let lost = |_: &Buddy<'_, Steered>, blocks: Option<Vec<u64>>| InHand::Between {
             least: Vec::new(),
@@ -313,26 +314,26 @@ fn during_a_batch_from_two_zones() {
     assert!(first_steps.is_some_and(|steps| steps > 2), "{first_steps:?}");
 }
 
-/// A claim that died below a block, as its lane had remembered a word there, stays in the way of cuts through that word's
-/// slot; the block can still be freed.
+/// A claim that died below a block, as its lane had remembered a word there, stays in the way of cuts through that
+/// word's slot; the block can still be freed.
 #[test]
 fn below_a_block_that_is_to_be_cut() {
     let mut refused = 0;
     for step in 0..40 {
         let arena = Arena::<Steered>::new(64);
         let (buddy, oracle) = (arena.buddy(), Oracle::new(64));
-        let remembered = buddy.alloc_on(0, 0).unwrap();
-        buddy.free_on(0, remembered).unwrap();
-        let block = buddy.alloc_on(1, 6).unwrap();
-        _ = die_before(step, || buddy.alloc_on(0, 0));
-        let shrink = || count_steps(MANY, || buddy.shrink_on(1, block, 5)).unwrap().0;
+        let remembered = buddy.on(0).alloc(0).unwrap();
+        buddy.on(0).free(remembered).unwrap();
+        let block = buddy.on(1).alloc(6).unwrap();
+        _ = die_before(step, || buddy.on(0).alloc(0));
+        let shrink = || count_steps(MANY, || buddy.on(1).shrink(block, 5)).unwrap().0;
         match shrink() {
             Ok(()) => continue,
             Err(ResizeError::Contended { .. }) => refused += 1,
             Err(other) => panic!("died before step {step}: {other}"),
         }
         assert!(matches!(shrink(), Err(ResizeError::Contended { .. })));
-        assert_eq!(count_steps(MANY, || buddy.free_on(1, block)).unwrap().0, Ok(6));
+        assert_eq!(count_steps(MANY, || buddy.on(1).free(block)).unwrap().0, Ok(6));
         let in_hand = InHand::Claim(0);
         Survivors { buddy, oracle, in_hand, step }.go_on(Vec::new());
     }

@@ -17,14 +17,14 @@ fn race_to_free<W: Word>(
     with_neighbour: bool,
     together: impl FnOnce(Vec<Body<'_>>) -> Result<(), Violation>,
 ) {
-    let index = buddy.alloc_on(0, order).expect("everything was freed");
-    let neighbour = if with_neighbour { buddy.alloc_on(0, order).ok() } else { None };
+    let index = buddy.on(0).alloc(order).expect("everything was freed");
+    let neighbour = if with_neighbour { buddy.on(0).alloc(order).ok() } else { None };
     let mut answers = [None; 3];
     let bodies = answers.iter_mut().enumerate().map(|(lane, answer)| -> Body<'_> {
         Box::new(move || {
             *answer = Some(match lane {
-                0 => buddy.free_on(lane, index),
-                _ => buddy.free_sized_on(lane, index, order).map(|()| order),
+                0 => buddy.on(lane).free(index),
+                _ => buddy.on(lane).free_sized(index, order).map(|()| order),
             });
             Ok(())
         })

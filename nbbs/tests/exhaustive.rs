@@ -36,7 +36,7 @@ fn allocations_and_frees_on_arenas_below_a_word() {
 }
 
 #[test]
-fn holes_and_bad_frees_on_arenas_below_a_word() {
+fn reservations_and_bad_frees_on_arenas_below_a_word() {
     for units in 1..=6_u64 {
         let ranges =
             (0..units).flat_map(|start| (start + 1..=units + 1).map(move |end| (start, end)));
@@ -61,7 +61,7 @@ fn allocations_and_frees_on_arenas_of_two_levels() {
 }
 
 #[test]
-fn holes_on_arenas_of_two_levels() {
+fn reservations_on_arenas_of_two_levels() {
     for units in [33, 64, 65] {
         let ranges = [(0, 1), (31, 33), (0, 32), (32, 33), (0, 33), (5, units), (0, units)];
         let reserves = ranges.map(|(start, end)| Op::Reserve { start, end });

@@ -21,7 +21,7 @@ fn free_down_to(buddy: &Buddy<'_>, held: &mut Held, left: u64, random: &mut Rng)
     let mut used = units(held);
     while used > left {
         let (block, order) = held.swap_remove(random.usize(..held.len()));
-        buddy.free_on(held.len(), block).unwrap();
+        buddy.on(held.len()).free(block).unwrap();
         used -= 1 << order;
     }
 }
@@ -43,7 +43,7 @@ fn frames_become_whole() {
         let mut held = Held::new();
         let fill = |held: &mut Held, units: u64| {
             while (held.len() as u64) < units {
-                held.push((buddy.alloc_on(held.len() % lanes, 0).unwrap(), 0));
+                held.push((buddy.on(held.len() % lanes).alloc(0).unwrap(), 0));
             }
         };
         fill(&mut held, (1 << log2) * 9 / 10);
@@ -71,7 +71,7 @@ fn mixed_orders_find_room() {
         let mut used = units(&held);
         while used < most {
             let order = [0, 0, 0, 0, 1, 1, 2, 2, 3, 4][random.usize(..10)];
-            held.push((buddy.alloc_on(0, order).expect("a tenth is free"), order));
+            held.push((buddy.on(0).alloc(order).expect("a tenth is free"), order));
             used += 1 << order;
         }
         free_down_to(&buddy, &mut held, most * 9 / 10, &mut random);

@@ -61,7 +61,7 @@ fn failing_allocations_do_not_hide_a_block() {
         let index = full_but_one(&buddy, order);
         let fail = |lane, order| {
             move |_: &AtomicBool| {
-                assert_eq!(buddy.alloc_on(lane, order), Err(AllocError::Exhausted { order }))
+                assert_eq!(buddy.on(lane).alloc(order), Err(AllocError::Exhausted { order }))
             }
         };
         let others: [&(dyn Fn(&AtomicBool) + Sync); 3] =
@@ -69,9 +69,9 @@ fn failing_allocations_do_not_hide_a_block() {
         beside(&others, || {
             for round in 0..3_000 {
                 let small = if round % 3 == 0 { 0 } else { order };
-                let got = buddy.alloc_on(round, small);
+                let got = buddy.on(round).alloc(small);
                 assert!(got.is_ok_and(|got| got >> order == index >> order), "{got:?} in {round}");
-                assert_eq!(buddy.free_on(round / 2, got.unwrap()), Ok(small));
+                assert_eq!(buddy.on(round / 2).free(got.unwrap()), Ok(small));
             }
         });
         buddy.audit().unwrap();
@@ -91,9 +91,9 @@ fn a_block_that_stays_free_is_found_while_another_comes_and_goes() {
         let held = AtomicUsize::new(block as usize);
         let thrash = |running: &AtomicBool| {
             let block = held.load(Ordering::Relaxed) as u64;
-            assert_eq!(buddy.free_on(1, block), Ok(larger));
+            assert_eq!(buddy.on(1).free(block), Ok(larger));
             loop {
-                match buddy.alloc_on(2, larger) {
+                match buddy.on(2).alloc(larger) {
                     Ok(block) => return held.store(block as usize, Ordering::Relaxed),
                     // The main thread may have taken a part of it for a moment.
                     Err(error) => assert_eq!(error, AllocError::Exhausted { order: larger }),
@@ -105,8 +105,8 @@ fn a_block_that_stays_free_is_found_while_another_comes_and_goes() {
         };
         beside(&[&thrash], || {
             for round in 0..3_000 {
-                let got = buddy.alloc_on(round, order).expect("a block was free all the time");
-                assert_eq!(buddy.free_on(round / 2, got), Ok(order));
+                let got = buddy.on(round).alloc(order).expect("a block was free all the time");
+                assert_eq!(buddy.on(round / 2).free(got), Ok(order));
             }
         });
         buddy.audit().unwrap();
@@ -126,7 +126,7 @@ fn not_all_can_be_refused() {
             let asks = answers.iter_mut().zip(orders).enumerate();
             let bodies = asks.map(|(lane, (answer, order))| -> Body<'_> {
                 Box::new(move || {
-                    let alloc = || buddy.alloc_on(lane, order).ok();
+                    let alloc = || buddy.on(lane).alloc(order).ok();
                     *answer = jitter(round ^ lane as u64, 10, alloc);
                     Ok(())
                 })
@@ -167,10 +167,10 @@ fn none_is_refused_while_blocks_outnumber_hands() {
                     jitter(lane as u64, 20, || {
                         for round in 0..2_000 {
                             let held: Vec<u64> = (0..=round % each)
-                                .map(|_| buddy.alloc_on(lane, order).expect("a block is free"))
+                                .map(|_| buddy.on(lane).alloc(order).expect("a block is free"))
                                 .collect();
                             for block in held {
-                                assert_eq!(buddy.free_on(lane, block), Ok(order));
+                                assert_eq!(buddy.on(lane).free(block), Ok(order));
                             }
                         }
                     });

@@ -37,7 +37,7 @@ fn one_tebibyte() {
         assert_eq!(block % (1 << order), 0);
         assert_eq!(buddy.order_of(block), Ok(order));
         assert_eq!(buddy.free(block), Ok(order));
-        let block = buddy.alloc_on(order as usize, order).unwrap();
+        let block = buddy.on(order as usize).alloc(order).unwrap();
         assert_eq!(buddy.free_sized(block, order), Ok(()));
     }
 
@@ -46,14 +46,14 @@ fn one_tebibyte() {
     let mut blocks = Vec::new();
     for step in 0..400_000 {
         let order = random.u32(0..=28).min(random.u32(0..=28)).min(random.u32(0..=28));
-        match buddy.alloc_on(step % 64, order) {
+        match buddy.on(step % 64).alloc(order) {
             Ok(index) => blocks.push(held.take(index, order, TIB)),
             Err(error) => assert_eq!(error, AllocError::Exhausted { order }),
         }
         if step % 3 == 0 {
             let block = blocks.swap_remove(random.usize(..blocks.len()));
             held.0.remove(&block.index);
-            assert_eq!(buddy.free_on(random.usize(..64), block.index), Ok(block.order));
+            assert_eq!(buddy.on(random.usize(..64)).free(block.index), Ok(block.order));
         }
     }
     let used: u64 = blocks.iter().map(|block| block.len()).sum();
@@ -82,14 +82,14 @@ fn a_full_tebibyte_is_searched_quickly() {
         assert_eq!(buddy.alloc(9), Err(AllocError::Exhausted { order: 9 }));
         assert_eq!(buddy.alloc(0), Err(AllocError::Exhausted { order: 0 }));
     }
-    let hole = 0x765_4200_u64 & !511;
-    buddy.free(hole).unwrap();
+    let gap = 0x765_4200_u64 & !511;
+    buddy.free(gap).unwrap();
     for _ in 0..1000 {
         assert_eq!(buddy.alloc(10), Err(AllocError::Exhausted { order: 10 }));
-        assert_eq!(buddy.alloc_on(63, 9), Ok(hole));
-        buddy.free(hole).unwrap();
-        let unit = buddy.alloc_on(7, 0).unwrap();
-        assert_eq!(unit >> 9, hole >> 9);
+        assert_eq!(buddy.on(63).alloc(9), Ok(gap));
+        buddy.free(gap).unwrap();
+        let unit = buddy.on(7).alloc(0).unwrap();
+        assert_eq!(unit >> 9, gap >> 9);
         buddy.free(unit).unwrap();
     }
     // A look at every leaf word is 40 ms at least; 5000 of them 200 s.

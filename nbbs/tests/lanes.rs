@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use nbbs::AllocError;
+use nbbs::{AllocError, Block, Lane};
 use testkit::program::Arena;
 use testkit::{Oracle, check_whole};
 
@@ -13,8 +13,8 @@ fn any_lane_is_valid() {
         let buddy = arena.buddy();
         for lane in [0, 1, 63, 64, 65, 1 << 31, usize::MAX] {
             for order in 0..=buddy.max_order() {
-                let block = buddy.alloc_on(lane, order).unwrap();
-                assert_eq!(buddy.free_on(lane ^ 1, block), Ok(order));
+                let block = buddy.on(lane).alloc(order).unwrap();
+                assert_eq!(buddy.on(lane ^ 1).free(block), Ok(order));
                 let block = buddy.on(lane).alloc(order).unwrap();
                 assert_eq!(buddy.on(lane / 2).free_sized(block, order), Ok(()));
             }
@@ -33,13 +33,13 @@ fn no_lane_keeps_memory_from_another() {
     let buddy = arena.buddy();
     for order in 0..=17 {
         let blocks: Vec<_> =
-            (0..64).filter_map(|lane| Some((lane, buddy.alloc_on(lane, order).ok()?))).collect();
+            (0..64).filter_map(|lane| Some((lane, buddy.on(lane).alloc(order).ok()?))).collect();
         for (lane, block) in blocks {
-            buddy.free_on(lane, block).unwrap();
+            buddy.on(lane).free(block).unwrap();
         }
         assert_eq!(buddy.stats().free_blocks[18], 1, "after order {order}");
-        assert_eq!(buddy.alloc_on(100, 18), Ok(0), "after order {order}");
-        buddy.free_on(1, 0).unwrap();
+        assert_eq!(buddy.on(100).alloc(18), Ok(0), "after order {order}");
+        buddy.on(1).free(0).unwrap();
         buddy.audit().unwrap();
     }
 }
@@ -51,14 +51,14 @@ fn a_lane_gets_the_last_unit() {
     let arena: Arena = Arena::new(UNITS);
     let (buddy, oracle) = (arena.buddy(), Oracle::new(UNITS));
     let mut held: Vec<_> = (1..5)
-        .map(|lane| oracle.take(lane, buddy.alloc_on(lane, 3).unwrap(), 3).unwrap())
+        .map(|lane| oracle.take(lane, buddy.on(lane).alloc(3).unwrap(), 3).unwrap())
         .collect();
-    let all = std::iter::from_fn(|| buddy.alloc_on(0, 0).ok());
+    let all = std::iter::from_fn(|| buddy.on(0).alloc(0).ok());
     held.extend(all.map(|index| oracle.take(0, index, 0).unwrap()));
     assert_eq!(oracle.held_units(), UNITS);
-    assert_eq!(buddy.alloc_on(1, 0), Err(AllocError::Exhausted { order: 0 }));
+    assert_eq!(buddy.on(1).alloc(0), Err(AllocError::Exhausted { order: 0 }));
     for block in held {
-        buddy.free_on(9, block.index).unwrap();
+        buddy.on(9).free(block.index).unwrap();
     }
     buddy.audit().unwrap();
     assert_eq!(buddy.alloc(14), Ok(0));
@@ -87,4 +87,11 @@ fn threads_without_a_lane() {
     oracle.check_empty().unwrap();
     check_whole(&buddy, &oracle).unwrap();
     buddy.audit().unwrap();
+}
+
+/// Handles stay small: they are passed by value.
+#[test]
+fn a_lane_is_two_words_and_a_block_three() {
+    assert_eq!(size_of::<Lane<'_>>(), 2 * size_of::<usize>());
+    assert_eq!(size_of::<Block<'_>>(), 2 * size_of::<usize>() + 8);
 }

@@ -10,12 +10,12 @@ use testkit::steered::{Steered, Turn, count_steps, follow};
 fn an_undone_claim_leaves_nothing_split() {
     const TIMES: usize = 6;
     let stray = |arena: &Arena<Steered>, lane, unit| {
-        let refused = arena.buddy().alloc_at_on(lane, unit, 1);
+        let refused = arena.buddy().on(lane).alloc_at(unit, 1);
         assert!(matches!(refused, Err(RequestError::InUse { .. })), "{refused:?}");
     };
     let held = || {
         let arena = Arena::<Steered>::new(1024);
-        arena.buddy().alloc_at_on(2, 0, 512).unwrap();
+        arena.buddy().on(2).alloc_at(0, 512).unwrap();
         arena
     };
     let (_, steps) = count_steps(100, || stray(&held(), 1, 32)).unwrap();
@@ -36,7 +36,7 @@ fn an_undone_claim_leaves_nothing_split() {
             script.extend([Turn::steps(1, steps), Turn::steps(0, again)]);
         }
         follow(&script, bodies).unwrap();
-        let (audit, cut) = (arena.buddy().audit(), arena.buddy().shrink_on(2, 0, 100));
+        let (audit, cut) = (arena.buddy().audit(), arena.buddy().on(2).shrink(0, 100));
         assert!(audit.is_ok() && cut.is_ok(), "{first}, then {again}: {audit:?}, {cut:?}");
     }
 }

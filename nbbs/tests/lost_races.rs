@@ -39,8 +39,8 @@ fn a_sized_free_that_comes_too_late_names_no_other_order() {
     for (index, order) in [(0, 0), (4, 2), (32, 5), (64, 6), (0, 9)] {
         let answers = stopped_everywhere(
             |_| (),
-            |buddy| buddy.free_sized_on(0, index, order),
-            |buddy| _ = buddy.alloc_at_on(1, index, 1 << order).unwrap(),
+            |buddy| buddy.on(0).free_sized(index, order),
+            |buddy| _ = buddy.on(1).alloc_at(index, 1 << order).unwrap(),
         );
         let late = Err(FreeError::NotAllocated { index });
         assert!(answers.iter().all(|&answer| answer == late || answer == Ok(())), "{answers:?}");
@@ -54,12 +54,12 @@ fn a_free_of_a_run_that_lost_says_that_nothing_is_there() {
     for (index, units) in [(3, 5), (40, 24), (3, 40), (64, 96)] {
         for sized in [true, false] {
             let answers = stopped_everywhere(
-                |buddy| _ = buddy.alloc_at_on(0, index, units).unwrap(),
+                |buddy| _ = buddy.on(0).alloc_at(index, units).unwrap(),
                 |buddy| match sized {
-                    true => buddy.free_units_on(0, index, units),
-                    false => buddy.free_on(0, index).map(|_| ()),
+                    true => buddy.on(0).free_units(index, units),
+                    false => buddy.on(0).free(index).map(|_| ()),
                 },
-                |buddy| _ = buddy.free_on(1, index),
+                |buddy| _ = buddy.on(1).free(index),
             );
             let gone = FreeError::NotAllocated { index };
             let right = |&answer: &Result<(), FreeError>| match answer {

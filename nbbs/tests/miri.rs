@@ -54,11 +54,11 @@ fn three(act: impl Fn(&Buddy<'_>, &Memory, usize) + Sync) {
 fn take(buddy: &Buddy<'_>, memory: &Memory, lane: usize, orders: &[u32]) {
     let free = |(index, order): (u64, u32)| {
         memory.check(index, 1 << order, lane as u64);
-        buddy.free_sized_on(lane, index, order).unwrap();
+        buddy.on(lane).free_sized(index, order).unwrap();
     };
     let mut last = None;
     for &order in orders {
-        let got = buddy.alloc_on(lane, order).ok();
+        let got = buddy.on(lane).alloc(order).ok();
         if let Some(index) = got {
             memory.write(index, 1 << order, lane as u64);
         }
@@ -88,10 +88,10 @@ fn a_lane_that_is_shared() {
             let (buddy, memory) = (&buddy, &memory);
             scope.spawn(move || {
                 for order in [0, 5, 0, 4] {
-                    let Ok(index) = buddy.alloc_on(7, order) else { continue };
+                    let Ok(index) = buddy.on(7).alloc(order) else { continue };
                     memory.write(index, 1 << order, thread);
                     memory.check(index, 1 << order, thread);
-                    assert_eq!(buddy.free_on(7, index), Ok(order));
+                    assert_eq!(buddy.on(7).free(index), Ok(order));
                 }
             });
         }
@@ -104,29 +104,29 @@ fn a_lane_that_is_shared() {
 fn runs_batches_and_places() {
     three(|buddy, memory, thread| match thread {
         0 => {
-            let Ok(run) = buddy.alloc_units_on(0, 37) else { return };
+            let Ok(run) = buddy.on(0).alloc_units(37) else { return };
             memory.write(run, 37, 1);
             memory.check(run + 30, 7, 1);
-            let len = if buddy.shrink_on(0, run, 30).is_ok() { 30 } else { 37 };
-            let len = if buddy.grow_on(0, run, len + 5).is_ok() { len + 5 } else { len };
+            let len = if buddy.on(0).shrink(run, 30).is_ok() { 30 } else { 37 };
+            let len = if buddy.on(0).grow(run, len + 5).is_ok() { len + 5 } else { len };
             memory.write(run, len, 2);
-            buddy.free_units_on(0, run, len).unwrap();
+            buddy.on(0).free_units(run, len).unwrap();
         }
         1 => {
             let mut blocks = [0; 9];
-            let got = buddy.alloc_batch(1, &mut blocks).unwrap_or(0);
+            let got = buddy.here().alloc_batch(1, &mut blocks).unwrap_or(0);
             blocks[..got].iter().for_each(|&block| memory.write(block, 2, 3));
-            buddy.free_batch(1, &blocks[..got]).unwrap();
+            buddy.here().free_batch(1, &blocks[..got]).unwrap();
         }
         _ => {
             let low = Request::units(9).within(0..40).top_down();
-            if let Ok(index) = buddy.request_on(2, low) {
+            if let Ok(index) = buddy.on(2).request(low) {
                 memory.write(index, 9, 4);
-                buddy.free_on(2, index).unwrap();
+                buddy.on(2).free(index).unwrap();
             }
-            if buddy.alloc_at_on(2, 5, 3).is_ok() {
+            if buddy.on(2).alloc_at(5, 3).is_ok() {
                 memory.write(5, 3, 5);
-                buddy.free_on(2, 5).unwrap();
+                buddy.on(2).free(5).unwrap();
             }
         }
     });

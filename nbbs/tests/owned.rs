@@ -8,13 +8,13 @@ const UNITS: u64 = 128;
 /// Something held on each side of the places at which the tests work: units 0 to 2 and 120 to 127.
 fn with_neighbours(arena: &Arena) -> Buddy<'_> {
     let buddy = arena.buddy();
-    buddy.alloc_at(0, 3).unwrap();
-    buddy.alloc_at(120, 8).unwrap();
+    buddy.here().alloc_at(0, 3).unwrap();
+    buddy.here().alloc_at(120, 8).unwrap();
     buddy
 }
 
-fn at<'a>(buddy: Buddy<'a>, index: u64, units: u64) -> Block<'a> {
-    Block::new(buddy, Request::units(units).within(index..index + units)).unwrap()
+fn at<'a>(buddy: &'a Buddy<'a>, index: u64, units: u64) -> Block<'a> {
+    Block::new(buddy.here(), Request::units(units).within(index..index + units)).unwrap()
 }
 
 /// All but the first units, unless they would begin at the last of a word and go on beyond it.
@@ -51,7 +51,7 @@ fn a_block_knows_its_length_after_every_change() {
     for index in [8, 20, 32] {
         for before in 1..=50 {
             for after in 1..=50 {
-                let mut block = at(buddy, index, before);
+                let mut block = at(&buddy, index, before);
                 if after >= before {
                     block.grow(after).unwrap();
                 } else if let Some(rest) = split_off(&mut block, after) {
@@ -75,11 +75,11 @@ fn a_block_knows_its_length_after_every_change() {
 fn a_refused_change_leaves_the_block_as_it_was() {
     let arena = Arena::new(UNITS);
     let buddy = with_neighbours(&arena);
-    let mut block = at(buddy, 31, 1);
+    let mut block = at(&buddy, 31, 1);
     assert_eq!(block.grow(2), Err(ResizeError::LastOfWord { unit: 31 }));
     assert_is(&block, &buddy, 31, 1);
     drop(block);
-    let mut block = at(buddy, 90, 30);
+    let mut block = at(&buddy, 90, 30);
     assert_eq!(block.grow(31), Err(ResizeError::InUse { unit: 120 }));
     for units in [0, 31] {
         let refused = ResizeError::Units { index: 90, units, actual: 30 };
@@ -97,12 +97,12 @@ fn blocks_are_what_was_asked_for() {
     let arena = Arena::new(UNITS);
     let buddy = with_neighbours(&arena);
     for order in 0..=5 {
-        let block = Block::new(buddy, Request::block(order)).unwrap();
+        let block = Block::new(buddy.here(), Request::block(order)).unwrap();
         let index = block.units().start;
         assert_is(&block, &buddy, index, 1 << order);
         assert_eq!(index % (1 << order), 0);
     }
-    let top = Block::new(buddy, Request::units(7).top_down().aligned(3)).unwrap();
+    let top = Block::new(buddy.here(), Request::units(7).top_down().aligned(3)).unwrap();
     assert_is(&top, &buddy, 112, 7);
     drop(top);
     for order in [6, 7, 63, 64, u32::MAX] {
@@ -113,7 +113,7 @@ fn blocks_are_what_was_asked_for() {
             RequestError::Units { units, max: UNITS }
         };
         assert_eq!(
-            Block::new(buddy, Request::block(order)).map(|block| block.leak()),
+            Block::new(buddy.here(), Request::block(order)).map(|block| block.leak()),
             Err(refused)
         );
     }
@@ -126,16 +126,16 @@ fn what_is_leaked_is_held_until_it_is_taken_over() {
     let arena = Arena::new(UNITS);
     let buddy = with_neighbours(&arena);
     for units in [1, 2, 5, 31, 32, 33, 64, 79] {
-        let mut block = at(buddy, 40, units);
+        let mut block = at(&buddy, 40, units);
         block.grow(units + 1).unwrap();
         let index = block.leak();
         assert_eq!((index, buddy.len_of(40)), (40, Ok(units + 1)));
-        let again = Block::from_index(buddy, 40).unwrap();
+        let again = Block::from_index(buddy.here(), 40).unwrap();
         assert_is(&again, &buddy, 40, units + 1);
-        let second = Block::from_index(buddy, 40).unwrap();
+        let second = Block::from_index(buddy.here(), 40).unwrap();
         drop((again, second));
         assert_only_neighbours(&buddy);
-        let gone = Block::from_index(buddy, 40).map(Block::leak);
+        let gone = Block::from_index(buddy.here(), 40).map(Block::leak);
         assert_eq!(gone, Err(FreeError::NotAllocated { index: 40 }));
     }
 }

@@ -101,16 +101,16 @@ fn what_a_lane_knows_of_the_path_of_its_frees_ends_with_a_merge() {
     check(2048, setup, &[&[FREE], &[half, FREE, unit.clone(), unit, FREE, FREE]]);
 }
 
-/// A search has met a word full of holes whose digger is about to find out that the area was a block's,
-/// and stalls before it splits the slot above; the digger gives the word back. The split slot then
+/// A search has met a word that is reserved throughout by a lane about to find out that the area was a block's,
+/// and stalls before it splits the slot above; that lane gives the word back. The split slot then
 /// stands over an empty word, and the search, which goes elsewhere, must not leave that to chance.
 #[test]
 fn a_search_does_not_leave_a_split_over_a_word_that_emptied() {
     // The first word is a block, the second is full.
     let blocks = [(0, 5), (9, 4), (9, 3), (9, 2), (9, 1), (1, 0), (9, 0)];
     let setup = blocks.map(|(lane, order)| alloc(lane, order)).to_vec();
-    let dig = Op::Reserve { start: 0, end: 32 };
-    check(64, setup, &[&[FREE], &[dig, FREE], &[Op::Alloc { order: 0 }]]);
+    let reserve = Op::Reserve { start: 0, end: 32 };
+    check(64, setup, &[&[FREE], &[reserve, FREE], &[Op::Alloc { order: 0 }]]);
 }
 
 /// A run over two words meets a block whose claim has yet to reach the top, where the slot still is free: it gives

@@ -3,12 +3,12 @@
 use nbbs::{AllocError, Buddy, FreeError, MAX_UNITS, MetadataError, RangeError, metadata_words};
 use testkit::program::Arena;
 
-/// An arena of 1000 units: a block of order 3 at 0, of order 5 at 32, of order 8 at 256, a hole at
+/// An arena of 1000 units: a block of order 3 at 0, of order 5 at 32, of order 8 at 256, a reservation at
 /// 100..110.
 fn with_three_blocks(arena: &Arena) -> Buddy<'_> {
     let buddy = arena.buddy();
     buddy.reserve(512..1000).unwrap();
-    let blocks = [buddy.alloc_on(0, 3), buddy.alloc_on(0, 5), buddy.alloc_on(0, 8)];
+    let blocks = [buddy.on(0).alloc(3), buddy.on(0).alloc(5), buddy.on(0).alloc(8)];
     assert_eq!(blocks, [Ok(0), Ok(32), Ok(256)]);
     buddy.reserve(100..110).unwrap();
     buddy.release(512..1000).unwrap();
@@ -114,7 +114,7 @@ fn allocations() {
     let buddy = arena.buddy();
     let too_large = |order| Err(AllocError::OrderTooLarge { order, max: 6 });
     assert_eq!(asked(&buddy, || buddy.alloc(7)), too_large(7));
-    assert_eq!(asked(&buddy, || buddy.alloc_on(9, u32::MAX)), too_large(u32::MAX));
+    assert_eq!(asked(&buddy, || buddy.on(9).alloc(u32::MAX)), too_large(u32::MAX));
     assert_eq!(asked(&buddy, || buddy.on(1).alloc(64)), too_large(64));
     buddy.alloc(6).unwrap();
     assert_eq!(asked(&buddy, || buddy.alloc(6)), Err(AllocError::Exhausted { order: 6 }));

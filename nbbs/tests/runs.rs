@@ -128,11 +128,11 @@ fn one_free_of_a_run_succeeds() {
         for seed in 0..400 {
             let arena = Arena::<Steered>::new(128);
             let buddy = arena.buddy();
-            buddy.alloc_at(index, len).unwrap();
+            buddy.here().alloc_at(index, len).unwrap();
             let mut answers = [None; 3];
             let bodies = answers.iter_mut().enumerate().map(|(lane, answer)| {
                 let free = move || {
-                    *answer = Some(buddy.free_on(lane, index));
+                    *answer = Some(buddy.on(lane).free(index));
                     Ok(())
                 };
                 Box::new(free) as testkit::program::Body<'_>
@@ -154,16 +154,16 @@ fn a_late_second_free_takes_nothing() {
         for seed in 0..1500 {
             let arena = Arena::<Steered>::new(128);
             let buddy = arena.buddy();
-            buddy.alloc_at(index, len).unwrap();
+            buddy.here().alloc_at(index, len).unwrap();
             let (mut first, mut second, mut again) = (None, None, None);
             let bodies: Vec<testkit::program::Body<'_>> = vec![
                 Box::new(|| {
-                    first = Some(buddy.free_on(0, index).is_ok());
-                    again = Some(buddy.alloc_at_on(0, index, len).is_ok());
+                    first = Some(buddy.on(0).free(index).is_ok());
+                    again = Some(buddy.on(0).alloc_at(index, len).is_ok());
                     Ok(())
                 }),
                 Box::new(|| {
-                    second = Some(buddy.free_on(1, index).is_ok());
+                    second = Some(buddy.on(1).free(index).is_ok());
                     Ok(())
                 }),
             ];
@@ -209,7 +209,7 @@ fn go_on(buddy: &Buddy<'_, Steered>, lost: u64, step: u64) {
     let (units, oracle) = (buddy.units(), Oracle::new(buddy.units()));
     for order in (0..=buddy.max_order()).rev() {
         let mut blocks = Vec::new();
-        while let Ok(index) = buddy.alloc_on(3, order) {
+        while let Ok(index) = buddy.on(3).alloc(order) {
             blocks.push(oracle.take(3, index, order).unwrap());
         }
         let spoilt = if lost == 0 { 0 } else { lost.next_multiple_of(1 << order) + (1 << order) };
@@ -220,7 +220,7 @@ fn go_on(buddy: &Buddy<'_, Steered>, lost: u64, step: u64) {
         );
         for block in blocks {
             oracle.give(block).unwrap();
-            buddy.free_sized_on(4, block.index, order).unwrap();
+            buddy.on(4).free_sized(block.index, order).unwrap();
         }
     }
     let stats = buddy.stats();
@@ -230,44 +230,48 @@ fn go_on(buddy: &Buddy<'_, Steered>, lost: u64, step: u64) {
 #[test]
 fn dying_in_an_exact_allocation_costs_at_most_its_units() {
     for len in [1, 5, 31, 32, 33, 40, 63] {
-        die_everywhere(|_| (), |buddy| _ = buddy.alloc_units_on(0, len), len);
+        die_everywhere(|_| (), |buddy| _ = buddy.on(0).alloc_units(len), len);
         let prepare = |buddy: &Buddy<'_, Steered>| {
-            let first = buddy.alloc_at(0, 1).unwrap();
-            buddy.alloc_units_on(0, len).ok().map(|run| buddy.free_on(0, run));
+            let first = buddy.here().alloc_at(0, 1).unwrap();
+            buddy.on(0).alloc_units(len).ok().map(|run| buddy.on(0).free(run));
             buddy.free(first).unwrap();
         };
-        die_everywhere(prepare, |buddy| _ = buddy.alloc_units_on(0, len), len);
+        die_everywhere(prepare, |buddy| _ = buddy.on(0).alloc_units(len), len);
     }
     for (index, len) in [(3, 40), (20, 13), (30, 34), (0, 64), (16, 48)] {
-        die_everywhere(|_| (), |buddy| _ = buddy.alloc_at(index, len), len);
-        let prepare = |buddy: &Buddy<'_, Steered>| _ = buddy.alloc_at(index, len);
-        die_everywhere(prepare, |buddy| _ = buddy.free_on(0, index), len);
+        die_everywhere(|_| (), |buddy| _ = buddy.here().alloc_at(index, len), len);
+        let prepare = |buddy: &Buddy<'_, Steered>| _ = buddy.here().alloc_at(index, len);
+        die_everywhere(prepare, |buddy| _ = buddy.on(0).free(index), len);
     }
 }
 
 #[test]
 fn dying_in_a_change_costs_at_most_what_is_changed() {
     for (index, len) in [(3, 40), (20, 13), (0, 32), (0, 64), (16, 48), (0, 31)] {
-        let prepare = |buddy: &Buddy<'_, Steered>| _ = buddy.alloc_at(index, len);
+        let prepare = |buddy: &Buddy<'_, Steered>| _ = buddy.here().alloc_at(index, len);
         for kept in [1, 12, len - 1] {
-            die_everywhere(prepare, |buddy| _ = buddy.shrink(index, kept), len);
-            die_everywhere(prepare, |buddy| _ = buddy.split_off(index, kept), len);
+            die_everywhere(prepare, |buddy| _ = buddy.here().shrink(index, kept), len);
+            die_everywhere(prepare, |buddy| _ = buddy.here().split_off(index, kept), len);
         }
-        die_everywhere(prepare, |buddy| _ = buddy.free_part(index, index + 1..index + 9), len);
-        die_everywhere(prepare, |buddy| _ = buddy.split(index, 0), len);
+        die_everywhere(
+            prepare,
+            |buddy| _ = buddy.here().free_part(index, index + 1..index + 9),
+            len,
+        );
+        die_everywhere(prepare, |buddy| _ = buddy.here().split(index, 0), len);
         for more in [1, 10, 36] {
-            die_everywhere(prepare, |buddy| _ = buddy.grow(index, len + more), len + more);
+            die_everywhere(prepare, |buddy| _ = buddy.here().grow(index, len + more), len + more);
         }
     }
 }
 
 #[test]
 fn dying_in_a_batch_costs_at_most_its_blocks() {
-    let batch = |buddy: &Buddy<'_, Steered>| _ = buddy.alloc_batch_on(0, 0, &mut [0; 40]);
+    let batch = |buddy: &Buddy<'_, Steered>| _ = buddy.on(0).alloc_batch(0, &mut [0; 40]);
     die_everywhere(|_| (), batch, 40);
-    let prepare = |buddy: &Buddy<'_, Steered>| _ = buddy.alloc_batch_on(0, 0, &mut [0; 40]);
+    let prepare = |buddy: &Buddy<'_, Steered>| _ = buddy.on(0).alloc_batch(0, &mut [0; 40]);
     let free =
-        |buddy: &Buddy<'_, Steered>| _ = buddy.free_batch_on(0, 0, &(0..40).collect::<Vec<_>>());
+        |buddy: &Buddy<'_, Steered>| _ = buddy.on(0).free_batch(0, &(0..40).collect::<Vec<_>>());
     die_everywhere(prepare, free, 40);
 }
 
@@ -278,7 +282,7 @@ fn a_split_looks_at_each_word_a_few_times() {
         let arena = Arena::<Steered>::new(1 << log2);
         let buddy = arena.buddy();
         let block = buddy.alloc(log2).unwrap();
-        let (split, steps) = count_steps(64 << log2, || buddy.split(block, 0)).unwrap();
+        let (split, steps) = count_steps(64 << log2, || buddy.here().split(block, 0)).unwrap();
         assert_eq!(split, Ok(()));
         assert!(steps < 40 << log2, "{steps} accesses for 2^{log2} blocks");
     }
@@ -304,21 +308,21 @@ fn every_place_and_length() {
 fn refusals_name_what_is_wrong() {
     let arena: Arena = Arena::new(100);
     let buddy = arena.buddy();
-    assert_eq!(buddy.alloc_units(0), Err(RequestError::Units { units: 0, max: 100 }));
-    assert_eq!(buddy.alloc_units(101), Err(RequestError::Units { units: 101, max: 100 }));
+    assert_eq!(buddy.here().alloc_units(0), Err(RequestError::Units { units: 0, max: 100 }));
+    assert_eq!(buddy.here().alloc_units(101), Err(RequestError::Units { units: 101, max: 100 }));
     let huge = Request::units(1).aligned(7);
-    assert_eq!(buddy.request(huge), Err(RequestError::OrderTooLarge { order: 7, max: 6 }));
+    assert_eq!(buddy.here().request(huge), Err(RequestError::OrderTooLarge { order: 7, max: 6 }));
     let outside = RequestError::OutOfRange { start: 99, end: 101, units: 100 };
-    assert_eq!(buddy.alloc_at(99, 2), Err(outside));
-    assert_eq!(buddy.alloc_at(31, 2), Err(RequestError::LastOfWord { unit: 31 }));
-    let run = buddy.alloc_at(10, 50).unwrap();
-    assert_eq!(buddy.alloc_at(0, 11), Err(RequestError::InUse { unit: 10 }));
+    assert_eq!(buddy.here().alloc_at(99, 2), Err(outside));
+    assert_eq!(buddy.here().alloc_at(31, 2), Err(RequestError::LastOfWord { unit: 31 }));
+    let run = buddy.here().alloc_at(10, 50).unwrap();
+    assert_eq!(buddy.here().alloc_at(0, 11), Err(RequestError::InUse { unit: 10 }));
     for index in 11..60 {
         assert_eq!(buddy.free(index), Err(FreeError::NotABlock { index }));
     }
     let wrong = FreeError::WrongLength { index: run, units: 2, actual: 50 };
     assert_eq!(buddy.free_sized(run, 1), Err(wrong));
-    assert!(buddy.release(10..11).is_err(), "an open head is no hole");
+    assert!(buddy.release(10..11).is_err(), "an open head is not reserved");
     assert_eq!(buddy.free(run), Ok(6));
     assert_eq!(buddy.free(run), Err(FreeError::NotAllocated { index: run }));
 }

@@ -103,21 +103,22 @@ fn frees_of_neighbours_meet() {
 }
 
 #[test]
-fn holes_meet_claims_and_merges() {
+fn reservations_meet_claims_and_merges() {
     for units in ARENAS {
         let max = units.ilog2();
-        let hole = |start, end| Reserve { start, end };
-        let fill = |start, end| Release { start, end };
+        let reserve = |start, end| Reserve { start, end };
+        let release = |start, end| Release { start, end };
         let across: [&[Op]; 3] =
-            [&[hole(30, 33), fill(30, 33)], &[alloc(max), FREE], &[alloc(0), FREE]];
+            [&[reserve(30, 33), release(30, 33)], &[alloc(max), FREE], &[alloc(0), FREE]];
         check(&race(units, &[], &across));
-        check(&race(units, &[4], &[&[FREE], &[hole(0, units)], &[alloc(4), FREE]]));
+        check(&race(units, &[4], &[&[FREE], &[reserve(0, units)], &[alloc(4), FREE]]));
         let mut given =
-            race(units, &[], &[&[fill(8, 33)], &[alloc(4), alloc(max)], &[alloc(0), FREE]]);
+            race(units, &[], &[&[release(8, 33)], &[alloc(4), alloc(max)], &[alloc(0), FREE]]);
         given.setup.reserved = true;
         check(&given);
-        let holes: [&[Op]; 3] = [&[hole(0, 20)], &[hole(10, 33), fill(10, 33)], &[alloc(5), FREE]];
-        check(&race(units, &[], &holes));
+        let overlap: [&[Op]; 3] =
+            [&[reserve(0, 20)], &[reserve(10, 33), release(10, 33)], &[alloc(5), FREE]];
+        check(&race(units, &[], &overlap));
     }
 }
 

@@ -34,10 +34,10 @@ fn what_a_search_has_settled_is_merged_to_the_top() {
     for units in [1024, 20_000] {
         let arena: Arena = Arena::new(units);
         let buddy: Buddy<'_> = arena.buddy();
-        let block = buddy.alloc_on(0, 0).unwrap();
-        buddy.free_on(0, block).unwrap();
+        let block = buddy.on(0).alloc(0).unwrap();
+        buddy.on(0).free(block).unwrap();
         assert_eq!((block, buddy.audit().unwrap().waiting_merges), (0, 1));
-        let far = buddy.request(Request::block(6).within(490..units)).unwrap();
+        let far = buddy.here().request(Request::block(6).within(490..units)).unwrap();
         assert_eq!((far, buddy.audit().unwrap().waiting_merges), (512, 0));
         assert_eq!(buddy.order_bound(), Some(units.ilog2() - 1));
     }

@@ -8,18 +8,18 @@ use testkit::program::Arena;
 const UNITS: u64 = 72;
 const BASES: [u64; 2] = [0, 1000];
 
-/// Blocks, runs in one word and across two, a hole, and free units.
+/// Blocks, runs in one word and across two, a reservation, and free units.
 fn in_use(arena: &Arena) -> Buddy<'_> {
     let buddy = arena.buddy();
     for (index, units) in [(0, 4), (5, 3), (20, 20), (48, 16), (31 + 32 + 8, 1)] {
-        buddy.alloc_at(index, units).unwrap();
+        buddy.here().alloc_at(index, units).unwrap();
     }
     buddy.reserve(10..12).unwrap();
     buddy
 }
 
-/// An answer with every number of a unit raised by `by`: that of an error's `index`, `unit`, `start` and `end`, and where
-/// a range ends, of its `units`.
+/// An answer with every number of a unit raised by `by`: that of an error's `index`, `unit`, `start` and `end`, and
+/// where a range ends, of its `units`.
 fn raised(answer: &str, by: u64) -> String {
     let mut fields = answer.split_inclusive([' ', ',']).map(str::to_string).collect::<Vec<_>>();
     for field in 1..fields.len() {
@@ -70,35 +70,35 @@ fn changes_are_those_of_the_zone() {
         for units in [0, 1, 2, 3, 4, 16, 20, 21, 72, 100] {
             let at = |base| base + index;
             assert_same(
-                |one| one.free_units(index, units),
+                |one| one.here().free_units(index, units),
                 |all, base| all.free_units(at(base), units),
                 |a, _| a,
             );
             assert_same(
-                |one| one.shrink(index, units),
+                |one| one.here().shrink(index, units),
                 |all, base| all.shrink(at(base), units),
                 |a, _| a,
             );
             assert_same(
-                |one| one.grow(index, units),
+                |one| one.here().grow(index, units),
                 |all, base| all.grow(at(base), units),
                 |a, _| a,
             );
             assert_same(
-                |one| one.split_off(index, units),
+                |one| one.here().split_off(index, units),
                 |all, base| all.split_off(at(base), units),
                 |a, base| a.map(|cut| cut + base),
             );
             let order = units as u32;
             assert_same(
-                |one| one.split(index, order),
+                |one| one.here().split(index, order),
                 |all, base| all.split(at(base), order),
                 |a, _| a,
             );
             let end = index + units;
             for start in [index, index + 1, 3, 0] {
                 assert_same(
-                    |one| one.free_part(index, start..end),
+                    |one| one.here().free_part(index, start..end),
                     |all, base| all.free_part(at(base), base + start..base + end),
                     |a, _| a,
                 );
@@ -112,7 +112,7 @@ fn places_and_batches_are_those_of_the_zone() {
     for index in 0..UNITS {
         for units in [0, 1, 2, 9, 40, UNITS, UNITS + 1] {
             assert_same(
-                |one| one.alloc_at(index, units),
+                |one| one.here().alloc_at(index, units),
                 |all, base| all.alloc_at(base + index, units),
                 |a, base| a.map(|index| index + base),
             );
@@ -121,7 +121,7 @@ fn places_and_batches_are_those_of_the_zone() {
             for other in [0, index, 5, 48] {
                 let blocks = [other, index, 71];
                 assert_same(
-                    |one| one.free_batch(order, &blocks),
+                    |one| one.here().free_batch(order, &blocks),
                     |all, base| all.free_batch(order, &blocks.map(|block| base + block)),
                     |a, _| a,
                 );
@@ -161,7 +161,8 @@ fn of(arenas: &[Arena; 3]) -> Vec<Zone<'_>> {
     zones.map(|(arena, base)| Zone { base, buddy: arena.buddy() }).collect()
 }
 
-/// Every order of preference of three zones and one that is none, every order, while they are empty and as they fill up.
+/// Every order of preference of three zones and one that is none, every order, while they are empty and as they fill
+/// up.
 #[test]
 fn a_refusal_is_that_of_all_zones_together() {
     let arenas: [Arena; 3] = [Arena::new(20), Arena::new(100), Arena::new(40)];
@@ -176,7 +177,8 @@ fn a_refusal_is_that_of_all_zones_together() {
                     .zip(0..)
                     .map(|(zone, number)| {
                         let units = zone.buddy.units();
-                        (full >> number & 1 == 1).then(|| zone.buddy.alloc_at(0, units).unwrap())
+                        (full >> number & 1 == 1)
+                            .then(|| zone.buddy.here().alloc_at(0, units).unwrap())
                     })
                     .collect();
                 let known: Vec<usize> =
@@ -215,7 +217,7 @@ fn a_refused_request_says_why() {
     let arenas: [Arena; 3] = [Arena::new(20), Arena::new(100), Arena::new(40)];
     let list = of(&arenas);
     let zones = Zones::new(&list).unwrap();
-    list[1].buddy.alloc_at(0, 100).unwrap();
+    list[1].buddy.here().alloc_at(0, 100).unwrap();
     let ask = |preference: &[usize], request| zones.request(preference, request);
     let units = |units, max| Err(RequestError::Units { units, max });
     let exhausted = |units| Err(RequestError::Exhausted { units });

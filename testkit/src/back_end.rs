@@ -2,7 +2,7 @@
 
 use nbbs::sync::Word;
 
-use crate::program::{self, Ask, No};
+use crate::ask::{self, Ask, No};
 
 /// An allocator of naturally aligned blocks of `2^order` units, by unit index.
 pub trait BackEnd: Sync {
@@ -52,11 +52,11 @@ impl<W: Word> BackEnd for nbbs::Buddy<'_, W> {
     }
 
     fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
-        self.alloc_on(lane, order).ok()
+        self.on(lane).alloc(order).ok()
     }
 
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
-        self.free_sized_on(lane, index, order).map_err(|error| error.to_string())
+        self.on(lane).free_sized(index, order).map_err(|error| error.to_string())
     }
 
     fn offers_runs(&self) -> bool {
@@ -64,6 +64,6 @@ impl<W: Word> BackEnd for nbbs::Buddy<'_, W> {
     }
 
     fn ask(&self, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
-        program::ask(self, lane, ask)
+        ask::ask(self, lane, ask)
     }
 }

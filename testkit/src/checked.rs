@@ -2,10 +2,10 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::program::{Ask, No};
+use crate::ask::{Ask, No};
 use crate::{BackEnd, Block, Oracle, Spec, Violation, check_whole};
 
-/// Passes every operation on to a back-end, checks the answer, and remembers the first violation.
+/// Passes every operation on to an allocator, checks the answer, and remembers the first violation.
 ///
 /// ```
 /// use testkit::{BackEnd, Checked};
@@ -41,7 +41,7 @@ impl<B: BackEnd> Checked<B> {
         Self { spec, ..Self::concurrent(back_end) }
     }
 
-    /// The back-end, unchecked.
+    /// The allocator, unchecked.
     pub fn back_end(&self) -> &B {
         &self.back_end
     }
@@ -137,7 +137,7 @@ impl<B: BackEnd> BackEnd for Checked<B> {
     }
 }
 
-/// A back-end by reference.
+/// An allocator by reference.
 impl<B: BackEnd + ?Sized> BackEnd for &B {
     fn units(&self) -> u64 {
         (**self).units()

@@ -31,8 +31,8 @@ pub struct Counters {
 impl Counters {
     /// Those of arenas like this one.
     ///
-    /// Found by what is left in a second arena when a hole has come and gone in every leaf word: each inner word has
-    /// been marked and has a version, and inspections above level 1 have ended epochs. All else but lane 0 is zero.
+    /// Found by what is left in a second arena when a reservation has come and gone in every leaf word: each inner word
+    /// has been marked and has a version, and inspections above level 1 have ended epochs. All else but lane 0 is zero.
     ///
     /// # Panics
     /// If something else is not: then the metadata is not what it was when this was written.

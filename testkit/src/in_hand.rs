@@ -16,7 +16,7 @@ pub enum InHand {
     /// This very block: it is freeing it, or has claimed it and not been given it yet.
     Block(Block),
     /// A range that it is reserving or releasing.
-    Holes(Range<u64>),
+    Reserved(Range<u64>),
     /// The first units of a range, as many as may be: it claims them from the front, or frees them from the end.
     First(Range<u64>),
     /// Units, in ascending order: `least` it has yet to free; nothing beyond `most`.
@@ -42,7 +42,7 @@ impl InHand {
             Self::Nothing => false,
             Self::Claim(order) => first % (1 << order) == 0 && is(Block { index: first, order }),
             Self::Block(block) => is(block),
-            Self::Holes(ref range) => range.contains(&first) && range.contains(&last),
+            Self::Reserved(ref range) => range.contains(&first) && range.contains(&last),
             Self::First(ref range) => {
                 let begin = range.start..range.start + missing.len() as u64;
                 begin.end <= range.end && missing.iter().copied().eq(begin)
@@ -59,8 +59,8 @@ impl InHand {
             Self::Claim(own) | Self::Block(Block { order: own, .. }) => {
                 1 << own.saturating_sub(order)
             }
-            Self::Holes(ref range) | Self::First(ref range) if range.is_empty() => 0,
-            Self::Holes(ref range) | Self::First(ref range) => {
+            Self::Reserved(ref range) | Self::First(ref range) if range.is_empty() => 0,
+            Self::Reserved(ref range) | Self::First(ref range) => {
                 range.end.div_ceil(1 << order) - (range.start >> order)
             }
             Self::Between { ref most, .. } => {
@@ -80,7 +80,7 @@ impl InHand {
         match self {
             Self::Nothing | Self::Claim(_) => false,
             Self::Block(block) => meets(block.units()),
-            Self::Holes(range) | Self::First(range) => meets(range.clone()),
+            Self::Reserved(range) | Self::First(range) => meets(range.clone()),
             Self::Between { most, .. } => most.iter().any(|unit| units.contains(unit)),
         }
     }
@@ -107,8 +107,10 @@ mod tests {
             assert_eq!(claim.excuses(missing), of_claim, "{missing:?}");
             assert_eq!(InHand::Nothing.excuses(missing), missing.is_empty());
         }
-        let holes = InHand::Holes(3..6);
-        assert!(holes.excuses(&[3, 5]) && !holes.excuses(&[5, 6]) && !holes.excuses(&[2, 3]));
+        let reserved = InHand::Reserved(3..6);
+        assert!(
+            reserved.excuses(&[3, 5]) && !reserved.excuses(&[5, 6]) && !reserved.excuses(&[2, 3])
+        );
     }
 
     #[test]
@@ -130,6 +132,8 @@ mod tests {
         assert!(!block.explains(&(6..7)) && !block.explains(&(0..4)));
         assert!(!block.explains(&(5..5)));
         assert!(!InHand::Nothing.explains(&(0..32)) && !InHand::Claim(1).explains(&(0..32)));
-        assert!(InHand::Holes(3..6).explains(&(5..6)) && !InHand::Holes(3..6).explains(&(6..8)));
+        assert!(
+            InHand::Reserved(3..6).explains(&(5..6)) && !InHand::Reserved(3..6).explains(&(6..8))
+        );
     }
 }

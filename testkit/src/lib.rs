@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! back_end    what is asked of any allocator
+//! ask         asking for runs of any size
 //! violation   what can go wrong, as a value
 //! symptom     which of it a broken allocator is known by
 //! in_hand     what a thread that stops for good may cost
@@ -12,27 +13,40 @@
 //! whole       after everything is returned, every order can be allocated in full
 //! stress      threads, a mix of orders, blocks handed from thread to thread
 //! program     operations as data, and two interpreters: in turn, and one thread per lane
+//! corpus      what the fuzzer has kept
 //! counters    versions and the epoch, about to wrap
 //! depth       how deep the suite goes
 //! history     who asked what when, held against the specification
 //! hooked      a metadata word with a hook before every access
 //! steered     such a word by which a test steers its threads: jitter, schedules, sudden death
 //! ```
+//!
+//! The oracle comes by itself, for what is measured; with the feature `full` come the programs, the schedules and the stress.
 #![deny(unsafe_code)]
 
 mod addresses;
+mod ask;
 mod back_end;
 mod checked;
+#[cfg(feature = "full")]
+mod corpus;
+#[cfg(feature = "full")]
 mod counters;
 mod depth;
+#[cfg(feature = "full")]
 pub mod history;
 pub mod hooked;
+#[cfg(feature = "full")]
 mod in_hand;
 mod oracle;
+#[cfg(feature = "full")]
 pub mod program;
 mod spec;
+#[cfg(feature = "full")]
 pub mod steered;
+#[cfg(feature = "full")]
 mod stress;
+#[cfg(feature = "full")]
 mod symptom;
 mod violation;
 mod whole;
@@ -40,12 +54,18 @@ mod whole;
 pub use addresses::Addresses;
 pub use back_end::BackEnd;
 pub use checked::Checked;
+#[cfg(feature = "full")]
+pub use corpus::corpus;
+#[cfg(feature = "full")]
 pub use counters::Counters;
 pub use depth::{depth, preemptions};
+#[cfg(feature = "full")]
 pub use in_hand::InHand;
 pub use oracle::Oracle;
 pub use spec::{Spec, Unit};
+#[cfg(feature = "full")]
 pub use stress::{Load, Report, stress, stress_beside};
+#[cfg(feature = "full")]
 pub use symptom::Symptom;
 pub use violation::{Block, Holder, Violation};
 pub use whole::check_whole;

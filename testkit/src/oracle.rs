@@ -28,8 +28,8 @@ pub struct Oracle<M = Box<[AtomicU32]>> {
 
 /// Nobody holds the unit.
 const FREE: u32 = 0;
-/// The unit is a hole. No holder's word looks like this: orders end below 63.
-const HOLE: u32 = u32::MAX;
+/// The unit is reserved. No holder's word looks like this: orders end below 63.
+const RESERVED: u32 = u32::MAX;
 
 /// `1 | order, 6 bits | lane, 16 bits`: not 0, whoever it is.
 fn tag(lane: usize, order: u32) -> u32 {
@@ -78,7 +78,7 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
         for unit in block.units() {
             match self.swap_if(unit, FREE, claim) {
                 Ok(()) => {}
-                Err(HOLE) => return Err(Violation::Hole { unit }),
+                Err(RESERVED) => return Err(Violation::Reserved { unit }),
                 Err(other) => {
                     let (holder, claimant) = (holder(unit, other), Holder { lane, block });
                     return Err(Violation::Overlap { unit, holder, claimant });
@@ -97,7 +97,7 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
         let claim = self.owner[block.index as usize].load(Relaxed);
         for unit in block.units() {
             let found = self.owner[unit as usize].load(Relaxed);
-            let named = (found != FREE && found != HOLE).then(|| holder(unit, found));
+            let named = (found != FREE && found != RESERVED).then(|| holder(unit, found));
             if named.is_none_or(|holder| holder.block != block)
                 || self.swap_if(unit, claim, FREE).is_err()
             {
@@ -117,7 +117,7 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
                 .all(|unit| self.holder_of(unit).is_some_and(|holder| holder.block == block))
     }
 
-    /// Whether `unit` is in the arena, in nobody's block, and no hole.
+    /// Whether `unit` is in the arena, in nobody's block, and not reserved.
     #[must_use]
     pub fn is_free(&self, unit: u64) -> bool {
         self.owner.get(unit as usize).is_some_and(|owner| owner.load(Relaxed) == FREE)
@@ -127,20 +127,20 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
     #[must_use]
     pub fn holder_of(&self, unit: u64) -> Option<Holder> {
         match self.owner.get(unit as usize)?.load(Relaxed) {
-            FREE | HOLE => None,
+            FREE | RESERVED => None,
             tag => Some(holder(unit, tag)),
         }
     }
 
-    /// Records that the units of `range` became holes: to be called after they did.
+    /// Records that the units of `range` were reserved: to be called afterwards.
     ///
     /// # Errors
-    /// Somebody holds one of them, or it is a hole already.
+    /// Somebody holds one of them, or it is reserved already.
     pub fn reserve(&self, range: Range<u64>) -> Result<(), Violation> {
         for unit in range {
-            match self.swap_if(unit, FREE, HOLE) {
+            match self.swap_if(unit, FREE, RESERVED) {
                 Ok(()) => {}
-                Err(HOLE) => return Err(Violation::Hole { unit }),
+                Err(RESERVED) => return Err(Violation::Reserved { unit }),
                 Err(other) => {
                     let claimant = Holder { lane: 0, block: Block { index: unit, order: 0 } };
                     return Err(Violation::Overlap { unit, holder: holder(unit, other), claimant });
@@ -150,13 +150,13 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
         Ok(())
     }
 
-    /// Records that the holes of `range` are about to be given to the allocator.
+    /// Records that the reserved units of `range` are about to be given to the allocator.
     ///
     /// # Errors
-    /// One of them is not a hole.
+    /// One of them is not reserved.
     pub fn release(&self, range: Range<u64>) -> Result<(), Violation> {
         for unit in range {
-            if self.swap_if(unit, HOLE, FREE).is_err() {
+            if self.swap_if(unit, RESERVED, FREE).is_err() {
                 let (block, found) = (Block { index: unit, order: 0 }, self.holder_of(unit));
                 return Err(Violation::NotHeld { unit, block, found });
             }

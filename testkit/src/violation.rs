@@ -79,8 +79,8 @@ pub enum Violation {
         /// Who was given it as well.
         claimant: Holder,
     },
-    /// A unit was handed out, or made a hole, while it was a hole.
-    Hole {
+    /// A unit was handed out, or reserved, while it was reserved.
+    Reserved {
         /// The unit.
         unit: u64,
     },
@@ -235,7 +235,7 @@ impl fmt::Display for Violation {
             Self::Overlap { unit, holder, claimant } => {
                 write!(f, "unit {unit} handed out twice: held by {holder}, given to {claimant}")
             }
-            Self::Hole { unit } => write!(f, "unit {unit} given away while it was a hole"),
+            Self::Reserved { unit } => write!(f, "unit {unit} given away while it was reserved"),
             Self::NotHeld { unit, block, found: None } => {
                 write!(f, "{block} returned, but nobody holds unit {unit}")
             }

@@ -23,7 +23,7 @@ const SHOW_IN_USE: [Fault; 8] = [
 
 /// Faults that only show when something else is asked.
 const SHOW_IN_QUESTIONS: [Fault; 5] = [
-    Fault::GivesHoles,
+    Fault::GivesReserved,
     Fault::AcceptsBadFrees,
     Fault::ChangesOnRefusal,
     Fault::NamesTheWrongReason,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fuzz.sh [--long]: operation programs, races and operations on arenas out of bytes, judged by the oracles, beginning
+# fuzz.sh [--long]: operation programs, races and operations on pools out of bytes, judged by the oracles, beginning
 # with the corpus; then races on the broken allocators, which must be caught, and on a sound one. Four minutes; `--long`
 # ten minutes a target. Installs cargo-fuzz from crates.io if it is missing; needs nightly and a C++ compiler.
 source "$(dirname "$0")/../check.sh" "$@"
@@ -12,6 +12,12 @@ trap 'rm -rf "$scratch"' EXIT
 
 # For mutants in the same place: nothing else is built twice.
 build() { cargo +nightly fuzz build --fuzz-dir verify/fuzz --target-dir "$target/fuzz" --sanitizer none "$@"; }
+# corpus TARGET: unpacks what was kept, and prints where.
+corpus() {
+    local folder=$scratch/corpus/$1
+    [ -d "$folder" ] || { mkdir -p "$folder" && tar -xf "$root/verify/fuzz/corpus/$1.tar" -C "$folder"; }
+    echo "$folder"
+}
 # fuzz TARGET SECONDS CORPUS...: new inputs go to the first corpus. Long inputs from the start: what a program of
 # few operations cannot show, libFuzzer's growing length reaches after half a minute only.
 fuzz() {
@@ -24,7 +30,7 @@ build_mutant() { build; }
 # From nothing, as the corpus would be too much help; a race needs that.
 catches() {
     local name=${1%%-*} seeds=()
-    [ "$name" != races ] || seeds=("$root/verify/fuzz/corpus/$name")
+    [ "$name" != races ] || seeds=("$(corpus "$name")")
     mkdir -p "$scratch/$1"
     { fuzz "$name" 90 "$scratch/$1" "${seeds[@]}" || true; } |
         grep -m 1 "panicked at"
@@ -33,20 +39,20 @@ catches() {
 # Whether the fuzzer, given the race of neighbours but not its schedule, finds a unit handed out twice.
 patient() {
     mkdir -p "$scratch/$1"
-    PATIENT=$1 fuzz patients "$2" "$scratch/$1" "$root/verify/fuzz/corpus/patients"
+    PATIENT=$1 fuzz patients "$2" "$scratch/$1" "$(corpus patients)"
 }
 harms() { { patient "$1" 90 || true; } | grep -m 1 'handed out twice'; }
 
 build >&2
 seconds=$([ $long = no ] && echo 12 || echo 600)
 ours=clean total=0
-for name in programs races arena; do
+for name in programs races pool; do
     mkdir -p "$scratch/$name"
-    output=$(fuzz $name "$seconds" "$scratch/$name" "$root/verify/fuzz/corpus/$name") || ours=FOUND
+    output=$(fuzz $name "$seconds" "$scratch/$name" "$(corpus $name)") || ours=FOUND
     tail -n 8 <<<"$output" >&2
     total=$((total + $(sed -n 's/^stat::number_of_executed_units: *//p' <<<"$output" | head -n 1)))
 done
-inputs=$(find "$root/verify/fuzz/corpus" -type f | wc -l)
+inputs=$(find "$scratch/corpus" -type f | wc -l)
 
 build --features patients patients >&2
 try_patients nb1 nb4 arena-untagged
@@ -54,5 +60,5 @@ try_patients nb1 nb4 arena-untagged
 patient arena-tagged 4 >"$scratch/twin" || { tail -n 8 "$scratch/twin" >&2; ours=FOUND; }
 
 try_mutants fuzz
-try_mutants fuzz-arena arena
+try_mutants fuzz-pool pool
 finish "$total inputs, $inputs kept" "$patients_caught/$patients_tried" "$ours"

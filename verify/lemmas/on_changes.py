@@ -86,19 +86,19 @@ def written_is_there(slot, count, old):
     return span.is_there(old | closed, slot, count, closed) == truth(Not(has(old, slot + count, REST)))
 
 
-@lemma("an open run is no block and no hole, and its head is found from its end", slot=SLOTS[:31])
+@lemma("an open run is no block and not reserved, and its head is found from its end", slot=SLOTS[:31])
 def open_reads_back(slot, old):
     given(all_have(old, SLOTS[slot:], FREE))
     new = old | span.open(slot, 32 - slot)
     return And(span.is_open(new, slot) == 1,
                span.rests_to(new, 31) == slot + 1,
-               span.holes(new) == span.holes(old),
+               span.reserved(new) == span.reserved(old),
                word.is_block(new, slot, 0) == 0)  # fmt: skip
 
 
-@lemma("what is reserved or hidden is holes, each of its slots, and leaves the other holes as they are",
+@lemma("what is reserved or hidden is reserved in each of its slots, and leaves the other reserved slots as they are",
        slot=SLOTS, count=COUNTS[1:], where=in_word)  # fmt: skip
-def holes_read_back(slot, count, old):
+def reserved_reads_back(slot, count, old):
     assume_room(old, range(slot, slot + count))
-    holes = span.holes_at(slot, count)
-    return span.holes(old | holes) == span.holes(old) | holes
+    reserved = span.reserved_at(slot, count)
+    return span.reserved(old | reserved) == span.reserved(old) | reserved

@@ -1,4 +1,4 @@
-"""Lemmas on `span.rs`: runs that need not be blocks, open heads, holes, and stretches of free slots."""
+"""Lemmas on `span.rs`: runs that need not be blocks, open heads, reserved slots, and stretches of free slots."""
 
 from z3 import And, If, Not
 
@@ -23,9 +23,9 @@ def span_rests(slot, count):
     return span.rests(slot, count) == alone(range(slot, slot + count), lambda _: REST)
 
 
-@lemma("holes_at: a hole in each slot", slot=SLOTS, count=COUNTS, where=in_word)
-def span_holes_at(slot, count):
-    return span.holes_at(slot, count) == alone(range(slot, slot + count), lambda _: HOLE)
+@lemma("reserved_at: the reserved code in each slot", slot=SLOTS, count=COUNTS, where=in_word)
+def span_reserved_at(slot, count):
+    return span.reserved_at(slot, count) == alone(range(slot, slot + count), lambda _: RESERVED)
 
 
 @lemma("closed: a head, and rests in the other slots", slot=SLOTS, count=COUNTS[1:], where=in_word)
@@ -35,7 +35,7 @@ def span_closed(slot, count):
 
 @lemma("open: 01, and rests in the other slots", slot=SLOTS, count=COUNTS[1:], where=in_word)
 def span_open(slot, count):
-    return span.open(slot, count) == alone(*run(slot, count, head=HOLE))
+    return span.open(slot, count) == alone(*run(slot, count, head=RESERVED))
 
 
 @lemma("rest_slots: those with 10")
@@ -50,12 +50,12 @@ def span_heads(codes):
 
 @lemma("is_open: 01 with a rest behind it", slot=SLOTS)
 def span_is_open(slot, codes):
-    return span.is_open(codes, slot) == truth(And(has(codes, slot, HOLE), has(codes, slot + 1, REST)))
+    return span.is_open(codes, slot) == truth(And(has(codes, slot, RESERVED), has(codes, slot + 1, REST)))
 
 
-@lemma("holes: the slots with 01 and no rest behind it")
-def span_holes(codes):
-    return span.holes(codes) == set_of(lambda slot: And(has(codes, slot, HOLE), Not(has(codes, slot + 1, REST))))
+@lemma("reserved: the slots with 01 and no rest behind it")
+def span_reserved(codes):
+    return span.reserved(codes) == set_of(lambda slot: And(has(codes, slot, RESERVED), Not(has(codes, slot + 1, REST))))
 
 
 def length(belongs, slot):

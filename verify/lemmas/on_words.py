@@ -28,7 +28,7 @@ def fits(level, slot, order):
     return is_aligned(slot, order) and slot in slots_of(level) and 2**order < len(slots_of(level))
 
 
-CONSTANTS = (FREE, SPLIT, HOLE, REST, HEAD, 1 << 63, 63)
+CONSTANTS = (FREE, SPLIT, RESERVED, REST, HEAD, 1 << 63, 63)
 
 
 @lemma("the constants: the codes as they are here, the mark bit 63, and unsettled the largest bound", which=range(7))

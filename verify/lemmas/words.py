@@ -2,8 +2,8 @@
 
 from z3 import And, BitVecVal, BoolVal, Concat, Extract, If, Not, ZeroExt, simplify
 
-FREE, HOLE, REST, HEAD = 0b00, 0b01, 0b10, 0b11
-SPLIT = HOLE
+FREE, RESERVED, REST, HEAD = 0b00, 0b01, 0b10, 0b11
+SPLIT = RESERVED
 SLOTS = range(32)
 """The slots of a leaf word; an inner word has the lower half."""
 INNER_SLOTS = range(16)

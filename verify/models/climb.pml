@@ -1,4 +1,4 @@
-/* From a claim to the top (buddy/climb.rs, tree/climb.rs), and back if the area is somebody's. Included into the
+/* From a claim to the top (lane/path.rs, tree/climb.rs), and back if the area is somebody's. Included into the
    processes of worker.pml, runs.pml and search.pml, as free.pml and inspect.pml are. Each option of an `if` is one access
    to one shared word, with the local work up to the next one; `goto` takes no step.
 
@@ -99,7 +99,7 @@ open_all: /* tree.climb(): `open` in every word above */
   :: d_step { ABOVE_CODE >= REST } goto undo
   fi;
 
-undo: /* undo(), or clear_slots() of a run's piece or of a hole: clear, then merge() or publish() */
+undo: /* undo(), or clear_slots() of a run's piece or of a reservation: clear, then merge() or publish() */
   if
 #ifdef UNDO_NO_MERGE
   :: d_step { clear(); at = 0 } goto done

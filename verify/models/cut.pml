@@ -1,10 +1,10 @@
-/* Holding and cutting (buddy/hold.rs, cut.rs), part of runs.pml. The run from `from` to `end` is written into the words
+/* Holding and cutting (run/hold.rs, cut.rs), part of runs.pml. The run from `from` to `end` is written into the words
    below the slot in which `unit` lies, from level `low` up to below that of the slot, one compare-and-swap each: `step`
    is the level that is next. Then the slot is split. What a holder reads of its own run nobody else can change: such
    reads are no steps of their own. `then` says what follows. */
 
 #define WORD_AT(level, u) ((level) == 0 -> (u) / 2 : ((level) == 1 -> 4 + (u) / 4 : ((level) == 2 -> 6 : R)))
-#define HOLES_CODES 5
+#define RESERVED_CODES 5
 #define OPEN_HEAD 9
 
 /* Where a unit is described (spot), its slot there, and where that slot begins. */
@@ -17,8 +17,8 @@
 #define SLOT_OF(p, u) ((u) >> LEVEL(p) & 1)
 #define BEGIN(p, u) ((u) >> LEVEL(p) << LEVEL(p))
 
-/* What is written into the word of `level`: the holes of a head or rests in the lowest, else rests beside a split slot. */
-#define LOWEST_CODES (then == HELD -> HOLES_CODES : 10)
+/* What is written into the word of `level`: the reserved codes of a head or rests in the lowest, else rests beside a split slot. */
+#define LOWEST_CODES (then == HELD -> RESERVED_CODES : 10)
 #define HIDDEN(level) ((level) == low -> LOWEST_CODES : (SLOT_OF(WORD_AT(level, unit), unit) -> 6 : 9))
 /* Both bits of the split slot, which who takes the words back leaves as it stands. */
 #define KEPT(level) ((level) == low -> 0 : (SLOT_OF(WORD_AT(level, unit), unit) -> 12 : 3))

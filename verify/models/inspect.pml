@@ -90,7 +90,7 @@ look_below: /* if the word has changed, the commit will fail whatever the rest o
 #endif
   fi;
 
-split_over: /* buddy/search.rs, after its read of the word above `at` */
+split_over: /* block/search.rs, after its read of the word above `at` */
   if
 #ifdef SPLIT_OVER_SETTLED
   :: d_step { CODES(at) -> want = OFFER(at) }

@@ -1,6 +1,6 @@
 /* A thread that holds runs, part of protocol.pml and search.pml if there are RUNNERS: exact.rs, run.rs, hold.rs, cut.rs
    and resize.rs. A run is claimed at its place, its head first, and may be given up before any piece, whatever the
-   reason; it grows, is cut, and is freed. Whoever changes it holds it meanwhile: its head is holes. A block in hand is
+   reason; it grows, is cut, and is freed. Whoever changes it holds it meanwhile: its head shows the reserved code. A block in hand is
    (n, pat), as in worker.pml; a run with an open head is units `from` to `end`, or in the course of a change to `to`.
 
    MENU, by -D: RUN3, RUN4, RUN5 allocate so many units from unit 0, RUN2_6, RUN2_8 those from unit 2 to 6 or 8;
@@ -94,7 +94,7 @@ inline clear_last() {
   clear()
 }
 inline clear_head() {
-  n = from / 2; pat = HOLES_CODES;
+  n = from / 2; pat = RESERVED_CODES;
   relinquish(n, pat);
   clear();
   from = 0; to = 0; goal = 0; phase = 0
@@ -102,7 +102,7 @@ inline clear_head() {
 
 /* ---- hold.rs: a closed run becomes an open one that is held; rehead() with the codes of what is left of it */
 inline held_open() { from = BLOCK_FROM; end = BLOCK_END; n = 0; pat = 0 }
-#define HOLD_OPEN check_run(); u = from / 2; v = HOLES_CODES; rewrite(); phase = HELD
+#define HOLD_OPEN check_run(); u = from / 2; v = RESERVED_CODES; rewrite(); phase = HELD
 inline done_with() { to = 0; goal = 0; cut = 0; does = 0; phase = 0 }
 
 /* ---- cut.rs: begin() */
@@ -139,7 +139,7 @@ progress:
   if
 #define ALLOC_RUN(start, stop) \
   :: d_step { IDLE && CAN((start) / 2, 15) -> COUNT; from = start; goal = stop; phase = HEAD_PIECE; \
-              claim((start) / 2, HOLES_CODES) } goto climb
+              claim((start) / 2, RESERVED_CODES) } goto climb
 #define ALLOC_BLOCK(p) :: d_step { IDLE && CAN(p, 3) -> COUNT; claim(p, 3) } goto look
 #ifdef RUN3
   ALLOC_RUN(0, 3)
@@ -182,7 +182,7 @@ progress:
 #define GROW_TO(stop) \
   :: d_step { !phase && end && end < (stop) -> does = GROWS; cut = stop; HOLD_OPEN } goto done \
   :: d_step { !phase && pat == 3 && n < 4 && BLOCK_END < (stop) && CAN(n, 12) -> does = GROWS; cut = stop; \
-              pat = 12; acquire(n, pat); u = n; v = HOLES_CODES; rewrite(); CLAIMED; \
+              pat = 12; acquire(n, pat); u = n; v = RESERVED_CODES; rewrite(); CLAIMED; \
               from = 2 * n; end = from + 1; n = 0; pat = 0; phase = HELD } goto done \
   :: d_step { !phase && pat && n >= 4 && BLOCK_END < (stop) -> \
               does = GROWS; cut = stop; refine(BLOCK_FROM, 0, HELD) } goto refine_next

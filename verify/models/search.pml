@@ -1,5 +1,5 @@
 /* Threads that search as search.rs does, from any cursor, among threads that allocate wherever they like. An
-   answer "none" must be honest: see `excused`. With HALF, half of the arena is a hole. */
+   answer "none" must be honest: see `excused`. With HALF, half of the arena is reserved. */
 
 #ifdef NEVER
 #define NEVER_NONE && false
@@ -16,7 +16,7 @@
 #endif
 #define FIRST_SEARCHER (THREADS - SEARCHERS)
 
-/* Units 2 and 3 are a hole for good, as reserve() leaves it, or not. */
+/* Units 2 and 3 are reserved for good, as reserve() leaves it, or not. */
 #ifdef HALF
 #define RESERVED 12
 #define START word[1] = 5; word[4] = 4; word[R] = 65; own = RESERVED;

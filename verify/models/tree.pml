@@ -20,7 +20,7 @@
 #define lane (me < LANES -> me : LANES - 1)
 
 #define FREE 0
-#define SPLIT 1                 /* in a leaf word: a hole */
+#define SPLIT 1                 /* in a leaf word: reserved */
 #define REST 2
 #define HEAD 3
 #define MARK 16
@@ -80,11 +80,11 @@ hidden byte u, v, i, kept, held;            /* used within one step only */
 #define OWN_OFFER(p) (RUN(p) -> RUN(p) + LEVEL(p) : 0)
 #define OFFER(p) ((p) < 4 -> OWN_OFFER(p) : MAX(MAX(OWN_OFFER(p), PART(p)), (SPLITS(p) -> BOUND(p) : 0)))
 
-/* Blocks are (word, codes): codes 3 and 12 are a slot, 11 is both; in a leaf word 1, 4 and 5 are holes. */
+/* Blocks are (word, codes): codes 3 and 12 are a slot, 11 is both; in a leaf word 1, 4 and 5 are reserved. */
 #define AREA(c) (3 * (((c) | (c) >> 1) & 5))
 #define LEFT(p, c) (CODES(p) & (15 - AREA(c)))
 #define CAN(p, c) (!(word[p] & AREA(c)))
-#define IS_HOLE(p, c) ((p) < 4 && !((c) & 10))
+#define IS_RESERVED(p, c) ((p) < 4 && !((c) & 10))
 
 /* Ghost: the units that somebody holds, from the return of the allocation to the call of the free. */
 byte own;
@@ -132,7 +132,7 @@ inline settle_all() {
 #define FOUND_BELOW(p, s) (CODE(p, s) == SPLIT -> (CODES(BELOW(p, s)) -> OWN_OFFER(BELOW(p, s)) : UNSETTLED) : 0)
 #define FOUND(p) ((p) < 4 -> OWN_OFFER(p) : MAX(MAX(OWN_OFFER(p), PART(p)), MAX(FOUND_BELOW(p, 0), FOUND_BELOW(p, 1))))
 
-/* The units of the blocks and holes in a word: of an inner word's codes, those with the high bit. */
+/* The units of the blocks and reservations in a word: of an inner word's codes, those with the high bit. */
 #define CODED(p) UNITS_OF(p, ((p) < 4 -> CODES(p) : CODES(p) & 10))
 
 inline audit() {
@@ -185,5 +185,5 @@ inline settled() { at = 0; want = 0; ex = 0 }
 #define LEAVES_UNDONE 0
 #endif
 
-#include "hints.pml"
+#include "notes.pml"
 #include "step.pml"

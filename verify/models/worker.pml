@@ -3,7 +3,7 @@
    reservation at a time. For ever, or for OPS allocations.
 
    MENU, by -D: UNIT0, 1, 2, 4 blocks of order 0 at that unit, SLOT0, 1, 2 of order 1, TOP0 of order 2, TOP of
-   order 3, HALF1 of order 2 at unit 4 of a deep arena, HOLES reservations of one and two units (lane 0: reserve() climbs as that lane), CARE tighten() and
+   order 3, HALF1 of order 2 at unit 4 of a deep arena, RESERVATIONS of one and two units (lane 0: reserve() climbs as that lane), CARE tighten() and
    split_over() of every word, GIVE a block may be freed by another thread than the one that allocated it. */
 
 #ifdef HALF1                   /* one thread does just that, once */
@@ -31,7 +31,7 @@
                                   COUNT; at = p; READ_TO_SPLIT(ABOVE(p)) } goto split_over
 
 /* free() of a block of the top word; of one that leaves its word in use; of one that empties the lane's own
-   word; of one that empties another word, whose merge it may leave; release() of a hole. */
+   word; of one that empties another word, whose merge it may leave; release() of a reservation. */
 #ifdef NO_UNSETTLED
 #define OWN_WORD clear(); at = 0 } goto done
 #else
@@ -44,11 +44,11 @@
 #endif
 #define FREE_OPTIONS \
   :: d_step { pat && n == R -> relinquish(n, pat); clear(); at = 0 } goto done \
-  :: d_step { pat && n < R && !IS_HOLE(n, pat) && LEFT(n, pat) -> relinquish(n, pat); KEPT_WORD \
-  :: d_step { pat && n < R && !IS_HOLE(n, pat) && !LEFT(n, pat) -> relinquish(n, pat); OWN_WORD \
-  :: d_step { pat && n < R && !IS_HOLE(n, pat) && !LEFT(n, pat) -> relinquish(n, pat); clear(); ex = UNSETTLED } goto merge \
-  :: d_step { pat && IS_HOLE(n, pat) && !LEFT(n, pat) -> relinquish(n, pat); clear() } goto merge \
-  :: d_step { pat && IS_HOLE(n, pat) && LEFT(n, pat) -> relinquish(n, pat); clear(); want = OFFER(at) } goto publish
+  :: d_step { pat && n < R && !IS_RESERVED(n, pat) && LEFT(n, pat) -> relinquish(n, pat); KEPT_WORD \
+  :: d_step { pat && n < R && !IS_RESERVED(n, pat) && !LEFT(n, pat) -> relinquish(n, pat); OWN_WORD \
+  :: d_step { pat && n < R && !IS_RESERVED(n, pat) && !LEFT(n, pat) -> relinquish(n, pat); clear(); ex = UNSETTLED } goto merge \
+  :: d_step { pat && IS_RESERVED(n, pat) && !LEFT(n, pat) -> relinquish(n, pat); clear() } goto merge \
+  :: d_step { pat && IS_RESERVED(n, pat) && LEFT(n, pat) -> relinquish(n, pat); clear(); want = OFFER(at) } goto publish
 
 #ifdef GIVE
 byte gift_n, gift_pat;          /* a block on its way from one thread to another */
@@ -91,7 +91,7 @@ won: progress:
 #ifdef TOP
   ALLOC_TOP(11)
 #endif
-#ifdef HOLES
+#ifdef RESERVATIONS
   RESERVE(0, 1)
   RESERVE(0, 5)
 #endif

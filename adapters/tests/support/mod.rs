@@ -19,7 +19,7 @@ pub fn region(frames: u64, base: u64) -> Region<'static> {
     Region::new(Buddy::new(words(frames), frames).unwrap(), base).unwrap()
 }
 
-/// The same, all of them holes.
+/// The same, all of them reserved.
 #[allow(dead_code, reason = "not every test begins like this")]
 pub fn reserved(frames: u64, base: u64) -> Region<'static> {
     Region::new(Buddy::new_reserved(words(frames), frames).unwrap(), base).unwrap()

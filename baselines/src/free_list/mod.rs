@@ -1,5 +1,5 @@
-//! The arenas of fixed-size slots of "The Magicians: Lock-Free" (F. D'Agostino, 2022): a list of the free
-//! slots, the first of which `next_free` names.
+//! The pools of fixed-size slots of "The Magicians: Lock-Free" (F. D'Agostino, 2022), which calls them arenas: a list
+//! of the free slots, the first of which `next_free` names.
 //!
 //! **With an untagged `next_free`, as the article has it, the lock-free one is unsafe**: its
 //! compare-and-swap cannot tell a head that never changed from one that came back (ABA).
@@ -35,10 +35,10 @@ pub use mutexed::Mutexed;
 /// The most slots.
 pub const MAX_SLOTS: u64 = u32::MAX as u64;
 
-/// The lock-free arena as the article has it. **Unsafe: hands out slots that somebody holds (ABA).**
+/// The lock-free pool as the article has it. **Unsafe: hands out slots that somebody holds (ABA).**
 pub type Untagged<W = AtomicU64> = LockFree<W, false>;
 
-/// The lock-free arena with a tag beside the head. A thread that stalls during 2^32 changes of the list
+/// The lock-free pool with a tag beside the head. A thread that stalls during 2^32 changes of the list
 /// would be fooled by it.
 pub type Tagged<W = AtomicU64> = LockFree<W, true>;
 

@@ -4,7 +4,7 @@ use crate::guarded::Sequential;
 
 /// The root is node 1, the children of node n are 2n and 2n + 1. An entry is the order and 1; 0 is none.
 #[derive(Debug)]
-pub(crate) struct Bitmap {
+pub struct Bitmap {
     entries: Box<[u8]>,
     depth: u32,
 }

@@ -6,13 +6,13 @@ use crate::guarded::{Sequential, largest_blocks};
 
 /// A block on the list of its order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Block {
+pub struct Block {
     index: u64,
     free: bool,
 }
 
 /// What both kinds of list can do.
-pub(crate) trait BlockList: Default + Send {
+pub trait BlockList: Default + Send {
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize;
 
@@ -96,7 +96,7 @@ impl BlockList for LinkedList<Block> {
 
 /// The lists, by order.
 #[derive(Debug)]
-pub(crate) struct Lists<L>(Vec<L>);
+pub struct Lists<L>(Vec<L>);
 
 impl<L: BlockList> Lists<L> {
     fn list(&mut self, order: u32) -> &mut L {

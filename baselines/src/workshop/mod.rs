@@ -16,22 +16,22 @@ mod trees;
 use crate::guarded::Guarded;
 
 /// The workshop's largest block, 1 GiB in units of 4 KiB.
-pub(crate) const MAX_ORDER: u32 = 18;
+pub const MAX_ORDER: u32 = 18;
 
 /// The most units of an arena.
-pub(crate) const MAX_UNITS: u64 = 1 << 32;
+pub const MAX_UNITS: u64 = 1 << 32;
 
 /// Vectors of all blocks.
-pub(crate) type ListVec = Guarded<lists::Lists<Vec<lists::Block>>>;
+pub type ListVec = Guarded<lists::Lists<Vec<lists::Block>>>;
 
 /// Doubly linked lists of all blocks.
-pub(crate) type ListLinked = Guarded<lists::Lists<std::collections::LinkedList<lists::Block>>>;
+pub type ListLinked = Guarded<lists::Lists<std::collections::LinkedList<lists::Block>>>;
 
 /// A red-black tree, and vectors of the free blocks.
-pub(crate) type TreeVec = Guarded<trees::Tree<Vec<u64>>>;
+pub type TreeVec = Guarded<trees::Tree<Vec<u64>>>;
 
 /// A red-black tree, and singly linked lists of the free blocks.
-pub(crate) type TreeLinked = Guarded<trees::Tree<trees::Singly>>;
+pub type TreeLinked = Guarded<trees::Tree<trees::Singly>>;
 
 /// The tree of largest free orders.
-pub(crate) type BitmapTree = Guarded<bitmap::Bitmap>;
+pub type BitmapTree = Guarded<bitmap::Bitmap>;

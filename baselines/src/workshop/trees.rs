@@ -10,7 +10,7 @@ use crate::guarded::{Sequential, largest_blocks};
 
 /// A block in the tree.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub struct Block {
     link: RBTreeLink,
     index: u64,
     order: Cell<u32>,
@@ -28,7 +28,7 @@ impl<'a> KeyAdapter<'a> for ByIndex {
 }
 
 /// What both kinds of list can do.
-pub(crate) trait FreeList: Default + Send {
+pub trait FreeList: Default + Send {
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize;
 
@@ -63,7 +63,7 @@ impl FreeList for Vec<u64> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub struct Entry {
     link: SinglyLinkedListLink,
     index: u64,
 }
@@ -72,7 +72,7 @@ intrusive_adapter!(Entries = Box<Entry>: Entry { link => SinglyLinkedListLink })
 
 /// A singly linked list.
 #[derive(Debug, Default)]
-pub(crate) struct Singly(SinglyLinkedList<Entries>);
+pub struct Singly(SinglyLinkedList<Entries>);
 
 impl FreeList for Singly {
     fn heap_bytes(&self) -> usize {
@@ -101,7 +101,7 @@ impl FreeList for Singly {
 
 /// The tree, and the lists by order.
 #[derive(Debug)]
-pub(crate) struct Tree<L> {
+pub struct Tree<L> {
     blocks: RBTree<ByIndex>,
     count: usize,
     free: Vec<L>,

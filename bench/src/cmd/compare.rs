@@ -1,6 +1,7 @@
 //! `nbbs compare`: two records beside each other.
 
-use crate::cmd::{open_record, print, print_json};
+use crate::cmd::open_record;
+use crate::output::{print, print_json};
 use crate::report::args::Compare;
 use crate::report::changes::Changes;
 use crate::report::record::{Header, Record, Run};

@@ -1,17 +1,16 @@
 //! `nbbs bench limit`: single operations against the bare compare-and-swap.
 
 use anyhow::ensure;
-use indicatif::ProgressBar;
 
 use crate::args::{self, Limit, UNIT_BYTES};
 use crate::clock::Clock;
-use crate::cmd::{print, print_json};
 use crate::limit::arena::{Arena, shuffled};
 use crate::limit::fail::State;
-use crate::limit::row::Row;
+use crate::limit::report::{self, Table};
 use crate::limit::ways::Way;
-use crate::limit::{bulk, fail, pairs, report, ways};
-use crate::progress;
+use crate::limit::{bulk, fail, pairs, row, ways};
+use crate::output::Output;
+use crate::row::Row;
 use crate::table::bytes;
 
 /// The most units of an arena: half of them are listed by 32-bit number.
@@ -34,22 +33,19 @@ pub fn run(args: &Limit) -> anyhow::Result<bool> {
     let steps = arenas.len()
         * (args.orders.len() * args.fills.len() + 2 * args.threads.len() + State::ALL.len());
     let mut bench =
-        Bench { args, clock: Clock::new(), bar: progress::bar(steps), rows: Vec::new() };
+        Bench { args, clock: Clock::new(), output: args.keep.output(steps)?, rows: Vec::new() };
     for arena in arenas {
         bench.measure(&Arena::new(arena.units))?;
     }
-    bench.bar.finish_and_clear();
-    if !args.json {
-        print(&report::worst(&bench.rows))?;
-        print(report::FOOTER)?;
-    }
-    Ok(true)
+    let Bench { output, rows, .. } = bench;
+    output.print(|| report::worst(&rows))?;
+    output.finish(report::FOOTER)
 }
 
 struct Bench<'a> {
     args: &'a Limit,
     clock: Clock,
-    bar: ProgressBar,
+    output: Output,
     rows: Vec<Row>,
 }
 
@@ -61,27 +57,22 @@ impl Bench<'_> {
             self.pairs(arena, order)?;
         }
         for &threads in &self.args.threads {
-            self.print_table(from, report::pairs, |row| {
-                row.case == "pair" && row.threads == threads
-            })?;
+            self.print_table(from, &report::PAIRS, |row| row.threads == threads)?;
         }
         for &threads in &self.args.threads {
             self.ways(arena, threads)?;
         }
-        self.print_table(from, report::ways, |row| row.case == "way")?;
+        self.print_table(from, &report::WAYS, |_| true)?;
         arena.empty();
         for &threads in &self.args.threads {
             self.bulk(arena, threads)?;
         }
-        self.print_table(from, report::bulk, |row| {
-            row.case == "bulk" || row.case == "random_free"
-        })?;
+        self.print_table(from, &report::BULK, |_| true)?;
         arena.empty();
         for state in State::ALL {
             self.fail(arena, state)?;
         }
-        self.print_table(from, report::fail, |row| row.case == "fail")?;
-        Ok(())
+        self.print_table(from, &report::FAIL, |_| true)
     }
 
     /// Pairs of one order: on the empty arena, then filled up once and thinned out step by step.
@@ -113,27 +104,27 @@ impl Bench<'_> {
 
     fn pairs_at(&mut self, arena: &Arena, order: u32, fill: u32) -> anyhow::Result<()> {
         let size = bytes(arena.units() * UNIT_BYTES);
-        self.bar.set_message(format!("{size}: pairs of order {order}, {fill} % full"));
+        self.output.bar.set_message(format!("{size}: pairs of order {order}, {fill} % full"));
         for &threads in &self.args.threads {
             let steps = pairs::count_steps(arena, order, threads);
             let cost = pairs::time(arena, order, threads, self.args.rounds(), &self.clock);
-            self.add(Row::pair(arena.units(), (order, fill), threads, &cost, steps))?;
+            self.add(row::pair(arena.units(), (order, fill), threads, &cost, steps))?;
         }
-        self.bar.inc(1);
+        self.output.bar.inc(1);
         Ok(())
     }
 
     /// Pairs of the smallest order as users call them, and by caches.
     fn ways(&mut self, arena: &Arena, threads: usize) -> anyhow::Result<()> {
         let size = bytes(arena.units() * UNIT_BYTES);
-        self.bar.set_message(format!("{size}: ways to ask, {threads} threads"));
+        self.output.bar.set_message(format!("{size}: ways to ask, {threads} threads"));
         let order = self.args.orders.iter().min().map_or(0, |&order| order);
         for way in Way::ALL {
             arena.empty();
             let cost = ways::time(arena, way, order, threads, self.args.rounds(), &self.clock);
-            self.add(Row::way(arena.units(), way, order, threads, &cost))?;
+            self.add(row::way(arena.units(), way, order, threads, &cost))?;
         }
-        self.bar.inc(1);
+        self.output.bar.inc(1);
         Ok(())
     }
 
@@ -141,48 +132,48 @@ impl Bench<'_> {
         /// Operations after which a round more would not say more.
         const ENOUGH: u64 = 1 << 25;
         let size = bytes(arena.units() * UNIT_BYTES);
-        self.bar.set_message(format!("{size}: bulk, {threads} threads"));
+        self.output.bar.set_message(format!("{size}: bulk, {threads} threads"));
         let rounds = self.args.rounds().min((ENOUGH / arena.units()) as usize).max(1);
         let steps = bulk::count_steps(arena, threads);
         let cost = bulk::time(arena, threads, rounds, &self.clock);
-        for row in Row::bulk(arena.units(), threads, &cost, &steps) {
+        for row in row::bulk(arena.units(), threads, &cost, &steps) {
             self.add(row)?;
         }
-        self.bar.inc(1);
+        self.output.bar.inc(1);
         Ok(())
     }
 
     fn fail(&mut self, arena: &Arena, state: State) -> anyhow::Result<()> {
         let (units, name) = (arena.units(), state.name());
-        self.bar.set_message(format!("{}: refusals, {name}", bytes(units * UNIT_BYTES)));
+        self.output.bar.set_message(format!("{}: refusals, {name}", bytes(units * UNIT_BYTES)));
         state.make(arena)?;
         for &order in self.args.orders.iter().filter(|&&order| order >= state.smallest_refused()) {
             let cost = fail::time(arena, order, self.args.rounds(), &self.clock);
-            self.add(Row::fail(units, state, order, &cost))?;
+            self.add(row::fail(units, state, order, &cost))?;
         }
-        self.bar.inc(1);
+        self.output.bar.inc(1);
         Ok(())
     }
 
-    /// Keeps a row; with `--json`, prints it at once.
+    /// Keeps a row.
     fn add(&mut self, row: Row) -> anyhow::Result<()> {
-        if self.args.json {
-            self.bar.suspend(|| print_json(&row))?;
-        }
+        self.output.add(std::slice::from_ref(&row))?;
         self.rows.push(row);
         Ok(())
     }
 
+    /// Prints the table of those rows from a place on that belong to it.
     fn print_table(
         &self,
         from: usize,
-        report: fn(&[&Row]) -> String,
+        table: &Table,
         belongs: impl Fn(&Row) -> bool,
     ) -> anyhow::Result<()> {
-        let rows: Vec<&Row> = self.rows[from..].iter().filter(|row| belongs(row)).collect();
-        if self.args.json || rows.is_empty() {
+        let is_it = |row: &&Row| table.cases.contains(&row.text("case")) && belongs(row);
+        let rows: Vec<&Row> = self.rows[from..].iter().filter(is_it).collect();
+        if rows.is_empty() {
             return Ok(());
         }
-        self.bar.suspend(|| print(&report(&rows)))
+        self.output.print(|| table.of(&rows))
     }
 }

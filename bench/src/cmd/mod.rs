@@ -3,26 +3,29 @@
 pub mod compare;
 pub mod limit;
 pub mod replay;
+#[cfg(feature = "suite")]
 pub mod report;
 pub mod requests;
+#[cfg(feature = "suite")]
 pub mod suite;
 
-use std::io::{self, Write};
 use std::path::Path;
 
-use serde::Serialize;
-
+use crate::args::{Bench, Measure};
+use crate::output::warn;
 use crate::report::record::{Record, RecordError};
 
-/// Prints a paragraph.
-fn print(text: &str) -> anyhow::Result<()> {
-    // Not `println!`, which panics when the reader has gone.
-    Ok(writeln!(io::stdout(), "{text}")?)
-}
-
-/// Says something on standard error, if that is open.
-fn warn(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+/// `nbbs bench`: workloads by name, or one with a command line of its own.
+pub fn bench(measure: Measure) -> anyhow::Result<bool> {
+    match measure {
+        Measure { own: Some(Bench::Limit(args)), .. } => limit::run(&args),
+        Measure { own: Some(Bench::Requests(args)), .. } => requests::run(&args),
+        #[cfg(feature = "suite")]
+        Measure { own: None, suite: Some(args) } => suite::run(&args),
+        #[cfg(not(feature = "suite"))]
+        Measure { own: None, suite: Some(_) } => Err(crate::without::refusal()),
+        Measure { own: None, suite: None } => anyhow::bail!("it takes the name of a workload"),
+    }
 }
 
 /// Opens a record; says on standard error what of it is incomplete.
@@ -32,9 +35,4 @@ fn open_record(path: &Path) -> Result<Record, RecordError> {
         warn(&format!("warning: {}: {warning}", path.display()));
     }
     Ok(record)
-}
-
-/// Prints a row of `--json`.
-fn print_json(row: &impl Serialize) -> anyhow::Result<()> {
-    print(&serde_json::to_string(row)?)
 }

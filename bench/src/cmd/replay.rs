@@ -1,18 +1,15 @@
 //! `nbbs replay`: traces, on each allocator in turn.
 
 use anyhow::{Context, bail, ensure};
-use baselines::Contender;
-use indicatif::ProgressBar;
-use testkit::BackEnd;
 
 use crate::args::{Arena, Replay, UNIT_BYTES};
 use crate::clock::Clock;
-use crate::cmd::{print, print_json};
+use crate::market::Contender;
 use crate::median::median;
-use crate::progress;
-use crate::replay::row::{Row, Subject};
-use crate::replay::timing::Times;
+use crate::output::{Output, in_turn};
+use crate::replay::row::{Subject, row};
 use crate::replay::{Plan, report, timing, verify};
+use crate::row::Row;
 use crate::table::bytes;
 use crate::trace::Trace;
 
@@ -24,21 +21,15 @@ pub fn run(args: &Replay) -> anyhow::Result<bool> {
     };
     let contenders = args.contenders();
     let clock = Clock::new();
-    let (mut good, mut clock_ns) = (true, Vec::new());
+    let mut output = args.keep.output(0)?;
+    let mut clock_ns = Vec::new();
     for trace in &traces {
-        let rows = replay(trace, &contenders, args, &clock)?;
-        good &= rows.iter().all(|row| row.verified || !row.safe);
-        clock_ns.extend(rows.iter().map(|row| row.clock_ns));
-        if args.json {
-            rows.iter().try_for_each(print_json)?;
-        } else {
-            print(&report::trace(trace, &rows))?;
-        }
+        let rows = replay(trace, &contenders, args, &clock, &output)?;
+        clock_ns.extend(rows.iter().filter_map(|row| row.figure("clock_ns")));
+        output.add(&rows)?;
+        output.print(|| report::trace(trace, &rows))?;
     }
-    if !args.json {
-        print(&report::footer(median(clock_ns), clock.step_ns(), args.repeat))?;
-    }
-    Ok(good)
+    output.finish(&report::footer(median(clock_ns), clock.step_ns(), args.repeat))
 }
 
 /// All rows of one trace.
@@ -47,6 +38,7 @@ fn replay(
     contenders: &[&'static Contender],
     args: &Replay,
     clock: &Clock,
+    output: &Output,
 ) -> anyhow::Result<Vec<Row>> {
     let units = args.arena.map_or_else(|| roomy(trace), Ok)?.units;
     for contender in contenders {
@@ -55,11 +47,16 @@ fn replay(
     }
     let thread_counts = thread_counts(trace, &args.threads)?;
     let passes = contenders.len() * (args.repeat + 1) * thread_counts.len();
-    let bar = progress::bar(passes).with_message(trace.name.clone());
+    let bar = &output.bar;
+    bar.inc_length(passes as u64);
+    bar.set_message(trace.name.clone());
     let mut rows = Vec::new();
     for threads in thread_counts {
         let plan = Plan::new(trace, threads);
-        let rounds = time_rounds(contenders, units, &plan, args.repeat, clock, &bar);
+        let rounds = in_turn(contenders, args.repeat, bar, |contender| {
+            bar.set_message(format!("timing {}", contender.name));
+            contender.with_back_end(units, |allocator| timing::replay(allocator, &plan, clock))
+        });
         for (contender, rounds) in contenders.iter().zip(rounds) {
             bar.set_message(format!("{}: verifying {}", trace.name, contender.name));
             let verdict = verify::verify(contender, units, &plan);
@@ -73,33 +70,10 @@ fn replay(
                 arena_units: units,
                 metadata_bytes,
             };
-            rows.push(Row::new(&subject, &rounds, &verdict, clock));
+            rows.push(row(&subject, &rounds, &verdict, clock));
         }
     }
-    bar.finish_and_clear();
     Ok(rows)
-}
-
-/// Times all contenders in turn, round by round, each round beginning with the next one.
-fn time_rounds(
-    contenders: &[&'static Contender],
-    units: u64,
-    plan: &Plan,
-    rounds: usize,
-    clock: &Clock,
-    bar: &ProgressBar,
-) -> Vec<Vec<Times>> {
-    let mut times: Vec<Vec<Times>> = contenders.iter().map(|_| Vec::new()).collect();
-    for round in 0..rounds {
-        for turn in 0..contenders.len() {
-            let place = (round + turn) % contenders.len();
-            bar.set_message(format!("timing {}", contenders[place].name));
-            let replay = |allocator: &dyn BackEnd| timing::replay(allocator, plan, clock);
-            times[place].push(contenders[place].with_back_end(units, replay));
-            bar.inc(1);
-        }
-    }
-    times
 }
 
 /// The smallest power of two of at least twice what the trace holds at its peak.

@@ -2,9 +2,10 @@
 
 use clap::{Args, FromArgMatches};
 
-use crate::cmd::{open_record, print, suite};
+use crate::cmd::{open_record, suite};
+use crate::output::print;
 use crate::report::args::Report;
-use crate::report::keep::write_page;
+use crate::report::page::write_page;
 use crate::report::record::Record;
 use crate::suite::args::Suite;
 

@@ -1,93 +1,55 @@
 //! `nbbs bench NAME...`: the field's workloads on every back-end and every heap.
 
-use std::io;
 use std::time::Duration;
 
-use baselines::Kind;
-use indicatif::ProgressBar;
-
 use crate::clock::Clock;
-use crate::cmd::{print, print_json, warn};
+use crate::market::Kind;
+use crate::output::Output;
 use crate::pool;
-use crate::progress;
-use crate::report::keep::Kept;
+use crate::row::Row;
 use crate::suite::args::Suite;
 use crate::suite::measure::{Case, measure};
 use crate::suite::plan::{Plan, Table};
-use crate::suite::row::Row;
 use crate::suite::worker::Setting;
 use crate::suite::{instructions, on_heap, report};
 
 /// Runs the command; says whether all allocators that are meant to be safe were verified.
 pub fn run(args: &Suite) -> anyhow::Result<bool> {
     let plan = Plan::new(args)?;
-    let mut run = Run {
-        args,
-        plan: &plan,
-        clock: Clock::new(),
-        bar: progress::bar(plan.steps(args)),
-        kept: Kept::new(args.html.as_deref(), args.record.as_deref())?,
-        csv: csv::Writer::from_writer(io::stdout()),
-    };
-    for what in &plan.skipped {
-        warn(&format!("left out: {what}"));
-        run.kept.skip(what)?;
-    }
-    let mut all_verified = true;
+    let output = args.output(plan.steps(args))?;
+    let mut run = Run { args, plan: &plan, clock: Clock::new(), output };
+    plan.skipped.iter().try_for_each(|what| run.output.skip(what))?;
     for table in &plan.tables {
-        run.bar.set_message(format!("{}, order {}", table.workload.name, table.order));
+        run.output.bar.set_message(format!("{}, order {}", table.workload.name, table.order));
         let rows = run.measure(table)?;
-        all_verified &= rows.iter().all(|row| row.verified || !row.safe);
-        if args.prints_tables() {
-            run.bar.suspend(|| print(&report::workload(&rows)))?;
-        }
+        run.output.print(|| report::table(table.workload, &rows))?;
     }
-    run.bar.finish_and_clear();
-    run.kept.finish()?;
-    if args.prints_tables() {
-        print(report::FOOTER)?;
-    }
-    Ok(all_verified)
+    run.output.finish(report::FOOTER)
 }
 
 struct Run<'a> {
     args: &'a Suite,
     plan: &'a Plan,
     clock: Clock,
-    bar: ProgressBar,
-    kept: Kept,
-    csv: csv::Writer<io::Stdout>,
+    output: Output,
 }
 
 impl Run<'_> {
-    /// The rows of a table, each case of which is kept, and printed as JSON or values, as soon as it is measured.
+    /// The rows of a table, each case of which goes where it should as soon as it is measured.
     fn measure(&mut self, table: &Table) -> anyhow::Result<Vec<Row>> {
-        let mut rows = Vec::new();
-        if table.kind == Kind::Pool {
-            for case in self.args.cases() {
-                for &threads in &table.threads {
-                    let measured = self.pool(table, case, threads);
-                    rows.extend(self.keep(measured)?);
-                }
-            }
-        } else {
+        let mut all = Vec::new();
+        let cases = if table.kind == Kind::Pool { self.args.cases() } else { Vec::new() };
+        for case in cases.iter().map(Some).chain(cases.is_empty().then_some(None)) {
             for &threads in &table.threads {
-                let measured = self.blocks(table, threads)?;
-                rows.extend(self.keep(measured)?);
+                let rows = match case {
+                    Some(&case) => self.pool(table, case, threads),
+                    None => self.blocks(table, threads)?,
+                };
+                self.output.add(&rows)?;
+                all.extend(rows);
             }
         }
-        Ok(rows)
-    }
-
-    fn keep(&mut self, rows: Vec<Row>) -> anyhow::Result<Vec<Row>> {
-        self.kept.add(&rows)?;
-        let Self { args, bar, csv, .. } = self;
-        match (args.json, args.csv) {
-            (true, _) => bar.suspend(|| rows.iter().try_for_each(print_json))?,
-            (_, true) => bar.suspend(|| print_csv(csv, &rows))?,
-            _ => {}
-        }
-        Ok(rows)
+        Ok(all)
     }
 
     /// A case of blocks, on back-ends or heaps.
@@ -111,7 +73,7 @@ impl Run<'_> {
             setting,
             rounds: args.rounds(),
         };
-        let mut rows = measure(&case, &table.contenders, clock, &self.bar);
+        let mut rows = measure(&case, &table.contenders, clock, &self.output.bar);
         if args.instructions {
             instructions::count(&case, &mut rows)?;
         }
@@ -125,12 +87,7 @@ impl Run<'_> {
         let (pairs, most) = (args.pairs(), Duration::from_secs_f64(args.duration()));
         let plan = pool::Plan { case, threads, pairs, most, bulk };
         let rows = pool::measure(&plan, &table.pools, args.rounds());
-        self.bar.inc(1);
+        self.output.bar.inc(1);
         rows
     }
-}
-
-fn print_csv(csv: &mut csv::Writer<io::Stdout>, rows: &[Row]) -> anyhow::Result<()> {
-    rows.iter().try_for_each(|row| csv.serialize(row))?;
-    Ok(csv.flush()?)
 }

@@ -1,26 +1,26 @@
 //! An arena to measure on, filled and thinned out.
 
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
 use std::thread;
 
 use anyhow::ensure;
-use baselines::Lines;
-use nbbs::Buddy;
 use nbbs::sync::{Ordering, Word};
+use nbbs::{Buddy, MetadataBox};
 
 use crate::counted::Counted;
+use crate::crew::Crew;
+use crate::lines::zeroed;
 
 /// An arena of which only the metadata exists.
 pub struct Arena {
     units: u64,
-    lines: Lines<AtomicU64>,
+    metadata: MetadataBox,
 }
 
 impl Arena {
     /// An arena with nothing allocated.
     pub fn new(units: u64) -> Self {
-        Self { units, lines: Lines::zeroed(nbbs::metadata_words(units)) }
+        Self { units, metadata: zeroed(nbbs::metadata_words(units)) }
     }
 
     /// Units.
@@ -30,18 +30,19 @@ impl Arena {
 
     /// The allocator.
     pub fn buddy(&self) -> Buddy<'_> {
-        Buddy::new(self.lines.words(), self.units).expect("metadata of the size that was asked for")
+        Buddy::new(self.metadata.words(), self.units)
+            .expect("metadata of the size that was asked for")
     }
 
     /// Forgets all allocations: all-zero metadata is an empty arena.
     pub fn empty(&self) {
-        self.lines.words().iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        self.metadata.words().iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
     /// Shows `visit` the same arena, in the same state, on words that count.
     pub fn with_counted_copy<R>(&self, visit: impl FnOnce(Buddy<'_, Counted>) -> R) -> R {
-        let copy = Lines::<Counted>::zeroed(self.lines.words().len());
-        for (from, to) in self.lines.words().iter().zip(copy.words()) {
+        let copy = zeroed::<Counted>(self.metadata.words().len());
+        for (from, to) in self.metadata.words().iter().zip(copy.words()) {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         visit(Buddy::attach(copy.words(), self.units).expect("metadata of such an arena"))
@@ -51,7 +52,7 @@ impl Arena {
     pub fn fill(&self, order: u32) -> anyhow::Result<()> {
         let buddy = self.buddy();
         let allocated = on_all(|lane, _| {
-            let got_one = |_: &u64| buddy.alloc_on(lane, order).is_ok();
+            let got_one = |_: &u64| buddy.on(lane).alloc(order).is_ok();
             (0..).take_while(got_one).count() as u64
         });
         let blocks = self.units >> order;
@@ -73,7 +74,7 @@ impl Arena {
         let refused = on_all(|lane, lanes| {
             let mine = numbers.clone().skip(lane).step_by(lanes);
             mine.filter_map(&block)
-                .filter(|block| buddy.free_sized_on(lane, block << order, order).is_err())
+                .filter(|block| buddy.on(lane).free_sized(block << order, order).is_err())
                 .count() as u64
         });
         ensure!(refused == 0, "{refused} frees of blocks of order {order} were refused");
@@ -84,15 +85,7 @@ impl Arena {
 /// Runs `work` with a lane and the number of lanes on every processor, and adds up.
 fn on_all(work: impl Fn(usize, usize) -> u64 + Sync) -> u64 {
     let lanes = thread::available_parallelism().map_or(1, usize::from).min(64);
-    let work = &work;
-    thread::scope(|scope| {
-        let spawn = |lane| scope.spawn(move || work(lane, lanes));
-        let threads: Vec<_> = (0..lanes).map(spawn).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|p| std::panic::resume_unwind(p)))
-            .sum()
-    })
+    Crew::run(lanes, |_, lane| work(lane, lanes)).into_iter().sum()
 }
 
 /// A random order of the numbers below `len`, without a table: its `place`th, for any `place` below `len`.
@@ -143,11 +136,11 @@ mod tests {
     fn fills_thins_out_and_empties() {
         let arena = Arena::new(1 << 12);
         arena.fill(3).unwrap();
-        assert!(arena.buddy().alloc_on(0, 0).is_err());
+        assert!(arena.buddy().on(0).alloc(0).is_err());
         arena.free(3, 0..128, |place| Some(shuffled(place, 512))).unwrap();
         assert_eq!(arena.buddy().stats().free_units, 128 << 3);
         arena.with_counted_copy(|copy| assert_eq!(copy.stats().free_units, 128 << 3));
         arena.empty();
-        assert_eq!(arena.buddy().alloc_on(0, 12), Ok(0));
+        assert_eq!(arena.buddy().on(0).alloc(12), Ok(0));
     }
 }

@@ -7,10 +7,10 @@ use nbbs::sync::Word;
 
 use super::arena::Arena;
 use super::bare::{Bare, Footprint};
-use super::crew::Crew;
 use crate::clock::Clock;
 use crate::counted::{Counted, count};
-use crate::median::median;
+use crate::crew::Crew;
+use crate::median::{median, tenths};
 
 /// Nanoseconds per operation, of the slowest thread, in the median over rounds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,6 +27,10 @@ pub struct Cost {
     pub random_floor_ns: f64,
     /// One bare compare-and-swap on one word.
     pub bare_ns: f64,
+    /// What a tenth of the first thread's rounds stay below, and what a tenth exceed: of allocations and frees in
+    /// reverse order in the mean, and of frees in random order.
+    pub both_spread_ns: (f64, f64),
+    pub random_spread_ns: (f64, f64),
 }
 
 /// Read-modify-writes per operation.
@@ -52,7 +56,11 @@ pub fn time(arena: &Arena, threads: usize, rounds: usize, clock: &Clock) -> Cost
         let of_lane = |rounds: &Vec<Cost>| median(rounds.iter().map(figure));
         lanes.iter().map(of_lane).fold(0.0, f64::max)
     };
+    let first = || lanes.iter().take(1).flatten();
+    let both = |cost: &Cost| f64::midpoint(cost.alloc_ns, cost.reverse_ns);
     Cost {
+        both_spread_ns: tenths(first().map(both)),
+        random_spread_ns: tenths(first().map(|cost| cost.random_ns)),
         alloc_ns: slowest(|cost| cost.alloc_ns),
         reverse_ns: slowest(|cost| cost.reverse_ns),
         random_ns: slowest(|cost| cost.random_ns),
@@ -87,7 +95,15 @@ fn round(
     crew.wait_awake();
     let stretch = |_| clock.time_ns(|| bare.pairs(PAIRS)) / (2 * PAIRS) as f64;
     let bare_ns = median((0..STRETCHES).map(stretch));
-    Cost { alloc_ns, reverse_ns, random_ns, reverse_floor_ns, random_floor_ns, bare_ns }
+    Cost {
+        alloc_ns,
+        reverse_ns,
+        random_ns,
+        reverse_floor_ns,
+        random_floor_ns,
+        bare_ns,
+        ..Cost::default()
+    }
 }
 
 /// Nanoseconds per operation over `len` operations, which may take so long that other programs get the
@@ -157,14 +173,14 @@ impl<'a, W: Word> Hoard<'a, W> {
     #[inline(never)]
     fn alloc(&mut self, range: Range<usize>) {
         for block in &mut self.blocks[range] {
-            *block = self.buddy.alloc_on(self.lane, 0).expect("half of the arena is free") as u32;
+            *block = self.buddy.on(self.lane).alloc(0).expect("half of the arena is free") as u32;
         }
     }
 
     #[inline(never)]
     fn free(&mut self, range: Range<usize>) {
         for &block in &self.blocks[range] {
-            let freed = self.buddy.free_sized_on(self.lane, u64::from(block), 0);
+            let freed = self.buddy.on(self.lane).free_sized(u64::from(block), 0);
             freed.expect("a block that was allocated");
         }
     }

@@ -6,7 +6,7 @@ use super::arena::Arena;
 use super::bare::Bare;
 use crate::clock::Clock;
 use crate::counted::count;
-use crate::median::median;
+use crate::median::{median, tenths};
 
 /// A state of the arena in which some orders cannot be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,8 @@ pub struct Cost {
     pub p99_ns: f64,
     /// Nanoseconds of a bare compare-and-swap.
     pub bare_ns: f64,
+    /// Nanoseconds that a tenth of the stretches stay below, and that a tenth exceed.
+    pub spread_ns: (f64, f64),
     /// Read-modify-writes.
     pub steps: f64,
 }
@@ -86,7 +88,7 @@ pub fn time(arena: &Arena, order: u32, rounds: usize, clock: &Clock) -> Cost {
     let steps = count_steps(arena, order);
     let buddy = arena.buddy();
     let refuse =
-        || assert!(black_box(buddy.alloc_on(0, order)).is_err(), "there is a block after all");
+        || assert!(black_box(buddy.on(0).alloc(order)).is_err(), "there is a block after all");
     let once = || {
         let start = clock.ticks();
         refuse();
@@ -103,15 +105,16 @@ pub fn time(arena: &Arena, order: u32, rounds: usize, clock: &Clock) -> Cost {
         ns.push(clock.time_ns(|| (0..calls).for_each(|_| refuse())) / calls as f64);
         bare_ns.push(clock.time_ns(|| bare.pairs(PAIRS)) / (2 * PAIRS) as f64);
     }
-    Cost { ns: median(ns), first_ns, p99_ns, bare_ns: median(bare_ns), steps }
+    let spread_ns = tenths(ns.iter().copied());
+    Cost { ns: median(ns), first_ns, p99_ns, bare_ns: median(bare_ns), spread_ns, steps }
 }
 
 /// Read-modify-writes of a refusal, counted on a copy of the arena after a first one.
 fn count_steps(arena: &Arena, order: u32) -> f64 {
     const CALLS: u64 = 20;
     arena.with_counted_copy(|buddy| {
-        let _ = buddy.alloc_on(0, order);
-        let (refused, counts) = count(|| (0..CALLS).all(|_| buddy.alloc_on(0, order).is_err()));
+        let _ = buddy.on(0).alloc(order);
+        let (refused, counts) = count(|| (0..CALLS).all(|_| buddy.on(0).alloc(order).is_err()));
         assert!(refused, "there is a block after all");
         counts.steps as f64 / CALLS as f64
     })

@@ -2,16 +2,15 @@
 //!
 //! ```text
 //! arena   metadata, filled and thinned out     bare    the floor: compare-and-swaps and nothing else
-//! crew    threads that begin together          pairs   allocate one, free it, again and again
-//! bulk    half the arena, freed in two orders  fail    allocations that find nothing
-//! ways    pairs as users call them             row     a measured case
+//! pairs   allocate one, free it, again and again
+//! ways    the same as users call them          fail    allocations that find nothing
+//! bulk    half the arena, freed in two orders  row     the cases, as rows
 //! report  the tables, and the worst cases in plain words
 //! ```
 
 pub mod arena;
 mod bare;
 pub mod bulk;
-pub mod crew;
 pub mod fail;
 pub mod pairs;
 pub mod report;

@@ -7,9 +7,9 @@ use nbbs::sync::Word;
 
 use super::arena::Arena;
 use super::bare::Bare;
-use super::crew::Crew;
 use crate::clock::Clock;
 use crate::counted::count;
+use crate::crew::Crew;
 use crate::median::{median, tenths};
 
 /// Pairs in a stretch that is timed as one: long against the clock, short against a time slice.
@@ -134,12 +134,12 @@ fn stretch(pair: &mut impl FnMut()) {
 
 #[inline(always)]
 fn alloc<W: Word>(buddy: &Buddy<'_, W>, lane: usize, order: u32) -> u64 {
-    buddy.alloc_on(lane, order).expect("more free blocks than threads")
+    buddy.on(lane).alloc(order).expect("more free blocks than threads")
 }
 
 #[inline(always)]
 fn free<W: Word>(buddy: &Buddy<'_, W>, lane: usize, index: u64, order: u32) {
-    buddy.free_sized_on(lane, index, order).expect("a block just allocated");
+    buddy.on(lane).free_sized(index, order).expect("a block just allocated");
 }
 
 /// Read-modify-writes of an allocation and of a free in steady state, counted on a copy of the arena.

@@ -1,152 +1,172 @@
 //! What `bench limit` prints.
 
-use comfy_table::Table;
+use crate::row::Row;
+use crate::table::{About, Across, Column, Layout, bytes, threads, time};
 
-use super::row::Row;
-use crate::table::{bytes, table, time};
+/// The tables of an arena: what stands above, which cases are in it, and how they are printed.
+pub struct Table {
+    title: fn(&Row) -> String,
+    pub cases: &'static [&'static str],
+    layout: Layout<'static>,
+}
+
+/// A line of its own for each row.
+const fn listed(
+    lines: &'static [About<'static>],
+    more: &'static [Column<'static>],
+    left: usize,
+) -> Layout<'static> {
+    Layout { lines, across: None, more, left }
+}
 
 /// The pairs of one arena and number of threads: orders down, fills across.
-pub fn pairs(rows: &[&Row]) -> String {
-    let mut orders: Vec<u32> = rows.iter().map(|row| row.order).collect();
-    orders.dedup();
-    let in_order = |order: u32| {
-        let mut rows: Vec<&Row> = rows.iter().filter(|row| row.order == order).copied().collect();
-        rows.sort_by_key(|row| row.fill_percent);
-        rows.into_iter()
-    };
-    let fills = in_order(orders.first().copied().unwrap_or(0)).map(|row| row.fill_percent);
-    let heads: Vec<String> = fills.map(|fill| format!("{fill} % full")).collect();
-    let mut header = vec!["order"];
-    header.extend(heads.iter().map(String::as_str));
-    header.extend(["bare CAS\npair", "RMW per\nalloc", "RMW per\nfree"]);
-    let mut table = table(&header, 0);
-    for order in orders {
-        let mut cells = vec![order.to_string()];
-        cells.extend(in_order(order).map(pair));
-        let bare = in_order(order).map(|row| row.bare_cas_ns);
-        cells.push(time(bare.clone().sum::<f64>() / bare.count() as f64));
-        cells.push(largest(in_order(order).filter_map(|row| row.rmw_per_alloc)));
-        cells.push(largest(in_order(order).filter_map(|row| row.rmw_per_free)));
-        table.add_row(cells);
+pub static PAIRS: Table = Table {
+    title: |row| {
+        let (arena, threads) = (arena(row), threads(row.threads));
+        format!("alloc/free pairs, {arena} in 4 KiB units, {threads}")
+    },
+    cases: &["pair"],
+    layout: Layout {
+        lines: &[("order", order)],
+        across: Some(Across {
+            place: |row| fill(row) as u64,
+            title: |fill| format!("{fill} % full"),
+            cell: pair,
+        }),
+        more: &[
+            ("bare CAS\npair", |rows| {
+                let bare = rows.iter().filter_map(|row| row.figure("bare_cas_ns"));
+                time(bare.sum::<f64>() / rows.len() as f64)
+            }),
+            ("RMW per\nalloc", |rows| largest(rows.iter().copied(), "rmw_per_alloc")),
+            ("RMW per\nfree", |rows| largest(rows.iter().copied(), "rmw_per_free")),
+        ],
+        left: 0,
+    },
+};
+
+/// Pairs of one arena by each of the ways to ask for a block.
+pub static WAYS: Table = Table {
+    title: |row| {
+        let (order, arena) = (order(row), arena(row));
+        format!("pairs of order {order} as they can be called, {arena} in 4 KiB units")
+    },
+    cases: &["way"],
+    layout: listed(
+        &[("threads", |row| row.threads.to_string()), ("by", |row| row.text("by").to_owned())],
+        &[
+            ("a pair", |rows| ns(rows, "ns")),
+            ("bare CAS\npair", |rows| ns(rows, "bare_cas_ns")),
+            ("ratio", ratio),
+            ("a tenth\nbelow", |rows| ns(rows, "p10_ns")),
+            ("a tenth\nabove", |rows| ns(rows, "p90_ns")),
+        ],
+        1,
+    ),
+};
+
+/// Bulk and random free.
+pub static BULK: Table = Table {
+    title: |_| "half the arena in blocks of order 0, allocated and freed".to_owned(),
+    cases: &["bulk", "random_free"],
+    layout: listed(
+        &[
+            ("arena", arena),
+            ("threads", |row| row.threads.to_string()),
+            ("case", |row| row.text("case").to_owned()),
+        ],
+        &[
+            ("per\noperation", |rows| ns(rows, "ns")),
+            ("one bare\nCAS", |rows| ns(rows, "bare_cas_ns")),
+            ("ratio", ratio),
+            ("alloc", |rows| ns(rows, "alloc_ns")),
+            ("free", |rows| ns(rows, "free_ns")),
+            ("bare CAS\nthere", |rows| ns(rows, "floor_ns")),
+            ("RMW per\nalloc", |rows| largest(rows.iter().copied(), "rmw_per_alloc")),
+            ("RMW per\nfree", |rows| largest(rows.iter().copied(), "rmw_per_free")),
+        ],
+        0,
+    ),
+};
+
+/// Refused allocations.
+pub static FAIL: Table = Table {
+    title: |_| "allocations that are refused".to_owned(),
+    cases: &["fail"],
+    layout: listed(
+        &[("arena", arena), ("state", |row| row.text("state").to_owned()), ("order", order)],
+        &[
+            ("refusal", |rows| ns(rows, "ns")),
+            ("the first", |rows| ns(rows, "first_ns")),
+            ("p99", |rows| rows[0].p99_ns.map_or_else(String::new, time)),
+            ("RMW", |rows| largest(rows.iter().copied(), "rmw_per_alloc")),
+        ],
+        0,
+    ),
+};
+
+impl Table {
+    /// The table of rows of its cases.
+    pub fn of(&self, rows: &[&Row]) -> String {
+        format!("{}\n{}\n", (self.title)(rows[0]), self.layout.table(rows))
     }
-    titled("alloc/free pairs", rows, &table)
+}
+
+fn arena(row: &Row) -> String {
+    bytes(row.arena_bytes.unwrap_or(0))
+}
+
+fn order(row: &Row) -> String {
+    row.order.unwrap_or(0).to_string()
+}
+
+fn fill(row: &Row) -> f64 {
+    row.figure("fill_percent").unwrap_or(0.0)
+}
+
+fn figure(row: &Row, name: &str) -> f64 {
+    row.figure(name).unwrap_or(0.0)
+}
+
+fn ns(rows: &[&Row], name: &str) -> String {
+    rows[0].figure(name).map_or_else(String::new, time)
+}
+
+fn ratio(rows: &[&Row]) -> String {
+    format!("{:.2}x", figure(rows[0], "ratio"))
 }
 
 /// `33.0 ns 1.40x`, and on several threads how much slower than alone.
 fn pair(row: &Row) -> String {
-    let beside = match row.alone_ns {
-        Some(alone) => format!(" {:+.0} %", (row.ns / alone - 1.0) * 100.0),
+    let ns = figure(row, "ns");
+    let beside = match row.figure("alone_ns") {
+        Some(alone) => format!(" {:+.0} %", (ns / alone - 1.0) * 100.0),
         None => String::new(),
     };
-    format!("{} {:.2}x{beside}", time(row.ns), row.ratio)
+    format!("{} {:.2}x{beside}", time(ns), figure(row, "ratio"))
 }
 
-fn largest(figures: impl Iterator<Item = f64>) -> String {
-    format!("{:.2}", figures.fold(0.0, f64::max))
-}
-
-fn titled(what: &str, rows: &[&Row], table: &Table) -> String {
-    let Some(row) = rows.first() else { return String::new() };
-    let threads =
-        if row.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", row.threads) };
-    format!("{what}, {} in 4 KiB units, {threads}\n{table}\n", bytes(row.arena_bytes))
-}
-
-/// Pairs of one arena by each of the ways to ask for a block.
-pub fn ways(rows: &[&Row]) -> String {
-    let Some(first) = rows.first() else { return String::new() };
-    let header =
-        ["threads", "by", "a pair", "bare CAS\npair", "ratio", "a tenth\nbelow", "a tenth\nabove"];
-    let mut table = table(&header, 1);
-    for row in rows {
-        table.add_row([
-            row.threads.to_string(),
-            row.by.unwrap_or_default().to_owned(),
-            time(row.ns),
-            time(row.bare_cas_ns),
-            format!("{:.2}x", row.ratio),
-            row.p10_ns.map_or_else(String::new, time),
-            row.p90_ns.map_or_else(String::new, time),
-        ]);
-    }
-    format!(
-        "pairs of order {} as they can be called, {} in 4 KiB units\n{table}\n",
-        first.order,
-        bytes(first.arena_bytes)
-    )
-}
-
-/// Bulk and random free, all arenas.
-pub fn bulk(rows: &[&Row]) -> String {
-    let header = [
-        "arena",
-        "threads",
-        "case",
-        "per\noperation",
-        "one bare\nCAS",
-        "ratio",
-        "alloc",
-        "free",
-        "bare CAS\nthere",
-        "RMW per\nalloc",
-        "RMW per\nfree",
-    ];
-    let mut table = table(&header, 0);
-    let figure = |figure: Option<f64>| figure.map_or_else(String::new, time);
-    let steps = |steps: Option<f64>| steps.map_or_else(String::new, |steps| format!("{steps:.2}"));
-    for row in rows {
-        table.add_row([
-            bytes(row.arena_bytes),
-            row.threads.to_string(),
-            row.case.to_owned(),
-            time(row.ns),
-            time(row.bare_cas_ns),
-            format!("{:.2}x", row.ratio),
-            figure(row.alloc_ns),
-            figure(row.free_ns),
-            figure(row.floor_ns),
-            steps(row.rmw_per_alloc),
-            steps(row.rmw_per_free),
-        ]);
-    }
-    format!("half the arena in blocks of order 0, allocated and freed\n{table}\n")
-}
-
-/// Refused allocations, all arenas.
-pub fn fail(rows: &[&Row]) -> String {
-    let header = ["arena", "state", "order", "refusal", "the first", "p99", "RMW"];
-    let mut table = table(&header, 0);
-    for row in rows {
-        table.add_row([
-            bytes(row.arena_bytes),
-            row.state.unwrap_or_default().to_owned(),
-            row.order.to_string(),
-            time(row.ns),
-            row.first_ns.map_or_else(String::new, time),
-            row.p99_ns.map_or_else(String::new, time),
-            row.rmw_per_alloc.map_or_else(String::new, |steps| format!("{steps:.2}")),
-        ]);
-    }
-    format!("allocations that are refused\n{table}\n")
+fn largest<'a>(rows: impl Iterator<Item = &'a Row>, name: &str) -> String {
+    format!("{:.2}", rows.filter_map(|row| row.figure(name)).fold(0.0, f64::max))
 }
 
 /// The worst cases, in plain words.
 pub fn worst(rows: &[Row]) -> String {
-    let pairs = || rows.iter().filter(|row| row.case == "pair");
-    let place = |row: &Row| {
-        format!("order {}, {}, {} % full", row.order, bytes(row.arena_bytes), row.fill_percent)
-    };
+    let pairs = || rows.iter().filter(|row| row.text("case") == "pair");
+    let place = |row: &Row| format!("order {}, {}, {} % full", order(row), arena(row), fill(row));
     let mut lines = Vec::new();
     for (name, orders) in [("0 to 4", 0..=4), ("5 to 9", 5..=9)] {
-        let single = pairs().filter(|row| row.threads == 1 && orders.contains(&row.order));
-        if let Some(row) = single.max_by(|a, b| a.ratio.total_cmp(&b.ratio)) {
-            let (ratio, place) = (row.ratio, place(row));
+        let single =
+            pairs().filter(|row| row.threads == 1 && orders.contains(&row.order.unwrap_or(0)));
+        if let Some(row) = single.max_by(|a, b| figure(a, "ratio").total_cmp(&figure(b, "ratio"))) {
+            let (ratio, place) = (figure(row, "ratio"), place(row));
             lines.push(format!(
                 "Pairs of orders {name}: at most {ratio:.2} x bare CAS pairs ({place})."
             ));
         }
     }
-    let slowdown = |row: &Row| row.ns / row.alone_ns.unwrap_or(row.ns);
+    let slowdown =
+        |row: &Row| row.figure("alone_ns").map_or(1.0, |alone| figure(row, "ns") / alone);
     let shared = pairs().filter(|row| row.threads > 1);
     if let Some(row) = shared.max_by(|a, b| slowdown(a).total_cmp(&slowdown(b))) {
         let percent = (slowdown(row) - 1.0) * 100.0;
@@ -155,8 +175,7 @@ pub fn worst(rows: &[Row]) -> String {
             "Pairs on {threads} threads: at most {percent:+.0} % beside one alone ({place})."
         ));
     }
-    let most = |steps: fn(&Row) -> Option<f64>| largest(pairs().filter_map(steps));
-    let (alloc, free) = (most(|row| row.rmw_per_alloc), most(|row| row.rmw_per_free));
+    let (alloc, free) = (largest(pairs(), "rmw_per_alloc"), largest(pairs(), "rmw_per_free"));
     lines.push(format!("Read-modify-writes of pairs: at most {alloc} per alloc, {free} per free."));
     lines.extend(unrest(&pairs().collect::<Vec<_>>()));
     lines.join("\n") + "\n"
@@ -164,7 +183,7 @@ pub fn worst(rows: &[Row]) -> String {
 
 /// Says so if the rounds differ, as they do beside other programs or on a busy host.
 fn unrest(pairs: &[&Row]) -> Option<String> {
-    let differ = |row: &&&Row| row.p90_ns > row.p10_ns.map(|ns| ns * 1.25);
+    let differ = |row: &&&Row| figure(row, "p90_ns") > figure(row, "p10_ns") * 1.25;
     let (unsteady, all) = (pairs.iter().filter(differ).count(), pairs.len());
     let line = format!(
         "The machine was busy: in {unsteady} of {all} cases the slow rounds took 25 % more than the fast."

@@ -1,152 +1,101 @@
-//! A measured case.
-
-use serde::Serialize;
+//! The cases, as rows.
 
 use super::ways::Way;
 use super::{bulk, fail, pairs};
-use crate::args::UNIT_BYTES;
+use crate::market::Kind;
 use crate::median::hundredths;
+use crate::row::Row;
 
-/// A cell of the tables, and an object of `--json`. What a case does not have is left out.
-#[derive(Clone, Debug, Serialize)]
-pub struct Row {
-    pub command: &'static str,
-    pub case: &'static str,
-    pub order: u32,
-    pub arena_bytes: u64,
-    pub fill_percent: u32,
-    pub threads: usize,
-    /// `pair` and `way`: both operations. `bulk`: the mean of allocation and free. `random_free`: the free.
-    /// `fail`: the refused allocation.
-    pub ns: f64,
-    /// As many bare compare-and-swaps as `ns` is of operations: a pair, or one.
-    pub bare_cas_ns: f64,
-    pub ratio: f64,
-    pub rmw_per_alloc: Option<f64>,
-    pub rmw_per_free: Option<f64>,
-    /// `pair` and `way`: what a tenth of the rounds stay below, and what a tenth exceed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub p10_ns: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub p90_ns: Option<f64>,
-    /// `pair` on several threads: one of them, while the others sleep.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub alone_ns: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub alloc_ns: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub free_ns: Option<f64>,
-    /// `bulk` and `random_free`: one bare compare-and-swap for each free on words that lie as the leaf
-    /// words do, in the same order.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub floor_ns: Option<f64>,
-    /// `way`: the functions, or the cache, by which the pairs go.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<&'static str>,
-    /// `fail`: how the arena was filled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<&'static str>,
-    /// `fail`: the first refusal after the arena came into its state.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_ns: Option<f64>,
-    /// `fail`: what 99 of 100 refusals after the first keep to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub p99_ns: Option<f64>,
+/// What a case is called, and how it is made.
+struct Case {
+    units: u64,
+    order: u32,
+    threads: usize,
+    fill_percent: u32,
+    /// What `--json` calls it.
+    case: &'static str,
+    /// What tells it from others of this workload.
+    phase: String,
+    /// How many operations the figure `ns` is of.
+    ops: f64,
 }
 
-impl Row {
-    fn new(case: &'static str, arena_units: u64, threads: usize, ns: f64, bare_ns: f64) -> Self {
-        Self {
-            command: "bench limit",
-            case,
-            order: 0,
-            arena_bytes: arena_units * UNIT_BYTES,
-            fill_percent: 0,
-            threads,
-            ns: hundredths(ns),
-            bare_cas_ns: hundredths(bare_ns),
-            ratio: hundredths(ns / bare_ns),
-            rmw_per_alloc: None,
-            rmw_per_free: None,
-            p10_ns: None,
-            p90_ns: None,
-            alone_ns: None,
-            alloc_ns: None,
-            free_ns: None,
-            floor_ns: None,
-            by: None,
-            state: None,
-            first_ns: None,
-            p99_ns: None,
-        }
-    }
-
-    /// Pairs of `order`, with so much of the arena in use.
-    pub fn pair(
-        arena_units: u64,
-        (order, fill_percent): (u32, u32),
-        threads: usize,
-        cost: &pairs::Cost,
-        (per_alloc, per_free): (f64, f64),
-    ) -> Self {
-        Self {
-            order,
-            fill_percent,
-            ratio: hundredths(cost.ratio),
-            rmw_per_alloc: Some(hundredths(per_alloc)),
-            rmw_per_free: Some(hundredths(per_free)),
-            p10_ns: Some(hundredths(cost.spread_ns.0)),
-            p90_ns: Some(hundredths(cost.spread_ns.1)),
-            alone_ns: cost.alone_ns.map(hundredths),
-            ..Self::new("pair", arena_units, threads, cost.ns, cost.bare_ns)
-        }
-    }
-
-    /// Pairs of `order` by one of the ways to ask for a block, in an arena of which nothing is in use.
-    pub fn way(arena_units: u64, way: Way, order: u32, threads: usize, cost: &pairs::Cost) -> Self {
-        Self {
-            order,
-            by: Some(way.name()),
-            ratio: hundredths(cost.ratio),
-            p10_ns: Some(hundredths(cost.spread_ns.0)),
-            p90_ns: Some(hundredths(cost.spread_ns.1)),
-            ..Self::new("way", arena_units, threads, cost.ns, cost.bare_ns)
-        }
-    }
-
-    /// Half the arena allocated, and freed in reverse order; then the same, freed in random order.
-    pub fn bulk(
-        arena_units: u64,
-        threads: usize,
-        cost: &bulk::Cost,
-        steps: &bulk::Steps,
-    ) -> [Self; 2] {
-        let row = |case, ns, free_ns, floor_ns, per_free| Self {
-            fill_percent: 50,
-            alloc_ns: Some(hundredths(cost.alloc_ns)),
-            free_ns: Some(hundredths(free_ns)),
-            floor_ns: Some(hundredths(floor_ns)),
-            rmw_per_alloc: Some(hundredths(steps.alloc)),
-            rmw_per_free: Some(hundredths(per_free)),
-            ..Self::new(case, arena_units, threads, ns, cost.bare_ns)
+impl Case {
+    /// Nanoseconds beside those of bare compare-and-swaps, as many as operations; and the spread of the rounds.
+    fn row(self, ns: f64, bare_ns: f64, ratio: f64, spread_ns: (f64, f64)) -> Row {
+        let Self { units, order, threads, fill_percent, case, phase, ops } = self;
+        let row = Row::named("limit", "nbbs", Kind::BackEnd, threads).on(units, Some(order));
+        let mut row = Row {
+            command: "bench limit".into(),
+            phase: phase.into(),
+            complete: true,
+            ..row.with("case", case).with("fill_percent", fill_percent)
         };
-        let both_ns = f64::midpoint(cost.alloc_ns, cost.reverse_ns);
-        [
-            row("bulk", both_ns, cost.reverse_ns, cost.reverse_floor_ns, steps.reverse),
-            row("random_free", cost.random_ns, cost.random_ns, cost.random_floor_ns, steps.random),
-        ]
+        row.set_median(ns / ops, (spread_ns.0 / ops, spread_ns.1 / ops));
+        row.with_all([("ns", Some(ns)), ("bare_cas_ns", Some(bare_ns)), ("ratio", Some(ratio))])
     }
+}
 
-    /// Allocations of `order` that are refused.
-    pub fn fail(arena_units: u64, state: fail::State, order: u32, cost: &fail::Cost) -> Self {
-        Self {
-            order,
-            fill_percent: state.fill_percent(),
-            rmw_per_alloc: Some(hundredths(cost.steps)),
-            state: Some(state.name()),
-            first_ns: Some(hundredths(cost.first_ns)),
-            p99_ns: Some(hundredths(cost.p99_ns)),
-            ..Self::new("fail", arena_units, 1, cost.ns, cost.bare_ns)
-        }
-    }
+/// Counted read-modify-writes: of an allocation, and of a free.
+fn with_steps(mut row: Row, per_alloc: f64, per_free: Option<f64>) -> Row {
+    let mean = per_free.map_or(per_alloc, |free| f64::midpoint(per_alloc, free));
+    row.rmw_per_op = Some(hundredths(mean));
+    row.with_all([("rmw_per_alloc", Some(per_alloc)), ("rmw_per_free", per_free)])
+}
+
+/// Pairs of `order`, with so much of the arena in use.
+pub fn pair(
+    units: u64,
+    (order, fill_percent): (u32, u32),
+    threads: usize,
+    cost: &pairs::Cost,
+    (per_alloc, per_free): (f64, f64),
+) -> Row {
+    let phase = format!("pairs, {fill_percent} % full");
+    let case = Case { units, order, threads, fill_percent, case: "pair", phase, ops: 2.0 };
+    with_steps(of_pairs(case, cost), per_alloc, Some(per_free))
+        .with_all([("alone_ns", cost.alone_ns)])
+}
+
+/// Pairs of `order` by one of the ways to ask for a block, in an arena of which nothing is in use.
+pub fn way(units: u64, way: Way, order: u32, threads: usize, cost: &pairs::Cost) -> Row {
+    let phase = format!("pairs by {}", way.name());
+    let case = Case { units, order, threads, fill_percent: 0, case: "way", phase, ops: 2.0 };
+    of_pairs(case, cost).with("by", way.name())
+}
+
+fn of_pairs(case: Case, cost: &pairs::Cost) -> Row {
+    let (p10, p90) = cost.spread_ns;
+    case.row(cost.ns, cost.bare_ns, cost.ratio, cost.spread_ns)
+        .with_all([("p10_ns", Some(p10)), ("p90_ns", Some(p90))])
+}
+
+/// Half the arena allocated, and freed in reverse order; then the same, freed in random order.
+pub fn bulk(units: u64, threads: usize, cost: &bulk::Cost, steps: &bulk::Steps) -> [Row; 2] {
+    let row = |case, (ns, spread_ns): (f64, _), free_ns, floor_ns, per_free| {
+        let phase = str::replace(case, "_", " ");
+        let case = Case { units, order: 0, threads, fill_percent: 50, case, phase, ops: 1.0 };
+        let row = case.row(ns, cost.bare_ns, ns / cost.bare_ns, spread_ns);
+        with_steps(row, steps.alloc, Some(per_free)).with_all([
+            ("alloc_ns", Some(cost.alloc_ns)),
+            ("free_ns", Some(free_ns)),
+            ("floor_ns", Some(floor_ns)),
+        ])
+    };
+    let both = (f64::midpoint(cost.alloc_ns, cost.reverse_ns), cost.both_spread_ns);
+    let random = (cost.random_ns, cost.random_spread_ns);
+    [
+        row("bulk", both, cost.reverse_ns, cost.reverse_floor_ns, steps.reverse),
+        row("random_free", random, cost.random_ns, cost.random_floor_ns, steps.random),
+    ]
+}
+
+/// Allocations of `order` that are refused.
+pub fn fail(units: u64, state: fail::State, order: u32, cost: &fail::Cost) -> Row {
+    let (fill_percent, phase) = (state.fill_percent(), format!("refused, {}", state.name()));
+    let case = Case { units, order, threads: 1, fill_percent, case: "fail", phase, ops: 1.0 };
+    let row = case.row(cost.ns, cost.bare_ns, cost.ns / cost.bare_ns, cost.spread_ns);
+    let row = with_steps(row, cost.steps, None).with("state", state.name());
+    Row { p99_ns: Some(hundredths(cost.p99_ns)), ..row }
+        .with_all([("first_ns", Some(cost.first_ns))])
 }

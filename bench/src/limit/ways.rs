@@ -2,12 +2,14 @@
 
 use std::hint::black_box;
 
-use baselines::Lines;
-use nbbs::{AllocError, Buddy, Caches, FreeError, ThreadCaches, cache_words, metadata_words};
+use nbbs::{
+    AllocError, Buddy, Caches, FreeError, MetadataBox, ThreadCaches, cache_words, metadata_words,
+};
 
 use super::arena::Arena;
-use super::pairs::{Cost, time_by};
+use super::pairs::{self, Cost, time_by};
 use crate::clock::Clock;
+use crate::lines::zeroed;
 
 /// A way to ask for a block, and to give it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +46,7 @@ impl Way {
     }
 }
 
-/// Times pairs of `order` on so many threads, as [`pairs`](super::pairs) does. `arena` has nothing allocated.
+/// Times pairs of `order` on so many threads, as [`pairs::time`] does. `arena` has nothing allocated.
 pub fn time(
     arena: &Arena,
     way: Way,
@@ -57,19 +59,12 @@ pub fn time(
     // Hidden from the compiler, as it is in a program.
     let order = black_box(order);
     match way {
-        Way::Lane => time_by(threads, rounds, clock, |lane| {
-            move || {
-                pair(
-                    || buddy.alloc_on(lane, order),
-                    |block| buddy.free_sized_on(lane, block, order),
-                )
-            }
-        }),
+        Way::Lane => pairs::time(arena, order, threads, rounds, clock),
         Way::Default => time_by(threads, rounds, clock, |_| {
             move || pair(|| buddy.alloc(order), |block| buddy.free_sized(block, order))
         }),
         Way::Unsized => time_by(threads, rounds, clock, |lane| {
-            move || pair(|| buddy.alloc_on(lane, order), |block| buddy.free_on(lane, block))
+            move || pair(|| buddy.on(lane).alloc(order), |block| buddy.on(lane).free(block))
         }),
         Way::Owned => time_by(threads, rounds, clock, |lane| {
             let mut cache = buddy.cache(lane);
@@ -79,7 +74,7 @@ pub fn time(
             }
         }),
         Way::Cpu => {
-            let words = Lines::zeroed(cache_words(threads));
+            let words = zeroed(cache_words(threads));
             let caches = Caches::new(buddy, words.words());
             time_by(threads, rounds, clock, |cpu| {
                 let cpu = black_box(cpu);
@@ -108,8 +103,9 @@ fn pair<T>(
 
 /// Caches of threads, which want an arena that is always there.
 fn of_threads(units: u64) -> &'static ThreadCaches {
-    let lines: &'static Lines<_> = Box::leak(Box::new(Lines::zeroed(metadata_words(units))));
-    let buddy = Buddy::new(lines.words(), units).expect("metadata of the size that was asked for");
+    let metadata: &'static MetadataBox = Box::leak(Box::new(zeroed(metadata_words(units))));
+    let buddy =
+        Buddy::new(metadata.words(), units).expect("metadata of the size that was asked for");
     Box::leak(Box::new(ThreadCaches::new(buddy)))
 }
 

@@ -2,10 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use baselines::Pool;
 use baselines::free_list::{Locked, Mutexed, Tagged, Untagged};
-use nbbs_arena::sync::Word;
-use nbbs_arena::{Arena, ArenaBox, Config, Global, Local, SingleArena};
+use nbbs_pool::sync::Word;
+use nbbs_pool::{Config, Global, Local, Pool, PoolBox, SinglePool};
 
 use super::course::{Figure, Plan};
 use super::subject::{Item, Subject};
@@ -38,11 +37,11 @@ const fn alone(name: &'static str, run: fn(&Plan) -> Figure) -> Contender {
 
 /// Everything that can be measured, ours first.
 pub static CONTENDERS: &[Contender] = &[
-    cached("arena", |plan| plan.run(&Locals(Arena::<Item>::with_config(config())))),
-    contender("arena-box", |plan| plan.run(&Boxes(Arena::with_config(config())))),
-    contender("arena-pointer", |plan| plan.run(&Pointers(Arena::with_config(config())))),
-    alone("arena-single", |plan| {
-        plan.run_alone(&Locals(SingleArena::with_words(Global, config())))
+    cached("nbbs-pool", |plan| plan.run(&Locals(Pool::<Item>::with_config(config())))),
+    contender("nbbs-pool-box", |plan| plan.run(&Boxes(Pool::with_config(config())))),
+    contender("nbbs-pool-pointer", |plan| plan.run(&Pointers(Pool::with_config(config())))),
+    alone("nbbs-pool-single", |plan| {
+        plan.run_alone(&Locals(SinglePool::with_words(Global, config())))
     }),
     cached("system", |plan| plan.run(&System)),
     #[cfg(feature = "native")]
@@ -66,11 +65,11 @@ fn config() -> Config {
     Config::new().chunk_size(4096)
 }
 
-/// Our arena, by a local for each thread.
-struct Locals<W: Word>(Arena<Item, Global, W>);
+/// Our pool, by a local for each thread.
+struct Locals<W: Word>(Pool<Item, Global, W>);
 
 impl<W: Word + 'static> Subject for Locals<W> {
-    type Object<'s> = ArenaBox<'s, Item, W>;
+    type Object<'s> = PoolBox<'s, Item, W>;
     type Lane<'s> = Local<'s, Item, Global, W>;
 
     fn lane(&self) -> Self::Lane<'_> {
@@ -90,11 +89,11 @@ impl<W: Word + 'static> Subject for Locals<W> {
     }
 }
 
-/// Our arena, by boxes that free themselves.
-struct Boxes(Arena<Item>);
+/// Our pool, by boxes that free themselves.
+struct Boxes(Pool<Item>);
 
 impl Subject for Boxes {
-    type Object<'s> = ArenaBox<'s, Item>;
+    type Object<'s> = PoolBox<'s, Item>;
     type Lane<'s> = ();
 
     fn lane(&self) {}
@@ -108,8 +107,8 @@ impl Subject for Boxes {
     }
 }
 
-/// Our arena, by pointers that are checked.
-struct Pointers(Arena<Item>);
+/// Our pool, by pointers that are checked.
+struct Pointers(Pool<Item>);
 
 /// A pointer to an item, by its address.
 struct Pointer(std::ptr::NonNull<Item>);
@@ -167,7 +166,7 @@ impl<P> Slots<P> {
     }
 }
 
-impl<P: Pool + 'static> Subject for Slots<P> {
+impl<P: baselines::Pool + 'static> Subject for Slots<P> {
     type Object<'s> = u64;
     type Lane<'s> = ();
 

@@ -1,14 +1,14 @@
 //! The cases, and timing them.
 
 use std::hint::black_box;
-use std::sync::Barrier;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 
 use super::subject::Subject;
+use crate::crew::Crew;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -105,7 +105,7 @@ impl Plan {
 
     /// Measures on one thread.
     pub fn run_alone<S: Subject>(&self, subject: &S) -> Figure {
-        self.sum([self.work(subject, 0, &Barrier::new(1))])
+        self.sum([self.work(subject, 0, || ())])
     }
 
     /// Measures on all threads.
@@ -114,24 +114,23 @@ impl Plan {
         S: Subject + Sync + 'static,
         for<'s> S::Object<'s>: Send,
     {
-        let start = &Barrier::new(self.threads);
-        thread::scope(|scope| {
-            let threads: Vec<_> = if self.case == Case::Handover {
-                let ends = (0..self.threads / 2).map(|pair| (pair as u64, sync_channel(8)));
-                let pairs = ends.flat_map(|(pair, (to, from))| {
-                    let alloc = scope.spawn(move || self.produce(subject, pair, to, start));
-                    [alloc, scope.spawn(move || self.consume(subject, pair, &from, start))]
-                });
-                pairs.collect()
-            } else {
-                let spawn = |thread| scope.spawn(move || self.work(subject, thread, start));
-                (0..self.threads as u64).map(spawn).collect()
-            };
-            let join = |thread: thread::ScopedJoinHandle<'_, Done>| {
-                thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
-            };
-            self.sum(threads.into_iter().map(join))
-        })
+        if self.case != Case::Handover {
+            return self.sum(Crew::run(self.threads, |crew, thread| {
+                self.work(subject, thread as u64, || crew.wait_asleep())
+            }));
+        }
+        // One thread of two takes the sender out, the other the receiver.
+        let ends = (0..self.threads / 2).map(|_| sync_channel(8));
+        let ends: Vec<_> =
+            ends.map(|(to, from)| (Mutex::new(Some(to)), Mutex::new(Some(from)))).collect();
+        self.sum(Crew::run(self.threads, |crew, thread| {
+            let (pair, (to, from)) = (thread as u64 / 2, &ends[thread / 2]);
+            match (taken(to, thread % 2 == 0), taken(from, thread % 2 == 1)) {
+                (Some(to), _) => self.produce(subject, pair, to, crew),
+                (_, Some(from)) => self.consume(subject, pair, &from, crew),
+                _ => unreachable!("each thread takes one end"),
+            }
+        }))
     }
 
     fn sum(&self, done: impl IntoIterator<Item = Done>) -> Figure {
@@ -145,12 +144,12 @@ impl Plan {
     }
 
     /// One thread that frees what it allocated. The first round is not timed: it fetches the memory.
-    fn work<S: Subject>(&self, subject: &S, thread: u64, start: &Barrier) -> Done {
+    fn work<S: Subject>(&self, subject: &S, thread: u64, start: impl FnOnce()) -> Done {
         let mut lane = subject.lane();
         let mut round = Round::new(self, thread);
         let mut objects = Vec::with_capacity(round.objects);
         round.play(self.case, subject, &mut lane, &mut objects);
-        start.wait();
+        start();
         let begin = Instant::now();
         let mut pairs = 0;
         for _ in 0..self.rounds() {
@@ -168,10 +167,10 @@ impl Plan {
         subject: &'s S,
         pair: u64,
         to: SyncSender<Vec<S::Object<'s>>>,
-        start: &Barrier,
+        crew: &Crew,
     ) -> Done {
         let mut lane = subject.lane();
-        start.wait();
+        crew.wait_asleep();
         let begin = Instant::now();
         let mut verified = true;
         for _ in 0..self.rounds() {
@@ -192,10 +191,10 @@ impl Plan {
         subject: &'s S,
         pair: u64,
         from: &Receiver<Vec<S::Object<'s>>>,
-        start: &Barrier,
+        crew: &Crew,
     ) -> Done {
         let mut lane = subject.lane();
-        start.wait();
+        crew.wait_asleep();
         let begin = Instant::now();
         let (mut pairs, mut verified) = (0, true);
         for object in from.iter().flatten() {
@@ -204,6 +203,11 @@ impl Plan {
         }
         Done { begin, end: Instant::now(), pairs, verified }
     }
+}
+
+/// What is inside, for who is to have it.
+fn taken<T>(end: &Mutex<Option<T>>, mine: bool) -> Option<T> {
+    mine.then(|| end.lock().expect("nobody panics with it").take()).flatten()
 }
 
 /// What a thread does again and again.

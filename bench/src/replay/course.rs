@@ -1,8 +1,9 @@
 //! Threads that follow a trace, in step where they must.
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+
+use crate::crew::Crew;
 
 /// Not allocated yet.
 const NOT_YET: u64 = 0;
@@ -31,18 +32,10 @@ impl<'a, S: Sync> Course<'a, S> {
     /// Runs `work` once for each lane, on as many threads, all of which begin together. A panic comes
     /// back as that lane's error, after the others have been stopped.
     pub fn run<T: Send>(&self, work: impl Fn(usize, &[S]) -> T + Sync) -> Vec<thread::Result<T>> {
-        let start = Barrier::new(self.lanes.len());
-        let (start, work) = (&start, &work);
-        thread::scope(|scope| {
-            let spawn = |(lane, steps): (usize, &'a Vec<S>)| {
-                scope.spawn(move || {
-                    let _stop = StopOnPanic(&self.stopped);
-                    start.wait();
-                    work(lane, steps)
-                })
-            };
-            let threads: Vec<_> = self.lanes.iter().enumerate().map(spawn).collect();
-            threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
+        Crew::try_run(self.lanes.len(), |crew, lane| {
+            let _stop = StopOnPanic(&self.stopped);
+            crew.wait_asleep();
+            work(lane, &self.lanes[lane])
         })
     }
 

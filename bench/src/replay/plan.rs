@@ -48,6 +48,7 @@ impl Plan {
 
     /// Frees at the end what the trace never frees, in the order of allocation: in turn, for the lanes are left
     /// as they are.
+    #[cfg(feature = "suite")]
     pub fn free_survivors(&mut self) {
         for (block, order) in self.survivors.drain(..) {
             let step = Step { action: Action::Free, order: order as u8, block: block as u32 };

@@ -1,19 +1,16 @@
 //! What a replay prints.
 
-use comfy_table::Table;
-
 use crate::args::UNIT_BYTES;
-use crate::table::{bytes, count, percent, table, time};
+use crate::row::Row;
+use crate::table::{Layout, bytes, count, or_dash, percent, threads, time};
 use crate::trace::Trace;
-
-use super::row::Row;
 
 /// All that is printed about one trace.
 pub fn trace(trace: &Trace, rows: &[Row]) -> String {
-    let mut lines = vec![title(trace, rows.first().map_or(0, |row| row.arena_units))];
+    let mut lines = vec![title(trace, rows.first().and_then(|row| row.arena_bytes).unwrap_or(0))];
     let same_table = |a: &Row, b: &Row| rows.len() <= SIDE_BY_SIDE || a.threads == b.threads;
     let groups = rows.chunk_by(same_table).flat_map(|rows| rows.chunks(SIDE_BY_SIDE));
-    lines.extend(groups.map(|rows| side_by_side(rows).to_string()));
+    lines.extend(groups.map(|rows| LAYOUT.turned(&rows.iter().collect::<Vec<_>>()).to_string()));
     lines.extend(violations(rows));
     lines.extend(comparisons(rows));
     lines.join("\n") + "\n"
@@ -22,61 +19,59 @@ pub fn trace(trace: &Trace, rows: &[Row]) -> String {
 /// How many allocators fit a line.
 const SIDE_BY_SIDE: usize = 7;
 
-fn title(trace: &Trace, arena_units: u64) -> String {
+fn title(trace: &Trace, arena_bytes: u64) -> String {
     format!(
         "{}: page allocations on {} CPU{}, up to {} at once, from an arena of {}",
         trace.name,
         trace.cpus,
         if trace.cpus == 1 { "" } else { "s" },
         bytes(trace.peak_units * UNIT_BYTES),
-        bytes(arena_units * UNIT_BYTES),
+        bytes(arena_bytes),
     )
 }
 
-fn side_by_side(rows: &[Row]) -> Table {
-    let head = |row: &Row| format!("{}\n{}", row.label, threads(row.threads));
-    let heads: Vec<String> = rows.iter().map(head).collect();
-    let mut header = vec![""];
-    header.extend(heads.iter().map(String::as_str));
-    let mut table = table(&header, 1);
-    for (name, figure) in FIGURES {
-        let cells = rows.iter().map(figure);
-        table.add_row(std::iter::once((*name).to_owned()).chain(cells));
-    }
-    table
+/// The name, with a warning unless it is safe: that some have caches is said below.
+fn name(row: &Row) -> String {
+    Row { private_caches: false, ..row.clone() }.label()
 }
 
-/// A figure's name, and how it is printed.
-type Figure = (&'static str, fn(&Row) -> String);
+static LAYOUT: Layout<'static> = Layout {
+    lines: &[("", |row| format!("{}\n{}", name(row), threads(row.threads)))],
+    across: None,
+    more: &[
+        ("operations", |rows| count(rows[0].ops.unwrap_or(0))),
+        ("mean", |rows| or_dash(rows[0].ns_per_op, time)),
+        ("median", |rows| or_dash(rows[0].p50_ns, time)),
+        ("p99", |rows| or_dash(rows[0].p99_ns, time)),
+        ("p99.9", |rows| or_dash(rows[0].p999_ns, time)),
+        ("maximum", |rows| or_dash(rows[0].max_ns, time)),
+        ("failed allocations", |rows| count(rows[0].refused)),
+        ("peak use, units", |rows| count(figure(rows[0], "peak_units") as u64)),
+        ("  of the arena", |rows| {
+            let of = figure(rows[0], "peak_units") as u64 * 1000;
+            percent(of / figure(rows[0], "arena_units").max(1.0) as u64)
+        }),
+        ("metadata", |rows| bytes(rows[0].metadata_bytes.unwrap_or(0))),
+        ("  bits per unit", |rows| format!("{:.2}", figure(rows[0], "metadata_bits_per_unit"))),
+        ("largest free at the end", |rows| {
+            let order = rows[0].figure("largest_free_order");
+            order.map_or("none".to_owned(), |order| format!("order {order}"))
+        }),
+        ("fragmented at the end", |rows| percent(figure(rows[0], "unusable_huge_permille") as u64)),
+        ("verified", |rows| if rows[0].verified { "yes" } else { "NO" }.to_owned()),
+    ],
+    left: 1,
+};
 
-const FIGURES: &[Figure] = &[
-    ("operations", |row| count(row.ops)),
-    ("mean", |row| time(row.mean_ns)),
-    ("median", |row| time(row.median_ns)),
-    ("p99", |row| time(row.p99_ns)),
-    ("p99.9", |row| time(row.p999_ns)),
-    ("maximum", |row| time(row.max_ns)),
-    ("failed allocations", |row| count(row.failed)),
-    ("peak use, units", |row| count(row.peak_units)),
-    ("  of the arena", |row| percent(row.peak_units * 1000 / row.arena_units)),
-    ("metadata", |row| bytes(row.metadata_bytes as u64)),
-    ("  bits per unit", |row| format!("{:.2}", row.metadata_bits_per_unit)),
-    ("largest free at the end", |row| {
-        row.largest_free_order.map_or("none".to_owned(), |order| format!("order {order}"))
-    }),
-    ("fragmented at the end", |row| percent(row.unusable_huge_permille)),
-    ("verified", |row| if row.verified { "yes" } else { "NO" }.to_owned()),
-];
-
-fn threads(threads: usize) -> String {
-    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
+fn figure(row: &Row, name: &str) -> f64 {
+    row.figure(name).unwrap_or(0.0)
 }
 
 /// What went wrong, a line for each.
 fn violations(rows: &[Row]) -> impl Iterator<Item = String> {
     rows.iter().filter_map(|row| {
         let violation = row.violation.as_ref()?;
-        Some(format!("NOT VERIFIED: {}, {}: {violation}", row.label, threads(row.threads)))
+        Some(format!("NOT VERIFIED: {}, {}: {violation}", name(row), threads(row.threads)))
     })
 }
 
@@ -91,19 +86,22 @@ fn comparisons(rows: &[Row]) -> impl Iterator<Item = String> {
 }
 
 fn compare(first: &Row, other: &Row) -> String {
-    let at = |name: &str, first: f64, other: f64, step: f64| match other / first.max(0.01) {
-        _ if (first - other).abs() <= step => format!("as fast {name}"),
-        ratio if ratio >= 1.005 => format!("{ratio:.2} times as fast {name}"),
-        ratio if ratio > 0.995 => format!("as fast {name}"),
-        ratio => format!("{:.2} times SLOWER {name}", 1.0 / ratio),
+    let at = |name: &str, first: Option<f64>, other: Option<f64>, step: f64| {
+        let (first, other) = (first.unwrap_or(0.0), other.unwrap_or(0.0));
+        match other / first.max(0.01) {
+            _ if (first - other).abs() <= step => format!("as fast {name}"),
+            ratio if ratio >= 1.005 => format!("{ratio:.2} times as fast {name}"),
+            ratio if ratio > 0.995 => format!("as fast {name}"),
+            ratio => format!("{:.2} times SLOWER {name}", 1.0 / ratio),
+        }
     };
     format!(
         "{}: {} beside {}: {}, {}.",
         threads(first.threads),
-        first.label,
-        other.label,
-        at("in the mean", first.mean_ns, other.mean_ns, 0.0),
-        at("at p99.9", first.p999_ns, other.p999_ns, first.clock_step_ns),
+        name(first),
+        name(other),
+        at("in the mean", first.ns_per_op, other.ns_per_op, 0.0),
+        at("at p99.9", first.p999_ns, other.p999_ns, figure(first, "clock_step_ns")),
     )
 }
 

@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::record::{Case, Entry, Record};
-use super::summary::overlap;
+use super::record::Record;
 use crate::args::UNIT_BYTES;
+use crate::row::{Case, Name, Row};
 use crate::table::{bytes, table, time};
 
 /// An allocator at a case that both records have.
 #[derive(Clone, Debug, Serialize)]
 pub struct Change {
     pub command: &'static str,
-    pub workload: String,
-    pub phase: String,
-    pub allocator: String,
-    pub kind: String,
+    pub workload: Name,
+    pub phase: Name,
+    pub allocator: Name,
+    pub kind: Name,
     pub safe: bool,
     pub threads: usize,
     pub order: Option<u32>,
@@ -42,12 +42,12 @@ pub struct Changes {
 
 impl Changes {
     pub fn between(old: &Record, new: &Record) -> Self {
-        let key = |entry: &Entry| (entry.case(), entry.allocator.clone());
-        let mut left: HashMap<(Case, String), &Entry> =
-            old.entries.iter().map(|entry| (key(entry), entry)).collect();
+        let key = |entry: &Row| (entry.case(), entry.allocator.clone());
+        let mut left: HashMap<(Case, Name), &Row> =
+            old.rows.iter().map(|entry| (key(entry), entry)).collect();
         let mut rows = Vec::new();
         let mut only_new = 0;
-        for entry in &new.entries {
+        for entry in &new.rows {
             match left.remove(&key(entry)) {
                 Some(before) => rows.push(Change::between(before, entry)),
                 None => only_new += 1,
@@ -91,7 +91,7 @@ impl Changes {
 }
 
 impl Change {
-    fn between(old: &Entry, new: &Entry) -> Self {
+    fn between(old: &Row, new: &Row) -> Self {
         let ratio = old.ns_per_op.zip(new.ns_per_op).filter(|(old, new)| *old > 0.0 && *new > 0.0);
         Self {
             command: "compare",
@@ -107,7 +107,7 @@ impl Change {
             old_ns_per_op: old.ns_per_op,
             new_ns_per_op: new.ns_per_op,
             ratio: ratio.map(|(old, new)| (new / old * 1000.0).round() / 1000.0),
-            within_noise: old.noisy || new.noisy || overlap(old, new),
+            within_noise: old.noisy || new.noisy || old.overlaps(new),
             old_verified: old.verified,
             new_verified: new.verified,
         }
@@ -128,14 +128,18 @@ impl Change {
             None => "FAILED".to_owned(),
         };
         let workload = match &*self.phase {
-            "" => self.workload.clone(),
+            "" => self.workload.clone().into_owned(),
             phase => format!("{}, {phase}", self.workload),
         };
         let size = self.size_bytes.or(self.order.map(|order| UNIT_BYTES << order));
         let mark = if self.ratio.is_some() && self.within_noise { "~" } else { "" };
         [
             workload,
-            if self.safe { self.allocator.clone() } else { format!("{} (UNSAFE)", self.allocator) },
+            if self.safe {
+                self.allocator.clone().into_owned()
+            } else {
+                format!("{} (UNSAFE)", self.allocator)
+            },
             self.threads.to_string(),
             size.map_or("mixed".to_owned(), bytes),
             figure(self.old_ns_per_op, self.old_verified),

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::pictures::Pictures;
-use super::record::Entry;
 use super::section::{FLOOR, Line, Section, Variant, distinct, subject};
+use crate::row::Row;
 use crate::table::time;
 
 /// Everything that is drawn, as the page carries it.
@@ -79,16 +79,21 @@ struct Unusable {
 }
 
 /// A place of a chart, and the figure that stands there.
-type Place = (&'static str, fn(&Entry) -> Option<f64>);
+type Place = (&'static str, fn(&Row) -> Option<f64>);
 
 /// Of the back-ends, those that stand for their family.
 const CHOSEN: [&str; 7] = ["nbbs", "linux", "linux-pcp", "nb4", "sl4", "buddy-sl", "bitmap-tree"];
+
+/// Those, and each way to use this project's that is measured beside another, as in "nbbs exact".
+fn is_chosen(name: &str) -> bool {
+    CHOSEN.contains(&name) || name.starts_with("nbbs ")
+}
 
 /// How many of another kind.
 const MOST_CHOSEN: usize = 7;
 
 impl Charts {
-    pub fn of(entries: &[Entry], sections: &[Section<'_>], pictures: Option<&Pictures>) -> Self {
+    pub fn of(entries: &[Row], sections: &[Section<'_>], pictures: Option<&Pictures>) -> Self {
         Self {
             contenders: contenders(entries),
             sections: sections.iter().map(drawn).collect(),
@@ -97,19 +102,18 @@ impl Charts {
     }
 }
 
-fn contenders(entries: &[Entry]) -> Vec<Shown> {
+fn contenders(entries: &[Row]) -> Vec<Shown> {
     let kinds = distinct(entries.iter().map(|entry| &*entry.kind));
     let of_kind = |kind: &str| {
-        let rows: Vec<&Entry> = entries.iter().filter(|entry| entry.kind == kind).collect();
+        let rows: Vec<&Row> = entries.iter().filter(|entry| entry.kind == kind).collect();
         let mut names = distinct(rows.iter().map(|entry| &*entry.allocator));
         // The usual ones first, so that their colours differ.
         names.sort_by_key(|&name| {
-            (kind == "backend" && !CHOSEN.contains(&name), subject(kind) != Some(name))
+            (kind == "backend" && !is_chosen(name), subject(kind) != Some(name))
         });
         let shown = |(colour, name): (usize, &str)| {
             let entry = rows.iter().find(|entry| entry.allocator == name)?;
-            let is_usual =
-                if kind == "backend" { CHOSEN.contains(&name) } else { colour < MOST_CHOSEN };
+            let is_usual = if kind == "backend" { is_chosen(name) } else { colour < MOST_CHOSEN };
             Some(Shown {
                 name: name.to_owned(),
                 label: entry.label(),
@@ -143,7 +147,7 @@ fn drawn(section: &Section<'_>) -> Drawn {
 /// Time per operation over numbers of threads, with the spread of the rounds.
 fn over_threads(variant: &Variant<'_>) -> Option<Chart> {
     let curve = |line: &Line<'_>| {
-        let of = |figure: fn(&Entry) -> Option<f64>| {
+        let of = |figure: fn(&Row) -> Option<f64>| {
             line.entries.iter().map(|entry| entry.and_then(figure)).collect::<Vec<_>>()
         };
         Curve {
@@ -181,7 +185,7 @@ fn percentiles(variant: &Variant<'_>) -> Option<Chart> {
 
 /// What the others notice of a thread that stands still in the middle of an operation.
 fn suspended(variant: &Variant<'_>) -> Option<Chart> {
-    let is_known = |entry: &&Entry| entry.baseline_p999_ns.is_some();
+    let is_known = |entry: &&Row| entry.baseline_p999_ns.is_some();
     variant.lines.iter().flat_map(|line| &line.entries).flatten().find(|entry| is_known(entry))?;
     Chart::of_single_operations(
         "p99.9 of the others, while nobody and while somebody is suspended".to_owned(),
@@ -226,7 +230,7 @@ impl Chart {
 
 /// Who is fastest with the most threads, and who is next.
 pub fn verdict(variant: &Variant<'_>) -> String {
-    let timed = |entry: &Entry| Some((entry.label(), entry.ns_per_op?));
+    let timed = |entry: &Row| Some((entry.label(), entry.ns_per_op?));
     let entries = variant.lines.iter().filter_map(Line::last);
     let safe = entries.filter(|entry| entry.safe && entry.allocator != FLOOR);
     let mut ranks: Vec<(String, f64)> = safe.filter_map(timed).collect();

@@ -1,60 +1,59 @@
-//! What becomes of the rows of a run: a page, a record, or both.
+//! What becomes of the rows of a run: a record, a page, or both.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use serde::Serialize;
 
-use super::page;
-use super::pictures::Pictures;
-use super::record::{Header, Record, Writer};
-use crate::trace::Trace;
+#[cfg(feature = "suite")]
+use super::page::Awaited;
+use super::record::{Header, Writer};
+use crate::row::Row;
 
 /// The rows of a run while it goes on.
 pub struct Kept {
-    html: Option<(Place, Record)>,
     record: Option<(PathBuf, Writer)>,
-}
-
-/// A page that is written at the end, and opened at the beginning: a run may take hours.
-struct Place {
-    path: PathBuf,
-    file: File,
+    #[cfg(feature = "suite")]
+    page: Option<Awaited>,
 }
 
 impl Kept {
-    /// Opens the files, if any are asked for, and begins the record.
+    /// Opens the record, if one is asked for, and begins it.
     ///
     /// # Errors
-    /// One of them cannot be written.
-    pub fn new(html: Option<&Path>, record: Option<&Path>) -> anyhow::Result<Self> {
-        let header = Header::of_this_run();
-        let html = html.map(Place::open).transpose()?;
+    /// It cannot be written.
+    pub fn new(record: Option<&Path>) -> anyhow::Result<Self> {
         let begin = |path: &Path| {
-            let writer = Writer::create(path, &header).with_context(|| refused(path))?;
-            anyhow::Ok((path.to_owned(), writer))
+            let writer = Writer::create(path, &Header::of_this_run());
+            anyhow::Ok((path.to_owned(), writer.with_context(|| refused(path))?))
         };
         let record = record.map(begin).transpose()?;
-        Ok(Self { html: html.map(|place| (place, Record::new(header.clone()))), record })
+        Ok(Self {
+            record,
+            #[cfg(feature = "suite")]
+            page: None,
+        })
+    }
+
+    /// Opens the page too, if one is asked for: a run may take hours.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    #[cfg(feature = "suite")]
+    pub fn with_page(self, page: Option<&Path>) -> anyhow::Result<Self> {
+        Ok(Self { page: page.map(Awaited::open).transpose()?, ..self })
     }
 
     /// Adds rows, if anybody wants them: those of the record are in its file when this returns.
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn add(&mut self, rows: &[impl Serialize]) -> anyhow::Result<()> {
-        if self.html.is_none() && self.record.is_none() {
-            return Ok(());
-        }
+    pub fn add(&mut self, rows: &[Row]) -> anyhow::Result<()> {
         let rows = rows.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
         if let Some((path, writer)) = &mut self.record {
             writer.add(&rows).with_context(|| refused(path))?;
         }
-        if let Some((_, record)) = &mut self.html {
-            rows.iter().try_for_each(|row| record.add(row))?;
-        }
+        #[cfg(feature = "suite")]
+        self.page.as_mut().map_or(Ok(()), |page| page.add(&rows))?;
         Ok(())
     }
 
@@ -62,13 +61,12 @@ impl Kept {
     ///
     /// # Errors
     /// The record cannot be written.
+    #[cfg(feature = "suite")]
     pub fn skip(&mut self, what: &str) -> anyhow::Result<()> {
         if let Some((path, writer)) = &mut self.record {
             writer.skip(what).with_context(|| refused(path))?;
         }
-        for run in self.html.iter_mut().flat_map(|(_, record)| &mut record.runs) {
-            run.skipped.push(what.to_owned());
-        }
+        self.page.iter_mut().for_each(|page| page.skip(what));
         Ok(())
     }
 
@@ -80,35 +78,13 @@ impl Kept {
         if let Some((path, writer)) = self.record {
             writer.end().with_context(|| refused(&path))?;
         }
-        if let Some((place, mut record)) = self.html {
-            record.runs.iter_mut().for_each(|run| run.ended = true);
-            place.write_page(&record)?;
-        }
+        #[cfg(feature = "suite")]
+        self.page.map_or(Ok(()), Awaited::finish)?;
         Ok(())
     }
 }
 
-/// Writes the page of a record.
-///
-/// # Errors
-/// The file cannot be written.
-pub fn write_page(record: &Record, path: &Path) -> anyhow::Result<()> {
-    Place::open(path)?.write_page(record)
-}
-
-impl Place {
-    fn open(path: &Path) -> anyhow::Result<Self> {
-        let file = File::create(path).with_context(|| refused(path))?;
-        Ok(Self { path: path.to_owned(), file })
-    }
-
-    fn write_page(mut self, record: &Record) -> anyhow::Result<()> {
-        let pictures = Pictures::of(&Trace::sample()?)?;
-        let page = page::render(record, Some(&pictures))?;
-        self.file.write_all(page.as_bytes()).with_context(|| refused(&self.path))
-    }
-}
-
-fn refused(path: &Path) -> String {
+/// What is said of a file.
+pub fn refused(path: &Path) -> String {
     format!("{} cannot be written", path.display())
 }

@@ -5,7 +5,7 @@
 //! record   rows with where they come from: reading, writing
 //! section  the rows by workload         summary   who wins where
 //! chart    what the page's script draws  table     the same, to be read
-//! keep     what becomes of the rows of a run
+//! keep     what becomes of the rows of a run: a record, a page
 //! pictures a trace replayed: where memory is in use over time
 //! page     the template, the style and the script of the page
 //! changes  what differs between two records
@@ -13,11 +13,17 @@
 
 pub mod args;
 pub mod changes;
+#[cfg(feature = "suite")]
 mod chart;
 pub mod keep;
-mod page;
+#[cfg(feature = "suite")]
+pub mod page;
+#[cfg(feature = "suite")]
 mod pictures;
 pub mod record;
+#[cfg(feature = "suite")]
 mod section;
+#[cfg(feature = "suite")]
 mod summary;
+#[cfg(feature = "suite")]
 mod table;

@@ -1,6 +1,6 @@
 //! The rows of a record, by workload: what the page's charts, tables and summary are made from.
 
-use super::record::Entry;
+use crate::row::Row;
 use crate::suite::workloads::WORKLOADS;
 use crate::table::bytes;
 
@@ -24,12 +24,12 @@ pub struct Variant<'a> {
 pub struct Line<'a> {
     pub name: &'a str,
     /// By number of threads.
-    pub entries: Vec<Option<&'a Entry>>,
+    pub entries: Vec<Option<&'a Row>>,
 }
 
 impl<'a> Line<'a> {
     /// With the most threads.
-    pub fn last(&self) -> Option<&'a Entry> {
+    pub fn last(&self) -> Option<&'a Row> {
         self.entries.last().copied().flatten()
     }
 }
@@ -38,13 +38,13 @@ impl<'a> Line<'a> {
 pub fn subject(kind: &str) -> Option<&'static str> {
     match kind {
         "backend" => Some("nbbs"),
-        "pool" => Some("arena"),
+        "pool" => Some("nbbs-pool"),
         _ => None,
     }
 }
 
 /// Other faces of this project's allocators: no rivals of theirs.
-const OTHER_FACES: [&str; 4] = ["nbbs-c", "arena-box", "arena-pointer", "arena-single"];
+const OTHER_FACES: [&str; 4] = ["nbbs-c", "nbbs-pool-box", "nbbs-pool-pointer", "nbbs-pool-single"];
 
 /// What a loop around no allocation takes: nobody's rival.
 pub const FLOOR: &str = "nothing";
@@ -55,22 +55,31 @@ pub fn is_rival(subject: &str, name: &str) -> bool {
 }
 
 /// The sections, in the order of the record.
-pub fn sections(entries: &[Entry]) -> Vec<Section<'_>> {
+pub fn sections(entries: &[Row]) -> Vec<Section<'_>> {
     let names = distinct(entries.iter().map(|entry| (&*entry.workload, &*entry.kind)));
     let section = |(workload, kind): (&'_ str, &'_ str)| {
-        let of_it = |entry: &&Entry| entry.workload == workload && entry.kind == kind;
-        let rows: Vec<&Entry> = entries.iter().filter(of_it).collect();
+        let of_it = |entry: &&Row| entry.workload == workload && entry.kind == kind;
+        let rows: Vec<&Row> = entries.iter().filter(of_it).collect();
         let (workload, kind) = (&*rows[0].workload, &*rows[0].kind);
         Section { workload, kind, variants: variants(&rows) }
     };
     names.into_iter().map(section).collect()
 }
 
+/// What has a command line of its own.
+const OTHERS: [(&str, &str); 2] = [
+    (
+        "limit",
+        "single operations of nbbs, which stand beside bare compare-and-swaps in `bench limit`",
+    ),
+    ("requests", "exact sizes, batches, growth in place and placement, by nbbs"),
+];
+
 impl Section<'_> {
     /// What the workload does, if this build knows it.
     pub fn about(&self) -> Option<&'static str> {
-        let known = WORKLOADS.iter().find(|workload| workload.name == self.workload);
-        known.map(|workload| workload.about)
+        let known = WORKLOADS.iter().map(|workload| (workload.name, workload.about)).chain(OTHERS);
+        known.into_iter().find(|known| known.0 == self.workload).map(|known| known.1)
     }
 
     /// Everything that was measured, with the number of threads.
@@ -88,19 +97,19 @@ impl Section<'_> {
 pub struct Together<'a> {
     pub variant: &'a Variant<'a>,
     pub threads: usize,
-    pub entries: Vec<&'a Entry>,
+    pub entries: Vec<&'a Row>,
 }
 
 impl<'a> Together<'a> {
     /// The row of that allocator, if it was found right.
-    pub fn of(&self, name: &str) -> Option<(&'a Entry, f64)> {
+    pub fn of(&self, name: &str) -> Option<(&'a Row, f64)> {
         let entry = *self.entries.iter().find(|entry| entry.allocator == name)?;
         Some((entry, entry.ns_per_op?))
     }
 
     /// The fastest of the others that are safe; with private caches only if asked for.
-    pub fn best_rival(&self, subject: &str, caches: bool) -> Option<(&'a Entry, f64)> {
-        let is_rival = |entry: &&&Entry| {
+    pub fn best_rival(&self, subject: &str, caches: bool) -> Option<(&'a Row, f64)> {
+        let is_rival = |entry: &&&Row| {
             let may_cache = caches || !entry.private_caches;
             is_rival(subject, &entry.allocator) && entry.safe && may_cache
         };
@@ -110,18 +119,18 @@ impl<'a> Together<'a> {
     }
 }
 
-fn variants<'a>(rows: &[&'a Entry]) -> Vec<Variant<'a>> {
+fn variants<'a>(rows: &[&'a Row]) -> Vec<Variant<'a>> {
     let keys = distinct(rows.iter().map(|entry| key(entry)));
     let sizes = distinct(keys.iter().map(|key| key.1)).len();
     let arenas = distinct(keys.iter().map(|key| key.2)).len();
     let variant = |(phase, size, arena): (&'a str, Option<u64>, Option<u64>)| {
-        let of_it = |entry: &&&Entry| key(entry) == (phase, size, arena);
-        let rows: Vec<&Entry> = rows.iter().filter(of_it).copied().collect();
+        let of_it = |entry: &&&Row| key(entry) == (phase, size, arena);
+        let rows: Vec<&Row> = rows.iter().filter(of_it).copied().collect();
         let mut threads = distinct(rows.iter().map(|entry| entry.threads));
         threads.sort_unstable();
         let line = |name: &'a str| {
             let find = |&threads: &usize| {
-                let is_it = |entry: &&&Entry| (&*entry.allocator, entry.threads) == (name, threads);
+                let is_it = |entry: &&&Row| (&*entry.allocator, entry.threads) == (name, threads);
                 rows.iter().find(is_it).copied()
             };
             Line { name, entries: threads.iter().map(find).collect() }
@@ -137,7 +146,7 @@ fn variants<'a>(rows: &[&'a Entry]) -> Vec<Variant<'a>> {
 }
 
 /// What tells one variant of a workload from another.
-fn key(entry: &Entry) -> (&str, Option<u64>, Option<u64>) {
+fn key(entry: &Row) -> (&str, Option<u64>, Option<u64>) {
     (&entry.phase, entry.size_bytes, entry.arena_bytes)
 }
 

@@ -1,7 +1,7 @@
 //! Who wins where, and by what factor.
 
-use super::record::Entry;
 use super::section::{Section, Together, distinct, is_rival, subject};
+use crate::row::Row;
 
 /// Factors this near to 1 are called even.
 pub const EVEN: f64 = 1.05;
@@ -84,7 +84,8 @@ fn summary(kind: &str, sections: &[Section<'_>]) -> Option<Summary> {
         };
         (section.workload.to_owned(), threads.iter().map(cell).collect())
     };
-    let matrix = sections.iter().map(row).collect();
+    let is_told = |(_, cells): &(String, Vec<Option<Factor>>)| cells.iter().any(Option::is_some);
+    let matrix = sections.iter().map(row).filter(is_told).collect();
     (!factors.is_empty()).then(|| Summary {
         kind: kind.to_owned(),
         subject,
@@ -123,7 +124,7 @@ fn rivals(cases: &[(&Section<'_>, Together<'_>)], subject: &str) -> Vec<Rival> {
             let (entry, ns) = case.of(name)?;
             Some((entry.clone(), ns / case.of(subject)?.1))
         };
-        let pairs: Vec<(Entry, f64)> = cases.iter().filter_map(pair).collect();
+        let pairs: Vec<(Row, f64)> = cases.iter().filter_map(pair).collect();
         let (first, factors) = (&pairs.first()?.0, || pairs.iter().map(|pair| pair.1));
         Some(Rival {
             name: name.to_owned(),
@@ -155,7 +156,7 @@ fn losses(cases: &[(&Section<'_>, Together<'_>)], subject: &str) -> Vec<Loss> {
             rival_ns,
             subject_ns,
             factor,
-            unsure: ours.noisy || rival.noisy || overlap(ours, rival),
+            unsure: ours.noisy || rival.noisy || ours.overlaps(rival),
         })
     };
     let mut losses: Vec<Loss> = cases.iter().filter_map(loss).collect();
@@ -167,14 +168,6 @@ fn range(factors: impl Iterator<Item = f64> + Clone) -> String {
     let least = Factor(factors.clone().fold(f64::MAX, f64::min)).to_string();
     let most = Factor(factors.fold(0.0, f64::max));
     format!("{} to {most}", least.trim_end_matches(" ×"))
-}
-
-/// Whether some round of one took as long as some round of the other.
-pub fn overlap(one: &Entry, other: &Entry) -> bool {
-    match (one.spread(), other.spread()) {
-        (Some(one), Some(other)) => one.0 <= other.1 && other.0 <= one.1,
-        _ => true,
-    }
 }
 
 /// The geometric mean, if there is anything.

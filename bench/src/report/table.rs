@@ -1,39 +1,31 @@
 //! The figures behind the charts, as rows of text.
 
 use super::chart::verdict;
-use super::record::Entry;
-use super::section::{Line, Section, Variant, distinct};
+use super::section::{Section, Variant, distinct};
 use super::summary::Factor;
 use crate::args::UNIT_BYTES;
-use crate::table::{bytes as size, time};
+use crate::row::Row;
+use crate::table::{Across, Column, Layout, bytes as size, marked, most, or_dash, time};
 
-/// The figures of one set of charts.
+/// The figures of one set of charts; the first cell of each row is an allocator's name.
 pub struct Table {
     pub label: String,
     pub verdict: String,
     pub header: Vec<String>,
-    pub rows: Vec<Row>,
+    pub rows: Vec<Vec<String>>,
 }
 
-/// An allocator; with the header's first cell for its name.
-pub struct Row {
-    pub name: String,
-    pub cells: Vec<String>,
-}
-
-/// A column that is left out where nobody has a figure for it.
-type Column = (&'static str, fn(&Entry) -> Option<String>);
-
-const COLUMNS: [Column; 9] = [
-    ("median", |entry| entry.p50_ns.map(time)),
-    ("p99", |entry| entry.p99_ns.map(time)),
-    ("p99.9", |entry| entry.p999_ns.map(time)),
-    ("max", |entry| entry.max_ns.map(time)),
-    ("RMW", |entry| entry.rmw_per_op.map(hundredths)),
-    ("failed CAS", |entry| entry.failed_cas_per_op.map(hundredths)),
-    ("lines written", |entry| entry.lines_written_per_op.map(hundredths)),
-    ("instructions", |entry| entry.instructions_per_op.map(|count| format!("{count:.0}"))),
-    ("2 MiB free", |entry| entry.recovered_percent.map(|percent| format!("{percent:.1} %"))),
+/// Columns that are left out where nobody has a figure for them.
+const COLUMNS: [Column<'static>; 9] = [
+    ("median", |rows| or_dash(most(rows).p50_ns, time)),
+    ("p99", |rows| or_dash(most(rows).p99_ns, time)),
+    ("p99.9", |rows| or_dash(most(rows).p999_ns, time)),
+    ("max", |rows| or_dash(most(rows).max_ns, time)),
+    ("RMW", |rows| or_dash(most(rows).rmw_per_op, hundredths)),
+    ("failed CAS", |rows| or_dash(most(rows).failed_cas_per_op, hundredths)),
+    ("lines written", |rows| or_dash(most(rows).lines_written_per_op, hundredths)),
+    ("instructions", |rows| or_dash(most(rows).instructions_per_op, |count| format!("{count:.0}"))),
+    ("2 MiB free", |rows| or_dash(most(rows).recovered_percent, |part| format!("{part:.1} %"))),
 ];
 
 fn hundredths(figure: f64) -> String {
@@ -46,36 +38,18 @@ pub fn tables(section: &Section<'_>) -> Vec<Table> {
 }
 
 fn table(variant: &Variant<'_>) -> Table {
-    let is_used = |column: &&Column| {
-        variant.lines.iter().filter_map(Line::last).any(|entry| column.1(entry).is_some())
+    let lines = variant.lines.iter().map(|line| line.entries.iter().flatten().copied());
+    let lines: Vec<Vec<&Row>> = lines.map(Iterator::collect).collect();
+    let is_used = |column: &Column<'_>| lines.iter().any(|rows| column.1(rows) != "-");
+    let more: Vec<Column<'_>> = COLUMNS.into_iter().filter(is_used).collect();
+    let layout = Layout {
+        lines: &[("allocator", Row::label)],
+        across: Some(Across::threads(|row| marked(row, time))),
+        more: &more,
+        left: 1,
     };
-    let columns: Vec<&Column> = COLUMNS.iter().filter(is_used).collect();
-    let threads = variant.threads.iter().map(|threads| format!("{threads} thr."));
-    let titles = columns.iter().map(|column| column.0.to_owned());
-    let row = |line: &Line<'_>| {
-        let name =
-            line.entries.iter().flatten().next().map_or(String::new(), |entry| entry.label());
-        let times = line.entries.iter().map(|entry| entry.map_or("-".to_owned(), cell));
-        let figure = |column: &&Column| line.last().and_then(column.1).unwrap_or("-".to_owned());
-        Row { name, cells: times.chain(columns.iter().map(figure)).collect() }
-    };
-    Table {
-        label: variant.label.clone(),
-        verdict: verdict(variant),
-        header: ["allocator".to_owned()].into_iter().chain(threads).chain(titles).collect(),
-        rows: variant.lines.iter().map(row).collect(),
-    }
-}
-
-/// Time per operation, with what has to be known of it.
-fn cell(entry: &Entry) -> String {
-    let marks = [("~", entry.noisy), ("*", !entry.complete)];
-    let marks: String = marks.into_iter().filter(|mark| mark.1).map(|mark| mark.0).collect();
-    match entry.ns_per_op {
-        Some(ns) => format!("{marks}{}", time(ns)),
-        None if entry.verified => "-".to_owned(),
-        None => "FAILED".to_owned(),
-    }
+    let (header, rows) = layout.cells(&lines.concat());
+    Table { label: variant.label.clone(), verdict: verdict(variant), header, rows }
 }
 
 /// What each allocator needs to know about the memory it manages.
@@ -91,7 +65,7 @@ pub struct Overhead {
 }
 
 /// The bookkeeping of the back-ends in the largest arena of the record, least first, with the arena's size.
-pub fn overheads(entries: &[Entry]) -> Option<(String, Vec<Overhead>)> {
+pub fn overheads(entries: &[Row]) -> Option<(String, Vec<Overhead>)> {
     let back_ends = || entries.iter().filter(|entry| entry.kind == "backend");
     let arena = back_ends().filter_map(|entry| entry.arena_bytes).max()?;
     let there = || back_ends().filter(move |entry| entry.arena_bytes == Some(arena));
@@ -100,10 +74,10 @@ pub fn overheads(entries: &[Entry]) -> Option<(String, Vec<Overhead>)> {
         of_it.filter_map(|entry| Some((entry.metadata_bytes?, entry))).max_by_key(|pair| pair.0)
     };
     let names = distinct(there().map(|entry| &*entry.allocator));
-    let mut most: Vec<(u64, &Entry)> = names.into_iter().filter_map(most_of).collect();
+    let mut most: Vec<(u64, &Row)> = names.into_iter().filter_map(most_of).collect();
     most.sort_by_key(|&(bytes, _)| bytes);
     let largest = most.last()?.0.max(1);
-    let overhead = |(bytes, entry): (u64, &Entry)| Overhead {
+    let overhead = |(bytes, entry): (u64, &Row)| Overhead {
         name: entry.label(),
         size: size(bytes),
         bits: bytes as f64 * 8.0 / (arena / UNIT_BYTES).max(1) as f64,
@@ -125,8 +99,8 @@ pub struct Stall {
 }
 
 /// Each allocator's worst case, the least first.
-pub fn stalls(entries: &[Entry]) -> Vec<Stall> {
-    let stall = |entry: &Entry| {
+pub fn stalls(entries: &[Row]) -> Vec<Stall> {
+    let stall = |entry: &Row| {
         let (before, after) = (entry.baseline_p999_ns?, entry.p999_ns?);
         Some(Stall {
             name: entry.label(),

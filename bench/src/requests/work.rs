@@ -9,7 +9,7 @@ use super::judge::Judge;
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub case: &'static str,
-    pub workload: &'static str,
+    pub asked: &'static str,
     pub allocator: &'static str,
     kind: Kind,
 }
@@ -46,11 +46,11 @@ pub const CASES: &[Case] = &[
 
 const fn case(
     case: &'static str,
-    workload: &'static str,
+    asked: &'static str,
     allocator: &'static str,
     kind: Kind,
 ) -> Case {
-    Case { case, workload, allocator, kind }
+    Case { case, asked, allocator, kind }
 }
 
 /// What was done.
@@ -84,7 +84,7 @@ impl Case {
         match self.kind {
             Kind::FreeBatch | Kind::FreeSingle => {
                 let mut blocks = vec![0; BATCH * BATCHES];
-                let got = buddy.alloc_batch_on(0, 0, &mut blocks);
+                let got = buddy.on(0).alloc_batch(0, &mut blocks);
                 judge.expect(got == Ok(blocks.len()));
                 blocks.iter().for_each(|&block| judge.take(block, 1));
                 blocks.into_iter().map(|block| (block, 1)).collect()
@@ -93,14 +93,14 @@ impl Case {
                 let mut runs = Vec::new();
                 for _ in 0..2 * RUNS {
                     let len = random.u64(1..=64);
-                    let index = buddy.alloc_units_on(0, len).expect("most of the arena is free");
+                    let index = buddy.on(0).alloc_units(len).expect("most of the arena is free");
                     judge.take(index, len);
                     runs.push((index, len));
                 }
                 random.shuffle(&mut runs);
                 for (index, len) in runs.split_off(RUNS) {
                     judge.give(index, len);
-                    judge.expect(buddy.free_units_on(0, index, len).is_ok());
+                    judge.expect(buddy.on(0).free_units(index, len).is_ok());
                 }
                 runs
             }
@@ -115,23 +115,23 @@ impl Case {
         let block = |len: u64| len.next_power_of_two();
         match self.kind {
             Kind::Exact => {
-                mix(buddy, &setup, judge, |_, len| buddy.alloc_units_on(0, len).ok(), |len| len)
+                mix(buddy, &setup, judge, |_, len| buddy.on(0).alloc_units(len).ok(), |len| len)
             }
             Kind::Rounded => {
-                let alloc = |_, len| buddy.alloc_on(0, block(len).trailing_zeros()).ok();
+                let alloc = |_, len| buddy.on(0).alloc(block(len).trailing_zeros()).ok();
                 mix(buddy, &setup, judge, alloc, block)
             }
             Kind::Below => {
                 let low =
-                    |_, len| buddy.request_on(0, Request::units(len).within(quarter.clone())).ok();
+                    |_, len| buddy.on(0).request(Request::units(len).within(quarter.clone())).ok();
                 mix(buddy, &setup, judge, low, |len| len)
             }
             Kind::TopDown => {
-                let high = |_, len| buddy.request_on(0, Request::units(len).top_down()).ok();
+                let high = |_, len| buddy.on(0).request(Request::units(len).top_down()).ok();
                 mix(buddy, &setup, judge, high, |len| len)
             }
             Kind::At => {
-                mix(buddy, &setup, judge, |at, len| buddy.alloc_at_on(0, at, len).ok(), |len| len)
+                mix(buddy, &setup, judge, |at, len| buddy.on(0).alloc_at(at, len).ok(), |len| len)
             }
             Kind::Batch | Kind::Single => allocate(buddy, judge, self.kind == Kind::Batch),
             Kind::FreeBatch | Kind::FreeSingle => {
@@ -173,7 +173,7 @@ fn mix<W: Word>(
     };
     let give = |tally: &mut Tally, (index, len): (u64, u64)| {
         judge.give(index, held_for(len));
-        judge.expect(buddy.free_units_on(0, index, held_for(len)).is_ok());
+        judge.expect(buddy.on(0).free_units(index, held_for(len)).is_ok());
         tally.ops += 1;
         tally.moved += len;
     };
@@ -195,9 +195,9 @@ fn allocate<W: Word>(buddy: Buddy<'_, W>, judge: &Judge, batch: bool) -> Tally {
     let mut buffer = [0; BATCH];
     for _ in 0..BATCHES {
         if batch {
-            judge.expect(buddy.alloc_batch_on(0, 0, &mut buffer) == Ok(BATCH));
+            judge.expect(buddy.on(0).alloc_batch(0, &mut buffer) == Ok(BATCH));
         } else {
-            buffer.fill_with(|| buddy.alloc_on(0, 0).expect("most of the arena is free"));
+            buffer.fill_with(|| buddy.on(0).alloc(0).expect("most of the arena is free"));
         }
         buffer.iter().for_each(|&block| judge.take(block, 1));
     }
@@ -210,10 +210,10 @@ fn free<W: Word>(buddy: Buddy<'_, W>, setup: &Setup, judge: &Judge, batch: bool)
     for batch_of in blocks.chunks(BATCH) {
         batch_of.iter().for_each(|&block| judge.give(block, 1));
         if batch {
-            judge.expect(buddy.free_batch_on(0, 0, batch_of).is_ok());
+            judge.expect(buddy.on(0).free_batch(0, batch_of).is_ok());
         } else {
             for &block in batch_of {
-                judge.expect(buddy.free_sized_on(0, block, 0).is_ok());
+                judge.expect(buddy.on(0).free_sized(block, 0).is_ok());
             }
         }
     }
@@ -237,15 +237,15 @@ fn grow<W: Word>(buddy: Buddy<'_, W>, setup: Setup, judge: &Judge, in_place: boo
         tally.ops += 1;
         tally.moved += grown - len;
         let granted = if in_place {
-            let granted = buddy.grow_on(0, index, grown).is_ok();
+            let granted = buddy.on(0).grow(index, grown).is_ok();
             if granted {
                 judge.take(index + len, grown - len);
             }
             granted
-        } else if let Ok(new) = buddy.alloc_units_on(0, grown) {
+        } else if let Ok(new) = buddy.on(0).alloc_units(grown) {
             judge.take(new, grown);
             judge.give(index, len);
-            judge.expect(buddy.free_units_on(0, index, len).is_ok());
+            judge.expect(buddy.on(0).free_units(index, len).is_ok());
             true
         } else {
             false

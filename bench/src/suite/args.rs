@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use baselines::{CONTENDERS, Contender, HEAPS, Kind};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::on_heap;
 use super::workloads::{Orders, WORKLOADS, Workload};
 use crate::args::{Arena, UNIT_BYTES, arena, labels, names, rounds, threads};
+use crate::market::{CONTENDERS, Contender, HEAPS, Kind};
+use crate::output::{Format, Output};
 use crate::pool::{self, Case};
+use crate::report::keep::Kept;
 
 /// The largest order: the largest that every contender serves.
 const MAX_ORDER: u32 = 10;
@@ -82,6 +84,7 @@ pub struct Suite {
     #[arg(long, hide = true)]
     pub once: bool,
 
+    // Not `Keep`: an optional command line has no such parts.
     /// Prints one JSON object per row instead of tables
     #[arg(long)]
     pub json: bool,
@@ -118,11 +121,10 @@ impl Suite {
 
     /// The numbers of threads to run a workload with.
     pub fn threads_of(&self, workload: &Workload) -> Vec<usize> {
-        match workload.name {
-            // Somebody must go on, on a processor of its own.
-            "suspended" if self.threads.is_empty() => vec![2],
-            "suspended" => self.threads.iter().copied().filter(|&threads| threads > 1).collect(),
-            _ => self.threads(),
+        match workload.least_threads {
+            1 => self.threads(),
+            least if self.threads.is_empty() => vec![least],
+            least => self.threads.iter().copied().filter(|&threads| threads >= least).collect(),
         }
     }
 
@@ -168,14 +170,11 @@ impl Suite {
 
     /// Units of a back-end's arena, bytes of a heap, if that is enough.
     pub fn units(&self, workload: &Workload, kind: Kind) -> u64 {
-        let (asked, usual, quick) = match (kind, workload.name) {
-            (Kind::Heap, "heap-random") => (self.heap, 160 << 20, 16 << 20),
-            (Kind::Heap, "replay-heap") => (self.heap, 256 << 20, 128 << 20),
-            (Kind::Heap, _) => (self.heap, 64 << 20, 16 << 20),
-            (_, "replay") => (self.arena, 1 << 18, 1 << 18),
-            _ => (self.arena, 1 << 18, 1 << 14),
+        let memory = &workload.memory;
+        let (asked, (usual, quick), unit) = match kind {
+            Kind::Heap => (self.heap, memory.heap_bytes, UNIT_BYTES),
+            _ => (self.arena, memory.arena_units, 1),
         };
-        let unit = if kind == Kind::Heap { UNIT_BYTES } else { 1 };
         let usual = if self.quick { quick } else { usual };
         asked.map_or(usual, |arena| arena.units * unit)
     }
@@ -185,9 +184,19 @@ impl Suite {
         if kind == Kind::Heap { self.heap.is_some() } else { self.arena.is_some() }
     }
 
-    /// Whether what is measured is printed as tables.
-    pub fn prints_tables(&self) -> bool {
-        !self.json && !self.csv && !self.silent
+    /// Where the rows of a run go that has so many steps.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn output(&self, steps: usize) -> anyhow::Result<Output> {
+        let format = match (self.json, self.csv, self.silent) {
+            (true, ..) => Format::Json,
+            (_, true, _) => Format::Csv,
+            (.., true) => Format::Nothing,
+            _ => Format::Tables,
+        };
+        let kept = Kept::new(self.record.as_deref())?.with_page(self.html.as_deref())?;
+        Ok(Output::new(format, steps, kept))
     }
 
     /// Seconds for each part of a round.

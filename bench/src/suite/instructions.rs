@@ -9,12 +9,12 @@
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use baselines::Kind;
 
 use super::measure::Case;
 use super::on_heap;
-use super::row::Row;
 use crate::args::UNIT_BYTES;
+use crate::market::Kind;
+use crate::row::Row;
 
 /// Fills in the rows of a case that has one phase and one thread, verified. What has several is left alone: they
 /// would be counted together.
@@ -38,7 +38,7 @@ fn of(case: &Case<'_>, row: &Row) -> anyhow::Result<f64> {
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.arg("--toggle-collect=*gauge::measured*");
     command.arg(std::env::current_exe()?);
-    command.args(["bench", row.workload, "--allocators", row.allocator, "--json", "--once"]);
+    command.args(["bench", &*row.workload, "--allocators", &*row.allocator, "--json", "--once"]);
     command.args(["--threads", "1", "--rounds", "1", "--duration", "0.1"]);
     command.args([if heap { "--heap" } else { "--arena" }, &(case.units * unit).to_string()]);
     if heap {

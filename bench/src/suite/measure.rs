@@ -2,18 +2,19 @@
 
 use std::path::Path;
 
-use baselines::{CheckedHeap, Contender, Heap, Kind};
 use indicatif::ProgressBar;
 use testkit::{BackEnd, Checked};
 
-use super::counted::with_counted;
 use super::round::{self, Outcome};
-use super::row::Row;
+use super::row::rows;
 #[cfg(unix)]
 use super::suspended;
 use super::worker::Setting;
 use super::workloads::{Run, Workload};
 use crate::clock::Clock;
+use crate::market::{CheckedHeap, Contender, Heap, Kind};
+use crate::output::in_turn;
+use crate::row::Row;
 use crate::trace::{HeapTrace, Trace};
 
 /// What is replayed, by workloads that replay.
@@ -55,28 +56,20 @@ pub fn measure(
         bar.inc((contenders.len() * passes(case.rounds)) as u64);
         return suspended::measure(case, contenders, clock);
     }
-    let mut rounds: Vec<Vec<Outcome>> = contenders.iter().map(|_| Vec::new()).collect();
-    for round in 0..case.rounds {
-        // Whoever runs behind a slow one finds another machine: each round begins with the next.
-        for turn in 0..contenders.len() {
-            let place = (round + turn) % contenders.len();
-            rounds[place].push(case.run(contenders[place], clock));
-            bar.inc(1);
-        }
-    }
-    let mut rows = Vec::new();
+    let rounds = in_turn(contenders, case.rounds, bar, |contender| case.run(contender, clock));
+    let mut all = Vec::new();
     for (contender, rounds) in contenders.iter().zip(&rounds) {
         if case.once {
-            rows.extend(Row::of(case, contender, rounds, &rounds[0], &rounds[0], None));
+            all.extend(rows(case, contender, rounds, &rounds[0], &rounds[0], None));
             continue;
         }
         let verified = case.verify(contender, clock);
         let latency = case.latency(contender, clock);
         let steps = case.count(contender, clock);
         bar.inc(3);
-        rows.extend(Row::of(case, contender, rounds, &verified, &latency, steps.as_ref()));
+        all.extend(rows(case, contender, rounds, &verified, &latency, steps.as_ref()));
     }
-    rows
+    all
 }
 
 impl Case<'_> {
@@ -131,6 +124,6 @@ impl Case<'_> {
 
     /// The same again, with read-modify-writes counted.
     fn count(&self, contender: &Contender, clock: &Clock) -> Option<Outcome> {
-        with_counted(contender.name, self.units, |back_end| self.run_on(back_end, clock))
+        contender.with_counted(self.units, |back_end| self.run_on(back_end, clock))
     }
 }

@@ -7,22 +7,22 @@
 //! gauge       a timed stretch       instructions  of a case, counted by callgrind
 //! round       a workload on one allocator: its threads, its times, an owner map of what it left
 //! measure     rounds of all contenders in turn; verification, latencies, read-modify-writes
-//! counted     contenders on words that count
 //! suspended   a thread asleep in the middle of an operation
 //! on_heap     heaps as the workloads see them
-//! row         a measured case        report     tables
+//! row         what was measured of a contender, as rows
+//! own         what rows of one workload alone have         report     tables
 //! ```
 
 pub mod args;
-mod counted;
 mod gauge;
 pub mod instructions;
 pub mod measure;
 pub mod on_heap;
+mod own;
 pub mod plan;
 pub mod report;
 mod round;
-pub mod row;
+mod row;
 #[cfg(unix)]
 mod suspended;
 pub mod worker;

@@ -3,11 +3,11 @@
 use std::alloc::Layout;
 use std::ptr::{NonNull, with_exposed_provenance_mut};
 
-use baselines::Heap;
 use testkit::BackEnd;
 
 use super::worker::Setting;
 use crate::clock::Clock;
+use crate::market::Heap;
 use crate::trace::HeapTrace;
 
 /// A heap whose blocks go by their addresses, as numbers: they can be passed through tables and atomics.

@@ -1,13 +1,13 @@
 //! What a run measures: tables of cases, each with memory that it fits into.
 
 use anyhow::ensure;
-use baselines::{Contender, Kind};
 
 use super::args::Suite;
 use super::measure::{Traces, passes};
 use super::on_heap;
-use super::workloads::Workload;
+use super::workloads::{Replayed, Workload};
 use crate::args::UNIT_BYTES;
+use crate::market::{Contender, Kind};
 use crate::pool;
 use crate::table::bytes;
 use crate::trace::{HeapTrace, Trace};
@@ -159,19 +159,19 @@ impl Table {
 
 impl Loaded {
     fn load(args: &Suite, tables: &[Table]) -> anyhow::Result<Self> {
-        let asked = |name| tables.iter().any(|table| table.workload.name == name);
+        let asked = |trace| tables.iter().any(|table| table.workload.trace == Some(trace));
         let heap = || args.heap_trace.as_deref().map_or_else(HeapTrace::sample, HeapTrace::open);
-        let pages = asked("replay").then(Trace::sample).transpose()?;
-        Ok(Self { pages, heap: asked("replay-heap").then(heap).transpose()? })
+        let pages = asked(Replayed::Pages).then(Trace::sample).transpose()?;
+        Ok(Self { pages, heap: asked(Replayed::Heap).then(heap).transpose()? })
     }
 
     /// Keeps the numbers of threads that the table's trace has events for, and none if it has too little memory.
     /// Says what it left out, if it was asked for.
     fn fit(&self, args: &Suite, table: &mut Table) -> Vec<String> {
-        let (name, threads, peak) = match (table.workload.name, &self.pages, &self.heap) {
+        let (name, threads, peak) = match (table.workload.trace, &self.pages, &self.heap) {
             // Of too small an arena it is seen how much is refused.
-            ("replay", Some(trace), _) => (trace.name.as_str(), trace.cpus, 0),
-            ("replay-heap", _, Some(trace)) => (trace.name, trace.threads, trace.peak_bytes),
+            (Some(Replayed::Pages), Some(trace), _) => (trace.name.as_str(), trace.cpus, 0),
+            (Some(Replayed::Heap), _, Some(trace)) => (trace.name, trace.threads, trace.peak_bytes),
             _ => return Vec::new(),
         };
         if table.units * table.unit() < peak {

@@ -1,6 +1,5 @@
 //! A workload on one allocator: its threads, its times, and an owner map of what it left.
 
-use baselines::Heap;
 use hdrhistogram::Histogram;
 use testkit::{BackEnd, Block, Oracle, Violation};
 
@@ -9,7 +8,8 @@ use super::on_heap::{ByAddress, HeapRound, with_sizes};
 use super::worker::{Common, Setting, Worker};
 use crate::clock::Clock;
 use crate::counted::Counts;
-use crate::limit::crew::Crew;
+use crate::crew::Crew;
+use crate::market::Heap;
 use crate::trace::{HeapTrace, Trace};
 
 /// A stretch of all threads together.
@@ -33,7 +33,7 @@ pub struct Outcome {
     /// Of the frames of 2 MiB that could be free, those that are: percent.
     pub recovered_percent: Option<f64>,
     /// Bytes of bookkeeping, if they lie apart from the blocks.
-    pub metadata_bytes: Option<usize>,
+    pub metadata_bytes: Option<u64>,
     /// What was wrong.
     pub violation: Option<String>,
 }
@@ -83,7 +83,7 @@ fn settled(
     back_end: &dyn BackEnd,
     held: &[Block],
 ) -> Outcome {
-    let metadata_bytes = Some(back_end.metadata_bytes());
+    let metadata_bytes = Some(back_end.metadata_bytes() as u64);
     let oracle = Oracle::of(back_end);
     let settled = counts.and_then(|()| settle(back_end, &oracle, held));
     let recovered_percent = settled.as_ref().ok().and_then(|&recovered| recovered);
@@ -106,7 +106,7 @@ pub fn run_sizes(
         }
         (threads.into_iter().map(|thread| thread.part).collect(), violation)
     });
-    let metadata_bytes = heap.metadata_bytes();
+    let metadata_bytes = heap.metadata_bytes().map(|bytes| bytes as u64);
     Outcome { metadata_bytes, violation, ..Outcome::of(parts, clock) }
 }
 
@@ -123,7 +123,10 @@ pub fn run_heap(
     // SAFETY: the workloads free and resize what they hold, and hold what they were given.
     let by_address = unsafe { ByAddress::new(heap) };
     let parts = workload(&HeapRound { heap: by_address, bytes, setting, clock, trace });
-    Outcome { metadata_bytes: heap.metadata_bytes(), ..Outcome::of(parts, clock) }
+    Outcome {
+        metadata_bytes: heap.metadata_bytes().map(|bytes| bytes as u64),
+        ..Outcome::of(parts, clock)
+    }
 }
 
 impl Outcome {

@@ -4,16 +4,16 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
-use baselines::{Build, Contender, Heap};
 use indicatif::ProgressBar;
 use testkit::BackEnd;
 
 use super::measure::{Case, Traces, measure};
 use super::round::{self, Outcome};
-use super::row::Row;
 use super::worker::Setting;
 use super::workloads::{Run, WORKLOADS, Workload};
 use crate::clock::Clock;
+use crate::market::{Build, Contender, Heap};
+use crate::row::Row;
 
 const UNITS: u64 = 1 << 12;
 
@@ -43,7 +43,7 @@ fn blocks(name: &str) -> fn(&mut super::worker::Worker<'_>) {
 
 fn on_nbbs(name: &str, threads: usize) -> Outcome {
     let clock = Clock::new();
-    let nbbs = baselines::find("nbbs").unwrap();
+    let nbbs = crate::market::find("nbbs").unwrap();
     let setting = setting(threads, &clock);
     nbbs.with_back_end(UNITS, |back_end| round::run(blocks(name), back_end, setting, &clock))
 }
@@ -139,7 +139,7 @@ impl BackEnd for Faulty {
     }
 }
 
-fn contender(build: baselines::WithBackEnd) -> Contender {
+fn contender(build: crate::market::WithBackEnd) -> Contender {
     Contender {
         name: "faulty",
         source: "a test",
@@ -147,10 +147,11 @@ fn contender(build: baselines::WithBackEnd) -> Contender {
         private_caches: false,
         max_units: UNITS,
         build: Build::BackEnd(build),
+        counted: None,
     }
 }
 
-fn rows(build: baselines::WithBackEnd) -> Vec<Row> {
+fn rows(build: crate::market::WithBackEnd) -> Vec<Row> {
     let clock = Clock::new();
     let contender: &'static Contender = Box::leak(Box::new(contender(build)));
     let setting = setting(2, &clock);
@@ -167,7 +168,7 @@ fn rows(build: baselines::WithBackEnd) -> Vec<Row> {
 }
 
 #[track_caller]
-fn must_fail(words: &str, build: baselines::WithBackEnd) {
+fn must_fail(words: &str, build: crate::market::WithBackEnd) {
     for row in rows(build) {
         assert!(!row.verified && row.violation.as_ref().unwrap().contains(words), "{row:?}");
         let times = [row.ns_per_op, row.ops_per_s, row.min_ns_per_op, row.p50_ns, row.max_ns];
@@ -187,7 +188,7 @@ fn right_ones_have_times() {
     for row in rows(|units, visit| visit(&Faulty::new(Fault::None, units))) {
         assert!(row.verified && row.complete && row.ns_per_op.unwrap() > 0.0, "{row:?}");
         assert!(row.p50_ns <= row.p99_ns && row.p999_ns <= row.max_ns && row.max_ns.is_some());
-        assert_eq!((row.rmw_per_op, row.ops), (None, 256), "{row:?}");
+        assert_eq!((row.rmw_per_op, row.ops), (None, Some(256)), "{row:?}");
     }
 }
 
@@ -234,7 +235,7 @@ fn heap_random_times_frees_too() {
     let clock = Clock::new();
     let Run::Heap(run) = workload("heap-random").run else { panic!("it is for heaps") };
     let setting = Setting { latency: true, ..setting(1, &clock) };
-    let outcome = baselines::find("talc")
+    let outcome = crate::market::find("talc")
         .unwrap()
         .with_heap(1 << 22, |heap| round::run_heap(run, heap, 1 << 22, setting, &clock, None));
     let [filling, _] = &outcome.phases[..] else { panic!("{} phases", outcome.phases.len()) };
@@ -246,7 +247,7 @@ fn heap_random_times_frees_too() {
 #[test]
 fn wrong_heaps_have_no_times() {
     let clock = Clock::new();
-    let rows = |name: &str, build: baselines::WithHeap| {
+    let rows = |name: &str, build: crate::market::WithHeap| {
         let contender = Contender { build: Build::Heap(build), ..contender(|_, _| {}) };
         let contender: &'static Contender = Box::leak(Box::new(contender));
         let setting = Setting { most_held: 1000, ..setting(1, &clock) };
@@ -265,7 +266,7 @@ fn wrong_heaps_have_no_times() {
     for name in ["threadtest", "heap-random"] {
         for row in rows(name, |_, visit| visit(&Leaky::new(false))) {
             assert!(row.verified && row.ns_per_op.is_some(), "{row:?}");
-            assert_eq!((row.kind, row.metadata_bytes, row.order), ("heap", None, None));
+            assert_eq!((&*row.kind, row.metadata_bytes, row.order), ("heap", None, None));
         }
         for row in rows(name, |_, visit| visit(&Leaky::new(true))) {
             assert!(!row.verified && row.violation.as_ref().unwrap().contains("were held"));

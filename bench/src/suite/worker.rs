@@ -8,7 +8,7 @@ use testkit::{BackEnd, Block};
 use super::gauge::{Stretch, measured, new_histogram, timed};
 use crate::clock::Clock;
 use crate::counted::count;
-use crate::limit::crew::Crew;
+use crate::crew::Crew;
 
 /// How many times as long a preparation may take as a stretch, or a stretch that has to come to its end.
 pub const LONG: u64 = 10;

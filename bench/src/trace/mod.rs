@@ -7,6 +7,7 @@
 
 pub mod decode;
 mod error;
+#[cfg_attr(not(feature = "suite"), allow(dead_code))]
 mod heap;
 mod lines;
 mod parse;
@@ -14,6 +15,7 @@ mod parse;
 use std::path::Path;
 
 pub use error::{Fault, TraceError};
+#[cfg(feature = "suite")]
 pub use heap::{HeapEvent, HeapTrace};
 pub use lines::shorten;
 

@@ -24,7 +24,7 @@ struct session {
 };
 
 // Opens and closes sessions; returns how many lines they logged.
-std::size_t serve(int first, nbbs::arena<session>& sessions, std::pmr::memory_resource* strings) {
+std::size_t serve(int first, nbbs::pool<session>& sessions, std::pmr::memory_resource* strings) {
     std::size_t lines = 0;
     for (int user = first; user < first + 1000; user++) {
         const auto one = sessions.make(user, strings);
@@ -42,9 +42,9 @@ int main() {
         nbbs::buddy units(nbbs::region{memory, sizeof memory, 64});
         nbbs::memory_resource resource(units);
         {
-            nbbs::arena_config config;
+            nbbs::pool_config config;
             config.chunk = 32;  // 32 sessions of 64 bytes at most: chunks of 2 KiB
-            nbbs::arena<session> sessions(config, &resource);
+            nbbs::pool<session> sessions(config, &resource);
 
             std::size_t lines[4] = {};
             std::vector<std::thread> threads;

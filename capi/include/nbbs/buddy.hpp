@@ -230,7 +230,7 @@ public:
     }
     void split(std::uint64_t index, std::uint32_t order) const { try_split(index, order).value(); }
 
-    // Holes.
+    // Reserved units.
 
     result<void> try_reserve(std::uint64_t start, std::uint64_t end) const noexcept {
         return run(nbbs_reserve, start, end);

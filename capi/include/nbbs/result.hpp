@@ -75,7 +75,7 @@ private:
     refusal why_;
 };
 
-/// What `memory_resource`, `allocator` and `arena::make` throw when there is no memory: a `std::bad_alloc` that knows
+/// What `memory_resource`, `allocator` and `pool::make` throw when there is no memory: a `std::bad_alloc` that knows
 /// why.
 class bad_alloc : public std::bad_alloc {
 public:

@@ -87,9 +87,9 @@ pub unsafe extern "C" fn nbbs_alloc_bytes(
             let order = arena.order_for(align)?;
             let units = arena.units_of(bytes)?;
             let index = match order {
-                0 => arena.buddy().alloc_units_on(arena.lane(), units)?,
+                0 => arena.buddy().on(arena.lane()).alloc_units(units)?,
                 _ => {
-                    arena.buddy().request_on(arena.lane(), Request::units(units).aligned(order))?
+                    arena.buddy().on(arena.lane()).request(Request::units(units).aligned(order))?
                 }
             };
             place.write(arena.address(index).cast());
@@ -117,9 +117,9 @@ pub unsafe extern "C" fn nbbs_free_bytes(
             }
             let index = arena.index(address)?;
             let freed = if bytes == 0 {
-                arena.buddy().free_on(arena.lane(), index).map(drop)
+                arena.buddy().on(arena.lane()).free(index).map(drop)
             } else {
-                arena.buddy().free_units_on(arena.lane(), index, arena.units_of(bytes)?)
+                arena.buddy().on(arena.lane()).free_units(index, arena.units_of(bytes)?)
             };
             freed.map_err(|refused| Error::from(refused).at(address.addr() as u64))
         })
@@ -142,9 +142,9 @@ pub unsafe extern "C" fn nbbs_resize_bytes(
             let index = arena.index(address)?;
             let units = arena.units_of(bytes)?;
             if units < arena.buddy().len_of(index)? {
-                arena.buddy().shrink_on(arena.lane(), index, units)?;
+                arena.buddy().on(arena.lane()).shrink(index, units)?;
             } else {
-                arena.buddy().grow_on(arena.lane(), index, units)?;
+                arena.buddy().on(arena.lane()).grow(index, units)?;
             }
             Ok(())
         })

@@ -1,4 +1,4 @@
-//! Giving blocks and runs back, and holes.
+//! Giving blocks and runs back, and reserving units.
 
 use super::{Arena, run};
 use crate::error::{Code, Error};
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn nbbs_free(
     unsafe {
         run(arena, error, |arena| {
             let freed = match arena.cpu() {
-                None => arena.buddy().free_on(arena.lane(), index)?,
+                None => arena.buddy().on(arena.lane()).free(index)?,
                 Some(cpu) => arena.caches.free(cpu, index)?,
             };
             pointer::write_if_given(order, freed);
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn nbbs_free_sized(
     unsafe {
         run(arena, error, |arena| {
             match arena.cpu() {
-                None => arena.buddy().free_sized_on(arena.lane(), index, order)?,
+                None => arena.buddy().on(arena.lane()).free_sized(index, order)?,
                 Some(cpu) => arena.caches.free_sized(cpu, index, order)?,
             }
             Ok(())
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn nbbs_free_units(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy().free_units_on(arena.lane(), index, units)?;
+            arena.buddy().on(arena.lane()).free_units(index, units)?;
             Ok(())
         })
     }
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn nbbs_free_batch(
         run(arena, error, |arena| {
             pointer::write_if_given(done, 0);
             let blocks = pointer::array(blocks, count, 3)?;
-            let freed = arena.buddy().free_batch_on(arena.lane(), order, blocks);
+            let freed = arena.buddy().on(arena.lane()).free_batch(order, blocks);
             pointer::write_if_given(done, freed.map_or_else(|refused| refused.done, |()| count));
             Ok(freed?)
         })
@@ -110,13 +110,13 @@ pub unsafe extern "C" fn nbbs_free_part(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy().free_part_on(arena.lane(), index, start..end)?;
+            arena.buddy().on(arena.lane()).free_part(index, start..end)?;
             Ok(())
         })
     }
 }
 
-/// Makes units `start` to `end - 1` a hole: never handed out until `nbbs_release`. All or nothing; meanwhile others
+/// Reserves units `start` to `end - 1`: they are not handed out until `nbbs_release`. All or nothing; meanwhile others
 /// may see a part of it taken. One read-modify-write for every 32 units.
 ///
 /// Refuses with `OUT_OF_RANGE`, `IN_USE`.
@@ -140,8 +140,8 @@ pub unsafe extern "C" fn nbbs_reserve(
 /// arrived later. One read-modify-write for every 32 units, and merges.
 ///
 /// Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`. The units must be the caller's: those that another thread is just then
-/// reserving, releasing, freeing or resizing, or allocating as a run across words, look reserved meanwhile, and who names them
-/// too may be refused after a part was released, or release what is in use.
+/// reserving, releasing, freeing or resizing, or allocating as a run across words, look reserved meanwhile, and who
+/// names them too may be refused after a part was released, or release what is in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_release(
     arena: *const Arena,

@@ -150,9 +150,7 @@ unsafe fn open(
             }
             needed => needed,
         };
-        if bytes > isize::MAX as usize || metadata.addr().checked_add(bytes).is_none() {
-            return Err(Error::of(Code::Size, bytes as u64, isize::MAX as u64));
-        }
+        pointer::check_bytes(metadata, bytes)?;
         // SAFETY: that many words are there, used as atomics only, and all bytes are valid words.
         let words = unsafe { slice::from_raw_parts(words.as_ptr(), needed) };
         let handle = Handle::new(make(words)?);

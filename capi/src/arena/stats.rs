@@ -22,7 +22,7 @@ pub struct Statistics {
     pub free_units: u64,
     /// Units in blocks and runs in use.
     pub used_units: u64,
-    /// Units in holes.
+    /// Units that are reserved.
     pub reserved_units: u64,
     /// Units in blocks that the CPUs' caches keep.
     pub cached_units: u64,
@@ -60,7 +60,7 @@ pub enum PieceKind {
     Block,
     /// A run in use that is no block.
     Run,
-    /// Units of a hole, at most 32 at a time.
+    /// Reserved units, at most 32 at a time.
     Reserved,
 }
 
@@ -171,9 +171,9 @@ pub unsafe extern "C" fn nbbs_stats(
     }
 }
 
-/// Fills `map` with one byte for each aligned stretch of `2^order` units: 0 if all of it is free, otherwise the share of
-/// it that is in use or reserved, from 1 to 255 (all). `map` has `bytes` bytes; how many were filled, the arena's units
-/// divided by `2^order` and rounded up or `bytes` if that is less, goes to `filled`, unless that is null.
+/// Fills `map` with one byte for each aligned stretch of `2^order` units: 0 if all of it is free, otherwise the share
+/// of it that is in use or reserved, from 1 to 255 (all). `map` has `bytes` bytes; how many were filled, the arena's
+/// units divided by `2^order` and rounded up or `bytes` if that is less, goes to `filled`, unless that is null.
 ///
 /// Refuses with `ORDER_TOO_LARGE`.
 #[unsafe(no_mangle)]
@@ -196,8 +196,8 @@ pub unsafe extern "C" fn nbbs_occupancy_map(
     }
 }
 
-/// Calls `visit` with every piece of the arena, in ascending order. Each was so at some time during the call. `visit` may
-/// use the arena.
+/// Calls `visit` with every piece of the arena, in ascending order. Each was so at some time during the call. `visit`
+/// may use the arena.
 ///
 /// Refuses with `NULL`.
 #[unsafe(no_mangle)]
@@ -220,8 +220,8 @@ pub unsafe extern "C" fn nbbs_walk(
     }
 }
 
-/// Checks every invariant of the metadata. Only while no other call is running. Up to four loads a word. `report` may be
-/// null.
+/// Checks every invariant of the metadata. Only while no other call is running. Up to four loads a word. `report` may
+/// be null.
 ///
 /// Refuses with `BROKEN`, which `nbbs_message` turns into the name of the invariant and the place.
 #[unsafe(no_mangle)]

@@ -40,13 +40,13 @@ pub struct CacheConfig {
 const MOST_UNITS: u32 = 64;
 const MOST_LARGE: u32 = 4;
 
-/// A setting, or what stands for it: nothing for `NBBS_CACHE_NONE`, the default for 0.
-fn setting(value: u32, default: u32, most: u32) -> Result<u64, Error> {
+/// What a setting asks for, unless that is the default.
+fn setting(value: u32, most: u32) -> Result<Option<u64>, Error> {
     match value {
-        0 => Ok(default.into()),
-        CACHE_NONE => Ok(0),
+        0 => Ok(None),
+        CACHE_NONE => Ok(Some(0)),
         value if value > most => Err(Error::of(Code::Setting, value.into(), most.into())),
-        value => Ok(value.into()),
+        value => Ok(Some(value.into())),
     }
 }
 
@@ -59,9 +59,14 @@ impl CacheConfig {
         };
         let mut caps = Caps::new().checked(self.checked != 0).large(large);
         for (order, units) in (0..).zip(self.units) {
-            caps = caps.units(order, setting(units, MOST_UNITS, MOST_UNITS)?);
+            if let Some(units) = setting(units, MOST_UNITS)? {
+                caps = caps.units(order, units);
+            }
         }
-        Ok(caps.units(large, setting(self.large_blocks, 2, MOST_LARGE)? << large))
+        if let Some(blocks) = setting(self.large_blocks, MOST_LARGE)? {
+            caps = caps.units(large, blocks << large);
+        }
+        Ok(caps)
     }
 
     /// The configuration at a caller's pointer; the default one for null.
@@ -150,9 +155,7 @@ unsafe fn give(
         if bytes < one {
             return Err(Error::of(Code::TooShort, bytes as u64, one as u64));
         }
-        if bytes > isize::MAX as usize || memory.addr().checked_add(bytes).is_none() {
-            return Err(Error::of(Code::Size, bytes as u64, isize::MAX as u64));
-        }
+        pointer::check_bytes(memory, bytes)?;
         // SAFETY: that many words are there, used as atomics only, and all bytes are valid words.
         let words = unsafe { slice::from_raw_parts(words.as_ptr(), bytes / one * (one / 8)) };
         prepare(words);

@@ -150,7 +150,7 @@ pub extern "C" fn nb_alloc(size: u64) -> *mut c_void {
     }
     let units = (size.saturating_sub(1) >> plain.settings.unit_shift) + 1;
     let order = units.next_power_of_two().trailing_zeros();
-    match plain.buddy.alloc_on(thread_lane(), order) {
+    match plain.buddy.on(thread_lane()).alloc(order) {
         Ok(index) => {
             plain.counts.allocated(index, order);
             let address = plain.base + (index << plain.settings.unit_shift);
@@ -174,7 +174,7 @@ pub extern "C" fn nb_free(addr: *mut c_void) {
         None => Err((Settings::now().reporter, Error::of(Code::NoArena, 0, 0))),
         Some(plain) => {
             let freed = plain.index(address).and_then(|index| {
-                let order = plain.buddy.free_on(thread_lane(), index);
+                let order = plain.buddy.on(thread_lane()).free(index);
                 let order = order.map_err(|refused| Error::from(refused).at(address))?;
                 plain.counts.freed(index, order);
                 Ok(())

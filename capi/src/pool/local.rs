@@ -99,12 +99,12 @@ impl PoolLocal {
     /// Takes free slots of a word. The lowest comes first.
     #[cold]
     fn refill(&mut self, pool: &Pool) -> Result<(), Error> {
-        let claimed = pool.arena.claim_slots_on(thread_lane(), self.most as u32);
+        let claimed = pool.inner.claim_slots_on(thread_lane(), self.most as u32);
         let (slots, word, mut bits) = claimed.map_err(|reason| pool.shape.refusal(reason))?;
         while bits != 0 {
             let slot = word * WORD + bits.ilog2() as usize;
             bits ^= 1 << (slot % WORD);
-            self.keep(&slots.marks()[slot], pool.object(slots, slot));
+            self.keep(&slots.marks()[slot], pool.object(slots.begin(), slot));
         }
         Ok(())
     }
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn nbbs_pool_local_create(
         if most > LOCAL_SLOTS {
             return Err(Error::of(Code::Setting, most as u64, LOCAL_SLOTS as u64));
         }
-        let usual = (pool.arena.max_len() / LOCAL_SLOTS).clamp(1, LOCAL_SLOTS);
+        let usual = (pool.inner.max_len() / LOCAL_SLOTS).clamp(1, LOCAL_SLOTS);
         let withdrawn = pool.withdrawn();
         let made = PoolLocal {
             pool,

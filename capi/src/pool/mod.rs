@@ -15,7 +15,7 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicUsize;
 
-use nbbs_arena::{Arena, ChunkSource, Config};
+use nbbs_pool::{ChunkSource, Config};
 
 use crate::error::{Code, Error, Hook, Reporter};
 use crate::pointer;
@@ -29,7 +29,7 @@ use source::{Memory, Shape};
 /// `nbbs_pool_destroy`.
 #[derive(Debug)]
 pub struct Pool {
-    arena: Arena<(), Memory>,
+    inner: nbbs_pool::Pool<(), Memory>,
     shape: Shape,
     /// Where the only chunk begins; 0 for chunks of a source, which `mask` finds.
     base: usize,
@@ -72,7 +72,7 @@ const MOST_CHUNK: usize = 1 << 24;
 impl Pool {
     /// Chunks that have been given back.
     fn withdrawn(&self) -> &AtomicUsize {
-        self.arena.source().withdrawn()
+        self.inner.source().withdrawn()
     }
 
     /// log2 of the distance between chunks; there is one place for those of a single block.
@@ -91,7 +91,7 @@ unsafe fn read(config: *const PoolConfig) -> Result<PoolConfig, Error> {
     Ok(unsafe { config.read() })
 }
 
-/// How the arena below is to grow.
+/// How the inner pool is to grow.
 fn grows(config: &PoolConfig, chunk: usize) -> Config {
     Config::new().chunk_size(chunk).limit(config.limit).reserve(config.reserve).ahead(config.ahead)
 }
@@ -168,12 +168,12 @@ pub unsafe extern "C" fn nbbs_pool_create_in(
         let slots = begin.wrapping_add(plan.front);
         let memory = Memory::block(begin.wrapping_add(size_of::<Pool>()), slots);
         let config = PoolConfig { reserve: config.limit, ahead: 0, ..config };
-        let arena = Arena::with_marks(memory, grows(&config, plan.shape.chunk_slots));
-        arena.reserve(config.limit)?;
+        let inner = nbbs_pool::Pool::with_marks(memory, grows(&config, plan.shape.chunk_slots));
+        inner.reserve(config.limit)?;
         let (shape, base, reporter) = (plan.shape, slots.addr(), Reporter::NOBODY);
         let made = begin.cast::<Pool>();
         // SAFETY: memory for a Pool and aligned for it, by the plan, and ours.
-        unsafe { made.write(Pool { arena, shape, base, mask: 0, source: None, reporter }) };
+        unsafe { made.write(Pool { inner, shape, base, mask: 0, source: None, reporter }) };
         // SAFETY: memory for a pointer, by the caller's promise.
         unsafe { place.write(made) };
         Ok(())
@@ -235,12 +235,12 @@ pub unsafe extern "C" fn nbbs_pool_create(
         let layout = Layout::new::<Pool>();
         let empty = Error::of(Code::SourceEmpty, layout.size() as u64, layout.align() as u64);
         let made = memory.alloc(layout).ok_or(empty)?.cast::<Pool>();
-        let arena = Arena::with_marks(memory, grows(&config, shape.chunk_slots));
+        let inner = nbbs_pool::Pool::with_marks(memory, grows(&config, shape.chunk_slots));
         let (mask, reporter) = (!(shape.chunk_align - 1), Reporter::NOBODY);
         // SAFETY: memory for a Pool, ours.
-        unsafe { made.write(Pool { arena, shape, base: 0, mask, source: Some(source), reporter }) };
+        unsafe { made.write(Pool { inner, shape, base: 0, mask, source: Some(source), reporter }) };
         // SAFETY: just made, and nobody else's.
-        if let Err(refused) = unsafe { made.as_ref() }.arena.reserve(config.reserve) {
+        if let Err(refused) = unsafe { made.as_ref() }.inner.reserve(config.reserve) {
             // SAFETY: as above.
             unsafe { end(made) };
             return Err(shape.refusal(refused));
@@ -267,8 +267,8 @@ pub unsafe extern "C" fn nbbs_pool_destroy(pool: *mut Pool) {
 /// A pool that nobody else uses, now or later.
 unsafe fn end(pool: NonNull<Pool>) {
     // SAFETY: by the contract; its place is not looked at again, other than to give it back.
-    let Pool { arena, shape, source, .. } = unsafe { pool.read() };
-    drop(arena);
+    let Pool { inner, shape, source, .. } = unsafe { pool.read() };
+    drop(inner);
     if let Some(source) = source {
         // SAFETY: `nbbs_pool_create` got the block from this source with this layout.
         unsafe { Memory::source(source, shape).free(pool.cast(), Layout::new::<Pool>()) };

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use nbbs_arena::Exhausted;
+use nbbs_pool::Exhausted;
 
 use super::{Pool, report};
 use crate::error::{Code, Error, Reporter};
@@ -97,14 +97,14 @@ pub unsafe extern "C" fn nbbs_pool_len(pool: *const Pool) -> usize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_capacity(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
-    unsafe { ask(pool, |pool| pool.arena.capacity()) }
+    unsafe { ask(pool, |pool| pool.inner.capacity()) }
 }
 
 /// The most objects that the pool may ever have; `SIZE_MAX`: as many as there is memory for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_limit(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
-    unsafe { ask(pool, |pool| pool.arena.max_len()) }
+    unsafe { ask(pool, |pool| pool.inner.max_len()) }
 }
 
 /// Bytes from one object to the next.
@@ -128,21 +128,21 @@ pub unsafe extern "C" fn nbbs_pool_reserve(
     unsafe {
         run(pool, error, |pool| {
             pool.shape.check_len(objects)?;
-            let limit = pool.arena.max_len();
+            let limit = pool.inner.max_len();
             if objects > limit {
                 return Err(Exhausted::Limit { limit }.into());
             }
-            pool.arena.reserve(objects).map_err(|reason| pool.shape.refusal(reason))
+            pool.inner.reserve(objects).map_err(|reason| pool.shape.refusal(reason))
         })
     }
 }
 
-/// Gives chunks without an object, and without a slot that a local keeps, back to the source, as long as what the configuration reserves stays. Returns how many
-/// objects there is room for less.
+/// Gives chunks without an object, and without a slot that a local keeps, back to the source, as long as what the
+/// configuration reserves stays. Returns how many objects there is room for less.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_shrink(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
-    unsafe { ask(pool, |pool| pool.arena.shrink()) }
+    unsafe { ask(pool, |pool| pool.inner.shrink()) }
 }
 
 /// Calls `visit` with every object that is allocated, in no order. `visit` may free it, and allocate others: those may

@@ -25,7 +25,7 @@ pub(super) const KEPT: u8 = 2;
 pub(super) const WORD: usize = 64;
 
 /// The slots of a chunk, as they are named: see `source`.
-pub(super) type Slots<'a> = nbbs_arena::Slots<'a, ()>;
+pub(super) type Slots<'a> = nbbs_pool::Slots<'a, ()>;
 
 /// A slot whose object would begin at an address that was asked for.
 pub(super) struct Found<'a> {
@@ -55,28 +55,22 @@ impl Pool {
         self.base.wrapping_add(address.wrapping_sub(self.base) & self.mask)
     }
 
-    /// Where the object of a chunk's first slot is, whose name is `begin`.
+    /// The object in a slot of a chunk whose first slot's name is `begin`.
     #[inline]
-    pub(super) fn first_object(&self, begin: *mut ()) -> *mut u8 {
-        let number = begin.addr() - self.chunk_of(begin.addr());
+    pub(super) fn object(&self, begin: *mut (), slot: usize) -> *mut c_void {
+        let (number, stride) = (begin.addr() - self.chunk_of(begin.addr()), self.shape.stride);
         // Inside the memory that the name leads to.
-        begin.cast::<u8>().wrapping_add(number * (self.shape.stride - 1))
-    }
-
-    /// The object in a slot of a chunk that has memory.
-    #[inline]
-    pub(super) fn object(&self, slots: Slots<'_>, slot: usize) -> *mut c_void {
-        self.first_object(slots.begin()).wrapping_add(slot * self.shape.stride).cast()
+        begin.cast::<c_void>().wrapping_byte_add(number * (stride - 1) + slot * stride)
     }
 
     /// Claims a slot for an object.
     #[inline]
     pub(super) fn claim(&self) -> Result<*mut c_void, Error> {
-        let claimed = self.arena.claim_slot_on(thread_lane());
+        let claimed = self.inner.claim_slot_on(thread_lane());
         let (slots, slot) = claimed.map_err(|reason| self.shape.refusal(reason))?;
         // Release pairs with the Acquire in `Found::is_used`.
         slots.marks()[slot].store(USED, Ordering::Release);
-        Ok(self.object(slots, slot))
+        Ok(self.object(slots.begin(), slot))
     }
 
     /// The slot whose object would begin at an address.
@@ -86,7 +80,7 @@ impl Pool {
         let offset = object.addr().wrapping_sub(chunk);
         let number = offset / self.shape.stride;
         let name = chunk.wrapping_add(number);
-        let slots = self.arena.slots_at(name).ok_or_else(|| self.foreign(object))?;
+        let slots = self.inner.slots_at(name).ok_or_else(|| self.foreign(object))?;
         // The memory may have gone since: then the mark says that there is no object.
         let begin = slots.begin().addr();
         let found = Found { slots, slot: name.wrapping_sub(begin), begin };
@@ -105,7 +99,7 @@ impl Pool {
 
     #[cold]
     pub(super) fn foreign(&self, object: *const c_void) -> Error {
-        let chunks = self.arena.capacity().div_ceil(self.shape.chunk_slots) as u64;
+        let chunks = self.inner.capacity().div_ceil(self.shape.chunk_slots) as u64;
         Error::of(Code::ForeignAddress, object.addr() as u64, chunks)
     }
 
@@ -129,7 +123,7 @@ impl Pool {
 
     /// Calls `visit` for each slot that is marked as used, word by word; where it returns true, the slot is given back.
     fn each_used(&self, mut visit: impl FnMut(Slots<'_>, usize) -> bool) {
-        for slots in self.arena.all_slots() {
+        for slots in self.inner.all_slots() {
             for word in 0..slots.len().div_ceil(WORD) {
                 let (mut claimed, mut go) = (slots.claimed(word), 0);
                 while claimed != 0 && !slots.begin().is_null() {
@@ -154,7 +148,7 @@ impl Pool {
         self.each_used(|slots, slot| {
             let begin = slots.begin();
             if !begin.is_null() {
-                visit(self.first_object(begin).wrapping_add(slot * self.shape.stride).cast());
+                visit(self.object(begin, slot));
             }
             false
         });

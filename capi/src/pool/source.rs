@@ -1,15 +1,15 @@
 //! Where the memory of a pool comes from.
 //!
-//! A pool keeps its slots in an arena of objects without size, whose addresses are one apart and only name slots: slot
-//! `i` of a chunk at `m` is called `m + i` there, and its object is at `m + i * stride`. What the arena asks of its
-//! source with an alignment of 1 are chunks of such slots; everything else are bitmaps and tables.
+//! A pool keeps its slots in an inner one, a typed pool of objects without size, whose addresses are one apart and only
+//! name slots: slot `i` of a chunk at `m` is called `m + i` there, and its object is at `m + i * stride`. What the inner
+//! pool asks of its source with an alignment of 1 are chunks of such slots; everything else are bitmaps and tables.
 
 use core::alloc::Layout;
 use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use nbbs_arena::{ChunkSource, Exhausted};
+use nbbs_pool::{ChunkSource, Exhausted};
 
 use crate::error::{Code, Error};
 
@@ -57,7 +57,7 @@ impl Shape {
         Ok(Self { stride, align, chunk_slots, chunk_align })
     }
 
-    /// A refusal of the arena's, in what the source was asked for.
+    /// A refusal of the inner pool's, in what the source was asked for.
     pub(super) fn refusal(&self, reason: Exhausted) -> Error {
         match reason {
             Exhausted::Memory { bytes, align: 1 } => {
@@ -78,7 +78,7 @@ impl Shape {
     }
 }
 
-/// The pool's source, as the arena sees it.
+/// The pool's source, as the inner one sees it.
 #[derive(Debug)]
 pub(super) enum Memory {
     /// One block of the caller's: bookkeeping between `begin` and `slots`, of which `cut` bytes are taken, and then
@@ -125,7 +125,7 @@ impl Memory {
         NonNull::new(begin.wrapping_add(aligned(before)?))
     }
 
-    /// What is really needed for what the arena asks for.
+    /// What is really needed for what the inner pool asks for.
     fn real(layout: Layout, shape: &Shape) -> Option<Layout> {
         if layout.align() > 1 {
             return Some(layout);
@@ -136,7 +136,7 @@ impl Memory {
 }
 
 // SAFETY: blocks of `Source` are what its functions promise, large enough and aligned by `real`. Those of `Block` are cut
-// off one after another from memory that is the pool's until its end; slots have no bytes that the arena touches, and
+// off one after another from memory that is the pool's until its end; slots have no bytes that the inner pool touches, and
 // each chunk of them gets a stretch of addresses within the memory of the objects.
 unsafe impl ChunkSource for Memory {
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
@@ -180,7 +180,7 @@ pub(super) fn of_the_system() -> Option<Source> {
 
     unsafe extern "C" fn alloc(_: *mut c_void, bytes: usize, align: usize) -> *mut c_void {
         match Layout::from_size_align(bytes, align) {
-            // SAFETY: the arena asks for no empty blocks.
+            // SAFETY: the inner pool asks for no empty blocks.
             Ok(layout) => unsafe { System.alloc(layout) }.cast(),
             Err(_) => core::ptr::null_mut(),
         }

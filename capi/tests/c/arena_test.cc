@@ -218,7 +218,7 @@ TEST(Arena, ShrinksGrowsAndSplits) {
     arena.expect_empty();
 }
 
-TEST(Arena, HolesAndMemoryThatArrivesLater) {
+TEST(Arena, ReservationsAndMemoryThatArrivesLater) {
     size_t bytes = nbbs_metadata_bytes(1024);
     std::vector<uint64_t> metadata(bytes / 8);
     nbbs_arena arena;

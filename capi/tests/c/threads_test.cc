@@ -52,7 +52,7 @@ TEST(Threads, BlocksAndRunsAreNobodyElses) {
     shared.arena.expect_empty();
 }
 
-TEST(Threads, BatchesLanesAndHoles) {
+TEST(Threads, BatchesLanesAndReservations) {
     Shared shared;
     on_threads([&](int number) {
         nbbs_arena lane;
@@ -62,9 +62,9 @@ TEST(Threads, BatchesLanesAndHoles) {
             size_t got = 0, done = 0;
             nbbs_alloc_batch(&lane, step % 2, blocks, 50, &got, nullptr);
             for (size_t at = 0; at < got; at++) shared.owned(blocks[at], 1 << step % 2).take(number);
-            uint64_t hole = 8 * static_cast<uint64_t>(number);
-            if (nbbs_reserve(&lane, hole, hole + 8, nullptr) == NBBS_CODE_OK) {
-                EXPECT_EQ(nbbs_release(&lane, hole, hole + 8, nullptr), NBBS_CODE_OK);
+            uint64_t start = 8 * static_cast<uint64_t>(number);
+            if (nbbs_reserve(&lane, start, start + 8, nullptr) == NBBS_CODE_OK) {
+                EXPECT_EQ(nbbs_release(&lane, start, start + 8, nullptr), NBBS_CODE_OK);
             }
             for (size_t at = 0; at < got; at++) {
                 EXPECT_TRUE(shared.owned(blocks[at], 1 << step % 2).is_of(number));

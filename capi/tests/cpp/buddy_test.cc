@@ -59,7 +59,7 @@ TEST(Buddy, RunsAreExactAndChangeInPlace) {
     expect_empty(arena);
 }
 
-TEST(Buddy, PlacesBatchesAndHoles) {
+TEST(Buddy, PlacesBatchesAndReservations) {
     nbbs::buddy arena(256);
     arena.reserve(0, 64);
     arena.alloc_at(64, 3);

@@ -1,4 +1,4 @@
-// Pools and threads, in either order of their ends.
+// Threaded pools and threads, in either order of their ends.
 
 #include "support.hpp"
 
@@ -64,7 +64,7 @@ private:
 };
 
 TEST(Ends, AThreadGivesBackWhatItKept) {
-    nbbs::pool<std::uint64_t> pool;
+    nbbs::threaded_pool<std::uint64_t> pool;
     std::uint64_t* object = nullptr;
     std::thread([&] {
         object = pool.allocate(1u);
@@ -87,7 +87,7 @@ TEST(Ends, APoolGoesBeforeItsThreads) {
         workers.push_back(std::make_unique<Worker>());
     }
     for (int round = 0; round < 50; round++) {
-        nbbs::pool<Marked> pool;
+        nbbs::threaded_pool<Marked> pool;
         for (auto& worker : workers) {
             (*worker)([&] {
                 EXPECT_EQ(pool.kept(), 0u) << "nothing of a pool before it, at the same place";
@@ -100,7 +100,7 @@ TEST(Ends, APoolGoesBeforeItsThreads) {
         }
         EXPECT_EQ(pool.length(), workers.size());
     }
-    nbbs::pool<Marked> last;
+    nbbs::threaded_pool<Marked> last;
     for (auto& worker : workers) {
         (*worker)([&] { EXPECT_TRUE(last.deallocate(last.allocate(9u))); });
         worker->end();
@@ -113,7 +113,7 @@ TEST(Ends, APoolGoesBeforeItsThreads) {
 // Threads end while the pool does: neither waits for the other to be done before.
 TEST(Ends, BothAtTheSameTime) {
     for (int round = 0; round < 200; round++) {
-        auto pool = std::make_unique<nbbs::pool<Marked>>();
+        auto pool = std::make_unique<nbbs::threaded_pool<Marked>>();
         std::atomic<int> done{0};
         std::vector<std::thread> threads;
         for (int count = 0; count < kThreads; count++) {
@@ -135,7 +135,7 @@ TEST(Ends, BothAtTheSameTime) {
 
 // Uses a pool when its thread's locals have gone already: it was there before them, so it goes after them.
 struct Late {
-    nbbs::pool<Marked>* pool = nullptr;
+    nbbs::threaded_pool<Marked>* pool = nullptr;
     Marked* object = nullptr;
     ~Late() {
         if (pool != nullptr) {
@@ -149,7 +149,7 @@ struct Late {
 };
 
 TEST(Ends, AThreadMayUseAPoolToItsVeryEnd) {
-    nbbs::pool<Marked> pool;
+    nbbs::threaded_pool<Marked> pool;
     std::thread([&] {
         thread_local Late late;
         late.pool = &pool;
@@ -161,7 +161,7 @@ TEST(Ends, AThreadMayUseAPoolToItsVeryEnd) {
 }
 
 TEST(Ends, ManyPoolsAndManyThreads) {
-    std::array<nbbs::pool<Marked>, 20> pools;
+    std::array<nbbs::threaded_pool<Marked>, 20> pools;
     for (int round = 0; round < 5; round++) {
         on_threads([&](int number) {
             const auto mark = static_cast<std::uint64_t>(number);
@@ -194,7 +194,7 @@ TEST(Ends, ManyPoolsAndManyThreads) {
 
 // More pools than a thread has near, and so some that are not.
 TEST(Ends, WhatIsKeptIsKnownOfPoolsThatAreNotNear) {
-    std::array<nbbs::pool<Marked>, nbbs::detail::near_places + 1> pools;
+    std::array<nbbs::threaded_pool<Marked>, nbbs::detail::near_places + 1> pools;
     for (auto& pool : pools) {
         EXPECT_TRUE(pool.deallocate(pool.allocate(4u)));
     }
@@ -206,7 +206,7 @@ TEST(Ends, WhatIsKeptIsKnownOfPoolsThatAreNotNear) {
 }
 
 TEST(Ends, ObjectsAreFreedByOthers) {
-    nbbs::pool<Marked> pool;
+    nbbs::threaded_pool<Marked> pool;
     std::array<std::atomic<Marked*>, 64> table{};
     on_threads([&](int number) {
         Random random(static_cast<std::uint64_t>(number));
@@ -232,10 +232,10 @@ TEST(Ends, ObjectsAreFreedByOthers) {
 }
 
 TEST(Ends, TheLimitHoldsForAllTogether) {
-    nbbs::arena_config config;
+    nbbs::pool_config config;
     config.limit = 500;
     config.chunk = 64;
-    nbbs::pool<std::uint64_t> pool(config);
+    nbbs::threaded_pool<std::uint64_t> pool(config);
     std::atomic<std::size_t> got{0};
     on_threads([&](int number) {
         while (pool.allocate(static_cast<std::uint64_t>(number)) != nullptr) {

@@ -1,371 +1,260 @@
-// Locals of an arena, and pools, in which each thread has one.
+// Objects of one type.
 
 #include "support.hpp"
 
 #include <array>
-#include <memory>
 #include <set>
 #include <string>
 
 namespace {
 
-// Counts how many there are of it.
-struct Counted {
-    static inline int alive = 0;
-    int number;
-    std::string text;
-    explicit Counted(int of = 0, std::string with = {}) : number(of), text(std::move(with)) {
-        if (number < 0) {
-            throw number;
-        }
-        alive++;
-    }
-    Counted(const Counted&) = delete;
-    ~Counted() { alive--; }
-};
-
-// The same of a local and of a pool.
-template <class Place>
-void expect_to_work(Place& place) {
-    Counted* one = place.allocate(7, "seven");
-    ASSERT_NE(one, nullptr);
-    EXPECT_EQ(one->text, "seven");
-    auto two = place.try_allocate(8);
-    ASSERT_TRUE(two);
-    EXPECT_EQ((*two)->number, 8);
-    EXPECT_EQ(place.kept(), 62u);
-    EXPECT_EQ(Counted::alive, 2);
-    EXPECT_TRUE(place.deallocate(one));
-    EXPECT_EQ(place.kept(), 63u);
-    EXPECT_EQ(place.deallocate(one).code(), NBBS_CODE_NO_OBJECT);
-    EXPECT_EQ(place.allocate(9), one) << "freed last, allocated first";
-    EXPECT_TRUE(place.deallocate(one));
-    EXPECT_TRUE(place.deallocate(nullptr));
-    EXPECT_THROW(static_cast<void>(place.allocate(-1)), int);
-    EXPECT_THROW(static_cast<void>(place.try_allocate(-1)), int);
-    EXPECT_TRUE(place.deallocate(*two));
-    EXPECT_EQ(Counted::alive, 0);
-    place.flush();
-    EXPECT_EQ(place.kept(), 0u);
-}
-
-// Wrong frees of a local and of a pool: none runs a destructor, and all are reported.
-template <class Place>
-void expect_to_refuse(Place& place, const Misuse& misuse, Counted* foreign) {
-    Counted* object = place.allocate(1);
-    // So that it knows the chunk.
-    EXPECT_TRUE(place.deallocate(place.allocate(2)));
-    alignas(Counted) std::byte nothing[sizeof(Counted)];
-    auto* inside = reinterpret_cast<Counted*>(reinterpret_cast<std::byte*>(object) + 8);
-    EXPECT_EQ(place.deallocate(foreign).code(), NBBS_CODE_FOREIGN_ADDRESS);
-    EXPECT_EQ(place.deallocate(reinterpret_cast<Counted*>(nothing)).code(), NBBS_CODE_FOREIGN_ADDRESS);
-    EXPECT_EQ(place.deallocate(inside).code(), NBBS_CODE_INSIDE_UNIT);
-    EXPECT_EQ(place.deallocate(object + 1).code(), NBBS_CODE_NO_OBJECT) << "kept";
-    EXPECT_EQ(Counted::alive, 2);
-    EXPECT_TRUE(place.deallocate(object));
-    EXPECT_EQ(place.deallocate(object).code(), NBBS_CODE_NO_OBJECT);
-    std::thread([&] { EXPECT_EQ(place.deallocate(object).code(), NBBS_CODE_NO_OBJECT); }).join();
-    EXPECT_EQ(Counted::alive, 1);
-    EXPECT_EQ(misuse.seen.size(), 6u);
-}
-
-TEST(Local, MakesAndDestroysObjects) {
-    nbbs::arena<Counted> arena;
-    nbbs::arena<Counted>::local local(arena);
-    expect_to_work(local);
-    EXPECT_EQ(arena.length(), 0u);
-}
-
-TEST(Local, RefusesWrongFrees) {
-    Misuse misuse;
-    nbbs::arena<Counted> arena, other;
-    EXPECT_TRUE(arena.set_hook(Misuse::note, &misuse));
-    Counted* foreign = other.allocate(0);
-    nbbs::arena<Counted>::local local(arena);
-    expect_to_refuse(local, misuse, foreign);
-}
-
-// Gives chunks out at its own places, in an order that is told.
-class Places : public std::pmr::memory_resource {
-public:
-    explicit Places(std::vector<std::size_t> order) : order_(std::move(order)) {}
-    bool is_at(const void* address, std::size_t place) const { return address == places_[place]; }
-
-private:
-    void* do_allocate(std::size_t bytes, std::size_t align) override {
-        if (align < 2048) {
-            return std::pmr::new_delete_resource()->allocate(bytes, align);
-        }
-        return places_[order_.at(given_++)];
-    }
-    void do_deallocate(void* block, std::size_t bytes, std::size_t align) override {
-        if (align < 2048) {
-            std::pmr::new_delete_resource()->deallocate(block, bytes, align);
-        }
-    }
-    bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
-
-    alignas(2048) std::byte places_[3][2048];
-    std::vector<std::size_t> order_;
-    std::size_t given_ = 0;
-};
-
-// A local that knows a chunk must not take what lies there later, or elsewhere, for what was there.
-TEST(Local, ForgetsChunksThatHaveGone) {
-    struct Object {
-        std::uint64_t words[4];
-    };
-    Places places({0, 1, 0});
-    nbbs::arena_config config;
-    config.chunk = 64;
-    nbbs::arena<Object> arena(config, &places);
-    nbbs::arena<Object>::local local(arena);
-    Object* old = local.allocate();
-    EXPECT_TRUE(places.is_at(old, 0));
-    EXPECT_TRUE(local.deallocate(old)) << "from here on it knows the chunk";
-    local.flush();
-    EXPECT_EQ(arena.shrink(), 64u);
-    Object* here = local.allocate();
-    EXPECT_TRUE(places.is_at(here, 1)) << "the same slots, elsewhere";
-    EXPECT_EQ(local.deallocate(old).code(), NBBS_CODE_FOREIGN_ADDRESS);
-    std::set<Object*> all{here};
-    for (int count = 0; count < 64; count++) {
-        all.insert(local.allocate());
-    }
-    EXPECT_EQ(all.size(), 65u);
-    EXPECT_EQ(all.count(old), 1u) << "others, at the old place";
-    for (Object* object : all) {
-        EXPECT_TRUE(local.deallocate(object));
-    }
-    local.flush();
-    EXPECT_EQ(arena.length(), 0u);
-    arena.shrink();
-    EXPECT_EQ(arena.capacity(), 0u) << "each went to its own chunk";
-}
-
-TEST(Local, KeepsNoMoreThanItMay) {
-    nbbs::arena<int> arena;
-    nbbs::arena<int>::local local(arena, 5);
-    std::vector<int*> objects;
-    for (int number = 0; number < 40; number++) {
-        objects.push_back(local.allocate(number));
-    }
-    for (int* object : objects) {
-        EXPECT_TRUE(local.deallocate(object));
-        EXPECT_LE(local.kept(), 5u);
-    }
-}
-
-TEST(Local, MovesWithWhatItKeeps) {
-    nbbs::arena<int> arena;
-    nbbs::arena<int>::local first(arena), second(arena, 8);
-    int* object = first.allocate(1);
-    nbbs::arena<int>::local third(std::move(first));
-    EXPECT_EQ(first.kept(), 0u);
-    EXPECT_EQ(first.allocate(2), nullptr);
-    EXPECT_EQ(first.deallocate(object).code(), NBBS_CODE_NULL);
-    EXPECT_EQ(third.kept(), 63u);
-    EXPECT_TRUE(third.deallocate(object));
-    EXPECT_TRUE(second.deallocate(second.allocate(3)));
-    second = std::move(third);
-    EXPECT_EQ(second.kept(), 64u);
-    nbbs::arena<int> moved(std::move(arena));
-    EXPECT_TRUE(second.deallocate(second.allocate(4)));
-    second.flush();
-    EXPECT_GT(moved.shrink(), 0u);
-    EXPECT_EQ(moved.capacity(), 0u) << "no slot is lost";
-    expect_throw<nbbs::error>(NBBS_CODE_SETTING, [&] { nbbs::arena<int>::local(moved, 65).flush(); });
-}
-
 TEST(Pool, MakesAndDestroysObjects) {
     nbbs::pool<Counted> pool;
-    expect_to_work(pool);
-    EXPECT_EQ(pool.length(), 0u);
-    EXPECT_GT(pool.shrink(), 0u);
-    EXPECT_EQ(pool.capacity(), 0u);
+    Counted* one = pool.allocate(7, "seven");
+    ASSERT_NE(one, nullptr);
+    EXPECT_EQ(one->text, "seven");
+    EXPECT_EQ(pool.allocate()->number, 0);
+    EXPECT_EQ(pool.length(), 2u);
+    EXPECT_GE(pool.capacity(), 2u);
+    EXPECT_EQ(Counted::alive, 2);
+    EXPECT_TRUE(pool.deallocate(one));
+    EXPECT_EQ(Counted::alive, 1);
+    EXPECT_TRUE(pool.deallocate(nullptr));
+    EXPECT_EQ(pool.length(), 1u);
+    EXPECT_EQ(pool.type_size(), sizeof(Counted));
+    EXPECT_GT(pool.max_size(), pool.capacity());
 }
 
-TEST(Pool, RefusesWrongFrees) {
-    Misuse misuse;
-    nbbs::pool<Counted> pool, other;
-    EXPECT_TRUE(pool.set_hook(Misuse::note, &misuse));
-    expect_to_refuse(pool, misuse, other.allocate(0));
+TEST(Pool, MakesAggregates) {
+    struct point {
+        int x, y;
+    };
+    nbbs::pool<point> pool;
+    point* one = pool.allocate(3, 4);
+    ASSERT_NE(one, nullptr);
+    EXPECT_EQ(one->x + one->y, 7);
+    EXPECT_EQ(pool.make(5, 6)->y, 6);
 }
 
-TEST(Pool, KnowsAndVisitsItsObjectsAlone) {
-    nbbs::pool<Counted> pool;
-    std::set<Counted*> made, seen;
-    for (int number = 0; number < 100; number++) {
-        made.insert(pool.allocate(number));
-    }
-    for (auto at = made.begin(); at != made.end();) {
-        Counted* object = *at;
-        if (object->number % 3 == 0) {
-            EXPECT_TRUE(pool.deallocate(object));
-            EXPECT_FALSE(pool.is_valid(object));
-            at = made.erase(at);
-        } else {
-            EXPECT_TRUE(pool.is_valid(object));
-            ++at;
+TEST(Pool, DestroysWhatIsLeft) {
+    {
+        nbbs::pool<Counted> pool;
+        for (int number = 0; number < 3000; number++) {
+            static_cast<void>(pool.allocate(number, std::string(30, 'x')));
         }
+        EXPECT_EQ(Counted::alive, 3000);
+        const std::size_t room = pool.capacity();
+        pool.clear();
+        EXPECT_EQ(Counted::alive, 0);
+        EXPECT_EQ(pool.length(), 0u);
+        EXPECT_EQ(pool.capacity(), room);
+        EXPECT_EQ(pool.shrink(), room);
+        EXPECT_EQ(pool.capacity(), 0u);
+        EXPECT_NE(pool.allocate(1), nullptr);
     }
-    pool.each([&](Counted& object) { seen.insert(&object); });
-    EXPECT_EQ(seen, made);
-    EXPECT_EQ(pool.length(), made.size());
-    pool.clear();
+    EXPECT_EQ(Counted::alive, 0);
+}
+
+TEST(Pool, AThrowingConstructorLeavesItsSlotFree) {
+    nbbs::pool_config one;
+    one.limit = 1;
+    nbbs::pool<Counted> pool(one);
+    EXPECT_THROW(static_cast<void>(pool.allocate(-1)), int);
+    EXPECT_THROW(static_cast<void>(pool.make(-2)), int);
+    EXPECT_EQ(pool.length(), 0u);
     EXPECT_EQ(Counted::alive, 0);
     EXPECT_NE(pool.allocate(1), nullptr);
 }
 
-TEST(Pool, DestroysWhatIsLeftAndNothingElse) {
-    {
-        nbbs::pool<Counted> pool;
-        for (int number = 0; number < 500; number++) {
-            static_cast<void>(pool.allocate(number, std::string(30, 'x')));
-        }
-        EXPECT_TRUE(pool.deallocate(pool.allocate(1)));
-        EXPECT_EQ(Counted::alive, 500);
-    }
+TEST(Pool, WrongFreesRunNoDestructor) {
+    Misuse misuse;
+    nbbs::pool<Counted> pool, other;
+    EXPECT_TRUE(pool.set_hook(Misuse::note, &misuse));
+    Counted* object = pool.allocate(1);
+    Counted* foreign = other.allocate(2);
+    alignas(Counted) std::byte nothing[sizeof(Counted)];
+    auto* inside = reinterpret_cast<Counted*>(reinterpret_cast<std::byte*>(object) + 8);
+    EXPECT_EQ(pool.deallocate(foreign).code(), NBBS_CODE_FOREIGN_ADDRESS);
+    EXPECT_EQ(pool.deallocate(reinterpret_cast<Counted*>(nothing)).code(), NBBS_CODE_FOREIGN_ADDRESS);
+    EXPECT_EQ(pool.deallocate(inside).code(), NBBS_CODE_INSIDE_UNIT);
+    EXPECT_EQ(Counted::alive, 2);
+    EXPECT_TRUE(pool.deallocate(object));
+    EXPECT_EQ(pool.deallocate(object).code(), NBBS_CODE_NO_OBJECT);
+    EXPECT_EQ(Counted::alive, 1);
+    EXPECT_EQ(misuse.seen.size(), 4u);
+}
+
+TEST(Pool, KnowsItsObjects) {
+    nbbs::pool<Counted> pool;
+    Counted* object = pool.allocate(1);
+    EXPECT_TRUE(pool.is_valid(object));
+    EXPECT_TRUE(pool.unsafe_is_valid(object));
+    EXPECT_FALSE(pool.is_valid(object + 1));
+    EXPECT_FALSE(pool.is_valid(nullptr));
+    EXPECT_FALSE(pool.is_valid(reinterpret_cast<Counted*>(&pool)));
+    EXPECT_FALSE(pool.is_valid(reinterpret_cast<Counted*>(reinterpret_cast<std::byte*>(object) + 1)));
+    EXPECT_TRUE(pool.deallocate(object));
+    EXPECT_FALSE(pool.is_valid(object));
+}
+
+TEST(Pool, UnsafeVariants) {
+    nbbs::pool<Counted> pool;
+    Counted* object = pool.unsafe_allocate(5);
+    EXPECT_EQ(object->number, 5);
+    EXPECT_TRUE(pool.unsafe_deallocate(object));
+    EXPECT_TRUE(pool.unsafe_deallocate(nullptr));
     EXPECT_EQ(Counted::alive, 0);
+    EXPECT_EQ(pool.length(), 0u);
+}
+
+TEST(Pool, KeepsItsLimitAndReservation) {
+    nbbs::pool_config config;
+    config.limit = 100;
+    config.reserve = 40;
+    config.chunk = 16;
+    nbbs::pool<int> pool(config);
+    EXPECT_EQ(pool.limit(), 100u);
+    EXPECT_GE(pool.capacity(), 40u);
+    EXPECT_LT(pool.capacity(), 100u);
+    std::set<int*> places;
+    for (int number = 0; number < 100; number++) {
+        int* place = pool.allocate(number);
+        ASSERT_NE(place, nullptr);
+        EXPECT_TRUE(places.insert(place).second);
+    }
+    EXPECT_EQ(pool.allocate(1), nullptr);
+    expect_throw<nbbs::bad_alloc>(NBBS_CODE_FULL, [&] { pool.make(1).reset(); });
+    for (int* place : places) {
+        EXPECT_TRUE(pool.deallocate(place));
+    }
+    pool.shrink();
+    EXPECT_GE(pool.capacity(), 40u);
+    EXPECT_LT(pool.capacity(), 100u);
+    pool.reserve(80);
+    EXPECT_GE(pool.capacity(), 80u);
+    EXPECT_EQ(pool.try_reserve(101).code(), NBBS_CODE_FULL);
+
+    config.chunk = std::size_t{1} << 25;
+    expect_throw<nbbs::error>(NBBS_CODE_SETTING, [&] { nbbs::pool<int> none(config); });
+}
+
+TEST(Pool, GrowsAheadOfDemand) {
+    nbbs::pool_config config;
+    config.chunk = 256;
+    config.ahead = 100;
+    nbbs::pool<int> pool(config);
+    for (int number = 0; number < 100; number++) {
+        static_cast<void>(pool.allocate(number));
+    }
+    EXPECT_EQ(pool.capacity(), 256u);
+    for (int number = 0; number < 100; number++) {
+        static_cast<void>(pool.allocate(number));
+    }
+    EXPECT_EQ(pool.capacity(), 512u);
+}
+
+TEST(Pool, ObjectsThatAreOverAligned) {
+    struct alignas(256) Wide {
+        std::array<char, 300> bytes;
+    };
+    nbbs::pool<Wide> pool;
+    for (int number = 0; number < 50; number++) {
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pool.allocate()) % 256, 0u);
+    }
 }
 
 TEST(Pool, BoxesFreeThemselves) {
     nbbs::pool<Counted> pool;
     nbbs::pool<Counted>::box kept = pool.make(1, "kept");
-    EXPECT_THROW(pool.make(-1).reset(), int);
-    std::thread([&pool] { EXPECT_EQ(pool.make(2)->number, 2); }).join();
+    {
+        const auto gone = pool.make(2);
+        EXPECT_EQ(pool.length(), 2u);
+    }
     EXPECT_EQ(pool.length(), 1u);
     nbbs::pool<Counted> moved(std::move(pool));
     EXPECT_EQ(kept->text, "kept");
     kept.reset();
-    EXPECT_EQ(Counted::alive, 0);
+    EXPECT_EQ(moved.length(), 0u);
     EXPECT_EQ(pool.length(), 0u);
-    EXPECT_EQ(pool.kept(), 0u);
     EXPECT_EQ(pool.allocate(3), nullptr);
-    EXPECT_EQ(pool.try_allocate(3).code(), NBBS_CODE_NULL);
     Counted* old = moved.allocate(4);
-    EXPECT_EQ(pool.deallocate(old).code(), NBBS_CODE_NULL);
-    EXPECT_GT(moved.kept(), 0u);
-    pool = std::move(moved);
-    EXPECT_TRUE(pool.deallocate(old));
+    EXPECT_TRUE(moved.is_valid(old));
     moved = nbbs::pool<Counted>();
     EXPECT_EQ(Counted::alive, 0);
 }
 
-// More pools than a thread has near.
-TEST(Pool, ManyAtATime) {
-    std::vector<nbbs::pool<Counted>> pools(40);
-    std::vector<Counted*> objects;
-    for (int round = 0; round < 3; round++) {
-        for (std::size_t at = 0; at < pools.size(); at++) {
-            objects.push_back(pools[at].allocate(static_cast<int>(at)));
-            EXPECT_EQ(pools[at].kept(), 63u - static_cast<std::size_t>(round));
+TEST(Pool, VisitsAndFreesOnTheWay) {
+    nbbs::pool<Counted> pool;
+    for (int number = 0; number < 200; number++) {
+        static_cast<void>(pool.allocate(number));
+    }
+    int sum = 0;
+    pool.each([&](Counted& object) {
+        sum += object.number;
+        if (object.number % 2 == 0) {
+            EXPECT_TRUE(pool.deallocate(&object));
         }
-    }
-    for (std::size_t at = 0; at < objects.size(); at++) {
-        EXPECT_EQ(pools[(at + 1) % pools.size()].deallocate(objects[at]).code(), NBBS_CODE_FOREIGN_ADDRESS);
-        EXPECT_TRUE(pools[at % pools.size()].deallocate(objects[at]));
-    }
-    pools.erase(pools.begin() + 3, pools.begin() + 30);
-    for (auto& pool : pools) {
-        EXPECT_EQ(pool.length(), 0u);
-        EXPECT_NE(pool.allocate(1), nullptr);
-    }
+    });
+    EXPECT_EQ(sum, 199 * 100);
+    EXPECT_EQ(pool.length(), 100u);
+    EXPECT_THROW(pool.each([](Counted& object) { throw object.number; }), int);
+    EXPECT_EQ(Counted::alive, 100);
 }
 
-TEST(Pool, TheLimitAndWhatOthersKeep) {
-    nbbs::arena_config config;
-    config.limit = 640;
-    nbbs::pool<int> pool(config);
-    std::vector<int*> objects;
-    std::thread([&] {
-        while (int* object = pool.allocate(1)) {
-            objects.push_back(object);
+using Owner = Link<nbbs::pool>;
+
+TEST(Pool, ClearsObjectsThatOwnOthers) {
+    nbbs::pool<Owner> pool;
+    for (int chain = 0; chain < 10; chain++) {
+        Owner* first = nullptr;
+        for (int length = 0; length < 30; length++) {
+            first = pool.allocate(&pool, first);
         }
-        for (int* object : objects) {
-            EXPECT_TRUE(pool.deallocate(object));
-        }
-        EXPECT_LE(pool.kept(), 10u) << "a 64th of the limit";
-        EXPECT_GT(pool.kept(), 0u);
-        const std::size_t kept = pool.kept();
-        std::thread([&] {
-            std::size_t got = 0;
-            while (pool.allocate(2) != nullptr) {
-                got++;
-            }
-            EXPECT_EQ(got, 640 - kept);
-            EXPECT_EQ(pool.try_allocate(2).code(), NBBS_CODE_FULL);
-            expect_throw<nbbs::bad_alloc>(NBBS_CODE_FULL, [&] { pool.make(2).reset(); });
-        }).join();
-        for (std::size_t count = 0; count < kept; count++) {
-            EXPECT_NE(pool.allocate(3), nullptr);
-        }
-    }).join();
-    EXPECT_EQ(objects.size(), 640u);
-    EXPECT_EQ(pool.length(), 640u);
-    EXPECT_EQ(pool.limit(), 640u);
+    }
+    EXPECT_EQ(Owner::alive, 300);
+    pool.clear();
+    EXPECT_EQ(Owner::alive, 0);
+    EXPECT_EQ(pool.length(), 0u);
 }
 
-TEST(Pool, OfAMemoryResourceAndInOnePlace) {
+TEST(Pool, ChunksOfAMemoryResource) {
     static Memory<1 << 20> memory;
     nbbs::buddy pages(memory.region(64));
     nbbs::memory_resource chunks(pages);
     {
-        nbbs::pool<std::array<char, 64>> pool({}, &chunks);
-        std::size_t count = 0;
-        nbbs::result<std::array<char, 64>*> got(nullptr);
-        while ((got = pool.try_allocate())) {
-            EXPECT_TRUE(memory.contains(*got));
+        nbbs::pool_config config;
+        config.chunk = 32;
+        nbbs::pool<std::array<char, 64>> pool(config, &chunks);
+        int count = 0;
+        while (auto* object = pool.allocate()) {
+            EXPECT_TRUE(memory.contains(object));
             count++;
         }
-        EXPECT_GT(count, 8000u);
-        EXPECT_EQ(got.code(), NBBS_CODE_SOURCE_EMPTY);
-        EXPECT_GT(got.error().value(), 0u);
+        EXPECT_GT(count, 12000);
+        expect_throw<nbbs::bad_alloc>(NBBS_CODE_SOURCE_EMPTY, [&] { pool.make().reset(); });
     }
     expect_empty(pages);
-
-    nbbs::arena_config config;
-    config.limit = 50;
-    std::vector<std::byte> place(nbbs::pool<Counted>::bytes_for(config));
-    nbbs::pool<Counted> pool(config, nbbs::storage{place.data(), place.size()}, 3);
-    for (int number = 0; number < 50; number++) {
-        EXPECT_NE(pool.allocate(number), nullptr);
-        EXPECT_LT(pool.kept(), 3u);
-    }
-    EXPECT_EQ(pool.allocate(1), nullptr);
-    expect_throw<nbbs::error>(NBBS_CODE_SETTING, [] { nbbs::pool<int> none({}, 65); });
+    expect_throw<nbbs::error>(NBBS_CODE_SOURCE_EMPTY,
+                              [] { nbbs::pool<int> none({}, std::pmr::null_memory_resource()); });
 }
 
-// Owns the next of its kind, in the same pool.
-struct Link {
-    static inline int alive = 0;
-    nbbs::pool<Link>* home;
-    Link* next;
-    Link(nbbs::pool<Link>* of, Link* then) : home(of), next(then) { alive++; }
-    ~Link() {
-        alive--;
-        // Refused if `clear` came to it first.
-        static_cast<void>(home->deallocate(next));
-    }
-};
-
-TEST(Pool, DestructorsFreeOthers) {
+TEST(Pool, AllOfItInOnePlace) {
+    nbbs::pool_config config;
+    config.limit = 50;
+    std::vector<std::byte> place(nbbs::pool<Counted>::bytes_for(config));
+    ASSERT_GT(place.size(), 50 * sizeof(Counted));
     {
-        nbbs::pool<Link> pool;
-        for (int chain = 0; chain < 10; chain++) {
-            Link* first = nullptr;
-            for (int length = 0; length < 100; length++) {
-                first = pool.allocate(&pool, first);
-            }
-            if (chain % 2 == 0) {
-                EXPECT_TRUE(pool.deallocate(first));
-            }
+        nbbs::pool<Counted> pool(config, nbbs::storage{place.data(), place.size()});
+        for (int number = 0; number < 50; number++) {
+            auto* at = reinterpret_cast<std::byte*>(pool.allocate(number));
+            EXPECT_TRUE(place.data() <= at && at < place.data() + place.size());
         }
-        EXPECT_EQ(Link::alive, 500);
-        EXPECT_EQ(pool.length(), 500u);
-        EXPECT_LE(pool.kept(), 64u);
+        EXPECT_EQ(pool.allocate(1), nullptr);
     }
-    EXPECT_EQ(Link::alive, 0);
+    EXPECT_EQ(Counted::alive, 0);
+    expect_throw<nbbs::error>(NBBS_CODE_TOO_SHORT,
+                              [&] { nbbs::pool<Counted> none(config, nbbs::storage{place.data(), 100}); });
+    EXPECT_EQ(nbbs::pool<Counted>::bytes_for({}), 0u);
 }
 
 }  // namespace

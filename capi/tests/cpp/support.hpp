@@ -18,10 +18,39 @@ struct alignas(4096) Memory {
     }
 };
 
-// Counts what a buddy or arena reports as misuse.
+// Counts what a buddy or pool reports as misuse.
 struct Misuse {
     std::vector<nbbs_error> seen;
     static void note(void* context, const nbbs_error* error) { static_cast<Misuse*>(context)->seen.push_back(*error); }
+};
+
+// Counts how many there are of it.
+struct Counted {
+    static inline int alive = 0;
+    int number;
+    std::string text;
+    explicit Counted(int of = 0, std::string with = {}) : number(of), text(std::move(with)) {
+        if (number < 0) {
+            throw number;
+        }
+        alive++;
+    }
+    Counted(const Counted&) = delete;
+    ~Counted() { alive--; }
+};
+
+// Owns the next of its kind, in the same pool.
+template <template <class> class Home>
+struct Link {
+    static inline int alive = 0;
+    Home<Link>* home;
+    Link* next;
+    Link(Home<Link>* of, Link* then) : home(of), next(then) { alive++; }
+    ~Link() {
+        alive--;
+        // Refused if `clear` came to it first.
+        static_cast<void>(home->deallocate(next));
+    }
 };
 
 // In order, and nothing in use.

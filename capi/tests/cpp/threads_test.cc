@@ -73,63 +73,63 @@ struct Marked {
 };
 
 TEST(Threads, ObjectsAreNobodyElses) {
-    nbbs::arena_config config;
+    nbbs::pool_config config;
     config.chunk = 64;
-    nbbs::arena<Marked> arena(config);
+    nbbs::pool<Marked> pool(config);
     on_threads([&](int number) {
         const auto mark = static_cast<std::uint64_t>(number);
         Random random(mark);
         std::vector<Marked*> held;
         for (int step = 0; step < 20000; step++) {
             if (held.size() < 200 && random(2) == 0) {
-                held.push_back(arena.allocate(mark));
+                held.push_back(pool.allocate(mark));
                 ASSERT_NE(held.back(), nullptr);
             } else if (!held.empty()) {
                 std::swap(held[random(held.size())], held.back());
                 EXPECT_TRUE(held.back()->mark == mark && held.back()->twice == 2 * mark);
-                EXPECT_TRUE(arena.is_valid(held.back()));
-                EXPECT_TRUE(arena.deallocate(held.back()));
+                EXPECT_TRUE(pool.is_valid(held.back()));
+                EXPECT_TRUE(pool.deallocate(held.back()));
                 held.pop_back();
             }
         }
         for (Marked* object : held) {
-            EXPECT_TRUE(arena.deallocate(object));
+            EXPECT_TRUE(pool.deallocate(object));
         }
     });
-    EXPECT_EQ(arena.length(), 0u);
+    EXPECT_EQ(pool.length(), 0u);
 }
 
 TEST(Threads, ObjectsAreFreedByOthers) {
-    nbbs::arena<Marked> arena;
+    nbbs::pool<Marked> pool;
     std::array<std::atomic<Marked*>, 64> table{};
     on_threads([&](int number) {
         Random random(static_cast<std::uint64_t>(number));
         for (int step = 0; step < 20000; step++) {
             // Release: the object's bytes go to whoever takes it out; acquire: theirs come here.
-            Marked* other = table[random(table.size())].exchange(arena.allocate(random(1000)),
+            Marked* other = table[random(table.size())].exchange(pool.allocate(random(1000)),
                                                                  std::memory_order_acq_rel);
             if (other != nullptr) {
                 EXPECT_EQ(other->twice, 2 * other->mark);
-                EXPECT_TRUE(arena.deallocate(other));
+                EXPECT_TRUE(pool.deallocate(other));
             }
         }
     });
-    EXPECT_LE(arena.length(), table.size());
+    EXPECT_LE(pool.length(), table.size());
 }
 
 TEST(Threads, TheLimitHoldsForAllTogether) {
-    nbbs::arena_config config;
+    nbbs::pool_config config;
     config.limit = 500;
     config.chunk = 64;
-    nbbs::arena<std::uint64_t> arena(config);
+    nbbs::pool<std::uint64_t> pool(config);
     std::atomic<int> got{0};
     on_threads([&](int number) {
-        while (arena.allocate(static_cast<std::uint64_t>(number)) != nullptr) {
+        while (pool.allocate(static_cast<std::uint64_t>(number)) != nullptr) {
             got++;
         }
     });
     EXPECT_EQ(got, 500);
-    EXPECT_EQ(arena.length(), 500u);
+    EXPECT_EQ(pool.length(), 500u);
 }
 
 }  // namespace

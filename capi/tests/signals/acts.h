@@ -21,7 +21,7 @@ static atomic_uchar frames_owner[UNITS], plain_owner[PLAIN_UNITS], pool_owner[OB
 
 /* What is held, on its way between threads and handlers: the first unit above 32 bits of length; 0: nothing. */
 typedef atomic_uint_fast64_t slot;
-static slot frames_slots[SLOTS], hole_slots[2], plain_slots[SLOTS], pool_slots[OBJECTS / 2];
+static slot frames_slots[SLOTS], reserved_slots[2], plain_slots[SLOTS], pool_slots[OBJECTS / 2];
 
 /* Xorshift. Of an interrupted step some number comes, too. */
 static uint64_t draw(uint64_t below) {
@@ -185,13 +185,13 @@ static void look_at_frames(const nbbs_arena *arena) {
     if (units != UNITS) found("a look saw more or fewer units than there are");
 }
 
-static void dig_frames(const nbbs_arena *arena) {
-    uint64_t len = 1 + draw(40), first = draw(UNITS - len), hole;
+static void reserve_frames(const nbbs_arena *arena) {
+    uint64_t len = 1 + draw(40), first = draw(UNITS - len), range;
     if (granted(library.nbbs_reserve(arena, first, first + len, NULL))) {
         take(frames_owner, first, len);
-        hole = put(hole_slots, 2, encode(first, len));
-        if (hole == 0) return;
-        first = first_of(hole), len = len_of(hole);
+        range = put(reserved_slots, 2, encode(first, len));
+        if (range == 0) return;
+        first = first_of(range), len = len_of(range);
         give(frames_owner, first, len);
         must(library.nbbs_release(arena, first, first + len, NULL));
     }
@@ -202,7 +202,7 @@ static void act_on_frames(void) {
     uint64_t held;
     switch (draw(12)) {
     case 0: look_at_frames(arena); break;
-    case 1: dig_frames(arena); break;
+    case 1: reserve_frames(arena); break;
     case 2: case 3: case 4: alloc_frames(arena); break;
     default:
         if ((held = put(frames_slots, SLOTS, 0)) == 0) alloc_frames(arena);

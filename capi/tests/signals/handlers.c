@@ -60,8 +60,8 @@ static void end(void) {
         free_plain(atomic_exchange(&plain_slots[each], 0));
     }
     for (int each = 0; each < 2; each++) {
-        uint64_t hole = atomic_exchange(&hole_slots[each], 0), first = first_of(hole);
-        if (hole != 0) must(library.nbbs_release(&frames[0], first, first + len_of(hole), NULL));
+        uint64_t range = atomic_exchange(&reserved_slots[each], 0), first = first_of(range);
+        if (range != 0) must(library.nbbs_release(&frames[0], first, first + len_of(range), NULL));
     }
     for (int each = 0; each < OBJECTS / 2; each++) free_object(atomic_exchange(&pool_slots[each], 0));
     must(library.nbbs_audit(&frames[0], NULL, NULL));

@@ -3,12 +3,12 @@
 use super::caps::Caps;
 use super::cpus::Caches;
 use super::stacks::{CLASSES, Stacks, capacity};
-use crate::buddy::Stats;
 use crate::error::BrokenCache;
-use crate::geometry::MAX_ORDERS;
+use crate::layout::geometry::MAX_ORDERS;
+use crate::look::Stats;
 use crate::sync::Word;
 
-/// What caches keep: blocks that are free to nobody but the owner of the cache.
+/// How many blocks and units caches keep. They are free to the owner of the cache only.
 ///
 /// ```
 /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -22,9 +22,9 @@ use crate::sync::Word;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cached {
-    /// Units in all of them.
+    /// Units in all cached blocks.
     pub units: u64,
-    /// Blocks of each order.
+    /// Cached blocks of each order.
     pub blocks: [u64; MAX_ORDERS],
 }
 
@@ -45,9 +45,9 @@ impl Cached {
 }
 
 impl<W: Word> Caches<'_, W> {
-    /// What the CPUs keep.
+    /// How many blocks and units all CPUs keep.
     ///
-    /// Cost: 5 loads for each CPU. While others run, each number is of an instant of its own.
+    /// Cost: 5 loads for each CPU. While others run, the numbers are read one after the other, not at one instant.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -64,9 +64,9 @@ impl<W: Word> Caches<'_, W> {
         self.each().fold(Cached::NONE, |cached, part| cached.and(&part, &self.caps))
     }
 
-    /// [`Buddy::stats`](crate::Buddy::stats), with what is cached told from what is used.
+    /// [`Buddy::stats`](crate::Buddy::stats), with cached units counted apart from used ones.
     ///
-    /// While others run, blocks that come into a cache or leave it meanwhile may be counted as either.
+    /// While others run, a block that enters or leaves a cache meanwhile may be counted as cached or as used.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -91,7 +91,7 @@ impl<W: Word> Caches<'_, W> {
         stats
     }
 
-    /// How many blocks the back-end did not take back: each was freed twice, or by a wrong order.
+    /// The number of blocks that [`Buddy`](crate::Buddy) did not take back: each was freed twice, or by a wrong order.
     ///
     /// ```
     /// # use nbbs::{Caches, Caps, Metadata};
@@ -109,13 +109,13 @@ impl<W: Word> Caches<'_, W> {
         self.each().fold(0, |sum, part| sum.wrapping_add(part.refused()))
     }
 
-    /// Checks that every block that a CPU keeps is allocated in the back-end, with its order, and kept once.
+    /// Checks that every cached block is allocated in the arena with its order, and is cached once.
     ///
-    /// Only meaningful while no operation is running. Costs a load for each level and block, and one for each two blocks
-    /// of an order. [`Buddy::audit`](crate::Buddy::audit) checks the back-end.
+    /// Cost: a load for each level and block, and one for each two blocks of an order. To be called only while no
+    /// operation is running. [`Buddy::audit`](crate::Buddy::audit) checks the arena itself.
     ///
     /// # Errors
-    /// The first block that is not.
+    /// The first block of which that is not so.
     ///
     /// ```
     /// # use nbbs::{BrokenCache, Caches, Metadata};

@@ -1,13 +1,13 @@
 //! How much a cache may keep.
 
 use super::stacks::{CLASSES, LARGE, capacity};
-use crate::geometry::MAX_ORDERS;
+use crate::layout::geometry::MAX_ORDERS;
 
-/// How many units a cache keeps at most of each order, and which large order it keeps.
+/// The most units that a cache keeps of each order, and which large order it keeps.
 ///
-/// A cache keeps blocks of orders 0 to 3 and of one large order. By default that is order 9, which is 2 MiB in pages of
-/// 4 KiB, with 2 blocks; of each small order it keeps 64 units. What it keeps of an order is taken and given back by
-/// halves.
+/// A cache keeps blocks of orders 0 to 3 and of one large order: by default 64 units of each small order, and 2 blocks
+/// of order 9, which are 2 MiB each in pages of 4 KiB. A cache takes and gives back half of what it may keep of an
+/// order at a time.
 ///
 /// ```
 /// use nbbs::{Cache, Caps};
@@ -38,7 +38,7 @@ impl Caps {
         Self { blocks: [64, 32, 16, 8, 2], large: 9, checked: cfg!(debug_assertions) }
     }
 
-    /// Makes `order` the large order; none is kept if it is one of the small ones, or larger than any.
+    /// Sets the large order. No large block is kept if `order` is one of the small ones, or larger than any.
     ///
     /// ```
     /// let none = nbbs::Caps::new().large(0);
@@ -50,8 +50,10 @@ impl Caps {
         self
     }
 
-    /// Keeps at most `units` units in blocks of `order`, rounded down to blocks; of a small order 64 units at most, of the
-    /// large one 4 blocks. An order that is not kept is not affected.
+    /// Limits the blocks of `order` to `units` units, rounded down to whole blocks.
+    ///
+    /// A limit above 64 units of a small order, or 4 blocks of the large one, is lowered to that. An order that is not
+    /// kept is not affected.
     ///
     /// ```
     /// let caps = nbbs::Caps::new();
@@ -68,11 +70,11 @@ impl Caps {
         self
     }
 
-    /// Whether each free is checked against the back-end and against the caches, as it is by default in builds with
-    /// debug assertions.
+    /// Sets whether each free is checked against the arena and the caches. The default is yes in builds with debug
+    /// assertions, otherwise no.
     ///
-    /// A check loads a word for each level and every block of the order in the caches that are looked through. See
-    /// [`Cache`](crate::Cache) and [`Caches`](crate::Caches) for what is refused with it and without.
+    /// Cost of a check: a load for each level, and one for each block of the order in the caches that are looked
+    /// through. [`Cache`](crate::Cache) and [`Caches`](crate::Caches) say which frees are refused with it and without.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();

@@ -3,11 +3,11 @@
 use super::caps::Caps;
 use super::stacks::{PART_WORDS, Stacks};
 use super::turn::Part;
-use crate::buddy::Buddy;
+use crate::api::Buddy;
 use crate::error::AllocError;
 use crate::sync::{AtomicU64, Word};
 
-/// How many 64-bit words [`Caches`] take for so many CPUs: 1088 bytes each.
+/// The number of 64-bit words that [`Caches`] take for `cpus` CPUs: 1088 bytes for each.
 ///
 /// ```
 /// static WORDS: nbbs::Metadata<{ nbbs::cache_words(4) }> = nbbs::Metadata::new(); // in .bss
@@ -20,34 +20,36 @@ pub const fn cache_words(cpus: usize) -> usize {
 
 /// Free blocks of each CPU's own, in front of a [`Buddy`].
 ///
-/// Each CPU keeps blocks of orders 0 to 3 and of one large order, up to the [`Caps`]; blocks of other orders go past it.
-/// An allocation or a free of what it keeps costs 8 or 9 plain loads and stores, and no read-modify-write.
+/// Each CPU's cache keeps blocks of orders 0 to 3 and of one large order, up to the [`Caps`]; blocks of other orders go
+/// past it. An allocation or free that the cache serves costs 8 or 9 plain loads and stores, and no read-modify-write.
 ///
 /// # The CPU number
-/// Two operations under one number may meet in one way only: the second interrupts the first, and is over before that
-/// goes on. So interrupts stay enabled, but a thread may not be preempted or moved from when it reads the number until the
-/// call returns: a kernel disables preemption, a program gives each of its threads a number of its own. Where this is
-/// not kept, units may be handed out twice or be lost.
+/// Two operations under one number may overlap in one way only: the second interrupts the first, and ends before the
+/// first goes on. So interrupts may stay enabled, but a thread must not be preempted or moved to another CPU between
+/// reading the number and the return of the call: a kernel disables preemption, a program gives each of its threads a
+/// number of its own. If this rule is broken, units may be handed out twice or be lost.
 ///
-/// A handler that comes in the middle of an operation finds the cache busy, and goes past it to the back-end; so it is for
-/// whoever runs under a number in whose operation somebody has died. A number for which there are no words has no cache,
-/// and goes past, too. Nobody waits.
+/// A handler that interrupts an operation finds the cache busy, and uses the buddy allocator directly. So do all later
+/// operations under a number whose user died in an operation, until [`recover`](Self::recover), and those under a
+/// number for which there are no words. Nobody waits.
 ///
 /// # What a refusal means
-/// [`AllocError::Exhausted`]: when the back-end refused, this CPU gave back what it keeps and tried once more, and asked
-/// the others to do the same. So at one instant of the call no block of the order was free but those in the hands of
-/// operations that had not returned, among them the one that this call interrupted, if any.
-/// Blocks that other CPUs keep are in use; they give them back with their next operation, or when
-/// [`drain`](Self::drain) is called on them, by an interrupt from another. Idle CPUs should drain before they sleep. Who
-/// must not be refused calls [`drain_all`](Self::drain_all) and tries again.
+/// [`AllocError::Exhausted`] means that the buddy allocator refused, that this CPU gave back what it keeps and tried
+/// once more, and that it asked the other CPUs to give back too. So at one instant of the call no block of the order
+/// was free but those in the hands of operations that had not returned, among them the one that this call interrupted,
+/// if any. Blocks that other CPUs keep count as in use. A CPU gives them back with its next operation, or when it calls
+/// [`drain`](Self::drain), for instance in the handler of an interrupt from another. Idle CPUs should drain before they
+/// sleep. A caller that must not be refused calls [`drain_all`](Self::drain_all) and tries again.
 ///
 /// # Wrong and double frees
-/// As with [`Cache`](crate::Cache): refused at once are an index outside the arena or not aligned to its order; by
-/// [`free`](Self::free), what is no block of the back-end's; and a second free of the block that this CPU freed last, as
-/// long as it keeps that. A block that is freed twice else may be handed out twice; one that the back-end does not take
-/// back is left alone and counted by [`refused`](Self::refused). With [`Caps::checked`], as in builds with debug assertions,
-/// every free looks at the back-end and through the caches of all CPUs, and all wrong frees are refused, save for those of
-/// a block that another CPU is just then freeing or giving back.
+/// As with [`Cache`](crate::Cache), these are refused at once: an index outside the arena, or not aligned to its order;
+/// by [`free`](Self::free), an index at which the arena has no block; and a second free of the block that this CPU
+/// freed last, as long as it keeps that. After any other double free, the block may be handed out twice. A block that
+/// the buddy allocator does not take back is left alone, and counted by [`refused`](Self::refused).
+///
+/// With [`Caps::checked`], the default in builds with debug assertions, every free looks at the arena and through the
+/// caches of all CPUs, and all wrong frees are refused but those of a block that another CPU is freeing or giving back
+/// at the same time.
 ///
 /// ```
 /// use nbbs::{Buddy, Caches, Metadata, cache_words, metadata_words};
@@ -81,11 +83,11 @@ impl<W> Clone for Caches<'_, W> {
 impl<W> Copy for Caches<'_, W> {}
 
 impl<'a, W: Word> Caches<'a, W> {
-    /// Caches in front of `buddy`, for as many CPUs as `words` suffice for: see [`cache_words`].
+    /// Creates a handle to caches in front of `buddy`, for as many CPUs as `words` has room for: see [`cache_words`].
     ///
-    /// All words zero: empty caches. Words that other handles with the same back-end and caps work on: the same caches.
-    /// CPUs stay off each other's cache lines if the words begin on a 64-byte boundary, as
-    /// [`Metadata`](crate::Metadata) does.
+    /// Words that are all zero are empty caches. Words that another handle with the same arena and caps uses are the
+    /// same caches. CPUs stay off each other's cache lines if the words begin on a 64-byte boundary, as those of
+    /// [`Metadata`](crate::Metadata) do.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -100,7 +102,7 @@ impl<'a, W: Word> Caches<'a, W> {
         Self { buddy, caps: Caps::new(), parts: words.as_chunks().0 }
     }
 
-    /// The same with other caps: before the first operation.
+    /// Replaces the caps. To be called before the first operation.
     ///
     /// ```
     /// # use nbbs::{Caches, Caps, Metadata};
@@ -118,7 +120,7 @@ impl<'a, W: Word> Caches<'a, W> {
         self
     }
 
-    /// The back-end.
+    /// The buddy allocator behind the caches.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -132,14 +134,14 @@ impl<'a, W: Word> Caches<'a, W> {
         &self.buddy
     }
 
-    /// How many CPUs have a cache.
+    /// The number of CPUs that have a cache.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
     /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
     /// let none = nbbs::Caches::new(buddy, &[]);
     /// assert_eq!(none.cpus(), 0);
-    /// assert!(none.alloc(0, 0).is_ok()); // by the back-end
+    /// assert!(none.alloc(0, 0).is_ok()); // past the cache
     /// # Ok::<(), nbbs::MetadataError>(())
     /// ```
     #[must_use]
@@ -149,11 +151,12 @@ impl<'a, W: Word> Caches<'a, W> {
 
     /// Allocates a block of `2^order` units, aligned to its size, and returns its first unit.
     ///
-    /// Cost: 8 plain loads and stores, if the CPU keeps one. Otherwise half of what it may keep of the order is allocated
-    /// by [`Buddy::alloc_batch_on`], with the CPU number for a lane. Callable from interrupt and signal handlers.
+    /// Cost: 8 plain loads and stores, if the CPU keeps such a block. Otherwise half of what it may keep of the order
+    /// is allocated by [`Lane::alloc_batch`](crate::Lane::alloc_batch), with the CPU number as the lane. Callable from
+    /// interrupt and signal handlers.
     ///
     /// # Errors
-    /// Those of [`Buddy::alloc`]; see [`Caches`] for what a refusal means.
+    /// Those of [`Lane::alloc`](crate::Lane::alloc). [`Caches`] says what a refusal means.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -196,7 +199,7 @@ impl<'a, W: Word> Caches<'a, W> {
     /// Allocates past the cache; after what it keeps was given back, if need be.
     #[inline(never)]
     fn alloc_past(&self, cpu: usize, order: u32) -> Result<u64, AllocError> {
-        let answer = self.buddy.alloc_on(cpu, order);
+        let answer = self.buddy.on(cpu).alloc(order);
         let Err(AllocError::Exhausted { .. }) = answer else { return answer };
         let Some(mut part) = self.enter(cpu) else {
             // A cache that is busy is one of the others.
@@ -205,7 +208,7 @@ impl<'a, W: Word> Caches<'a, W> {
         };
         // Whether there was anything or not: a handler may have given it back since.
         self.front(cpu).drain(&mut part);
-        let answer = self.buddy.alloc_on(cpu, order);
+        let answer = self.buddy.on(cpu).alloc(order);
         self.leave(cpu, &part);
         answer.inspect_err(|error| self.ask_others(cpu, *error))
     }

@@ -8,13 +8,14 @@ use crate::error::FreeError;
 use crate::sync::Word;
 
 impl<W: Word> Caches<'_, W> {
-    /// Frees the block that begins at unit `index` and returns its order; of a run, that of a block that would hold it.
+    /// Frees the block or run that begins at unit `index`, and returns the order of the block, or of the smallest block
+    /// that would hold the run.
     ///
-    /// Cost: a load for each level on the way down to the block, then as [`free_sized`](Self::free_sized). Callable from
-    /// interrupt and signal handlers.
+    /// Cost: a load for each level on the way down to the block, then that of [`free_sized`](Self::free_sized).
+    /// Callable from interrupt and signal handlers.
     ///
     /// # Errors
-    /// Those of [`Buddy::free`](crate::Buddy::free).
+    /// Those of [`Lane::free`](crate::Lane::free).
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -28,20 +29,20 @@ impl<W: Word> Caches<'_, W> {
     /// ```
     #[inline]
     pub fn free(&self, cpu: usize, index: u64) -> Result<u32, FreeError> {
-        match self.buddy.block_at(index) {
+        match self.buddy.on(cpu).order_at(index) {
             Ok(order) => self.free_sized(cpu, index, order).map(|()| order),
-            Err(_) => self.buddy.free_on(cpu, index),
+            Err(_) => self.buddy.on(cpu).free(index),
         }
     }
 
     /// Frees the block of `order` at unit `index`.
     ///
-    /// Cost: 8 or 9 plain loads and stores, as long as the CPU may keep it. Otherwise the half that was freed longest
-    /// ago is given back, by a read-modify-write for each word that it lies in. Callable from interrupt and signal
+    /// Cost: 8 or 9 plain loads and stores, if the cache has room. Otherwise the half that was freed longest ago is
+    /// given back, by a read-modify-write for each word in which its blocks lie. Callable from interrupt and signal
     /// handlers.
     ///
     /// # Errors
-    /// Those of [`Buddy::free_sized`](crate::Buddy::free_sized), as far as a cache can tell: see [`Caches`].
+    /// Those of [`Lane::free_sized`](crate::Lane::free_sized), as far as a cache can tell: see [`Caches`].
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -57,7 +58,7 @@ impl<W: Word> Caches<'_, W> {
     #[inline]
     pub fn free_sized(&self, cpu: usize, index: u64, order: u32) -> Result<(), FreeError> {
         let Some(class) = self.caps.class(order) else {
-            return self.buddy.free_sized_on(cpu, index, order);
+            return self.buddy.on(cpu).free_sized(index, order);
         };
         if !self.caps.is_checked()
             && let Some(mut part) = self.enter(cpu)
@@ -90,7 +91,7 @@ impl<W: Word> Caches<'_, W> {
         {
             return self.free_in_turn(cpu, index, order, class, part);
         }
-        self.buddy.free_sized_on(cpu, index, order)
+        self.buddy.on(cpu).free_sized(index, order)
     }
 
     /// Frees in an operation that has begun, and ends it.
@@ -107,7 +108,7 @@ impl<W: Word> Caches<'_, W> {
         self.leave(cpu, &part);
         match freed? {
             Freed::Kept => Ok(()),
-            Freed::Past => self.buddy.free_sized_on(cpu, index, order),
+            Freed::Past => self.buddy.on(cpu).free_sized(index, order),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What goes to and fro between a cache and its back-end.
+//! What goes to and fro between a cache and its buddy allocator.
 
 use super::caps::Caps;
 use super::stacks::{BATCH, CLASSES, Stacks};
-use crate::buddy::Buddy;
+use crate::api::Buddy;
 use crate::error::{AllocError, FreeError};
 use crate::sync::Word;
 
@@ -17,7 +17,7 @@ pub(super) struct Front<'b, 'a, W> {
 pub(super) enum Freed {
     /// It is in the cache.
     Kept,
-    /// It has to go to the back-end, which knows best why not.
+    /// It has to go to the buddy allocator, which knows best why not.
     Past,
 }
 
@@ -36,8 +36,8 @@ impl<W: Word> Front<'_, '_, W> {
         keeps
     }
 
-    /// Puts a block of `order` into the stacks, after the older half has gone if there is no room, or says where else it
-    /// has to go.
+    /// Puts a block of `order` into the stacks, after the older half has gone if there is no room, or says where else
+    /// it has to go.
     #[inline(never)]
     pub fn free(
         &self,
@@ -74,7 +74,7 @@ impl<W: Word> Front<'_, '_, W> {
         if is_cached {
             return Err(FreeError::NotAllocated { index });
         }
-        match self.buddy.block_at(index) {
+        match self.buddy.on(self.lane).order_at(index) {
             Ok(actual) if actual == order => Ok(Freed::Kept),
             Ok(actual) => Err(FreeError::WrongOrder { index, order, actual }),
             // Perhaps a run of as many units.
@@ -82,11 +82,11 @@ impl<W: Word> Front<'_, '_, W> {
         }
     }
 
-    /// Takes half of what the class may keep from the back-end, where it keeps nothing, and returns the first of it.
+    /// Allocates half of what the class may keep, where it keeps nothing, and returns the first of it.
     fn refill(&self, stacks: &mut impl Stacks, class: usize) -> Result<u64, AllocError> {
         let mut blocks = [0; BATCH];
         let half = &mut blocks[..self.caps.half(class)];
-        let got = self.buddy.alloc_batch_on(self.lane, self.caps.order(class), half)?;
+        let got = self.buddy.on(self.lane).alloc_batch(self.caps.order(class), half)?;
         // The lowest is on top.
         for (count, &block) in (0..).zip(half[1..got].iter().rev()) {
             stacks.push(class, count, block);
@@ -94,8 +94,8 @@ impl<W: Word> Front<'_, '_, W> {
         Ok(half[0])
     }
 
-    /// Allocates a block of `order`, of a class that is kept or none, where the stacks have none; if the back-end refuses,
-    /// again after everything was given back.
+    /// Allocates a block of `order`, of a class that is kept or none, where the stacks have none; if the buddy
+    /// allocator refuses, again after everything was given back.
     #[inline(always)]
     pub fn alloc(
         &self,
@@ -105,11 +105,11 @@ impl<W: Word> Front<'_, '_, W> {
     ) -> Result<u64, AllocError> {
         let answer = match class {
             Some(class) => self.refill(stacks, class),
-            None => self.buddy.alloc_on(self.lane, order),
+            None => self.buddy.on(self.lane).alloc(order),
         };
         match answer {
             Err(AllocError::Exhausted { .. }) if self.drain(stacks) => {
-                self.buddy.alloc_on(self.lane, order)
+                self.buddy.on(self.lane).alloc(order)
             }
             answer => answer,
         }
@@ -117,8 +117,8 @@ impl<W: Word> Front<'_, '_, W> {
 
     /// Gives the oldest half of what the class may keep back. Returns whether there was any.
     ///
-    /// The oldest, since the others may still be in the processor's cache; sorted, so that neighbours in one word go back
-    /// by one compare-and-swap.
+    /// The oldest, since the others may still be in the processor's cache; sorted, so that neighbours in one word go
+    /// back by one compare-and-swap.
     #[inline(never)]
     pub fn give_back(&self, stacks: &mut impl Stacks, class: usize) -> bool {
         let mut blocks = [0; BATCH];
@@ -126,7 +126,7 @@ impl<W: Word> Front<'_, '_, W> {
         blocks[..taken].sort_unstable();
         let mut left = &blocks[..taken];
         // What is refused was freed twice, or by a wrong order: it is left alone, and counted.
-        while let Err(refused) = self.buddy.free_batch_on(self.lane, self.caps.order(class), left) {
+        while let Err(refused) = self.buddy.on(self.lane).free_batch(self.caps.order(class), left) {
             stacks.count_refused();
             left = &left[refused.done + 1..];
         }

@@ -1,28 +1,28 @@
-//! A cache as a value: for whoever has one to himself.
+//! A cache as a value, for one owner.
 
 use super::audit::Cached;
 use super::caps::Caps;
 use super::front::{Freed, Front};
 use super::stacks::{PART_WORDS, Stacks};
-use crate::buddy::Buddy;
+use crate::api::Buddy;
 use crate::error::{AllocError, FreeError};
 use crate::sync::{AtomicU64, Word};
 
-/// Free blocks of its owner's own, in front of a [`Buddy`]: see [`Buddy::cache`].
+/// A cache of free blocks for one owner, in front of a [`Buddy`]: see [`Buddy::cache`].
 ///
-/// It keeps blocks of orders 0 to 3 and of one large order, up to its [`Caps`]; blocks of other orders go past it. A
-/// block that it keeps is an allocated one to the back-end, and to everybody else. Dropping it gives everything back; if
-/// it never is, those blocks are lost.
+/// It keeps blocks of orders 0 to 3 and of one large order, up to its [`Caps`]; blocks of other orders go past it. To
+/// the buddy allocator, and to everybody else, the blocks that it keeps are in use. It gives them back when it is
+/// dropped; if it never is, they are lost.
 ///
 /// # Wrong and double frees
-/// Refused at once: an index outside the arena or not aligned to its order; by [`free`](Self::free), what is no block of
-/// the back-end's; and a second free of the block that was freed last, as long as it is kept. Whatever else
-/// [`free_sized`](Self::free_sized) is told it believes. A block that it is given twice it hands out twice; one that it
-/// gives back and that the back-end does not take, as it was freed elsewhere or has another order, is left alone and
-/// counted by [`refused`](Self::refused).
+/// These are refused at once: an index outside the arena, or not aligned to its order; by [`free`](Self::free), an
+/// index at which the arena has no block; and a second free of the block that was freed last, as long as the cache
+/// keeps it. [`free_sized`](Self::free_sized) detects no other mistake: a block that is freed twice is handed out
+/// twice. A block that the cache gives back and the buddy allocator does not take, as it was freed elsewhere or has
+/// another order, is left alone, and counted by [`refused`](Self::refused).
 ///
-/// With [`Caps::checked`], as in builds with debug assertions, every free looks at the back-end and through the whole
-/// cache, and all wrong frees are refused but those of blocks that another `Cache` keeps.
+/// With [`Caps::checked`], the default in builds with debug assertions, every free looks at the arena and through the
+/// whole cache, and all wrong frees are refused but those of blocks that another `Cache` keeps.
 ///
 /// ```
 /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -44,9 +44,7 @@ pub struct Cache<'a, W: Word = AtomicU64> {
 }
 
 impl<'a, W: Word> Buddy<'a, W> {
-    /// A cache of free blocks, which takes and gives them back on `lane`.
-    ///
-    /// It has 1 KiB, and none of the arena yet.
+    /// Creates an empty cache of free blocks, which allocates and frees them on `lane`. It takes 1 KiB.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -63,7 +61,7 @@ impl<'a, W: Word> Buddy<'a, W> {
 }
 
 impl<'a, W: Word> Cache<'a, W> {
-    /// [`Buddy::cache`] with caps of the caller's choice.
+    /// Creates an empty cache as [`Buddy::cache`] does, with these caps.
     ///
     /// ```
     /// # use nbbs::{Cache, Caps};
@@ -81,13 +79,13 @@ impl<'a, W: Word> Cache<'a, W> {
 
     /// Allocates a block of `2^order` units, aligned to its size, and returns its first unit.
     ///
-    /// Cost: a few plain loads and stores, if there is one in the cache. Otherwise half of what it may keep of the order
-    /// is allocated by [`Buddy::alloc_batch_on`].
+    /// Cost: a few plain loads and stores, if the cache has such a block. Otherwise half of what it may keep of the
+    /// order is allocated by [`Lane::alloc_batch`](crate::Lane::alloc_batch).
     ///
     /// # Errors
-    /// Those of [`Buddy::alloc`], after everything in this cache was given back and that did not help: at one instant of
-    /// the call no block of the order was free but those in the hands of operations that had not returned. Blocks in
-    /// other caches are in use.
+    /// Those of [`Lane::alloc`](crate::Lane::alloc). Before the cache reports [`AllocError::Exhausted`], it gives back
+    /// everything and tries again: at one instant of the call no block of the order was free but those in the hands of
+    /// operations that had not returned. Blocks in other caches count as in use.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -110,37 +108,38 @@ impl<'a, W: Word> Cache<'a, W> {
         front.alloc(stacks, front.caps.class(order), order)
     }
 
-    /// Frees the block that begins at unit `index` and returns its order; of a run, that of a block that would hold it.
+    /// Frees the block or run that begins at unit `index`, and returns the order of the block, or of the smallest block
+    /// that would hold the run.
     ///
-    /// Cost: a load for each level on the way down to the block, then as [`free_sized`](Self::free_sized).
+    /// Cost: a load for each level on the way down to the block, then that of [`free_sized`](Self::free_sized).
     ///
     /// # Errors
-    /// Those of [`Buddy::free`].
+    /// Those of [`Lane::free`](crate::Lane::free).
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
     /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
     /// let mut cache = buddy.cache(0);
-    /// let (block, run) = (cache.alloc(3)?, buddy.alloc_units(7)?);
+    /// let (block, run) = (cache.alloc(3)?, buddy.here().alloc_units(7)?);
     /// assert_eq!((cache.free(block)?, cache.free(run)?), (3, 3));
     /// assert!(cache.free(run).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
     pub fn free(&mut self, index: u64) -> Result<u32, FreeError> {
-        match self.buddy.block_at(index) {
+        match self.buddy.on(self.lane).order_at(index) {
             Ok(order) => self.free_sized(index, order).map(|()| order),
-            Err(_) => self.buddy.free_on(self.lane, index),
+            Err(_) => self.buddy.on(self.lane).free(index),
         }
     }
 
     /// Frees the block of `order` at unit `index`.
     ///
-    /// Cost: a few plain loads and stores, as long as there is room in the cache. Otherwise the half that was freed
-    /// longest ago is given back, by a read-modify-write for each word that it lies in.
+    /// Cost: a few plain loads and stores, if the cache has room. Otherwise the half that was freed longest ago is
+    /// given back, by a read-modify-write for each word in which its blocks lie.
     ///
     /// # Errors
-    /// Those of [`Buddy::free_sized`], as far as a cache can tell: see [`Cache`].
+    /// Those of [`Lane::free_sized`](crate::Lane::free_sized), as far as a cache can tell: see [`Cache`].
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -154,7 +153,7 @@ impl<'a, W: Word> Cache<'a, W> {
     #[inline]
     pub fn free_sized(&mut self, index: u64, order: u32) -> Result<(), FreeError> {
         let Some(class) = self.caps.class(order) else {
-            return self.buddy.free_sized_on(self.lane, index, order);
+            return self.buddy.on(self.lane).free_sized(index, order);
         };
         let (front, stacks) = self.parts();
         if !front.caps.is_checked() && front.keep(stacks, class, index, order) {
@@ -176,10 +175,10 @@ impl<'a, W: Word> Cache<'a, W> {
         {
             return Ok(());
         }
-        front.buddy.free_sized_on(front.lane, index, order)
+        front.buddy.on(front.lane).free_sized(index, order)
     }
 
-    /// Gives everything back to the back-end.
+    /// Gives all cached blocks back to the buddy allocator.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -195,7 +194,7 @@ impl<'a, W: Word> Cache<'a, W> {
         front.drain(stacks);
     }
 
-    /// What it keeps.
+    /// How many blocks and units the cache keeps.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -211,7 +210,7 @@ impl<'a, W: Word> Cache<'a, W> {
         Cached::NONE.and(&self.stacks, &self.caps)
     }
 
-    /// How many blocks the back-end did not take back: each was freed twice, or by a wrong order.
+    /// The number of blocks that the buddy allocator did not take back: each was freed twice, or by a wrong order.
     ///
     /// ```
     /// # use nbbs::{Cache, Caps};

@@ -1,14 +1,14 @@
 //! The blocks in a cache: a stack for each class of order, in plain words.
 //!
 //! ```text
-//! word 0      busy: an operation is under way        word 2        blocks that the back-end did not take back
+//! word 0      busy: an operation is under way        word 2        blocks that were not taken back
 //! word 1      asked to give back, taken by another   words 3 to 7  blocks in the stack of each class
 //! words 8+    the stacks, the block freed longest ago first: 64 of order 0, 32 of order 1, and so on; 4 large ones
 //! ```
 //!
-//! At every instant the blocks below a stack's count are just those that are cached: a count falls before a block leaves,
-//! and grows after it came. So whoever dies in between has taken with him what was in his hands, and the rest is as good
-//! as before.
+//! At every instant the blocks below a stack's count are just those that are cached: a count falls before a block
+//! leaves, and grows after it came. So whoever dies in between has taken with him what was in his hands, and the rest
+//! is as good as before.
 
 use core::sync::atomic::Ordering;
 
@@ -107,7 +107,7 @@ pub(super) trait Stacks {
         taken as usize
     }
 
-    /// Blocks that the back-end did not take back.
+    /// Blocks that the buddy allocator did not take back.
     fn refused(&self) -> u64 {
         // Relaxed: a number, which publishes nothing.
         self.get(REFUSED, Ordering::Relaxed)

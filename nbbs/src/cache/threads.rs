@@ -7,20 +7,22 @@ use std::vec::Vec;
 use super::audit::Cached;
 use super::caps::Caps;
 use super::owned::Cache;
-use crate::buddy::Buddy;
+use crate::api::{Buddy, default_lane};
 use crate::error::{AllocError, FreeError};
-use crate::lane::default_lane;
 
-/// Free blocks of each thread's own, in front of a [`Buddy`], with nothing to do for the user.
+/// A cache of free blocks for each thread, in front of a [`Buddy`], made and drained automatically.
 ///
-/// A thread has a [`Cache`] of 1 KiB from its first operation on, which is drained when it ends; what it keeps is lost if
-/// it never ends in order, as at the end of a process. A thread uses its caches of at most a few arenas, through which it
-/// looks each time. A signal handler that interrupts an operation goes past the cache to the back-end. One that may be
-/// the first of its thread to ask calls the back-end itself, as the first use allocates. A process made by `fork` that has
-/// the arena in common with its parent must not use it by these: it has a copy of what the thread kept.
+/// A thread gets a [`Cache`] of 1 KiB with its first operation. It is drained when the thread ends; if the thread does
+/// not end in order, as at the end of a process, the blocks in it are lost. A thread looks through its caches, one for
+/// each `ThreadCaches` that it uses, with every operation; so these should be few.
 ///
-/// What a refusal means, and what is refused of wrong and double frees, is as for a [`Cache`]. A refusal asks the other
-/// threads to give back what they keep with their next operation: another attempt may then succeed.
+/// A signal handler that interrupts an operation uses the buddy allocator directly. A handler that may be the first in
+/// its thread to use the caches must use [`buddy`](Self::buddy) instead, as the first use allocates memory. A process
+/// made by `fork` that shares the arena with its parent must not use these caches: it has a copy of what the thread
+/// kept.
+///
+/// Refusals, and wrong and double frees, are as for a [`Cache`]. A refusal asks the other threads to give back what
+/// they keep with their next operation, so another attempt may succeed.
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, ThreadCaches, metadata_words};
@@ -47,7 +49,7 @@ pub struct ThreadCaches {
     asks: AtomicUsize,
 }
 
-/// A thread's cache in front of one back-end.
+/// A thread's cache in front of one arena.
 struct Own {
     of: &'static ThreadCaches,
     /// How often it has been asked.
@@ -93,7 +95,7 @@ impl Drop for Turn<'_> {
 }
 
 impl ThreadCaches {
-    /// Caches in front of `buddy`.
+    /// Creates caches in front of `buddy`.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
@@ -110,7 +112,7 @@ impl ThreadCaches {
         Self::with_caps(buddy, Caps::new())
     }
 
-    /// [`ThreadCaches::new`] with caps of the caller's choice.
+    /// Creates caches as [`ThreadCaches::new`] does, with these caps.
     ///
     /// ```
     /// # use nbbs::{Buddy, Caps, Metadata, ThreadCaches};
@@ -128,7 +130,7 @@ impl ThreadCaches {
         Self { buddy, caps, asks: AtomicUsize::new(0) }
     }
 
-    /// The back-end.
+    /// The buddy allocator behind the caches.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
@@ -144,12 +146,13 @@ impl ThreadCaches {
         &self.buddy
     }
 
-    /// [`Cache::alloc`] from the calling thread's cache.
+    /// Allocates from the calling thread's cache, as [`Cache::alloc`] does.
     ///
     /// Cost: a thread-local read and a few plain loads and stores, if there is a block in the cache.
     ///
     /// # Errors
-    /// Those of [`Cache::alloc`]. The other threads have been asked to give back what they keep.
+    /// Those of [`Cache::alloc`]. After [`AllocError::Exhausted`], the other threads have been asked to give back what
+    /// they keep.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
@@ -171,7 +174,7 @@ impl ThreadCaches {
         answer
     }
 
-    /// [`Cache::free`] into the calling thread's cache.
+    /// Frees into the calling thread's cache, as [`Cache::free`] does.
     ///
     /// # Errors
     /// Those of [`Cache::free`].
@@ -192,7 +195,7 @@ impl ThreadCaches {
         self.with(|cache| cache.free(index)).unwrap_or_else(|| self.buddy.free(index))
     }
 
-    /// [`Cache::free_sized`] into the calling thread's cache.
+    /// Frees into the calling thread's cache, as [`Cache::free_sized`] does.
     ///
     /// # Errors
     /// Those of [`Cache::free_sized`].
@@ -214,7 +217,7 @@ impl ThreadCaches {
         freed.unwrap_or_else(|| self.buddy.free_sized(index, order))
     }
 
-    /// Gives back what the calling thread keeps.
+    /// Gives back everything that the calling thread keeps.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
@@ -232,7 +235,7 @@ impl ThreadCaches {
         self.with(Cache::drain);
     }
 
-    /// Asks all threads to give back what they keep, with their next operation.
+    /// Asks all threads to give back everything that they keep, with their next operation.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
@@ -252,7 +255,7 @@ impl ThreadCaches {
         self.asks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What the calling thread keeps.
+    /// How many blocks and units the calling thread keeps.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};

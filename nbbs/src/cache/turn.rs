@@ -37,8 +37,8 @@ impl<W: Word> Part<'_, W> {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Takes the cache from its CPU, from the next barrier on. `false`: somebody else has. What was asked for is done by
-    /// who takes it, or asked for again.
+    /// Takes the cache from its CPU, from the next barrier on. `false`: somebody else has. What was asked for is done
+    /// by who takes it, or asked for again.
     fn take(&self) -> bool {
         // SeqCst: before the caller's barrier, after which `enter` sees it. Acquire: of who had it before.
         self.change(TAKEN, |_| TAKEN, Ordering::SeqCst)
@@ -79,12 +79,13 @@ impl<W: Word> Drop for InVain<'_, '_, W> {
 }
 
 impl<'a, W: Word> Caches<'a, W> {
-    /// Gives back everything that the CPU keeps. For the CPU itself, as every operation: before it sleeps, or in the
-    /// handler of an interrupt that another CPU sent. If that came in the middle of an operation, the operation does it at
-    /// its end. If another is just then in [`drain_all`](Self::drain_all), it may be left to that, or to the CPU's next
-    /// operation.
+    /// Gives back everything that the CPU keeps.
     ///
-    /// Cost: a read-modify-write for each word that the blocks lie in. Callable from interrupt and signal handlers.
+    /// As every operation, it is for the CPU itself to call: before it sleeps, or in the handler of an interrupt from
+    /// another CPU. If the handler interrupts an operation, the cache is drained at the end of that. If another CPU is
+    /// in [`drain_all`](Self::drain_all) at that moment, draining may be left to it, or to this CPU's next operation.
+    ///
+    /// Cost: a read-modify-write for each word in which the blocks lie. Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -107,9 +108,10 @@ impl<'a, W: Word> Caches<'a, W> {
         }
     }
 
-    /// Asks a CPU to give back everything that it keeps, with its next operation. For any caller.
+    /// Asks a CPU to give back everything that it keeps, with its next operation.
     ///
-    /// Cost: a load, and a read-modify-write if nobody has asked yet. Callable from interrupt and signal handlers.
+    /// Cost: a load, and a read-modify-write if nobody has asked yet. Callable by any CPU, and from interrupt and
+    /// signal handlers.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -129,7 +131,7 @@ impl<'a, W: Word> Caches<'a, W> {
         }
     }
 
-    /// [`Caches::ask`] for every CPU.
+    /// Asks all CPUs, as [`ask`](Self::ask) does one.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -147,16 +149,17 @@ impl<'a, W: Word> Caches<'a, W> {
         self.each().for_each(|part| part.ask());
     }
 
-    /// Gives back everything that all CPUs keep, idle ones too, from any caller, without their doing.
+    /// Gives back everything that all CPUs keep, without their help, so that idle ones are drained too.
     ///
-    /// `barrier` may return only after every CPU that may be in an operation has passed a full memory barrier: by an
-    /// interrupt sent to all, or by `membarrier` where CPUs are threads. If it does not, units may be handed out twice.
-    /// While the caches are emptied their CPUs go past them. One that is in the middle of an operation is asked instead;
-    /// so are all, without a barrier, if another call of this is under way, and after the barrier has panicked.
+    /// `barrier` must return only after every CPU that may be in an operation has passed a full memory barrier: by an
+    /// interrupt sent to all, or by `membarrier` if CPUs are threads. If it does not, units may be handed out twice.
+    /// While the caches are drained, their CPUs go past them. A CPU that is in the middle of an operation is asked
+    /// instead; so are all CPUs, without a barrier, if another call of this method is running, and after `barrier` has
+    /// panicked.
     ///
-    /// Cost: two read-modify-writes for each CPU, the barrier, and a read-modify-write for each word that the blocks
-    /// lie in. A caller who dies in it leaves the caches to [`recover`](Self::recover), and what he was giving back is
-    /// lost. Callable from interrupt and signal handlers, if `barrier` is.
+    /// Cost: two read-modify-writes for each CPU, the barrier, and a read-modify-write for each word in which the
+    /// blocks lie. Callable by any CPU, and from interrupt and signal handlers if `barrier` is. A caller that dies in
+    /// it leaves the caches to [`recover`](Self::recover), and the blocks that it was giving back are lost.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -193,12 +196,12 @@ impl<'a, W: Word> Caches<'a, W> {
         part.untake(if is_busy { ASK } else { 0 });
     }
 
-    /// Puts the cache of a CPU to use again whose user died in the middle of an operation, after which all others have
-    /// gone past it, or which somebody took who died in [`drain_all`](Self::drain_all). Nobody may be in an operation under
-    /// that number, or in `drain_all`.
+    /// Puts the cache of a CPU to use again after its user died in the middle of an operation, or a caller died in
+    /// [`drain_all`](Self::drain_all). Until then all operations go past the cache.
     ///
-    /// What he had in his hands is lost: at most a block, or what went to or from the back-end, and when that gave back
-    /// blocks of an order all of that order. All else that the cache keeps is kept.
+    /// What the dead one had in hand is lost: at most one block, or the blocks that it was allocating from the buddy
+    /// allocator or giving back; when giving back, all cached blocks of that order. The cache keeps all others. To be
+    /// called only while nobody is in an operation under that number, or in `drain_all`.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -231,13 +234,14 @@ impl<'a, W: Word> Caches<'a, W> {
         Front { buddy: &self.buddy, lane: cpu, caps: &self.caps }
     }
 
-    /// Begins an operation. `None`: this one came in the middle of another, the cache is taken, or there is no such CPU.
+    /// Begins an operation. `None`: this one came in the middle of another, the cache is taken, or there is no such
+    /// CPU.
     #[inline(always)]
     pub(super) fn enter(&self, cpu: usize) -> Option<Part<'a, W>> {
         let part = self.parts.get(cpu).map(Part)?;
-        // Relaxed, both: for handlers on the same CPU, to which its own accesses are in order; the fence keeps the compiler
-        // from changing that. A handler between the load and the store is over before the store, and has left the
-        // cache free. To `drain_taken` the barrier says what comes first.
+        // Relaxed, both: for handlers on the same CPU, to which its own accesses are in order; the fence keeps the
+        // compiler from changing that. A handler between the load and the store is over before the store, and has left
+        // the cache free. To `drain_taken` the barrier says what comes first.
         if part.0[BUSY].load(Ordering::Relaxed) != 0 {
             return None;
         }
@@ -266,8 +270,8 @@ impl<'a, W: Word> Caches<'a, W> {
     #[cold]
     fn give_back(&self, cpu: usize) {
         let Some(mut part) = self.enter(cpu) else { return };
-        // Before the blocks go: who asks from now on is seen by the next operation. Relaxed: as in `ask`. If it fails, the
-        // cache has been taken since.
+        // Before the blocks go: who asks from now on is seen by the next operation. Relaxed: as in `ask`. If it fails,
+        // the cache has been taken since.
         _ = part.0[ASKED].compare_exchange(ASK, 0, Ordering::Relaxed, Ordering::Relaxed);
         self.front(cpu).drain(&mut part);
         part.end();

@@ -1,7 +1,7 @@
 //! The climb from a claim to the top, by loads alone where nothing has changed.
 
 use super::Tree;
-use crate::geometry::LINE;
+use crate::layout::geometry::LINE;
 use crate::sync::{Ordering, Word};
 use crate::word;
 

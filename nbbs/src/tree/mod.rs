@@ -4,18 +4,21 @@
 //! step      one compare-and-swap of one word: the transitions, by name
 //! climb     see to the words above a claim
 //! inspect   look at the words below: merge what is empty, keep the bounds honest
+//! spot      where a unit is described
 //! ```
 //!
 //! Nothing here knows lanes or runs. DESIGN.md at the root of the repository explains the protocol and why it is safe.
 
 mod climb;
 mod inspect;
+mod spot;
 mod step;
 
 use crate::error::MetadataError;
-use crate::geometry::{Geometry, LANE_WORDS};
+use crate::layout::geometry::{Geometry, LANE_WORDS};
 use crate::sync::{Ordering, Word};
 use crate::word;
+pub(crate) use spot::Spot;
 pub(crate) use step::At;
 
 /// The words of an arena.
@@ -113,16 +116,22 @@ impl<'a, W: Word> Tree<'a, W> {
         word::split_slots(codes) & word::first_slots(self.geometry.slots(level, idx))
     }
 
-    /// Writes every word as it is in an arena in which all is reserved. Nobody else may use them.
-    pub fn reserve_all(&self) {
+    /// Writes every word as it is in an empty arena. Nobody else may use them.
+    pub fn clear_all(&self) {
         for word in &self.words[..self.geometry.words()] {
             // Relaxed: whoever shares the arena with other threads orders these stores too.
             word.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// Writes every word as it is in an arena in which all is reserved. Nobody else may use them.
+    pub fn reserve_all(&self) {
+        self.clear_all();
         for level in 0..=self.geometry.top() {
             for idx in 0..self.geometry.words_of(level) {
                 let all = word::first_slots(self.geometry.slots(level, idx));
-                // Code 01: a hole in a leaf word, split in an inner one.
+                // Code 01: reserved in a leaf word, split in an inner one.
+                // Relaxed: as in `clear_all`.
                 self.words[self.geometry.place(level, idx)].store(all, Ordering::Relaxed);
             }
         }

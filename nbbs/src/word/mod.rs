@@ -3,7 +3,7 @@
 //! ```text
 //! leaf word (level 0): 32 units x 2 bits          inner word (level 1 and up)
 //!                                                   63  62    57 56       32 31            0
-//!   00 free    01 hole                            +-----+--------+-----------+---------------+
+//!   00 free    01 reserved                        +-----+--------+-----------+---------------+
 //!   11 head    10 rest (of a block)               | mark| bound 6| version 25| 16 slots x 2  |
 //!                                                 +-----+--------+-----------+---------------+
 //!                                                  00 free   01 split   11 head   10 rest
@@ -17,7 +17,7 @@ pub(crate) mod span;
 
 pub(crate) const FREE: u64 = 0b00;
 pub(crate) const SPLIT: u64 = 0b01;
-pub(crate) const HOLE: u64 = 0b01;
+pub(crate) const RESERVED: u64 = 0b01;
 pub(crate) const REST: u64 = 0b10;
 pub(crate) const HEAD: u64 = 0b11;
 
@@ -138,7 +138,7 @@ pub(crate) const fn free_slots(codes: u64) -> u64 {
     !(codes | codes >> 1) & LOW
 }
 
-/// The slots with code `01`, by their low bits: split in an inner word, holes in a leaf word.
+/// The slots with code `01`, by their low bits: split in an inner word, reserved in a leaf word.
 #[inline(always)]
 pub(crate) const fn split_slots(codes: u64) -> u64 {
     codes & !(codes >> 1) & LOW
@@ -289,12 +289,12 @@ pub(crate) fn from_slot(set: u64, start: u32) -> impl Iterator<Item = u32> {
 mod tests {
     use super::*;
 
-    /// The codes of a leaf word, unit 0 first: `.` free, `o` hole, `B` head, `b` rest.
+    /// The codes of a leaf word, unit 0 first: `.` free, `o` reserved, `B` head, `b` rest.
     fn leaf(picture: &str) -> u64 {
         picture.bytes().enumerate().fold(0, |word, (unit, code)| {
             let code = match code {
                 b'.' => FREE,
-                b'o' => HOLE,
+                b'o' => RESERVED,
                 b'B' => HEAD,
                 _ => REST,
             };

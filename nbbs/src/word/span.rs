@@ -1,19 +1,19 @@
 //! The codes of runs that need not be blocks. No atomics here.
 //!
 //! A run is *closed* if it lies in one word: a head and its rests. A run that goes on beyond its word is
-//! *open*: it begins in a leaf word with an open head, code `01` (else a hole) with a rest behind it, fills
+//! *open*: it begins in a leaf word with an open head, code `01` (else reserved) with a rest behind it, fills
 //! that word to its end, and all units that follow, in whatever words, are rests. So a head with its rests
 //! always is the whole of a block or run, and nobody needs to look further.
 //!
 //! ```text
 //! closed   [. . H r r r r . ...]
 //! open     [. . o r r r r r ...r]  [r r r r r . ...]        o: 01 before a rest
-//! hidden   [. . o o o o o o ...o]  [r r r r r . ...]        holes while the rests are claimed or cleared
+//! hidden   [. . o o o o o o ...o]  [r r r r r . ...]        reserved while the rests are claimed or cleared
 //! ```
 //!
 //! A whole word is never a closed run: it would look like a block of the level above.
 
-use crate::word::{self, HEAD, HOLE, REST};
+use crate::word::{self, HEAD, RESERVED, REST};
 
 /// The low bit of every slot.
 const LOW: u64 = 0x5555_5555_5555_5555;
@@ -35,11 +35,11 @@ pub(crate) const fn closed(slot: u32, count: u32) -> u64 {
 
 /// The part of an open run that lies in the leaf word of its head: `count` slots from `slot` to the end of the word.
 pub(crate) const fn open(slot: u32, count: u32) -> u64 {
-    closed(slot, count) ^ (HEAD ^ HOLE) << (2 * slot)
+    closed(slot, count) ^ (HEAD ^ RESERVED) << (2 * slot)
 }
 
-/// `count` holes from `slot` on: a hidden run, or what is reserved.
-pub(crate) const fn holes_at(slot: u32, count: u32) -> u64 {
+/// `count` slots with the reserved code from `slot` on: a hidden run, or a reservation.
+pub(crate) const fn reserved_at(slot: u32, count: u32) -> u64 {
     area(slot, count) & LOW
 }
 
@@ -55,11 +55,11 @@ pub(crate) const fn heads(codes: u64) -> u64 {
 
 /// Whether an open head stands in `slot` of a leaf word.
 pub(crate) const fn is_open(codes: u64, slot: u32) -> bool {
-    slot < 31 && word::code(codes, slot) == HOLE && word::code(codes, slot + 1) == REST
+    slot < 31 && word::code(codes, slot) == RESERVED && word::code(codes, slot + 1) == REST
 }
 
-/// The holes of a leaf word, by their low bits.
-pub(crate) const fn holes(codes: u64) -> u64 {
+/// The reserved slots of a leaf word, by their low bits.
+pub(crate) const fn reserved(codes: u64) -> u64 {
     word::split_slots(codes) & !(rest_slots(codes) >> 2)
 }
 
@@ -135,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn open_heads_are_no_holes_and_no_blocks() {
+    fn open_heads_are_not_reserved_and_no_blocks() {
         for slot in 0..31 {
             let codes = open(slot, 32 - slot);
-            assert!(is_open(codes, slot) && holes(codes) == 0);
+            assert!(is_open(codes, slot) && reserved(codes) == 0);
             assert_eq!(rests_to(codes, 31), slot + 1);
             assert!((0..5).all(|order| !word::is_block(codes, slot, order)));
-            let hidden = holes_at(slot, 32 - slot);
-            assert_eq!(holes(hidden), hidden);
+            let hidden = reserved_at(slot, 32 - slot);
+            assert_eq!(reserved(hidden), hidden);
             assert!(!is_open(hidden, slot));
         }
         assert_eq!(rests_to(rests(0, 32), 31), 0);

@@ -7,12 +7,13 @@ use crate::request::Request;
 use crate::sync::Word;
 
 impl<'a, W: Word> Zones<'a, W> {
-    /// Allocates a block of `2^order` units from the first zone of `preference` that has one. The block is
-    /// aligned within its zone; a number that is no zone's is passed over.
+    /// Allocates a block of `2^order` units from the first zone of `preference` that has one free.
+    ///
+    /// The block is aligned within its zone. Numbers in `preference` that no zone has are skipped.
     ///
     /// # Errors
-    /// [`AllocError::Exhausted`] if none has one now, [`AllocError::OrderTooLarge`] with the largest order of them all
-    /// if none can.
+    /// [`AllocError::Exhausted`] if none of these zones has one free now, [`AllocError::OrderTooLarge`] with the
+    /// largest order among them if all are too small.
     ///
     /// ```
     /// # use nbbs::{AllocError, Buddy, Metadata, Zone, Zones};
@@ -36,10 +37,10 @@ impl<'a, W: Word> Zones<'a, W> {
     }
 
     /// Allocates up to `blocks.len()` blocks of `order` into `blocks`, from the zones of `preference` in turn, and
-    /// returns how many. Otherwise as [`Buddy::alloc_batch`](crate::Buddy::alloc_batch).
+    /// returns how many, as [`Lane::alloc_batch`](crate::Lane::alloc_batch) does.
     ///
     /// # Errors
-    /// Those of [`alloc`](Self::alloc), if there is not a single one.
+    /// Those of [`alloc`](Self::alloc), if not a single block is free.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -77,12 +78,13 @@ impl<'a, W: Word> Zones<'a, W> {
         if done > 0 { Ok(done) } else { Err(refusals.all) }
     }
 
-    /// Allocates what `request` describes from the first zone of `preference` that has it. Its range is one of
-    /// units among all zones, its alignment one within the zone.
+    /// Allocates a run that meets `request` from the first zone of `preference` that has one free.
+    ///
+    /// The request's range is in units among all zones, its alignment within the zone.
     ///
     /// # Errors
-    /// [`RequestError::Exhausted`] if no zone that could have it has it now; otherwise why the last zone with a part of
-    /// the range cannot, as [`Buddy::request`](crate::Buddy::request) says.
+    /// [`RequestError::Exhausted`] if some of these zones could have such a run, but none has one free now; otherwise
+    /// the error of [`Lane::request`](crate::Lane::request) for the last zone that has a part of the range.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Request, Zone, Zones};
@@ -119,8 +121,8 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Allocates units `index..index + units`, if they lie in one zone and are all free, and returns `index`.
     ///
     /// # Errors
-    /// Those of [`Buddy::alloc_at`](crate::Buddy::alloc_at); [`RequestError::OutOfRange`] if the first unit is in no
-    /// zone, or the last in another.
+    /// Those of [`Lane::alloc_at`](crate::Lane::alloc_at); [`RequestError::OutOfRange`] if no zone has all of the
+    /// units.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, RequestError, Zone, Zones};

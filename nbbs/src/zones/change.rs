@@ -1,10 +1,10 @@
-//! Freeing, resizing and splitting, in whichever zone it is.
+//! Freeing, resizing and splitting, in the zone of the unit.
 
 use core::ops::Range;
 
 use super::number::Numbered;
 use super::{Zone, Zones};
-use crate::buddy::Lane;
+use crate::api::Lane;
 use crate::error::{BatchError, FreeError, ResizeError};
 use crate::sync::Word;
 
@@ -12,10 +12,10 @@ use crate::sync::Word;
 const TOGETHER: usize = 64;
 
 impl<'a, W: Word> Zones<'a, W> {
-    /// Frees the block or run at `index`. Returns the order of a block that would hold it.
+    /// Frees the block or run at `index`, and returns the order of the smallest block that holds it.
     ///
     /// # Errors
-    /// Those of [`Buddy::free`](crate::Buddy::free); [`FreeError::OutOfRange`] if the unit is in no zone.
+    /// Those of [`Lane::free`](crate::Lane::free); [`FreeError::OutOfRange`] if the unit is in no zone.
     ///
     /// ```
     /// # use nbbs::{Buddy, FreeError, Metadata, Request, Zone, Zones};
@@ -35,7 +35,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Frees the block or run of `units` units at `index`.
     ///
     /// # Errors
-    /// Those of [`Buddy::free_units`](crate::Buddy::free_units); [`FreeError::OutOfRange`] if the unit is in no zone.
+    /// Those of [`Lane::free_units`](crate::Lane::free_units); [`FreeError::OutOfRange`] if the unit is in no zone.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Request, Zone, Zones};
@@ -51,11 +51,12 @@ impl<'a, W: Word> Zones<'a, W> {
         self.in_zone(index, |zone, index| zone.free_units(index, units))
     }
 
-    /// Frees blocks of `order`, of any zones: those that stand next to each other in the slice and lie in one word by one
-    /// read-modify-write, nearly always.
+    /// Frees blocks of `order`, of any zones.
+    ///
+    /// Cost: nearly always one read-modify-write for neighbours in the slice that lie in the same word.
     ///
     /// # Errors
-    /// [`BatchError`]: which block was refused, and why. Those before it have been freed, no other.
+    /// [`BatchError`] for the first block that is refused. The blocks before it have been freed, the others have not.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -86,7 +87,7 @@ impl<'a, W: Word> Zones<'a, W> {
         Ok(())
     }
 
-    /// How many units are held at `index`.
+    /// The number of units of the block or run that begins at `index`.
     ///
     /// # Errors
     /// Those of [`Buddy::len_of`](crate::Buddy::len_of); [`FreeError::OutOfRange`] if the unit is in no zone.
@@ -104,10 +105,10 @@ impl<'a, W: Word> Zones<'a, W> {
         zone.buddy.len_of(here).map_err(|error| error.among_all(zone.base))
     }
 
-    /// Gives back all but the first `units` units of the block or run at `index`.
+    /// Frees all but the first `units` units of the block or run at `index`.
     ///
     /// # Errors
-    /// Those of [`Buddy::shrink`](crate::Buddy::shrink), and [`FreeError::OutOfRange`] in them.
+    /// Those of [`Lane::shrink`](crate::Lane::shrink), and [`FreeError::OutOfRange`] in them.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -124,10 +125,10 @@ impl<'a, W: Word> Zones<'a, W> {
         self.in_zone(index, |zone, index| zone.shrink(index, units))
     }
 
-    /// Takes the units behind the block or run at `index`, so that there are `units`: units of its zone.
+    /// Extends the block or run at `index` to `units` units, within its zone.
     ///
     /// # Errors
-    /// Those of [`Buddy::grow`](crate::Buddy::grow), and [`FreeError::OutOfRange`] in them.
+    /// Those of [`Lane::grow`](crate::Lane::grow), and [`FreeError::OutOfRange`] in them.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ResizeError, Zone, Zones};
@@ -142,10 +143,10 @@ impl<'a, W: Word> Zones<'a, W> {
         self.in_zone(index, |zone, index| zone.grow(index, units))
     }
 
-    /// Cuts the block or run at `index` after `units` units, and returns where the second part begins.
+    /// Splits the block or run at `index` after `units` units, and returns the first unit of the second part.
     ///
     /// # Errors
-    /// Those of [`Buddy::split_off`](crate::Buddy::split_off), and [`FreeError::OutOfRange`] in them.
+    /// Those of [`Lane::split_off`](crate::Lane::split_off), and [`FreeError::OutOfRange`] in them.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -160,10 +161,10 @@ impl<'a, W: Word> Zones<'a, W> {
         self.in_zone(index, |zone, index| zone.split_off(index, units)).map(|_| index + units)
     }
 
-    /// Cuts the block or run at `index` into blocks of `order`.
+    /// Splits the block or run at `index` into blocks of `order`.
     ///
     /// # Errors
-    /// Those of [`Buddy::split`](crate::Buddy::split), and [`FreeError::OutOfRange`] in them.
+    /// Those of [`Lane::split`](crate::Lane::split), and [`FreeError::OutOfRange`] in them.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -179,10 +180,10 @@ impl<'a, W: Word> Zones<'a, W> {
         self.in_zone(index, |zone, index| zone.split(index, order))
     }
 
-    /// Gives back `part` of the block or run at `index`, and keeps the rest.
+    /// Frees the units of `part`, a part of the block or run at `index`, and keeps the rest.
     ///
     /// # Errors
-    /// Those of [`Buddy::free_part`](crate::Buddy::free_part), and [`FreeError::OutOfRange`] in them.
+    /// Those of [`Lane::free_part`](crate::Lane::free_part), and [`FreeError::OutOfRange`] in them.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};

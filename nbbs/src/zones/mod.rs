@@ -1,8 +1,8 @@
-//! Several arenas behind one handle: NUMA nodes, memory that a device can reach, one arena for each core.
+//! Several arenas behind one handle, such as NUMA nodes, memory that a device can reach, or an arena for each core.
 //!
 //! ```text
 //! alloc      from the first zone of an order of preference that has it
-//! change     free, resize and split, in whichever zone it is
+//! change     free, resize and split, in the zone of the unit
 //! number     the numbers in a zone's answers, as they are among all zones
 //! ```
 
@@ -13,14 +13,13 @@ mod number;
 use crate::sync::AtomicU64;
 use core::fmt;
 
-use crate::buddy::{Buddy, Lane};
-use crate::lane::default_lane;
+use crate::api::{Buddy, Lane, default_lane};
 use crate::sync::Word;
 
-/// An arena, and the number that its first unit has among all zones.
+/// An arena, and the number of its first unit among all zones.
 #[derive(Debug)]
 pub struct Zone<'a, W = AtomicU64> {
-    /// The first unit's number.
+    /// The number of the first unit.
     pub base: u64,
     /// The arena.
     pub buddy: Buddy<'a, W>,
@@ -34,22 +33,23 @@ impl<W> Clone for Zone<'_, W> {
 
 impl<W> Copy for Zone<'_, W> {}
 
-/// Why zones cannot stand behind one handle.
+/// Why a list of zones was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ZoneError {
-    /// A zone begins before the one before it in the list ends, or its last unit's number does not fit.
+    /// A zone begins before its predecessor in the list ends, or the number of its last unit does not fit.
     Overlap {
         /// Position of the zone in the list.
         zone: usize,
     },
 }
 
-/// Several arenas, in the order of their units, each of which may be asked first.
+/// Several arenas behind one handle, with units numbered among all of them. Each allocation says which zones to try, in
+/// which order.
 ///
-/// Lock-free as the arenas are: an operation on a block costs what it costs in its zone, and a step for each halving of
-/// the number of zones to find that; an allocation is tried in one zone after the other. Units are numbered among all
-/// zones, in errors too. Nothing spans two zones. Statistics of a zone are those of its arena.
+/// It is as lock-free as the arenas. Cost: that of the operation in its zone, and a step for each halving of the number
+/// of zones to find it; an allocation tries one zone after the other. Errors, too, number units among all zones. No
+/// block or run spans two zones. The statistics of a zone are those of its arena.
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -81,10 +81,10 @@ impl<W> Clone for Zones<'_, W> {
 impl<W> Copy for Zones<'_, W> {}
 
 impl<'a, W: Word> Zones<'a, W> {
-    /// A handle to these zones, in ascending order of their units.
+    /// Creates a handle to these zones, which must be in ascending order of their units.
     ///
     /// # Errors
-    /// [`ZoneError::Overlap`].
+    /// [`ZoneError::Overlap`] if they are not, or overlap.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, ZoneError, Zones};
@@ -105,7 +105,7 @@ impl<'a, W: Word> Zones<'a, W> {
         Ok(Self { zones, lane: None })
     }
 
-    /// The zones.
+    /// The zones behind the handle.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -121,7 +121,9 @@ impl<'a, W: Word> Zones<'a, W> {
         self.zones
     }
 
-    /// Which zone a unit is in. Costs a step for each halving of the number of zones.
+    /// The position in the list of the zone that has unit `index`, or `None` if no zone has it.
+    ///
+    /// Cost: a step for each halving of the number of zones.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -138,7 +140,7 @@ impl<'a, W: Word> Zones<'a, W> {
         (index - zone.base < zone.buddy.units()).then_some(number)
     }
 
-    /// The same zones, as seen from `lane` in each: see [`Buddy::on`].
+    /// The same zones as seen from `lane`: see [`Buddy::on`].
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -155,7 +157,7 @@ impl<'a, W: Word> Zones<'a, W> {
     }
 
     /// The caller's lane in a zone.
-    fn lane_of(&self, zone: &Zone<'a, W>) -> Lane<'a, W> {
+    fn lane_of(&self, zone: &'a Zone<'a, W>) -> Lane<'a, W> {
         zone.buddy.on(self.lane.unwrap_or_else(default_lane))
     }
 

@@ -19,25 +19,25 @@ fn states(buddy: &Buddy<'_>, number: usize) -> bool {
     match number {
         0 => {}
         // Blocks of every order, as far as they go.
-        1 => (0..=buddy.max_order()).rev().for_each(|order| _ = buddy.alloc_on(0, order)),
-        // A run that begins in the middle of a word and ends in the middle of another, and a hole.
+        1 => (0..=buddy.max_order()).rev().for_each(|order| _ = buddy.on(0).alloc(order)),
+        // A run that begins in the middle of a word and ends in the middle of another, and a reservation.
         2 => {
-            _ = buddy.alloc_at(units / 5, units / 2);
+            _ = buddy.here().alloc_at(units / 5, units / 2);
             _ = buddy.reserve(last - 2..units);
         }
         // Whole words, and the beginning of one.
-        3 => _ = buddy.alloc_units(units * 3 / 4),
+        3 => _ = buddy.here().alloc_units(units * 3 / 4),
         // Written in smaller slots, and cut.
         4 => {
             let block = buddy.alloc(buddy.max_order()).unwrap();
-            _ = buddy.shrink(block, (1 << buddy.max_order()) - 5);
-            _ = buddy.split_off(block, 3);
+            _ = buddy.here().shrink(block, (1 << buddy.max_order()) - 5);
+            _ = buddy.here().split_off(block, 3);
         }
         // The lane's own word stays split when it empties.
         5 => {
-            let blocks: Vec<u64> = (0..40).filter_map(|_| buddy.alloc_on(0, 0).ok()).collect();
-            blocks.into_iter().for_each(|block| _ = buddy.free_on(0, block));
-            _ = buddy.request(Request::units(1).top_down());
+            let blocks: Vec<u64> = (0..40).filter_map(|_| buddy.on(0).alloc(0).ok()).collect();
+            blocks.into_iter().for_each(|block| _ = buddy.on(0).free(block));
+            _ = buddy.here().request(Request::units(1).top_down());
         }
         // Everything in use, by units, and all at once.
         6 => while buddy.alloc(0).is_ok() {},

@@ -58,9 +58,9 @@ fn an_arena_in_use_is_never_foreign() {
         let buddy = arena.buddy();
         for order in (0..=buddy.max_order()).rev() {
             let blocks: Vec<u64> =
-                (0..70).filter_map(|lane| buddy.alloc_on(lane, order).ok()).collect();
+                (0..70).filter_map(|lane| buddy.on(lane).alloc(order).ok()).collect();
             assert!(Buddy::attach(arena.words(), units).is_ok());
-            blocks.into_iter().for_each(|block| _ = buddy.free_on(block as usize, block).unwrap());
+            blocks.into_iter().for_each(|block| _ = buddy.on(block as usize).free(block).unwrap());
             assert!(Buddy::attach(arena.words(), units).is_ok());
         }
         buddy.reserve(0..units).unwrap();

@@ -8,7 +8,7 @@ use nbbs::{Invariant, metadata_words};
 use testkit::program::Arena;
 
 pub const FREE: u64 = 0b00;
-/// Of an inner word: look at the word below. Of a leaf word: a hole, or an open head if a rest follows.
+/// Of an inner word: look at the word below. Of a leaf word: reserved, or an open head if a rest follows.
 pub const SPLIT: u64 = 0b01;
 pub const REST: u64 = 0b10;
 pub const HEAD: u64 = 0b11;
@@ -71,7 +71,7 @@ impl Tree {
             let words: Vec<Watched> =
                 (0..metadata_words(units)).map(|_| Watched::default()).collect();
             let first = std::ptr::from_ref(&words[0]).addr();
-            nbbs::Buddy::new(&words, units).unwrap().alloc_at_on(0, 32 * leaf, 1).unwrap();
+            nbbs::Buddy::new(&words, units).unwrap().on(0).alloc_at(32 * leaf, 1).unwrap();
             for (level, address) in CHANGED.take().into_iter().enumerate() {
                 let place = (address - first) / size_of::<Watched>();
                 if places.len() == level {
@@ -236,7 +236,7 @@ impl Content {
     }
 
     /// Whether a run may go on at `unit`, which begins a word or follows a split slot: the unit before belongs to a
-    /// run that does not end in its word, or is hidden by holes.
+    /// run that does not end in its word, or whose head shows the reserved code.
     fn goes_on(&self, unit: u64) -> bool {
         let Some(before) = unit.checked_sub(1) else { return false };
         let (level, idx, slot) = self.spot(before);

@@ -1,6 +1,6 @@
 //! Who asked what when, and what the answer was; and whether one thread alone could have been told the same.
 //!
-//! [`Recorder`] stands before a back-end and writes down each call. A [`History`] is then held against the
+//! [`Recorder`] stands before an allocator and writes down each call. A [`History`] is then held against the
 //! [`Spec`](crate::Spec):
 //!
 //! - [`History::check`]: there is an order of the calls, in accord with which returned before which began, in
@@ -117,7 +117,7 @@ impl History {
     }
 }
 
-/// Passes every operation on to a back-end and writes it down.
+/// Passes every operation on to an allocator and writes it down.
 ///
 /// ```
 /// use testkit::{BackEnd, history::Recorder};
@@ -140,7 +140,7 @@ pub struct Recorder<B> {
 }
 
 impl<B: BackEnd> Recorder<B> {
-    /// For callers on so many lanes, on a back-end that holds nothing.
+    /// For callers on so many lanes, on an allocator that holds nothing.
     pub fn new(back_end: B, lanes: usize) -> Self {
         let calls = (0..lanes).map(|_| Mutex::default()).collect();
         Self { back_end, clock: AtomicU64::new(0), calls }
@@ -199,7 +199,7 @@ impl<B: BackEnd> BackEnd for Recorder<B> {
     }
 }
 
-/// Runs a race of `Alloc`, `Free` and `FreeSized` on a fresh back-end and writes it down, without another
+/// Runs a race of `Alloc`, `Free` and `FreeSized` on a fresh allocator and writes it down, without another
 /// judge. `together` is as in [`race`](crate::program::race).
 ///
 /// # Errors
@@ -242,7 +242,7 @@ fn perform<B: BackEnd>(back_end: &B, lane: usize, op: &Op, held: &mut Vec<Block>
             // A refusal is in the history.
             let _ = back_end.free(lane, block.index, block.order);
         }
-        ref other => panic!("not every back-end can do {other:?}"),
+        ref other => panic!("not every allocator can do {other:?}"),
     }
 }
 

@@ -56,7 +56,7 @@ fn check_walk<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violatio
     let mut expected = spec.pieces();
     let mut wrong = None;
     buddy.walk(|piece| {
-        // A stretch of holes may be cut anywhere; the specification counts its units one by one, and those
+        // A stretch of reserved units may be cut anywhere; the specification counts its units one by one, and those
         // of runs.
         let stretch = match piece {
             Piece::Run { len, .. } | Piece::Reserved { len, .. } => len,
@@ -76,7 +76,7 @@ fn check_walk<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violatio
     }
 }
 
-/// A piece, or the `unit`-th unit of a run or a stretch of holes, as the specification puts it.
+/// A piece, or the `unit`-th unit of a run or a stretch of reserved units, as the specification puts it.
 fn seen(piece: Piece, unit: u64) -> (Unit, Block) {
     match piece {
         Piece::Free { index, order } => (Unit::Free, Block { index, order }),
@@ -85,7 +85,7 @@ fn seen(piece: Piece, unit: u64) -> (Unit, Block) {
             let what = if unit == 0 { Unit::Run(len as u32) } else { Unit::Body };
             (what, Block { index: index + unit, order: 0 })
         }
-        Piece::Reserved { index, .. } => (Unit::Hole, Block { index: index + unit, order: 0 }),
+        Piece::Reserved { index, .. } => (Unit::Reserved, Block { index: index + unit, order: 0 }),
         other => unreachable!("{other:?} is news"),
     }
 }
@@ -100,7 +100,7 @@ fn check_stats<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violati
         all
     };
     let (runs, run_units) = spec.runs();
-    let units = [spec.units(), units_in(&free), units_in(used) + run_units, spec.holes()];
+    let units = [spec.units(), units_in(&free), units_in(used) + run_units, spec.reserved()];
     let expected = (units, runs, padded(&free), padded(used));
     let Stats { units, free_units, used_units, reserved_units, free_blocks, used_blocks, .. } =
         stats;

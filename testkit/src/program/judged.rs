@@ -43,7 +43,7 @@ pub(super) struct Judged<'a, S: ?Sized> {
 }
 
 impl<'a, S: Subject + ?Sized> Judged<'a, S> {
-    /// A fresh subject, with all units free or, if `reserved`, all holes.
+    /// A fresh subject, with all units free or, if `reserved`, all reserved.
     pub fn new(subject: &'a S, units: u64, reserved: bool) -> Self {
         let oracle = Oracle::new(units);
         let spec = if reserved { Spec::new_reserved(units) } else { Spec::new(units) };
@@ -165,7 +165,7 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
     }
 
     pub fn release(&mut self, range: Range<u64>) -> Result<(), Violation> {
-        let possible = self.spec.all(&range, Unit::Hole);
+        let possible = self.spec.all(&range, Unit::Reserved);
         if possible {
             self.oracle.release(range.clone())?;
         }
@@ -203,8 +203,8 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
         }
         let mut unit = 0;
         while unit < self.spec.units() {
-            let is_hole = |&unit: &u64| self.spec.unit(unit) == Some(Unit::Hole);
-            let end = unit + (unit..self.spec.units()).take_while(is_hole).count() as u64;
+            let is_reserved = |&unit: &u64| self.spec.unit(unit) == Some(Unit::Reserved);
+            let end = unit + (unit..self.spec.units()).take_while(is_reserved).count() as u64;
             if end > unit {
                 self.release(unit..end)?;
             }

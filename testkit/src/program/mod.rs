@@ -5,7 +5,6 @@
 //! [`race`] runs several sequences of operations at once: the owner map judges while they run, the
 //! specification what they leave behind.
 
-mod ask;
 mod bytes;
 mod inspect;
 mod judged;
@@ -17,7 +16,7 @@ mod strategies;
 mod subject;
 mod truth;
 
-pub use ask::{Ask, Held, No, ask, within};
+pub use crate::ask::{Ask, Held, No, ask, within};
 pub use inspect::{inspect, observe};
 pub use judged::Summary;
 pub use plain::race_plain;
@@ -64,14 +63,14 @@ pub enum Op {
         /// The unit; may be outside the arena.
         index: u64,
     },
-    /// Makes a range a hole; refused unless all of it is free.
+    /// Reserves a range; refused unless all of it is free.
     Reserve {
         /// First unit.
         start: u64,
         /// The unit after the last; may be outside the arena, or before the first.
         end: u64,
     },
-    /// Gives a range to the allocator; refused unless all of it is a hole.
+    /// Gives a range to the allocator; refused unless all of it is reserved.
     Release {
         /// First unit.
         start: u64,
@@ -188,14 +187,14 @@ pub struct Step {
 pub struct Program {
     /// Units of the arena.
     pub units: u64,
-    /// Whether all units are holes at first.
+    /// Whether all units are reserved at first.
     pub reserved: bool,
     /// The operations, in order.
     pub steps: Vec<Step>,
 }
 
 impl Program {
-    /// A program on one lane, in an arena without holes.
+    /// A program on one lane, in an arena without reserved units.
     #[must_use]
     pub fn new(units: u64, ops: impl IntoIterator<Item = Op>) -> Self {
         let steps = ops.into_iter().map(|op| Step { lane: 0, op }).collect();

@@ -1,11 +1,11 @@
-//! Races on any back-end: allocations and frees only.
+//! Races on any allocator: allocations and frees only.
 
 use super::sequential::pick_from;
 use super::{Body, Op, Race};
 use crate::whole::{check_whole, free};
 use crate::{BackEnd, Block, Oracle, Violation};
 
-/// Runs a race of `Alloc`, `Free` and `FreeSized` on a fresh back-end, the owner map on. `together` is as in
+/// Runs a race of `Alloc`, `Free` and `FreeSized` on a fresh allocator, the owner map on. `together` is as in
 /// [`race`](super::race). Afterwards exactly what nobody holds can be allocated at every order; then
 /// everything is returned, and the memory must be whole.
 ///
@@ -61,7 +61,7 @@ impl<B: BackEnd> Player<'_, B> {
         match *op {
             Op::Alloc { order } => self.alloc(order),
             Op::Free { pick } | Op::FreeSized { pick } => self.free(pick),
-            ref other => panic!("not every back-end can do {other:?}"),
+            ref other => panic!("not every allocator can do {other:?}"),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{Block, Oracle, Spec, Unit, Violation};
 /// A program that runs first, and what each lane does then, all lanes at once.
 ///
 /// A lane begins with the blocks that the program's steps on that lane left. It frees what it holds,
-/// releases the holes that it made, and asks only for refusals that are certain whatever the others do;
+/// releases what it has reserved, and asks only for refusals that are certain whatever the others do;
 /// a request that is not of this kind is skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Race {
@@ -63,7 +63,7 @@ pub fn race<S: Subject>(
     });
     together(bodies.collect())?;
 
-    let left = lanes.into_iter().map(|lane| (lane.held, lane.runs, lane.holes, lane.report));
+    let left = lanes.into_iter().map(|lane| (lane.held, lane.runs, lane.reserved, lane.report));
     let left: Vec<_> = left.collect();
     (judged.held, judged.runs) = of_others;
     judged.held.extend(left.iter().flat_map(|(held, ..)| held));
@@ -71,8 +71,8 @@ pub fn race<S: Subject>(
     judged.spec = Spec::new(setup.units);
     judged.held.iter().for_each(|block| judged.spec.grant(block.index, block.order));
     judged.runs.iter().for_each(|run| judged.spec.grant_run(run.index, run.len));
-    for &hole in left.iter().flat_map(|(_, _, holes, _)| holes) {
-        assert!(judged.spec.reserve(hole..hole + 1), "the owner map has seen this hole");
+    for &unit in left.iter().flat_map(|(_, _, reserved, _)| reserved) {
+        assert!(judged.spec.reserve(unit..unit + 1), "the owner map has seen this reservation");
     }
     judged.clear_up(FEW_BLOCKS)?;
     Ok(left.into_iter().map(|(.., report)| report).collect())
@@ -91,20 +91,20 @@ struct Lane<'a, S> {
     held: Vec<Block>,
     runs: Vec<Held>,
     /// Unit by unit.
-    holes: Vec<u64>,
+    reserved: Vec<u64>,
     report: LaneReport,
 }
 
 impl<'a, S: Subject> Lane<'a, S> {
-    /// With what the setup left on this lane; lane 0 has the holes.
+    /// With what the setup left on this lane; lane 0 has the reserved units.
     fn new(judged: &'a Judged<'a, S>, lane: usize, told: usize) -> Self {
         let Judged { subject, oracle, spec, held, runs, .. } = judged;
         let own = |index: u64| lane_of(oracle, index) == lane;
         let held = held.iter().copied().filter(|block| own(block.index)).collect();
         let runs = runs.iter().copied().filter(|run| own(run.index)).collect();
-        let is_hole = |unit| spec.unit(unit) == Some(Unit::Hole);
-        let holes = (0..spec.units()).filter(|&unit| lane == 0 && is_hole(unit)).collect();
-        Self { subject, oracle, lane, told, held, runs, holes, report: LaneReport::default() }
+        let is_reserved = |unit| spec.unit(unit) == Some(Unit::Reserved);
+        let reserved = (0..spec.units()).filter(|&unit| lane == 0 && is_reserved(unit)).collect();
+        Self { subject, oracle, lane, told, held, runs, reserved, report: LaneReport::default() }
     }
 
     fn step(&mut self, op: &Op) -> Result<(), Violation> {
@@ -199,16 +199,16 @@ impl<'a, S: Subject> Lane<'a, S> {
             return Ok(());
         }
         self.oracle.reserve(range.clone())?;
-        self.holes.extend(range);
+        self.reserved.extend(range);
         Ok(())
     }
 
     fn release(&mut self, range: Range<u64>) -> Result<(), Violation> {
-        let own = |unit| self.holes.contains(&unit);
+        let own = |unit| self.reserved.contains(&unit);
         if range.is_empty() || range.end > self.oracle.units() || !range.clone().all(own) {
             return Ok(());
         }
-        self.holes.retain(|hole| !range.contains(hole));
+        self.reserved.retain(|unit| !range.contains(unit));
         self.oracle.release(range.clone())?;
         let question = format!("release({range:?})");
         self.subject.release(range).map_err(|error| Violation::wrong(question, "done", error))

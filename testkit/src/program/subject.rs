@@ -8,24 +8,24 @@ use nbbs::{AllocError, Buddy, FreeError, MetadataError, RangeError};
 use super::{inspect, observe};
 use crate::{BackEnd, Block, Spec, Violation};
 
-/// A back-end that answers everything a program can ask.
+/// An allocator that answers everything a program can ask.
 pub trait Subject: BackEnd {
     /// Allocates a block, and says why not.
     ///
     /// # Errors
-    /// As in [`Buddy::alloc`].
+    /// As in [`Lane::alloc`](nbbs::Lane::alloc).
     fn try_alloc(&self, lane: usize, order: u32) -> Result<u64, AllocError>;
 
     /// Frees the block at `index` and finds its order.
     ///
     /// # Errors
-    /// As in [`Buddy::free`].
+    /// As in [`Lane::free`](nbbs::Lane::free).
     fn free_unsized(&self, lane: usize, index: u64) -> Result<u32, FreeError>;
 
     /// Frees the block of `order` at `index`.
     ///
     /// # Errors
-    /// As in [`Buddy::free_sized`].
+    /// As in [`Lane::free_sized`](nbbs::Lane::free_sized).
     fn free_sized(&self, lane: usize, index: u64, order: u32) -> Result<(), FreeError>;
 
     /// The order of the block at `index`.
@@ -34,7 +34,7 @@ pub trait Subject: BackEnd {
     /// As in [`Buddy::order_of`].
     fn order_of(&self, index: u64) -> Result<u32, FreeError>;
 
-    /// Makes `range` a hole.
+    /// Reserves `range`.
     ///
     /// # Errors
     /// As in [`Buddy::reserve`].
@@ -61,15 +61,15 @@ pub trait Subject: BackEnd {
 
 impl<W: Word> Subject for Buddy<'_, W> {
     fn try_alloc(&self, lane: usize, order: u32) -> Result<u64, AllocError> {
-        self.alloc_on(lane, order)
+        self.on(lane).alloc(order)
     }
 
     fn free_unsized(&self, lane: usize, index: u64) -> Result<u32, FreeError> {
-        self.free_on(lane, index)
+        self.on(lane).free(index)
     }
 
     fn free_sized(&self, lane: usize, index: u64, order: u32) -> Result<(), FreeError> {
-        self.free_sized_on(lane, index, order)
+        self.on(lane).free_sized(index, order)
     }
 
     fn order_of(&self, index: u64) -> Result<u32, FreeError> {
@@ -123,7 +123,7 @@ impl<W: Word + Default> Arena<W> {
         self.expect(Buddy::new(&self.words, self.units))
     }
 
-    /// The arena with every unit made a hole.
+    /// The arena with every unit reserved.
     ///
     /// # Panics
     /// If no arena can have so many units.

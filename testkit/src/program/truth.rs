@@ -31,7 +31,7 @@ pub(super) fn of_free(spec: &Spec, index: u64, order: Option<u32>, error: FreeEr
                 && spec.len_at(index) == Some(actual)
                 && units != actual
         }
-        FreeError::Reserved { index: named } => named == index && unit == Some(Unit::Hole),
+        FreeError::Reserved { index: named } => named == index && unit == Some(Unit::Reserved),
         FreeError::WrongOrder { index: at, order: named, actual } => {
             let block = Block { index, order: actual };
             at == index
@@ -58,8 +58,8 @@ pub(super) fn of_reserve(spec: &Spec, range: &Range<u64>, error: RangeError) -> 
 pub(super) fn of_release(spec: &Spec, range: &Range<u64>, error: RangeError) -> bool {
     match error {
         RangeError::NotReserved { unit } => {
-            let is_hole = |&unit: &u64| spec.unit(unit) == Some(Unit::Hole);
-            is_range(spec, range) && range.clone().find(|unit| !is_hole(unit)) == Some(unit)
+            let is_reserved = |&unit: &u64| spec.unit(unit) == Some(Unit::Reserved);
+            is_range(spec, range) && range.clone().find(|unit| !is_reserved(unit)) == Some(unit)
         }
         error => of_bounds(spec, range, error),
     }

@@ -20,7 +20,7 @@ pub enum Unit {
     /// A later one of a block or run.
     Body,
     /// Never to be handed out.
-    Hole,
+    Reserved,
 }
 
 /// What every unit is, and a tree over it that finds the largest free block.
@@ -34,8 +34,8 @@ pub struct Spec {
     used: Vec<u64>,
     /// Runs that are held and are no blocks, and their units.
     runs: (u64, u64),
-    /// Units that are holes.
-    holes: u64,
+    /// Units that are reserved.
+    reserved: u64,
 }
 
 impl Spec {
@@ -51,7 +51,7 @@ impl Spec {
             free: Tree::new(units),
             used: vec![0; units.ilog2() as usize + 1],
             runs: (0, 0),
-            holes: 0,
+            reserved: 0,
         }
     }
 
@@ -61,11 +61,11 @@ impl Spec {
         Self { leaf, ..self }
     }
 
-    /// An arena of `units` units, all holes.
+    /// An arena of `units` units, all reserved.
     #[must_use]
     pub fn new_reserved(units: u64) -> Self {
         let mut spec = Self::new(units);
-        spec.set_holes(0..units, Unit::Hole);
+        spec.set_reserved(0..units, Unit::Reserved);
         spec
     }
 
@@ -186,22 +186,22 @@ impl Spec {
         self.runs
     }
 
-    /// Makes the free units of `range` holes. `false`, if one of them is not free or the range is not
+    /// Reserves the free units of `range`. `false`, if one of them is not free or the range is not
     /// one; then nothing changes.
     pub fn reserve(&mut self, range: Range<u64>) -> bool {
         let possible = self.all(&range, Unit::Free);
         if possible {
-            self.set_holes(range, Unit::Hole);
+            self.set_reserved(range, Unit::Reserved);
         }
         possible
     }
 
-    /// Makes the holes of `range` free. `false`, if one of them is none or the range is not one; then
+    /// Makes the reserved units of `range` free. `false`, if one of them is none or the range is not one; then
     /// nothing changes.
     pub fn release(&mut self, range: Range<u64>) -> bool {
-        let possible = self.all(&range, Unit::Hole);
+        let possible = self.all(&range, Unit::Reserved);
         if possible {
-            self.set_holes(range, Unit::Free);
+            self.set_reserved(range, Unit::Free);
         }
         possible
     }
@@ -214,10 +214,10 @@ impl Spec {
             && self.units[range.start as usize..range.end as usize].iter().all(|&unit| unit == what)
     }
 
-    /// Units that are holes.
+    /// Units that are reserved.
     #[must_use]
-    pub fn holes(&self) -> u64 {
-        self.holes
+    pub fn reserved(&self) -> u64 {
+        self.reserved
     }
 
     /// Blocks that are held, by order.
@@ -235,7 +235,7 @@ impl Spec {
     }
 
     /// The arena from its first unit on, as the largest free blocks, the blocks held, and unit by unit
-    /// the runs held and the holes.
+    /// the runs held and the reserved units.
     pub fn pieces(&self) -> impl Iterator<Item = (Unit, Block)> + '_ {
         let mut index = 0;
         std::iter::from_fn(move || {
@@ -243,7 +243,7 @@ impl Spec {
             let order = match unit {
                 Unit::Head(order) => u32::from(order),
                 Unit::Free => self.free_order_at(index),
-                Unit::Run(_) | Unit::Body | Unit::Hole => 0,
+                Unit::Run(_) | Unit::Body | Unit::Reserved => 0,
             };
             let block = Block { index, order };
             index += block.len();
@@ -257,9 +257,10 @@ impl Spec {
         (0..=self.max_order()).take_while(starts_here).last().unwrap_or(0)
     }
 
-    fn set_holes(&mut self, range: Range<u64>, to: Unit) {
+    fn set_reserved(&mut self, range: Range<u64>, to: Unit) {
         let units = range.end - range.start;
-        self.holes = if to == Unit::Hole { self.holes + units } else { self.holes - units };
+        self.reserved =
+            if to == Unit::Reserved { self.reserved + units } else { self.reserved - units };
         self.set(range, to);
     }
 
@@ -294,7 +295,7 @@ mod tests {
                         spec.grant(index, order);
                     }
                     Some(Unit::Free) => assert!(spec.reserve(index..index + 1)),
-                    Some(Unit::Hole) => assert!(spec.release(index..index + 1)),
+                    Some(Unit::Reserved) => assert!(spec.release(index..index + 1)),
                     Some(Unit::Head(_)) => assert!(spec.give_back(index).is_some()),
                     _ => assert!(spec.give_back(index).is_none()),
                 }
@@ -305,7 +306,7 @@ mod tests {
                 }
                 let free: u64 = spec.free_blocks().iter().zip(0..).map(|(n, k)| n << k).sum();
                 let used: u64 = spec.used_blocks().iter().zip(0..).map(|(n, k)| n << k).sum();
-                assert_eq!(free + used + spec.holes(), units);
+                assert_eq!(free + used + spec.reserved(), units);
                 assert_eq!(spec.pieces().map(|(_, block)| block.len()).sum::<u64>(), units);
             }
         }

@@ -17,7 +17,7 @@ pub struct Load {
     pub occupancy: u64,
     /// Of 100 frees, how many are of a block that another thread allocated.
     pub hand_over: u32,
-    /// Of 100 steps, how many are operations on runs, parts and batches, where the back-end offers them.
+    /// Of 100 steps, how many are operations on runs, parts and batches, where the allocator offers them.
     pub runs: u32,
     /// Gives other threads a turn before one in so many accesses to [`Steered`](crate::steered::Steered)
     /// words; 0 is never.

@@ -14,17 +14,17 @@ use crate::whole::{check_whole, free};
 use crate::{BackEnd, Block, Oracle, Violation};
 pub use load::{Load, Report};
 
-/// Puts `load` on a back-end that holds nothing, then returns everything and checks that the memory is
+/// Puts `load` on an allocator that holds nothing, then returns everything and checks that the memory is
 /// whole again.
 ///
 /// # Errors
-/// The first violation; a panic of the back-end counts as one.
+/// The first violation; a panic of the allocator counts as one.
 pub fn stress<B: BackEnd>(back_end: &B, oracle: &Oracle, load: &Load) -> Result<Report, Violation> {
     stress_beside(back_end, oracle, load, |_| Ok(()))
 }
 
 /// [`stress`] with another thread beside it, which does what `side` does until its argument is false
-/// (at once, if it was done before) and leaves no trace in the owner map but holes.
+/// (at once, if it was done before) and leaves no trace in the owner map but reserved units.
 ///
 /// # Errors
 /// The first violation, of `side` too.

@@ -19,8 +19,8 @@ pub enum Fault {
     Misaligns,
     /// Hands out what lies behind the arena.
     LeavesTheArena,
-    /// Hands out a hole.
-    GivesHoles,
+    /// Hands out a reserved unit.
+    GivesReserved,
     /// Refuses although a block is free.
     RefusesFalsely,
     /// Forgets a block that is freed.
@@ -69,7 +69,7 @@ impl Patient {
         match spec.unit(index) {
             None => FreeError::OutOfRange { index, units: spec.units() },
             Some(Unit::Free) => FreeError::NotAllocated { index },
-            Some(Unit::Hole) => FreeError::Reserved { index },
+            Some(Unit::Reserved) => FreeError::Reserved { index },
             _ => FreeError::NotABlock { index },
         }
     }
@@ -155,7 +155,7 @@ impl Subject for Patient {
             Fault::HandsOutTwice => {
                 Self::first(&spec, |unit, k| matches!(unit, Unit::Head(_)) && k >= order)
             }
-            Fault::GivesHoles => Self::first(&spec, |unit, _| unit == Unit::Hole),
+            Fault::GivesReserved => Self::first(&spec, |unit, _| unit == Unit::Reserved),
             _ => None,
         };
         if let Some(wrong) = wrong.filter(|_| self.fails_with(self.fault)) {
@@ -196,7 +196,7 @@ impl Subject for Patient {
         if start >= end || end > units {
             return Err(RangeError::OutOfRange { start, end, units });
         }
-        let first = range.clone().find(|&unit| spec.unit(unit) != Some(Unit::Hole));
+        let first = range.clone().find(|&unit| spec.unit(unit) != Some(Unit::Reserved));
         spec.release(range);
         first.map_or(Ok(()), |unit| Err(RangeError::NotReserved { unit }))
     }

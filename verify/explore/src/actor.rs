@@ -25,12 +25,12 @@ impl<F: Form> Actor<'_, F> {
         match call {
             Call::Alloc(order) => self.alloc(*order),
             Call::Free(held) => {
-                self.free(*held, |buddy, lane| buddy.free_on(lane, held.index));
+                self.free(*held, |buddy, lane| buddy.on(lane).free(held.index));
             }
             Call::FreeSized(held) => self.free_sized(*held),
             Call::FreeAll => {
                 for held in self.hands.held.clone() {
-                    self.free(held, |buddy, lane| buddy.free_on(lane, held.index));
+                    self.free(held, |buddy, lane| buddy.on(lane).free(held.index));
                 }
             }
             Call::Batch(order, count) => self.batch(*order, *count),
@@ -44,7 +44,7 @@ impl<F: Form> Actor<'_, F> {
 
     fn alloc(&mut self, order: u32) {
         begin();
-        match self.buddy.alloc_on(self.lane, order) {
+        match self.buddy.on(self.lane).alloc(order) {
             Ok(index) => {
                 self.has_taken(Held { index, len: 1 << order });
                 end(|_| Ok(()));
@@ -72,7 +72,7 @@ impl<F: Form> Actor<'_, F> {
 
     fn free_sized(&mut self, held: Held) {
         let order = held.len.trailing_zeros();
-        self.free(held, |buddy, lane| buddy.free_sized_on(lane, held.index, order).map(|()| order));
+        self.free(held, |buddy, lane| buddy.on(lane).free_sized(held.index, order).map(|()| order));
     }
 
     fn ask(&mut self, call: &Call) {
@@ -113,7 +113,7 @@ impl<F: Form> Actor<'_, F> {
     fn batch(&mut self, order: u32, count: usize) {
         begin();
         let mut blocks = vec![0; count];
-        let got = match self.buddy.alloc_batch_on(self.lane, order, &mut blocks) {
+        let got = match self.buddy.on(self.lane).alloc_batch(order, &mut blocks) {
             Ok(got) => got,
             Err(AllocError::Exhausted { .. }) => 0,
             Err(error) => return wrong(&Call::Batch(order, count), error),
@@ -132,7 +132,7 @@ impl<F: Form> Actor<'_, F> {
         begin();
         blocks.iter().for_each(|&block| self.will_give(block));
         let indices: Vec<u64> = blocks.iter().map(|block| block.index).collect();
-        match self.buddy.free_batch_on(self.lane, order, &indices) {
+        match self.buddy.on(self.lane).free_batch(order, &indices) {
             Ok(()) => end(|_| Ok(())),
             Err(error) => wrong(&Call::FreeBatch(order), error),
         }
@@ -142,7 +142,7 @@ impl<F: Form> Actor<'_, F> {
         begin();
         match self.buddy.reserve(range.clone()) {
             Ok(()) => {
-                self.hands.holes.push(range.clone());
+                self.hands.reservations.push(range.clone());
                 search(|search| search.has(Event::Reserve(range.clone())));
                 end(|_| Ok(()));
             }
@@ -152,9 +152,11 @@ impl<F: Form> Actor<'_, F> {
     }
 
     fn release(&mut self, range: &Range<u64>) {
-        let Some(place) = self.hands.holes.iter().position(|hole| hole == range) else { return };
+        let Some(place) = self.hands.reservations.iter().position(|own| own == range) else {
+            return;
+        };
         begin();
-        self.hands.holes.remove(place);
+        self.hands.reservations.remove(place);
         search(|search| search.will(Event::Release(range.clone())));
         match self.buddy.release(range.clone()) {
             Ok(()) => end(|_| Ok(())),

@@ -57,8 +57,8 @@ impl<F: Form> Scene<F> {
     }
 
     /// The units that a lane has reserved.
-    pub fn holes(&self, lane: usize) -> &[Range<u64>] {
-        &self.hands[lane].holes
+    pub fn reservations(&self, lane: usize) -> &[Range<u64>] {
+        &self.hands[lane].reservations
     }
 
     /// Runs the tasks of lanes 0 and up under every schedule with so many preemptions, or until there are too many
@@ -118,7 +118,7 @@ fn aftermath<F: Form>(buddy: &Buddy<'_, Explored<F>>, hands: &[Left]) -> Result<
     let mut spec = Spec::new(buddy.units());
     for left in hands {
         left.held.iter().for_each(|held| spec.grant_run(held.index, held.len));
-        left.holes.iter().for_each(|hole| _ = spec.reserve(hole.clone()));
+        left.reservations.iter().for_each(|range| _ = spec.reserve(range.clone()));
     }
     inspect(buddy, &spec)?;
     for (lane, left) in hands.iter().enumerate() {
@@ -127,13 +127,14 @@ fn aftermath<F: Form>(buddy: &Buddy<'_, Explored<F>>, hands: &[Left]) -> Result<
             if len != Ok(held.len) {
                 return Err(Violation::wrong(format!("len_of({})", held.index), held.len, len));
             }
-            let freed = buddy.free_units_on(lane, held.index, held.len);
+            let freed = buddy.on(lane).free_units(held.index, held.len);
             freed.map_err(|error| Violation::wrong(format!("free of {held:?}"), "done", error))?;
         }
-        for hole in &left.holes {
-            let released = buddy.release(hole.clone());
-            released
-                .map_err(|error| Violation::wrong(format!("release of {hole:?}"), "done", error))?;
+        for range in &left.reservations {
+            let released = buddy.release(range.clone());
+            released.map_err(|error| {
+                Violation::wrong(format!("release of {range:?}"), "done", error)
+            })?;
         }
     }
     check_whole(buddy, &Oracle::new(buddy.units()))?;

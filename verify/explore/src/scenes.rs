@@ -90,7 +90,7 @@ pub fn plans(units: u64, leaf: u64) -> Vec<Plan> {
         Plan { name: "chequered", calls: chequered.collect() },
         Plan { name: "corners", calls: corners.map(|(unit, lane)| at(lane, unit, 1)).collect() },
         Plan {
-            name: "holes",
+            name: "reserved",
             calls: vec![
                 (0, Call::Reserve(1..leaf + 2)),
                 (1, Call::Reserve(half..half + 1)),
@@ -119,7 +119,7 @@ pub fn plans(units: u64, leaf: u64) -> Vec<Plan> {
 /// What a lane can do that holds this: each a task.
 pub fn menu(
     held: &[Held],
-    holes: &[std::ops::Range<u64>],
+    reservations: &[std::ops::Range<u64>],
     units: u64,
     leaf: u64,
 ) -> Vec<Vec<Call>> {
@@ -183,7 +183,7 @@ pub fn menu(
         single.push(Call::FreeAll);
         single.extend([0, 1].map(Call::FreeBatch));
     }
-    single.extend(holes.iter().cloned().map(Call::Release));
+    single.extend(reservations.iter().cloned().map(Call::Release));
     single.extend(then_free.iter().cloned());
     let single = single.into_iter().map(|call| vec![call]);
     single.chain(then_free.into_iter().map(|call| vec![call, Call::FreeAll])).collect()

@@ -159,7 +159,8 @@ impl Survey {
         scene: &Scene<F>,
         share: Share,
     ) -> Vec<Vec<Vec<Call>>> {
-        let menu = |lane| scenes::menu(scene.held(lane), scene.holes(lane), units, 1 << F::LEAF);
+        let menu =
+            |lane| scenes::menu(scene.held(lane), scene.reservations(lane), units, 1 << F::LEAF);
         let menus: [_; MOST_LANES] = std::array::from_fn(menu);
         let mut random = Rng::with_seed(self.options.seed);
         let only = !self.options.only.is_empty();

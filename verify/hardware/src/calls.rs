@@ -10,7 +10,7 @@ use nbbs::{
 
 macro_rules! calls {
     ($($name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
-        /// The calls, named and documented as in [`Buddy`].
+        /// The calls, named and documented as in [`Lane`].
         #[allow(missing_docs, clippy::missing_errors_doc)]
         pub trait Calls {
             $(fn $name(&self, $($argument: $kind),*) -> $answer;)*
@@ -19,7 +19,7 @@ macro_rules! calls {
         /// From the thread's own lane.
         impl<W: Word> Calls for Buddy<'_, W> {
             $(fn $name(&self, $($argument: $kind),*) -> $answer {
-                Buddy::$name(self, $($argument),*)
+                Lane::$name(&self.here(), $($argument),*)
             })*
         }
 

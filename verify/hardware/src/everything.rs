@@ -1,4 +1,4 @@
-//! Everything that can be asked of the back-end.
+//! Everything that can be asked of the buddy allocator.
 
 use std::fmt::Debug;
 use std::ops::{Deref, Range};
@@ -12,7 +12,7 @@ use testkit::program::Held;
 use crate::calls::{Calls, LastFirst, Refusal};
 use crate::hands::{Actor, Hands, below};
 
-/// An actor that makes every call of the back-end.
+/// An actor that makes every call of the buddy allocator.
 ///
 /// Of the first arena by itself, on a lane and on the thread's own; and of all arenas behind one handle, in both ways,
 /// too. What came from one is changed and freed through another.
@@ -22,8 +22,8 @@ pub struct Everything<'a, W, M = Box<[AtomicU32]>> {
     lane: Lane<'a, W>,
     together: [LastFirst<'a, W>; 2],
     hands: Hands<'a, M>,
-    /// Holes, as in the hands' slots. No slots: none are made.
-    holes: Hands<'a, M>,
+    /// Reservations, as in the hands' slots. No slots: none are made.
+    reservations: Hands<'a, M>,
 }
 
 /// What may be asked of the arenas, and what of the first alone.
@@ -38,12 +38,12 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         zones: &'a [Zone<'a, W>],
         lane: usize,
         hands: Hands<'a, M>,
-        holes: &'a [AtomicU64],
+        reservations: &'a [AtomicU64],
     ) -> Self {
         let all = Zones::new(zones).expect("zones one behind the other");
         let together = [LastFirst(all), LastFirst(all.on(lane))];
-        let holes = Hands { slots: holes, ..hands };
-        Self { zones, lane: zones[0].buddy.on(lane), together, hands, holes }
+        let reservations = Hands { slots: reservations, ..hands };
+        Self { zones, lane: zones[0].buddy.on(lane), together, hands, reservations }
     }
 
     /// Whom to ask about a unit.
@@ -214,24 +214,24 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         parts.map(|index| Held { index, len: 1 << order }).try_for_each(|part| self.keep(part))
     }
 
-    /// Makes a hole, and fills in another.
-    fn dig(&self) -> Result<(), Violation> {
+    /// Reserves a range, and releases another.
+    fn reserve(&self) -> Result<(), Violation> {
         let zone = self.any_zone();
         let range = range_in(zone, 40);
-        let hole = Held { index: zone.base + range.start, len: range.end - range.start };
-        self.holes.stakes_on(hole);
+        let held = Held { index: zone.base + range.start, len: range.end - range.start };
+        self.reservations.stakes_on(held);
         if granted("reserve", zone.buddy.reserve(range))?.is_some() {
-            self.holes.take(hole)?;
-            self.holes.exchange(Some(hole)).map_or(Ok(()), |hole| self.fill_in(hole))?;
+            self.reservations.take(held)?;
+            self.reservations.exchange(Some(held)).map_or(Ok(()), |held| self.release(held))?;
         }
         Ok(())
     }
 
-    fn fill_in(&self, hole: Held) -> Result<(), Violation> {
-        let (zone, here) = self.within(hole.index);
-        self.holes.stakes_on(hole);
-        self.holes.give(hole)?;
-        must("release", zone.buddy.release(here..here + hole.len), |()| true)
+    fn release(&self, held: Held) -> Result<(), Violation> {
+        let (zone, here) = self.within(held.index);
+        self.reservations.stakes_on(held);
+        self.reservations.give(held)?;
+        must("release", zone.buddy.release(here..here + held.len), |()| true)
     }
 
     /// Looks on. What others do meanwhile makes the figures what they are.
@@ -273,7 +273,7 @@ impl<W: Word, M: Deref<Target = [AtomicU32]>> Actor for Everything<'_, W, M> {
     fn act(&self) -> Result<(), Violation> {
         let done = match below(32) {
             0 => self.look(),
-            1 if !self.holes.slots.is_empty() => self.dig(),
+            1 if !self.reservations.slots.is_empty() => self.reserve(),
             2..=9 => self.alloc(),
             drawn => match self.hands.exchange(None) {
                 None => self.alloc(),
@@ -286,7 +286,7 @@ impl<W: Word, M: Deref<Target = [AtomicU32]>> Actor for Everything<'_, W, M> {
     }
 
     fn give_back(&self) -> Result<(), Violation> {
-        self.holes.empty().try_for_each(|hole| self.fill_in(hole))?;
+        self.reservations.empty().try_for_each(|held| self.release(held))?;
         self.hands.empty().try_for_each(|held| self.free(held))
     }
 }

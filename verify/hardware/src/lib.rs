@@ -4,7 +4,7 @@
 //! systems      what is checked: nbbs and the others, on words of any kind
 //! hooked       a word that calls a function before every access
 //! delays       such a function that lets time pass
-//! payload      a back-end whose holders write to their memory, for the sanitizers to see
+//! payload      an allocator whose holders write to their memory, for the sanitizers to see
 //! hands        what an actor holds: a thread with its handlers, or a process
 //! blocks       an actor that allocates and frees blocks, of any system
 //! everything   an actor that makes every call of nbbs      calls   which those are

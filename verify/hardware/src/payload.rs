@@ -6,7 +6,7 @@ use std::cell::UnsafeCell;
 use testkit::BackEnd;
 use testkit::program::{Ask, Held, No};
 
-/// A back-end with one word of memory for each unit.
+/// An allocator with one word of memory for each unit.
 #[derive(Debug)]
 pub struct Payload<B> {
     back_end: B,
@@ -21,7 +21,7 @@ struct Cell(UnsafeCell<u64>);
 unsafe impl Sync for Cell {}
 
 impl<B: BackEnd> Payload<B> {
-    /// Memory for all units of a back-end that holds nothing yet.
+    /// Memory for all units of an allocator that holds nothing yet.
     pub fn new(back_end: B) -> Self {
         let memory = (0..back_end.units()).map(|_| Cell::default()).collect();
         Self { back_end, memory }

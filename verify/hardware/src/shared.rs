@@ -35,7 +35,7 @@ pub struct Member {
     pub operations: &'static AtomicU64,
     /// As in [`Hands`].
     pub stake: &'static AtomicU64,
-    holes: &'static [AtomicU64],
+    reservations: &'static [AtomicU64],
     slots: &'static [AtomicU64],
 }
 
@@ -72,8 +72,8 @@ impl Shared {
         // SAFETY: a new mapping, at a place that the system chooses.
         let at = unsafe { mmap(None, bytes, access, MapFlags::MAP_SHARED, file, 0) };
         let at = at.expect("room for a mapping").cast::<AtomicU64>();
-        // SAFETY: the mapping is page-aligned, has so many words, and is never unmapped; the file is as long, and is never
-        // truncated. Nobody accesses it but by atomics, of which any bits are a value.
+        // SAFETY: the mapping is page-aligned, has so many words, and is never unmapped; the file is as long, and is
+        // never truncated. Nobody accesses it but by atomics, of which any bits are a value.
         let words = unsafe { slice::from_raw_parts(at.as_ptr(), len) };
         Self { words, units }
     }
@@ -121,7 +121,7 @@ impl Shared {
         Member {
             operations: &record[0],
             stake: &record[1],
-            holes: &record[2..4],
+            reservations: &record[2..4],
             slots: &record[4..4 + slots],
         }
     }
@@ -151,7 +151,8 @@ impl Shared {
         let (mut arena, mut index) = (MaybeUninit::<nbbs_c::Arena>::uninit(), 0);
         let (arena, no_error) = (arena.as_mut_ptr(), ptr::null_mut());
         let at = words.as_ptr().cast_mut().cast();
-        // SAFETY: room for a handle, words that are accessed by atomics and stay, room for a number, and no error wanted.
+        // SAFETY: room for a handle, words that are accessed by atomics and stay, room for a number, and no error
+        // wanted.
         unsafe {
             (nbbs_c::nbbs_attach(arena, at, size_of_val(words), self.units, no_error) == Code::Ok
                 && nbbs_c::nbbs_alloc(arena, 0, &raw mut index, no_error) == Code::Ok)
@@ -211,9 +212,9 @@ impl Shared {
         who: usize,
         body: Body<'_>,
     ) -> Result<(), Violation> {
-        let (oracle, Member { slots, holes, stake, .. }) = (self.oracle(), self.member(who));
+        let (oracle, Member { slots, reservations, stake, .. }) = (self.oracle(), self.member(who));
         let hands = Hands { oracle: &oracle, who, slots, stake };
-        body(&Everything::new(&zones, nbbs::next_lane(), hands, holes))
+        body(&Everything::new(&zones, nbbs::next_lane(), hands, reservations))
     }
 
     /// Lends the arenas of a system to `body`, each with its first unit, on words with a hook.
@@ -247,8 +248,8 @@ impl Shared {
     }
 }
 
-/// A word of a mapping, with a hook. The default is the next one that there is: a system that is built in the same way in
-/// two processes is one system.
+/// A word of a mapping, with a hook. The default is the next one that there is: a system that is built in the same way
+/// in two processes is one system.
 #[derive(Debug)]
 struct Mapped(&'static AtomicU64);
 

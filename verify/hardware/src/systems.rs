@@ -80,8 +80,8 @@ impl System {
         result.and(lent)
     }
 
-    /// Lends an actor on such a system to `body`: of nbbs on two arenas, one of so many units, with everything that it can
-    /// do; of the others on blocks. Afterwards the actor gives everything back, and the memory must be whole.
+    /// Lends an actor on such a system to `body`: of nbbs on two arenas, one of so many units, with everything that it
+    /// can do; of the others on blocks. Afterwards the actor gives everything back, and the memory must be whole.
     ///
     /// # Errors
     /// As [`lend`](Self::lend), and what is found afterwards.
@@ -128,8 +128,8 @@ fn everything<W: Word + Default>(units: u64, body: Body<'_>) -> Result<(), Viola
     let zones = [Zone { base: 0, buddy: first }, Zone { base, buddy: second }];
     let (oracle, slots, stake) = (Oracle::new(base + SECOND), slots(units), AtomicU64::new(0));
     let hands = Hands { oracle: &oracle, who: 0, slots: &slots, stake: &stake };
-    let holes = [const { AtomicU64::new(0) }; 2];
-    let actor = Everything::new(&zones, 0, hands, &holes);
+    let reservations = [const { AtomicU64::new(0) }; 2];
+    let actor = Everything::new(&zones, 0, hands, &reservations);
     body(&actor)?;
     actor.give_back()?;
     oracle.check_empty()?;

@@ -29,7 +29,7 @@ macro_rules! export {
 }
 
 export! {
-    word_constant(which: usize) = [word::FREE, word::SPLIT, word::HOLE, word::REST, word::HEAD, word::MARK, word::UNSETTLED][which];
+    word_constant(which: usize) = [word::FREE, word::SPLIT, word::RESERVED, word::REST, word::HEAD, word::MARK, word::UNSETTLED][which];
     word_codes(level: usize, word: u64) = word::codes(level, word);
     word_bound(word: u64) = word::bound(word);
     word_inner(old: u64, codes: u64, bound: u64) = word::inner(old, codes, bound);
@@ -64,11 +64,11 @@ export! {
     span_rests(slot: u32, count: u32) = span::rests(slot, count);
     span_closed(slot: u32, count: u32) = span::closed(slot, count);
     span_open(slot: u32, count: u32) = span::open(slot, count);
-    span_holes_at(slot: u32, count: u32) = span::holes_at(slot, count);
+    span_reserved_at(slot: u32, count: u32) = span::reserved_at(slot, count);
     span_rest_slots(codes: u64) = span::rest_slots(codes);
     span_heads(codes: u64) = span::heads(codes);
     span_is_open(codes: u64, slot: u32) = span::is_open(codes, slot);
-    span_holes(codes: u64) = span::holes(codes);
+    span_reserved(codes: u64) = span::reserved(codes);
     span_length_from(set: u64, slot: u32) = span::length_from(set, slot);
     span_start_to(set: u64, slot: u32) = span::start_to(set, slot);
     span_rests_from(codes: u64, slot: u32) = span::rests_from(codes, slot);

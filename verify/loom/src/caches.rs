@@ -69,7 +69,7 @@ pub static CACHES: &[CacheRace] = &[
         interrupted: true,
         bound: Some(1),
     },
-    // The same with a cache that takes from the back-end, and one that gives back by itself.
+    // The same with a cache that takes from the buddy, and one that gives back by itself.
     CacheRace {
         name: "refill-or-drain-all",
         setup: &[],
@@ -85,7 +85,7 @@ pub static CACHES: &[CacheRace] = &[
         interrupted: false,
         bound: Some(3),
     },
-    // From one CPU's cache through the back-end into another's.
+    // From one CPU's cache through the buddy into another's.
     CacheRace {
         name: "cache-to-cache",
         setup: &[(MAIN, Alloc), (MAIN, Alloc), (0, Alloc), (0, Alloc)],
@@ -179,7 +179,7 @@ impl CacheRace {
         }
         (0..CPUS).for_each(|cpu| world.caches(false).drain(cpu));
         assert_eq!(world.caches(false).refused(), 0, "overlap in units that came back");
-        let left = || world.buddy().alloc_on(0, ORDER).ok();
+        let left = || world.buddy().on(0).alloc(ORDER).ok();
         let whole: bool = std::iter::from_fn(left).count() as u64 == UNITS >> ORDER;
         assert!(whole, "not whole: blocks are missing");
     }

@@ -22,10 +22,10 @@ pub enum Op {
     Free,
     /// The same, without.
     FreeUnsized,
-    /// Makes units a hole, if they are free, and gives them back.
+    /// Reserves units, if they are free, and gives them back.
+    ReserveRelease(u64, u64),
+    /// Reserves units, if they are free.
     Reserve(u64, u64),
-    /// Makes units a hole.
-    Dig(u64, u64),
     /// Gives units back.
     Release(u64, u64),
     /// Allocates so many units, and keeps them if there are any.
@@ -46,9 +46,9 @@ pub enum Op {
     After(usize),
 }
 
-/// Who has the hints.
+/// Who has the notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hints {
+pub enum Notes {
     /// Each thread has its own.
     Own,
     /// All have the same, and see any value of them that the memory model allows.
@@ -70,8 +70,8 @@ pub struct Race {
     pub setup: &'static [(usize, Op)],
     /// What each thread does.
     pub lanes: &'static [&'static [Op]],
-    /// Who has the hints.
-    pub hints: Hints,
+    /// Who has the notes.
+    pub notes: Notes,
     /// The models of `SeqCst`, and for each how many preemptions at most; `None`: any number.
     pub under: &'static [(Model, Option<usize>)],
 }
@@ -127,7 +127,7 @@ impl Race {
             hands.give_all(&arena);
         }
         let order = buddy.max_order();
-        assert!(buddy.alloc_on(0, order).is_ok(), "not whole: no block of order {order}");
+        assert!(buddy.on(0).alloc(order).is_ok(), "not whole: no block of order {order}");
     }
 }
 
@@ -175,15 +175,15 @@ struct Arena {
 
 impl Arena {
     fn new(race: &Race) -> Self {
-        /// The hints of the one lane of a small arena stand first.
+        /// The notes of the one lane of a small arena stand first.
         const HINTS: Range<usize> = 0..16;
         /// Among them, the notes of paths.
         const PATHS: Range<usize> = 2..6;
         let words = (0..metadata_words(race.units)).map(|place| {
-            let own = match race.hints {
-                Hints::Own => HINTS.contains(&place),
-                Hints::OnePath => HINTS.contains(&place) && !PATHS.contains(&place),
-                Hints::Shared => false,
+            let own = match race.notes {
+                Notes::Own => HINTS.contains(&place),
+                Notes::OnePath => HINTS.contains(&place) && !PATHS.contains(&place),
+                Notes::Shared => false,
             };
             if own { LoomWord::own() } else { LoomWord::default() }
         });
@@ -201,13 +201,13 @@ impl Arena {
 struct Hands {
     lane: usize,
     blocks: Vec<(u64, u32)>,
-    holes: Vec<(u64, u64)>,
+    reservations: Vec<(u64, u64)>,
     runs: Vec<Range<u64>>,
 }
 
 impl Hands {
     fn new(lane: usize) -> Self {
-        Self { lane, blocks: Vec::new(), holes: Vec::new(), runs: Vec::new() }
+        Self { lane, blocks: Vec::new(), reservations: Vec::new(), runs: Vec::new() }
     }
 
     fn play(&mut self, arena: &Arena, ops: &[Op]) {
@@ -225,7 +225,7 @@ impl Hands {
         let buddy = arena.buddy();
         match op {
             Op::Alloc(order) => {
-                if let Ok(index) = buddy.alloc_on(0, order) {
+                if let Ok(index) = buddy.on(0).alloc(order) {
                     arena.payload.take(self.lane, index, order);
                     self.blocks.push((index, order));
                 }
@@ -234,33 +234,35 @@ impl Hands {
             Op::Free => {
                 let (index, order) = self.blocks.remove(0);
                 arena.payload.give(self.lane, index, order);
-                assert_eq!(buddy.free_sized_on(0, index, order), Ok(()), "lost");
+                assert_eq!(buddy.on(0).free_sized(index, order), Ok(()), "lost");
             }
             Op::FreeUnsized => {
                 let (index, order) = self.blocks.remove(0);
                 arena.payload.give(self.lane, index, order);
-                assert_eq!(buddy.free_on(0, index), Ok(order), "lost");
+                assert_eq!(buddy.on(0).free(index), Ok(order), "lost");
             }
-            Op::Dig(start, end) => {
+            Op::Reserve(start, end) => {
                 if buddy.reserve(start..end).is_ok() {
                     (start..end).for_each(|unit| arena.payload.take(self.lane, unit, 0));
-                    self.holes.push((start, end));
+                    self.reservations.push((start, end));
                 }
             }
             Op::Release(start, end) => {
-                if let Some(place) = self.holes.iter().position(|&hole| hole == (start, end)) {
-                    self.holes.remove(place);
+                if let Some(place) =
+                    self.reservations.iter().position(|&range| range == (start, end))
+                {
+                    self.reservations.remove(place);
                     (start..end).for_each(|unit| arena.payload.give(self.lane, unit, 0));
                     assert_eq!(buddy.release(start..end), Ok(()), "lost");
                 }
             }
-            Op::Reserve(start, end) => {
-                self.step(arena, Op::Dig(start, end));
+            Op::ReserveRelease(start, end) => {
+                self.step(arena, Op::Reserve(start, end));
                 self.step(arena, Op::Release(start, end));
             }
             Op::Batch(order, count) => {
                 let mut blocks = vec![0; count];
-                let got = buddy.alloc_batch_on(0, order, &mut blocks).unwrap_or(0);
+                let got = buddy.on(0).alloc_batch(order, &mut blocks).unwrap_or(0);
                 for &index in &blocks[..got] {
                     arena.payload.take(self.lane, index, order);
                     self.blocks.push((index, order));
@@ -269,7 +271,7 @@ impl Hands {
             Op::FreeBatch(order) => {
                 let blocks: Vec<u64> = self.blocks.drain(..).map(|(index, _)| index).collect();
                 blocks.iter().for_each(|&index| arena.payload.give(self.lane, index, order));
-                assert_eq!(buddy.free_batch_on(0, order, &blocks), Ok(()), "lost");
+                assert_eq!(buddy.on(0).free_batch(order, &blocks), Ok(()), "lost");
             }
             Op::After(_) => unreachable!("only between the steps of a race"),
             Op::Units(_) | Op::At(..) | Op::FreeRun | Op::EndAt(_) | Op::FreePart(..) => {
@@ -282,9 +284,9 @@ impl Hands {
         let (buddy, payload) = (arena.buddy(), &arena.payload);
         let claimed = match op {
             Op::Units(units) => {
-                buddy.alloc_units_on(0, units).ok().map(|start| start..start + units)
+                buddy.on(0).alloc_units(units).ok().map(|start| start..start + units)
             }
-            Op::At(start, end) => buddy.alloc_at_on(0, start, end - start).ok().map(|_| start..end),
+            Op::At(start, end) => buddy.on(0).alloc_at(start, end - start).ok().map(|_| start..end),
             _ => None,
         };
         if let Some(run) = claimed {
@@ -297,20 +299,20 @@ impl Hands {
             Op::FreeRun => {
                 self.runs.remove(0);
                 payload.give_units(self.lane, run.clone());
-                assert_eq!(buddy.free_units_on(0, run.start, run.end - run.start), Ok(()), "lost");
+                assert_eq!(buddy.on(0).free_units(run.start, run.end - run.start), Ok(()), "lost");
             }
             Op::EndAt(end) if end < run.end => {
                 payload.give_units(self.lane, end..run.end);
-                assert_eq!(buddy.shrink_on(0, run.start, end - run.start), Ok(()), "not shrunk");
+                assert_eq!(buddy.on(0).shrink(run.start, end - run.start), Ok(()), "not shrunk");
                 self.runs[0] = run.start..end;
             }
-            Op::EndAt(end) if buddy.grow_on(0, run.start, end - run.start).is_ok() => {
+            Op::EndAt(end) if buddy.on(0).grow(run.start, end - run.start).is_ok() => {
                 payload.take_units(self.lane, run.end..end);
                 self.runs[0] = run.start..end;
             }
             Op::FreePart(from, to) => {
                 payload.give_units(self.lane, from..to);
-                assert_eq!(buddy.free_part_on(0, run.start, from..to), Ok(()), "not freed");
+                assert_eq!(buddy.on(0).free_part(run.start, from..to), Ok(()), "not freed");
                 self.runs[0] = run.start..from;
                 self.runs.push(to..run.end);
                 self.runs.retain(|run| !run.is_empty());
@@ -320,7 +322,7 @@ impl Hands {
     }
 
     fn give_all(&mut self, arena: &Arena) {
-        for (start, end) in self.holes.clone() {
+        for (start, end) in self.reservations.clone() {
             self.step(arena, Op::Release(start, end));
         }
         while !self.blocks.is_empty() {

@@ -3,8 +3,8 @@
 //! Most are on 64 units: two leaf words, of units 0 to 31 and 32 to 63, under one inner word. Where the first
 //! leaf word is full (two blocks of the main thread's), all that happens, happens in the second.
 
-use crate::race::Op::{self, After, Alloc, At, Dig, Free, Release, Reserve};
-use crate::race::{Hints, MAIN, Race};
+use crate::race::Op::{self, After, Alloc, At, Free, Release, Reserve, ReserveRelease};
+use crate::race::{MAIN, Notes, Race};
 use crate::word::Model::{self, Bare, Fences, Leading, Trailing};
 
 /// Models, and for each how many preemptions at most; `None`: any number.
@@ -21,14 +21,14 @@ pub const TWO: Under = &[(Fences, Some(2)), (Leading, Some(2)), (Trailing, Some(
 /// Only acquire and release, without a bound.
 pub const HAND_OVER: Under = &[(Bare, None)];
 
-/// On 64 units, with blocks of order 4 and up, each thread with hints of its own.
+/// On 64 units, with blocks of order 4 and up, each thread with notes of its own.
 const fn half_words(
     name: &'static str,
     setup: &'static [(usize, Op)],
     lanes: &'static [&'static [Op]],
     under: Under,
 ) -> Race {
-    Race { name, units: 64, grain: 4, setup, lanes, hints: Hints::Own, under }
+    Race { name, units: 64, grain: 4, setup, lanes, notes: Notes::Own, under }
 }
 
 /// All races.
@@ -61,26 +61,26 @@ pub static RACES: &[Race] = &[
         &[&[Free], &[Alloc(6)], &[Alloc(5)]],
         &[(Bare, Some(2))],
     ),
-    // Lane 0 frees the first leaf word as a block, lane 1 splits it, lane 2 claims beside lane 1: the top alone says that
-    // lane 0 is done.
+    // Lane 0 frees the first leaf word as a block, lane 1 splits it, lane 2 claims beside lane 1: the top alone says
+    // that lane 0 is done.
     Race {
         name: "hand-over-by-a-climb",
         units: 64,
         grain: 3,
         setup: &[(2, Alloc(3)), (2, Free), (MAIN, Alloc(5)), (0, Alloc(5))],
         lanes: &[&[Free], &[After(0), At(8, 16)], &[After(1), Alloc(3)]],
-        hints: Hints::Own,
+        notes: Notes::Own,
         under: &[(Bare, Some(0))],
     },
-    // The same with a level more, on one lane: lane 1 notes the path, lane 2 trusts the note and does not look at the top.
-    // Of the word between them it may see what lane 1 left there first.
+    // The same with a level more, on one lane: lane 1 notes the path, lane 2 trusts the note and does not look at the
+    // top. Of the word between them it may see what lane 1 left there first.
     Race {
         name: "hand-over-by-a-path",
         units: 1024,
         grain: 3,
         setup: &[(2, Alloc(3)), (2, Free), (MAIN, Alloc(9)), (0, Alloc(9))],
         lanes: &[&[Free], &[After(0), At(8, 16), At(32, 40), At(40, 48)], &[After(1), Alloc(3)]],
-        hints: Hints::OnePath,
+        notes: Notes::OnePath,
         under: &[(Bare, Some(0))],
     },
     // Lane 0 frees the last block of a word and takes the slot above; lane 1 claims in the word, and knows its
@@ -120,40 +120,40 @@ pub static RACES: &[Race] = &[
         &[&[Alloc(4)], &[Free]],
         ALL,
     ),
-    // Holes are claimed and freed like blocks, a stretch of a word at a time.
+    // Reservations are claimed and freed like blocks, a stretch of a word at a time.
     Race {
-        name: "holes",
+        name: "reserved",
         units: 64,
         grain: 0,
         setup: &[
             (MAIN, Alloc(5)),
             (0, Alloc(4)),
-            (1, Dig(48, 56)),
+            (1, Reserve(48, 56)),
             (2, Alloc(3)),
             (2, Free),
             (2, Alloc(3)),
         ],
         lanes: &[&[Alloc(3)], &[Release(48, 56)]],
-        hints: Hints::Own,
+        notes: Notes::Own,
         under: ALL,
     },
     Race {
-        name: "dig-or-merge",
+        name: "reserve-or-merge",
         units: 64,
         grain: 0,
         setup: &[(MAIN, Alloc(5)), (0, Alloc(4))],
-        lanes: &[&[Free, Alloc(5)], &[Reserve(40, 48)]],
-        hints: Hints::Own,
+        lanes: &[&[Free, Alloc(5)], &[ReserveRelease(40, 48)]],
+        notes: Notes::Own,
         under: FIVE,
     },
-    // A search is about to split a slot over a word full of holes, which its digger gives back.
+    // A search is about to split a slot over a word that is all reserved, and comes free again.
     Race {
         name: "split-over",
         units: 64,
         grain: 0,
         setup: &[(0, Alloc(5)), (MAIN, Alloc(4)), (MAIN, Alloc(4))],
-        lanes: &[&[Free], &[Reserve(0, 32)], &[Alloc(4)]],
-        hints: Hints::Own,
+        lanes: &[&[Free], &[ReserveRelease(0, 32)], &[Alloc(4)]],
+        notes: Notes::Own,
         under: &[(Fences, Some(2)), (Leading, Some(2))],
     },
     // Three threads on one word.
@@ -178,7 +178,7 @@ pub static RACES: &[Race] = &[
             (MAIN, Free),
         ],
         lanes: &[&[Free, Alloc(5)], &[Free], &[Alloc(4)]],
-        hints: Hints::Own,
+        notes: Notes::Own,
         under: TWO,
     },
     // Three levels: what a lane knows of its way up ends with a merge at the top. Lane 1's way up is known
@@ -196,7 +196,7 @@ pub static RACES: &[Race] = &[
             (1, Free),
         ],
         lanes: &[&[Free, Alloc(9)], &[Alloc(4)]],
-        hints: Hints::Own,
+        notes: Notes::Own,
         under: FOUR,
     },
     Race {
@@ -212,7 +212,7 @@ pub static RACES: &[Race] = &[
             (1, Free),
         ],
         lanes: &[&[Free, Alloc(9)], &[Alloc(4)], &[Alloc(4)]],
-        hints: Hints::Own,
+        notes: Notes::Own,
         under: TWO,
     },
     // Three levels: what lane 1 knows of the path of its frees ends with a merge at the top. Lane 0 is late to raise
@@ -223,7 +223,7 @@ pub static RACES: &[Race] = &[
         grain: 4,
         setup: &[(0, Alloc(4)), (0, Free), (0, Alloc(4)), (1, Alloc(4)), (1, Free)],
         lanes: &[&[Free], &[Alloc(9), Free, Alloc(4), Alloc(4), Free, Free]],
-        hints: Hints::Own,
+        notes: Notes::Own,
         under: FOUR,
     },
     // Three levels: bounds at two of them, lowered by one and raised by the other.
@@ -241,17 +241,17 @@ pub static RACES: &[Race] = &[
             (MAIN, Alloc(5)),
         ],
         lanes: &[&[Alloc(4)], &[Free]],
-        hints: Hints::Own,
+        notes: Notes::Own,
         under: FOUR,
     },
-    // Hints that all threads share, however old.
+    // Notes that all threads share, however old.
     Race {
-        name: "stale-hints",
+        name: "stale-notes",
         units: 64,
         grain: 4,
         setup: &[(0, Alloc(4)), (1, Alloc(4))],
         lanes: &[&[Free, Alloc(4)], &[Free, Alloc(5)]],
-        hints: Hints::Shared,
+        notes: Notes::Shared,
         under: TWO,
     },
 ];

@@ -1,7 +1,7 @@
 //! The races of runs: on 64 units, two leaf words, of units 0 to 31 and 32 to 63, under one inner word.
 
 use crate::race::Op::{self, Alloc, At, Batch, EndAt, Free, FreeBatch, FreePart, FreeRun, Units};
-use crate::race::{Hints, MAIN, Race};
+use crate::race::{MAIN, Notes, Race};
 use crate::races::{ALL, FOUR, HAND_OVER, TWO, Under};
 use crate::word::Model::Bare;
 
@@ -17,7 +17,7 @@ const fn race(
     lanes: &'static [&'static [Op]],
     under: Under,
 ) -> Race {
-    Race { name, units: 64, grain: 0, setup, lanes, hints: Hints::Own, under }
+    Race { name, units: 64, grain: 0, setup, lanes, notes: Notes::Own, under }
 }
 
 /// All races of runs.

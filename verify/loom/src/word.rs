@@ -48,7 +48,7 @@ loom::thread_local! {
     static LANE: Cell<usize> = Cell::new(LANES - 1);
 }
 
-/// Makes the calling thread the one with the hints of `lane`.
+/// Makes the calling thread the one with the notes of `lane`.
 pub fn on_lane(lane: usize) {
     LANE.with(|mine| mine.set(lane));
 }
@@ -56,10 +56,10 @@ pub fn on_lane(lane: usize) {
 /// A word of metadata.
 #[derive(Debug)]
 pub enum LoomWord {
-    /// A word of the protocol, or a hint that all threads share: anybody may see any value that the memory
+    /// A word of the protocol, or a note that all threads share: anybody may see any value that the memory
     /// model allows.
     Shared(AtomicU64),
-    /// A hint: each thread has its own, as threads on lanes of their own do. No step of the race.
+    /// A note: each thread has its own, as threads on lanes of their own do. No step of the race.
     Own([Plain; LANES]),
     /// No step comes here.
     Unused,
@@ -111,7 +111,7 @@ impl Word for LoomWord {
         success: Ordering,
         failure: Ordering,
     ) -> Result<u64, u64> {
-        let Self::Shared(word) = self else { unreachable!("hints are never compared") };
+        let Self::Shared(word) = self else { unreachable!("notes are never compared") };
         before_step();
         if success == Ordering::SeqCst && Model::Leading.is_chosen() {
             fence(Ordering::SeqCst);

@@ -3,7 +3,7 @@
 //! ```text
 //! word       a metadata word before each access to which shuttle may let another thread go on
 //! schedule   random and PCT schedules, and how to run a race under them
-//! races      races made from a seed: all orders, holes, statistics
+//! races      races made from a seed: all orders, reservations, statistics
 //! share      which of the races are run
 //! patients   the allocators that are known to be broken, and their sound twins
 //! ```

@@ -77,7 +77,7 @@ pub fn check(
         last.take_places(&missing)?;
         last.take_batch(&missing)?;
     }
-    last.dig()?;
+    last.reserve_all()?;
     last.audit()?;
     Ok(last.steps)
 }
@@ -99,13 +99,13 @@ impl Last<'_> {
     fn alone(
         &self,
         held: Vec<Held>,
-        holes: Vec<Range<u64>>,
+        reservations: Vec<Range<u64>>,
         op: &Op,
         limit: u64,
     ) -> Result<(Vec<Held>, u64), Violation> {
         let ops = std::slice::from_ref(op);
         let mut player = Player::new(self.system, self.oracle, LANE);
-        (player.held, player.holes) = (held, holes);
+        (player.held, player.reservations) = (held, reservations);
         player.set(ops);
         let mut left = limit;
         match player.advance(&mut left, false)? {
@@ -141,8 +141,8 @@ impl Last<'_> {
         Ok(())
     }
 
-    fn wide(&mut self, holes: Vec<Range<u64>>, op: &Op) -> Result<Vec<Held>, Violation> {
-        let (held, steps) = self.alone(Vec::new(), holes, op, self.bound.wide)?;
+    fn wide(&mut self, reservations: Vec<Range<u64>>, op: &Op) -> Result<Vec<Held>, Violation> {
+        let (held, steps) = self.alone(Vec::new(), reservations, op, self.bound.wide)?;
         self.steps.wide = self.steps.wide.max(steps);
         Ok(held)
     }
@@ -150,16 +150,16 @@ impl Last<'_> {
     /// Returns what a lane holds that it is not in the middle of changing.
     fn give_back(&mut self, player: Player<'_>) -> Result<(), Violation> {
         player.held.into_iter().try_for_each(|held| self.free_held(held))?;
-        player.holes.into_iter().try_for_each(|hole| {
-            let release = Op::Release { start: hole.start, end: hole.end };
-            self.wide(vec![hole], &release).map(|_| ())
+        player.reservations.into_iter().try_for_each(|range| {
+            let release = Op::Release { start: range.start, end: range.end };
+            self.wide(vec![range], &release).map(|_| ())
         })
     }
 
-    /// Makes a hole of everything, and fills it in.
-    fn dig(&mut self) -> Result<(), Violation> {
+    /// Reserves everything, and releases it.
+    fn reserve_all(&mut self) -> Result<(), Violation> {
         let end = self.system.units();
-        if !self.system.digs() {
+        if !self.system.reserves() {
             return Ok(());
         }
         let mut player = Player::new(self.system, self.oracle, LANE);

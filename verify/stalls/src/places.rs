@@ -68,7 +68,7 @@ impl Places {
             for first in (0..units).step_by(1 << (5 + 4 * level)) {
                 let arena = Arena::<Stepped>::new(units);
                 let mut past = Past::default();
-                let claim = || arena.buddy().alloc_at_on(0, first, 1 << order).is_ok();
+                let claim = || arena.buddy().on(0).alloc_at(first, 1 << order).is_ok();
                 advance(&mut past, &mut u64::MAX.clone(), false, claim);
                 if let Some(change) = past.changes.first() {
                     places.insert(place(&arena, *change), Slots { first, order });

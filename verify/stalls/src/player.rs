@@ -16,8 +16,8 @@ pub struct Player<'a> {
     lane: usize,
     /// Its blocks and runs, in the order in which it got them; not what it is in the middle of changing.
     pub held: Vec<Held>,
-    /// Its holes.
-    pub holes: Vec<Range<u64>>,
+    /// What it has reserved.
+    pub reservations: Vec<Range<u64>>,
     /// What it has still to do.
     todo: &'a [Op],
     /// What it is in the middle of.
@@ -27,8 +27,8 @@ pub struct Player<'a> {
 impl<'a> Player<'a> {
     /// A lane that holds nothing.
     pub fn new(system: &'a dyn System, oracle: &'a Oracle, lane: usize) -> Self {
-        let (held, holes) = (Vec::new(), Vec::new());
-        Self { system, oracle, lane, held, holes, todo: &[], call: None }
+        let (held, reservations) = (Vec::new(), Vec::new());
+        Self { system, oracle, lane, held, reservations, todo: &[], call: None }
     }
 
     /// Gives it something to do.
@@ -96,7 +96,7 @@ impl<'a> Player<'a> {
             Op::Free { pick } => Call::Free(picked(pick)?),
             Op::Reserve { start, end } => Call::Reserve(start..end),
             Op::Release { start, end } => {
-                self.holes.contains(&(start..end)).then_some(Call::Release(start..end))?
+                self.reservations.contains(&(start..end)).then_some(Call::Release(start..end))?
             }
             Op::Run(ref run) => self.resolve_run(run, picked)?,
             ref look => Call::Look(look.clone()),
@@ -139,9 +139,9 @@ impl<'a> Player<'a> {
                 call.kept().into_iter().try_for_each(|part| self.take(part))?;
             }
         }
-        if let Call::Release(hole) = call {
-            self.holes.retain(|other| other != hole);
-            self.oracle.release(hole.clone())?;
+        if let Call::Release(range) = call {
+            self.reservations.retain(|other| other != range);
+            self.oracle.release(range.clone())?;
         }
         Ok(())
     }
@@ -155,7 +155,7 @@ impl<'a> Player<'a> {
             }
             (Call::Reserve(range), Answer::Yes(_)) => {
                 self.oracle.reserve(range.clone())?;
-                self.holes.push(range.clone());
+                self.reservations.push(range.clone());
                 Ok(())
             }
             (Call::Alloc(_), Answer::No(No::Exhausted)) => Ok(()),

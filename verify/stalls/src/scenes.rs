@@ -59,16 +59,16 @@ impl Scenes {
         }
     }
 
-    /// Blocks, unsized frees and holes.
+    /// Blocks, unsized frees and reservations.
     fn of_nbbs(units: u64) -> Self {
         let scenes = Self::of_buddies(units);
         let end = units.min(40);
-        let hole = |start, end| Op::Reserve { start, end };
-        let fill = |start, end| Op::Release { start, end };
+        let reserve = |start, end| Op::Reserve { start, end };
+        let release = |start, end| Op::Release { start, end };
         let mut setups = scenes.setups;
-        setups.push(vec![(0, hole(5, end)), (1, alloc(0)), (1, alloc(0))]);
+        setups.push(vec![(0, reserve(5, end)), (1, alloc(0)), (1, alloc(0))]);
         let mut programs = scenes.programs;
-        programs.push(vec![fill(5, end), hole(3, end), fill(3, end)]);
+        programs.push(vec![release(5, end), reserve(3, end), release(3, end)]);
         programs.push(vec![Op::Inspect, Op::OrderOf { index: 1 }]);
         programs.push(vec![FREE_UNSIZED, FREE_UNSIZED]);
         Self { setups, programs, ..scenes }

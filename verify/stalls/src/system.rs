@@ -53,8 +53,8 @@ pub trait System: BackEnd {
         vec![self.units()]
     }
 
-    /// Whether it can make holes and fill them in.
-    fn digs(&self) -> bool {
+    /// Whether units can be reserved and released.
+    fn reserves(&self) -> bool {
         false
     }
 
@@ -161,7 +161,7 @@ impl BackEnd for Ours<'_> {
     }
 
     fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
-        self.buddy.alloc_on(lane, order).ok()
+        self.buddy.on(lane).alloc(order).ok()
     }
 
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
@@ -180,7 +180,7 @@ impl BackEnd for Ours<'_> {
 impl System for Ours<'_> {
     fn extra(&self, lane: usize, call: &Call) -> Answer {
         match call {
-            Call::Free(held) => freed(*held, self.buddy.free_on(lane, held.index)),
+            Call::Free(held) => freed(*held, self.buddy.on(lane).free(held.index)),
             Call::Reserve(range) => match self.buddy.reserve(range.clone()) {
                 Ok(()) => Answer::Yes(range.start),
                 Err(_) => Answer::No(No::InUse(range.start)),
@@ -203,7 +203,7 @@ impl System for Ours<'_> {
         cost(call, ledger)
     }
 
-    fn digs(&self) -> bool {
+    fn reserves(&self) -> bool {
         true
     }
 

@@ -2,11 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use baselines::Contender;
 use testkit::{BackEnd, Checked, Oracle, Violation};
 
 use super::course::Course;
 use super::plan::{Plan, Step};
+use crate::market::Contender;
 use crate::trace::Action;
 
 /// The order of a huge page on x86-64: 2 MiB out of pages of 4 KiB.

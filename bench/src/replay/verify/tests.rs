@@ -1,9 +1,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use baselines::{Build, Contender, find};
 use testkit::BackEnd;
 
 use super::{Plan, Verdict, verify};
+use crate::market::{Build, Contender, find};
 use crate::trace::{Action, Event, Trace};
 
 const UNITS: u64 = 1 << 10;
@@ -166,6 +166,7 @@ fn contender(build: Make) -> Contender {
         private_caches: false,
         max_units: UNITS,
         build,
+        counted: None,
     }
 }
 

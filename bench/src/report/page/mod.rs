@@ -1,6 +1,10 @@
 //! The page: one HTML file that needs nothing else.
 
+mod file;
+
 use askama::Template;
+
+pub use file::{Awaited, write_page};
 
 use super::chart::Charts;
 use super::pictures::Pictures;
@@ -53,17 +57,17 @@ struct Source {
 ///
 /// # Errors
 /// None that a record can cause.
-pub fn render(record: &Record, pictures: Option<&Pictures>) -> askama::Result<String> {
-    let sections = sections(&record.entries);
-    let charts = Charts::of(&record.entries, &sections, pictures);
+fn render(record: &Record, pictures: Option<&Pictures>) -> askama::Result<String> {
+    let sections = sections(&record.rows);
+    let charts = Charts::of(&record.rows, &sections, pictures);
     Page {
         runs: &record.runs,
         built: Versions::this(),
         summaries: summaries(&sections),
         sections: sections.iter().map(part).collect(),
-        overheads: overheads(&record.entries),
+        overheads: overheads(&record.rows),
         failures: failures(&sections),
-        stalls: stalls(&record.entries),
+        stalls: stalls(&record.rows),
         pictures,
         sources: sources(&charts),
         charts,
@@ -89,7 +93,7 @@ fn sources(charts: &Charts) -> Vec<Source> {
     let source = |shown: &super::chart::Shown| Source {
         label: shown.label.clone(),
         kind: shown.kind.clone(),
-        source: baselines::find(&shown.name).map_or("", |contender| contender.source),
+        source: crate::market::find(&shown.name).map_or("", |contender| contender.source),
     };
     charts.contenders.iter().map(source).collect()
 }

@@ -2,10 +2,10 @@
 
 mod image;
 
-use baselines::Contender;
 use testkit::Oracle;
 
 use crate::args::UNIT_BYTES;
+use crate::market::Contender;
 use crate::replay::{Plan, verify};
 use crate::table::bytes;
 use crate::trace::Trace;
@@ -93,7 +93,7 @@ impl Pictures {
         let ends = at.iter().rposition(|&count| count <= ends).unwrap_or(0);
         let mut in_use = Vec::new();
         let mut pictures = Vec::new();
-        for contender in SHOWN.into_iter().filter_map(baselines::find) {
+        for contender in SHOWN.into_iter().filter_map(crate::market::find) {
             let mut samples = Vec::new();
             let verdict = verify::watch(contender, units, &plan, |count, oracle| {
                 if is_sampled(count) {

@@ -2,7 +2,6 @@
 
 use std::time::SystemTime;
 
-use crate::table::bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
@@ -71,6 +70,7 @@ impl Header {
     }
 
     /// The day, of the date.
+    #[cfg(feature = "suite")]
     pub fn day(&self) -> &str {
         self.date.split('T').next().unwrap_or(&self.date)
     }
@@ -78,8 +78,9 @@ impl Header {
 
 impl Machine {
     /// Memory, to be read.
+    #[cfg(feature = "suite")]
     pub fn memory(&self) -> String {
-        bytes(self.memory_bytes)
+        crate::table::bytes(self.memory_bytes)
     }
 
     fn this() -> Self {

@@ -6,7 +6,6 @@
 //! incomplete: it was killed, perhaps in the middle of a line. Records joined one behind the other are a
 //! record. A row that comes again, of the same case and allocator, replaces the one before.
 
-mod entry;
 mod error;
 mod header;
 mod run;
@@ -19,13 +18,15 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-pub use entry::{Case, Entry};
 pub use error::{Fault, RecordError};
-pub use header::{Header, Versions};
+pub use header::Header;
+#[cfg(feature = "suite")]
+pub use header::Versions;
 pub use run::Run;
 pub use writer::Writer;
 
 use crate::located::Located;
+use crate::row::{Case, Name, Row};
 use crate::trace::decode::{Frames, MAGIC};
 use crate::trace::shorten;
 
@@ -34,13 +35,14 @@ use crate::trace::shorten;
 pub struct Record {
     /// One for each run.
     pub runs: Vec<Run>,
-    pub entries: Vec<Entry>,
+    pub rows: Vec<Row>,
     /// Where the row of each case and allocator is.
-    places: HashMap<(Case, String), usize>,
+    places: HashMap<(Case, Name), usize>,
 }
 
 impl Record {
     /// No rows yet.
+    #[cfg(feature = "suite")]
     pub fn new(header: Header) -> Self {
         Self { runs: vec![Run::new(header)], ..Self::default() }
     }
@@ -80,7 +82,7 @@ impl Record {
             }
         }
         *number = 0;
-        if self.entries.is_empty() { Err(Fault::Empty) } else { Ok(()) }
+        if self.rows.is_empty() { Err(Fault::Empty) } else { Ok(()) }
     }
 
     /// Whether a run has begun whose end is still to come.
@@ -118,28 +120,28 @@ impl Record {
     /// # Errors
     /// The row lacks something, or has a figure that cannot be.
     pub fn add(&mut self, row: &Value) -> Result<(), Fault> {
-        let entry = Entry::deserialize(row).map_err(|e| Fault::Row(e.to_string()))?;
-        entry.impossible().map_or(Ok(()), |what| Err(Fault::Row(what)))?;
+        let row = Row::read(row).map_err(Fault::Row)?;
         if let Some(run) = self.runs.last_mut() {
             run.rows += 1;
         }
-        self.put(entry);
+        self.put(row);
         Ok(())
     }
 
-    fn put(&mut self, entry: Entry) {
-        let key = (entry.case(), entry.allocator.clone());
-        let place = *self.places.entry(key).or_insert(self.entries.len());
-        match self.entries.get_mut(place) {
-            Some(before) => *before = entry,
-            None => self.entries.push(entry),
+    fn put(&mut self, row: Row) {
+        let key = (row.case(), row.allocator.clone());
+        let place = *self.places.entry(key).or_insert(self.rows.len());
+        match self.rows.get_mut(place) {
+            Some(before) => *before = row,
+            None => self.rows.push(row),
         }
     }
 
     /// Appends another record.
+    #[cfg(feature = "suite")]
     pub fn join(&mut self, other: Self) {
         self.runs.extend(other.runs);
-        other.entries.into_iter().for_each(|entry| self.put(entry));
+        other.rows.into_iter().for_each(|row| self.put(row));
     }
 }
 

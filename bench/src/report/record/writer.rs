@@ -51,6 +51,7 @@ impl Writer {
     ///
     /// # Errors
     /// The file cannot be written.
+    #[cfg(feature = "suite")]
     pub fn skip(&mut self, what: &str) -> io::Result<()> {
         self.write(&line(&json!({ "skipped": what }))?)
     }

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baselines::{CheckedHeap, Contender, Kind};
 use hdrhistogram::Histogram;
 use nix::sys::pthread::pthread_self;
 use nix::time::ClockId;
@@ -21,8 +20,10 @@ use super::gauge::{new_histogram, tenths};
 use super::measure::Case;
 use super::on_heap::with_sizes;
 use super::round::settle_empty;
-use super::row::Row;
+use super::row::{row as case_row, set_latency};
 use crate::clock::Clock;
+use crate::market::{CheckedHeap, Contender, Kind};
+use crate::row::Row;
 
 /// How long a thread is suspended at least.
 const AT_LEAST: Duration = Duration::from_millis(2);
@@ -40,7 +41,7 @@ struct Seen {
     ns: f64,
     /// Suspensions during which nobody went on.
     stalled: u64,
-    metadata_bytes: Option<usize>,
+    metadata_bytes: Option<u64>,
     violation: Option<String>,
 }
 
@@ -54,13 +55,13 @@ fn row(case: &Case<'_>, contender: &'static Contender, clock: &Clock) -> Row {
     let seen = seen(case, contender, clock, Where::Inside, suspensions);
     let baseline = self::seen(case, contender, clock, Where::Between, suspensions);
     let violation = verify(case, contender, clock).or(seen.violation).or(baseline.violation);
-    let mut row = Row::of_case(case, contender, seen.metadata_bytes, violation);
-    row.phase = "others";
-    row.ops = seen.ops;
+    let mut row = case_row(case, contender, seen.metadata_bytes, violation);
+    row.phase = "others".into();
+    row.ops = Some(seen.ops);
     row.complete = true;
     if row.verified {
         row.set_times(&[(seen.ns, seen.ops)]);
-        row.set_latency(Some(&seen.latency));
+        set_latency(&mut row, Some(&seen.latency));
         let tenths = baseline.latency.value_at_quantile(0.999);
         row.baseline_p999_ns = Some(tenths as f64 / 10.0);
         row.suspensions = Some(suspensions);
@@ -170,7 +171,7 @@ fn run(
         ops: stage.progress(),
         ns,
         stalled,
-        metadata_bytes: Some(back_end.metadata_bytes()).filter(|&bytes| bytes > 0),
+        metadata_bytes: Some(back_end.metadata_bytes() as u64).filter(|&bytes| bytes > 0),
         violation: (wrong > 0).then(|| format!("{wrong} frees of blocks in use were refused")),
     }
 }

@@ -7,7 +7,7 @@
 use std::alloc::Layout;
 use std::collections::VecDeque;
 
-use crate::limit::crew::Crew;
+use crate::crew::Crew;
 use crate::suite::gauge::{Gauge, Stretch, measured};
 use crate::suite::on_heap::HeapRound;
 use crate::suite::round::Part;

@@ -7,11 +7,11 @@ mod paper;
 mod replay;
 mod until_full;
 
-use baselines::Kind;
-
 use super::on_heap::HeapRound;
+use super::own::{self, Own};
 use super::round::{OnPages, Part};
 use super::worker::{LONG, Worker};
+use crate::market::Kind;
 
 /// What is allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,33 @@ pub struct Workload {
     pub blocks_per_thread: u64,
     /// What it can be run on.
     pub kinds: &'static [Kind],
+    /// The fewest threads that it takes.
+    pub least_threads: usize,
+    pub memory: Memory,
+    /// What is replayed.
+    pub trace: Option<Replayed>,
+    /// What rows of it have that no others have.
+    pub own: Option<&'static Own>,
     pub run: Run,
+}
+
+/// How much memory it has, unless it is told: usually, and with --quick.
+#[derive(Clone, Copy)]
+pub struct Memory {
+    pub arena_units: (u64, u64),
+    pub heap_bytes: (u64, u64),
+}
+
+/// 1 GiB of pages, or less; 64 MiB of heap, or less.
+const USUAL: Memory = Memory { arena_units: (1 << 18, 1 << 14), heap_bytes: (64 << 20, 16 << 20) };
+
+/// A trace that is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replayed {
+    /// Page allocations.
+    Pages,
+    /// What a program asked of malloc.
+    Heap,
 }
 
 /// What each thread does, by what it asks for.
@@ -64,6 +90,10 @@ const fn workload(name: &'static str, about: &'static str, run: fn(&mut Worker<'
         orders_above: 0,
         blocks_per_thread: 4,
         kinds: &[Kind::BackEnd],
+        least_threads: 1,
+        memory: USUAL,
+        trace: None,
+        own: None,
         run: Run::Blocks(run),
     }
 }
@@ -80,15 +110,8 @@ const fn mixed(
     kinds: &'static [Kind],
     run: Run,
 ) -> Workload {
-    Workload {
-        name,
-        about,
-        orders: Orders::Mixed,
-        orders_above: 0,
-        blocks_per_thread: 0,
-        kinds,
-        run,
-    }
+    let orders = Orders::Mixed;
+    Workload { orders, blocks_per_thread: 0, kinds, run, ..workload(name, about, |_| {}) }
 }
 
 /// All of them.
@@ -134,10 +157,12 @@ pub static WORKLOADS: &[Workload] = &[
     workload("filling", "a hundredth of the memory, at 0 to 99 % full", llfree::filling),
     Workload {
         orders: Orders::Units,
+        own: Some(&own::RECOVERED),
         ..workload("frag", "at 45 % full, free a tenth and allocate it: 100 rounds", llfree::frag)
     },
     Workload {
         orders: Orders::Units,
+        own: Some(&own::SPEED),
         ..workload("fill", "allocate the arena unit by unit", until_full::alloc_seq)
     },
     Workload {
@@ -148,24 +173,35 @@ pub static WORKLOADS: &[Workload] = &[
             churn::churn,
         )
     },
-    mixed(
-        "heap-random",
-        "random sizes and alignments, the oldest freed, until the heap is full, and on",
-        &[Kind::Heap],
-        Run::Heap(heap_random::heap_random),
-    ),
-    mixed(
-        "replay-heap",
-        "what a program asked of malloc: git, or --heap-trace",
-        &[Kind::Heap],
-        Run::Heap(replay::replay_heap),
-    ),
-    mixed(
-        "replay",
-        "page allocations of Linux under redis-benchmark",
-        &[Kind::BackEnd],
-        Run::Pages(replay::replay),
-    ),
+    Workload {
+        memory: Memory { heap_bytes: (160 << 20, 16 << 20), ..USUAL },
+        ..mixed(
+            "heap-random",
+            "random sizes and alignments, the oldest freed, until the heap is full, and on",
+            &[Kind::Heap],
+            Run::Heap(heap_random::heap_random),
+        )
+    },
+    Workload {
+        memory: Memory { heap_bytes: (256 << 20, 128 << 20), ..USUAL },
+        trace: Some(Replayed::Heap),
+        ..mixed(
+            "replay-heap",
+            "what a program asked of malloc: git, or --heap-trace",
+            &[Kind::Heap],
+            Run::Heap(replay::replay_heap),
+        )
+    },
+    Workload {
+        memory: Memory { arena_units: (1 << 18, 1 << 18), ..USUAL },
+        trace: Some(Replayed::Pages),
+        ..mixed(
+            "replay",
+            "page allocations of Linux under redis-benchmark",
+            &[Kind::BackEnd],
+            Run::Pages(replay::replay),
+        )
+    },
     mixed(
         "pool",
         "objects of 48 bytes: in bulk, in pairs, handed over, in bursts",
@@ -174,6 +210,9 @@ pub static WORKLOADS: &[Workload] = &[
     ),
     #[cfg(unix)]
     Workload {
+        // Somebody must go on, on a processor of its own.
+        least_threads: 2,
+        own: Some(&own::STALLED),
         run: Run::Suspended,
         ..paper("suspended", "pairs, while a thread sleeps in the middle of an operation", |_| {})
     },

@@ -96,14 +96,14 @@ pub struct Lane {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Left {
     pub held: Vec<Held>,
-    pub holes: Vec<Range<u64>>,
+    pub reservations: Vec<Range<u64>>,
 }
 
 impl Left {
     /// A hash of it, whatever the order in which it came.
     pub fn hash(&self) -> u64 {
         let held = self.held.iter().map(|held| mix(held.index, held.len));
-        let holes = self.holes.iter().map(|hole| mix(!hole.start, hole.end));
-        held.chain(holes).fold(0, u64::wrapping_add)
+        let reservations = self.reservations.iter().map(|range| mix(!range.start, range.end));
+        held.chain(reservations).fold(0, u64::wrapping_add)
     }
 }

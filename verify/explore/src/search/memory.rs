@@ -15,9 +15,9 @@ pub enum Event {
     Take(Held),
     /// The lane no longer holds these units.
     Give(Held),
-    /// These units are holes from now on.
+    /// These units are reserved from now on.
     Reserve(Range<u64>),
-    /// These units are holes no longer.
+    /// These units are reserved no longer.
     Release(Range<u64>),
 }
 

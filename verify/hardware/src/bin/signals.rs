@@ -1,5 +1,5 @@
-//! `signals SYSTEM SIGNALS`: handlers that call the allocator on the lane whose calls they interrupt, so many times: nbbs
-//! in every way there is, the others to allocate and free blocks.
+//! `signals SYSTEM SIGNALS`: handlers that call the allocator on the lane whose calls they interrupt, so many times:
+//! nbbs in every way there is, the others to allocate and free blocks.
 //!
 //! One in ten is sent by timers and comes wherever it comes. The others the interrupted thread raises itself before an
 //! atomic step, at random: every place between two steps is met, and handlers are interrupted by handlers in the same
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     for signal in SIGNALS {
-        // SAFETY: the handler calls the back-end, which has to bear it (that is the question), and uses
+        // SAFETY: the handler calls the allocator, which has to bear it (that is the question), and uses
         // atomics, an initialised thread-local and nothing else while all is well.
         let registered = unsafe { signal_hook_registry::register(signal as i32, handle) };
         registered.expect("these signals can be handled");

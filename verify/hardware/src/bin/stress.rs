@@ -85,7 +85,7 @@ fn load(system: &System, number: u64) -> (u64, Load) {
     (units, load.occupancy(occupancy).runs(runs).seed(number))
 }
 
-/// A back-end whose callers are delayed at random.
+/// An allocator whose callers are delayed at random.
 struct Delayed<B> {
     back_end: B,
     number: u64,

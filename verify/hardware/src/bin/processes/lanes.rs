@@ -74,7 +74,7 @@ pub fn member() -> Result<(), End> {
     let zones = shared.zones();
     let [zone, _] = zones.map_err(|violation| End::NotRun(violation.to_string()))?;
     // No further threads: they would take numbers between those of two processes.
-    let drawn = (2..LANES).map(|_| zone.buddy.alloc_on(nbbs::next_lane(), 0).ok());
+    let drawn = (2..LANES).map(|_| zone.buddy.on(nbbs::next_lane()).alloc(0).ok());
     for unit in [zone.buddy.alloc(0).ok(), shared.alloc_as_c()].into_iter().chain(drawn) {
         println!("{}", unit.ok_or_else(|| End::NotRun("no unit".to_string()))? / AREA);
     }

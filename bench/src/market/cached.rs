@@ -1,0 +1,158 @@
+//! The back-end behind caches, one for each thread that there is at a time.
+
+use std::cell::Cell;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
+
+use nbbs::{Buddy, Caches, cache_words};
+use testkit::BackEnd;
+
+use crate::lines::zeroed;
+
+/// Threads that have a cache; others go past.
+const CPUS: usize = 64;
+
+/// `nbbs` with private caches, which are all drained before an allocation is refused, as the kernel does it.
+#[derive(Debug)]
+pub struct NbbsCached<'a> {
+    caches: Caches<'a>,
+}
+
+/// Makes one of `units` units and lends it to the visitor.
+pub(crate) fn with_nbbs_cached(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
+    let metadata = zeroed::<AtomicU64>(nbbs::metadata_words(units));
+    let words = zeroed::<AtomicU64>(cache_words(CPUS));
+    let buddy =
+        Buddy::new(metadata.words(), units).expect("metadata of the size that was asked for");
+    // As in a release build, whatever this one is: the other contenders check nothing either.
+    let caps = nbbs::Caps::new().checked(false);
+    visit(&NbbsCached { caches: Caches::new(buddy, words.words()).with_caps(caps) });
+}
+
+impl BackEnd for NbbsCached<'_> {
+    fn units(&self) -> u64 {
+        self.caches.buddy().units()
+    }
+
+    fn max_order(&self) -> u32 {
+        self.caches.buddy().max_order()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.caches.buddy().metadata_bytes() + 8 * cache_words(CPUS)
+    }
+
+    fn alloc(&self, _: usize, order: u32) -> Option<u64> {
+        let cpu = number();
+        self.caches.alloc(cpu, order).ok().or_else(|| {
+            if order > self.max_order() || self.caches.cached().units == 0 {
+                return None;
+            }
+            drain_all(&self.caches);
+            self.caches.alloc(cpu, order).ok()
+        })
+    }
+
+    /// As with the kernel's lists, the order is believed, and a second free of a cached block is not always noticed.
+    fn free(&self, _: usize, index: u64, order: u32) -> Result<(), String> {
+        self.caches.free_sized(number(), index, order).map_err(|error| error.to_string())
+    }
+}
+
+/// A number that no other thread has at the same time, whatever lanes they share.
+fn number() -> usize {
+    const NONE: usize = usize::MAX;
+    thread_local!(static NUMBER: Cell<usize> = const { Cell::new(NONE) });
+    match NUMBER.get() {
+        NONE => {
+            let number = Number::take();
+            NUMBER.set(number);
+            number
+        }
+        number => number,
+    }
+}
+
+/// A thread's number, which another has after it.
+struct Number(usize);
+
+/// Those that were given back, and how many there are in all.
+static FREE: Mutex<(Vec<usize>, usize)> = Mutex::new((Vec::new(), 0));
+
+impl Number {
+    fn take() -> usize {
+        thread_local!(static OWN: Number = {
+            let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = free.1;
+            Number(free.0.pop().unwrap_or_else(|| {
+                free.1 += 1;
+                next
+            }))
+        });
+        OWN.with(|own| own.0)
+    }
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).0.push(self.0);
+    }
+}
+
+/// Empties the caches of all threads; where there is no way to have them pass a barrier, asks them to.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn drain_all(caches: &Caches<'_>) {
+    use std::sync::OnceLock;
+
+    static OFFERED: OnceLock<bool> = OnceLock::new();
+    let membarrier = |command: libc::c_int| {
+        // SAFETY: the call takes three integers, and touches no memory of the caller's.
+        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+    };
+    let offered = OFFERED.get_or_init(|| {
+        let register = libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+        membarrier(register) && membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+    });
+    if *offered {
+        // It has been registered, and fails for no other reason.
+        caches.drain_all(|| _ = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED));
+    } else {
+        caches.ask_all();
+    }
+}
+
+/// Asks all threads to empty their caches.
+#[cfg(not(target_os = "linux"))]
+fn drain_all(caches: &Caches<'_>) {
+    caches.ask_all();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{number, with_nbbs_cached};
+
+    #[test]
+    fn a_number_is_one_threads_at_a_time() {
+        let own = number();
+        let others = std::thread::scope(|scope| {
+            let threads = [(); 3].map(|()| scope.spawn(|| (number(), number())));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        assert!(others.iter().all(|&(first, again)| first == again && first != own));
+    }
+
+    /// What a thread kept that has ended is nobody's loss.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn nothing_is_stranded_with_an_idle_thread() {
+        with_nbbs_cached(1 << 12, &mut |back_end| {
+            std::thread::scope(|scope| {
+                let other = scope.spawn(|| back_end.alloc(1, 0).unwrap());
+                let block = other.join().unwrap();
+                back_end.free(0, block, 0).unwrap();
+            });
+            assert_eq!(back_end.alloc(0, 12), Some(0));
+        });
+    }
+}

@@ -1,0 +1,336 @@
+//! The table of everything that can be measured.
+
+use std::sync::atomic::AtomicU64;
+
+use baselines::buddy_sl::{self, BuddySl};
+use baselines::free_list::{self, Locked, Mutexed, Tagged, Untagged};
+use baselines::linux::{self, Linux, LinuxPcp};
+use baselines::paper::{self, Nb1, Nb4, Sl1, Sl4};
+use baselines::workshop::{self, BitmapTree, ListLinked, ListVec, TreeLinked, TreeVec};
+use baselines::{Pool, Units};
+use nbbs::Buddy;
+use nbbs::sync::Word;
+use testkit::BackEnd;
+
+use super::HEAPS;
+#[cfg(feature = "suite")]
+use super::c_interface::CInterface;
+use super::cached::with_nbbs_cached;
+#[cfg(feature = "suite")]
+use super::frame::{self, LockedFrames};
+use super::heap::Heap;
+#[cfg(feature = "suite")]
+use crate::counted::{ByOperation, Counted};
+use crate::lines::zeroed;
+
+/// Makes a fresh allocator for so many units and lends it to the visitor.
+pub type WithBackEnd = fn(u64, &mut dyn FnMut(&dyn BackEnd));
+
+/// Makes a fresh pool of so many slots and lends it to the visitor.
+pub type WithPool = fn(u64, &mut dyn FnMut(&dyn Pool));
+
+/// Makes a fresh heap of so many bytes and lends it to the visitor.
+pub type WithHeap = fn(u64, &mut dyn FnMut(&dyn Heap));
+
+/// How to make a fresh one, by kind of allocator.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Build {
+    /// Blocks of units, by unit index.
+    BackEnd(WithBackEnd),
+    /// Slots of one size, by number.
+    Pool(WithPool),
+    /// Memory by size and alignment.
+    Heap(WithHeap),
+}
+
+/// What an allocator allocates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Blocks of units.
+    BackEnd,
+    /// Slots of one size.
+    Pool,
+    /// Memory by size and alignment.
+    Heap,
+}
+
+impl Kind {
+    /// What rows and options call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BackEnd => "backend",
+            Self::Pool => "pool",
+            Self::Heap => "heap",
+        }
+    }
+}
+
+/// An allocator that can be tested, replayed on and measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Contender {
+    /// What `--allocators` calls it.
+    pub name: &'static str,
+    /// What it was built after.
+    pub source: &'static str,
+    /// Whether it is meant never to hand out a unit twice. Faithful copies of broken systems are not.
+    pub safe: bool,
+    /// Whether each lane keeps free blocks to itself, in front of what all share.
+    pub private_caches: bool,
+    /// The most units that it takes; slots of a pool, bytes of a heap.
+    pub max_units: u64,
+    /// How to make a fresh one.
+    pub build: Build,
+    /// The same on words that count, if it can be made of any words; of a build with the feature `suite`.
+    pub counted: Option<WithBackEnd>,
+}
+
+/// A back-end that is meant never to hand out a unit twice, and keeps nothing for single lanes.
+const fn back_end(
+    name: &'static str,
+    source: &'static str,
+    max_units: u64,
+    build: WithBackEnd,
+) -> Contender {
+    let (build, counted) = (Build::BackEnd(build), None);
+    Contender { name, source, safe: true, private_caches: false, max_units, build, counted }
+}
+
+/// The same for a pool.
+const fn pool(name: &'static str, source: &'static str, build: WithPool) -> Contender {
+    let build = Build::Pool(build);
+    Contender { build, ..back_end(name, source, free_list::MAX_SLOTS, |_, _| {}) }
+}
+
+/// Everything that can be measured, `nbbs` first.
+pub static CONTENDERS: &[Contender] = &[
+    Contender {
+        #[cfg(feature = "suite")]
+        counted: Some(with_nbbs::<Counted>),
+        ..back_end("nbbs", "this project", nbbs::MAX_UNITS, with_nbbs::<AtomicU64>)
+    },
+    #[cfg(feature = "suite")]
+    back_end("nbbs-c", "this project, through nbbs.h", nbbs::MAX_UNITS, |units, visit| {
+        visit(&CInterface::new(units));
+    }),
+    Contender {
+        private_caches: true,
+        ..back_end(
+            "nbbs-cached",
+            "this project, behind caches of orders 0 to 3 and 9; PRIVATE CACHES",
+            nbbs::MAX_UNITS,
+            with_nbbs_cached,
+        )
+    },
+    back_end(
+        "linux",
+        "mm/page_alloc.c of Linux 6.18: a free list per order, orders 0 to 10, under a spin lock",
+        linux::MAX_UNITS,
+        |units, visit| visit(&Linux::new(units, linux::MAX_ORDER)),
+    ),
+    Contender {
+        private_caches: true,
+        ..back_end(
+            "linux-pcp",
+            "mm/page_alloc.c of Linux 6.18: the same behind per-CPU page lists, orders 0 to 3 and 9; PRIVATE CACHES",
+            linux::MAX_UNITS,
+            |units, visit| visit(&LinuxPcp::new(units, linux::MAX_ORDER)),
+        )
+    },
+    Contender {
+        safe: false,
+        #[cfg(feature = "suite")]
+        counted: Some(|units, visit| visit(&Nb1::<Counted>::new(units, paper::MAX_ORDER))),
+        ..back_end(
+            "nb1",
+            "R. Marotta et al., 2018, Algorithms 1 to 4: non-blocking, 1 level per word; UNSAFE",
+            paper::MAX_UNITS,
+            |units, visit| visit(&<Nb1>::new(units, paper::MAX_ORDER)),
+        )
+    },
+    Contender {
+        safe: false,
+        #[cfg(feature = "suite")]
+        counted: Some(|units, visit| visit(&Nb4::<Counted>::new(units, paper::MAX_ORDER))),
+        ..back_end(
+            "nb4",
+            "R. Marotta et al., 2018, section III-D: non-blocking, 4 levels per word; UNSAFE",
+            paper::MAX_UNITS,
+            |units, visit| visit(&<Nb4>::new(units, paper::MAX_ORDER)),
+        )
+    },
+    Contender {
+        #[cfg(feature = "suite")]
+        counted: Some(|units, visit| visit(&Sl1::<Counted>::new(units, paper::MAX_ORDER))),
+        ..back_end(
+            "sl1",
+            "R. Marotta et al., 2018, section IV: the 1-level buddy, a spin lock per attempt",
+            paper::MAX_UNITS,
+            |units, visit| visit(&<Sl1>::new(units, paper::MAX_ORDER)),
+        )
+    },
+    Contender {
+        #[cfg(feature = "suite")]
+        counted: Some(|units, visit| visit(&Sl4::<Counted>::new(units, paper::MAX_ORDER))),
+        ..back_end(
+            "sl4",
+            "R. Marotta et al., 2018, section IV: the 4-level buddy, a spin lock per attempt",
+            paper::MAX_UNITS,
+            |units, visit| visit(&<Sl4>::new(units, paper::MAX_ORDER)),
+        )
+    },
+    back_end(
+        "buddy-sl",
+        "github.com/cloudwu/buddy, which the paper compares with: an array tree, a spin lock",
+        buddy_sl::MAX_UNITS,
+        |units, visit| visit(&BuddySl::new(units)),
+    ),
+    back_end(
+        "list-vec",
+        "Buddy Allocator Workshop: a vector per order of all blocks; its frees, which search the list, are ours; a spin lock",
+        workshop::MAX_UNITS,
+        |units, visit| visit(&ListVec::new(units, workshop::MAX_ORDER)),
+    ),
+    back_end(
+        "list-linked",
+        "Buddy Allocator Workshop: a doubly linked list per order of all blocks; its frees, which search the list, are ours; a spin lock",
+        workshop::MAX_UNITS,
+        |units, visit| visit(&ListLinked::new(units, workshop::MAX_ORDER)),
+    ),
+    back_end(
+        "rbtree-vec",
+        "Buddy Allocator Workshop: a red-black tree of all blocks, free ones in vectors; its frees are ours; a spin lock",
+        workshop::MAX_UNITS,
+        |units, visit| visit(&TreeVec::new(units, workshop::MAX_ORDER)),
+    ),
+    back_end(
+        "rbtree-linked",
+        "Buddy Allocator Workshop: a red-black tree of all blocks, free ones in linked lists; its frees are ours; a spin lock",
+        workshop::MAX_UNITS,
+        |units, visit| visit(&TreeLinked::new(units, workshop::MAX_ORDER)),
+    ),
+    back_end(
+        "bitmap-tree",
+        "Buddy Allocator Workshop: the largest free order below each node of a tree, a spin lock",
+        workshop::MAX_UNITS,
+        |units, visit| visit(&BitmapTree::new(units, workshop::MAX_ORDER)),
+    ),
+    #[cfg(feature = "suite")]
+    back_end(
+        "frame-allocator",
+        "crate buddy_system_allocator, FrameAllocator: an ordered set per order, a spin lock",
+        frame::MAX_UNITS,
+        |units, visit| visit(&LockedFrames::new(units, frame::MAX_ORDER)),
+    ),
+];
+
+/// Pools of slots of one size.
+pub const POOLS: &[Contender] = &[
+    Contender {
+        safe: false,
+        ..pool(
+            "arena-untagged",
+            "F. D'Agostino, 2022, lock_free::arena_allocator: an untagged free list; UNSAFE",
+            |slots, visit| visit(&<Untagged>::new(slots)),
+        )
+    },
+    pool(
+        "arena-tagged",
+        "F. D'Agostino, 2022, lock_free::arena_allocator, with a tag beside the head",
+        |slots, visit| visit(&<Tagged>::new(slots)),
+    ),
+    pool(
+        "arena-sl",
+        "F. D'Agostino, 2022, core::arena_allocator: a free list, a spin lock",
+        |slots, visit| visit(&<Locked>::new(slots)),
+    ),
+    pool(
+        "arena-mutex",
+        "F. D'Agostino, 2022, core::arena_allocator, with std::mutex for its spin lock",
+        |slots, visit| visit(&Mutexed::new(slots)),
+    ),
+];
+
+/// The contender of that name, of any kind.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Contender> {
+    CONTENDERS.iter().chain(POOLS).chain(HEAPS).find(|contender| contender.name == name)
+}
+
+impl Contender {
+    /// What it allocates.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self.build {
+            Build::BackEnd(_) => Kind::BackEnd,
+            Build::Pool(_) => Kind::Pool,
+            Build::Heap(_) => Kind::Heap,
+        }
+    }
+
+    /// The name as a user should see it: with a warning, unless it is safe.
+    #[must_use]
+    pub fn label(&self) -> String {
+        if self.safe { self.name.to_owned() } else { format!("{} (UNSAFE)", self.name) }
+    }
+
+    /// Makes a fresh allocator of `units` units, lends it to `visit` and returns what `visit` did.
+    ///
+    /// A pool has blocks of order 0 only. All bookkeeping has been written to before `visit` is called,
+    /// so no page fault falls into a measurement.
+    ///
+    /// ```
+    /// let linux = nbbs_bench::market::find("linux").unwrap();
+    /// assert_eq!(linux.with_back_end(64, |allocator| allocator.units()), 64);
+    /// ```
+    ///
+    /// # Panics
+    /// If `units` is 0 or above `max_units`, or if it is a heap.
+    pub fn with_back_end<R>(&self, units: u64, visit: impl FnOnce(&dyn BackEnd) -> R) -> R {
+        let mut visit = Some(visit);
+        let mut result = None;
+        let mut lend = |allocator: &dyn BackEnd| {
+            result = visit.take().map(|visit| visit(allocator));
+        };
+        match self.build {
+            Build::BackEnd(build) => build(units, &mut lend),
+            Build::Pool(build) => build(units, &mut |pool| lend(&Units(pool))),
+            Build::Heap(_) => panic!("{} is a heap, which has no units", self.name),
+        }
+        result.expect("a contender calls its visitor once")
+    }
+
+    /// The same on words that count, if there are some: what an operation did to them is what
+    /// [`count`](crate::counted::count) says.
+    #[cfg(feature = "suite")]
+    pub(crate) fn with_counted<R>(
+        &self,
+        units: u64,
+        visit: impl FnOnce(&dyn BackEnd) -> R,
+    ) -> Option<R> {
+        let (mut visit, mut result) = (Some(visit), None);
+        self.counted?(units, &mut |back_end| {
+            result = visit.take().map(|visit| visit(&ByOperation(back_end)));
+        });
+        result
+    }
+
+    /// Makes a fresh heap of `bytes` bytes, lends it to `visit` and returns what `visit` did. Heaps that get
+    /// their memory themselves take no notice of the size.
+    ///
+    /// # Panics
+    /// If `bytes` is too little for its bookkeeping or above `max_units`, or if it is no heap.
+    pub fn with_heap<R>(&self, bytes: u64, visit: impl FnOnce(&dyn Heap) -> R) -> R {
+        let Build::Heap(build) = self.build else { panic!("{} is no heap", self.name) };
+        let mut visit = Some(visit);
+        let mut result = None;
+        build(bytes, &mut |heap| result = visit.take().map(|visit| visit(heap)));
+        result.expect("a contender calls its visitor once")
+    }
+}
+
+fn with_nbbs<W: Word + From<u64>>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
+    let metadata = zeroed::<W>(nbbs::metadata_words(units));
+    visit(&Buddy::new(metadata.words(), units).expect("metadata of the size that was asked for"));
+}

@@ -1,0 +1,127 @@
+//! A heap with an owner map beside it.
+#![allow(unsafe_code)]
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
+
+use testkit::{Addresses, Violation};
+
+use super::Heap;
+
+/// Passes every operation on to a heap and remembers the first violation: bytes that somebody holds, wrong
+/// alignments, and contents that changed, for which it fills every block. Its users must not write to theirs.
+///
+/// ```
+/// use std::alloc::Layout;
+/// use nbbs_bench::market::CheckedHeap;
+///
+/// nbbs_bench::market::find("rlsf").unwrap().with_heap(1 << 20, |heap| {
+///     let checked = CheckedHeap::new(heap);
+///     let layout = Layout::new::<[u64; 6]>();
+///     let block = nbbs_bench::market::Heap::alloc(&checked, layout).unwrap();
+///     // SAFETY: the block is ours, of this layout, and not used after this.
+///     unsafe { nbbs_bench::market::Heap::free(&checked, block, layout) };
+///     assert_eq!(checked.finish(), Ok(()));
+/// });
+/// ```
+pub struct CheckedHeap<'h> {
+    heap: &'h dyn Heap,
+    addresses: Addresses,
+    first: Mutex<Option<Violation>>,
+}
+
+impl<'h> CheckedHeap<'h> {
+    /// A heap of which nothing is held.
+    #[must_use]
+    pub fn new(heap: &'h dyn Heap) -> Self {
+        Self { heap, addresses: Addresses::default(), first: Mutex::new(None) }
+    }
+
+    /// The first violation so far.
+    pub fn violation(&self) -> Option<Violation> {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// To be called when everything has been returned.
+    ///
+    /// # Errors
+    /// The first violation so far; else bytes that are still held.
+    pub fn finish(&self) -> Result<(), Violation> {
+        self.violation().map_or(Ok(()), Err)?;
+        self.addresses.check_empty()
+    }
+
+    fn remember(&self, result: Result<(), Violation>) {
+        if let Err(violation) = result {
+            self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(violation);
+        }
+    }
+
+    /// Records a block, if it is nobody else's, and fills it.
+    fn take(&self, at: NonNull<u8>, layout: Layout) {
+        let taken = self.addresses.take(at.addr().get(), layout);
+        if taken.is_ok() {
+            // SAFETY: the heap handed out so many bytes, and nobody else holds them.
+            unsafe { at.write_bytes(pattern(at), layout.size()) };
+        }
+        self.remember(taken);
+    }
+}
+
+/// What the bytes of a block at this address are filled with.
+fn pattern(at: NonNull<u8>) -> u8 {
+    (at.addr().get() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0]
+}
+
+/// Whether the first so many bytes at the address are all of the pattern.
+///
+/// # Safety
+/// They are held, and have been filled.
+unsafe fn check_contents(at: NonNull<u8>, bytes: usize, expected: u8) -> Result<(), Violation> {
+    // SAFETY: as the caller promises.
+    let contents = unsafe { std::slice::from_raw_parts(at.as_ptr(), bytes) };
+    let changed = contents.iter().position(|&byte| byte != expected);
+    changed.map_or(Ok(()), |place| {
+        let at = at.addr().get() + place;
+        Err(Violation::ContentsChanged { at, expected, got: contents[place] })
+    })
+}
+
+// SAFETY: the heap's promise.
+unsafe impl Heap for CheckedHeap<'_> {
+    fn metadata_bytes(&self) -> Option<usize> {
+        self.heap.metadata_bytes()
+    }
+
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let block = self.heap.alloc(layout);
+        block.inspect(|&at| self.take(at, layout))
+    }
+
+    unsafe fn free(&self, at: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller holds the block, which `take` filled, or found wrong, which is remembered first.
+        self.remember(unsafe { check_contents(at, layout.size(), pattern(at)) });
+        self.remember(self.addresses.give(at.addr().get(), layout));
+        // SAFETY: as the caller promises.
+        unsafe { self.heap.free(at, layout) };
+    }
+
+    unsafe fn resize(&self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: as in `free`.
+        self.remember(unsafe { check_contents(at, layout.size(), pattern(at)) });
+        self.remember(self.addresses.give(at.addr().get(), layout));
+        // SAFETY: as the caller promises.
+        let Some(moved) = (unsafe { self.heap.resize(at, layout, size) }) else {
+            self.remember(self.addresses.take(at.addr().get(), layout));
+            return None;
+        };
+        // SAFETY: the block holds what was in the first so many bytes of the old one.
+        let kept = unsafe { check_contents(moved, layout.size().min(size), pattern(at)) };
+        self.remember(kept);
+        if let Ok(layout) = Layout::from_size_align(size, layout.align()) {
+            self.take(moved, layout);
+        }
+        Some(moved)
+    }
+}

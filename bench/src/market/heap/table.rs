@@ -1,0 +1,84 @@
+//! The heaps that can be measured.
+
+use std::alloc::System;
+
+use super::chunks::Chunks;
+#[cfg(feature = "suite")]
+use super::crates::{Buddy, BuddySystem, Galloc, LinkedList, Talck, Tlsf};
+use super::global::Global;
+use super::locked::Locked;
+use crate::market::contender::{Build, Contender, WithHeap};
+
+/// The most bytes of a heap.
+const MAX_BYTES: u64 = 1 << 33;
+
+/// A heap over a region, behind a spin lock.
+const fn locked(name: &'static str, source: &'static str, build: WithHeap) -> Contender {
+    let (safe, private_caches, build, counted) = (true, false, Build::Heap(build), None);
+    Contender { name, source, safe, private_caches, max_units: MAX_BYTES, build, counted }
+}
+
+/// A heap that gets its memory itself; all of them keep some for each thread.
+const fn global(name: &'static str, source: &'static str, build: WithHeap) -> Contender {
+    Contender { private_caches: true, max_units: u64::MAX, ..locked(name, source, build) }
+}
+
+/// Heaps: memory by size and alignment.
+pub static HEAPS: &[Contender] = &[
+    locked(
+        "chunk",
+        "P. Schuster's simple_chunk_allocator, 2022: a bitmap of 256-byte chunks, next fit with best fit, a spin lock",
+        |bytes, visit| visit(&Locked::<Chunks<256>>::new(bytes)),
+    ),
+    locked("chunk-128", "the same with 128-byte chunks", |bytes, visit| {
+        visit(&Locked::<Chunks<128>>::new(bytes))
+    }),
+    locked("chunk-512", "the same with 512-byte chunks", |bytes, visit| {
+        visit(&Locked::<Chunks<512>>::new(bytes))
+    }),
+    #[cfg(feature = "suite")]
+    locked(
+        "linked-list",
+        "crate linked_list_allocator: a free list by address, first fit, a spin lock",
+        |bytes, visit| visit(&Locked::<LinkedList>::new(bytes)),
+    ),
+    #[cfg(feature = "suite")]
+    locked(
+        "galloc",
+        "crate good_memory_allocator: bins by size and alignment, a spin lock",
+        |bytes, visit| visit(&Locked::<Galloc>::new(bytes)),
+    ),
+    #[cfg(feature = "suite")]
+    locked("talc", "crate talc: bins by size, boundary tags, a spin lock", |bytes, visit| {
+        visit(&Locked::<Talck>::new(bytes))
+    }),
+    #[cfg(feature = "suite")]
+    locked("rlsf", "crate rlsf: two-level segregated fit, a spin lock", |bytes, visit| {
+        visit(&Locked::<Tlsf>::new(bytes))
+    }),
+    #[cfg(feature = "suite")]
+    locked(
+        "buddy-system",
+        "crate buddy_system_allocator: a list per power of two, a spin lock",
+        |bytes, visit| visit(&Locked::<BuddySystem>::new(bytes)),
+    ),
+    #[cfg(feature = "suite")]
+    locked(
+        "buddy-alloc",
+        "crate buddy-alloc: lists and bits per order, leaves of 128 bytes, a spin lock",
+        |bytes, visit| visit(&Locked::<Buddy>::new(bytes)),
+    ),
+    global("system", "malloc of the C library; PRIVATE CACHES", |_, visit| visit(&Global(System))),
+    #[cfg(feature = "native")]
+    global("mimalloc", "crate mimalloc; PRIVATE CACHES", |_, visit| {
+        visit(&Global(mimalloc::MiMalloc))
+    }),
+    #[cfg(feature = "native")]
+    global("snmalloc", "crate snmalloc-rs; PRIVATE CACHES", |_, visit| {
+        visit(&Global(snmalloc_rs::SnMalloc))
+    }),
+    #[cfg(feature = "native")]
+    global("jemalloc", "crate tikv-jemallocator; PRIVATE CACHES", |_, visit| {
+        visit(&Global(tikv_jemallocator::Jemalloc))
+    }),
+];

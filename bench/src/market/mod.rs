@@ -1,0 +1,27 @@
+//! The market: everything that can be measured, this project's first.
+//!
+//! A system joins the tests, the replay and the benchmarks by one entry in [`CONTENDERS`], in [`POOLS`] if all its
+//! blocks are of one size, or in [`HEAPS`] if they are of any. **Some are unsafe, on purpose**: faithful copies of
+//! systems that hand out memory twice. They say so with `safe: false`.
+//!
+//! ```text
+//! contender   the tables of back-ends and pools      heap    memory by size: what crates.io has, the system's
+//! c_interface the back-end as C programs call it     cached  the back-end behind caches of threads
+//! frame       the frame allocator of buddy_system_allocator
+//! ```
+//!
+//! What is another crate's, and the C interface, takes the feature `suite`.
+
+#[cfg(feature = "suite")]
+mod c_interface;
+mod cached;
+mod contender;
+#[cfg(feature = "suite")]
+mod frame;
+mod heap;
+
+pub use contender::{
+    Build, CONTENDERS, Contender, Kind, POOLS, WithBackEnd, WithHeap, WithPool, find,
+};
+pub use heap::table::HEAPS;
+pub use heap::{CheckedHeap, Heap};

@@ -1,0 +1,128 @@
+//! What becomes of rows: printed as tables, JSON or values, and kept.
+
+use std::io::{self, Write};
+
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+use crate::report::keep::Kept;
+use crate::row::Row;
+
+/// How rows are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Tables,
+    Json,
+    #[cfg(feature = "suite")]
+    Csv,
+    /// A page is all that is wanted.
+    #[cfg(feature = "suite")]
+    Nothing,
+}
+
+/// Where the rows of a run go, and whether all was well so far.
+pub struct Output {
+    format: Format,
+    pub bar: ProgressBar,
+    kept: Kept,
+    good: bool,
+    #[cfg(feature = "suite")]
+    csv: crate::csv::Csv,
+}
+
+impl Output {
+    /// A run of so many steps.
+    pub fn new(format: Format, steps: usize, kept: Kept) -> Self {
+        Self {
+            format,
+            bar: crate::progress::bar(steps),
+            kept,
+            good: true,
+            #[cfg(feature = "suite")]
+            csv: crate::csv::Csv::default(),
+        }
+    }
+
+    /// Keeps rows, and prints them at once unless they become a table.
+    ///
+    /// # Errors
+    /// Nobody reads them, or the record cannot be written.
+    pub fn add(&mut self, rows: &[Row]) -> anyhow::Result<()> {
+        self.good &= rows.iter().all(Row::is_good);
+        self.kept.add(rows)?;
+        match self.format {
+            Format::Json => self.bar.suspend(|| rows.iter().try_for_each(print_json)),
+            #[cfg(feature = "suite")]
+            Format::Csv => self.bar.suspend(|| rows.iter().try_for_each(|row| self.csv.print(row))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints a paragraph among the tables.
+    ///
+    /// # Errors
+    /// Nobody reads it.
+    pub fn print(&self, text: impl FnOnce() -> String) -> anyhow::Result<()> {
+        if self.format != Format::Tables {
+            return Ok(());
+        }
+        self.bar.suspend(|| print(&text()))
+    }
+
+    /// Says on standard error, and in the record, what is not measured.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    #[cfg(feature = "suite")]
+    pub fn skip(&mut self, what: &str) -> anyhow::Result<()> {
+        warn(&format!("left out: {what}"));
+        self.kept.skip(what)
+    }
+
+    /// Ends the run with what stands below the tables; says whether all allocators that are meant to be safe were
+    /// verified.
+    ///
+    /// # Errors
+    /// Nobody reads it, or what is kept cannot be written.
+    pub fn finish(self, footer: &str) -> anyhow::Result<bool> {
+        self.bar.finish_and_clear();
+        self.print(|| footer.to_owned())?;
+        self.kept.finish()?;
+        Ok(self.good)
+    }
+}
+
+/// Prints a paragraph.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    // Not `println!`, which panics when the reader has gone.
+    Ok(writeln!(io::stdout(), "{text}")?)
+}
+
+/// Says something on standard error, if that is open.
+pub fn warn(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Prints a row of `--json`.
+pub fn print_json(row: &impl Serialize) -> anyhow::Result<()> {
+    print(&serde_json::to_string(row)?)
+}
+
+/// What `run` makes of each of some contenders, by contender, round by round. Whoever runs behind a slow one finds another
+/// machine: each round begins with the next.
+pub fn in_turn<C, T>(
+    contenders: &[C],
+    rounds: usize,
+    bar: &ProgressBar,
+    run: impl Fn(&C) -> T,
+) -> Vec<Vec<T>> {
+    let mut done: Vec<Vec<T>> = contenders.iter().map(|_| Vec::new()).collect();
+    for round in 0..rounds {
+        for turn in 0..contenders.len() {
+            let place = (round + turn) % contenders.len();
+            done[place].push(run(&contenders[place]));
+            bar.inc(1);
+        }
+    }
+    done
+}

@@ -1,0 +1,277 @@
+//! A measured case: what is printed, kept in records, shown on pages and compared.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::args::UNIT_BYTES;
+use crate::market::{Contender, Kind};
+use crate::median::{hundredths, median};
+
+/// A name: of this program's, or read from a record.
+pub type Name = Cow<'static, str>;
+
+/// A cell of the tables, an object of `--json`, a line of `--csv` and of records. What a case does not have is null, and so
+/// is every time of an allocator that was found wrong.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Row {
+    #[serde(default)]
+    pub command: Name,
+    pub workload: Name,
+    /// The part of the workload.
+    #[serde(default)]
+    pub phase: Name,
+    #[serde(deserialize_with = "name_of_today")]
+    pub allocator: Name,
+    #[serde(default = "back_end")]
+    pub kind: Name,
+    #[serde(default = "yes")]
+    pub safe: bool,
+    #[serde(default)]
+    pub private_caches: bool,
+    pub threads: usize,
+    pub order: Option<u32>,
+    pub size_bytes: Option<u64>,
+    pub arena_bytes: Option<u64>,
+    /// Allocations and frees of the median round.
+    pub ops: Option<u64>,
+    /// Of all threads together. (`replay`: if no thread had to wait for another.)
+    pub ops_per_s: Option<f64>,
+    /// The same as time: all threads together.
+    pub ns_per_op: Option<f64>,
+    /// Of the fastest round and of the slowest; where rounds are many, of those that a tenth of them stay below and
+    /// exceed.
+    pub min_ns_per_op: Option<f64>,
+    pub max_ns_per_op: Option<f64>,
+    /// Whether the rounds lie so far apart that their median says little.
+    #[serde(default)]
+    pub noisy: bool,
+    /// Whether the workload came to its end before time was up.
+    #[serde(default = "yes")]
+    pub complete: bool,
+    pub p50_ns: Option<f64>,
+    pub p99_ns: Option<f64>,
+    pub p999_ns: Option<f64>,
+    pub max_ns: Option<f64>,
+    pub metadata_bytes: Option<u64>,
+    /// Compare-and-swaps, won or lost.
+    pub rmw_per_op: Option<f64>,
+    pub failed_cas_per_op: Option<f64>,
+    /// Cache lines that an operation wrote to, or tried to.
+    pub lines_written_per_op: Option<f64>,
+    /// With --instructions, on one thread.
+    pub instructions_per_op: Option<f64>,
+    /// Allocations refused in the first round.
+    #[serde(default)]
+    pub refused: u64,
+    pub gib_per_s: Option<f64>,
+    /// `frag`: of the frames of 2 MiB that could be free, those that are.
+    pub recovered_percent: Option<f64>,
+    /// `suspended`: how often a thread was suspended within an operation, and how often the others waited for it;
+    /// their 99.9th percentile if it is suspended between two.
+    pub suspensions: Option<u64>,
+    pub stalled: Option<u64>,
+    pub baseline_p999_ns: Option<f64>,
+    pub verified: bool,
+    pub violation: Option<String>,
+    #[serde(flatten)]
+    pub more: Figures,
+}
+
+/// What only one workload has, by name, in its order.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "Map<String, Value>")]
+pub struct Figures(Vec<(Name, Value)>);
+
+impl From<Map<String, Value>> for Figures {
+    fn from(map: Map<String, Value>) -> Self {
+        Self(map.into_iter().map(|(name, value)| (name.into(), value)).collect())
+    }
+}
+
+impl Serialize for Figures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// Records to 2026-11-22 call `nbbs-pool` the arena.
+fn name_of_today<'de, D: Deserializer<'de>>(name: D) -> Result<Name, D::Error> {
+    let name = Name::deserialize(name)?;
+    Ok(match &*name {
+        "arena" | "arena-box" | "arena-pointer" | "arena-single" => {
+            name.replacen("arena", "nbbs-pool", 1).into()
+        }
+        _ => name,
+    })
+}
+
+fn back_end() -> Name {
+    Kind::BackEnd.name().into()
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What is measured, without who: two rows of one case can be compared.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Case {
+    kind: Name,
+    workload: Name,
+    phase: Name,
+    order: Option<u32>,
+    size_bytes: Option<u64>,
+    arena_bytes: Option<u64>,
+    threads: usize,
+}
+
+/// The spread of the rounds, as a part of their median, from which on a row is called noisy.
+const NOISY: f64 = 0.25;
+
+impl Row {
+    /// A row with nothing measured yet.
+    pub fn new(workload: &'static str, contender: &Contender, threads: usize) -> Self {
+        let &Contender { name, safe, private_caches, .. } = contender;
+        Self { safe, private_caches, ..Self::named(workload, name, contender.kind(), threads) }
+    }
+
+    /// The same of what is no contender of the market.
+    pub fn named(
+        workload: &'static str,
+        allocator: &'static str,
+        kind: Kind,
+        threads: usize,
+    ) -> Self {
+        Self {
+            command: "bench".into(),
+            workload: workload.into(),
+            allocator: allocator.into(),
+            kind: kind.name().into(),
+            safe: true,
+            threads,
+            verified: true,
+            ..Self::default()
+        }
+    }
+
+    /// On an arena of so many units, blocks of an order.
+    pub fn on(self, units: u64, order: Option<u32>) -> Self {
+        let size_bytes = order.map(|order| UNIT_BYTES << order);
+        Self { order, size_bytes, arena_bytes: Some(units * UNIT_BYTES), ..self }
+    }
+
+    /// With a figure that only this workload has, null if there is none.
+    pub fn with(mut self, name: &'static str, figure: impl Into<Value>) -> Self {
+        self.more.0.push((name.into(), figure.into()));
+        self
+    }
+
+    /// With figures that only this workload has, to hundredths; those that there are.
+    pub fn with_all<const N: usize>(self, figures: [(&'static str, Option<f64>); N]) -> Self {
+        let there = figures.into_iter().filter_map(|(name, figure)| Some((name, figure?)));
+        there.fold(self, |row, (name, figure)| row.with(name, hundredths(figure)))
+    }
+
+    /// What the workload alone has by that name.
+    fn find(&self, name: &str) -> Option<&Value> {
+        self.more.0.iter().find(|figure| figure.0 == name).map(|figure| &figure.1)
+    }
+
+    /// A number of those.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        self.find(name).and_then(Value::as_f64)
+    }
+
+    /// A text of those.
+    pub fn text(&self, name: &str) -> &str {
+        self.find(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Whether nothing is wrong that is not meant to be.
+    pub fn is_good(&self) -> bool {
+        self.verified || !self.safe
+    }
+
+    /// The name, and what a reader has to know of it.
+    pub fn label(&self) -> String {
+        match (self.safe, self.private_caches) {
+            (false, _) => format!("{} (UNSAFE)", self.allocator),
+            (_, true) => format!("{} (caches)", self.allocator),
+            _ => self.allocator.clone().into_owned(),
+        }
+    }
+
+    /// What is measured.
+    pub fn case(&self) -> Case {
+        Case {
+            kind: self.kind.clone(),
+            workload: self.workload.clone(),
+            phase: self.phase.clone(),
+            order: self.order,
+            size_bytes: self.size_bytes,
+            arena_bytes: self.arena_bytes,
+            threads: self.threads,
+        }
+    }
+
+    /// The fastest round and the slowest; the median where they are not known.
+    pub fn spread(&self) -> Option<(f64, f64)> {
+        let ns = self.ns_per_op?;
+        Some((self.min_ns_per_op.unwrap_or(ns), self.max_ns_per_op.unwrap_or(ns)))
+    }
+
+    /// Whether some round of one took as long as some round of the other.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        match (self.spread(), other.spread()) {
+            (Some(one), Some(other)) => one.0 <= other.1 && other.0 <= one.1,
+            _ => true,
+        }
+    }
+
+    /// The row as read from a record; the oldest ones call the phase `case`.
+    ///
+    /// # Errors
+    /// What it lacks, or the first figure that no measurement can have.
+    pub fn read(value: &Value) -> Result<Self, String> {
+        let mut row = Self::deserialize(value).map_err(|error| error.to_string())?;
+        if row.phase.is_empty() {
+            row.phase = row.text("case").to_owned().into();
+        }
+        row.impossible().map_or(Ok(row), Err)
+    }
+
+    /// The first figure that no measurement can have, by its name.
+    fn impossible(&self) -> Option<String> {
+        let times = [
+            ("ns_per_op", self.ns_per_op),
+            ("min_ns_per_op", self.min_ns_per_op),
+            ("max_ns_per_op", self.max_ns_per_op),
+            ("p50_ns", self.p50_ns),
+            ("p99_ns", self.p99_ns),
+            ("p999_ns", self.p999_ns),
+            ("max_ns", self.max_ns),
+            ("baseline_p999_ns", self.baseline_p999_ns),
+        ];
+        let negative = times.into_iter().find(|(_, ns)| ns.is_some_and(|ns| ns < 0.0));
+        let negative = negative.and_then(|(key, ns)| Some(format!("{key} is {}, below 0", ns?)));
+        negative.or_else(|| (self.threads == 0).then(|| "threads is 0, below 1".to_owned()))
+    }
+
+    /// Times of the rounds: nanoseconds and operations of each.
+    pub fn set_times(&mut self, rounds: &[(f64, u64)]) {
+        let times = || rounds.iter().map(|&(ns, ops)| ns / ops.max(1) as f64);
+        let (min, max) = (times().fold(f64::MAX, f64::min), times().fold(0.0, f64::max));
+        self.set_median(median(times()), (min, max));
+    }
+
+    /// The median time of an operation over the rounds, and their spread.
+    pub fn set_median(&mut self, ns: f64, (min, max): (f64, f64)) {
+        self.noisy = max - min > NOISY * ns;
+        self.ns_per_op = Some(hundredths(ns));
+        self.min_ns_per_op = Some(hundredths(min));
+        self.max_ns_per_op = Some(hundredths(max));
+        self.ops_per_s = Some((1e9 / ns).round());
+    }
+}

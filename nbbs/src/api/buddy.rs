@@ -1,0 +1,257 @@
+//! An arena and its short forms.
+
+use crate::error::{AllocError, FreeError, MetadataError};
+use crate::lane::Arena;
+use crate::sync::{AtomicU64, Word};
+
+use super::{Lane, default_lane};
+
+/// A lock-free buddy allocator: hands out blocks of `2^order` units, and runs of any number of units, by unit index.
+///
+/// A `Buddy` is a handle over borrowed words; any number of handles can share the same words. Every method takes
+/// `&self`, never waits for another thread, and may be called from interrupt and signal handlers, whichever method they
+/// interrupt.
+///
+/// The methods here that allocate and free use the calling thread's lane. [`on`](Self::on) and [`here`](Self::here)
+/// return a [`Lane`], which has all operations.
+///
+/// `W` is the type of the atomic words. Leave it at its default, except to observe or steer the allocator's steps (see
+/// [`sync`](crate::sync)).
+///
+/// # Cost
+/// In the steady state, an allocation and a free each take one read-modify-write and a handful of loads, whatever the
+/// size of the arena. A lane that moves to another part of the arena loads a word for each level above it (log16 of the
+/// arena's size). An operation that splits or merges words takes one or two read-modify-writes more for each of them.
+///
+/// # Source
+/// The non-blocking buddy system of Marotta et al. (IEEE TPDS 2021, section III), repaired: see
+/// DESIGN.md, "What was wrong".
+#[derive(Debug)]
+pub struct Buddy<'a, W = AtomicU64> {
+    pub(super) arena: Arena<'a, W>,
+}
+
+impl<W> Clone for Buddy<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Buddy<'_, W> {}
+
+impl<'a, W: Word> Buddy<'a, W> {
+    /// Creates a handle to an arena of `units` units, whose metadata is the first
+    /// [`metadata_words(units)`](crate::metadata_words) of `words`.
+    ///
+    /// Words that are all zero are an empty arena. Words that another handle with the same number of units uses are the
+    /// same arena. Lanes stay off each other's cache lines if the words begin on a 64-byte boundary, as those of
+    /// [`Metadata`](crate::Metadata) do.
+    ///
+    /// With any other words, the methods' results mean nothing, and they may panic or never return. Memory safety is
+    /// not at stake, as the crate has no `unsafe`. For words with arbitrary content see
+    /// [`new_cleared`](Self::new_cleared) and [`new_reserved`](Self::new_reserved).
+    ///
+    /// # Errors
+    /// [`MetadataError::Units`] if `units` is 0 or above [`MAX_UNITS`](crate::MAX_UNITS),
+    /// [`MetadataError::TooShort`] if the slice is too short.
+    ///
+    /// ```
+    /// use nbbs::{Buddy, MetadataError, metadata_words};
+    /// use std::sync::atomic::AtomicU64;
+    ///
+    /// let words: Vec<AtomicU64> = (0..metadata_words(100)).map(|_| AtomicU64::new(0)).collect();
+    /// assert_eq!(Buddy::new(&words, 100)?.max_order(), 6);
+    /// assert_eq!(Buddy::new(&words, 0).unwrap_err(), MetadataError::Units { units: 0, max: 1 << 40 });
+    /// # Ok::<(), MetadataError>(())
+    /// ```
+    pub const fn new(words: &'a [W], units: u64) -> Result<Self, MetadataError> {
+        match Arena::new(words, units) {
+            Ok(arena) => Ok(Self { arena }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Clears `words`, whatever they hold, and creates an empty arena in them.
+    ///
+    /// Cost: a store for each word. No other handle may be using the words.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::new`].
+    ///
+    /// ```
+    /// use nbbs::{Buddy, metadata_words};
+    /// use std::sync::atomic::AtomicU64;
+    ///
+    /// let words: Vec<AtomicU64> = (0..metadata_words(64)).map(|_| AtomicU64::new(0xdead)).collect();
+    /// let buddy = Buddy::new_cleared(&words, 64)?;
+    /// assert_eq!(buddy.alloc(6)?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new_cleared(words: &'a [W], units: u64) -> Result<Self, MetadataError> {
+        let buddy = Self::new(words, units)?;
+        buddy.arena.tree.clear_all();
+        Ok(buddy)
+    }
+
+    /// Creates an arena in which every unit is reserved, in words with arbitrary content.
+    ///
+    /// Only units that [`Buddy::release`] adds are handed out, as a memory map at boot needs it. Cost: a store for each
+    /// word, two for most. No other handle may be using the words.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::new`].
+    ///
+    /// ```
+    /// # use nbbs::{AllocError, Buddy, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(1024) }>::new();
+    /// let frames = Buddy::new_reserved(metadata.words(), 1024)?;
+    /// assert_eq!(frames.alloc(0), Err(AllocError::Exhausted { order: 0 }));
+    /// frames.release(256..640)?; // usable memory, as the firmware says
+    /// assert_eq!(frames.alloc(8)?, 256);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new_reserved(words: &'a [W], units: u64) -> Result<Self, MetadataError> {
+        let buddy = Self::new(words, units)?;
+        buddy.arena.tree.reserve_all();
+        Ok(buddy)
+    }
+
+    /// Creates a further handle to an arena of `units` units that is already in use, for another thread, process or
+    /// mapping: [`Buddy::new`] with a check that the words can belong to such an arena.
+    ///
+    /// Cost: a load for each word that pads a level, a few dozen.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::new`], and [`MetadataError::Foreign`] if a word that an arena of this many units never writes
+    /// is not zero. A mismatch that does not show in such a word goes unnoticed.
+    ///
+    /// ```
+    /// use nbbs::{Buddy, Metadata};
+    ///
+    /// let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// let one = Buddy::new(metadata.words(), 64)?;
+    /// let two = Buddy::attach(metadata.words(), 64)?;
+    /// let block = one.alloc(2)?;
+    /// assert_eq!(two.free(block)?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn attach(words: &'a [W], units: u64) -> Result<Self, MetadataError> {
+        let buddy = Self::new(words, units)?;
+        match buddy.arena.tree.first_foreign_word() {
+            Some(word) => Err(MetadataError::Foreign { units, word }),
+            None => Ok(buddy),
+        }
+    }
+
+    /// The number of units in the arena.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// assert_eq!(nbbs::Buddy::new(metadata.words(), 64)?.units(), 64);
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
+    #[must_use]
+    pub const fn units(&self) -> u64 {
+        self.arena.tree.geometry.units()
+    }
+
+    /// The largest order of a block that fits into the arena: log2 of its units, rounded down.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(100) }>::new();
+    /// assert_eq!(nbbs::Buddy::new(metadata.words(), 100)?.max_order(), 6);
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
+    #[must_use]
+    pub const fn max_order(&self) -> u32 {
+        self.arena.tree.geometry.max_order()
+    }
+
+    /// The arena as seen from `lane`: a CPU or thread number, or any other.
+    ///
+    /// A lane remembers where it last allocated, so callers with different lanes stay off each other's cache lines. A
+    /// wrong or shared lane costs speed, never safety.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(3);
+    /// let block = cpu.alloc(0)?;
+    /// cpu.free(block)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn on(&self, lane: usize) -> Lane<'_, W> {
+        Lane::new(&self.arena, lane)
+    }
+
+    /// The arena as seen from the calling thread's lane, [`default_lane`]; without the feature `std`, from lane 0.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let run = buddy.here().alloc_units(11)?;
+    /// assert_eq!(buddy.len_of(run)?, 11);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn here(&self) -> Lane<'_, W> {
+        self.on(default_lane())
+    }
+
+    /// [`Lane::alloc`] from the calling thread's lane.
+    ///
+    /// # Errors
+    /// Those of [`Lane::alloc`].
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let block = buddy.alloc(4)?;
+    /// assert_eq!(block % 16, 0);
+    /// assert!(buddy.alloc(7).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn alloc(&self, order: u32) -> Result<u64, AllocError> {
+        self.here().alloc(order)
+    }
+
+    /// [`Lane::free`] from the calling thread's lane.
+    ///
+    /// # Errors
+    /// Those of [`Lane::free`].
+    ///
+    /// ```
+    /// # use nbbs::FreeError;
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let block = buddy.alloc(3)?;
+    /// assert_eq!(buddy.free(block), Ok(3));
+    /// assert_eq!(buddy.free(block), Err(FreeError::NotAllocated { index: block }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn free(&self, index: u64) -> Result<u32, FreeError> {
+        self.here().free(index)
+    }
+
+    /// [`Lane::free_sized`] from the calling thread's lane.
+    ///
+    /// # Errors
+    /// Those of [`Lane::free_sized`].
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let block = buddy.alloc(2)?;
+    /// buddy.free_sized(block, 2)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn free_sized(&self, index: u64, order: u32) -> Result<(), FreeError> {
+        self.here().free_sized(index, order)
+    }
+}

@@ -1,0 +1,160 @@
+//! The operations on blocks, from one lane.
+
+use crate::block::Blocks;
+use crate::error::{AllocError, BatchError, FreeError};
+use crate::lane::{Arena, OnLane};
+use crate::run::Runs;
+use crate::sync::{AtomicU64, Word};
+
+/// An arena as seen from one lane, with all operations: see [`Buddy::on`](crate::Buddy::on).
+///
+/// It is two words, cheap to copy. No method waits for another thread, and all may be called from interrupt and signal
+/// handlers, whichever method they interrupt.
+#[derive(Debug)]
+pub struct Lane<'b, W = AtomicU64> {
+    pub(super) runs: Runs<'b, W>,
+}
+
+impl<W> Clone for Lane<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Lane<'_, W> {}
+
+impl<'b, W: Word> Lane<'b, W> {
+    #[inline(always)]
+    pub(super) const fn new(arena: &'b Arena<'b, W>, number: usize) -> Self {
+        Self { runs: Runs { blocks: Blocks { lane: OnLane { arena, number } } } }
+    }
+
+    /// Allocates a block of `2^order` units, aligned to its size, and returns its first unit.
+    ///
+    /// Cost: one read-modify-write and a handful of loads in the steady state. A search lowers each bound that misled
+    /// it, once. Runs placed by [`alloc_at`](Self::alloc_at) leave bounds too high, so the first search after many of
+    /// them can be linear in the arena: at most 6 accesses for each word of the tree, and fewer than those calls took
+    /// together. The next refusal takes at most 32.
+    ///
+    /// # Errors
+    /// [`AllocError::OrderTooLarge`], or [`AllocError::Exhausted`] if, at one instant of the call, every block of the
+    /// order was in use or in the hands of an allocation or free that had not returned.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let block = cpu.alloc(3)?;
+    /// assert_eq!(block % 8, 0);
+    /// assert!(cpu.alloc(7).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn alloc(&self, order: u32) -> Result<u64, AllocError> {
+        self.runs.blocks.alloc(order)
+    }
+
+    /// Frees the block or run that begins at unit `index`, and returns the order of the block, or of the smallest block
+    /// that would hold the run.
+    ///
+    /// Cost: a load for each level on the way down to the block, one read-modify-write, and a look at the
+    /// words above: few if the lane's last free was near, one for each level otherwise.
+    ///
+    /// # Errors
+    /// [`FreeError::OutOfRange`], [`FreeError::NotAllocated`], [`FreeError::NotABlock`] or
+    /// [`FreeError::Reserved`]; nothing has changed. A second free of a block is detected until its units are allocated
+    /// again.
+    ///
+    /// ```
+    /// # use nbbs::FreeError;
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let block = cpu.alloc(3)?;
+    /// assert_eq!(cpu.free(block + 1), Err(FreeError::NotABlock { index: block + 1 }));
+    /// assert_eq!(cpu.free(block), Ok(3));
+    /// assert_eq!(cpu.free(block), Err(FreeError::NotAllocated { index: block }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn free(&self, index: u64) -> Result<u32, FreeError> {
+        self.runs.free(index)
+    }
+
+    /// Frees the block of `order` at unit `index` without looking for it from the top.
+    ///
+    /// Cost: one read-modify-write, and a look at the words above: few if the lane's last free was near, one
+    /// for each level otherwise.
+    ///
+    /// # Errors
+    /// Those of [`free`](Self::free), [`FreeError::OrderTooLarge`], [`FreeError::Misaligned`] and
+    /// [`FreeError::WrongOrder`]; nothing has changed. Where `free` looks at the whole path, this trusts the order: a
+    /// wrong order that happens to name a block which another thread is allocating at the same time can take that block
+    /// back.
+    ///
+    /// ```
+    /// # use nbbs::FreeError;
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let block = cpu.alloc(2)?;
+    /// let refused = FreeError::WrongOrder { index: block, order: 1, actual: 2 };
+    /// assert_eq!(cpu.free_sized(block, 1), Err(refused));
+    /// assert_eq!(cpu.free_sized(block, 2), Ok(()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn free_sized(&self, index: u64, order: u32) -> Result<(), FreeError> {
+        self.runs.free_sized(index, order)
+    }
+
+    /// Allocates up to `blocks.len()` blocks of `order` into `blocks`, and returns how many: fewer only if no further
+    /// block is free.
+    ///
+    /// Cost: a read-modify-write for each word that has room, which yields up to 32 blocks, and one or two for each
+    /// word that is split for them.
+    ///
+    /// # Errors
+    /// Those of [`alloc`](Self::alloc), if not a single block is free.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let mut blocks = [0; 100];
+    /// assert_eq!(cpu.alloc_batch(0, &mut blocks)?, 64);
+    /// cpu.free_batch(0, &blocks[..64])?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alloc_batch(&self, order: u32, blocks: &mut [u64]) -> Result<usize, AllocError> {
+        self.runs.blocks.alloc_batch(order, blocks)
+    }
+
+    /// Frees blocks of `order`.
+    ///
+    /// Cost: one read-modify-write for neighbours in the slice that lie in the same word; sort the slice for the
+    /// fewest. A block that the slice has twice is freed once, and then refused.
+    ///
+    /// # Errors
+    /// [`BatchError`] with the error of [`free_sized`](Self::free_sized) for the first block that is refused. The
+    /// blocks before it have been freed, the others have not.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let blocks = [cpu.alloc(1)?, cpu.alloc(1)?];
+    /// cpu.free_batch(1, &blocks)?;
+    /// assert_eq!(cpu.free_batch(1, &blocks).unwrap_err().done, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free_batch(&self, order: u32, blocks: &[u64]) -> Result<(), BatchError> {
+        self.runs.free_batch(order, blocks)
+    }
+
+    /// The order of the block that begins at unit `index`. A run has none.
+    #[inline(always)]
+    pub(crate) fn order_at(&self, index: u64) -> Result<u32, FreeError> {
+        self.runs.blocks.order_at(index)
+    }
+}

@@ -1,0 +1,170 @@
+//! Looking at an arena while others use it. Nothing here writes.
+
+use core::ops::Range;
+
+use super::Buddy;
+use crate::error::{AllocError, Broken, FreeError, RangeError};
+use crate::look::{Audit, Look, Piece, Stats};
+use crate::sync::Word;
+
+impl<W: Word> Buddy<'_, W> {
+    /// The order of the block that begins at unit `index`, or of the smallest block that would hold the run there.
+    ///
+    /// Cost: a load for each level from the top down to the block. Callable from interrupt and signal
+    /// handlers.
+    ///
+    /// # Errors
+    /// Those of [`Lane::free`](crate::Lane::free).
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let block = buddy.alloc(5)?;
+    /// assert_eq!(buddy.order_of(block), Ok(5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn order_of(&self, index: u64) -> Result<u32, FreeError> {
+        self.on(0).runs.order_of(index)
+    }
+
+    /// The number of units of the block or run that begins at `index`.
+    ///
+    /// Cost: a load for each level from the top down, and a few for each word of a run that spans words. Callable from
+    /// interrupt and signal handlers.
+    ///
+    /// # Errors
+    /// Those of [`Lane::free`](crate::Lane::free).
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let run = buddy.here().alloc_units(37)?;
+    /// assert_eq!(buddy.len_of(run), Ok(37));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn len_of(&self, index: u64) -> Result<u64, FreeError> {
+        self.on(0).runs.held(index).map(|run| run.units())
+    }
+
+    /// Whether every unit of `range` is free.
+    ///
+    /// Cost: for each word in `range`, a load for each level. While others allocate and free, the words are read one
+    /// after the other, not at one instant.
+    ///
+    /// # Errors
+    /// [`RangeError::OutOfRange`], also for an empty range.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// buddy.reserve(10..12)?;
+    /// assert!(buddy.is_free(0..10)?);
+    /// assert!(!buddy.is_free(8..64)?);
+    /// assert!(buddy.is_free(60..65).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_free(&self, range: Range<u64>) -> Result<bool, RangeError> {
+        self.on(0).runs.is_free(range)
+    }
+
+    /// Calls `visit` for every piece of the arena, in ascending order, without gap or overlap.
+    ///
+    /// Cost: a load for every word in use. While others run, the words are read one after the other, not at one
+    /// instant. What is a block in use, or a free unit, during the whole walk is reported exactly once and as such;
+    /// what changes meanwhile is reported as it was at some instant of the walk.
+    ///
+    /// ```
+    /// # use nbbs::Piece;
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(12) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 12)?;
+    /// buddy.alloc(2)?;
+    /// let mut pieces = Vec::new();
+    /// buddy.walk(|piece| pieces.push(piece));
+    /// assert_eq!(pieces.len(), 2);
+    /// assert!(pieces.contains(&Piece::Free { index: 0, order: 3 }));
+    /// assert!(pieces.contains(&Piece::Used { index: 8, order: 2 }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn walk(&self, visit: impl FnMut(Piece)) {
+        self.look().walk(visit)
+    }
+
+    /// Counts the arena's units and blocks by a [`walk`](Buddy::walk), with the cost and consistency of one. The unit
+    /// counts always add up to the arena.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(100) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 100)?;
+    /// buddy.reserve(90..100)?;
+    /// buddy.alloc(3)?;
+    /// let stats = buddy.stats();
+    /// assert_eq!((stats.used_units, stats.reserved_units, stats.free_units), (8, 10, 82));
+    /// assert_eq!(stats.used_blocks[3], 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.look().stats()
+    }
+
+    /// An upper bound on the orders of which a block is free now, or `None` if nothing is free.
+    ///
+    /// Cost: one load. The bound is true at the instant of that load. It may be too high, and is too low only by frees
+    /// that have not returned.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// assert_eq!(buddy.order_bound(), Some(6));
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
+    #[must_use]
+    pub fn order_bound(&self) -> Option<u32> {
+        self.look().order_bound()
+    }
+
+    /// Fills `map` with the share of units in use or reserved, one byte for each aligned stretch of `2^order` units,
+    /// and returns how many bytes it filled.
+    ///
+    /// A byte is 0 if the whole stretch is free, otherwise from 1 to 255 (all in use). The map has as many bytes as the
+    /// arena has stretches, or as `map` has room for. Cost and consistency are those of a [`walk`](Buddy::walk).
+    ///
+    /// # Errors
+    /// [`AllocError::OrderTooLarge`]; `map` has not changed.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// buddy.reserve(0..24)?;
+    /// let mut map = [0; 4];
+    /// assert_eq!(buddy.occupancy_map(4, &mut map)?, 4);
+    /// assert_eq!(map, [255, 128, 0, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn occupancy_map(&self, order: u32, map: &mut [u8]) -> Result<usize, AllocError> {
+        self.look().occupancy_map(order, map)
+    }
+
+    /// Checks all metadata, and reports the first broken [`Invariant`](crate::Invariant) by name and place.
+    ///
+    /// Cost: up to four loads a word. To be called only while no operation is running, as the invariants do not hold
+    /// between the steps of one.
+    ///
+    /// # Errors
+    /// The first broken invariant.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// buddy.alloc(2)?;
+    /// assert_eq!(buddy.audit()?.waiting_merges, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn audit(&self) -> Result<Audit, Broken> {
+        self.look().audit()
+    }
+
+    fn look(&self) -> Look<'_, W> {
+        Look(&self.arena.tree)
+    }
+}

@@ -1,0 +1,130 @@
+//! Changing what is held, from one lane: shrink, grow, split, give back a part.
+
+use core::ops::Range;
+
+use super::Lane;
+use crate::error::ResizeError;
+use crate::sync::Word;
+
+impl<W: Word> Lane<'_, W> {
+    /// Gives back all but the first `units` units of the block or run at `index`, in place.
+    ///
+    /// Cost: one read-modify-write if the run lies in one word and is cut between two of its slots; otherwise one or
+    /// two for each word that is cleared, and for each level that is split for the cut. Only the holder of the run may
+    /// call it, from interrupt and signal handlers too.
+    ///
+    /// # Errors
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::Units`] if the run has fewer units, and
+    /// [`ResizeError::Contended`] if the cut goes through a slot below which another thread's claim is about to be
+    /// undone, as that thread has yet to find the area taken. Nothing has changed.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let block = buddy.alloc(5)?;
+    /// cpu.shrink(block, 20)?;
+    /// assert_eq!(buddy.stats().free_units, 44);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shrink(&self, index: u64, units: u64) -> Result<(), ResizeError> {
+        self.runs.shrink(index, units)
+    }
+
+    /// Extends the block or run at `index` to `units` units, in place.
+    ///
+    /// Either all units that are missing are taken or none; others may see some of them in use meanwhile. Cost: one
+    /// read-modify-write if the run stays in one word; otherwise one or two for each word that is claimed, and for each
+    /// level that is split to write the head in a leaf word. Only the holder of the run may call it, from interrupt and
+    /// signal handlers too.
+    ///
+    /// # Errors
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::Units`] if the run has more units,
+    /// [`ResizeError::OutOfRange`] beyond the arena's end, [`ResizeError::InUse`] if a unit behind the run is in use or
+    /// another thread is allocating around it at that moment, [`ResizeError::LastOfWord`] and
+    /// [`ResizeError::Contended`]. Nothing has changed.
+    ///
+    /// ```
+    /// # use nbbs::ResizeError;
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let run = cpu.alloc_at(0, 5)?;
+    /// cpu.grow(run, 40)?;
+    /// assert_eq!(cpu.alloc_at(40, 1)?, 40);
+    /// assert_eq!(cpu.grow(run, 41), Err(ResizeError::InUse { unit: 40 }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn grow(&self, index: u64, units: u64) -> Result<(), ResizeError> {
+        self.runs.grow(index, units)
+    }
+
+    /// Splits the block or run at `index` after `units` units, and returns the first unit of the second part.
+    ///
+    /// Each part is then freed, resized or split by itself. Cost: one read-modify-write if the run lies in one word and
+    /// is cut between two of its slots; otherwise one or two more for each level that is split for the cut. Only the
+    /// holder of the run may call it, from interrupt and signal handlers too.
+    ///
+    /// # Errors
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::Units`] if the run does not have more units,
+    /// [`ResizeError::LastOfWord`] if the second part would begin at such a unit, and [`ResizeError::Contended`] as in
+    /// [`shrink`](Self::shrink). Nothing has changed.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let first = buddy.alloc(5)?;
+    /// let second = cpu.split_off(first, 12)?;
+    /// assert_eq!((buddy.len_of(first), buddy.len_of(second)), (Ok(12), Ok(20)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn split_off(&self, index: u64, units: u64) -> Result<u64, ResizeError> {
+        self.runs.split_off(index, units)
+    }
+
+    /// Splits the block or run at `index` into blocks of `order`, each of which is then freed by itself.
+    ///
+    /// Cost: one read-modify-write for each block, and one or two for each word that is split for them. Only the holder
+    /// of the run may call it.
+    ///
+    /// # Errors
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::OrderTooLarge`], [`ResizeError::Units`] if
+    /// the run does not divide into aligned blocks of the order, and [`ResizeError::Contended`] as in
+    /// [`shrink`](Self::shrink). Nothing that the caller could see has changed.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let block = buddy.alloc(5)?;
+    /// cpu.split(block, 3)?;
+    /// assert_eq!(buddy.free(block + 8)?, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn split(&self, index: u64, order: u32) -> Result<(), ResizeError> {
+        self.runs.split(index, order)
+    }
+
+    /// Frees the units of `part`, a part of the block or run at `index`, and keeps the rest.
+    ///
+    /// The units before `part` stay at `index`; those behind it are a run of their own at `part.end`. Cost: that of two
+    /// [splits](Self::split_off) and a free. Only the holder of the run may call it, from interrupt and signal handlers
+    /// too.
+    ///
+    /// # Errors
+    /// Those of [`split_off`](Self::split_off). Nothing that the caller could see has changed.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let block = buddy.alloc(5)?;
+    /// cpu.free_part(block, block + 8..block + 16)?;
+    /// assert_eq!((buddy.len_of(block), buddy.len_of(block + 16)), (Ok(8), Ok(16)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free_part(&self, index: u64, part: Range<u64>) -> Result<(), ResizeError> {
+        self.runs.free_part(index, part)
+    }
+}

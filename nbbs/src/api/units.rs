@@ -1,0 +1,108 @@
+//! The operations on runs, from one lane: exactly so many units, anywhere or where the caller says.
+
+use super::Lane;
+use crate::error::{FreeError, RequestError};
+use crate::request::Request;
+use crate::sync::Word;
+
+impl<W: Word> Lane<'_, W> {
+    /// Allocates a run of exactly `units` consecutive units, and returns the first.
+    ///
+    /// If the number is a power of two, the run is a block, aligned to its size, as long as one is free. Free a run
+    /// with [`free`](Self::free) or [`free_units`](Self::free_units).
+    ///
+    /// Cost: one read-modify-write if the run lies in one word, that is, has fewer than 32 units, or is up to 15 times
+    /// as long as a larger slot (of 32 units, 512, ...). Otherwise one for each word, and one or two for each slot that
+    /// is split. Callable from interrupt and signal handlers.
+    ///
+    /// A run that spans words is claimed piece by piece, its first units first. Others see these pieces in use
+    /// meanwhile; if one cannot be had, the others are given back. A thread that dies there costs the pieces that it
+    /// has claimed.
+    ///
+    /// # Errors
+    /// [`RequestError::Units`], or [`RequestError::Exhausted`] if every place for the run was in use when it was looked
+    /// at, or in the hands of an operation that had not returned.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let run = cpu.alloc_units(37)?;
+    /// assert_eq!(buddy.stats().free_units, 64 - 37);
+    /// cpu.free_units(run, 37)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alloc_units(&self, units: u64) -> Result<u64, RequestError> {
+        self.runs.alloc_units(units)
+    }
+
+    /// Allocates units `index..index + units`, if all are free, and returns `index`.
+    ///
+    /// Cost, and what others see meanwhile: as for [`alloc_units`](Self::alloc_units), without a search.
+    ///
+    /// # Errors
+    /// [`RequestError::Units`], [`RequestError::OutOfRange`], [`RequestError::InUse`] if a unit is in use or another
+    /// thread is allocating around it at that moment, and [`RequestError::LastOfWord`]. Nothing has changed.
+    ///
+    /// ```
+    /// # use nbbs::RequestError;
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// assert_eq!(cpu.alloc_at(17, 30), Ok(17));
+    /// assert_eq!(cpu.alloc_at(46, 2), Err(RequestError::InUse { unit: 46 }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alloc_at(&self, index: u64, units: u64) -> Result<u64, RequestError> {
+        self.runs.alloc_at(index, units)
+    }
+
+    /// Allocates a run that meets `request`, at the first suitable place of its range, or at the last if it says
+    /// [`top_down`](Request::top_down). A request with neither a range nor `top_down` may be served at any place.
+    ///
+    /// Cost: that of [`alloc_units`](Self::alloc_units), and of a search from that end of the range, which goes down
+    /// only where a bound promises a free block of half the size: few loads in the common case, one for each word in
+    /// use in the worst. Callable from interrupt and signal handlers.
+    ///
+    /// # Errors
+    /// [`RequestError::Units`], [`RequestError::OrderTooLarge`], [`RequestError::OutOfRange`] or
+    /// [`RequestError::Exhausted`], as in [`alloc_units`](Self::alloc_units).
+    ///
+    /// ```
+    /// # use nbbs::{Request, RequestError};
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let below_20 = || Request::units(10).within(0..20);
+    /// assert_eq!(cpu.request(below_20().top_down())?, 10);
+    /// assert_eq!(cpu.request(below_20())?, 0);
+    /// assert_eq!(cpu.request(below_20()), Err(RequestError::Exhausted { units: 10 }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn request(&self, request: Request) -> Result<u64, RequestError> {
+        self.runs.request(request)
+    }
+
+    /// Frees the block or run of `units` units at `index`.
+    ///
+    /// Cost: that of [`free_sized`](Self::free_sized) for a block; otherwise three read-modify-writes for the first
+    /// word of the run, and one for each further word. Callable from interrupt and signal handlers.
+    ///
+    /// # Errors
+    /// Those of [`free`](Self::free), and [`FreeError::WrongLength`]; nothing has changed.
+    ///
+    /// ```
+    /// # use nbbs::FreeError;
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// let run = cpu.alloc_units(9)?;
+    /// let refused = FreeError::WrongLength { index: run, units: 8, actual: 9 };
+    /// assert_eq!(cpu.free_units(run, 8), Err(refused));
+    /// assert_eq!(cpu.free_units(run, 9), Ok(()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free_units(&self, index: u64, units: u64) -> Result<(), FreeError> {
+        self.runs.free_units(index, units)
+    }
+}

@@ -1,0 +1,130 @@
+//! Allocating: one compare-and-swap in the word at the lane's cursor.
+
+use super::Blocks;
+use super::claim::fit;
+use crate::error::AllocError;
+use crate::sync::Word;
+use crate::word;
+
+impl<W: Word> Blocks<'_, W> {
+    /// Allocates a block of `2^order` units.
+    #[inline]
+    pub fn alloc(self, order: u32) -> Result<u64, AllocError> {
+        if order > self.geometry().max_order() {
+            return Err(AllocError::OrderTooLarge { order, max: self.geometry().max_order() });
+        }
+        let index = if order < W::SHAPE.word_order(0) {
+            self.alloc_again::<true>(order)
+        } else {
+            self.alloc_again::<false>(order)
+        };
+        index.ok_or(AllocError::Exhausted { order })
+    }
+
+    /// Allocates the block that the lane freed last, or the buddy of what it last claimed at its cursor, if that
+    /// has this order and the way up is known: the common case, whose memory may still be in the cache.
+    /// Anything else is left to a last call, so that the common case saves no registers. `LEAF`: the block is
+    /// one of a leaf word.
+    #[inline]
+    fn alloc_again<const LEAF: bool>(self, order: u32) -> Option<u64> {
+        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
+        let slots = order - W::SHAPE.slot_order(level);
+        let notes = self.lane.notes();
+        let Some((place, slot, old)) = notes.next_fit(order) else {
+            return self.alloc_at_cursor::<LEAF>(order);
+        };
+        let free = word::is_free(word::codes(level, old), slot, slots);
+        let Some(word) = self.tree().at(place).filter(|_| free) else {
+            return self.alloc_at_cursor::<LEAF>(order);
+        };
+        match word.claim(level, old, slot, slots) {
+            Ok(new) => notes.note(place, new),
+            Err(found) => {
+                notes.note(place, found);
+                return self.alloc_at_cursor::<LEAF>(order);
+            }
+        }
+        let idx = self.geometry().idx_at(level, place);
+        notes.set_cursor(order, idx);
+        let index = W::SHAPE.first_unit(level, idx, slot);
+        if self.lane.knows_way_up(level, idx) {
+            return Some(index);
+        }
+        self.keep_or_search(index, order)
+    }
+
+    /// Allocates in the word at the lane's cursor, or elsewhere if that has no room or another lane claims
+    /// there too.
+    #[inline(never)]
+    fn alloc_at_cursor<const LEAF: bool>(self, order: u32) -> Option<u64> {
+        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
+        let slots = order - W::SHAPE.slot_order(level);
+        let notes = self.lane.notes();
+        let at_cursor = notes.cursor(order).and_then(|cursor| {
+            let place = self.geometry().place(level, cursor);
+            Some((cursor, place, self.tree().at(place)?))
+        });
+        let Some((cursor, place, word)) = at_cursor else {
+            return self.alloc_from(self.lane.home(level), order);
+        };
+        let old = notes.guess(place, word);
+        let whole_slots = self.geometry().whole_slots(level, cursor);
+        let Some(slot) = fit(level, whole_slots, old, slots) else {
+            return self.search(self.lane.cursor(order), order);
+        };
+        let new = match word.claim(level, old, slot, slots) {
+            Ok(new) => new,
+            Err(found) => {
+                notes.note(place, found);
+                return if word::codes(level, found) & !word::codes(level, old) != 0 {
+                    self.part(order)
+                } else {
+                    self.alloc_from(cursor, order)
+                };
+            }
+        };
+        let buddy = Some(slot ^ 1 << slots).filter(|buddy| buddy + (1 << slots) <= whole_slots);
+        notes.note_next(place, new, order, buddy);
+        let index = W::SHAPE.first_unit(level, cursor, slot);
+        if self.lane.knows_way_up(level, cursor) {
+            return Some(index);
+        }
+        self.keep_or_search(index, order)
+    }
+
+    /// Allocates in word `from` of the order's level, or as near to it as a search finds room.
+    #[cold]
+    fn alloc_from(self, from: u64, order: u32) -> Option<u64> {
+        let claimed = self.claim(W::SHAPE.level_of(order), from, order);
+        if claimed.is_some() {
+            self.lane.notes().set_cursor(order, from);
+        }
+        claimed.or_else(|| self.search(from, order))
+    }
+
+    /// Leaves the word at the cursor to another lane that claims there too, for one far from it.
+    #[cold]
+    fn part(self, order: u32) -> Option<u64> {
+        let level = W::SHAPE.level_of(order);
+        let words = self.geometry().words_of(level);
+        let (cursor, home) = (self.lane.cursor(order), self.lane.home(level));
+        let far = if W::SHAPE.parent(home).0 == W::SHAPE.parent(cursor).0 {
+            (cursor + words / 2) % words
+        } else {
+            home
+        };
+        self.alloc_from(far, order)
+    }
+
+    /// Climbs from a claim, and searches on if it met a larger block.
+    #[inline(never)]
+    fn keep_or_search(self, index: u64, order: u32) -> Option<u64> {
+        let level = W::SHAPE.level_of(order);
+        let (idx, _) = W::SHAPE.locate(level, index);
+        if self.lane.climb(level, idx) {
+            return Some(index);
+        }
+        self.undo(index, order);
+        self.search(idx, order)
+    }
+}

@@ -1,0 +1,42 @@
+//! Claiming a block in a word of the caller's choice, and its undoing.
+
+use super::Blocks;
+use crate::sync::Word;
+use crate::word;
+
+impl<W: Word> Blocks<'_, W> {
+    /// Claims a block of `order` in one word and climbs. `None`: nothing fits, or the area is somebody's.
+    pub(super) fn claim(self, level: usize, idx: u64, order: u32) -> Option<u64> {
+        let slots = order - W::SHAPE.slot_order(level);
+        let whole_slots = self.geometry().whole_slots(level, idx);
+        let claimed = self.tree().fill(level, idx, |codes| {
+            let slot = fit(level, whole_slots, codes, slots)?;
+            Some((codes | word::block(slots) << (2 * slot), slot))
+        });
+        let slot = self.lane.noted(level, idx, claimed)?.1;
+        let index = W::SHAPE.first_unit(level, idx, slot);
+        if self.lane.climb(level, idx) {
+            return Some(index);
+        }
+        self.undo(index, order);
+        None
+    }
+
+    /// Clears a claim that met a larger block, and merges what the climb split.
+    #[cold]
+    pub(super) fn undo(self, index: u64, order: u32) {
+        // The claim is this caller's own, so it is there to be cleared.
+        if let Some(new) = self.clear_word(index, order) {
+            let level = W::SHAPE.level_of(order);
+            self.tree().merge_or_publish(level, W::SHAPE.locate(level, index).0, new);
+        }
+    }
+}
+
+/// Where in a word of `level` that holds `old`, and has `whole_slots` slots, to claim `2^slots` of them. A word
+/// that lies outside the level, as a cursor may have it, has none.
+#[inline(always)]
+pub(super) fn fit(level: usize, whole_slots: u32, old: u64, slots: u32) -> Option<u32> {
+    let inside = word::first_slots(whole_slots);
+    word::fit(word::free_slots(word::codes(level, old)) & inside, slots)
+}

@@ -1,0 +1,187 @@
+//! Freeing a block: find it, clear it with one compare-and-swap, tell the words above.
+
+use super::Blocks;
+use crate::error::FreeError;
+use crate::lane::Path;
+use crate::sync::Word;
+use crate::tree::At;
+use crate::word;
+
+impl<W: Word> Blocks<'_, W> {
+    /// Frees the block at `index` and returns its order. Nothing has changed if there is none.
+    #[inline(always)]
+    pub fn free(self, index: u64) -> Result<u32, FreeError> {
+        loop {
+            let order = self.order_at(index)?;
+            if self.clear(index, order) {
+                return Ok(order);
+            }
+        }
+    }
+
+    /// Frees the block of `order` at `index`. Nothing has changed if it is not there.
+    #[inline(always)]
+    pub fn free_sized(self, index: u64, order: u32) -> Result<(), FreeError> {
+        if order > self.geometry().max_order() {
+            return Err(FreeError::OrderTooLarge { order, max: self.geometry().max_order() });
+        }
+        if index >= self.geometry().units() {
+            return Err(FreeError::OutOfRange { index, units: self.geometry().units() });
+        }
+        if index & ((1 << order) - 1) != 0 {
+            return Err(FreeError::Misaligned { index, order });
+        }
+        if self.clear(index, order) { Ok(()) } else { Err(self.refusal(index, order)) }
+    }
+
+    /// Why no block of `order` at `index` was there to be freed.
+    #[cold]
+    fn refusal(self, index: u64, order: u32) -> FreeError {
+        match self.order_at(index) {
+            Ok(actual) if actual != order => FreeError::WrongOrder { index, order, actual },
+            // Freed when it was looked at, allocated again since.
+            Ok(_) => FreeError::NotAllocated { index },
+            Err(error) => error,
+        }
+    }
+
+    /// The order of the block that begins at unit `index`, unless it is a run.
+    #[inline(always)]
+    pub fn order_at(self, index: u64) -> Result<u32, FreeError> {
+        if index >= self.geometry().units() {
+            return Err(FreeError::OutOfRange { index, units: self.geometry().units() });
+        }
+        let mut level = self.geometry().top();
+        loop {
+            let (idx, slot) = W::SHAPE.locate(level, index);
+            let codes = word::codes(level, self.tree().read(level, idx));
+            match word::code(codes, slot) {
+                word::SPLIT if level > 0 => level -= 1,
+                word::HEAD if index & ((1 << W::SHAPE.slot_order(level)) - 1) == 0 => {
+                    // As large as its word, it would stand in the one above.
+                    return word::block_order(codes, slot)
+                        .filter(|&slots| slots < W::SHAPE.slots_log2(level))
+                        .map(|slots| slots + W::SHAPE.slot_order(level))
+                        .ok_or(FreeError::NotABlock { index });
+                }
+                word::FREE => return Err(FreeError::NotAllocated { index }),
+                word::RESERVED => return Err(FreeError::Reserved { index }),
+                _ => return Err(FreeError::NotABlock { index }),
+            }
+        }
+    }
+
+    /// Clears the block of `order` at `index` and tells the words above. `false`: it is not there.
+    #[inline(always)]
+    fn clear(self, index: u64, order: u32) -> bool {
+        if order < W::SHAPE.word_order(0) {
+            self.clear_near::<true>(index, order)
+        } else {
+            self.clear_near::<false>(index, order)
+        }
+    }
+
+    /// Clears a block: the common case, in which the word holds what it seems to and the words above know all
+    /// there is to know. As in `alloc_again`, the rest is left to a last call.
+    #[inline]
+    fn clear_near<const LEAF: bool>(self, index: u64, order: u32) -> bool {
+        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
+        let slots = order - W::SHAPE.slot_order(level);
+        let (idx, slot) = W::SHAPE.locate(level, index);
+        let place = self.geometry().place(level, idx);
+        let notes = self.lane.notes();
+        let Some(word) = self.tree().at(place) else { return false };
+        let old = notes.guess(place, word);
+        let (new, left) = match word.clear(level, old, slot, slots) {
+            Some(Ok(cleared)) => cleared,
+            Some(Err(found)) => {
+                notes.note(place, found);
+                return self.clear_slowly(index, order);
+            }
+            None => return self.clear_slowly(index, order),
+        };
+        notes.note_next(place, new, order, Some(slot));
+        W::store_load_fence();
+        if level == self.geometry().top() {
+            return true;
+        }
+        let offer = if left != 0 {
+            offer_of::<W>(level, left, slot, slots)
+        } else if notes.cursor(order) == Some(idx) {
+            word::UNSETTLED
+        } else {
+            return self.merge_emptied(level, idx);
+        };
+        let (above, _) = W::SHAPE.parent(idx);
+        let place = self.geometry().place(level + 1, above);
+        // Pairs with the mark, which this sees if the inspection missed the free.
+        let allows = |above: At<'_, W>| word::allows(above.load(), offer);
+        if !self.tree().at(place).is_some_and(allows) {
+            return self.tell_above(level, idx, offer);
+        }
+        self.lane.knows_path(Path::Frees, place, offer) || self.look_above(level + 1, above, offer)
+    }
+
+    /// Raises the bounds above word `idx` of `level` to `offer`, where they do not allow for it yet. Always
+    /// `true`, so that it can be the caller's last call.
+    #[inline(never)]
+    fn look_above(self, level: usize, idx: u64, offer: u64) -> bool {
+        let bound = self.lane.survey(Path::Frees, level, idx);
+        if bound.is_none_or(|bound| bound < offer) {
+            self.tree().publish(level, idx, offer);
+        }
+        true
+    }
+
+    /// Raises the bounds above word `idx` of `level` to `offer`. Always `true`, as [`look_above`](Self::look_above).
+    #[inline(never)]
+    fn tell_above(self, level: usize, idx: u64, offer: u64) -> bool {
+        self.tree().publish(level, idx, offer);
+        true
+    }
+
+    /// Merges a word that a free emptied. Always `true`, as [`look_above`](Self::look_above).
+    #[inline(never)]
+    fn merge_emptied(self, level: usize, idx: u64) -> bool {
+        self.tree().merge_or_leave(level, idx);
+        true
+    }
+
+    /// Clears a block without regard to what the lane remembers of its word.
+    #[inline(never)]
+    fn clear_slowly(self, index: u64, order: u32) -> bool {
+        let cleared = self.clear_word(index, order);
+        let level = W::SHAPE.level_of(order);
+        let (idx, _) = W::SHAPE.locate(level, index);
+        cleared.is_some_and(|new| {
+            if word::codes(level, new) == 0 && self.lane.cursor(order) == idx {
+                // The lane's own word stays split, for the lane's next allocation to fill.
+                self.tree().publish(level, idx, word::UNSETTLED);
+            } else if word::codes(level, new) == 0 {
+                self.tree().merge_or_leave(level, idx);
+            } else {
+                self.tree().merge_or_publish(level, idx, new);
+            }
+            true
+        })
+    }
+
+    /// Clears a block in its word and returns what the word is now. Tells nobody.
+    pub(super) fn clear_word(self, index: u64, order: u32) -> Option<u64> {
+        let level = W::SHAPE.level_of(order);
+        let (idx, slot) = W::SHAPE.locate(level, index);
+        let slots = order - W::SHAPE.slot_order(level);
+        // A word of codes alone, as in a leaf word: the rest of an inner word is not this transition's.
+        let change = |codes| word::without_block(0, codes, slot, slots);
+        let cleared = self.tree().rewrite(level, idx, change);
+        self.lane.noted(level, idx, cleared).map(|(new, _)| new)
+    }
+}
+
+/// What the words above must allow for after `2^slots` slots at `slot` came free in a word that is still in
+/// use: the order, plus 1, of the block that they are now part of.
+#[inline(always)]
+const fn offer_of<W: Word>(level: usize, left: u64, slot: u32, slots: u32) -> u64 {
+    (word::grown(left, slot, slots, W::SHAPE.slots_log2(level)) + W::SHAPE.slot_order(level) + 1)
+        as u64
+}

@@ -1,0 +1,44 @@
+//! Blocks of `2^order` units, by one lane.
+//!
+//! ```text
+//! alloc     claim a block where the lane claimed last
+//! claim     claim one in a given word           search    find a word worth claiming in
+//! free      find a block, clear it              batch     many blocks of one word at once
+//! ```
+
+mod alloc;
+mod batch;
+mod claim;
+mod free;
+mod search;
+
+use crate::lane::OnLane;
+use crate::layout::geometry::Geometry;
+use crate::sync::Word;
+use crate::tree::Tree;
+
+/// The blocks of an arena, as one lane allocates and frees them.
+#[derive(Debug)]
+pub(crate) struct Blocks<'b, W> {
+    pub lane: OnLane<'b, W>,
+}
+
+impl<W> Clone for Blocks<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Blocks<'_, W> {}
+
+impl<'b, W: Word> Blocks<'b, W> {
+    #[inline(always)]
+    fn tree(self) -> &'b Tree<'b, W> {
+        self.lane.tree()
+    }
+
+    #[inline(always)]
+    fn geometry(self) -> &'b Geometry<W> {
+        self.lane.geometry()
+    }
+}

@@ -1,0 +1,253 @@
+//! What a lane remembers between operations. All of it saves loads, none of it is believed unchecked.
+//!
+//! ```text
+//! word 0   the word that the lane changed last: its place,   word 2   the path of claims: the place of an
+//!          the order and slot of a block that may fit                 inner word, the least bound above it
+//! word 1   what the lane left in it                          word 3   the epoch of that path, sealed with word 2
+//! words 6+ cursor of each order, plus 1                      words 4, 5   the same for the path of frees
+//! ```
+//!
+//! **The word changed last.** Reading a word that was compare-and-swapped a moment ago waits for the
+//! cache. Guessing what it holds does not, and a wrong guess only makes a compare-and-swap fail. Which block
+//! may fit is noted too: after an allocation the buddy of what it claimed, after a free the block just freed,
+//! whose memory is still in the cache. Found out beforehand, it keeps nobody waiting.
+//!
+//! **The path.** A claim and a free look at every word above a block, though almost always nothing has changed
+//! there since the lane last looked. Only an inspection can turn a split slot free or lower a bound,
+//! and an inspection of a word at level 2 or above increments the *epoch* after its mark and before its
+//! reads. So whoever finds the epoch that the lane found *before* it last saw the whole path in order
+//! knows: each inspection of a word on the path has either failed, or has yet to read the words below,
+//! the caller's claim or clear among them. In order is for a claim: split, and no mark; for a free: no mark, and
+//! bounds of at least what is noted.
+//!
+//! Threads that share a lane write a note's two words one after the other, so a reader may get one of each.
+//! Of the word changed last, any two are harmless: the block is checked against what the word is believed to
+//! hold, and that by the compare-and-swap. Of the path, the second word is the epoch plus a multiple of the first, so
+//! that of two notes one word each gives no epoch that there is.
+//!
+//! A path publishes what its writer saw: whoever trusts it skips words whose last change may have ordered an earlier
+//! holder's accesses before the claim. So its second word is written with `Release` and read with `Acquire`.
+
+use super::Path;
+use crate::layout::geometry::LANE_WORDS;
+use crate::sync::{Ordering, Word};
+use crate::tree::{At, LaneWords};
+
+/// Where the path of claims stands among the words of a lane.
+const CLAIMS: usize = 2;
+/// Where the path of frees stands.
+const FREES: usize = 4;
+/// Where the cursors begin.
+const CURSORS: usize = 6;
+/// Orders with a cursor of their own; larger ones share the last.
+const CURSOR_ORDERS: usize = LANE_WORDS - CURSORS;
+
+/// The words of one lane. Read and written with `Relaxed` where they publish nothing.
+pub(crate) struct Notes<'a, W>(&'a LaneWords<W>);
+
+impl<W> Clone for Notes<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Notes<'_, W> {}
+
+impl<'a, W: Word> Notes<'a, W> {
+    #[inline(always)]
+    pub fn new(words: &'a LaneWords<W>) -> Self {
+        Self(words)
+    }
+
+    /// The word in which the lane last claimed a block of `order`.
+    #[inline(always)]
+    pub fn cursor(self, order: u32) -> Option<u64> {
+        self.0[cursor_at(order)].load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    pub fn set_cursor(self, order: u32, idx: u64) {
+        self.0[cursor_at(order)].store(idx + 1, Ordering::Relaxed);
+    }
+
+    /// What `word` at `place` holds: by the lane's own note, if it changed that word last.
+    #[inline(always)]
+    pub fn guess(self, place: usize, word: At<'_, W>) -> u64 {
+        if self.changed().is_of(place) { self.left() } else { word.load() }
+    }
+
+    /// The block of `order` that was noted with the word changed last: the place of its word, its slot, and what
+    /// the word was left to hold.
+    #[inline(always)]
+    pub fn next_fit(self, order: u32) -> Option<(usize, u32, u64)> {
+        let changed = self.changed();
+        changed.fit(order).map(|slot| (changed.place(), slot, self.left()))
+    }
+
+    /// Notes that the word at `place` holds `left`.
+    #[inline(always)]
+    pub fn note(self, place: usize, left: u64) {
+        self.note_next(place, left, 0, None);
+    }
+
+    /// [`note`](Self::note), and that a block of `order` may fit at `slot`.
+    #[inline(always)]
+    pub fn note_next(self, place: usize, left: u64, order: u32, slot: Option<u32>) {
+        self.0[0].store(Changed::new(place, order, slot).0, Ordering::Relaxed);
+        self.0[1].store(left, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn changed(self) -> Changed {
+        Changed(self.0[0].load(Ordering::Relaxed))
+    }
+
+    #[inline(always)]
+    fn left(self) -> u64 {
+        self.0[1].load(Ordering::Relaxed)
+    }
+
+    /// Whether the lane saw the path above the inner word at `place` in `epoch`, with bounds of at least
+    /// `offer`.
+    #[inline(always)]
+    pub fn saw_path(self, path: Path, place: usize, epoch: u64, offer: u64) -> bool {
+        let at = path_at(path);
+        let seen = Seen(self.0[at].load(Ordering::Relaxed));
+        // Acquire: pairs with the Release in `set_path`, and so with all that the note's writer acquired on the path.
+        self.0[at + 1].load(Ordering::Acquire) == seen.sealed(epoch) && seen.allows(place, offer)
+    }
+
+    pub fn set_path(self, path: Path, place: usize, epoch: u64, bound: u64) {
+        let at = path_at(path);
+        let seen = Seen::new(place, bound);
+        self.0[at].store(seen.0, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `saw_path`.
+        self.0[at + 1].store(seen.sealed(epoch), Ordering::Release);
+    }
+}
+
+/// The word changed last, and a block that may fit there: its place, and 12 bits with an order and a slot plus 1.
+#[derive(Clone, Copy)]
+struct Changed(u64);
+
+impl Changed {
+    const PLACE_SHIFT: u32 = 12;
+    const ORDER_SHIFT: u32 = 6;
+
+    #[inline(always)]
+    const fn new(place: usize, order: u32, slot: Option<u32>) -> Self {
+        let fit = match slot {
+            Some(slot) => slot + 1,
+            None => 0,
+        };
+        Self((place as u64) << Self::PLACE_SHIFT | ((order << Self::ORDER_SHIFT) + fit) as u64)
+    }
+
+    #[inline(always)]
+    const fn place(self) -> usize {
+        (self.0 >> Self::PLACE_SHIFT) as usize
+    }
+
+    #[inline(always)]
+    const fn is_of(self, place: usize) -> bool {
+        self.0 >> Self::PLACE_SHIFT == place as u64
+    }
+
+    /// The slot at which a block of `order` may fit. One subtraction answers for the order and the slot.
+    #[inline(always)]
+    fn fit(self, order: u32) -> Option<u32> {
+        let fit = self.0 as u32 & ((1 << Self::PLACE_SHIFT) - 1);
+        let slot = fit.wrapping_sub((order << Self::ORDER_SHIFT) + 1);
+        (slot < 63).then_some(slot)
+    }
+}
+
+/// A path as it was seen: the place of the inner word below it, and the least bound above in 6 bits.
+#[derive(Clone, Copy)]
+struct Seen(u64);
+
+impl Seen {
+    const BOUND_BITS: u32 = 6;
+    /// What seals the two words of a path: 2^64 divided by the golden ratio, whose multiples lie far apart.
+    const SEAL: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    #[inline(always)]
+    const fn new(place: usize, bound: u64) -> Self {
+        Self((place as u64) << Self::BOUND_BITS | bound)
+    }
+
+    /// Whether it is the path above the word at `place`, with bounds of at least `offer`.
+    #[inline(always)]
+    const fn allows(self, place: usize, offer: u64) -> bool {
+        self.0.wrapping_sub(Self::new(place, offer).0) < (1 << Self::BOUND_BITS) - offer
+    }
+
+    /// The second word of a path: its epoch, with the first word in it.
+    #[inline(always)]
+    const fn sealed(self, epoch: u64) -> u64 {
+        epoch.wrapping_add(self.0.wrapping_mul(Self::SEAL))
+    }
+}
+
+#[inline(always)]
+const fn path_at(path: Path) -> usize {
+    match path {
+        Path::Claims => CLAIMS,
+        Path::Frees => FREES,
+    }
+}
+
+#[inline(always)]
+const fn cursor_at(order: u32) -> usize {
+    let order = order as usize;
+    CURSORS + if order < CURSOR_ORDERS { order } else { CURSOR_ORDERS - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Changed, Seen};
+    use crate::layout::geometry::MAX_ORDERS;
+
+    const PLACES: [usize; 5] = [0, 1, 63, 4096, 1 << 30];
+
+    #[test]
+    fn a_noted_block_is_found_under_its_order_and_no_other() {
+        for place in PLACES {
+            for order in 0..MAX_ORDERS as u32 {
+                for slot in (0..32).map(Some).chain([None]) {
+                    let changed = Changed::new(place, order, slot);
+                    assert_eq!(changed.place(), place);
+                    assert!(changed.is_of(place) && !changed.is_of(place + 1));
+                    for other in 0..MAX_ORDERS as u32 {
+                        let fit = slot.filter(|_| other == order);
+                        assert_eq!(changed.fit(other), fit, "{place} {order} {slot:?}: {other}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_allows_what_its_bound_allows_at_its_place() {
+        for place in PLACES {
+            for bound in 0..64 {
+                let seen = Seen::new(place, bound);
+                for offer in 0..64 {
+                    assert_eq!(seen.allows(place, offer), offer <= bound, "{bound} {offer}");
+                    assert!(!seen.allows(place + 1, offer));
+                    assert!(place == 0 || !seen.allows(place - 1, offer));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn words_of_two_paths_give_no_epoch_that_is_near() {
+        let paths = PLACES.map(|place| Seen::new(place, 7));
+        for one in paths {
+            for other in paths.iter().filter(|other| other.0 != one.0) {
+                let epoch = one.sealed(1000).wrapping_sub(other.sealed(0));
+                assert!(epoch > 1 << 32, "{epoch}");
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The way up from a word: what a claim and a free look at above it, and need not look at again.
+
+use super::OnLane;
+use crate::sync::Word;
+use crate::word;
+
+/// Whose path: claims and frees keep theirs apart, as a lane that frees here and there would otherwise forget its way up
+/// from the cursor.
+#[derive(Clone, Copy)]
+pub(crate) enum Path {
+    Claims,
+    Frees,
+}
+
+impl<W: Word> OnLane<'_, W> {
+    /// Whether the words above a claim in word `idx` of `level` are known to be in order: the one directly above by a
+    /// look, the others because the lane saw them so and nothing has been undone since.
+    #[inline(always)]
+    pub fn knows_way_up(self, level: usize, idx: u64) -> bool {
+        W::store_load_fence();
+        if level == self.geometry().top() {
+            return true;
+        }
+        let (above, _) = W::SHAPE.parent(idx);
+        let place = self.geometry().place(level + 1, above);
+        self.tree().passes(level, idx) && self.knows_path(Path::Claims, place, 0)
+    }
+
+    /// Climbs from a claim in word `idx` of `level`. `false`: a block or run holds an area above; the claim must be
+    /// undone.
+    pub fn climb(self, level: usize, idx: u64) -> bool {
+        W::store_load_fence();
+        if level == self.geometry().top() {
+            return true;
+        }
+        let (above, _) = W::SHAPE.parent(idx);
+        let path = || self.survey(Path::Claims, level + 1, above);
+        self.tree().passes(level, idx) && path().is_some() || self.tree().climb(level, idx)
+    }
+
+    /// Whether every word above the inner word at `place` was in order, with a bound of at least `offer`,
+    /// when the lane last looked, and no inspection of any has finished its mark since.
+    #[inline(always)]
+    pub fn knows_path(self, path: Path, place: usize, offer: u64) -> bool {
+        // The epoch is read after the caller's claim or free and its look at the word directly above.
+        self.notes().saw_path(path, place, self.tree().epoch(), offer)
+    }
+
+    /// Looks at every word above inner word `idx` of `level`: `None` if a word is marked or, on the path of a
+    /// claim, a slot not split; otherwise the least bound. Remembers what it saw.
+    #[inline(always)]
+    pub fn survey(self, path: Path, level: usize, idx: u64) -> Option<u64> {
+        // Before the look at the path, so that a mark which that misses ends the epoch later.
+        let epoch = self.tree().epoch();
+        let bound = self.tree().look_up(level, idx, |above, slot| match path {
+            Path::Claims => word::passes(above, slot),
+            Path::Frees => word::allows(above, 0),
+        })?;
+        self.notes().set_path(path, self.geometry().place(level, idx), epoch, bound);
+        Some(bound)
+    }
+}

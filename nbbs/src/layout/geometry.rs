@@ -1,0 +1,266 @@
+//! Orders, levels and indices: pure arithmetic, no atomics.
+//!
+//! A *leaf word* (level 0) describes 32 units, an *inner word* (level 1 and up) 16 slots, each of which
+//! stands for one word of the level below. One word at the top covers the arena.
+//!
+//! ```text
+//! level   slots   one slot is           holds blocks of order
+//!   0       32    1 unit                0  to 4
+//!   1       16    1 leaf word,   2^5    5  to 8
+//!   2       16    1 level-1 word, 2^9   9  to 12
+//!   h       16    2^(5+4(h-1)) units    5+4(h-1)  to 5+4h-1
+//! ```
+
+use core::marker::PhantomData;
+use core::ops::Range;
+
+use crate::error::MetadataError;
+use crate::layout::shape::{MAX_LEVELS, Shape};
+use crate::sync::Word;
+
+/// The most units that an arena may have: 2^40, which is 4 PiB in pages of 4 KiB.
+pub const MAX_UNITS: u64 = 1 << 40;
+
+/// How many orders there are at most: 0 to 40.
+pub const MAX_ORDERS: usize = 41;
+
+/// Words in a cache line: the granularity at which levels and lanes are kept apart.
+pub(crate) const LINE: usize = 8;
+
+/// Words in 4 KiB.
+const PAGE: u64 = 512;
+
+/// Words of a lane: two cache lines.
+pub(crate) const LANE_WORDS: usize = 2 * LINE;
+
+/// The most lanes that an arena has.
+const MAX_LANES: u64 = 64;
+
+/// An arena has one lane for so many units (a power of two).
+const UNITS_PER_LANE: u64 = 1 << 14;
+
+/// So many lanes at least, where each then has four cache lines of leaf words: threads that share a lane share the
+/// words that it claims in.
+const FEW_LANES: u64 = 4;
+
+/// How many 64-bit words of metadata an arena of `units` units needs, everything included.
+///
+/// 2.27 bits for each unit of an arena of 2^18 units or more; 0 for `units == 0`, and `usize::MAX`
+/// where `units` is above [`MAX_UNITS`] or the count does not fit: [`Buddy::new`](crate::Buddy::new)
+/// refuses all of these.
+///
+/// ```
+/// // 1 GiB in pages of 4 KiB: 73 KiB of metadata.
+/// assert_eq!(nbbs::metadata_words(1 << 18) * 8, 74_304);
+/// ```
+#[must_use]
+pub const fn metadata_words(units: u64) -> usize {
+    Shape::STANDARD.metadata_words(units)
+}
+
+/// Where everything stands in the metadata of an arena.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    /// Units in the arena.
+    pub units: u64,
+    /// The level whose one word covers the arena.
+    pub top: usize,
+    /// The largest order of which a block fits.
+    pub max_order: u32,
+    /// Words in all.
+    pub words: usize,
+    /// Lanes, a power of two, less one.
+    lane_mask: usize,
+    /// Where the epoch stands in the metadata.
+    pub epoch: usize,
+    /// Where each level's words begin.
+    base: [usize; MAX_LEVELS],
+}
+
+/// log2 of the distance between the words of `level`: from level 2 on, each has a cache line of its own, so
+/// that lanes which claim large blocks in different words keep out of each other's way.
+#[inline(always)]
+const fn stride_log2(level: usize) -> u32 {
+    if level < 2 { 0 } else { LINE.trailing_zeros() }
+}
+
+/// How many lanes an arena of `units` units has: a power of two.
+const fn lanes(shape: Shape, units: u64) -> u64 {
+    let (many, few) = (units / UNITS_PER_LANE, units >> shape.few_units_per_lane());
+    if many >= MAX_LANES {
+        MAX_LANES
+    } else if many >= FEW_LANES {
+        1 << many.ilog2()
+    } else if few >= FEW_LANES {
+        FEW_LANES
+    } else {
+        1 << (few | 1).ilog2()
+    }
+}
+
+impl Layout {
+    pub const fn new(shape: Shape, units: u64) -> Result<Self, MetadataError> {
+        let max = shape.max_units();
+        if units == 0 || units > max {
+            return Err(MetadataError::Units { units, max });
+        }
+        let max_order = units.ilog2();
+        // A word of this level covers 2^(max_order + 1) units at least, hence the whole arena.
+        let top = shape.level_of(max_order);
+
+        let lanes = lanes(shape, units);
+
+        // The lanes, the epoch, level 0, level 1 and so on, each part on cache lines of its own. A load
+        // waits for a store to an address that differs by a multiple of 4 KiB, so words that are used
+        // together must not: a line between the levels, and half of 4 KiB between lanes and leaf words
+        // where the lanes themselves do not make it so.
+        let mut base = [0; MAX_LEVELS];
+        let gap = if lanes * LANE_WORDS as u64 >= PAGE { PAGE / 2 } else { 0 };
+        let mut words = lanes * LANE_WORDS as u64 + gap + LINE as u64;
+        let mut level = 0;
+        while level <= top {
+            base[level] = words as usize;
+            let of_level = units.div_ceil(1 << shape.word_order(level));
+            words += (of_level << stride_log2(level)).next_multiple_of(LINE as u64) + LINE as u64;
+            level += 1;
+        }
+        if words > (usize::MAX / 8) as u64 {
+            return Err(MetadataError::Units { units, max });
+        }
+        Ok(Self {
+            units,
+            top,
+            max_order,
+            words: words as usize,
+            lane_mask: lanes as usize - 1,
+            epoch: lanes as usize * LANE_WORDS,
+            base,
+        })
+    }
+}
+
+/// The geometry of an arena over words of type `W`: its layout, and their shape.
+#[derive(Debug)]
+pub(crate) struct Geometry<W> {
+    layout: Layout,
+    words: PhantomData<fn() -> W>,
+}
+
+impl<W> Clone for Geometry<W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Geometry<W> {}
+
+impl<W> Geometry<W> {
+    /// Units in the arena.
+    #[inline(always)]
+    pub const fn units(&self) -> u64 {
+        self.layout.units
+    }
+
+    /// The largest order of which a block fits.
+    #[inline(always)]
+    pub const fn max_order(&self) -> u32 {
+        self.layout.max_order
+    }
+
+    /// The level whose one word covers the arena.
+    #[inline(always)]
+    pub const fn top(&self) -> usize {
+        self.layout.top
+    }
+
+    /// Words in all.
+    pub const fn words(&self) -> usize {
+        self.layout.words
+    }
+
+    /// Where the epoch stands in the metadata, behind the lanes.
+    pub const fn epoch(&self) -> usize {
+        self.layout.epoch
+    }
+}
+
+impl<W: Word> Geometry<W> {
+    pub const fn new(units: u64) -> Result<Self, MetadataError> {
+        match Layout::new(W::SHAPE, units) {
+            Ok(layout) => Ok(Self { layout, words: PhantomData }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a range has units, all of them inside the arena.
+    pub fn contains(&self, range: &Range<u64>) -> bool {
+        range.start < range.end && range.end <= self.layout.units
+    }
+
+    /// Where the word `idx` of `level` stands in the metadata. For an `idx` outside the level, as a stray cursor may be, it
+    /// is any place.
+    #[inline(always)]
+    pub fn place(&self, level: usize, idx: u64) -> usize {
+        self.layout.base[level].wrapping_add((idx as usize) << stride_log2(level))
+    }
+
+    /// The word of `level` that stands at `place`.
+    #[inline(always)]
+    pub fn idx_at(&self, level: usize, place: usize) -> u64 {
+        (place.wrapping_sub(self.layout.base[level]) >> stride_log2(level)) as u64
+    }
+
+    /// Where the words of each level above inner `level` begin. They stand a [`LINE`] apart.
+    #[inline(always)]
+    pub fn bases_above(&self, level: usize) -> &[usize] {
+        // Half open, as an inclusive range takes a further test.
+        self.layout.base.get(level + 1..self.layout.top + 1).unwrap_or(&[])
+    }
+
+    /// The places behind the words of `level` that nobody uses.
+    pub fn padding(&self, level: usize) -> Range<usize> {
+        let end = self.place(level, self.words_of(level));
+        end..end.next_multiple_of(LINE) + LINE
+    }
+
+    /// Words of `level`.
+    pub fn words_of(&self, level: usize) -> u64 {
+        self.layout.units.div_ceil(1 << W::SHAPE.word_order(level))
+    }
+
+    /// The word of `level` from which `lane` starts: lanes are spread over the arena, the first few
+    /// as far apart as they go.
+    pub fn home(&self, lane: usize, level: usize) -> u64 {
+        let bits = self.layout.lane_mask.count_ones();
+        if bits == 0 {
+            return 0;
+        }
+        let spread = ((lane & self.layout.lane_mask) as u64).reverse_bits() >> (64 - bits);
+        (spread * self.words_of(level)) >> bits
+    }
+
+    /// How many slots of word `idx` of `level` lie wholly inside the arena.
+    #[inline(always)]
+    pub fn whole_slots(&self, level: usize, idx: u64) -> u32 {
+        if idx < self.layout.units >> W::SHAPE.word_order(level) {
+            return 1 << W::SHAPE.slots_log2(level);
+        }
+        (self.layout.units >> W::SHAPE.slot_order(level))
+            .saturating_sub(idx << W::SHAPE.slots_log2(level)) as u32
+    }
+
+    /// How many slots of word `idx` of `level` lie inside the arena, wholly or in part.
+    pub fn slots(&self, level: usize, idx: u64) -> u32 {
+        self.whole_slots(level, idx) + u32::from(self.partial_slot(level, idx).is_some())
+    }
+
+    /// The slot of word `idx` of `level` of which only a part lies inside the arena, and the largest
+    /// order of which a block fits into that part.
+    #[inline(always)]
+    pub fn partial_slot(&self, level: usize, idx: u64) -> Option<(u32, u32)> {
+        let part = self.layout.units & ((1 << W::SHAPE.slot_order(level)) - 1);
+        let slot = self.layout.units >> W::SHAPE.slot_order(level);
+        (part != 0 && slot >> W::SHAPE.slots_log2(level) == idx)
+            .then(|| ((slot & ((1 << W::SHAPE.slots_log2(level)) - 1)) as u32, part.ilog2()))
+    }
+}

@@ -1,0 +1,28 @@
+//! Looking at an arena while others use it. Nothing here writes, and the fast paths pay nothing for it.
+//!
+//! ```text
+//! walk      every piece, in order          map      how full each stretch is
+//! stats     how much is free, and in what  audit    every invariant
+//! ```
+
+mod audit;
+mod map;
+mod stats;
+mod walk;
+
+use crate::tree::Tree;
+pub use audit::Audit;
+pub use stats::Stats;
+pub use walk::Piece;
+
+/// An arena, for those who only look.
+#[derive(Debug)]
+pub(crate) struct Look<'b, W>(pub &'b Tree<'b, W>);
+
+impl<W> Clone for Look<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Look<'_, W> {}

@@ -1,0 +1,152 @@
+//! The pieces of an arena, one after the other.
+
+use super::Look;
+use crate::sync::Word;
+use crate::word::{self, span};
+
+/// A stretch of the arena, as [`Buddy::walk`](crate::Buddy::walk) meets it.
+///
+/// ```
+/// # use nbbs::Piece;
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// buddy.here().alloc_at(5, 40)?;
+/// let mut in_use = 0;
+/// buddy.walk(|piece| match piece {
+///     Piece::Used { order, .. } => in_use += 1 << order,
+///     Piece::Run { len, .. } => in_use += len,
+///     _ => {}
+/// });
+/// assert_eq!(in_use, 40);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Piece {
+    /// `2^order` free units from unit `index` on, as large as they go.
+    Free {
+        /// First unit.
+        index: u64,
+        /// log2 of the units.
+        order: u32,
+    },
+    /// A block in use.
+    Used {
+        /// First unit.
+        index: u64,
+        /// Order of the block.
+        order: u32,
+    },
+    /// A run in use that is no block.
+    Run {
+        /// First unit.
+        index: u64,
+        /// Units.
+        len: u64,
+    },
+    /// `len` units, at most 32, that are never handed out.
+    Reserved {
+        /// First unit.
+        index: u64,
+        /// Units.
+        len: u64,
+    },
+}
+
+impl<W: Word> Look<'_, W> {
+    /// Calls `visit` for every piece of the arena, in ascending order, without gap or overlap.
+    pub fn walk(self, visit: impl FnMut(Piece)) {
+        let mut visitor = Visitor { visit, held: None };
+        self.walk_word(self.0.geometry.top(), 0, &mut visitor);
+        visitor.end_run();
+    }
+
+    /// Reports the pieces of a word and of the words below its split slots.
+    fn walk_word(self, level: usize, idx: u64, visitor: &mut Visitor<impl FnMut(Piece)>) {
+        let word = self.0.read(level, idx);
+        let codes = self.resolved(level, idx, word);
+        let whole = self.0.geometry.whole_slots(level, idx);
+        let free = word::free_slots(codes) & word::first_slots(whole);
+        let first = idx << W::SHAPE.slots_log2(level);
+        let mut slot = 0;
+        while slot < whole {
+            let index = (first | u64::from(slot)) << W::SHAPE.slot_order(level);
+            slot += match word::code(codes, slot) {
+                word::FREE => {
+                    let order = word::run_at(free, slot);
+                    visitor.piece(Piece::Free { index, order: order + W::SHAPE.slot_order(level) });
+                    1 << order
+                }
+                word::SPLIT if level > 0 => {
+                    self.walk_word(level - 1, first | u64::from(slot), visitor);
+                    1
+                }
+                word::RESERVED if !span::is_open(codes, slot) => {
+                    let len = span::length_from(span::reserved(codes), slot).min(whole - slot);
+                    visitor.piece(Piece::Reserved { index, len: u64::from(len) });
+                    len
+                }
+                code => {
+                    let slots = (1 + span::rests_from(codes, slot + 1)).min(whole - slot);
+                    visitor.held(
+                        index,
+                        u64::from(slots) << W::SHAPE.slot_order(level),
+                        code == word::REST,
+                    );
+                    slots
+                }
+            };
+        }
+        if let Some((slot, _)) = self.0.geometry.partial_slot(level, idx) {
+            self.walk_word(level - 1, first | u64::from(slot), visitor);
+        }
+    }
+
+    /// The codes of a word, with merges that wait to be made taken as made.
+    fn resolved(self, level: usize, idx: u64, word: u64) -> u64 {
+        let mut codes = word::codes(level, word);
+        if level > 0 && word::bound(word) == word::UNSETTLED {
+            for slot in word::from_slot(self.0.split_slots(level, idx, codes), 0) {
+                let below = W::SHAPE.child(idx, slot);
+                let found = self.0.read(level - 1, below);
+                if self.resolved(level - 1, below, found) == 0 {
+                    codes &= !(word::SPLIT << (2 * slot));
+                }
+            }
+        }
+        codes
+    }
+}
+
+/// Puts together what belongs to one run, and passes everything on.
+struct Visitor<V> {
+    visit: V,
+    /// First unit and number of units of the run that may go on.
+    held: Option<(u64, u64)>,
+}
+
+impl<V: FnMut(Piece)> Visitor<V> {
+    fn piece(&mut self, piece: Piece) {
+        self.end_run();
+        (self.visit)(piece);
+    }
+
+    /// Units in use; if they are `rests`, of the run before.
+    fn held(&mut self, index: u64, len: u64, rests: bool) {
+        match &mut self.held {
+            Some((_, before)) if rests => *before += len,
+            _ => {
+                self.end_run();
+                self.held = Some((index, len));
+            }
+        }
+    }
+
+    fn end_run(&mut self) {
+        if let Some((index, len)) = self.held.take() {
+            let is_block = len.is_power_of_two() && index & (len - 1) == 0;
+            let block = Piece::Used { index, order: len.trailing_zeros() };
+            (self.visit)(if is_block { block } else { Piece::Run { index, len } });
+        }
+    }
+}

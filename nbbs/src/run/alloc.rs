@@ -1,0 +1,119 @@
+//! Allocating so many units, anywhere or where the caller says.
+
+use core::ops::Range;
+
+use super::Runs;
+use super::claim::Obstacle;
+use super::find::Wanted;
+use super::slots::Slots;
+use crate::error::RequestError;
+use crate::request::Request;
+use crate::sync::Word;
+use crate::word::{self, span};
+
+impl<W: Word> Runs<'_, W> {
+    /// Allocates exactly `units` units.
+    pub fn alloc_units(self, units: u64) -> Result<u64, RequestError> {
+        self.check_units(units)?;
+        let order = units.next_power_of_two().trailing_zeros();
+        if units.is_power_of_two()
+            && let Ok(index) = self.blocks.alloc(order)
+        {
+            return Ok(index);
+        }
+        let index =
+            if units < W::SHAPE.leaf_units() { self.claim_near(units as u32) } else { None };
+        index.or_else(|| self.claim_anywhere(units, order)).ok_or(RequestError::Exhausted { units })
+    }
+
+    /// Allocates units `index..index + units`.
+    pub fn alloc_at(self, index: u64, units: u64) -> Result<u64, RequestError> {
+        self.check_units(units)?;
+        let end = index.saturating_add(units);
+        self.check_within(&(index..end))?;
+        match self.claim_run(index, end) {
+            Ok(()) => Ok(index),
+            Err(Obstacle::InUse(unit)) => Err(RequestError::InUse { unit }),
+            Err(Obstacle::LastOfWord) => Err(RequestError::LastOfWord { unit: index }),
+        }
+    }
+
+    /// Allocates what `request` describes.
+    pub fn request(self, request: Request) -> Result<u64, RequestError> {
+        let Request { units, order, range, top_down } = request;
+        self.check_units(units)?;
+        if order > self.geometry().max_order() {
+            return Err(RequestError::OrderTooLarge { order, max: self.geometry().max_order() });
+        }
+        let anywhere = range.is_none() && !top_down;
+        let range = range.unwrap_or(0..self.geometry().units());
+        self.check_within(&range)?;
+        if anywhere && order == 0 {
+            return self.alloc_units(units);
+        }
+        if anywhere
+            && units == 1 << order
+            && let Ok(index) = self.blocks.alloc(order)
+        {
+            return Ok(index);
+        }
+        let wanted = Wanted { units, align: 1 << order, top_down };
+        self.claim_in(wanted, range).ok_or(RequestError::Exhausted { units })
+    }
+
+    fn check_units(self, units: u64) -> Result<(), RequestError> {
+        let max = self.geometry().units();
+        if (1..=max).contains(&units) { Ok(()) } else { Err(RequestError::Units { units, max }) }
+    }
+
+    fn check_within(self, range: &Range<u64>) -> Result<(), RequestError> {
+        let (start, end, units) = (range.start, range.end, self.geometry().units());
+        let out_of_range = RequestError::OutOfRange { start, end, units };
+        if self.geometry().contains(range) { Ok(()) } else { Err(out_of_range) }
+    }
+
+    /// Claims a run in the leaf word at the lane's cursor.
+    fn claim_near(self, units: u32) -> Option<u64> {
+        let leaf = self.lane().cursor(leaf_order::<W>(units.into()));
+        let inside = word::first_slots(self.geometry().whole_slots(0, leaf));
+        let claimed = self.tree().fill(0, leaf, |codes| {
+            let slot = span::fit(word::free_slots(codes) & inside, units)?;
+            Some((codes | span::closed(slot, units), slot))
+        });
+        let slot = self.lane().noted(0, leaf, claimed)?.1;
+        if self.lane().climb(0, leaf) {
+            return Some(W::SHAPE.first_unit(0, leaf, slot));
+        }
+        let slots = Slots { level: 0, idx: leaf, slot, count: units };
+        self.clear_slots(slots, slots.closed());
+        None
+    }
+
+    /// Claims a run anywhere, first from the lane's cursor on: in one word if it fits into one.
+    #[cold]
+    fn claim_anywhere(self, units: u64, order: u32) -> Option<u64> {
+        let in_leaf = units < W::SHAPE.leaf_units();
+        let hint =
+            if in_leaf { leaf_order::<W>(units) } else { order.min(self.geometry().max_order()) };
+        let level = W::SHAPE.level_of(hint);
+        let from = W::SHAPE.first_unit(level, self.lane().cursor(hint), 0);
+        let (later, sooner) =
+            (from..self.geometry().units(), 0..from + units.min(self.geometry().units() - from));
+        let within_block = || {
+            // In one word, so that one compare-and-swap does it.
+            let mut ranges = [&later, &sooner].into_iter();
+            ranges.find_map(|range| self.claim_in_block(units, order, range))
+        };
+        let wanted = Wanted { units, align: 1, top_down: false };
+        let index = if in_leaf { within_block() } else { None }
+            .or_else(|| self.claim_in(wanted, later.clone()))
+            .or_else(|| self.claim_in(wanted, sooner.clone()))?;
+        self.lane().notes().set_cursor(hint, W::SHAPE.locate(level, index).0);
+        Some(index)
+    }
+}
+
+/// The order whose cursor leads to leaf words for runs of so many units.
+fn leaf_order<W: Word>(units: u64) -> u32 {
+    units.next_power_of_two().trailing_zeros().min(W::SHAPE.slots_log2(0) - 1)
+}

@@ -1,0 +1,181 @@
+//! Finding a place for a run: from one end of a range to the other, guided by bounds.
+//!
+//! A run of n units contains an aligned block of at least (n + 1) / 2 units, rounded down to a power of two.
+//! So the search goes from one free block of that size to the next, down only where a bound promises one,
+//! and looks at the units on both sides of it.
+
+use core::ops::Range;
+
+use super::Runs;
+use super::claim::Obstacle;
+use crate::sync::Word;
+use crate::word::{self, span};
+
+/// A search for a run.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub units: u64,
+    /// Power of two of which the first unit is a multiple.
+    pub align: u64,
+    pub top_down: bool,
+}
+
+impl Wanted {
+    /// The order of the free block that any such run contains.
+    fn core(&self) -> u32 {
+        (&self.units + 1).ilog2() - 1
+    }
+
+    /// Where in the free units of `range` the run can begin.
+    fn fit<W: Word>(&self, range: Range<u64>) -> Option<u64> {
+        let fits = |start: u64| {
+            let possible = start + 1 != W::SHAPE.end_of_leaf(start) || self.units == 1;
+            possible && start >= range.start && start + self.units <= range.end
+        };
+        let down = |unit: u64| unit & !(&self.align - 1);
+        // If the first is the last unit of a word, the next is not.
+        if self.top_down {
+            let last = down(range.end.checked_sub(self.units)?);
+            [Some(last), last.checked_sub(self.align)]
+                .into_iter()
+                .flatten()
+                .find(|&start| fits(start))
+        } else {
+            let first = down(range.start + self.align - 1);
+            [first, first + self.align].into_iter().find(|&start| fits(start))
+        }
+    }
+
+    /// What is left of `range` when no run with a part of the block at `block` is to be had.
+    fn beyond(&self, range: Range<u64>, block: u64) -> Range<u64> {
+        let down = |unit: u64| unit & !(&self.align - 1);
+        if self.top_down {
+            let end = block + (1 << self.core()) - 1;
+            range.start
+                ..end.checked_sub(self.units).map_or(range.start, |start| down(start) + self.units)
+        } else {
+            down(block + self.align)..range.end
+        }
+    }
+}
+
+impl<W: Word> Runs<'_, W> {
+    /// Claims a run in `range` and returns its first unit; `None` if at no time of the search a place was seen
+    /// that could be claimed.
+    #[cold]
+    pub(super) fn claim_in(self, wanted: Wanted, range: Range<u64>) -> Option<u64> {
+        let mut rest = range.clone();
+        while rest.start < rest.end {
+            let block =
+                self.next_block(self.geometry().top(), 0, wanted.core(), &rest, wanted.top_down)?;
+            let reach = wanted.units - 1;
+            let from = range.start.max((block + (1 << wanted.core())).saturating_sub(reach + 1));
+            let to = range.end.min(block + reach + 1);
+            let free = self.free_around(block, from..to);
+            rest = wanted.beyond(rest, block);
+            if let Some(start) = wanted.fit::<W>(free.clone()) {
+                match self.claim_run(start, start + wanted.units) {
+                    Ok(()) => return Some(start),
+                    Err(Obstacle::LastOfWord | Obstacle::InUse(_)) => {}
+                }
+            } else if wanted.top_down {
+                // Nothing fits between two units in use: what lies there need not be looked at again.
+                if free.start > from || from == range.start {
+                    rest.end = rest.end.min(free.start);
+                }
+            } else if free.end < to || to == range.end {
+                rest.start = rest.start.max(free.end);
+            }
+        }
+        None
+    }
+
+    /// Claims a run at the beginning of a free block of `order`, which has room for it.
+    pub(super) fn claim_in_block(self, units: u64, order: u32, range: &Range<u64>) -> Option<u64> {
+        if order > self.geometry().max_order() {
+            return None;
+        }
+        let block = self.next_block(self.geometry().top(), 0, order, range, false)?;
+        self.claim_run(block, block + units).ok().map(|()| block)
+    }
+
+    /// The first (or last) free block of `2^order` units in `range` in or below a word.
+    fn next_block(
+        self,
+        level: usize,
+        idx: u64,
+        order: u32,
+        range: &Range<u64>,
+        last: bool,
+    ) -> Option<u64> {
+        if level <= W::SHAPE.level_of(order) {
+            self.tree().settle(level, idx);
+        }
+        let word = self.tree().read(level, idx);
+        let codes = word::codes(level, word);
+        let size = 1_u64 << order;
+        let inside = |&unit: &u64| unit >= range.start && unit + size <= range.end;
+        let unit_of = |slot| W::SHAPE.first_unit(level, idx, slot);
+        if order >= W::SHAPE.slot_order(level) {
+            let whole = word::first_slots(self.geometry().whole_slots(level, idx));
+            let runs =
+                word::runs(word::free_slots(codes) & whole, order - W::SHAPE.slot_order(level));
+            return ends(runs, last).map(unit_of).find(inside);
+        }
+        let promising =
+            if word::bound(word) > u64::from(order) { word::split_slots(codes) } else { 0 };
+        let slots = word::free_slots(codes) | promising;
+        let slots = slots & word::first_slots(W::SHAPE.slots(level));
+        let within = |&slot: &u32| {
+            let unit = unit_of(slot);
+            unit < range.end && unit + (1 << W::SHAPE.slot_order(level)) > range.start
+        };
+        ends(slots, last).filter(within).find_map(|slot| {
+            if word::code(codes, slot) == word::SPLIT {
+                return self.next_block(level - 1, W::SHAPE.child(idx, slot), order, range, last);
+            }
+            let (from, to) = (unit_of(slot), unit_of(slot) + (1 << W::SHAPE.slot_order(level)));
+            let (from, to) = (from.max(range.start), to.min(range.end));
+            let number = if last { to.checked_sub(size)? >> order } else { from.div_ceil(size) };
+            let block = number << order;
+            (block >= from && block + size <= to).then_some(block)
+        })
+    }
+
+    /// The free units around `unit` in `range`.
+    fn free_around(self, unit: u64, range: Range<u64>) -> Range<u64> {
+        let (mut start, mut end) = (unit, unit);
+        while end < range.end {
+            match self.free_after(end) {
+                0 => break,
+                free => end += free,
+            }
+        }
+        while start > range.start {
+            match self.free_before(start) {
+                0 => break,
+                free => start -= free,
+            }
+        }
+        start.max(range.start)..end.min(range.end)
+    }
+
+    /// How many units are free up to `unit`, in one word.
+    fn free_before(self, unit: u64) -> u64 {
+        let spot = self.tree().spot(unit - 1);
+        let free = spot.slot + 1 - span::start_to(word::free_slots(spot.codes), spot.slot);
+        let behind = spot.unit::<W>() + (1 << W::SHAPE.slot_order(spot.level));
+        unit.saturating_sub(behind - (u64::from(free) << W::SHAPE.slot_order(spot.level)))
+    }
+}
+
+/// The slots of a set from one end to the other.
+fn ends(mut set: u64, last: bool) -> impl Iterator<Item = u32> {
+    core::iter::from_fn(move || {
+        let bit =
+            if last { 63_u32.checked_sub(set.leading_zeros()) } else { Some(set.trailing_zeros()) };
+        let bit = bit.filter(|&bit| bit < 64)?;
+        set ^= 1 << bit;
+        Some(bit / 2)
+    })
+}

@@ -1,0 +1,110 @@
+//! Keeping a run to oneself while it changes.
+//!
+//! A run within one word changes by one compare-and-swap. A run across words is held first: its head, in a leaf word,
+//! turns into reserved codes, by one compare-and-swap that only one of several operations on the run wins; all others,
+//! a free among them, find a reservation there and are refused. Then the run changes piece by piece, and gets its head
+//! back. Whoever dies meanwhile takes the run with him, nothing else.
+
+use super::Run;
+use super::Runs;
+use super::slots::Slots;
+use crate::error::{FreeError, ResizeError};
+use crate::sync::Word;
+
+/// A run across words whose head shows the reserved code.
+#[derive(Clone, Copy)]
+pub(super) struct Held {
+    /// Its first unit.
+    pub start: u64,
+    /// The unit behind its last.
+    pub end: u64,
+    /// The slots with the reserved code, which reach to the end of the leaf word.
+    pub first: Slots,
+}
+
+impl Held {
+    /// The unit from which on the run is rests.
+    pub fn tails(&self) -> u64 {
+        self.start + u64::from(self.first.count)
+    }
+
+    /// The part of it from `start` on, a unit of its leaf word.
+    pub fn from(&self, start: u64) -> Self {
+        let skipped = (start - self.start) as u32;
+        let Slots { slot, count, .. } = self.first;
+        Self {
+            start,
+            first: Slots { slot: slot + skipped, count: count - skipped, ..self.first },
+            ..*self
+        }
+    }
+}
+
+impl<W: Word> Runs<'_, W> {
+    /// Takes hold of a run. A closed run in a leaf word takes the rest of its word with it.
+    pub(super) fn hold(self, run: &Run) -> Result<Held, ResizeError> {
+        let first = Slots::to_end_of_leaf(W::SHAPE, run.start);
+        let mut held = Held { start: run.start, end: run.end, first };
+        if !run.is_open && run.head.level == 0 {
+            return self.hold_word(run, first).map(|()| held);
+        }
+        if run.is_open {
+            self.changed(run.start, self.recode(first, first.open(), first.reserved()))?;
+        } else {
+            self.refine(run.head, run.start, 0, first.reserved())?;
+        }
+        held.end = self.end_of_tails(held.tails());
+        if held.end == run.end {
+            return Ok(held);
+        }
+        // Somebody else has resized it.
+        self.give_back(&held, held.end)?;
+        self.changed(run.start, false).map(|()| held)
+    }
+
+    /// Takes hold of a closed run in a leaf word, and of what is free behind it in the word.
+    fn hold_word(self, run: &Run, first: Slots) -> Result<(), ResizeError> {
+        if first.count == 1 {
+            return Err(ResizeError::LastOfWord { unit: run.start });
+        }
+        if self.recode(first, run.slots::<W>().closed(), first.reserved()) {
+            return Ok(());
+        }
+        let tails = run.start + u64::from(first.count);
+        Err(ResizeError::InUse { unit: self.first_in_use(run.end, tails).unwrap_or(run.end) })
+    }
+
+    /// Gives a held run its head back: it has the units up to `end`, and rests there if that is behind its leaf word.
+    pub(super) fn give_back(self, held: &Held, end: u64) -> Result<(), ResizeError> {
+        self.rehead(held, self.head_codes(held, end), end)
+    }
+
+    /// The codes with which a run that is held begins in its leaf word, if it is to end at `end`.
+    pub(super) fn head_codes(self, held: &Held, end: u64) -> u64 {
+        let first = held.first;
+        let count = end.min(held.tails()) - held.start;
+        // A whole word is never closed: it would look like a block of the level above.
+        if end > held.tails() || count == W::SHAPE.leaf_units() {
+            first.open()
+        } else {
+            first.with_count(count as u32).closed()
+        }
+    }
+
+    /// Ends a hold: writes `codes` over the reserved ones. What goes on behind them ends at `end`.
+    ///
+    /// If somebody has released the head, which was not his, there is no run any more: what is left of it becomes free.
+    pub(super) fn rehead(self, held: &Held, codes: u64, end: u64) -> Result<(), ResizeError> {
+        let first = held.first;
+        let done = self.recode(first, first.reserved(), codes);
+        if !done {
+            self.clear_tails(held.tails(), end);
+        }
+        self.changed(held.start, done)
+    }
+
+    /// Whether the run at `index` was changed, or else that somebody else has freed it.
+    pub(super) fn changed(self, index: u64, done: bool) -> Result<(), ResizeError> {
+        if done { Ok(()) } else { Err(ResizeError::Free(FreeError::NotAllocated { index })) }
+    }
+}

@@ -1,0 +1,146 @@
+//! Runs: any number of units side by side, by one lane.
+//!
+//! ```text
+//! slots     change neighbouring slots of one word: the step that runs and reservations are made of
+//! claim     claim a run at a given place        find      find a place for a run
+//! alloc     so many units, here or anywhere     free      free a run, or a block
+//! hold      keep a run to oneself               cut       give it an end or a beginning where it has none
+//! resize    shrink, grow, split, by these two   reserve   reservations
+//! ```
+//!
+//! Every rest belongs to the run that the unit before it belongs to, at every instant: runs are claimed, and
+//! grow, head first; they shrink, and are freed, from the end. So the end of a run is where the rests end.
+
+mod alloc;
+mod claim;
+mod cut;
+mod find;
+mod free;
+mod hold;
+mod reserve;
+mod resize;
+mod slots;
+
+use crate::block::Blocks;
+use crate::error::FreeError;
+use crate::lane::OnLane;
+use crate::layout::geometry::Geometry;
+use crate::sync::Word;
+use crate::tree::{Spot, Tree};
+use crate::word::{self, span};
+use slots::Slots;
+
+/// The blocks and runs of an arena, as one lane allocates, changes and frees them.
+#[derive(Debug)]
+pub(crate) struct Runs<'b, W> {
+    pub blocks: Blocks<'b, W>,
+}
+
+impl<W> Clone for Runs<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Runs<'_, W> {}
+
+/// Units that are held together.
+#[derive(Clone, Copy)]
+pub(crate) struct Run {
+    pub start: u64,
+    pub end: u64,
+    /// Where the head is. An open head is in a leaf word.
+    pub head: Spot,
+    pub is_open: bool,
+}
+
+impl Run {
+    pub fn units(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// The slots of a closed run.
+    fn slots<W: Word>(&self) -> Slots {
+        let Spot { level, idx, slot, .. } = self.head;
+        Slots { level, idx, slot, count: (self.units() >> W::SHAPE.slot_order(level)) as u32 }
+    }
+
+    /// The order of a block that would hold the run.
+    pub fn order(&self) -> u32 {
+        self.units().next_power_of_two().trailing_zeros()
+    }
+}
+
+impl<'b, W: Word> Runs<'b, W> {
+    #[inline(always)]
+    fn lane(self) -> OnLane<'b, W> {
+        self.blocks.lane
+    }
+
+    #[inline(always)]
+    fn tree(self) -> &'b Tree<'b, W> {
+        self.blocks.lane.tree()
+    }
+
+    #[inline(always)]
+    fn geometry(self) -> &'b Geometry<W> {
+        self.blocks.lane.geometry()
+    }
+
+    /// The block or run that begins at `index`.
+    #[cold]
+    pub fn held(self, index: u64) -> Result<Run, FreeError> {
+        let units = self.geometry().units();
+        if index >= units {
+            return Err(FreeError::OutOfRange { index, units });
+        }
+        let head = self.tree().spot(index);
+        let (level, idx, slot) = (head.level, head.idx, head.slot);
+        match head.code() {
+            word::FREE => Err(FreeError::NotAllocated { index }),
+            word::HEAD if head.unit::<W>() == index => {
+                let slots = 1 + span::rests_from(head.codes, slot + 1);
+                let end = W::SHAPE.first_unit(level, idx, slot)
+                    + (u64::from(slots) << W::SHAPE.slot_order(level));
+                Ok(Run { start: index, end, head, is_open: false })
+            }
+            word::RESERVED if span::is_open(head.codes, slot) => {
+                let within = u64::from(1 + span::rests_from(head.codes, slot + 1));
+                let here = index + within;
+                let end =
+                    if W::SHAPE.locate(0, here).1 == 0 { self.end_of_tails(here) } else { here };
+                Ok(Run { start: index, end, head, is_open: true })
+            }
+            word::RESERVED => Err(FreeError::Reserved { index }),
+            _ => Err(FreeError::NotABlock { index }),
+        }
+    }
+
+    /// The order of the block that begins at `index`, or of one that would hold the run that does.
+    #[inline]
+    pub fn order_of(self, index: u64) -> Result<u32, FreeError> {
+        self.blocks.order_at(index).or_else(|error| match error {
+            FreeError::OutOfRange { .. } => Err(error),
+            _ => self.held(index).map(|run| run.order()),
+        })
+    }
+
+    /// Where the rests end that begin at `unit`, the first of a word or of a slot.
+    fn end_of_tails(self, mut unit: u64) -> u64 {
+        while unit < self.geometry().units() {
+            let spot = self.tree().spot(unit);
+            let rests = span::rests_from(spot.codes, spot.slot);
+            if rests == 0 || spot.unit::<W>() != unit {
+                break;
+            }
+            unit += u64::from(rests) << W::SHAPE.slot_order(spot.level);
+            let behind = spot.slot + rests;
+            let goes_on = behind == W::SHAPE.slots(spot.level)
+                || spot.level > 0 && word::code(spot.codes, behind) == word::SPLIT;
+            if !goes_on {
+                break;
+            }
+        }
+        unit
+    }
+}

@@ -1,0 +1,183 @@
+//! Changing what is held: shrink, grow, split, give back a part.
+
+use core::ops::Range;
+
+use super::Run;
+use super::Runs;
+use super::hold::Held;
+use crate::error::ResizeError;
+use crate::sync::Word;
+use crate::word::span;
+
+impl<W: Word> Runs<'_, W> {
+    /// Gives back all but the first `units` units of what is held at `index`.
+    pub fn shrink(self, index: u64, units: u64) -> Result<(), ResizeError> {
+        let run = self.held(index)?;
+        if units == 0 || units > run.units() {
+            return Err(ResizeError::Units { index, units, actual: run.units() });
+        }
+        if units == run.units() {
+            return Ok(());
+        }
+        self.carve(&run, index + units..run.end)
+    }
+
+    /// Takes the units behind what is held at `index`, so that it has `units`.
+    pub fn grow(self, index: u64, units: u64) -> Result<(), ResizeError> {
+        let run = self.held(index)?;
+        if units < run.units() {
+            return Err(ResizeError::Units { index, units, actual: run.units() });
+        }
+        let (end, limit) = (index.saturating_add(units), self.geometry().units());
+        if end > limit {
+            return Err(ResizeError::OutOfRange { start: index, end, units: limit });
+        }
+        if let Some(unit) = self.first_in_use(run.end, end) {
+            return Err(ResizeError::InUse { unit });
+        }
+        if units == run.units() || !run.is_open && self.grow_in_word(&run, end)? {
+            return Ok(());
+        }
+        let held = self.hold(&run)?;
+        // A closed run takes the rest of its leaf word with it.
+        let tails = held.end.max(held.tails());
+        match self.claim_tails(tails, end) {
+            Ok(()) => self.give_back(&held, end),
+            Err(unit) => {
+                self.give_back(&held, run.end)?;
+                Err(ResizeError::InUse { unit })
+            }
+        }
+    }
+
+    /// Splits what is held at `index` in two, the first of `units` units. Returns where the second begins.
+    pub fn split_off(self, index: u64, units: u64) -> Result<u64, ResizeError> {
+        let run = self.held(index)?;
+        if units == 0 || units >= run.units() {
+            return Err(ResizeError::Units { index, units, actual: run.units() });
+        }
+        let cut = index + units;
+        self.carve(&run, cut..cut).map(|()| cut)
+    }
+
+    /// Splits what is held at `index` into blocks of `order`.
+    pub fn split(self, index: u64, order: u32) -> Result<(), ResizeError> {
+        let run = self.held(index)?;
+        let max = self.geometry().max_order();
+        if order > max {
+            return Err(ResizeError::OrderTooLarge { order, max });
+        }
+        let size = 1_u64 << order;
+        if (index | run.units()) & (size - 1) != 0 {
+            return Err(ResizeError::Units { index, units: size, actual: run.units() });
+        }
+        let starts = (0..run.units() / size).map(|number| index + number * size);
+        if !run.is_open && size >= 1 << W::SHAPE.slot_order(run.head.level) {
+            let slots = run.slots::<W>();
+            let blocks = starts.map(|start| self.closed_at(&run, start..start + size));
+            let blocks = blocks.fold(0, |codes, block| codes | block);
+            return self.changed(index, self.recode(slots, slots.closed(), blocks));
+        }
+        let held = self.hold(&run)?;
+        let later = starts.clone().filter(|&start| start >= held.tails());
+        if let Err(error) = later.clone().try_for_each(|start| self.prepare(start, start + size)) {
+            self.give_back(&held, run.end)?;
+            return Err(error);
+        }
+        later.clone().rev().try_for_each(|start| self.begin(&held, start, start + size))?;
+        let first = starts.take_while(|&start| start < held.tails());
+        let heads = first.map(|start| self.head_codes(&held.from(start), start + size));
+        let end = index + (held.tails() - index).next_multiple_of(size);
+        self.rehead(&held, heads.fold(0, |codes, head| codes | head), end)
+            .inspect_err(|_| later.for_each(|start| _ = self.free(start)))
+    }
+
+    /// Gives back the units of `part` of what is held at `index`.
+    pub fn free_part(self, index: u64, part: Range<u64>) -> Result<(), ResizeError> {
+        let run = self.held(index)?;
+        let Range { start, end } = part;
+        if start < index || start >= end || end > run.end {
+            let units = end.saturating_sub(start);
+            return Err(ResizeError::Units { index, units, actual: run.units() });
+        }
+        self.carve(&run, part)
+    }
+
+    /// Frees the units of `gap` within a run: what lies before stays where it is, what lies behind is a run of its own
+    /// then. Either may be nothing, and so may the gap.
+    fn carve(self, run: &Run, gap: Range<u64>) -> Result<(), ResizeError> {
+        let begins = |unit| W::SHAPE.begins_slot(run.head.level, unit);
+        if !run.is_open && begins(gap.start) && begins(gap.end) {
+            let slots = run.slots::<W>();
+            let left =
+                self.closed_at(run, run.start..gap.start) | self.closed_at(run, gap.end..run.end);
+            return self.changed(run.start, self.recode(slots, slots.closed(), left));
+        }
+        let held = self.hold(run)?;
+        if let Err(error) = self.prepare_gap(&held, &gap) {
+            self.give_back(&held, held.end)?;
+            return Err(error);
+        }
+        // From the end, so that every rest belongs to the run of the unit before it.
+        let tails = held.tails();
+        // Where the part behind the gap begins, if there is one.
+        let in_first_word = gap.end < tails.min(held.end);
+        let in_tails = (tails..held.end).contains(&gap.end);
+        if in_tails {
+            self.begin(&held, gap.end, held.end)?;
+        }
+        if !in_first_word {
+            self.clear_tails(gap.start.max(tails), gap.end);
+        }
+        let first = if gap.start > held.start { self.head_codes(&held, gap.start) } else { 0 };
+        let second = if in_first_word { self.head_codes(&held.from(gap.end), held.end) } else { 0 };
+        let end = if in_first_word { held.end } else { gap.start };
+        self.rehead(&held, first | second, end).inspect_err(|_| {
+            if in_tails {
+                _ = self.free(gap.end);
+            }
+        })
+    }
+
+    /// Prepares a held run for a gap: see [`carve`](Self::carve).
+    fn prepare_gap(self, held: &Held, gap: &Range<u64>) -> Result<(), ResizeError> {
+        let tails = held.tails();
+        if gap.end < tails && gap.end + 1 == tails && held.end > tails {
+            return Err(ResizeError::LastOfWord { unit: gap.end });
+        }
+        if (tails..held.end).contains(&gap.end) {
+            self.prepare(gap.end, held.end)?;
+        }
+        if gap.start > tails { self.begin_slot(gap.start) } else { Ok(()) }
+    }
+
+    /// The codes of a closed run of `units`, in the word of the closed run that they are part of. Nothing for none.
+    fn closed_at(self, run: &Run, units: Range<u64>) -> u64 {
+        let level = run.head.level;
+        let count = (units.end - units.start) >> W::SHAPE.slot_order(level);
+        if count == 0 {
+            return 0;
+        }
+        span::closed(W::SHAPE.locate(level, units.start).1, count as u32)
+    }
+
+    /// Takes further slots of the word of a closed run, up to unit `end`. `false`: another word is needed for them.
+    fn grow_in_word(self, run: &Run, end: u64) -> Result<bool, ResizeError> {
+        let slots = run.slots::<W>();
+        let more = self.slots_of_closed(run.start, end).filter(|more| more.level == slots.level);
+        let Some(more) = more else { return Ok(false) };
+        let grow = || self.recode(more, slots.closed(), more.closed());
+        if grow() {
+            return Ok(true);
+        }
+        self.tree().settle(slots.level, slots.idx);
+        if grow() {
+            return Ok(true);
+        }
+        if slots.level > 0 {
+            return Ok(false);
+        }
+        let unit = self.first_in_use(run.end, end).unwrap_or(run.end);
+        Err(ResizeError::InUse { unit })
+    }
+}

@@ -1,0 +1,93 @@
+//! Changing the codes of neighbouring slots of one word: the step that runs and reservations are made of.
+
+use super::Runs;
+use crate::layout::shape::Shape;
+use crate::sync::Word;
+use crate::word::{self, span};
+
+/// Slots side by side in one word.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slots {
+    pub level: usize,
+    pub idx: u64,
+    pub slot: u32,
+    pub count: u32,
+}
+
+impl Slots {
+    /// The units from `unit` to the end of its leaf word.
+    pub fn to_end_of_leaf(shape: Shape, unit: u64) -> Self {
+        let (idx, slot) = shape.locate(0, unit);
+        Self { level: 0, idx, slot, count: shape.slots(0) - slot }
+    }
+
+    /// As many slots from the same on.
+    pub fn with_count(self, count: u32) -> Self {
+        Self { count, ..self }
+    }
+
+    /// The codes of a closed run that fills them.
+    pub fn closed(self) -> u64 {
+        span::closed(self.slot, self.count)
+    }
+
+    /// The codes of rests in all of them.
+    pub fn rests(self) -> u64 {
+        span::rests(self.slot, self.count)
+    }
+
+    /// The reserved code in all of them.
+    pub fn reserved(self) -> u64 {
+        span::reserved_at(self.slot, self.count)
+    }
+
+    /// The codes of an open run that begins with them, at the end of a leaf word.
+    pub fn open(self) -> u64 {
+        span::open(self.slot, self.count)
+    }
+}
+
+impl<W: Word> Runs<'_, W> {
+    /// Writes `codes` into free slots and climbs. `false`: they were not free, or the area is somebody's.
+    pub(super) fn claim_slots(self, slots: Slots, codes: u64) -> bool {
+        self.take_slots(slots, codes) && self.climb_from(slots, codes)
+    }
+
+    /// Writes `codes` into slots, for a climb to follow. `false`: they were not free.
+    pub(super) fn take_slots(self, slots: Slots, codes: u64) -> bool {
+        let Slots { level, idx, slot, count } = slots;
+        let taken = self.tree().fill(level, idx, |found| {
+            (found & span::area(slot, count) == 0).then_some((found | codes, ()))
+        });
+        self.lane().noted(level, idx, taken).is_some()
+    }
+
+    /// Climbs from `codes` that were written into slots. `false`: the area is somebody's, and they are cleared.
+    pub(super) fn climb_from(self, slots: Slots, codes: u64) -> bool {
+        let met_nobody = self.lane().climb(slots.level, slots.idx);
+        if !met_nobody {
+            self.clear_slots(slots, codes);
+        }
+        met_nobody
+    }
+
+    /// Clears `codes` from slots and tells the words above. `false`: they are not there.
+    pub(super) fn clear_slots(self, slots: Slots, codes: u64) -> bool {
+        slots.count > 0 && self.recode(slots, codes, 0)
+    }
+
+    /// Replaces the codes `from` of slots by `to`, and tells the words above if some came free. `false`: they
+    /// are not there.
+    pub(super) fn recode(self, slots: Slots, from: u64, to: u64) -> bool {
+        let Slots { level, idx, slot, count } = slots;
+        let area = span::area(slot, count);
+        let changed = self.tree().rewrite(level, idx, |codes| {
+            span::is_there(codes, slot, count, from).then_some((codes & !area | to, ()))
+        });
+        let Some((new, ())) = self.lane().noted(level, idx, changed) else { return false };
+        if word::free_slots(to) & !word::free_slots(from) & area != 0 {
+            self.tree().merge_or_publish(level, idx, new);
+        }
+        true
+    }
+}

@@ -1,0 +1,148 @@
+//! An owned object.
+
+use core::fmt;
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+
+use crate::chunk::{Chunk, Hold};
+use crate::sync::{AtomicU64, Word};
+
+/// An object in a pool, owned: two words. Dropping it drops the object and frees its slot, in O(1) with
+/// one read-modify-write, on any thread; [`Local::free`](crate::Local::free) mostly does without that.
+///
+/// A box that is forgotten leaks its object and its slot; [`leak`](Self::leak) leaves both to the pool.
+///
+/// ```
+/// let pool = nbbs_pool::Pool::<String>::new();
+/// let name = pool.alloc_box("a name".to_owned())?;
+/// std::thread::scope(|scope| scope.spawn(move || drop(name)).join().unwrap());
+/// assert!(pool.is_empty());
+/// # Ok::<(), nbbs_pool::Full<String>>(())
+/// ```
+///
+/// A box is invariant in its type. If it were not, an object that does not live long enough could be left to
+/// the pool:
+///
+/// ```compile_fail
+/// use nbbs_pool::{Pool, PoolBox};
+///
+/// let pool = Pool::<&'static str>::new();
+/// let name = String::from("a name");
+/// let mut each: PoolBox<'_, &str> = pool.alloc_box("another").unwrap();
+/// *each = &name;
+/// _ = PoolBox::leak(each);
+/// drop(name);
+/// let each = pool.iter().next().unwrap();
+/// println!("{}", pool.take(each).unwrap());
+/// ```
+pub struct PoolBox<'a, T, W: Word = AtomicU64> {
+    object: NonNull<T>,
+    chunk: &'a Chunk<T, W>,
+    owns: PhantomData<T>,
+}
+
+// SAFETY: the box owns its object, which moves with it; whoever drops it changes the chunk's words.
+unsafe impl<T: Send, W: Word + Sync> Send for PoolBox<'_, T, W> {}
+// SAFETY: a shared box gives shared references to its object, and nothing else.
+unsafe impl<T: Sync, W: Word + Sync> Sync for PoolBox<'_, T, W> {}
+
+impl<'a, T, W: Word> PoolBox<'a, T, W> {
+    /// # Safety
+    /// The object is complete, nobody else's, and at a claimed slot of the chunk, which goes with it.
+    #[inline(always)]
+    pub(crate) unsafe fn new(object: NonNull<T>, chunk: &'a Chunk<T, W>) -> Self {
+        Self { object, chunk, owns: PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn object(&self) -> NonNull<T> {
+        self.object
+    }
+
+    #[inline(always)]
+    pub(crate) fn chunk(&self) -> &'a Chunk<T, W> {
+        self.chunk
+    }
+
+    /// Frees the slot and returns the object.
+    ///
+    /// ```
+    /// use nbbs_pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::<u32>::new();
+    /// let one = pool.alloc_box(1).unwrap();
+    /// assert_eq!(PoolBox::into_inner(one), 1);
+    /// ```
+    #[must_use]
+    pub fn into_inner(each: Self) -> T {
+        let each = ManuallyDrop::new(each);
+        let _hold = Hold { chunk: each.chunk, slot: each.chunk.slot_of(each.object) };
+        // SAFETY: the object was the box's, which is not dropped; the slot is freed after this.
+        unsafe { each.object.read() }
+    }
+
+    /// Leaves the object to the pool: [`Pool::free`](crate::Pool::free) frees it, and the pool's end
+    /// drops it. One read-modify-write.
+    ///
+    /// ```
+    /// use nbbs_pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::<u32>::new();
+    /// let one = PoolBox::leak(pool.alloc_box(1).unwrap());
+    /// assert!(pool.is_valid(one));
+    /// ```
+    #[must_use]
+    pub fn leak(each: Self) -> NonNull<T> {
+        let each = ManuallyDrop::new(each);
+        each.chunk.set_live(each.chunk.slot_of(each.object));
+        each.object
+    }
+
+    /// Lets go of the object: only [`Pool::from_raw`](crate::Pool::from_raw) gets it back, unchecked. If
+    /// nobody does, object and slot are leaked.
+    ///
+    /// See there for an example.
+    #[must_use]
+    pub fn into_raw(each: Self) -> NonNull<T> {
+        ManuallyDrop::new(each).object
+    }
+}
+
+impl<T, W: Word> Deref for PoolBox<'_, T, W> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the box owns a complete object.
+        unsafe { self.object.as_ref() }
+    }
+}
+
+impl<T, W: Word> DerefMut for PoolBox<'_, T, W> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the box owns a complete object.
+        unsafe { self.object.as_mut() }
+    }
+}
+
+impl<T, W: Word> Drop for PoolBox<'_, T, W> {
+    fn drop(&mut self) {
+        // Freed also if the object's destructor panics.
+        let _hold = Hold { chunk: self.chunk, slot: self.chunk.slot_of(self.object) };
+        // SAFETY: the box owns a complete object, and this is its end; the slot is freed after it.
+        unsafe { self.object.drop_in_place() };
+    }
+}
+
+impl<T: fmt::Debug, W: Word> fmt::Debug for PoolBox<'_, T, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: fmt::Display, W: Word> fmt::Display for PoolBox<'_, T, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,381 @@
+//! A chunk: bitmaps that stay where they are until the pool goes, and memory for slots, which comes and
+//! goes.
+//!
+//! ```text
+//! claimed   a bit for each slot: not to be had. Set for a slot that is in use, that a `Local` keeps, that
+//!           does not exist, and for all slots of a chunk without memory
+//! live      a bit for each slot: an object that was allocated by pointer is there
+//! room      a bit for each word of `claimed`: some slot may be to be had. A hint
+//! ```
+//!
+//! A slot belongs to whoever changed its bit in `claimed` from 0 to 1, until the same hands, or those to
+//! which it was handed over, change it back. No word names another slot, so there is no ABA: a
+//! compare-and-swap that finds the word as expected finds the very slots free that it expects to be free.
+
+use core::alloc::Layout;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicU8;
+
+use crate::sync::{Ordering, Pointer, Word};
+
+/// Slots in a word.
+pub(crate) const SLOTS: usize = u64::BITS as usize;
+
+/// A chunk. The arrays follow it in the same block.
+#[repr(C)]
+pub(crate) struct Chunk<T, W: Word> {
+    /// Where slot 0 is; null while the chunk has no memory.
+    memory: W::Pointer<u8>,
+    claimed: NonNull<W>,
+    live: NonNull<W>,
+    room: NonNull<W>,
+    /// What there is for each slot beside its bits, if anything: see [`States`].
+    states: Option<NonNull<W>>,
+    /// The word of the table that says which chunks have room, and this chunk's bit in it.
+    table: NonNull<W>,
+    table_bit: u64,
+    slots: usize,
+    number: usize,
+    /// Objects go in and come out through shared references, so the type is invariant: a box of `&'static str`
+    /// must not become one of a shorter `&str`, which the pool would take for the former.
+    objects: PhantomData<fn(T) -> T>,
+}
+
+/// What a chunk has for each slot beside its bits.
+#[derive(Clone, Copy)]
+pub(crate) enum States {
+    Nothing,
+    /// A word, in a pool of handles.
+    Words,
+    /// A byte that is the user's, in a pool of [marked](crate::Pool::with_marks) slots.
+    Marks,
+}
+
+impl States {
+    /// Words that they take.
+    fn words(self, slots: usize) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Words => slots,
+            Self::Marks => slots.div_ceil(size_of::<u64>()),
+        }
+    }
+}
+
+/// Which chunk, with how many slots, told to whom.
+pub(crate) struct Place<W> {
+    pub number: usize,
+    pub slots: usize,
+    pub table: NonNull<W>,
+    pub table_bit: u64,
+}
+
+/// Where the arrays are in a chunk's block.
+struct Plan {
+    layout: Layout,
+    claimed: usize,
+    live: usize,
+    room: usize,
+    states: usize,
+}
+
+/// Appends an array of `len` words to the layout; returns where it begins.
+pub(crate) fn extend<A>(layout: &mut Layout, len: usize) -> Option<usize> {
+    let (longer, begin) = layout.extend(Layout::array::<A>(len).ok()?).ok()?;
+    *layout = longer;
+    Some(begin)
+}
+
+impl<T, W: Word> Chunk<T, W> {
+    /// Bytes from one slot to the next. Slots of objects without size are apart all the same, so that an
+    /// address names a slot.
+    pub(crate) const STRIDE: usize =
+        if size_of::<T>() == 0 { align_of::<T>() } else { size_of::<T>() };
+
+    fn plan(slots: usize, states: States) -> Option<Plan> {
+        let words = slots.div_ceil(SLOTS);
+        let mut layout = Layout::new::<Self>();
+        let claimed = extend::<W>(&mut layout, words)?;
+        let live = extend::<W>(&mut layout, words)?;
+        let room = extend::<W>(&mut layout, words.div_ceil(SLOTS))?;
+        let states = extend::<W>(&mut layout, states.words(slots))?;
+        Some(Plan { layout: layout.pad_to_align(), claimed, live, room, states })
+    }
+
+    /// What a chunk of so many slots takes beside their memory.
+    pub(crate) fn layout(slots: usize, states: States) -> Option<Layout> {
+        Self::plan(slots, states).map(|plan| plan.layout)
+    }
+
+    /// What the slots take.
+    pub(crate) fn memory_layout(slots: usize) -> Option<Layout> {
+        Layout::from_size_align(slots.checked_mul(Self::STRIDE)?, align_of::<T>()).ok()
+    }
+
+    /// Makes a chunk without memory in `block`: every slot is claimed.
+    ///
+    /// # Safety
+    /// The block has the [`layout`](Self::layout) of `place.slots`, and is the caller's. `place.table`
+    /// stays valid as long as the chunk is used.
+    pub(crate) unsafe fn make(
+        block: NonNull<u8>,
+        place: Place<W>,
+        states: States,
+    ) -> Option<NonNull<Self>> {
+        let Place { number, slots, table, table_bit } = place;
+        let plan = Self::plan(slots, states)?;
+        let words = slots.div_ceil(SLOTS);
+        let array = |begin, len, value| {
+            // SAFETY: the array lies inside the block, by the plan, and is aligned; the block is ours.
+            unsafe {
+                let first = block.add(begin).cast::<W>();
+                (0..len).for_each(|idx| first.add(idx).write(W::new(value)));
+                first
+            }
+        };
+        let chunk = Self {
+            memory: W::Pointer::null(),
+            claimed: array(plan.claimed, words, u64::MAX),
+            live: array(plan.live, words, 0),
+            room: array(plan.room, words.div_ceil(SLOTS), 0),
+            states: match states {
+                States::Nothing => None,
+                _ => Some(array(plan.states, states.words(slots), 0)),
+            },
+            table,
+            table_bit,
+            slots,
+            number,
+            objects: PhantomData,
+        };
+        // SAFETY: the chunk is first in the block, and the block is ours.
+        unsafe { block.cast::<Self>().write(chunk) };
+        Some(block.cast())
+    }
+
+    pub(crate) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(crate) fn words(&self) -> usize {
+        self.slots.div_ceil(SLOTS)
+    }
+
+    fn rooms(&self) -> usize {
+        self.words().div_ceil(SLOTS)
+    }
+
+    #[inline(always)]
+    pub(crate) fn claimed(&self, word: usize) -> &W {
+        debug_assert!(word < self.words());
+        // SAFETY: the array has `words()` words, initialised by `make`; callers keep to that.
+        unsafe { self.claimed.add(word).as_ref() }
+    }
+
+    #[inline(always)]
+    fn live(&self, word: usize) -> &W {
+        debug_assert!(word < self.words());
+        // SAFETY: as for `claimed`.
+        unsafe { self.live.add(word).as_ref() }
+    }
+
+    #[inline(always)]
+    fn room(&self, idx: usize) -> &W {
+        debug_assert!(idx < self.rooms());
+        // SAFETY: the array has `rooms()` words, initialised by `make`; callers keep to that.
+        unsafe { self.room.add(idx).as_ref() }
+    }
+
+    #[inline(always)]
+    fn table(&self) -> &W {
+        // SAFETY: valid as long as the chunk is used, by the contract of `make`.
+        unsafe { self.table.as_ref() }
+    }
+
+    /// The word that a pool of handles has for a slot.
+    pub(crate) fn state(&self, slot: usize) -> Option<&W> {
+        assert!(slot < self.slots);
+        // SAFETY: the array has `slots` words, initialised by `make`.
+        self.states.map(|states| unsafe { states.add(slot).as_ref() })
+    }
+
+    /// The bytes that a pool of marked slots has for them.
+    pub(crate) fn marks(&self) -> &[AtomicU8] {
+        let words: *mut W = self.states.map_or(core::ptr::dangling_mut(), NonNull::as_ptr);
+        let slots = if self.states.is_some() { self.slots } else { 0 };
+        // SAFETY: the array has a word of 64 bits for every 8 slots, initialised by `make`, which is reached in no
+        // other way in such a pool, and stays as long as the chunk.
+        unsafe { core::slice::from_raw_parts(words.cast(), slots) }
+    }
+
+    /// The bits of `word` that stand for slots.
+    pub(crate) fn real(&self, word: usize) -> u64 {
+        match self.slots - word * SLOTS {
+            left @ ..SLOTS => (1 << left) - 1,
+            _ => u64::MAX,
+        }
+    }
+
+    /// Where slot 0 is; null while the chunk has no memory.
+    #[inline(always)]
+    pub(crate) fn memory(&self) -> *mut u8 {
+        // Acquire pairs with the Release in `install`: the block's contents, if anybody had put some there.
+        self.memory.load(Ordering::Acquire)
+    }
+
+    /// Makes `block` the memory of a chunk that has none; refuses if somebody else was faster.
+    pub(crate) fn install(&self, block: NonNull<u8>) -> bool {
+        // Release pairs with the Acquire in `memory`. AcqRel: also after the withdrawal that cleared it. Nobody leans on
+        // the Release: slots are reached by a claim, which reads what `open` released, or by the bit of a live object.
+        let none = core::ptr::null_mut();
+        let won =
+            self.memory.compare_exchange(none, block.as_ptr(), Ordering::AcqRel, Ordering::Relaxed);
+        won.is_ok()
+    }
+
+    /// Takes the memory from a chunk all of whose slots the caller has claimed.
+    pub(crate) fn uninstall(&self) -> Option<NonNull<u8>> {
+        let block = self.memory();
+        // Release pairs with the Acquire of the next `install`.
+        let none = core::ptr::null_mut();
+        _ = self.memory.compare_exchange(block, none, Ordering::AcqRel, Ordering::Relaxed);
+        NonNull::new(block)
+    }
+
+    /// Where a slot is. Only who has the slot's claim may ask.
+    #[inline(always)]
+    pub(crate) fn object(&self, slot: usize) -> NonNull<T> {
+        let memory = self.memory();
+        debug_assert!(!memory.is_null() && slot < self.slots);
+        // SAFETY: while a slot is claimed the chunk is not withdrawn, so its memory is there, and the claim
+        // read what `open` released after `install`. The slot lies inside it.
+        unsafe { NonNull::new_unchecked(memory.add(slot * Self::STRIDE).cast()) }
+    }
+
+    /// Where a slot is, if the chunk has memory.
+    pub(crate) fn address(&self, slot: usize) -> Option<NonNull<T>> {
+        let memory = NonNull::new(self.memory())?;
+        // No more than an address: whether an object is there is another question.
+        NonNull::new(memory.as_ptr().wrapping_add(slot * Self::STRIDE).cast())
+    }
+
+    /// The slot of an object of this chunk.
+    #[inline(always)]
+    pub(crate) fn slot_of(&self, object: NonNull<T>) -> usize {
+        (object.as_ptr() as usize - self.memory() as usize) / Self::STRIDE
+    }
+
+    /// Sets the live bit of a slot that the caller has claimed and filled.
+    pub(crate) fn set_live(&self, slot: usize) {
+        // Release pairs with the Acquire in `clear_live`: the object is complete.
+        self.live(slot / SLOTS).fetch_or(1 << (slot % SLOTS), Ordering::Release);
+    }
+
+    /// Clears it; of several who try, one succeeds, and has the object.
+    pub(crate) fn clear_live(&self, slot: usize) -> bool {
+        let bit = 1 << (slot % SLOTS);
+        // Acquire pairs with the Release in `set_live`.
+        self.live(slot / SLOTS).fetch_and(!bit, Ordering::AcqRel) & bit != 0
+    }
+
+    /// The slots of a word with a live object.
+    pub(crate) fn live_slots(&self, word: usize) -> u64 {
+        // Acquire pairs with the Release in `set_live`.
+        self.live(word).load(Ordering::Acquire)
+    }
+
+    /// Whether there is a live object at a slot.
+    pub(crate) fn is_live(&self, slot: usize) -> bool {
+        self.live_slots(slot / SLOTS) & 1 << (slot % SLOTS) != 0
+    }
+
+    /// The slots of a word that are claimed.
+    pub(crate) fn claimed_slots(&self, word: usize) -> u64 {
+        // Relaxed: a count, out of date as soon as it is made.
+        self.claimed(word).load(Ordering::Relaxed) & self.real(word)
+    }
+
+    /// Whether no slot of a word is to be had.
+    #[inline(always)]
+    pub(crate) fn is_full(&self, word: usize) -> bool {
+        // Relaxed: a hint, out of date as soon as it is given.
+        self.claimed(word).load(Ordering::Relaxed) == u64::MAX
+    }
+
+    pub(crate) fn hint(&self) -> Hint<'_, T, W> {
+        Hint(self)
+    }
+}
+
+/// A claimed slot that is given back when dropped: when a constructor or a destructor panics as well.
+pub(crate) struct Hold<'a, T, W: Word> {
+    pub chunk: &'a Chunk<T, W>,
+    pub slot: usize,
+}
+
+impl<T, W: Word> Drop for Hold<'_, T, W> {
+    fn drop(&mut self) {
+        self.chunk.release(self.slot / SLOTS, 1 << (self.slot % SLOTS));
+    }
+}
+
+/// The hints of a chunk: which of its words have room, and whether it has.
+pub(crate) struct Hint<'c, T, W: Word>(&'c Chunk<T, W>);
+
+/// All accesses are SeqCst: whoever gives slots back writes `claimed`, then reads the hints; whoever takes
+/// the last ones clears a hint, then reads `claimed`. One of the two sees the other.
+impl<T, W: Word> Hint<'_, T, W> {
+    /// Says that `word` has room.
+    #[inline(always)]
+    pub(crate) fn raise(self, word: usize) {
+        let Self(chunk) = self;
+        let (room, bit) = (chunk.room(word / SLOTS), 1 << (word % SLOTS));
+        if room.load(Ordering::SeqCst) & bit == 0 {
+            room.fetch_or(bit, Ordering::SeqCst);
+        }
+        if chunk.table().load(Ordering::SeqCst) & chunk.table_bit == 0 {
+            chunk.table().fetch_or(chunk.table_bit, Ordering::SeqCst);
+        }
+    }
+
+    /// Says that `word` has none, unless it has by now.
+    #[cold]
+    pub(crate) fn lower(self, word: usize) {
+        let Self(chunk) = self;
+        let bit = 1 << (word % SLOTS);
+        let others = chunk.room(word / SLOTS).fetch_and(!bit, Ordering::SeqCst) & !bit;
+        if chunk.claimed(word).load(Ordering::SeqCst) != u64::MAX {
+            return self.raise(word);
+        }
+        if others == 0 && !chunk.hint().any() {
+            chunk.table().fetch_and(!chunk.table_bit, Ordering::SeqCst);
+            if chunk.hint().any() {
+                chunk.table().fetch_or(chunk.table_bit, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Whether a word has room.
+    fn any(self) -> bool {
+        (0..self.0.rooms()).any(|idx| self.0.room(idx).load(Ordering::SeqCst) != 0)
+    }
+
+    /// The first word with room from `from` on.
+    pub(crate) fn next(self, from: usize) -> Option<usize> {
+        let Self(chunk) = self;
+        let mut mask = u64::MAX << (from % SLOTS);
+        for idx in from / SLOTS..chunk.rooms() {
+            let found = chunk.room(idx).load(Ordering::SeqCst) & mask;
+            if found != 0 {
+                return Some(idx * SLOTS + found.trailing_zeros() as usize);
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+}

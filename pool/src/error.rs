@@ -1,0 +1,156 @@
+//! What can be refused. Every error names the value and the limit that it broke.
+
+use core::alloc::Layout;
+use core::fmt;
+
+/// Why there is no slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exhausted {
+    /// All slots are in use, or kept by [`Local`](crate::Local)s, and there may be no more of them.
+    Limit {
+        /// The most slots that the pool may have.
+        limit: usize,
+    },
+    /// All slots are in use, or kept by [`Local`](crate::Local)s, and the source has no memory for a
+    /// further chunk.
+    Memory {
+        /// Bytes asked for in vain.
+        bytes: usize,
+        /// The power of two of which their address was to be a multiple.
+        align: usize,
+    },
+}
+
+impl Exhausted {
+    /// More than there are addresses.
+    pub(crate) const ENDLESS: Self = Self::Memory { bytes: usize::MAX, align: 1 };
+
+    /// The source has no block of this layout.
+    pub(crate) const fn of(layout: Layout) -> Self {
+        Self::Memory { bytes: layout.size(), align: layout.align() }
+    }
+}
+
+/// The object for which there was no slot, and why there was none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Full<T> {
+    /// The object.
+    pub value: T,
+    /// Why.
+    pub reason: Exhausted,
+}
+
+/// Why a pointer was refused. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FreeError {
+    /// The address lies in no chunk of the pool.
+    Foreign {
+        /// Address given.
+        address: usize,
+        /// Chunks in which it does not lie.
+        chunks: usize,
+    },
+    /// The address lies inside a slot.
+    Misaligned {
+        /// Address given.
+        address: usize,
+        /// Where the slot begins.
+        slot: usize,
+    },
+    /// No object that was allocated by pointer is there: freed before, never allocated, or owned by a
+    /// [`PoolBox`](crate::PoolBox).
+    NotAllocated {
+        /// Address given.
+        address: usize,
+    },
+}
+
+/// Why a handle was refused. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HandleError {
+    /// The pool has no such slot.
+    OutOfRange {
+        /// Slot that the handle names.
+        index: usize,
+        /// Slots in the pool.
+        capacity: usize,
+    },
+    /// The object is gone: the slot is free, or belongs to another one by now.
+    Stale {
+        /// Generation of the handle.
+        generation: u32,
+        /// Generation of the slot.
+        current: u32,
+    },
+    /// So many guards of one object cannot be counted.
+    Pinned {
+        /// Guards that there are.
+        guards: u32,
+        /// The most.
+        max: u32,
+    },
+}
+
+impl fmt::Display for Exhausted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Limit { limit } => write!(f, "none of the pool's {limit} slots is free"),
+            Self::Memory { bytes, align } => {
+                write!(
+                    f,
+                    "no slot is free, and the source has no {bytes} bytes at a multiple of {align}"
+                )
+            }
+        }
+    }
+}
+
+impl<T> fmt::Display for Full<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(f)
+    }
+}
+
+impl<T> fmt::Debug for Full<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Full").field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for FreeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Foreign { address, chunks } => {
+                write!(f, "{address:#x} lies in none of the pool's {chunks} chunks")
+            }
+            Self::Misaligned { address, slot } => {
+                write!(f, "{address:#x} lies inside the slot that begins at {slot:#x}")
+            }
+            Self::NotAllocated { address } => write!(f, "no object is allocated at {address:#x}"),
+        }
+    }
+}
+
+impl fmt::Display for HandleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::OutOfRange { index, capacity } => {
+                write!(f, "the handle names slot {index} of a pool of {capacity} slots")
+            }
+            Self::Stale { generation, current } => {
+                write!(f, "the handle is of generation {generation}, its slot of {current}")
+            }
+            Self::Pinned { guards, max } => {
+                write!(f, "the object has {guards} guards, and may have {max}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Exhausted {}
+impl<T> core::error::Error for Full<T> {}
+impl core::error::Error for FreeError {}
+impl core::error::Error for HandleError {}

@@ -1,0 +1,137 @@
+//! The bits of a handle.
+
+/// What a handle is: a slot's number and a generation, in so many bits.
+///
+/// ```
+/// use nbbs_pool::{Handle, Key};
+///
+/// let handle = Handle::new(5, 7);
+/// assert_eq!((handle.index(), handle.generation()), (5, 7));
+/// ```
+pub trait Key: Copy {
+    /// Slots that it can name.
+    const MAX_SLOTS: usize;
+
+    /// The handle of a slot and a generation, of which it keeps as many bits as it has.
+    fn new(index: usize, generation: u32) -> Self;
+
+    /// Number of the slot.
+    fn index(self) -> usize;
+
+    /// Generation of the object.
+    fn generation(self) -> u32;
+
+    /// As many bits of a generation as the handle has.
+    fn truncate(generation: u32) -> u32;
+}
+
+/// A handle of 64 bits: 32 for the slot, 32 for the generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Handle(u64);
+
+impl Key for Handle {
+    const MAX_SLOTS: usize = u32::MAX as usize;
+
+    fn new(index: usize, generation: u32) -> Self {
+        Self(u64::from(generation) << 32 | index as u64)
+    }
+
+    fn index(self) -> usize {
+        (self.0 & u64::from(u32::MAX)) as usize
+    }
+
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn truncate(generation: u32) -> u32 {
+        generation
+    }
+}
+
+impl Handle {
+    /// The handle as a number, to be stored anywhere.
+    ///
+    /// ```
+    /// use nbbs_pool::{Handle, Handles};
+    ///
+    /// let numbers = Handles::<u32>::new();
+    /// let bits = numbers.insert(7).unwrap().to_bits();
+    /// assert_eq!(*numbers.get(Handle::from_bits(bits)).unwrap(), 7);
+    /// ```
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The handle of [`to_bits`](Self::to_bits). Any number is a handle; most are refused.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+}
+
+/// A handle of 32 bits: 20 for the slot, 12 for the generation.
+///
+/// ```
+/// use nbbs_pool::{Handles, SmallHandle};
+///
+/// let numbers = Handles::<u32, SmallHandle>::new();
+/// let seven = numbers.insert(7).unwrap();
+/// assert_eq!(size_of_val(&seven), 4);
+/// assert_eq!(numbers.pool().max_len(), 1 << 20);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SmallHandle(u32);
+
+const SMALL_INDEX_BITS: u32 = 20;
+
+impl Key for SmallHandle {
+    const MAX_SLOTS: usize = 1 << SMALL_INDEX_BITS;
+
+    fn new(index: usize, generation: u32) -> Self {
+        Self(generation << SMALL_INDEX_BITS | index as u32)
+    }
+
+    fn index(self) -> usize {
+        self.0 as usize % Self::MAX_SLOTS
+    }
+
+    fn generation(self) -> u32 {
+        self.0 >> SMALL_INDEX_BITS
+    }
+
+    fn truncate(generation: u32) -> u32 {
+        generation & u32::MAX >> SMALL_INDEX_BITS
+    }
+}
+
+impl SmallHandle {
+    /// The handle as a number, to be stored anywhere.
+    #[must_use]
+    pub const fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    /// The handle of [`to_bits`](Self::to_bits). Any number is a handle; most are refused.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Handle, Key, SmallHandle};
+
+    #[test]
+    fn what_goes_in_comes_out() {
+        for (index, generation) in [(0, 0), (1, 4095), ((1 << 20) - 1, 1), (77, 4096)] {
+            let handle = Handle::new(index, generation);
+            assert_eq!((handle.index(), handle.generation()), (index, generation));
+            let small = SmallHandle::new(index, generation);
+            assert_eq!(small.index(), index);
+            assert_eq!(small.generation(), SmallHandle::truncate(generation));
+        }
+    }
+}

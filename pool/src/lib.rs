@@ -1,0 +1,81 @@
+//! A typed pool: objects of one type, allocated and freed in O(1) by any number of threads.
+//!
+//! [`Pool`] keeps objects of one type in chunks. Which slots are taken stands in bitmaps, one bit a slot,
+//! and nowhere else: no pointer in a slot, no list, and so no ABA. Objects are made and destroyed in place,
+//! outside any synchronisation, and no operation waits for another thread.
+//!
+//! ```
+//! use nbbs_pool::{Config, Pool};
+//! use std::thread;
+//!
+//! let pool = Pool::<[u64; 6]>::with_config(Config::new().limit(10_000));
+//! thread::scope(|scope| {
+//!     for number in 0..4 {
+//!         let pool = &pool;
+//!         scope.spawn(move || {
+//!             let mut local = pool.local(); // claims 64 slots at a time
+//!             let item = local.alloc([number; 6]).expect("there is room");
+//!             assert_eq!(item[0], number);
+//!             local.free(item);
+//!         });
+//!     }
+//! });
+//! assert_eq!(pool.len(), 0);
+//! ```
+//!
+//! # Ways to hold an object
+//!
+//! | | owns | freed | costs, a pair |
+//! |---|---|---|---|
+//! | [`Local::alloc`] | a [`PoolBox`] | [`Local::free`] | one read-modify-write for 64 objects |
+//! | [`Pool::alloc_box`] | a [`PoolBox`] | when dropped, by any thread | two read-modify-writes |
+//! | [`Pool::alloc`] | nobody: a pointer | [`Pool::free`], which checks it | four |
+//! | [`Handles::insert`] | nobody: a number | [`Handles::remove`], which knows a stale one | four |
+//!
+//! # Layers
+//!
+//! ```text
+//! pool      alloc, free, count, grow and shrink, iterate      local    a thread's own slots
+//! handles   generational handles                              boxed    an owned object
+//! marked    slots without objects, and a byte for each
+//! table     chunks by number            index    chunks by address
+//! claim     claiming and releasing      chunk    bitmaps and memory of a chunk
+//! source    where memory comes from     lane     hints and counts of a thread
+//! config    error                       sync     what an atomic is
+//! ```
+#![no_std]
+#![warn(missing_debug_implementations)]
+
+#[cfg(test)]
+extern crate std;
+
+mod boxed;
+mod chunk;
+mod claim;
+mod config;
+mod error;
+mod handles;
+mod index;
+mod lane;
+mod local;
+mod marked;
+mod pool;
+mod source;
+pub mod sync;
+mod table;
+
+pub use boxed::PoolBox;
+pub use config::Config;
+pub use error::{Exhausted, FreeError, Full, HandleError};
+pub use handles::{Guard, Handle, Handles, Key, SmallHandle};
+pub use local::Local;
+pub use marked::Slots;
+pub use pool::{Pointers, Pool, SinglePool};
+#[cfg(feature = "nbbs")]
+pub use source::Pages;
+pub use source::{ChunkSource, Global, Heap, Region};
+
+/// Keeps the README's examples running.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,166 @@
+//! Slots without objects, and a byte for each: for those who keep objects themselves, such as a C interface.
+
+use core::fmt;
+use core::sync::atomic::AtomicU8;
+
+use crate::chunk::{Chunk, SLOTS, States};
+use crate::config::Config;
+use crate::error::Exhausted;
+use crate::lane::LANES;
+use crate::pool::{Claimed, Pool};
+use crate::source::ChunkSource;
+use crate::sync::AtomicU64;
+use crate::table::Table;
+
+/// The slots of a chunk, in words of 64. The chunk's bookkeeping stays as long as the pool; its memory may go when
+/// no slot is claimed.
+pub struct Slots<'a, T>(&'a Chunk<T, AtomicU64>);
+
+impl<T, S: ChunkSource> Pool<T, S> {
+    /// A pool with a byte for each slot, 0 at first, which it never looks at. Its slots are claimed by
+    /// [`claim_slot_on`](Self::claim_slot_on) and [`claim_slots_on`](Self::claim_slots_on); objects may be
+    /// allocated in it, too, and have no use for their byte.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Global, Pool};
+    /// use std::sync::atomic::Ordering;
+    ///
+    /// let pool = Pool::<u32>::with_marks(Global, Config::new());
+    /// let (slots, word, bits) = pool.claim_slots_on(0, 3)?;
+    /// assert_eq!(bits.count_ones(), 3);
+    /// slots.marks()[word * 64].store(7, Ordering::Relaxed);
+    /// // SAFETY: claimed above, and nobody has an object there.
+    /// unsafe { slots.release(word, bits) };
+    /// assert!(pool.is_empty());
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
+    pub const fn with_marks(source: S, config: Config) -> Self {
+        Self::of(Table::new(), source, config, States::Marks)
+    }
+
+    /// Claims a slot for the caller, by one read-modify-write; its number in the chunk. `lane` as for
+    /// [`alloc_on`](Self::alloc_on).
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
+    /// let (slots, slot) = pool.claim_slot_on(0)?;
+    /// assert!(slot < slots.len());
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no free slot, and the pool cannot grow.
+    #[inline]
+    pub fn claim_slot_on(&self, lane: usize) -> Result<(Slots<'_, T>, usize), Exhausted> {
+        self.claim_slot(lane).map(|(chunk, slot)| (Slots(chunk), slot))
+    }
+
+    /// Claims up to `most` free slots of one word for the caller, by one read-modify-write: the word's number, and its
+    /// bits. See [`with_marks`](Self::with_marks) for an example.
+    ///
+    /// # Errors
+    /// There is no free slot, and the pool cannot grow.
+    pub fn claim_slots_on(
+        &self,
+        lane: usize,
+        most: u32,
+    ) -> Result<(Slots<'_, T>, usize, u64), Exhausted> {
+        let number = lane % LANES;
+        let lane = &self.lanes()[number];
+        let from = lane.cursor().unwrap_or_else(|| self.home(number));
+        let Claimed { chunk, word, slots } = self.claim_for(lane, from, most.max(1))?;
+        Ok((Slots(chunk), word, slots))
+    }
+
+    /// The chunk in whose memory an address lies: O(1), save for addresses of no chunk: O(log chunks).
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
+    /// let (slots, _) = pool.claim_slot_on(0)?;
+    /// assert_eq!(pool.slots_at(slots.begin() as usize).map(|found| found.len()), Some(1024));
+    /// assert!(pool.slots_at(0).is_none());
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
+    #[inline]
+    pub fn slots_at(&self, address: usize) -> Option<Slots<'_, T>> {
+        self.table().find(address, self.chunk_bytes()).map(Slots)
+    }
+
+    /// All chunks, with memory or without.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
+    /// pool.reserve(2000)?;
+    /// assert_eq!(pool.all_slots().count(), 2);
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
+    pub fn all_slots(&self) -> impl Iterator<Item = Slots<'_, T>> {
+        self.table().newest_first().map(Slots)
+    }
+}
+
+impl<'a, T> Slots<'a, T> {
+    /// Where slot 0 is; null while there is no memory.
+    #[must_use]
+    #[inline(always)]
+    pub fn begin(self) -> *mut T {
+        self.0.memory().cast()
+    }
+
+    /// How many slots there are.
+    #[must_use]
+    #[inline(always)]
+    #[allow(clippy::len_without_is_empty)] // there is always one
+    pub fn len(self) -> usize {
+        self.0.slots()
+    }
+
+    /// A byte for each slot, the caller's; none unless the pool was made [with them](Pool::with_marks).
+    #[must_use]
+    #[inline(always)]
+    pub fn marks(self) -> &'a [AtomicU8] {
+        self.0.marks()
+    }
+
+    /// The slots of a word that are claimed, at some time during the call.
+    ///
+    /// # Panics
+    /// If there is no such word.
+    #[must_use]
+    pub fn claimed(self, word: usize) -> u64 {
+        assert!(word < self.0.words(), "word {word} of {}", self.0.words());
+        self.0.claimed_slots(word)
+    }
+
+    /// Gives claimed slots of a word back, by one read-modify-write.
+    ///
+    /// # Safety
+    /// The slots were claimed for the caller, or handed over to it, and are nobody's from now on; no object is in
+    /// them.
+    #[inline]
+    pub unsafe fn release(self, word: usize, bits: u64) {
+        self.0.release(word, bits);
+    }
+
+    /// [`release`](Self::release) of a single slot.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline]
+    pub unsafe fn release_slot(self, slot: usize) {
+        self.0.release(slot / SLOTS, 1 << (slot % SLOTS));
+    }
+}
+
+impl<T> Clone for Slots<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Slots<'_, T> {}
+
+impl<T> fmt::Debug for Slots<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slots").field("number", &self.0.number()).finish_non_exhaustive()
+    }
+}

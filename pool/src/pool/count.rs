@@ -1,0 +1,122 @@
+//! Counting, and asking about a pointer.
+
+use core::ptr::NonNull;
+
+use super::Pool;
+use crate::chunk::Chunk;
+use crate::error::FreeError;
+use crate::lane::Lane;
+use crate::source::ChunkSource;
+use crate::sync::{Ordering, Word};
+
+impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
+    /// Objects in the pool, however they are held.
+    ///
+    /// Exact when nothing else runs, and about right otherwise. What [`Local`](crate::Local)s keep is not
+    /// counted, save for that of more than 32 at a time. Reads every word: O(capacity / 64).
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::new();
+    /// let _one = pool.alloc_box(1).unwrap();
+    /// assert_eq!(pool.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let with_memory = self.table.newest_first().filter(|chunk| !chunk.memory().is_null());
+        let claimed: usize = with_memory.map(claimed_slots).sum();
+        let kept: usize = self.lanes.iter().map(Lane::kept).sum();
+        claimed.saturating_sub(kept)
+    }
+
+    /// Whether there is no object: see [`len`](Self::len).
+    ///
+    /// ```
+    /// assert!(nbbs_pool::Pool::<u32>::new().is_empty());
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Slots for which there is memory now.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Pool};
+    ///
+    /// let pool = Pool::<u32>::with_config(Config::new().chunk_size(100).reserve(1));
+    /// assert_eq!(pool.capacity(), 100);
+    /// ```
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        // Relaxed: a count.
+        self.table.capacity.load(Ordering::Relaxed) as usize
+    }
+
+    /// The most slots that the pool may ever have: [`Config::limit`](crate::Config::limit).
+    ///
+    /// ```
+    /// assert_eq!(nbbs_pool::Pool::<u32>::new().max_len(), usize::MAX);
+    /// ```
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        self.config.max_len()
+    }
+
+    /// Whether an object that was allocated by pointer is at `object`.
+    ///
+    /// False for one that a [`PoolBox`](crate::PoolBox) owns, and for any other address. O(1), save for
+    /// addresses of no chunk: O(log chunks).
+    ///
+    /// ```
+    /// use std::ptr::NonNull;
+    ///
+    /// let pool = nbbs_pool::Pool::<u32>::new();
+    /// let one = pool.alloc(1).unwrap();
+    /// assert!(pool.is_valid(one));
+    /// assert!(!pool.is_valid(NonNull::from(&1)));
+    /// pool.free(one).unwrap();
+    /// assert!(!pool.is_valid(one));
+    /// ```
+    #[must_use]
+    pub fn is_valid(&self, object: NonNull<T>) -> bool {
+        self.locate_live(object).is_ok()
+    }
+
+    /// The chunk and slot of an object that was allocated by pointer.
+    pub(crate) fn locate_live(
+        &self,
+        object: NonNull<T>,
+    ) -> Result<(&Chunk<T, W>, usize), FreeError> {
+        let (chunk, slot) = self.locate(object)?;
+        // The chunk may have got other memory since the address was looked up. It stays while an object is live
+        // there: so it is looked at after that is known.
+        if chunk.is_live(slot) && chunk.address(slot) == Some(object) {
+            Ok((chunk, slot))
+        } else {
+            Err(FreeError::NotAllocated { address: object.as_ptr() as usize })
+        }
+    }
+
+    /// The chunk and slot at an address.
+    fn locate(&self, object: NonNull<T>) -> Result<(&Chunk<T, W>, usize), FreeError> {
+        let address = object.as_ptr() as usize;
+        let foreign = || FreeError::Foreign { address, chunks: self.table.count() };
+        let chunk = self.table.find(address, self.chunk_bytes()).ok_or_else(foreign)?;
+        let stride = Chunk::<T, W>::STRIDE;
+        // The memory may have gone since: then the offset is as good as any, and the live bit decides.
+        let offset = address.wrapping_sub(chunk.memory() as usize);
+        let slot = offset / stride;
+        if slot >= chunk.slots() {
+            return Err(foreign());
+        }
+        if !offset.is_multiple_of(stride) {
+            return Err(FreeError::Misaligned { address, slot: address - offset % stride });
+        }
+        Ok((chunk, slot))
+    }
+}
+
+/// Slots of a chunk that are claimed.
+fn claimed_slots<T, W: Word>(chunk: &Chunk<T, W>) -> usize {
+    (0..chunk.words()).map(|word| chunk.claimed_slots(word).count_ones() as usize).sum()
+}

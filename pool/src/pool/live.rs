@@ -1,0 +1,135 @@
+//! Iterating over objects, clearing the pool, and its end.
+
+use core::fmt;
+use core::mem::{forget, needs_drop};
+use core::ptr::NonNull;
+
+use super::Pool;
+use crate::chunk::{Hold, SLOTS};
+use crate::source::ChunkSource;
+use crate::sync::Word;
+use crate::table::Table;
+
+/// The objects that were allocated by pointer: see [`Pool::iter`].
+pub struct Pointers<'a, T, W: Word> {
+    table: &'a Table<T, W>,
+    chunk: usize,
+    word: usize,
+    slots: u64,
+}
+
+impl<T, W: Word> Iterator for Pointers<'_, T, W> {
+    type Item = NonNull<T>;
+
+    fn next(&mut self) -> Option<NonNull<T>> {
+        while self.slots == 0 {
+            let chunk = self.table.get(self.chunk)?;
+            if self.word == chunk.words() {
+                (self.chunk, self.word) = (self.chunk + 1, 0);
+            } else {
+                self.slots = chunk.live_slots(self.word);
+                self.word += 1;
+            }
+        }
+        let chunk = self.table.get(self.chunk)?;
+        let slot = (self.word - 1) * SLOTS + self.slots.trailing_zeros() as usize;
+        self.slots &= self.slots - 1;
+        // The chunk may have been withdrawn since its word was read.
+        chunk.address(slot).or_else(|| self.next())
+    }
+}
+
+impl<T, W: Word> fmt::Debug for Pointers<'_, T, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pointers").field("chunk", &self.chunk).finish_non_exhaustive()
+    }
+}
+
+impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
+    /// The objects that were allocated by pointer, in no order. Those that are allocated or freed meanwhile
+    /// may come or not.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::new();
+    /// let one = pool.alloc(1).unwrap();
+    /// assert!(pool.iter().eq([one]));
+    /// ```
+    pub fn iter(&self) -> Pointers<'_, T, W> {
+        Pointers { table: &self.table, chunk: 0, word: 0, slots: 0 }
+    }
+
+    /// The objects that were allocated by pointer, in no order.
+    ///
+    /// ```
+    /// let mut pool = nbbs_pool::Pool::<u32>::new();
+    /// pool.alloc(1).unwrap();
+    /// pool.iter_mut().for_each(|each| *each += 1);
+    /// assert_eq!(pool.iter_mut().next(), Some(&mut 2));
+    /// ```
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        // SAFETY: each of them is complete, comes once, and is nobody's but the pool's, which is borrowed
+        // for as long as the reference.
+        self.iter().map(|object| unsafe { &mut *object.as_ptr() })
+    }
+
+    /// Drops every object that was allocated by pointer. The chunks stay.
+    ///
+    /// If a destructor panics, the others still run. What a forgotten box, or a forgotten
+    /// [`Local`](crate::Local), had is lost.
+    ///
+    /// ```
+    /// let mut pool = nbbs_pool::Pool::<u32>::new();
+    /// let one = pool.alloc(1).unwrap();
+    /// pool.clear();
+    /// assert!(pool.is_empty() && pool.capacity() > 0);
+    /// assert!(pool.free(one).is_err());
+    /// ```
+    pub fn clear(&mut self) {
+        /// Goes on where a panic came from.
+        struct GoOn<'a, T, S: ChunkSource, W: Word>(&'a Pool<T, S, W>);
+        impl<T, S: ChunkSource, W: Word> Drop for GoOn<'_, T, S, W> {
+            fn drop(&mut self) {
+                self.0.drop_live();
+            }
+        }
+        let rest = GoOn(self);
+        rest.0.drop_live();
+        forget(rest);
+    }
+
+    /// Drops what is live; each slot is free before a panic of its destructor comes through. Nobody else
+    /// may be using the pool.
+    fn drop_live(&self) {
+        for chunk in self.table.newest_first() {
+            for word in 0..chunk.words() {
+                let mut slots = chunk.live_slots(word);
+                while slots != 0 {
+                    let slot = word * SLOTS + slots.trailing_zeros() as usize;
+                    slots &= slots - 1;
+                    if chunk.clear_live(slot) {
+                        let _hold = Hold { chunk, slot };
+                        // SAFETY: clearing the live bit made the object ours; the slot is freed after it.
+                        unsafe { chunk.object(slot).drop_in_place() };
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T, S: ChunkSource, W: Word> Drop for Pool<T, S, W> {
+    fn drop(&mut self) {
+        /// Gives the memory back, also if a destructor panics.
+        struct Dispose<'a, T, S: ChunkSource, W: Word>(&'a mut Pool<T, S, W>);
+        impl<T, S: ChunkSource, W: Word> Drop for Dispose<'_, T, S, W> {
+            fn drop(&mut self) {
+                let Pool { table, source, states, .. } = &mut *self.0;
+                table.dispose(*states, source);
+            }
+        }
+        let pool = Dispose(self);
+        if needs_drop::<T>() {
+            pool.0.clear();
+        }
+    }
+}

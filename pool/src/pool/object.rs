@@ -1,0 +1,237 @@
+//! Allocating and freeing objects.
+
+use core::mem::forget;
+use core::ptr::NonNull;
+
+use super::Pool;
+use crate::boxed::PoolBox;
+use crate::chunk::Hold;
+use crate::error::{Exhausted, FreeError, Full};
+use crate::lane::thread_number;
+use crate::local::Local;
+use crate::source::ChunkSource;
+use crate::sync::Word;
+
+impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
+    /// Allocates an object that nobody owns; whoever has the pointer may [`free`](Self::free) it. If nobody
+    /// does, [`clear`](Self::clear) drops it, or the pool's end.
+    ///
+    /// Two read-modify-writes. For less, see [`alloc_box`](Self::alloc_box) and [`local`](Self::local).
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::new();
+    /// let one = pool.alloc(1)?;
+    /// pool.free(one).unwrap();
+    /// # Ok::<(), nbbs_pool::Full<u32>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no free slot, and the pool cannot grow. The error has the value.
+    pub fn alloc(&self, value: T) -> Result<NonNull<T>, Full<T>> {
+        self.alloc_box(value).map(PoolBox::leak)
+    }
+
+    /// [`alloc`](Self::alloc) from `lane`: a CPU or thread number, any value. Callers with different lanes keep off each
+    /// other's cache lines; a wrong or shared lane costs speed, never safety. Uses no thread-local.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::new();
+    /// let one = pool.alloc_on(1, 7)?;
+    /// assert_eq!(pool.take(one), Ok(7));
+    /// # Ok::<(), nbbs_pool::Full<u32>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`alloc`](Self::alloc).
+    #[inline]
+    pub fn alloc_on(&self, lane: usize, value: T) -> Result<NonNull<T>, Full<T>> {
+        self.box_on(lane, value).map(PoolBox::leak)
+    }
+
+    /// [`alloc`](Self::alloc) of what `make` returns, which is not called unless there is a slot. If it
+    /// panics, the slot is free again.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<Vec<u8>>::new();
+    /// let bytes = pool.alloc_with(|| vec![0; 100])?;
+    /// assert_eq!(pool.take(bytes).unwrap().len(), 100);
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no free slot, and the pool cannot grow.
+    pub fn alloc_with(&self, make: impl FnOnce() -> T) -> Result<NonNull<T>, Exhausted> {
+        let (chunk, slot) = self.claim_slot(thread_number())?;
+        let hold = Hold { chunk, slot };
+        let object = chunk.object(slot);
+        // SAFETY: the slot is claimed, so it is memory for a T that nobody else has.
+        unsafe { object.write(make()) };
+        forget(hold);
+        chunk.set_live(slot);
+        Ok(object)
+    }
+
+    /// Allocates an object that the box owns: freed when that is dropped, by whichever thread.
+    ///
+    /// One read-modify-write, and one for the free.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::new();
+    /// let mut one = pool.alloc_box(1)?;
+    /// *one += 1;
+    /// assert_eq!(*one, 2);
+    /// # Ok::<(), nbbs_pool::Full<u32>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There is no free slot, and the pool cannot grow. The error has the value.
+    #[inline]
+    pub fn alloc_box(&self, value: T) -> Result<PoolBox<'_, T, W>, Full<T>> {
+        self.box_on(thread_number(), value)
+    }
+
+    #[inline]
+    fn box_on(&self, lane: usize, value: T) -> Result<PoolBox<'_, T, W>, Full<T>> {
+        match self.claim_slot(lane) {
+            Ok((chunk, slot)) => {
+                let object = chunk.object(slot);
+                // SAFETY: the slot is claimed, so it is memory for a T that nobody else has.
+                unsafe { object.write(value) };
+                // SAFETY: the object was just made in a slot that we have claimed.
+                Ok(unsafe { PoolBox::new(object, chunk) })
+            }
+            Err(reason) => Err(Full { value, reason }),
+        }
+    }
+
+    /// Drops the object and frees its slot.
+    ///
+    /// The pointer may be any: what is not an object that was allocated by pointer is refused. A double
+    /// free is refused until the slot is allocated again; [`Handles`](crate::Handles) know it for ever. Two
+    /// read-modify-writes.
+    ///
+    /// ```
+    /// use nbbs_pool::{FreeError, Pool};
+    ///
+    /// let pool = Pool::<u32>::new();
+    /// let one = pool.alloc(1).unwrap();
+    /// pool.free(one)?;
+    /// let address = one.as_ptr() as usize;
+    /// assert_eq!(pool.free(one), Err(FreeError::NotAllocated { address }));
+    /// # Ok::<(), FreeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The pointer leads to no chunk, into a slot, or to a slot without such an object.
+    pub fn free(&self, object: NonNull<T>) -> Result<(), FreeError> {
+        self.adopt(object).map(drop)
+    }
+
+    /// Frees the object's slot and returns the object.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<String>::new();
+    /// let name = pool.alloc("a name".to_owned()).unwrap();
+    /// assert_eq!(pool.take(name)?, "a name");
+    /// # Ok::<(), nbbs_pool::FreeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`free`](Self::free).
+    pub fn take(&self, object: NonNull<T>) -> Result<T, FreeError> {
+        self.adopt(object).map(PoolBox::into_inner)
+    }
+
+    /// Gives an object that was allocated by pointer to a box: from now on the box owns it.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::new();
+    /// let one = pool.alloc(1).unwrap();
+    /// let owned = pool.adopt(one)?;
+    /// assert!(pool.free(one).is_err()); // it is the box's
+    /// assert_eq!(*owned, 1);
+    /// # Ok::<(), nbbs_pool::FreeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`free`](Self::free).
+    pub fn adopt(&self, object: NonNull<T>) -> Result<PoolBox<'_, T, W>, FreeError> {
+        let (chunk, slot) = self.locate_live(object)?;
+        let not_allocated = FreeError::NotAllocated { address: object.as_ptr() as usize };
+        if !chunk.clear_live(slot) {
+            return Err(not_allocated);
+        }
+        // The object at the slot is ours now. If it is elsewhere, somebody else has freed the pointer's since.
+        if chunk.object(slot) != object {
+            chunk.set_live(slot);
+            return Err(not_allocated);
+        }
+        // SAFETY: clearing the live bit made the object ours, and the slot is claimed for it.
+        Ok(unsafe { PoolBox::new(chunk.object(slot), chunk) })
+    }
+
+    /// The box of an object that [`PoolBox::into_raw`] let go of, unchecked.
+    ///
+    /// For those who keep plain pointers where a type cannot stand, such as behind a C interface: the pair
+    /// saves the two read-modify-writes by which [`alloc`](Self::alloc) and [`adopt`](Self::adopt) refuse
+    /// wrong pointers.
+    ///
+    /// ```
+    /// use nbbs_pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::<u32>::new();
+    /// let raw = PoolBox::into_raw(pool.alloc_box(1).unwrap());
+    /// // SAFETY: `raw` comes from a box of this pool, and is turned back once.
+    /// let one = unsafe { pool.from_raw(raw) };
+    /// assert_eq!(*one, 1);
+    /// ```
+    ///
+    /// # Safety
+    /// `object` was returned by [`PoolBox::into_raw`] of a box of this pool, no box has been made of it
+    /// since, and the pool has not been [cleared](Self::clear).
+    ///
+    /// # Panics
+    /// If the address lies in no chunk of the pool.
+    #[must_use]
+    #[allow(clippy::wrong_self_convention)] // named after `Box::from_raw`
+    pub unsafe fn from_raw(&self, object: NonNull<T>) -> PoolBox<'_, T, W> {
+        let address = object.as_ptr() as usize;
+        let chunk = self.table().find(address, self.chunk_bytes());
+        let chunk = chunk.expect("an object of this pool lies in one of its chunks");
+        // SAFETY: the object is the caller's, by the contract, and lies in the chunk.
+        unsafe { PoolBox::new(object, chunk) }
+    }
+
+    /// Allocates a box for each value, and hands it to `out`. Claims 64 slots by one read-modify-write
+    /// where it can.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::new();
+    /// let mut all = Vec::new();
+    /// pool.alloc_batch(0..1000, |each| all.push(each))?;
+    /// assert_eq!(*all[999], 999);
+    /// pool.free_batch(all);
+    /// assert!(pool.is_empty());
+    /// # Ok::<(), nbbs_pool::Full<u32>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There was no slot for the value that the error has. Those before it have been handed to `out`, those
+    /// after it have not been asked for.
+    pub fn alloc_batch<'a>(
+        &'a self,
+        values: impl IntoIterator<Item = T>,
+        mut out: impl FnMut(PoolBox<'a, T, W>),
+    ) -> Result<(), Full<T>> {
+        let mut local = self.local();
+        values.into_iter().try_for_each(|value| local.alloc(value).map(&mut out))
+    }
+
+    /// Frees all boxes, with one read-modify-write for those that follow each other in a word.
+    ///
+    /// See [`alloc_batch`](Self::alloc_batch) for an example.
+    pub fn free_batch<'a>(&'a self, boxes: impl IntoIterator<Item = PoolBox<'a, T, W>>) {
+        let mut local: Local<'a, T, S, W> = self.local();
+        boxes.into_iter().for_each(|each| local.free(each));
+    }
+}

@@ -1,0 +1,55 @@
+//! Where the memory of chunks comes from.
+//!
+//! ```text
+//! global   the global allocator                 region   a static array, for no_std
+//! heap     any heap that is a GlobalAlloc       pages    blocks of the buddy allocator
+//! ```
+
+mod global;
+mod heap;
+#[cfg(feature = "nbbs")]
+mod pages;
+mod region;
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+pub use global::Global;
+pub use heap::Heap;
+#[cfg(feature = "nbbs")]
+pub use pages::Pages;
+pub use region::Region;
+
+/// Where a pool gets memory for its chunks, and gives it back to.
+///
+/// The pool asks for a chunk's slots, for its bitmaps and for its table of chunks, each as a block; all
+/// but the first kind stay until the pool is dropped. Any thread may call, also several at once if the
+/// source is `Sync`.
+///
+/// # Safety
+/// A block is `layout.size()` bytes at an address that is a multiple of `layout.align()`, readable and
+/// writable, and nobody else's until it is given back or the source is dropped, whichever comes first.
+/// Moving the source moves no block.
+pub unsafe trait ChunkSource {
+    /// A block for `layout`, whose size is not zero; `None` if there is none.
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>>;
+
+    /// Takes a block back.
+    ///
+    /// # Safety
+    /// The block came from [`alloc`](Self::alloc) of this source with this `layout`, has not been given
+    /// back, and is not used any more.
+    unsafe fn free(&self, block: NonNull<u8>, layout: Layout);
+}
+
+// SAFETY: both methods are those of the source referred to, which outlives the reference.
+unsafe impl<S: ChunkSource + ?Sized> ChunkSource for &S {
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+        (**self).alloc(layout)
+    }
+
+    unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
+        // SAFETY: passed on from the caller.
+        unsafe { (**self).free(block, layout) }
+    }
+}

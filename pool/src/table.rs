@@ -1,0 +1,333 @@
+//! The chunks of a pool, by number: segments of 8, 16, 32 ... of them, which stay where they are.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+use core::sync::atomic::AtomicPtr;
+
+use crate::chunk::{Chunk, Place, SLOTS, States, extend};
+use crate::error::Exhausted;
+use crate::index::Index;
+use crate::source::ChunkSource;
+use crate::sync::{AtomicU64, Ordering, Pointer, Word};
+
+/// Chunks in the first segment.
+const FIRST: usize = 8;
+/// Segments: chunks enough for any address space.
+const SEGMENTS: usize = 28;
+/// Entries of a segment's index for each chunk.
+const ENTRIES: usize = 2;
+
+pub(crate) struct Table<T, W: Word> {
+    segments: [W::Pointer<Segment<T, W>>; SEGMENTS],
+    count: W,
+    /// Slots with memory.
+    pub capacity: W,
+    /// Chunks without memory, give or take those that are being counted: may be below 0, wrapped.
+    pub bare: W,
+}
+
+pub(crate) struct Segment<T, W: Word> {
+    chunks: NonNull<W::Pointer<Chunk<T, W>>>,
+    /// A bit for each chunk: it may have room.
+    room: NonNull<W>,
+    entries: NonNull<W>,
+    /// Not 0 if a chunk is missing in the index.
+    crowded: W,
+    len: usize,
+}
+
+/// Which segment a chunk is in, and where there.
+fn place(number: usize) -> (usize, usize) {
+    let shifted = number + FIRST;
+    let segment = (shifted.ilog2() - FIRST.ilog2()) as usize;
+    (segment, shifted - (FIRST << segment))
+}
+
+impl<T> Table<T, AtomicU64> {
+    pub(crate) const fn new() -> Self {
+        let segments = [const { AtomicPtr::new(core::ptr::null_mut()) }; SEGMENTS];
+        let [count, capacity, bare] = [const { AtomicU64::new(0) }; 3];
+        Self { segments, count, capacity, bare }
+    }
+}
+
+impl<T, W: Word> Table<T, W> {
+    /// What `new` makes in a constant expression.
+    pub(crate) fn with_words() -> Self {
+        let segments = core::array::from_fn(|_| W::Pointer::null());
+        Self { segments, count: W::new(0), capacity: W::new(0), bare: W::new(0) }
+    }
+
+    /// Chunks that there are, with or without memory.
+    pub(crate) fn count(&self) -> usize {
+        // Acquire pairs with the Release in `append`.
+        self.count.load(Ordering::Acquire) as usize
+    }
+
+    fn segment(&self, segment: usize) -> Option<&Segment<T, W>> {
+        // Acquire pairs with the Release in `segment_or_new`.
+        let found = self.segments.get(segment)?.load(Ordering::Acquire);
+        // SAFETY: a segment that the table names is complete, and stays until the pool is dropped.
+        unsafe { found.as_ref() }
+    }
+
+    /// A chunk by number.
+    #[inline]
+    pub(crate) fn get(&self, number: usize) -> Option<&Chunk<T, W>> {
+        let (segment, at) = place(number);
+        self.segment(segment)?.get(at)
+    }
+
+    /// All chunks, the last one first.
+    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &Chunk<T, W>> {
+        (0..self.count()).rev().filter_map(|number| self.get(number))
+    }
+
+    /// The first chunk from `from` on that may have room.
+    pub(crate) fn next_with_room(&self, from: usize) -> Option<&Chunk<T, W>> {
+        let (first, mut at) = place(from);
+        for segment in (first..SEGMENTS).map_while(|segment| self.segment(segment)) {
+            if let Some(found) = segment.next_with_room(at) {
+                return segment.get(found);
+            }
+            at = 0;
+        }
+        None
+    }
+
+    /// Makes sure that there is a chunk `number`, the next one; says whether it has been counted by this
+    /// call.
+    pub(crate) fn append(
+        &self,
+        number: usize,
+        slots: usize,
+        states: States,
+        source: &impl ChunkSource,
+    ) -> Result<(&Chunk<T, W>, bool), Exhausted> {
+        let (segment, at) = place(number);
+        let segment = self.segment_or_new(segment, source)?;
+        let chunk = match segment.get(at) {
+            Some(chunk) => chunk,
+            None => segment.chunk_or_new(at, (number, slots), states, source)?,
+        };
+        // Release pairs with the Acquire in `count`. A failure: somebody else has counted it.
+        let (old, new) = (number as u64, number as u64 + 1);
+        let counted = self.count.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
+        Ok((chunk, counted.is_ok()))
+    }
+
+    fn segment_or_new(
+        &self,
+        segment: usize,
+        source: &impl ChunkSource,
+    ) -> Result<&Segment<T, W>, Exhausted> {
+        if let Some(found) = self.segment(segment) {
+            return Ok(found);
+        }
+        let plan = Plan::<T, W>::of(segment).ok_or(Exhausted::ENDLESS)?;
+        let block = source.alloc(plan.layout).ok_or(Exhausted::of(plan.layout))?;
+        // SAFETY: the block has the plan's layout and is ours.
+        let new = unsafe { plan.make(block) };
+        let (none, place) = (core::ptr::null_mut(), &self.segments[segment]);
+        // Release pairs with the Acquire in `segment`.
+        let won =
+            place.compare_exchange(none, new.as_ptr(), Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if !won {
+            // SAFETY: nobody else has seen the block, which came from this source with this layout.
+            unsafe { source.free(block, plan.layout) };
+        }
+        self.segment(segment).ok_or(Exhausted::ENDLESS)
+    }
+
+    /// The chunk in whose memory the address lies.
+    pub(crate) fn find(&self, address: usize, chunk_bytes: usize) -> Option<&Chunk<T, W>> {
+        let holds = |chunk: &&Chunk<T, W>| {
+            let memory = chunk.memory() as usize;
+            memory != 0 && address.wrapping_sub(memory) < chunk.slots() * Chunk::<T, W>::STRIDE
+        };
+        // The segments with the most chunks first.
+        let last = place(self.count()).0;
+        (0..=last).rev().filter_map(|segment| self.segment(segment)).find_map(|segment| {
+            let listed = segment.index().near(address, chunk_bytes);
+            let listed = listed.filter_map(|at| segment.get(at)).find(holds);
+            // Relaxed: a chunk that is not listed yet has handed out nothing.
+            let crowded = || segment.len == FIRST || segment.crowded.load(Ordering::Relaxed) != 0;
+            listed.or_else(|| {
+                let mut all = (0..segment.len).map_while(|at| segment.get(at));
+                if crowded() { all.find(holds) } else { None }
+            })
+        })
+    }
+
+    /// Makes a chunk that has just got memory to be found by address.
+    pub(crate) fn enlist(&self, chunk: &Chunk<T, W>, chunk_bytes: usize) {
+        let (segment, at) = place(chunk.number());
+        if let Some(segment) = self.segment(segment) {
+            segment.index().enlist(at, chunk.memory() as usize, chunk_bytes);
+        }
+    }
+
+    /// Undoes [`enlist`](Self::enlist).
+    pub(crate) fn strike(&self, chunk: &Chunk<T, W>, chunk_bytes: usize) {
+        let (segment, at) = place(chunk.number());
+        if let Some(segment) = self.segment(segment) {
+            segment.index().strike(at, chunk.memory() as usize, chunk_bytes);
+        }
+    }
+
+    /// Gives everything back: memory, chunks and segments.
+    pub(crate) fn dispose(&mut self, states: States, source: &impl ChunkSource) {
+        for number in 0..self.count() {
+            let (segment, at) = place(number);
+            // As the source made it, not by a reference: it is given back whole, arrays and all.
+            let Some(chunk) = self.segment(segment).and_then(|segment| segment.block(at)) else {
+                continue;
+            };
+            // SAFETY: the chunk stays until its block is freed below; `&mut self`: nobody else uses it.
+            let (slots, memory) = unsafe { (chunk.as_ref().slots(), chunk.as_ref().uninstall()) };
+            let free = |block, layout: Option<Layout>| {
+                if let (Some(block), Some(layout)) = (block, layout) {
+                    // SAFETY: the block came from this source with this layout, and this is the end of it.
+                    unsafe { source.free(block, layout) };
+                }
+            };
+            free(memory, Chunk::<T, W>::memory_layout(slots));
+            free(Some(chunk.cast()), Chunk::<T, W>::layout(slots, states));
+        }
+        for (number, segment) in self.segments.iter().enumerate() {
+            let block = NonNull::new(segment.load(Ordering::Relaxed));
+            if let (Some(block), Some(plan)) = (block, Plan::<T, W>::of(number)) {
+                // SAFETY: the block came from this source with this layout, and this is the end of it.
+                unsafe { source.free(block.cast(), plan.layout) };
+            }
+        }
+    }
+}
+
+impl<T, W: Word> Segment<T, W> {
+    fn slot(&self, at: usize) -> Option<&W::Pointer<Chunk<T, W>>> {
+        // SAFETY: the array has `len` pointers, initialised by `Plan::make`.
+        (at < self.len).then(|| unsafe { self.chunks.add(at).as_ref() })
+    }
+
+    /// A chunk's block.
+    #[inline]
+    fn block(&self, at: usize) -> Option<NonNull<Chunk<T, W>>> {
+        // Acquire pairs with the Release in `chunk_or_new`.
+        NonNull::new(self.slot(at)?.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn get(&self, at: usize) -> Option<&Chunk<T, W>> {
+        // SAFETY: a chunk that the segment names is complete, and stays until the pool is dropped.
+        self.block(at).map(|chunk| unsafe { chunk.as_ref() })
+    }
+
+    fn chunk_or_new(
+        &self,
+        at: usize,
+        (number, slots): (usize, usize),
+        states: States,
+        source: &impl ChunkSource,
+    ) -> Result<&Chunk<T, W>, Exhausted> {
+        let layout = Chunk::<T, W>::layout(slots, states).ok_or(Exhausted::ENDLESS)?;
+        let block = source.alloc(layout).ok_or(Exhausted::of(layout))?;
+        // SAFETY: the array has a word for each 64 of the `len` chunks.
+        let table = unsafe { self.room.add(at / SLOTS) };
+        let place = Place { number, slots, table, table_bit: 1 << (at % SLOTS) };
+        // SAFETY: the block has that layout and is ours; the segment stays as long as its chunks.
+        let chunk = unsafe { Chunk::make(block, place, states) }.ok_or(Exhausted::ENDLESS)?;
+        let pointer = self.slot(at).ok_or(Exhausted::ENDLESS)?;
+        let none = core::ptr::null_mut();
+        // Release pairs with the Acquire in `get`.
+        let won =
+            pointer.compare_exchange(none, chunk.as_ptr(), Ordering::AcqRel, Ordering::Relaxed);
+        if won.is_err() {
+            // SAFETY: nobody else has seen the block, which came from this source with this layout.
+            unsafe { source.free(block, layout) };
+        }
+        self.get(at).ok_or(Exhausted::ENDLESS)
+    }
+
+    /// The first chunk from `from` on that may have room.
+    fn next_with_room(&self, from: usize) -> Option<usize> {
+        let mut mask = u64::MAX << (from % SLOTS);
+        for idx in from / SLOTS..self.len.div_ceil(SLOTS) {
+            // SAFETY: the array has a word for each 64 chunks, initialised by `Plan::make`.
+            let room = unsafe { self.room.add(idx).as_ref() };
+            // SeqCst: as all accesses to hints, see `Hint`.
+            let found = room.load(Ordering::SeqCst) & mask;
+            if found != 0 {
+                return Some(idx * SLOTS + found.trailing_zeros() as usize);
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+
+    fn index(&self) -> Index<'_, W> {
+        // SAFETY: the array has that many words, initialised by `Plan::make`.
+        let entries =
+            unsafe { core::slice::from_raw_parts(self.entries.as_ptr(), entries(self.len)) };
+        Index { entries, crowded: &self.crowded }
+    }
+}
+
+/// Entries of the index of a segment; the first segment is searched without.
+fn entries(len: usize) -> usize {
+    if len == FIRST { 0 } else { len * ENTRIES }
+}
+
+/// Where the arrays are in a segment's block.
+struct Plan<T, W: Word> {
+    layout: Layout,
+    chunks: usize,
+    room: usize,
+    entries: usize,
+    len: usize,
+    of: core::marker::PhantomData<Segment<T, W>>,
+}
+
+impl<T, W: Word> Plan<T, W> {
+    fn of(segment: usize) -> Option<Self> {
+        let len = FIRST.checked_shl(segment as u32)?;
+        let mut layout = Layout::new::<Segment<T, W>>();
+        let chunks = extend::<W::Pointer<Chunk<T, W>>>(&mut layout, len)?;
+        let room = extend::<W>(&mut layout, len.div_ceil(SLOTS))?;
+        let entries = extend::<W>(&mut layout, entries(len))?;
+        let of = core::marker::PhantomData;
+        Some(Self { layout: layout.pad_to_align(), chunks, room, entries, len, of })
+    }
+
+    /// # Safety
+    /// The block has the plan's layout and is the caller's.
+    unsafe fn make(&self, block: NonNull<u8>) -> NonNull<Segment<T, W>> {
+        let words = |begin, len| {
+            // SAFETY: the array lies inside the block, by the plan, and is aligned; the block is ours.
+            unsafe {
+                let first = block.add(begin).cast::<W>();
+                (0..len).for_each(|idx| first.add(idx).write(W::new(0)));
+                first
+            }
+        };
+        // SAFETY: as above.
+        let chunks = unsafe {
+            let first = block.add(self.chunks).cast::<W::Pointer<Chunk<T, W>>>();
+            (0..self.len).for_each(|at| first.add(at).write(W::Pointer::null()));
+            first
+        };
+        let segment = Segment {
+            chunks,
+            room: words(self.room, self.len.div_ceil(SLOTS)),
+            entries: words(self.entries, entries(self.len)),
+            crowded: W::new(0),
+            len: self.len,
+        };
+        // SAFETY: the segment is first in the block, and the block is ours.
+        unsafe { block.cast::<Segment<T, W>>().write(segment) };
+        block.cast()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! When a pool grows, where threads begin, and how many words an operation looks at.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::thread;
+
+use nbbs_pool::{Config, Pool, SmallHandle};
+use support::steps::Stepped;
+use support::{Bank, BankPool, Item, config};
+use testkit::steered::count_steps;
+
+const ITEM: Item = Item([0; 4]);
+
+/// Whoever makes a word full, or finds it so, adds a chunk if too few slots are left.
+#[test]
+fn chunks_are_added_ahead_of_demand() {
+    for ahead in [1, 40, 64, 200] {
+        let bank = Bank::new(128, 4);
+        let pool = Pool::<Item, _>::with_source(&bank, config(&bank).ahead(ahead));
+        let mut capacity = 0;
+        for made in 1..=512 {
+            pool.alloc(ITEM).unwrap();
+            capacity += if made > capacity { 128 } else { 0 };
+            let looks = made % 64 <= 1;
+            let adds = looks && capacity - made < ahead && capacity < 512;
+            capacity += if adds { 128 } else { 0 };
+            assert_eq!(pool.capacity(), capacity, "{made} made, {ahead} ahead");
+        }
+    }
+}
+
+/// Each begins with a cache line of words of its own, as far as they go.
+#[test]
+fn threads_and_locals_begin_apart() {
+    let bank = Bank::new(64 * 64, 1);
+    let pool = Pool::<Item, _>::with_source(&bank, config(&bank));
+    pool.reserve(1).unwrap();
+    let line = |object: *const Item| bank.number(object) / (64 * 8);
+    let mut locals: Vec<_> = (0..8).map(|_| pool.local()).collect();
+    let lines = locals.iter_mut().map(|local| line(&raw const *local.alloc(ITEM).unwrap()));
+    assert_eq!(lines.collect::<BTreeSet<_>>().len(), 8);
+    drop(locals);
+
+    let begin = || {
+        let first = line(pool.alloc(ITEM).unwrap().as_ptr());
+        // It goes on where it is.
+        (0..63).for_each(|_| assert_eq!(line(pool.alloc(ITEM).unwrap().as_ptr()), first));
+        first
+    };
+    let lines = (0..8).map(|_| thread::scope(|scope| scope.spawn(begin).join().unwrap()));
+    assert!(lines.collect::<BTreeSet<_>>().len() > 1);
+}
+
+/// So many words at most, however many chunks there are, and however often they have gone and come.
+const FEW: u64 = 80;
+
+#[test]
+fn operations_look_at_few_words() {
+    let bank = Bank::new(64, 27);
+    // Eight chunks without an index, and 16 with one.
+    let config = Config::new().chunk_size(64).limit(24 * 64);
+    let pool = BankPool::<Stepped>::with_words(&bank, config);
+    for _ in 0..20 {
+        pool.reserve(24 * 64).unwrap();
+        let all: Vec<_> = (0..24 * 64).map(|_| pool.alloc(ITEM).unwrap()).collect();
+        for &object in &all {
+            count_steps(FEW, || pool.free(object)).unwrap().0.unwrap();
+            let (again, _) = count_steps(FEW, || pool.alloc(ITEM)).unwrap();
+            assert_eq!(again.unwrap(), object);
+        }
+        let elsewhere = std::ptr::NonNull::from(&ITEM);
+        assert!(!count_steps(FEW, || pool.is_valid(elsewhere)).unwrap().0);
+        all.into_iter().for_each(|object| pool.free(object).unwrap());
+        assert_eq!(pool.shrink(), 24 * 64);
+    }
+}
+
+/// Chunks that are full are passed over by what the hints say of 64 at a time, not one by one.
+#[test]
+fn nobody_looks_into_full_chunks() {
+    let bank = Bank::new(1, 120);
+    let config = Config::new().chunk_size(1).limit(120);
+    let pool = BankPool::<Stepped>::with_words(&bank, config);
+    let all: Vec<_> = (0..120).map(|_| pool.alloc(ITEM).unwrap()).collect();
+    pool.free(all[118]).unwrap();
+    let (again, _) = count_steps(FEW, || pool.alloc(ITEM)).unwrap();
+    assert_eq!(again.unwrap(), all[118]);
+}
+
+/// What is freed together is given back by the word, and taken so.
+#[test]
+fn a_batch_takes_few_steps() {
+    let bank = Bank::new(256, 1);
+    let pool = BankPool::<Stepped>::with_words(&bank, config(&bank));
+    pool.reserve(1).unwrap();
+    let mut all = Vec::new();
+    let alloc = || pool.alloc_batch([ITEM; 256], |each| all.push(each));
+    count_steps(4 * FEW, alloc).unwrap().0.unwrap();
+    count_steps(4 * 256 / 64 * 8 + 256, || pool.free_batch(all)).unwrap();
+    assert_eq!((pool.len(), pool.shrink()), (0, 256));
+}
+
+/// The bookkeeping is what it is said to be.
+#[test]
+fn a_chunk_takes_what_it_says() {
+    fn check<const SLOTS: usize>() {
+        let bank = Bank::new(SLOTS, 1);
+        let pool = Pool::<Item, _>::with_source(&bank, config(&bank));
+        pool.reserve(1).unwrap();
+        let mut sizes = bank.lent_sizes();
+        assert!(sizes.remove(&(SLOTS * size_of::<Item>())));
+        assert!(sizes.contains(&pool.chunk_overhead()), "{} of {sizes:?}", pool.chunk_overhead());
+        assert!(pool.chunk_overhead() <= SLOTS.div_ceil(64) * 16 + SLOTS.div_ceil(4096) * 8 + 128);
+
+        let handles = nbbs_pool::Handles::<Item, SmallHandle, _>::with_source(&bank, config(&bank));
+        let more = handles.pool().chunk_overhead() - pool.chunk_overhead();
+        assert_eq!(more, SLOTS * 8);
+    }
+    check::<1>();
+    check::<64>();
+    check::<5000>();
+}

@@ -1,0 +1,14 @@
+//! What the tests have in common: memory whose slots have numbers, words that a test steers, the pool as an allocator under test,
+//! and models of what it has to answer.
+#![allow(dead_code, unused_imports)] // each test is a crate of its own and uses a part
+
+pub mod back_ends;
+pub mod bank;
+pub mod handles;
+pub mod model;
+pub mod operations;
+pub mod steps;
+pub mod tracked;
+
+pub use back_ends::{BankPool, Locals, Pointers, config};
+pub use bank::{Bank, Item};

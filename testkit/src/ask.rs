@@ -1,0 +1,179 @@
+//! What is asked of an allocator that can do more than blocks.
+
+use std::ops::Range;
+
+use nbbs::sync::Word;
+use nbbs::{AllocError, Buddy, Request, RequestError, ResizeError};
+
+/// Units that are held together, block or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// First unit.
+    pub index: u64,
+    /// Units.
+    pub len: u64,
+}
+
+/// What is asked of an allocator that can do more than blocks. Numbers are what they say, not yet picked.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ask<'a> {
+    /// So many units.
+    Units(u64),
+    /// So many units at this unit.
+    At(Held),
+    /// So many units, a multiple of `2^order`, in a range, from its beginning or its end.
+    Within(u64, u32, Range<u64>, bool),
+    /// To free what is held.
+    Free(Held),
+    /// To make what is held this long, which is shorter.
+    Shrink(Held, u64),
+    /// To make what is held this long, which is longer.
+    Grow(Held, u64),
+    /// To cut what is held after so many units.
+    SplitOff(Held, u64),
+    /// To cut what is held into blocks of an order.
+    Split(Held, u32),
+    /// To give back a part of what is held.
+    FreePart(Held, Range<u64>),
+    /// As many blocks of an order as there is room for.
+    Batch(u32, &'a mut Vec<u64>),
+    /// To free blocks of an order.
+    FreeBatch(u32, &'a [u64]),
+}
+
+impl Ask<'_> {
+    /// What the asker holds before, if it is about that.
+    #[must_use]
+    pub fn held(&self) -> Option<Held> {
+        match *self {
+            Self::Free(held)
+            | Self::Shrink(held, _)
+            | Self::Grow(held, _)
+            | Self::SplitOff(held, _)
+            | Self::Split(held, _)
+            | Self::FreePart(held, _) => Some(held),
+            _ => None,
+        }
+    }
+
+    /// How many units are asked for, of which none is held before.
+    #[must_use]
+    pub fn wanted(&self) -> Option<u64> {
+        match *self {
+            Self::Units(len) | Self::At(Held { len, .. }) | Self::Within(len, ..) => Some(len),
+            _ => None,
+        }
+    }
+
+    /// What is held afterwards of what is held before, if the answer is yes.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Held> {
+        let between = |from: u64, to: u64| Held { index: from, len: to - from };
+        match *self {
+            Self::Shrink(Held { index, .. }, len) | Self::Grow(Held { index, .. }, len) => {
+                vec![Held { index, len }]
+            }
+            Self::SplitOff(Held { index, len }, first) => {
+                vec![between(index, index + first), between(index + first, index + len)]
+            }
+            Self::Split(Held { index, len }, order) => {
+                let blocks = (index..index + len).step_by(1 << order);
+                blocks.map(|index| Held { index, len: 1 << order }).collect()
+            }
+            Self::FreePart(Held { index, len }, Range { start, end }) => {
+                let kept = [between(index, start), between(end, index + len)];
+                kept.into_iter().filter(|part| part.len > 0).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Why not, as far as it can be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum No {
+    /// The allocator does not offer this.
+    NotOffered,
+    /// Nothing suitable is free.
+    Exhausted,
+    /// A unit is in use.
+    InUse(u64),
+    /// A run across words would begin at the last unit of one.
+    LastOfWord,
+    /// Somebody's claim is in the way.
+    Contended,
+    /// Anything else: never expected here.
+    Wrong,
+}
+
+/// [`BackEnd::ask`](crate::BackEnd::ask) for this project's allocator. Returns the first unit where one is asked for.
+///
+/// # Errors
+/// Why not.
+pub fn ask<W: Word>(buddy: &Buddy<'_, W>, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
+    let resized = |result: Result<(), ResizeError>| result.map(|()| 0).map_err(No::from);
+    match ask {
+        Ask::Units(units) => buddy.on(lane).alloc_units(units).map_err(No::from),
+        Ask::At(Held { index, len }) => buddy.on(lane).alloc_at(index, len).map_err(No::from),
+        Ask::Within(units, order, range, top_down) => {
+            buddy.on(lane).request(within(units, order, range, top_down)).map_err(No::from)
+        }
+        Ask::Free(Held { index, len }) => {
+            if len % 2 == 0 {
+                return buddy.on(lane).free_units(index, len).map(|()| 0).map_err(|_| No::Wrong);
+            }
+            let order = len.next_power_of_two().trailing_zeros();
+            let freed = buddy.on(lane).free(index);
+            if freed == Ok(order) { Ok(0) } else { Err(No::Wrong) }
+        }
+        Ask::Shrink(held, units) => resized(buddy.on(lane).shrink(held.index, units)),
+        Ask::Grow(held, units) => resized(buddy.on(lane).grow(held.index, units)),
+        Ask::SplitOff(held, units) => buddy.on(lane).split_off(held.index, units).map_err(No::from),
+        Ask::Split(held, order) => resized(buddy.on(lane).split(held.index, order)),
+        Ask::FreePart(held, part) => resized(buddy.on(lane).free_part(held.index, part)),
+        Ask::Batch(order, blocks) => match buddy.on(lane).alloc_batch(order, blocks) {
+            Ok(count) => {
+                blocks.truncate(count);
+                Ok(0)
+            }
+            Err(AllocError::Exhausted { .. }) => {
+                blocks.clear();
+                Err(No::Exhausted)
+            }
+            Err(_) => Err(No::Wrong),
+        },
+        Ask::FreeBatch(order, blocks) => {
+            buddy.on(lane).free_batch(order, blocks).map(|()| 0).map_err(|_| No::Wrong)
+        }
+    }
+}
+
+/// What [`Ask::Within`] asks for.
+pub fn within(units: u64, order: u32, range: Range<u64>, top_down: bool) -> Request {
+    let request = Request::units(units).aligned(order).within(range);
+    if top_down { request.top_down() } else { request }
+}
+
+impl From<RequestError> for No {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Exhausted { .. } => Self::Exhausted,
+            RequestError::InUse { unit } => Self::InUse(unit),
+            RequestError::LastOfWord { .. } => Self::LastOfWord,
+            _ => Self::Wrong,
+        }
+    }
+}
+
+impl From<ResizeError> for No {
+    fn from(error: ResizeError) -> Self {
+        match error {
+            ResizeError::InUse { unit } | ResizeError::OutOfRange { units: unit, .. } => {
+                Self::InUse(unit)
+            }
+            ResizeError::LastOfWord { .. } => Self::LastOfWord,
+            ResizeError::Contended { .. } => Self::Contended,
+            _ => Self::Wrong,
+        }
+    }
+}

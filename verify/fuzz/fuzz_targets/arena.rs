@@ -1,9 +1,0 @@
-//! Operations one after the other, on arenas of several shapes, every answer against the model of the tests.
-#![no_main]
-
-#[path = "../../../arena/tests/support/mod.rs"]
-mod support;
-
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| support::operations::run_all(bytes));
