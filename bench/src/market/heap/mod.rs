@@ -4,7 +4,7 @@
 //! region    memory for a heap to manage        locked   a heap for one thread at a time, behind a spin lock
 //! chunks    the chunk allocator                crates   heaps of crates.io, over a region
 //! global    heaps that get memory themselves   checked  a heap with an owner map beside it
-//! table     the contenders
+//! own       this project's heap                table    the contenders
 //! ```
 
 mod checked;
@@ -13,6 +13,7 @@ mod chunks;
 mod crates;
 mod global;
 mod locked;
+mod own;
 mod region;
 pub(super) mod table;
 

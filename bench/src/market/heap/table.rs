@@ -7,6 +7,7 @@ use super::chunks::Chunks;
 use super::crates::{Buddy, BuddySystem, Galloc, LinkedList, Talck, Tlsf};
 use super::global::Global;
 use super::locked::Locked;
+use super::own::Own;
 use crate::market::contender::{Build, Contender, WithHeap};
 
 /// The most bytes of a heap.
@@ -25,6 +26,14 @@ const fn global(name: &'static str, source: &'static str, build: WithHeap) -> Co
 
 /// Heaps: memory by size and alignment.
 pub static HEAPS: &[Contender] = &[
+    Contender {
+        private_caches: true,
+        ..locked(
+            "nbbs-heap",
+            "this project's heap: slabs of bits over the buddy allocator; PRIVATE CACHES",
+            |bytes, visit| visit(&Own::new(bytes)),
+        )
+    },
     locked(
         "chunk",
         "P. Schuster's simple_chunk_allocator, 2022: a bitmap of 256-byte chunks, next fit with best fit, a spin lock",

@@ -1,0 +1,55 @@
+//! This project's heap.
+#![allow(unsafe_code)]
+
+use std::alloc::Layout;
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+use super::Heap;
+
+/// A heap of the project's over a region of its own.
+#[derive(Debug)]
+pub(crate) struct Own(&'static nbbs_heap::Heap<0>);
+
+impl Own {
+    /// A heap of so many bytes: the same each time, as a heap stays for ever. It has been emptied since.
+    pub fn new(bytes: u64) -> Self {
+        static HEAPS: Mutex<BTreeMap<u64, &nbbs_heap::Heap<0>>> = Mutex::new(BTreeMap::new());
+        let mut heaps = HEAPS.lock().expect("no panic while a heap is made");
+        let heap = *heaps.entry(bytes).or_insert_with(|| made(bytes));
+        heap.trim();
+        Self(heap)
+    }
+}
+
+fn made(bytes: u64) -> &'static nbbs_heap::Heap<0> {
+    let heap: &nbbs_heap::Heap<0> = Box::leak(Box::default());
+    let region = Box::leak(Box::new(super::region::Region::new(bytes as usize)));
+    // SAFETY: the region is leaked, and nobody else has it.
+    unsafe { heap.add(region.begin(), region.bytes()) }.expect("room for a unit");
+    heap
+}
+
+// SAFETY: the heap promises the same.
+unsafe impl Heap for Own {
+    fn metadata_bytes(&self) -> Option<usize> {
+        None
+    }
+
+    #[inline]
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+        self.0.alloc(layout)
+    }
+
+    #[inline]
+    unsafe fn free(&self, at: NonNull<u8>, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.free(at, layout) };
+    }
+
+    unsafe fn resize(&self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.resize(at, layout, size) }
+    }
+}

@@ -1,0 +1,242 @@
+//! What a thread or CPU keeps: slots of every class, taken and given back in batches.
+
+use core::ptr::{NonNull, null_mut};
+
+use crate::class::{CLASSES, Class};
+use crate::region::Region;
+use crate::regions::Memory;
+
+/// The slots of one class that a cache keeps beside the slab it takes from.
+const DEPTH: usize = 32;
+
+/// How many of them it gives back when it has no room for another.
+const BATCH: usize = 16;
+
+/// The slabs that it takes at once, at most.
+const SLABS: usize = 4;
+
+/// Slots of all classes, for one thread at a time.
+///
+/// An allocation or a free that finds what it needs here makes no atomic access.
+#[derive(Debug)]
+pub struct Cache {
+    bins: [Bin; CLASSES],
+    /// As [`Memory::asked`], when the cache last gave everything back.
+    asked: usize,
+}
+
+/// Slots of one class.
+#[derive(Clone, Copy, Debug)]
+struct Bin {
+    /// Freed slots, the newest last.
+    slots: [*mut u8; DEPTH],
+    len: usize,
+    /// Where a slab begins, and a bit for each of its slots that is kept.
+    slab: *mut u8,
+    spare: u64,
+}
+
+// SAFETY: slots are memory that nobody else holds, whichever thread has the cache.
+unsafe impl Send for Cache {}
+
+impl Cache {
+    /// A cache that keeps nothing: all zero.
+    pub const fn new() -> Self {
+        let bin = Bin { slots: [null_mut(); DEPTH], len: 0, slab: null_mut(), spare: 0 };
+        Self { bins: [bin; CLASSES], asked: 0 }
+    }
+
+    /// Allocates a slot.
+    #[inline]
+    pub fn alloc(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> Option<NonNull<u8>> {
+        let bin = &mut self.bins[class.number()];
+        match bin.pop(class) {
+            None => self.alloc_slowly(class, memory, lane),
+            found => found,
+        }
+    }
+
+    #[cold]
+    fn alloc_slowly(
+        &mut self,
+        class: Class,
+        memory: &Memory<'_>,
+        lane: usize,
+    ) -> Option<NonNull<u8>> {
+        self.heed(memory, lane);
+        let bin = &mut self.bins[class.number()];
+        bin.refill(class, memory, lane);
+        if bin.spare == 0 {
+            self.drain(memory, lane);
+            memory.trim(lane);
+            self.asked = memory.asked();
+            self.bins[class.number()].refill(class, memory, lane);
+        }
+        self.bins[class.number()].pop(class)
+    }
+
+    /// Frees a slot.
+    ///
+    /// # Safety
+    /// The caller holds it, and gives it up; it is of this class.
+    #[inline]
+    pub unsafe fn free(&mut self, class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) {
+        let bin = &mut self.bins[class.number()];
+        if bin.len == DEPTH {
+            self.free_slowly(class, memory, lane);
+        }
+        let bin = &mut self.bins[class.number()];
+        // There is room: at most DEPTH slots were kept, and if so many, BATCH of them are not any more.
+        if let Some(slot) = bin.slots.get_mut(bin.len) {
+            *slot = at.as_ptr();
+            bin.len += 1;
+        }
+    }
+
+    #[cold]
+    fn free_slowly(&mut self, class: Class, memory: &Memory<'_>, lane: usize) {
+        self.heed(memory, lane);
+        let bin = &mut self.bins[class.number()];
+        if bin.len == DEPTH {
+            bin.give_oldest(BATCH, class, memory, lane);
+        }
+    }
+
+    /// Gives everything back if caches have been asked to since.
+    fn heed(&mut self, memory: &Memory<'_>, lane: usize) {
+        if self.asked != memory.asked() {
+            self.asked = memory.asked();
+            self.drain(memory, lane);
+        }
+    }
+
+    /// Gives everything back.
+    pub fn drain(&mut self, memory: &Memory<'_>, lane: usize) {
+        for class in Class::all() {
+            let bin = &mut self.bins[class.number()];
+            bin.give_oldest(bin.len, class, memory, lane);
+            bin.give_spare(class, memory, lane);
+        }
+    }
+
+    /// The bytes that it keeps.
+    pub fn bytes(&self) -> usize {
+        let kept = |class: Class| {
+            let bin = &self.bins[class.number()];
+            (bin.len + bin.spare.count_ones() as usize) * class.size()
+        };
+        Class::all().map(kept).sum()
+    }
+}
+
+impl Bin {
+    #[inline]
+    fn pop(&mut self, class: Class) -> Option<NonNull<u8>> {
+        if let Some(&newest) = self.len.checked_sub(1).and_then(|last| self.slots.get(last)) {
+            self.len -= 1;
+            return NonNull::new(newest);
+        }
+        if self.spare == 0 {
+            return None;
+        }
+        let slot = self.spare.trailing_zeros() as usize;
+        self.spare &= self.spare - 1;
+        // SAFETY: the slot lies in the slab.
+        NonNull::new(unsafe { self.slab.add(slot * class.size()) })
+    }
+
+    /// Takes slabs that have free slots, or makes one. Only for a bin that keeps nothing.
+    fn refill(&mut self, class: Class, memory: &Memory<'_>, lane: usize) {
+        memory.find(|region| {
+            region.take(class, SLABS, |slab, slots| self.put(class, region, lane, slab, slots));
+            (self.spare != 0).then_some(())
+        });
+        if self.spare == 0 {
+            if let Some(slab) = memory.find(|region| region.make_slab(class, lane)) {
+                (self.slab, self.spare) = (slab.as_ptr(), class.all_slots());
+            }
+        }
+    }
+
+    /// Keeps slots of a slab, as far as there is room for them, and gives back the others.
+    fn put(
+        &mut self,
+        class: Class,
+        region: &Region<'_>,
+        lane: usize,
+        slab: NonNull<u8>,
+        mut slots: u64,
+    ) {
+        if self.spare == 0 {
+            (self.slab, self.spare) = (slab.as_ptr(), slots);
+            return;
+        }
+        while slots != 0 && slots != class.all_slots() && self.len < BATCH {
+            // SAFETY: the slot lies in the slab.
+            self.slots[self.len] =
+                unsafe { slab.add(slots.trailing_zeros() as usize * class.size()) }.as_ptr();
+            self.len += 1;
+            slots &= slots - 1;
+        }
+        if slots != 0 {
+            give(region, class, lane, slab, slots);
+        }
+    }
+
+    fn give_spare(&mut self, class: Class, memory: &Memory<'_>, lane: usize) {
+        let slots = core::mem::take(&mut self.spare);
+        if let Some(slab) = NonNull::new(self.slab).filter(|_| slots != 0) {
+            memory.find(|region| {
+                region.contains(slab).then(|| give(region, class, lane, slab, slots))
+            });
+        }
+    }
+
+    /// Gives back the `count` oldest freed slots, all of one slab at once.
+    fn give_oldest(&mut self, count: usize, class: Class, memory: &Memory<'_>, lane: usize) {
+        let count = count.min(self.len);
+        let (given, _) = self.slots.split_at_mut(count);
+        for first in 0..given.len() {
+            let Some(at) = NonNull::new(given[first]) else { continue };
+            let region = |region: &Region<'_>| {
+                let of_slab = || give_all_of_slab(&mut given[first..], region, class, lane);
+                region.contains(at).then(of_slab)
+            };
+            let refused = memory.find(region).unwrap_or(1);
+            (0..refused).for_each(|_| memory.refuse());
+        }
+        self.slots.copy_within(count..self.len, 0);
+        self.len -= count;
+    }
+}
+
+/// Gives back those slots that are of the first one's slab, and leaves null in their place. How many were refused.
+fn give_all_of_slab(at: &mut [*mut u8], region: &Region<'_>, class: Class, lane: usize) -> u32 {
+    let slot_of = |at: *mut u8| NonNull::new(at).and_then(|at| region.slot_of(class, at));
+    let Some((slab, _)) = at.first().and_then(|&first| slot_of(first)) else { return 1 };
+    let (mut slots, mut refused) = (0_u64, 0);
+    for at in at {
+        let Some((_, slot)) = slot_of(*at).filter(|&(its_slab, _)| its_slab == slab) else {
+            continue;
+        };
+        *at = null_mut();
+        // Twice in one batch is once too often.
+        refused += u32::from(slots & 1 << slot != 0);
+        slots |= 1 << slot;
+    }
+    if !region.give(class, lane, slab, slots) {
+        // One of them was free already, or all: those that were not are given back.
+        while slots != 0 {
+            refused += u32::from(!region.give(class, lane, slab, slots & slots.wrapping_neg()));
+            slots &= slots - 1;
+        }
+    }
+    refused
+}
+
+/// Gives back slots that the cache took itself.
+fn give(region: &Region<'_>, class: Class, lane: usize, slab: NonNull<u8>, slots: u64) {
+    if let Some((slab, _)) = region.slot_of(class, slab) {
+        region.give(class, lane, slab, slots);
+    }
+}

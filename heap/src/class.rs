@@ -1,0 +1,230 @@
+//! Size classes: which slot holds a layout, and how slots lie in a slab. Pure arithmetic.
+
+use core::alloc::Layout;
+
+/// log2 of the bytes of a unit, the smallest slab.
+pub const UNIT_LOG2: u32 = 10;
+
+/// The bytes of a unit.
+pub const UNIT: usize = 1 << UNIT_LOG2;
+
+/// The bytes of the smallest slot, to which all others are aligned.
+const GRAIN: usize = 16;
+
+/// Slots up to this size are a grain apart; above, an eighth of a power of two.
+const FINE: usize = 256;
+
+/// The bytes of the largest slot.
+pub const LARGEST: usize = 4096;
+
+/// How many classes there are.
+pub const CLASSES: usize =
+    FINE / GRAIN + 8 * (LARGEST.trailing_zeros() - FINE.trailing_zeros()) as usize;
+
+/// The most slots of a slab: a bit each, but for the one that says whether the slab is listed.
+const MOST_SLOTS: usize = 63;
+
+/// The most units of a slab, log2.
+const MOST_ORDER: u32 = 5;
+
+/// The classes, by number.
+static CLASS: [Dimensions; CLASSES] = dimensions();
+
+/// The slots of one class, and their slabs.
+#[derive(Clone, Copy, Debug)]
+struct Dimensions {
+    /// Bytes of a slot.
+    size: u32,
+    /// 2^32 / size, rounded up: divides an offset in a slab.
+    reciprocal: u32,
+    /// log2 of the units of a slab.
+    order: u8,
+    /// Slots of a slab.
+    slots: u8,
+}
+
+/// The number of a class: slots of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class(u8);
+
+impl Class {
+    /// All of them, by size.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..CLASSES as u8).map(Self)
+    }
+
+    /// The class of this number, if there is one.
+    pub fn numbered(number: usize) -> Option<Self> {
+        (number < CLASSES).then_some(Self(number as u8))
+    }
+
+    /// The class with the smallest slots that hold `layout`, if any do.
+    #[inline]
+    pub fn of(layout: Layout) -> Option<Self> {
+        let (size, align) = (layout.size(), layout.align());
+        if align <= GRAIN {
+            return (size <= LARGEST).then(|| Self::of_size(size));
+        }
+        // Slots lie at multiples of their size in slabs that are aligned to a page at most.
+        let size = size.max(1).next_multiple_of(align);
+        if size > LARGEST {
+            return None;
+        }
+        let class = Self::of_size(size);
+        let class =
+            if class.size() % align == 0 { class } else { Self::of_size(size.next_power_of_two()) };
+        (class.slab_units() * UNIT as u64 >= align as u64).then_some(class)
+    }
+
+    /// The class with the smallest slots of `size` bytes or more, which is at most [`LARGEST`].
+    #[inline]
+    const fn of_size(size: usize) -> Self {
+        if size <= FINE {
+            let number = size.saturating_sub(1) / GRAIN;
+            return Self(number as u8);
+        }
+        let octave = (size - 1).ilog2();
+        let eighth = ((size - 1) >> (octave - 3)) - 8;
+        Self((FINE / GRAIN + 8 * (octave - FINE.ilog2()) as usize + eighth) as u8)
+    }
+
+    /// Its number, below [`CLASSES`].
+    #[inline]
+    pub const fn number(self) -> usize {
+        self.0 as usize
+    }
+
+    #[inline]
+    const fn dimensions(self) -> &'static Dimensions {
+        &CLASS[self.0 as usize]
+    }
+
+    /// The bytes of a slot.
+    #[inline]
+    pub const fn size(self) -> usize {
+        self.dimensions().size as usize
+    }
+
+    /// log2 of the units of a slab.
+    #[inline]
+    pub const fn slab_order(self) -> u32 {
+        self.dimensions().order as u32
+    }
+
+    /// The units of a slab.
+    #[inline]
+    pub const fn slab_units(self) -> u64 {
+        1 << self.slab_order()
+    }
+
+    /// A bit for each slot of a slab.
+    #[inline]
+    pub const fn all_slots(self) -> u64 {
+        (1 << self.dimensions().slots) - 1
+    }
+
+    /// The slot that begins at so many bytes from its slab's begin, if one does.
+    #[inline]
+    pub const fn slot_at(self, offset: usize) -> Option<u32> {
+        let dimensions = self.dimensions();
+        let slot = ((offset as u64 * dimensions.reciprocal as u64) >> 32) as u32;
+        if slot < dimensions.slots as u32 && (slot * dimensions.size) as usize == offset {
+            Some(slot)
+        } else {
+            None
+        }
+    }
+}
+
+const fn dimensions() -> [Dimensions; CLASSES] {
+    let mut all = [Dimensions { size: 0, reciprocal: 0, order: 0, slots: 0 }; CLASSES];
+    let mut number = 0;
+    while number < CLASSES {
+        let size = size_of_class(number);
+        let (order, slots) = slab_of(size);
+        let reciprocal = (1_u64 << 32).div_ceil(size as u64) as u32;
+        all[number] = Dimensions { size: size as u32, reciprocal, order, slots };
+        number += 1;
+    }
+    all
+}
+
+const fn size_of_class(number: usize) -> usize {
+    let fine = FINE / GRAIN;
+    if number < fine {
+        return (number + 1) * GRAIN;
+    }
+    let (octave, eighth) = ((number - fine) / 8, (number - fine) % 8);
+    (FINE << octave) / 8 * (9 + eighth)
+}
+
+/// The smallest slab that has at least eight slots and wastes at most a 32nd, or the one that wastes least.
+const fn slab_of(size: usize) -> (u8, u8) {
+    let (mut order, mut best, mut least) = (0, (0, 0), u64::MAX);
+    while order <= MOST_ORDER {
+        let bytes = UNIT << order;
+        let slots = if bytes / size < MOST_SLOTS { bytes / size } else { MOST_SLOTS };
+        let wasted = (((bytes - slots * size) as u64) << 32) / bytes as u64;
+        if slots >= 8 && wasted < least {
+            (best, least) = ((order as u8, slots as u8), wasted);
+            if wasted <= 1 << 27 {
+                return best;
+            }
+        }
+        order += 1;
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CLASSES, Class, LARGEST, UNIT};
+    use core::alloc::Layout;
+
+    #[test]
+    fn the_smallest_class_that_holds_a_size() {
+        for size in 0..=LARGEST {
+            let class = Class::of_size(size);
+            assert!(class.size() >= size, "{size}");
+            assert!(class.number() == 0 || Class(class.0 - 1).size() < size, "{size}");
+        }
+        assert_eq!(Class::of_size(LARGEST).number(), CLASSES - 1);
+        assert_eq!(Class::of(Layout::new::<[u8; LARGEST + 1]>()), None);
+    }
+
+    #[test]
+    fn slots_are_aligned_as_asked() {
+        for align in (0..16).map(|log2| 1 << log2) {
+            for size in 0..=LARGEST {
+                let layout = Layout::from_size_align(size, align).unwrap();
+                let Some(class) = Class::of(layout) else { continue };
+                assert!(class.size() >= size);
+                assert!(align <= 4096 && class.size() % align == 0 || align < 16, "{layout:?}");
+                assert!(class.slab_units() * UNIT as u64 % align as u64 == 0 || align < 16);
+            }
+        }
+    }
+
+    #[test]
+    fn offsets_divide_into_slots() {
+        for class in Class::all() {
+            let slots = class.all_slots().count_ones();
+            assert!((8..=63).contains(&slots), "{class:?}");
+            assert!(slots as usize * class.size() <= class.slab_units() as usize * UNIT);
+            for offset in 0..class.slab_units() as usize * UNIT {
+                let slot = (offset / class.size()) as u32;
+                let begins = offset % class.size() == 0 && slot < slots;
+                assert_eq!(class.slot_at(offset), begins.then_some(slot));
+            }
+        }
+    }
+
+    #[test]
+    fn slabs_waste_little() {
+        for class in Class::all() {
+            let used = class.all_slots().count_ones() as usize * class.size();
+            let bytes = class.slab_units() as usize * UNIT;
+            assert!((bytes - used) * 11 <= bytes, "{class:?} wastes {} of {bytes}", bytes - used);
+        }
+    }
+}

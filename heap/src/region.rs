@@ -1,0 +1,228 @@
+//! A region of memory: bookkeeping at its front, then the units that the buddy allocator hands out.
+//!
+//! ```text
+//! metadata of the buddy | slots, a word a unit | links, a word a unit | a stack for each class | units
+//! ```
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use nbbs::sync::AtomicU64;
+use nbbs::{Buddy, Lane, Request, metadata_words};
+
+use crate::class::{CLASSES, Class, UNIT, UNIT_LOG2};
+use crate::slabs::{Given, Slabs};
+
+/// Units begin at a multiple of this.
+pub const PAGE: usize = 4096;
+
+/// The most units of a region: numbers of units take half a word.
+const MOST_UNITS: u64 = u32::MAX as u64 - 1;
+
+/// The bytes of bookkeeping of a region of so many units, up to the first unit.
+pub const fn bookkeeping(units: u64) -> usize {
+    let words = metadata_words(units) + 2 * units as usize + CLASSES;
+    (8 * words).next_multiple_of(PAGE)
+}
+
+/// The most units that fit into so many bytes, beside their bookkeeping.
+pub const fn units_in(bytes: usize) -> u64 {
+    let most = (bytes / UNIT) as u64;
+    let (mut fit, mut above) = (0, if most < MOST_UNITS { most + 1 } else { MOST_UNITS + 1 });
+    while above - fit > 1 {
+        let units = fit + (above - fit) / 2;
+        if bookkeeping(units) + units as usize * UNIT <= bytes {
+            fit = units
+        } else {
+            above = units
+        }
+    }
+    fit
+}
+
+/// A region.
+#[derive(Clone, Copy, Debug)]
+pub struct Region<'a> {
+    pub buddy: Buddy<'a>,
+    slabs: Slabs<'a, AtomicU64>,
+    base: NonNull<u8>,
+}
+
+impl Region<'_> {
+    /// A region over `bytes` bytes at `start`; none if no unit fits.
+    ///
+    /// # Safety
+    /// `start` is aligned to a page, and the memory is the region's for as long as any copy of it is used. Its
+    /// bookkeeping is zero, or that of this same region.
+    pub unsafe fn new(start: NonNull<u8>, bytes: usize) -> Option<Self> {
+        let units = units_in(bytes);
+        let (metadata, each) = (metadata_words(units), units as usize);
+        if units == 0 {
+            return None;
+        }
+        // SAFETY: bookkeeping lies in the memory, which is aligned, and is zero or atomic words; nobody else has it.
+        let words = unsafe {
+            core::slice::from_raw_parts(
+                start.cast::<AtomicU64>().as_ptr(),
+                metadata + 2 * each + CLASSES,
+            )
+        };
+        let (metadata, rest) = words.split_at(metadata);
+        let (slots, rest) = rest.split_at(each);
+        let (links, stacks) = rest.split_at(each);
+        // SAFETY: the bookkeeping is part of the memory.
+        let base = unsafe { start.add(bookkeeping(units)) };
+        Some(Self {
+            buddy: Buddy::new(metadata, units).ok()?,
+            slabs: Slabs::new(slots, links, stacks),
+            base,
+        })
+    }
+
+    /// Whether an address lies in its units.
+    pub fn contains(&self, at: NonNull<u8>) -> bool {
+        self.offset(at) < self.buddy.units() as usize * UNIT
+    }
+
+    fn offset(&self, at: NonNull<u8>) -> usize {
+        at.addr().get().wrapping_sub(self.base.addr().get())
+    }
+
+    /// Where a unit of the region begins.
+    fn pointer(&self, unit: u64) -> NonNull<u8> {
+        debug_assert!(unit < self.buddy.units());
+        // SAFETY: the unit lies in the region's memory.
+        unsafe { self.base.add(unit as usize * UNIT) }
+    }
+
+    /// The slab and the slot of `class` that begin at `at`, if slots of this class may.
+    #[inline]
+    pub fn slot_of(&self, class: Class, at: NonNull<u8>) -> Option<(u64, u32)> {
+        let offset = self.offset(at);
+        let bytes = UNIT << class.slab_order();
+        Some(((offset & !(bytes - 1)) as u64 >> UNIT_LOG2, class.slot_at(offset & (bytes - 1))?))
+    }
+
+    /// A new slab, all of whose slots are the caller's: where it begins.
+    pub fn make_slab(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
+        let unit = self.buddy.on(lane).alloc(class.slab_order()).ok()?;
+        self.slabs.make(class, unit);
+        Some(self.pointer(unit))
+    }
+
+    /// Allocates a slot of a slab that has one: takes all that it has, and gives back the others.
+    pub fn alloc_slot(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
+        let mut found = None;
+        self.slabs.take(class, 1, |unit, slots| found = Some((unit, slots)));
+        self.keep_one(class, lane, found?)
+    }
+
+    /// Allocates a slot of a new slab.
+    pub fn alloc_slot_of_new(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
+        let unit = self.buddy.on(lane).alloc(class.slab_order()).ok()?;
+        self.slabs.make(class, unit);
+        self.keep_one(class, lane, (unit, class.all_slots()))
+    }
+
+    fn keep_one(
+        &self,
+        class: Class,
+        lane: usize,
+        (unit, slots): (u64, u64),
+    ) -> Option<NonNull<u8>> {
+        let others = slots & slots.checked_sub(1)?;
+        if others != 0 {
+            self.give(class, lane, unit, others);
+        }
+        // SAFETY: the slot lies in the slab.
+        Some(unsafe { self.pointer(unit).add(slots.trailing_zeros() as usize * class.size()) })
+    }
+
+    /// Takes up to `most` slabs that have free slots, and these. Shows `visit` where each slab begins, and a bit for
+    /// each slot.
+    pub fn take(&self, class: Class, most: usize, mut visit: impl FnMut(NonNull<u8>, u64)) {
+        self.slabs.take(class, most, |unit, slots| visit(self.pointer(unit), slots));
+    }
+
+    /// Gives back slots of a slab, and the slab's memory with the last of them. Whether they were in use.
+    pub fn give(&self, class: Class, lane: usize, slab: u64, slots: u64) -> bool {
+        match self.slabs.give(class, slab, slots) {
+            Given::Free => true,
+            Given::Whole => self.buddy.on(lane).free_sized(slab, class.slab_order()).is_ok(),
+            Given::Refused => false,
+        }
+    }
+
+    /// Returns the memory of slabs of which all slots are free: how many bytes.
+    pub fn trim(&self, lane: usize) -> usize {
+        let mut bytes = 0;
+        for class in Class::all() {
+            self.slabs.take_all(class, |unit, slots| {
+                self.give(class, lane, unit, slots);
+                bytes += if slots == class.all_slots() { UNIT << class.slab_order() } else { 0 };
+            });
+        }
+        bytes
+    }
+
+    /// Allocates a run of units, for what fits into no slot.
+    pub fn alloc_run(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
+        let (lane, units) = (self.buddy.on(lane), units_of(layout.size()));
+        let align = (layout.align() / UNIT).max(1) as u64;
+        let unit = if layout.align() <= UNIT {
+            lane.alloc_units(units).ok()?
+        } else if self.base.addr().get() % layout.align() == 0 {
+            lane.request(Request::units(units).aligned(align.ilog2())).ok()?
+        } else {
+            self.alloc_aligned(lane, units, align)?
+        };
+        Some(self.pointer(unit))
+    }
+
+    /// Allocates more than is needed, where the region is less aligned than the run, and gives back both ends.
+    fn alloc_aligned(&self, lane: Lane<'_>, units: u64, align: u64) -> Option<u64> {
+        let all = units.checked_add(align - 1)?;
+        let run = lane.alloc_units(all).ok()?;
+        let first = (self.base.addr().get() / UNIT) as u64 + run;
+        let before = first.next_multiple_of(align) - first;
+        let begin = match before {
+            0 => Ok(run),
+            _ => lane.split_off(run, before),
+        };
+        let Ok(begin) = begin else {
+            _ = lane.free_units(run, all);
+            return None;
+        };
+        if before > 0 {
+            _ = lane.free_units(run, before);
+        }
+        if lane.shrink(begin, units).is_err() {
+            _ = lane.free(begin);
+            return None;
+        }
+        Some(begin)
+    }
+
+    /// Gives back a run that was allocated with a size of `size` bytes. Whether there was one.
+    pub fn free_run(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
+        let offset = self.offset(at);
+        offset % UNIT == 0
+            && self.buddy.on(lane).free_units((offset / UNIT) as u64, units_of(size)).is_ok()
+    }
+
+    /// Makes a run smaller or larger where it is: whether that could be done.
+    pub fn resize_run(&self, at: NonNull<u8>, from: usize, to: usize, lane: usize) -> bool {
+        let (unit, lane) = ((self.offset(at) / UNIT) as u64, self.buddy.on(lane));
+        let (from, to) = (units_of(from), units_of(to));
+        match to.cmp(&from) {
+            core::cmp::Ordering::Less => lane.shrink(unit, to).is_ok(),
+            core::cmp::Ordering::Equal => true,
+            core::cmp::Ordering::Greater => lane.grow(unit, to).is_ok(),
+        }
+    }
+}
+
+/// The units that hold so many bytes.
+fn units_of(size: usize) -> u64 {
+    size.div_ceil(UNIT).max(1) as u64
+}

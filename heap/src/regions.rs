@@ -1,0 +1,152 @@
+//! The regions of a heap: its own memory, and what was added while it runs.
+
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use crate::region::Region;
+
+/// How many regions a heap can have, its own memory included.
+pub const MOST_REGIONS: usize = 8;
+
+/// A region that is written once, and read from then on.
+#[derive(Debug)]
+struct Place {
+    state: AtomicU8,
+    region: UnsafeCell<MaybeUninit<Region<'static>>>,
+}
+
+const EMPTY: u8 = 0;
+const BUSY: u8 = 1;
+const READY: u8 = 2;
+
+// SAFETY: `region` is written by the one who turned `state` from EMPTY to BUSY, and read by those who found it READY.
+unsafe impl Sync for Place {}
+
+impl Place {
+    const fn new() -> Self {
+        Self { state: AtomicU8::new(EMPTY), region: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
+    #[inline]
+    fn get(&self) -> Option<&Region<'static>> {
+        // Acquire: pairs with the Release in `set`.
+        let ready = self.state.load(Ordering::Acquire) == READY;
+        // SAFETY: it was written before the state said READY, and is never written again.
+        ready.then(|| unsafe { (*self.region.get()).assume_init_ref() })
+    }
+
+    /// Writes the region, unless somebody has begun to. Whether it is the caller who wrote it.
+    fn set(&self, region: Region<'static>) -> bool {
+        if self.state.compare_exchange(EMPTY, BUSY, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return false;
+        }
+        // SAFETY: only one caller turns EMPTY into BUSY, and nobody reads before READY.
+        unsafe { (*self.region.get()).write(region) };
+        // Release: pairs with the Acquire in `get`.
+        self.state.store(READY, Ordering::Release);
+        true
+    }
+}
+
+/// The regions of a heap, the first of which is its own memory.
+#[derive(Debug)]
+pub struct Regions {
+    places: [Place; MOST_REGIONS],
+    /// Frees that were refused.
+    refused: AtomicUsize,
+    /// How often an allocation found no memory, and asked caches to give back what they keep.
+    asked: AtomicUsize,
+}
+
+impl Regions {
+    pub const fn new() -> Self {
+        let places = [const { Place::new() }; MOST_REGIONS];
+        Self { places, refused: AtomicUsize::new(0), asked: AtomicUsize::new(0) }
+    }
+}
+
+/// All memory of a heap, as every thread sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory<'a> {
+    regions: &'a Regions,
+    own: Option<(NonNull<u8>, usize)>,
+}
+
+// SAFETY: a `Memory` is a reference to what threads share, and the place of the heap's own memory, which is never
+// reached but through a `Region`.
+unsafe impl Send for Memory<'_> {}
+
+impl<'a> Memory<'a> {
+    /// The memory of a heap with so many bytes of its own at `start`.
+    ///
+    /// # Safety
+    /// As [`Region::new`], for as long as the heap is used.
+    pub const unsafe fn new(regions: &'a Regions, start: NonNull<u8>, bytes: usize) -> Self {
+        Self { regions, own: if bytes == 0 { None } else { Some((start, bytes)) } }
+    }
+
+    /// Whether both are of one heap.
+    #[inline]
+    pub fn is(&self, other: &Memory<'_>) -> bool {
+        core::ptr::eq(self.regions, other.regions)
+    }
+
+    /// What `of` says of the first region of which it says something.
+    pub fn find<R>(&self, mut of: impl FnMut(&Region<'static>) -> Option<R>) -> Option<R> {
+        if let Some(found) = self.with_own(&mut of) {
+            return Some(found);
+        }
+        // A place that is being written to is passed over.
+        self.regions.places[1..].iter().filter_map(Place::get).find_map(of)
+    }
+
+    fn with_own<R>(&self, of: impl FnOnce(&Region<'static>) -> Option<R>) -> Option<R> {
+        let (start, bytes) = self.own?;
+        let place = &self.regions.places[0];
+        if let Some(region) = place.get() {
+            return of(region);
+        }
+        // SAFETY: as `Memory::new` was promised. Everyone makes the same region, so nobody waits for the one who writes
+        // it down.
+        let region = unsafe { Region::new(start, bytes) }?;
+        place.set(region);
+        of(&region)
+    }
+
+    /// Adds a region. Returns it if there is no place left.
+    pub fn add(&self, region: Region<'static>) -> Result<(), Region<'static>> {
+        let added = self.regions.places[1..].iter().any(|place| place.set(region));
+        if added { Ok(()) } else { Err(region) }
+    }
+
+    /// Counts a free that was refused.
+    #[cold]
+    pub fn refuse(&self) {
+        self.regions.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many frees were refused.
+    pub fn refused(&self) -> usize {
+        self.regions.refused.load(Ordering::Relaxed)
+    }
+
+    /// How often caches were asked to give back what they keep.
+    #[inline]
+    pub fn asked(&self) -> usize {
+        self.regions.asked.load(Ordering::Relaxed)
+    }
+
+    /// Asks all caches to give back what they keep, and returns the memory of slabs of which all slots are free: how
+    /// many bytes of these there were.
+    pub fn trim(&self, lane: usize) -> usize {
+        self.regions.asked.fetch_add(1, Ordering::Relaxed);
+        let mut bytes = 0;
+        self.find(|region| -> Option<()> {
+            bytes += region.trim(lane);
+            None
+        });
+        bytes
+    }
+}

@@ -1,0 +1,209 @@
+//! Slabs: which slots are free, and which slabs have some. The protocol of the heap.
+//!
+//! A slab has a word, with a bit for each free slot and the mark `LISTED`, and a link, which says its class. For each
+//! class there is a stack of slabs that have free slots. There are four rules:
+//!
+//! - Whoever holds slots gives them back by setting their bits, and the mark with them. If the mark was not set,
+//!   the slab is in that caller's hands, who lists it.
+//! - Whoever takes a slab off its stack has it in hand, and takes all its slots and the mark at once.
+//! - So a slab without the mark has no free slots, and nobody but the holders of its slots can reach it.
+//! - Who holds all slots of such a slab holds its memory, and may return it.
+//!
+//! Slots are never claimed one by one: a thread takes all that a slab has, keeps them in its cache, and gives back what
+//! it does not need. So no compare-and-swap can take a slab that was returned and made anew for its former self.
+//!
+//! A thread that stops between two steps keeps from others the slabs that it has in hand: as many as it takes at once
+//! (see [`Slabs::take`]), those that it has yet to list, and in [`Slabs::take_all`] those of one class.
+
+use nbbs::sync::{Ordering, Word};
+
+use crate::class::Class;
+
+/// Set in a slab's word while the slab is on a stack or in somebody's hands.
+const LISTED: u64 = 1 << 63;
+
+/// The low half of a stack's word: the number of the first slab's first unit plus one, or 0.
+/// The high half counts what was taken, so that a stack which looks as before is as before.
+const FIRST: u64 = u32::MAX as u64;
+
+/// The words of all slabs of a region, by the number of their first unit.
+#[derive(Debug)]
+pub struct Slabs<'a, W> {
+    /// A bit for each free slot, and [`LISTED`].
+    slots: &'a [W],
+    /// The next slab on the stack, as in [`FIRST`], and the slab's class plus one in the high half: 0 for what is no slab.
+    links: &'a [W],
+    /// A stack for each class.
+    stacks: &'a [W],
+}
+
+impl<W> Clone for Slabs<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Slabs<'_, W> {}
+
+/// What became of slots that were given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// They may be taken again.
+    Free,
+    /// They were all of the slab, which nobody else can reach: its memory is the caller's, to return.
+    Whole,
+    /// There is no slab of this class, or one of them was free already. Nothing has changed.
+    Refused,
+}
+
+impl<'a, W: Word> Slabs<'a, W> {
+    /// Slabs with these words, all zero at first: `slots` and `links` have one for each unit, `stacks` one for each
+    /// class.
+    pub const fn new(slots: &'a [W], links: &'a [W], stacks: &'a [W]) -> Self {
+        Self { slots, links, stacks }
+    }
+
+    /// Makes a slab of the block at `unit`, which the caller holds, and all of whose slots it holds then.
+    pub fn make(&self, class: Class, unit: u64) {
+        if let Some(link) = self.link(unit) {
+            // Relaxed: read by those who hold slots of it, which they have from the caller.
+            link.store(tag(class), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes up to `most` slabs off the stack of `class`, and all their free slots. Shows `visit` each slab's unit, and
+    /// a bit for each of its slots.
+    ///
+    /// Cost: a read-modify-write, and one for each slab.
+    pub fn take(&self, class: Class, most: usize, visit: impl FnMut(u64, u64)) {
+        self.take_from(class, Some(most), visit);
+    }
+
+    /// Takes all slabs off the stack of `class`, as [`take`](Self::take).
+    pub fn take_all(&self, class: Class, visit: impl FnMut(u64, u64)) {
+        self.take_from(class, None, visit);
+    }
+
+    fn take_from(&self, class: Class, most: Option<usize>, mut visit: impl FnMut(u64, u64)) {
+        let (mut next, end) = self.detach(class, most);
+        while next != end {
+            let Some(unit) = next.checked_sub(1) else { return };
+            // Before the slab is listed anew. Relaxed: `detach` has acquired it.
+            next = self.link(unit).map_or(0, |link| link.load(Ordering::Relaxed) & FIRST);
+            let slots = self.take_slots(unit);
+            visit(unit, slots);
+        }
+    }
+
+    /// Takes the first `most` slabs, or all, off a stack: the first of them, and the one behind the last.
+    fn detach(&self, class: Class, most: Option<usize>) -> (u64, u64) {
+        let Some(stack) = self.stacks.get(class.number()) else { return (0, 0) };
+        // Acquire, here and below: pairs with the Release in `list`, for links.
+        let mut seen = stack.load(Ordering::Acquire);
+        loop {
+            let first = seen & FIRST;
+            if first == 0 {
+                return (0, 0);
+            }
+            let end = most.map_or(0, |most| self.walk(first, most));
+            let new = (seen & !FIRST).wrapping_add(FIRST + 1) | end;
+            match stack.compare_exchange(seen, new, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => return (first, end),
+                Err(found) => seen = found,
+            }
+        }
+    }
+
+    /// What stands `steps` links behind `first`. Means nothing if the stack changes meanwhile.
+    fn walk(&self, first: u64, steps: usize) -> u64 {
+        let mut at = first;
+        for _ in 0..steps {
+            let Some(link) = at.checked_sub(1).and_then(|unit| self.link(unit)) else { break };
+            at = link.load(Ordering::Relaxed) & FIRST;
+        }
+        at
+    }
+
+    /// Takes all slots of a slab that is in the caller's hands, and the mark.
+    fn take_slots(&self, unit: u64) -> u64 {
+        let Some(word) = self.word(unit) else { return 0 };
+        let mut seen = word.load(Ordering::Relaxed);
+        loop {
+            // Acquire: pairs with the Release in `give`. Those who had the slots have done with them.
+            match word.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return seen & !LISTED,
+                Err(found) => seen = found,
+            }
+        }
+    }
+
+    /// Gives back `slots` of the slab at `unit`, which the caller holds.
+    ///
+    /// Cost: a read-modify-write, two if the slab has to be listed, none if the slots are all of it.
+    pub fn give(&self, class: Class, unit: u64, slots: u64) -> Given {
+        let (Some(word), Some(link)) = (self.word(unit), self.link(unit)) else {
+            return Given::Refused;
+        };
+        if link.load(Ordering::Relaxed) & !FIRST != tag(class) {
+            return Given::Refused;
+        }
+        // Acquire: pairs with the Release below, for the case in which all of the slab is the caller's at once.
+        let mut seen = word.load(Ordering::Acquire);
+        loop {
+            if seen & slots != 0 || seen & LISTED != 0 && slots == class.all_slots() {
+                return Given::Refused;
+            }
+            if slots == class.all_slots() {
+                link.store(0, Ordering::Relaxed);
+                return Given::Whole;
+            }
+            let new = seen | slots | LISTED;
+            // Release: pairs with the Acquire in `take_slots`. What was in the slots comes before.
+            match word.compare_exchange(seen, new, Ordering::Release, Ordering::Acquire) {
+                Ok(_) => break,
+                Err(found) => seen = found,
+            }
+        }
+        if seen & LISTED == 0 {
+            self.list(class, unit);
+        }
+        Given::Free
+    }
+
+    /// Puts a slab that is in the caller's hands on the stack of `class`.
+    fn list(&self, class: Class, unit: u64) {
+        let (Some(stack), Some(link)) = (self.stacks.get(class.number()), self.link(unit)) else {
+            return;
+        };
+        let mut seen = stack.load(Ordering::Relaxed);
+        loop {
+            link.store(tag(class) | seen & FIRST, Ordering::Relaxed);
+            let new = seen & !FIRST | (unit + 1);
+            // Release: pairs with the Acquire in `detach`, for the link.
+            match stack.compare_exchange(seen, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(found) => seen = found,
+            }
+        }
+    }
+
+    /// The class of the slab that begins at `unit`, if one does, and its free slots that nobody keeps: at this moment.
+    pub fn look(&self, unit: u64) -> Option<(Class, u64)> {
+        let tag = self.link(unit)?.load(Ordering::Relaxed) >> 32;
+        let class = Class::numbered(usize::try_from(tag).ok()?.checked_sub(1)?)?;
+        Some((class, self.word(unit)?.load(Ordering::Relaxed) & !LISTED))
+    }
+
+    fn word(&self, unit: u64) -> Option<&'a W> {
+        self.slots.get(usize::try_from(unit).ok()?)
+    }
+
+    fn link(&self, unit: u64) -> Option<&'a W> {
+        self.links.get(usize::try_from(unit).ok()?)
+    }
+}
+
+/// What a link says of the class, in its high half.
+const fn tag(class: Class) -> u64 {
+    (class.number() as u64 + 1) << 32
+}
