@@ -2,15 +2,9 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use crate::class::{CLASSES, Class};
+use crate::class::{CLASSES, Class, MOST_KEPT};
 use crate::region::Region;
 use crate::regions::Memory;
-
-/// The slots of one class that a cache keeps beside the slab it takes from.
-const DEPTH: usize = 32;
-
-/// How many of them it gives back when it has no room for another.
-const BATCH: usize = 16;
 
 /// The slabs that it takes at once, at most.
 const SLABS: usize = 4;
@@ -29,7 +23,7 @@ pub struct Cache {
 #[derive(Clone, Copy, Debug)]
 struct Bin {
     /// Freed slots, the newest last.
-    slots: [*mut u8; DEPTH],
+    slots: [*mut u8; MOST_KEPT],
     len: usize,
     /// Where a slab begins, and a bit for each of its slots that is kept.
     slab: *mut u8,
@@ -42,7 +36,7 @@ unsafe impl Send for Cache {}
 impl Cache {
     /// A cache that keeps nothing: all zero.
     pub const fn new() -> Self {
-        let bin = Bin { slots: [null_mut(); DEPTH], len: 0, slab: null_mut(), spare: 0 };
+        let bin = Bin { slots: [null_mut(); MOST_KEPT], len: 0, slab: null_mut(), spare: 0 };
         Self { bins: [bin; CLASSES], asked: 0 }
     }
 
@@ -65,14 +59,13 @@ impl Cache {
     ) -> Option<NonNull<u8>> {
         self.heed(memory, lane);
         let bin = &mut self.bins[class.number()];
-        bin.refill(class, memory, lane);
-        if bin.spare == 0 {
-            self.drain(memory, lane);
-            memory.trim(lane);
-            self.asked = memory.asked();
-            self.bins[class.number()].refill(class, memory, lane);
+        if let Some(found) = bin.refill(class, memory, lane) {
+            return Some(found);
         }
-        self.bins[class.number()].pop(class)
+        self.drain(memory, lane);
+        memory.trim(lane);
+        self.asked = memory.asked();
+        self.bins[class.number()].refill(class, memory, lane)
     }
 
     /// Frees a slot.
@@ -82,11 +75,11 @@ impl Cache {
     #[inline]
     pub unsafe fn free(&mut self, class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) {
         let bin = &mut self.bins[class.number()];
-        if bin.len == DEPTH {
+        if bin.len >= class.most_kept() {
             self.free_slowly(class, memory, lane);
         }
         let bin = &mut self.bins[class.number()];
-        // There is room: at most DEPTH slots were kept, and if so many, BATCH of them are not any more.
+        // There is room: where the most were kept, half of them are not any more.
         if let Some(slot) = bin.slots.get_mut(bin.len) {
             *slot = at.as_ptr();
             bin.len += 1;
@@ -97,8 +90,8 @@ impl Cache {
     fn free_slowly(&mut self, class: Class, memory: &Memory<'_>, lane: usize) {
         self.heed(memory, lane);
         let bin = &mut self.bins[class.number()];
-        if bin.len == DEPTH {
-            bin.give_oldest(BATCH, class, memory, lane);
+        if bin.len >= class.most_kept() {
+            bin.give_oldest(class.most_kept() / 2, class, memory, lane);
         }
     }
 
@@ -145,8 +138,9 @@ impl Bin {
         NonNull::new(unsafe { self.slab.add(slot * class.size()) })
     }
 
-    /// Takes slabs that have free slots, or makes one. Only for a bin that keeps nothing.
-    fn refill(&mut self, class: Class, memory: &Memory<'_>, lane: usize) {
+    /// Takes slabs that have free slots, or makes one, and allocates a slot; or a run, where there is no room for a slab.
+    /// Only for a bin that keeps nothing.
+    fn refill(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> Option<NonNull<u8>> {
         memory.find(|region| {
             region.take(class, SLABS, |slab, slots| self.put(class, region, lane, slab, slots));
             (self.spare != 0).then_some(())
@@ -156,6 +150,7 @@ impl Bin {
                 (self.slab, self.spare) = (slab.as_ptr(), class.all_slots());
             }
         }
+        self.pop(class).or_else(|| memory.find(|region| region.make_run(class, lane)))
     }
 
     /// Keeps slots of a slab, as far as there is room for them, and gives back the others.
@@ -171,7 +166,7 @@ impl Bin {
             (self.slab, self.spare) = (slab.as_ptr(), slots);
             return;
         }
-        while slots != 0 && slots != class.all_slots() && self.len < BATCH {
+        while slots != 0 && slots != class.all_slots() && self.len < class.most_kept() / 2 {
             // SAFETY: the slot lies in the slab.
             self.slots[self.len] =
                 unsafe { slab.add(slots.trailing_zeros() as usize * class.size()) }.as_ptr();
@@ -213,7 +208,12 @@ impl Bin {
 /// Gives back those slots that are of the first one's slab, and leaves null in their place. How many were refused.
 fn give_all_of_slab(at: &mut [*mut u8], region: &Region<'_>, class: Class, lane: usize) -> u32 {
     let slot_of = |at: *mut u8| NonNull::new(at).and_then(|at| region.slot_of(class, at));
-    let Some((slab, _)) = at.first().and_then(|&first| slot_of(first)) else { return 1 };
+    let Some((slab, _)) = at.first().and_then(|&first| slot_of(first)) else {
+        let first = at.first_mut().map(|first| core::mem::replace(first, null_mut()));
+        return u32::from(
+            !first.and_then(NonNull::new).is_some_and(|at| region.give_run(class, lane, at)),
+        );
+    };
     let (mut slots, mut refused) = (0_u64, 0);
     for at in at {
         let Some((_, slot)) = slot_of(*at).filter(|&(its_slab, _)| its_slab == slab) else {
@@ -224,14 +224,7 @@ fn give_all_of_slab(at: &mut [*mut u8], region: &Region<'_>, class: Class, lane:
         refused += u32::from(slots & 1 << slot != 0);
         slots |= 1 << slot;
     }
-    if !region.give(class, lane, slab, slots) {
-        // One of them was free already, or all: those that were not are given back.
-        while slots != 0 {
-            refused += u32::from(!region.give(class, lane, slab, slots & slots.wrapping_neg()));
-            slots &= slots - 1;
-        }
-    }
-    refused
+    refused + region.give_or_else(class, lane, slab, slots)
 }
 
 /// Gives back slots that the cache took itself.

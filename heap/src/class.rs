@@ -8,6 +8,9 @@ pub const UNIT_LOG2: u32 = 10;
 /// The bytes of a unit.
 pub const UNIT: usize = 1 << UNIT_LOG2;
 
+/// What units of a region begin at a multiple of: slots are aligned to no more.
+pub const PAGE: usize = 4096;
+
 /// The bytes of the smallest slot, to which all others are aligned.
 const GRAIN: usize = 16;
 
@@ -15,7 +18,7 @@ const GRAIN: usize = 16;
 const FINE: usize = 256;
 
 /// The bytes of the largest slot.
-pub const LARGEST: usize = 4096;
+pub const LARGEST: usize = 32 << 10;
 
 /// How many classes there are.
 pub const CLASSES: usize =
@@ -24,8 +27,12 @@ pub const CLASSES: usize =
 /// The most slots of a slab: a bit each, but for the one that says whether the slab is listed.
 const MOST_SLOTS: usize = 63;
 
+/// The most freed slots of a class that a cache keeps, and the most bytes, if these are more than two slots.
+pub const MOST_KEPT: usize = 32;
+const KEPT_BYTES: usize = 64 << 10;
+
 /// The most units of a slab, log2.
-const MOST_ORDER: u32 = 5;
+const MOST_ORDER: u32 = 8;
 
 /// The classes, by number.
 static CLASS: [Dimensions; CLASSES] = dimensions();
@@ -35,12 +42,14 @@ static CLASS: [Dimensions; CLASSES] = dimensions();
 struct Dimensions {
     /// Bytes of a slot.
     size: u32,
-    /// 2^32 / size, rounded up: divides an offset in a slab.
-    reciprocal: u32,
+    /// 2^40 / size, rounded up: divides an offset in a slab.
+    reciprocal: u64,
     /// log2 of the units of a slab.
     order: u8,
     /// Slots of a slab.
     slots: u8,
+    /// Slots that a cache keeps.
+    most_kept: u8,
 }
 
 /// The number of a class: slots of one size.
@@ -73,7 +82,7 @@ impl Class {
         let class = Self::of_size(size);
         let class =
             if class.size() % align == 0 { class } else { Self::of_size(size.next_power_of_two()) };
-        (class.slab_units() * UNIT as u64 >= align as u64).then_some(class)
+        (align <= PAGE).then_some(class)
     }
 
     /// The class with the smallest slots of `size` bytes or more, which is at most [`LARGEST`].
@@ -123,11 +132,22 @@ impl Class {
         (1 << self.dimensions().slots) - 1
     }
 
+    /// How many freed slots a cache keeps at most.
+    #[inline]
+    pub const fn most_kept(self) -> usize {
+        self.dimensions().most_kept as usize
+    }
+
+    /// Whether a slot may be a run of its own, where there is no room for a slab.
+    pub const fn may_be_run(self) -> bool {
+        self.size() >= UNIT
+    }
+
     /// The slot that begins at so many bytes from its slab's begin, if one does.
     #[inline]
     pub const fn slot_at(self, offset: usize) -> Option<u32> {
         let dimensions = self.dimensions();
-        let slot = ((offset as u64 * dimensions.reciprocal as u64) >> 32) as u32;
+        let slot = ((offset as u64 * dimensions.reciprocal) >> 40) as u32;
         if slot < dimensions.slots as u32 && (slot * dimensions.size) as usize == offset {
             Some(slot)
         } else {
@@ -137,13 +157,15 @@ impl Class {
 }
 
 const fn dimensions() -> [Dimensions; CLASSES] {
-    let mut all = [Dimensions { size: 0, reciprocal: 0, order: 0, slots: 0 }; CLASSES];
+    let mut all =
+        [Dimensions { size: 0, reciprocal: 0, order: 0, slots: 0, most_kept: 0 }; CLASSES];
     let mut number = 0;
     while number < CLASSES {
         let size = size_of_class(number);
         let (order, slots) = slab_of(size);
-        let reciprocal = (1_u64 << 32).div_ceil(size as u64) as u32;
-        all[number] = Dimensions { size: size as u32, reciprocal, order, slots };
+        let reciprocal = (1_u64 << 40).div_ceil(size as u64);
+        all[number] =
+            Dimensions { size: size as u32, reciprocal, order, slots, most_kept: most_kept(size) };
         number += 1;
     }
     all
@@ -156,6 +178,11 @@ const fn size_of_class(number: usize) -> usize {
     }
     let (octave, eighth) = ((number - fine) / 8, (number - fine) % 8);
     (FINE << octave) / 8 * (9 + eighth)
+}
+
+const fn most_kept(size: usize) -> u8 {
+    let most = KEPT_BYTES / size;
+    if most < MOST_KEPT { if most < 2 { 2 } else { most as u8 } } else { MOST_KEPT as u8 }
 }
 
 /// The smallest slab that has at least eight slots and wastes at most a 32nd, or the one that wastes least.
@@ -199,8 +226,8 @@ mod tests {
                 let layout = Layout::from_size_align(size, align).unwrap();
                 let Some(class) = Class::of(layout) else { continue };
                 assert!(class.size() >= size);
-                assert!(align <= 4096 && class.size() % align == 0 || align < 16, "{layout:?}");
-                assert!(class.slab_units() * UNIT as u64 % align as u64 == 0 || align < 16);
+                assert!(class.size() % align == 0 || align < 16, "{layout:?}");
+                assert_eq!((class.slab_units() as usize * UNIT) % align, 0);
             }
         }
     }

@@ -153,7 +153,7 @@ impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
     /// # Safety
     /// The memory is the heap's from now on.
     pub unsafe fn add(&'static self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
-        let skip = start.align_offset(crate::region::PAGE);
+        let skip = start.align_offset(crate::class::PAGE);
         let Some(left) = bytes.checked_sub(skip).filter(|&left| crate::region::units_in(left) > 0)
         else {
             return Err(AddError::TooSmall { bytes });
@@ -203,6 +203,7 @@ impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
             memory
                 .find(|region| region.alloc_slot(class, lane))
                 .or_else(|| memory.find(|region| region.alloc_slot_of_new(class, lane)))
+                .or_else(|| memory.find(|region| region.make_run(class, lane)))
         };
         alloc().or_else(|| {
             memory.trim(lane);
@@ -226,10 +227,9 @@ impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
     fn free_past_caches(&'static self, class: Class, at: NonNull<u8>) {
         let (memory, lane) = (self.memory(), self.lane());
         let given = memory.find(|region| {
-            let give = || {
-                region
-                    .slot_of(class, at)
-                    .is_some_and(|(slab, slot)| region.give(class, lane, slab, 1 << slot))
+            let give = || match region.slot_of(class, at) {
+                Some((slab, slot)) => region.give_or_else(class, lane, slab, 1 << slot) == 0,
+                None => region.give_run(class, lane, at),
             };
             region.contains(at).then(give)
         });

@@ -1,7 +1,7 @@
 //! A region of memory: bookkeeping at its front, then the units that the buddy allocator hands out.
 //!
 //! ```text
-//! metadata of the buddy | slots, a word a unit | links, a word a unit | a stack for each class | units
+//! metadata of the buddy | slots, a word a unit | links, a word a unit | two words for each class | units
 //! ```
 
 use core::alloc::Layout;
@@ -10,18 +10,15 @@ use core::ptr::NonNull;
 use nbbs::sync::AtomicU64;
 use nbbs::{Buddy, Lane, Request, metadata_words};
 
-use crate::class::{CLASSES, Class, UNIT, UNIT_LOG2};
-use crate::slabs::{Given, Slabs};
-
-/// Units begin at a multiple of this.
-pub const PAGE: usize = 4096;
+use crate::class::{Class, PAGE, UNIT, UNIT_LOG2};
+use crate::slabs::{Given, Slabs, WORDS_OF_CLASSES};
 
 /// The most units of a region: numbers of units take half a word.
 const MOST_UNITS: u64 = u32::MAX as u64 - 1;
 
 /// The bytes of bookkeeping of a region of so many units, up to the first unit.
 pub const fn bookkeeping(units: u64) -> usize {
-    let words = metadata_words(units) + 2 * units as usize + CLASSES;
+    let words = metadata_words(units) + 2 * units as usize + WORDS_OF_CLASSES;
     (8 * words).next_multiple_of(PAGE)
 }
 
@@ -64,17 +61,17 @@ impl Region<'_> {
         let words = unsafe {
             core::slice::from_raw_parts(
                 start.cast::<AtomicU64>().as_ptr(),
-                metadata + 2 * each + CLASSES,
+                metadata + 2 * each + WORDS_OF_CLASSES,
             )
         };
         let (metadata, rest) = words.split_at(metadata);
         let (slots, rest) = rest.split_at(each);
-        let (links, stacks) = rest.split_at(each);
+        let (links, classes) = rest.split_at(each);
         // SAFETY: the bookkeeping is part of the memory.
         let base = unsafe { start.add(bookkeeping(units)) };
         Some(Self {
             buddy: Buddy::new(metadata, units).ok()?,
-            slabs: Slabs::new(slots, links, stacks),
+            slabs: Slabs::new(slots, links, classes),
             base,
         })
     }
@@ -144,6 +141,37 @@ impl Region<'_> {
         self.slabs.take(class, most, |unit, slots| visit(self.pointer(unit), slots));
     }
 
+    /// A slot that is a run of its own.
+    pub fn make_run(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
+        let align = 1 << class.size().trailing_zeros().min(PAGE.trailing_zeros());
+        let layout = Layout::from_size_align(class.size(), align).ok()?;
+        class.may_be_run().then(|| self.alloc_run(layout, lane))?
+    }
+
+    /// Gives back a slot that is a run of its own. Whether there was one.
+    pub fn give_run(&self, class: Class, lane: usize, at: NonNull<u8>) -> bool {
+        class.may_be_run() && self.free_run(at, class.size(), lane)
+    }
+
+    /// Gives back slots of a slab, or those at its places that are runs of their own. How many were neither.
+    pub fn give_or_else(&self, class: Class, lane: usize, slab: u64, mut slots: u64) -> u32 {
+        let mut refused = 0;
+        if self.give(class, lane, slab, slots) {
+            return refused;
+        }
+        while slots != 0 {
+            let slot = slots.trailing_zeros() as usize;
+            let is_run = || {
+                // SAFETY: the slot lies in the region's memory, as the address did that it was found by.
+                let at = unsafe { self.pointer(slab).add(slot * class.size()) };
+                self.give_run(class, lane, at)
+            };
+            refused += u32::from(!self.give(class, lane, slab, 1 << slot) && !is_run());
+            slots &= slots - 1;
+        }
+        refused
+    }
+
     /// Gives back slots of a slab, and the slab's memory with the last of them. Whether they were in use.
     pub fn give(&self, class: Class, lane: usize, slab: u64, slots: u64) -> bool {
         match self.slabs.give(class, slab, slots) {
@@ -157,7 +185,7 @@ impl Region<'_> {
     pub fn trim(&self, lane: usize) -> usize {
         let mut bytes = 0;
         for class in Class::all() {
-            self.slabs.take_all(class, |unit, slots| {
+            self.slabs.take_all_if_whole(class, |unit, slots| {
                 self.give(class, lane, unit, slots);
                 bytes += if slots == class.all_slots() { UNIT << class.slab_order() } else { 0 };
             });

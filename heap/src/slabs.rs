@@ -17,7 +17,7 @@
 
 use nbbs::sync::{Ordering, Word};
 
-use crate::class::Class;
+use crate::class::{CLASSES, Class};
 
 /// Set in a slab's word while the slab is on a stack or in somebody's hands.
 const LISTED: u64 = 1 << 63;
@@ -35,7 +35,12 @@ pub struct Slabs<'a, W> {
     links: &'a [W],
     /// A stack for each class.
     stacks: &'a [W],
+    /// For each class, whether all slots of a listed slab may be free.
+    whole: &'a [W],
 }
+
+/// The words that all classes have, beside those of each unit.
+pub const WORDS_OF_CLASSES: usize = 2 * CLASSES;
 
 impl<W> Clone for Slabs<'_, W> {
     fn clone(&self) -> Self {
@@ -57,10 +62,11 @@ pub enum Given {
 }
 
 impl<'a, W: Word> Slabs<'a, W> {
-    /// Slabs with these words, all zero at first: `slots` and `links` have one for each unit, `stacks` one for each
-    /// class.
-    pub const fn new(slots: &'a [W], links: &'a [W], stacks: &'a [W]) -> Self {
-        Self { slots, links, stacks }
+    /// Slabs with these words, all zero at first: `slots` and `links` have one for each unit, `classes` are
+    /// [`WORDS_OF_CLASSES`].
+    pub fn new(slots: &'a [W], links: &'a [W], classes: &'a [W]) -> Self {
+        let (stacks, whole) = classes.split_at(CLASSES);
+        Self { slots, links, stacks, whole }
     }
 
     /// Makes a slab of the block at `unit`, which the caller holds, and all of whose slots it holds then.
@@ -79,9 +85,14 @@ impl<'a, W: Word> Slabs<'a, W> {
         self.take_from(class, Some(most), visit);
     }
 
-    /// Takes all slabs off the stack of `class`, as [`take`](Self::take).
-    pub fn take_all(&self, class: Class, visit: impl FnMut(u64, u64)) {
-        self.take_from(class, None, visit);
+    /// Takes all slabs off the stack of `class`, as [`take`](Self::take), if all slots of one of them may be free.
+    pub fn take_all_if_whole(&self, class: Class, visit: impl FnMut(u64, u64)) {
+        let Some(whole) = self.whole.get(class.number()) else { return };
+        if whole.load(Ordering::Relaxed) != 0 {
+            // Relaxed: a hint. What becomes whole from now on sets it again.
+            whole.store(0, Ordering::Relaxed);
+            self.take_from(class, None, visit);
+        }
     }
 
     fn take_from(&self, class: Class, most: Option<usize>, mut visit: impl FnMut(u64, u64)) {
@@ -166,6 +177,11 @@ impl<'a, W: Word> Slabs<'a, W> {
         }
         if seen & LISTED == 0 {
             self.list(class, unit);
+        }
+        if (seen | slots) & !LISTED == class.all_slots() {
+            if let Some(whole) = self.whole.get(class.number()) {
+                whole.store(1, Ordering::Relaxed);
+            }
         }
         Given::Free
     }
