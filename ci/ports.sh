@@ -43,7 +43,7 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64
 on() { RUSTFLAGS="-C target-feature=+crt-static" cargo "$2" --target "$1" "${@:3}"; }
 
-cargo "+$rust" check --quiet --package nbbs --package nbbs-pool --package nbbs-adapters --package nbbs-c
+cargo "+$rust" check --quiet --package nbbs --package nbbs-pool --package nbbs-heap --package nbbs-adapters --package nbbs-c
 tested "Rust $rust" cargo "+$rust"
 tested "32 bits, i686" on i686-unknown-linux-gnu
 # Without those that take a minute under qemu.
@@ -59,12 +59,13 @@ bare() {
 for target in "${without_os[@]}"; do
     bare "$target" nbbs ""
     bare "$target" nbbs-pool nbbs
+    bare "$target" nbbs-heap ""
     case $target in
     x86_64*) bare "$target" nbbs-adapters x86_64,virtio-drivers,bootloader_api,uefi-raw ;;
     aarch64*) bare "$target" nbbs-adapters aarch64-paging,virtio-drivers,uefi-raw ;;
     *) bare "$target" nbbs-adapters virtio-drivers ;;
     esac
-    echo "ports: nbbs, nbbs-pool and nbbs-adapters build for $target"
+    echo "ports: nbbs, nbbs-pool, nbbs-heap and nbbs-adapters build for $target"
 done
 
 # told WORDS PACKAGE FEATURES: the build fails, and says why.
@@ -77,5 +78,6 @@ told 'enable the feature `portable-atomic`' nbbs-pool ""
 told "say in the program's own Cargo.toml how" nbbs portable-atomic
 bare $without_atomics nbbs portable-atomic/fallback
 bare $without_atomics nbbs-pool nbbs,portable-atomic/fallback
+bare $without_atomics nbbs-heap portable-atomic,nbbs/portable-atomic
 echo "ports: $without_atomics is told of portable-atomic, and builds with it"
 echo "Rust $rust, i686, AArch64, ${without_os[*]} and $without_atomics: in order"

@@ -111,15 +111,6 @@ impl Cache {
             bin.give_spare(class, memory, lane);
         }
     }
-
-    /// The bytes that it keeps.
-    pub fn bytes(&self) -> usize {
-        let kept = |class: Class| {
-            let bin = &self.bins[class.number()];
-            (bin.len + bin.spare.count_ones() as usize) * class.size()
-        };
-        Class::all().map(kept).sum()
-    }
 }
 
 impl Bin {
@@ -145,10 +136,10 @@ impl Bin {
             region.take(class, SLABS, |slab, slots| self.put(class, region, lane, slab, slots));
             (self.spare != 0).then_some(())
         });
-        if self.spare == 0 {
-            if let Some(slab) = memory.find(|region| region.make_slab(class, lane)) {
-                (self.slab, self.spare) = (slab.as_ptr(), class.all_slots());
-            }
+        if self.spare == 0
+            && let Some(slab) = memory.find(|region| region.make_slab(class, lane))
+        {
+            (self.slab, self.spare) = (slab.as_ptr(), class.all_slots());
         }
         self.pop(class).or_else(|| memory.find(|region| region.make_run(class, lane)))
     }

@@ -120,12 +120,6 @@ impl Class {
         self.dimensions().order as u32
     }
 
-    /// The units of a slab.
-    #[inline]
-    pub const fn slab_units(self) -> u64 {
-        1 << self.slab_order()
-    }
-
     /// A bit for each slot of a slab.
     #[inline]
     pub const fn all_slots(self) -> u64 {
@@ -227,7 +221,7 @@ mod tests {
                 let Some(class) = Class::of(layout) else { continue };
                 assert!(class.size() >= size);
                 assert!(class.size() % align == 0 || align < 16, "{layout:?}");
-                assert_eq!((class.slab_units() as usize * UNIT) % align, 0);
+                assert_eq!((UNIT << class.slab_order()) % align, 0);
             }
         }
     }
@@ -237,8 +231,8 @@ mod tests {
         for class in Class::all() {
             let slots = class.all_slots().count_ones();
             assert!((8..=63).contains(&slots), "{class:?}");
-            assert!(slots as usize * class.size() <= class.slab_units() as usize * UNIT);
-            for offset in 0..class.slab_units() as usize * UNIT {
+            assert!(slots as usize * class.size() <= (UNIT << class.slab_order()));
+            for offset in 0..(UNIT << class.slab_order()) {
                 let slot = (offset / class.size()) as u32;
                 let begins = offset % class.size() == 0 && slot < slots;
                 assert_eq!(class.slot_at(offset), begins.then_some(slot));
@@ -250,7 +244,7 @@ mod tests {
     fn slabs_waste_little() {
         for class in Class::all() {
             let used = class.all_slots().count_ones() as usize * class.size();
-            let bytes = class.slab_units() as usize * UNIT;
+            let bytes = UNIT << class.slab_order();
             assert!((bytes - used) * 11 <= bytes, "{class:?} wastes {} of {bytes}", bytes - used);
         }
     }

@@ -10,6 +10,7 @@ use crate::class::Class;
 use crate::lanes::Lane;
 use crate::region::Region;
 use crate::regions::{Memory, Regions};
+use crate::stats::Stats;
 
 /// A heap with `BYTES` bytes of its own, which hold its bookkeeping too, and `CPUS` caches beside those of threads.
 ///
@@ -167,9 +168,11 @@ impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
             Region::new(start, left)
         };
         let region = region.ok_or(AddError::TooSmall { bytes })?;
-        self.memory()
-            .add(region)
-            .map_err(|_| AddError::TooMany { most: crate::regions::MOST_REGIONS })
+        if self.memory().add(region) {
+            Ok(())
+        } else {
+            Err(AddError::TooMany { most: crate::regions::MOST_REGIONS })
+        }
     }
 
     /// Returns the memory of slabs of which no slot is in use, so that it may serve other sizes: how many bytes.
@@ -179,6 +182,23 @@ impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
         let memory = self.memory();
         self.with_cache(|cache, lane| cache.drain(&memory, lane));
         memory.trim(self.lane())
+    }
+
+    /// What the memory is used for: a walk over all units.
+    ///
+    /// ```
+    /// use nbbs_heap::Heap;
+    /// use std::alloc::Layout;
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// assert!(HEAP.alloc(Layout::new::<[u8; 100_000]>()).is_some());
+    /// let stats = HEAP.stats();
+    /// assert_eq!(stats.runs, 98 << 10);
+    /// assert_eq!(stats.bytes, stats.free + stats.runs + stats.slots + stats.free_slots);
+    /// ```
+    pub fn stats(&'static self) -> Stats {
+        Stats::of(&self.memory())
     }
 
     /// How many frees were refused.

@@ -1,6 +1,38 @@
-//! A lock-free heap over static memory: one line makes it the global allocator.
+//! A lock-free heap over memory of its own: one line makes it the global allocator, without an init and without a lock.
+//!
+//! ```
+//! #[global_allocator]
+//! static HEAP: nbbs_heap::Heap<{ 64 << 20 }> = nbbs_heap::Heap::new(); // 64 MiB in .bss
+//! ```
+//!
+//! - **No thread waits for another**, whatever that one was interrupted in. An interrupt or signal handler may allocate
+//!   and free in the middle of an allocation, where a heap behind a spin lock waits for ever.
+//! - **Most operations make no atomic access**: each thread, or CPU, keeps slots of every size.
+//! - **Nothing is written into free memory**: the bookkeeping, 1.8 % of the memory, lies apart from it. A program that
+//!   writes past its blocks does not break the heap.
+//! - **Refusals are honest**: before the heap says that there is no memory, it returns slabs of which no slot is in use,
+//!   whatever their class, and asks other caches to give back theirs.
+//!
+//! # How
+//! The memory is an arena of the buddy allocator [`nbbs`], in units of 1 KiB. Sizes up to 32 KiB have classes, eight for
+//! each power of two. A slab is a block of units with up to 63 slots of one class, and a word whose bits are its free
+//! slots. A cache takes all free slots of a slab by one compare-and-swap, and gives back one or many of a slab by another.
+//! What is larger is a run of units, exactly as many as it takes.
+//!
+//! # Without `std`
+//! Without the feature `std` there are no thread-locals: callers say by [`Heap::per_cpu`] which cache is theirs, or share
+//! one, which costs a read-modify-write; who finds it in use goes past it to the slabs.
+//!
+//! # What it does not do
+//! - It gives no memory back to an operating system.
+//! - A thread caches slots of the first heap that it uses; others it uses without a cache.
+//! - A free twice of memory that was allocated anew meanwhile cannot be told from a right one. Others are refused and
+//!   counted, when the cache gives the slot back: [`Heap::refused`].
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "allocator-api2")]
+mod allocator;
 mod cache;
 mod class;
 mod heap;
@@ -8,7 +40,9 @@ mod lanes;
 mod region;
 mod regions;
 mod slabs;
+mod stats;
 #[cfg(feature = "std")]
 mod threads;
 
 pub use heap::{AddError, Heap};
+pub use stats::{ClassStats, Stats};

@@ -181,6 +181,12 @@ impl Region<'_> {
         }
     }
 
+    /// The class of the slab that is the block of this order at `unit`, if it is one, and how many of its slots are free.
+    pub fn slab_at(&self, unit: u64, order: u32) -> Option<(Class, u32)> {
+        let (class, free) = self.slabs.look(unit)?;
+        (class.slab_order() == order).then_some((class, (free & class.all_slots()).count_ones()))
+    }
+
     /// Returns the memory of slabs of which all slots are free: how many bytes.
     pub fn trim(&self, lane: usize) -> usize {
         let mut bytes = 0;
@@ -199,7 +205,7 @@ impl Region<'_> {
         let align = (layout.align() / UNIT).max(1) as u64;
         let unit = if layout.align() <= UNIT {
             lane.alloc_units(units).ok()?
-        } else if self.base.addr().get() % layout.align() == 0 {
+        } else if self.base.addr().get().is_multiple_of(layout.align()) {
             lane.request(Request::units(units).aligned(align.ilog2())).ok()?
         } else {
             self.alloc_aligned(lane, units, align)?
@@ -234,7 +240,7 @@ impl Region<'_> {
     /// Gives back a run that was allocated with a size of `size` bytes. Whether there was one.
     pub fn free_run(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
         let offset = self.offset(at);
-        offset % UNIT == 0
+        offset.is_multiple_of(UNIT)
             && self.buddy.on(lane).free_units((offset / UNIT) as u64, units_of(size)).is_ok()
     }
 

@@ -88,6 +88,7 @@ impl<'a> Memory<'a> {
     }
 
     /// Whether both are of one heap.
+    #[cfg(feature = "std")]
     #[inline]
     pub fn is(&self, other: &Memory<'_>) -> bool {
         core::ptr::eq(self.regions, other.regions)
@@ -115,10 +116,9 @@ impl<'a> Memory<'a> {
         of(&region)
     }
 
-    /// Adds a region. Returns it if there is no place left.
-    pub fn add(&self, region: Region<'static>) -> Result<(), Region<'static>> {
-        let added = self.regions.places[1..].iter().any(|place| place.set(region));
-        if added { Ok(()) } else { Err(region) }
+    /// Adds a region: whether there was a place left.
+    pub fn add(&self, region: Region<'static>) -> bool {
+        self.regions.places[1..].iter().any(|place| place.set(region))
     }
 
     /// Counts a free that was refused.

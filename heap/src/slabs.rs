@@ -178,10 +178,11 @@ impl<'a, W: Word> Slabs<'a, W> {
         if seen & LISTED == 0 {
             self.list(class, unit);
         }
-        if (seen | slots) & !LISTED == class.all_slots() {
-            if let Some(whole) = self.whole.get(class.number()) {
-                whole.store(1, Ordering::Relaxed);
-            }
+        if (seen | slots) & !LISTED == class.all_slots()
+            && let Some(whole) = self.whole.get(class.number())
+        {
+            // Relaxed: a hint.
+            whole.store(1, Ordering::Relaxed);
         }
         Given::Free
     }

@@ -1,0 +1,89 @@
+//! What a heap's memory is used for.
+
+use crate::class::{CLASSES, Class, UNIT};
+use crate::region::Region;
+use crate::regions::Memory;
+
+use nbbs::Piece;
+
+/// What a heap's memory is used for, in bytes, at some moments while it was looked at.
+///
+/// Slots that a cache keeps are in use, to the heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// What the heap can hand out: its memory without the bookkeeping. The next four add up to it.
+    pub bytes: usize,
+    /// Units that are free.
+    pub free: usize,
+    /// Runs of units: what has no size class, and slots for which there was no room in a slab.
+    pub runs: usize,
+    /// Slots that are in use, or kept by a cache, and what their slabs are too large.
+    pub slots: usize,
+    /// Slots of slabs that are free.
+    pub free_slots: usize,
+    /// The same by size class.
+    pub classes: [ClassStats; CLASSES],
+    /// The most bytes that are free in one piece whose size is a power of two.
+    pub largest_free: usize,
+    /// Frees that were refused.
+    pub refused: usize,
+}
+
+/// The slots of one size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClassStats {
+    /// Bytes of a slot.
+    pub size: usize,
+    /// Slots in use, or kept by a cache.
+    pub used: usize,
+    /// Slots that are free.
+    pub free: usize,
+    /// Slabs.
+    pub slabs: usize,
+}
+
+impl Stats {
+    pub(crate) fn of(memory: &Memory<'_>) -> Self {
+        let mut classes = [ClassStats::default(); CLASSES];
+        for (class, of) in Class::all().zip(&mut classes) {
+            of.size = class.size();
+        }
+        let (bytes, free, runs, slots, free_slots, largest_free) = (0, 0, 0, 0, 0, 0);
+        let refused = memory.refused();
+        let mut stats =
+            Self { bytes, free, runs, slots, free_slots, classes, largest_free, refused };
+        memory.find(|region| -> Option<()> {
+            stats.add(region);
+            None
+        });
+        stats
+    }
+
+    fn add(&mut self, region: &Region<'_>) {
+        self.bytes += region.buddy.units() as usize * UNIT;
+        region.buddy.walk(|piece| match piece {
+            Piece::Free { order, .. } => {
+                self.free += UNIT << order;
+                self.largest_free = self.largest_free.max(UNIT << order);
+            }
+            Piece::Used { index, order } => match region.slab_at(index, order) {
+                Some((class, free)) => self.add_slab(class, free),
+                None => self.runs += UNIT << order,
+            },
+            Piece::Run { len, .. } => self.runs += len as usize * UNIT,
+            _ => {}
+        });
+    }
+
+    fn add_slab(&mut self, class: Class, free: u32) {
+        let (all, free) = (class.all_slots().count_ones() as usize, free as usize);
+        let of = &mut self.classes[class.number()];
+        of.slabs += 1;
+        of.free += free;
+        of.used += all - free;
+        self.free_slots += free * class.size();
+        self.slots += (UNIT << class.slab_order()) - free * class.size();
+    }
+}
