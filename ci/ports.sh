@@ -78,6 +78,6 @@ told 'enable the feature `portable-atomic`' nbbs-pool ""
 told "say in the program's own Cargo.toml how" nbbs portable-atomic
 bare $without_atomics nbbs portable-atomic/fallback
 bare $without_atomics nbbs-pool nbbs,portable-atomic/fallback
-bare $without_atomics nbbs-heap portable-atomic,nbbs/portable-atomic
+bare $without_atomics nbbs-heap portable-atomic/fallback
 echo "ports: $without_atomics is told of portable-atomic, and builds with it"
 echo "Rust $rust, i686, AArch64, ${without_os[*]} and $without_atomics: in order"
