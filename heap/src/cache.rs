@@ -40,23 +40,21 @@ impl Cache {
         Self { bins: [bin; CLASSES], asked: 0 }
     }
 
-    /// Allocates a slot.
+    /// Allocates a slot that it keeps, if it keeps one.
     #[inline]
-    pub fn alloc(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> Option<NonNull<u8>> {
-        let bin = &mut self.bins[class.number()];
-        match bin.pop(class) {
-            None => self.alloc_slowly(class, memory, lane),
-            found => found,
-        }
+    pub fn pop(&mut self, class: Class) -> Option<NonNull<u8>> {
+        self.bins[class.number()].pop(class)
     }
 
+    /// Frees a slot of this class, which the caller holds, if there is room for it: whether there was.
+    #[inline]
+    pub fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
+        self.bins[class.number()].push(class, at)
+    }
+
+    /// Allocates a slot.
     #[cold]
-    fn alloc_slowly(
-        &mut self,
-        class: Class,
-        memory: &Memory<'_>,
-        lane: usize,
-    ) -> Option<NonNull<u8>> {
+    pub fn alloc(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> Option<NonNull<u8>> {
         self.heed(memory, lane);
         let bin = &mut self.bins[class.number()];
         if let Some(found) = bin.refill(class, memory, lane) {
@@ -68,31 +66,16 @@ impl Cache {
         self.bins[class.number()].refill(class, memory, lane)
     }
 
-    /// Frees a slot.
-    ///
-    /// # Safety
-    /// The caller holds it, and gives it up; it is of this class.
-    #[inline]
-    pub unsafe fn free(&mut self, class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) {
-        let bin = &mut self.bins[class.number()];
-        if bin.len >= class.most_kept() {
-            self.free_slowly(class, memory, lane);
-        }
-        let bin = &mut self.bins[class.number()];
-        // There is room: where the most were kept, half of them are not any more.
-        if let Some(slot) = bin.slots.get_mut(bin.len) {
-            *slot = at.as_ptr();
-            bin.len += 1;
-        }
-    }
-
+    /// Frees a slot of this class, which the caller holds.
     #[cold]
-    fn free_slowly(&mut self, class: Class, memory: &Memory<'_>, lane: usize) {
+    pub fn free(&mut self, class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) {
         self.heed(memory, lane);
         let bin = &mut self.bins[class.number()];
         if bin.len >= class.most_kept() {
             bin.give_oldest(class.most_kept() / 2, class, memory, lane);
         }
+        // There is room: where the most were kept, half of them are not any more.
+        bin.push(class, at);
     }
 
     /// Gives everything back if caches have been asked to since.
@@ -127,6 +110,16 @@ impl Bin {
         self.spare &= self.spare - 1;
         // SAFETY: the slot lies in the slab.
         NonNull::new(unsafe { self.slab.add(slot * class.size()) })
+    }
+
+    #[inline]
+    fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
+        let room = self.len < class.most_kept();
+        if let Some(slot) = self.slots.get_mut(self.len).filter(|_| room) {
+            *slot = at.as_ptr();
+            self.len += 1;
+        }
+        room
     }
 
     /// Takes slabs that have free slots, or makes one, and allocates a slot; or a run, where there is no room for a slab.

@@ -70,19 +70,22 @@ impl Class {
     /// The class with the smallest slots that hold `layout`, if any do.
     #[inline]
     pub fn of(layout: Layout) -> Option<Self> {
-        let (size, align) = (layout.size(), layout.align());
-        if align <= GRAIN {
-            return (size <= LARGEST).then(|| Self::of_size(size));
+        if layout.align() > GRAIN {
+            return Self::of_aligned(layout.size(), layout.align());
         }
-        // Slots lie at multiples of their size in slabs that are aligned to a page at most.
-        let size = size.max(1).next_multiple_of(align);
-        if size > LARGEST {
+        (layout.size() <= LARGEST).then(|| Self::of_size(layout.size()))
+    }
+
+    /// Slots lie at multiples of their size, in slabs that are aligned to a page at most.
+    #[cold]
+    fn of_aligned(size: usize, align: usize) -> Option<Self> {
+        if align > PAGE || size > LARGEST {
             return None;
         }
+        let size = size.max(1).next_multiple_of(align);
         let class = Self::of_size(size);
-        let class =
-            if class.size() % align == 0 { class } else { Self::of_size(size.next_power_of_two()) };
-        (align <= PAGE).then_some(class)
+        let fits = class.size().is_multiple_of(align);
+        Some(if fits { class } else { Self::of_size(size.next_power_of_two()) })
     }
 
     /// The class with the smallest slots of `size` bytes or more, which is at most [`LARGEST`].

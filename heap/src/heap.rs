@@ -109,8 +109,7 @@ impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
     #[inline]
     pub unsafe fn free(&'static self, at: NonNull<u8>, layout: Layout) {
         match Class::of(layout) {
-            // SAFETY: as the caller promises; memory of this layout is a slot of this class.
-            Some(class) => unsafe { self.free_slot(class, at) },
+            Some(class) => self.free_slot(class, at),
             None => self.free_run(at, layout),
         }
     }
@@ -208,6 +207,12 @@ impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
 
     #[inline]
     fn alloc_slot(&'static self, class: Class) -> Option<NonNull<u8>> {
+        let found = self.with_cache(|cache, _| cache.pop(class)).flatten();
+        found.or_else(|| self.alloc_slowly(class))
+    }
+
+    #[cold]
+    fn alloc_slowly(&'static self, class: Class) -> Option<NonNull<u8>> {
         let memory = self.memory();
         match self.with_cache(|cache, lane| cache.alloc(class, &memory, lane)) {
             Some(found) => found,
@@ -231,14 +236,17 @@ impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
         })
     }
 
-    /// # Safety
-    /// The caller holds the slot of this class, and gives it up.
     #[inline]
-    unsafe fn free_slot(&'static self, class: Class, at: NonNull<u8>) {
+    fn free_slot(&'static self, class: Class, at: NonNull<u8>) {
+        if self.with_cache(|cache, _| cache.push(class, at)) != Some(true) {
+            self.free_slowly(class, at);
+        }
+    }
+
+    #[cold]
+    fn free_slowly(&'static self, class: Class, at: NonNull<u8>) {
         let memory = self.memory();
-        // SAFETY: as the caller promises.
-        let kept = self.with_cache(|cache, lane| unsafe { cache.free(class, at, &memory, lane) });
-        if kept.is_none() {
+        if self.with_cache(|cache, lane| cache.free(class, at, &memory, lane)).is_none() {
             self.free_past_caches(class, at);
         }
     }
@@ -294,7 +302,7 @@ impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
             return self.lanes[cpu % CPUS].with(|cache| visit(cache, cpu));
         }
         #[cfg(feature = "std")]
-        return crate::threads::with(&self.memory(), visit);
+        return crate::threads::with(&self.regions, || self.memory(), visit);
         #[cfg(not(feature = "std"))]
         return self.lanes[0].with(|cache| visit(cache, 0));
     }

@@ -87,13 +87,6 @@ impl<'a> Memory<'a> {
         Self { regions, own: if bytes == 0 { None } else { Some((start, bytes)) } }
     }
 
-    /// Whether both are of one heap.
-    #[cfg(feature = "std")]
-    #[inline]
-    pub fn is(&self, other: &Memory<'_>) -> bool {
-        core::ptr::eq(self.regions, other.regions)
-    }
-
     /// What `of` says of the first region of which it says something.
     pub fn find<R>(&self, mut of: impl FnMut(&Region<'static>) -> Option<R>) -> Option<R> {
         if let Some(found) = self.with_own(&mut of) {

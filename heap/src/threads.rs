@@ -1,17 +1,20 @@
 //! A cache for each thread, which gives everything back when the thread ends.
 
 use core::cell::{Cell, UnsafeCell};
+use core::ptr::{eq, null};
 use core::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 use crate::cache::Cache;
-use crate::regions::Memory;
+use crate::regions::{Memory, Regions};
 
 /// A thread's cache, for the first heap that the thread uses.
 struct Local {
     /// Set while the cache is in use: a signal handler that comes then goes past it. And for good when the thread has
     /// given everything back.
     busy: AtomicBool,
-    heap: Cell<Option<Memory<'static>>>,
+    /// Of which heap the cache is: null, and none, as long as it is nobody's.
+    regions: Cell<*const Regions>,
+    memory: Cell<Option<Memory<'static>>>,
     lane: Cell<usize>,
     cache: UnsafeCell<Cache>,
 }
@@ -21,7 +24,8 @@ std::thread_local! {
     static LOCAL: Local = const {
         Local {
             busy: AtomicBool::new(false),
-            heap: Cell::new(None),
+            regions: Cell::new(null()),
+            memory: Cell::new(None),
             lane: Cell::new(0),
             cache: UnsafeCell::new(Cache::new()),
         }
@@ -38,7 +42,7 @@ impl Drop for End {
             if !local.enter() {
                 return;
             }
-            if let Some(memory) = local.heap.get() {
+            if let Some(memory) = local.memory.get() {
                 // SAFETY: `enter` said that nobody else uses the cache.
                 unsafe { &mut *local.cache.get() }.drain(&memory, local.lane.get());
             }
@@ -66,37 +70,36 @@ impl Local {
         self.busy.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the cache is for this heap. It becomes the first one's that asks.
-    #[inline]
-    fn is_for(&self, memory: &Memory<'static>) -> bool {
-        match self.heap.get() {
-            Some(heap) => heap.is(memory),
-            None => self.is_now_for(memory),
-        }
-    }
-
+    /// Makes the cache that of the heap, if it is nobody's. Whether it is.
     #[cold]
-    fn is_now_for(&self, memory: &Memory<'static>) -> bool {
-        self.lane.set(nbbs::default_lane());
+    fn become_that_of(&self, memory: Memory<'static>, regions: &Regions) -> bool {
         // A thread that is ending would give nothing back.
-        let ends = END.try_with(|_| ()).is_ok();
-        if ends {
-            self.heap.set(Some(*memory));
+        let free = self.regions.get().is_null() && END.try_with(|_| ()).is_ok();
+        if free {
+            self.lane.set(nbbs::default_lane());
+            self.memory.set(Some(memory));
+            self.regions.set(regions);
         }
-        ends
+        free
     }
 }
 
 /// Shows `visit` the calling thread's cache and its lane; none if it is another heap's, or in use by what the caller has
-/// interrupted, or the thread is ending.
+/// interrupted, or the thread is ending. It becomes the first heap's that asks.
 #[inline]
-pub fn with<R>(memory: &Memory<'static>, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
+pub fn with<R>(
+    regions: &'static Regions,
+    memory: impl FnOnce() -> Memory<'static>,
+    visit: impl FnOnce(&mut Cache, usize) -> R,
+) -> Option<R> {
     LOCAL
         .try_with(|local| {
             if !local.enter() {
                 return None;
             }
-            let found = local.is_for(memory).then(|| {
+            let is_ours =
+                eq(local.regions.get(), regions) || local.become_that_of(memory(), regions);
+            let found = is_ours.then(|| {
                 // SAFETY: `enter` said that nobody else uses the cache.
                 visit(unsafe { &mut *local.cache.get() }, local.lane.get())
             });
