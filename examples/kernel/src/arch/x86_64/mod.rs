@@ -1,0 +1,134 @@
+//! A PC: x86-64 CPUs, local APICs, an IO-APIC, started by the PVH protocol.
+//!
+//! ```text
+//! boot.s       from the boot loader's 32 bits, and a started CPU's 16, to 64     link.ld   where the kernel lies
+//! pvh          the boot loader's memory map        acpi    which CPUs there are
+//! paging       page tables built of frames         start   starting the other CPUs
+//! interrupts   handlers and their entries          cpu     a CPU's number
+//! apic         local APICs: timer, interrupts between CPUs
+//! clock        a timer that cannot be masked       serial  text
+//! ```
+
+mod acpi;
+mod apic;
+mod clock;
+mod cpu;
+mod interrupts;
+mod paging;
+mod pvh;
+mod serial;
+mod start;
+
+use core::arch::global_asm;
+use core::ops::Range;
+use core::ptr;
+
+use spin::Once;
+use x86_64::instructions::port::PortWriteOnly;
+use x86_64::instructions::{hlt, interrupts as flag};
+
+pub use clock::{NMI_HERTZ, ticks};
+pub use cpu::cpu_number;
+pub use paging::{AddressSpace, MAP_STEP, MAPPED_AT_BOOT, map_memory};
+pub use pvh::Stretch;
+pub use serial::Serial;
+
+use crate::Boot;
+use crate::memory::memory;
+use acpi::Processors;
+use clock::Clock;
+use nbbs_adapters::FRAME_SIZE;
+
+global_asm!(include_str!("boot.s"), options(att_syntax));
+
+/// Where physical address 0 is in the direct map.
+const DIRECT_MAP: usize = 0xffff_8000_0000_0000;
+
+/// Where QEMU's `isa-debug-exit` listens.
+const EXIT_PORT: u16 = 0xf4;
+
+static PROCESSORS: Once<Processors> = Once::new();
+
+unsafe extern "C" {
+    static image_start: u8;
+    static image_end: u8;
+}
+
+/// The CPU that the boot loader starts comes here, with the tables of `boot.s`.
+#[unsafe(no_mangle)]
+extern "C" fn boot_cpu(start_info: u32) -> ! {
+    cpu::set_number(0);
+    // SAFETY: it is what the loader passed, and nothing has been written anywhere but into the image.
+    let (map, root_pointer) = unsafe { pvh::read(start_info.into()) };
+    // SAFETY: as above; ACPI's tables lie below 4 GiB, which `boot.s` has mapped.
+    let processors = PROCESSORS.call_once(|| unsafe { acpi::processors(root_pointer) });
+    crate::kernel(Boot { map, image: image(), cpus: processors.local_apics.len() })
+}
+
+fn processors() -> &'static Processors {
+    PROCESSORS.get().expect("read at boot")
+}
+
+fn clock() -> Clock {
+    Clock { io_apic: processors().io_apic, pin: processors().timer_pin }
+}
+
+/// After memory was set up: builds the kernel's tables, and starts all other CPUs, which come to `started`.
+pub fn set_up(boot: &Boot) {
+    let usable = boot.map.iter().filter(|stretch| stretch.is_usable);
+    let kept_back = memory().kept_back();
+    let at_boot = usable.map(|stretch| {
+        let addresses = stretch.addresses.clone();
+        let is_kept = addresses.contains(&(kept_back.start * FRAME_SIZE));
+        addresses.start..if is_kept { kept_back.start * FRAME_SIZE } else { addresses.end }
+    });
+    paging::set_up(&boot.image, at_boot);
+    interrupts::set_up();
+    start::start_others(&processors().local_apics);
+}
+
+/// Interrupts that cannot be masked come to all CPUs from now on.
+pub fn start_clock() {
+    clock().start();
+}
+
+/// And from now on they do not.
+pub fn stop_clock() {
+    clock().stop();
+}
+
+/// The timer interrupts this CPU from now on.
+pub fn enable_interrupts() {
+    interrupts::start_timer();
+    flag::enable();
+}
+
+/// And from now on it does not.
+pub fn disable_interrupts() {
+    flag::disable();
+    apic::stop_timer();
+}
+
+/// Waits for ever.
+pub fn halt() -> ! {
+    loop {
+        hlt();
+    }
+}
+
+/// The kernel's own physical addresses.
+fn image() -> Range<u64> {
+    (&raw const image_start).addr() as u64..(&raw const image_end).addr() as u64
+}
+
+/// Where a physical address is in the direct map.
+pub fn direct(address: u64) -> *mut u8 {
+    ptr::with_exposed_provenance_mut(DIRECT_MAP + address as usize)
+}
+
+/// Stops the machine with a status: QEMU ends with `status * 2 + 1`.
+pub fn exit(status: u32) -> ! {
+    // SAFETY: nothing but QEMU's device is at this port.
+    unsafe { PortWriteOnly::new(EXIT_PORT).write(status) };
+    halt()
+}

@@ -1,0 +1,109 @@
+//! Objects of one type: from the pool, whose chunks are blocks of the arena. CPUs hand them to each other.
+
+use core::alloc::Layout;
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use nbbs_adapters::FRAME_SIZE;
+use nbbs_pool::{ChunkSource, Config, Local, Pages, Pool, PoolBox};
+use spin::Once;
+
+use crate::memory::{Context, Held, Holder, memory};
+use crate::random::Random;
+use crate::{arch, cpus};
+
+/// What a kernel has many of.
+pub struct Task {
+    number: u64,
+    from: usize,
+    /// What the rest of the task would be, written to when it is made.
+    state: [u64; 14],
+}
+
+type Tasks = Pool<Task, Chunks>;
+
+static TASKS: Once<Tasks> = Once::new();
+/// Where one CPU leaves a task for another to take.
+static MAILBOXES: [AtomicPtr<Task>; 16] = [const { AtomicPtr::new(ptr::null_mut()) }; 16];
+
+/// The pool.
+pub fn tasks() -> &'static Tasks {
+    TASKS.call_once(|| {
+        let start = NonNull::new(arch::direct(0)).expect("the direct map does not begin at 0");
+        // SAFETY: the direct map has frame `n` at `n * FRAME_SIZE`, for as long as the kernel runs. To whom the arena
+        // has given a frame, it belongs.
+        let pages = unsafe { Pages::new(memory().buddy(), start, FRAME_SIZE as usize) };
+        Pool::with_source(Chunks(pages), Config::new().chunk_size(512))
+    })
+}
+
+/// Blocks of the arena, judged by the owner map.
+pub struct Chunks(Pages<'static>);
+
+/// The frames of a chunk, which any CPU may give back: the pool's, whoever asked for it.
+fn held(block: NonNull<u8>, layout: Layout) -> Held {
+    let frame = (block.as_ptr().addr() - arch::direct(0).addr()) as u64 / FRAME_SIZE;
+    let frames = (layout.size() as u64).div_ceil(FRAME_SIZE).next_power_of_two();
+    Held::of(frame, frames.trailing_zeros(), Holder { cpu: 0, context: Context::Chunks })
+}
+
+// SAFETY: the blocks are those of `Pages`.
+unsafe impl ChunkSource for Chunks {
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let block = cpus::this().operation(|| self.0.alloc(layout))?;
+        held(block, layout).note_taken();
+        Some(block)
+    }
+
+    unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
+        held(block, layout).note_given();
+        // SAFETY: passed on from the caller.
+        cpus::this().operation(|| unsafe { self.0.free(block, layout) });
+    }
+}
+
+/// The tasks of a CPU.
+pub struct Objects {
+    cpu: usize,
+    made: u64,
+    local: Local<'static, Task, Chunks>,
+}
+
+impl Objects {
+    pub fn new(cpu: usize) -> Self {
+        Self { cpu, made: 0, local: tasks().local() }
+    }
+
+    /// Makes a task and leaves it in a mailbox; takes what lies there, and ends it.
+    pub fn step(&mut self, random: &mut Random) {
+        self.made += 1;
+        let (number, from) = (self.made, self.cpu);
+        let state = core::array::from_fn(|at| number + at as u64);
+        let Ok(task) = self.local.alloc(Task { number, from, state }) else { return };
+        let mailbox = &MAILBOXES[random.below(MAILBOXES.len() as u64) as usize];
+        // Release: pairs with the Acquire of who takes the task. Acquire: with the Release of who has left one.
+        let found = mailbox.swap(PoolBox::into_raw(task).as_ptr(), Ordering::AcqRel);
+        self.end(found);
+    }
+
+    /// Ends a task that was in a mailbox.
+    fn end(&mut self, task: *mut Task) {
+        let Some(task) = NonNull::new(task) else { return };
+        // SAFETY: it was a box of this pool that became a pointer in `step`; taking the pointer out of the mailbox has
+        // made it ours alone.
+        let task = unsafe { tasks().from_raw(task) };
+        let is_whole = (0..).zip(task.state).all(|(at, word)| word == task.number + at);
+        assert!(is_whole, "task {} of CPU {} is not as it was made", task.number, task.from);
+        self.local.free(task);
+    }
+
+    /// Ends all tasks in mailboxes.
+    pub fn free_all(&mut self) {
+        for mailbox in &MAILBOXES {
+            // Acquire: pairs with the Release in `step`.
+            let found = mailbox.swap(ptr::null_mut(), Ordering::Acquire);
+            self.end(found);
+        }
+        self.local.flush();
+    }
+}

@@ -1,0 +1,89 @@
+//! A kernel that boots, allocates page frames on all CPUs and in their interrupt handlers, and judges what it was given.
+//!
+//! ```text
+//! arch          what the machine is, and how it is started
+//! memory        the arena of all frames, and the owner map
+//! cpus          what each CPU counts        watchdog    looks whether operations end
+//! load          what the CPUs do with the memory
+//! report        what is said on the serial port
+//! collections   lists                       random      numbers
+//! ```
+#![no_std]
+#![no_main]
+
+mod arch;
+mod collections;
+mod cpus;
+mod load;
+mod memory;
+mod random;
+mod report;
+mod watchdog;
+
+use core::ops::Range;
+use core::panic::PanicInfo;
+
+use arch::Stretch;
+use collections::List;
+use cpus::Cpu;
+use load::{LOAD, Plug};
+use memory::memory;
+use report::{Outcome, print};
+
+/// The load runs for so many ticks, and until so many interrupts have come in the middle of an operation, and so many
+/// ranges were taken offline.
+const TICKS: u64 = 4 * arch::NMI_HERTZ as u64;
+const INTERRUPTS: u64 = 3000;
+const ROUNDS: u64 = 20;
+
+/// What the machine says at boot.
+pub struct Boot {
+    /// The memory map.
+    map: List<Stretch>,
+    /// Where the kernel lies.
+    image: Range<u64>,
+    /// How many CPUs there are.
+    cpus: usize,
+}
+
+/// The boot CPU comes here.
+fn kernel(boot: Boot) -> ! {
+    report::machine(&boot);
+    memory::set_up(&boot);
+    arch::set_up(&boot);
+    report::arena();
+
+    let mut plug = Plug::new();
+    arch::start_clock();
+    LOAD.run(|| {
+        plug.step(arch::ticks());
+        if is_enough(&boot, &plug) {
+            LOAD.stop();
+        }
+    });
+    plug.end();
+    while !LOAD.have_ended(boot.cpus) {
+        core::hint::spin_loop();
+    }
+    arch::stop_clock();
+    report::after(&boot, &plug)
+}
+
+/// Whether the load has run for long enough, and enough has happened in it; or a frame was found held twice.
+fn is_enough(boot: &Boot, plug: &Plug) -> bool {
+    let inside: u64 = cpus::first(boot.cpus).iter().map(Cpu::inside).sum();
+    let is_rich = plug.rounds >= ROUNDS && inside >= INTERRUPTS;
+    is_rich && arch::ticks() >= TICKS || memory().owners().findings() > 0
+}
+
+/// The other CPUs come here.
+fn started() -> ! {
+    LOAD.run(|| ());
+    arch::halt()
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo) -> ! {
+    print!("{info}\n");
+    report::end(Outcome::Panic)
+}

@@ -1,0 +1,82 @@
+//! Memory before there is an allocator: usable stretches, from which is cut what must be there first.
+
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use nbbs_adapters::FRAME_SIZE;
+
+use crate::arch;
+use crate::collections::List;
+
+/// The usable stretches, in whole frames.
+pub struct Early {
+    free: List<Range<u64>>,
+}
+
+/// A type whose values may be memory that is all zero, and that others write to meanwhile.
+///
+/// # Safety
+/// Zero is a value of it, and it is shared by atomic accesses alone.
+pub unsafe trait Zeroed: 'static {}
+
+// SAFETY: an atomic number.
+unsafe impl Zeroed for AtomicU32 {}
+// SAFETY: an atomic number.
+unsafe impl Zeroed for AtomicU64 {}
+
+impl Early {
+    /// The whole frames of usable stretches.
+    pub fn new(usable: impl Iterator<Item = Range<u64>>) -> Self {
+        let whole = usable.map(|stretch| {
+            stretch.start.next_multiple_of(FRAME_SIZE)..stretch.end / FRAME_SIZE * FRAME_SIZE
+        });
+        Self { free: whole.filter(|stretch| !stretch.is_empty()).collect() }
+    }
+
+    /// Takes a stretch out, which others use.
+    pub fn without(&mut self, taken: Range<u64>) {
+        let mut left = List::new();
+        for stretch in &self.free {
+            let before = stretch.start..stretch.end.min(taken.start);
+            let behind = stretch.start.max(taken.end)..stretch.end;
+            left.extend([before, behind].into_iter().filter(|part| !part.is_empty()));
+        }
+        self.free = left;
+    }
+
+    /// The address behind the last frame.
+    pub fn end(&self) -> u64 {
+        self.free.iter().map(|stretch| stretch.end).max().unwrap_or(0)
+    }
+
+    /// Cuts `share` of the last stretch off its end, from a multiple of `align` on.
+    pub fn keep_back(&mut self, share: u64, align: u64) -> Range<u64> {
+        let last = self.free.iter().max_by_key(|stretch| stretch.end).expect("there is memory");
+        let start = last.end - (last.end - last.start) / share;
+        let kept = start.next_multiple_of(align).min(last.end)..last.end;
+        self.without(kept.clone());
+        kept
+    }
+
+    /// Cuts zeroed memory for `len` values from the first stretch into which it fits.
+    pub fn cut<T: Zeroed>(&mut self, len: usize) -> &'static [T] {
+        let size = ((len * size_of::<T>()) as u64).next_multiple_of(FRAME_SIZE);
+        let fits = |stretch: &&Range<u64>| {
+            stretch.end.min(arch::MAPPED_AT_BOOT).saturating_sub(stretch.start) >= size
+        };
+        let start = self.free.iter().find(fits).expect("the bookkeeping fits").start;
+        self.without(start..start + size);
+        let memory = arch::direct(start);
+        // SAFETY: the frames are usable memory, mapped since boot, and nobody's: they have just been taken out of what
+        // is free, for ever. Zero is a value of `T`, which is shared.
+        unsafe {
+            memory.write_bytes(0, size as usize);
+            core::slice::from_raw_parts(memory.cast(), len)
+        }
+    }
+
+    /// What is left.
+    pub fn free(self) -> List<Range<u64>> {
+        self.free
+    }
+}

@@ -1,0 +1,163 @@
+//! What the kernel says on the serial port, and how it ends.
+
+use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use nbbs::Stats;
+use nbbs_adapters::FRAME_SIZE;
+use spin::Mutex;
+
+use crate::Boot;
+use crate::arch::{self, Serial};
+use crate::cpus::{self, Cpu, Interrupts};
+use crate::load::{Plug, tasks};
+use crate::memory::memory;
+
+/// How a run can end. The script reads the numbers.
+#[derive(Clone, Copy, Debug)]
+pub enum Outcome {
+    /// Everything was as it should be.
+    Passed = 16,
+    /// A CPU has waited for itself.
+    #[cfg_attr(not(feature = "locked"), expect(dead_code))]
+    Deadlock = 17,
+    /// Two held the same frame.
+    Overlap = 18,
+    /// Anything else that must not happen.
+    Panic = 19,
+}
+
+/// Prints formatted text.
+macro_rules! print {
+    ($($text:tt)*) => { $crate::report::write(format_args!($($text)*)) };
+}
+pub(crate) use print;
+
+static SERIAL: Mutex<Serial> = Mutex::new(Serial);
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+
+/// Writes text: in one piece, unless the writer was interrupted by who writes now.
+pub fn write(text: fmt::Arguments) {
+    let _held = (0..1_000_000).find_map(|_| SERIAL.try_lock());
+    let _ = Serial.write_fmt(text);
+}
+
+/// Ends the run. The first CPU that does so is heard.
+pub fn end(outcome: Outcome) -> ! {
+    // Relaxed: nothing is handed over with it.
+    if HAS_ENDED.swap(true, Relaxed) {
+        arch::halt();
+    }
+    print!("kernel: {outcome:?}\n");
+    arch::exit(outcome as u32)
+}
+
+/// Says what the machine has.
+pub fn machine(boot: &Boot) {
+    print!("{} CPUs; the memory map:\n", boot.cpus);
+    for stretch in &boot.map {
+        let kind = if stretch.is_usable { "usable" } else { "-" };
+        print!("  {:#014x}..{:#014x} {kind}\n", stretch.addresses.start, stretch.addresses.end);
+    }
+    print!("  {:#014x}..{:#014x} kernel\n", boot.image.start, boot.image.end);
+}
+
+/// Says what the arena is.
+pub fn arena() {
+    let (memory, stats) = (memory(), memory().stats());
+    let (start, size) = memory.metadata();
+    let kept_back = memory.kept_back();
+    print!("arena: {} frames, of which {} may be given out\n", stats.units, usable(&stats));
+    print!("  {} frames are added later\n", kept_back.end - kept_back.start);
+    print!(
+        "  metadata: {size} bytes at {start:#x}, {} bits for 10 frames\n",
+        size as u64 * 80 / stats.units
+    );
+    print!(
+        "  caches: {} bytes, owner map: {} bytes\n",
+        memory.caches().cpus() * 1088,
+        memory.owners().size()
+    );
+}
+
+/// Says that memory was added.
+pub fn added(frames: u64) {
+    print!("added {frames} frames: {} may be given out\n", usable(&memory().stats()));
+}
+
+/// Ends the run, as this CPU has been in one operation for too long.
+pub fn stuck(cpu: &Cpu) -> ! {
+    let number = arch::cpu_number();
+    print!("watchdog: CPU {number} does not get on, {} operations deep\n", cpu.depth());
+    end(Outcome::Panic)
+}
+
+/// Ends the run, as this CPU waits for itself.
+#[cfg(feature = "locked")]
+pub fn deadlock() -> ! {
+    let number = arch::cpu_number();
+    print!(
+        "watchdog: CPU {number} waits in a handler for the lock that it held when it was interrupted\n"
+    );
+    end(Outcome::Deadlock)
+}
+
+/// Says what has become of it all, and ends the run.
+pub fn after(boot: &Boot, plug: &Plug) -> ! {
+    for (number, cpu) in cpus::first(boot.cpus).iter().enumerate() {
+        print!(
+            "CPU {number}: {} operations, {} found no block",
+            cpu.operations.get(),
+            cpu.refusals.get()
+        );
+        interrupts("timer", &cpu.timer);
+        interrupts("NMI", &cpu.nmi);
+        print!("\n");
+    }
+    print!("offline and back: {} ranges; {} were in use\n", plug.rounds, plug.refused);
+    print!("pool: {} objects left, room for {}\n", tasks().len(), tasks().capacity());
+    occupancy();
+    judge(boot)
+}
+
+fn interrupts(name: &str, of: &Interrupts) {
+    let (count, inside, blocks) = (of.count.get(), of.inside.get(), of.allocations.get());
+    print!("; {name}: {count}, {inside} inside an operation, {blocks} blocks");
+}
+
+/// Frames that are or could be in use.
+fn usable(stats: &Stats) -> u64 {
+    stats.units - stats.reserved_units
+}
+
+/// Prints how full the arena is, a character for each stretch.
+fn occupancy() {
+    const SHADES: &[u8; 10] = b" .:-=+*%@#";
+    let mut map = [0; 64];
+    let buddy = memory().buddy();
+    let order = buddy.units().div_ceil(map.len() as u64).next_power_of_two().trailing_zeros();
+    let filled = buddy.occupancy_map(order, &mut map).expect("64 stretches of at most the arena");
+    print!("in use, {} KiB a character: |", (FRAME_SIZE << order) >> 10);
+    for share in &map[..filled] {
+        print!("{}", char::from(SHADES[usize::from(*share).div_ceil(28).min(9)]));
+    }
+    print!("|\n");
+}
+
+/// Compares what the allocator says with what the owner map says.
+fn judge(boot: &Boot) -> ! {
+    let (memory, stats) = (memory(), memory().stats());
+    let inside: u64 = cpus::first(boot.cpus).iter().map(Cpu::inside).sum();
+    print!("{inside} interrupts came in the middle of an operation\n");
+    print!("{} frames in use, {} held by their owners\n", stats.used_units, memory.owners().held());
+    print!("{}\n", memory.owners());
+    if memory.owners().findings() > 0 {
+        end(Outcome::Overlap)
+    }
+    assert!(tasks().is_empty(), "objects are left");
+    assert!(stats.cached_units == 0, "{} frames are cached", stats.cached_units);
+    assert!(stats.used_units == memory.owners().held() as u64, "frames are lost");
+    let audit = memory.buddy().audit().expect("the arena's words are in order");
+    print!("audit: in order, {} merges wait\n", audit.waiting_merges);
+    end(Outcome::Passed)
+}
