@@ -3,7 +3,7 @@
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use nbbs::Stats;
+use nbbs::{Stats, cache_words};
 use nbbs_adapters::FRAME_SIZE;
 use spin::Mutex;
 
@@ -11,7 +11,7 @@ use crate::Boot;
 use crate::arch::{self, Serial};
 use crate::cpus::{self, Cpu, Interrupts};
 use crate::load::{Plug, tasks};
-use crate::memory::memory;
+use crate::memory::{Finding, memory};
 
 /// How a run can end. The script reads the numbers.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +75,7 @@ pub fn arena() {
     );
     print!(
         "  caches: {} bytes, owner map: {} bytes\n",
-        memory.caches().cpus() * 1088,
+        cache_words(memory.caches().cpus()) * size_of::<u64>(),
         memory.owners().size()
     );
 }
@@ -102,6 +102,20 @@ pub fn deadlock() -> ! {
     end(Outcome::Deadlock)
 }
 
+/// Ends the run, as somebody's frame is not his alone.
+pub fn overlap(found: Finding) -> ! {
+    print!("owner map: {found}\n");
+    end(Outcome::Overlap)
+}
+
+/// Says how things stand under load.
+pub fn during() {
+    let stats = memory().stats();
+    let (used, cached, free) = (stats.used_units, stats.cached_units, stats.free_units);
+    print!("under load: {used} frames in use, {cached} cached, {free} free\n");
+    occupancy();
+}
+
 /// Says what has become of it all, and ends the run.
 pub fn after(boot: &Boot, plug: &Plug) -> ! {
     for (number, cpu) in cpus::first(boot.cpus).iter().enumerate() {
@@ -114,7 +128,10 @@ pub fn after(boot: &Boot, plug: &Plug) -> ! {
         interrupts("NMI", &cpu.nmi);
         print!("\n");
     }
-    print!("offline and back: {} ranges; {} were in use\n", plug.rounds, plug.refused);
+    print!(
+        "offline and back: {} ranges; {} were refused, as not all of them was free\n",
+        plug.rounds, plug.refused
+    );
     print!("pool: {} objects left, room for {}\n", tasks().len(), tasks().capacity());
     occupancy();
     judge(boot)
@@ -131,7 +148,7 @@ fn usable(stats: &Stats) -> u64 {
 }
 
 /// Prints how full the arena is, a character for each stretch.
-fn occupancy() {
+pub fn occupancy() {
     const SHADES: &[u8; 10] = b" .:-=+*%@#";
     let mut map = [0; 64];
     let buddy = memory().buddy();
@@ -150,10 +167,7 @@ fn judge(boot: &Boot) -> ! {
     let inside: u64 = cpus::first(boot.cpus).iter().map(Cpu::inside).sum();
     print!("{inside} interrupts came in the middle of an operation\n");
     print!("{} frames in use, {} held by their owners\n", stats.used_units, memory.owners().held());
-    print!("{}\n", memory.owners());
-    if memory.owners().findings() > 0 {
-        end(Outcome::Overlap)
-    }
+    print!("owner map: no frame was held twice\n");
     assert!(tasks().is_empty(), "objects are left");
     assert!(stats.cached_units == 0, "{} frames are cached", stats.cached_units);
     assert!(stats.used_units == memory.owners().held() as u64, "frames are lost");

@@ -23,6 +23,8 @@ pub use plug::Plug;
 
 /// How the load stands.
 pub struct Load {
+    /// Set by the boot CPU when everything has been set up.
+    begin: AtomicBool,
     /// Set by the boot CPU when it is enough.
     stop: AtomicBool,
     /// How many CPUs have ended.
@@ -30,11 +32,26 @@ pub struct Load {
 }
 
 /// The one load.
-pub static LOAD: Load = Load { stop: AtomicBool::new(false), ended: AtomicUsize::new(0) };
+pub static LOAD: Load = Load {
+    begin: AtomicBool::new(false),
+    stop: AtomicBool::new(false),
+    ended: AtomicUsize::new(0),
+};
 
 impl Load {
-    /// Works until [`stop`](Self::stop), calling `meanwhile` now and then; then gives everything back.
+    /// Lets all CPUs begin.
+    pub fn begin(&self) {
+        // Release: pairs with the Acquire in `run`.
+        self.begin.store(true, Ordering::Release);
+    }
+
+    /// Waits for [`begin`](Self::begin), and works until [`stop`](Self::stop), calling `meanwhile` now and then. Then gives
+    /// everything back.
     pub fn run(&self, mut meanwhile: impl FnMut()) {
+        // Acquire: pairs with the Release in `begin`.
+        while !self.begin.load(Ordering::Acquire) {
+            core::hint::spin_loop();
+        }
         let cpu = arch::cpu_number();
         let mut random = Random::new(cpu as u64 + 1);
         let mut blocks = blocks::Blocks::new();

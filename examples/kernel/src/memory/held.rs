@@ -1,11 +1,12 @@
-//! Blocks that are allocated: judged by the owner map, and by what is written into them.
+//! Blocks that are allocated: judged by the owner map, and by marks that are written into them. The first finding ends
+//! the run, as nothing is sure after it.
 
 use core::ops::Range;
 
-use super::{Context, Holder, memory};
-use crate::arch;
-use crate::cpus;
 use nbbs_adapters::FRAME_SIZE;
+
+use super::{Context, Finding, Holder, memory};
+use crate::{arch, cpus, report};
 
 /// A block of frames. Whoever has it holds the frames; it has to be freed by [`free`](Self::free).
 #[derive(Debug)]
@@ -27,19 +28,16 @@ impl Held {
         };
         let held = Self::of(frame, order, Holder::here(context));
         held.note_taken();
-        held.stamp();
+        held.write_marks();
         Some(held)
     }
 
     /// Frees the block, on whatever CPU.
     pub fn free(self) {
-        let memory = memory();
-        if !self.is_stamped() {
-            memory.owners().note_lost(self.frame, self.holder);
-        }
+        self.check_marks();
         self.note_given();
-        if cpus::this().operation(|| memory.free(self.frame, self.order)).is_err() {
-            memory.owners().note_lost(self.frame, self.holder);
+        if cpus::this().operation(|| memory().free(self.frame, self.order)).is_err() {
+            report::overlap(Finding::refused(self.frame, self.holder));
         }
     }
 
@@ -50,12 +48,18 @@ impl Held {
 
     /// Notes that the holder has them.
     pub fn note_taken(&self) {
-        memory().owners().take(self, self.holder);
+        memory()
+            .owners()
+            .take(self.frames(), self.holder)
+            .unwrap_or_else(|found| report::overlap(found));
     }
 
     /// Notes that the holder is about to give them back.
     pub fn note_given(&self) {
-        memory().owners().give(self, self.holder);
+        memory()
+            .owners()
+            .give(self.frames(), self.holder)
+            .unwrap_or_else(|found| report::overlap(found));
     }
 
     /// The frames.
@@ -73,25 +77,29 @@ impl Held {
         self.frame * FRAME_SIZE..(self.frame + (1 << self.order)) * FRAME_SIZE
     }
 
-    /// The first word of the first and of the last frame.
-    fn stamps(&self) -> [*mut u64; 2] {
-        let last = self.addresses().end - FRAME_SIZE;
-        [self.pointer().cast(), arch::direct(last).cast()]
+    /// The first frame and the last, and their first words, in which stands whose they are.
+    fn marks(&self) -> impl Iterator<Item = (u64, *mut u64)> {
+        let ends = [self.frame, self.frames().end - 1];
+        ends.into_iter().map(|frame| (frame, arch::direct(frame * FRAME_SIZE).cast()))
     }
 
     fn mark(&self) -> u64 {
         self.frame << 32 | u64::from(self.holder.tag())
     }
 
-    fn stamp(&self) {
-        for word in self.stamps() {
-            // SAFETY: the frames are mapped memory, and this block's, as the owner map has just confirmed or noted.
+    fn write_marks(&self) {
+        for (_, word) in self.marks() {
+            // SAFETY: the frames are mapped memory, and this block's, as the owner map has just confirmed.
             unsafe { word.write_volatile(self.mark()) };
         }
     }
 
-    fn is_stamped(&self) -> bool {
-        // SAFETY: as in `stamp`.
-        self.stamps().into_iter().all(|word| unsafe { word.read_volatile() } == self.mark())
+    fn check_marks(&self) {
+        for (frame, word) in self.marks() {
+            // SAFETY: as in `write_marks`.
+            if unsafe { word.read_volatile() } != self.mark() {
+                report::overlap(Finding::mark(frame, self.holder));
+            }
+        }
     }
 }

@@ -21,7 +21,7 @@ use spin::Once;
 use crate::{Boot, arch};
 use early::Early;
 pub use held::Held;
-pub use owners::{Context, Holder, Owners};
+pub use owners::{Context, Finding, Holder, Owners};
 
 /// All memory, from address 0 to the end of the last usable stretch: unit `n` of the arena is the frame at `n * 4096`.
 pub struct Memory {

@@ -1,9 +1,9 @@
 //! The owner map: who holds which frame, written by whoever allocates or frees it. It shares nothing with the allocator.
 
 use core::fmt;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::Held;
 use crate::arch;
 
 /// In what part of the kernel a block is held.
@@ -71,20 +71,61 @@ impl fmt::Display for Holder {
     }
 }
 
+/// What must not happen to a frame that somebody holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Finding {
+    frame: u64,
+    holder: Holder,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// The owner map says that it is another's, or nobody's.
+    Owner(u32),
+    /// Its mark was overwritten.
+    Mark,
+    /// The allocator did not take it back.
+    Refused,
+}
+
+impl Finding {
+    /// The mark of a frame was overwritten.
+    pub const fn mark(frame: u64, holder: Holder) -> Self {
+        Self { frame, holder, what: What::Mark }
+    }
+
+    /// The allocator did not take a frame back.
+    pub const fn refused(frame: u64, holder: Holder) -> Self {
+        Self { frame, holder, what: What::Refused }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "frame {:#x} of {} ", self.frame, self.holder)?;
+        match self.what {
+            What::Owner(tag) => match Holder::of(tag) {
+                Some(other) => write!(f, "is held by {other}"),
+                None => write!(f, "is held by nobody"),
+            },
+            What::Mark => write!(f, "was written to by somebody else"),
+            What::Refused => write!(f, "was not taken back"),
+        }
+    }
+}
+
 /// A word for each frame.
 ///
 /// All accesses are `Relaxed`: the map adds no ordering of its own, which could hide one that the allocator lacks.
 pub struct Owners {
     words: &'static [AtomicU32],
-    findings: AtomicU64,
-    first: [AtomicU64; 3],
 }
 
 impl Owners {
     /// A map in zeroed words, one for each frame: nobody holds any.
     pub const fn new(words: &'static [AtomicU32]) -> Self {
-        let first = [const { AtomicU64::new(0) }; 3];
-        Self { words, findings: AtomicU64::new(0), first }
+        Self { words }
     }
 
     /// Bytes of the map.
@@ -92,68 +133,33 @@ impl Owners {
         size_of_val(self.words)
     }
 
-    /// Notes that the holder was given the frames.
-    pub fn take(&self, held: &Held, holder: Holder) {
-        self.change(held, NOBODY, holder.tag());
+    /// Notes that the holder was given the frames, which nobody may have had.
+    pub fn take(&self, frames: Range<u64>, holder: Holder) -> Result<(), Finding> {
+        self.change(frames, holder, NOBODY, holder.tag())
     }
 
-    /// Notes that the holder is about to give the frames back.
-    pub fn give(&self, held: &Held, holder: Holder) {
-        self.change(held, holder.tag(), NOBODY);
+    /// Notes that the holder, who must have had the frames, is about to give them back.
+    pub fn give(&self, frames: Range<u64>, holder: Holder) -> Result<(), Finding> {
+        self.change(frames, holder, holder.tag(), NOBODY)
     }
 
-    fn change(&self, held: &Held, from: u32, to: u32) {
-        for frame in held.frames() {
-            if let Err(found) =
-                self.words[frame as usize].compare_exchange(from, to, Relaxed, Relaxed)
-            {
-                self.note(frame, found, from | to);
-            }
+    fn change(
+        &self,
+        frames: Range<u64>,
+        holder: Holder,
+        from: u32,
+        to: u32,
+    ) -> Result<(), Finding> {
+        for frame in frames {
+            self.words[frame as usize]
+                .compare_exchange(from, to, Relaxed, Relaxed)
+                .map_err(|found| Finding { frame, holder, what: What::Owner(found) })?;
         }
-    }
-
-    /// Notes that a frame of a holder was another's.
-    fn note(&self, frame: u64, found: u32, holder: u32) {
-        if self.findings.fetch_add(1, Relaxed) == 0 {
-            for (word, value) in self.first.iter().zip([frame, found.into(), holder.into()]) {
-                word.store(value, Relaxed);
-            }
-        }
-    }
-
-    /// Notes a frame that the holder has, and whose content somebody else has changed, or that was not taken back.
-    pub fn note_lost(&self, frame: u64, holder: Holder) {
-        self.note(frame, self.words[frame as usize].load(Relaxed), holder.tag());
-    }
-
-    /// How often a frame was not its holder's.
-    pub fn findings(&self) -> u64 {
-        self.findings.load(Relaxed)
+        Ok(())
     }
 
     /// How many frames somebody holds.
     pub fn held(&self) -> usize {
         self.words.iter().filter(|word| word.load(Relaxed) != NOBODY).count()
-    }
-}
-
-impl fmt::Display for Owners {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "owner map: {} findings", self.findings())?;
-        if self.findings() > 0 {
-            let [frame, found, holder] = self.first.each_ref().map(|word| word.load(Relaxed));
-            write!(f, "; the first: frame {frame:#x} of ")?;
-            name(f, holder as u32)?;
-            write!(f, " is held by ")?;
-            name(f, found as u32)?;
-        }
-        Ok(())
-    }
-}
-
-fn name(f: &mut fmt::Formatter<'_>, tag: u32) -> fmt::Result {
-    match Holder::of(tag) {
-        Some(holder) => write!(f, "{holder}"),
-        None => write!(f, "nobody"),
     }
 }
