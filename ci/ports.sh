@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 said=$(mktemp)
+target=${CARGO_TARGET_DIR:-$PWD/target}
 trap 'rm -f "$said"' EXIT
 
 failed() { echo "ports: $*"; exit 1; }
@@ -80,4 +81,11 @@ bare $without_atomics nbbs portable-atomic/fallback
 bare $without_atomics nbbs-pool nbbs,portable-atomic/fallback
 bare $without_atomics nbbs-heap portable-atomic/fallback
 echo "ports: $without_atomics is told of portable-atomic, and builds with it"
+# A program of Linux in which the heap is all there is.
+if ! (cd examples/freestanding && cargo run --quiet --locked --target-dir "$target/freestanding") >"$said" 2>&1; then
+    tail -n 20 "$said"
+    failed "examples/freestanding does not run"
+fi
+grep -qF 'no init, no libc' "$said" || failed "examples/freestanding does not say how much is in its heap"
+echo "ports: examples/freestanding runs, without std and libc"
 echo "Rust $rust, i686, AArch64, ${without_os[*]} and $without_atomics: in order"
