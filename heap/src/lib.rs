@@ -39,10 +39,13 @@ mod heap;
 mod lanes;
 mod region;
 mod regions;
+mod runs;
 mod slabs;
+mod small;
 mod stats;
 #[cfg(feature = "std")]
 mod threads;
 
 pub use heap::{AddError, Heap};
+pub use small::Small;
 pub use stats::{ClassStats, Stats};

@@ -1,10 +1,13 @@
 //! Random layouts on several threads, each block filled with a pattern of its own which nobody else may overwrite.
 
-use std::alloc::Layout;
+use std::alloc::{GlobalAlloc, Layout};
+use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
-use nbbs_heap::Heap;
+use nbbs_heap::{Heap, Small};
 
 /// A block that somebody holds, filled with a pattern that says which block it is.
 struct Held {
@@ -17,15 +20,11 @@ struct Held {
 unsafe impl Send for Held {}
 
 impl Held {
-    fn alloc<const B: usize, const C: usize>(
-        heap: &'static Heap<B, C>,
-        random: &mut fastrand::Rng,
-    ) -> Option<Self> {
-        let layout = layout(random);
-        let at = heap.alloc(layout)?;
+    fn alloc(heap: &impl GlobalAlloc, layout: Layout, seed: u64) -> Option<Self> {
+        // SAFETY: the layout has a byte at least.
+        let at = NonNull::new(unsafe { heap.alloc(layout) })?;
         assert_eq!(at.as_ptr() as usize % layout.align(), 0, "{layout:?} is aligned");
-        assert!(heap.contains(at.as_ptr()));
-        let held = Self { at, layout, seed: random.u64(..) };
+        let held = Self { at, layout, seed };
         held.fill(0..layout.size());
         Some(held)
     }
@@ -34,7 +33,7 @@ impl Held {
         (self.seed.rotate_left(at as u32 * 8) as u8) ^ (at >> 3) as u8
     }
 
-    fn fill(&self, range: std::ops::Range<usize>) {
+    fn fill(&self, range: Range<usize>) {
         for at in range {
             // SAFETY: the block has so many bytes, and is ours.
             unsafe { self.at.add(at).write(self.byte(at)) };
@@ -48,17 +47,11 @@ impl Held {
         }
     }
 
-    fn resize<const B: usize, const C: usize>(
-        &mut self,
-        heap: &'static Heap<B, C>,
-        random: &mut fastrand::Rng,
-    ) {
-        let size = layout(random).size();
-        // SAFETY: we hold the block.
-        let Some(at) = (unsafe { heap.resize(self.at, self.layout, size) }) else {
-            return self.check(self.layout.size());
-        };
+    fn resize(&mut self, heap: &impl GlobalAlloc, size: usize) {
         let before = self.layout.size();
+        // SAFETY: we hold the block, and the size is neither 0 nor too large.
+        let moved = NonNull::new(unsafe { heap.realloc(self.at.as_ptr(), self.layout, size) });
+        let Some(at) = moved else { return self.check(before) };
         self.at = at;
         self.layout = Layout::from_size_align(size, self.layout.align()).unwrap();
         assert_eq!(at.as_ptr() as usize % self.layout.align(), 0);
@@ -66,10 +59,10 @@ impl Held {
         self.fill(before.min(size)..size);
     }
 
-    fn free<const B: usize, const C: usize>(self, heap: &'static Heap<B, C>) {
+    fn free(self, heap: &impl GlobalAlloc) {
         self.check(self.layout.size());
         // SAFETY: we hold the block, and give it up.
-        unsafe { heap.free(self.at, self.layout) };
+        unsafe { heap.dealloc(self.at.as_ptr(), self.layout) };
     }
 }
 
@@ -85,83 +78,104 @@ fn layout(random: &mut fastrand::Rng) -> Layout {
     Layout::from_size_align(random.usize(1..=most), align).unwrap()
 }
 
-/// Allocates, resizes, frees and hands over at random; at the end all of it is free, and one piece.
-fn stress<const B: usize, const C: usize>(heap: &'static Heap<B, C>, threads: u64, steps: usize) {
-    let (senders, receivers): (Vec<_>, Vec<_>) =
-        (0..threads).map(|_| mpsc::channel::<Held>()).unzip();
-    std::thread::scope(|scope| {
-        for (number, received) in receivers.into_iter().enumerate() {
-            let senders = senders.clone();
-            scope.spawn(move || {
-                let mut random = fastrand::Rng::with_seed(number as u64);
-                let mut held: Vec<Held> = Vec::new();
-                for _ in 0..steps {
-                    match random.u8(0..16) {
-                        0..8 if held.len() < 2000 => held.extend(Held::alloc(heap, &mut random)),
-                        8 if !held.is_empty() => {
-                            let at = random.usize(..held.len());
-                            held[at].resize(heap, &mut random);
-                        }
-                        9 if !held.is_empty() => {
-                            let given = held.swap_remove(random.usize(..held.len()));
-                            if let Err(kept) = senders[random.usize(..senders.len())].send(given) {
-                                held.push(kept.0);
-                            }
-                        }
-                        _ if !held.is_empty() => {
-                            held.swap_remove(random.usize(..held.len())).free(heap)
-                        }
-                        _ => {}
-                    }
-                    while let Ok(block) = received.try_recv() {
-                        block.free(heap);
-                    }
+/// One thread allocates, resizes, frees and hands over at random, and frees all that it has or is given.
+fn run(
+    heap: &impl GlobalAlloc,
+    seed: u64,
+    steps: usize,
+    senders: Vec<mpsc::Sender<Held>>,
+    received: mpsc::Receiver<Held>,
+) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut held: Vec<Held> = Vec::new();
+    for _ in 0..steps {
+        let at = random.usize(..held.len().max(1));
+        match random.u8(0..16) {
+            0..8 if held.len() < 2000 => {
+                held.extend(Held::alloc(heap, layout(&mut random), random.u64(..)));
+            }
+            _ if held.is_empty() => {}
+            8 => held[at].resize(heap, layout(&mut random).size()),
+            9 => {
+                if let Err(kept) = senders[random.usize(..senders.len())].send(held.swap_remove(at))
+                {
+                    held.push(kept.0);
                 }
-                held.into_iter().for_each(|block| block.free(heap));
-                drop(senders);
-                received.into_iter().for_each(|block| block.free(heap));
-            });
+            }
+            _ => held.swap_remove(at).free(heap),
+        }
+        received.try_iter().for_each(|block| block.free(heap));
+    }
+    held.into_iter().for_each(|block| block.free(heap));
+    drop(senders);
+    received.into_iter().for_each(|block| block.free(heap));
+}
+
+fn stress(heap: &(impl GlobalAlloc + Sync), threads: u64, steps: usize) {
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::channel()).unzip();
+    std::thread::scope(|scope| {
+        for (seed, received) in receivers.into_iter().enumerate() {
+            let senders = senders.clone();
+            scope.spawn(move || run(heap, seed as u64, steps, senders, received));
         }
         drop(senders);
     });
+}
+
+/// Everything was freed: half of the heap can be had in one piece.
+fn is_whole<const BYTES: usize, const CPUS: usize>(heap: &'static Heap<BYTES, CPUS>) {
     assert_eq!(heap.refused(), 0);
-    heap.trim();
-    // Another thread's cache is drained when it ends, which a join of a scope does not wait for.
-    let all = Layout::from_size_align(B / 2, 1).unwrap();
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let half = Layout::from_size_align(BYTES / 2, 1).unwrap();
+    // A thread's cache is drained when it ends, for which the end of a scope does not wait.
+    let until = Instant::now() + Duration::from_secs(10);
     let at = loop {
-        match heap.alloc(all) {
+        heap.trim();
+        match heap.alloc(half) {
             Some(at) => break at,
             None => assert!(
-                std::time::Instant::now() < until,
-                "half of the heap is free, and cannot be had"
+                Instant::now() < until,
+                "half of the heap cannot be had: {:?}",
+                heap.stats()
             ),
         }
-        heap.trim();
     };
     // SAFETY: allocated above.
-    unsafe { heap.free(at, all) };
+    unsafe { heap.free(at, half) };
 }
 
 #[test]
 fn threads_with_caches() {
     static HEAP: Heap<{ 64 << 20 }> = Heap::new();
     stress(&HEAP, 4, 200_000);
+    is_whole(&HEAP);
 }
 
 #[test]
 fn a_heap_that_is_nearly_full() {
     static HEAP: Heap<{ 4 << 20 }> = Heap::new();
     stress(&HEAP, 3, 100_000);
+    is_whole(&HEAP);
 }
 
 #[test]
 fn cpus_that_share_caches() {
-    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
     // As wrong a number as it gets: another one each time.
     fn cpu() -> usize {
-        NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed) / 7
+        NEXT.fetch_add(1, Ordering::Relaxed) / 7
     }
     static HEAP: Heap<{ 16 << 20 }, 2> = Heap::per_cpu(cpu);
     stress(&HEAP, 4, 100_000);
+    is_whole(&HEAP);
+}
+
+#[test]
+fn small_heaps() {
+    static FINE: Small<{ 1 << 20 }, 16> = Small::new();
+    static COARSE: Small<300_000, 64> = Small::new();
+    stress(&FINE, 3, 50_000);
+    stress(&COARSE, 3, 50_000);
+    for (bytes, free) in [FINE.free_bytes(), COARSE.free_bytes()] {
+        assert_eq!(bytes, free);
+    }
 }

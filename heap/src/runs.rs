@@ -1,0 +1,102 @@
+//! Runs of units: memory of any layout, as many units as it takes, anywhere in an arena.
+
+use core::alloc::Layout;
+use core::cmp::Ordering;
+use core::ptr::NonNull;
+
+use nbbs::{Buddy, Lane, Request};
+
+/// An arena of units of `UNIT` bytes, a power of two, and where they lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Runs<'a, const UNIT: usize> {
+    pub buddy: Buddy<'a>,
+    base: NonNull<u8>,
+}
+
+impl<'a, const UNIT: usize> Runs<'a, UNIT> {
+    /// The units of `buddy`, from `base` on.
+    ///
+    /// # Safety
+    /// `base` is aligned to a unit, and begins memory for all units, which is the arena's.
+    pub unsafe fn new(buddy: Buddy<'a>, base: NonNull<u8>) -> Self {
+        Self { buddy, base }
+    }
+
+    /// Whether an address lies in a unit.
+    pub fn contains(&self, at: NonNull<u8>) -> bool {
+        self.offset(at) < self.buddy.units() as usize * UNIT
+    }
+
+    /// How many bytes behind the first unit an address lies.
+    pub fn offset(&self, at: NonNull<u8>) -> usize {
+        at.addr().get().wrapping_sub(self.base.addr().get())
+    }
+
+    /// Where a unit of the arena begins.
+    pub fn pointer(&self, unit: u64) -> NonNull<u8> {
+        debug_assert!(unit < self.buddy.units());
+        // SAFETY: the unit lies in the arena's memory.
+        unsafe { self.base.add(unit as usize * UNIT) }
+    }
+
+    /// Allocates a run for a layout.
+    pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
+        let (lane, units) = (self.buddy.on(lane), Self::units_of(layout.size()));
+        let align = (layout.align() / UNIT).max(1) as u64;
+        let unit = if align == 1 {
+            lane.alloc_units(units).ok()?
+        } else if self.base.addr().get().is_multiple_of(layout.align()) {
+            lane.request(Request::units(units).aligned(align.ilog2())).ok()?
+        } else {
+            self.alloc_aligned(lane, units, align)?
+        };
+        Some(self.pointer(unit))
+    }
+
+    /// Allocates more than is needed, where the memory is less aligned than the run, and gives back both ends.
+    fn alloc_aligned(&self, lane: Lane<'_>, units: u64, align: u64) -> Option<u64> {
+        let all = units.checked_add(align - 1)?;
+        let run = lane.alloc_units(all).ok()?;
+        let first = (self.base.addr().get() / UNIT) as u64 + run;
+        let before = first.next_multiple_of(align) - first;
+        let begin = match before {
+            0 => Ok(run),
+            _ => lane.split_off(run, before),
+        };
+        let Ok(begin) = begin else {
+            _ = lane.free_units(run, all);
+            return None;
+        };
+        if before > 0 {
+            _ = lane.free_units(run, before);
+        }
+        if lane.shrink(begin, units).is_err() {
+            _ = lane.free(begin);
+            return None;
+        }
+        Some(begin)
+    }
+
+    /// Gives back a run that was allocated with a size of `size` bytes. Whether there was one.
+    pub fn free(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
+        let (offset, units) = (self.offset(at), Self::units_of(size));
+        offset.is_multiple_of(UNIT)
+            && self.buddy.on(lane).free_units((offset / UNIT) as u64, units).is_ok()
+    }
+
+    /// Makes a run smaller or larger where it is: whether that could be done.
+    pub fn resize(&self, at: NonNull<u8>, from: usize, to: usize, lane: usize) -> bool {
+        let (unit, lane) = ((self.offset(at) / UNIT) as u64, self.buddy.on(lane));
+        let (from, to) = (Self::units_of(from), Self::units_of(to));
+        match to.cmp(&from) {
+            Ordering::Less => lane.shrink(unit, to).is_ok(),
+            Ordering::Equal => true,
+            Ordering::Greater => lane.grow(unit, to).is_ok(),
+        }
+    }
+
+    /// The units that hold so many bytes.
+    fn units_of(size: usize) -> u64 {
+        size.div_ceil(UNIT).max(1) as u64
+    }
+}
