@@ -88,4 +88,13 @@ if ! (cd examples/freestanding && cargo run --quiet --locked --target-dir "$targ
 fi
 grep -qF 'no init, no libc' "$said" || failed "examples/freestanding does not say how much is in its heap"
 echo "ports: examples/freestanding runs, without std and libc"
+
+# code [FEATURE]: the bytes of the firmware's code.
+code() {
+    (cd examples/firmware && cargo build --quiet --locked --release --target-dir "$target/firmware" "$@") >"$said" 2>&1 || return
+    size "$target/firmware/$without_atomics/release/firmware" | awk 'NR == 2 { print $1 }'
+}
+with=$(code) && without=$(code --features without) || { tail -n 20 "$said"; failed "examples/firmware does not link"; }
+[ $((with - without)) -gt 0 ] || failed "examples/firmware has no heap"
+echo "ports: examples/firmware links for $without_atomics: $((with - without)) bytes of code for the heap and its collections"
 echo "Rust $rust, i686, AArch64, ${without_os[*]} and $without_atomics: in order"

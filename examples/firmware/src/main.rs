@@ -1,0 +1,52 @@
+//! Firmware with collections: a heap of 16 KiB for a machine without an operating system and without 64-bit atomics.
+//!
+//! `cargo build --release` in this folder links it for `thumbv7em-none-eabihf`, which `rustup target add` brings.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+#[cfg(not(feature = "without"))]
+use alloc::{collections::VecDeque, vec::Vec};
+use core::hint::black_box;
+use core::panic::PanicInfo;
+
+use cortex_m_rt::{entry, exception};
+use nbbs_heap::Small;
+
+#[global_allocator]
+static HEAP: Small<{ 16 << 10 }> = Small::new();
+
+/// Samples come in, and the last hundred packets of them are kept.
+#[cfg(not(feature = "without"))]
+#[entry]
+fn main() -> ! {
+    let mut packets: VecDeque<Vec<u16>> = VecDeque::new();
+    loop {
+        packets.push_back((0..black_box(40)).collect());
+        if packets.len() > 100 {
+            packets.pop_front();
+        }
+    }
+}
+
+/// The rest of the program, to tell how much code is the heap's and the collections'.
+#[cfg(feature = "without")]
+#[entry]
+fn main() -> ! {
+    loop {
+        black_box(0);
+    }
+}
+
+/// The timer's handler allocates, too, whatever it has interrupted.
+#[exception]
+fn SysTick() {
+    #[cfg(not(feature = "without"))]
+    black_box(Vec::<u8>::with_capacity(black_box(64)));
+}
+
+#[panic_handler]
+fn panic(_: &PanicInfo<'_>) -> ! {
+    loop {}
+}
