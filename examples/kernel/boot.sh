@@ -3,5 +3,9 @@
 # the kernel, and one.
 set -euo pipefail
 kernel=$1 memory=${2:-128M} cpus=${3:-4}
-exec qemu-system-x86_64 -machine q35 -accel tcg,thread=multi -cpu max -m "$memory" -smp "$cpus" -kernel "$kernel" \
-    -device isa-debug-exit,iobase=0xf4,iosize=4 -serial stdio -display none -no-reboot -nodefaults
+case $kernel in
+*riscv64*) machine=(qemu-system-riscv64 -machine virt) ;;
+*) machine=(qemu-system-x86_64 -machine q35 -cpu max -device "isa-debug-exit,iobase=0xf4,iosize=4") ;;
+esac
+exec "${machine[@]}" -accel tcg,thread=multi -m "$memory" -smp "$cpus" -kernel "$kernel" \
+    -serial stdio -display none -no-reboot -nodefaults

@@ -1,8 +1,9 @@
 //! Tells the linker where the machine wants the kernel.
 
 fn main() {
-    let script = "src/arch/x86_64/link.ld";
-    let folder = std::env::var("CARGO_MANIFEST_DIR").expect("cargo names the folder");
+    let said = |name| std::env::var(name).expect("cargo says it");
+    let (folder, machine) = (said("CARGO_MANIFEST_DIR"), said("CARGO_CFG_TARGET_ARCH"));
+    let script = format!("src/arch/{machine}/link.ld");
     println!("cargo::rerun-if-changed={script}");
     println!("cargo::rustc-link-arg-bins=-T{folder}/{script}");
     // At the address of the script, and nowhere else.

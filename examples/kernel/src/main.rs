@@ -31,8 +31,8 @@ use report::{Outcome, print};
 
 /// The load runs for so many ticks, and until so many interrupts have come in the middle of an operation, and so many
 /// ranges were taken offline.
-const TICKS: u64 = 4 * arch::NMI_HERTZ as u64;
-const INTERRUPTS: u64 = 3000;
+const TICKS: u64 = 3 * arch::NMI_HERTZ as u64;
+const INTERRUPTS: u64 = 2000;
 const ROUNDS: u64 = 20;
 
 /// What the machine says at boot.

@@ -147,16 +147,18 @@ fn usable(stats: &Stats) -> u64 {
     stats.units - stats.reserved_units
 }
 
-/// Prints how full the arena is, a character for each stretch.
-pub fn occupancy() {
+/// Prints how full the arena is, a character for each stretch, from the first that is not full.
+fn occupancy() {
     const SHADES: &[u8; 10] = b" .:-=+*%@#";
-    let mut map = [0; 64];
-    let buddy = memory().buddy();
-    let order = buddy.units().div_ceil(map.len() as u64).next_power_of_two().trailing_zeros();
-    let filled = buddy.occupancy_map(order, &mut map).expect("64 stretches of at most the arena");
-    print!("in use, {} KiB a character: |", (FRAME_SIZE << order) >> 10);
-    for share in &map[..filled] {
-        print!("{}", char::from(SHADES[usize::from(*share).div_ceil(28).min(9)]));
+    let (buddy, stats) = (memory().buddy(), memory().stats());
+    let order = usable(&stats).div_ceil(64).next_power_of_two().trailing_zeros();
+    let mut map = [0; 1024];
+    let filled = buddy.occupancy_map(order, &mut map).expect("the order is below the arena's");
+    let first = map[..filled].iter().position(|&share| share < 255).unwrap_or(0);
+    let (start, step) = ((first as u64 * FRAME_SIZE) << order, (FRAME_SIZE << order) >> 10);
+    print!("in use from {start:#x}, {step} KiB a character: |");
+    for &share in &map[first..filled] {
+        print!("{}", char::from(SHADES[usize::from(share).div_ceil(28).min(9)]));
     }
     print!("|\n");
 }

@@ -33,8 +33,9 @@ impl Early {
         Self { free: whole.filter(|stretch| !stretch.is_empty()).collect() }
     }
 
-    /// Takes a stretch out, which others use.
+    /// Takes a stretch out, which others use, and all frames that it touches.
     pub fn without(&mut self, taken: Range<u64>) {
+        let taken = taken.start / FRAME_SIZE * FRAME_SIZE..taken.end.next_multiple_of(FRAME_SIZE);
         let mut left = List::new();
         for stretch in &self.free {
             let before = stretch.start..stretch.end.min(taken.start);
@@ -49,11 +50,12 @@ impl Early {
         self.free.iter().map(|stretch| stretch.end).max().unwrap_or(0)
     }
 
-    /// Cuts `share` of the last stretch off its end, from a multiple of `align` on.
+    /// Cuts a part of the largest stretch, one of `share`, off its end, from a multiple of `align` on.
     pub fn keep_back(&mut self, share: u64, align: u64) -> Range<u64> {
-        let last = self.free.iter().max_by_key(|stretch| stretch.end).expect("there is memory");
-        let start = last.end - (last.end - last.start) / share;
-        let kept = start.next_multiple_of(align).min(last.end)..last.end;
+        let size = |stretch: &&Range<u64>| stretch.end - stretch.start;
+        let largest = self.free.iter().max_by_key(size).expect("there is memory");
+        let start = largest.end - size(&largest) / share;
+        let kept = start.next_multiple_of(align).min(largest.end)..largest.end;
         self.without(kept.clone());
         kept
     }

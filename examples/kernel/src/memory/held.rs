@@ -87,7 +87,8 @@ impl Held {
         self.frame << 32 | u64::from(self.holder.tag())
     }
 
-    fn write_marks(&self) {
+    /// Writes the marks, which a holder that has overwritten them must do before it frees the block.
+    pub fn write_marks(&self) {
         for (_, word) in self.marks() {
             // SAFETY: the frames are mapped memory, and this block's, as the owner map has just confirmed.
             unsafe { word.write_volatile(self.mark()) };

@@ -14,7 +14,7 @@ mod owners;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use nbbs::{AllocError, Buddy, Caches, FreeError, Request, Stats, cache_words, metadata_words};
+use nbbs::{AllocError, Buddy, Caches, FreeError, Stats, cache_words, metadata_words};
 use nbbs_adapters::{FRAME_SIZE, Region};
 use spin::Once;
 
@@ -25,7 +25,6 @@ pub use owners::{Context, Finding, Holder, Owners};
 
 /// All memory, from address 0 to the end of the last usable stretch: unit `n` of the arena is the frame at `n * 4096`.
 pub struct Memory {
-    region: Region<'static>,
     caches: Caches<'static>,
     owners: Owners,
     /// Bytes of the arena's words.
@@ -48,6 +47,10 @@ pub fn set_up(boot: &Boot) {
     let usable = boot.map.iter().filter(|stretch| stretch.is_usable);
     let mut early = Early::new(usable.map(|stretch| stretch.addresses.clone()));
     let frames = early.end() / FRAME_SIZE;
+    // Maps overlap: what is not usable by one entry is not.
+    for stretch in boot.map.iter().filter(|stretch| !stretch.is_usable) {
+        early.without(stretch.addresses.clone());
+    }
     // A null pointer is no frame's.
     early.without(0..FRAME_SIZE);
     early.without(boot.image.clone());
@@ -61,7 +64,6 @@ pub fn set_up(boot: &Boot) {
     let region = Region::new(buddy, 0).expect("0 is a multiple of everything");
     region.add_map(early.free()).expect("the stretches do not overlap");
     MEMORY.call_once(|| Memory {
-        region,
         caches: Caches::new(buddy, of_caches),
         owners: Owners::new(owners),
         metadata_size: size_of_val(words),
@@ -71,14 +73,9 @@ pub fn set_up(boot: &Boot) {
 }
 
 impl Memory {
-    /// The arena, by address.
-    pub fn region(&self) -> Region<'static> {
-        self.region
-    }
-
     /// The arena.
     pub fn buddy(&self) -> Buddy<'static> {
-        self.region.buddy()
+        *self.caches.buddy()
     }
 
     /// The CPUs' caches in front of it.
@@ -106,29 +103,20 @@ impl Memory {
         self.caches.stats()
     }
 
-    /// The address of a frame below `limit`, for who needs it there: the kernel's own, and for ever.
-    pub fn low_frame(&self, limit: u64) -> Option<u64> {
-        let limit = (limit / FRAME_SIZE).min(self.buddy().units());
-        let request = Request::units(1).within(0..limit).top_down();
-        let frame = self.buddy().on(cpu_number()).request(request).ok()?;
-        Held::of(frame, 0, Holder::here(Context::Kernel)).note_taken();
-        Some(frame * FRAME_SIZE)
-    }
-
+    /// From this CPU's cache and lane. Nothing here moves to another CPU, so its number stays true.
     fn alloc(&self, order: u32) -> Result<u64, AllocError> {
         #[cfg(feature = "locked")]
         let _section = lock::enter();
-        self.caches.alloc(cpu_number(), order)
+        let block = self.caches.alloc(arch::cpu_number(), order)?;
+        if cfg!(feature = "broken") && block.is_multiple_of(64) {
+            let _ = self.caches.free_sized(arch::cpu_number(), block, order);
+        }
+        Ok(block)
     }
 
     fn free(&self, frame: u64, order: u32) -> Result<(), FreeError> {
         #[cfg(feature = "locked")]
         let _section = lock::enter();
-        self.caches.free_sized(cpu_number(), frame, order)
+        self.caches.free_sized(arch::cpu_number(), frame, order)
     }
-}
-
-/// Whose lane and cache an operation uses. Nothing here moves to another CPU, so the number stays true.
-fn cpu_number() -> usize {
-    if cfg!(feature = "broken") { 0 } else { arch::cpu_number() }
 }

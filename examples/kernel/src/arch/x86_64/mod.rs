@@ -34,9 +34,10 @@ pub use pvh::Stretch;
 pub use serial::Serial;
 
 use crate::Boot;
-use crate::memory::memory;
+use crate::memory::{Context, Held, Holder, memory};
 use acpi::Processors;
 use clock::Clock;
+use nbbs::Request;
 use nbbs_adapters::FRAME_SIZE;
 
 global_asm!(include_str!("boot.s"), options(att_syntax));
@@ -77,10 +78,10 @@ fn clock() -> Clock {
 pub fn set_up(boot: &Boot) {
     let usable = boot.map.iter().filter(|stretch| stretch.is_usable);
     let kept_back = memory().kept_back();
-    let at_boot = usable.map(|stretch| {
-        let addresses = stretch.addresses.clone();
-        let is_kept = addresses.contains(&(kept_back.start * FRAME_SIZE));
-        addresses.start..if is_kept { kept_back.start * FRAME_SIZE } else { addresses.end }
+    let kept_back = kept_back.start * FRAME_SIZE..kept_back.end * FRAME_SIZE;
+    let at_boot = usable.flat_map(|stretch| {
+        let Range { start, end } = stretch.addresses;
+        [start..end.min(kept_back.start), start.max(kept_back.end)..end]
     });
     paging::set_up(&boot.image, at_boot);
     interrupts::set_up();
@@ -119,6 +120,16 @@ pub fn halt() -> ! {
 /// The kernel's own physical addresses.
 fn image() -> Range<u64> {
     (&raw const image_start).addr() as u64..(&raw const image_end).addr() as u64
+}
+
+/// The address of a frame below `limit`, for who needs it there: the kernel's own, and for ever.
+fn low_frame(limit: u64) -> Option<u64> {
+    let buddy = memory().buddy();
+    let limit = (limit / FRAME_SIZE).min(buddy.units());
+    let request = Request::units(1).within(0..limit).top_down();
+    let frame = buddy.on(cpu_number()).request(request).ok()?;
+    Held::of(frame, 0, Holder::here(Context::Kernel)).note_taken();
+    Some(frame * FRAME_SIZE)
 }
 
 /// Where a physical address is in the direct map.

@@ -4,7 +4,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use arrayvec::ArrayVec;
-use nbbs_adapters::{FRAME_SIZE, Frames};
+use nbbs_adapters::{FRAME_SIZE, Frames, Region};
 use x86_64::registers::control::{Cr3, Cr3Flags};
 use x86_64::structures::paging::mapper::{CleanUp, MapToError};
 use x86_64::structures::paging::{
@@ -13,7 +13,7 @@ use x86_64::structures::paging::{
 };
 use x86_64::{PhysAddr, VirtAddr};
 
-use super::{DIRECT_MAP, apic, clock, direct};
+use super::{DIRECT_MAP, apic, clock, cpu_number, direct, low_frame};
 use crate::cpus;
 use crate::memory::{Context, Held, Holder, memory};
 
@@ -95,7 +95,7 @@ struct TablesBelow(u64);
 // SAFETY: the arena gives a frame to nobody else.
 unsafe impl FrameAllocator<Size4KiB> for TablesBelow {
     fn allocate_frame(&mut self) -> Option<PhysFrame> {
-        let address = memory().low_frame(self.0)?;
+        let address = low_frame(self.0)?;
         Some(PhysFrame::containing_address(PhysAddr::new(address)))
     }
 }
@@ -105,8 +105,9 @@ struct Tables(Frames<'static>);
 
 impl Tables {
     fn new() -> Self {
+        let region = Region::new(memory().buddy(), 0).expect("0 is a multiple of everything");
         // SAFETY: the arena's frames are memory that only those use to whom it has given them.
-        Self(unsafe { Frames::new(memory().region().on(super::cpu_number())) })
+        Self(unsafe { Frames::new(region.on(cpu_number())) })
     }
 }
 

@@ -5,8 +5,8 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use x86_64::instructions::port::PortReadOnly;
 
-use super::{apic, cpu, direct, interrupts};
-use crate::memory::{Context, Held, memory};
+use super::{apic, cpu, direct, interrupts, low_frame};
+use crate::memory::{Context, Held};
 
 unsafe extern "C" {
     static trampoline: u8;
@@ -57,7 +57,7 @@ fn start(target: u8, code: u64, number: usize) {
 
 /// Puts the code with which a CPU starts where it can: into a frame below 1 MiB, which the arena gives.
 fn copy_trampoline() -> u64 {
-    let frame = memory().low_frame(REAL_MODE).expect("a frame below 1 MiB is free");
+    let frame = low_frame(REAL_MODE).expect("a frame below 1 MiB is free");
     let (from, to) = (&raw const trampoline, &raw const trampoline_end);
     // SAFETY: the frame was allocated for this, and is in the direct map; the code is shorter than a frame.
     unsafe { ptr::copy_nonoverlapping(from, direct(frame), to.addr() - from.addr()) };
