@@ -40,8 +40,8 @@ pub struct Interrupts {
     pub inside: Counter,
     /// How many blocks the handler allocated.
     pub allocations: Counter,
-    /// What the handler holds. Only handlers of this kind on this CPU lock it, and the CPU itself once they have ended:
-    /// nobody waits.
+    /// What the handler holds. The handler only tries to lock it, and the CPU that it interrupts locks it once, at the
+    /// end: nobody waits.
     pub handler: Mutex<Handler>,
 }
 

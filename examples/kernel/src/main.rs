@@ -23,7 +23,6 @@ mod watchdog;
 use core::ops::Range;
 use core::panic::PanicInfo;
 
-use arch::Stretch;
 use collections::List;
 use cpus::Cpu;
 use load::{LOAD, Plug};
@@ -34,6 +33,15 @@ use report::{Outcome, print};
 const TICKS: u64 = 3 * arch::NMI_HERTZ as u64;
 const INTERRUPTS: u64 = 2000;
 const ROUNDS: u64 = 20;
+
+/// An entry of the memory map.
+#[derive(Clone)]
+pub struct Stretch {
+    /// Its physical addresses.
+    addresses: Range<u64>,
+    /// Whether it is memory that is free for use, save for what entries that are not say.
+    is_usable: bool,
+}
 
 /// What the machine says at boot.
 pub struct Boot {

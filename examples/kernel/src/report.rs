@@ -132,7 +132,11 @@ pub fn after(boot: &Boot, plug: &Plug) -> ! {
         "offline and back: {} ranges; {} were refused, as not all of them was free\n",
         plug.rounds, plug.refused
     );
-    print!("pool: {} objects left, room for {}\n", tasks().len(), tasks().capacity());
+    let (left, room) = (tasks().len(), tasks().capacity());
+    print!(
+        "pool: {left} objects left, room for {room}, of which it gave back {}\n",
+        tasks().shrink()
+    );
     occupancy();
     judge(boot)
 }
@@ -152,7 +156,7 @@ fn occupancy() {
     const SHADES: &[u8; 10] = b" .:-=+*%@#";
     let (buddy, stats) = (memory().buddy(), memory().stats());
     let order = usable(&stats).div_ceil(64).next_power_of_two().trailing_zeros();
-    let mut map = [0; 1024];
+    let mut map = [0; 4096];
     let filled = buddy.occupancy_map(order, &mut map).expect("the order is below the arena's");
     let first = map[..filled].iter().position(|&share| share < 255).unwrap_or(0);
     let (start, step) = ((first as u64 * FRAME_SIZE) << order, (FRAME_SIZE << order) >> 10);

@@ -4,6 +4,7 @@ use core::alloc::Layout;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use arrayvec::ArrayVec;
 use nbbs_adapters::FRAME_SIZE;
 use nbbs_pool::{ChunkSource, Config, Local, Pages, Pool, PoolBox};
 use spin::Once;
@@ -62,47 +63,80 @@ unsafe impl ChunkSource for Chunks {
     }
 }
 
+/// The most tasks that a CPU keeps.
+const MOST: usize = 512;
+
 /// The tasks of a CPU.
 pub struct Objects {
     cpu: usize,
     made: u64,
+    kept: ArrayVec<PoolBox<'static, Task>, MOST>,
     local: Local<'static, Task, Chunks>,
 }
 
 impl Objects {
     pub fn new(cpu: usize) -> Self {
-        Self { cpu, made: 0, local: tasks().local() }
+        Self { cpu, made: 0, kept: ArrayVec::new(), local: tasks().local() }
     }
 
-    /// Makes a task and leaves it in a mailbox; takes what lies there, and ends it.
+    /// Makes a few tasks to keep, or ends some of those; hands another one to whichever CPU takes it, and ends one that
+    /// it was handed.
     pub fn step(&mut self, random: &mut Random) {
+        for _ in 0..16 {
+            if random.below(MOST as u64) < self.kept.len() as u64 {
+                let which = random.below(self.kept.len() as u64) as usize;
+                let task = self.kept.swap_remove(which);
+                self.end(task);
+            } else {
+                let task = self.make();
+                self.kept.extend(task);
+            }
+        }
+        if let Some(task) = self.make() {
+            self.hand_over(task, random);
+        }
+    }
+
+    /// Makes a task. `None`: there is no memory.
+    fn make(&mut self) -> Option<PoolBox<'static, Task>> {
         self.made += 1;
         let (number, from) = (self.made, self.cpu);
         let state = core::array::from_fn(|at| number + at as u64);
-        let Ok(task) = self.local.alloc(Task { number, from, state }) else { return };
+        self.local.alloc(Task { number, from, state }).ok()
+    }
+
+    /// Leaves a task in a mailbox, and ends the one that lay there.
+    fn hand_over(&mut self, task: PoolBox<'static, Task>, random: &mut Random) {
         let mailbox = &MAILBOXES[random.below(MAILBOXES.len() as u64) as usize];
         // Release: pairs with the Acquire of who takes the task. Acquire: with the Release of who has left one.
         let found = mailbox.swap(PoolBox::into_raw(task).as_ptr(), Ordering::AcqRel);
-        self.end(found);
+        self.end_handed(found);
     }
 
     /// Ends a task that was in a mailbox.
-    fn end(&mut self, task: *mut Task) {
+    fn end_handed(&mut self, task: *mut Task) {
         let Some(task) = NonNull::new(task) else { return };
-        // SAFETY: it was a box of this pool that became a pointer in `step`; taking the pointer out of the mailbox has
-        // made it ours alone.
+        // SAFETY: it was a box of this pool that became a pointer in `hand_over`; taking the pointer out of the mailbox
+        // has made it ours alone.
         let task = unsafe { tasks().from_raw(task) };
+        self.end(task);
+    }
+
+    fn end(&mut self, task: PoolBox<'static, Task>) {
         let is_whole = (0..).zip(task.state).all(|(at, word)| word == task.number + at);
         assert!(is_whole, "task {} of CPU {} is not as it was made", task.number, task.from);
         self.local.free(task);
     }
 
-    /// Ends all tasks in mailboxes.
+    /// Ends all that the CPU keeps, and those in mailboxes.
     pub fn free_all(&mut self) {
+        while let Some(task) = self.kept.pop() {
+            self.end(task);
+        }
         for mailbox in &MAILBOXES {
             // Acquire: pairs with the Release in `step`.
             let found = mailbox.swap(ptr::null_mut(), Ordering::Acquire);
-            self.end(found);
+            self.end_handed(found);
         }
         self.local.flush();
     }

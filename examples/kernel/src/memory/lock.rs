@@ -1,4 +1,4 @@
-//! The baseline: a spin lock around every operation, as around most kernels' frame allocators.
+//! The baseline: a spin lock around each allocation and free of a block, as around most kernels' frame allocators.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -25,14 +25,13 @@ pub enum Context {
     Kernel,
 }
 
-const CONTEXTS: [Context; 8] = [
+const CONTEXTS: [Context; 7] = [
     Context::Program,
     Context::Timer,
     Context::Nmi,
     Context::Tables,
     Context::Chunks,
     Context::Offline,
-    Context::Kernel,
     Context::Kernel,
 ];
 
@@ -60,7 +59,7 @@ impl Holder {
     }
 
     fn of(tag: u32) -> Option<Self> {
-        let context = CONTEXTS[(tag >> 16 & 7) as usize];
+        let context = *CONTEXTS.get((tag >> 16 & 7) as usize)?;
         (tag != NOBODY).then_some(Self { cpu: (tag & 0xffff) as usize, context })
     }
 }

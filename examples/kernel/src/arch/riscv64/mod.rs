@@ -12,7 +12,6 @@ mod sbi;
 mod tree;
 
 use core::arch::{asm, global_asm};
-use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -48,15 +47,6 @@ unsafe extern "C" {
     static image_start: u8;
     static image_end: u8;
     fn started();
-}
-
-/// An entry of the memory map.
-#[derive(Clone)]
-pub struct Stretch {
-    /// Its physical addresses.
-    pub addresses: Range<u64>,
-    /// Whether it is memory that is free for use, save for what entries that are not say.
-    pub is_usable: bool,
 }
 
 /// The CPU that the firmware starts comes here, with the tables of `boot.s`.

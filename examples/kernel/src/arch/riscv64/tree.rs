@@ -5,7 +5,7 @@ use core::ops::Range;
 use fdt::Fdt;
 use fdt::node::FdtNode;
 
-use crate::arch::Stretch;
+use crate::Stretch;
 use crate::collections::List;
 
 /// What the tree says.

@@ -23,22 +23,20 @@ use core::arch::global_asm;
 use core::ops::Range;
 use core::ptr;
 
+use nbbs::Request;
+use nbbs_adapters::FRAME_SIZE;
 use spin::Once;
 use x86_64::instructions::port::PortWriteOnly;
 use x86_64::instructions::{hlt, interrupts as flag};
-
-pub use clock::{NMI_HERTZ, ticks};
-pub use cpu::cpu_number;
-pub use paging::{AddressSpace, MAP_STEP, MAPPED_AT_BOOT, map_memory};
-pub use pvh::Stretch;
-pub use serial::Serial;
 
 use crate::Boot;
 use crate::memory::{Context, Held, Holder, memory};
 use acpi::Processors;
 use clock::Clock;
-use nbbs::Request;
-use nbbs_adapters::FRAME_SIZE;
+pub use clock::{NMI_HERTZ, ticks};
+pub use cpu::cpu_number;
+pub use paging::{AddressSpace, MAP_STEP, MAPPED_AT_BOOT, map_memory};
+pub use serial::Serial;
 
 global_asm!(include_str!("boot.s"), options(att_syntax));
 

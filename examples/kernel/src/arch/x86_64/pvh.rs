@@ -1,8 +1,8 @@
 //! What the boot loader hands over by the PVH protocol.
 
-use core::ops::Range;
 use core::ptr;
 
+use crate::Stretch;
 use crate::collections::List;
 
 const MAGIC: u32 = 0x336e_c578;
@@ -31,15 +31,6 @@ struct MapEntry {
     size: u64,
     kind: u32,
     reserved: u32,
-}
-
-/// An entry of the memory map.
-#[derive(Clone)]
-pub struct Stretch {
-    /// Its physical addresses.
-    pub addresses: Range<u64>,
-    /// Whether it is memory that is free for use.
-    pub is_usable: bool,
 }
 
 /// The start info's memory map, and where ACPI's tables begin.
