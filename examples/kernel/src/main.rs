@@ -26,7 +26,7 @@ use core::panic::PanicInfo;
 use collections::List;
 use cpus::Cpu;
 use load::{LOAD, Plug};
-use report::{Outcome, print};
+use report::Outcome;
 
 /// The load runs for so many ticks, and until so many interrupts have come in the middle of an operation, and so many
 /// ranges were taken offline.
@@ -92,6 +92,5 @@ fn started() -> ! {
 
 #[panic_handler]
 fn panic(info: &PanicInfo) -> ! {
-    print!("{info}\n");
-    report::end(Outcome::Panic)
+    report::end(Outcome::Panic, format_args!("{info}"))
 }

@@ -29,26 +29,25 @@ pub enum Outcome {
 
 /// Prints formatted text.
 macro_rules! print {
-    ($($text:tt)*) => { $crate::report::write(format_args!($($text)*)) };
+    ($($text:tt)*) => { write(format_args!($($text)*)) };
 }
-pub(crate) use print;
 
 static SERIAL: Mutex<Serial> = Mutex::new(Serial);
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Writes text: in one piece, unless the writer was interrupted by who writes now.
-pub fn write(text: fmt::Arguments) {
+fn write(text: fmt::Arguments) {
     let _held = (0..1_000_000).find_map(|_| SERIAL.try_lock());
     let _ = Serial.write_fmt(text);
 }
 
-/// Ends the run. The first CPU that does so is heard.
-pub fn end(outcome: Outcome) -> ! {
+/// Ends the run, and says why. The first CPU that does so is heard, the others wait for the end.
+pub fn end(outcome: Outcome, why: fmt::Arguments) -> ! {
     // Relaxed: nothing is handed over with it.
     if HAS_ENDED.swap(true, Relaxed) {
         arch::halt();
     }
-    print!("kernel: {outcome:?}\n");
+    print!("{why}\nkernel: {outcome:?}\n");
     arch::exit(outcome as u32)
 }
 
@@ -87,25 +86,22 @@ pub fn added(frames: u64) {
 
 /// Ends the run, as this CPU has been in one operation for too long.
 pub fn stuck(cpu: &Cpu) -> ! {
-    let number = arch::cpu_number();
-    print!("watchdog: CPU {number} does not get on, {} operations deep\n", cpu.depth());
-    end(Outcome::Panic)
+    let (number, depth) = (arch::cpu_number(), cpu.depth());
+    let why = format_args!("watchdog: CPU {number} does not get on, {depth} operations deep");
+    end(Outcome::Panic, why)
 }
 
 /// Ends the run, as this CPU waits for itself.
 #[cfg(feature = "locked")]
 pub fn deadlock() -> ! {
     let number = arch::cpu_number();
-    print!(
-        "watchdog: CPU {number} waits in a handler for the lock that it held when it was interrupted\n"
-    );
-    end(Outcome::Deadlock)
+    let why = "waits in a handler for the lock that it held when it was interrupted";
+    end(Outcome::Deadlock, format_args!("watchdog: CPU {number} {why}"))
 }
 
 /// Ends the run, as somebody's frame is not his alone.
 pub fn overlap(found: Finding) -> ! {
-    print!("owner map: {found}\n");
-    end(Outcome::Overlap)
+    end(Outcome::Overlap, format_args!("owner map: {found}"))
 }
 
 /// Says how things stand under load.
@@ -178,6 +174,5 @@ fn judge(boot: &Boot) -> ! {
     assert!(stats.cached_units == 0, "{} frames are cached", stats.cached_units);
     assert!(stats.used_units == memory.owners().held() as u64, "frames are lost");
     let audit = memory.buddy().audit().expect("the arena's words are in order");
-    print!("audit: in order, {} merges wait\n", audit.waiting_merges);
-    end(Outcome::Passed)
+    end(Outcome::Passed, format_args!("audit: in order, {} merges wait", audit.waiting_merges))
 }
