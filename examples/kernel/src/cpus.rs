@@ -99,8 +99,8 @@ impl Cpu {
 
     /// Marks the CPU while it is in an operation of the allocator.
     pub fn operation<R>(&self, run: impl FnOnce() -> R) -> R {
-        // Relaxed: for handlers on the same CPU; the fences keep the compiler from moving the operation out of the marks.
-        // A handler in between leaves the depth as it was.
+        // Relaxed: for handlers on the same CPU; the fences keep the compiler from moving the operation out of the
+        // marks. A handler in between leaves the depth as it was.
         let depth = self.depth.load(Relaxed);
         self.depth.store(depth + 1, Relaxed);
         compiler_fence(SeqCst);

@@ -1,4 +1,5 @@
-//! A kernel that boots, allocates page frames on all CPUs and in their interrupt handlers, and judges what it was given.
+//! A kernel that boots, allocates page frames on all CPUs and in their interrupt handlers, and judges what it was
+//! given.
 //!
 //! ```text
 //! arch          what the machine is, and how it is started

@@ -1,4 +1,5 @@
-//! The owner map: who holds which frame, written by whoever allocates or frees it. It shares nothing with the allocator.
+//! The owner map: who holds which frame, written by whoever allocates or frees it. It shares nothing with the
+//! allocator. It does what the oracle of `testkit` does, which needs an operating system.
 
 use core::fmt;
 use core::ops::Range;

@@ -1,8 +1,8 @@
 //! Interrupts of two priorities, and exceptions.
 //!
-//! There is none that cannot be masked. Its part plays the timer's interrupt: it is masked neither in the handler of the
-//! software interrupt, which plays the part of the common one, nor where those are off. A software interrupt is what
-//! the timer's handler leaves behind, and comes when that has returned.
+//! There is none that cannot be masked. The timer's plays its part: it is masked neither in the handler of the software
+//! interrupt, which plays the part of the common one, nor where those are off. The timer's handler leaves a software
+//! interrupt behind, which comes when that has returned.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
