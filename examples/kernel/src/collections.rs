@@ -1,9 +1,23 @@
-//! The kernel's collections.
+//! The kernel's collections, and the heap that they live in.
 //!
-//! They have a fixed size, as there is no heap. This is the place where a global allocator on top of the frames would
-//! be declared, and `List` would become a `Vec`.
+//! The heap is there from the first instruction on, as it is all zero then: what the machine says at boot is read into
+//! lists before there is any other memory.
 
-use arrayvec::ArrayVec;
+use nbbs_heap::Heap;
 
-/// A list of a few things known at boot: stretches of memory, CPUs.
-pub type List<T> = ArrayVec<T, 64>;
+use crate::arch;
+
+/// Lists of things known at boot: stretches of memory, CPUs.
+pub use alloc::vec::Vec as List;
+
+/// How many CPUs have a cache of their own.
+const CACHES: usize = 8;
+
+/// 4 MiB with their bookkeeping. A kernel that needs more adds blocks of the arena: `Heap::add`.
+#[global_allocator]
+static HEAP: Heap<{ 4 << 20 }, CACHES> = Heap::per_cpu(arch::cpu_number);
+
+/// The heap.
+pub fn heap() -> &'static Heap<{ 4 << 20 }, CACHES> {
+    &HEAP
+}

@@ -7,10 +7,12 @@
 //! cpus          what each CPU counts        watchdog    looks whether operations end
 //! load          what the CPUs do with the memory
 //! report        what is said on the serial port
-//! collections   lists                       random      numbers
+//! collections   the heap                    random      numbers
 //! ```
 #![no_std]
 #![no_main]
+
+extern crate alloc;
 
 mod arch;
 mod collections;

@@ -9,6 +9,7 @@ use spin::Mutex;
 
 use crate::Boot;
 use crate::arch::{self, Serial};
+use crate::collections::heap;
 use crate::cpus::{self, Cpu, Interrupts};
 use crate::load::{Plug, tasks};
 use crate::memory::{Finding, memory};
@@ -132,6 +133,14 @@ pub fn after(boot: &Boot, plug: &Plug) -> ! {
     print!(
         "pool: {left} objects left, room for {room}, of which it gave back {}\n",
         tasks().shrink()
+    );
+    heap().trim();
+    let stats = heap().stats();
+    print!(
+        "heap: {} of {} KiB in use or cached, {} frees refused\n",
+        (stats.runs + stats.slots) >> 10,
+        stats.bytes >> 10,
+        stats.refused
     );
     occupancy();
     judge(boot)

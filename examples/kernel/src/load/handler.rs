@@ -33,6 +33,7 @@ impl Handler {
             let which = self.random.below(MOST as u64) as usize;
             self.held.swap_remove(which).free();
         }
+        super::lists::in_handler(&mut self.random);
         let block = Held::alloc(self.context, self.random.order(4));
         let allocated = u64::from(block.is_some());
         self.held.extend(block);

@@ -3,11 +3,12 @@
 //! ```text
 //! blocks    blocks of all orders          handler    the same in interrupt handlers
 //! tables    page tables                   objects    objects of one type, which CPUs hand each other
-//! plug      memory that comes and goes
+//! lists     collections in the heap       plug       memory that comes and goes
 //! ```
 
 mod blocks;
 mod handler;
+mod lists;
 mod objects;
 mod plug;
 mod tables;
@@ -56,6 +57,7 @@ impl Load {
         let mut random = Random::new(cpu as u64 + 1);
         let mut blocks = blocks::Blocks::new();
         let mut objects = objects::Objects::new(cpu);
+        let mut lists = lists::Lists::new();
         arch::enable_interrupts();
         // Relaxed: nothing is handed over with it.
         while !self.stop.load(Ordering::Relaxed) {
@@ -64,11 +66,13 @@ impl Load {
             }
             tables::step(&mut random);
             objects.step(&mut random);
+            lists.step(&mut random);
             meanwhile();
         }
         arch::disable_interrupts();
         blocks.free_all();
         objects.free_all();
+        lists.free_all();
         let this = cpus::this();
         this.timer.end();
         this.nmi.end();
