@@ -19,6 +19,16 @@ RUSTDOCFLAGS="-D warnings" cargo doc --package nbbs-adapters --all-features --no
 dependencies=$(cargo tree --package nbbs --edges normal --prefix none | tail -n +2)
 [ -z "$dependencies" ] || { echo "nbbs must depend on nothing, but: $dependencies"; exit 1; }
 
+# Each published crate builds from what is in its package, and the licences are in it.
+mapfile -t manifests < <(grep --files-without-match '^publish = false' ./*/Cargo.toml)
+published=()
+for manifest in "${manifests[@]}"; do
+    published+=(--package "$(sed -n '/^\[package\]/,/^name/s/^name = "\(.*\)"/\1/p' "$manifest")")
+    licences=$(cargo package --manifest-path "$manifest" --list --allow-dirty --quiet | grep -c '^LICENSE-' || true)
+    [ "$licences" = 2 ] || { echo "$manifest: its package needs both LICENSE files"; exit 1; }
+done
+cargo package "${published[@]}" --allow-dirty --quiet
+
 long=$(git ls-files '*.rs' '*.sh' | xargs wc -l | awk '$2 != "total" && $1 > 500')
 [ -z "$long" ] || { echo "files over 500 lines:"; echo "$long"; exit 1; }
 

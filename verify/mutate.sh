@@ -64,7 +64,7 @@ NAME=$name perl -e '
 ' "$list" "$dir/new/src"
 
 # Only what differs is touched, or goes.
-(cd "$dir/new" && find . -type f) | while read -r file; do
+(cd "$dir/new" && find . -xtype f) | while read -r file; do
     cmp -s "$dir/new/$file" "$dir/$crate/$file" || install -D -m 644 "$dir/new/$file" "$dir/$crate/$file"
 done
 (cd "$dir/$crate" && find . -type f) | while read -r file; do

@@ -75,5 +75,5 @@ pub use zones::{Zone, ZoneError, Zones};
 
 /// Keeps the README's example running.
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;
