@@ -821,8 +821,7 @@ nbbs_code nbbs_index_of(const struct nbbs_arena *arena,
                         struct nbbs_error *error);
 
 /**
- * Frees the block or run at `index`, whatever its size, and writes its order to `order`, unless that is null. Of a
- * run that is no block: the order of the smallest block that it would fit into.
+ * Frees the block or run at `index`, whatever its size, and writes its number of units to `units`, unless that is null.
  *
  * One read-modify-write in the steady state, and the merges that it makes possible. Callable from interrupt and
  * signal handlers. Refuses with `OUT_OF_RANGE`, `NOT_ALLOCATED` (also a double free, until the units are allocated
@@ -830,7 +829,7 @@ nbbs_code nbbs_index_of(const struct nbbs_arena *arena,
  */
 nbbs_code nbbs_free(const struct nbbs_arena *arena,
                     uint64_t index,
-                    uint32_t *order,
+                    uint64_t *units,
                     struct nbbs_error *error);
 
 /**
@@ -1068,15 +1067,15 @@ nbbs_code nbbs_cache_alloc(const struct nbbs_arena *arena,
                            struct nbbs_error *error);
 
 /**
- * Frees the block or run at `index` into the cache of `cpu`, if it keeps such blocks, and writes its order to `order`, unless
- * that is null. `cpu` as for `nbbs_cache_alloc`; any may free what another allocated.
+ * Frees the block or run at `index` into the cache of `cpu`, if it keeps such blocks, and writes its number of units to
+ * `units`, unless that is null. `cpu` as for `nbbs_cache_alloc`; any may free what another allocated.
  *
  * A load for each level, and then what `nbbs_cache_free_sized` costs. Refuses as `nbbs_free`.
  */
 nbbs_code nbbs_cache_free(const struct nbbs_arena *arena,
                           size_t cpu,
                           uint64_t index,
-                          uint32_t *order,
+                          uint64_t *units,
                           struct nbbs_error *error);
 
 /**

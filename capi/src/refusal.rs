@@ -25,7 +25,7 @@ impl From<AllocError> for Error {
     fn from(error: AllocError) -> Self {
         match error {
             AllocError::OrderTooLarge { order, max } => Self::order_too_large(order, max),
-            AllocError::Exhausted { order } => Self::of(Code::Exhausted, 1 << order, 0),
+            AllocError::Exhausted { units } => Self::of(Code::Exhausted, units, 0),
             _ => Self::of(Code::Other, 0, 0),
         }
     }
@@ -34,9 +34,7 @@ impl From<AllocError> for Error {
 impl From<FreeError> for Error {
     fn from(error: FreeError) -> Self {
         match error {
-            FreeError::OutOfRange { index, units } => {
-                Self::out_of_range(index, index.saturating_add(1), units)
-            }
+            FreeError::OutOfRange { start, end, units } => Self::out_of_range(start, end, units),
             FreeError::OrderTooLarge { order, max } => Self::order_too_large(order, max),
             FreeError::Misaligned { index, order } => {
                 Self::of(Code::Misaligned, index, 0).and(order.into())
@@ -73,7 +71,7 @@ impl From<ResizeError> for Error {
     fn from(error: ResizeError) -> Self {
         match error {
             ResizeError::Free(error) => error.into(),
-            ResizeError::Units { index, units, actual } => {
+            ResizeError::WrongLength { index, units, actual } => {
                 Self::of(Code::Length, units, actual).and(index)
             }
             ResizeError::OrderTooLarge { order, max } => Self::order_too_large(order, max),

@@ -1,4 +1,7 @@
 //! What can be refused. Every error names the value and the limit that it broke.
+//!
+//! A variant has the same fields with the same meaning in every error that has it. `index` is where a block or run begins
+//! that the caller named, `unit` a unit at which something was found.
 
 use core::fmt;
 use core::ops::Range;
@@ -34,17 +37,17 @@ pub enum MetadataError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllocError {
-    /// No block of this order can exist in the arena.
+    /// The arena has no block of the order.
     OrderTooLarge {
-        /// Order asked for.
+        /// Order given.
         order: u32,
         /// The largest order of the arena.
         max: u32,
     },
-    /// No block of this order is free now. This is an ordinary answer, not a misuse.
+    /// Nothing that was asked for is free now. This is an ordinary answer, not a misuse.
     Exhausted {
-        /// Order asked for.
-        order: u32,
+        /// Units asked for: `2^order` for a block.
+        units: u64,
     },
 }
 
@@ -54,12 +57,14 @@ pub enum AllocError {
 pub enum FreeError {
     /// The index lies outside the arena.
     OutOfRange {
-        /// Index given.
-        index: u64,
+        /// First unit named: the index.
+        start: u64,
+        /// The unit after the last.
+        end: u64,
         /// Units in the arena.
         units: u64,
     },
-    /// The order is above the largest of the arena.
+    /// The arena has no block of the order.
     OrderTooLarge {
         /// Order given.
         order: u32,
@@ -97,15 +102,22 @@ pub enum FreeError {
         /// Order of the block.
         actual: u32,
     },
-    /// The run that begins there has another number of units.
+    /// The number of units does not fit the block or run that begins there.
     WrongLength {
         /// Index given.
         index: u64,
         /// Units given.
         units: u64,
-        /// Units of the run.
+        /// Units of the block or run.
         actual: u64,
     },
+}
+
+impl FreeError {
+    /// The arena of `units` units has no unit `index`.
+    pub(crate) const fn outside(index: u64, units: u64) -> Self {
+        Self::OutOfRange { start: index, end: index.saturating_add(1), units }
+    }
 }
 
 /// Why a request for a run of units was refused. Nothing has changed.
@@ -115,7 +127,8 @@ pub enum FreeError {
 /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
 /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
 /// assert_eq!(buddy.here().alloc_units(65), Err(RequestError::Units { units: 65, max: 64 }));
-/// assert_eq!(buddy.here().alloc_at(62, 3).unwrap_err().to_string(), "units 62..65 are not in an arena of 64 units");
+/// let refused = buddy.here().alloc_at(62, 3).unwrap_err();
+/// assert_eq!(refused.to_string(), "units 62..65 are not a range within the arena of 64 units");
 /// # Ok::<(), nbbs::MetadataError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,28 +143,28 @@ pub enum RequestError {
     },
     /// The alignment is above the largest order of the arena.
     OrderTooLarge {
-        /// Order asked for.
+        /// Order given.
         order: u32,
         /// The largest order of the arena.
         max: u32,
     },
     /// The range is empty, backwards, or ends outside the arena.
     OutOfRange {
-        /// First unit.
+        /// First unit named.
         start: u64,
         /// The unit after the last.
         end: u64,
         /// Units in the arena.
         units: u64,
     },
-    /// No run that meets the request is free now. This is an ordinary answer, not a misuse.
+    /// Nothing that was asked for is free now. This is an ordinary answer, not a misuse.
     Exhausted {
-        /// Units asked for.
+        /// Units asked for: `2^order` for a block.
         units: u64,
     },
-    /// A unit of the range asked for is in use.
+    /// A unit asked for is in use, or another thread was claiming it.
     InUse {
-        /// The unit.
+        /// The first such unit, as far as the call could tell; otherwise one before it, in the same word.
         unit: u64,
     },
     /// A run that goes on beyond its word of 32 units cannot begin at the last unit of the word.
@@ -169,7 +182,7 @@ pub enum RequestError {
 /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
 /// let run = buddy.here().alloc_units(3)?;
 /// let refused = buddy.here().shrink(run, 4).unwrap_err();
-/// assert_eq!(refused, ResizeError::Units { index: run, units: 4, actual: 3 });
+/// assert_eq!(refused, ResizeError::WrongLength { index: run, units: 4, actual: 3 });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,11 +190,11 @@ pub enum RequestError {
 pub enum ResizeError {
     /// No block or run begins at the index.
     Free(FreeError),
-    /// The length asked for does not fit the block or run at the index.
-    Units {
+    /// The number of units does not fit the block or run that begins there.
+    WrongLength {
         /// Index given.
         index: u64,
-        /// Units asked for: the new length, or that of the part.
+        /// Units given: the new length, or that of a part.
         units: u64,
         /// Units of the block or run.
         actual: u64,
@@ -195,16 +208,16 @@ pub enum ResizeError {
     },
     /// The run would end outside the arena.
     OutOfRange {
-        /// First unit.
+        /// First unit named.
         start: u64,
         /// The unit after the last.
         end: u64,
         /// Units in the arena.
         units: u64,
     },
-    /// A unit to be taken is in use.
+    /// A unit asked for is in use, or another thread was claiming it.
     InUse {
-        /// The unit.
+        /// The first such unit, as far as the call could tell; otherwise one before it, in the same word.
         unit: u64,
     },
     /// A run that goes on beyond its word of 32 units cannot begin at the last unit of the word.
@@ -245,16 +258,16 @@ pub struct BatchError {
 pub enum RangeError {
     /// The range is empty, backwards, or ends outside the arena.
     OutOfRange {
-        /// First unit.
+        /// First unit named.
         start: u64,
         /// The unit after the last.
         end: u64,
         /// Units in the arena.
         units: u64,
     },
-    /// A unit to be reserved is allocated, or reserved already.
+    /// A unit asked for is in use, or another thread was claiming it.
     InUse {
-        /// A unit at or after which the range is in use, within the same 32 units.
+        /// The first such unit, as far as the call could tell; otherwise one before it, in the same word.
         unit: u64,
     },
     /// A unit to be released is not reserved.
@@ -328,7 +341,7 @@ impl fmt::Display for AllocError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
-            Self::Exhausted { order } => write!(f, "no block of order {order} is free"),
+            Self::Exhausted { units } => exhausted(f, units),
         }
     }
 }
@@ -336,9 +349,7 @@ impl fmt::Display for AllocError {
 impl fmt::Display for FreeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::OutOfRange { index, units } => {
-                write!(f, "unit {index} is outside the arena of {units} units")
-            }
+            Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
             Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
             Self::Misaligned { index, order } => {
                 write!(f, "unit {index} is not aligned to a block of order {order}")
@@ -349,9 +360,7 @@ impl fmt::Display for FreeError {
             Self::WrongOrder { index, order, actual } => {
                 write!(f, "the block at unit {index} has order {actual}, not {order}")
             }
-            Self::WrongLength { index, units, actual } => {
-                write!(f, "the run at unit {index} has {actual} units, not {units}")
-            }
+            Self::WrongLength { index, units, actual } => wrong_length(f, index, units, actual),
         }
     }
 }
@@ -362,11 +371,9 @@ impl fmt::Display for RequestError {
             Self::Units { units, max } => {
                 write!(f, "a run of {units} units: the arena takes 1 to {max}")
             }
-            Self::OrderTooLarge { order, max } => {
-                write!(f, "alignment to order {order} is above the arena's largest, {max}")
-            }
-            Self::OutOfRange { start, end, units } => not_in_arena(f, start..end, units),
-            Self::Exhausted { units } => write!(f, "no such run of {units} units is free"),
+            Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
+            Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
+            Self::Exhausted { units } => exhausted(f, units),
             Self::InUse { unit } => in_use(f, unit),
             Self::LastOfWord { unit } => last_of_word(f, unit),
         }
@@ -377,11 +384,9 @@ impl fmt::Display for ResizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Free(error) => error.fmt(f),
-            Self::Units { index, units, actual } => {
-                write!(f, "the run at unit {index} has {actual} units: {units} are not possible")
-            }
+            Self::WrongLength { index, units, actual } => wrong_length(f, index, units, actual),
             Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
-            Self::OutOfRange { start, end, units } => not_in_arena(f, start..end, units),
+            Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
             Self::InUse { unit } => in_use(f, unit),
             Self::LastOfWord { unit } => last_of_word(f, unit),
             Self::Contended { unit } => {
@@ -395,8 +400,16 @@ fn order_too_large(f: &mut fmt::Formatter<'_>, order: u32, max: u32) -> fmt::Res
     write!(f, "order {order} is above the arena's largest, {max}")
 }
 
-fn not_in_arena(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fmt::Result {
-    write!(f, "units {range:?} are not in an arena of {units} units")
+fn exhausted(f: &mut fmt::Formatter<'_>, units: u64) -> fmt::Result {
+    write!(f, "no such run of {units} units is free")
+}
+
+fn out_of_range(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fmt::Result {
+    write!(f, "units {range:?} are not a range within the arena of {units} units")
+}
+
+fn wrong_length(f: &mut fmt::Formatter<'_>, index: u64, units: u64, actual: u64) -> fmt::Result {
+    write!(f, "the run at unit {index} has {actual} units: {units} do not fit it")
 }
 
 fn in_use(f: &mut fmt::Formatter<'_>, unit: u64) -> fmt::Result {
@@ -422,9 +435,7 @@ impl From<FreeError> for ResizeError {
 impl fmt::Display for RangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::OutOfRange { start, end, units } => {
-                write!(f, "units {start}..{end} are not a range within the arena of {units} units")
-            }
+            Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
             Self::InUse { unit } => in_use(f, unit),
             Self::NotReserved { unit } => write!(f, "unit {unit} is not reserved"),
         }

@@ -14,7 +14,7 @@
 //! let pages = Buddy::new(METADATA.words(), UNITS)?;
 //! let block = pages.alloc(3)?; // 8 pages, aligned to 8 pages
 //! assert_eq!(pages.order_of(block)?, 3);
-//! assert_eq!(pages.free(block)?, 3); // finds the order itself
+//! assert_eq!(pages.free(block)?, 8); // finds the size itself
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

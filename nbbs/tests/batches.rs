@@ -72,7 +72,7 @@ fn a_batch_gets_what_is_free() {
                 let expected = free.count().min(count);
                 let got = buddy.here().alloc_batch(order, &mut blocks);
                 if expected == 0 && count > 0 {
-                    assert_eq!(got, Err(AllocError::Exhausted { order }));
+                    assert_eq!(got, Err(AllocError::Exhausted { units: 1 << order }));
                 } else {
                     assert_eq!(got, Ok(expected), "{count} of order {order} in {units}");
                 }

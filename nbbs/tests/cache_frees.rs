@@ -38,7 +38,8 @@ fn places_where_no_block_can_be_are_refused() {
         with_both(checked, |mut both| {
             for order in [0, 1, 2, 3, 9] {
                 for index in [UNITS, UNITS + (1 << order), u64::MAX, u64::MAX - 511] {
-                    let refused = FreeError::OutOfRange { index, units: UNITS };
+                    let end = index.saturating_add(1);
+                    let refused = FreeError::OutOfRange { start: index, end, units: UNITS };
                     assert_eq!(both.refuse(index, order), refused);
                     assert_eq!(both.caches.free(0, index), Err(refused));
                     assert_eq!(both.cache.free(index), Err(refused));
@@ -68,7 +69,7 @@ fn where_the_arena_has_no_block_is_refused() {
                 assert_eq!(both.caches.free(1, index), Err(refused));
                 assert_eq!(both.cache.free(index), Err(refused));
             }
-            assert_eq!(both.caches.free(1, block), Ok(3));
+            assert_eq!(both.caches.free(1, block), Ok(8));
         });
     }
 }

@@ -192,7 +192,7 @@ fn threads_keep_arenas_apart_and_hear_each_other() {
     .join()
     .unwrap();
     assert_eq!((one.alloc(0).is_ok(), one.cached().units), (true, 0));
-    assert_eq!((one.free(first), two.free_sized(second, 1)), (Ok(0), Ok(())));
+    assert_eq!((one.free(first), two.free_sized(second, 1)), (Ok(1), Ok(())));
     assert_eq!(two.cached().units, 32);
 }
 

@@ -25,7 +25,7 @@ fn tree_words(units: u64) -> u64 {
 /// Refuses an allocation, on any lane, within so many accesses, and returns how many it took.
 fn refuse(buddy: &Buddy<'_, Steered>, lane: usize, order: u32, limit: u64) -> u64 {
     let (answer, steps) = count_steps(limit, || buddy.on(lane).alloc(order)).unwrap();
-    assert_eq!(answer, Err(AllocError::Exhausted { order }));
+    assert_eq!(answer, Err(AllocError::Exhausted { units: 1 << order }));
     steps
 }
 

@@ -88,7 +88,7 @@ impl Survivors<'_> {
     fn free(&self, lane: usize, block: Block) {
         self.oracle.give(block).unwrap();
         let freed = self.alone(|| self.buddy.on(lane).free(block.index));
-        assert_eq!(freed, Ok(block.order), "died before step {}", self.step);
+        assert_eq!(freed, Ok(block.len()), "died before step {}", self.step);
     }
 
     /// All blocks of an order.
@@ -333,7 +333,7 @@ fn below_a_block_that_is_to_be_cut() {
             Err(other) => panic!("died before step {step}: {other}"),
         }
         assert!(matches!(shrink(), Err(ResizeError::Contended { .. })));
-        assert_eq!(count_steps(MANY, || buddy.on(1).free(block)).unwrap().0, Ok(6));
+        assert_eq!(count_steps(MANY, || buddy.on(1).free(block)).unwrap().0, Ok(64));
         let in_hand = InHand::Claim(0);
         Survivors { buddy, oracle, in_hand, step }.go_on(Vec::new());
     }

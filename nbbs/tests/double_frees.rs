@@ -24,18 +24,18 @@ fn race_to_free<W: Word>(
         Box::new(move || {
             *answer = Some(match lane {
                 0 => buddy.on(lane).free(index),
-                _ => buddy.on(lane).free_sized(index, order).map(|()| order),
+                _ => buddy.on(lane).free_sized(index, order).map(|()| 1 << order),
             });
             Ok(())
         })
     });
     together(bodies.collect()).unwrap();
 
-    let granted = answers.iter().filter(|&&answer| answer == Some(Ok(order))).count();
+    let granted = answers.iter().filter(|&&answer| answer == Some(Ok(1 << order))).count();
     let error = Some(Err(FreeError::NotAllocated { index }));
     let refused = answers.iter().filter(|&&answer| answer == error).count();
     assert_eq!((granted, refused), (1, 2), "order {order} at {index}: {answers:?}");
-    assert!(neighbour.is_none_or(|index| buddy.free(index) == Ok(order)));
+    assert!(neighbour.is_none_or(|index| buddy.free(index) == Ok(1 << order)));
 }
 
 fn check_whole<W: Word>(buddy: Buddy<'_, W>) {

@@ -47,7 +47,7 @@ fn full_but_one<W: Word>(buddy: &Buddy<'_, W>, order: u32) -> u64 {
     while buddy.alloc(order).is_ok() {}
     let blocks = buddy.units() >> order;
     let index = (blocks * 2 / 3) << order;
-    assert_eq!(buddy.free(index), Ok(order));
+    assert_eq!(buddy.free(index), Ok(1 << order));
     index
 }
 
@@ -61,7 +61,10 @@ fn failing_allocations_do_not_hide_a_block() {
         let index = full_but_one(&buddy, order);
         let fail = |lane, order| {
             move |_: &AtomicBool| {
-                assert_eq!(buddy.on(lane).alloc(order), Err(AllocError::Exhausted { order }))
+                assert_eq!(
+                    buddy.on(lane).alloc(order),
+                    Err(AllocError::Exhausted { units: 1 << order })
+                )
             }
         };
         let others: [&(dyn Fn(&AtomicBool) + Sync); 3] =
@@ -71,7 +74,7 @@ fn failing_allocations_do_not_hide_a_block() {
                 let small = if round % 3 == 0 { 0 } else { order };
                 let got = buddy.on(round).alloc(small);
                 assert!(got.is_ok_and(|got| got >> order == index >> order), "{got:?} in {round}");
-                assert_eq!(buddy.on(round / 2).free(got.unwrap()), Ok(small));
+                assert_eq!(buddy.on(round / 2).free(got.unwrap()), Ok(1 << small));
             }
         });
         buddy.audit().unwrap();
@@ -91,12 +94,12 @@ fn a_block_that_stays_free_is_found_while_another_comes_and_goes() {
         let held = AtomicUsize::new(block as usize);
         let thrash = |running: &AtomicBool| {
             let block = held.load(Ordering::Relaxed) as u64;
-            assert_eq!(buddy.on(1).free(block), Ok(larger));
+            assert_eq!(buddy.on(1).free(block), Ok(1 << larger));
             loop {
                 match buddy.on(2).alloc(larger) {
                     Ok(block) => return held.store(block as usize, Ordering::Relaxed),
                     // The main thread may have taken a part of it for a moment.
-                    Err(error) => assert_eq!(error, AllocError::Exhausted { order: larger }),
+                    Err(error) => assert_eq!(error, AllocError::Exhausted { units: 1 << larger }),
                 }
                 if !running.load(Ordering::Relaxed) {
                     return;
@@ -106,7 +109,7 @@ fn a_block_that_stays_free_is_found_while_another_comes_and_goes() {
         beside(&[&thrash], || {
             for round in 0..3_000 {
                 let got = buddy.on(round).alloc(order).expect("a block was free all the time");
-                assert_eq!(buddy.on(round / 2).free(got), Ok(order));
+                assert_eq!(buddy.on(round / 2).free(got), Ok(1 << order));
             }
         });
         buddy.audit().unwrap();
@@ -134,7 +137,7 @@ fn not_all_can_be_refused() {
             at_once(bodies.collect()).unwrap();
             assert_ne!(answers, [None; 3], "all refused: {orders:?}");
             for (block, order) in answers.into_iter().zip(orders) {
-                assert!(block.is_none_or(|block| buddy.free(block) == Ok(order)));
+                assert!(block.is_none_or(|block| buddy.free(block) == Ok(1 << order)));
             }
         }
         buddy.audit().unwrap();
@@ -170,7 +173,7 @@ fn none_is_refused_while_blocks_outnumber_hands() {
                                 .map(|_| buddy.on(lane).alloc(order).expect("a block is free"))
                                 .collect();
                             for block in held {
-                                assert_eq!(buddy.on(lane).free(block), Ok(order));
+                                assert_eq!(buddy.on(lane).free(block), Ok(1 << order));
                             }
                         }
                     });

@@ -14,7 +14,7 @@ fn any_lane_is_valid() {
         for lane in [0, 1, 63, 64, 65, 1 << 31, usize::MAX] {
             for order in 0..=buddy.max_order() {
                 let block = buddy.on(lane).alloc(order).unwrap();
-                assert_eq!(buddy.on(lane ^ 1).free(block), Ok(order));
+                assert_eq!(buddy.on(lane ^ 1).free(block), Ok(1 << order));
                 let block = buddy.on(lane).alloc(order).unwrap();
                 assert_eq!(buddy.on(lane / 2).free_sized(block, order), Ok(()));
             }
@@ -56,7 +56,7 @@ fn a_lane_gets_the_last_unit() {
     let all = std::iter::from_fn(|| buddy.on(0).alloc(0).ok());
     held.extend(all.map(|index| oracle.take(0, index, 0).unwrap()));
     assert_eq!(oracle.held_units(), UNITS);
-    assert_eq!(buddy.on(1).alloc(0), Err(AllocError::Exhausted { order: 0 }));
+    assert_eq!(buddy.on(1).alloc(0), Err(AllocError::Exhausted { units: 1 }));
     for block in held {
         buddy.on(9).free(block.index).unwrap();
     }
@@ -79,7 +79,7 @@ fn threads_without_a_lane() {
                     };
                     let block = oracle.take(thread, index, order).unwrap();
                     oracle.give(block).unwrap();
-                    assert_eq!(buddy.free(index), Ok(order));
+                    assert_eq!(buddy.free(index), Ok(1 << order));
                 }
             });
         }

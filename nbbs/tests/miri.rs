@@ -91,7 +91,7 @@ fn a_lane_that_is_shared() {
                     let Ok(index) = buddy.on(7).alloc(order) else { continue };
                     memory.write(index, 1 << order, thread);
                     memory.check(index, 1 << order, thread);
-                    assert_eq!(buddy.on(7).free(index), Ok(order));
+                    assert_eq!(buddy.on(7).free(index), Ok(1 << order));
                 }
             });
         }

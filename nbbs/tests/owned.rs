@@ -82,11 +82,11 @@ fn a_refused_change_leaves_the_block_as_it_was() {
     let mut block = at(&buddy, 90, 30);
     assert_eq!(block.grow(31), Err(ResizeError::InUse { unit: 120 }));
     for units in [0, 31] {
-        let refused = ResizeError::Units { index: 90, units, actual: 30 };
+        let refused = ResizeError::WrongLength { index: 90, units, actual: 30 };
         assert_eq!(block.shrink(units), Err(refused));
         assert_eq!(block.split_off(units).map(|rest| rest.units()), Err(refused));
     }
-    assert_eq!(block.grow(29), Err(ResizeError::Units { index: 90, units: 29, actual: 30 }));
+    assert_eq!(block.grow(29), Err(ResizeError::WrongLength { index: 90, units: 29, actual: 30 }));
     assert_is(&block, &buddy, 90, 30);
     drop(block);
     assert_only_neighbours(&buddy);

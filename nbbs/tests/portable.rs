@@ -36,5 +36,5 @@ fn metadata_is_made_of_the_default_word() {
     let words: &[nbbs::sync::AtomicU64] = METADATA.words();
     let buddy = nbbs::Buddy::new(words, 64).unwrap();
     let block = buddy.alloc(3).unwrap();
-    assert_eq!(buddy.free(block), Ok(3));
+    assert_eq!(buddy.free(block), Ok(8));
 }

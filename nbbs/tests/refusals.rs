@@ -15,6 +15,11 @@ fn with_three_blocks(arena: &Arena) -> Buddy<'_> {
     buddy
 }
 
+/// The refusal of a unit that an arena of so many units does not have.
+fn outside(index: u64, units: u64) -> FreeError {
+    FreeError::OutOfRange { start: index, end: index.saturating_add(1), units }
+}
+
 /// Asks a question that must not change anything.
 fn asked<T>(buddy: &Buddy<'_>, question: impl FnOnce() -> T) -> T {
     let before = buddy.stats();
@@ -29,8 +34,8 @@ fn frees_without_an_order() {
     let arena = Arena::new(1000);
     let buddy = with_three_blocks(&arena);
     for (index, error) in [
-        (1000, FreeError::OutOfRange { index: 1000, units: 1000 }),
-        (u64::MAX, FreeError::OutOfRange { index: u64::MAX, units: 1000 }),
+        (1000, outside(1000, 1000)),
+        (u64::MAX, outside(u64::MAX, 1000)),
         (8, FreeError::NotAllocated { index: 8 }),
         (64, FreeError::NotAllocated { index: 64 }),
         (999, FreeError::NotAllocated { index: 999 }),
@@ -47,7 +52,7 @@ fn frees_without_an_order() {
         assert_eq!(asked(&buddy, || buddy.order_of(index)), Err(error));
         assert_eq!(asked(&buddy, || buddy.on(3).free(index)), Err(error));
     }
-    assert_eq!([buddy.free(0), buddy.free(32), buddy.free(256)], [Ok(3), Ok(5), Ok(8)]);
+    assert_eq!([buddy.free(0), buddy.free(32), buddy.free(256)], [Ok(8), Ok(32), Ok(256)]);
 }
 
 #[test]
@@ -55,7 +60,7 @@ fn frees_with_an_order() {
     let arena = Arena::new(1000);
     let buddy = with_three_blocks(&arena);
     for (index, order, error) in [
-        (1000, 0, FreeError::OutOfRange { index: 1000, units: 1000 }),
+        (1000, 0, outside(1000, 1000)),
         (0, 10, FreeError::OrderTooLarge { order: 10, max: 9 }),
         (0, u32::MAX, FreeError::OrderTooLarge { order: u32::MAX, max: 9 }),
         (4, 3, FreeError::Misaligned { index: 4, order: 3 }),
@@ -92,7 +97,7 @@ fn second_frees() {
         let arena: Arena = Arena::new(1000);
         let buddy = arena.buddy();
         let block = buddy.alloc(order).unwrap();
-        assert_eq!(buddy.free(block), Ok(order));
+        assert_eq!(buddy.free(block), Ok(1 << order));
         assert_eq!(
             asked(&buddy, || buddy.free(block)),
             Err(FreeError::NotAllocated { index: block })
@@ -104,7 +109,7 @@ fn second_frees() {
         let Ok(two) = two else { continue };
         assert_eq!(buddy.free_sized(two, order), Ok(()));
         assert_eq!(asked(&buddy, || buddy.free(two)), Err(FreeError::NotAllocated { index: two }));
-        assert_eq!(buddy.free(one.unwrap()), Ok(order));
+        assert_eq!(buddy.free(one.unwrap()), Ok(1 << order));
     }
 }
 
@@ -117,7 +122,7 @@ fn allocations() {
     assert_eq!(asked(&buddy, || buddy.on(9).alloc(u32::MAX)), too_large(u32::MAX));
     assert_eq!(asked(&buddy, || buddy.on(1).alloc(64)), too_large(64));
     buddy.alloc(6).unwrap();
-    assert_eq!(asked(&buddy, || buddy.alloc(6)), Err(AllocError::Exhausted { order: 6 }));
+    assert_eq!(asked(&buddy, || buddy.alloc(6)), Err(AllocError::Exhausted { units: 1 << 6 }));
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn reserved_construction_overwrites_what_was_there() {
     let buddy = arena.all_reserved();
     buddy.audit().unwrap();
     assert_eq!(buddy.stats().reserved_units, 100);
-    assert_eq!(buddy.alloc(0), Err(AllocError::Exhausted { order: 0 }));
+    assert_eq!(buddy.alloc(0), Err(AllocError::Exhausted { units: 1 }));
     buddy.release(0..100).unwrap();
     assert_eq!(buddy.alloc(6), Ok(0));
     buddy.audit().unwrap();

@@ -187,13 +187,13 @@ fn a_refusal_is_that_of_all_zones_together() {
                 let first = known.iter().find(|&zone| max(zone) >= order && held[*zone].is_none());
                 let largest = known.iter().map(max).max().unwrap_or(0);
                 let refused = if known.iter().any(|zone| max(zone) >= order) {
-                    AllocError::Exhausted { order }
+                    AllocError::Exhausted { units: 1 << order }
                 } else {
                     AllocError::OrderTooLarge { order, max: largest }
                 };
                 let expected = first.copied().ok_or(refused);
                 let got = zones.alloc(&preference, order);
-                got.into_iter().for_each(|block| assert_eq!(zones.free(block), Ok(order)));
+                got.into_iter().for_each(|block| assert_eq!(zones.free(block), Ok(1 << order)));
                 assert_eq!(
                     got.map(|block| zones.zone_of(block).unwrap()),
                     expected,

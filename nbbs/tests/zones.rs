@@ -65,7 +65,7 @@ fn the_next_zone_when_the_first_is_full_or_too_small() {
     assert_eq!(used(&list), [64, 192, 70]);
 
     let full = zones.alloc(&[0, 1, 2], 7);
-    assert_eq!(full, Err(AllocError::Exhausted { order: 7 }), "zone 1 could have one");
+    assert_eq!(full, Err(AllocError::Exhausted { units: 1 << 7 }), "zone 1 could have one");
     let never = zones.alloc(&[0, 2], 7);
     assert_eq!(never, Err(AllocError::OrderTooLarge { order: 7, max: 6 }));
     let full = zones.request(&[1, 0], Request::units(65));
@@ -115,7 +115,7 @@ fn resizing_stays_in_the_zone() {
     assert_eq!(zones.len_of(run), Ok(56));
     assert_eq!(
         zones.shrink(run, 57),
-        Err(ResizeError::Units { index: 300, units: 57, actual: 56 })
+        Err(ResizeError::WrongLength { index: 300, units: 57, actual: 56 })
     );
     assert_eq!(zones.shrink(run, 50), Ok(()));
     assert_eq!(zones.split_off(run, 20), Ok(320));
@@ -131,7 +131,7 @@ fn resizing_stays_in_the_zone() {
     let edges = [0, 63, 64, 99, 100, 355, 356, 445, 446];
     let zones_of = [Some(0), Some(0), None, None, Some(1), Some(1), Some(2), Some(2), None];
     assert_eq!(edges.map(|unit| zones.zone_of(unit)), zones_of);
-    let nowhere = FreeError::OutOfRange { index: 70, units: 446 };
+    let nowhere = FreeError::OutOfRange { start: 70, end: 71, units: 446 };
     assert_eq!(zones.shrink(70, 1), Err(ResizeError::Free(nowhere)));
     assert_eq!(zones.len_of(70), Err(nowhere));
     assert_eq!(zones.free_units(70, 1), Err(nowhere));
@@ -152,7 +152,7 @@ fn batches_go_through_all_zones_and_back() {
     let got = zones.alloc_batch(&[2, 0, 1], 0, &mut blocks).unwrap();
     assert_eq!((got, used(&list)), (64 + 256 + 90, vec![64, 256, 90]));
     assert!(blocks[..90].iter().all(|&index| zones.zone_of(index) == Some(2)));
-    assert_eq!(zones.alloc_batch(&[0, 1], 0, &mut [0]), Err(AllocError::Exhausted { order: 0 }));
+    assert_eq!(zones.alloc_batch(&[0, 1], 0, &mut [0]), Err(AllocError::Exhausted { units: 1 }));
     assert_eq!(zones.alloc_batch(&[0, 1], 0, &mut []), Ok(0));
     // Zones mixed, and one block twice.
     let mut mixed = blocks[..got].to_vec();
@@ -161,7 +161,8 @@ fn batches_go_through_all_zones_and_back() {
     let twice = BatchError { done: got, error: FreeError::NotAllocated { index: mixed[3] } };
     assert_eq!(zones.free_batch(0, &mixed), Err(twice));
     assert_eq!(used(&list), [0, 0, 0]);
-    let nowhere = BatchError { done: 0, error: FreeError::OutOfRange { index: 99, units: 446 } };
+    let nowhere = FreeError::OutOfRange { start: 99, end: 100, units: 446 };
+    let nowhere = BatchError { done: 0, error: nowhere };
     assert_eq!(zones.free_batch(0, &[99, 0]), Err(nowhere));
 
     let got = zones.alloc_batch(&[0, 2], 6, &mut blocks).unwrap();
@@ -312,7 +313,7 @@ impl Model<'_> {
                 if sized {
                     assert_eq!(self.zones.free_units(index, len), Ok(()));
                 } else {
-                    assert_eq!(self.zones.free(index), Ok(len.next_power_of_two().ilog2()));
+                    assert_eq!(self.zones.free(index), Ok(len));
                 }
             }
             Do::Shrink(pick, units) => {

@@ -122,9 +122,8 @@ pub fn ask<W: Word>(buddy: &Buddy<'_, W>, lane: usize, ask: Ask<'_>) -> Result<u
             if len % 2 == 0 {
                 return buddy.on(lane).free_units(index, len).map(|()| 0).map_err(|_| No::Wrong);
             }
-            let order = len.next_power_of_two().trailing_zeros();
             let freed = buddy.on(lane).free(index);
-            if freed == Ok(order) { Ok(0) } else { Err(No::Wrong) }
+            if freed == Ok(len) { Ok(0) } else { Err(No::Wrong) }
         }
         Ask::Shrink(held, units) => resized(buddy.on(lane).shrink(held.index, units)),
         Ask::Grow(held, units) => resized(buddy.on(lane).grow(held.index, units)),

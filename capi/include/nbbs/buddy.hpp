@@ -173,11 +173,11 @@ public:
 
     // Freeing.
 
-    /// Frees whatever begins at `index`; returns its order.
-    result<std::uint32_t> try_free(std::uint64_t index) const noexcept {
-        return detail::get<std::uint32_t>(nbbs_free, &arena_, index);
+    /// Frees whatever begins at `index`; returns its number of units.
+    result<std::uint64_t> try_free(std::uint64_t index) const noexcept {
+        return detail::get<std::uint64_t>(nbbs_free, &arena_, index);
     }
-    std::uint32_t free(std::uint64_t index) const { return try_free(index).value(); }
+    std::uint64_t free(std::uint64_t index) const { return try_free(index).value(); }
 
     result<void> try_free_sized(std::uint64_t index, std::uint32_t order) const noexcept {
         return run(nbbs_free_sized, index, order);

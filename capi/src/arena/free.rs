@@ -4,8 +4,7 @@ use super::{Arena, run};
 use crate::error::{Code, Error};
 use crate::pointer;
 
-/// Frees the block or run at `index`, whatever its size, and writes its order to `order`, unless that is null. Of a
-/// run that is no block: the order of the smallest block that it would fit into.
+/// Frees the block or run at `index`, whatever its size, and writes its number of units to `units`, unless that is null.
 ///
 /// One read-modify-write in the steady state, and the merges that it makes possible. Callable from interrupt and
 /// signal handlers. Refuses with `OUT_OF_RANGE`, `NOT_ALLOCATED` (also a double free, until the units are allocated
@@ -14,7 +13,7 @@ use crate::pointer;
 pub unsafe extern "C" fn nbbs_free(
     arena: *const Arena,
     index: u64,
-    order: *mut u32,
+    units: *mut u64,
     error: *mut Error,
 ) -> Code {
     // SAFETY: the caller's promise about pointers.
@@ -24,7 +23,7 @@ pub unsafe extern "C" fn nbbs_free(
                 None => arena.buddy().on(arena.lane()).free(index)?,
                 Some(cpu) => arena.caches.free(cpu, index)?,
             };
-            pointer::write_if_given(order, freed);
+            pointer::write_if_given(units, freed);
             Ok(())
         })
     }

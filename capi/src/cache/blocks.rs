@@ -39,8 +39,8 @@ pub unsafe extern "C" fn nbbs_cache_alloc(
     }
 }
 
-/// Frees the block or run at `index` into the cache of `cpu`, if it keeps such blocks, and writes its order to `order`, unless
-/// that is null. `cpu` as for `nbbs_cache_alloc`; any may free what another allocated.
+/// Frees the block or run at `index` into the cache of `cpu`, if it keeps such blocks, and writes its number of units to
+/// `units`, unless that is null. `cpu` as for `nbbs_cache_alloc`; any may free what another allocated.
 ///
 /// A load for each level, and then what `nbbs_cache_free_sized` costs. Refuses as `nbbs_free`.
 #[unsafe(no_mangle)]
@@ -48,14 +48,14 @@ pub unsafe extern "C" fn nbbs_cache_free(
     arena: *const Arena,
     cpu: usize,
     index: u64,
-    order: *mut u32,
+    units: *mut u64,
     error: *mut Error,
 ) -> Code {
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
             let freed = arena.caches.free(cpu, index)?;
-            pointer::write_if_given(order, freed);
+            pointer::write_if_given(units, freed);
             Ok(())
         })
     }

@@ -174,9 +174,9 @@ pub extern "C" fn nb_free(addr: *mut c_void) {
         None => Err((Settings::now().reporter, Error::of(Code::NoArena, 0, 0))),
         Some(plain) => {
             let freed = plain.index(address).and_then(|index| {
-                let order = plain.buddy.on(thread_lane()).free(index);
-                let order = order.map_err(|refused| Error::from(refused).at(address))?;
-                plain.counts.freed(index, order);
+                let units = plain.buddy.on(thread_lane()).free(index);
+                let units = units.map_err(|refused| Error::from(refused).at(address))?;
+                plain.counts.freed(index, units.ilog2());
                 Ok(())
             });
             freed.map_err(|refused| (plain.settings.reporter, refused))

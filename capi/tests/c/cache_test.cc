@@ -43,9 +43,9 @@ TEST(Cache, KeepsBlocksOfItsCpu) {
     EXPECT_EQ(cached.arena.stats().used_blocks[2], 1u);
     cached.free_sized(3, block, 2);
     EXPECT_EQ(cached.alloc(3, 2), block);
-    uint32_t order = 99;
-    EXPECT_EQ(nbbs_cache_free(cached.arena, 0, block, &order, nullptr), NBBS_CODE_OK);
-    EXPECT_EQ(order, 2u);
+    uint64_t units = 99;
+    EXPECT_EQ(nbbs_cache_free(cached.arena, 0, block, &units, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(units, 4u);
     EXPECT_EQ(cached.alloc(0, 2), block);
     cached.free_sized(0, block, 2);
     EXPECT_EQ(nbbs_cache_audit(cached.arena, nullptr), NBBS_CODE_OK);

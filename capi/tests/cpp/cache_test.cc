@@ -19,7 +19,7 @@ TEST(Caches, HandlesOfCpusGoThroughThem) {
     cpu.free_sized(block, 2);
     EXPECT_EQ(pages.stats().cached_units, 32u);
     EXPECT_EQ(cpu.alloc(2), block);
-    EXPECT_EQ(cpu.free(block), 2u);
+    EXPECT_EQ(cpu.free(block), 4u);
     EXPECT_EQ(cpu.try_free_sized(block, 2).code(), NBBS_CODE_NOT_ALLOCATED);
     EXPECT_TRUE(pages.try_audit_caches());
     pages.drain(1);

@@ -105,7 +105,7 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// # use nbbs::{AllocError, Buddy, Metadata};
     /// # let metadata = Metadata::<{ nbbs::metadata_words(1024) }>::new();
     /// let frames = Buddy::new_reserved(metadata.words(), 1024)?;
-    /// assert_eq!(frames.alloc(0), Err(AllocError::Exhausted { order: 0 }));
+    /// assert_eq!(frames.alloc(0), Err(AllocError::Exhausted { units: 1 }));
     /// frames.release(256..640)?; // usable memory, as the firmware says
     /// assert_eq!(frames.alloc(8)?, 256);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -132,7 +132,7 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// let one = Buddy::new(metadata.words(), 64)?;
     /// let two = Buddy::attach(metadata.words(), 64)?;
     /// let block = one.alloc(2)?;
-    /// assert_eq!(two.free(block)?, 2);
+    /// assert_eq!(two.free(block)?, 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn attach(words: &'a [W], units: u64) -> Result<Self, MetadataError> {
@@ -229,12 +229,12 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
     /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
     /// let block = buddy.alloc(3)?;
-    /// assert_eq!(buddy.free(block), Ok(3));
+    /// assert_eq!(buddy.free(block), Ok(8));
     /// assert_eq!(buddy.free(block), Err(FreeError::NotAllocated { index: block }));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn free(&self, index: u64) -> Result<u32, FreeError> {
+    pub fn free(&self, index: u64) -> Result<u64, FreeError> {
         self.here().free(index)
     }
 

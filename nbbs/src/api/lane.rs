@@ -54,8 +54,7 @@ impl<'b, W: Word> Lane<'b, W> {
         self.runs.blocks.alloc(order)
     }
 
-    /// Frees the block or run that begins at unit `index`, and returns the order of the block, or of the smallest block
-    /// that would hold the run.
+    /// Frees the block or run that begins at unit `index`, and returns its number of units.
     ///
     /// Cost: a load for each level on the way down to the block, one read-modify-write, and a look at the
     /// words above: few if the lane's last free was near, one for each level otherwise.
@@ -72,12 +71,12 @@ impl<'b, W: Word> Lane<'b, W> {
     /// let cpu = buddy.on(1);
     /// let block = cpu.alloc(3)?;
     /// assert_eq!(cpu.free(block + 1), Err(FreeError::NotABlock { index: block + 1 }));
-    /// assert_eq!(cpu.free(block), Ok(3));
+    /// assert_eq!(cpu.free(block), Ok(8));
     /// assert_eq!(cpu.free(block), Err(FreeError::NotAllocated { index: block }));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn free(&self, index: u64) -> Result<u32, FreeError> {
+    pub fn free(&self, index: u64) -> Result<u64, FreeError> {
         self.runs.free(index)
     }
 

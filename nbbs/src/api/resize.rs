@@ -14,7 +14,7 @@ impl<W: Word> Lane<'_, W> {
     /// call it, from interrupt and signal handlers too.
     ///
     /// # Errors
-    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::Units`] if the run has fewer units, and
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run has fewer units, and
     /// [`ResizeError::Contended`] if the cut goes through a slot below which another thread's claim is about to be
     /// undone, as that thread has yet to find the area taken. Nothing has changed.
     ///
@@ -39,7 +39,7 @@ impl<W: Word> Lane<'_, W> {
     /// signal handlers too.
     ///
     /// # Errors
-    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::Units`] if the run has more units,
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run has more units,
     /// [`ResizeError::OutOfRange`] beyond the arena's end, [`ResizeError::InUse`] if a unit behind the run is in use or
     /// another thread is allocating around it at that moment, [`ResizeError::LastOfWord`] and
     /// [`ResizeError::Contended`]. Nothing has changed.
@@ -66,7 +66,7 @@ impl<W: Word> Lane<'_, W> {
     /// holder of the run may call it, from interrupt and signal handlers too.
     ///
     /// # Errors
-    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::Units`] if the run does not have more units,
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run does not have more units,
     /// [`ResizeError::LastOfWord`] if the second part would begin at such a unit, and [`ResizeError::Contended`] as in
     /// [`shrink`](Self::shrink). Nothing has changed.
     ///
@@ -89,7 +89,7 @@ impl<W: Word> Lane<'_, W> {
     /// of the run may call it.
     ///
     /// # Errors
-    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::OrderTooLarge`], [`ResizeError::Units`] if
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::OrderTooLarge`], [`ResizeError::WrongLength`] if
     /// the run does not divide into aligned blocks of the order, and [`ResizeError::Contended`] as in
     /// [`shrink`](Self::shrink). Nothing that the caller could see has changed.
     ///
@@ -99,7 +99,7 @@ impl<W: Word> Lane<'_, W> {
     /// let cpu = buddy.on(1);
     /// let block = buddy.alloc(5)?;
     /// cpu.split(block, 3)?;
-    /// assert_eq!(buddy.free(block + 8)?, 3);
+    /// assert_eq!(buddy.free(block + 8)?, 8);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn split(&self, index: u64, order: u32) -> Result<(), ResizeError> {

@@ -18,7 +18,7 @@ impl<W: Word> Blocks<'_, W> {
         } else {
             self.alloc_again::<false>(order)
         };
-        index.ok_or(AllocError::Exhausted { order })
+        index.ok_or(AllocError::Exhausted { units: 1 << order })
     }
 
     /// Allocates the block that the lane freed last, or the buddy of what it last claimed at its cursor, if that

@@ -30,7 +30,7 @@ impl<W: Word> Blocks<'_, W> {
             });
             match found {
                 Some((at, claimed)) => (idx, done) = (at, done + claimed),
-                None if done == 0 => return Err(AllocError::Exhausted { order }),
+                None if done == 0 => return Err(AllocError::Exhausted { units: 1 << order }),
                 None => break,
             }
         }

@@ -26,7 +26,7 @@ impl<W: Word> Blocks<'_, W> {
             return Err(FreeError::OrderTooLarge { order, max: self.geometry().max_order() });
         }
         if index >= self.geometry().units() {
-            return Err(FreeError::OutOfRange { index, units: self.geometry().units() });
+            return Err(FreeError::outside(index, self.geometry().units()));
         }
         if index & ((1 << order) - 1) != 0 {
             return Err(FreeError::Misaligned { index, order });
@@ -49,7 +49,7 @@ impl<W: Word> Blocks<'_, W> {
     #[inline(always)]
     pub fn order_at(self, index: u64) -> Result<u32, FreeError> {
         if index >= self.geometry().units() {
-            return Err(FreeError::OutOfRange { index, units: self.geometry().units() });
+            return Err(FreeError::outside(index, self.geometry().units()));
         }
         let mut level = self.geometry().top();
         loop {

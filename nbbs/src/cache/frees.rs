@@ -8,8 +8,7 @@ use crate::error::FreeError;
 use crate::sync::Word;
 
 impl<W: Word> Caches<'_, W> {
-    /// Frees the block or run that begins at unit `index`, and returns the order of the block, or of the smallest block
-    /// that would hold the run.
+    /// Frees the block or run that begins at unit `index`, and returns its number of units.
     ///
     /// Cost: a load for each level on the way down to the block, then that of [`free_sized`](Self::free_sized).
     /// Callable from interrupt and signal handlers.
@@ -24,13 +23,13 @@ impl<W: Word> Caches<'_, W> {
     /// # let words = Metadata::<{ nbbs::cache_words(2) }>::new();
     /// let caches = Caches::new(buddy, words.words());
     /// let block = caches.alloc(0, 2)?;
-    /// assert_eq!(caches.free(1, block)?, 2); // any CPU may
+    /// assert_eq!(caches.free(1, block)?, 4); // any CPU may
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn free(&self, cpu: usize, index: u64) -> Result<u32, FreeError> {
+    pub fn free(&self, cpu: usize, index: u64) -> Result<u64, FreeError> {
         match self.buddy.on(cpu).order_at(index) {
-            Ok(order) => self.free_sized(cpu, index, order).map(|()| order),
+            Ok(order) => self.free_sized(cpu, index, order).map(|()| 1 << order),
             Err(_) => self.buddy.on(cpu).free(index),
         }
     }

@@ -108,8 +108,7 @@ impl<'a, W: Word> Cache<'a, W> {
         front.alloc(stacks, front.caps.class(order), order)
     }
 
-    /// Frees the block or run that begins at unit `index`, and returns the order of the block, or of the smallest block
-    /// that would hold the run.
+    /// Frees the block or run that begins at unit `index`, and returns its number of units.
     ///
     /// Cost: a load for each level on the way down to the block, then that of [`free_sized`](Self::free_sized).
     ///
@@ -121,14 +120,14 @@ impl<'a, W: Word> Cache<'a, W> {
     /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
     /// let mut cache = buddy.cache(0);
     /// let (block, run) = (cache.alloc(3)?, buddy.here().alloc_units(7)?);
-    /// assert_eq!((cache.free(block)?, cache.free(run)?), (3, 3));
+    /// assert_eq!((cache.free(block)?, cache.free(run)?), (8, 7));
     /// assert!(cache.free(run).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn free(&mut self, index: u64) -> Result<u32, FreeError> {
+    pub fn free(&mut self, index: u64) -> Result<u64, FreeError> {
         match self.buddy.on(self.lane).order_at(index) {
-            Ok(order) => self.free_sized(index, order).map(|()| order),
+            Ok(order) => self.free_sized(index, order).map(|()| 1 << order),
             Err(_) => self.buddy.on(self.lane).free(index),
         }
     }

@@ -187,11 +187,11 @@ impl ThreadCaches {
     /// #     Err(_) => panic!("metadata_words() and new() disagree"),
     /// # };
     /// let block = PAGES.alloc(3)?;
-    /// assert_eq!(PAGES.free(block)?, 3);
+    /// assert_eq!(PAGES.free(block)?, 8);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn free(&'static self, index: u64) -> Result<u32, FreeError> {
+    pub fn free(&'static self, index: u64) -> Result<u64, FreeError> {
         self.with(|cache| cache.free(index)).unwrap_or_else(|| self.buddy.free(index))
     }
 

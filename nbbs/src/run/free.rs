@@ -8,10 +8,11 @@ use crate::tree::Spot;
 use crate::word::span;
 
 impl<W: Word> Runs<'_, W> {
-    /// Frees what begins at `index`, and returns the order of a block that would hold it.
+    /// Frees what begins at `index`, and returns its number of units.
     #[inline(always)]
-    pub fn free(self, index: u64) -> Result<u32, FreeError> {
-        self.blocks.free(index).or_else(|error| self.free_run(index, error))
+    pub fn free(self, index: u64) -> Result<u64, FreeError> {
+        let freed = self.blocks.free(index).map(|order| 1 << order);
+        freed.or_else(|error| self.free_run(index, error))
     }
 
     /// Frees the block or run of `2^order` units at `index`.
@@ -47,14 +48,14 @@ impl<W: Word> Runs<'_, W> {
 
     /// [`free`](Self::free), where a look for a block met `error`.
     #[cold]
-    fn free_run(self, index: u64, error: FreeError) -> Result<u32, FreeError> {
+    fn free_run(self, index: u64, error: FreeError) -> Result<u64, FreeError> {
         if let FreeError::OutOfRange { .. } | FreeError::NotAllocated { .. } = error {
             return Err(error);
         }
         loop {
             let run = self.held(index)?;
             if self.release_run(&run) {
-                return Ok(run.order());
+                return Ok(run.units());
             }
         }
     }

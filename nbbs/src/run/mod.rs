@@ -92,7 +92,7 @@ impl<'b, W: Word> Runs<'b, W> {
     pub fn held(self, index: u64) -> Result<Run, FreeError> {
         let units = self.geometry().units();
         if index >= units {
-            return Err(FreeError::OutOfRange { index, units });
+            return Err(FreeError::outside(index, units));
         }
         let head = self.tree().spot(index);
         let (level, idx, slot) = (head.level, head.idx, head.slot);

@@ -14,7 +14,7 @@ impl<W: Word> Runs<'_, W> {
     pub fn shrink(self, index: u64, units: u64) -> Result<(), ResizeError> {
         let run = self.held(index)?;
         if units == 0 || units > run.units() {
-            return Err(ResizeError::Units { index, units, actual: run.units() });
+            return Err(ResizeError::WrongLength { index, units, actual: run.units() });
         }
         if units == run.units() {
             return Ok(());
@@ -26,7 +26,7 @@ impl<W: Word> Runs<'_, W> {
     pub fn grow(self, index: u64, units: u64) -> Result<(), ResizeError> {
         let run = self.held(index)?;
         if units < run.units() {
-            return Err(ResizeError::Units { index, units, actual: run.units() });
+            return Err(ResizeError::WrongLength { index, units, actual: run.units() });
         }
         let (end, limit) = (index.saturating_add(units), self.geometry().units());
         if end > limit {
@@ -54,7 +54,7 @@ impl<W: Word> Runs<'_, W> {
     pub fn split_off(self, index: u64, units: u64) -> Result<u64, ResizeError> {
         let run = self.held(index)?;
         if units == 0 || units >= run.units() {
-            return Err(ResizeError::Units { index, units, actual: run.units() });
+            return Err(ResizeError::WrongLength { index, units, actual: run.units() });
         }
         let cut = index + units;
         self.carve(&run, cut..cut).map(|()| cut)
@@ -69,7 +69,7 @@ impl<W: Word> Runs<'_, W> {
         }
         let size = 1_u64 << order;
         if (index | run.units()) & (size - 1) != 0 {
-            return Err(ResizeError::Units { index, units: size, actual: run.units() });
+            return Err(ResizeError::WrongLength { index, units: size, actual: run.units() });
         }
         let starts = (0..run.units() / size).map(|number| index + number * size);
         if !run.is_open && size >= 1 << W::SHAPE.slot_order(run.head.level) {
@@ -98,7 +98,7 @@ impl<W: Word> Runs<'_, W> {
         let Range { start, end } = part;
         if start < index || start >= end || end > run.end {
             let units = end.saturating_sub(start);
-            return Err(ResizeError::Units { index, units, actual: run.units() });
+            return Err(ResizeError::WrongLength { index, units, actual: run.units() });
         }
         self.carve(&run, part)
     }

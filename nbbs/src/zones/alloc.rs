@@ -21,7 +21,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # let zones = [Zone { base: 1 << 30, buddy: Buddy::new(metadata.words(), 64)? }];
     /// let zones = Zones::new(&zones)?;
     /// assert_eq!(zones.alloc(&[0], 6)?, 1 << 30);
-    /// assert_eq!(zones.alloc(&[0], 0), Err(AllocError::Exhausted { order: 0 }));
+    /// assert_eq!(zones.alloc(&[0], 0), Err(AllocError::Exhausted { units: 1 }));
     /// assert_eq!(zones.alloc(&[0], 9), Err(AllocError::OrderTooLarge { order: 9, max: 6 }));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

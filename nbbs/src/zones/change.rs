@@ -12,7 +12,7 @@ use crate::sync::Word;
 const TOGETHER: usize = 64;
 
 impl<'a, W: Word> Zones<'a, W> {
-    /// Frees the block or run at `index`, and returns the order of the smallest block that holds it.
+    /// Frees the block or run that begins at unit `index`, and returns its number of units.
     ///
     /// # Errors
     /// Those of [`Lane::free`](crate::Lane::free); [`FreeError::OutOfRange`] if the unit is in no zone.
@@ -23,12 +23,12 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
     /// let zones = Zones::new(&zones)?;
     /// let run = zones.request(&[0], Request::units(9))?;
-    /// assert_eq!(zones.free(run)?, 4);
+    /// assert_eq!(zones.free(run)?, 9);
     /// assert_eq!(zones.free(run), Err(FreeError::NotAllocated { index: run }));
-    /// assert_eq!(zones.free(5), Err(FreeError::OutOfRange { index: 5, units: 164 }));
+    /// assert_eq!(zones.free(5), Err(FreeError::OutOfRange { start: 5, end: 6, units: 164 }));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn free(&self, index: u64) -> Result<u32, FreeError> {
+    pub fn free(&self, index: u64) -> Result<u64, FreeError> {
         self.in_zone(index, |zone, index| zone.free(index))
     }
 
@@ -173,7 +173,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// let zones = Zones::new(&zones)?;
     /// let block = zones.alloc(&[0], 4)?;
     /// zones.split(block, 2)?;
-    /// assert_eq!(zones.free(block + 8), Ok(2));
+    /// assert_eq!(zones.free(block + 8), Ok(4));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn split(&self, index: u64, order: u32) -> Result<(), ResizeError> {
@@ -214,7 +214,7 @@ impl<'a, W: Word> Zones<'a, W> {
     }
 
     fn in_no_zone(&self, index: u64) -> FreeError {
-        FreeError::OutOfRange { index, units: self.end() }
+        FreeError::outside(index, self.end())
     }
 }
 

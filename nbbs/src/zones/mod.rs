@@ -62,7 +62,7 @@ pub enum ZoneError {
 /// let zones = Zones::new(&zones)?;
 /// let block = zones.alloc(&[1, 0], 6)?; // from the second, as long as that has one
 /// assert_eq!(block, 1 << 20);
-/// assert_eq!(zones.free(block)?, 6);
+/// assert_eq!(zones.free(block)?, 64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

@@ -11,10 +11,7 @@ pub(super) trait Numbered {
 impl Numbered for FreeError {
     fn among_all(mut self, base: u64) -> Self {
         match &mut self {
-            Self::OutOfRange { index, units } => {
-                *units += base;
-                *index += base;
-            }
+            Self::OutOfRange { start, end, units } => outside(start, end, units, base),
             Self::OrderTooLarge { .. } => {}
             Self::Misaligned { index, .. }
             | Self::NotAllocated { index }
@@ -49,7 +46,7 @@ impl Numbered for ResizeError {
     fn among_all(mut self, base: u64) -> Self {
         match &mut self {
             Self::Free(error) => *error = error.among_all(base),
-            Self::Units { index, .. } => *index += base,
+            Self::WrongLength { index, .. } => *index += base,
             Self::OrderTooLarge { .. } => {}
             Self::OutOfRange { start, end, units } => outside(start, end, units, base),
             Self::InUse { unit } | Self::LastOfWord { unit } | Self::Contended { unit } => {

@@ -82,7 +82,7 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
         } else {
             self.spec.check_refusal(order)?;
             self.summary.exhausted += 1;
-            AllocError::Exhausted { order }
+            AllocError::Exhausted { units: 1 << order }
         };
         if error != expected {
             return Err(Violation::wrong(format!("alloc({order})"), expected, error));
@@ -99,14 +99,16 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
         }
         let answer = match order {
             None => self.subject.free_unsized(lane, index),
-            Some(order) => self.subject.free_sized(lane, index, order).map(|()| order),
+            Some(order) => {
+                self.subject.free_sized(lane, index, order).map(|()| 1_u64.unbounded_shl(order))
+            }
         };
         match (block, answer) {
             // A run frees as a whole: it was not by its pick that it was found, but by its index.
-            (None, Ok(freed)) if order.is_none() && self.order_of_run(index) == Some(freed) => {
+            (None, Ok(freed)) if order.is_none() && self.spec.len_at(index) == Some(freed) => {
                 self.player(lane).forget_run(index)
             }
-            (Some(block), Ok(order)) if order == block.order => {
+            (Some(block), Ok(freed)) if freed == block.len() => {
                 self.spec.give_back(index);
                 if let Some(place) = self.held.iter().position(|&held| held == block) {
                     self.held.remove(place);

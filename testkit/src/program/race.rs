@@ -152,13 +152,13 @@ impl<'a, S: Subject> Lane<'a, S> {
         self.oracle.give(block)?;
         self.held.retain(|&held| held != block);
         let answer = if sized {
-            self.subject.free_sized(self.told, block.index, block.order).map(|()| block.order)
+            self.subject.free_sized(self.told, block.index, block.order).map(|()| block.len())
         } else {
             self.subject.free_unsized(self.told, block.index)
         };
         match answer {
-            Ok(order) if order == block.order => Ok(()),
-            answer => Err(Violation::wrong(format!("free of the {block}"), block.order, answer)),
+            Ok(units) if units == block.len() => Ok(()),
+            answer => Err(Violation::wrong(format!("free of the {block}"), block.len(), answer)),
         }
     }
 

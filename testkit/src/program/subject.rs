@@ -16,11 +16,11 @@ pub trait Subject: BackEnd {
     /// As in [`Lane::alloc`](nbbs::Lane::alloc).
     fn try_alloc(&self, lane: usize, order: u32) -> Result<u64, AllocError>;
 
-    /// Frees the block at `index` and finds its order.
+    /// Frees what begins at `index`, and returns its number of units.
     ///
     /// # Errors
     /// As in [`Lane::free`](nbbs::Lane::free).
-    fn free_unsized(&self, lane: usize, index: u64) -> Result<u32, FreeError>;
+    fn free_unsized(&self, lane: usize, index: u64) -> Result<u64, FreeError>;
 
     /// Frees the block of `order` at `index`.
     ///
@@ -64,7 +64,7 @@ impl<W: Word> Subject for Buddy<'_, W> {
         self.on(lane).alloc(order)
     }
 
-    fn free_unsized(&self, lane: usize, index: u64) -> Result<u32, FreeError> {
+    fn free_unsized(&self, lane: usize, index: u64) -> Result<u64, FreeError> {
         self.on(lane).free(index)
     }
 

@@ -12,8 +12,8 @@ pub(super) fn of_free(spec: &Spec, index: u64, order: Option<u32>, error: FreeEr
     let unit = spec.unit(index);
     let max = spec.max_order();
     match error {
-        FreeError::OutOfRange { index: named, units } => {
-            unit.is_none() && (named, units) == (index, spec.units())
+        FreeError::OutOfRange { start, end, units } => {
+            unit.is_none() && (start, end, units) == (index, index.saturating_add(1), spec.units())
         }
         FreeError::OrderTooLarge { order: named, max: limit } => {
             order == Some(named) && named > max && limit == max

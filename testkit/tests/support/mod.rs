@@ -67,14 +67,17 @@ impl Patient {
 
     fn why_not(spec: &Spec, index: u64) -> FreeError {
         match spec.unit(index) {
-            None => FreeError::OutOfRange { index, units: spec.units() },
+            None => {
+                let (end, units) = (index.saturating_add(1), spec.units());
+                FreeError::OutOfRange { start: index, end, units }
+            }
             Some(Unit::Free) => FreeError::NotAllocated { index },
             Some(Unit::Reserved) => FreeError::Reserved { index },
             _ => FreeError::NotABlock { index },
         }
     }
 
-    fn free(&self, index: u64, order: Option<u32>) -> Result<u32, FreeError> {
+    fn free(&self, index: u64, order: Option<u32>) -> Result<u64, FreeError> {
         let mut spec = self.spec();
         let block = spec.block_at(index);
         match (block, order) {
@@ -83,7 +86,9 @@ impl Patient {
             (Some(Block { order: actual, .. }), Some(order)) => {
                 Err(FreeError::WrongOrder { index, order, actual })
             }
-            (None, _) if self.fails_with(Fault::AcceptsBadFrees) => Ok(order.unwrap_or(0)),
+            (None, _) if self.fails_with(Fault::AcceptsBadFrees) => {
+                Ok(1_u64.unbounded_shl(order.unwrap_or(0)))
+            }
             (None, _) if self.fails_with(Fault::NamesTheWrongReason) => {
                 Err(FreeError::WrongOrder { index, order: 0, actual: 1 })
             }
@@ -97,7 +102,7 @@ impl Patient {
         }
     }
 
-    fn give_back(&self, spec: &mut Spec, block: Block) -> Result<u32, FreeError> {
+    fn give_back(&self, spec: &mut Spec, block: Block) -> Result<u64, FreeError> {
         if self.fails_with(Fault::RefusesToFree) {
             return Err(FreeError::NotAllocated { index: block.index });
         }
@@ -107,7 +112,7 @@ impl Patient {
         if block.order > 0 && self.fails_with(Fault::FreesHalf) {
             spec.grant(block.index + block.len() / 2, block.order - 1);
         }
-        Ok(block.order + u32::from(self.fails_with(Fault::MistakesTheOrder)))
+        Ok(block.len() << u32::from(self.fails_with(Fault::MistakesTheOrder)))
     }
 }
 
@@ -140,9 +145,9 @@ impl Subject for Patient {
         if order > max {
             return Err(AllocError::OrderTooLarge { order, max });
         }
-        let block = spec.free_block(order).ok_or(AllocError::Exhausted { order })?;
+        let block = spec.free_block(order).ok_or(AllocError::Exhausted { units: 1 << order })?;
         if self.fails_with(Fault::RefusesFalsely) {
-            return Err(AllocError::Exhausted { order });
+            return Err(AllocError::Exhausted { units: 1 << order });
         }
         assert!(!self.fails_with(Fault::Panics), "a fault");
         if self.fails_with(Fault::Misaligns) {
@@ -165,7 +170,7 @@ impl Subject for Patient {
         Ok(block.index)
     }
 
-    fn free_unsized(&self, _lane: usize, index: u64) -> Result<u32, FreeError> {
+    fn free_unsized(&self, _lane: usize, index: u64) -> Result<u64, FreeError> {
         self.free(index, None)
     }
 

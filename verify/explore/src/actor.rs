@@ -57,7 +57,7 @@ impl<F: Form> Actor<'_, F> {
     fn free(
         &mut self,
         held: Held,
-        free: impl FnOnce(&Buddy<'_, Explored<F>>, usize) -> Result<u32, FreeError>,
+        free: impl FnOnce(&Buddy<'_, Explored<F>>, usize) -> Result<u64, FreeError>,
     ) {
         if !self.hands.held.contains(&held) {
             return;
@@ -65,14 +65,15 @@ impl<F: Form> Actor<'_, F> {
         begin();
         self.will_give(held);
         match free(&self.buddy, self.lane) {
-            Ok(order) if 1 << order == held.len.next_power_of_two() => end(|_| Ok(())),
+            Ok(units) if units == held.len => end(|_| Ok(())),
             answer => wrong(&Call::Free(held), answer),
         }
     }
 
     fn free_sized(&mut self, held: Held) {
-        let order = held.len.trailing_zeros();
-        self.free(held, |buddy, lane| buddy.on(lane).free_sized(held.index, order).map(|()| order));
+        let Held { index, len } = held;
+        let order = len.trailing_zeros();
+        self.free(held, |buddy, lane| buddy.on(lane).free_sized(index, order).map(|()| len));
     }
 
     fn ask(&mut self, call: &Call) {

@@ -37,7 +37,7 @@ calls! {
     alloc_at(index: u64, units: u64) -> Result<u64, RequestError>;
     request(request: Request) -> Result<u64, RequestError>;
     alloc_batch(order: u32, blocks: &mut [u64]) -> Result<usize, AllocError>;
-    free(index: u64) -> Result<u32, FreeError>;
+    free(index: u64) -> Result<u64, FreeError>;
     free_sized(index: u64, order: u32) -> Result<(), FreeError>;
     free_units(index: u64, units: u64) -> Result<(), FreeError>;
     free_batch(order: u32, blocks: &[u64]) -> Result<(), BatchError>;
@@ -76,7 +76,7 @@ impl<W: Word> Calls for LastFirst<'_, W> {
         self.0.alloc_batch(&ORDER, order, blocks)
     }
 
-    fn free(&self, index: u64) -> Result<u32, FreeError> {
+    fn free(&self, index: u64) -> Result<u64, FreeError> {
         self.0.free(index)
     }
 

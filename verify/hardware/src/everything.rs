@@ -131,7 +131,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         self.hands.give(held)?;
         let is_block = len == 1 << order && self.within(index).1 & (len - 1) == 0;
         match below(if is_block { 5 } else { 3 }) {
-            0 => must("free", caller.free(index), |got| got == order),
+            0 => must("free", caller.free(index), |got| got == len),
             1 => must("free_units", caller.free_units(index, len), |()| true),
             2 => must("free_part", caller.free_part(index, index..index + len), |()| true),
             3 => must("free_sized", caller.free_sized(index, order), |()| true),

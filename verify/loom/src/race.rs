@@ -239,7 +239,7 @@ impl Hands {
             Op::FreeUnsized => {
                 let (index, order) = self.blocks.remove(0);
                 arena.payload.give(self.lane, index, order);
-                assert_eq!(buddy.on(0).free(index), Ok(order), "lost");
+                assert_eq!(buddy.on(0).free(index), Ok(1 << order), "lost");
             }
             Op::Reserve(start, end) => {
                 if buddy.reserve(start..end).is_ok() {

@@ -107,9 +107,9 @@ pub fn cost(call: &Call, mut ledger: Ledger) -> Cost {
 }
 
 /// The answer to the free of what is held by its index.
-pub fn freed(held: Held, answer: Result<u32, FreeError>) -> Answer {
+pub fn freed(held: Held, answer: Result<u64, FreeError>) -> Answer {
     match answer {
-        Ok(order) if 1 << order == held.len.next_power_of_two() => Answer::Yes(held.index),
+        Ok(units) if units == held.len => Answer::Yes(held.index),
         other => Answer::Wrong(format!("{other:?}")),
     }
 }
