@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use nbbs::sync::{AtomicU64, Word};
-use nbbs::{Buddy, Request, RequestError};
+use nbbs::{Buddy, Lane, Request, RequestError};
 
 use crate::{FRAME_SIZE, RegionError};
 
@@ -126,7 +126,7 @@ impl<'a, W: Word> Region<'a, W> {
             return Err(RequestError::OrderTooLarge { order, max });
         }
         let request = Request::units(frames).aligned(order);
-        self.buddy.on(self.lane).request(request).map(|index| self.address_of(index))
+        self.lane().request(request).map(|index| self.address_of(index))
     }
 
     /// Allocates the `frames` frames from `address` on.
@@ -145,7 +145,7 @@ impl<'a, W: Word> Region<'a, W> {
     /// ```
     pub fn alloc_at(&self, address: u64, frames: u64) -> Result<(), RegionError> {
         let index = self.index_of(address)?;
-        self.buddy.on(self.lane).alloc_at(index, frames)?;
+        self.lane().alloc_at(index, frames)?;
         Ok(())
     }
 
@@ -166,7 +166,11 @@ impl<'a, W: Word> Region<'a, W> {
     /// ```
     pub fn free(&self, address: u64, frames: u64) -> Result<(), RegionError> {
         let index = self.index_of(address)?;
-        self.buddy.on(self.lane).free_units(index, frames).map_err(RegionError::Free)
+        self.lane().free_units(index, frames).map_err(RegionError::Free)
+    }
+
+    fn lane(&self) -> Lane<'_, W> {
+        self.buddy.on(self.lane)
     }
 
     pub(crate) const fn address_of(&self, index: u64) -> u64 {

@@ -111,26 +111,27 @@ pub enum No {
 /// # Errors
 /// Why not.
 pub fn ask<W: Word>(buddy: &Buddy<'_, W>, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
+    let lane = buddy.on(lane);
     let resized = |result: Result<(), ResizeError>| result.map(|()| 0).map_err(No::from);
     match ask {
-        Ask::Units(units) => buddy.on(lane).alloc_units(units).map_err(No::from),
-        Ask::At(Held { index, len }) => buddy.on(lane).alloc_at(index, len).map_err(No::from),
+        Ask::Units(units) => lane.alloc_units(units).map_err(No::from),
+        Ask::At(Held { index, len }) => lane.alloc_at(index, len).map_err(No::from),
         Ask::Within(units, order, range, top_down) => {
-            buddy.on(lane).request(within(units, order, range, top_down)).map_err(No::from)
+            lane.request(within(units, order, range, top_down)).map_err(No::from)
         }
         Ask::Free(Held { index, len }) => {
             if len % 2 == 0 {
-                return buddy.on(lane).free_units(index, len).map(|()| 0).map_err(|_| No::Wrong);
+                return lane.free_units(index, len).map(|()| 0).map_err(|_| No::Wrong);
             }
-            let freed = buddy.on(lane).free(index);
+            let freed = lane.free(index);
             if freed == Ok(len) { Ok(0) } else { Err(No::Wrong) }
         }
-        Ask::Shrink(held, units) => resized(buddy.on(lane).shrink(held.index, units)),
-        Ask::Grow(held, units) => resized(buddy.on(lane).grow(held.index, units)),
-        Ask::SplitOff(held, units) => buddy.on(lane).split_off(held.index, units).map_err(No::from),
-        Ask::Split(held, order) => resized(buddy.on(lane).split(held.index, order)),
-        Ask::FreePart(held, part) => resized(buddy.on(lane).free_part(held.index, part)),
-        Ask::Batch(order, blocks) => match buddy.on(lane).alloc_batch(order, blocks) {
+        Ask::Shrink(held, units) => resized(lane.shrink(held.index, units)),
+        Ask::Grow(held, units) => resized(lane.grow(held.index, units)),
+        Ask::SplitOff(held, units) => lane.split_off(held.index, units).map_err(No::from),
+        Ask::Split(held, order) => resized(lane.split(held.index, order)),
+        Ask::FreePart(held, part) => resized(lane.free_part(held.index, part)),
+        Ask::Batch(order, blocks) => match lane.alloc_batch(order, blocks) {
             Ok(count) => {
                 blocks.truncate(count);
                 Ok(0)
@@ -142,7 +143,7 @@ pub fn ask<W: Word>(buddy: &Buddy<'_, W>, lane: usize, ask: Ask<'_>) -> Result<u
             Err(_) => Err(No::Wrong),
         },
         Ask::FreeBatch(order, blocks) => {
-            buddy.on(lane).free_batch(order, blocks).map(|()| 0).map_err(|_| No::Wrong)
+            lane.free_batch(order, blocks).map(|()| 0).map_err(|_| No::Wrong)
         }
     }
 }

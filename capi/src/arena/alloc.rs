@@ -40,7 +40,7 @@ pub unsafe extern "C" fn nbbs_alloc(
         run(arena, error, |arena| {
             let place = pointer::checked(index, 3)?;
             place.write(match arena.cpu() {
-                None => arena.buddy().on(arena.lane()).alloc(order)?,
+                None => arena.lane().alloc(order)?,
                 Some(cpu) => arena.caches.alloc(cpu, order)?,
             });
             Ok(())
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn nbbs_alloc_units(
     unsafe {
         run(arena, error, |arena| {
             let place = pointer::checked(index, 3)?;
-            place.write(arena.buddy().on(arena.lane()).alloc_units(units)?);
+            place.write(arena.lane().alloc_units(units)?);
             Ok(())
         })
     }
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn nbbs_alloc_at(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy().on(arena.lane()).alloc_at(index, units)?;
+            arena.lane().alloc_at(index, units)?;
             Ok(())
         })
     }
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn nbbs_alloc_request(
                 wanted = wanted.within(start..if end == 0 { arena.buddy().units() } else { end });
             }
             let wanted = if top_down { wanted.top_down() } else { wanted };
-            place.write(arena.buddy().on(arena.lane()).request(wanted)?);
+            place.write(arena.lane().request(wanted)?);
             Ok(())
         })
     }
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn nbbs_alloc_batch(
             let got = pointer::checked(got, 5)?;
             got.write(0);
             let blocks = pointer::array_mut(blocks, count, 3)?;
-            got.write(arena.buddy().on(arena.lane()).alloc_batch(order, blocks)?);
+            got.write(arena.lane().alloc_batch(order, blocks)?);
             Ok(())
         })
     }

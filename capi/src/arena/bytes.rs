@@ -87,10 +87,8 @@ pub unsafe extern "C" fn nbbs_alloc_bytes(
             let order = arena.order_for(align)?;
             let units = arena.units_of(bytes)?;
             let index = match order {
-                0 => arena.buddy().on(arena.lane()).alloc_units(units)?,
-                _ => {
-                    arena.buddy().on(arena.lane()).request(Request::units(units).aligned(order))?
-                }
+                0 => arena.lane().alloc_units(units)?,
+                _ => arena.lane().request(Request::units(units).aligned(order))?,
             };
             place.write(arena.address(index).cast());
             Ok(())
@@ -117,9 +115,9 @@ pub unsafe extern "C" fn nbbs_free_bytes(
             }
             let index = arena.index(address)?;
             let freed = if bytes == 0 {
-                arena.buddy().on(arena.lane()).free(index).map(drop)
+                arena.lane().free(index).map(drop)
             } else {
-                arena.buddy().on(arena.lane()).free_units(index, arena.units_of(bytes)?)
+                arena.lane().free_units(index, arena.units_of(bytes)?)
             };
             freed.map_err(|refused| Error::from(refused).at(address.addr() as u64))
         })
@@ -142,9 +140,9 @@ pub unsafe extern "C" fn nbbs_resize_bytes(
             let index = arena.index(address)?;
             let units = arena.units_of(bytes)?;
             if units < arena.buddy().len_of(index)? {
-                arena.buddy().on(arena.lane()).shrink(index, units)?;
+                arena.lane().shrink(index, units)?;
             } else {
-                arena.buddy().on(arena.lane()).grow(index, units)?;
+                arena.lane().grow(index, units)?;
             }
             Ok(())
         })

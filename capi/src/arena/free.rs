@@ -20,7 +20,7 @@ pub unsafe extern "C" fn nbbs_free(
     unsafe {
         run(arena, error, |arena| {
             let freed = match arena.cpu() {
-                None => arena.buddy().on(arena.lane()).free(index)?,
+                None => arena.lane().free(index)?,
                 Some(cpu) => arena.caches.free(cpu, index)?,
             };
             pointer::write_if_given(units, freed);
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn nbbs_free_sized(
     unsafe {
         run(arena, error, |arena| {
             match arena.cpu() {
-                None => arena.buddy().on(arena.lane()).free_sized(index, order)?,
+                None => arena.lane().free_sized(index, order)?,
                 Some(cpu) => arena.caches.free_sized(cpu, index, order)?,
             }
             Ok(())
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn nbbs_free_units(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy().on(arena.lane()).free_units(index, units)?;
+            arena.lane().free_units(index, units)?;
             Ok(())
         })
     }
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn nbbs_free_batch(
         run(arena, error, |arena| {
             pointer::write_if_given(done, 0);
             let blocks = pointer::array(blocks, count, 3)?;
-            let freed = arena.buddy().on(arena.lane()).free_batch(order, blocks);
+            let freed = arena.lane().free_batch(order, blocks);
             pointer::write_if_given(done, freed.map_or_else(|refused| refused.done, |()| count));
             Ok(freed?)
         })
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn nbbs_free_part(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy().on(arena.lane()).free_part(index, start..end)?;
+            arena.lane().free_part(index, start..end)?;
             Ok(())
         })
     }

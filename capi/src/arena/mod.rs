@@ -17,7 +17,7 @@ use core::ptr;
 use core::slice;
 use core::sync::atomic::AtomicU64;
 
-use nbbs::{Buddy, Caches, Caps, metadata_words};
+use nbbs::{Buddy, Caches, Caps, Lane, metadata_words};
 
 use crate::error::{Code, Error, Hook, Reporter};
 use crate::lane::thread_lane;
@@ -99,10 +99,10 @@ impl Handle {
         if self.caches.cpus() == 0 || self.lane == THREAD_LANE { None } else { Some(self.lane) }
     }
 
-    /// The lane to start from. A number: a `Lane` would be a copy of the whole handle.
+    /// The arena as seen from the handle's lane, or the calling thread's.
     #[inline(always)]
-    pub(crate) fn lane(&self) -> usize {
-        if self.lane == THREAD_LANE { thread_lane() } else { self.lane }
+    pub(crate) fn lane(&self) -> Lane<'_> {
+        self.buddy().on(if self.lane == THREAD_LANE { thread_lane() } else { self.lane })
     }
 }
 

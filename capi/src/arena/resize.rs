@@ -18,7 +18,7 @@ pub unsafe extern "C" fn nbbs_shrink(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy().on(arena.lane()).shrink(index, units)?;
+            arena.lane().shrink(index, units)?;
             Ok(())
         })
     }
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn nbbs_grow(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy().on(arena.lane()).grow(index, units)?;
+            arena.lane().grow(index, units)?;
             Ok(())
         })
     }
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn nbbs_split_off(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            let split = arena.buddy().on(arena.lane()).split_off(index, units)?;
+            let split = arena.lane().split_off(index, units)?;
             pointer::write_if_given(rest, split);
             Ok(())
         })
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn nbbs_split(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
-            arena.buddy().on(arena.lane()).split(index, order)?;
+            arena.lane().split(index, order)?;
             Ok(())
         })
     }

@@ -151,6 +151,12 @@ impl<'b, W: Word> Lane<'b, W> {
         self.runs.free_batch(order, blocks)
     }
 
+    /// The number of units in the arena.
+    #[inline(always)]
+    pub(crate) const fn units(&self) -> u64 {
+        self.runs.blocks.lane.arena.tree.geometry.units()
+    }
+
     /// The order of the block that begins at unit `index`. A run has none.
     #[inline(always)]
     pub(crate) fn order_at(&self, index: u64) -> Result<u32, FreeError> {

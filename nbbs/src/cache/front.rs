@@ -2,14 +2,13 @@
 
 use super::caps::Caps;
 use super::stacks::{BATCH, CLASSES, Stacks};
-use crate::api::Buddy;
+use crate::api::Lane;
 use crate::error::{AllocError, FreeError};
 use crate::sync::Word;
 
-/// Whose blocks a cache keeps, on which lane, and how many.
-pub(super) struct Front<'b, 'a, W> {
-    pub buddy: &'b Buddy<'a, W>,
-    pub lane: usize,
+/// By which lane blocks come and go, and how many a cache keeps.
+pub(super) struct Front<'b, W> {
+    pub lane: Lane<'b, W>,
     pub caps: &'b Caps,
 }
 
@@ -21,7 +20,7 @@ pub(super) enum Freed {
     Past,
 }
 
-impl<W: Word> Front<'_, '_, W> {
+impl<W: Word> Front<'_, W> {
     /// Puts a block of `order` into the stacks, if nothing speaks against it: the common case. Anything else is left to
     /// [`free`](Self::free).
     #[inline(always)]
@@ -64,7 +63,7 @@ impl<W: Word> Front<'_, '_, W> {
     #[inline(always)]
     fn fits(&self, index: u64, order: u32) -> bool {
         let size = 1 << order;
-        let last = self.buddy.units().checked_sub(size);
+        let last = self.lane.units().checked_sub(size);
         index & (size - 1) == 0 && last.is_some_and(|last| index <= last)
     }
 
@@ -74,7 +73,7 @@ impl<W: Word> Front<'_, '_, W> {
         if is_cached {
             return Err(FreeError::NotAllocated { index });
         }
-        match self.buddy.on(self.lane).order_at(index) {
+        match self.lane.order_at(index) {
             Ok(actual) if actual == order => Ok(Freed::Kept),
             Ok(actual) => Err(FreeError::WrongOrder { index, order, actual }),
             // Perhaps a run of as many units.
@@ -86,7 +85,7 @@ impl<W: Word> Front<'_, '_, W> {
     fn refill(&self, stacks: &mut impl Stacks, class: usize) -> Result<u64, AllocError> {
         let mut blocks = [0; BATCH];
         let half = &mut blocks[..self.caps.half(class)];
-        let got = self.buddy.on(self.lane).alloc_batch(self.caps.order(class), half)?;
+        let got = self.lane.alloc_batch(self.caps.order(class), half)?;
         // The lowest is on top.
         for (count, &block) in (0..).zip(half[1..got].iter().rev()) {
             stacks.push(class, count, block);
@@ -105,12 +104,10 @@ impl<W: Word> Front<'_, '_, W> {
     ) -> Result<u64, AllocError> {
         let answer = match class {
             Some(class) => self.refill(stacks, class),
-            None => self.buddy.on(self.lane).alloc(order),
+            None => self.lane.alloc(order),
         };
         match answer {
-            Err(AllocError::Exhausted { .. }) if self.drain(stacks) => {
-                self.buddy.on(self.lane).alloc(order)
-            }
+            Err(AllocError::Exhausted { .. }) if self.drain(stacks) => self.lane.alloc(order),
             answer => answer,
         }
     }
@@ -126,7 +123,7 @@ impl<W: Word> Front<'_, '_, W> {
         blocks[..taken].sort_unstable();
         let mut left = &blocks[..taken];
         // What is refused was freed twice, or by a wrong order: it is left alone, and counted.
-        while let Err(refused) = self.buddy.on(self.lane).free_batch(self.caps.order(class), left) {
+        while let Err(refused) = self.lane.free_batch(self.caps.order(class), left) {
             stacks.count_refused();
             left = &left[refused.done + 1..];
         }

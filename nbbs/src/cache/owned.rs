@@ -174,7 +174,7 @@ impl<'a, W: Word> Cache<'a, W> {
         {
             return Ok(());
         }
-        front.buddy.on(front.lane).free_sized(index, order)
+        front.lane.free_sized(index, order)
     }
 
     /// Gives all cached blocks back to the buddy allocator.
@@ -227,9 +227,9 @@ impl<'a, W: Word> Cache<'a, W> {
     }
 
     #[inline(always)]
-    fn parts(&mut self) -> (Front<'_, 'a, W>, &mut [u64; PART_WORDS]) {
+    fn parts(&mut self) -> (Front<'_, W>, &mut [u64; PART_WORDS]) {
         let Self { buddy, lane, caps, stacks } = self;
-        (Front { buddy, lane: *lane, caps }, stacks)
+        (Front { lane: buddy.on(*lane), caps }, stacks)
     }
 }
 

@@ -230,8 +230,8 @@ impl<'a, W: Word> Caches<'a, W> {
     }
 
     #[inline(always)]
-    pub(super) fn front(&self, cpu: usize) -> Front<'_, 'a, W> {
-        Front { buddy: &self.buddy, lane: cpu, caps: &self.caps }
+    pub(super) fn front(&self, cpu: usize) -> Front<'_, W> {
+        Front { lane: self.buddy.on(cpu), caps: &self.caps }
     }
 
     /// Begins an operation. `None`: this one came in the middle of another, the cache is taken, or there is no such

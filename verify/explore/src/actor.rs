@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use nbbs::{AllocError, Buddy, FreeError, RangeError};
+use nbbs::{AllocError, Buddy, FreeError, Lane, RangeError};
 use testkit::program::{Held, No, ask, observe};
 use testkit::{Block, Oracle, Violation};
 
@@ -25,12 +25,12 @@ impl<F: Form> Actor<'_, F> {
         match call {
             Call::Alloc(order) => self.alloc(*order),
             Call::Free(held) => {
-                self.free(*held, |buddy, lane| buddy.on(lane).free(held.index));
+                self.free(*held, |lane| lane.free(held.index));
             }
             Call::FreeSized(held) => self.free_sized(*held),
             Call::FreeAll => {
                 for held in self.hands.held.clone() {
-                    self.free(held, |buddy, lane| buddy.on(lane).free(held.index));
+                    self.free(held, |lane| lane.free(held.index));
                 }
             }
             Call::Batch(order, count) => self.batch(*order, *count),
@@ -42,9 +42,13 @@ impl<F: Form> Actor<'_, F> {
         }
     }
 
+    fn lane(&self) -> Lane<'_, Explored<F>> {
+        self.buddy.on(self.lane)
+    }
+
     fn alloc(&mut self, order: u32) {
         begin();
-        match self.buddy.on(self.lane).alloc(order) {
+        match self.lane().alloc(order) {
             Ok(index) => {
                 self.has_taken(Held { index, len: 1 << order });
                 end(|_| Ok(()));
@@ -57,14 +61,14 @@ impl<F: Form> Actor<'_, F> {
     fn free(
         &mut self,
         held: Held,
-        free: impl FnOnce(&Buddy<'_, Explored<F>>, usize) -> Result<u64, FreeError>,
+        free: impl FnOnce(Lane<'_, Explored<F>>) -> Result<u64, FreeError>,
     ) {
         if !self.hands.held.contains(&held) {
             return;
         }
         begin();
         self.will_give(held);
-        match free(&self.buddy, self.lane) {
+        match free(self.lane()) {
             Ok(units) if units == held.len => end(|_| Ok(())),
             answer => wrong(&Call::Free(held), answer),
         }
@@ -73,7 +77,7 @@ impl<F: Form> Actor<'_, F> {
     fn free_sized(&mut self, held: Held) {
         let Held { index, len } = held;
         let order = len.trailing_zeros();
-        self.free(held, |buddy, lane| buddy.on(lane).free_sized(index, order).map(|()| len));
+        self.free(held, |lane| lane.free_sized(index, order).map(|()| len));
     }
 
     fn ask(&mut self, call: &Call) {
@@ -114,7 +118,7 @@ impl<F: Form> Actor<'_, F> {
     fn batch(&mut self, order: u32, count: usize) {
         begin();
         let mut blocks = vec![0; count];
-        let got = match self.buddy.on(self.lane).alloc_batch(order, &mut blocks) {
+        let got = match self.lane().alloc_batch(order, &mut blocks) {
             Ok(got) => got,
             Err(AllocError::Exhausted { .. }) => 0,
             Err(error) => return wrong(&Call::Batch(order, count), error),
@@ -133,7 +137,7 @@ impl<F: Form> Actor<'_, F> {
         begin();
         blocks.iter().for_each(|&block| self.will_give(block));
         let indices: Vec<u64> = blocks.iter().map(|block| block.index).collect();
-        match self.buddy.on(self.lane).free_batch(order, &indices) {
+        match self.lane().free_batch(order, &indices) {
             Ok(()) => end(|_| Ok(())),
             Err(error) => wrong(&Call::FreeBatch(order), error),
         }

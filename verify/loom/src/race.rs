@@ -223,9 +223,10 @@ impl Hands {
 
     fn step(&mut self, arena: &Arena, op: Op) {
         let buddy = arena.buddy();
+        let lane = buddy.on(0);
         match op {
             Op::Alloc(order) => {
-                if let Ok(index) = buddy.on(0).alloc(order) {
+                if let Ok(index) = lane.alloc(order) {
                     arena.payload.take(self.lane, index, order);
                     self.blocks.push((index, order));
                 }
@@ -234,12 +235,12 @@ impl Hands {
             Op::Free => {
                 let (index, order) = self.blocks.remove(0);
                 arena.payload.give(self.lane, index, order);
-                assert_eq!(buddy.on(0).free_sized(index, order), Ok(()), "lost");
+                assert_eq!(lane.free_sized(index, order), Ok(()), "lost");
             }
             Op::FreeUnsized => {
                 let (index, order) = self.blocks.remove(0);
                 arena.payload.give(self.lane, index, order);
-                assert_eq!(buddy.on(0).free(index), Ok(1 << order), "lost");
+                assert_eq!(lane.free(index), Ok(1 << order), "lost");
             }
             Op::Reserve(start, end) => {
                 if buddy.reserve(start..end).is_ok() {
@@ -262,7 +263,7 @@ impl Hands {
             }
             Op::Batch(order, count) => {
                 let mut blocks = vec![0; count];
-                let got = buddy.on(0).alloc_batch(order, &mut blocks).unwrap_or(0);
+                let got = lane.alloc_batch(order, &mut blocks).unwrap_or(0);
                 for &index in &blocks[..got] {
                     arena.payload.take(self.lane, index, order);
                     self.blocks.push((index, order));
@@ -271,7 +272,7 @@ impl Hands {
             Op::FreeBatch(order) => {
                 let blocks: Vec<u64> = self.blocks.drain(..).map(|(index, _)| index).collect();
                 blocks.iter().for_each(|&index| arena.payload.give(self.lane, index, order));
-                assert_eq!(buddy.on(0).free_batch(order, &blocks), Ok(()), "lost");
+                assert_eq!(lane.free_batch(order, &blocks), Ok(()), "lost");
             }
             Op::After(_) => unreachable!("only between the steps of a race"),
             Op::Units(_) | Op::At(..) | Op::FreeRun | Op::EndAt(_) | Op::FreePart(..) => {
@@ -282,11 +283,10 @@ impl Hands {
 
     fn run_step(&mut self, arena: &Arena, op: Op) {
         let (buddy, payload) = (arena.buddy(), &arena.payload);
+        let lane = buddy.on(0);
         let claimed = match op {
-            Op::Units(units) => {
-                buddy.on(0).alloc_units(units).ok().map(|start| start..start + units)
-            }
-            Op::At(start, end) => buddy.on(0).alloc_at(start, end - start).ok().map(|_| start..end),
+            Op::Units(units) => lane.alloc_units(units).ok().map(|start| start..start + units),
+            Op::At(start, end) => lane.alloc_at(start, end - start).ok().map(|_| start..end),
             _ => None,
         };
         if let Some(run) = claimed {
@@ -299,20 +299,20 @@ impl Hands {
             Op::FreeRun => {
                 self.runs.remove(0);
                 payload.give_units(self.lane, run.clone());
-                assert_eq!(buddy.on(0).free_units(run.start, run.end - run.start), Ok(()), "lost");
+                assert_eq!(lane.free_units(run.start, run.end - run.start), Ok(()), "lost");
             }
             Op::EndAt(end) if end < run.end => {
                 payload.give_units(self.lane, end..run.end);
-                assert_eq!(buddy.on(0).shrink(run.start, end - run.start), Ok(()), "not shrunk");
+                assert_eq!(lane.shrink(run.start, end - run.start), Ok(()), "not shrunk");
                 self.runs[0] = run.start..end;
             }
-            Op::EndAt(end) if buddy.on(0).grow(run.start, end - run.start).is_ok() => {
+            Op::EndAt(end) if lane.grow(run.start, end - run.start).is_ok() => {
                 payload.take_units(self.lane, run.end..end);
                 self.runs[0] = run.start..end;
             }
             Op::FreePart(from, to) => {
                 payload.give_units(self.lane, from..to);
-                assert_eq!(buddy.on(0).free_part(run.start, from..to), Ok(()), "not freed");
+                assert_eq!(lane.free_part(run.start, from..to), Ok(()), "not freed");
                 self.runs[0] = run.start..from;
                 self.runs.push(to..run.end);
                 self.runs.retain(|run| !run.is_empty());
