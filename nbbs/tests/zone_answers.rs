@@ -67,6 +67,14 @@ fn changes_are_those_of_the_zone() {
         let same = |answer, _| answer;
         assert_same(|one| one.free(index), |all, base| all.free(base + index), same);
         assert_same(|one| one.len_of(index), |all, base| all.len_of(base + index), |a, _| a);
+        assert_same(|one| one.order_of(index), |all, base| all.order_of(base + index), |a, _| a);
+        for order in 0..=8 {
+            assert_same(
+                |one| one.here().free_sized(index, order),
+                |all, base| all.free_sized(base + index, order),
+                |a, _| a,
+            );
+        }
         for units in [0, 1, 2, 3, 4, 16, 20, 21, 72, 100] {
             let at = |base| base + index;
             assert_same(
@@ -103,6 +111,19 @@ fn changes_are_those_of_the_zone() {
                     |a, _| a,
                 );
             }
+        }
+    }
+}
+
+/// Every range that begins in a zone: free or not, reserved or not, empty, and beyond the end.
+#[test]
+fn ranges_are_those_of_the_zone() {
+    for start in 0..UNITS {
+        for end in [start + 1, start + 2, 10, 12, 40, UNITS, UNITS + 1, 0] {
+            let at = |base| base + start..base + end;
+            assert_same(|one| one.is_free(start..end), |all, base| all.is_free(at(base)), |a, _| a);
+            assert_same(|one| one.reserve(start..end), |all, base| all.reserve(at(base)), |a, _| a);
+            assert_same(|one| one.release(start..end), |all, base| all.release(at(base)), |a, _| a);
         }
     }
 }

@@ -118,6 +118,24 @@ impl<'a, W: Word> Zones<'a, W> {
         Err(if possible { exhausted } else { refusal })
     }
 
+    /// Allocates a run of exactly `units` consecutive units from the first zone of `preference` that has one free.
+    ///
+    /// # Errors
+    /// Those of [`request`](Self::request).
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, Metadata, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// let run = zones.alloc_units(&[0], 37)?;
+    /// assert_eq!(zones.len_of(run), Ok(37));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alloc_units(&self, preference: &[usize], units: u64) -> Result<u64, RequestError> {
+        self.request(preference, Request::units(units))
+    }
+
     /// Allocates units `index..index + units`, if they lie in one zone and are all free, and returns `index`.
     ///
     /// # Errors

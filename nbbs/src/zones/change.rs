@@ -32,6 +32,25 @@ impl<'a, W: Word> Zones<'a, W> {
         self.in_zone(index, |zone, index| zone.free(index))
     }
 
+    /// Frees the block of `order` at unit `index` without looking for it from the top of its zone.
+    ///
+    /// # Errors
+    /// Those of [`Lane::free_sized`](crate::Lane::free_sized); [`FreeError::OutOfRange`] if the unit is in no zone.
+    ///
+    /// ```
+    /// # use nbbs::{Buddy, FreeError, Metadata, Zone, Zones};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
+    /// let zones = Zones::new(&zones)?;
+    /// let index = zones.alloc(&[0], 2)?;
+    /// assert_eq!(zones.free_sized(index, 1), Err(FreeError::WrongOrder { index, order: 1, actual: 2 }));
+    /// zones.free_sized(index, 2)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn free_sized(&self, index: u64, order: u32) -> Result<(), FreeError> {
+        self.in_zone(index, |zone, index| zone.free_sized(index, order))
+    }
+
     /// Frees the block or run of `units` units at `index`.
     ///
     /// # Errors
@@ -85,24 +104,6 @@ impl<'a, W: Word> Zones<'a, W> {
             done += count;
         }
         Ok(())
-    }
-
-    /// The number of units of the block or run that begins at `index`.
-    ///
-    /// # Errors
-    /// Those of [`Buddy::len_of`](crate::Buddy::len_of); [`FreeError::OutOfRange`] if the unit is in no zone.
-    ///
-    /// ```
-    /// # use nbbs::{Buddy, Metadata, Zone, Zones};
-    /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
-    /// # let zones = [Zone { base: 100, buddy: Buddy::new(metadata.words(), 64)? }];
-    /// let zones = Zones::new(&zones)?;
-    /// assert_eq!(zones.len_of(zones.alloc(&[0], 3)?), Ok(8));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn len_of(&self, index: u64) -> Result<u64, FreeError> {
-        let (zone, here) = self.find(index).ok_or_else(|| self.in_no_zone(index))?;
-        zone.buddy.len_of(here).map_err(|error| error.among_all(zone.base))
     }
 
     /// Frees all but the first `units` units of the block or run at `index`.
@@ -213,7 +214,7 @@ impl<'a, W: Word> Zones<'a, W> {
         act(self.lane_of(zone), here).map_err(|error| error.among_all(zone.base))
     }
 
-    fn in_no_zone(&self, index: u64) -> FreeError {
+    pub(super) fn in_no_zone(&self, index: u64) -> FreeError {
         FreeError::outside(index, self.end())
     }
 }

@@ -3,11 +3,13 @@
 //! ```text
 //! alloc      from the first zone of an order of preference that has it
 //! change     free, resize and split, in the zone of the unit
+//! look       what begins at a unit, and ranges of units
 //! number     the numbers in a zone's answers, as they are among all zones
 //! ```
 
 mod alloc;
 mod change;
+mod look;
 mod number;
 
 use crate::sync::AtomicU64;
@@ -47,7 +49,8 @@ pub enum ZoneError {
 /// Several arenas behind one handle, with units numbered among all of them. Each allocation says which zones to try, in
 /// which order.
 ///
-/// It is as lock-free as the arenas. Cost: that of the operation in its zone, and a step for each halving of the number
+/// It has the operations of a [`Lane`], with the same names, results and errors; what allocates anywhere takes the order of
+/// preference first. It is as lock-free as the arenas. Cost: that of the operation in its zone, and a step for each halving of the number
 /// of zones to find it; an allocation tries one zone after the other. Errors, too, number units among all zones. No
 /// block or run spans two zones. The statistics of a zone are those of its arena.
 ///

@@ -1,6 +1,6 @@
 //! The numbers in a zone's answers, as they are among all zones.
 
-use crate::error::{BatchError, FreeError, RequestError, ResizeError};
+use crate::error::{BatchError, FreeError, RangeError, RequestError, ResizeError};
 
 /// An answer of a zone that names units.
 pub(super) trait Numbered {
@@ -52,6 +52,16 @@ impl Numbered for ResizeError {
             Self::InUse { unit } | Self::LastOfWord { unit } | Self::Contended { unit } => {
                 *unit += base;
             }
+        }
+        self
+    }
+}
+
+impl Numbered for RangeError {
+    fn among_all(mut self, base: u64) -> Self {
+        match &mut self {
+            Self::OutOfRange { start, end, units } => outside(start, end, units, base),
+            Self::InUse { unit } | Self::NotReserved { unit } => *unit += base,
         }
         self
     }

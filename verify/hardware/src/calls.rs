@@ -48,7 +48,7 @@ calls! {
     split(index: u64, order: u32) -> Result<(), ResizeError>;
 }
 
-/// Several arenas, the last one preferred: a block of an order is a request for its units.
+/// Several arenas, the last one preferred.
 #[derive(Debug)]
 pub struct LastFirst<'a, W>(pub Zones<'a, W>);
 
@@ -61,7 +61,7 @@ impl<W: Word> Calls for LastFirst<'_, W> {
     }
 
     fn alloc_units(&self, units: u64) -> Result<u64, RequestError> {
-        self.0.request(&ORDER, Request::units(units))
+        self.0.alloc_units(&ORDER, units)
     }
 
     fn alloc_at(&self, index: u64, units: u64) -> Result<u64, RequestError> {
@@ -81,7 +81,7 @@ impl<W: Word> Calls for LastFirst<'_, W> {
     }
 
     fn free_sized(&self, index: u64, order: u32) -> Result<(), FreeError> {
-        self.0.free_units(index, 1 << order)
+        self.0.free_sized(index, order)
     }
 
     fn free_units(&self, index: u64, units: u64) -> Result<(), FreeError> {

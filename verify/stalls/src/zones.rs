@@ -67,7 +67,7 @@ impl BackEnd for Lent<'_> {
     }
 
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
-        self.on(lane).0.free_units(index, 1 << order).map_err(|error| error.to_string())
+        self.on(lane).0.free_sized(index, order).map_err(|error| error.to_string())
     }
 
     fn offers_runs(&self) -> bool {
