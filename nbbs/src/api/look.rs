@@ -90,7 +90,8 @@ impl<W: Word> Buddy<'_, W> {
     }
 
     /// Counts the arena's units and blocks by a [`walk`](Buddy::walk), with the cost and consistency of one. The unit
-    /// counts always add up to the arena.
+    /// counts always add up to the arena. For the free units alone [`free_units`](Self::free_units) is an order of
+    /// magnitude faster, for the largest free block [`order_bound`](Self::order_bound) takes one load.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(100) }>::new();
@@ -107,10 +108,29 @@ impl<W: Word> Buddy<'_, W> {
         self.look().stats()
     }
 
-    /// An upper bound on the orders of which a block is free now, or `None` if nothing is free.
+    /// The number of units that are free.
     ///
-    /// Cost: one load. The bound is true at the instant of that load. It may be too high, and is too low only by frees
-    /// that have not returned.
+    /// Cost: a load for every word in use, of 32 units each where memory is broken up; nothing is counted as blocks come
+    /// and go, which would cost each of them a read-modify-write. Whoever asks more often than that allows adds up what it
+    /// allocates and what [`free`](Self::free) returns. Consistency is that of a [`walk`](Buddy::walk). Callable from
+    /// interrupt and signal handlers.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(100) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 100)?;
+    /// buddy.alloc(3)?;
+    /// assert_eq!(buddy.free_units(), 92);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn free_units(&self) -> u64 {
+        self.look().free_units()
+    }
+
+    /// The largest order of which a block may be free now, an upper bound, or `None` if nothing is free.
+    ///
+    /// Cost: one load, however often it is asked. The bound is true at the instant of that load. It may be too high, and is
+    /// too low only by frees that have not returned. Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();

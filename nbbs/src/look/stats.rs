@@ -3,6 +3,7 @@
 use super::{Look, Piece};
 use crate::layout::geometry::MAX_ORDERS;
 use crate::sync::Word;
+use crate::word;
 
 /// What a walk over the arena counted: see [`Buddy::stats`](crate::Buddy::stats).
 ///
@@ -122,6 +123,25 @@ impl<W: Word> Look<'_, W> {
             Piece::Reserved { len, .. } => stats.reserved_units += len,
         });
         stats
+    }
+
+    /// How many units are free.
+    pub fn free_units(self) -> u64 {
+        self.free_units_below(self.0.geometry.top(), 0)
+    }
+
+    /// How many units are free of those that a word stands for.
+    fn free_units_below(self, level: usize, idx: u64) -> u64 {
+        let codes = word::codes(level, self.0.read(level, idx));
+        let whole = word::first_slots(self.0.geometry.whole_slots(level, idx));
+        let free = word::free_slots(codes) & whole;
+        let here = u64::from(free.count_ones()) << W::SHAPE.slot_order(level);
+        let split = if level > 0 { word::split_slots(codes) & whole } else { 0 };
+        let partial = self.0.geometry.partial_slot(level, idx).map(|(slot, _)| slot);
+        let below = word::from_slot(split, 0).chain(partial);
+        below.fold(here, |sum, slot| {
+            sum + self.free_units_below(level - 1, W::SHAPE.child(idx, slot))
+        })
     }
 
     /// An upper bound on the orders that can be allocated now.
