@@ -10,6 +10,8 @@
  *
  * What holds for all of them:
  *
+ * - The first sentence on a function says what it does; then come its cost, what it refuses, and where it may be called if
+ *   that is not everywhere. Where no cost is named, it is a few loads and stores, whatever the size of the arena or pool.
  * - A function that can be refused returns an nbbs_code: 0, or why. Its last argument, which may be null, gets an
  *   nbbs_error with the values, of which nbbs_message makes a sentence. A refusal has changed nothing unless the
  *   function says otherwise. "Refuses with" lists codes without their NBBS_CODE_; what is said of pointers at the
@@ -710,9 +712,8 @@ const char *nbbs_version(void);
 /**
  * Allocates a block of `2^order` units, aligned to its size, and writes its first unit to `index`.
  *
- * One read-modify-write in the steady state. Callable from interrupt and signal handlers. Refuses with
- * `ORDER_TOO_LARGE`, or `EXHAUSTED`: at one instant of the call, no block of that order was free, save for those in
- * the hands of a call that had not returned.
+ * One read-modify-write in the steady state. Refuses with `ORDER_TOO_LARGE`, or `EXHAUSTED`: at one instant of the call,
+ * no block of that order was free, save for those in the hands of a call that had not returned.
  */
 nbbs_code nbbs_alloc(const struct nbbs_arena *arena,
                      uint32_t order,
@@ -724,7 +725,7 @@ nbbs_code nbbs_alloc(const struct nbbs_arena *arena,
  * them is a block, aligned to its size, as long as there is one.
  *
  * One read-modify-write for up to 31 units; for more, one for each word of 32 units, or of larger slots, that is
- * claimed. Callable from interrupt and signal handlers. Refuses with `LENGTH`, `EXHAUSTED`.
+ * claimed. Refuses with `LENGTH`, `EXHAUSTED`.
  */
 nbbs_code nbbs_alloc_units(const struct nbbs_arena *arena,
                            uint64_t units,
@@ -786,7 +787,8 @@ nbbs_code nbbs_alloc_bytes(const struct nbbs_arena *arena,
  * Frees what `nbbs_alloc_bytes` allocated at `address`: `bytes` is what was asked for, or what `nbbs_resize_bytes` made of
  * it. 0: whatever is there. A null `address`: nothing to do.
  *
- * Refuses with `NO_MEMORY`, `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `SIZE`, and as `nbbs_free_units`.
+ * Costs what `nbbs_free_units` does, or `nbbs_free` for 0 bytes. Refuses as these, and with `NO_MEMORY`, `FOREIGN_ADDRESS`,
+ * `INSIDE_UNIT`, `SIZE`.
  */
 nbbs_code nbbs_free_bytes(const struct nbbs_arena *arena,
                           void *address,
@@ -796,7 +798,7 @@ nbbs_code nbbs_free_bytes(const struct nbbs_arena *arena,
 /**
  * Makes what is allocated at `address` `bytes` bytes long, in place: shorter or longer, rounded up to whole units.
  *
- * Refuses as `nbbs_free_bytes`, `nbbs_shrink` and `nbbs_grow`.
+ * Costs what `nbbs_shrink` or `nbbs_grow` does. Refuses as these and `nbbs_free_bytes`.
  */
 nbbs_code nbbs_resize_bytes(const struct nbbs_arena *arena,
                             void *address,
@@ -804,7 +806,9 @@ nbbs_code nbbs_resize_bytes(const struct nbbs_arena *arena,
                             struct nbbs_error *error);
 
 /**
- * Writes the address of unit `index` to `address`. Refuses with `NO_MEMORY`, `OUT_OF_RANGE`.
+ * Writes the address of unit `index` to `address`.
+ *
+ * Refuses with `NO_MEMORY`, `OUT_OF_RANGE`.
  */
 nbbs_code nbbs_address_of(const struct nbbs_arena *arena,
                           uint64_t index,
@@ -812,8 +816,9 @@ nbbs_code nbbs_address_of(const struct nbbs_arena *arena,
                           struct nbbs_error *error);
 
 /**
- * Writes the index of the unit that begins at `address` to `index`. Refuses with `NO_MEMORY`, `FOREIGN_ADDRESS`,
- * `INSIDE_UNIT`.
+ * Writes the index of the unit that begins at `address` to `index`.
+ *
+ * Refuses with `NO_MEMORY`, `FOREIGN_ADDRESS`, `INSIDE_UNIT`.
  */
 nbbs_code nbbs_index_of(const struct nbbs_arena *arena,
                         const void *address,
@@ -823,9 +828,8 @@ nbbs_code nbbs_index_of(const struct nbbs_arena *arena,
 /**
  * Frees the block or run at `index`, whatever its size, and writes its number of units to `units`, unless that is null.
  *
- * One read-modify-write in the steady state, and the merges that it makes possible. Callable from interrupt and
- * signal handlers. Refuses with `OUT_OF_RANGE`, `NOT_ALLOCATED` (also a double free, until the units are allocated
- * again), `NOT_A_BLOCK`, `RESERVED`.
+ * One read-modify-write in the steady state, and the merges that it makes possible. Refuses with `OUT_OF_RANGE`,
+ * `NOT_ALLOCATED` (also a double free, until the units are allocated again), `NOT_A_BLOCK`, `RESERVED`.
  */
 nbbs_code nbbs_free(const struct nbbs_arena *arena,
                     uint64_t index,
@@ -833,10 +837,11 @@ nbbs_code nbbs_free(const struct nbbs_arena *arena,
                     struct nbbs_error *error);
 
 /**
- * Frees the block of `2^order` units at `index`: faster than `nbbs_free`, which has to find the order.
+ * Frees the block of `2^order` units at `index`.
  *
- * Refuses as `nbbs_free`, and with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed
- * while another thread is allocating just there.
+ * Costs what `nbbs_free` does, less a load for each level, by which that finds the order. Refuses as `nbbs_free`, and
+ * with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed while another thread is
+ * allocating just there.
  */
 nbbs_code nbbs_free_sized(const struct nbbs_arena *arena,
                           uint64_t index,
@@ -844,7 +849,10 @@ nbbs_code nbbs_free_sized(const struct nbbs_arena *arena,
                           struct nbbs_error *error);
 
 /**
- * Frees the block or run of exactly `units` units at `index`. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
+ * Frees the block or run of exactly `units` units at `index`.
+ *
+ * Costs what `nbbs_free_sized` does for a block; otherwise three read-modify-writes for the first word of the run, and one
+ * for each further word. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
  */
 nbbs_code nbbs_free_units(const struct nbbs_arena *arena,
                           uint64_t index,
@@ -852,10 +860,10 @@ nbbs_code nbbs_free_units(const struct nbbs_arena *arena,
                           struct nbbs_error *error);
 
 /**
- * Frees `count` blocks of `2^order` units; neighbours in the array that lie in one word by one read-modify-write. How
- * many have been freed goes to `done`, unless that is null.
+ * Frees `count` blocks of `2^order` units, and writes how many have been freed to `done`, unless that is null.
  *
- * Refuses as `nbbs_free_sized`, at the first block that cannot be freed: those before it have been, no other.
+ * One read-modify-write for neighbours in the array that lie in one word. Refuses as `nbbs_free_sized`, at the first
+ * block that cannot be freed: those before it have been, no other.
  */
 nbbs_code nbbs_free_batch(const struct nbbs_arena *arena,
                           uint32_t order,
@@ -868,7 +876,8 @@ nbbs_code nbbs_free_batch(const struct nbbs_arena *arena,
  * Frees units `start` to `end - 1` of the block or run at `index`. What is left before and behind them stays
  * allocated, as a run each.
  *
- * Refuses as `nbbs_shrink`: with `LENGTH` if the units are not of that run.
+ * Costs what two of `nbbs_split_off` and a free do. Refuses as `nbbs_split_off`: with `LENGTH` if the units are not of
+ * that run.
  */
 nbbs_code nbbs_free_part(const struct nbbs_arena *arena,
                          uint64_t index,
@@ -878,9 +887,9 @@ nbbs_code nbbs_free_part(const struct nbbs_arena *arena,
 
 /**
  * Reserves units `start` to `end - 1`: they are not handed out until `nbbs_release`. All or nothing; meanwhile others
- * may see a part of it taken. One read-modify-write for every 32 units.
+ * may see a part of it taken.
  *
- * Refuses with `OUT_OF_RANGE`, `IN_USE`.
+ * One read-modify-write for every 32 units. Refuses with `OUT_OF_RANGE`, `IN_USE`.
  */
 nbbs_code nbbs_reserve(const struct nbbs_arena *arena,
                        uint64_t start,
@@ -889,11 +898,12 @@ nbbs_code nbbs_reserve(const struct nbbs_arena *arena,
 
 /**
  * Gives units `start` to `end - 1`, all of them reserved, to the allocator: the end of a reservation, or memory that
- * arrived later. One read-modify-write for every 32 units, and merges.
+ * arrived later.
  *
- * Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`. The units must be the caller's: those that another thread is just then
- * reserving, releasing, freeing or resizing, or allocating as a run across words, look reserved meanwhile, and who
- * names them too may be refused after a part was released, or release what is in use.
+ * One read-modify-write for every 32 units, and merges. Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`. The units must be
+ * the caller's: those that another thread is just then reserving, releasing, freeing or resizing, or allocating as a
+ * run across words, look reserved meanwhile, and who names them too may be refused after a part was released, or
+ * release what is in use.
  */
 nbbs_code nbbs_release(const struct nbbs_arena *arena,
                        uint64_t start,
@@ -903,8 +913,9 @@ nbbs_code nbbs_release(const struct nbbs_arena *arena,
 /**
  * Gives back all but the first `units` units of the block or run at `index`, in place.
  *
- * One read-modify-write where the run lies in one word. Callable from interrupt and signal handlers. Refuses with
- * what `nbbs_free` refuses, `LENGTH`, and `CONTENDED`.
+ * One read-modify-write where the run lies in one word; otherwise one or two for each word that is freed, and for each
+ * level that is split for the cut. Refuses with what `nbbs_free` refuses, `LENGTH`, and `CONTENDED`. Only for the holder
+ * of the run, as all that changes one.
  */
 nbbs_code nbbs_shrink(const struct nbbs_arena *arena,
                       uint64_t index,
@@ -914,7 +925,8 @@ nbbs_code nbbs_shrink(const struct nbbs_arena *arena,
 /**
  * Takes the units behind the block or run at `index`, so that it has `units` units, in place.
  *
- * Refuses as `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, with `IN_USE` if one of them is not free, and with
+ * One read-modify-write where the run stays in one word; otherwise one or two for each word that is taken. Refuses as
+ * `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, with `IN_USE` if one of them is not free, and with
  * `LAST_OF_WORD`. What its holder sees has not changed then.
  */
 nbbs_code nbbs_grow(const struct nbbs_arena *arena,
@@ -924,7 +936,9 @@ nbbs_code nbbs_grow(const struct nbbs_arena *arena,
 
 /**
  * Makes two runs of the block or run at `index`: its first `units` units, and the rest, whose first unit goes to
- * `rest` (unless that is null) and which is freed by itself. Refuses as `nbbs_shrink`, and with `LAST_OF_WORD`.
+ * `rest` (unless that is null) and which is freed by itself.
+ *
+ * Costs what `nbbs_shrink` does, but that nothing is freed. Refuses as that, and with `LAST_OF_WORD`.
  */
 nbbs_code nbbs_split_off(const struct nbbs_arena *arena,
                          uint64_t index,
@@ -933,8 +947,10 @@ nbbs_code nbbs_split_off(const struct nbbs_arena *arena,
                          struct nbbs_error *error);
 
 /**
- * Makes blocks of `2^order` units of the block at `index`, each to be freed by itself. Refuses as `nbbs_shrink`, and with
- * `ORDER_TOO_LARGE`.
+ * Makes blocks of `2^order` units of the block or run at `index`, each to be freed by itself.
+ *
+ * One read-modify-write for each block, and one or two for each word that is split for them. Refuses as `nbbs_shrink`, and
+ * with `ORDER_TOO_LARGE`.
  */
 nbbs_code nbbs_split(const struct nbbs_arena *arena,
                      uint64_t index,
@@ -943,9 +959,9 @@ nbbs_code nbbs_split(const struct nbbs_arena *arena,
 
 /**
  * Writes the order of the block at `index` to `order`; of a run that is no block, the order of the smallest block that
- * it would fit into. A handful of loads.
+ * it would fit into.
  *
- * Refuses as `nbbs_free`.
+ * A load for each level. Refuses as `nbbs_free`.
  */
 nbbs_code nbbs_order_of(const struct nbbs_arena *arena,
                         uint64_t index,
@@ -953,9 +969,9 @@ nbbs_code nbbs_order_of(const struct nbbs_arena *arena,
                         struct nbbs_error *error);
 
 /**
- * Writes the units of the block or run at `index` to `units`. A load for each word of it.
+ * Writes the number of units of the block or run at `index` to `units`.
  *
- * Refuses as `nbbs_free`.
+ * A load for each level, and a few for each word of a run across words. Refuses as `nbbs_free`.
  */
 nbbs_code nbbs_len_of(const struct nbbs_arena *arena,
                       uint64_t index,
@@ -963,13 +979,18 @@ nbbs_code nbbs_len_of(const struct nbbs_arena *arena,
                       struct nbbs_error *error);
 
 /**
- * An upper bound on the orders that can be allocated now: no block of a larger order is free. -1: nothing is free, or
- * the handle is of no arena. One load; the bound may be too high, never too low but for frees that have not returned.
+ * The largest order of which a block may be free now, an upper bound. -1: nothing is free, or the handle is of no arena.
+ *
+ * One load, however often it is asked. It may be too high, never too low but for frees that have not returned.
  */
 int32_t nbbs_order_bound(const struct nbbs_arena *arena);
 
 /**
- * Counts the arena. Reads all its words in use; each piece was so at some time during the call.
+ * Counts the arena: units that are free, in use and reserved, and blocks of each order. Each piece was so at some time during
+ * the call.
+ *
+ * A load for each word in use, of 32 units each where memory is broken up; for the largest free block alone
+ * `nbbs_order_bound` takes one.
  */
 nbbs_code nbbs_stats(const struct nbbs_arena *arena,
                      struct nbbs_statistics *statistics,
@@ -980,7 +1001,7 @@ nbbs_code nbbs_stats(const struct nbbs_arena *arena,
  * of it that is in use or reserved, from 1 to 255 (all). `map` has `bytes` bytes; how many were filled, the arena's
  * units divided by `2^order` and rounded up or `bytes` if that is less, goes to `filled`, unless that is null.
  *
- * Refuses with `ORDER_TOO_LARGE`.
+ * Costs what `nbbs_stats` does. Refuses with `ORDER_TOO_LARGE`.
  */
 nbbs_code nbbs_occupancy_map(const struct nbbs_arena *arena,
                              uint32_t order,
@@ -993,7 +1014,7 @@ nbbs_code nbbs_occupancy_map(const struct nbbs_arena *arena,
  * Calls `visit` with every piece of the arena, in ascending order. Each was so at some time during the call. `visit`
  * may use the arena.
  *
- * Refuses with `NULL`.
+ * Costs what `nbbs_stats` does. Refuses with `NULL`.
  */
 nbbs_code nbbs_walk(const struct nbbs_arena *arena,
                     nbbs_visit visit,
@@ -1001,10 +1022,10 @@ nbbs_code nbbs_walk(const struct nbbs_arena *arena,
                     struct nbbs_error *error);
 
 /**
- * Checks every invariant of the metadata. Only while no other call is running. Up to four loads a word. `report` may
- * be null.
+ * Checks every invariant of the metadata. `report` may be null.
  *
- * Refuses with `BROKEN`, which `nbbs_message` turns into the name of the invariant and the place.
+ * Up to four loads a word. Refuses with `BROKEN`, which `nbbs_message` turns into the name of the invariant and the place.
+ * Only while no other call is running.
  */
 nbbs_code nbbs_audit(const struct nbbs_arena *arena,
                      struct nbbs_audit_report *report,
@@ -1055,10 +1076,10 @@ nbbs_code nbbs_cache_attach(struct nbbs_arena *arena,
  * units may be handed out twice or be lost. A handler that interrupts its CPU's cache goes past it to the arena, and so
  * does a number that has no cache. Nobody waits.
  *
- * 8 plain loads and stores, if the CPU keeps a block of the order; no read-modify-write. Callable from interrupt and signal
- * handlers. Refuses with `ORDER_TOO_LARGE`, or `EXHAUSTED`: this CPU gave back what it keeps, and at one instant of the
- * call no block of that order was free, save for those in the hands of a call that had not returned. What other CPUs keep
- * is in use; they have been asked to give it back with their next call.
+ * 8 plain loads and stores, if the CPU keeps a block of the order; no read-modify-write. Refuses with `ORDER_TOO_LARGE`, or
+ * `EXHAUSTED`: this CPU gave back what it keeps, and at one instant of the call no block of that order was free, save for
+ * those in the hands of a call that had not returned. What other CPUs keep is in use; they have been asked to give it back
+ * with their next call.
  */
 nbbs_code nbbs_cache_alloc(const struct nbbs_arena *arena,
                            size_t cpu,
@@ -1083,7 +1104,7 @@ nbbs_code nbbs_cache_free(const struct nbbs_arena *arena,
  * `nbbs_cache_alloc`.
  *
  * 8 or 9 plain loads and stores, as long as there is room; otherwise the half that was freed longest ago goes back to the
- * arena. Callable from interrupt and signal handlers.
+ * arena.
  *
  * Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order, and a
  * second free of the block that this CPU freed last. Other wrong frees are believed: such a block may be handed out twice,
@@ -1174,7 +1195,7 @@ const char *nbbs_code_name(uint32_t code);
  * range goes beyond the address space, or there is no memory for the bookkeeping. Then the arena before stays.
  *
  * May be called again: everything is forgotten, and the bookkeeping before given back. No other `nb_` function may be
- * running meanwhile.
+ * running meanwhile, and no handler may call it, as it allocates the bookkeeping.
  *
  * What is left of `size` beyond whole smallest blocks is not used. Blocks are aligned to their size from `base` on.
  */
@@ -1185,8 +1206,7 @@ int nb_init(uint64_t base,
  * Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null: `size`
  * is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
  *
- * One read-modify-write in the steady state, and one to count it. Callable by any thread, from interrupt and signal
- * handlers.
+ * One read-modify-write in the steady state, and one to count it.
  */
 void *nb_alloc(uint64_t size);
 
@@ -1194,7 +1214,7 @@ void *nb_alloc(uint64_t size);
  * Frees the block at `addr`; null: does nothing. An address that is not that of an allocated block, a double free
  * included, is refused: nothing changes, and the hook of `nb_set_hook` is told; without one, a line is printed.
  *
- * One read-modify-write in the steady state, and one to count it. Callable as `nb_alloc`.
+ * One read-modify-write in the steady state, and one to count it.
  */
 void nb_free(void *addr);
 
@@ -1294,6 +1314,8 @@ uint64_t nb_stat_used_blocks(uint32_t order);
  * Fills `buff`, which has room for `nb_stat_total_blocks(order)` bytes, with 1 for each block of `order` of which any part
  * is allocated and with 0 for each that is free. Returns 0, or 1 if `buff` is null, the order above the largest, or
  * there was no `nb_init`; then `buff` has not changed.
+ *
+ * A load for each word in use.
  */
 uint8_t nb_stat_occupancy_map(uint8_t *buff,
                               uint32_t order);
@@ -1368,8 +1390,9 @@ void nbbs_pool_local_destroy(struct nbbs_pool_local *local);
  * Allocates an object from a local and writes its address to `object`: `nbbs_pool_alloc`, mostly without a
  * read-modify-write. The object is like any other: any thread may free it, with a local or without.
  *
- * Not callable from a handler that may have interrupted a call with the same local. Refuses with `FULL`, `SOURCE_EMPTY`:
- * nothing was free but what other locals keep.
+ * A few loads and stores, and one read-modify-write for up to 64 slots of a word. Refuses with `FULL`, `SOURCE_EMPTY`:
+ * nothing was free but what other locals keep. Not callable from a handler that may have interrupted a call with the same
+ * local.
  */
 nbbs_code nbbs_pool_local_alloc(struct nbbs_pool_local *local,
                                 void **object,
@@ -1379,8 +1402,8 @@ nbbs_code nbbs_pool_local_alloc(struct nbbs_pool_local *local,
  * Frees an object, whoever allocated it, and keeps its slot; when it keeps as many as it may, half of them go back to the
  * pool. Null: does nothing.
  *
- * As `nbbs_pool_free`, but without a read-modify-write; not callable from a handler that may have interrupted a call with
- * the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`: a double free is told apart until the slot
+ * As `nbbs_pool_free`, but mostly without a read-modify-write. Not callable from a handler that may have interrupted a call
+ * with the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`: a double free is told apart until the slot
  * is allocated again, whichever local keeps it; but of two threads that free the same object at the very same time
  * neither may be refused, and then its slot may be handed out twice, and after its chunk has gone.
  */
@@ -1389,11 +1412,11 @@ nbbs_code nbbs_pool_local_free(struct nbbs_pool_local *local,
                                struct nbbs_error *error);
 
 /**
- * Gives all slots that a local keeps back to the pool, with one read-modify-write for those that follow each other in a
- * word of 64. Refuses with `NULL`.
+ * Gives all slots that a local keeps back to the pool.
+ *
+ * One read-modify-write for those that follow each other in a word of 64. Refuses with `NULL`.
  */
-nbbs_code nbbs_pool_local_flush(struct nbbs_pool_local *local,
-                                struct nbbs_error *error);
+nbbs_code nbbs_pool_local_flush(struct nbbs_pool_local *local, struct nbbs_error *error);
 
 /**
  * Slots that a local keeps: free for it, and for nobody else. `nbbs_pool_len` does not count them.
@@ -1403,8 +1426,8 @@ size_t nbbs_pool_local_kept(const struct nbbs_pool_local *local);
 /**
  * Allocates an object and writes its address to `object`. Its bytes are what they are.
  *
- * One read-modify-write, whatever the size of the pool; growing takes as long as the source takes. Callable from
- * interrupt and signal handlers if the source is, or if the pool need not grow. Refuses with `FULL`, `SOURCE_EMPTY`.
+ * One read-modify-write, whatever the size of the pool; growing takes as long as the source takes. Refuses with `FULL`,
+ * `SOURCE_EMPTY`. Callable from interrupt and signal handlers if the source is, or if the pool need not grow.
  */
 nbbs_code nbbs_pool_alloc(const struct nbbs_pool *pool,
                           void **object,
@@ -1413,8 +1436,8 @@ nbbs_code nbbs_pool_alloc(const struct nbbs_pool *pool,
 /**
  * Frees an object. Null: does nothing.
  *
- * Two read-modify-writes. Callable from interrupt and signal handlers. The address may be any: refuses with
- * `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is told apart until the object is allocated again.
+ * Two read-modify-writes. The address may be any: refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double
+ * free is told apart until the object is allocated again.
  */
 nbbs_code nbbs_pool_free(const struct nbbs_pool *pool,
                          void *object,
@@ -1426,8 +1449,9 @@ nbbs_code nbbs_pool_free(const struct nbbs_pool *pool,
 bool nbbs_pool_is_valid(const struct nbbs_pool *pool, const void *object);
 
 /**
- * Objects that are allocated, without what locals keep. Exact when nothing else runs. Reads a word for every 64 slots,
- * and a byte for each of them that is not free.
+ * Objects that are allocated, without what locals keep. Exact when nothing else runs.
+ *
+ * A load for every 64 slots, and for each of them that is not free.
  */
 size_t nbbs_pool_len(const struct nbbs_pool *pool);
 
@@ -1449,8 +1473,9 @@ size_t nbbs_pool_stride(const struct nbbs_pool *pool);
 /**
  * Adds chunks until there is memory for `objects` objects, allocated or not.
  *
- * Refuses with `SETTING` if there are not so many addresses, with `FULL` beyond the limit, and with `SOURCE_EMPTY`: then the
- * chunks that it has added stay, and `nbbs_pool_shrink` gives them back.
+ * Takes as long as the source does for each chunk. Refuses with `SETTING` if there are not so many addresses, with
+ * `FULL` beyond the limit, and with `SOURCE_EMPTY`: then the chunks that it has added stay, and `nbbs_pool_shrink`
+ * gives them back. Callable where the source is.
  */
 nbbs_code nbbs_pool_reserve(const struct nbbs_pool *pool,
                             size_t objects,
@@ -1459,12 +1484,16 @@ nbbs_code nbbs_pool_reserve(const struct nbbs_pool *pool,
 /**
  * Gives chunks without an object, and without a slot that a local keeps, back to the source, as long as what the
  * configuration reserves stays. Returns how many objects there is room for less.
+ *
+ * A read-modify-write for every 64 slots, and what the source takes. Callable where the source is.
  */
 size_t nbbs_pool_shrink(const struct nbbs_pool *pool);
 
 /**
  * Calls `visit` with every object that is allocated, in no order. `visit` may free it, and allocate others: those may
- * come or not. Refuses with `NULL`.
+ * come or not.
+ *
+ * A load for every 64 slots, and for each object. Refuses with `NULL`.
  */
 nbbs_code nbbs_pool_each(const struct nbbs_pool *pool,
                          nbbs_visit_object visit,
@@ -1472,8 +1501,10 @@ nbbs_code nbbs_pool_each(const struct nbbs_pool *pool,
                          struct nbbs_error *error);
 
 /**
- * Frees all objects; the memory stays the pool's, and what locals keep stays theirs. Nobody else may be using the pool
- * meanwhile. Refuses with `NULL`.
+ * Frees all objects; the memory stays the pool's, and what locals keep stays theirs.
+ *
+ * A load for every 64 slots, and for each object what `nbbs_pool_free` costs. Refuses with `NULL`. Nobody else may be
+ * using the pool meanwhile.
  */
 nbbs_code nbbs_pool_clear(struct nbbs_pool *pool,
                           struct nbbs_error *error);

@@ -48,7 +48,7 @@ extern "C" {
  * range goes beyond the address space, or there is no memory for the bookkeeping. Then the arena before stays.
  *
  * May be called again: everything is forgotten, and the bookkeeping before given back. No other `nb_` function may be
- * running meanwhile.
+ * running meanwhile, and no handler may call it, as it allocates the bookkeeping.
  *
  * What is left of `size` beyond whole smallest blocks is not used. Blocks are aligned to their size from `base` on.
  */
@@ -59,8 +59,7 @@ int nb_init(uint64_t base,
  * Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null: `size`
  * is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
  *
- * One read-modify-write in the steady state, and one to count it. Callable by any thread, from interrupt and signal
- * handlers.
+ * One read-modify-write in the steady state, and one to count it.
  */
 void *nb_alloc(uint64_t size);
 
@@ -68,7 +67,7 @@ void *nb_alloc(uint64_t size);
  * Frees the block at `addr`; null: does nothing. An address that is not that of an allocated block, a double free
  * included, is refused: nothing changes, and the hook of `nb_set_hook` is told; without one, a line is printed.
  *
- * One read-modify-write in the steady state, and one to count it. Callable as `nb_alloc`.
+ * One read-modify-write in the steady state, and one to count it.
  */
 void nb_free(void *addr);
 
@@ -168,6 +167,8 @@ uint64_t nb_stat_used_blocks(uint32_t order);
  * Fills `buff`, which has room for `nb_stat_total_blocks(order)` bytes, with 1 for each block of `order` of which any part
  * is allocated and with 0 for each that is free. Returns 0, or 1 if `buff` is null, the order above the largest, or
  * there was no `nb_init`; then `buff` has not changed.
+ *
+ * A load for each word in use.
  */
 uint8_t nb_stat_occupancy_map(uint8_t *buff,
                               uint32_t order);

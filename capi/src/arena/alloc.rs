@@ -25,9 +25,8 @@ pub struct Request {
 
 /// Allocates a block of `2^order` units, aligned to its size, and writes its first unit to `index`.
 ///
-/// One read-modify-write in the steady state. Callable from interrupt and signal handlers. Refuses with
-/// `ORDER_TOO_LARGE`, or `EXHAUSTED`: at one instant of the call, no block of that order was free, save for those in
-/// the hands of a call that had not returned.
+/// One read-modify-write in the steady state. Refuses with `ORDER_TOO_LARGE`, or `EXHAUSTED`: at one instant of the call,
+/// no block of that order was free, save for those in the hands of a call that had not returned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_alloc(
     arena: *const Arena,
@@ -52,7 +51,7 @@ pub unsafe extern "C" fn nbbs_alloc(
 /// them is a block, aligned to its size, as long as there is one.
 ///
 /// One read-modify-write for up to 31 units; for more, one for each word of 32 units, or of larger slots, that is
-/// claimed. Callable from interrupt and signal handlers. Refuses with `LENGTH`, `EXHAUSTED`.
+/// claimed. Refuses with `LENGTH`, `EXHAUSTED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_alloc_units(
     arena: *const Arena,

@@ -99,7 +99,8 @@ pub unsafe extern "C" fn nbbs_alloc_bytes(
 /// Frees what `nbbs_alloc_bytes` allocated at `address`: `bytes` is what was asked for, or what `nbbs_resize_bytes` made of
 /// it. 0: whatever is there. A null `address`: nothing to do.
 ///
-/// Refuses with `NO_MEMORY`, `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `SIZE`, and as `nbbs_free_units`.
+/// Costs what `nbbs_free_units` does, or `nbbs_free` for 0 bytes. Refuses as these, and with `NO_MEMORY`, `FOREIGN_ADDRESS`,
+/// `INSIDE_UNIT`, `SIZE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_free_bytes(
     arena: *const Arena,
@@ -126,7 +127,7 @@ pub unsafe extern "C" fn nbbs_free_bytes(
 
 /// Makes what is allocated at `address` `bytes` bytes long, in place: shorter or longer, rounded up to whole units.
 ///
-/// Refuses as `nbbs_free_bytes`, `nbbs_shrink` and `nbbs_grow`.
+/// Costs what `nbbs_shrink` or `nbbs_grow` does. Refuses as these and `nbbs_free_bytes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_resize_bytes(
     arena: *const Arena,
@@ -149,7 +150,9 @@ pub unsafe extern "C" fn nbbs_resize_bytes(
     }
 }
 
-/// Writes the address of unit `index` to `address`. Refuses with `NO_MEMORY`, `OUT_OF_RANGE`.
+/// Writes the address of unit `index` to `address`.
+///
+/// Refuses with `NO_MEMORY`, `OUT_OF_RANGE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_address_of(
     arena: *const Arena,
@@ -173,8 +176,9 @@ pub unsafe extern "C" fn nbbs_address_of(
     }
 }
 
-/// Writes the index of the unit that begins at `address` to `index`. Refuses with `NO_MEMORY`, `FOREIGN_ADDRESS`,
-/// `INSIDE_UNIT`.
+/// Writes the index of the unit that begins at `address` to `index`.
+///
+/// Refuses with `NO_MEMORY`, `FOREIGN_ADDRESS`, `INSIDE_UNIT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_index_of(
     arena: *const Arena,

@@ -6,9 +6,8 @@ use crate::pointer;
 
 /// Frees the block or run at `index`, whatever its size, and writes its number of units to `units`, unless that is null.
 ///
-/// One read-modify-write in the steady state, and the merges that it makes possible. Callable from interrupt and
-/// signal handlers. Refuses with `OUT_OF_RANGE`, `NOT_ALLOCATED` (also a double free, until the units are allocated
-/// again), `NOT_A_BLOCK`, `RESERVED`.
+/// One read-modify-write in the steady state, and the merges that it makes possible. Refuses with `OUT_OF_RANGE`,
+/// `NOT_ALLOCATED` (also a double free, until the units are allocated again), `NOT_A_BLOCK`, `RESERVED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_free(
     arena: *const Arena,
@@ -29,10 +28,11 @@ pub unsafe extern "C" fn nbbs_free(
     }
 }
 
-/// Frees the block of `2^order` units at `index`: faster than `nbbs_free`, which has to find the order.
+/// Frees the block of `2^order` units at `index`.
 ///
-/// Refuses as `nbbs_free`, and with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed
-/// while another thread is allocating just there.
+/// Costs what `nbbs_free` does, less a load for each level, by which that finds the order. Refuses as `nbbs_free`, and
+/// with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed while another thread is
+/// allocating just there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_free_sized(
     arena: *const Arena,
@@ -52,7 +52,10 @@ pub unsafe extern "C" fn nbbs_free_sized(
     }
 }
 
-/// Frees the block or run of exactly `units` units at `index`. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
+/// Frees the block or run of exactly `units` units at `index`.
+///
+/// Costs what `nbbs_free_sized` does for a block; otherwise three read-modify-writes for the first word of the run, and one
+/// for each further word. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_free_units(
     arena: *const Arena,
@@ -69,10 +72,10 @@ pub unsafe extern "C" fn nbbs_free_units(
     }
 }
 
-/// Frees `count` blocks of `2^order` units; neighbours in the array that lie in one word by one read-modify-write. How
-/// many have been freed goes to `done`, unless that is null.
+/// Frees `count` blocks of `2^order` units, and writes how many have been freed to `done`, unless that is null.
 ///
-/// Refuses as `nbbs_free_sized`, at the first block that cannot be freed: those before it have been, no other.
+/// One read-modify-write for neighbours in the array that lie in one word. Refuses as `nbbs_free_sized`, at the first
+/// block that cannot be freed: those before it have been, no other.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_free_batch(
     arena: *const Arena,
@@ -97,7 +100,8 @@ pub unsafe extern "C" fn nbbs_free_batch(
 /// Frees units `start` to `end - 1` of the block or run at `index`. What is left before and behind them stays
 /// allocated, as a run each.
 ///
-/// Refuses as `nbbs_shrink`: with `LENGTH` if the units are not of that run.
+/// Costs what two of `nbbs_split_off` and a free do. Refuses as `nbbs_split_off`: with `LENGTH` if the units are not of
+/// that run.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_free_part(
     arena: *const Arena,
@@ -116,9 +120,9 @@ pub unsafe extern "C" fn nbbs_free_part(
 }
 
 /// Reserves units `start` to `end - 1`: they are not handed out until `nbbs_release`. All or nothing; meanwhile others
-/// may see a part of it taken. One read-modify-write for every 32 units.
+/// may see a part of it taken.
 ///
-/// Refuses with `OUT_OF_RANGE`, `IN_USE`.
+/// One read-modify-write for every 32 units. Refuses with `OUT_OF_RANGE`, `IN_USE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_reserve(
     arena: *const Arena,
@@ -136,11 +140,12 @@ pub unsafe extern "C" fn nbbs_reserve(
 }
 
 /// Gives units `start` to `end - 1`, all of them reserved, to the allocator: the end of a reservation, or memory that
-/// arrived later. One read-modify-write for every 32 units, and merges.
+/// arrived later.
 ///
-/// Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`. The units must be the caller's: those that another thread is just then
-/// reserving, releasing, freeing or resizing, or allocating as a run across words, look reserved meanwhile, and who
-/// names them too may be refused after a part was released, or release what is in use.
+/// One read-modify-write for every 32 units, and merges. Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`. The units must be
+/// the caller's: those that another thread is just then reserving, releasing, freeing or resizing, or allocating as a
+/// run across words, look reserved meanwhile, and who names them too may be refused after a part was released, or
+/// release what is in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_release(
     arena: *const Arena,

@@ -6,8 +6,9 @@ use crate::pointer;
 
 /// Gives back all but the first `units` units of the block or run at `index`, in place.
 ///
-/// One read-modify-write where the run lies in one word. Callable from interrupt and signal handlers. Refuses with
-/// what `nbbs_free` refuses, `LENGTH`, and `CONTENDED`.
+/// One read-modify-write where the run lies in one word; otherwise one or two for each word that is freed, and for each
+/// level that is split for the cut. Refuses with what `nbbs_free` refuses, `LENGTH`, and `CONTENDED`. Only for the holder
+/// of the run, as all that changes one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shrink(
     arena: *const Arena,
@@ -26,7 +27,8 @@ pub unsafe extern "C" fn nbbs_shrink(
 
 /// Takes the units behind the block or run at `index`, so that it has `units` units, in place.
 ///
-/// Refuses as `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, with `IN_USE` if one of them is not free, and with
+/// One read-modify-write where the run stays in one word; otherwise one or two for each word that is taken. Refuses as
+/// `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, with `IN_USE` if one of them is not free, and with
 /// `LAST_OF_WORD`. What its holder sees has not changed then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_grow(
@@ -45,7 +47,9 @@ pub unsafe extern "C" fn nbbs_grow(
 }
 
 /// Makes two runs of the block or run at `index`: its first `units` units, and the rest, whose first unit goes to
-/// `rest` (unless that is null) and which is freed by itself. Refuses as `nbbs_shrink`, and with `LAST_OF_WORD`.
+/// `rest` (unless that is null) and which is freed by itself.
+///
+/// Costs what `nbbs_shrink` does, but that nothing is freed. Refuses as that, and with `LAST_OF_WORD`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_split_off(
     arena: *const Arena,
@@ -64,8 +68,10 @@ pub unsafe extern "C" fn nbbs_split_off(
     }
 }
 
-/// Makes blocks of `2^order` units of the block at `index`, each to be freed by itself. Refuses as `nbbs_shrink`, and with
-/// `ORDER_TOO_LARGE`.
+/// Makes blocks of `2^order` units of the block or run at `index`, each to be freed by itself.
+///
+/// One read-modify-write for each block, and one or two for each word that is split for them. Refuses as `nbbs_shrink`, and
+/// with `ORDER_TOO_LARGE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_split(
     arena: *const Arena,

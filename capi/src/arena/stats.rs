@@ -93,9 +93,9 @@ impl From<Found> for Piece {
 }
 
 /// Writes the order of the block at `index` to `order`; of a run that is no block, the order of the smallest block that
-/// it would fit into. A handful of loads.
+/// it would fit into.
 ///
-/// Refuses as `nbbs_free`.
+/// A load for each level. Refuses as `nbbs_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_order_of(
     arena: *const Arena,
@@ -113,9 +113,9 @@ pub unsafe extern "C" fn nbbs_order_of(
     }
 }
 
-/// Writes the units of the block or run at `index` to `units`. A load for each word of it.
+/// Writes the number of units of the block or run at `index` to `units`.
 ///
-/// Refuses as `nbbs_free`.
+/// A load for each level, and a few for each word of a run across words. Refuses as `nbbs_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_len_of(
     arena: *const Arena,
@@ -133,8 +133,9 @@ pub unsafe extern "C" fn nbbs_len_of(
     }
 }
 
-/// An upper bound on the orders that can be allocated now: no block of a larger order is free. -1: nothing is free, or
-/// the handle is of no arena. One load; the bound may be too high, never too low but for frees that have not returned.
+/// The largest order of which a block may be free now, an upper bound. -1: nothing is free, or the handle is of no arena.
+///
+/// One load, however often it is asked. It may be too high, never too low but for frees that have not returned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_order_bound(arena: *const Arena) -> i32 {
     // SAFETY: the caller's promise about pointers.
@@ -142,7 +143,11 @@ pub unsafe extern "C" fn nbbs_order_bound(arena: *const Arena) -> i32 {
     handle.ok().and_then(|handle| handle.buddy().order_bound()).map_or(-1, |order| order as i32)
 }
 
-/// Counts the arena. Reads all its words in use; each piece was so at some time during the call.
+/// Counts the arena: units that are free, in use and reserved, and blocks of each order. Each piece was so at some time during
+/// the call.
+///
+/// A load for each word in use, of 32 units each where memory is broken up; for the largest free block alone
+/// `nbbs_order_bound` takes one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_stats(
     arena: *const Arena,
@@ -175,7 +180,7 @@ pub unsafe extern "C" fn nbbs_stats(
 /// of it that is in use or reserved, from 1 to 255 (all). `map` has `bytes` bytes; how many were filled, the arena's
 /// units divided by `2^order` and rounded up or `bytes` if that is less, goes to `filled`, unless that is null.
 ///
-/// Refuses with `ORDER_TOO_LARGE`.
+/// Costs what `nbbs_stats` does. Refuses with `ORDER_TOO_LARGE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_occupancy_map(
     arena: *const Arena,
@@ -199,7 +204,7 @@ pub unsafe extern "C" fn nbbs_occupancy_map(
 /// Calls `visit` with every piece of the arena, in ascending order. Each was so at some time during the call. `visit`
 /// may use the arena.
 ///
-/// Refuses with `NULL`.
+/// Costs what `nbbs_stats` does. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_walk(
     arena: *const Arena,
@@ -220,10 +225,10 @@ pub unsafe extern "C" fn nbbs_walk(
     }
 }
 
-/// Checks every invariant of the metadata. Only while no other call is running. Up to four loads a word. `report` may
-/// be null.
+/// Checks every invariant of the metadata. `report` may be null.
 ///
-/// Refuses with `BROKEN`, which `nbbs_message` turns into the name of the invariant and the place.
+/// Up to four loads a word. Refuses with `BROKEN`, which `nbbs_message` turns into the name of the invariant and the place.
+/// Only while no other call is running.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_audit(
     arena: *const Arena,

@@ -17,10 +17,10 @@ pub type Barrier = Option<unsafe extern "C" fn(context: *mut c_void)>;
 /// units may be handed out twice or be lost. A handler that interrupts its CPU's cache goes past it to the arena, and so
 /// does a number that has no cache. Nobody waits.
 ///
-/// 8 plain loads and stores, if the CPU keeps a block of the order; no read-modify-write. Callable from interrupt and signal
-/// handlers. Refuses with `ORDER_TOO_LARGE`, or `EXHAUSTED`: this CPU gave back what it keeps, and at one instant of the
-/// call no block of that order was free, save for those in the hands of a call that had not returned. What other CPUs keep
-/// is in use; they have been asked to give it back with their next call.
+/// 8 plain loads and stores, if the CPU keeps a block of the order; no read-modify-write. Refuses with `ORDER_TOO_LARGE`, or
+/// `EXHAUSTED`: this CPU gave back what it keeps, and at one instant of the call no block of that order was free, save for
+/// those in the hands of a call that had not returned. What other CPUs keep is in use; they have been asked to give it back
+/// with their next call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_alloc(
     arena: *const Arena,
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn nbbs_cache_free(
 /// `nbbs_cache_alloc`.
 ///
 /// 8 or 9 plain loads and stores, as long as there is room; otherwise the half that was freed longest ago goes back to the
-/// arena. Callable from interrupt and signal handlers.
+/// arena.
 ///
 /// Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order, and a
 /// second free of the block that this CPU freed last. Other wrong frees are believed: such a block may be handed out twice,

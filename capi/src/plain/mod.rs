@@ -115,7 +115,7 @@ fn give_back(free: Free, block: *mut c_void) {
 /// range goes beyond the address space, or there is no memory for the bookkeeping. Then the arena before stays.
 ///
 /// May be called again: everything is forgotten, and the bookkeeping before given back. No other `nb_` function may be
-/// running meanwhile.
+/// running meanwhile, and no handler may call it, as it allocates the bookkeeping.
 ///
 /// What is left of `size` beyond whole smallest blocks is not used. Blocks are aligned to their size from `base` on.
 #[unsafe(no_mangle)]
@@ -138,8 +138,7 @@ pub extern "C" fn nb_init(base: u64, size: u64) -> c_int {
 /// Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null: `size`
 /// is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
 ///
-/// One read-modify-write in the steady state, and one to count it. Callable by any thread, from interrupt and signal
-/// handlers.
+/// One read-modify-write in the steady state, and one to count it.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_alloc(size: u64) -> *mut c_void {
     let Some(plain) = current() else {
@@ -163,7 +162,7 @@ pub extern "C" fn nb_alloc(size: u64) -> *mut c_void {
 /// Frees the block at `addr`; null: does nothing. An address that is not that of an allocated block, a double free
 /// included, is refused: nothing changes, and the hook of `nb_set_hook` is told; without one, a line is printed.
 ///
-/// One read-modify-write in the steady state, and one to count it. Callable as `nb_alloc`.
+/// One read-modify-write in the steady state, and one to count it.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_free(addr: *mut c_void) {
     if addr.is_null() {

@@ -309,8 +309,9 @@ pub unsafe extern "C" fn nbbs_pool_local_destroy(local: *mut PoolLocal) {
 /// Allocates an object from a local and writes its address to `object`: `nbbs_pool_alloc`, mostly without a
 /// read-modify-write. The object is like any other: any thread may free it, with a local or without.
 ///
-/// Not callable from a handler that may have interrupted a call with the same local. Refuses with `FULL`, `SOURCE_EMPTY`:
-/// nothing was free but what other locals keep.
+/// A few loads and stores, and one read-modify-write for up to 64 slots of a word. Refuses with `FULL`, `SOURCE_EMPTY`:
+/// nothing was free but what other locals keep. Not callable from a handler that may have interrupted a call with the same
+/// local.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_local_alloc(
     local: *mut PoolLocal,
@@ -330,8 +331,8 @@ pub unsafe extern "C" fn nbbs_pool_local_alloc(
 /// Frees an object, whoever allocated it, and keeps its slot; when it keeps as many as it may, half of them go back to the
 /// pool. Null: does nothing.
 ///
-/// As `nbbs_pool_free`, but without a read-modify-write; not callable from a handler that may have interrupted a call with
-/// the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`: a double free is told apart until the slot
+/// As `nbbs_pool_free`, but mostly without a read-modify-write. Not callable from a handler that may have interrupted a call
+/// with the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`: a double free is told apart until the slot
 /// is allocated again, whichever local keeps it; but of two threads that free the same object at the very same time
 /// neither may be refused, and then its slot may be handed out twice, and after its chunk has gone.
 #[unsafe(no_mangle)]
@@ -352,8 +353,9 @@ pub unsafe extern "C" fn nbbs_pool_local_free(
     }
 }
 
-/// Gives all slots that a local keeps back to the pool, with one read-modify-write for those that follow each other in a
-/// word of 64. Refuses with `NULL`.
+/// Gives all slots that a local keeps back to the pool.
+///
+/// One read-modify-write for those that follow each other in a word of 64. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_local_flush(local: *mut PoolLocal, error: *mut Error) -> Code {
     // SAFETY: the caller's promise about pointers.

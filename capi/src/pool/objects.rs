@@ -44,8 +44,8 @@ unsafe fn ask<T: Default>(pool: *const Pool, ask: impl FnOnce(&Pool) -> T) -> T 
 
 /// Allocates an object and writes its address to `object`. Its bytes are what they are.
 ///
-/// One read-modify-write, whatever the size of the pool; growing takes as long as the source takes. Callable from
-/// interrupt and signal handlers if the source is, or if the pool need not grow. Refuses with `FULL`, `SOURCE_EMPTY`.
+/// One read-modify-write, whatever the size of the pool; growing takes as long as the source takes. Refuses with `FULL`,
+/// `SOURCE_EMPTY`. Callable from interrupt and signal handlers if the source is, or if the pool need not grow.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_alloc(
     pool: *const Pool,
@@ -64,8 +64,8 @@ pub unsafe extern "C" fn nbbs_pool_alloc(
 
 /// Frees an object. Null: does nothing.
 ///
-/// Two read-modify-writes. Callable from interrupt and signal handlers. The address may be any: refuses with
-/// `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is told apart until the object is allocated again.
+/// Two read-modify-writes. The address may be any: refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double
+/// free is told apart until the object is allocated again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_free(
     pool: *const Pool,
@@ -85,8 +85,9 @@ pub unsafe extern "C" fn nbbs_pool_is_valid(pool: *const Pool, object: *const c_
     unsafe { ask(pool, valid) }
 }
 
-/// Objects that are allocated, without what locals keep. Exact when nothing else runs. Reads a word for every 64 slots,
-/// and a byte for each of them that is not free.
+/// Objects that are allocated, without what locals keep. Exact when nothing else runs.
+///
+/// A load for every 64 slots, and for each of them that is not free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_len(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
@@ -116,8 +117,9 @@ pub unsafe extern "C" fn nbbs_pool_stride(pool: *const Pool) -> usize {
 
 /// Adds chunks until there is memory for `objects` objects, allocated or not.
 ///
-/// Refuses with `SETTING` if there are not so many addresses, with `FULL` beyond the limit, and with `SOURCE_EMPTY`: then the
-/// chunks that it has added stay, and `nbbs_pool_shrink` gives them back.
+/// Takes as long as the source does for each chunk. Refuses with `SETTING` if there are not so many addresses, with
+/// `FULL` beyond the limit, and with `SOURCE_EMPTY`: then the chunks that it has added stay, and `nbbs_pool_shrink`
+/// gives them back. Callable where the source is.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_reserve(
     pool: *const Pool,
@@ -139,6 +141,8 @@ pub unsafe extern "C" fn nbbs_pool_reserve(
 
 /// Gives chunks without an object, and without a slot that a local keeps, back to the source, as long as what the
 /// configuration reserves stays. Returns how many objects there is room for less.
+///
+/// A read-modify-write for every 64 slots, and what the source takes. Callable where the source is.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_shrink(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
@@ -146,7 +150,9 @@ pub unsafe extern "C" fn nbbs_pool_shrink(pool: *const Pool) -> usize {
 }
 
 /// Calls `visit` with every object that is allocated, in no order. `visit` may free it, and allocate others: those may
-/// come or not. Refuses with `NULL`.
+/// come or not.
+///
+/// A load for every 64 slots, and for each object. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_each(
     pool: *const Pool,
@@ -164,8 +170,10 @@ pub unsafe extern "C" fn nbbs_pool_each(
     }
 }
 
-/// Frees all objects; the memory stays the pool's, and what locals keep stays theirs. Nobody else may be using the pool
-/// meanwhile. Refuses with `NULL`.
+/// Frees all objects; the memory stays the pool's, and what locals keep stays theirs.
+///
+/// A load for every 64 slots, and for each object what `nbbs_pool_free` costs. Refuses with `NULL`. Nobody else may be
+/// using the pool meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_clear(pool: *mut Pool, error: *mut Error) -> Code {
     let cleared = pointer::checked(pool, 1).map(|pool| {
