@@ -19,15 +19,26 @@ RUSTDOCFLAGS="-D warnings" cargo doc --package nbbs-adapters --all-features --no
 dependencies=$(cargo tree --package nbbs --edges normal --prefix none | tail -n +2)
 [ -z "$dependencies" ] || { echo "nbbs must depend on nothing, but: $dependencies"; exit 1; }
 
-# Each published crate builds from what is in its package, and the licences are in it.
+# Each published crate builds from what is in its package, beside the others'; the licences are in it. Not by cargo's own
+# verification, which may take the others from its cache, as they were when they last had this version.
+packages=${CARGO_TARGET_DIR:-target}/package
+unpacked=$packages/unpacked
+rm -rf "$packages" && mkdir -p "$unpacked"
 mapfile -t manifests < <(grep --files-without-match '^publish = false' ./*/Cargo.toml)
-published=()
-for manifest in "${manifests[@]}"; do
-    published+=(--package "$(sed -n '/^\[package\]/,/^name/s/^name = "\(.*\)"/\1/p' "$manifest")")
-    licences=$(cargo package --manifest-path "$manifest" --list --allow-dirty --quiet | grep -c '^LICENSE-' || true)
-    [ "$licences" = 2 ] || { echo "$manifest: its package needs both LICENSE files"; exit 1; }
+mapfile -t published < <(sed --separate '/^\[package\]/,/^name/!d; s/^name = "\(.*\)"/\1/; t; d' "${manifests[@]}")
+cargo package "${published[@]/#/--package=}" --allow-dirty --no-verify --quiet
+for package in "$packages"/*.crate; do
+    tar --extract --file "$package" --directory "$unpacked"
 done
-cargo package "${published[@]}" --allow-dirty --quiet
+(
+    cd "$unpacked"
+    { echo '[workspace]'; echo 'resolver = "3"'; echo 'members = ["*"]'; echo '[patch.crates-io]'; } >Cargo.toml
+    for crate in */; do
+        [ "$(find "$crate" -name 'LICENSE-*' | wc -l)" = 2 ] || { echo "$crate: both licences belong into the package"; exit 1; }
+        echo "${crate%-*} = { path = \"${crate%/}\" }" >>Cargo.toml
+    done
+    CARGO_TARGET_DIR=target cargo check --workspace --quiet
+)
 
 long=$(git ls-files '*.rs' '*.sh' | xargs wc -l | awk '$2 != "total" && $1 > 500')
 [ -z "$long" ] || { echo "files over 500 lines:"; echo "$long"; exit 1; }
