@@ -8,10 +8,13 @@ for component in rustfmt clippy; do
 done
 
 cargo fmt --all --check
+for example in examples/*/; do (cd "$example" && cargo fmt --check); done
 cargo clippy --workspace --all-targets --quiet -- -D warnings
 # Without the feature `suite`, which its tests bring.
 cargo clippy --package nbbs-bench --quiet -- -D warnings
 cargo clippy --package nbbs --no-default-features --quiet -- -D warnings
+cargo clippy --package nbbs-heap --no-default-features --quiet -- -D warnings
+cargo clippy --package nbbs-heap --all-features --all-targets --quiet -- -D warnings
 cargo clippy --package nbbs-adapters --all-features --all-targets --quiet -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 RUSTDOCFLAGS="-D warnings" cargo doc --package nbbs-adapters --all-features --no-deps --quiet
