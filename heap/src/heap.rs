@@ -89,7 +89,7 @@ impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
     ///
     /// Cost: no read-modify-write if the caller's thread has a slot of this class, one if a CPU's cache has. Otherwise
     /// one for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab. What is
-    /// larger than 4 KiB is a run of units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is trimmed
+    /// larger than 32 KiB is a run of units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is trimmed
     /// first.
     #[inline]
     pub fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {

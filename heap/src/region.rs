@@ -239,14 +239,20 @@ impl Region<'_> {
 
     /// Gives back a run that was allocated with a size of `size` bytes. Whether there was one.
     pub fn free_run(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
+        self.run_at(at)
+            .is_some_and(|unit| self.buddy.on(lane).free_units(unit, units_of(size)).is_ok())
+    }
+
+    /// The unit at which a run may begin: the block of a slab is none, whose memory others have.
+    fn run_at(&self, at: NonNull<u8>) -> Option<u64> {
         let offset = self.offset(at);
-        offset.is_multiple_of(UNIT)
-            && self.buddy.on(lane).free_units((offset / UNIT) as u64, units_of(size)).is_ok()
+        let unit = (offset / UNIT) as u64;
+        (offset.is_multiple_of(UNIT) && self.slabs.look(unit).is_none()).then_some(unit)
     }
 
     /// Makes a run smaller or larger where it is: whether that could be done.
     pub fn resize_run(&self, at: NonNull<u8>, from: usize, to: usize, lane: usize) -> bool {
-        let (unit, lane) = ((self.offset(at) / UNIT) as u64, self.buddy.on(lane));
+        let (Some(unit), lane) = (self.run_at(at), self.buddy.on(lane)) else { return false };
         let (from, to) = (units_of(from), units_of(to));
         match to.cmp(&from) {
             core::cmp::Ordering::Less => lane.shrink(unit, to).is_ok(),

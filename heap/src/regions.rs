@@ -93,7 +93,12 @@ impl<'a> Memory<'a> {
             return Some(found);
         }
         // A place that is being written to is passed over.
-        self.regions.places[1..].iter().filter_map(Place::get).find_map(of)
+        self.added().iter().filter_map(Place::get).find_map(of)
+    }
+
+    /// The places of what is added: all but that of the heap's own memory, if it has some.
+    fn added(&self) -> &'a [Place] {
+        &self.regions.places[usize::from(self.own.is_some())..]
     }
 
     fn with_own<R>(&self, of: impl FnOnce(&Region<'static>) -> Option<R>) -> Option<R> {
@@ -111,7 +116,7 @@ impl<'a> Memory<'a> {
 
     /// Adds a region: whether there was a place left.
     pub fn add(&self, region: Region<'static>) -> bool {
-        self.regions.places[1..].iter().any(|place| place.set(region))
+        self.added().iter().any(|place| place.set(region))
     }
 
     /// Counts a free that was refused.

@@ -19,6 +19,9 @@ use nbbs::sync::{Ordering, Word};
 
 use crate::class::{CLASSES, Class};
 
+#[cfg(all(test, not(miri)))]
+mod races;
+
 /// Set in a slab's word while the slab is on a stack or in somebody's hands.
 const LISTED: u64 = 1 << 63;
 
@@ -88,9 +91,11 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Takes all slabs off the stack of `class`, as [`take`](Self::take), if all slots of one of them may be free.
     pub fn take_all_if_whole(&self, class: Class, visit: impl FnMut(u64, u64)) {
         let Some(whole) = self.whole.get(class.number()) else { return };
-        if whole.load(Ordering::Relaxed) != 0 {
-            // Relaxed: a hint. What becomes whole from now on sets it again.
-            whole.store(0, Ordering::Relaxed);
+        // Relaxed: who sees an old value comes too early, and leaves the word as it is.
+        let said = whole.load(Ordering::Relaxed) != 0;
+        // Acquire: pairs with the Release in `say_whole`: all slabs of which it was said so far are on the stack, or
+        // were. What becomes whole from now on says it again.
+        if said && whole.compare_exchange(1, 0, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             self.take_from(class, None, visit);
         }
     }
@@ -140,8 +145,9 @@ impl<'a, W: Word> Slabs<'a, W> {
         let Some(word) = self.word(unit) else { return 0 };
         let mut seen = word.load(Ordering::Relaxed);
         loop {
-            // Acquire: pairs with the Release in `give`. Those who had the slots have done with them.
-            match word.compare_exchange(seen, 0, Ordering::Acquire, Ordering::Relaxed) {
+            // Acquire: pairs with the Release in `give`. Those who had the slots have done with them. Release: pairs with
+            // the Acquire in `give`, of who lists the slab next and writes its link: the caller has read it.
+            match word.compare_exchange(seen, 0, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return seen & !LISTED,
                 Err(found) => seen = found,
             }
@@ -150,7 +156,8 @@ impl<'a, W: Word> Slabs<'a, W> {
 
     /// Gives back `slots` of the slab at `unit`, which the caller holds.
     ///
-    /// Cost: a read-modify-write, two if the slab has to be listed, none if the slots are all of it.
+    /// Cost: a read-modify-write, two if the slab has to be listed or has become whole, none if the slots
+    /// are all of it.
     pub fn give(&self, class: Class, unit: u64, slots: u64) -> Given {
         let (Some(word), Some(link)) = (self.word(unit), self.link(unit)) else {
             return Given::Refused;
@@ -158,7 +165,7 @@ impl<'a, W: Word> Slabs<'a, W> {
         if link.load(Ordering::Relaxed) & !FIRST != tag(class) {
             return Given::Refused;
         }
-        // Acquire: pairs with the Release below, for the case in which all of the slab is the caller's at once.
+        // Acquire: pairs with the Release in the exchange below, for the case in which all of the slab is the caller's at once.
         let mut seen = word.load(Ordering::Acquire);
         loop {
             if seen & slots != 0 || seen & LISTED != 0 && slots == class.all_slots() {
@@ -169,8 +176,9 @@ impl<'a, W: Word> Slabs<'a, W> {
                 return Given::Whole;
             }
             let new = seen | slots | LISTED;
-            // Release: pairs with the Acquire in `take_slots`. What was in the slots comes before.
-            match word.compare_exchange(seen, new, Ordering::Release, Ordering::Acquire) {
+            // Release: pairs with the Acquire in `take_slots`. What was in the slots comes before. Acquire: pairs with the
+            // Release there, as the link is the caller's now if the mark was not set.
+            match word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => break,
                 Err(found) => seen = found,
             }
@@ -178,13 +186,22 @@ impl<'a, W: Word> Slabs<'a, W> {
         if seen & LISTED == 0 {
             self.list(class, unit);
         }
-        if (seen | slots) & !LISTED == class.all_slots()
-            && let Some(whole) = self.whole.get(class.number())
-        {
-            // Relaxed: a hint.
-            whole.store(1, Ordering::Relaxed);
+        if (seen | slots) & !LISTED == class.all_slots() {
+            self.say_whole(class);
         }
         Given::Free
+    }
+
+    /// Says that all slots of a slab on the stack of `class` may be free.
+    fn say_whole(&self, class: Class) {
+        let Some(whole) = self.whole.get(class.number()) else { return };
+        let mut seen = whole.load(Ordering::Relaxed);
+        // Release: pairs with the Acquire in `take_all_if_whole`, so that the slab is found on the stack. Also where it is
+        // said already, and never by a store: that would hide what others said before from those who see it.
+        while let Err(found) = whole.compare_exchange(seen, 1, Ordering::Release, Ordering::Relaxed)
+        {
+            seen = found;
+        }
     }
 
     /// Puts a slab that is in the caller's hands on the stack of `class`.

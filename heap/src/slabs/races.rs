@@ -1,0 +1,212 @@
+//! Races on slabs under loom, of two lanes in every execution with three preemptions, of three in those with two. Each slot
+//! is always in one place, a stack or somebody's hands, and what was done with it happens before what its next holder does.
+//!
+//! The buddy allocator is a word here, with a bit for each block that was returned.
+
+mod plot;
+
+use plot::{Held, Plot, WIDE, narrow, wide};
+
+/// What a thread does with what it holds: what it holds then.
+type Lane = fn(&Plot, Vec<Held>) -> Vec<Held>;
+
+/// Races lanes on a fresh plot, and looks whether every slot is in one place.
+#[track_caller]
+fn race(
+    preemptions: usize,
+    units: usize,
+    fresh: fn(&Plot) -> Vec<Vec<Held>>,
+    lanes: &'static [Lane],
+) {
+    plot::model(preemptions, move || {
+        let (plot, held) = plot::together(units, fresh, lanes);
+        plot.check(&held);
+    });
+}
+
+/// Holds the `slots` of a slab, the others of which are free.
+fn but(plot: &Plot, unit: u64, slots: u64) -> Held {
+    plot.make(wide(), unit).keep(plot, slots)
+}
+
+fn give_all(plot: &Plot, held: Vec<Held>) -> Vec<Held> {
+    held.into_iter().for_each(|held| plot.give(held));
+    Vec::new()
+}
+
+fn take_one(plot: &Plot, mut held: Vec<Held>) -> Vec<Held> {
+    held.extend(plot.take(wide(), 1));
+    held
+}
+
+fn take_two(plot: &Plot, mut held: Vec<Held>) -> Vec<Held> {
+    held.extend(plot.take(wide(), 2));
+    held
+}
+
+/// Keeps a slot, and gives back the others, as who allocates past the caches.
+fn take_one_slot(plot: &Plot, mut held: Vec<Held>) -> Vec<Held> {
+    held.extend(plot.take(wide(), 1).into_iter().map(|taken| taken.keep(plot, taken.lowest())));
+    held
+}
+
+#[test]
+fn freed_slots_go_to_the_taker() {
+    race(3, 1, |plot| vec![vec![but(plot, 0, 0x0f)], vec![]], &[give_all, take_one]);
+    race(
+        2,
+        1,
+        |plot| vec![vec![but(plot, 0, 0x0f).part(0x03)], vec![Held::of(0, 0x0c)], vec![]],
+        &[give_all, give_all, take_one],
+    );
+}
+
+#[test]
+fn one_of_two_lists_a_slab() {
+    race(
+        3,
+        1,
+        |plot| {
+            let all = plot.make(wide(), 0);
+            vec![vec![all.part(0x0f)], vec![all.part(0xf0)]]
+        },
+        &[give_all, give_all],
+    );
+    race(
+        2,
+        1,
+        |plot| {
+            let all = plot.make(wide(), 0);
+            vec![vec![all.part(0x0f)], vec![all.part(0xf0)], vec![]]
+        },
+        &[give_all, give_all, take_one_slot],
+    );
+}
+
+#[test]
+fn two_take() {
+    fn fresh(plot: &Plot) -> Vec<Vec<Held>> {
+        vec![vec![but(plot, 0, 1), but(plot, 1, 1)], vec![]]
+    }
+    race(3, 2, fresh, &[take_one, take_one]);
+    race(3, 2, fresh, &[take_one, take_two]);
+    race(3, 2, fresh, &[take_one_slot, take_two]);
+    race(3, 2, fresh, &[take_one_slot, take_one_slot]);
+}
+
+#[test]
+fn a_slab_is_listed_beside_who_takes_several() {
+    fn fresh(plot: &Plot) -> Vec<Vec<Held>> {
+        let unlisted = plot.make(wide(), 2);
+        vec![vec![unlisted.part(0x0f)], vec![but(plot, 0, 1), but(plot, 1, 1), unlisted.part(0xf0)]]
+    }
+    race(3, 3, fresh, &[give_all, take_two]);
+    race(2, 3, fresh, &[take_two, give_all]);
+}
+
+/// One takes two slabs and lists the first of them anew, while another has seen that one before the second.
+#[test]
+fn a_stack_that_looks_as_before() {
+    fn take_two_give_first(plot: &Plot, mut held: Vec<Held>) -> Vec<Held> {
+        let mut taken = plot.take(wide(), 2).into_iter();
+        if let Some(first) = taken.next() {
+            held.push(first.keep(plot, first.lowest()));
+        }
+        held.extend(taken);
+        held
+    }
+    let fresh = |plot: &Plot| vec![vec![but(plot, 2, 1), but(plot, 1, 1), but(plot, 0, 1)], vec![]];
+    race(3, 3, fresh, &[take_two_give_first, take_one]);
+    race(2, 3, fresh, &[take_two_give_first, take_two]);
+}
+
+/// All slots come into one hand, and the memory becomes a slab of another class.
+#[test]
+fn a_slab_made_anew_for_another_class() {
+    fn collect(plot: &Plot, held: Vec<Held>) -> Vec<Held> {
+        let mut slots = 0;
+        for held in held.into_iter().chain(plot.take(wide(), 1)) {
+            slots |= held.slots;
+        }
+        plot.give(Held::of(0, slots));
+        plot.make_returned(narrow()).map(|anew| anew.keep(plot, 0x00ff)).into_iter().collect()
+    }
+    fn take_narrow(plot: &Plot, mut held: Vec<Held>) -> Vec<Held> {
+        held.extend(plot.take(narrow(), 1));
+        held
+    }
+    let fresh = |plot: &Plot| vec![vec![but(plot, 0, 1)], vec![]];
+    race(3, 1, fresh, &[collect, take_one]);
+    race(3, 1, fresh, &[collect, take_one_slot]);
+    race(2, 1, fresh, &[collect, take_narrow]);
+    // Who gives a slot of the old class has kept it from being made anew. With two preemptions it takes half a minute.
+    race(
+        1,
+        1,
+        |plot| vec![vec![but(plot, 0, 3).part(1)], vec![Held::of(0, 2)], vec![]],
+        &[collect, give_all, take_one_slot],
+    );
+}
+
+/// What was done with slots happens before what is done with the memory of their slab.
+#[test]
+fn the_memory_of_a_slab_is_handed_on() {
+    fn take_and_return(plot: &Plot, held: Vec<Held>) -> Vec<Held> {
+        let mut slots = 0;
+        for held in held.into_iter().chain(plot.take(wide(), 1)) {
+            slots |= held.slots;
+        }
+        plot.give(Held::of(0, slots));
+        Vec::new()
+    }
+    fn make(plot: &Plot, _: Vec<Held>) -> Vec<Held> {
+        plot.make_returned(narrow()).into_iter().collect()
+    }
+    let fresh = |plot: &Plot| {
+        let all = plot.make(wide(), 0);
+        vec![vec![all.part(0x0f)], vec![all.part(0xf0)], vec![]]
+    };
+    race(2, 1, fresh, &[give_all, take_and_return, make]);
+}
+
+/// A slab becomes whole while all are taken: afterwards it is returned, or the next who looks finds it.
+#[test]
+fn no_whole_slab_is_forgotten() {
+    fn trim(plot: &Plot, held: Vec<Held>) -> Vec<Held> {
+        plot.trim(wide());
+        held
+    }
+    let fresh = |plot: &Plot| {
+        let whole = plot.make(wide(), 1);
+        plot.give(whole.part(0x0f));
+        plot.give(whole.part(0xf0));
+        vec![vec![but(plot, 0, 1)], vec![]]
+    };
+    for lanes in [&[give_all, trim] as &'static [Lane], &[give_all, take_one_slot]] {
+        plot::model(3, move || {
+            let (plot, held) = plot::together(2, fresh, lanes);
+            plot.trim(wide());
+            plot.check(&held);
+            assert!(!plot.has_whole(wide()), "a slab of which all slots are free was forgotten");
+        });
+    }
+}
+
+#[test]
+fn what_is_not_held_is_refused() {
+    plot::model(0, || {
+        let plot = Plot::new(2);
+        let all = plot.make(wide(), 0);
+        assert!(plot.refuses(narrow(), 0, 1), "another class");
+        assert!(plot.refuses(wide(), 1, 1), "no slab");
+        plot.give(all.part(0x0f));
+        for slots in [0x01, 0x11, WIDE] {
+            assert!(plot.refuses(wide(), 0, slots), "free already: {slots:#x}");
+        }
+        plot.give(all.part(0xf0));
+        assert!(plot.refuses(wide(), 0, 1) && plot.refuses(wide(), 0, WIDE));
+        plot.trim(wide());
+        assert!(plot.refuses(wide(), 0, 1), "returned");
+        plot.check(&[]);
+    });
+}
