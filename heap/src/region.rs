@@ -97,6 +97,10 @@ impl Region<'_> {
     pub fn slot_of(&self, class: Class, at: NonNull<u8>) -> Option<(u64, u32)> {
         let offset = self.offset(at);
         let bytes = UNIT << class.slab_order();
+        // The place of a slab at the end of the region may reach into another.
+        if !self.contains(at) {
+            return None;
+        }
         Some(((offset & !(bytes - 1)) as u64 >> UNIT_LOG2, class.slot_at(offset & (bytes - 1))?))
     }
 

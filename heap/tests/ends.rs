@@ -1,0 +1,112 @@
+//! Threads that end give back what their caches keep, and their last destructors may still use the heap.
+
+mod support;
+
+use std::cell::RefCell;
+use std::thread;
+
+use nbbs_heap::Heap;
+use support::{Block, assert_whole, layout};
+
+type Small = Heap<{ 4 << 20 }>;
+
+const SIZES: [usize; 8] = [1, 30, 200, 600, 1500, 4000, 20_000, 40_000];
+
+/// Leaves slots of all sizes in the cache.
+fn use_heap(heap: &'static Small, times: usize) {
+    for time in 0..times as u64 {
+        let blocks: Vec<_> =
+            SIZES.iter().filter_map(|&size| Block::alloc(heap, layout(size, 8), time)).collect();
+        blocks.into_iter().for_each(|block| block.free(heap));
+    }
+}
+
+#[test]
+fn everything_comes_back() {
+    static HEAP: Small = Heap::new();
+    for _ in 0..if cfg!(miri) { 1 } else { 20 } {
+        let threads: Vec<_> = (0..3).map(|_| thread::spawn(|| use_heap(&HEAP, 50))).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let half = Block::alloc(&HEAP, layout(2 << 20, 1), 1).expect("cannot be had");
+        half.free(&HEAP);
+        assert_whole(&HEAP);
+    }
+    assert_eq!(HEAP.refused(), 0);
+}
+
+/// What a thread allocated is freed by others after its end.
+#[test]
+fn blocks_outlive_their_thread() {
+    static HEAP: Small = Heap::new();
+    let alloc = || -> Vec<Block> {
+        let of = |size: usize| Block::alloc(&HEAP, layout(size, 1), size as u64).unwrap();
+        (0..20).flat_map(|_| SIZES.map(of)).collect()
+    };
+    let blocks = thread::spawn(alloc).join().unwrap();
+    blocks.iter().for_each(Block::check);
+    thread::spawn(|| blocks.into_iter().for_each(|block| block.free(&HEAP))).join().unwrap();
+    assert_whole(&HEAP);
+}
+
+/// Frees what it has and uses the heap when it is dropped.
+struct Late(&'static Small, RefCell<Vec<Block>>);
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        self.1.take().into_iter().for_each(|block| block.free(self.0));
+        use_heap(self.0, 3);
+    }
+}
+
+/// The destructor runs after the cache's where it was registered before, and before it where after.
+#[test]
+fn destructors_use_the_heap() {
+    static HEAP: Small = Heap::new();
+    std::thread_local! {
+        static FIRST: Late = const { Late(&HEAP, RefCell::new(Vec::new())) };
+        static LAST: Late = const { Late(&HEAP, RefCell::new(Vec::new())) };
+    }
+    let work = || {
+        FIRST.with(|late| assert!(late.1.borrow().is_empty()));
+        use_heap(&HEAP, 3);
+        for late in [&FIRST, &LAST] {
+            let of = |size| Block::alloc(&HEAP, layout(size, 8), 5).unwrap();
+            late.with(|late| late.1.borrow_mut().extend(SIZES.map(of)));
+        }
+    };
+    for _ in 0..if cfg!(miri) { 1 } else { 20 } {
+        thread::spawn(work).join().unwrap();
+        assert_whole(&HEAP);
+    }
+    assert_eq!(HEAP.refused(), 0);
+}
+
+/// A thread whose first use of the heap is at its end.
+#[test]
+fn a_destructor_is_the_first_to_use_the_heap() {
+    static HEAP: Small = Heap::new();
+    std::thread_local! {
+        static LATE: Late = const { Late(&HEAP, RefCell::new(Vec::new())) };
+    }
+    thread::spawn(|| LATE.with(|_| ())).join().unwrap();
+    assert_whole(&HEAP);
+}
+
+/// The cache is the first heap's; another is used without, and has all of its memory at once.
+#[test]
+fn another_heap_is_used_without_a_cache() {
+    static FIRST: Small = Heap::new();
+    static SECOND: Small = Heap::new();
+    let work = || {
+        use_heap(&FIRST, 2);
+        use_heap(&SECOND, 20);
+        let used = |heap: &'static Small| -> usize {
+            heap.stats().classes.iter().map(|class| class.used).sum()
+        };
+        assert_eq!(used(&SECOND), 0, "no cache keeps slots of it");
+        assert_ne!(used(&FIRST), 0);
+    };
+    thread::spawn(work).join().unwrap();
+    assert_whole(&FIRST);
+    assert_whole(&SECOND);
+}

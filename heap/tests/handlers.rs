@@ -1,0 +1,161 @@
+//! Signal handlers that allocate and free in the middle of a thread's allocations and frees.
+#![cfg(all(unix, not(miri)))]
+
+mod support;
+
+use std::os::unix::thread::JoinHandleExt;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::thread;
+
+use nbbs_heap::Heap;
+use nix::sys::pthread::pthread_kill;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use support::{Block, assert_whole, layout};
+
+const SIGNALS: usize = 4000;
+const SIZES: [usize; 8] = [8, 64, 300, 1000, 2000, 5000, 30_000, 50_000];
+
+/// What passes between a handler and the thread that it interrupts: a block of each size, begun by its size.
+struct Scene<const B: usize> {
+    heap: &'static Heap<B>,
+    left: [AtomicPtr<u8>; SIZES.len()],
+    /// Handlers that have begun, and that have ended.
+    begun: AtomicUsize,
+    ended: AtomicUsize,
+    stop: AtomicBool,
+}
+
+impl<const B: usize> Scene<B> {
+    const fn new(heap: &'static Heap<B>) -> Self {
+        Self {
+            heap,
+            left: [const { AtomicPtr::new(null_mut()) }; SIZES.len()],
+            begun: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Leaves a block for the other, and frees what was left before.
+    fn exchange(&self, number: usize) {
+        let of = layout(SIZES[number], 8);
+        let new = self.heap.alloc(of).map_or(null_mut(), |at| {
+            // SAFETY: the block is ours.
+            unsafe { at.write_bytes(number as u8, of.size()) };
+            at.as_ptr()
+        });
+        let Some(old) = NonNull::new(self.left[number].swap(new, Ordering::AcqRel)) else { return };
+        for at in [0, of.size() / 2, of.size() - 1] {
+            // SAFETY: whoever takes the block out has it.
+            let found = unsafe { old.add(at).read() };
+            assert_eq!(found, number as u8, "handed out twice");
+        }
+        // SAFETY: as above.
+        unsafe { self.heap.free(old, of) };
+    }
+
+    /// What a handler does: no memory but the heap's.
+    fn handle(&self) {
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        let blocks = [0, 1, 3].map(|by| {
+            let size = SIZES[(number + by) % SIZES.len()];
+            Block::alloc(self.heap, layout(size, 8), number as u64)
+        });
+        self.exchange(number % SIZES.len());
+        blocks.into_iter().flatten().for_each(|block| block.free(self.heap));
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What the interrupted thread does, until it is told to stop.
+    fn work(&self) {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut held: Vec<Block> = Vec::new();
+        while !self.stop.load(Ordering::Relaxed) {
+            let size = SIZES[random.usize(..SIZES.len())];
+            match random.u8(..16) {
+                0..7 if held.len() < 200 => {
+                    held.extend(Block::alloc(self.heap, layout(size, 8), random.u64(..)));
+                }
+                7 if !held.is_empty() => {
+                    let which = random.usize(..held.len());
+                    held[which].resize(self.heap, size);
+                }
+                8 => self.exchange(random.usize(..SIZES.len())),
+                9 if random.u8(..) == 0 => _ = self.heap.trim(),
+                _ if !held.is_empty() => {
+                    held.swap_remove(random.usize(..held.len())).free(self.heap)
+                }
+                _ => {}
+            }
+        }
+        held.into_iter().for_each(|block| block.free(self.heap));
+    }
+
+    /// Interrupts a thread so many times, also in its handlers.
+    fn run(&'static self, signal: Signal, handler: extern "C" fn(i32)) {
+        let action = SigAction::new(
+            SigHandler::Handler(handler),
+            SaFlags::SA_NODEFER | SaFlags::SA_RESTART,
+            SigSet::empty(),
+        );
+        // SAFETY: the handler does what the heap promises may be done in one.
+        unsafe { sigaction(signal, &action) }.unwrap();
+        let worker = thread::spawn(|| self.work());
+        let mut pause = 0;
+        loop {
+            let ended = self.ended.load(Ordering::Relaxed);
+            if ended >= SIGNALS {
+                break;
+            }
+            assert!(!worker.is_finished(), "a block was handed out twice");
+            // The stack has an end: one more may be on its way, as signals of a kind that wait are one.
+            if self.begun.load(Ordering::Relaxed) < ended + 2 {
+                pthread_kill(worker.as_pthread_t(), signal).unwrap();
+            }
+            pause = (pause + 7) % 64;
+            (0..pause).for_each(|_| std::hint::spin_loop());
+            thread::yield_now();
+        }
+        self.stop.store(true, Ordering::Relaxed);
+        worker.join().unwrap();
+        for (left, size) in self.left.iter().zip(SIZES) {
+            if let Some(at) = NonNull::new(left.swap(null_mut(), Ordering::AcqRel)) {
+                // SAFETY: whoever takes the block out has it.
+                unsafe { self.heap.free(at, layout(size, 8)) };
+            }
+        }
+        assert_whole(self.heap);
+        assert_eq!(self.heap.refused(), 0);
+    }
+}
+
+#[test]
+fn beside_the_cache_of_the_thread() {
+    static HEAP: Heap<{ 16 << 20 }> = Heap::new();
+    static SCENE: Scene<{ 16 << 20 }> = Scene::new(&HEAP);
+    extern "C" fn handler(_: i32) {
+        SCENE.handle();
+    }
+    SCENE.run(Signal::SIGUSR1, handler);
+}
+
+#[test]
+fn beside_the_cache_of_the_cpu() {
+    static HEAP: Heap<{ 16 << 20 }> = Heap::per_cpu(|| 0);
+    static SCENE: Scene<{ 16 << 20 }> = Scene::new(&HEAP);
+    extern "C" fn handler(_: i32) {
+        SCENE.handle();
+    }
+    SCENE.run(Signal::SIGUSR2, handler);
+}
+
+#[test]
+fn where_memory_is_short() {
+    static HEAP: Heap<{ 512 << 10 }> = Heap::new();
+    static SCENE: Scene<{ 512 << 10 }> = Scene::new(&HEAP);
+    extern "C" fn handler(_: i32) {
+        SCENE.handle();
+    }
+    SCENE.run(Signal::SIGURG, handler);
+}

@@ -1,0 +1,118 @@
+//! Memory that is added while a heap runs.
+
+mod support;
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+
+use nbbs_heap::{AddError, Heap};
+use support::{Block, assert_whole, layout};
+
+/// Memory that is not zero, as what is added may be.
+fn memory(bytes: usize) -> NonNull<u8> {
+    NonNull::from(Box::leak(vec![0xa5_u8; bytes].into_boxed_slice())).cast()
+}
+
+/// Everything that a heap has, in blocks of a layout.
+fn fill<const B: usize>(heap: &'static Heap<B>, of: Layout) -> Vec<Block> {
+    (0..).map_while(|seed| Block::alloc(heap, of, seed)).collect()
+}
+
+#[test]
+fn a_heap_without_memory() {
+    static HEAP: Heap<0> = Heap::new();
+    for size in [0, 1, 100, 5000, 100_000] {
+        assert_eq!(HEAP.alloc(layout(size, 1)), None);
+    }
+    assert_eq!(HEAP.trim(), 0);
+    assert_eq!(HEAP.stats().bytes, 0);
+    assert!(!HEAP.contains((&raw const HEAP).cast()));
+    let start = memory(4096);
+    // SAFETY: the memory is leaked.
+    unsafe {
+        assert_eq!(HEAP.add(start, 0), Err(AddError::TooSmall { bytes: 0 }));
+        assert_eq!(HEAP.add(start, 4096), Err(AddError::TooSmall { bytes: 4096 }));
+        assert_eq!(HEAP.add(start.add(1), 4095), Err(AddError::TooSmall { bytes: 4095 }));
+    }
+    assert_eq!(HEAP.alloc(layout(1, 1)), None);
+}
+
+#[test]
+fn too_small_for_a_unit() {
+    static HEAP: Heap<100> = Heap::new();
+    assert_eq!(HEAP.alloc(layout(1, 1)), None);
+    // SAFETY: the memory is leaked.
+    assert_eq!(unsafe { HEAP.add(memory(1 << 16), 1 << 16) }, Ok(()));
+    Block::alloc(&HEAP, layout(100, 1), 1).unwrap().free(&HEAP);
+    assert_whole(&HEAP);
+}
+
+#[test]
+fn eight_regions() {
+    static EMPTY: Heap<0> = Heap::new();
+    static WITH_OWN: Heap<{ 1 << 15 }> = Heap::new();
+    fn add_all<const B: usize>(heap: &'static Heap<B>, most: usize) {
+        let mut bytes = heap.stats().bytes;
+        let mut odd = fastrand::Rng::with_seed(most as u64);
+        for _ in 0..most {
+            let (length, skip) = (odd.usize(30_000..60_000), odd.usize(0..5000));
+            // SAFETY: the memory is leaked, and so much of it is left.
+            unsafe { heap.add(memory(length).add(skip), length - skip) }.unwrap();
+            let more = heap.stats().bytes;
+            assert!(more > bytes && more - bytes < length - skip, "{more} of {length} more");
+            bytes = more;
+        }
+        // SAFETY: as above.
+        let refused = unsafe { heap.add(memory(1 << 16), 1 << 16) };
+        assert_eq!(refused, Err(AddError::TooMany { most: 8 }));
+        for of in [layout(1024, 1), layout(1, 1), layout(200, 8), layout(4096, 4096)] {
+            let blocks = fill(heap, of);
+            let regions: std::collections::HashSet<_> =
+                blocks.iter().map(|block| block.at.addr().get() >> 16).collect();
+            assert!(regions.len() >= 4, "{of:?} comes from all of them: {regions:?}");
+            blocks.into_iter().for_each(|block| block.free(heap));
+            assert_whole(heap);
+        }
+        assert_eq!(heap.refused(), 0);
+    }
+    add_all(&EMPTY, 8);
+    add_all(&WITH_OWN, 7);
+}
+
+/// Slots of several regions are freed in turn, so that a batch of the cache has some of each.
+#[test]
+fn batches_of_several_regions() {
+    static HEAP: Heap<{ 1 << 16 }> = Heap::new();
+    // SAFETY: the memory is leaked.
+    unsafe { HEAP.add(memory(1 << 16), 1 << 16) }.unwrap();
+    for size in [16, 100, 1024, 1152, 5000] {
+        let mut blocks = fill(&HEAP, layout(size, 1));
+        fastrand::Rng::with_seed(size as u64).shuffle(&mut blocks);
+        while let Some(block) = blocks.pop() {
+            block.free(&HEAP);
+        }
+        assert_whole(&HEAP);
+    }
+    assert_eq!(HEAP.refused(), 0);
+}
+
+/// What the first region has no room for comes from a later one, and goes back there.
+#[test]
+fn memory_of_a_later_region() {
+    static HEAP: Heap<{ 1 << 16 }> = Heap::new();
+    let run = layout(100_000, 1 << 14);
+    assert_eq!(HEAP.alloc(run), None);
+    // SAFETY: the memory is leaked.
+    unsafe { HEAP.add(memory(1 << 18).add(1), (1 << 18) - 1) }.unwrap();
+    let mut held = Block::alloc(&HEAP, run, 1).unwrap();
+    assert!(held.resize(&HEAP, 90_000));
+    assert!(held.resize(&HEAP, 120_000));
+    held.free(&HEAP);
+    assert_whole(&HEAP);
+}
+
+#[test]
+fn errors_speak() {
+    assert_eq!(AddError::TooMany { most: 8 }.to_string(), "a heap has at most 8 regions");
+    assert!(AddError::TooSmall { bytes: 5 }.to_string().starts_with("5 bytes hold no unit"));
+}

@@ -1,0 +1,101 @@
+//! Blocks filled with patterns of their own, and what a heap is like when it is whole.
+#![allow(dead_code, reason = "no test needs all of it")]
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+
+use nbbs_heap::Heap;
+
+/// A block that somebody holds, filled with a pattern that says which block it is.
+#[derive(Debug)]
+pub struct Block {
+    pub at: NonNull<u8>,
+    pub layout: Layout,
+    seed: u64,
+}
+
+// SAFETY: whoever has it holds the block.
+unsafe impl Send for Block {}
+
+pub fn layout(size: usize, align: usize) -> Layout {
+    Layout::from_size_align(size, align).unwrap()
+}
+
+impl Block {
+    pub fn alloc<const B: usize, const C: usize>(
+        heap: &'static Heap<B, C>,
+        layout: Layout,
+        seed: u64,
+    ) -> Option<Self> {
+        let at = heap.alloc(layout)?;
+        assert_eq!(at.addr().get() % layout.align(), 0, "{layout:?}: handed out, not aligned");
+        assert!(heap.contains(at.as_ptr()));
+        // SAFETY: the block is ours.
+        assert!(heap.contains(unsafe { at.add(layout.size().saturating_sub(1)) }.as_ptr()));
+        let block = Self { at, layout, seed };
+        block.fill(0);
+        Some(block)
+    }
+
+    fn byte(&self, at: usize) -> u8 {
+        self.seed.rotate_left(at as u32 * 8) as u8 ^ (at >> 3) as u8
+    }
+
+    /// Bytes that tell most of it, and under Miri not all.
+    fn places(&self, from: usize) -> impl Iterator<Item = usize> {
+        let step = if cfg!(miri) { (self.layout.size() / 16).max(1) } else { 1 };
+        (from..self.layout.size()).step_by(step)
+    }
+
+    fn fill(&self, from: usize) {
+        for at in from..self.layout.size() {
+            // SAFETY: the block has so many bytes, and is ours.
+            unsafe { self.at.add(at).write(self.byte(at)) };
+        }
+    }
+
+    pub fn check(&self) {
+        for at in self.places(0) {
+            // SAFETY: as above.
+            let found = unsafe { self.at.add(at).read() };
+            assert_eq!(found, self.byte(at), "byte {at} of {self:?}: handed out twice");
+        }
+    }
+
+    /// Whether it has that size now.
+    pub fn resize<const B: usize, const C: usize>(
+        &mut self,
+        heap: &'static Heap<B, C>,
+        size: usize,
+    ) -> bool {
+        self.check();
+        // SAFETY: the block is ours.
+        let Some(at) = (unsafe { heap.resize(self.at, self.layout, size) }) else {
+            self.check();
+            return false;
+        };
+        let kept = self.layout.size().min(size);
+        *self = Self { at, layout: layout(kept, self.layout.align()), ..*self };
+        assert_eq!(at.addr().get() % self.layout.align(), 0, "handed out, not aligned");
+        self.check();
+        self.layout = layout(size, self.layout.align());
+        self.fill(kept);
+        true
+    }
+
+    pub fn free<const B: usize, const C: usize>(self, heap: &'static Heap<B, C>) {
+        self.check();
+        // SAFETY: the block is ours, and we give it up.
+        unsafe { heap.free(self.at, self.layout) };
+    }
+}
+
+/// Sees to it that all of a heap is free, once the caller's cache is empty.
+#[track_caller]
+pub fn assert_whole<const B: usize, const C: usize>(heap: &'static Heap<B, C>) {
+    heap.trim();
+    let stats = heap.stats();
+    let used: Vec<_> = stats.classes.iter().filter(|class| class.slabs > 0).collect();
+    let (free, bytes, runs) = (stats.free, stats.bytes, stats.runs);
+    assert_eq!(free, bytes, "not whole: {runs} bytes of runs, and {used:?}");
+}
