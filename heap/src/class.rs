@@ -206,6 +206,7 @@ mod tests {
     use core::alloc::Layout;
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes, and has no unsafe code")]
     fn the_smallest_class_that_holds_a_size() {
         for size in 0..=LARGEST {
             let class = Class::of_size(size);
@@ -217,6 +218,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes, and has no unsafe code")]
     fn slots_are_aligned_as_asked() {
         for align in (0..16).map(|log2| 1 << log2) {
             for size in 0..=LARGEST {
@@ -230,6 +232,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes, and has no unsafe code")]
     fn offsets_divide_into_slots() {
         for class in Class::all() {
             let slots = class.all_slots().count_ones();

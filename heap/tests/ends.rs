@@ -3,6 +3,7 @@
 mod support;
 
 use std::cell::RefCell;
+use std::sync::mpsc;
 use std::thread;
 
 use nbbs_heap::Heap;
@@ -89,6 +90,36 @@ fn a_destructor_is_the_first_to_use_the_heap() {
         static LATE: Late = const { Late(&HEAP, RefCell::new(Vec::new())) };
     }
     thread::spawn(|| LATE.with(|_| ())).join().unwrap();
+    assert_whole(&HEAP);
+}
+
+/// A thread that is alive gives back what its cache keeps once another has asked for it.
+#[test]
+fn caches_of_others_are_asked() {
+    static HEAP: Small = Heap::new();
+    let (asks, asked) = mpsc::channel();
+    let (answers, answered) = mpsc::channel();
+    let other = thread::spawn(move || {
+        for sizes in asked {
+            let of = |&size: &usize| Block::alloc(&HEAP, layout(size, 8), 1).unwrap();
+            let blocks: Vec<_> = <[usize]>::iter(sizes).map(of).collect();
+            blocks.into_iter().for_each(|block| block.free(&HEAP));
+            answers.send(()).unwrap();
+        }
+    });
+    let use_sizes = |sizes: &'static [usize]| {
+        asks.send(sizes).unwrap();
+        answered.recv().unwrap();
+    };
+    use_sizes(&SIZES);
+    HEAP.trim();
+    let kept = HEAP.stats().free;
+    // Of this size it has no slot.
+    use_sizes(&[250]);
+    HEAP.trim();
+    assert!(HEAP.stats().free > kept + (100 << 10), "it keeps slots that were asked for");
+    drop(asks);
+    other.join().unwrap();
     assert_whole(&HEAP);
 }
 

@@ -13,7 +13,7 @@ use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use support::{Block, assert_whole, layout};
 
-const SIGNALS: usize = 4000;
+const SIGNALS: usize = 1500;
 const SIZES: [usize; 8] = [8, 64, 300, 1000, 2000, 5000, 30_000, 50_000];
 
 /// What passes between a handler and the thread that it interrupts: a block of each size, begun by its size.
