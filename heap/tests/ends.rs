@@ -9,7 +9,8 @@ use std::thread;
 use nbbs_heap::Heap;
 use support::{Block, assert_whole, layout};
 
-type Small = Heap<{ 4 << 20 }>;
+const BYTES: usize = if cfg!(miri) { 512 << 10 } else { 4 << 20 };
+type Small = Heap<BYTES>;
 
 const SIZES: [usize; 8] = [1, 30, 200, 600, 1500, 4000, 20_000, 40_000];
 
@@ -26,9 +27,11 @@ fn use_heap(heap: &'static Small, times: usize) {
 fn everything_comes_back() {
     static HEAP: Small = Heap::new();
     for _ in 0..if cfg!(miri) { 1 } else { 20 } {
-        let threads: Vec<_> = (0..3).map(|_| thread::spawn(|| use_heap(&HEAP, 50))).collect();
+        let threads: Vec<_> = (0..3)
+            .map(|_| thread::spawn(|| use_heap(&HEAP, if cfg!(miri) { 1 } else { 50 })))
+            .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        let half = Block::alloc(&HEAP, layout(2 << 20, 1), 1).expect("cannot be had");
+        let half = Block::alloc(&HEAP, layout(BYTES / 2, 1), 1).expect("cannot be had");
         half.free(&HEAP);
         assert_whole(&HEAP);
     }
@@ -41,7 +44,7 @@ fn blocks_outlive_their_thread() {
     static HEAP: Small = Heap::new();
     let alloc = || -> Vec<Block> {
         let of = |size: usize| Block::alloc(&HEAP, layout(size, 1), size as u64).unwrap();
-        (0..20).flat_map(|_| SIZES.map(of)).collect()
+        (0..if cfg!(miri) { 1 } else { 20 }).flat_map(|_| SIZES.map(of)).collect()
     };
     let blocks = thread::spawn(alloc).join().unwrap();
     blocks.iter().for_each(Block::check);
@@ -55,7 +58,7 @@ struct Late(&'static Small, RefCell<Vec<Block>>);
 impl Drop for Late {
     fn drop(&mut self) {
         self.1.take().into_iter().for_each(|block| block.free(self.0));
-        use_heap(self.0, 3);
+        use_heap(self.0, 2);
     }
 }
 
@@ -130,7 +133,7 @@ fn another_heap_is_used_without_a_cache() {
     static SECOND: Small = Heap::new();
     let work = || {
         use_heap(&FIRST, 2);
-        use_heap(&SECOND, 20);
+        use_heap(&SECOND, 2);
         let used = |heap: &'static Small| -> usize {
             heap.stats().classes.iter().map(|class| class.used).sum()
         };

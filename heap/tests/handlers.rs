@@ -13,7 +13,6 @@ use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use support::{Block, assert_whole, layout};
 
-const SIGNALS: usize = 1500;
 const SIZES: [usize; 8] = [8, 64, 300, 1000, 2000, 5000, 30_000, 50_000];
 
 /// What passes between a handler and the thread that it interrupts: a block of each size, begun by its size.
@@ -58,11 +57,13 @@ impl<const B: usize> Scene<B> {
     /// What a handler does: no memory but the heap's.
     fn handle(&self) {
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
-        let blocks = [0, 1, 3].map(|by| {
-            let size = SIZES[(number + by) % SIZES.len()];
+        // One in sixteen takes something larger.
+        let which = |by| if number % 16 == 0 { number / 16 + by } else { (number + by) % 2 };
+        let blocks = [0, 1, 1].map(|by| {
+            let size = SIZES[which(by) % SIZES.len()];
             Block::alloc(self.heap, layout(size, 8), number as u64)
         });
-        self.exchange(number % SIZES.len());
+        self.exchange(which(0) % SIZES.len());
         blocks.into_iter().flatten().for_each(|block| block.free(self.heap));
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
@@ -72,7 +73,9 @@ impl<const B: usize> Scene<B> {
         let mut random = fastrand::Rng::with_seed(1);
         let mut held: Vec<Block> = Vec::new();
         while !self.stop.load(Ordering::Relaxed) {
-            let size = SIZES[random.usize(..SIZES.len())];
+            // Mostly what takes no longer than the heap does.
+            let small = random.u8(..) < 250;
+            let size = SIZES[random.usize(..if small { 2 } else { SIZES.len() })];
             match random.u8(..16) {
                 0..7 if held.len() < 200 => {
                     held.extend(Block::alloc(self.heap, layout(size, 8), random.u64(..)));
@@ -81,7 +84,7 @@ impl<const B: usize> Scene<B> {
                     let which = random.usize(..held.len());
                     held[which].resize(self.heap, size);
                 }
-                8 => self.exchange(random.usize(..SIZES.len())),
+                8 => self.exchange(random.usize(..if small { 2 } else { SIZES.len() })),
                 9 if random.u8(..) == 0 => _ = self.heap.trim(),
                 _ if !held.is_empty() => {
                     held.swap_remove(random.usize(..held.len())).free(self.heap)
@@ -93,7 +96,7 @@ impl<const B: usize> Scene<B> {
     }
 
     /// Interrupts a thread so many times, also in its handlers.
-    fn run(&'static self, signal: Signal, handler: extern "C" fn(i32)) {
+    fn run(&'static self, signals: usize, signal: Signal, handler: extern "C" fn(i32)) {
         let action = SigAction::new(
             SigHandler::Handler(handler),
             SaFlags::SA_NODEFER | SaFlags::SA_RESTART,
@@ -102,19 +105,18 @@ impl<const B: usize> Scene<B> {
         // SAFETY: the handler does what the heap promises may be done in one.
         unsafe { sigaction(signal, &action) }.unwrap();
         let worker = thread::spawn(|| self.work());
-        let mut pause = 0;
-        loop {
-            let ended = self.ended.load(Ordering::Relaxed);
-            if ended >= SIGNALS {
-                break;
+        for sent in 0..signals {
+            pthread_kill(worker.as_pthread_t(), signal).unwrap();
+            (0..sent * 7 % 64).for_each(|_| std::hint::spin_loop());
+            // None is on its way when the next is sent, and two are not at their ends at most: the stack has one.
+            while self.begun.load(Ordering::Relaxed) <= sent
+                || self.ended.load(Ordering::Relaxed) + 2 <= sent
+            {
+                assert!(!worker.is_finished(), "a block was handed out twice");
+                thread::yield_now();
             }
-            assert!(!worker.is_finished(), "a block was handed out twice");
-            // The stack has an end: one more may be on its way, as signals of a kind that wait are one.
-            if self.begun.load(Ordering::Relaxed) < ended + 2 {
-                pthread_kill(worker.as_pthread_t(), signal).unwrap();
-            }
-            pause = (pause + 7) % 64;
-            (0..pause).for_each(|_| std::hint::spin_loop());
+        }
+        while self.ended.load(Ordering::Relaxed) < signals {
             thread::yield_now();
         }
         self.stop.store(true, Ordering::Relaxed);
@@ -137,7 +139,7 @@ fn beside_the_cache_of_the_thread() {
     extern "C" fn handler(_: i32) {
         SCENE.handle();
     }
-    SCENE.run(Signal::SIGUSR1, handler);
+    SCENE.run(4000, Signal::SIGUSR1, handler);
 }
 
 #[test]
@@ -147,7 +149,7 @@ fn beside_the_cache_of_the_cpu() {
     extern "C" fn handler(_: i32) {
         SCENE.handle();
     }
-    SCENE.run(Signal::SIGUSR2, handler);
+    SCENE.run(4000, Signal::SIGUSR2, handler);
 }
 
 #[test]
@@ -157,5 +159,5 @@ fn where_memory_is_short() {
     extern "C" fn handler(_: i32) {
         SCENE.handle();
     }
-    SCENE.run(Signal::SIGURG, handler);
+    SCENE.run(500, Signal::SIGURG, handler);
 }

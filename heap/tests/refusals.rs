@@ -160,7 +160,10 @@ fn past_the_cache() {
         // SAFETY: wrong.
         unsafe { free(&HEAP, at.wrapping_add(1), of) };
         assert_eq!(HEAP.refused(), before + 2);
+        // SAFETY: wrong.
+        unsafe { free(&HEAP, (&raw const FIRST).cast_mut().cast(), of) };
+        assert_eq!(HEAP.refused(), before + 3);
     }
     assert_whole(&HEAP);
-    assert_eq!(HEAP.refused(), 6);
+    assert_eq!(HEAP.refused(), 9);
 }

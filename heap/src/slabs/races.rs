@@ -176,13 +176,21 @@ fn no_whole_slab_is_forgotten() {
         plot.trim(wide());
         held
     }
-    let fresh = |plot: &Plot| {
+    // One slab is whole, and of another it is soon to be said as well.
+    let two = |plot: &Plot| {
         let whole = plot.make(wide(), 1);
         plot.give(whole.part(0x0f));
         plot.give(whole.part(0xf0));
         vec![vec![but(plot, 0, 1)], vec![]]
     };
-    for lanes in [&[give_all, trim] as &'static [Lane], &[give_all, take_one_slot]] {
+    // The stack was empty.
+    let one = |plot: &Plot| {
+        let all = plot.make(wide(), 0);
+        vec![vec![all.part(0x0f), all.part(0xf0)], vec![]]
+    };
+    let races: [(fn(&Plot) -> Vec<Vec<Held>>, &'static [Lane]); 3] =
+        [(two, &[give_all, trim]), (two, &[give_all, take_one_slot]), (one, &[give_all, trim])];
+    for (fresh, lanes) in races {
         plot::model(3, move || {
             let (plot, held) = plot::together(2, fresh, lanes);
             plot.trim(wide());
