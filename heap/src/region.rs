@@ -8,9 +8,10 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use nbbs::sync::AtomicU64;
-use nbbs::{Buddy, Lane, Request, metadata_words};
+use nbbs::{Buddy, metadata_words};
 
 use crate::class::{Class, PAGE, UNIT, UNIT_LOG2};
+use crate::runs::Runs;
 use crate::slabs::{Given, Slabs, WORDS_OF_CLASSES};
 
 /// The most units of a region: numbers of units take half a word.
@@ -40,9 +41,8 @@ pub const fn units_in(bytes: usize) -> u64 {
 /// A region.
 #[derive(Clone, Copy, Debug)]
 pub struct Region<'a> {
-    pub buddy: Buddy<'a>,
+    runs: Runs<'a, UNIT>,
     slabs: Slabs<'a, AtomicU64>,
-    base: NonNull<u8>,
 }
 
 impl Region<'_> {
@@ -67,35 +67,26 @@ impl Region<'_> {
         let (metadata, rest) = words.split_at(metadata);
         let (slots, rest) = rest.split_at(each);
         let (links, classes) = rest.split_at(each);
-        // SAFETY: the bookkeeping is part of the memory.
-        let base = unsafe { start.add(bookkeeping(units)) };
-        Some(Self {
-            buddy: Buddy::new(metadata, units).ok()?,
-            slabs: Slabs::new(slots, links, classes),
-            base,
-        })
+        let buddy = Buddy::new(metadata, units).ok()?;
+        // SAFETY: the bookkeeping is part of the memory, and a multiple of pages; so many units fit behind it.
+        let runs = unsafe { Runs::new(buddy, start.add(bookkeeping(units))) };
+        Some(Self { runs, slabs: Slabs::new(slots, links, classes) })
+    }
+
+    /// The arena of its units.
+    pub fn buddy(&self) -> &Buddy<'_> {
+        &self.runs.buddy
     }
 
     /// Whether an address lies in its units.
     pub fn contains(&self, at: NonNull<u8>) -> bool {
-        self.offset(at) < self.buddy.units() as usize * UNIT
-    }
-
-    fn offset(&self, at: NonNull<u8>) -> usize {
-        at.addr().get().wrapping_sub(self.base.addr().get())
-    }
-
-    /// Where a unit of the region begins.
-    fn pointer(&self, unit: u64) -> NonNull<u8> {
-        debug_assert!(unit < self.buddy.units());
-        // SAFETY: the unit lies in the region's memory.
-        unsafe { self.base.add(unit as usize * UNIT) }
+        self.runs.contains(at)
     }
 
     /// The slab and the slot of `class` that begin at `at`, if slots of this class may.
     #[inline]
     pub fn slot_of(&self, class: Class, at: NonNull<u8>) -> Option<(u64, u32)> {
-        let offset = self.offset(at);
+        let offset = self.runs.offset(at);
         let bytes = UNIT << class.slab_order();
         // The place of a slab at the end of the region may reach into another.
         if !self.contains(at) {
@@ -106,9 +97,9 @@ impl Region<'_> {
 
     /// A new slab, all of whose slots are the caller's: where it begins.
     pub fn make_slab(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
-        let unit = self.buddy.on(lane).alloc(class.slab_order()).ok()?;
+        let unit = self.runs.buddy.on(lane).alloc(class.slab_order()).ok()?;
         self.slabs.make(class, unit);
-        Some(self.pointer(unit))
+        Some(self.runs.pointer(unit))
     }
 
     /// Allocates a slot of a slab that has one: takes all that it has, and gives back the others.
@@ -120,7 +111,7 @@ impl Region<'_> {
 
     /// Allocates a slot of a new slab.
     pub fn alloc_slot_of_new(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
-        let unit = self.buddy.on(lane).alloc(class.slab_order()).ok()?;
+        let unit = self.runs.buddy.on(lane).alloc(class.slab_order()).ok()?;
         self.slabs.make(class, unit);
         self.keep_one(class, lane, (unit, class.all_slots()))
     }
@@ -136,13 +127,13 @@ impl Region<'_> {
             self.give(class, lane, unit, others);
         }
         // SAFETY: the slot lies in the slab.
-        Some(unsafe { self.pointer(unit).add(slots.trailing_zeros() as usize * class.size()) })
+        Some(unsafe { self.runs.pointer(unit).add(slots.trailing_zeros() as usize * class.size()) })
     }
 
     /// Takes up to `most` slabs that have free slots, and these. Shows `visit` where each slab begins, and a bit for
     /// each slot.
     pub fn take(&self, class: Class, most: usize, mut visit: impl FnMut(NonNull<u8>, u64)) {
-        self.slabs.take(class, most, |unit, slots| visit(self.pointer(unit), slots));
+        self.slabs.take(class, most, |unit, slots| visit(self.runs.pointer(unit), slots));
     }
 
     /// A slot that is a run of its own.
@@ -167,7 +158,7 @@ impl Region<'_> {
             let slot = slots.trailing_zeros() as usize;
             let is_run = || {
                 // SAFETY: the slot lies in the region's memory, as the address did that it was found by.
-                let at = unsafe { self.pointer(slab).add(slot * class.size()) };
+                let at = unsafe { self.runs.pointer(slab).add(slot * class.size()) };
                 self.give_run(class, lane, at)
             };
             refused += u32::from(!self.give(class, lane, slab, 1 << slot) && !is_run());
@@ -180,7 +171,7 @@ impl Region<'_> {
     pub fn give(&self, class: Class, lane: usize, slab: u64, slots: u64) -> bool {
         match self.slabs.give(class, slab, slots) {
             Given::Free => true,
-            Given::Whole => self.buddy.on(lane).free_sized(slab, class.slab_order()).is_ok(),
+            Given::Whole => self.runs.buddy.on(lane).free_sized(slab, class.slab_order()).is_ok(),
             Given::Refused => false,
         }
     }
@@ -205,68 +196,21 @@ impl Region<'_> {
 
     /// Allocates a run of units, for what fits into no slot.
     pub fn alloc_run(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
-        let (lane, units) = (self.buddy.on(lane), units_of(layout.size()));
-        let align = (layout.align() / UNIT).max(1) as u64;
-        let unit = if layout.align() <= UNIT {
-            lane.alloc_units(units).ok()?
-        } else if self.base.addr().get().is_multiple_of(layout.align()) {
-            lane.request(Request::units(units).aligned(align.ilog2())).ok()?
-        } else {
-            self.alloc_aligned(lane, units, align)?
-        };
-        Some(self.pointer(unit))
-    }
-
-    /// Allocates more than is needed, where the region is less aligned than the run, and gives back both ends.
-    fn alloc_aligned(&self, lane: Lane<'_>, units: u64, align: u64) -> Option<u64> {
-        let all = units.checked_add(align - 1)?;
-        let run = lane.alloc_units(all).ok()?;
-        let first = (self.base.addr().get() / UNIT) as u64 + run;
-        let before = first.next_multiple_of(align) - first;
-        let begin = match before {
-            0 => Ok(run),
-            _ => lane.split_off(run, before),
-        };
-        let Ok(begin) = begin else {
-            _ = lane.free_units(run, all);
-            return None;
-        };
-        if before > 0 {
-            _ = lane.free_units(run, before);
-        }
-        if lane.shrink(begin, units).is_err() {
-            _ = lane.free(begin);
-            return None;
-        }
-        Some(begin)
+        self.runs.alloc(layout, lane)
     }
 
     /// Gives back a run that was allocated with a size of `size` bytes. Whether there was one.
     pub fn free_run(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
-        self.run_at(at)
-            .is_some_and(|unit| self.buddy.on(lane).free_units(unit, units_of(size)).is_ok())
-    }
-
-    /// The unit at which a run may begin: the block of a slab is none, whose memory others have.
-    fn run_at(&self, at: NonNull<u8>) -> Option<u64> {
-        let offset = self.offset(at);
-        let unit = (offset / UNIT) as u64;
-        (offset.is_multiple_of(UNIT) && self.slabs.look(unit).is_none()).then_some(unit)
+        !self.is_slab(at) && self.runs.free(at, size, lane)
     }
 
     /// Makes a run smaller or larger where it is: whether that could be done.
     pub fn resize_run(&self, at: NonNull<u8>, from: usize, to: usize, lane: usize) -> bool {
-        let (Some(unit), lane) = (self.run_at(at), self.buddy.on(lane)) else { return false };
-        let (from, to) = (units_of(from), units_of(to));
-        match to.cmp(&from) {
-            core::cmp::Ordering::Less => lane.shrink(unit, to).is_ok(),
-            core::cmp::Ordering::Equal => true,
-            core::cmp::Ordering::Greater => lane.grow(unit, to).is_ok(),
-        }
+        !self.is_slab(at) && self.runs.resize(at, from, to, lane)
     }
-}
 
-/// The units that hold so many bytes.
-fn units_of(size: usize) -> u64 {
-    size.div_ceil(UNIT).max(1) as u64
+    /// Whether a slab begins there: its block is no run, as others have its memory.
+    fn is_slab(&self, at: NonNull<u8>) -> bool {
+        self.slabs.look((self.runs.offset(at) / UNIT) as u64).is_some()
+    }
 }

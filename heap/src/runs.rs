@@ -9,6 +9,7 @@ use nbbs::{Buddy, Lane, Request};
 /// An arena of units of `UNIT` bytes, a power of two, and where they lie.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<'a, const UNIT: usize> {
+    /// The arena.
     pub buddy: Buddy<'a>,
     base: NonNull<u8>,
 }

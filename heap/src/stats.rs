@@ -62,8 +62,8 @@ impl Stats {
     }
 
     fn add(&mut self, region: &Region<'_>) {
-        self.bytes += region.buddy.units() as usize * UNIT;
-        region.buddy.walk(|piece| match piece {
+        self.bytes += region.buddy().units() as usize * UNIT;
+        region.buddy().walk(|piece| match piece {
             Piece::Free { order, .. } => {
                 self.free += UNIT << order;
                 self.largest_free = self.largest_free.max(UNIT << order);

@@ -95,7 +95,7 @@ fn memory_of_others() {
     static OTHER: Small = Heap::new();
     let mut own = [0_u8; 64];
     let other = OTHER.alloc(SMALL).unwrap().as_ptr();
-    for at in [own.as_mut_ptr(), other, 1 as *mut u8, usize::MAX as *mut u8] {
+    for at in [own.as_mut_ptr(), other, std::ptr::dangling_mut(), usize::MAX as *mut u8] {
         for layout in [SMALL, RUN, layout(2000, 8), layout(100, 1 << 16)] {
             // SAFETY: wrong.
             refuses(&HEAP, 1, || unsafe { free(&HEAP, at, layout) });
