@@ -32,7 +32,7 @@ impl Owners {
 fn every_size_and_alignment() {
     static HEAP: Heap<{ (if cfg!(miri) { 2 } else { 32 }) << 20 }> = Heap::new();
     let (mut owners, mut held) = (Owners::default(), VecDeque::new());
-    let step = if cfg!(miri) { 9973 } else { 61 };
+    let step = if cfg!(miri) { 19_973 } else { 61 };
     let aligns = (0..=if cfg!(miri) { 16 } else { 20 }).step_by(if cfg!(miri) { 4 } else { 1 });
     for align in aligns.map(|log2| 1 << log2) {
         let around = |size: usize| [size - 1, size, size + 1];
@@ -57,7 +57,8 @@ fn every_size_and_alignment() {
 fn layouts_that_nobody_can_have() {
     static HEAP: Heap<{ 1 << 20 }> = Heap::new();
     let most = isize::MAX as usize;
-    for align in (0..62).map(|log2| 1_usize << log2) {
+    let aligns = (0..62).step_by(if cfg!(miri) { 30 } else { 1 });
+    for align in aligns.map(|log2| 1_usize << log2) {
         for size in [most - (align - 1), most / 2, 1 << 32, 1 << 20, 1 << 19] {
             let Ok(of) = Layout::from_size_align(size, align) else { continue };
             let found = HEAP.alloc(of);
@@ -106,7 +107,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn cases() -> ProptestConfig {
-    let cases = if cfg!(miri) { 2 } else { 200 };
+    let cases = if cfg!(miri) { 1 } else { 200 };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
@@ -145,7 +146,7 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn programs(program in prop::collection::vec(step(), 0..if cfg!(miri) { 40 } else { 400 })) {
+    fn programs(program in prop::collection::vec(step(), 0..if cfg!(miri) { 20 } else { 400 })) {
         static HEAP: Heap<{ 8 << 20 }> = Heap::new();
         run(&HEAP, program);
     }
@@ -153,7 +154,7 @@ proptest! {
     /// There is too little memory for many slabs: slots are runs of their own, and allocations fail.
     #[test]
     fn programs_in_little_memory(
-        program in prop::collection::vec(step(), 0..if cfg!(miri) { 40 } else { 400 })
+        program in prop::collection::vec(step(), 0..if cfg!(miri) { 20 } else { 400 })
     ) {
         static HEAP: Heap<{ 200 << 10 }> = Heap::new();
         run(&HEAP, program);
@@ -162,7 +163,7 @@ proptest! {
     /// One after the other without a thread's cache, as a handler has none.
     #[test]
     fn programs_past_the_cache(
-        program in prop::collection::vec(step(), 0..if cfg!(miri) { 40 } else { 400 })
+        program in prop::collection::vec(step(), 0..if cfg!(miri) { 20 } else { 400 })
     ) {
         static FIRST: Heap<{ 100 << 10 }> = Heap::new();
         static HEAP: Heap<{ 300 << 10 }> = Heap::new();

@@ -112,6 +112,18 @@ fn memory_of_a_later_region() {
     assert_whole(&HEAP);
 }
 
+/// A slot that is a run of its own is aligned as one of a slab is.
+#[test]
+fn slots_that_are_runs_are_aligned() {
+    // No slab of these slots fits into so little.
+    static HEAP: Heap<{ 64 << 10 }> = Heap::new();
+    let odd = Block::alloc(&HEAP, layout(33 << 10, 1), 1).unwrap();
+    let blocks = fill(&HEAP, layout(6144, 2048));
+    assert!(blocks.len() >= 3);
+    blocks.into_iter().chain([odd]).for_each(|block| block.free(&HEAP));
+    assert_whole(&HEAP);
+}
+
 #[test]
 fn errors_speak() {
     assert_eq!(AddError::TooMany { most: 8 }.to_string(), "a heap has at most 8 regions");

@@ -10,14 +10,12 @@ use plot::{Held, Plot, WIDE, narrow, wide};
 /// What a thread does with what it holds: what it holds then.
 type Lane = fn(&Plot, Vec<Held>) -> Vec<Held>;
 
+/// Makes slabs, and says what each lane holds of them.
+type Fresh = fn(&Plot) -> Vec<Vec<Held>>;
+
 /// Races lanes on a fresh plot, and looks whether every slot is in one place.
 #[track_caller]
-fn race(
-    preemptions: usize,
-    units: usize,
-    fresh: fn(&Plot) -> Vec<Vec<Held>>,
-    lanes: &'static [Lane],
-) {
+fn race(preemptions: usize, units: usize, fresh: Fresh, lanes: &'static [Lane]) {
     plot::model(preemptions, move || {
         let (plot, held) = plot::together(units, fresh, lanes);
         plot.check(&held);
@@ -188,7 +186,7 @@ fn no_whole_slab_is_forgotten() {
         let all = plot.make(wide(), 0);
         vec![vec![all.part(0x0f), all.part(0xf0)], vec![]]
     };
-    let races: [(fn(&Plot) -> Vec<Vec<Held>>, &'static [Lane]); 3] =
+    let races: [(Fresh, &'static [Lane]); 3] =
         [(two, &[give_all, trim]), (two, &[give_all, take_one_slot]), (one, &[give_all, trim])];
     for (fresh, lanes) in races {
         plot::model(3, move || {

@@ -8,7 +8,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 
-use super::Lane;
+use super::{Fresh, Lane};
 use crate::class::{Class, UNIT};
 use crate::slabs::{FIRST, Given, LISTED, Slabs, WORDS_OF_CLASSES, tag};
 
@@ -243,11 +243,8 @@ impl Plot {
 }
 
 /// Races lanes on a fresh plot, the last of them on the calling thread: what they hold in the end.
-pub fn together(
-    units: usize,
-    fresh: fn(&Plot) -> Vec<Vec<Held>>,
-    lanes: &'static [Lane],
-) -> (Arc<Plot>, Vec<Held>) {
+pub fn together(units: usize, fresh: Fresh, lanes: &'static [Lane]) -> (Arc<Plot>, Vec<Held>) {
+    #[expect(clippy::arc_with_non_send_sync, reason = "loom's threads take turns")]
     let plot = Arc::new(Plot::new(units));
     let mut held = fresh(&plot);
     assert_eq!(held.len(), lanes.len());
