@@ -58,7 +58,8 @@ impl<const B: usize> Scene<B> {
     fn handle(&self) {
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
         // One in sixteen takes something larger.
-        let which = |by| if number.is_multiple_of(16) { number / 16 + by } else { (number + by) % 2 };
+        let which =
+            |by| if number.is_multiple_of(16) { number / 16 + by } else { (number + by) % 2 };
         let blocks = [0, 1, 1].map(|by| {
             let size = SIZES[which(by) % SIZES.len()];
             Block::alloc(self.heap, layout(size, 8), number as u64)
