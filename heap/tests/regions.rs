@@ -48,6 +48,7 @@ fn too_small_for_a_unit() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn eight_regions() {
     static EMPTY: Heap<0> = Heap::new();
     static WITH_OWN: Heap<{ 1 << 15 }> = Heap::new();
@@ -86,7 +87,8 @@ fn batches_of_several_regions() {
     static HEAP: Heap<{ 1 << 16 }> = Heap::new();
     // SAFETY: the memory is leaked.
     unsafe { HEAP.add(memory(1 << 16), 1 << 16) }.unwrap();
-    for size in [16, 100, 1024, 1152, 5000] {
+    let sizes: &[usize] = if cfg!(miri) { &[5000] } else { &[16, 100, 1024, 1152, 5000] };
+    for &size in sizes {
         let mut blocks = fill(&HEAP, layout(size, 1));
         fastrand::Rng::with_seed(size as u64).shuffle(&mut blocks);
         while let Some(block) = blocks.pop() {
