@@ -19,6 +19,9 @@ use crate::stats::Stats;
 ///
 /// No operation waits for another thread. All may be called from interrupt and signal handlers, whatever these interrupt.
 ///
+/// With the feature `std` the first call of a thread has the C library note that its cache is to be emptied at its end, which
+/// may take a lock of the C library's `malloc`: it is not for a handler that may interrupt that. Later calls take none.
+///
 /// ```
 /// use nbbs_heap::Heap;
 ///

@@ -27,7 +27,8 @@
 //! - It gives no memory back to an operating system.
 //! - A thread caches slots of the first heap that it uses; others it uses without a cache.
 //! - A free twice of memory that was allocated anew meanwhile cannot be told from a right one. Others are refused and
-//!   counted, when the cache gives the slot back: [`Heap::refused`].
+//!   counted, when the cache gives the slot back: [`Heap::refused`]. Until then the cache may hand it out, once for each
+//!   free.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
