@@ -5,11 +5,13 @@ use core::ptr::NonNull;
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
-use crate::Heap;
+use crate::{Cpu, Heap};
 
 // SAFETY: memory stays where it is and valid until it is freed, as the heap is there for ever, and copies of the reference
 // are the same heap.
-unsafe impl<const BYTES: usize, const CPUS: usize> Allocator for &'static Heap<BYTES, CPUS> {
+unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> Allocator
+    for &'static Heap<BYTES, CPUS, C>
+{
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let at = Heap::alloc(self, layout).ok_or(AllocError)?;
         Ok(NonNull::slice_from_raw_parts(at, layout.size()))
@@ -41,7 +43,7 @@ unsafe impl<const BYTES: usize, const CPUS: usize> Allocator for &'static Heap<B
     }
 }
 
-impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
+impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// # Safety
     /// As [`Allocator::grow`] or [`Allocator::shrink`].
     unsafe fn resize_to(

@@ -3,6 +3,7 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::fmt;
+use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 
 use crate::cache::Cache;
@@ -12,10 +13,44 @@ use crate::region::Region;
 use crate::regions::{Memory, Regions};
 use crate::stats::Stats;
 
+/// Says on which CPU the caller runs, for a heap with a cache for each CPU.
+///
+/// A wrong number, or one that is old when it is used, costs time and nothing else. Numbers from the heap's `CPUS` on share
+/// caches.
+///
+/// ```
+/// use nbbs_heap::{Cpu, Heap};
+///
+/// struct Current;
+///
+/// impl Cpu for Current {
+///     fn number() -> Option<usize> {
+///         Some(0) // from a register that says it
+///     }
+/// }
+///
+/// static HEAP: Heap<{ 1 << 20 }, 4, Current> = Heap::new();
+/// # assert!(HEAP.alloc(std::alloc::Layout::new::<u64>()).is_some());
+/// ```
+pub trait Cpu: 'static {
+    /// The number of the caller's CPU; none where caches go by thread.
+    fn number() -> Option<usize>;
+}
+
+/// Caches by thread.
+impl Cpu for () {
+    #[inline]
+    fn number() -> Option<usize> {
+        None
+    }
+}
+
 /// A heap with `BYTES` bytes of its own, which hold its bookkeeping too, and `CPUS` caches beside those of threads.
 ///
 /// All of it is zero at first: a `static` of this type lies in `.bss` and needs no start-up code. As a static, or leaked,
 /// is how a heap is to be used: threads keep slots of it until they end.
+///
+/// A global allocator is a static in any case; whoever calls [`GlobalAlloc`] by name sees to it.
 ///
 /// No operation waits for another thread. All may be called from interrupt and signal handlers, whatever these interrupt.
 ///
@@ -32,44 +67,31 @@ use crate::stats::Stats;
 /// assert!(HEAP.contains(numbers.as_ptr().cast()));
 /// ```
 #[repr(C, align(4096))]
-pub struct Heap<const BYTES: usize, const CPUS: usize = 1> {
+pub struct Heap<const BYTES: usize, const CPUS: usize = 1, C = ()> {
     bytes: UnsafeCell<[u8; BYTES]>,
     regions: Regions,
     lanes: [Lane; CPUS],
-    cpu: Option<fn() -> usize>,
+    cpu: PhantomData<fn() -> C>,
 }
 
 // SAFETY: the bytes are reached through a `Region`, whose bookkeeping is atomic, and through what it hands out.
-unsafe impl<const BYTES: usize, const CPUS: usize> Sync for Heap<BYTES, CPUS> {}
+unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> Sync for Heap<BYTES, CPUS, C> {}
 
-impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
+impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// An empty heap.
     ///
-    /// With the feature `std` each thread has a cache; without, all share one, and those who find it in use go past it.
+    /// Where `C` says a CPU's number, callers use the cache of their CPU. Otherwise, with the feature `std`, each thread has a
+    /// cache; without, all share one, and those who find it in use go past it.
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(CPUS > 0, "a heap has a cache at least") }
         let lanes = [const { Lane::new() }; CPUS];
-        Self { bytes: UnsafeCell::new([0; BYTES]), regions: Regions::new(), lanes, cpu: None }
-    }
-
-    /// An empty heap whose callers use the cache of their CPU, whose number `cpu` says.
-    ///
-    /// A wrong number, or one that is old when it is used, costs time and nothing else. Numbers from `CPUS` on share
-    /// caches.
-    ///
-    /// ```
-    /// use nbbs_heap::Heap;
-    ///
-    /// fn current_cpu() -> usize {
-    ///     0 // from a register that says it
-    /// }
-    /// static HEAP: Heap<{ 1 << 20 }, 4> = Heap::per_cpu(current_cpu);
-    /// # assert!(HEAP.alloc(std::alloc::Layout::new::<u64>()).is_some());
-    /// ```
-    #[must_use]
-    pub const fn per_cpu(cpu: fn() -> usize) -> Self {
-        Self { cpu: Some(cpu), ..Self::new() }
+        Self {
+            bytes: UnsafeCell::new([0; BYTES]),
+            regions: Regions::new(),
+            lanes,
+            cpu: PhantomData,
+        }
     }
 
     fn memory(&'static self) -> Memory<'static> {
@@ -300,8 +322,7 @@ impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
     /// Shows `visit` the caller's cache, unless that is in use, and the lane that goes with it.
     #[inline]
     fn with_cache<R>(&'static self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
-        if let Some(cpu) = self.cpu {
-            let cpu = cpu();
+        if let Some(cpu) = C::number() {
             return self.lanes[cpu % CPUS].with(|cache| visit(cache, cpu));
         }
         #[cfg(feature = "std")]
@@ -312,17 +333,17 @@ impl<const BYTES: usize, const CPUS: usize> Heap<BYTES, CPUS> {
 
     /// The caller's lane of the buddy allocator.
     fn lane(&'static self) -> usize {
-        self.cpu.map_or_else(nbbs::default_lane, |cpu| cpu())
+        C::number().unwrap_or_else(nbbs::default_lane)
     }
 }
 
-impl<const BYTES: usize, const CPUS: usize> Default for Heap<BYTES, CPUS> {
+impl<const BYTES: usize, const CPUS: usize, C: Cpu> Default for Heap<BYTES, CPUS, C> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<const BYTES: usize, const CPUS: usize> fmt::Debug for Heap<BYTES, CPUS> {
+impl<const BYTES: usize, const CPUS: usize, C: Cpu> fmt::Debug for Heap<BYTES, CPUS, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Heap").field("bytes", &BYTES).field("cpus", &CPUS).finish_non_exhaustive()
     }
@@ -330,7 +351,7 @@ impl<const BYTES: usize, const CPUS: usize> fmt::Debug for Heap<BYTES, CPUS> {
 
 // SAFETY: memory of a layout is handed out once, as the slot or run that its bookkeeping says, and stays where it is. It
 // neither unwinds nor calls itself. A heap that implements this is used where it stays: as a static.
-unsafe impl<const BYTES: usize, const CPUS: usize> GlobalAlloc for Heap<BYTES, CPUS> {
+unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> GlobalAlloc for Heap<BYTES, CPUS, C> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as for the type: it is a static, or leaked.

@@ -20,7 +20,7 @@
 //! What is larger is a run of units, exactly as many as it takes.
 //!
 //! # Without `std`
-//! Without the feature `std` there are no thread-locals: callers say by [`Heap::per_cpu`] which cache is theirs, or share
+//! Without the feature `std` there are no thread-locals: callers say by [`Cpu`] which cache is theirs, or share
 //! one, which costs a read-modify-write; who finds it in use goes past it to the slabs.
 //!
 //! # What it does not do
@@ -47,6 +47,6 @@ mod stats;
 #[cfg(feature = "std")]
 mod threads;
 
-pub use heap::{AddError, Heap};
+pub use heap::{AddError, Cpu, Heap};
 pub use small::Small;
 pub use stats::{ClassStats, Stats};

@@ -8,7 +8,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::thread;
 
-use nbbs_heap::Heap;
+use nbbs_heap::{Cpu, Heap};
 use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use support::{Block, assert_whole, layout};
@@ -16,8 +16,8 @@ use support::{Block, assert_whole, layout};
 const SIZES: [usize; 8] = [8, 64, 300, 1000, 2000, 5000, 30_000, 50_000];
 
 /// What passes between a handler and the thread that it interrupts: a block of each size, begun by its size.
-struct Scene<const B: usize> {
-    heap: &'static Heap<B>,
+struct Scene<const B: usize, C: 'static = ()> {
+    heap: &'static Heap<B, 1, C>,
     left: [AtomicPtr<u8>; SIZES.len()],
     /// Handlers that have begun, and that have ended.
     begun: AtomicUsize,
@@ -25,8 +25,8 @@ struct Scene<const B: usize> {
     stop: AtomicBool,
 }
 
-impl<const B: usize> Scene<B> {
-    const fn new(heap: &'static Heap<B>) -> Self {
+impl<const B: usize, C: Cpu> Scene<B, C> {
+    const fn new(heap: &'static Heap<B, 1, C>) -> Self {
         Self {
             heap,
             left: [const { AtomicPtr::new(null_mut()) }; SIZES.len()],
@@ -145,8 +145,15 @@ fn beside_the_cache_of_the_thread() {
 
 #[test]
 fn beside_the_cache_of_the_cpu() {
-    static HEAP: Heap<{ 16 << 20 }> = Heap::per_cpu(|| 0);
-    static SCENE: Scene<{ 16 << 20 }> = Scene::new(&HEAP);
+    /// The only one.
+    struct First;
+    impl Cpu for First {
+        fn number() -> Option<usize> {
+            Some(0)
+        }
+    }
+    static HEAP: Heap<{ 16 << 20 }, 1, First> = Heap::new();
+    static SCENE: Scene<{ 16 << 20 }, First> = Scene::new(&HEAP);
     extern "C" fn handler(_: i32) {
         SCENE.handle();
     }

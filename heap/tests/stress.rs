@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use nbbs_heap::{Heap, Small};
+use nbbs_heap::{Cpu, Heap, Small};
 
 /// A block that somebody holds, filled with a pattern that says which block it is.
 struct Held {
@@ -123,7 +123,7 @@ fn stress(heap: &(impl GlobalAlloc + Sync), threads: u64, steps: usize) {
 }
 
 /// Everything was freed: half of the heap can be had in one piece.
-fn is_whole<const BYTES: usize, const CPUS: usize>(heap: &'static Heap<BYTES, CPUS>) {
+fn is_whole<const BYTES: usize, const CPUS: usize, C: Cpu>(heap: &'static Heap<BYTES, CPUS, C>) {
     assert_eq!(heap.refused(), 0);
     let half = Layout::from_size_align(BYTES / 2, 1).unwrap();
     // A thread's cache is drained when it ends, for which the end of a scope does not wait.
@@ -160,11 +160,14 @@ fn a_heap_that_is_nearly_full() {
 #[test]
 fn cpus_that_share_caches() {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    // As wrong a number as it gets: another one each time.
-    fn cpu() -> usize {
-        NEXT.fetch_add(1, Ordering::Relaxed) / 7
+    /// As wrong a number as it gets: another one each time.
+    struct Any;
+    impl Cpu for Any {
+        fn number() -> Option<usize> {
+            Some(NEXT.fetch_add(1, Ordering::Relaxed) / 7)
+        }
     }
-    static HEAP: Heap<{ 16 << 20 }, 2> = Heap::per_cpu(cpu);
+    static HEAP: Heap<{ 16 << 20 }, 2, Any> = Heap::new();
     stress(&HEAP, 4, 100_000);
     is_whole(&HEAP);
 }

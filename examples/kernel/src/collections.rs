@@ -3,7 +3,7 @@
 //! The heap is there from the first instruction on, as it is all zero then: what the machine says at boot is read into
 //! lists before there is any other memory.
 
-use nbbs_heap::Heap;
+use nbbs_heap::{Cpu, Heap};
 
 use crate::arch;
 
@@ -15,9 +15,18 @@ const CACHES: usize = 8;
 
 /// 4 MiB with their bookkeeping. A kernel that needs more adds blocks of the arena: `Heap::add`.
 #[global_allocator]
-static HEAP: Heap<{ 4 << 20 }, CACHES> = Heap::per_cpu(arch::cpu_number);
+static HEAP: Heap<{ 4 << 20 }, CACHES, Current> = Heap::new();
+
+/// Says whose cache it is.
+pub struct Current;
+
+impl Cpu for Current {
+    fn number() -> Option<usize> {
+        Some(arch::cpu_number())
+    }
+}
 
 /// The heap.
-pub fn heap() -> &'static Heap<{ 4 << 20 }, CACHES> {
+pub fn heap() -> &'static Heap<{ 4 << 20 }, CACHES, Current> {
     &HEAP
 }

@@ -4,7 +4,7 @@
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
-use nbbs_heap::Heap;
+use nbbs_heap::{Cpu, Heap};
 
 /// A block that somebody holds, filled with a pattern that says which block it is.
 #[derive(Debug)]
@@ -22,8 +22,8 @@ pub fn layout(size: usize, align: usize) -> Layout {
 }
 
 impl Block {
-    pub fn alloc<const B: usize, const C: usize>(
-        heap: &'static Heap<B, C>,
+    pub fn alloc<const B: usize, const N: usize, C: Cpu>(
+        heap: &'static Heap<B, N, C>,
         layout: Layout,
         seed: u64,
     ) -> Option<Self> {
@@ -63,9 +63,9 @@ impl Block {
     }
 
     /// Whether it has that size now.
-    pub fn resize<const B: usize, const C: usize>(
+    pub fn resize<const B: usize, const N: usize, C: Cpu>(
         &mut self,
-        heap: &'static Heap<B, C>,
+        heap: &'static Heap<B, N, C>,
         size: usize,
     ) -> bool {
         self.check();
@@ -83,7 +83,7 @@ impl Block {
         true
     }
 
-    pub fn free<const B: usize, const C: usize>(self, heap: &'static Heap<B, C>) {
+    pub fn free<const B: usize, const N: usize, C: Cpu>(self, heap: &'static Heap<B, N, C>) {
         self.check();
         // SAFETY: the block is ours, and we give it up.
         unsafe { heap.free(self.at, self.layout) };
@@ -92,7 +92,7 @@ impl Block {
 
 /// Sees to it that all of a heap is free, once the caller's cache is empty.
 #[track_caller]
-pub fn assert_whole<const B: usize, const C: usize>(heap: &'static Heap<B, C>) {
+pub fn assert_whole<const B: usize, const N: usize, C: Cpu>(heap: &'static Heap<B, N, C>) {
     heap.trim();
     let stats = heap.stats();
     let used: Vec<_> = stats.classes.iter().filter(|class| class.slabs > 0).collect();
