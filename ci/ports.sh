@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
 said=$(mktemp)
-target=${CARGO_TARGET_DIR:-$PWD/target}
+target_dir=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)
 trap 'rm -f "$said"' EXIT
 
 failed() { echo "ports: $*"; exit 1; }
@@ -82,7 +82,7 @@ bare $without_atomics nbbs-pool nbbs,portable-atomic/fallback
 bare $without_atomics nbbs-heap portable-atomic/fallback
 echo "ports: $without_atomics is told of portable-atomic, and builds with it"
 # A program of Linux in which the heap is all there is.
-if ! (cd examples/freestanding && cargo run --quiet --locked --target-dir "$target/freestanding") >"$said" 2>&1; then
+if ! (cd examples/freestanding && cargo run --quiet --locked --target-dir "$target_dir/freestanding") >"$said" 2>&1; then
     tail -n 20 "$said"
     failed "examples/freestanding does not run"
 fi
@@ -91,8 +91,8 @@ echo "ports: examples/freestanding runs, without std and libc"
 
 # code [FEATURE]: the bytes of the firmware's code.
 code() {
-    (cd examples/firmware && cargo build --quiet --locked --release --target-dir "$target/firmware" "$@") >"$said" 2>&1 || return
-    size "$target/firmware/$without_atomics/release/firmware" | awk 'NR == 2 { print $1 }'
+    (cd examples/firmware && cargo build --quiet --locked --release --target-dir "$target_dir/firmware" "$@") >"$said" 2>&1 || return
+    size "$target_dir/firmware/$without_atomics/release/firmware" | awk 'NR == 2 { print $1 }'
 }
 with=$(code) && without=$(code --features without) || { tail -n 20 "$said"; failed "examples/firmware does not link"; }
 [ $((with - without)) -gt 0 ] || failed "examples/firmware has no heap"

@@ -5,6 +5,7 @@ use core::ptr::{eq, null};
 use core::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
 use crate::cache::Cache;
+use crate::ends;
 use crate::regions::{Memory, Regions};
 
 /// A thread's cache, for the first heap that the thread uses.
@@ -30,25 +31,20 @@ std::thread_local! {
             cache: UnsafeCell::new(Cache::new()),
         }
     };
-    static END: End = const { End };
 }
 
-/// Gives everything back when the thread ends.
-struct End;
-
-impl Drop for End {
-    fn drop(&mut self) {
-        _ = LOCAL.try_with(|local| {
-            if !local.enter() {
-                return;
-            }
-            if let Some(memory) = local.memory.get() {
-                // SAFETY: `enter` said that nobody else uses the cache.
-                unsafe { &mut *local.cache.get() }.drain(&memory, local.lane.get());
-            }
-            // Never left: what comes now goes past the cache.
-        });
-    }
+/// Gives everything back, as the calling thread ends.
+pub fn give_back() {
+    _ = LOCAL.try_with(|local| {
+        if !local.enter() {
+            return;
+        }
+        if let Some(memory) = local.memory.get() {
+            // SAFETY: `enter` said that nobody else uses the cache.
+            unsafe { &mut *local.cache.get() }.drain(&memory, local.lane.get());
+        }
+        // Never left: what comes now goes past the cache.
+    });
 }
 
 impl Local {
@@ -74,7 +70,7 @@ impl Local {
     #[cold]
     fn become_that_of(&self, memory: Memory<'static>, regions: &Regions) -> bool {
         // A thread that is ending would give nothing back.
-        let free = self.regions.get().is_null() && END.try_with(|_| ()).is_ok();
+        let free = self.regions.get().is_null() && ends::announce();
         if free {
             self.lane.set(nbbs::default_lane());
             self.memory.set(Some(memory));

@@ -169,3 +169,47 @@ fn where_memory_is_short() {
     }
     SCENE.run(500, Signal::SIGURG, handler);
 }
+
+/// A thread's first use of the heap is in a handler, which has interrupted `malloc`.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_first_use_is_in_a_handler() {
+    use std::time::{Duration, Instant};
+
+    static HEAP: Heap<{ 4 << 20 }> = Heap::new();
+    static HANDLED: AtomicUsize = AtomicUsize::new(0);
+    /// Of how many threads it has begun, and may end.
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn handler(_: i32) {
+        Block::alloc(&HEAP, layout(100, 8), 1).unwrap().free(&HEAP);
+        HANDLED.fetch_add(1, Ordering::Release);
+    }
+    let action = SigAction::new(SigHandler::Handler(handler), SaFlags::SA_RESTART, SigSet::empty());
+    // SAFETY: the handler does what the heap promises may be done in one.
+    unsafe { sigaction(Signal::SIGWINCH, &action) }.unwrap();
+    let wait_for = |counter: &AtomicUsize, number| {
+        let until = Instant::now() + Duration::from_secs(20);
+        while counter.load(Ordering::Acquire) < number {
+            if Instant::now() > until {
+                eprintln!("a handler waits for what it has interrupted");
+                std::process::abort();
+            }
+            thread::yield_now();
+        }
+    };
+    for number in 1..=200 {
+        let worker = thread::spawn(move || {
+            BEGUN.store(number, Ordering::Release);
+            // The test's own allocator is the C library's.
+            while HANDLED.load(Ordering::Relaxed) < number {
+                (1..40).for_each(|size| drop(std::hint::black_box(vec![0_u8; size * 100])));
+            }
+        });
+        wait_for(&BEGUN, number);
+        pthread_kill(worker.as_pthread_t(), Signal::SIGWINCH).unwrap();
+        wait_for(&HANDLED, number);
+        worker.join().unwrap();
+    }
+    assert_whole(&HEAP);
+    assert_eq!(HEAP.refused(), 0);
+}

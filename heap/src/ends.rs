@@ -1,0 +1,78 @@
+//! Being told of a thread's end.
+
+pub use imp::announce;
+
+/// By a key of the C library's. Unlike a thread-local with a destructor it takes no memory, for which the C library would
+/// call its `malloc`: a thread may announce itself in a signal handler that has interrupted that. And its turn comes after
+/// all destructors of thread-locals.
+#[cfg(target_os = "linux")]
+mod imp {
+    use core::ffi::{c_int, c_uint, c_void};
+    use core::ptr::NonNull;
+    use core::sync::atomic::{AtomicU32, Ordering};
+
+    unsafe extern "C" {
+        fn pthread_key_create(
+            key: *mut c_uint,
+            at_end: Option<unsafe extern "C" fn(*mut c_void)>,
+        ) -> c_int;
+        fn pthread_key_delete(key: c_uint) -> c_int;
+        fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
+    }
+
+    /// The key plus one, or 0.
+    static KEY: AtomicU32 = AtomicU32::new(0);
+
+    /// Has [`give_back`](crate::threads::give_back) called when the calling thread ends. Whether it will be.
+    pub fn announce() -> bool {
+        let value = NonNull::<c_void>::dangling();
+        // SAFETY: the key exists, and nobody reads through its value, which only is not null.
+        key().is_some_and(|key| unsafe { pthread_setspecific(key, value.as_ptr()) } == 0)
+    }
+
+    fn key() -> Option<c_uint> {
+        // Relaxed, here and below: the key is all that is told.
+        if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
+            return Some(key);
+        }
+        let mut key = 0;
+        // SAFETY: it writes the key, and calls `at_end` with values that threads set.
+        if unsafe { pthread_key_create(&raw mut key, Some(at_end)) } != 0 {
+            return None;
+        }
+        match KEY.compare_exchange(0, key + 1, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => Some(key),
+            Err(theirs) => {
+                // SAFETY: nobody knows of the key.
+                unsafe { pthread_key_delete(key) };
+                theirs.checked_sub(1)
+            }
+        }
+    }
+
+    unsafe extern "C" fn at_end(_: *mut c_void) {
+        crate::threads::give_back();
+    }
+}
+
+/// By a thread-local with a destructor.
+#[cfg(not(target_os = "linux"))]
+mod imp {
+    /// Gives everything back when the thread ends.
+    struct End;
+
+    std::thread_local! {
+        static END: End = const { End };
+    }
+
+    impl Drop for End {
+        fn drop(&mut self) {
+            crate::threads::give_back();
+        }
+    }
+
+    /// Has [`give_back`](crate::threads::give_back) called when the calling thread ends. Whether it will be.
+    pub fn announce() -> bool {
+        END.try_with(|_| ()).is_ok()
+    }
+}
