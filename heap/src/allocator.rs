@@ -5,6 +5,7 @@ use core::ptr::NonNull;
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
+use crate::heap::relocate;
 use crate::{Cpu, Heap};
 
 // SAFETY: memory stays where it is and valid until it is freed, as the heap is there for ever, and copies of the reference
@@ -56,12 +57,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
             // SAFETY: as the caller promises.
             unsafe { self.resize(at, old, new.size()) }.ok_or(AllocError)?
         } else {
-            let moved = self.alloc(new).ok_or(AllocError)?;
-            // SAFETY: both are the caller's, and have so many bytes.
-            unsafe { moved.copy_from_nonoverlapping(at, old.size().min(new.size())) };
             // SAFETY: as the caller promises.
-            unsafe { self.free(at, old) };
-            moved
+            unsafe { relocate(self, at, old, new) }.ok_or(AllocError)?
         };
         Ok(NonNull::slice_from_raw_parts(moved, new.size()))
     }

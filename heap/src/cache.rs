@@ -165,9 +165,7 @@ impl Bin {
     fn give_spare(&mut self, class: Class, memory: &Memory<'_>, lane: usize) {
         let slots = core::mem::take(&mut self.spare);
         if let Some(slab) = NonNull::new(self.slab).filter(|_| slots != 0) {
-            memory.find(|region| {
-                region.contains(slab).then(|| give(region, class, lane, slab, slots))
-            });
+            memory.at(slab, |region| give(region, class, lane, slab, slots));
         }
     }
 
@@ -177,11 +175,9 @@ impl Bin {
         let (given, _) = self.slots.split_at_mut(count);
         for first in 0..given.len() {
             let Some(at) = NonNull::new(given[first]) else { continue };
-            let region = |region: &Region<'_>| {
-                let of_slab = || give_all_of_slab(&mut given[first..], region, class, lane);
-                region.contains(at).then(of_slab)
-            };
-            let refused = memory.find(region).unwrap_or(1);
+            let of_slab =
+                |region: &Region<'_>| give_all_of_slab(&mut given[first..], region, class, lane);
+            let refused = memory.at(at, of_slab).unwrap_or(1);
             (0..refused).for_each(|_| memory.refuse());
         }
         self.slots.copy_within(count..self.len, 0);

@@ -106,9 +106,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Whether an address lies in memory that the heap hands out.
     pub fn contains(&'static self, at: *const u8) -> bool {
         let at = NonNull::new(at.cast_mut());
-        at.is_some_and(|at| {
-            self.memory().find(|region| region.contains(at).then_some(())).is_some()
-        })
+        at.is_some_and(|at| self.memory().at(at, |_| ()).is_some())
     }
 
     /// Allocates memory of a layout; none if there is none.
@@ -161,12 +159,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         if stays {
             return Some(at);
         }
-        let moved = self.alloc(new)?;
-        // SAFETY: both are held by the caller now, and have so many bytes.
-        unsafe { moved.copy_from_nonoverlapping(at, layout.size().min(size)) };
         // SAFETY: as the caller promises.
-        unsafe { self.free(at, layout) };
-        Some(moved)
+        unsafe { relocate(self, at, layout, new) }
     }
 
     /// Adds memory, which the heap keeps.
@@ -179,20 +173,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// # Safety
     /// The memory is the heap's from now on.
     pub unsafe fn add(&'static self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
-        let skip = start.align_offset(crate::class::PAGE);
-        let Some(left) = bytes.checked_sub(skip).filter(|&left| crate::region::units_in(left) > 0)
-        else {
-            return Err(AddError::TooSmall { bytes });
-        };
-        // SAFETY: so many bytes are skipped of more.
-        let start = unsafe { start.add(skip) };
-        let bookkeeping = crate::region::bookkeeping(crate::region::units_in(left));
-        // SAFETY: the memory is the heap's, and bookkeeping its front.
-        let region = unsafe {
-            start.write_bytes(0, bookkeeping);
-            Region::new(start, left)
-        };
-        let region = region.ok_or(AddError::TooSmall { bytes })?;
+        // SAFETY: the memory is the heap's.
+        let region =
+            unsafe { Region::new_cleared(start, bytes) }.ok_or(AddError::TooSmall { bytes })?;
         if self.memory().add(region) {
             Ok(())
         } else {
@@ -280,12 +263,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     #[cold]
     fn free_past_caches(&'static self, class: Class, at: NonNull<u8>) {
         let (memory, lane) = (self.memory(), self.lane());
-        let given = memory.find(|region| {
-            let give = || match region.slot_of(class, at) {
-                Some((slab, slot)) => region.give_or_else(class, lane, slab, 1 << slot) == 0,
-                None => region.give_run(class, lane, at),
-            };
-            region.contains(at).then(give)
+        let given = memory.at(at, |region| match region.slot_of(class, at) {
+            Some((slab, slot)) => region.give_or_else(class, lane, slab, 1 << slot) == 0,
+            None => region.give_run(class, lane, at),
         });
         if given != Some(true) {
             memory.refuse();
@@ -305,8 +285,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     #[cold]
     fn free_run(&'static self, at: NonNull<u8>, layout: Layout) {
         let (memory, lane) = (self.memory(), self.lane());
-        let freed = memory
-            .find(|region| region.contains(at).then(|| region.free_run(at, layout.size(), lane)));
+        let freed = memory.at(at, |region| region.free_run(at, layout.size(), lane));
         if freed != Some(true) {
             memory.refuse();
         }
@@ -314,10 +293,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     fn resize_run(&'static self, at: NonNull<u8>, from: Layout, to: Layout) -> bool {
         let (memory, lane) = (self.memory(), self.lane());
-        let resize = |region: &Region<'static>| {
-            region.contains(at).then(|| region.resize_run(at, from.size(), to.size(), lane))
-        };
-        memory.find(resize) == Some(true)
+        let resize = |region: &Region<'static>| region.resize_run(at, from.size(), to.size(), lane);
+        memory.at(at, resize) == Some(true)
     }
 
     /// Shows `visit` the caller's cache, unless that is in use, and the lane that goes with it.
@@ -378,6 +355,25 @@ unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> GlobalAlloc for Heap<
         let moved = NonNull::new(at).and_then(|at| unsafe { heap.resize(at, layout, size) });
         moved.map_or(null_mut(), NonNull::as_ptr)
     }
+}
+
+/// Moves what memory holds to memory of another layout, as far as it fits; none if that cannot be had, and all is as it was.
+///
+/// # Safety
+/// The caller holds `at`, which this heap allocated with the layout `old`, and gives it up for what is returned.
+pub unsafe fn relocate(
+    heap: &impl GlobalAlloc,
+    at: NonNull<u8>,
+    old: Layout,
+    new: Layout,
+) -> Option<NonNull<u8>> {
+    // SAFETY: heaps of this crate allocate memory of any size, 0 included.
+    let moved = NonNull::new(unsafe { heap.alloc(new) })?;
+    // SAFETY: both are held by the caller now, and have so many bytes.
+    unsafe { moved.copy_from_nonoverlapping(at, old.size().min(new.size())) };
+    // SAFETY: as the caller promises.
+    unsafe { heap.dealloc(at.as_ptr(), old) };
+    Some(moved)
 }
 
 /// Why memory was not added.

@@ -73,6 +73,25 @@ impl Region<'_> {
         Some(Self { runs, slabs: Slabs::new(slots, links, classes) })
     }
 
+    /// A region over those of `bytes` bytes at `start` that begin at a page, whatever they hold.
+    ///
+    /// # Safety
+    /// The memory is the region's for as long as any copy of it is used, and nobody else's now.
+    pub unsafe fn new_cleared(start: NonNull<u8>, bytes: usize) -> Option<Self> {
+        let skip = start.align_offset(PAGE);
+        let left = bytes.checked_sub(skip)?;
+        let units = units_in(left);
+        if units == 0 {
+            return None;
+        }
+        // SAFETY: so many bytes are skipped of more, and bookkeeping is the front of what is left.
+        unsafe {
+            let start = start.add(skip);
+            start.write_bytes(0, bookkeeping(units));
+            Self::new(start, left)
+        }
+    }
+
     /// The arena of its units.
     pub fn buddy(&self) -> &Buddy<'_> {
         &self.runs.buddy
@@ -97,9 +116,13 @@ impl Region<'_> {
 
     /// A new slab, all of whose slots are the caller's: where it begins.
     pub fn make_slab(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
+        self.new_slab(class, lane).map(|unit| self.runs.pointer(unit))
+    }
+
+    fn new_slab(&self, class: Class, lane: usize) -> Option<u64> {
         let unit = self.runs.buddy.on(lane).alloc(class.slab_order()).ok()?;
         self.slabs.make(class, unit);
-        Some(self.runs.pointer(unit))
+        Some(unit)
     }
 
     /// Allocates a slot of a slab that has one: takes all that it has, and gives back the others.
@@ -111,8 +134,7 @@ impl Region<'_> {
 
     /// Allocates a slot of a new slab.
     pub fn alloc_slot_of_new(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
-        let unit = self.runs.buddy.on(lane).alloc(class.slab_order()).ok()?;
-        self.slabs.make(class, unit);
+        let unit = self.new_slab(class, lane)?;
         self.keep_one(class, lane, (unit, class.all_slots()))
     }
 

@@ -96,6 +96,11 @@ impl<'a> Memory<'a> {
         self.added().iter().filter_map(Place::get).find_map(of)
     }
 
+    /// What `of` says of the region in whose units an address lies.
+    pub fn at<R>(&self, at: NonNull<u8>, mut of: impl FnMut(&Region<'static>) -> R) -> Option<R> {
+        self.find(|region| region.contains(at).then(|| of(region)))
+    }
+
     /// The places of what is added: all but that of the heap's own memory, if it has some.
     fn added(&self) -> &'a [Place] {
         &self.regions.places[usize::from(self.own.is_some())..]

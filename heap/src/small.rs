@@ -8,6 +8,7 @@ use core::ptr::{NonNull, null_mut};
 use nbbs::sync::AtomicU64;
 use nbbs::{Buddy, metadata_words};
 
+use crate::heap::relocate;
 use crate::runs::Runs;
 
 /// A heap for little memory: `BYTES` bytes with their bookkeeping, each block a run of units of `UNIT` bytes.
@@ -111,12 +112,9 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
         if self.runs()?.resize(at, layout.size(), size, nbbs::default_lane()) {
             return Some(at);
         }
-        let moved = self.alloc(Layout::from_size_align(size, layout.align()).ok()?)?;
-        // SAFETY: both are held by the caller now, and have so many bytes.
-        unsafe { moved.copy_from_nonoverlapping(at, layout.size().min(size)) };
+        let new = Layout::from_size_align(size, layout.align()).ok()?;
         // SAFETY: as the caller promises.
-        unsafe { self.free(at, layout) };
-        Some(moved)
+        unsafe { relocate(self, at, layout, new) }
     }
 }
 
