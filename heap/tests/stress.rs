@@ -1,70 +1,14 @@
 //! Random layouts on several threads, each block filled with a pattern of its own which nobody else may overwrite.
 
-use std::alloc::{GlobalAlloc, Layout};
-use std::ops::Range;
-use std::ptr::NonNull;
+mod support;
+
+use std::alloc::Layout;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use nbbs_heap::{Cpu, Heap, Small};
-
-/// A block that somebody holds, filled with a pattern that says which block it is.
-struct Held {
-    at: NonNull<u8>,
-    layout: Layout,
-    seed: u64,
-}
-
-// SAFETY: whoever has it holds the block.
-unsafe impl Send for Held {}
-
-impl Held {
-    fn alloc(heap: &impl GlobalAlloc, layout: Layout, seed: u64) -> Option<Self> {
-        // SAFETY: the layout has a byte at least.
-        let at = NonNull::new(unsafe { heap.alloc(layout) })?;
-        assert_eq!(at.as_ptr() as usize % layout.align(), 0, "{layout:?} is aligned");
-        let held = Self { at, layout, seed };
-        held.fill(0..layout.size());
-        Some(held)
-    }
-
-    fn byte(&self, at: usize) -> u8 {
-        (self.seed.rotate_left(at as u32 * 8) as u8) ^ (at >> 3) as u8
-    }
-
-    fn fill(&self, range: Range<usize>) {
-        for at in range {
-            // SAFETY: the block has so many bytes, and is ours.
-            unsafe { self.at.add(at).write(self.byte(at)) };
-        }
-    }
-
-    fn check(&self, bytes: usize) {
-        for at in 0..bytes {
-            // SAFETY: as above.
-            assert_eq!(unsafe { self.at.add(at).read() }, self.byte(at), "handed out twice");
-        }
-    }
-
-    fn resize(&mut self, heap: &impl GlobalAlloc, size: usize) {
-        let before = self.layout.size();
-        // SAFETY: we hold the block, and the size is neither 0 nor too large.
-        let moved = NonNull::new(unsafe { heap.realloc(self.at.as_ptr(), self.layout, size) });
-        let Some(at) = moved else { return self.check(before) };
-        self.at = at;
-        self.layout = Layout::from_size_align(size, self.layout.align()).unwrap();
-        assert_eq!(at.as_ptr() as usize % self.layout.align(), 0);
-        self.check(before.min(size));
-        self.fill(before.min(size)..size);
-    }
-
-    fn free(self, heap: &impl GlobalAlloc) {
-        self.check(self.layout.size());
-        // SAFETY: we hold the block, and give it up.
-        unsafe { heap.dealloc(self.at.as_ptr(), self.layout) };
-    }
-}
+use support::{Block, Global, Memory};
 
 /// Most are small, some have some units, few are large or much aligned.
 fn layout(random: &mut fastrand::Rng) -> Layout {
@@ -80,22 +24,22 @@ fn layout(random: &mut fastrand::Rng) -> Layout {
 
 /// One thread allocates, resizes, frees and hands over at random, and frees all that it has or is given.
 fn run(
-    heap: &impl GlobalAlloc,
+    heap: &'static impl Memory,
     seed: u64,
     steps: usize,
-    senders: Vec<mpsc::Sender<Held>>,
-    received: mpsc::Receiver<Held>,
+    senders: Vec<mpsc::Sender<Block>>,
+    received: mpsc::Receiver<Block>,
 ) {
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut held: Vec<Held> = Vec::new();
+    let mut held: Vec<Block> = Vec::new();
     for _ in 0..steps {
         let at = random.usize(..held.len().max(1));
         match random.u8(0..16) {
             0..8 if held.len() < 2000 => {
-                held.extend(Held::alloc(heap, layout(&mut random), random.u64(..)));
+                held.extend(Block::alloc(heap, layout(&mut random), random.u64(..)));
             }
             _ if held.is_empty() => {}
-            8 => held[at].resize(heap, layout(&mut random).size()),
+            8 => _ = held[at].resize(heap, layout(&mut random).size()),
             9 => {
                 if let Err(kept) = senders[random.usize(..senders.len())].send(held.swap_remove(at))
                 {
@@ -111,7 +55,7 @@ fn run(
     received.into_iter().for_each(|block| block.free(heap));
 }
 
-fn stress(heap: &(impl GlobalAlloc + Sync), threads: u64, steps: usize) {
+fn stress(heap: &'static (impl Memory + Sync), threads: u64, steps: usize) {
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::channel()).unzip();
     std::thread::scope(|scope| {
         for (seed, received) in receivers.into_iter().enumerate() {
@@ -146,14 +90,14 @@ fn is_whole<const BYTES: usize, const CPUS: usize, C: Cpu>(heap: &'static Heap<B
 #[test]
 fn threads_with_caches() {
     static HEAP: Heap<{ 64 << 20 }> = Heap::new();
-    stress(&HEAP, 4, 200_000);
+    stress(&const { Global(&HEAP) }, 4, 200_000);
     is_whole(&HEAP);
 }
 
 #[test]
 fn a_heap_that_is_nearly_full() {
     static HEAP: Heap<{ 4 << 20 }> = Heap::new();
-    stress(&HEAP, 3, 100_000);
+    stress(&const { Global(&HEAP) }, 3, 100_000);
     is_whole(&HEAP);
 }
 
@@ -168,7 +112,7 @@ fn cpus_that_share_caches() {
         }
     }
     static HEAP: Heap<{ 16 << 20 }, 2, Any> = Heap::new();
-    stress(&HEAP, 4, 100_000);
+    stress(&const { Global(&HEAP) }, 4, 100_000);
     is_whole(&HEAP);
 }
 
@@ -176,8 +120,8 @@ fn cpus_that_share_caches() {
 fn small_heaps() {
     static FINE: Small<{ 1 << 20 }, 16> = Small::new();
     static COARSE: Small<300_000, 64> = Small::new();
-    stress(&FINE, 3, 50_000);
-    stress(&COARSE, 3, 50_000);
+    stress(&const { Global(&FINE) }, 3, 50_000);
+    stress(&const { Global(&COARSE) }, 3, 50_000);
     for (bytes, free) in [FINE.free_bytes(), COARSE.free_bytes()] {
         assert_eq!(bytes, free);
     }

@@ -1,10 +1,82 @@
 //! Blocks filled with patterns of their own, and what a heap is like when it is whole.
 #![allow(dead_code, reason = "no test needs all of it")]
 
-use std::alloc::Layout;
+use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::NonNull;
 
 use nbbs_heap::{Cpu, Heap};
+
+/// What blocks come from.
+pub trait Memory {
+    fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>>;
+    /// # Safety
+    /// As [`GlobalAlloc::dealloc`].
+    unsafe fn free(&'static self, at: NonNull<u8>, layout: Layout);
+    /// # Safety
+    /// As [`GlobalAlloc::realloc`].
+    unsafe fn resize(
+        &'static self,
+        at: NonNull<u8>,
+        layout: Layout,
+        size: usize,
+    ) -> Option<NonNull<u8>>;
+    /// Whether a byte may be part of a block.
+    fn contains(&'static self, at: *const u8) -> bool;
+}
+
+impl<const B: usize, const N: usize, C: Cpu> Memory for Heap<B, N, C> {
+    fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
+        self.alloc(layout)
+    }
+
+    unsafe fn free(&'static self, at: NonNull<u8>, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { self.free(at, layout) };
+    }
+
+    unsafe fn resize(
+        &'static self,
+        at: NonNull<u8>,
+        layout: Layout,
+        size: usize,
+    ) -> Option<NonNull<u8>> {
+        // SAFETY: as the caller promises.
+        unsafe { self.resize(at, layout, size) }
+    }
+
+    fn contains(&'static self, at: *const u8) -> bool {
+        self.contains(at)
+    }
+}
+
+/// A heap as the global allocator is used.
+pub struct Global<A: 'static>(pub &'static A);
+
+impl<A: GlobalAlloc> Memory for Global<A> {
+    fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
+        // SAFETY: tests ask for a byte at least.
+        NonNull::new(unsafe { self.0.alloc(layout) })
+    }
+
+    unsafe fn free(&'static self, at: NonNull<u8>, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.dealloc(at.as_ptr(), layout) };
+    }
+
+    unsafe fn resize(
+        &'static self,
+        at: NonNull<u8>,
+        layout: Layout,
+        size: usize,
+    ) -> Option<NonNull<u8>> {
+        // SAFETY: as the caller promises.
+        NonNull::new(unsafe { self.0.realloc(at.as_ptr(), layout, size) })
+    }
+
+    fn contains(&'static self, _at: *const u8) -> bool {
+        true
+    }
+}
 
 /// A block that somebody holds, filled with a pattern that says which block it is.
 #[derive(Debug)]
@@ -22,11 +94,7 @@ pub fn layout(size: usize, align: usize) -> Layout {
 }
 
 impl Block {
-    pub fn alloc<const B: usize, const N: usize, C: Cpu>(
-        heap: &'static Heap<B, N, C>,
-        layout: Layout,
-        seed: u64,
-    ) -> Option<Self> {
+    pub fn alloc(heap: &'static impl Memory, layout: Layout, seed: u64) -> Option<Self> {
         let at = heap.alloc(layout)?;
         assert_eq!(at.addr().get() % layout.align(), 0, "{layout:?}: handed out, not aligned");
         assert!(heap.contains(at.as_ptr()));
@@ -63,11 +131,7 @@ impl Block {
     }
 
     /// Whether it has that size now.
-    pub fn resize<const B: usize, const N: usize, C: Cpu>(
-        &mut self,
-        heap: &'static Heap<B, N, C>,
-        size: usize,
-    ) -> bool {
+    pub fn resize(&mut self, heap: &'static impl Memory, size: usize) -> bool {
         self.check();
         // SAFETY: the block is ours.
         let Some(at) = (unsafe { heap.resize(self.at, self.layout, size) }) else {
@@ -83,7 +147,7 @@ impl Block {
         true
     }
 
-    pub fn free<const B: usize, const N: usize, C: Cpu>(self, heap: &'static Heap<B, N, C>) {
+    pub fn free(self, heap: &'static impl Memory) {
         self.check();
         // SAFETY: the block is ours, and we give it up.
         unsafe { heap.free(self.at, self.layout) };
