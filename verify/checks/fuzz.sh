@@ -43,12 +43,22 @@ patient() {
 }
 harms() { { patient "$1" 90 || true; } | grep -m 1 'handed out twice'; }
 
+# Keeps the input of a finding, and what was said of it for the end. found_in TARGET STATUS.
+ours=clean findings=
+found_in() {
+    ours=FOUND
+    mkdir -p "$target/fuzz-found"
+    find "$scratch" -maxdepth 1 -type f -exec mv -t "$target/fuzz-found" {} +
+    findings+="found in $1, status $2; its input is in $target/fuzz-found:"$'\n'
+    findings+="$(grep -A 3 -E 'panicked at|ERROR: libFuzzer|^Base64' <<<"$output" | cut -c 1-400)"$'\n'
+}
+
 build >&2
 seconds=$([ $long = no ] && echo 12 || echo 600)
-ours=clean total=0
+total=0
 for name in programs races pool; do
     mkdir -p "$scratch/$name"
-    output=$(fuzz $name "$seconds" "$scratch/$name" "$(corpus $name)") || ours=FOUND
+    output=$(fuzz $name "$seconds" "$scratch/$name" "$(corpus $name)") || found_in $name $?
     tail -n 8 <<<"$output" >&2
     total=$((total + $(sed -n 's/^stat::number_of_executed_units: *//p' <<<"$output" | head -n 1)))
 done
@@ -57,8 +67,9 @@ inputs=$(find "$scratch/corpus" -type f | wc -l)
 build --features patients patients >&2
 try_patients nb1 nb4 arena-untagged
 # Its sound twin.
-patient arena-tagged 4 >"$scratch/twin" || { tail -n 8 "$scratch/twin" >&2; ours=FOUND; }
+output=$(patient arena-tagged 4) || found_in arena-tagged $?
 
 try_mutants fuzz
 try_mutants fuzz-pool pool
+printf %s "$findings" >&2
 finish "$total inputs, $inputs kept" "$patients_caught/$patients_tried" "$ours"

@@ -6,6 +6,7 @@ use super::judged::{FEW_BLOCKS, Judged};
 use super::runs::Player;
 use super::sequential::pick_from;
 use super::{Held, Op, Program, Subject};
+use crate::spec::UNITS_OF_A_LEAF;
 use crate::{Block, Oracle, Spec, Unit, Violation};
 
 /// A program that runs first, and what each lane does then, all lanes at once.
@@ -162,7 +163,9 @@ impl<'a, S: Subject> Lane<'a, S> {
         }
     }
 
-    /// A free that is certainly invalid: inside a block of this lane, or of the wrong order.
+    /// A free that is certainly refused: inside a block of this lane, or of the wrong order. A smaller order in a block
+    /// of a leaf word or more is not: it names words below the block, where another lane's claim may stand until it is
+    /// undone, and `free_sized` trusts the order.
     fn bad_free(&mut self, index: u64, order: Option<u32>) -> Result<(), Violation> {
         let held = self.held.iter().find(|block| block.units().contains(&index));
         let Some(&block) = held.filter(|block| block.index != index || order.is_some()) else {
@@ -171,6 +174,7 @@ impl<'a, S: Subject> Lane<'a, S> {
         let answer = match order {
             None => self.subject.free_unsized(self.told, index).map(|_| ()),
             Some(order) if (index, order) == (block.index, block.order) => return Ok(()),
+            Some(order) if order < block.order && block.len() >= UNITS_OF_A_LEAF => return Ok(()),
             Some(order) => self.subject.free_sized(self.told, index, order),
         };
         match answer {

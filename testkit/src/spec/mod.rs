@@ -23,6 +23,9 @@ pub enum Unit {
     Reserved,
 }
 
+/// How many units a leaf word has, in the standard shape.
+pub(crate) const UNITS_OF_A_LEAF: u64 = 32;
+
 /// What every unit is, and a tree over it that finds the largest free block.
 #[derive(Clone, Debug)]
 pub struct Spec {
@@ -47,7 +50,7 @@ impl Spec {
     pub fn new(units: u64) -> Self {
         Self {
             units: vec![Unit::Free; units as usize],
-            leaf: 32,
+            leaf: UNITS_OF_A_LEAF,
             free: Tree::new(units),
             used: vec![0; units.ilog2() as usize + 1],
             runs: (0, 0),
