@@ -143,6 +143,36 @@ impl<'a, W: Word> Buddy<'a, W> {
         }
     }
 
+    /// The same arena with lanes in words of the caller's, instead of those in the metadata: the largest power of two of
+    /// them for which [`lane_words`](crate::lane_words) has room.
+    ///
+    /// The metadata has 64 lanes at 4 GiB of pages, 16 at 1 GiB, 4 in small arenas. Two CPUs of one lane claim in the same
+    /// words, which costs them ten times as much. 64 CPUs that share 1 GiB are far apart with 8 KiB more, 256 CPUs with
+    /// 32 KiB. Lanes are hints: handles with other lanes, in other processes too, share the arena as before.
+    ///
+    /// The words are zero, or have been lanes of this arena and of no other since it was created. They should begin on a
+    /// 64-byte boundary.
+    ///
+    /// # Errors
+    /// [`MetadataError::TooShort`] if there is no room for one lane.
+    ///
+    /// ```
+    /// use nbbs::{Buddy, Metadata, lane_words, metadata_words};
+    ///
+    /// static WORDS: Metadata<{ metadata_words(1 << 18) }> = Metadata::new();
+    /// static LANES: Metadata<{ lane_words(64) }> = Metadata::new();
+    /// let frames = Buddy::new(WORDS.words(), 1 << 18)?.with_lanes(LANES.words())?;
+    /// let (one, other) = (frames.on(0).alloc(0)?, frames.on(63).alloc(0)?);
+    /// assert!(one.abs_diff(other) >= 1 << 12); // each CPU has 16 MiB to begin in
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn with_lanes(self, words: &'a [W]) -> Result<Self, MetadataError> {
+        match self.arena.with_lanes(words) {
+            Ok(arena) => Ok(Self { arena }),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The number of units in the arena.
     ///
     /// ```

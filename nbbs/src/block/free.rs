@@ -110,7 +110,7 @@ impl<W: Word> Blocks<'_, W> {
         } else if notes.cursor(order) == Some(idx) {
             word::UNSETTLED
         } else {
-            return self.merge_emptied(level, idx);
+            return self.merge_emptied(level, idx, order);
         };
         let (above, _) = W::SHAPE.parent(idx);
         let place = self.geometry().place(level + 1, above);
@@ -140,10 +140,15 @@ impl<W: Word> Blocks<'_, W> {
         true
     }
 
-    /// Merges a word that a free emptied. Always `true`, as [`look_above`](Self::look_above).
+    /// Merges a word that the free of a block of `order` emptied, unless it is in use: then it stays split, for the next
+    /// allocation to fill. Always `true`, as [`look_above`](Self::look_above).
     #[inline(never)]
-    fn merge_emptied(self, level: usize, idx: u64) -> bool {
-        self.tree().merge_or_leave(level, idx);
+    fn merge_emptied(self, level: usize, idx: u64, order: u32) -> bool {
+        if self.lane.is_in_use(level, idx, order) {
+            self.tree().publish(level, idx, word::UNSETTLED);
+        } else {
+            self.tree().merge_or_leave(level, idx);
+        }
         true
     }
 
@@ -154,14 +159,10 @@ impl<W: Word> Blocks<'_, W> {
         let level = W::SHAPE.level_of(order);
         let (idx, _) = W::SHAPE.locate(level, index);
         cleared.is_some_and(|new| {
-            if word::codes(level, new) == 0 && self.lane.cursor(order) == idx {
-                // The lane's own word stays split, for the lane's next allocation to fill.
-                self.tree().publish(level, idx, word::UNSETTLED);
-            } else if word::codes(level, new) == 0 {
-                self.tree().merge_or_leave(level, idx);
-            } else {
-                self.tree().merge_or_publish(level, idx, new);
+            if word::codes(level, new) == 0 {
+                return self.merge_emptied(level, idx, order);
             }
+            self.tree().merge_or_publish(level, idx, new);
             true
         })
     }

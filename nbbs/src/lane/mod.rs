@@ -9,7 +9,7 @@ mod notes;
 mod path;
 
 use crate::error::MetadataError;
-use crate::layout::geometry::Geometry;
+use crate::layout::geometry::{Geometry, LANE_WORDS};
 use crate::sync::Word;
 use crate::tree::{LaneWords, Tree};
 pub(crate) use notes::Notes;
@@ -36,6 +36,15 @@ impl<'a, W: Word> Arena<'a, W> {
         match Tree::new(words, units) {
             Ok((tree, lanes)) => Ok(Self { tree, lanes }),
             Err(error) => Err(error),
+        }
+    }
+
+    /// The same arena with the lanes in `words`: the largest power of two of them that there is room for.
+    pub const fn with_lanes(self, words: &'a [W]) -> Result<Self, MetadataError> {
+        let (lanes, _) = words.as_chunks();
+        match lanes.len().checked_ilog2() {
+            Some(log2) => Ok(Self { lanes: lanes.split_at(1 << log2).0, ..self }),
+            None => Err(MetadataError::TooShort { words: words.len(), needed: LANE_WORDS }),
         }
     }
 }
@@ -70,15 +79,30 @@ impl<'b, W: Word> OnLane<'b, W> {
     /// What the lane remembers.
     #[inline(always)]
     pub fn notes(self) -> Notes<'b, W> {
-        let lanes = self.arena.lanes;
-        // There is one lane at least, and as many as a power of two.
-        Notes::new(&lanes[self.number & (lanes.len() - 1)])
+        self.notes_of(self.number)
     }
 
-    /// The word of `level` from which the lane starts.
     #[inline(always)]
+    fn notes_of(self, number: usize) -> Notes<'b, W> {
+        let lanes = self.arena.lanes;
+        // There is one lane at least, and as many as a power of two.
+        Notes::new(&lanes[number & (lanes.len() - 1)])
+    }
+
+    /// The word of `level` from which the lane starts: lanes are spread over the arena, the first few as far apart as they
+    /// go.
     pub fn home(self, level: usize) -> u64 {
-        self.geometry().home(self.number, level)
+        let lanes = self.arena.lanes.len();
+        let place = reversed(self.number & (lanes - 1), lanes) as u64;
+        (place * self.geometry().words_of(level)) >> lanes.trailing_zeros()
+    }
+
+    /// The lane whose [`home`](Self::home) is the last at or before word `idx` of `level`.
+    fn at_home(self, level: usize, idx: u64) -> usize {
+        let lanes = self.arena.lanes.len();
+        let homes_up_to =
+            ((idx + 1) << lanes.trailing_zeros()).div_ceil(self.geometry().words_of(level));
+        reversed(homes_up_to as usize - 1, lanes)
     }
 
     /// The word in which the lane claims a block of `order` first.
@@ -90,11 +114,58 @@ impl<'b, W: Word> OnLane<'b, W> {
             .unwrap_or_else(|| self.home(level))
     }
 
+    /// Whether word `idx` of `level`, which has emptied, is about to be filled again with blocks of `order`: it is where this
+    /// lane claims them, or the lane that is at home there. A hint.
+    pub fn is_in_use(self, level: usize, idx: u64, order: u32) -> bool {
+        let claims_here = |lane| self.notes_of(lane).cursor(order) == Some(idx);
+        claims_here(self.number) || claims_here(self.at_home(level, idx))
+    }
+
     /// Remembers what was left in word `idx` of `level`, if it was changed.
     pub fn noted<T>(self, level: usize, idx: u64, changed: Option<(u64, T)>) -> Option<(u64, T)> {
         if let Some((left, _)) = &changed {
             self.notes().note(self.geometry().place(level, idx), *left);
         }
         changed
+    }
+}
+
+/// A number below `lanes`, a power of two, with its bits in reverse.
+const fn reversed(number: usize, lanes: usize) -> usize {
+    // Shifted by one first, as one lane has no bits to reverse.
+    (number << 1).reverse_bits() >> (usize::BITS - 1 - lanes.trailing_zeros())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::AtomicU64;
+
+    #[test]
+    fn a_lane_is_at_home_where_it_starts() {
+        for units in [1, 33, 4096, 20_000, 1 << 18] {
+            let geometry = Geometry::<AtomicU64>::new(units).unwrap();
+            let words: std::vec::Vec<_> =
+                (0..geometry.words()).map(|_| AtomicU64::new(0)).collect();
+            let more: std::vec::Vec<_> = (0..256 * LANE_WORDS).map(|_| AtomicU64::new(0)).collect();
+            let arena = Arena::new(&words, units).unwrap();
+            for arena in [arena, arena.with_lanes(&more).unwrap()] {
+                let lane = |number| OnLane { arena: &arena, number };
+                for level in 0..=geometry.top() {
+                    let homes =
+                        (0..arena.lanes.len()).map(|number| (lane(number).home(level), number));
+                    for idx in 0..geometry.words_of(level) {
+                        let nearest =
+                            homes.clone().filter(|home| home.0 <= idx).map(|home| home.0).max();
+                        let at_home = lane(0).at_home(level, idx);
+                        assert_eq!(
+                            Some(lane(at_home).home(level)),
+                            nearest,
+                            "{units} {level} {idx}"
+                        );
+                    }
+                }
+            }
+        }
     }
 }

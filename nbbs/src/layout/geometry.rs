@@ -58,6 +58,16 @@ pub const fn metadata_words(units: u64) -> usize {
     Shape::STANDARD.metadata_words(units)
 }
 
+/// How many words `lanes` lanes take in [`Buddy::with_lanes`](crate::Buddy::with_lanes): 128 bytes each.
+///
+/// ```
+/// assert_eq!(nbbs::lane_words(64) * 8, 8192);
+/// ```
+#[must_use]
+pub const fn lane_words(lanes: usize) -> usize {
+    lanes.saturating_mul(LANE_WORDS)
+}
+
 /// Where everything stands in the metadata of an arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
@@ -69,8 +79,6 @@ pub(crate) struct Layout {
     pub max_order: u32,
     /// Words in all.
     pub words: usize,
-    /// Lanes, a power of two, less one.
-    lane_mask: usize,
     /// Where the epoch stands in the metadata.
     pub epoch: usize,
     /// Where each level's words begin.
@@ -132,7 +140,6 @@ impl Layout {
             top,
             max_order,
             words: words as usize,
-            lane_mask: lanes as usize - 1,
             epoch: lanes as usize * LANE_WORDS,
             base,
         })
@@ -226,17 +233,6 @@ impl<W: Word> Geometry<W> {
     /// Words of `level`.
     pub fn words_of(&self, level: usize) -> u64 {
         self.layout.units.div_ceil(1 << W::SHAPE.word_order(level))
-    }
-
-    /// The word of `level` from which `lane` starts: lanes are spread over the arena, the first few
-    /// as far apart as they go.
-    pub fn home(&self, lane: usize, level: usize) -> u64 {
-        let bits = self.layout.lane_mask.count_ones();
-        if bits == 0 {
-            return 0;
-        }
-        let spread = ((lane & self.layout.lane_mask) as u64).reverse_bits() >> (64 - bits);
-        (spread * self.words_of(level)) >> bits
     }
 
     /// How many slots of word `idx` of `level` lie wholly inside the arena.

@@ -1,0 +1,101 @@
+//! Blocks that another lane frees than the one that allocated them: what that costs, and that nothing is kept.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+use nbbs::{Buddy, MetadataError, lane_words};
+use testkit::hooked::{Hook, Hooked};
+use testkit::program::Arena;
+use testkit::{Block, Oracle, check_whole};
+
+thread_local!(static SWAPS: Cell<u64> = const { Cell::new(0) });
+
+#[derive(Debug, Default)]
+struct Counting;
+
+impl Hook for Counting {
+    fn before_access() {}
+
+    fn before_swap() {
+        SWAPS.set(SWAPS.get() + 1);
+    }
+}
+
+type Counted = Hooked<Counting>;
+
+const UNITS: u64 = 1 << 18;
+
+/// Each of `lanes` allocates a block in turn and frees the one that the lane before it allocated `held` turns ago. Returns
+/// the compare-and-swaps of a pair in the second thousand of turns.
+fn ring(buddy: &Buddy<'_, Counted>, lanes: usize, held: usize, order: u32) -> f64 {
+    const TURNS: usize = 1000;
+    let mut queues = vec![VecDeque::new(); lanes];
+    let mut turns = || {
+        for lane in (0..TURNS).flat_map(|_| 0..lanes) {
+            queues[lane].push_back(buddy.on(lane).alloc(order).unwrap());
+            let before = &mut queues[(lane + lanes - 1) % lanes];
+            if before.len() > held {
+                buddy.on(lane).free_sized(before.pop_front().unwrap(), order).unwrap();
+            }
+        }
+    };
+    turns();
+    let before = SWAPS.get();
+    turns();
+    let swaps = SWAPS.get() - before;
+    for block in queues.into_iter().flatten() {
+        buddy.on(0).free_sized(block, order).unwrap();
+    }
+    swaps as f64 / (TURNS * lanes) as f64
+}
+
+#[test]
+fn a_pair_takes_at_most_one_swap_more_than_on_one_lane() {
+    for (lanes, held) in
+        [2, 5, 16].into_iter().flat_map(|lanes| [0, 1, 8, 30].map(|held| (lanes, held)))
+    {
+        for order in [0, 3, 5, 9] {
+            let arena = Arena::<Counted>::new(UNITS);
+            let buddy = arena.buddy();
+            let swaps = ring(&buddy, lanes, held, order);
+            let case = format!("{lanes} lanes, {held} held, order {order}");
+            assert!(swaps <= 3.2, "{swaps} compare-and-swaps a pair: {case}");
+            // What stayed split for its lane is merged for whoever needs it.
+            assert_eq!(buddy.on(lanes).alloc(18), Ok(0), "{case}");
+            buddy.on(0).free(0).unwrap();
+            buddy.audit().unwrap();
+        }
+    }
+}
+
+/// Lanes of the caller's are as good as those in the metadata, beside them and beside each other.
+#[test]
+fn lanes_may_be_the_callers() {
+    const LANES: usize = 64;
+    let arena = Arena::<Counted>::new(UNITS);
+    let words: Vec<Counted> = (0..lane_words(LANES)).map(|_| Counted::default()).collect();
+    let (few, many) = (arena.buddy(), arena.buddy().with_lanes(&words).unwrap());
+    let oracle = Oracle::new(UNITS);
+    let take =
+        |buddy: &Buddy<'_, Counted>, lane| oracle.take(lane, buddy.on(lane).alloc(0).unwrap(), 0);
+    let blocks: Vec<Block> = (0..LANES).map(|lane| take(&many, lane).unwrap()).collect();
+    let mut leaves: Vec<u64> = blocks.iter().map(|block| block.index / 32).collect();
+    leaves.sort_unstable();
+    leaves.dedup();
+    assert_eq!(leaves.len(), LANES, "each lane begins in a word of its own");
+    let more: Vec<Block> = (0..LANES).map(|lane| take(&few, lane).unwrap()).collect();
+    for block in blocks.into_iter().chain(more) {
+        oracle.give(block).unwrap();
+        many.on(1).free(block.index).unwrap();
+    }
+    check_whole(&few, &oracle).unwrap();
+}
+
+#[test]
+fn too_few_words_are_no_lane() {
+    let arena = Arena::<Counted>::new(64);
+    let words: Vec<Counted> = (0..lane_words(1)).map(|_| Counted::default()).collect();
+    let refused = arena.buddy().with_lanes(&words[1..]).unwrap_err();
+    assert_eq!(refused, MetadataError::TooShort { words: 15, needed: 16 });
+    assert!(arena.buddy().with_lanes(&words).is_ok());
+}
