@@ -73,7 +73,9 @@ fn a_pair_takes_at_most_one_swap_more_than_on_one_lane() {
 fn lanes_may_be_the_callers() {
     const LANES: usize = 64;
     let arena = Arena::<Counted>::new(UNITS);
-    let words: Vec<Counted> = (0..lane_words(LANES)).map(|_| Counted::default()).collect();
+    // What was in them does not matter.
+    let words: Vec<Counted> =
+        (0..lane_words(LANES) as u64).map(|word| Counted::from(word << 13)).collect();
     let (few, many) = (arena.buddy(), arena.buddy().with_lanes(&words).unwrap());
     let oracle = Oracle::new(UNITS);
     let take =

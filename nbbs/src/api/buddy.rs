@@ -150,8 +150,7 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// words, which costs them ten times as much. 64 CPUs that share 1 GiB are far apart with 8 KiB more, 256 CPUs with
     /// 32 KiB. Lanes are hints: handles with other lanes, in other processes too, share the arena as before.
     ///
-    /// The words are zero, or have been lanes of this arena and of no other since it was created. They should begin on a
-    /// 64-byte boundary.
+    /// Clears the words, which may hold anything and should begin on a 64-byte boundary; make the handle once, and copy it.
     ///
     /// # Errors
     /// [`MetadataError::TooShort`] if there is no room for one lane.
@@ -166,11 +165,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// assert!(one.abs_diff(other) >= 1 << 12); // each CPU has 16 MiB to begin in
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub const fn with_lanes(self, words: &'a [W]) -> Result<Self, MetadataError> {
-        match self.arena.with_lanes(words) {
-            Ok(arena) => Ok(Self { arena }),
-            Err(error) => Err(error),
-        }
+    pub fn with_lanes(self, words: &'a [W]) -> Result<Self, MetadataError> {
+        Ok(Self { arena: self.arena.with_lanes(words)? })
     }
 
     /// The number of units in the arena.

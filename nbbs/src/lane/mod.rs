@@ -10,7 +10,7 @@ mod path;
 
 use crate::error::MetadataError;
 use crate::layout::geometry::{Geometry, LANE_WORDS};
-use crate::sync::Word;
+use crate::sync::{Ordering, Word};
 use crate::tree::{LaneWords, Tree};
 pub(crate) use notes::Notes;
 pub(crate) use path::Path;
@@ -39,13 +39,17 @@ impl<'a, W: Word> Arena<'a, W> {
         }
     }
 
-    /// The same arena with the lanes in `words`: the largest power of two of them that there is room for.
-    pub const fn with_lanes(self, words: &'a [W]) -> Result<Self, MetadataError> {
+    /// The same arena with fresh lanes in `words`: the largest power of two of them that there is room for.
+    pub fn with_lanes(self, words: &'a [W]) -> Result<Self, MetadataError> {
         let (lanes, _) = words.as_chunks();
-        match lanes.len().checked_ilog2() {
-            Some(log2) => Ok(Self { lanes: lanes.split_at(1 << log2).0, ..self }),
-            None => Err(MetadataError::TooShort { words: words.len(), needed: LANE_WORDS }),
-        }
+        let Some(log2) = lanes.len().checked_ilog2() else {
+            return Err(MetadataError::TooShort { words: words.len(), needed: LANE_WORDS });
+        };
+        let lanes = &lanes[..1 << log2];
+        // Relaxed: notes publish nothing. What they held of another arena must not be trusted; whoever uses them now, and
+        // reads a note of which one word is cleared, trusts it no more than any other half of a note.
+        lanes.as_flattened().iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        Ok(Self { lanes, ..self })
     }
 }
 
