@@ -1,5 +1,7 @@
 //! The rows of a record, by workload: what the page's charts, tables and summary are made from.
 
+use std::cmp::Ordering;
+
 use crate::row::Row;
 use crate::suite::workloads::WORKLOADS;
 use crate::table::bytes;
@@ -109,13 +111,44 @@ impl<'a> Together<'a> {
 
     /// The fastest of the others that are safe; with private caches only if asked for.
     pub fn best_rival(&self, subject: &str, caches: bool) -> Option<(&'a Row, f64)> {
-        let is_rival = |entry: &&&Row| {
+        self.rivals(subject, caches).min_by(|one, other| one.1.total_cmp(&other.1))
+    }
+
+    /// Those of others that are safe, and, unless `caches`, keep no free blocks for each thread; what each takes.
+    fn rivals(&self, subject: &str, caches: bool) -> impl Iterator<Item = (&'a Row, f64)> {
+        let is_rival = move |entry: &&&Row| {
             let may_cache = caches || !entry.private_caches;
             is_rival(subject, &entry.allocator) && entry.safe && may_cache
         };
         let rivals = self.entries.iter().filter(is_rival);
-        let timed = rivals.filter_map(|&entry| Some((entry, entry.ns_per_op?)));
-        timed.min_by(|one, other| one.1.total_cmp(&other.1))
+        rivals.filter_map(|&entry| Some((entry, entry.ns_per_op?)))
+    }
+
+    /// The subject beside all of them: faster than each, slower than one, or neither beyond the spread of the rounds.
+    pub fn verdict(&self, subject: &str, caches: bool) -> Option<Verdict> {
+        let (ours, _) = self.of(subject)?;
+        let verdicts = self.rivals(subject, caches).map(|(rival, _)| Verdict::of(ours, rival));
+        verdicts.max()
+    }
+}
+
+/// One allocator beside another, by the spreads of their rounds: the better verdict before the worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Each round of the one was faster than any of the other.
+    Faster,
+    /// Some round of the one took as long as some round of the other.
+    Undecided,
+    Slower,
+}
+
+impl Verdict {
+    pub fn of(one: &Row, other: &Row) -> Self {
+        match one.ns_per_op.partial_cmp(&other.ns_per_op) {
+            Some(Ordering::Less) if !one.overlaps(other) => Self::Faster,
+            Some(Ordering::Greater) if !one.overlaps(other) => Self::Slower,
+            _ => Self::Undecided,
+        }
     }
 }
 
@@ -159,4 +192,24 @@ pub fn distinct<T: PartialEq>(things: impl Iterator<Item = T>) -> Vec<T> {
         }
     }
     distinct
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict;
+    use crate::row::Row;
+
+    #[test]
+    fn a_verdict_takes_rounds_that_do_not_overlap() {
+        let row = |rounds: [f64; 3]| {
+            let mut row = Row::default();
+            row.set_times(&rounds.map(|ns| (ns, 1)));
+            row
+        };
+        let (fast, slow, both) = (row([1.0, 2.0, 3.0]), row([4.0, 5.0, 6.0]), row([1.0, 5.5, 6.0]));
+        let verdicts = [(&fast, &slow), (&slow, &fast), (&both, &slow), (&fast, &both)];
+        let [one, two, three, four] = verdicts.map(|(one, other)| Verdict::of(one, other));
+        assert_eq!([one, two], [Verdict::Faster, Verdict::Slower]);
+        assert_eq!([three, four], [Verdict::Undecided; 2]);
+    }
 }

@@ -1,9 +1,9 @@
 //! Who wins where, and by what factor.
 
-use super::section::{Section, Together, distinct, is_rival, subject};
+use super::section::{Section, Together, Verdict, distinct, is_rival, subject};
 use crate::row::Row;
 
-/// Factors this near to 1 are called even.
+/// Means this near to 1 have no colour, and losses this small are not listed.
 pub const EVEN: f64 = 1.05;
 
 /// This project's allocator of one kind beside all others of that kind.
@@ -12,9 +12,9 @@ pub struct Summary {
     pub subject: &'static str,
     /// Whether it keeps free blocks for each thread; if not, nor do the rivals in the counts and factors.
     pub caches: bool,
-    /// Cases: faster than every safe rival, even with the best, slower.
+    /// Cases: faster than every safe rival, neither beyond the spread of the rounds, slower than one.
     pub faster: usize,
-    pub even: usize,
+    pub undecided: usize,
     pub slower: usize,
     /// Geometric means over the cases with the fewest threads and with the most.
     pub fewest: Option<(usize, Factor)>,
@@ -37,7 +37,8 @@ pub struct Rival {
     pub safe: bool,
     pub private_caches: bool,
     pub cases: usize,
-    pub faster: usize,
+    /// Cases in which it is slower, beyond the spread of the rounds.
+    pub slower: usize,
     pub mean: Factor,
     /// The least factor and the greatest.
     pub range: String,
@@ -72,7 +73,12 @@ fn summary(kind: &str, sections: &[Section<'_>]) -> Option<Summary> {
         .collect();
     let mut threads = distinct(cases.iter().map(|(_, case)| case.threads));
     threads.sort_unstable();
-    let factors: Vec<f64> = cases.iter().filter_map(|(_, case)| factor(case, subject)).collect();
+    let verdict = |case: &Together<'_>| {
+        let (ours, _) = case.of(subject)?;
+        case.verdict(subject, ours.private_caches)
+    };
+    let verdicts: Vec<Verdict> = cases.iter().filter_map(|(_, case)| verdict(case)).collect();
+    let count = |verdict| verdicts.iter().filter(|&&one| one == verdict).count();
     let at = |threads: usize| {
         let at = cases.iter().filter(|(_, case)| case.threads == threads);
         mean(at.filter_map(|(_, case)| factor(case, subject))).map(|factor| (threads, factor))
@@ -86,15 +92,15 @@ fn summary(kind: &str, sections: &[Section<'_>]) -> Option<Summary> {
     };
     let is_told = |(_, cells): &(String, Vec<Option<Factor>>)| cells.iter().any(Option::is_some);
     let matrix = sections.iter().map(row).filter(is_told).collect();
-    (!factors.is_empty()).then(|| Summary {
+    (!verdicts.is_empty()).then(|| Summary {
         kind: kind.to_owned(),
         subject,
         caches: cases
             .iter()
             .any(|(_, case)| case.of(subject).is_some_and(|(ours, _)| ours.private_caches)),
-        faster: factors.iter().filter(|&&factor| factor >= EVEN).count(),
-        slower: factors.iter().filter(|&&factor| factor <= 1.0 / EVEN).count(),
-        even: factors.iter().filter(|&&factor| factor < EVEN && factor > 1.0 / EVEN).count(),
+        faster: count(Verdict::Faster),
+        undecided: count(Verdict::Undecided),
+        slower: count(Verdict::Slower),
         fewest: threads.first().and_then(|&threads| at(threads)),
         most: threads.last().and_then(|&threads| at(threads)),
         matrix,
@@ -121,17 +127,17 @@ fn rivals(cases: &[(&Section<'_>, Together<'_>)], subject: &str) -> Vec<Rival> {
     let names = distinct(everyone.map(|entry| &*entry.allocator));
     let rival = |name: &str| {
         let pair = |(_, case): &(&Section<'_>, Together<'_>)| {
-            let (entry, ns) = case.of(name)?;
-            Some((entry.clone(), ns / case.of(subject)?.1))
+            let ((entry, ns), (ours, our_ns)) = (case.of(name)?, case.of(subject)?);
+            Some((entry.clone(), ns / our_ns, Verdict::of(ours, entry)))
         };
-        let pairs: Vec<(Row, f64)> = cases.iter().filter_map(pair).collect();
+        let pairs: Vec<(Row, f64, Verdict)> = cases.iter().filter_map(pair).collect();
         let (first, factors) = (&pairs.first()?.0, || pairs.iter().map(|pair| pair.1));
         Some(Rival {
             name: name.to_owned(),
             safe: first.safe,
             private_caches: first.private_caches,
             cases: pairs.len(),
-            faster: factors().filter(|&factor| factor >= EVEN).count(),
+            slower: pairs.iter().filter(|pair| pair.2 == Verdict::Faster).count(),
             mean: mean(factors())?,
             range: range(factors()),
         })

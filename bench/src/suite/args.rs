@@ -62,7 +62,7 @@ pub struct Suite {
     pub pairs: Option<u64>,
 
     /// Seconds after which each part of a round ends, whatever it has done; `larson` and `stress` go on so
-    /// long [default: 0.5; with --quick 0.003]
+    /// long, and what is over before a 25th of it runs again [default: 0.5; with --quick 0.003]
     #[arg(long, value_name = "SECONDS", alias = "seconds", value_parser = seconds)]
     pub duration: Option<f64>,
 

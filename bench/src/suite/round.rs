@@ -141,6 +141,14 @@ impl Outcome {
         }
     }
 
+    /// The same case run once more: longer stretches. What else was found is that of the first run.
+    pub fn add(&mut self, other: Self) {
+        for (phase, more) in self.phases.iter_mut().zip(&other.phases) {
+            phase.add(more);
+        }
+        self.violation = self.violation.take().or(other.violation);
+    }
+
     /// The same, and what was found wrong beside it.
     pub fn found(mut self, violation: Option<Violation>) -> Self {
         self.violation = violation.map(|violation| violation.to_string()).or(self.violation);

@@ -188,7 +188,9 @@ fn right_ones_have_times() {
     for row in rows(|units, visit| visit(&Faulty::new(Fault::None, units))) {
         assert!(row.verified && row.complete && row.ns_per_op.unwrap() > 0.0, "{row:?}");
         assert!(row.p50_ns <= row.p99_ns && row.p999_ns <= row.max_ns && row.max_ns.is_some());
-        assert_eq!((row.rmw_per_op, row.ops), (None, Some(256)), "{row:?}");
+        // Half of the units in each run, of which a round has as many as make a stretch long enough.
+        assert!(row.ops.unwrap() > 2 * 256, "{row:?}");
+        assert_eq!(row.rmw_per_op, None, "{row:?}");
     }
 }
 
