@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# The examples that run here: those of the library, and those of Linux, whose checks must find what `--broken` does. A minute.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+
+failed() { tail -n 30 "$said"; echo "examples: $*"; exit 1; }
+
+for example in nbbs/examples/*.rs; do
+    name=$(basename "$example" .rs)
+    cargo run --quiet --package nbbs --example "$name" >"$said" 2>&1 || failed "$name fails"
+done
+
+cargo build --release --quiet --package linux-memory
+target_dir=${CARGO_TARGET_DIR:-target}
+
+# says PATTERN COMMAND...: it succeeds, and says so.
+says() {
+    timeout 120 "$target_dir/release/$2" "${@:3}" >"$said" 2>&1 || failed "${*:2} fails"
+    grep -qE -- "$1" "$said" || failed "${*:2} does not say: $1"
+}
+# finds PATTERN COMMAND...: it fails, and says what it found.
+finds() {
+    if timeout 120 "$target_dir/release/$2" "${@:3}" >"$said" 2>&1; then failed "${*:2} finds nothing"; fi
+    grep -qE -- "$1" "$said" || failed "${*:2} does not say: $1"
+}
+
+says 'just what was in use' reservation --churn 200
+finds 'is not 0x0, which its holder left there' reservation --churn 200 --broken
+finds '^reservation: --hold 1000000000: at most half' reservation --hold 1000000000
+says '[1-9][0-9]* of them with a frame in hand.*nothing is lost' balloon --kills 40
+finds 'the guest ended' balloon --broken
+finds '^balloon: --memory 1000000000: at most half' balloon --memory 1000000000
+echo "the examples: in order, and what is broken on purpose is found"
