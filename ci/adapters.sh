@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# adapters.sh [--long]: the adapters with all their features, and each feature by itself. Half a minute. `--long`: their
-# unsafe code under Miri, four minutes more, most of them for building.
+# adapters.sh [--long]: the adapters with all their features, and each feature by itself; ArceOS' own tests and benchmarks,
+# with its allocators and with nbbs in their place. A minute, and as much for building. `--long`: all of the benchmarks,
+# and the adapters' unsafe code under Miri, six minutes more, most of them for building.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,9 +11,11 @@ for feature in x86_64 aarch64-paging virtio-drivers ax-allocator bootloader_api 
 done
 
 if [ "${1:-}" != --long ]; then
-    echo "the adapters: tests and features in order"
+    adapters/arceos/run.sh --quick
+    echo "the adapters: tests, features and ArceOS' tests in order"
     exit
 fi
+adapters/arceos/run.sh
 verify/install.sh rustup toolchain install nightly --profile minimal --component miri,rust-src >/dev/null 2>&1 ||
     { echo "Miri cannot be had: rustup toolchain install nightly --component miri,rust-src"; exit 1; }
 miri() {
@@ -21,4 +24,4 @@ miri() {
 }
 miri --test aarch64_paging --test virtio --test ax_allocator
 miri --doc
-echo "the adapters: tests, features and Miri in order"
+echo "the adapters: tests, features, ArceOS' tests and Miri in order"

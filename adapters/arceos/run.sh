@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# run.sh [--quick]: the tests and benchmarks of ArceOS' ax-allocator, as they are in the crate that is published, with its
+# allocators and with nbbs in their place, side by side. Two minutes, and as many for building; `--quick`, as CI runs it,
+# half a minute: benchmarks once over, and without its buddy allocator, which takes a hundred times as long as the others.
+set -euo pipefail
+cd "$(dirname "$0")"
+root=$(cd ../.. && pwd)
+target=$(mkdir -p "${CARGO_TARGET_DIR:-$root/target}/arceos" && cd "${CARGO_TARGET_DIR:-$root/target}/arceos" && pwd)
+export CARGO_TARGET_DIR=$target CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+
+failed() { tail -n 30 "$said"; echo "arceos: $*"; exit 1; }
+
+rustc +nightly --version >/dev/null 2>&1 ||
+    "$root/verify/install.sh" rustup toolchain install nightly --profile minimal >"$said" 2>&1 ||
+    failed "its tests take nightly Rust, which cannot be had: rustup toolchain install nightly"
+cargo +nightly fetch --locked >"$said" 2>&1 || failed "ax-allocator cannot be had from crates.io: is there a network?"
+
+# What ours is not asked: whether a bitmap that is too small panics, and the system's allocator once more.
+skip=(--skip nbbs::pages::tests::test_init_capacity_exceeded --skip nbbs::bytes::system_alloc)
+measure=(--noplot)
+[ "${1:-}" != --quick ] || measure=(--noplot --quick '^(system|slab|tlsf|nbbs)/')
+
+cargo +nightly test --locked --release --test own -- "${skip[@]}" >"$said" 2>&1 || failed "tests fail"
+[ "$(grep -cE '^test (own|nbbs)::.* ok$' "$said")" = 12 ] || failed "not all tests were run: has ax-allocator changed?"
+rm -rf "$target/criterion"
+cargo +nightly bench --locked --bench collections -- "${measure[@]}" >"$said.bench" 2>&1 ||
+    { mv "$said.bench" "$said"; failed "the benchmarks fail"; }
+rm "$said.bench"
+cargo +nightly run --locked --release --quiet -- "$target/criterion" <"$said"
+echo "arceos: ax-allocator's tests pass with its allocators and with nbbs in their place"
