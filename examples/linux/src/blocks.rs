@@ -23,7 +23,7 @@ impl Held {
 /// The order of the next block. About half of all memory is in blocks of `large` and twice that, the rest in blocks of 1
 /// to 32 units, each size half as often as the one before.
 pub fn draw(random: &mut fastrand::Rng, large: u32) -> u32 {
-    // 3 units a small block, and half as much again as `large` a large one.
+    // A small block has 3.5 units; a large one as much as 1.5 of `large`, that is 3 for each block drawn.
     if random.u32(..1 << (large - 1)) == 0 {
         large + random.u32(..2)
     } else {

@@ -81,7 +81,7 @@ impl Mapping {
         start..start + self.bytes
     }
 
-    /// The words of `len` eighths of its bytes from `from` on, none of which any process accesses but by atomics.
+    /// `len` words from byte `from` on. No process accesses them but by atomics.
     ///
     /// # Safety
     /// They can be accessed as long as `self` is there.
@@ -137,7 +137,7 @@ impl Mapping {
         let page = rustix::param::page_size();
         for at in range.step_by(page).flat_map(|first| [first, first + page - 8]) {
             // SAFETY: the caller says so.
-            let [word] = (unsafe { self.words(at, 1) }) else { unreachable!("one word") };
+            let word = unsafe { &self.words(at, 1)[0] };
             let expected = from.word(at);
             // Relaxed: whoever holds the block is ordered after its last holder by the allocator, which is what is
             // looked at here. A swap, not a load and a store, which would have the page given twice: to read, to write.
