@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # adapters.sh [--long]: the adapters with all their features, and each feature by itself; ArceOS' own tests and benchmarks,
 # with its allocators and with nbbs in their place. A minute, and as much for building. `--long`: all of the benchmarks,
-# and the adapters' unsafe code under Miri, six minutes more, most of them for building.
+# OSTD's tests in QEMU, and the adapters' unsafe code under Miri, ten minutes more, most of them for building.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,6 +16,7 @@ if [ "${1:-}" != --long ]; then
     exit
 fi
 adapters/arceos/run.sh
+adapters/asterinas/run.sh
 verify/install.sh rustup toolchain install nightly --profile minimal --component miri,rust-src >/dev/null 2>&1 ||
     { echo "Miri cannot be had: rustup toolchain install nightly --component miri,rust-src"; exit 1; }
 miri() {
