@@ -8,7 +8,7 @@ for component in rustfmt clippy; do
 done
 
 cargo fmt --all --check
-for apart in examples/*/ adapters/arceos/; do (cd "$apart" && cargo fmt --check); done
+for apart in examples/*/ adapters/arceos/ adapters/asterinas/; do (cd "$apart" && cargo fmt --check); done
 cargo clippy --workspace --all-targets --quiet -- -D warnings
 # Without the feature `suite`, which its tests bring.
 cargo clippy --package nbbs-bench --quiet -- -D warnings

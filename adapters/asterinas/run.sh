@@ -14,10 +14,11 @@ failed() { tail -n 30 "$said"; echo "asterinas: $*"; exit 1; }
 
 cargo fetch --locked >"$said" 2>&1 || failed "OSTD cannot be had from crates.io: is there a network?"
 # Beside OSTD cargo has unpacked the crate whose sources say how such a kernel is built.
-ostd=$(cargo metadata --locked --offline --format-version 1 2>"$said" | grep -o '"manifest_path":"[^"]*/ostd-[0-9.]*/' | cut -d '"' -f 4)
+ostd=$(cargo metadata --locked --offline --format-version 1 2>"$said" | grep -o '"manifest_path":"[^"]*/ostd-[0-9.]*/' | cut -d '"' -f 4) ||
+    failed "no package ostd"
 osdk=${ostd%ostd-*}cargo-osdk-${ostd##*/ostd-}
 script=$osdk/src/base_crate/x86_64.ld.template
-toolchain=$(sed -n 's/^channel = "\(.*\)"/\1/p' "$osdk/src/commands/new/rust-toolchain.toml.template")
+toolchain=$(sed -n 's/^channel = "\(.*\)"/\1/p' "$osdk/src/commands/new/rust-toolchain.toml.template" 2>/dev/null || true)
 [ -f "$script" ] && [ -n "$toolchain" ] || failed "cargo-osdk has changed: no linker script, or no toolchain"
 machine=x86_64-unknown-none
 "$root/verify/install.sh" rustup toolchain install "$toolchain" --profile minimal --component rust-src --target $machine >"$said" 2>&1 ||
