@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # adapters.sh [--long]: the adapters with all their features, and each feature by itself; ArceOS' own tests and benchmarks,
 # with its allocators and with nbbs in their place. A minute, and as much for building. `--long`: all of the benchmarks,
-# OSTD's tests in QEMU, and the adapters' unsafe code under Miri, ten minutes more, most of them for building.
+# OSTD's tests in QEMU, and the adapters' unsafe code under Miri, a quarter of an hour more, most of them for building.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh [--quick]: the tests and benchmarks of ArceOS' ax-allocator, as they are in the crate that is published, with its
-# allocators and with nbbs in their place, side by side. Two minutes, and as many for building; `--quick`, as CI runs it,
+# allocators and with nbbs in their place, side by side. Five minutes, and two for building; `--quick`, as CI runs it,
 # half a minute: benchmarks once over, and without its buddy allocator, which takes a hundred times as long as the others.
 set -euo pipefail
 cd "$(dirname "$0")"
