@@ -52,6 +52,12 @@ impl Cache {
         self.bins[class.number()].push(class, at)
     }
 
+    /// Whether it keeps that slot of this class, as far as a look at the newest and at the slab says.
+    #[inline]
+    pub fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
+        self.bins[class.number()].keeps(class, at)
+    }
+
     /// Allocates a slot.
     #[cold]
     pub fn alloc(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> Option<NonNull<u8>> {
@@ -76,6 +82,20 @@ impl Cache {
         }
         // There is room: where the most were kept, half of them are not any more.
         bin.push(class, at);
+    }
+
+    /// Shows `visit` all slots that it keeps, with their class.
+    pub fn each(&self, mut visit: impl FnMut(Class, NonNull<u8>)) {
+        for class in Class::all() {
+            self.bins[class.number()].each(class, |at| visit(class, at));
+        }
+    }
+
+    /// How often it keeps a slot of this class.
+    pub fn count(&self, class: Class, at: NonNull<u8>) -> usize {
+        let mut count = 0;
+        self.bins[class.number()].each(class, |kept| count += usize::from(kept == at));
+        count
     }
 
     /// Gives everything back if caches have been asked to since.
@@ -112,6 +132,13 @@ impl Bin {
         NonNull::new(unsafe { self.slab.add(slot * class.size()) })
     }
 
+    fn each(&self, class: Class, visit: impl FnMut(NonNull<u8>)) {
+        let spare = (0..class.all_slots().count_ones()).filter(|slot| self.spare & 1 << slot != 0);
+        let spare = spare.map(|slot| self.slab.wrapping_add(slot as usize * class.size()));
+        let freed = self.slots.iter().take(self.len).copied();
+        freed.chain(spare).filter_map(NonNull::new).for_each(visit);
+    }
+
     #[inline]
     fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
         let room = self.len < class.most_kept();
@@ -120,6 +147,14 @@ impl Bin {
             self.len += 1;
         }
         room
+    }
+
+    #[inline]
+    fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
+        let newest = self.len.checked_sub(1).and_then(|last| self.slots.get(last));
+        let offset = at.addr().get().wrapping_sub(self.slab.addr());
+        let is_spare = || class.slot_at(offset).is_some_and(|slot| self.spare & 1 << slot != 0);
+        newest == Some(&at.as_ptr()) || self.spare != 0 && offset < class.slab_bytes() && is_spare()
     }
 
     /// Takes slabs that have free slots, or makes one, and allocates a slot; or a run, where there is no room for a slab.

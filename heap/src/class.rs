@@ -12,7 +12,7 @@ pub const UNIT: usize = 1 << UNIT_LOG2;
 pub const PAGE: usize = 4096;
 
 /// The bytes of the smallest slot, to which all others are aligned.
-const GRAIN: usize = 16;
+pub const GRAIN: usize = 16;
 
 /// Slots up to this size are a grain apart; above, an eighth of a power of two.
 const FINE: usize = 256;
@@ -32,7 +32,7 @@ pub const MOST_KEPT: usize = 32;
 const KEPT_BYTES: usize = 64 << 10;
 
 /// The most units of a slab, log2.
-const MOST_ORDER: u32 = 8;
+pub const MOST_ORDER: u32 = 8;
 
 /// The classes, by number.
 static CLASS: [Dimensions; CLASSES] = dimensions();
@@ -121,6 +121,12 @@ impl Class {
     #[inline]
     pub const fn slab_order(self) -> u32 {
         self.dimensions().order as u32
+    }
+
+    /// The bytes of a slab.
+    #[inline]
+    pub const fn slab_bytes(self) -> usize {
+        UNIT << self.slab_order()
     }
 
     /// A bit for each slot of a slab.

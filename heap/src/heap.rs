@@ -6,12 +6,13 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 
+use crate::audit::AuditError;
 use crate::cache::Cache;
-use crate::class::Class;
+use crate::error::{AddError, FreeError};
 use crate::lanes::Lane;
-use crate::region::Region;
 use crate::regions::{Memory, Regions};
 use crate::stats::Stats;
+use crate::steps::Steps;
 
 /// Says on which CPU the caller runs, for a heap with a cache for each CPU.
 ///
@@ -95,14 +96,6 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         }
     }
 
-    fn memory(&'static self) -> Memory<'static> {
-        // SAFETY: the bytes are in the heap, which is aligned to a page and stays where it is; they were zero at first,
-        // and nobody else reaches them.
-        unsafe {
-            Memory::new(&self.regions, NonNull::new_unchecked(self.bytes.get().cast()), BYTES)
-        }
-    }
-
     /// Whether an address lies in memory that the heap hands out.
     pub fn contains(&'static self, at: *const u8) -> bool {
         let at = NonNull::new(at.cast_mut());
@@ -117,10 +110,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// first.
     #[inline]
     pub fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
-        match Class::of(layout) {
-            Some(class) => self.alloc_slot(class),
-            None => self.alloc_run(layout),
-        }
+        Steps::alloc(self, layout)
     }
 
     /// Frees memory.
@@ -132,10 +122,46 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
     #[inline]
     pub unsafe fn free(&'static self, at: NonNull<u8>, layout: Layout) {
-        match Class::of(layout) {
-            Some(class) => self.free_slot(class, at),
-            None => self.free_run(at, layout),
-        }
+        Steps::free(self, at, layout);
+    }
+
+    /// Frees memory of which only the address is known: how many bytes it has.
+    ///
+    /// Cost: that of [`free`](Self::free), and up to nine loads, one for each size that a slab can have.
+    ///
+    /// ```
+    /// use nbbs_heap::{FreeError, Heap};
+    /// use std::alloc::Layout;
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<[u8; 100]>()).unwrap();
+    /// assert_eq!(HEAP.usable(block), Ok(112));
+    /// // SAFETY: the block is ours.
+    /// assert_eq!(unsafe { HEAP.free_at(block) }, Ok(112));
+    /// // SAFETY: it is not any more, which the heap sees.
+    /// assert!(matches!(unsafe { HEAP.free_at(block) }, Err(FreeError::NotAllocated { .. })));
+    /// ```
+    ///
+    /// # Errors
+    /// [`FreeError`] if nothing is allocated there, and nothing has changed. A second free is seen if the slot has been given
+    /// back to its slab, or is the last that was freed through the caller's cache; until then the cache may hand it out, once
+    /// for each free. Each is counted: see [`refused`](Self::refused).
+    ///
+    /// # Safety
+    /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
+    pub unsafe fn free_at(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        Steps::free_at(self, at)
+    }
+
+    /// How many bytes may be used of what is allocated at an address: those of its slot, or of its run of units.
+    ///
+    /// Cost: up to nine loads, and for a run those of [`nbbs::Buddy::len_of`].
+    ///
+    /// # Errors
+    /// [`FreeError`] if nothing is allocated there.
+    pub fn usable(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        self.find(at).map(|held| held.bytes())
     }
 
     /// Makes memory larger or smaller, and moves what it holds if it must; none if that cannot be had, and all is as it
@@ -152,11 +178,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         size: usize,
     ) -> Option<NonNull<u8>> {
         let new = Layout::from_size_align(size, layout.align()).ok()?;
-        let stays = match (Class::of(layout), Class::of(new)) {
-            (None, None) => self.resize_run(at, layout, new),
-            (from, to) => from == to,
-        };
-        if stays {
+        if self.resize_in_place(at, layout, new) {
             return Some(at);
         }
         // SAFETY: as the caller promises.
@@ -173,23 +195,15 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// # Safety
     /// The memory is the heap's from now on.
     pub unsafe fn add(&'static self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
-        // SAFETY: the memory is the heap's.
-        let region =
-            unsafe { Region::new_cleared(start, bytes) }.ok_or(AddError::TooSmall { bytes })?;
-        if self.memory().add(region) {
-            Ok(())
-        } else {
-            Err(AddError::TooMany { most: crate::regions::MOST_REGIONS })
-        }
+        // SAFETY: as the caller promises.
+        unsafe { self.memory().add(start, bytes) }
     }
 
     /// Returns the memory of slabs of which no slot is in use, so that it may serve other sizes: how many bytes.
     ///
     /// The caller's cache gives back what it keeps at once; others do when they next take slots or give some back.
     pub fn trim(&'static self) -> usize {
-        let memory = self.memory();
-        self.with_cache(|cache, lane| cache.drain(&memory, lane));
-        memory.trim(self.lane())
+        Steps::trim(self)
     }
 
     /// What the memory is used for: a walk over all units.
@@ -209,97 +223,45 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Stats::of(&self.memory())
     }
 
+    /// Checks that the bookkeeping is in order, and what the caller's cache keeps. Only while nobody else uses the heap.
+    ///
+    /// Cost: a walk over all units, for each size class.
+    ///
+    /// # Errors
+    /// [`AuditError`], which says what is wrong: something has written to the heap's bookkeeping, or a slot that the cache
+    /// keeps was freed twice.
+    ///
+    /// ```
+    /// use nbbs_heap::Heap;
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// assert_eq!(HEAP.audit(), Ok(()));
+    /// ```
+    pub fn audit(&'static self) -> Result<(), AuditError> {
+        Steps::audit(self)
+    }
+
     /// How many frees were refused.
     pub fn refused(&'static self) -> usize {
         self.memory().refused()
     }
+}
 
+impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
+    for &'static Heap<BYTES, CPUS, C>
+{
     #[inline]
-    fn alloc_slot(&'static self, class: Class) -> Option<NonNull<u8>> {
-        let found = self.with_cache(|cache, _| cache.pop(class)).flatten();
-        found.or_else(|| self.alloc_slowly(class))
-    }
-
-    #[cold]
-    fn alloc_slowly(&'static self, class: Class) -> Option<NonNull<u8>> {
-        let memory = self.memory();
-        match self.with_cache(|cache, lane| cache.alloc(class, &memory, lane)) {
-            Some(found) => found,
-            None => self.alloc_past_caches(class),
+    fn memory(self) -> Memory<'static> {
+        // SAFETY: the bytes are in the heap, which is aligned to a page and stays where it is; they were zero at first,
+        // and nobody else reaches them.
+        unsafe {
+            Memory::new(&self.regions, NonNull::new_unchecked(self.bytes.get().cast()), BYTES)
         }
-    }
-
-    /// Takes a slab's slots, or makes a slab, keeps a slot, and gives back the others.
-    #[cold]
-    fn alloc_past_caches(&'static self, class: Class) -> Option<NonNull<u8>> {
-        let (memory, lane) = (self.memory(), self.lane());
-        let alloc = || {
-            memory
-                .find(|region| region.alloc_slot(class, lane))
-                .or_else(|| memory.find(|region| region.alloc_slot_of_new(class, lane)))
-                .or_else(|| memory.find(|region| region.make_run(class, lane)))
-        };
-        alloc().or_else(|| {
-            memory.trim(lane);
-            alloc()
-        })
     }
 
     #[inline]
-    fn free_slot(&'static self, class: Class, at: NonNull<u8>) {
-        if self.with_cache(|cache, _| cache.push(class, at)) != Some(true) {
-            self.free_slowly(class, at);
-        }
-    }
-
-    #[cold]
-    fn free_slowly(&'static self, class: Class, at: NonNull<u8>) {
-        let memory = self.memory();
-        if self.with_cache(|cache, lane| cache.free(class, at, &memory, lane)).is_none() {
-            self.free_past_caches(class, at);
-        }
-    }
-
-    #[cold]
-    fn free_past_caches(&'static self, class: Class, at: NonNull<u8>) {
-        let (memory, lane) = (self.memory(), self.lane());
-        let given = memory.at(at, |region| match region.slot_of(class, at) {
-            Some((slab, slot)) => region.give_or_else(class, lane, slab, 1 << slot) == 0,
-            None => region.give_run(class, lane, at),
-        });
-        if given != Some(true) {
-            memory.refuse();
-        }
-    }
-
-    #[cold]
-    fn alloc_run(&'static self, layout: Layout) -> Option<NonNull<u8>> {
-        let (memory, lane) = (self.memory(), self.lane());
-        let alloc = || memory.find(|region| region.alloc_run(layout, lane));
-        alloc().or_else(|| {
-            self.trim();
-            alloc()
-        })
-    }
-
-    #[cold]
-    fn free_run(&'static self, at: NonNull<u8>, layout: Layout) {
-        let (memory, lane) = (self.memory(), self.lane());
-        let freed = memory.at(at, |region| region.free_run(at, layout.size(), lane));
-        if freed != Some(true) {
-            memory.refuse();
-        }
-    }
-
-    fn resize_run(&'static self, at: NonNull<u8>, from: Layout, to: Layout) -> bool {
-        let (memory, lane) = (self.memory(), self.lane());
-        let resize = |region: &Region<'static>| region.resize_run(at, from.size(), to.size(), lane);
-        memory.at(at, resize) == Some(true)
-    }
-
-    /// Shows `visit` the caller's cache, unless that is in use, and the lane that goes with it.
-    #[inline]
-    fn with_cache<R>(&'static self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
+    fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
         if let Some(cpu) = C::number() {
             return self.lanes[cpu % CPUS].with(|cache| visit(cache, cpu));
         }
@@ -309,8 +271,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         return self.lanes[0].with(|cache| visit(cache, 0));
     }
 
-    /// The caller's lane of the buddy allocator.
-    fn lane(&'static self) -> usize {
+    fn lane(self) -> usize {
         C::number().unwrap_or_else(nbbs::default_lane)
     }
 }
@@ -375,32 +336,3 @@ pub unsafe fn relocate(
     unsafe { heap.dealloc(at.as_ptr(), old) };
     Some(moved)
 }
-
-/// Why memory was not added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AddError {
-    /// No unit fits into so many bytes, beside the bookkeeping.
-    TooSmall {
-        /// How many there are.
-        bytes: usize,
-    },
-    /// The heap has as many regions as it can have.
-    TooMany {
-        /// So many.
-        most: usize,
-    },
-}
-
-impl fmt::Display for AddError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooSmall { bytes } => {
-                write!(f, "{bytes} bytes hold no unit of 1024 beside the bookkeeping")
-            }
-            Self::TooMany { most } => write!(f, "a heap has at most {most} regions"),
-        }
-    }
-}
-
-impl core::error::Error for AddError {}

@@ -34,21 +34,28 @@
 
 #[cfg(feature = "allocator-api2")]
 mod allocator;
+mod audit;
 mod cache;
 mod class;
 #[cfg(feature = "std")]
 mod ends;
+mod error;
 mod heap;
 mod lanes;
+mod placed;
 mod region;
 mod regions;
 mod runs;
 mod slabs;
 mod small;
 mod stats;
+mod steps;
 #[cfg(feature = "std")]
 mod threads;
 
-pub use heap::{AddError, Cpu, Heap};
+pub use audit::AuditError;
+pub use error::{AddError, FreeError};
+pub use heap::{Cpu, Heap};
+pub use placed::{On, Placed};
 pub use small::Small;
 pub use stats::{ClassStats, Stats};

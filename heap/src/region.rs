@@ -11,6 +11,7 @@ use nbbs::sync::AtomicU64;
 use nbbs::{Buddy, metadata_words};
 
 use crate::class::{Class, PAGE, UNIT, UNIT_LOG2};
+use crate::error::{AddError, FreeError};
 use crate::runs::Runs;
 use crate::slabs::{Given, Slabs, WORDS_OF_CLASSES};
 
@@ -21,6 +22,15 @@ const MOST_UNITS: u64 = u32::MAX as u64 - 1;
 pub const fn bookkeeping(units: u64) -> usize {
     let words = metadata_words(units) + 2 * units as usize + WORDS_OF_CLASSES;
     (8 * words).next_multiple_of(PAGE)
+}
+
+/// How many bytes, at any address, make a region with units of so many bytes; none if there is no such region.
+pub const fn bytes_for(bytes: usize) -> Option<usize> {
+    let units = bytes.div_ceil(UNIT) as u64;
+    if units > MOST_UNITS || bytes > isize::MAX as usize / 2 {
+        return None;
+    }
+    Some(PAGE - 1 + bookkeeping(units) + units as usize * UNIT)
 }
 
 /// The most units that fit into so many bytes, beside their bookkeeping.
@@ -43,6 +53,36 @@ pub const fn units_in(bytes: usize) -> u64 {
 pub struct Region<'a> {
     runs: Runs<'a, UNIT>,
     slabs: Slabs<'a, AtomicU64>,
+}
+
+/// What is allocated at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// A slot of the slab that begins at this unit.
+    Slot { class: Class, slab: u64, slot: u32 },
+    /// A run of units.
+    Run { unit: u64, units: u64 },
+}
+
+impl Held {
+    /// How many bytes it has.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Slot { class, .. } => class.size(),
+            Self::Run { units, .. } => units as usize * UNIT,
+        }
+    }
+
+    /// Whether it is a slot of this class, in a slab or a run of its own.
+    pub fn is_of(self, class: Class) -> bool {
+        matches!(self, Self::Slot { class: its, .. } if its == class)
+            || matches!(self, Self::Run { .. }) && self.holds(class)
+    }
+
+    /// Whether a run of so many bytes is what a slot of this class is where there is no room for a slab.
+    pub fn holds(self, class: Class) -> bool {
+        class.may_be_run() && class.size().next_multiple_of(UNIT) == self.bytes()
+    }
 }
 
 impl Region<'_> {
@@ -77,24 +117,35 @@ impl Region<'_> {
     ///
     /// # Safety
     /// The memory is the region's for as long as any copy of it is used, and nobody else's now.
-    pub unsafe fn new_cleared(start: NonNull<u8>, bytes: usize) -> Option<Self> {
-        let skip = start.align_offset(PAGE);
-        let left = bytes.checked_sub(skip)?;
+    pub unsafe fn new_cleared(start: NonNull<u8>, bytes: usize) -> Result<Self, AddError> {
+        let skip = start.addr().get().wrapping_neg() % PAGE;
+        let left = bytes.saturating_sub(skip);
         let units = units_in(left);
+        let too_small = AddError::TooSmall { bytes, needed: skip + bookkeeping(1) + UNIT };
         if units == 0 {
-            return None;
+            return Err(too_small);
         }
         // SAFETY: so many bytes are skipped of more, and bookkeeping is the front of what is left.
         unsafe {
             let start = start.add(skip);
             start.write_bytes(0, bookkeeping(units));
-            Self::new(start, left)
+            Self::new(start, left).ok_or(too_small)
         }
     }
 
     /// The arena of its units.
     pub fn buddy(&self) -> &Buddy<'_> {
         &self.runs.buddy
+    }
+
+    /// Its slabs.
+    pub fn slabs(&self) -> &Slabs<'_, AtomicU64> {
+        &self.slabs
+    }
+
+    /// The address of a unit.
+    pub fn address_of(&self, unit: u64) -> usize {
+        self.runs.pointer(unit).addr().get()
     }
 
     /// Whether an address lies in its units.
@@ -106,12 +157,34 @@ impl Region<'_> {
     #[inline]
     pub fn slot_of(&self, class: Class, at: NonNull<u8>) -> Option<(u64, u32)> {
         let offset = self.runs.offset(at);
-        let bytes = UNIT << class.slab_order();
+        let bytes = class.slab_bytes();
         // The place of a slab at the end of the region may reach into another.
         if !self.contains(at) {
             return None;
         }
         Some(((offset & !(bytes - 1)) as u64 >> UNIT_LOG2, class.slot_at(offset & (bytes - 1))?))
+    }
+
+    /// What is allocated at an address in its units.
+    pub fn find(&self, at: NonNull<u8>) -> Result<Held, FreeError> {
+        let (offset, address) = (self.runs.offset(at), at.addr().get());
+        let nothing = FreeError::NotAllocated { address };
+        let Some((slab, class, free)) = self.slabs.of((offset / UNIT) as u64) else {
+            let unit = (offset / UNIT) as u64;
+            let units = self.runs.buddy.len_of(unit).map_err(|_| nothing)?;
+            return match offset % UNIT {
+                0 => Ok(Held::Run { unit, units }),
+                by => Err(FreeError::Inside { address, begins: address - by }),
+            };
+        };
+        let offset = offset - slab as usize * UNIT;
+        let slot = (offset / class.size()) as u32;
+        let begins = address - offset % class.size();
+        match class.all_slots() & !free & 1 << slot {
+            0 => Err(nothing),
+            _ if begins != address => Err(FreeError::Inside { address, begins }),
+            _ => Ok(Held::Slot { class, slab, slot }),
+        }
     }
 
     /// A new slab, all of whose slots are the caller's: where it begins.
@@ -210,7 +283,7 @@ impl Region<'_> {
         for class in Class::all() {
             self.slabs.take_all_if_whole(class, |unit, slots| {
                 self.give(class, lane, unit, slots);
-                bytes += if slots == class.all_slots() { UNIT << class.slab_order() } else { 0 };
+                bytes += if slots == class.all_slots() { class.slab_bytes() } else { 0 };
             });
         }
         bytes

@@ -5,6 +5,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
+use crate::error::AddError;
 use crate::region::Region;
 
 /// How many regions a heap can have, its own memory included.
@@ -119,9 +120,26 @@ impl<'a> Memory<'a> {
         of(&region)
     }
 
-    /// Adds a region: whether there was a place left.
-    pub fn add(&self, region: Region<'static>) -> bool {
-        self.added().iter().any(|place| place.set(region))
+    /// Adds memory.
+    ///
+    /// # Safety
+    /// It is the heap's for as long as that is used.
+    pub unsafe fn add(&self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
+        // SAFETY: as the caller promises.
+        let region = unsafe { Region::new_cleared(start, bytes) }?;
+        let most = MOST_REGIONS;
+        let is_added = self.added().iter().any(|place| place.set(region));
+        is_added.then_some(()).ok_or(AddError::TooMany { most })
+    }
+
+    /// How many regions there are.
+    pub fn regions(&self) -> usize {
+        let mut count = 0;
+        self.find(|_| -> Option<()> {
+            count += 1;
+            None
+        });
+        count
     }
 
     /// Counts a free that was refused.

@@ -17,7 +17,7 @@
 
 use nbbs::sync::{Ordering, Word};
 
-use crate::class::{CLASSES, Class};
+use crate::class::{CLASSES, Class, MOST_ORDER};
 
 #[cfg(all(test, not(miri)))]
 mod races;
@@ -226,6 +226,43 @@ impl<'a, W: Word> Slabs<'a, W> {
         let tag = self.link(unit)?.load(Ordering::Relaxed) >> 32;
         let class = Class::numbered(usize::try_from(tag).ok()?.checked_sub(1)?)?;
         Some((class, self.word(unit)?.load(Ordering::Relaxed) & !LISTED))
+    }
+
+    /// Whether the mark of a slab is set.
+    pub fn is_listed(&self, unit: u64) -> bool {
+        self.word(unit).is_some_and(|word| word.load(Ordering::Relaxed) & LISTED != 0)
+    }
+
+    /// How many slabs of a class have the mark.
+    pub fn listed(&self, class: Class) -> usize {
+        let is_of = |&unit: &u64| self.look(unit).is_some_and(|(found, _)| found == class);
+        (0..self.links.len() as u64).filter(is_of).filter(|&unit| self.is_listed(unit)).count()
+    }
+
+    /// How many slabs with the mark the stack of a class has; `usize::MAX` if it has no end, or leads to anything else.
+    pub fn on_stack(&self, class: Class) -> usize {
+        let stack = self.stacks.get(class.number());
+        let mut next = stack.map_or(0, |stack| stack.load(Ordering::Relaxed) & FIRST);
+        let mut count = 0;
+        while let Some(unit) = next.checked_sub(1) {
+            let is_of = self.look(unit).is_some_and(|(found, _)| found == class);
+            if !is_of || !self.is_listed(unit) || count > self.links.len() {
+                return usize::MAX;
+            }
+            count += 1;
+            next = self.link(unit).map_or(0, |link| link.load(Ordering::Relaxed) & FIRST);
+        }
+        count
+    }
+
+    /// The slab to which a unit belongs, if it belongs to one: where it begins, its class, and its free slots as
+    /// [`look`](Self::look) sees them. For whoever holds one of its slots; others may see a slab that is no more.
+    pub fn of(&self, unit: u64) -> Option<(u64, Class, u64)> {
+        (0..=MOST_ORDER).find_map(|order| {
+            let first = unit >> order << order;
+            let (class, free) = self.look(first)?;
+            (class.slab_order() == order).then_some((first, class, free))
+        })
     }
 
     fn word(&self, unit: u64) -> Option<&'a W> {

@@ -84,6 +84,6 @@ impl Stats {
         of.free += free;
         of.used += all - free;
         self.free_slots += free * class.size();
-        self.slots += (UNIT << class.slab_order()) - free * class.size();
+        self.slots += (class.slab_bytes()) - free * class.size();
     }
 }

@@ -28,11 +28,18 @@ fn a_heap_without_memory() {
     assert_eq!(HEAP.stats().bytes, 0);
     assert!(!HEAP.contains((&raw const HEAP).cast()));
     let start = memory(4096);
+    let needed = |skipped: usize| 5120 + (start.addr().get() + skipped).wrapping_neg() % 4096;
     // SAFETY: the memory is leaked.
     unsafe {
-        assert_eq!(HEAP.add(start, 0), Err(AddError::TooSmall { bytes: 0 }));
-        assert_eq!(HEAP.add(start, 4096), Err(AddError::TooSmall { bytes: 4096 }));
-        assert_eq!(HEAP.add(start.add(1), 4095), Err(AddError::TooSmall { bytes: 4095 }));
+        assert_eq!(HEAP.add(start, 0), Err(AddError::TooSmall { bytes: 0, needed: needed(0) }));
+        assert_eq!(
+            HEAP.add(start, 4096),
+            Err(AddError::TooSmall { bytes: 4096, needed: needed(0) })
+        );
+        assert_eq!(
+            HEAP.add(start.add(1), 4095),
+            Err(AddError::TooSmall { bytes: 4095, needed: needed(1) })
+        );
     }
     assert_eq!(HEAP.alloc(layout(1, 1)), None);
 }
@@ -129,5 +136,6 @@ fn slots_that_are_runs_are_aligned() {
 #[test]
 fn errors_speak() {
     assert_eq!(AddError::TooMany { most: 8 }.to_string(), "a heap has at most 8 regions");
-    assert!(AddError::TooSmall { bytes: 5 }.to_string().starts_with("5 bytes hold no unit"));
+    let too_small = AddError::TooSmall { bytes: 5, needed: 5120 };
+    assert_eq!(too_small.to_string(), "memory of 5 bytes: 5120 are needed");
 }

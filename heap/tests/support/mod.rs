@@ -158,6 +158,7 @@ impl Block {
 #[track_caller]
 pub fn assert_whole<const B: usize, const N: usize, C: Cpu>(heap: &'static Heap<B, N, C>) {
     heap.trim();
+    assert_eq!(heap.audit(), Ok(()));
     let stats = heap.stats();
     let used: Vec<_> = stats.classes.iter().filter(|class| class.slabs > 0).collect();
     let (free, bytes, runs) = (stats.free, stats.bytes, stats.runs);

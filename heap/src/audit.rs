@@ -1,0 +1,89 @@
+//! Whether a heap's bookkeeping is in order.
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use crate::cache::Cache;
+use crate::class::Class;
+use crate::region::Region;
+use crate::regions::Memory;
+
+/// What an audit found that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AuditError {
+    /// An invariant of the buddy allocator.
+    Units(nbbs::Broken),
+    /// The slab there is no block of its class, has bits that are no slots, or has free slots that nobody finds.
+    Slab {
+        /// Where it begins.
+        address: usize,
+    },
+    /// The stack of slabs with slots of this size leads elsewhere, or not to all of them.
+    Stack {
+        /// Bytes of a slot.
+        size: usize,
+    },
+    /// A cache keeps what is no slot in use, or twice: it was freed twice, or by a wrong layout.
+    Kept {
+        /// Where it begins.
+        address: usize,
+    },
+}
+
+impl fmt::Display for AuditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Units(broken) => broken.fmt(f),
+            Self::Slab { address } => write!(f, "the slab at {address:#x} is not in order"),
+            Self::Stack { size } => {
+                write!(f, "the stack of slabs with slots of {size} bytes is not in order")
+            }
+            Self::Kept { address } => {
+                write!(f, "a cache keeps {address:#x}, which is no slot in use, or kept twice")
+            }
+        }
+    }
+}
+
+impl core::error::Error for AuditError {}
+
+impl Memory<'_> {
+    /// Checks the bookkeeping of all regions. It needs quiet.
+    pub fn audit(&self) -> Result<(), AuditError> {
+        self.find(|region| audit_region(region).err()).map_or(Ok(()), Err)
+    }
+
+    /// Checks what a cache keeps, and that none of `others` keeps it too. It needs quiet.
+    pub fn audit_cache(
+        &self,
+        cache: &Cache,
+        others: impl Fn(Class, NonNull<u8>) -> usize,
+    ) -> Result<(), AuditError> {
+        let mut found = Ok(());
+        cache.each(|class, at| {
+            let in_use = self.at(at, |region| region.find(at).is_ok_and(|held| held.is_of(class)));
+            if in_use != Some(true) || cache.count(class, at) + others(class, at) != 1 {
+                found = Err(AuditError::Kept { address: at.addr().get() });
+            }
+        });
+        found
+    }
+}
+
+fn audit_region(region: &Region<'_>) -> Result<(), AuditError> {
+    region.buddy().audit().map_err(AuditError::Units)?;
+    let slabs = region.slabs();
+    for unit in 0..region.buddy().units() {
+        if let Some((class, free)) = slabs.look(unit) {
+            let is_block = region.buddy().order_of(unit) == Ok(class.slab_order())
+                && region.buddy().len_of(unit) == Ok(1 << class.slab_order());
+            let is_found = free == 0 || slabs.is_listed(unit);
+            if !is_block || free & !class.all_slots() != 0 || !is_found {
+                return Err(AuditError::Slab { address: region.address_of(unit) });
+            }
+        }
+    }
+    let wrong = Class::all().find(|&class| slabs.listed(class) != slabs.on_stack(class));
+    wrong.map_or(Ok(()), |class| Err(AuditError::Stack { size: class.size() }))
+}

@@ -1,0 +1,75 @@
+//! Why memory was not added, and why a free was refused.
+
+use core::fmt;
+
+/// Why memory was not added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AddError {
+    /// No unit fits into so many bytes, beside the bookkeeping.
+    TooSmall {
+        /// How many there are.
+        bytes: usize,
+        /// How many it takes, from that address on.
+        needed: usize,
+    },
+    /// The heap has as many regions as it can have.
+    TooMany {
+        /// So many.
+        most: usize,
+    },
+}
+
+impl fmt::Display for AddError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooSmall { bytes, needed } => {
+                write!(f, "memory of {bytes} bytes: {needed} are needed")
+            }
+            Self::TooMany { most } => write!(f, "a heap has at most {most} regions"),
+        }
+    }
+}
+
+impl core::error::Error for AddError {}
+
+/// Why an address is not that of allocated memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FreeError {
+    /// It is not in memory that the heap hands out.
+    Foreign {
+        /// The address.
+        address: usize,
+        /// So many regions the heap has.
+        regions: usize,
+    },
+    /// It is inside of a slot, or of the first unit of a run.
+    Inside {
+        /// The address.
+        address: usize,
+        /// Where the slot or the run begins.
+        begins: usize,
+    },
+    /// Nothing is allocated there: freed before, or never allocated.
+    NotAllocated {
+        /// The address.
+        address: usize,
+    },
+}
+
+impl fmt::Display for FreeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign { address, regions } => {
+                write!(f, "address {address:#x} is in none of the heap's {regions} regions")
+            }
+            Self::Inside { address, begins } => {
+                write!(f, "address {address:#x} is inside what begins at {begins:#x}")
+            }
+            Self::NotAllocated { address } => write!(f, "nothing is allocated at {address:#x}"),
+        }
+    }
+}
+
+impl core::error::Error for FreeError {}

@@ -1,0 +1,258 @@
+//! A heap in memory that is given at run time.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use crate::audit::AuditError;
+use crate::cache::Cache;
+use crate::error::{AddError, FreeError};
+use crate::lanes::Lane;
+use crate::region::bytes_for;
+use crate::regions::{Memory, Regions};
+use crate::stats::Stats;
+use crate::steps::Steps;
+
+/// A heap at the front of memory that is given at run time, with so many caches, which callers name.
+///
+/// What is behind it in that memory, and what is added, it hands out. [`on`](Self::on) says which cache a caller uses: that
+/// of its CPU, best, as a cache serves one caller at a time. Whoever finds it in use goes past it to the slabs; nobody waits.
+/// All operations may be called from interrupt and signal handlers, whatever these interrupt.
+///
+/// ```
+/// use nbbs_heap::Placed;
+/// use std::alloc::Layout;
+/// use std::ptr::NonNull;
+///
+/// const BYTES: usize = Placed::bytes_for(2, 1 << 20).unwrap();
+/// let memory = Box::leak(Box::new([0xff_u8; BYTES])); // whatever it holds
+/// // SAFETY: nobody else ever uses the memory.
+/// let heap = unsafe { Placed::new(NonNull::from(memory).cast(), BYTES, 2)? };
+/// let block = heap.on(1).alloc(Layout::new::<u64>()).unwrap();
+/// // SAFETY: the block is ours.
+/// assert_eq!(unsafe { heap.on(0).free_at(block) }, Ok(16));
+/// # Ok::<(), nbbs_heap::AddError>(())
+/// ```
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct Placed {
+    regions: Regions,
+    lanes: NonNull<Lane>,
+    count: usize,
+}
+
+// SAFETY: the regions and the lanes are for all threads, and the place of the lanes stays as it is.
+unsafe impl Sync for Placed {}
+// SAFETY: as above.
+unsafe impl Send for Placed {}
+
+impl Placed {
+    /// How many bytes of memory, at any address, make a heap with so many caches that hands out `bytes` bytes, rounded up
+    /// to units of 1 KiB; none if there are no such numbers. A cache has 20 KiB; there is one at least.
+    #[must_use]
+    pub const fn bytes_for(caches: usize, bytes: usize) -> Option<usize> {
+        let (Some(front), Some(region)) = (Self::front(caches), bytes_for(bytes)) else {
+            return None;
+        };
+        // What the region skips to begin at a page allows for what the heap skips: they add up to less than a page.
+        match front.checked_add(region) {
+            Some(all) if all <= isize::MAX as usize => Some(all),
+            _ => None,
+        }
+    }
+
+    /// The bytes of the heap itself, and its caches.
+    const fn front(caches: usize) -> Option<usize> {
+        let caches = if caches == 0 { 1 } else { caches };
+        match size_of::<Lane>().checked_mul(caches) {
+            Some(lanes) => lanes.checked_add(size_of::<Self>()),
+            None => None,
+        }
+    }
+
+    /// Makes a heap of `bytes` bytes at `start`, whatever they hold, with so many caches, one at least.
+    ///
+    /// # Errors
+    /// [`AddError::TooSmall`] if there is no room for them and a unit. What the memory holds may have changed.
+    ///
+    /// # Safety
+    /// The memory is the heap's for as long as it is used, and for writing to all of it.
+    pub unsafe fn new<'m>(
+        start: NonNull<u8>,
+        bytes: usize,
+        caches: usize,
+    ) -> Result<&'m Self, AddError> {
+        const { assert!(size_of::<Self>().is_multiple_of(align_of::<Lane>())) }
+        let skip = start.addr().get().wrapping_neg() % align_of::<Self>();
+        let needed = Self::bytes_for(caches, 1).unwrap_or(usize::MAX);
+        let too_small = AddError::TooSmall { bytes, needed };
+        let front = Self::front(caches).ok_or(too_small)?;
+        let taken = front.checked_add(skip).filter(|&taken| taken < bytes).ok_or(too_small)?;
+        // SAFETY: so much lies in the memory, and is aligned for the heap, and behind that for lanes.
+        let heap = unsafe {
+            let heap = start.add(skip).cast::<Self>();
+            let (lanes, count) = (heap.add(1).cast::<Lane>(), caches.max(1));
+            for lane in 0..count {
+                // Zero is a cache that keeps nothing, and not in use.
+                lanes.add(lane).write_bytes(0, 1);
+            }
+            heap.write(Self { regions: Regions::new(), lanes, count });
+            heap.as_ref()
+        };
+        // SAFETY: the rest of the memory is the heap's, too.
+        match unsafe { heap.add(start.add(taken), bytes - taken) } {
+            Err(AddError::TooSmall { .. }) => Err(too_small),
+            _ => Ok(heap),
+        }
+    }
+
+    fn memory(&self) -> Memory<'_> {
+        // SAFETY: it has none of its own.
+        unsafe { Memory::new(&self.regions, NonNull::dangling(), 0) }
+    }
+
+    /// Adds memory, which the heap keeps.
+    ///
+    /// # Errors
+    /// [`AddError`] if no unit fits into it, or the heap has eight regions.
+    ///
+    /// # Safety
+    /// The memory is the heap's for as long as it is used.
+    pub unsafe fn add(&self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.memory().add(start, bytes) }
+    }
+
+    /// The heap as seen from a CPU, whose cache it is then; numbers from the number of caches on share some.
+    ///
+    /// A wrong number costs time and nothing else.
+    #[must_use]
+    #[inline]
+    pub fn on(&self, cpu: usize) -> On<'_> {
+        On { heap: self, cpu }
+    }
+
+    /// Whether an address lies in memory that the heap hands out.
+    pub fn contains(&self, at: *const u8) -> bool {
+        let at = NonNull::new(at.cast_mut());
+        at.is_some_and(|at| self.memory().at(at, |_| ()).is_some())
+    }
+
+    /// What the memory is used for: a walk over all units.
+    pub fn stats(&self) -> Stats {
+        Stats::of(&self.memory())
+    }
+
+    /// Checks that the bookkeeping is in order, and what all caches keep. Only while nobody else uses the heap.
+    ///
+    /// # Errors
+    /// As [`Heap::audit`](crate::Heap::audit).
+    pub fn audit(&self) -> Result<(), AuditError> {
+        let memory = self.memory();
+        memory.audit()?;
+        for number in 0..self.count {
+            // What this one keeps is not counted again: its lane is in use.
+            let others = |class, at| {
+                let of = |other| self.lane(other).with(|cache| cache.count(class, at));
+                (0..self.count).filter_map(of).sum()
+            };
+            self.lane(number).with(|cache| memory.audit_cache(cache, others)).unwrap_or(Ok(()))?;
+        }
+        Ok(())
+    }
+
+    /// The lane of this number, or one that it shares.
+    #[inline]
+    fn lane(&self, cpu: usize) -> &Lane {
+        // SAFETY: so many were made, and nobody reaches them but by shared references.
+        unsafe { self.lanes.add(cpu % self.count).as_ref() }
+    }
+
+    /// How many frees were refused.
+    pub fn refused(&self) -> usize {
+        self.memory().refused()
+    }
+}
+
+/// A [`Placed`] heap as seen from a CPU: see [`Placed::on`]. Costs are those of [`Heap`](crate::Heap), with one
+/// read-modify-write more for the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct On<'h> {
+    heap: &'h Placed,
+    cpu: usize,
+}
+
+impl<'h> Steps<'h> for On<'h> {
+    #[inline]
+    fn memory(self) -> Memory<'h> {
+        self.heap.memory()
+    }
+
+    #[inline]
+    fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
+        self.heap.lane(self.cpu).with(|cache| visit(cache, self.cpu))
+    }
+
+    #[inline]
+    fn lane(self) -> usize {
+        self.cpu
+    }
+}
+
+impl On<'_> {
+    /// Allocates memory of a layout; none if there is none.
+    #[inline]
+    pub fn alloc(self, layout: Layout) -> Option<NonNull<u8>> {
+        Steps::alloc(self, layout)
+    }
+
+    /// Frees memory. A free that is seen to be wrong changes nothing, and is counted.
+    ///
+    /// # Safety
+    /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
+    #[inline]
+    pub unsafe fn free(self, at: NonNull<u8>, layout: Layout) {
+        Steps::free(self, at, layout);
+    }
+
+    /// Frees memory of which only the address is known: how many bytes it has.
+    ///
+    /// # Errors
+    /// As [`Heap::free_at`](crate::Heap::free_at).
+    ///
+    /// # Safety
+    /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
+    #[inline]
+    pub unsafe fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        Steps::free_at(self, at)
+    }
+
+    /// How many bytes may be used of what is allocated at an address.
+    ///
+    /// # Errors
+    /// [`FreeError`] if nothing is allocated there.
+    pub fn usable(self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        self.find(at).map(|held| held.bytes())
+    }
+
+    /// Makes memory of which only the address is known larger or smaller, and moves what it holds if it must; none if that
+    /// cannot be had, and all is as it was. If it is moved, it is aligned to 16 bytes.
+    ///
+    /// # Errors
+    /// [`FreeError`] if nothing is allocated there.
+    ///
+    /// # Safety
+    /// The caller holds what this heap allocated at `at`, if anything, and gives it up for what is returned.
+    pub unsafe fn resize_at(
+        self,
+        at: NonNull<u8>,
+        size: usize,
+    ) -> Result<Option<NonNull<u8>>, FreeError> {
+        Steps::resize_at(self, at, size)
+    }
+
+    /// Returns the memory of slabs of which no slot is in use: how many bytes. That CPU's cache gives back what it keeps at
+    /// once; others do when they next take slots or give some back.
+    pub fn trim(self) -> usize {
+        Steps::trim(self)
+    }
+}

@@ -1,0 +1,210 @@
+//! What a heap does, whichever cache its caller uses.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use crate::audit::AuditError;
+use crate::cache::Cache;
+use crate::class::{Class, GRAIN};
+use crate::error::FreeError;
+use crate::region::{Held, Region};
+use crate::regions::Memory;
+
+/// A heap, as one caller sees it.
+pub trait Steps<'h>: Copy {
+    /// All its memory.
+    fn memory(self) -> Memory<'h>;
+
+    /// Shows `visit` the caller's cache, unless that is in use, and the lane that goes with it.
+    fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R>;
+
+    /// The caller's lane of the buddy allocator.
+    fn lane(self) -> usize;
+
+    #[inline]
+    fn alloc(self, layout: Layout) -> Option<NonNull<u8>> {
+        match Class::of(layout) {
+            Some(class) => self.alloc_slot(class),
+            None => self.alloc_run(layout),
+        }
+    }
+
+    /// Frees what was allocated with this layout.
+    #[inline]
+    fn free(self, at: NonNull<u8>, layout: Layout) {
+        match Class::of(layout) {
+            Some(class) => self.free_slot(class, at),
+            None => self.free_run(at, layout),
+        }
+    }
+
+    /// Makes memory larger or smaller where it is, if that can be done: whether it could.
+    #[inline]
+    fn resize_in_place(self, at: NonNull<u8>, old: Layout, new: Layout) -> bool {
+        match (Class::of(old), Class::of(new)) {
+            (None, None) => self.resize_run(at, old.size(), new.size()),
+            (from, to) => from == to,
+        }
+    }
+
+    /// What is allocated at an address.
+    fn find(self, at: NonNull<u8>) -> Result<Held, FreeError> {
+        let memory = self.memory();
+        let foreign = || FreeError::Foreign { address: at.addr().get(), regions: memory.regions() };
+        memory.at(at, |region| region.find(at)).ok_or_else(foreign)?
+    }
+
+    /// Frees what is allocated at an address: how many bytes.
+    fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        let freed = self.find(at).and_then(|held| {
+            let is_freed = match held {
+                Held::Slot { class, .. } => self.free_known_slot(class, at),
+                Held::Run { .. } => self.free_known_run(at, held.bytes()),
+            };
+            let nothing = FreeError::NotAllocated { address: at.addr().get() };
+            is_freed.then_some(held.bytes()).ok_or(nothing)
+        });
+        if freed.is_err() {
+            self.memory().refuse();
+        }
+        freed
+    }
+
+    /// Makes what is allocated at an address larger or smaller; none if that cannot be had, and all is as it was.
+    fn resize_at(self, at: NonNull<u8>, size: usize) -> Result<Option<NonNull<u8>>, FreeError> {
+        let held = self.find(at)?;
+        let Ok(new) = Layout::from_size_align(size, GRAIN) else { return Ok(None) };
+        let stays = match (held, Class::of(new)) {
+            (Held::Slot { class, .. }, to) => to == Some(class),
+            (Held::Run { .. }, None) => self.resize_run(at, held.bytes(), size),
+            (Held::Run { .. }, Some(class)) => held.holds(class),
+        };
+        if stays {
+            return Ok(Some(at));
+        }
+        let Some(moved) = self.alloc(new) else { return Ok(None) };
+        // SAFETY: the caller holds both, and they have so many bytes.
+        unsafe { moved.copy_from_nonoverlapping(at, held.bytes().min(size)) };
+        self.free_at(at).map(|_| Some(moved))
+    }
+
+    #[inline]
+    fn alloc_slot(self, class: Class) -> Option<NonNull<u8>> {
+        let found = self.with_cache(|cache, _| cache.pop(class)).flatten();
+        found.or_else(|| self.alloc_slowly(class))
+    }
+
+    #[cold]
+    fn alloc_slowly(self, class: Class) -> Option<NonNull<u8>> {
+        let memory = self.memory();
+        match self.with_cache(|cache, lane| cache.alloc(class, &memory, lane)) {
+            Some(found) => found,
+            None => self.alloc_past_caches(class),
+        }
+    }
+
+    /// Takes a slab's slots, or makes a slab, keeps a slot, and gives back the others.
+    #[cold]
+    fn alloc_past_caches(self, class: Class) -> Option<NonNull<u8>> {
+        let (memory, lane) = (self.memory(), self.lane());
+        let alloc = || {
+            memory
+                .find(|region| region.alloc_slot(class, lane))
+                .or_else(|| memory.find(|region| region.alloc_slot_of_new(class, lane)))
+                .or_else(|| memory.find(|region| region.make_run(class, lane)))
+        };
+        alloc().or_else(|| {
+            memory.trim(lane);
+            alloc()
+        })
+    }
+
+    #[inline]
+    fn free_slot(self, class: Class, at: NonNull<u8>) {
+        if self.with_cache(|cache, _| cache.push(class, at)) != Some(true) {
+            self.free_slowly(class, at);
+        }
+    }
+
+    #[cold]
+    fn free_slowly(self, class: Class, at: NonNull<u8>) {
+        if !self.free_with_room(class, at) {
+            self.memory().refuse();
+        }
+    }
+
+    /// Frees a slot of a slab of this class, unless the caller's cache keeps it. Whether it was freed.
+    #[inline]
+    fn free_known_slot(self, class: Class, at: NonNull<u8>) -> bool {
+        match self.with_cache(|cache, _| !cache.keeps(class, at) && cache.push(class, at)) {
+            Some(true) => true,
+            _ => self.free_known_slowly(class, at),
+        }
+    }
+
+    #[cold]
+    fn free_known_slowly(self, class: Class, at: NonNull<u8>) -> bool {
+        self.with_cache(|cache, _| cache.keeps(class, at)) != Some(true)
+            && self.free_with_room(class, at)
+    }
+
+    /// Frees a slot, for which the caller's cache makes room if it is not in use. Whether it was seen to be right.
+    fn free_with_room(self, class: Class, at: NonNull<u8>) -> bool {
+        let memory = self.memory();
+        self.with_cache(|cache, lane| cache.free(class, at, &memory, lane)).is_some()
+            || self.free_past_caches(class, at)
+    }
+
+    #[cold]
+    fn free_past_caches(self, class: Class, at: NonNull<u8>) -> bool {
+        let lane = self.lane();
+        let given = self.memory().at(at, |region| match region.slot_of(class, at) {
+            Some((slab, slot)) => region.give_or_else(class, lane, slab, 1 << slot) == 0,
+            None => region.give_run(class, lane, at),
+        });
+        given == Some(true)
+    }
+
+    #[cold]
+    fn alloc_run(self, layout: Layout) -> Option<NonNull<u8>> {
+        let (memory, lane) = (self.memory(), self.lane());
+        let alloc = || memory.find(|region| region.alloc_run(layout, lane));
+        alloc().or_else(|| {
+            self.trim();
+            alloc()
+        })
+    }
+
+    #[cold]
+    fn free_run(self, at: NonNull<u8>, layout: Layout) {
+        if !self.free_known_run(at, layout.size()) {
+            self.memory().refuse();
+        }
+    }
+
+    fn free_known_run(self, at: NonNull<u8>, bytes: usize) -> bool {
+        let lane = self.lane();
+        self.memory().at(at, |region| region.free_run(at, bytes, lane)) == Some(true)
+    }
+
+    fn resize_run(self, at: NonNull<u8>, from: usize, to: usize) -> bool {
+        let lane = self.lane();
+        let resize = |region: &Region<'_>| region.resize_run(at, from, to, lane);
+        self.memory().at(at, resize) == Some(true)
+    }
+
+    /// Empties the caller's cache, asks others to empty theirs, and returns the memory of slabs of which no slot is in use:
+    /// how many bytes.
+    fn trim(self) -> usize {
+        let memory = self.memory();
+        self.with_cache(|cache, lane| cache.drain(&memory, lane));
+        memory.trim(self.lane())
+    }
+
+    /// Checks the bookkeeping and the caller's cache. It needs quiet.
+    fn audit(self) -> Result<(), AuditError> {
+        let memory = self.memory();
+        memory.audit()?;
+        self.with_cache(|cache, _| memory.audit_cache(cache, |_, _| 0)).unwrap_or(Ok(()))
+    }
+}

@@ -1,0 +1,249 @@
+//! Heaps in memory that is given at run time, and blocks of which only the address is known.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+
+use nbbs_heap::{AddError, AuditError, FreeError, Placed};
+use support::layout;
+
+/// Memory that is not zero.
+fn memory(bytes: usize) -> NonNull<u8> {
+    NonNull::from(Box::leak(vec![0xa5_u8; bytes].into_boxed_slice())).cast()
+}
+
+fn heap(caches: usize, bytes: usize) -> &'static Placed {
+    let all = Placed::bytes_for(caches, bytes).unwrap();
+    // SAFETY: the memory is leaked.
+    unsafe { Placed::new(memory(all), all, caches) }.unwrap()
+}
+
+/// Sees to it that all of a heap is free.
+#[track_caller]
+fn assert_whole(heap: &Placed, caches: usize) {
+    (0..caches).for_each(|cpu| _ = heap.on(cpu).trim());
+    assert_eq!(heap.audit(), Ok(()));
+    let stats = heap.stats();
+    assert_eq!(stats.free, stats.bytes, "not whole: {} bytes of runs", stats.runs);
+}
+
+/// # Safety
+/// The caller holds what is allocated there.
+unsafe fn free(heap: &Placed, at: NonNull<u8>) -> Result<usize, FreeError> {
+    // SAFETY: as the caller promises.
+    unsafe { heap.on(0).free_at(at) }
+}
+
+const SIZES: [usize; 14] =
+    [0, 1, 16, 17, 100, 1000, 1024, 1025, 5000, 20_000, 32 << 10, 40_000, 100_000, 1 << 18];
+
+#[test]
+fn any_memory() {
+    for (caches, skip) in [(0, 0), (1, 1), (2, 63), (3, 4095)] {
+        for bytes in [1, 1024, 50_000, 1 << 20] {
+            let all = Placed::bytes_for(caches, bytes).unwrap();
+            // SAFETY: the memory is leaked, and so much of it is left.
+            let heap = unsafe { Placed::new(memory(all + skip).add(skip), all, caches) }.unwrap();
+            assert!(heap.stats().bytes >= bytes, "{} of {bytes}", heap.stats().bytes);
+            let found = heap.on(7).alloc(layout(1, 1)).unwrap();
+            assert!(heap.contains(found.as_ptr()));
+            // SAFETY: ours.
+            assert_eq!(unsafe { heap.on(7).free_at(found) }.unwrap() % 16, 0);
+            assert!(heap.stats().classes[0].used > 0, "the cache keeps the slot");
+            assert_whole(heap, caches.max(1));
+        }
+    }
+    assert_eq!(Placed::bytes_for(usize::MAX, 1), None);
+    assert_eq!(Placed::bytes_for(1, usize::MAX), None);
+    let needed = Placed::bytes_for(2, 1).unwrap();
+    // SAFETY: the memory is leaked.
+    let made = unsafe { Placed::new(memory(1000), 1000, 2) };
+    assert_eq!(made.unwrap_err(), AddError::TooSmall { bytes: 1000, needed });
+}
+
+#[test]
+fn any_address() {
+    let heap = heap(1, 4 << 20);
+    let mut held = BTreeMap::new();
+    for round in 0..if cfg!(miri) { 1 } else { 40 } {
+        for (number, size) in SIZES.into_iter().enumerate() {
+            let align = 1 << ((round + number) % 13);
+            let Some(at) = heap.on(0).alloc(layout(size, align)) else { continue };
+            held.insert(at, size);
+        }
+        while held.len() > 60 {
+            let (at, size) = held.pop_first().unwrap();
+            let usable = heap.on(0).usable(at).unwrap();
+            assert!(usable >= size, "{usable} of {size}");
+            // SAFETY: ours, and so many bytes, as the heap says.
+            unsafe { at.write_bytes(round as u8, usable) };
+            // SAFETY: ours.
+            assert_eq!(unsafe { free(heap, at) }, Ok(usable));
+        }
+    }
+    // SAFETY: ours.
+    held.into_keys().for_each(|at| _ = unsafe { free(heap, at) }.unwrap());
+    assert_whole(heap, 1);
+    assert_eq!(heap.refused(), 0);
+}
+
+#[test]
+fn addresses_of_nothing() {
+    let heap = heap(1, 1 << 20);
+    let slot = heap.on(0).alloc(layout(100, 1)).unwrap();
+    let run = heap.on(0).alloc(layout(50_000, 1)).unwrap();
+    for block in [slot, run] {
+        for by in [1, 8, 100] {
+            let at = NonNull::new(block.as_ptr().wrapping_add(by)).unwrap();
+            let (address, begins) = (at.addr().get(), block.addr().get());
+            // SAFETY: wrong, as the heap sees.
+            let refused = unsafe { free(heap, at) };
+            assert_eq!(refused, Err(FreeError::Inside { address, begins }));
+        }
+    }
+    let address = run.addr().get() + 1024;
+    let at = NonNull::new(run.as_ptr().wrapping_add(1024)).unwrap();
+    // SAFETY: wrong.
+    assert_eq!(unsafe { free(heap, at) }, Err(FreeError::NotAllocated { address }));
+    let mut own = 0_u8;
+    let at = NonNull::from(&mut own);
+    let (address, regions) = (at.addr().get(), 1);
+    // SAFETY: wrong.
+    assert_eq!(unsafe { free(heap, at) }, Err(FreeError::Foreign { address, regions }));
+    assert_eq!(heap.on(0).usable(at), Err(FreeError::Foreign { address, regions }));
+    assert_eq!(heap.refused(), 8);
+    // A slot that its slab has back is nobody's, and its slab stays while another of its slots is held.
+    let other = heap.on(0).alloc(layout(100, 1)).unwrap();
+    for block in [slot, run] {
+        // SAFETY: ours.
+        unsafe { free(heap, block) }.unwrap();
+        heap.on(0).trim();
+        let nothing = FreeError::NotAllocated { address: block.addr().get() };
+        assert_eq!(heap.on(0).usable(block), Err(nothing));
+        // SAFETY: wrong.
+        assert_eq!(unsafe { free(heap, block) }, Err(nothing));
+        // SAFETY: wrong.
+        assert_eq!(unsafe { heap.on(0).resize_at(block, 5) }, Err(nothing));
+    }
+    // SAFETY: ours.
+    unsafe { free(heap, other) }.unwrap();
+    assert_whole(heap, 1);
+    assert_eq!(heap.refused(), 10);
+}
+
+#[test]
+fn twice_in_a_cache() {
+    let heap = heap(1, 1 << 20);
+    let blocks = [(); 4].map(|()| heap.on(0).alloc(layout(100, 1)).unwrap());
+    let twice = |at: NonNull<u8>| {
+        let nothing = Err(FreeError::NotAllocated { address: at.addr().get() });
+        // SAFETY: wrong.
+        assert_eq!(unsafe { free(heap, at) }, nothing);
+    };
+    // SAFETY: ours.
+    unsafe { free(heap, blocks[0]) }.unwrap();
+    twice(blocks[0]);
+    // Slots that the cache took with their slab, and nobody has had yet.
+    let never = NonNull::new(blocks[3].as_ptr().wrapping_add(112)).unwrap();
+    twice(never);
+    assert_eq!(heap.refused(), 2);
+    // SAFETY: ours.
+    blocks[1..].iter().for_each(|&at| _ = unsafe { free(heap, at) }.unwrap());
+    assert_whole(heap, 1);
+    assert_eq!(heap.refused(), 2);
+}
+
+#[test]
+fn resized_by_address() {
+    let heap = heap(1, 4 << 20);
+    let sizes = || SIZES.into_iter().step_by(if cfg!(miri) { 4 } else { 1 });
+    for (from, to) in sizes().flat_map(|from| sizes().map(move |to| (from, to))) {
+        let at = heap.on(0).alloc(layout(from, 1)).unwrap();
+        // SAFETY: ours.
+        unsafe { at.write_bytes(7, from) };
+        // SAFETY: ours.
+        let at = unsafe { heap.on(0).resize_at(at, to) }.unwrap().unwrap();
+        assert!(heap.on(0).usable(at).unwrap() >= to, "{from} to {to}");
+        // SAFETY: ours, and was filled so far.
+        let kept = unsafe { NonNull::slice_from_raw_parts(at, from.min(to)).as_ref() };
+        assert!(kept.iter().all(|&byte| byte == 7), "{from} to {to}");
+        // SAFETY: ours.
+        assert_eq!(unsafe { heap.on(0).resize_at(at, 5 << 20) }, Ok(None));
+        // SAFETY: ours.
+        assert_eq!(unsafe { heap.on(0).resize_at(at, usize::MAX) }, Ok(None));
+        // SAFETY: ours.
+        unsafe { free(heap, at) }.unwrap();
+    }
+    // Slots that are runs, where no slab has room: a heap of twelve units has none for slots of 3 KiB.
+    let tight = self::heap(1, 12 << 10);
+    let at = tight.on(0).alloc(layout(3000, 1)).unwrap();
+    assert_eq!(tight.on(0).usable(at), Ok(3072));
+    // SAFETY: ours.
+    let same = unsafe { tight.on(0).resize_at(at, 2900) }.unwrap().unwrap();
+    assert_eq!(same, at);
+    // SAFETY: ours.
+    let larger = unsafe { tight.on(0).resize_at(at, 4000) }.unwrap().unwrap();
+    assert!(tight.on(0).usable(larger).unwrap() >= 4000);
+    // SAFETY: ours.
+    unsafe { free(tight, larger) }.unwrap();
+    assert_whole(heap, 1);
+    assert_whole(tight, 1);
+}
+
+#[test]
+fn threads_that_share_caches() {
+    let heap = heap(2, 8 << 20);
+    let rounds = if cfg!(miri) { 20 } else { 20_000 };
+    std::thread::scope(|scope| {
+        for thread in 0..4_u64 {
+            scope.spawn(move || {
+                let (mut rng, mut held) = (fastrand::Rng::with_seed(thread), Vec::new());
+                for _ in 0..rounds {
+                    let most = SIZES[rng.usize(1..SIZES.len() - 2)];
+                    let size = 8 + rng.usize(..most);
+                    let Some(at) = heap.on(rng.usize(..3)).alloc(layout(size, 8)) else { continue };
+                    // SAFETY: ours, and aligned.
+                    unsafe { at.cast().write(thread) };
+                    held.push(at);
+                    if held.len() > 20 {
+                        let at = held.swap_remove(rng.usize(..held.len()));
+                        // SAFETY: ours.
+                        unsafe {
+                            assert_eq!(at.cast::<u64>().read(), thread, "handed out twice");
+                            heap.on(rng.usize(..3)).free_at(at).unwrap();
+                        }
+                    }
+                }
+                // SAFETY: ours.
+                held.into_iter().for_each(|at| _ = unsafe { heap.on(0).free_at(at) }.unwrap());
+            });
+        }
+    });
+    assert_whole(heap, 2);
+    assert_eq!(heap.refused(), 0);
+}
+
+#[test]
+fn an_audit_finds_what_was_freed_twice() {
+    let heap = heap(2, 1 << 20);
+    let blocks = [(); 3].map(|()| heap.on(0).alloc(layout(100, 1)).unwrap());
+    assert_eq!(heap.audit(), Ok(()));
+    // SAFETY: ours.
+    unsafe { free(heap, blocks[0]) }.unwrap();
+    assert_eq!(heap.audit(), Ok(()));
+    // SAFETY: wrong, and not seen by the cache of another CPU.
+    unsafe { heap.on(1).free_at(blocks[0]) }.unwrap();
+    assert_eq!(heap.audit(), Err(AuditError::Kept { address: blocks[0].addr().get() }));
+    // One of the two is refused where both come back.
+    heap.on(0).trim();
+    heap.on(1).trim();
+    assert_eq!((heap.audit(), heap.refused()), (Ok(()), 1));
+    // SAFETY: ours; the layout is wrong.
+    unsafe { heap.on(0).free(blocks[1], layout(300, 1)) };
+    assert_eq!(heap.audit(), Err(AuditError::Kept { address: blocks[1].addr().get() }));
+    heap.on(0).trim();
+    // SAFETY: ours.
+    blocks[1..].iter().for_each(|&at| _ = unsafe { free(heap, at) }.unwrap());
+    assert_whole(heap, 2);
+}
