@@ -9,7 +9,7 @@ need /usr/include/gtest/gtest.h libgtest-dev
 
 warnings=(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
 instances='template class nbbs::pool<int>; template class nbbs::threaded_pool<int>;
-           template class nbbs::allocator<int>; template class nbbs::result<int>;
+           template class nbbs::allocator<int>; template class nbbs::heap_allocator<int>; template class nbbs::result<int>;
            constinit_ nbbs::buddy global;'
 for compiler in g++ clang++; do
     for standard in c++17 c++20 c++2b; do
@@ -39,7 +39,8 @@ refused() {
         grep -qE "$1" "$work/said" || { log "compiles, or does not say '$1': $2"; cat "$work/said" >&2; exit 1; }
 }
 echo '#include <nbbs.hpp>
-      void f(const nbbs::buddy& pages) { auto b = nbbs::block::of_order(pages, 3); nbbs::memory_resource r(pages); }' |
+      void f(const nbbs::buddy& pages) { auto b = nbbs::block::of_order(pages, 3); nbbs::memory_resource r(pages);
+          nbbs::heap heap(64); nbbs::heap_resource other(heap); nbbs::heap_allocator<int> a(heap); }' |
     g++ -x c++ -std=c++17 -Icapi/include -fsyntax-only -
 for of in 'of_order(T, 3)' 'try_of_order(T, 3)' 'of_units(T, 3)' 'try_of_units(T, 3)' 'of(T, {})' 'try_of(T, {})' \
     'of_bytes(T, 3)' 'try_of_bytes(T, 3)' 'from_index(T, 3)' 'try_from_index(T, 3)'; do
@@ -47,6 +48,8 @@ for of in 'of_order(T, 3)' 'try_of_order(T, 3)' 'of_units(T, 3)' 'try_of_units(T
 done
 refused 'deleted function' 'nbbs::memory_resource r(nbbs::buddy(64));'
 refused 'deleted function' 'nbbs::allocator<int> a(nbbs::buddy(64));'
+refused 'deleted function' 'nbbs::heap_resource r(nbbs::heap(64));'
+refused 'deleted function' 'nbbs::heap_allocator<int> a(nbbs::heap(64));'
 refused 'takes C\+\+17' '' c++14
 
 library=$(library)

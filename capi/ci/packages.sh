@@ -53,13 +53,14 @@ by_pkg_config
 by_pkg_config --static
 
 build "$work/examples/c" c "-DCMAKE_PREFIX_PATH=$prefix"
-for program in plain frames objects; do
+for program in plain frames objects heap; do
     "$work/c/$program" >&2
 done
 
 build "$example" package "-DCMAKE_PREFIX_PATH=$prefix"
 runs "$work/package/sessions"
 uses "$work/package/sessions" yes
+[ "$("$work/package/words")" = $'roses: 12\nrefused: 0' ] || { log "words: $("$work/package/words")"; exit 1; }
 runs "$work/package/sessions_static"
 uses "$work/package/sessions_static" no
 

@@ -1,12 +1,13 @@
 /*
  * nbbs: lock-free buddy allocation with the bookkeeping outside the memory that it manages.
  *
- * Four interfaces on the same allocator:
+ * Five interfaces on the same allocator:
  *
  *   nb_*         one arena for the whole program, by address and size
  *   nbbs_*       any number of arenas, by unit index or by address, with bookkeeping in memory of the caller's
  *   nbbs_cache_* blocks of a CPU's own in front of an arena, without a read-modify-write
  *   nbbs_pool_*  objects of one size
+ *   nbbs_heap_*  memory of any size and alignment, in memory of the caller's
  *
  * What holds for all of them:
  *
@@ -18,10 +19,10 @@
  *   next point is not repeated there.
  * - A null or misaligned pointer, or a handle that was never made, is refused (NULL, POINTER_MISALIGNED, NO_ARENA);
  *   functions that return a number say 0 then. Any other pointer must lead to what its type says.
- * - Functions on a const arena or pool may be called by any thread at any time. None waits for another thread; all
+ * - Functions on a const arena, pool or heap may be called by any thread at any time. None waits for another thread; all
  *   may be called from interrupt and signal handlers unless they say otherwise.
  * - Nothing allocates, but nb_init, nbbs_pool_create, and a pool that grows, by its source. Nothing touches the memory
- *   that an arena manages.
+ *   that an arena manages, nor what a heap has handed out, but for nbbs_heap_calloc, and where a block is moved.
  *
  * This file is generated from the source and checked against it: edit the source.
  * MIT or Apache-2.0, at your choice.
@@ -61,6 +62,11 @@
  * In an `nbbs_cache_config`: no block of that order is kept.
  */
 #define NBBS_CACHE_NONE UINT32_MAX
+
+/**
+ * Size classes of a heap.
+ */
+#define NBBS_HEAP_CLASSES 72
 
 /**
  * The most slots that an `nbbs_pool_local` keeps.
@@ -192,7 +198,7 @@ enum nbbs_code
      */
     NBBS_CODE_FOREIGN_ADDRESS,
     /**
-     * The address lies inside a unit or object. `value`: the address; `limit`: where that begins.
+     * The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins.
      */
     NBBS_CODE_INSIDE_UNIT,
     /**
@@ -225,6 +231,28 @@ enum nbbs_code
      * An audit found a block in a CPU's cache that is not its own. `value`: index; `other`: order; `limit`: the CPU.
      */
     NBBS_CODE_CACHE_BROKEN,
+    /**
+     * The heap has no memory for a block: an ordinary answer. `value`: bytes; `limit`: of which power of two their address
+     * was to be a multiple.
+     */
+    NBBS_CODE_HEAP_FULL,
+    /**
+     * The address is in no memory that the heap hands out. `value`: the address; `limit`: regions of the heap.
+     */
+    NBBS_CODE_NOT_OF_HEAP,
+    /**
+     * No block of the heap is allocated at that address: freed before, or never allocated. `value`: the address.
+     */
+    NBBS_CODE_NO_BLOCK,
+    /**
+     * The heap has as many regions as it can have. `value`: so many.
+     */
+    NBBS_CODE_REGIONS,
+    /**
+     * An audit found a heap's slabs or caches not in order. `value`: the address of the slab or slot; or, where `other` is
+     * 1, the bytes of a slot, for the stack of slabs with such slots; `other`: 0 a slab, 2 what a cache keeps.
+     */
+    NBBS_CODE_HEAP_BROKEN,
     /**
      * Refused for a reason that this version of the interface has no code for.
      */
@@ -270,6 +298,11 @@ typedef enum nbbs_piece_kind nbbs_piece_kind;
 typedef uint32_t nbbs_piece_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
+
+/**
+ * A heap: memory of any size and alignment, for any number of threads. Made by `nbbs_heap_create`.
+ */
+typedef struct nbbs_heap nbbs_heap;
 
 /**
  * A pool of objects of one size, for any number of threads: made by `nbbs_pool_create` or `nbbs_pool_create_in`, ended by
@@ -464,6 +497,71 @@ typedef struct nbbs_cache_config {
  * Makes memory accesses of all CPUs visible to the caller, and the caller's to them: see `nbbs_cache_drain_all`.
  */
 typedef void (*nbbs_barrier)(void *context);
+
+/**
+ * Returns the number of the CPU on which it is called. An old or a wrong number costs time and nothing else.
+ */
+typedef size_t (*nbbs_cpu_number)(void *context);
+
+/**
+ * Slots of one size in a heap.
+ */
+typedef struct nbbs_heap_class {
+    /**
+     * Bytes of a slot.
+     */
+    size_t size;
+    /**
+     * Slots in use, or kept by a cache.
+     */
+    size_t used;
+    /**
+     * Slots that are free.
+     */
+    size_t free;
+    /**
+     * Slabs.
+     */
+    size_t slabs;
+} nbbs_heap_class;
+
+/**
+ * What the memory of a heap is used for, in bytes. `free`, `runs`, `slots` and `free_slots` add up to `bytes`.
+ */
+typedef struct nbbs_heap_statistics {
+    /**
+     * What the heap can hand out: its memory without the bookkeeping.
+     */
+    size_t bytes;
+    /**
+     * Units of 1 KiB that are free.
+     */
+    size_t free;
+    /**
+     * Blocks that have no size class, and those for which there was no room in a slab.
+     */
+    size_t runs;
+    /**
+     * Slots that are in use, or kept by a cache, and what their slabs are too large.
+     */
+    size_t slots;
+    /**
+     * Slots of slabs that are free.
+     */
+    size_t free_slots;
+    /**
+     * The most bytes that are free in one piece whose size is a power of two.
+     */
+    size_t largest_free;
+    /**
+     * Frees that were refused.
+     */
+    size_t refused;
+    /**
+     * The same by size class.
+     */
+    struct nbbs_heap_class classes[NBBS_HEAP_CLASSES];
+} nbbs_heap_statistics;
 
 /**
  * Allocates like `malloc`.
@@ -1188,6 +1286,163 @@ size_t nbbs_message(const struct nbbs_error *error,
  * The name of a code, for logs: `"NBBS_CODE_EXHAUSTED"`. Of a number that is no code, `"unknown"`.
  */
 const char *nbbs_code_name(uint32_t code);
+
+/**
+ * Bytes of memory, at any address, that `nbbs_heap_create` makes a heap of that has so many caches and hands out `bytes`
+ * bytes, rounded up to a KiB: 20 KiB a cache, 1.6 % of the bytes, and some KiB. 0 if there can be no such heap.
+ */
+size_t nbbs_heap_bytes(size_t caches,
+                       size_t bytes);
+
+/**
+ * Makes a heap of `memory`, whatever that holds, with `caches` caches: as many as there are CPUs; 0 is taken for 1. With
+ * them and its bookkeeping at its front, the heap hands out the rest.
+ *
+ * `memory` is `bytes` long, and the heap's until nobody uses it any more, or what it handed out; it needs no end. An
+ * operation uses the cache of the CPU on which it runs: as `sched_getcpu` says on Linux; in the freestanding library, and
+ * elsewhere, `nbbs_heap_set_cpu` names a function.
+ *
+ * A store for each word of the caches and the bookkeeping. Refuses with `NULL`, `SIZE`, `TOO_SHORT`.
+ */
+nbbs_code nbbs_heap_create(void *memory,
+                           size_t bytes,
+                           size_t caches,
+                           struct nbbs_heap **heap,
+                           struct nbbs_error *error);
+
+/**
+ * Adds `bytes` bytes at `memory` to the heap, which keeps them: seven times at most. Their bookkeeping, 1.6 %, lies at their
+ * front, and is cleared.
+ *
+ * A store for each word of it. Refuses with `NULL`, `SIZE`, `TOO_SHORT`, `REGIONS`.
+ */
+nbbs_code nbbs_heap_add(const struct nbbs_heap *heap,
+                        void *memory,
+                        size_t bytes,
+                        struct nbbs_error *error);
+
+/**
+ * Has `cpu` say on which CPU an operation runs; null: as before. `context` is passed on to it. It is called from wherever
+ * the heap is, handlers included. While nobody else is using the heap. Refuses with `NULL`.
+ */
+nbbs_code nbbs_heap_set_cpu(struct nbbs_heap *heap,
+                            nbbs_cpu_number cpu,
+                            void *context,
+                            struct nbbs_error *error);
+
+/**
+ * Has `hook` told of misuse of the heap; null: nobody. While nobody else is using the heap. Refuses with `NULL`.
+ */
+nbbs_code nbbs_heap_set_hook(struct nbbs_heap *heap,
+                             nbbs_hook hook,
+                             void *context,
+                             struct nbbs_error *error);
+
+/**
+ * Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. 0 bytes are a
+ * block, too, that is to be freed.
+ *
+ * A read-modify-write if the CPU's cache has a slot of that size. Otherwise one for up to four slabs and one for each of
+ * these, or what the buddy allocator takes for a new slab; above 32 KiB what `nbbs_alloc_units` takes. If there is no
+ * memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
+ */
+nbbs_code nbbs_heap_alloc(const struct nbbs_heap *heap,
+                          size_t bytes,
+                          size_t align,
+                          void **block,
+                          struct nbbs_error *error);
+
+/**
+ * Frees a block. Null: does nothing.
+ *
+ * A read-modify-write if the CPU's cache has room, and up to ten loads to find the block's size; more if not: one for each
+ * slab of which the cache gives slots back, then. The address may be any: refuses with `NOT_OF_HEAP`, `INSIDE_UNIT`,
+ * `NO_BLOCK`. A double free is refused if the block is free to all, which larger ones are at once, or the last one that was
+ * freed on this CPU. What a cache keeps otherwise it may hand out twice then; `nbbs_heap_audit` finds it.
+ */
+nbbs_code nbbs_heap_free(const struct nbbs_heap *heap,
+                         void *block,
+                         struct nbbs_error *error);
+
+/**
+ * Makes the block whose address is at `block` larger or smaller, and moves what it holds if it must: then its new address
+ * is written there. If it was null, a block is allocated. A block that is moved is aligned to 16 bytes.
+ *
+ * In place within a size class, and for what is larger if the units behind it are free; otherwise what `nbbs_heap_alloc` and
+ * `nbbs_heap_free` take, and a copy. Refuses as they do.
+ */
+nbbs_code nbbs_heap_resize(const struct nbbs_heap *heap,
+                           void **block,
+                           size_t bytes,
+                           struct nbbs_error *error);
+
+/**
+ * Writes to `bytes` how many bytes may be used of a block: as many as were asked for, or more.
+ *
+ * Up to ten loads, and one for each level of the arena if it is large. Refuses as `nbbs_heap_free`, and with `NULL`.
+ */
+nbbs_code nbbs_heap_size_of(const struct nbbs_heap *heap,
+                            const void *block,
+                            size_t *bytes,
+                            struct nbbs_error *error);
+
+/**
+ * Whether an address, which may be any, lies in memory that the heap hands out.
+ */
+bool nbbs_heap_contains(const struct nbbs_heap *heap, const void *address);
+
+/**
+ * `malloc`: null if `nbbs_heap_alloc` would refuse. Aligned to 16 bytes.
+ */
+void *nbbs_heap_malloc(const struct nbbs_heap *heap, size_t bytes);
+
+/**
+ * `calloc`: memory for `count` times `bytes` bytes, all zero; null if `nbbs_heap_alloc` would refuse, or there is no such
+ * number. A store for each word more.
+ */
+void *nbbs_heap_calloc(const struct nbbs_heap *heap,
+                       size_t count,
+                       size_t bytes);
+
+/**
+ * `realloc`: null if `nbbs_heap_resize` would refuse, and the block stays as it is. 0 bytes do not free it.
+ */
+void *nbbs_heap_realloc(const struct nbbs_heap *heap, void *block, size_t bytes);
+
+/**
+ * `aligned_alloc`: null if `nbbs_heap_alloc` would refuse. `bytes` need not be a multiple of `align`.
+ */
+void *nbbs_heap_aligned_alloc(const struct nbbs_heap *heap, size_t align, size_t bytes);
+
+/**
+ * `malloc_usable_size`: what `nbbs_heap_size_of` says; 0 of null, and where it would refuse.
+ */
+size_t nbbs_heap_usable_size(const struct nbbs_heap *heap, const void *block);
+
+/**
+ * Writes what the memory is used for to `statistics`, as it is at some moments while it is looked at.
+ *
+ * Reads all of the bookkeeping.
+ */
+nbbs_code nbbs_heap_stats(const struct nbbs_heap *heap,
+                          struct nbbs_heap_statistics *statistics,
+                          struct nbbs_error *error);
+
+/**
+ * Returns the memory of slabs of which no slot is in use, so that it may serve other sizes: how many bytes. The CPU's cache
+ * gives back what it keeps at once; the others do when they next take slots or give some back.
+ *
+ * A read-modify-write or two for each slab that is looked at: those of each size of which one may be whole.
+ */
+size_t nbbs_heap_trim(const struct nbbs_heap *heap);
+
+/**
+ * Checks that the bookkeeping is in order, and that no cache keeps what is not allocated, or what another keeps.
+ *
+ * Reads all of the bookkeeping for each size. Refuses with `BROKEN`, `HEAP_BROKEN`. Only while nobody else is using the heap.
+ */
+nbbs_code nbbs_heap_audit(const struct nbbs_heap *heap,
+                          struct nbbs_error *error);
 
 /**
  * Makes the program's arena: `size` bytes from `base` on, all free, under the settings of that moment. The memory is

@@ -7,6 +7,7 @@
  *   nbbs::allocator<T>     the same for containers with an allocator parameter
  *   nbbs::pool<T>          objects of one type
  *   nbbs::threaded_pool<T> the same, with free slots of each thread's own
+ *   nbbs::heap             memory of any size; heap_resource and heap_allocator<T> over it
  *   nbbs::result<T>        what a try_ function returns: a value, or why there is none
  *   nbbs::error            what the others throw
  *
@@ -35,6 +36,7 @@
 
 #if __STDC_HOSTED__
 #include "nbbs/allocator.hpp"
+#include "nbbs/heap.hpp"
 #include "nbbs/memory_resource.hpp"
 #include "nbbs/pool.hpp"
 #include "nbbs/threaded_pool.hpp"

@@ -10,7 +10,7 @@ to=$directory/nbbs-$version
 [ ! -e "$to" ] || { echo "source.sh: $to is there already" >&2; exit 1; }
 
 mkdir "$to"
-git ls-files -z nbbs/{Cargo.toml,src} pool/{Cargo.toml,README.md,src} capi Cargo.toml README.md CHANGELOG.md 'LICENSE-*' \
+git ls-files -z nbbs/{Cargo.toml,src} {heap,pool}/{Cargo.toml,README.md,src} capi Cargo.toml README.md CHANGELOG.md 'LICENSE-*' \
     ':!capi/header' ':!capi/packaging' ':!capi/ci' | tar --create --null --files-from=- | tar --extract --directory "$to"
 
 # without SECTIONS LINES MANIFEST: a manifest without these sections and lines, which are patterns.
@@ -19,11 +19,11 @@ without() {
     mv "$3.new" "$3"
 }
 # What is optional cargo would look for, too.
-for crate in nbbs pool; do
-    without 'dev-dependencies' '^portable-atomic = {' "$to/$crate/Cargo.toml"
-    sed -i 's/^portable-atomic = .*/portable-atomic = []/' "$to/$crate/Cargo.toml"
+for crate in nbbs pool heap; do
+    without 'dev-dependencies|^\[\[example' '^(portable-atomic|allocator-api2) = {' "$to/$crate/Cargo.toml"
+    sed -i -E 's/^(portable-atomic|allocator-api2) = .*/\1 = []/' "$to/$crate/Cargo.toml"
 done
 without 'profile[.](dev|release[.]package)' '^(#|(testkit|baselines|default-members|exclude) )' "$to/Cargo.toml"
-sed -i 's/^members = .*/members = ["nbbs", "pool", "capi"]/' "$to/Cargo.toml"
+sed -i 's/^members = .*/members = ["nbbs", "pool", "heap", "capi"]/' "$to/Cargo.toml"
 cargo generate-lockfile --quiet --offline --manifest-path "$to/Cargo.toml"
 echo "$to"

@@ -70,7 +70,7 @@ pub enum Code {
     /// The address is not in the memory of the arena or pool. `value`: the address; `limit`: where the memory
     /// begins, or chunks in which it is not; `other`: where the memory ends.
     ForeignAddress,
-    /// The address lies inside a unit or object. `value`: the address; `limit`: where that begins.
+    /// The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins.
     InsideUnit,
     /// The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most.
     Size,
@@ -88,6 +88,18 @@ pub enum Code {
     Setting,
     /// An audit found a block in a CPU's cache that is not its own. `value`: index; `other`: order; `limit`: the CPU.
     CacheBroken,
+    /// The heap has no memory for a block: an ordinary answer. `value`: bytes; `limit`: of which power of two their address
+    /// was to be a multiple.
+    HeapFull,
+    /// The address is in no memory that the heap hands out. `value`: the address; `limit`: regions of the heap.
+    NotOfHeap,
+    /// No block of the heap is allocated at that address: freed before, or never allocated. `value`: the address.
+    NoBlock,
+    /// The heap has as many regions as it can have. `value`: so many.
+    Regions,
+    /// An audit found a heap's slabs or caches not in order. `value`: the address of the slab or slot; or, where `other` is
+    /// 1, the bytes of a slot, for the stack of slabs with such slots; `other`: 0 a slab, 2 what a cache keeps.
+    HeapBroken,
     /// Refused for a reason that this version of the interface has no code for.
     Other,
 }
@@ -137,8 +149,18 @@ impl Error {
     /// Whether somebody made a mistake: the others are ordinary answers.
     fn is_misuse(&self) -> bool {
         use Code::*;
-        let ordinary =
-            [Exhausted, InUse, LastOfWord, Contended, Broken, CacheBroken, Full, SourceEmpty];
+        let ordinary = [
+            Exhausted,
+            InUse,
+            LastOfWord,
+            Contended,
+            Broken,
+            CacheBroken,
+            Full,
+            SourceEmpty,
+            HeapFull,
+            HeapBroken,
+        ];
         self.code().is_none_or(|code| !ordinary.contains(&code))
     }
 }
@@ -245,6 +267,11 @@ names! {
     SourceEmpty c"NBBS_CODE_SOURCE_EMPTY",
     Setting c"NBBS_CODE_SETTING",
     CacheBroken c"NBBS_CODE_CACHE_BROKEN",
+    HeapFull c"NBBS_CODE_HEAP_FULL",
+    NotOfHeap c"NBBS_CODE_NOT_OF_HEAP",
+    NoBlock c"NBBS_CODE_NO_BLOCK",
+    Regions c"NBBS_CODE_REGIONS",
+    HeapBroken c"NBBS_CODE_HEAP_BROKEN",
     Other c"NBBS_CODE_OTHER",
 }
 

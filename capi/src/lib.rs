@@ -1,4 +1,4 @@
-//! `nbbs.h`: the buddy allocator and object pools for C.
+//! `nbbs.h`: the buddy allocator, object pools and heaps for C.
 //!
 //! The functions here are meant to be called from C. `include/nbbs.h` is generated from this source, and
 //! `capi/README.md` is the guide. What C programs rely on:
@@ -19,9 +19,9 @@
 //! ```text
 //! plain     one arena for the whole program: nb_init, nb_alloc, nb_free, nb_stat_*
 //! arena     any number of arenas: nbbs_*          pool     objects of one size: nbbs_pool_*
-//! cache     blocks of a CPU's own: nbbs_cache_*
+//! cache     blocks of a CPU's own: nbbs_cache_*            heap     memory of any size: nbbs_heap_*
 //! pointer   what a caller's pointer may be        error    codes, hooks           refusal   their text
-//! heap      malloc      lane      the thread's lane            freestanding   the panic handler
+//! malloc    the C library's   lane   the thread's lane           freestanding   the panic handler
 //! ```
 #![no_std]
 #![warn(missing_debug_implementations)]
@@ -38,6 +38,7 @@ mod error;
 mod freestanding;
 mod heap;
 mod lane;
+mod malloc;
 mod plain;
 mod pointer;
 mod pool;
@@ -46,5 +47,6 @@ mod refusal;
 pub use arena::*;
 pub use cache::*;
 pub use error::*;
+pub use heap::*;
 pub use plain::*;
 pub use pool::*;

@@ -6,6 +6,7 @@ use nbbs::{
     AllocError, BatchError, Broken, BrokenCache, FreeError, Invariant, MetadataError, RangeError,
     RequestError, ResizeError,
 };
+use nbbs_heap::{AddError, AuditError, FreeError as NotHeld};
 use nbbs_pool::Exhausted;
 
 use crate::error::{Code, Error};
@@ -145,6 +146,56 @@ impl From<Exhausted> for Error {
     }
 }
 
+impl From<AddError> for Error {
+    fn from(error: AddError) -> Self {
+        match error {
+            AddError::TooSmall { bytes, needed } => {
+                Self::of(Code::TooShort, bytes as u64, needed as u64)
+            }
+            AddError::TooMany { most } => Self::of(Code::Regions, most as u64, 0),
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+impl From<NotHeld> for Error {
+    fn from(error: NotHeld) -> Self {
+        match error {
+            NotHeld::Foreign { address, regions } => {
+                Self::of(Code::NotOfHeap, address as u64, regions as u64)
+            }
+            NotHeld::Inside { address, begins } => {
+                Self::of(Code::InsideUnit, address as u64, begins as u64)
+            }
+            NotHeld::NotAllocated { address } => Self::of(Code::NoBlock, address as u64, 0),
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+impl From<AuditError> for Error {
+    fn from(error: AuditError) -> Self {
+        let broken = |value: usize, of| Self::of(Code::HeapBroken, value as u64, 0).and(of);
+        match error {
+            AuditError::Units(broken) => broken.into(),
+            AuditError::Slab { address } => broken(address, 0),
+            AuditError::Stack { size } => broken(size, 1),
+            AuditError::Kept { address } => broken(address, 2),
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+/// What `HeapBroken` is of.
+fn heap_broken(value: u64, other: u64) -> AuditError {
+    let value = value as usize;
+    match other {
+        0 => AuditError::Slab { address: value },
+        1 => AuditError::Stack { size: value },
+        _ => AuditError::Kept { address: value },
+    }
+}
+
 /// The invariants, as `detail` numbers them.
 const INVARIANTS: [Invariant; 4] =
     [Invariant::WellFormed, Invariant::InsideArena, Invariant::Dormant, Invariant::Bound];
@@ -233,6 +284,15 @@ impl fmt::Display for Error {
                 let (cpu, order) = (limit as usize, other as u32);
                 BrokenCache { cpu, index: value, order }.fmt(f)
             }
+            Code::HeapFull => {
+                write!(f, "the heap has no {value} bytes at a multiple of {limit}")
+            }
+            Code::NotOfHeap => {
+                NotHeld::Foreign { address: value as usize, regions: limit as usize }.fmt(f)
+            }
+            Code::NoBlock => NotHeld::NotAllocated { address: value as usize }.fmt(f),
+            Code::Regions => AddError::TooMany { most: value as usize }.fmt(f),
+            Code::HeapBroken => heap_broken(value, other).fmt(f),
             Code::Other => f.write_str("refused"),
         }
     }

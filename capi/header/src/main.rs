@@ -7,7 +7,7 @@ use std::path::Path;
 use cbindgen::{Builder, Config};
 
 /// Where the `nb_*` functions are, and what they are made of.
-const PLAIN: [&str; 3] = ["plain/mod.rs", "heap.rs", "error.rs"];
+const PLAIN: [&str; 3] = ["plain/mod.rs", "malloc.rs", "error.rs"];
 
 fn main() -> anyhow::Result<()> {
     let capi = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));

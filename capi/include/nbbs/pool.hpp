@@ -5,6 +5,7 @@
 
 #include "local.hpp"
 #include "result.hpp"
+#include "storage.hpp"
 #include "visitor.hpp"
 
 #include <limits>
@@ -27,12 +28,6 @@ struct pool_config {
     /// A chunk is added as soon as fewer than so many objects are free; 0: when none is. Who takes the last of 64
     /// slots looks.
     std::size_t ahead = 0;
-};
-
-/// Memory for all that a pool has: `pool<T>::bytes_for(config)` bytes.
-struct storage {
-    void* memory;
-    std::size_t bytes;
 };
 
 namespace detail {

@@ -21,8 +21,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use nbbs::{Buddy, metadata_words};
 
 use crate::error::{Code, Error, Reporter};
-use crate::heap::Free;
 use crate::lane::thread_lane;
+use crate::malloc::Free;
 use counts::Counts;
 use settings::Settings;
 pub use settings::*;

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::notice;
 use crate::error::{Hook, Reporter};
-use crate::heap::{self, Free, Malloc};
+use crate::malloc::{self, Free, Malloc};
 
 /// The settings of one moment.
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ impl Settings {
     pub(super) fn now() -> Self {
         let source = SOURCE.load(Ordering::Relaxed);
         let source = if source.is_null() {
-            heap::DEFAULT
+            malloc::DEFAULT
         } else {
             // SAFETY: `nb_set_malloc` stored a Malloc and a Free; both, like pointers, are null for None.
             unsafe {

@@ -70,6 +70,7 @@ struct Arena {
 inline void expect_only_what_it_names(const nbbs_error &error) {
     switch (error.code) {
     case NBBS_CODE_BROKEN:
+    case NBBS_CODE_HEAP_BROKEN:
         return;
     case NBBS_CODE_OUT_OF_RANGE:
     case NBBS_CODE_WRONG_ORDER:
@@ -86,6 +87,8 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
     case NBBS_CODE_FULL:
     case NBBS_CODE_NULL:
     case NBBS_CODE_NO_ARENA:
+    case NBBS_CODE_NO_BLOCK:
+    case NBBS_CODE_REGIONS:
         EXPECT_EQ(error.limit, 0u) << nbbs_code_name(error.code);
         EXPECT_EQ(error.other, 0u) << nbbs_code_name(error.code);
         break;

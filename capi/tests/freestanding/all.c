@@ -7,6 +7,7 @@
 static uint64_t metadata[NBBS_METADATA_BYTES(UNITS) / 8];
 static uint64_t objects[8192];
 static unsigned char heap[1 << 16];
+static uint64_t place[12288];
 static unsigned misuse;
 
 static void *bump(size_t bytes) {
@@ -63,5 +64,15 @@ int program(void) {
     if (object == NULL || nb_stat_used_memory() != 16384) return 21;
     nb_free(object);
     if (nb_stat_used_memory() != 0 || nb_stat_release_count() != 1) return 22;
+
+    nbbs_heap *memory;
+    if (nbbs_heap_create(place, sizeof place, 1, &memory, &error) != NBBS_CODE_OK) return 23;
+    object = nbbs_heap_calloc(memory, 10, 100);
+    if (object == NULL || nbbs_heap_usable_size(memory, object) != 1024) return 24;
+    object = nbbs_heap_realloc(memory, object, 2000);
+    if (object == NULL || *(unsigned char *)object != 0) return 25;
+    if (nbbs_heap_free(memory, object, &error) != NBBS_CODE_OK) return 26;
+    if (nbbs_heap_free(memory, object, &error) != NBBS_CODE_NO_BLOCK) return 27;
+    if (nbbs_heap_audit(memory, &error) != NBBS_CODE_OK) return 28;
     return 0;
 }

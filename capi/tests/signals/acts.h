@@ -15,6 +15,8 @@ static nbbs_arena frames[2];
 static nbbs_pool *pool;
 static uint64_t frames_metadata[NBBS_METADATA_BYTES(UNITS) / 8];
 static uint64_t pool_memory[2048];
+static nbbs_heap *heap;
+static uint64_t heap_memory[65536];
 
 /* Who holds which unit: 1 if somebody does. */
 static atomic_uchar frames_owner[UNITS], plain_owner[PLAIN_UNITS], pool_owner[OBJECTS];
@@ -22,6 +24,7 @@ static atomic_uchar frames_owner[UNITS], plain_owner[PLAIN_UNITS], pool_owner[OB
 /* What is held, on its way between threads and handlers: the first unit above 32 bits of length; 0: nothing. */
 typedef atomic_uint_fast64_t slot;
 static slot frames_slots[SLOTS], reserved_slots[2], plain_slots[SLOTS], pool_slots[OBJECTS / 2];
+static unsigned char *_Atomic heap_slots[SLOTS];
 
 /* Xorshift. Of an interrupted step some number comes, too. */
 static uint64_t draw(uint64_t below) {
@@ -249,11 +252,41 @@ static void act_on_pool(void) {
     free_object(held);
 }
 
+/* A block begins and ends with where it is. */
+static void mark(unsigned char *block) {
+    size_t last = library.nbbs_heap_usable_size(heap, block) - sizeof block;
+    memcpy(block, &block, sizeof block), memcpy(block + last, &block, sizeof block);
+}
+
+static void free_heap(unsigned char *block) {
+    if (block == NULL) return;
+    size_t last = library.nbbs_heap_usable_size(heap, block) - sizeof block;
+    if (memcmp(block, &block, sizeof block) != 0 || memcmp(block + last, &block, sizeof block) != 0) {
+        found("a block of the heap was handed out twice");
+    }
+    must(library.nbbs_heap_free(heap, block, NULL));
+}
+
+static void act_on_heap(void) {
+    unsigned char *block = atomic_exchange(&heap_slots[draw(SLOTS)], NULL);
+    size_t size = draw(8) ? draw(300) : draw(40000);
+    if (draw(256) == 0) library.nbbs_heap_trim(heap);
+    if (block == NULL && (block = library.nbbs_heap_malloc(heap, size)) != NULL) {
+        mark(block);
+        /* Null if there is no memory, and the block stays. */
+        unsigned char *moved = draw(4) ? NULL : library.nbbs_heap_realloc(heap, block, draw(5000));
+        if (moved != NULL) mark(block = moved);
+        block = atomic_exchange(&heap_slots[draw(SLOTS)], block);
+    }
+    free_heap(block);
+}
+
 /* One call or two, of any interface. */
 static void act(void) {
-    switch (draw(4)) {
+    switch (draw(5)) {
     case 0: act_on_plain(); break;
     case 1: act_on_pool(); break;
+    case 2: act_on_heap(); break;
     default: act_on_frames();
     }
     atomic_fetch_add(&progress, 1);

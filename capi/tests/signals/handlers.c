@@ -40,7 +40,7 @@ static void *work(void *unused) {
     return NULL;
 }
 
-/* The arenas and the pool, empty. */
+/* The arenas, the pool and the heap, empty. */
 static void make(void) {
     nbbs_pool_config config = {.size = OBJECT, .align = 1, .limit = OBJECTS};
     nbbs_arena *arena = &frames[0];
@@ -49,21 +49,27 @@ static void make(void) {
     must(library.nbbs_on(arena, 0, &frames[1], NULL));
     if (library.nbbs_pool_bytes(&config) > sizeof pool_memory) found("the pool's memory is too small");
     must(library.nbbs_pool_create_in(&config, pool_memory, sizeof pool_memory, &pool, NULL));
+    must(library.nbbs_heap_create(heap_memory, sizeof heap_memory, 2, &heap, NULL));
     if (library.nb_init((uintptr_t)plain_base, PLAIN_UNITS * PLAIN_BYTES) != 0) found("nb_init: refused");
 }
 
 /* Gives everything back; nothing is missing. */
 static void end(void) {
     nbbs_statistics statistics;
+    nbbs_heap_statistics of_heap;
     for (int each = 0; each < SLOTS; each++) {
         free_frames(&frames[0], atomic_exchange(&frames_slots[each], 0));
         free_plain(atomic_exchange(&plain_slots[each], 0));
+        free_heap(atomic_exchange(&heap_slots[each], NULL));
     }
     for (int each = 0; each < 2; each++) {
         uint64_t range = atomic_exchange(&reserved_slots[each], 0), first = first_of(range);
         if (range != 0) must(library.nbbs_release(&frames[0], first, first + len_of(range), NULL));
     }
     for (int each = 0; each < OBJECTS / 2; each++) free_object(atomic_exchange(&pool_slots[each], 0));
+    must(library.nbbs_heap_audit(heap, NULL));
+    must(library.nbbs_heap_stats(heap, &of_heap, NULL));
+    if (of_heap.refused != 0) found("frees of blocks of the heap were refused");
     must(library.nbbs_audit(&frames[0], NULL, NULL));
     must(library.nbbs_stats(&frames[0], &statistics, NULL));
     if (statistics.free_units != UNITS) found("units of the arena are lost");

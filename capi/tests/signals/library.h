@@ -18,7 +18,9 @@
     X(nbbs_shrink) X(nbbs_grow) X(nbbs_resize_bytes) X(nbbs_split_off) X(nbbs_split) X(nbbs_reserve) X(nbbs_release)   \
     X(nbbs_order_of) X(nbbs_len_of) X(nbbs_order_bound) X(nbbs_stats) X(nbbs_walk) X(nbbs_occupancy_map) X(nbbs_audit) \
     X(nbbs_pool_bytes) X(nbbs_pool_create_in) X(nbbs_pool_alloc) X(nbbs_pool_free) X(nbbs_pool_is_valid)               \
-    X(nbbs_pool_len) X(nbbs_pool_capacity)
+    X(nbbs_pool_len) X(nbbs_pool_capacity)                                                                             \
+    X(nbbs_heap_create) X(nbbs_heap_malloc) X(nbbs_heap_realloc) X(nbbs_heap_usable_size) X(nbbs_heap_free)            \
+    X(nbbs_heap_trim) X(nbbs_heap_stats) X(nbbs_heap_audit)
 
 #define DECLARE(name) __typeof__(name) *name;
 static struct {

@@ -1,0 +1,221 @@
+//! Blocks of a heap.
+
+use core::alloc::Layout;
+use core::ffi::c_void;
+use core::ptr::{self, NonNull};
+
+use super::{Heap, ask, run};
+use crate::error::{Code, Error};
+use crate::pointer;
+
+/// What blocks are aligned to at least, as those of `malloc`.
+const GRAIN: usize = 16;
+
+/// The layout of a block.
+#[inline(always)]
+fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
+    let most = 1_usize << (usize::BITS - 2);
+    if !align.is_power_of_two() || align > most {
+        return Err(Error::of(Code::Alignment, align as u64, most as u64));
+    }
+    let most = isize::MAX as usize - (align - 1);
+    Layout::from_size_align(bytes, align.max(GRAIN))
+        .map_err(|_| Error::of(Code::Size, bytes as u64, most as u64))
+}
+
+#[inline(always)]
+fn alloc(heap: &Heap, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
+    let full = Error::of(Code::HeapFull, bytes as u64, align as u64);
+    heap.here().alloc(layout(bytes, align)?).ok_or(full)
+}
+
+/// The block at an address that is not null.
+fn block_at(block: *const c_void, argument: u64) -> Result<NonNull<u8>, Error> {
+    NonNull::new(block.cast_mut().cast()).ok_or(Error::of(Code::Null, argument, 0))
+}
+
+#[inline(always)]
+fn free(heap: &Heap, block: *mut c_void) -> Result<(), Error> {
+    if let Some(block) = NonNull::new(block.cast()) {
+        // SAFETY: the caller's promise: what is allocated there is its own.
+        unsafe { heap.here().free_at(block) }?;
+    }
+    Ok(())
+}
+
+fn resize(heap: &Heap, block: *mut c_void, bytes: usize) -> Result<NonNull<u8>, Error> {
+    let Some(at) = NonNull::new(block.cast()) else { return alloc(heap, bytes, 1) };
+    layout(bytes, 1)?;
+    let full = Error::of(Code::HeapFull, bytes as u64, 1);
+    // SAFETY: the caller's promise: what is allocated there is its own.
+    unsafe { heap.here().resize_at(at, bytes) }?.ok_or(full)
+}
+
+/// Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. 0 bytes are a
+/// block, too, that is to be freed.
+///
+/// A read-modify-write if the CPU's cache has a slot of that size. Otherwise one for up to four slabs and one for each of
+/// these, or what the buddy allocator takes for a new slab; above 32 KiB what `nbbs_alloc_units` takes. If there is no
+/// memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_alloc(
+    heap: *const Heap,
+    bytes: usize,
+    align: usize,
+    block: *mut *mut c_void,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(heap, error, |heap| {
+            let place = pointer::checked(block, 4)?;
+            place.write(alloc(heap, bytes, align)?.as_ptr().cast());
+            Ok(())
+        })
+    }
+}
+
+/// Frees a block. Null: does nothing.
+///
+/// A read-modify-write if the CPU's cache has room, and up to ten loads to find the block's size; more if not: one for each
+/// slab of which the cache gives slots back, then. The address may be any: refuses with `NOT_OF_HEAP`, `INSIDE_UNIT`,
+/// `NO_BLOCK`. A double free is refused if the block is free to all, which larger ones are at once, or the last one that was
+/// freed on this CPU. What a cache keeps otherwise it may hand out twice then; `nbbs_heap_audit` finds it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_free(
+    heap: *const Heap,
+    block: *mut c_void,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { run(heap, error, |heap| free(heap, block)) }
+}
+
+/// Makes the block whose address is at `block` larger or smaller, and moves what it holds if it must: then its new address
+/// is written there. If it was null, a block is allocated. A block that is moved is aligned to 16 bytes.
+///
+/// In place within a size class, and for what is larger if the units behind it are free; otherwise what `nbbs_heap_alloc` and
+/// `nbbs_heap_free` take, and a copy. Refuses as they do.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_resize(
+    heap: *const Heap,
+    block: *mut *mut c_void,
+    bytes: usize,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(heap, error, |heap| {
+            let place = pointer::checked(block, 2)?;
+            place.write(resize(heap, place.read(), bytes)?.as_ptr().cast());
+            Ok(())
+        })
+    }
+}
+
+/// Writes to `bytes` how many bytes may be used of a block: as many as were asked for, or more.
+///
+/// Up to ten loads, and one for each level of the arena if it is large. Refuses as `nbbs_heap_free`, and with `NULL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_size_of(
+    heap: *const Heap,
+    block: *const c_void,
+    bytes: *mut usize,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(heap, error, |heap| {
+            let place = pointer::checked(bytes, 3)?;
+            place.write(heap.here().usable(block_at(block, 2)?)?);
+            Ok(())
+        })
+    }
+}
+
+/// Whether an address, which may be any, lies in memory that the heap hands out.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_contains(heap: *const Heap, address: *const c_void) -> bool {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { ask(heap, |heap| heap.placed.contains(address.cast())) }
+}
+
+/// `malloc`: null if `nbbs_heap_alloc` would refuse. Aligned to 16 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_malloc(heap: *const Heap, bytes: usize) -> *mut c_void {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { or_null(heap, |heap| alloc(heap, bytes, 1)) }
+}
+
+/// `calloc`: memory for `count` times `bytes` bytes, all zero; null if `nbbs_heap_alloc` would refuse, or there is no such
+/// number. A store for each word more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_calloc(
+    heap: *const Heap,
+    count: usize,
+    bytes: usize,
+) -> *mut c_void {
+    let zeroed = |heap: &Heap| {
+        let most = usize::MAX / bytes.max(1);
+        let too_many = Error::of(Code::TooLong, count as u64, most as u64);
+        let bytes = count.checked_mul(bytes).ok_or(too_many)?;
+        let block = alloc(heap, bytes, 1)?;
+        // SAFETY: the block has so many bytes, and is nobody else's.
+        unsafe { block.write_bytes(0, bytes) };
+        Ok(block)
+    };
+    // SAFETY: the caller's promise about pointers.
+    unsafe { or_null(heap, zeroed) }
+}
+
+/// `realloc`: null if `nbbs_heap_resize` would refuse, and the block stays as it is. 0 bytes do not free it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_realloc(
+    heap: *const Heap,
+    block: *mut c_void,
+    bytes: usize,
+) -> *mut c_void {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { or_null(heap, |heap| resize(heap, block, bytes)) }
+}
+
+/// `aligned_alloc`: null if `nbbs_heap_alloc` would refuse. `bytes` need not be a multiple of `align`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_aligned_alloc(
+    heap: *const Heap,
+    align: usize,
+    bytes: usize,
+) -> *mut c_void {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { or_null(heap, |heap| alloc(heap, bytes, align)) }
+}
+
+/// `malloc_usable_size`: what `nbbs_heap_size_of` says; 0 of null, and where it would refuse.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_usable_size(heap: *const Heap, block: *const c_void) -> usize {
+    let mut bytes = 0;
+    if !block.is_null() {
+        // SAFETY: the caller's promise about pointers.
+        unsafe { nbbs_heap_size_of(heap, block, &raw mut bytes, ptr::null_mut()) };
+    }
+    bytes
+}
+
+/// What `work` returns on a heap, or null; what it refuses goes to the heap's hook.
+///
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+unsafe fn or_null(
+    heap: *const Heap,
+    work: impl FnOnce(&Heap) -> Result<NonNull<u8>, Error>,
+) -> *mut c_void {
+    let mut found = ptr::null_mut();
+    let found_by = |heap: &Heap| {
+        found = work(heap)?.as_ptr().cast();
+        Ok(())
+    };
+    // SAFETY: by the contract.
+    unsafe { run(heap, ptr::null_mut(), found_by) };
+    found
+}

@@ -1,0 +1,213 @@
+//! Memory of any size and alignment.
+//!
+//! ```text
+//! mod      making heaps      blocks   alloc, free, malloc and its kin      stats    looking on
+//! ```
+
+mod blocks;
+mod stats;
+
+use core::alloc::Layout;
+use core::ffi::c_void;
+use core::ptr::NonNull;
+
+use nbbs_heap::{On, Placed};
+
+use crate::error::{Code, Error, Hook, Reporter};
+use crate::pointer;
+pub use blocks::*;
+pub use stats::*;
+
+/// A heap: memory of any size and alignment, for any number of threads. Made by `nbbs_heap_create`.
+#[derive(Debug)]
+pub struct Heap {
+    placed: &'static Placed,
+    cpu: CpuNumber,
+    context: *mut c_void,
+    reporter: Reporter,
+}
+
+/// Returns the number of the CPU on which it is called. An old or a wrong number costs time and nothing else.
+pub type CpuNumber = Option<unsafe extern "C" fn(context: *mut c_void) -> usize>;
+
+impl Heap {
+    /// The heap as seen from the caller's CPU.
+    #[inline(always)]
+    fn here(&self) -> On<'_> {
+        self.placed.on(match self.cpu {
+            // SAFETY: the function may be called with its context, as `nbbs_heap_set_cpu` was promised.
+            Some(cpu) => unsafe { cpu(self.context) },
+            None => current_cpu(),
+        })
+    }
+}
+
+/// The CPU on which the caller runs; an access to a thread-local would not do, as `lane` says.
+#[cfg(all(feature = "std", target_os = "linux"))]
+#[inline(always)]
+fn current_cpu() -> usize {
+    unsafe extern "C" {
+        safe fn sched_getcpu() -> core::ffi::c_int;
+    }
+    sched_getcpu() as usize
+}
+
+/// What stands for it where nobody says: the thread's lane.
+#[cfg(not(all(feature = "std", target_os = "linux")))]
+fn current_cpu() -> usize {
+    crate::lane::thread_lane()
+}
+
+/// Where the heap's own place ends, behind which is that of its caches.
+const FRONT: Layout = Layout::new::<Heap>();
+
+/// Bytes of memory, at any address, that `nbbs_heap_create` makes a heap of that has so many caches and hands out `bytes`
+/// bytes, rounded up to a KiB: 20 KiB a cache, 1.6 % of the bytes, and some KiB. 0 if there can be no such heap.
+#[unsafe(no_mangle)]
+pub extern "C" fn nbbs_heap_bytes(caches: usize, bytes: usize) -> usize {
+    let front = FRONT.size() + FRONT.align() - 1;
+    Placed::bytes_for(caches, bytes).and_then(|all| all.checked_add(front)).unwrap_or(0)
+}
+
+/// Makes a heap of `memory`, whatever that holds, with `caches` caches: as many as there are CPUs; 0 is taken for 1. With
+/// them and its bookkeeping at its front, the heap hands out the rest.
+///
+/// `memory` is `bytes` long, and the heap's until nobody uses it any more, or what it handed out; it needs no end. An
+/// operation uses the cache of the CPU on which it runs: as `sched_getcpu` says on Linux; in the freestanding library, and
+/// elsewhere, `nbbs_heap_set_cpu` names a function.
+///
+/// A store for each word of the caches and the bookkeeping. Refuses with `NULL`, `SIZE`, `TOO_SHORT`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_create(
+    memory: *mut c_void,
+    bytes: usize,
+    caches: usize,
+    heap: *mut *mut Heap,
+    error: *mut Error,
+) -> Code {
+    let make = || {
+        let memory = pointer::checked(memory.cast::<u8>(), 1)?;
+        let place = pointer::checked(heap, 4)?;
+        pointer::check_bytes(memory.as_ptr().cast(), bytes)?;
+        let needed = nbbs_heap_bytes(caches, 1);
+        let too_short = Error::of(Code::TooShort, bytes as u64, needed as u64);
+        if needed == 0 {
+            return Err(Error::of(Code::Size, caches as u64, (isize::MAX as usize >> 15) as u64));
+        }
+        let skip = memory.addr().get().wrapping_neg() % FRONT.align();
+        let front = skip + FRONT.size();
+        let left = bytes.checked_sub(front).ok_or(too_short)?;
+        // SAFETY: so much is left of the memory, which is the heap's.
+        let placed = unsafe { Placed::new(memory.add(front), left, caches) };
+        let placed: &'static Placed = placed.map_err(|_| too_short)?;
+        let (cpu, context, reporter) = (None, core::ptr::null_mut(), Reporter::NOBODY);
+        // SAFETY: memory for a heap, aligned for one, and for a pointer to it.
+        unsafe {
+            let made: NonNull<Heap> = memory.add(skip).cast();
+            made.write(Heap { placed, cpu, context, reporter });
+            place.write(made.as_ptr());
+        }
+        Ok(())
+    };
+    // SAFETY: the caller's promise about pointers.
+    unsafe { report(make(), Reporter::NOBODY, error) }
+}
+
+/// Adds `bytes` bytes at `memory` to the heap, which keeps them: seven times at most. Their bookkeeping, 1.6 %, lies at their
+/// front, and is cleared.
+///
+/// A store for each word of it. Refuses with `NULL`, `SIZE`, `TOO_SHORT`, `REGIONS`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_add(
+    heap: *const Heap,
+    memory: *mut c_void,
+    bytes: usize,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers, and about the memory.
+    unsafe {
+        run(heap, error, |heap| {
+            let memory = pointer::checked(memory.cast::<u8>(), 2)?;
+            pointer::check_bytes(memory.as_ptr().cast(), bytes)?;
+            Ok(heap.placed.add(memory, bytes)?)
+        })
+    }
+}
+
+/// Has `cpu` say on which CPU an operation runs; null: as before. `context` is passed on to it. It is called from wherever
+/// the heap is, handlers included. While nobody else is using the heap. Refuses with `NULL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_set_cpu(
+    heap: *mut Heap,
+    cpu: CpuNumber,
+    context: *mut c_void,
+    error: *mut Error,
+) -> Code {
+    let set = pointer::checked(heap, 1).map(|mut heap| {
+        // SAFETY: a heap that nobody else is using, by the contract.
+        let heap = unsafe { heap.as_mut() };
+        (heap.cpu, heap.context) = (cpu, context);
+    });
+    // SAFETY: the caller's promise about pointers.
+    unsafe { report(set, Reporter::NOBODY, error) }
+}
+
+/// Has `hook` told of misuse of the heap; null: nobody. While nobody else is using the heap. Refuses with `NULL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_set_hook(
+    heap: *mut Heap,
+    hook: Hook,
+    context: *mut c_void,
+    error: *mut Error,
+) -> Code {
+    let set = pointer::checked(heap, 1).map(|mut heap| {
+        // SAFETY: a heap that nobody else is using, by the contract.
+        unsafe { heap.as_mut() }.reporter = Reporter { hook, context };
+    });
+    // SAFETY: the caller's promise about pointers.
+    unsafe { report(set, Reporter::NOBODY, error) }
+}
+
+/// Runs `work` on a heap; what it refuses goes to `error` and the heap's hook.
+///
+/// # Safety
+/// Both pointers are null, misaligned, or lead to a heap and to memory for an `Error`.
+#[inline(always)]
+unsafe fn run(
+    heap: *const Heap,
+    error: *mut Error,
+    work: impl FnOnce(&Heap) -> Result<(), Error>,
+) -> Code {
+    let (came_out, reporter) = match pointer::checked(heap, 1) {
+        Ok(heap) => {
+            // SAFETY: by the contract.
+            let heap = unsafe { heap.as_ref() };
+            (work(heap), heap.reporter)
+        }
+        Err(refused) => (Err(refused), Reporter::NOBODY),
+    };
+    // SAFETY: by the contract.
+    unsafe { report(came_out, reporter, error) }
+}
+
+/// What `ask` says of a heap; of a null pointer, nothing.
+///
+/// # Safety
+/// The pointer is null, misaligned, or leads to a heap.
+unsafe fn ask<T: Default>(heap: *const Heap, ask: impl FnOnce(&Heap) -> T) -> T {
+    // SAFETY: by the contract.
+    pointer::checked(heap, 1).map_or_else(|_| T::default(), |heap| ask(unsafe { heap.as_ref() }))
+}
+
+/// The code of what came out, told to whom it concerns.
+///
+/// # Safety
+/// Those of [`Reporter::refuse`].
+#[inline(always)]
+unsafe fn report(came_out: Result<(), Error>, reporter: Reporter, error: *mut Error) -> Code {
+    match came_out {
+        Ok(()) => Code::Ok,
+        // SAFETY: by the contract.
+        Err(refused) => unsafe { reporter.refuse(refused, error) },
+    }
+}

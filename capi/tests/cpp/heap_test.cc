@@ -1,0 +1,114 @@
+// nbbs::heap, heap_resource and heap_allocator.
+#include "support.hpp"
+
+#include <map>
+#include <unordered_map>
+
+namespace {
+
+// Whether nothing is in use, once the only cache is empty.
+void expect_whole(const nbbs::heap& heap) {
+    heap.trim();
+    const auto audit = heap.try_audit();
+    EXPECT_TRUE(audit) << audit.error().message();
+    EXPECT_EQ(heap.stats().free, heap.stats().bytes);
+}
+
+}  // namespace
+
+TEST(Heap, OwnsItsMemoryOrLivesInYours) {
+    nbbs::heap own(1 << 20, 1);
+    EXPECT_GE(own.stats().bytes, 1u << 20);
+    std::vector<std::byte> place(nbbs::heap::bytes_for(1, 100'000));
+    nbbs::heap given({place.data(), place.size()}, 1);
+    void* block = given.alloc(1000, 256);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 256, 0u);
+    EXPECT_GE(block, place.data());
+    EXPECT_TRUE(given.contains(block));
+    EXPECT_FALSE(own.contains(block));
+    EXPECT_GE(given.usable_size(block), 1000u);
+    given.free(block);
+    given.free(nullptr);
+    expect_whole(given);
+    nbbs::heap moved(std::move(own));
+    EXPECT_EQ(own.handle(), nullptr);
+    EXPECT_FALSE(own.try_alloc(1));
+    own = std::move(moved);
+    own.free(own.alloc(10));
+    expect_whole(own);
+}
+
+TEST(Heap, SaysWhyNot) {
+    nbbs::heap heap(100'000, 1);
+    Misuse misuse;
+    EXPECT_TRUE(heap.set_hook(Misuse::note, &misuse));
+    EXPECT_EQ(heap.try_alloc(1 << 20).error().message(), "the heap has no 1048576 bytes at a multiple of 16");
+    expect_throw<nbbs::bad_alloc>(NBBS_CODE_HEAP_FULL, [&] { static_cast<void>(heap.alloc(1 << 20)); });
+    void* block = heap.alloc(100);
+    heap.free(block);
+    expect_throw<nbbs::error>(NBBS_CODE_NO_BLOCK, [&] { heap.free(block); });
+    int own = 0;
+    EXPECT_EQ(heap.try_free(&own).error().code(), NBBS_CODE_NOT_OF_HEAP);
+    EXPECT_EQ(misuse.seen.size(), 2u);
+    expect_throw<nbbs::error>(NBBS_CODE_SIZE, [] { nbbs::heap(SIZE_MAX, 1); });
+    std::byte little[100];
+    expect_throw<nbbs::error>(NBBS_CODE_TOO_SHORT, [&] { nbbs::heap({little, sizeof little}, 1); });
+    expect_throw<nbbs::error>(NBBS_CODE_TOO_SHORT, [&] { heap.add({little, sizeof little}); });
+    std::vector<std::byte> more(2 << 20);
+    heap.add({more.data(), more.size()});
+    EXPECT_TRUE(heap.try_alloc(1 << 20));
+}
+
+TEST(Heap, IsAMemoryResource) {
+    nbbs::heap heap(4 << 20, 1);
+    nbbs::heap other(1 << 20, 1);
+    {
+        nbbs::heap_resource resource(heap);
+        nbbs::heap_resource same(heap);
+        nbbs::heap_resource foreign(other);
+        EXPECT_TRUE(resource.is_equal(same));
+        EXPECT_FALSE(resource.is_equal(foreign));
+        EXPECT_FALSE(resource.is_equal(*std::pmr::new_delete_resource()));
+        EXPECT_EQ(&resource.of(), &heap);
+        std::pmr::unordered_map<int, std::pmr::string> names(&resource);
+        for (int number = 0; number < 1000; number++) {
+            names.emplace(number, std::string(static_cast<std::size_t>(number), 'x'));
+        }
+        for (int number = 0; number < 1000; number++) {
+            EXPECT_EQ(names.at(number).size(), static_cast<std::size_t>(number));
+        }
+        EXPECT_TRUE(heap.contains(&names.at(5)));
+        void* aligned = resource.allocate(100, 4096);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned) % 4096, 0u);
+        resource.deallocate(aligned, 100, 4096);
+        expect_throw<nbbs::bad_alloc>(NBBS_CODE_HEAP_FULL, [&] { static_cast<void>(resource.allocate(8 << 20)); });
+    }
+    expect_whole(heap);
+    EXPECT_EQ(heap.stats().refused, 0u);
+}
+
+TEST(Heap, IsAnAllocator) {
+    nbbs::heap heap(4 << 20, 1);
+    nbbs::heap other(1 << 20, 1);
+    {
+        using numbers = std::vector<int, nbbs::heap_allocator<int>>;
+        nbbs::heap_allocator<int> allocator(heap);
+        EXPECT_TRUE(allocator == nbbs::heap_allocator<long>(allocator));
+        EXPECT_TRUE(allocator != nbbs::heap_allocator<int>(other));
+        numbers some(heap);
+        for (int number = 0; number < 100'000; number++) {
+            some.push_back(number);
+        }
+        EXPECT_TRUE(heap.contains(some.data()));
+        numbers moved(other);
+        moved = std::move(some);
+        EXPECT_TRUE(moved.get_allocator() == allocator);
+        EXPECT_EQ(moved.back(), 99'999);
+        std::map<int, int, std::less<>, nbbs::heap_allocator<std::pair<const int, int>>> tree(heap);
+        tree[1] = 2;
+        expect_throw<nbbs::bad_alloc>(NBBS_CODE_TOO_LONG,
+                                      [&] { static_cast<void>(allocator.allocate(SIZE_MAX / 2)); });
+    }
+    expect_whole(heap);
+    expect_whole(other);
+}
