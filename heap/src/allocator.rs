@@ -18,6 +18,11 @@ unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> Allocator
         Ok(NonNull::slice_from_raw_parts(at, layout.size()))
     }
 
+    fn allocate_zeroed(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        let at = Heap::alloc_zeroed(self, layout).ok_or(AllocError)?;
+        Ok(NonNull::slice_from_raw_parts(at, layout.size()))
+    }
+
     unsafe fn deallocate(&self, at: NonNull<u8>, layout: Layout) {
         // SAFETY: as the caller promises.
         unsafe { self.free(at, layout) };

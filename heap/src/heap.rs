@@ -113,6 +113,26 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Steps::alloc(self, layout)
     }
 
+    /// Allocates memory of a layout that is all zero; none if there is none.
+    ///
+    /// Cost: that of [`alloc`](Self::alloc), and a store for each word; but of what is larger than 32 KiB, the chunks of
+    /// 64 KiB of which nothing was ever handed out are not written to.
+    ///
+    /// ```
+    /// use nbbs_heap::Heap;
+    /// use std::alloc::Layout;
+    ///
+    /// static HEAP: Heap<{ 64 << 20 }> = Heap::new();
+    ///
+    /// // No page of it is touched.
+    /// let table = HEAP.alloc_zeroed(Layout::new::<[u64; 4 << 20]>()).unwrap();
+    /// # // SAFETY: the memory is ours.
+    /// # assert_eq!(unsafe { table.cast::<u64>().add(1 << 20).read() }, 0);
+    /// ```
+    pub fn alloc_zeroed(&'static self, layout: Layout) -> Option<NonNull<u8>> {
+        Steps::alloc_zeroed(self, layout)
+    }
+
     /// Frees memory.
     ///
     /// A free that is seen to be wrong (a place where nothing of this layout can begin, or that is free) changes nothing,
@@ -201,9 +221,54 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Returns the memory of slabs of which no slot is in use, so that it may serve other sizes: how many bytes.
     ///
-    /// The caller's cache gives back what it keeps at once; others do when they next take slots or give some back.
+    /// The caller's cache gives back what it keeps at once; others do when they next take slots or give some back. With the
+    /// feature `std`, on Linux, whole pages of the heap's own memory that are free, and were in use since the last time, go back
+    /// to the operating system: a system call for each piece of them, of 1 MiB at most, which nobody else can have meanwhile.
+    /// For what was added, and elsewhere, there is [`discard`](Self::discard).
     pub fn trim(&'static self) -> usize {
-        Steps::trim(self)
+        let bytes = Steps::trim(self);
+        #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
+        {
+            use crate::pages::system;
+            // SAFETY: the pages are free, and kept from others meanwhile.
+            let discard = |at, bytes| unsafe { system::discard(at, bytes) };
+            self.memory().discard(false, system::page(), self.lane(), discard);
+        }
+        bytes
+    }
+
+    /// Shows `discard` whole pages of `page` bytes, a power of two, of free memory that was in use since it was last zero: where
+    /// they begin, and how many bytes they have, 1 MiB at most. Nobody else can have them meanwhile. It may have a hypervisor
+    /// or an operating system take them back, as long as they can be written to later, and says whether they are zero from
+    /// then on. Returns how many bytes it said so of.
+    ///
+    /// Cost: a walk over all units, and two read-modify-writes for each call.
+    ///
+    /// ```
+    /// use nbbs_heap::Heap;
+    /// use std::alloc::Layout;
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let layout = Layout::new::<[u8; 200 << 10]>();
+    /// let block = HEAP.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// unsafe { HEAP.free(block, layout) };
+    /// // Here they are made zero instead.
+    /// // SAFETY: nobody else has the pages.
+    /// let zero = |pages: std::ptr::NonNull<u8>, bytes| unsafe { pages.write_bytes(0, bytes) };
+    /// let bytes = HEAP.discard(4096, |pages, bytes| {
+    ///     zero(pages, bytes);
+    ///     true
+    /// });
+    /// assert!(bytes >= 200 << 10);
+    /// ```
+    pub fn discard(
+        &'static self,
+        page: usize,
+        discard: impl FnMut(NonNull<u8>, usize) -> bool,
+    ) -> usize {
+        self.memory().discard(true, page, self.lane(), discard)
     }
 
     /// What the memory is used for: a walk over all units.
@@ -296,6 +361,12 @@ unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> GlobalAlloc for Heap<
         // SAFETY: as for the type: it is a static, or leaked.
         let heap = unsafe { &*core::ptr::from_ref(self) };
         heap.alloc(layout).map_or(null_mut(), NonNull::as_ptr)
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        let heap: &'static Self = unsafe { &*core::ptr::from_ref(self) };
+        heap.alloc_zeroed(layout).map_or(null_mut(), NonNull::as_ptr)
     }
 
     #[inline]

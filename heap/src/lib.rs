@@ -24,7 +24,6 @@
 //! one, which costs a read-modify-write; who finds it in use goes past it to the slabs.
 //!
 //! # What it does not do
-//! - It gives no memory back to an operating system.
 //! - A thread caches slots of the first heap that it uses; others it uses without a cache.
 //! - A free twice of memory that was allocated anew meanwhile cannot be told from a right one. Others are refused and
 //!   counted, when the cache gives the slot back: [`Heap::refused`]. Until then the cache may hand it out, once for each
@@ -40,8 +39,10 @@ mod class;
 #[cfg(feature = "std")]
 mod ends;
 mod error;
+mod fresh;
 mod heap;
 mod lanes;
+mod pages;
 mod placed;
 mod region;
 mod regions;

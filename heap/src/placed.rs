@@ -205,6 +205,11 @@ impl On<'_> {
         Steps::alloc(self, layout)
     }
 
+    /// Allocates memory of a layout that is all zero; none if there is none.
+    pub fn alloc_zeroed(self, layout: Layout) -> Option<NonNull<u8>> {
+        Steps::alloc_zeroed(self, layout)
+    }
+
     /// Frees memory. A free that is seen to be wrong changes nothing, and is counted.
     ///
     /// # Safety
@@ -254,5 +259,10 @@ impl On<'_> {
     /// once; others do when they next take slots or give some back.
     pub fn trim(self) -> usize {
         Steps::trim(self)
+    }
+
+    /// Shows `discard` whole pages of free memory, which it may take back: as [`Heap::discard`](crate::Heap::discard).
+    pub fn discard(self, page: usize, discard: impl FnMut(NonNull<u8>, usize) -> bool) -> usize {
+        self.memory().discard(true, page, self.lane(), discard)
     }
 }

@@ -1,10 +1,11 @@
 //! A region of memory: bookkeeping at its front, then the units that the buddy allocator hands out.
 //!
 //! ```text
-//! metadata of the buddy | slots, a word a unit | links, a word a unit | two words for each class | units
+//! metadata of the buddy | slots, a word a unit | links, a word a unit | two words for each class | a bit a chunk | units
 //! ```
 
 use core::alloc::Layout;
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use nbbs::sync::AtomicU64;
@@ -12,16 +13,21 @@ use nbbs::{Buddy, metadata_words};
 
 use crate::class::{Class, PAGE, UNIT, UNIT_LOG2};
 use crate::error::{AddError, FreeError};
+use crate::fresh::{CHUNK_LOG2, Fresh, fresh_words};
 use crate::runs::Runs;
 use crate::slabs::{Given, Slabs, WORDS_OF_CLASSES};
 
 /// The most units of a region: numbers of units take half a word.
 const MOST_UNITS: u64 = u32::MAX as u64 - 1;
 
+/// The words of bookkeeping of a region of so many units.
+const fn words(units: u64) -> usize {
+    metadata_words(units) + 2 * units as usize + WORDS_OF_CLASSES + fresh_words(units)
+}
+
 /// The bytes of bookkeeping of a region of so many units, up to the first unit.
 pub const fn bookkeeping(units: u64) -> usize {
-    let words = metadata_words(units) + 2 * units as usize + WORDS_OF_CLASSES;
-    (8 * words).next_multiple_of(PAGE)
+    (8 * words(units)).next_multiple_of(PAGE)
 }
 
 /// How many bytes, at any address, make a region with units of so many bytes; none if there is no such region.
@@ -51,8 +57,9 @@ pub const fn units_in(bytes: usize) -> u64 {
 /// A region.
 #[derive(Clone, Copy, Debug)]
 pub struct Region<'a> {
-    runs: Runs<'a, UNIT>,
+    pub(crate) runs: Runs<'a, UNIT>,
     slabs: Slabs<'a, AtomicU64>,
+    pub(crate) fresh: Fresh<'a>,
 }
 
 /// What is allocated at an address.
@@ -89,8 +96,8 @@ impl Region<'_> {
     /// A region over `bytes` bytes at `start`; none if no unit fits.
     ///
     /// # Safety
-    /// `start` is aligned to a page, and the memory is the region's for as long as any copy of it is used. Its
-    /// bookkeeping is zero, or that of this same region.
+    /// `start` is aligned to a page, and the memory is the region's for as long as any copy of it is used. It is zero, or its
+    /// bookkeeping is that of this same region.
     pub unsafe fn new(start: NonNull<u8>, bytes: usize) -> Option<Self> {
         let units = units_in(bytes);
         let (metadata, each) = (metadata_words(units), units as usize);
@@ -99,18 +106,16 @@ impl Region<'_> {
         }
         // SAFETY: bookkeeping lies in the memory, which is aligned, and is zero or atomic words; nobody else has it.
         let words = unsafe {
-            core::slice::from_raw_parts(
-                start.cast::<AtomicU64>().as_ptr(),
-                metadata + 2 * each + WORDS_OF_CLASSES,
-            )
+            core::slice::from_raw_parts(start.cast::<AtomicU64>().as_ptr(), words(units))
         };
         let (metadata, rest) = words.split_at(metadata);
         let (slots, rest) = rest.split_at(each);
-        let (links, classes) = rest.split_at(each);
+        let (links, rest) = rest.split_at(each);
+        let (classes, fresh) = rest.split_at(WORDS_OF_CLASSES);
         let buddy = Buddy::new(metadata, units).ok()?;
         // SAFETY: the bookkeeping is part of the memory, and a multiple of pages; so many units fit behind it.
         let runs = unsafe { Runs::new(buddy, start.add(bookkeeping(units))) };
-        Some(Self { runs, slabs: Slabs::new(slots, links, classes) })
+        Some(Self { runs, slabs: Slabs::new(slots, links, classes), fresh: Fresh::new(fresh) })
     }
 
     /// A region over those of `bytes` bytes at `start` that begin at a page, whatever they hold.
@@ -129,7 +134,9 @@ impl Region<'_> {
         unsafe {
             let start = start.add(skip);
             start.write_bytes(0, bookkeeping(units));
-            Self::new(start, left).ok_or(too_small)
+            let region = Self::new(start, left).ok_or(too_small)?;
+            region.fresh.touch_all();
+            Ok(region)
         }
     }
 
@@ -194,6 +201,7 @@ impl Region<'_> {
 
     fn new_slab(&self, class: Class, lane: usize) -> Option<u64> {
         let unit = self.runs.buddy.on(lane).alloc(class.slab_order()).ok()?;
+        self.fresh.touch(unit..unit + (1 << class.slab_order()));
         self.slabs.make(class, unit);
         Some(unit)
     }
@@ -291,7 +299,32 @@ impl Region<'_> {
 
     /// Allocates a run of units, for what fits into no slot.
     pub fn alloc_run(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
-        self.runs.alloc(layout, lane)
+        let at = self.runs.alloc(layout, lane)?;
+        self.fresh.touch(self.units(at, layout.size()));
+        Some(at)
+    }
+
+    /// The same, all zero: only what may be other than zero is written to.
+    pub fn alloc_run_zeroed(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
+        let at = self.runs.alloc(layout, lane)?;
+        let units = self.units(at, layout.size());
+        let mut first = units.start;
+        while first < units.end {
+            let end = units.end.min((first | ((1 << CHUNK_LOG2) - 1)) + 1);
+            if self.fresh.is_touched(first..end) {
+                // SAFETY: the units are those of the run, which is the caller's.
+                unsafe { self.runs.pointer(first).write_bytes(0, (end - first) as usize * UNIT) };
+            }
+            first = end;
+        }
+        self.fresh.touch(units);
+        Some(at)
+    }
+
+    /// The units of a run of so many bytes.
+    fn units(&self, at: NonNull<u8>, bytes: usize) -> Range<u64> {
+        let first = (self.runs.offset(at) / UNIT) as u64;
+        first..first + Runs::<UNIT>::units_of(bytes)
     }
 
     /// Gives back a run that was allocated with a size of `size` bytes. Whether there was one.
@@ -301,7 +334,11 @@ impl Region<'_> {
 
     /// Makes a run smaller or larger where it is: whether that could be done.
     pub fn resize_run(&self, at: NonNull<u8>, from: usize, to: usize, lane: usize) -> bool {
-        !self.is_slab(at) && self.runs.resize(at, from, to, lane)
+        let is_resized = !self.is_slab(at) && self.runs.resize(at, from, to, lane);
+        if is_resized {
+            self.fresh.touch(self.units(at, to));
+        }
+        is_resized
     }
 
     /// Whether a slab begins there: its block is no run, as others have its memory.

@@ -107,6 +107,7 @@ impl<'a> Memory<'a> {
         &self.regions.places[usize::from(self.own.is_some())..]
     }
 
+    /// What `of` says of the region that is the heap's own memory.
     fn with_own<R>(&self, of: impl FnOnce(&Region<'static>) -> Option<R>) -> Option<R> {
         let (start, bytes) = self.own?;
         let place = &self.regions.places[0];
@@ -118,6 +119,28 @@ impl<'a> Memory<'a> {
         let region = unsafe { Region::new(start, bytes) }?;
         place.set(region);
         of(&region)
+    }
+
+    /// Shows `discard` whole pages of free memory, of all regions or of the heap's own memory alone: see
+    /// [`Region::discard`].
+    pub fn discard(
+        &self,
+        all: bool,
+        page: usize,
+        lane: usize,
+        mut discard: impl FnMut(NonNull<u8>, usize) -> bool,
+    ) -> usize {
+        let mut bytes = 0;
+        let of = |region: &Region<'static>| -> Option<()> {
+            bytes += region.discard(page, lane, &mut discard);
+            None
+        };
+        if all {
+            self.find(of)
+        } else {
+            self.with_own(of)
+        };
+        bytes
     }
 
     /// Adds memory.

@@ -97,7 +97,7 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     }
 
     /// The units that hold so many bytes.
-    fn units_of(size: usize) -> u64 {
+    pub fn units_of(size: usize) -> u64 {
         size.div_ceil(UNIT).max(1) as u64
     }
 }

@@ -29,6 +29,18 @@ pub trait Steps<'h>: Copy {
         }
     }
 
+    /// Allocates memory that is all zero.
+    fn alloc_zeroed(self, layout: Layout) -> Option<NonNull<u8>> {
+        let Some(class) = Class::of(layout) else {
+            let lane = self.lane();
+            return self.alloc_run_by(|region| region.alloc_run_zeroed(layout, lane));
+        };
+        let at = self.alloc_slot(class)?;
+        // SAFETY: the slot is the caller's, and holds the layout.
+        unsafe { at.write_bytes(0, layout.size()) };
+        Some(at)
+    }
+
     /// Frees what was allocated with this layout.
     #[inline]
     fn free(self, at: NonNull<u8>, layout: Layout) {
@@ -167,11 +179,18 @@ pub trait Steps<'h>: Copy {
 
     #[cold]
     fn alloc_run(self, layout: Layout) -> Option<NonNull<u8>> {
-        let (memory, lane) = (self.memory(), self.lane());
-        let alloc = || memory.find(|region| region.alloc_run(layout, lane));
-        alloc().or_else(|| {
+        let lane = self.lane();
+        self.alloc_run_by(|region| region.alloc_run(layout, lane))
+    }
+
+    fn alloc_run_by(
+        self,
+        alloc: impl Fn(&Region<'static>) -> Option<NonNull<u8>>,
+    ) -> Option<NonNull<u8>> {
+        let memory = self.memory();
+        memory.find(&alloc).or_else(|| {
             self.trim();
-            alloc()
+            memory.find(&alloc)
         })
     }
 

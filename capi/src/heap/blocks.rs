@@ -159,10 +159,8 @@ pub unsafe extern "C" fn nbbs_heap_calloc(
         let most = usize::MAX / bytes.max(1);
         let too_many = Error::of(Code::TooLong, count as u64, most as u64);
         let bytes = count.checked_mul(bytes).ok_or(too_many)?;
-        let block = alloc(heap, bytes, 1)?;
-        // SAFETY: the block has so many bytes, and is nobody else's.
-        unsafe { block.write_bytes(0, bytes) };
-        Ok(block)
+        let full = Error::of(Code::HeapFull, bytes as u64, 1);
+        heap.here().alloc_zeroed(layout(bytes, 1)?).ok_or(full)
     };
     // SAFETY: the caller's promise about pointers.
     unsafe { or_null(heap, zeroed) }

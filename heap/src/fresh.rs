@@ -1,0 +1,81 @@
+//! Which memory is known to be zero: a bit for each chunk of units, set from when one of them is first handed out.
+//!
+//! Whoever is handed units sets the bits of their chunks, and frees them later. So who holds units and finds the bit of their
+//! chunk clear is the first to hold them, or the first since they were made zero: what the last holder did comes before its
+//! free, and that before the claim of the next.
+
+use core::ops::Range;
+
+use nbbs::sync::{AtomicU64, Ordering};
+
+/// log2 of the units of a chunk: 64 KiB.
+pub const CHUNK_LOG2: u32 = 6;
+
+/// The words of chunks of so many units.
+pub const fn fresh_words(units: u64) -> usize {
+    units.div_ceil(64 << CHUNK_LOG2) as usize
+}
+
+/// The chunks of a region.
+#[derive(Clone, Copy, Debug)]
+pub struct Fresh<'a> {
+    words: &'a [AtomicU64],
+}
+
+impl<'a> Fresh<'a> {
+    /// Chunks with these words, all zero at first if the memory is.
+    pub fn new(words: &'a [AtomicU64]) -> Self {
+        Self { words }
+    }
+
+    /// Says that nothing is known of any chunk.
+    pub fn touch_all(&self) {
+        // Relaxed, here and below: orders nothing, as above.
+        self.words.iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
+    }
+
+    /// Says that the units, which the caller holds, may be written to.
+    ///
+    /// Cost: a load for each 4 MiB, and a read-modify-write where they are the first of a chunk.
+    pub fn touch(&self, units: Range<u64>) {
+        for (word, bits) in self.bits(Self::chunks(units)) {
+            if bits & !word.load(Ordering::Relaxed) != 0 {
+                word.fetch_or(bits, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Says that units, which the caller holds, are zero: what of them are whole chunks is known to be.
+    pub fn renew(&self, units: Range<u64>) {
+        let chunk = 1 << CHUNK_LOG2;
+        let whole = units.start.div_ceil(chunk)..units.end / chunk;
+        for (word, bits) in self.bits(whole) {
+            word.fetch_and(!bits, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether some of the units may be other than zero.
+    pub fn is_touched(&self, units: Range<u64>) -> bool {
+        let touched = |(word, bits): (&AtomicU64, u64)| word.load(Ordering::Relaxed) & bits != 0;
+        self.bits(Self::chunks(units)).any(touched)
+    }
+
+    /// The chunks in which there are such units.
+    fn chunks(units: Range<u64>) -> Range<u64> {
+        units.start >> CHUNK_LOG2..units.end.div_ceil(1 << CHUNK_LOG2)
+    }
+
+    /// The words of chunks, and in each the bits.
+    fn bits(&self, chunks: Range<u64>) -> impl Iterator<Item = (&'a AtomicU64, u64)> + use<'a> {
+        let words = self.words;
+        let numbers =
+            if chunks.is_empty() { 0..0 } else { chunks.start / 64..chunks.end.div_ceil(64) };
+        let of = move |number: u64| {
+            let first = chunks.start.max(64 * number) - 64 * number;
+            let end = chunks.end.min(64 * number + 64) - 64 * number;
+            let below_end = u64::MAX >> (64 - end);
+            words.get(number as usize).map(|word| (word, below_end & u64::MAX << first))
+        };
+        numbers.filter_map(of)
+    }
+}

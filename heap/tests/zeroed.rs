@@ -1,0 +1,152 @@
+//! Memory that is asked for as zero is zero, and what is known to be is not touched; pages that are free go back.
+
+mod support;
+
+use std::ptr::NonNull;
+
+use nbbs_heap::Heap;
+use support::{Memory, assert_whole, layout};
+
+/// Memory that is not zero, as what is added may be.
+fn memory(bytes: usize) -> NonNull<u8> {
+    NonNull::from(Box::leak(vec![0xa5_u8; bytes].into_boxed_slice())).cast()
+}
+
+/// Allocates zero memory, frees memory that is not, and resizes, at random.
+fn programs<const B: usize>(heap: &'static Heap<B>, seed: u64, mut more: impl FnMut()) {
+    let (mut rng, mut held) = (fastrand::Rng::with_seed(seed), Vec::new());
+    for _ in 0..if cfg!(miri) { 30 } else { 2000 } {
+        let most = [300, 40_000, 300_000][rng.usize(..3)];
+        let of = layout(rng.usize(..most), 1 << rng.usize(..14));
+        let Some(at) = heap.alloc_zeroed(of) else { continue };
+        // SAFETY: ours, and zero at least.
+        let bytes = unsafe { NonNull::slice_from_raw_parts(at, of.size()).as_mut() };
+        assert!(bytes.iter().all(|&byte| byte == 0), "{of:?}: not zero");
+        bytes.fill(0xee);
+        held.push((at, of));
+        if rng.usize(..4) == 0 {
+            let (at, of) = held.pop().unwrap();
+            let size = rng.usize(..500_000);
+            // SAFETY: ours.
+            let moved = unsafe { heap.resize(at, of, size) };
+            let of = if moved.is_some() { layout(size, of.align()) } else { of };
+            let at = moved.unwrap_or(at);
+            // SAFETY: ours.
+            unsafe { at.write_bytes(0xdd, of.size()) };
+            held.push((at, of));
+        }
+        while held.len() > 8 {
+            let (at, of) = held.swap_remove(rng.usize(..held.len()));
+            // SAFETY: ours.
+            unsafe { Memory::free(heap, at, of) };
+        }
+        if rng.usize(..50) == 0 {
+            more();
+        }
+    }
+    // SAFETY: ours.
+    held.into_iter().for_each(|(at, of)| unsafe { Memory::free(heap, at, of) });
+    assert_whole(heap);
+}
+
+#[test]
+fn what_was_in_use_is_zero_again() {
+    static HEAP: Heap<{ 8 << 20 }> = Heap::new();
+    programs(&HEAP, 1, || ());
+    programs(&HEAP, 2, || _ = HEAP.trim());
+}
+
+#[test]
+fn what_was_added_is_zero_when_asked_for() {
+    static HEAP: Heap<0> = Heap::new();
+    // SAFETY: the memory is leaked.
+    unsafe { HEAP.add(memory(8 << 20), 8 << 20) }.unwrap();
+    programs(&HEAP, 3, || ());
+    // Also where pages are taken back that are zero, or only some of them.
+    let mut rng = fastrand::Rng::with_seed(4);
+    let mut taken = 0;
+    let mut discard = |at: NonNull<u8>, bytes: usize| {
+        assert_eq!((at.addr().get() % 4096, bytes % 4096), (0, 0));
+        let zero = rng.bool();
+        // SAFETY: nobody else has them.
+        unsafe { at.write_bytes(if zero { 0 } else { 0xcc }, bytes) };
+        taken += 1;
+        zero
+    };
+    programs(&HEAP, 5, || _ = HEAP.discard(4096, &mut discard));
+    assert!(taken > 10, "{taken}");
+}
+
+#[test]
+fn nothing_that_is_held_is_discarded() {
+    static HEAP: Heap<{ 8 << 20 }> = Heap::new();
+    let rounds = if cfg!(miri) { 5 } else { 300 };
+    let work = |thread: u8| {
+        let mut rng = fastrand::Rng::with_seed(thread.into());
+        for _ in 0..rounds {
+            let of = layout(rng.usize(1..200_000), 1);
+            let Some(at) = HEAP.alloc(of) else { continue };
+            // SAFETY: ours.
+            unsafe { at.write_bytes(thread, of.size()) };
+            std::thread::yield_now();
+            // SAFETY: ours, and written to.
+            let bytes = unsafe { NonNull::slice_from_raw_parts(at, of.size()).as_ref() };
+            assert!(bytes.iter().all(|&byte| byte == thread), "discarded, but held");
+            // SAFETY: ours.
+            unsafe { HEAP.free(at, of) };
+        }
+    };
+    std::thread::scope(|scope| {
+        let others = [1, 2].map(|thread| scope.spawn(move || work(thread)));
+        while others.iter().any(|other| !other.is_finished()) {
+            HEAP.discard(4096, |at, bytes| {
+                // SAFETY: nobody else has them.
+                unsafe { at.write_bytes(0, bytes) };
+                true
+            });
+        }
+    });
+    assert_whole(&HEAP);
+}
+
+/// How many of its pages the process has in memory.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn resident(at: NonNull<u8>, bytes: usize) -> usize {
+    let begin = at.addr().get() & !4095;
+    let mut pages = vec![0_u8; (at.addr().get() + bytes - begin).div_ceil(4096)];
+    // SAFETY: it writes a byte for each page.
+    let status = unsafe {
+        let begin = std::ptr::with_exposed_provenance_mut(begin);
+        libc::mincore(begin, 4096 * pages.len(), pages.as_mut_ptr())
+    };
+    assert_eq!(status, 0);
+    pages.iter().filter(|&page| page & 1 != 0).count()
+}
+
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn fresh_memory_is_not_touched_and_free_memory_goes_back() {
+    static HEAP: Heap<{ 64 << 20 }> = Heap::new();
+    const BYTES: usize = 32 << 20;
+    let of = layout(BYTES, 1);
+    let before = HEAP.alloc(layout(50_000, 1)).unwrap();
+    for _ in 0..2 {
+        let at = HEAP.alloc_zeroed(of).unwrap();
+        let touched = resident(at, BYTES);
+        assert!(touched <= 32, "{touched} pages of fresh memory");
+        // SAFETY: ours.
+        unsafe { at.write_bytes(1, BYTES) };
+        assert!(resident(at, BYTES) >= BYTES / 4096);
+        // SAFETY: ours.
+        unsafe { HEAP.free(at, of) };
+        assert!(resident(at, BYTES) >= BYTES / 4096);
+        HEAP.trim();
+        let left = resident(at, BYTES);
+        assert!(left <= 32, "{left} pages of free memory are left");
+        // And so there is nothing left to take back.
+        assert_eq!(HEAP.discard(4096, |_, _| false), 0);
+    }
+    // SAFETY: ours.
+    unsafe { HEAP.free(before, layout(50_000, 1)) };
+    assert_whole(&HEAP);
+}
