@@ -564,6 +564,34 @@ typedef struct nbbs_heap_statistics {
 } nbbs_heap_statistics;
 
 /**
+ * A block of a heap that is in use, or a slot that a cache keeps.
+ */
+typedef struct nbbs_heap_block {
+    /**
+     * Where it begins.
+     */
+    void *address;
+    /**
+     * How many bytes it has.
+     */
+    size_t size;
+    /**
+     * The number of its size class in `nbbs_heap_statistics`; `NBBS_HEAP_CLASSES`: it has none.
+     */
+    size_t size_class;
+} nbbs_heap_block;
+
+/**
+ * Gets a block from `nbbs_heap_walk`.
+ */
+typedef void (*nbbs_visit_block)(void *context, const struct nbbs_heap_block *block);
+
+/**
+ * Takes back free pages, as `nbbs_heap_discard` says.
+ */
+typedef bool (*nbbs_discard)(void *context, void *pages, size_t bytes);
+
+/**
  * Allocates like `malloc`.
  */
 typedef void *(*nbbs_malloc_function)(size_t bytes);
@@ -1429,6 +1457,40 @@ nbbs_code nbbs_heap_stats(const struct nbbs_heap *heap,
                           struct nbbs_error *error);
 
 /**
+ * Calls `visit` with every block that is in use, in no order. Slots that a cache keeps are shown, too: `nbbs_heap_trim` empties
+ * the CPU's. `visit` may free the block.
+ *
+ * Reads all of the bookkeeping. Refuses with `NULL`.
+ */
+nbbs_code nbbs_heap_walk(const struct nbbs_heap *heap,
+                         nbbs_visit_block visit,
+                         void *context,
+                         struct nbbs_error *error);
+
+/**
+ * Writes what is in use by size as a file of DHAT, which Valgrind's `dh_view.html` opens, cut off after `bytes - 1` characters,
+ * with a 0 behind it. Returns the length of the whole text, like `snprintf`; 0 if there is no heap.
+ *
+ * Reads all of the bookkeeping. `text` may be null if `bytes` is 0.
+ */
+size_t nbbs_heap_profile(const struct nbbs_heap *heap,
+                         char *text,
+                         size_t bytes);
+
+/**
+ * Calls `discard` with whole pages of `page` bytes, a power of two, of free memory that was in use since it was last zero, 1 MiB
+ * at most at a time. Nobody else can have them meanwhile. It may have the operating system take them back (`madvise`), as
+ * long as they can be written to later, and returns whether they are zero from then on. Returns how many bytes it said so
+ * of; 0 if `discard` is null.
+ *
+ * Reads all of the bookkeeping; two read-modify-writes for each call.
+ */
+size_t nbbs_heap_discard(const struct nbbs_heap *heap,
+                         size_t page,
+                         nbbs_discard discard,
+                         void *context);
+
+/**
  * Returns the memory of slabs of which no slot is in use, so that it may serve other sizes: how many bytes. The CPU's cache
  * gives back what it keeps at once; the others do when they next take slots or give some back.
  *
@@ -1439,7 +1501,7 @@ size_t nbbs_heap_trim(const struct nbbs_heap *heap);
 /**
  * Checks that the bookkeeping is in order, and that no cache keeps what is not allocated, or what another keeps.
  *
- * Reads all of the bookkeeping for each size. Refuses with `BROKEN`, `HEAP_BROKEN`. Only while nobody else is using the heap.
+ * Reads all of the bookkeeping. Refuses with `BROKEN`, `HEAP_BROKEN`. Only while nobody else is using the heap.
  */
 nbbs_code nbbs_heap_audit(const struct nbbs_heap *heap,
                           struct nbbs_error *error);

@@ -4,7 +4,7 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use crate::cache::Cache;
-use crate::class::Class;
+use crate::class::{CLASSES, Class};
 use crate::region::Region;
 use crate::regions::Memory;
 
@@ -73,17 +73,18 @@ impl Memory<'_> {
 
 fn audit_region(region: &Region<'_>) -> Result<(), AuditError> {
     region.buddy().audit().map_err(AuditError::Units)?;
-    let slabs = region.slabs();
+    let (slabs, mut listed) = (region.slabs(), [0; CLASSES]);
     for unit in 0..region.buddy().units() {
         if let Some((class, free)) = slabs.look(unit) {
             let is_block = region.buddy().order_of(unit) == Ok(class.slab_order())
                 && region.buddy().len_of(unit) == Ok(1 << class.slab_order());
-            let is_found = free == 0 || slabs.is_listed(unit);
-            if !is_block || free & !class.all_slots() != 0 || !is_found {
+            let is_listed = slabs.is_listed(unit);
+            listed[class.number()] += usize::from(is_listed);
+            if !is_block || free & !class.all_slots() != 0 || free != 0 && !is_listed {
                 return Err(AuditError::Slab { address: region.address_of(unit) });
             }
         }
     }
-    let wrong = Class::all().find(|&class| slabs.listed(class) != slabs.on_stack(class));
+    let wrong = Class::all().find(|&class| slabs.on_stack(class) != listed[class.number()]);
     wrong.map_or(Ok(()), |class| Err(AuditError::Stack { size: class.size() }))
 }

@@ -10,6 +10,7 @@ use crate::audit::AuditError;
 use crate::cache::Cache;
 use crate::error::{AddError, FreeError};
 use crate::lanes::Lane;
+use crate::profile::{LiveBlock, Profile};
 use crate::regions::{Memory, Regions};
 use crate::stats::Stats;
 use crate::steps::Steps;
@@ -288,9 +289,46 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Stats::of(&self.memory())
     }
 
+    /// Shows `visit` every block that is in use, in no order: where it begins, its bytes and its size class. What others
+    /// allocate and free meanwhile may be shown or not.
+    ///
+    /// Slots that a cache keeps are shown, too: [`trim`](Self::trim) empties the caller's. `visit` may free the block.
+    ///
+    /// Cost: a walk over all units.
+    ///
+    /// ```
+    /// use nbbs_heap::Heap;
+    /// use std::alloc::Layout;
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<[u8; 100]>()).unwrap();
+    /// HEAP.trim();
+    /// HEAP.walk(|live| assert_eq!((live.at, live.size), (block, 112)));
+    /// ```
+    pub fn walk(&'static self, visit: impl FnMut(LiveBlock)) {
+        self.memory().walk(visit);
+    }
+
+    /// What is in use by size: its text is a file that `dh_view.html` of Valgrind opens.
+    ///
+    /// Slots that a cache keeps are in use, to the heap. Cost: a walk over all units.
+    ///
+    /// ```
+    /// use nbbs_heap::Heap;
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let text = HEAP.profile().to_string();
+    /// # assert!(text.starts_with("{\"dhatFileVersion\":2"));
+    /// ```
+    pub fn profile(&'static self) -> Profile {
+        Profile::of(&self.memory())
+    }
+
     /// Checks that the bookkeeping is in order, and what the caller's cache keeps. Only while nobody else uses the heap.
     ///
-    /// Cost: a walk over all units, for each size class.
+    /// Cost: a walk over all units.
     ///
     /// # Errors
     /// [`AuditError`], which says what is wrong: something has written to the heap's bookkeeping, or a slot that the cache

@@ -7,6 +7,7 @@ use crate::audit::AuditError;
 use crate::cache::Cache;
 use crate::error::{AddError, FreeError};
 use crate::lanes::Lane;
+use crate::profile::{LiveBlock, Profile};
 use crate::region::bytes_for;
 use crate::regions::{Memory, Regions};
 use crate::stats::Stats;
@@ -140,6 +141,16 @@ impl Placed {
     /// What the memory is used for: a walk over all units.
     pub fn stats(&self) -> Stats {
         Stats::of(&self.memory())
+    }
+
+    /// Shows `visit` every block that is in use, as [`Heap::walk`](crate::Heap::walk).
+    pub fn walk(&self, visit: impl FnMut(LiveBlock)) {
+        self.memory().walk(visit);
+    }
+
+    /// What is in use by size, as [`Heap::profile`](crate::Heap::profile).
+    pub fn profile(&self) -> Profile {
+        Profile::of(&self.memory())
     }
 
     /// Checks that the bookkeeping is in order, and what all caches keep. Only while nobody else uses the heap.

@@ -233,12 +233,6 @@ impl<'a, W: Word> Slabs<'a, W> {
         self.word(unit).is_some_and(|word| word.load(Ordering::Relaxed) & LISTED != 0)
     }
 
-    /// How many slabs of a class have the mark.
-    pub fn listed(&self, class: Class) -> usize {
-        let is_of = |&unit: &u64| self.look(unit).is_some_and(|(found, _)| found == class);
-        (0..self.links.len() as u64).filter(is_of).filter(|&unit| self.is_listed(unit)).count()
-    }
-
     /// How many slabs with the mark the stack of a class has; `usize::MAX` if it has no end, or leads to anything else.
     pub fn on_stack(&self, class: Class) -> usize {
         let stack = self.stacks.get(class.number());

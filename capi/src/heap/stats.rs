@@ -1,9 +1,12 @@
 //! Looking at a heap while others use it, and giving memory back.
 
+use core::ffi::{c_char, c_void};
+use core::fmt::Write;
+
 use nbbs_heap::{ClassStats, Stats};
 
 use super::{Heap, ask, run};
-use crate::error::{Code, Error};
+use crate::error::{Code, Cut, Error};
 use crate::pointer;
 
 /// Size classes of a heap.
@@ -79,6 +82,90 @@ pub unsafe extern "C" fn nbbs_heap_stats(
     }
 }
 
+/// A block of a heap that is in use, or a slot that a cache keeps.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HeapBlock {
+    /// Where it begins.
+    pub address: *mut c_void,
+    /// How many bytes it has.
+    pub size: usize,
+    /// The number of its size class in `nbbs_heap_statistics`; `NBBS_HEAP_CLASSES`: it has none.
+    pub size_class: usize,
+}
+
+/// Gets a block from `nbbs_heap_walk`.
+pub type VisitBlock = Option<unsafe extern "C" fn(context: *mut c_void, block: *const HeapBlock)>;
+
+/// Takes back free pages, as `nbbs_heap_discard` says.
+pub type Discard =
+    Option<unsafe extern "C" fn(context: *mut c_void, pages: *mut c_void, bytes: usize) -> bool>;
+
+/// Calls `visit` with every block that is in use, in no order. Slots that a cache keeps are shown, too: `nbbs_heap_trim` empties
+/// the CPU's. `visit` may free the block.
+///
+/// Reads all of the bookkeeping. Refuses with `NULL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_walk(
+    heap: *const Heap,
+    visit: VisitBlock,
+    context: *mut c_void,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(heap, error, |heap| {
+            let visit = visit.ok_or(Error::of(Code::Null, 2, 0))?;
+            heap.placed.walk(|live| {
+                let size_class = live.class.unwrap_or(HEAP_CLASSES);
+                let (address, size) = (live.at.as_ptr().cast(), live.size);
+                visit(context, &HeapBlock { address, size, size_class });
+            });
+            Ok(())
+        })
+    }
+}
+
+/// Writes what is in use by size as a file of DHAT, which Valgrind's `dh_view.html` opens, cut off after `bytes - 1` characters,
+/// with a 0 behind it. Returns the length of the whole text, like `snprintf`; 0 if there is no heap.
+///
+/// Reads all of the bookkeeping. `text` may be null if `bytes` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_profile(
+    heap: *const Heap,
+    text: *mut c_char,
+    bytes: usize,
+) -> usize {
+    // SAFETY: the caller's buffer; characters have no invalid values.
+    let text = unsafe { pointer::array_mut(text.cast::<u8>(), bytes, 2) }.unwrap_or(&mut []);
+    let mut cut = Cut::new(text);
+    // SAFETY: the caller's promise about pointers. Writing to a `Cut` never fails.
+    unsafe { ask(heap, |heap| _ = write!(cut, "{}", heap.placed.profile())) };
+    cut.end()
+}
+
+/// Calls `discard` with whole pages of `page` bytes, a power of two, of free memory that was in use since it was last zero, 1 MiB
+/// at most at a time. Nobody else can have them meanwhile. It may have the operating system take them back (`madvise`), as
+/// long as they can be written to later, and returns whether they are zero from then on. Returns how many bytes it said so
+/// of; 0 if `discard` is null.
+///
+/// Reads all of the bookkeeping; two read-modify-writes for each call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_discard(
+    heap: *const Heap,
+    page: usize,
+    discard: Discard,
+    context: *mut c_void,
+) -> usize {
+    let Some(discard) = discard else { return 0 };
+    // SAFETY: the caller's promise about pointers, and about the function.
+    unsafe {
+        ask(heap, |heap| {
+            heap.here().discard(page, |at, bytes| discard(context, at.as_ptr().cast(), bytes))
+        })
+    }
+}
+
 /// Returns the memory of slabs of which no slot is in use, so that it may serve other sizes: how many bytes. The CPU's cache
 /// gives back what it keeps at once; the others do when they next take slots or give some back.
 ///
@@ -91,7 +178,7 @@ pub unsafe extern "C" fn nbbs_heap_trim(heap: *const Heap) -> usize {
 
 /// Checks that the bookkeeping is in order, and that no cache keeps what is not allocated, or what another keeps.
 ///
-/// Reads all of the bookkeeping for each size. Refuses with `BROKEN`, `HEAP_BROKEN`. Only while nobody else is using the heap.
+/// Reads all of the bookkeeping. Refuses with `BROKEN`, `HEAP_BROKEN`. Only while nobody else is using the heap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_audit(heap: *const Heap, error: *mut Error) -> Code {
     // SAFETY: the caller's promise about pointers.

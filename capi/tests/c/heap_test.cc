@@ -271,6 +271,54 @@ TEST(Heap, SaysWhatItsMemoryIsUsedFor) {
     EXPECT_EQ(nbbs_heap_stats(heap, nullptr, nullptr), NBBS_CODE_NULL);
 }
 
+TEST(Heap, ShowsWhatIsInUse) {
+    Heap heap(4 << 20);
+    std::vector<void *> held, shown;
+    for (size_t size : kSizes) held.push_back(alloc(heap, size, 1));
+    nbbs_heap_trim(heap);
+    const auto show = [](void *context, const nbbs_heap_block *block) {
+        static_cast<std::vector<void *> *>(context)->push_back(block->address);
+        EXPECT_EQ(block->size_class == NBBS_HEAP_CLASSES, block->size > 32768);
+    };
+    EXPECT_EQ(nbbs_heap_walk(heap, show, &shown, nullptr), NBBS_CODE_OK);
+    std::sort(shown.begin(), shown.end());
+    std::sort(held.begin(), held.end());
+    EXPECT_EQ(shown, held);
+    EXPECT_EQ(nbbs_heap_walk(heap, nullptr, nullptr, nullptr), NBBS_CODE_NULL);
+
+    std::string text(nbbs_heap_profile(heap, nullptr, 0), 'x');
+    EXPECT_EQ(nbbs_heap_profile(heap, text.data(), text.size() + 1), text.size());
+    EXPECT_NE(text.find("\"slots of 5120 bytes\""), std::string::npos) << text;
+    char cut[5];
+    EXPECT_EQ(nbbs_heap_profile(heap, cut, sizeof cut), text.size());
+    EXPECT_EQ(std::string(cut), text.substr(0, 4));
+    EXPECT_EQ(nbbs_heap_profile(nullptr, cut, sizeof cut), 0u);
+}
+
+TEST(Heap, HasFreePagesTakenBack) {
+    Heap heap(4 << 20);
+    auto *block = static_cast<unsigned char *>(alloc(heap, 1 << 20, 1));
+    memset(block, 7, 1 << 20);
+    const auto clear = [](void *context, void *pages, size_t bytes) {
+        memset(pages, 0, bytes);
+        *static_cast<size_t *>(context) += bytes;
+        return true;
+    };
+    size_t taken = 0;
+    EXPECT_GT(nbbs_heap_discard(heap, 4096, clear, &taken), 2u << 20);
+    EXPECT_EQ(block[1 << 19], 7) << "it is held";
+    nbbs_heap_free(heap, block, nullptr);
+    taken = 0;
+    EXPECT_GE(nbbs_heap_discard(heap, 4096, clear, &taken), 1u << 20);
+    EXPECT_GE(taken, 1u << 20);
+    EXPECT_EQ(nbbs_heap_discard(heap, 4096, nullptr, nullptr), 0u);
+    // What is zero need not be cleared: it is found as it was left.
+    auto *zeroed = static_cast<unsigned char *>(nbbs_heap_calloc(heap, 1, 2 << 20));
+    EXPECT_EQ(std::count(zeroed, zeroed + (2 << 20), 0), 2 << 20);
+    nbbs_heap_free(heap, zeroed, nullptr);
+    heap.expect_whole();
+}
+
 TEST(Heap, ServesThreads) {
     Heap heap(32 << 20);
     on_threads([&](int number) {

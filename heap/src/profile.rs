@@ -1,0 +1,118 @@
+//! What is in use: block by block, and as a profile that viewers open.
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use nbbs::Piece;
+
+use crate::class::{CLASSES, Class, UNIT};
+use crate::region::Region;
+use crate::regions::Memory;
+
+/// A block that is in use, or a slot that a cache keeps: [`Heap::walk`](crate::Heap::walk) shows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LiveBlock {
+    /// Where it begins.
+    pub at: NonNull<u8>,
+    /// How many bytes it has: those of the slot, or of the run of units.
+    pub size: usize,
+    /// The number of its size class in [`Stats::classes`](crate::Stats::classes); none of a run.
+    pub class: Option<usize>,
+}
+
+impl Memory<'_> {
+    /// Shows `visit` every slot and run in use, as they are at some moments meanwhile.
+    pub fn walk(&self, mut visit: impl FnMut(LiveBlock)) {
+        self.find(|region| -> Option<()> {
+            region.buddy().walk(|piece| match piece {
+                Piece::Used { index, order } => match region.slab_at(index, order) {
+                    Some((class, _)) => walk_slab(region, class, index, &mut visit),
+                    None => visit(run(region, index, 1 << order)),
+                },
+                Piece::Run { index, len } => visit(run(region, index, len)),
+                _ => {}
+            });
+            None
+        });
+    }
+}
+
+fn run(region: &Region<'_>, unit: u64, units: u64) -> LiveBlock {
+    LiveBlock { at: region.runs.pointer(unit), size: units as usize * UNIT, class: None }
+}
+
+fn walk_slab(region: &Region<'_>, class: Class, unit: u64, visit: &mut impl FnMut(LiveBlock)) {
+    // None, if it is no slab any more.
+    let Some((_, free)) = region.slabs().look(unit).filter(|&(found, _)| found == class) else {
+        return;
+    };
+    let mut used = class.all_slots() & !free;
+    while used != 0 {
+        let slot = used.trailing_zeros() as usize;
+        // SAFETY: the slot lies in the slab, which lies in the region, as its block did.
+        let at = unsafe { region.runs.pointer(unit).add(slot * class.size()) };
+        visit(LiveBlock { at, size: class.size(), class: Some(class.number()) });
+        used &= used - 1;
+    }
+}
+
+/// What is in use by size, without saying by whom: of a heap's own doing, there is no stack to look at.
+///
+/// Its text is a file of DHAT, which `dh_view.html` of Valgrind opens, and every other viewer of that format: a program
+/// point for each size class, and for each power of two of bytes of runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    classes: [usize; CLASSES],
+    /// Runs with so many bytes, log2, and all their bytes.
+    runs: [(usize, usize); usize::BITS as usize],
+}
+
+impl Profile {
+    pub(crate) fn of(memory: &Memory<'_>) -> Self {
+        let mut profile = Self { classes: [0; CLASSES], runs: [(0, 0); usize::BITS as usize] };
+        memory.walk(|block| match block.class {
+            Some(class) => profile.classes[class] += 1,
+            None => {
+                let (count, bytes) = &mut profile.runs[block.size.ilog2() as usize];
+                *count += 1;
+                *bytes += block.size;
+            }
+        });
+        profile
+    }
+
+    /// For each kind of block in use: whether it is a run, its bytes, or the least of them, how many there are, and their
+    /// bytes.
+    fn kinds(&self) -> impl Iterator<Item = (bool, usize, usize, usize)> + '_ {
+        let slots = Class::all().zip(self.classes);
+        let slots = slots.map(|(class, count)| (false, class.size(), count, count * class.size()));
+        let runs = self.runs.iter().enumerate();
+        let runs = runs.map(|(log2, &(count, bytes))| (true, 1 << log2, count, bytes));
+        slots.chain(runs).filter(|&(_, _, count, _)| count > 0)
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "{\"dhatFileVersion\":2,\"mode\":\"nbbs-heap\",\"verb\":\"In use\",\"bklt\":false,\
+             \"bkacc\":false,\"tu\":\"walks\",\"Mtu\":\"Mwalks\",\"cmd\":\"\",\"pid\":0,\"te\":0,\n\"pps\":[",
+        )?;
+        for (number, (_, _, count, bytes)) in self.kinds().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            let frame = number + 1;
+            write!(f, "{comma}\n{{\"tb\":{bytes},\"tbk\":{count},\"fs\":[{frame}]}}")?;
+        }
+        f.write_str("],\n\"ftbl\":[\"[root]\"")?;
+        for (is_run, size, ..) in self.kinds() {
+            if is_run {
+                let most = size + (size - 1);
+                write!(f, ",\n\"runs of units with {size} to {most} bytes\"")?;
+            } else {
+                write!(f, ",\n\"slots of {size} bytes\"")?;
+            }
+        }
+        f.write_str("]}\n")
+    }
+}
