@@ -345,6 +345,12 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Steps::audit(self)
     }
 
+    /// How many slots were found written to while they were free, before they were to be handed out: with the feature `poison`.
+    /// Nobody gets these slots any more.
+    pub fn damaged(&'static self) -> usize {
+        self.memory().damaged()
+    }
+
     /// How many frees were refused.
     pub fn refused(&'static self) -> usize {
         self.memory().refused()

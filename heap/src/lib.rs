@@ -30,8 +30,9 @@
 //!   free.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(feature = "nightly", feature(allocator_api))]
 
-#[cfg(feature = "allocator-api2")]
+#[cfg(any(feature = "allocator-api2", feature = "nightly"))]
 mod allocator;
 mod audit;
 mod cache;
@@ -54,6 +55,7 @@ mod stats;
 mod steps;
 #[cfg(feature = "std")]
 mod threads;
+mod watch;
 
 pub use audit::AuditError;
 pub use error::{AddError, FreeError};

@@ -16,6 +16,7 @@ use crate::error::{AddError, FreeError};
 use crate::fresh::{CHUNK_LOG2, Fresh, fresh_words};
 use crate::runs::Runs;
 use crate::slabs::{Given, Slabs, WORDS_OF_CLASSES};
+use crate::watch;
 
 /// The most units of a region: numbers of units take half a word.
 const MOST_UNITS: u64 = u32::MAX as u64 - 1;
@@ -202,6 +203,8 @@ impl Region<'_> {
     fn new_slab(&self, class: Class, lane: usize) -> Option<u64> {
         let unit = self.runs.buddy.on(lane).alloc(class.slab_order()).ok()?;
         self.fresh.touch(unit..unit + (1 << class.slab_order()));
+        // SAFETY: the units are the caller's.
+        unsafe { watch::close(self.runs.pointer(unit), class.slab_bytes()) };
         self.slabs.make(class, unit);
         Some(unit)
     }
@@ -243,7 +246,10 @@ impl Region<'_> {
     pub fn make_run(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
         let align = 1 << class.size().trailing_zeros().min(PAGE.trailing_zeros());
         let layout = Layout::from_size_align(class.size(), align).ok()?;
-        class.may_be_run().then(|| self.alloc_run(layout, lane))?
+        let at = class.may_be_run().then(|| self.alloc_run(layout, lane))??;
+        // SAFETY: the run is the caller's, and a slot for somebody else.
+        unsafe { watch::close(at, class.size()) };
+        Some(at)
     }
 
     /// Gives back a slot that is a run of its own. Whether there was one.
@@ -300,7 +306,7 @@ impl Region<'_> {
     /// Allocates a run of units, for what fits into no slot.
     pub fn alloc_run(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         let at = self.runs.alloc(layout, lane)?;
-        self.fresh.touch(self.units(at, layout.size()));
+        self.touch(at, layout.size());
         Some(at)
     }
 
@@ -308,6 +314,7 @@ impl Region<'_> {
     pub fn alloc_run_zeroed(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         let at = self.runs.alloc(layout, lane)?;
         let units = self.units(at, layout.size());
+        watch::open(at, (units.end - units.start) as usize * UNIT);
         let mut first = units.start;
         while first < units.end {
             let end = units.end.min((first | ((1 << CHUNK_LOG2) - 1)) + 1);
@@ -321,6 +328,13 @@ impl Region<'_> {
         Some(at)
     }
 
+    /// Says that a run of so many bytes, which is the caller's, may be written to.
+    fn touch(&self, at: NonNull<u8>, bytes: usize) {
+        let units = self.units(at, bytes);
+        watch::open(at, (units.end - units.start) as usize * UNIT);
+        self.fresh.touch(units);
+    }
+
     /// The units of a run of so many bytes.
     fn units(&self, at: NonNull<u8>, bytes: usize) -> Range<u64> {
         let first = (self.runs.offset(at) / UNIT) as u64;
@@ -329,14 +343,21 @@ impl Region<'_> {
 
     /// Gives back a run that was allocated with a size of `size` bytes. Whether there was one.
     pub fn free_run(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
-        !self.is_slab(at) && self.runs.free(at, size, lane)
+        if self.is_slab(at) {
+            return false;
+        }
+        let units = self.units(at, size);
+        if watch::ON && self.runs.buddy.len_of(units.start) == Ok(units.end - units.start) {
+            watch::close_run(at, (units.end - units.start) as usize * UNIT);
+        }
+        self.runs.free(at, size, lane)
     }
 
     /// Makes a run smaller or larger where it is: whether that could be done.
     pub fn resize_run(&self, at: NonNull<u8>, from: usize, to: usize, lane: usize) -> bool {
         let is_resized = !self.is_slab(at) && self.runs.resize(at, from, to, lane);
         if is_resized {
-            self.fresh.touch(self.units(at, to));
+            self.touch(at, to);
         }
         is_resized
     }

@@ -57,6 +57,8 @@ pub struct Regions {
     places: [Place; MOST_REGIONS],
     /// Frees that were refused.
     refused: AtomicUsize,
+    /// Slots that were written to while they were free.
+    damaged: AtomicUsize,
     /// How often an allocation found no memory, and asked caches to give back what they keep.
     asked: AtomicUsize,
 }
@@ -64,7 +66,8 @@ pub struct Regions {
 impl Regions {
     pub const fn new() -> Self {
         let places = [const { Place::new() }; MOST_REGIONS];
-        Self { places, refused: AtomicUsize::new(0), asked: AtomicUsize::new(0) }
+        let [refused, damaged, asked] = [const { AtomicUsize::new(0) }; 3];
+        Self { places, refused, damaged, asked }
     }
 }
 
@@ -174,6 +177,17 @@ impl<'a> Memory<'a> {
     /// How many frees were refused.
     pub fn refused(&self) -> usize {
         self.regions.refused.load(Ordering::Relaxed)
+    }
+
+    /// Counts a slot that was written to while it was free.
+    #[cold]
+    pub fn damage(&self) {
+        self.regions.damaged.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many such slots were found.
+    pub fn damaged(&self) -> usize {
+        self.regions.damaged.load(Ordering::Relaxed)
     }
 
     /// How often caches were asked to give back what they keep.

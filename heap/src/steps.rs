@@ -9,6 +9,7 @@ use crate::class::{Class, GRAIN};
 use crate::error::FreeError;
 use crate::region::{Held, Region};
 use crate::regions::Memory;
+use crate::watch;
 
 /// A heap, as one caller sees it.
 pub trait Steps<'h>: Copy {
@@ -102,6 +103,20 @@ pub trait Steps<'h>: Copy {
 
     #[inline]
     fn alloc_slot(self, class: Class) -> Option<NonNull<u8>> {
+        loop {
+            let at = self.take_slot(class)?;
+            watch::open(at, class.size());
+            // SAFETY: the slot is the caller's, and was closed when it was freed, or made.
+            if unsafe { watch::is_intact(at, class.size()) } {
+                return Some(at);
+            }
+            // It stays in use, and so nobody's.
+            self.memory().damage();
+        }
+    }
+
+    #[inline]
+    fn take_slot(self, class: Class) -> Option<NonNull<u8>> {
         let found = self.with_cache(|cache, _| cache.pop(class)).flatten();
         found.or_else(|| self.alloc_slowly(class))
     }
@@ -133,8 +148,19 @@ pub trait Steps<'h>: Copy {
 
     #[inline]
     fn free_slot(self, class: Class, at: NonNull<u8>) {
+        if watch::ON {
+            return self.free_watched(class, at);
+        }
         if self.with_cache(|cache, _| cache.push(class, at)) != Some(true) {
             self.free_slowly(class, at);
+        }
+    }
+
+    /// Frees a slot that is one, and closes it first: after that it may be somebody else's.
+    fn free_watched(self, class: Class, at: NonNull<u8>) {
+        let is_slot = self.find(at).is_ok_and(|held| held.is_of(class));
+        if !is_slot || !self.free_known_slot(class, at) {
+            self.memory().refuse();
         }
     }
 
@@ -148,6 +174,13 @@ pub trait Steps<'h>: Copy {
     /// Frees a slot of a slab of this class, unless the caller's cache keeps it. Whether it was freed.
     #[inline]
     fn free_known_slot(self, class: Class, at: NonNull<u8>) -> bool {
+        if watch::ON {
+            if self.with_cache(|cache, _| cache.keeps(class, at)) == Some(true) {
+                return false;
+            }
+            // SAFETY: the caller gives the slot up.
+            unsafe { watch::close(at, class.size()) };
+        }
         match self.with_cache(|cache, _| !cache.keeps(class, at) && cache.push(class, at)) {
             Some(true) => true,
             _ => self.free_known_slowly(class, at),

@@ -157,7 +157,7 @@ fn twice_in_a_cache() {
 #[test]
 fn resized_by_address() {
     let heap = heap(1, 4 << 20);
-    let sizes = || SIZES.into_iter().step_by(if cfg!(miri) { 4 } else { 1 });
+    let sizes = || SIZES.into_iter().step_by(if cfg!(miri) { 7 } else { 1 });
     for (from, to) in sizes().flat_map(|from| sizes().map(move |to| (from, to))) {
         let at = heap.on(0).alloc(layout(from, 1)).unwrap();
         // SAFETY: ours.
@@ -239,10 +239,12 @@ fn an_audit_finds_what_was_freed_twice() {
     heap.on(0).trim();
     heap.on(1).trim();
     assert_eq!((heap.audit(), heap.refused()), (Ok(()), 1));
-    // SAFETY: ours; the layout is wrong.
-    unsafe { heap.on(0).free(blocks[1], layout(300, 1)) };
-    assert_eq!(heap.audit(), Err(AuditError::Kept { address: blocks[1].addr().get() }));
-    heap.on(0).trim();
+    if cfg!(not(any(feature = "poison", feature = "asan"))) {
+        // SAFETY: ours; the layout is wrong.
+        unsafe { heap.on(0).free(blocks[1], layout(300, 1)) };
+        assert_eq!(heap.audit(), Err(AuditError::Kept { address: blocks[1].addr().get() }));
+        heap.on(0).trim();
+    }
     // SAFETY: ours.
     blocks[1..].iter().for_each(|&at| _ = unsafe { free(heap, at) }.unwrap());
     assert_whole(heap, 2);

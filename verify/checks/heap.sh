@@ -5,24 +5,27 @@
 source "$(dirname "$0")/../check.sh" "$@"
 
 package=(--package nbbs-heap)
-# By which test a mutant is caught: of a file, or of the library.
+# By which test a mutant is caught, of a file, or of the library; with which features of the heap.
 by() {
     local by
     by=$(of_mutant "$1" by)
     case $by in --lib*) echo "$by" ;; *) echo "--test $by" ;; esac
 }
+features() { of_mutant "$1" features | sed 's/^/--features /'; }
 build_mutant() {
     local arguments
     read -ra arguments <<<"$(by "$1")"
     case ${arguments[0]} in --lib) arguments=(--lib) ;; *) arguments=("${arguments[@]:0:2}") ;; esac
-    cargo test --quiet "${package[@]}" "${arguments[@]}" --no-run
+    # shellcheck disable=SC2046
+    cargo test --quiet "${package[@]}" $(features "$1") "${arguments[@]}" --no-run
 }
 catches() {
     local shows arguments
     shows=$(of_mutant "$1" shows)
     read -ra arguments <<<"$(by "$1")"
+    # shellcheck disable=SC2046
     ends 101 "${shows:-$test_fails|^fatal runtime error|signal: [0-9]+, SIG(SEGV|ABRT|BUS)}" \
-        timeout 100 cargo test --quiet "${package[@]}" "${arguments[@]}"
+        timeout 100 cargo test --quiet "${package[@]}" $(features "$1") "${arguments[@]}"
 }
 
 ours=clean
@@ -33,13 +36,30 @@ executions=$(sed -n 's/.*nothing in any of \([0-9]*\) executions/\1/p' <<<"$repo
 tests=$(passed <<<"$report")
 [ "$executions" -gt 1000 ] && [ "$tests" -gt 30 ] || { log "not everything was run"; ours=FOUND; }
 
-nightly && verify/install.sh rustup component add miri --toolchain nightly >&2 &&
+# With free memory watched: by the pattern, and by AddressSanitizer, which must see a read after a free, and nothing else.
+report=$(cargo test "${package[@]}" --features poison --test watch --test layouts --test placed --test refusals 2>&1) || ours=FOUND
+watched=$(passed <<<"$report")
+[ "$watched" -gt 20 ] || { printf '%s\n' "$report" >&2; log "not everything was watched"; ours=FOUND; }
+nightly || { log "no nightly Rust"; exit 1; }
+host=$(rustc -vV | sed -n 's/^host: //p')
+CARGO_TARGET_DIR=$target/address RUSTFLAGS=-Zsanitizer=address cargo +nightly build --quiet "${package[@]}" --features asan \
+    --target "$host" --example after_free
+after_free=$target/address/$host/debug/examples/after_free
+"$after_free" >&2 || { log "AddressSanitizer sees what is not there"; ours=FOUND; }
+for size in 100 100000; do
+    ! "$after_free" $size >"$said" 2>&1 && grep -q 'AddressSanitizer: use-after-poison' "$said" ||
+        { log "a read of $size bytes after their free goes UNNOTICED by AddressSanitizer"; ours=FOUND; }
+done
+report=$(cargo +nightly test "${package[@]}" --features nightly --test nightly 2>&1) && [ "$(passed <<<"$report")" = 1 ] ||
+    { printf '%s\n' "$report" >&2; log "the trait of nightly Rust: FOUND"; ours=FOUND; }
+
+verify/install.sh rustup component add miri --toolchain nightly >&2 &&
     cargo +nightly miri setup >&2 || { log "no Miri: install nightly with miri and rust-src"; exit 1; }
 MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-disable-isolation -Zmiri-ignore-leaks" cargo +nightly miri test "${package[@]}" \
-    --lib --test refusals --test regions --test ends --test layouts --test placed --test zeroed >"$said" 2>&1 || ours=FOUND
+    --lib --test refusals --test regions --test ends --test layouts --test placed --test zeroed --test walk >"$said" 2>&1 || ours=FOUND
 cat "$said" >&2
 under_miri=$(passed <"$said")
 [ "$under_miri" -gt 10 ] || { log "not everything was run under Miri"; ours=FOUND; }
 
 try_mutants heap heap
-finish "$executions executions under loom, $tests tests, $under_miri under Miri" 0/0 "$ours"
+finish "$executions executions under loom, $tests tests, $watched with free memory watched, $under_miri under Miri" 0/0 "$ours"
