@@ -43,6 +43,7 @@ mod error;
 mod fresh;
 mod heap;
 mod lanes;
+mod look;
 mod pages;
 mod placed;
 mod profile;

@@ -14,6 +14,7 @@ fn memory(bytes: usize) -> NonNull<u8> {
 }
 
 fn heap(caches: usize, bytes: usize) -> &'static Placed {
+    let bytes = if cfg!(miri) { bytes.min(256 << 10) } else { bytes };
     let all = Placed::bytes_for(caches, bytes).unwrap();
     // SAFETY: the memory is leaked.
     unsafe { Placed::new(memory(all), all, caches) }.unwrap()
@@ -41,7 +42,7 @@ const SIZES: [usize; 14] =
 #[test]
 fn any_memory() {
     for (caches, skip) in [(0, 0), (1, 1), (2, 63), (3, 4095)] {
-        for bytes in [1, 1024, 50_000, 1 << 20] {
+        for bytes in [1, 1024, 50_000, if cfg!(miri) { 60_000 } else { 1 << 20 }] {
             let all = Placed::bytes_for(caches, bytes).unwrap();
             // SAFETY: the memory is leaked, and so much of it is left.
             let heap = unsafe { Placed::new(memory(all + skip).add(skip), all, caches) }.unwrap();
