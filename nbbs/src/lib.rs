@@ -23,7 +23,7 @@
 //! ```text
 //! api        Buddy, Lane, Block: what users call      zones    several arenas behind one handle
 //! cache      free blocks of a CPU's or thread's own, in front of an arena
-//! look       statistics, walks, the audit
+//! look       statistics, walks, the audit              mend     what the dead left behind
 //! run        runs of any number of units: find, claim, cut, resize, reserve
 //! block      blocks: alloc, free, search, batches
 //! lane       what a lane remembers
@@ -46,6 +46,7 @@ mod error;
 mod lane;
 mod layout;
 mod look;
+mod mend;
 mod metadata;
 mod request;
 mod run;

@@ -5,11 +5,13 @@
 //! look      what is in it                                     units     exactly so many units, here or anywhere
 //! reserve   what is never handed out                          resize    shrink, grow, split
 //! owned     blocks that free themselves                       number    which lane a thread has
+//! mend      what the dead left behind
 //! ```
 
 mod buddy;
 mod lane;
 mod look;
+mod mend;
 mod number;
 mod owned;
 mod reserve;

@@ -27,6 +27,8 @@ impl<W: Word> Blocks<'_, W> {
     pub(super) fn undo(self, index: u64, order: u32) {
         // The claim is this caller's own, so it is there to be cleared.
         if let Some(new) = self.clear_word(index, order) {
+            // Before the merge: whoever dies there has said that the claim is gone.
+            self.tree().count_undone();
             let level = W::SHAPE.level_of(order);
             self.tree().merge_or_publish(level, W::SHAPE.locate(level, index).0, new);
         }

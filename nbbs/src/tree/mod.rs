@@ -26,6 +26,8 @@ pub(crate) use step::At;
 pub(crate) struct Tree<'a, W> {
     words: &'a [W],
     epoch: &'a W,
+    /// Counts claims that were undone. On the epoch's line, as it changes no more often.
+    undone: &'a W,
     pub geometry: Geometry<W>,
 }
 
@@ -49,7 +51,10 @@ impl<'a, W: Word> Tree<'a, W> {
         match Geometry::<W>::new(units) {
             Ok(geometry) if words.len() >= geometry.words() => {
                 let (lanes, rest) = words.split_at(geometry.epoch());
-                Ok((Self { words, epoch: &rest[0], geometry }, lanes.as_chunks().0))
+                Ok((
+                    Self { words, epoch: &rest[0], undone: &rest[1], geometry },
+                    lanes.as_chunks().0,
+                ))
             }
             Ok(geometry) => {
                 Err(MetadataError::TooShort { words: words.len(), needed: geometry.words() })
@@ -92,6 +97,21 @@ impl<'a, W: Word> Tree<'a, W> {
         let new = old.wrapping_add(1);
         // If it fails, somebody else has ended the epoch after the caller's mark.
         let _ = self.epoch.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    /// How many claims were undone, modulo 2^64 and what was counted together.
+    pub fn undone(&self) -> u64 {
+        // SeqCst: before the caller's look at a claim, and after. Pairs with the accesses in `count_undone`.
+        self.undone.load(Ordering::SeqCst)
+    }
+
+    /// Counts a claim that the caller has undone: the number has changed since.
+    pub fn count_undone(&self) {
+        // SeqCst: after the claim was cleared. Who then still sees the claim has read the count before this does.
+        let old = self.undone.load(Ordering::SeqCst);
+        let new = old.wrapping_add(1);
+        // If it fails, somebody else has counted since, which is as good.
+        let _ = self.undone.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// What a word can offer: the largest order of a free block in it or below it, plus 1; 0 for none;

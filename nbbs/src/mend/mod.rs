@@ -1,0 +1,77 @@
+//! What the survivors of a dead thread or process do for it: finish what it left in the words above.
+//!
+//! All of it is transitions that others make as well: a search splits a slot over a claim, a free merges and raises
+//! bounds. So it may run beside everything, several times at once, and may itself die anywhere.
+
+use crate::sync::Word;
+use crate::tree::Tree;
+use crate::word;
+
+/// An arena, for those who put it in order.
+#[derive(Debug)]
+pub(crate) struct Mend<'b, W>(pub &'b Tree<'b, W>);
+
+impl<W> Clone for Mend<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Mend<'_, W> {}
+
+impl<W: Word> Mend<'_, W> {
+    /// Splits every free slot over a word that is in use, merges what is empty, and raises every bound to what is below.
+    pub fn all(self) {
+        self.below(self.0.geometry.top(), 0);
+    }
+
+    /// [`all`](Self::all), below a word: from the leaves up, as a claim may have died before it split any slot above.
+    fn below(self, level: usize, idx: u64) {
+        if level == 0 {
+            return;
+        }
+        for slot in 0..self.0.geometry.slots(level, idx) {
+            let below = W::SHAPE.child(idx, slot);
+            if matches!(word::code(self.0.read(level, idx), slot), word::HEAD | word::REST) {
+                continue;
+            }
+            self.below(level - 1, below);
+            if self.is_split(level, idx, slot, below) {
+                self.0.merge(level - 1, below);
+            }
+        }
+    }
+
+    /// Whether a slot is split. One that is free over a word in use is split here.
+    fn is_split(self, level: usize, idx: u64, slot: u32, below: u64) -> bool {
+        loop {
+            let old = self.0.read(level, idx);
+            let in_use = || word::codes(level - 1, self.0.read(level - 1, below)) != 0;
+            match word::code(old, slot) {
+                word::SPLIT => return true,
+                // Unsettled, as where a search does so: the word may have emptied since it was read.
+                word::FREE if in_use() => {
+                    if self.0.split_free(level, idx, old, slot) {
+                        return true;
+                    }
+                }
+                _ => return false,
+            }
+        }
+    }
+
+    /// Whether every slot above the word `idx` of `level`, in which the caller has seen a claim, is split, and will be as
+    /// long as the claim stands. May be refused while others inspect the words above.
+    pub fn is_way_up(self, level: usize, idx: u64) -> bool {
+        // An inspection that missed the claim has marked a word above. This leaves no mark, so that it does not commit.
+        self.0.publish(level, idx, word::UNSETTLED);
+        W::store_load_fence();
+        let mut below = idx;
+        (level..self.0.geometry.top()).all(|level| {
+            // From the lowest up: each that passes keeps the next from being merged.
+            let passes = self.0.passes(level, below);
+            below = W::SHAPE.parent(below).0;
+            passes
+        })
+    }
+}

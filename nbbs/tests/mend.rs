@@ -1,0 +1,116 @@
+//! What a thread that died anywhere in an allocation or free leaves behind, once somebody has mended it: nothing but the
+//! block that it had claimed, which can be found and freed.
+
+use nbbs::{Buddy, Piece};
+use testkit::program::Arena;
+use testkit::steered::{Steered, die_before};
+use testkit::{Oracle, check_whole, depth};
+
+const UNITS: [u64; 5] = [8, 33, 64, 100, 600];
+
+/// More steps than any operation here takes.
+const MANY: u64 = 10_000;
+
+/// What was in use before.
+#[derive(Clone, Copy, Debug)]
+struct Scene {
+    units: u64,
+    taken: &'static [u32],
+}
+
+impl Scene {
+    fn set(self, buddy: &Buddy<'_, Steered>) -> Vec<u64> {
+        self.taken.iter().filter_map(|&order| buddy.on(1).alloc(order).ok()).collect()
+    }
+}
+
+/// Lets `act` die before each of its steps, in every scene, and looks at what is left.
+fn die_everywhere(act: impl Fn(&Buddy<'_, Steered>, &[u64])) {
+    for units in UNITS {
+        for taken in [&[][..], &[0], &[0, 3], &[4, 0, 2]] {
+            let scene = Scene { units, taken };
+            let ends = (0..MANY).find(|&step| {
+                let arena = Arena::<Steered>::new(units);
+                let buddy = arena.buddy();
+                let held = scene.set(&buddy);
+                let died = die_before(step, || act(&buddy, &held)).is_none();
+                assert_mends(&buddy, step, scene);
+                !died
+            });
+            assert!(ends.is_some(), "{scene:?}: more than {MANY} steps");
+        }
+    }
+}
+
+/// Everything that is in use can be found and freed, and then all is whole.
+fn assert_mends(buddy: &Buddy<'_, Steered>, step: u64, scene: Scene) {
+    // What lies below a block comes to light when that is free.
+    for _ in 0..3 {
+        buddy.mend();
+        buddy.audit().unwrap_or_else(|broken| panic!("{scene:?}, step {step}: {broken}"));
+        for index in in_use(buddy) {
+            assert!(buddy.vouch_for(index).is_some(), "{scene:?}, step {step}: {index}");
+            buddy.on(2).free(index).unwrap();
+        }
+    }
+    buddy.mend();
+    assert_eq!(buddy.free_units(), scene.units, "{scene:?}, step {step}");
+    check_whole(buddy, &Oracle::new(scene.units))
+        .unwrap_or_else(|violation| panic!("{scene:?}, step {step}: {violation}"));
+}
+
+fn in_use(buddy: &Buddy<'_, Steered>) -> Vec<u64> {
+    let mut found = Vec::new();
+    buddy.walk(|piece| {
+        if let Piece::Used { index, .. } = piece {
+            found.push(index);
+        }
+    });
+    found
+}
+
+#[test]
+fn an_allocation_that_died() {
+    for order in [0, 2, 4, 5, 9] {
+        die_everywhere(|buddy, _| _ = buddy.on(0).alloc(order));
+    }
+}
+
+#[test]
+fn a_free_that_died() {
+    for lane in [1, 0] {
+        die_everywhere(|buddy, held| {
+            held.iter().for_each(|&index| _ = buddy.on(lane).free(index));
+        });
+    }
+}
+
+#[test]
+fn mending_that_died() {
+    let half_done = |buddy: &Buddy<'_, Steered>, step| {
+        let block = buddy.on(0).alloc(0).unwrap();
+        let _died = die_before(step, || buddy.on(3).free(block));
+        let _died = die_before(step, || buddy.on(0).alloc(3));
+    };
+    for step in 0..20 * depth().min(4) {
+        die_everywhere(|buddy, _| {
+            half_done(buddy, step % 20);
+            buddy.mend();
+        });
+    }
+}
+
+/// A claim by an old cursor, which meets a block: the count says that it is gone.
+#[test]
+fn claims_that_are_undone_are_counted() {
+    let arena: Arena = Arena::new(64);
+    let buddy = arena.buddy();
+    let first = buddy.on(0).alloc(0).unwrap();
+    buddy.on(1).free(first).unwrap();
+    buddy.mend();
+    let all = buddy.on(1).alloc(6).unwrap();
+    assert_eq!(buddy.undone(), 0);
+    assert!(buddy.on(0).alloc(0).is_err());
+    assert_eq!(buddy.undone(), 1);
+    buddy.on(1).free(all).unwrap();
+}
