@@ -1,0 +1,290 @@
+//! What can be refused. Every error names the value and the limit that it broke.
+
+use std::alloc::Layout;
+use std::{error, fmt, io};
+
+use crate::member::MemberId;
+
+/// Why no segment can have a geometry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GeometryError {
+    /// The number of units is out of range.
+    Units {
+        /// Units given.
+        units: u64,
+        /// The most.
+        max: u64,
+    },
+    /// The size of a unit is out of range, or no power of two.
+    UnitBytes {
+        /// Bytes given.
+        unit_bytes: u64,
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+    },
+    /// The number of seats is out of range.
+    Members {
+        /// Seats given.
+        members: u64,
+        /// The most.
+        max: u64,
+    },
+    /// All of it is too large.
+    Bytes {
+        /// Units given.
+        units: u64,
+        /// Bytes of a unit.
+        unit_bytes: u64,
+        /// The most bytes of a segment.
+        max: u64,
+    },
+}
+
+/// Why a file was not attached. Nothing of it was mapped or changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AttachError {
+    /// The system refused.
+    System {
+        /// What was to be done.
+        what: &'static str,
+        /// Why not.
+        kind: io::ErrorKind,
+    },
+    /// The file does not begin as a segment does.
+    Foreign,
+    /// The file is shorter than its header says, or than a header.
+    Short {
+        /// Bytes of the file.
+        bytes: u64,
+        /// Bytes that it must have.
+        least: u64,
+    },
+    /// The segment was made by other code.
+    Version {
+        /// Version of the layout.
+        version: u64,
+        /// The version that this code knows.
+        known: u64,
+    },
+    /// The header has changed since it was written.
+    Checksum {
+        /// Checksum in the header.
+        found: u64,
+        /// Checksum of the header.
+        computed: u64,
+    },
+    /// A field of the header has no meaning.
+    Corrupt {
+        /// The field.
+        field: &'static str,
+        /// What it holds.
+        value: u64,
+    },
+    /// The header describes what no segment can be.
+    Geometry(GeometryError),
+    /// The segment is being made at this moment.
+    Making,
+    /// The segment was being made when its creator died: [`create`](crate::Segment::create) takes it over.
+    HalfMade,
+    /// There is a whole segment already, which is not made again.
+    Exists,
+}
+
+/// Why nobody was registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// All seats are taken by members that live.
+    Full {
+        /// Seats.
+        members: usize,
+    },
+    /// The system refused.
+    System {
+        /// What was to be done.
+        what: &'static str,
+        /// Why not.
+        kind: io::ErrorKind,
+    },
+}
+
+/// Why an allocation was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AllocError {
+    /// The segment has no such block, however empty it is.
+    TooLarge {
+        /// What was asked for.
+        layout: Layout,
+        /// Bytes of the largest block.
+        max: u64,
+    },
+    /// No such block is free now. What the dead hold may be recovered.
+    Exhausted {
+        /// What was asked for.
+        layout: Layout,
+    },
+    /// Blocks are not aligned that much, wherever the segment is mapped.
+    Alignment {
+        /// What was asked for.
+        layout: Layout,
+        /// The most: a page.
+        max: u64,
+    },
+    /// A member has written where it must not: the bookkeeping names a unit that there is not.
+    Damaged,
+}
+
+/// Why something at an offset is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OffsetError {
+    /// It is not within the memory that is handed out.
+    Outside {
+        /// Offset given.
+        offset: u64,
+        /// Bytes from there on that were meant.
+        bytes: u64,
+        /// Where that memory begins.
+        start: u64,
+        /// The byte behind it.
+        end: u64,
+    },
+    /// It is not aligned as what is meant to be there.
+    Misaligned {
+        /// Offset given.
+        offset: u64,
+        /// Alignment in bytes.
+        align: u64,
+    },
+    /// No block that is the member's begins there.
+    NotYours {
+        /// Offset given.
+        offset: u64,
+        /// Whose it is. `None`: nobody's.
+        owner: Option<MemberId>,
+    },
+    /// A member has written where it must not: the block is the member's, and is not allocated.
+    Damaged {
+        /// Offset given.
+        offset: u64,
+    },
+}
+
+impl AttachError {
+    pub(crate) fn system(what: &'static str) -> impl Fn(nix::errno::Errno) -> Self {
+        move |errno| Self::System { what, kind: io::Error::from(errno).kind() }
+    }
+
+    pub(crate) fn io(what: &'static str) -> impl Fn(io::Error) -> Self {
+        move |error| Self::System { what, kind: error.kind() }
+    }
+}
+
+impl From<GeometryError> for AttachError {
+    fn from(error: GeometryError) -> Self {
+        Self::Geometry(error)
+    }
+}
+
+impl fmt::Display for GeometryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Units { units, max } => write!(f, "{units} units: a segment has 1 to {max}"),
+            Self::UnitBytes { unit_bytes, min, max } => {
+                write!(f, "units of {unit_bytes} bytes: a power of two from {min} to {max}")
+            }
+            Self::Members { members, max } => {
+                write!(f, "{members} members: a segment has seats for 1 to {max}")
+            }
+            Self::Bytes { units, unit_bytes, max } => {
+                write!(f, "{units} units of {unit_bytes} bytes: a segment has at most {max} bytes")
+            }
+        }
+    }
+}
+
+impl fmt::Display for AttachError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System { what, kind } => write!(f, "cannot {what}: {kind}"),
+            Self::Foreign => {
+                write!(f, "the file is no segment: it does not begin with \"nbbs-seg\"")
+            }
+            Self::Short { bytes, least } => {
+                write!(f, "the file has {bytes} bytes: a segment as it says needs {least}")
+            }
+            Self::Version { version, known } => {
+                write!(f, "the segment has layout version {version}: this code knows {known}")
+            }
+            Self::Checksum { found, computed } => {
+                write!(f, "the header says checksum {found:#x}, and has {computed:#x}")
+            }
+            Self::Corrupt { field, value } => write!(f, "{value} is no {field} of a segment"),
+            Self::Geometry(error) => write!(f, "the header describes no segment: {error}"),
+            Self::Making => write!(f, "the segment is being made at this moment"),
+            Self::HalfMade => write!(f, "whoever made the segment died before it was whole"),
+            Self::Exists => write!(f, "there is a whole segment already"),
+        }
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full { members } => write!(f, "all {members} seats are taken by living members"),
+            Self::System { what, kind } => write!(f, "cannot {what}: {kind}"),
+        }
+    }
+}
+
+impl fmt::Display for AllocError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge { layout, max } => {
+                write!(f, "{} bytes: the largest block has {max}", layout.size())
+            }
+            Self::Exhausted { layout } => write!(f, "no block of {} bytes is free", layout.size()),
+            Self::Alignment { layout, max } => {
+                write!(
+                    f,
+                    "alignment to {} bytes: blocks are aligned to {max} at most",
+                    layout.align()
+                )
+            }
+            Self::Damaged => write!(f, "the bookkeeping names a unit that there is not"),
+        }
+    }
+}
+
+impl fmt::Display for OffsetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Outside { offset, bytes, start, end } => {
+                write!(f, "{bytes} bytes at {offset:#x} are not within {start:#x}..{end:#x}")
+            }
+            Self::Misaligned { offset, align } => {
+                write!(f, "offset {offset:#x} is not aligned to {align} bytes")
+            }
+            Self::NotYours { offset, owner: Some(owner) } => {
+                write!(f, "the block at {offset:#x} is {owner}'s")
+            }
+            Self::NotYours { offset, owner: None } => {
+                write!(f, "no block that is anybody's begins at {offset:#x}")
+            }
+            Self::Damaged { offset } => {
+                write!(f, "the block at {offset:#x} is not allocated, though its tag says so")
+            }
+        }
+    }
+}
+
+impl error::Error for GeometryError {}
+impl error::Error for AttachError {}
+impl error::Error for JoinError {}
+impl error::Error for AllocError {}
+impl error::Error for OffsetError {}

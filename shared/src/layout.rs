@@ -1,0 +1,145 @@
+//! Where everything stands in a segment: arithmetic on the geometry, which the creator chooses and the header says.
+//!
+//! ```text
+//! header | turns, a line for each seat | tags, a word for each unit | the buddy's words | units
+//! ```
+//!
+//! Each part begins on a page of 4 KiB. So a block is aligned to its size, or to a page if it is larger.
+
+use nbbs::{MAX_UNITS, metadata_words};
+
+use crate::error::GeometryError;
+use crate::ledger::{MAX_SEATS, TURN_STRIDE};
+
+/// The least and most bytes of a unit.
+pub(crate) const MIN_UNIT: u64 = 64;
+pub(crate) const MAX_UNIT: u64 = 1 << 30;
+/// Where parts may begin, and how much blocks are aligned at most.
+pub(crate) const PAGE: u64 = 4096;
+
+/// The most bytes of a segment.
+const MAX_BYTES: u64 = 1 << 46;
+
+/// What a segment is made for. The creator says so, and everybody else finds it in the header.
+///
+/// ```
+/// use nbbs_shared::Geometry;
+///
+/// let geometry = Geometry { units: 4096, unit_bytes: 4096, members: 64 };
+/// assert_eq!(geometry.file_bytes()?, 16_842_752); // 16 MiB of units, and 64 KiB beside them
+/// # Ok::<(), nbbs_shared::GeometryError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Units that are handed out, from 1 to 2^40.
+    pub units: u64,
+    /// Bytes of a unit, the least that is handed out: a power of two from 64 to 2^30.
+    pub unit_bytes: u64,
+    /// Seats for members, dead ones that nobody has replaced not counted: from 1 to 1023.
+    pub members: u64,
+}
+
+/// Where the parts begin, in bytes from the beginning of the segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub geometry: Geometry,
+    pub turns: u64,
+    pub tags: u64,
+    pub words: u64,
+    pub arena: u64,
+    /// All of it.
+    pub bytes: u64,
+}
+
+impl Geometry {
+    /// Bytes that the segment takes, everything included: beside the units 64 bits a unit for its owner, 2.3 for the buddy
+    /// allocator, 64 bytes a member, and a page.
+    ///
+    /// # Errors
+    /// [`GeometryError`], which names the value that is out of range.
+    pub fn file_bytes(&self) -> Result<u64, GeometryError> {
+        Layout::new(*self).map(|layout| layout.bytes)
+    }
+}
+
+impl Layout {
+    pub fn new(geometry: Geometry) -> Result<Self, GeometryError> {
+        let Geometry { units, unit_bytes, members } = geometry;
+        if !(1..=MAX_UNITS).contains(&units) {
+            return Err(GeometryError::Units { units, max: MAX_UNITS });
+        }
+        if !(MIN_UNIT..=MAX_UNIT).contains(&unit_bytes) || !unit_bytes.is_power_of_two() {
+            return Err(GeometryError::UnitBytes { unit_bytes, min: MIN_UNIT, max: MAX_UNIT });
+        }
+        if !(1..=MAX_SEATS as u64).contains(&members) {
+            return Err(GeometryError::Members { members, max: MAX_SEATS as u64 });
+        }
+        let too_large = GeometryError::Bytes { units, unit_bytes, max: MAX_BYTES };
+        let words = metadata_words(units) as u64;
+        // None of these overflows: units and their bytes are at most 2^40 and 2^30, hence looked at first.
+        let arena_bytes =
+            units.checked_mul(unit_bytes).filter(|&bytes| bytes <= MAX_BYTES).ok_or(too_large)?;
+        let turns = PAGE;
+        let tags = turns + (members * TURN_STRIDE as u64 * 8).next_multiple_of(PAGE);
+        let words_at = tags + (units * 8).next_multiple_of(PAGE);
+        let arena = words_at + (words * 8).next_multiple_of(PAGE);
+        let bytes = arena + arena_bytes.next_multiple_of(PAGE);
+        if bytes > MAX_BYTES || usize::try_from(bytes).is_err() {
+            return Err(too_large);
+        }
+        Ok(Self { geometry, turns, tags, words: words_at, arena, bytes })
+    }
+
+    /// The byte behind the last unit.
+    pub fn end(&self) -> u64 {
+        self.arena + self.geometry.units * self.geometry.unit_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Geometry, Layout, MAX_BYTES, PAGE};
+    use crate::error::GeometryError;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Any numbers at all, as a header may hold: refused, or parts that follow each other on pages.
+        #[test]
+        fn any_geometry_is_refused_or_has_room(
+            units in prop_oneof![any::<u64>(), 0..5000_u64, Just(1 << 40)],
+            unit_bytes in prop_oneof![any::<u64>(), (0..64_u32).prop_map(|log2| 1 << log2)],
+            members in prop_oneof![any::<u64>(), 0..2000_u64],
+        ) {
+            if let Ok(layout) = Layout::new(Geometry { units, unit_bytes, members }) {
+                prop_assert!(layout.turns >= PAGE && layout.tags >= layout.turns + 64 * members);
+                prop_assert!(layout.words >= layout.tags + 8 * units && layout.end() <= layout.bytes);
+                prop_assert!(layout.arena >= layout.words + 8 * nbbs::metadata_words(units) as u64);
+                for at in [layout.turns, layout.tags, layout.words, layout.arena, layout.bytes] {
+                    prop_assert_eq!(at % PAGE, 0);
+                }
+                prop_assert!(layout.bytes <= MAX_BYTES);
+            }
+        }
+    }
+
+    #[test]
+    fn errors_name_value_and_limit() {
+        let good = Geometry { units: 64, unit_bytes: 4096, members: 8 };
+        assert!(good.file_bytes().is_ok());
+        let said = |geometry: Geometry| geometry.file_bytes().unwrap_err().to_string();
+        assert_eq!(
+            said(Geometry { units: 0, ..good }),
+            "0 units: a segment has 1 to 1099511627776"
+        );
+        assert_eq!(
+            said(Geometry { unit_bytes: 100, ..good }),
+            "units of 100 bytes: a power of two from 64 to 1073741824"
+        );
+        assert_eq!(
+            said(Geometry { members: 1024, ..good }),
+            "1024 members: a segment has seats for 1 to 1023"
+        );
+        let large = Geometry { units: 1 << 40, ..good };
+        assert!(matches!(large.file_bytes(), Err(GeometryError::Bytes { .. })));
+    }
+}

@@ -1,0 +1,227 @@
+//! Who holds which block: the protocol by which members allocate and free, and by which the dead are recovered.
+//!
+//! ```text
+//! tag       one word for each unit: who holds the block that begins there, and a version
+//! turn      one word for each seat: who sits there, and whether he is in the middle of an operation
+//! recover   whose owner is gone becomes the recoverer's
+//! settle    what was claimed and never tagged, or untagged and never freed
+//! ```
+//!
+//! To what the buddy allocator does a member adds plain loads and stores only:
+//!
+//! | allocation | free |
+//! |---|---|
+//! | turn: odd | tag is mine? |
+//! | the buddy claims a block | turn: odd |
+//! | tag: mine | tag: nobody's |
+//! | turn: even | the buddy clears the block |
+//! | | turn: even |
+//!
+//! So a block whose tag names a member is that member's, whole. One whose tag names nobody is in the hands of an operation
+//! that has not returned, or was when its member died: an *orphan*. `settle` tells these two apart.
+//!
+//! Nothing here is unsafe, and nothing read from the words is an index unless it was compared with a limit.
+
+mod recover;
+mod settle;
+mod tag;
+#[cfg(test)]
+mod tests;
+mod turn;
+
+use std::cell::Cell;
+
+use nbbs::sync::{Ordering, Word};
+use nbbs::{AllocError, Buddy};
+
+pub use recover::{Fate, Recovery};
+pub(crate) use tag::{MAX_SEATS, Owner};
+pub(crate) use turn::Turn;
+
+/// Words from one turn to the next: a cache line.
+pub(crate) const TURN_STRIDE: usize = 8;
+
+/// The blocks of an arena, their tags, and the turns of the members.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ledger<'a, W> {
+    pub buddy: Buddy<'a, W>,
+    /// By unit.
+    tags: &'a [W],
+    /// By seat, [`TURN_STRIDE`] apart.
+    turns: &'a [W],
+}
+
+/// A member's place in the table. For one operation at a time.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub number: usize,
+    pub owner: Owner,
+    /// What the member last wrote as its turn.
+    turn: Cell<Turn>,
+}
+
+/// Why a block is not the member's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotHeld {
+    /// The arena has no such unit.
+    Outside,
+    /// It is this one's, or nobody's.
+    By(Owner),
+    /// The tag says that it is the member's, and the buddy allocator has no block there: somebody has written where
+    /// he must not.
+    Damaged,
+}
+
+/// Whether the member on a seat lives. Said by whoever cannot be wrong about it, such as the kernel.
+pub(crate) trait Liveness {
+    /// Whether somebody has the seat, dead members not counted.
+    fn is_alive(&self, seat: usize) -> bool;
+}
+
+impl<'a, W: Word> Ledger<'a, W> {
+    /// The ledger over these words. All zero: no members, nothing allocated.
+    pub fn new(buddy: Buddy<'a, W>, tags: &'a [W], turns: &'a [W]) -> Self {
+        Self { buddy, tags, turns }
+    }
+
+    /// Seats in the table.
+    pub fn seats(&self) -> usize {
+        self.turns.len() / TURN_STRIDE
+    }
+
+    /// Sits down. The caller has seen to it that nobody else has the seat, or can have it before this member is dead.
+    pub fn sit(&self, number: usize) -> Option<Seat> {
+        let word = self.turn_word(number)?;
+        // Relaxed: whoever wrote it has died or left before the caller had the seat, by the lock.
+        let turn = Turn(word.load(Ordering::Relaxed)).seated();
+        // Release: pairs with the Acquire in `turn`. Tags of this generation are written afterwards.
+        word.store(turn.0, Ordering::Release);
+        Some(Seat { number, owner: Owner::new(number, turn.generation()), turn: Cell::new(turn) })
+    }
+
+    /// Leaves. What the member still holds is anybody's to recover.
+    pub fn leave(&self, seat: &Seat) {
+        if let Some(word) = self.turn_word(seat.number) {
+            // Release: as in `end`.
+            word.store(seat.turn.get().gone().0, Ordering::Release);
+        }
+    }
+
+    /// Allocates a block of `2^order` units. `None` if the buddy allocator names a unit that is not in the arena: somebody
+    /// has written where he must not.
+    #[inline]
+    pub fn alloc(&self, seat: &Seat, order: u32) -> Option<Result<u64, AllocError>> {
+        let turn = self.begin(seat)?;
+        let granted = self.buddy.on(seat.number).alloc(order);
+        let tagged = match granted {
+            // Relaxed: the last holder's store happens before the claim; who took an orphan's tag since has failed.
+            Ok(index) => self.tags.get(index as usize).map(|tag| {
+                let next = seat.owner.after(tag.load(Ordering::Relaxed));
+                // Release: pairs with the Acquire in `tag_of`. Who sees this member's name sees that it lives.
+                tag.store(next, Ordering::Release);
+            }),
+            Err(_) => Some(()),
+        };
+        self.end(seat, turn);
+        tagged.map(|()| granted)
+    }
+
+    /// Frees the block of the member's at `index`, and returns its units.
+    ///
+    /// # Errors
+    /// It is not the member's. Nothing has changed.
+    #[inline]
+    pub fn free(&self, seat: &Seat, index: u64) -> Result<u64, NotHeld> {
+        let tag = self.tags.get(index as usize).ok_or(NotHeld::Outside)?;
+        // Relaxed: if it is the member's, nobody else changes it.
+        let held = tag.load(Ordering::Relaxed);
+        if Owner::of(held) != seat.owner {
+            return Err(NotHeld::By(Owner::of(held)));
+        }
+        let turn = self.begin(seat).ok_or(NotHeld::Outside)?;
+        // Release: pairs with the Acquire in `tag_of`. Who sees that it is nobody's sees the turn.
+        tag.store(Owner::NOBODY.after(held), Ordering::Release);
+        let freed = self.buddy.on(seat.number).free(index);
+        self.end(seat, turn);
+        freed.map_err(|_| NotHeld::Damaged)
+    }
+
+    /// Makes the block at `index` the member's, whose-ever it is, and returns whose it was. Its holder has handed it over,
+    /// and does not use or free it any more.
+    ///
+    /// # Errors
+    /// It is nobody's, or there is none.
+    pub fn take(&self, seat: &Seat, index: u64) -> Result<Owner, NotHeld> {
+        loop {
+            let tag = self.tag_of(index).ok_or(NotHeld::Outside)?;
+            let owner = Owner::of(tag);
+            if owner == Owner::NOBODY {
+                return Err(NotHeld::By(owner));
+            }
+            if owner == seat.owner || self.swap_tag(index, tag, seat.owner) {
+                return Ok(owner);
+            }
+        }
+    }
+
+    /// Whose tag a unit has.
+    pub fn owner_at(&self, index: u64) -> Option<Owner> {
+        self.tag_of(index).map(Owner::of)
+    }
+
+    /// The units of the member's block at `index`.
+    ///
+    /// # Errors
+    /// It is not the member's.
+    pub fn len(&self, seat: &Seat, index: u64) -> Result<u64, NotHeld> {
+        let tag = self.tag_of(index).ok_or(NotHeld::Outside)?;
+        if Owner::of(tag) != seat.owner {
+            return Err(NotHeld::By(Owner::of(tag)));
+        }
+        self.buddy.order_of(index).map(|order| 1 << order).map_err(|_| NotHeld::Damaged)
+    }
+
+    /// Says that an operation begins, and returns the turn with which it ends.
+    #[inline(always)]
+    fn begin(&self, seat: &Seat) -> Option<Turn> {
+        let turn = seat.turn.get().next();
+        // Relaxed: before the operation's first release, by which others see its effects.
+        self.turn_word(seat.number)?.store(turn.0, Ordering::Relaxed);
+        Some(turn.next())
+    }
+
+    #[inline(always)]
+    fn end(&self, seat: &Seat, turn: Turn) {
+        seat.turn.set(turn);
+        if let Some(word) = self.turn_word(seat.number) {
+            // Release: pairs with the Acquire in `turn`. Who sees this sees all that the operation did.
+            word.store(turn.0, Ordering::Release);
+        }
+    }
+
+    #[inline(always)]
+    fn turn_word(&self, seat: usize) -> Option<&'a W> {
+        self.turns.get(seat.checked_mul(TURN_STRIDE)?)
+    }
+
+    /// The turn of a seat.
+    pub fn turn(&self, seat: usize) -> Option<Turn> {
+        // Acquire: pairs with the Release in `end`, and in `sit`.
+        self.turn_word(seat).map(|word| Turn(word.load(Ordering::Acquire)))
+    }
+
+    /// The tag of a unit.
+    fn tag_of(&self, index: u64) -> Option<u64> {
+        // Acquire: pairs with the Release of who wrote it: his turn, and what he wrote into the block.
+        Some(self.tags.get(usize::try_from(index).ok()?)?.load(Ordering::Acquire))
+    }
+
+    /// Makes a block `owner`'s if its tag still is `tag`.
+    fn swap_tag(&self, index: u64, tag: u64, owner: Owner) -> bool {
+        // Acquire: what the last holder wrote into the block. Release: as where a tag is stored.
+        usize::try_from(index).ok().and_then(|index| self.tags.get(index)).is_some_and(|word| {
+            let new = owner.after(tag);
+            word.compare_exchange(tag, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! Orphans: blocks whose tag names nobody, because their member died between the buddy's step and its own.
+//!
+//! A block with such a tag may as well be in the hands of a live member's operation, which will return in a moment. These
+//! are told apart by what must be true of an orphan alone: it stays. In this order:
+//!
+//! 1. Its tag was read. Every member that was acting then has moved on: no free is under way that wrote the tag.
+//! 2. The block is there, nothing covers it, and its tag is as before.
+//! 3. Every member that was acting then has moved on, none has died meanwhile, and no claim was undone. So if the block
+//!    was one of theirs, it was granted, and has a tag, or was freed after that; both change the tag.
+//! 4. The tag is swapped, if it is as before.
+//!
+//! Nobody is waited for: a member that does not move on within a number of looks makes all of it "not now".
+
+use std::thread::yield_now;
+
+use nbbs::sync::Word;
+
+use super::recover::Found;
+use super::{Ledger, Liveness, Seat, Turn};
+
+/// How often a member that acts is looked at, and how often all is begun again.
+const LOOKS: usize = 100;
+const ROUNDS: usize = 8;
+
+/// Orphans that became the caller's, and how many blocks could not be told.
+pub(super) struct Settled {
+    pub taken: Vec<u64>,
+    pub pending: usize,
+}
+
+/// A seat as it was at the beginning of a round.
+struct Seen {
+    turn: Turn,
+    /// Whether nobody sat there, or somebody who was dead.
+    is_empty: bool,
+}
+
+impl<W: Word> Ledger<'_, W> {
+    /// Makes those of `found` that are orphans the caller's.
+    pub(super) fn settle(
+        &self,
+        seat: &Seat,
+        liveness: &impl Liveness,
+        mut found: Vec<Found>,
+    ) -> Settled {
+        for _ in 0..ROUNDS {
+            found.retain(|found| self.tag_of(found.index) == Some(found.tag));
+            if found.is_empty() {
+                return Settled { taken: Vec::new(), pending: 0 };
+            }
+            let seats = self.seen(seat, liveness);
+            if !self.all_moved_on(seat, &seats) {
+                continue;
+            }
+            let undone = self.buddy.undone();
+            let there = |found: &Found| {
+                self.buddy.vouch_for(found.index).is_some()
+                    && self.tag_of(found.index) == Some(found.tag)
+            };
+            let (mut taken, rest): (Vec<Found>, Vec<Found>) =
+                found.iter().partition(|found| there(found));
+            if self.all_moved_on(seat, &seats) && self.buddy.undone() == undone {
+                taken.retain(|found| self.swap_tag(found.index, found.tag, seat.owner));
+                let taken = taken.into_iter().map(|found| found.index).collect();
+                return Settled { taken, pending: self.still_there(&rest) };
+            }
+        }
+        Settled { taken: Vec::new(), pending: self.still_there(&found) }
+    }
+
+    /// How many blocks are there, with the same tags.
+    fn still_there(&self, found: &[Found]) -> usize {
+        let there = |found: &&Found| {
+            self.tag_of(found.index) == Some(found.tag) && self.buddy.order_of(found.index).is_ok()
+        };
+        found.iter().filter(there).count()
+    }
+
+    /// All seats. The caller's own counts as empty: it has no other operation under way.
+    fn seen(&self, seat: &Seat, liveness: &impl Liveness) -> Vec<Seen> {
+        let seats = 0..self.seats();
+        let seen = seats.map(|number| {
+            let turn = self.turn(number).unwrap_or(Turn(0));
+            let is_empty = number == seat.number || !turn.is_live() || !liveness.is_alive(number);
+            Seen { turn, is_empty }
+        });
+        seen.collect()
+    }
+
+    /// Whether every operation that is under way now ends soon, and nobody has come or died since `seats` was seen.
+    fn all_moved_on(&self, seat: &Seat, seats: &[Seen]) -> bool {
+        seats.iter().enumerate().filter(|&(number, _)| number != seat.number).all(
+            |(number, seen)| {
+                let now = self.turn(number).unwrap_or(seen.turn);
+                let same = |turn: Turn| {
+                    turn.generation() == seen.turn.generation()
+                        && turn.is_live() == seen.turn.is_live()
+                };
+                if seen.is_empty {
+                    return now == seen.turn;
+                }
+                same(now) && (!now.acts() || self.moves_on(number, now, same))
+            },
+        )
+    }
+
+    /// Whether the member on a seat, whose turn is `acting`, ends that operation within a number of looks.
+    fn moves_on(&self, number: usize, acting: Turn, same: impl Fn(Turn) -> bool) -> bool {
+        for _ in 0..LOOKS {
+            match self.turn(number) {
+                Some(now) if now != acting => return same(now),
+                _ => yield_now(),
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,84 @@
+//! A tag: who holds the block that begins at a unit. One word for each unit.
+//!
+//! ```text
+//! 63                 24 23          10 9        0
+//! +--------------------+--------------+----------+
+//! | version            | generation   | seat + 1 |      0 below: nobody
+//! +--------------------+--------------+----------+
+//! ```
+//!
+//! The version grows with every change, so that a compare-and-swap of a tag that was read long ago fails.
+
+const SEAT_BITS: u32 = 10;
+const GENERATION_BITS: u32 = 14;
+const OWNER_BITS: u32 = SEAT_BITS + GENERATION_BITS;
+
+/// The most seats that a table may have: a tag has room for no more.
+pub(crate) const MAX_SEATS: usize = (1 << SEAT_BITS) - 1;
+
+/// A member, as tags name it: a seat, and which of those that had it one after the other. Or nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner(u64);
+
+impl Owner {
+    pub const NOBODY: Self = Self(0);
+
+    /// The member of `generation` on `seat`, which is less than [`MAX_SEATS`].
+    pub const fn new(seat: usize, generation: u64) -> Self {
+        let generation = generation & ((1 << GENERATION_BITS) - 1);
+        Self(generation << SEAT_BITS | seat as u64 + 1)
+    }
+
+    /// The seat and the generation, unless it is nobody.
+    pub const fn seat(self) -> Option<(usize, u64)> {
+        let seat = self.0 & ((1 << SEAT_BITS) - 1);
+        match seat.checked_sub(1) {
+            Some(seat) => Some((seat as usize, self.0 >> SEAT_BITS)),
+            None => None,
+        }
+    }
+
+    /// Whom `tag` names.
+    pub const fn of(tag: u64) -> Self {
+        let owner = tag & ((1 << OWNER_BITS) - 1);
+        // A generation without a seat, which nobody writes, is nobody.
+        if owner & ((1 << SEAT_BITS) - 1) == 0 { Self::NOBODY } else { Self(owner) }
+    }
+
+    /// The tag that follows `tag` when the block becomes this owner's.
+    pub const fn after(self, tag: u64) -> u64 {
+        ((tag >> OWNER_BITS) + 1) << OWNER_BITS | self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_SEATS, Owner};
+
+    #[test]
+    fn tags_say_what_was_written() {
+        for seat in [0, 1, MAX_SEATS - 1] {
+            for generation in [0, 1, (1 << 14) - 1] {
+                let owner = Owner::new(seat, generation);
+                let tag = owner.after(0x1234_5678_9a00_0000);
+                assert_eq!(Owner::of(tag).seat(), Some((seat, generation)));
+                assert_eq!(tag >> 24, 0x12_3456_789b);
+            }
+        }
+        assert_eq!(Owner::new(3, 1 << 14), Owner::new(3, 0));
+    }
+
+    #[test]
+    fn versions_wrap_without_touching_the_owner() {
+        let owner = Owner::new(5, 7);
+        assert_eq!(Owner::of(owner.after(u64::MAX)), owner);
+        assert_eq!(owner.after(u64::MAX) >> 24, 0);
+        assert_eq!(Owner::of(Owner::NOBODY.after(u64::MAX)), Owner::NOBODY);
+    }
+
+    #[test]
+    fn what_nobody_writes_is_nobody() {
+        assert_eq!(Owner::of(5 << 10), Owner::NOBODY);
+        assert_eq!(Owner::of(5 << 10).seat(), None);
+    }
+}

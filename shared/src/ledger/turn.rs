@@ -1,0 +1,74 @@
+//! A turn: what others see of the member on a seat. One word, on a cache line of its own.
+//!
+//! ```text
+//! 63         41   40   39                      0
+//! +------------+------+-------------------------+
+//! | generation | live | count, odd while it acts |
+//! +------------+------+-------------------------+
+//! ```
+//!
+//! Only the member writes it, by plain stores, as long as it lives. Then whoever recovers it takes the mark `live` away, or
+//! the next on the seat begins a generation.
+
+const COUNT_BITS: u32 = 40;
+const COUNT: u64 = (1 << COUNT_BITS) - 1;
+const LIVE: u64 = 1 << COUNT_BITS;
+const GENERATION: u32 = COUNT_BITS + 1;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn(pub u64);
+
+impl Turn {
+    pub const fn generation(self) -> u64 {
+        self.0 >> GENERATION
+    }
+
+    pub const fn is_live(self) -> bool {
+        self.0 & LIVE != 0
+    }
+
+    /// Whether the member is in the middle of an operation.
+    pub const fn acts(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// The turn with which the next generation begins.
+    pub const fn seated(self) -> Self {
+        Self((self.generation().wrapping_add(1) << GENERATION) | LIVE)
+    }
+
+    /// The same, of a member that is no more.
+    pub const fn gone(self) -> Self {
+        Self(self.0 & !LIVE)
+    }
+
+    /// An operation begins, or ends.
+    #[inline(always)]
+    pub const fn next(self) -> Self {
+        Self(self.0 & !COUNT | self.0.wrapping_add(1) & COUNT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COUNT, Turn};
+
+    #[test]
+    fn a_life() {
+        let born = Turn(0).seated();
+        assert!(born.is_live() && !born.acts());
+        assert_eq!(born.generation(), 1);
+        assert!(born.next().acts() && !born.next().next().acts());
+        assert!(!born.gone().is_live());
+        assert_eq!(born.next().gone().seated().generation(), 2);
+        assert!(!born.next().gone().seated().acts());
+    }
+
+    #[test]
+    fn counts_wrap_within_their_bits() {
+        let last = Turn(Turn(0).seated().0 | COUNT);
+        assert!(last.acts());
+        assert_eq!(last.next(), Turn(0).seated());
+        assert_eq!(Turn(u64::MAX).seated().generation(), 0);
+    }
+}

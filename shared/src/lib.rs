@@ -1,0 +1,76 @@
+//! A lock-free allocator in shared memory that outlives its processes.
+//!
+//! Several processes allocate and free blocks of any size in one [`Segment`], a file, a `memfd` or a name in `/dev/shm`.
+//! Any of them may be killed at any moment: nobody waits for it, and any other [recovers](Member::recover) what it held, while
+//! the rest go on.
+//!
+//! ```
+//! use nbbs_shared::{Fate, Geometry, Segment};
+//! use std::alloc::Layout;
+//!
+//! let segment = Segment::memfd("example", Geometry { units: 1024, unit_bytes: 64, members: 8 })?;
+//! let (alice, bob) = (segment.join()?, segment.join()?); // threads, or processes
+//! let message = alice.alloc(Layout::from_size_align(300, 8)?)?;
+//! // SAFETY: the block is Alice's, and nobody else's before she hands it over.
+//! unsafe { alice.block(message)?.as_ptr().cast::<u64>().write(42) };
+//!
+//! bob.take(message)?; // Alice has sent him the offset
+//! // SAFETY: now it is Bob's.
+//! assert_eq!(unsafe { bob.block(message)?.as_ptr().cast::<u64>().read() }, 42);
+//!
+//! drop(bob); // as if he had been killed
+//! let recovery = alice.recover(|_block| Fate::Free);
+//! assert_eq!(recovery.freed, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What it promises
+//!
+//! - No operation waits for another member, be it stopped or dead, nor does recovery.
+//! - A block belongs to one member at any time, which its *tag* names: 64 bits for each unit.
+//! - Whether a member lives the kernel says, by a lock that it holds on a byte of the file; no number that can be used again.
+//! - When a member dies, each of its blocks becomes the recoverer's, who frees or keeps it, and so does the block that the
+//!   member was allocating or freeing at that moment. Recovery can be run by several members at once, can die at any step
+//!   and be run again.
+//! - Attaching refuses what is no segment, is too short, was made by other code or has changed, before any of it is mapped.
+//!
+//! # What it trusts
+//!
+//! Whoever can write to the segment can write anywhere in it: into the blocks of others, and into the bookkeeping. A member
+//! that is *dead*, or that uses this interface *wrongly*, costs its own blocks. One that writes *wildly* can do what a wild
+//! pointer does: wrong contents, memory that is handed out twice, allocations that panic or do not return. It can not
+//! make this code touch memory outside the segment, as no number read from it is used before it is compared with a limit.
+//! One that *means harm* can in addition shorten a file that others have mapped, which ends them with `SIGBUS`; a `memfd` that
+//! [`memfd`](Segment::memfd) makes cannot be shortened. So the default is that only the owner may open a segment.
+//!
+//! # Layers
+//!
+//! ```text
+//! member    what users call: join, allocate, free, take, recover
+//! segment   files, locks, mappings: the only place that asks the system
+//! ledger    the protocol, on atomic words: who holds which block, and how the dead are recovered. No unsafe code
+//! header    what a file must begin with       layout    where everything stands
+//! offset    addresses within a segment        error     what can be refused
+//! ```
+#![cfg(target_os = "linux")]
+
+mod error;
+mod header;
+mod layout;
+#[forbid(unsafe_code)]
+mod ledger;
+mod member;
+mod offset;
+mod segment;
+
+pub use error::{AllocError, AttachError, GeometryError, JoinError, OffsetError};
+pub use layout::Geometry;
+pub use ledger::{Fate, Recovery};
+pub use member::{Block, Member, MemberId};
+pub use offset::{AtomicOffset, Offset};
+pub use segment::Segment;
+
+/// Keeps the README's example running.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

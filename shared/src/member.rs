@@ -1,0 +1,228 @@
+//! Members: what users call.
+
+use std::alloc::Layout;
+use std::fmt;
+use std::fs::File;
+use std::ptr::NonNull;
+
+use crate::error::{AllocError, OffsetError};
+use crate::layout::PAGE;
+use crate::ledger::{Fate, NotHeld, Owner, Recovery, Seat};
+use crate::offset::Offset;
+use crate::segment::{Locks, Segment};
+
+/// A registered user of a segment: a thread, as long as this value lives.
+///
+/// It can be sent to another thread, and is used by one at a time. It must not be used by a signal handler that interrupts one
+/// of its own calls. What it holds when it is dropped, or dies, others recover.
+///
+/// Blocks have a power of two of units, so that allocating and freeing each take one step that counts.
+///
+/// ```
+/// use nbbs_shared::{Geometry, Segment};
+/// use std::alloc::Layout;
+///
+/// let segment = Segment::memfd("member", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+/// let member = segment.join()?;
+/// let block = member.alloc(Layout::from_size_align(1000, 16)?)?;
+/// assert_eq!(member.block(block)?.len(), 1024);
+/// assert_eq!(member.free(block)?, 1024);
+/// assert!(member.free(block).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Member {
+    segment: Segment,
+    seat: Seat,
+    /// An open file description with a lock on the seat's byte, which the kernel lets go when this is closed.
+    lock: File,
+    /// The process that joined.
+    process: u32,
+}
+
+/// Which member, of all that a segment has or had. Numbers of the long gone come again after 16,384 others on their seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemberId {
+    /// Its place in the table of members.
+    pub seat: usize,
+    /// Which of those that had it.
+    pub generation: u64,
+}
+
+/// A block that is recovered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Where it is.
+    pub offset: Offset<u8>,
+    /// Its size.
+    pub bytes: u64,
+}
+
+impl Member {
+    pub(crate) fn new(segment: Segment, seat: Seat, lock: File) -> Self {
+        Self { segment, seat, lock, process: std::process::id() }
+    }
+
+    /// Which member this is.
+    #[must_use]
+    pub fn id(&self) -> MemberId {
+        let (seat, generation) = self.seat.owner.seat().unwrap_or((self.seat.number, 0));
+        MemberId { seat, generation }
+    }
+
+    /// The segment.
+    #[must_use]
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// Allocates a block of at least this size and alignment. What is in it is whatever was there before.
+    ///
+    /// Cost: that of [`nbbs::Lane::alloc`], one read-modify-write in the steady state, three stores and a load. Waits for
+    /// nobody.
+    ///
+    /// # Errors
+    /// [`AllocError`]. After [`Exhausted`](AllocError::Exhausted), [`recover`](Self::recover) may find memory of the dead.
+    ///
+    /// # Panics
+    /// If a member has written into the bookkeeping, where it must not.
+    #[inline]
+    pub fn alloc(&self, layout: Layout) -> Result<Offset<u8>, AllocError> {
+        let unit = self.segment.geometry().unit_bytes;
+        if layout.align() as u64 > PAGE {
+            return Err(AllocError::Alignment { layout, max: PAGE });
+        }
+        // A layout's size and alignment are below 2^63.
+        let units = (layout.size().max(layout.align()) as u64).div_ceil(unit).max(1);
+        let order = units.next_power_of_two().trailing_zeros();
+        match self.segment.ledger().alloc(&self.seat, order) {
+            Some(Ok(index)) => self.segment.offset_of(index).ok_or(AllocError::Damaged),
+            Some(Err(nbbs::AllocError::OrderTooLarge { max, .. })) => {
+                Err(AllocError::TooLarge { layout, max: unit << max })
+            }
+            Some(Err(_)) => Err(AllocError::Exhausted { layout }),
+            None => Err(AllocError::Damaged),
+        }
+    }
+
+    /// [`alloc`](Self::alloc), of a block for a `T`.
+    ///
+    /// # Errors
+    /// Those of [`alloc`](Self::alloc).
+    pub fn alloc_for<T>(&self) -> Result<Offset<T>, AllocError> {
+        self.alloc(Layout::new::<T>()).map(Offset::cast)
+    }
+
+    /// Frees the member's block at `offset`, and returns its bytes.
+    ///
+    /// Cost: that of [`nbbs::Lane::free`], one read-modify-write in the steady state, three stores and a load. Waits for
+    /// nobody.
+    ///
+    /// # Errors
+    /// [`OffsetError`]: no block of this member's begins there. Nothing has changed.
+    #[inline]
+    pub fn free<T: ?Sized>(&self, offset: Offset<T>) -> Result<u64, OffsetError> {
+        let index = self.segment.index_of(offset.bytes())?;
+        let freed = self.segment.ledger().free(&self.seat, index);
+        freed.map(|units| self.bytes(units)).map_err(|error| self.refusal(offset.bytes(), error))
+    }
+
+    /// Makes the block at `offset` this member's, and returns whose it was: for a block that its holder has handed over, by
+    /// whatever way, and neither uses nor frees any more.
+    ///
+    /// If the holder has died meanwhile and another recovers, either this member gets it, or the other does and has
+    /// freed or kept it: who recovers should know what was sent, and keep it.
+    ///
+    /// Cost: a read-modify-write.
+    ///
+    /// # Errors
+    /// [`OffsetError`]: it is nobody's, or no block's place.
+    pub fn take<T: ?Sized>(&self, offset: Offset<T>) -> Result<MemberId, OffsetError> {
+        let index = self.segment.index_of(offset.bytes())?;
+        let taken = self.segment.ledger().take(&self.seat, index);
+        taken
+            .map(|owner| MemberId::of(owner).unwrap_or(self.id()))
+            .map_err(|error| self.refusal(offset.bytes(), error))
+    }
+
+    /// The bytes of the member's block at `offset`, all of them. They stay where they are as long as the segment is attached.
+    ///
+    /// # Errors
+    /// [`OffsetError`]: no block of this member's begins there.
+    pub fn block<T: ?Sized>(&self, offset: Offset<T>) -> Result<NonNull<[u8]>, OffsetError> {
+        let index = self.segment.index_of(offset.bytes())?;
+        let units = self.segment.ledger().len(&self.seat, index);
+        let bytes = self.bytes(units.map_err(|error| self.refusal(offset.bytes(), error))?);
+        let start = self.segment.start_of(offset.bytes(), bytes)?;
+        Ok(NonNull::slice_from_raw_parts(start, bytes as usize))
+    }
+
+    /// How many members have died that nobody has recovered. A system call for each seat that is taken.
+    #[must_use]
+    pub fn dead(&self) -> usize {
+        let ledger = self.segment.ledger();
+        let others = (0..ledger.seats()).filter(|&seat| seat != self.seat.number);
+        others.filter(|&seat| ledger.is_dead(seat, &Locks(&self.lock))).count()
+    }
+
+    /// Recovers what members held that have died or left: each block becomes this member's, and `decide` says whether it is
+    /// freed at once or kept. Blocks that a dead member was allocating or freeing at its end are among them.
+    ///
+    /// May be called by several members at the same time, each block goes to one of them; whoever dies in it is recovered by the
+    /// next. `decide` must know what is still needed, such as the [root](Segment::root), or messages that were sent and not
+    /// yet received; it may use this member. Waits for nobody: where a member stands still in the middle of an operation,
+    /// blocks that could be its own are [pending](Recovery::pending).
+    ///
+    /// A claim that died below a larger block than its own is found by the first recovery after that was freed.
+    ///
+    /// Cost: a walk over the bookkeeping, and a system call or two for each seat. If `decide` panics, the blocks that it was
+    /// not asked about are this member's, and recovered when it is gone.
+    ///
+    /// # Panics
+    /// If `decide` does, or if a member has written into the bookkeeping, where it must not.
+    pub fn recover(&self, mut decide: impl FnMut(Block) -> Fate) -> Recovery {
+        let decide = |index, units| match self.segment.offset_of(index) {
+            Some(offset) => decide(Block { offset, bytes: self.bytes(units) }),
+            None => Fate::Keep,
+        };
+        self.segment.ledger().recover(&self.seat, &Locks(&self.lock), decide)
+    }
+
+    fn bytes(&self, units: u64) -> u64 {
+        units * self.segment.geometry().unit_bytes
+    }
+
+    #[cold]
+    fn refusal(&self, offset: u64, error: NotHeld) -> OffsetError {
+        match error {
+            NotHeld::By(owner) => OffsetError::NotYours { offset, owner: MemberId::of(owner) },
+            NotHeld::Damaged => OffsetError::Damaged { offset },
+            NotHeld::Outside => {
+                let (start, end) = (self.segment.layout().arena, self.segment.layout().end());
+                let bytes = self.segment.geometry().unit_bytes;
+                OffsetError::Outside { offset, bytes, start, end }
+            }
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // A child of the process that joined has its memory, and not the segment.
+        if self.process == std::process::id() {
+            self.segment.ledger().leave(&self.seat);
+        }
+    }
+}
+
+impl MemberId {
+    pub(crate) fn of(owner: Owner) -> Option<Self> {
+        owner.seat().map(|(seat, generation)| Self { seat, generation })
+    }
+}
+
+impl fmt::Display for MemberId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "member {}.{}", self.seat, self.generation)
+    }
+}

@@ -1,0 +1,122 @@
+//! Addresses within a segment: bytes from its beginning, which are the same in every process.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where in a segment a `T` is. Eight bytes, of which 0 is none: `Option<Offset<T>>` has eight bytes, too.
+///
+/// ```
+/// use nbbs_shared::Offset;
+///
+/// assert_eq!(size_of::<Option<Offset<u32>>>(), 8);
+/// assert_eq!(Offset::<u32>::new(0), None);
+/// assert_eq!(Offset::<u32>::new(4096).unwrap().bytes(), 4096);
+/// ```
+#[repr(transparent)]
+pub struct Offset<T: ?Sized>(NonZeroU64, PhantomData<fn() -> *mut T>);
+
+impl<T: ?Sized> Offset<T> {
+    /// The place so many bytes from the beginning; `None` for 0. Whether it is within a segment is asked when it is used.
+    #[must_use]
+    pub const fn new(bytes: u64) -> Option<Self> {
+        match NonZeroU64::new(bytes) {
+            Some(bytes) => Some(Self(bytes, PhantomData)),
+            None => None,
+        }
+    }
+
+    /// Bytes from the beginning of the segment.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The same place, as that of something else.
+    ///
+    /// ```
+    /// # use nbbs_shared::Offset;
+    /// let bytes = Offset::<u8>::new(4096).unwrap();
+    /// assert_eq!(bytes.cast::<u64>().bytes(), 4096);
+    /// ```
+    #[must_use]
+    pub const fn cast<U: ?Sized>(self) -> Offset<U> {
+        Offset(self.0, PhantomData)
+    }
+}
+
+impl<T: ?Sized> Clone for Offset<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for Offset<T> {}
+
+impl<T: ?Sized> PartialEq for Offset<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<T: ?Sized> Eq for Offset<T> {}
+
+impl<T: ?Sized> fmt::Debug for Offset<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Offset({:#x})", self.0)
+    }
+}
+
+/// An offset, or none, that members change at the same time: a link of a structure in the segment, or its root.
+///
+/// ```
+/// use nbbs_shared::{AtomicOffset, Offset};
+/// use std::sync::atomic::Ordering::{AcqRel, Acquire};
+///
+/// let link = AtomicOffset::<u64>::none();
+/// let first = Offset::new(4096);
+/// assert_eq!(link.compare_exchange(None, first, AcqRel, Acquire), Ok(None));
+/// assert_eq!(link.load(Acquire), first);
+/// ```
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct AtomicOffset<T: ?Sized>(AtomicU64, PhantomData<fn() -> *mut T>);
+
+impl<T: ?Sized> AtomicOffset<T> {
+    /// One that is none: all its bytes are zero.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self(AtomicU64::new(0), PhantomData)
+    }
+
+    /// Reads it.
+    #[must_use]
+    pub fn load(&self, order: Ordering) -> Option<Offset<T>> {
+        Offset::new(self.0.load(order))
+    }
+
+    /// Writes it.
+    pub fn store(&self, offset: Option<Offset<T>>, order: Ordering) {
+        self.0.store(raw(offset), order);
+    }
+
+    /// Replaces `current` by `new`, and returns what was found.
+    ///
+    /// # Errors
+    /// What was found, if it is not `current`.
+    pub fn compare_exchange(
+        &self,
+        current: Option<Offset<T>>,
+        new: Option<Offset<T>>,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<Option<Offset<T>>, Option<Offset<T>>> {
+        let exchanged = self.0.compare_exchange(raw(current), raw(new), success, failure);
+        exchanged.map(Offset::new).map_err(Offset::new)
+    }
+}
+
+fn raw<T: ?Sized>(offset: Option<Offset<T>>) -> u64 {
+    offset.map_or(0, Offset::bytes)
+}

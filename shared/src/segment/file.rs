@@ -1,0 +1,92 @@
+//! Files that are, or become, segments.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use nix::fcntl::{FcntlArg, SealFlag, fcntl, posix_fallocate};
+use nix::libc::off_t;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+use super::lock::{self, CREATION};
+use crate::error::AttachError;
+use crate::header::{self, HEADER_BYTES, STATE_AT, State};
+use crate::layout::Layout;
+
+/// Opens the file at `path`, makes it if there is none, and makes a segment in it.
+pub(super) fn create(path: &Path, layout: &Layout, mode: u32) -> Result<File, AttachError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(mode);
+    let file = options.open(path).map_err(AttachError::io("open the file"))?;
+    if !lock::lock(&file, CREATION).map_err(AttachError::system("lock the file"))? {
+        return Err(AttachError::Making);
+    }
+    // The lock goes with the file if this fails.
+    match state_of(&file) {
+        Ok((_, State::Whole)) => return Err(AttachError::Exists),
+        // Empty, or begun by somebody who died.
+        Ok((_, State::Making)) | Err(AttachError::HalfMade) => {}
+        Err(error) => return Err(error),
+    }
+    file.set_len(0).map_err(AttachError::io("empty the file"))?;
+    make(&file, layout)?;
+    lock::unlock(&file, CREATION);
+    Ok(file)
+}
+
+/// Makes a segment in memory without a name, which can neither shrink nor grow.
+pub(super) fn create_unnamed(name: &str, layout: &Layout) -> Result<File, AttachError> {
+    let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+    let file = memfd_create(name, flags).map_err(AttachError::system("make a memfd"))?;
+    let file = File::from(file);
+    make(&file, layout)?;
+    let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
+    fcntl(&file, FcntlArg::F_ADD_SEALS(seals)).map_err(AttachError::system("seal the memfd"))?;
+    Ok(file)
+}
+
+/// Writes a segment into an empty file: that it is being made first, that it is whole last. All else is zero.
+fn make(file: &File, layout: &Layout) -> Result<(), AttachError> {
+    let write = |bytes: &[u8], at| {
+        file.write_all_at(bytes, at).map_err(AttachError::io("write the header"))
+    };
+    write(&header::encode(layout, State::Making), 0)?;
+    let len = off_t::try_from(layout.bytes).unwrap_or(off_t::MAX);
+    // Now, so that nobody meets a full file system when it first uses a page.
+    posix_fallocate(file, 0, len).map_err(AttachError::system("reserve memory for the segment"))?;
+    write(&State::Whole.bytes(), STATE_AT)
+}
+
+/// What a whole segment's header says, after all of it was checked.
+pub(super) fn check(file: &File) -> Result<Layout, AttachError> {
+    // Where it seems to have been given up, the creator may have come to its end between two looks.
+    for _ in 0..2 {
+        match state_of(file) {
+            Ok((layout, State::Whole)) => return Ok(layout),
+            Ok((_, State::Making)) | Err(AttachError::HalfMade) => {}
+            Err(error) => return Err(error),
+        }
+        if lock::is_locked(file, CREATION) {
+            return Err(AttachError::Making);
+        }
+    }
+    Err(AttachError::HalfMade)
+}
+
+/// What the header says. An empty file is half made.
+fn state_of(file: &File) -> Result<(Layout, State), AttachError> {
+    let metadata = file.metadata().map_err(AttachError::io("look at the file"))?;
+    if metadata.len() == 0 {
+        return Err(AttachError::HalfMade);
+    }
+    let mut bytes = [0; HEADER_BYTES];
+    let mut read = 0;
+    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        let more = file.read_at(rest, read as u64).map_err(AttachError::io("read the header"))?;
+        if more == 0 {
+            break;
+        }
+        read += more;
+    }
+    header::decode(bytes.get(..read).unwrap_or(&[]), metadata.len())
+}

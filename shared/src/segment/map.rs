@@ -1,0 +1,73 @@
+//! A segment in this process's memory.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::num::NonZeroUsize;
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::atomic::AtomicU64;
+
+use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
+
+use crate::error::AttachError;
+
+/// A mapping of the whole of a segment, shared with others.
+#[derive(Debug)]
+pub(super) struct Map {
+    start: NonNull<c_void>,
+    bytes: NonZeroUsize,
+    /// The process that has it: a child of it does not.
+    process: u32,
+}
+
+// SAFETY: it is memory, which no thread has for itself, and is given away by shared atomics and raw pointers only.
+unsafe impl Send for Map {}
+// SAFETY: as above.
+unsafe impl Sync for Map {}
+
+impl Map {
+    /// Maps the first `bytes` bytes of a file, which has as many. A child does not inherit the mapping.
+    pub fn new(file: &File, bytes: NonZeroUsize) -> Result<Self, AttachError> {
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        // SAFETY: a new mapping at a place that the system chooses, of nothing that Rust knows.
+        let start = unsafe { mmap(None, bytes, access, MapFlags::MAP_SHARED, file, 0) };
+        let start = start.map_err(AttachError::system("map the segment"))?;
+        let map = Self { start, bytes, process: std::process::id() };
+        // SAFETY: the mapping just made. It changes nothing for this process.
+        let advised = unsafe { madvise(start, bytes.get(), MmapAdvise::MADV_DONTFORK) };
+        advised.map_err(AttachError::system("keep the segment from children"))?;
+        Ok(map)
+    }
+
+    /// `count` words from `at` bytes on. `None` if they are not within it, or not aligned.
+    pub fn words(&self, at: u64, count: usize) -> Option<&[AtomicU64]> {
+        let bytes = count.checked_mul(8)?;
+        let start = self.bytes(at, bytes)?.cast::<AtomicU64>();
+        if !start.is_aligned() {
+            return None;
+        }
+        // SAFETY: within the mapping, which lives as long as `self`, and aligned. Everybody here accesses these words by
+        // atomics of this size; any bits are a value of one.
+        Some(unsafe { slice::from_raw_parts(start.as_ptr(), count) })
+    }
+
+    /// Where `bytes` bytes begin that are `at` bytes from the beginning. `None` if they are not within it.
+    pub fn bytes(&self, at: u64, bytes: usize) -> Option<NonNull<u8>> {
+        let at = usize::try_from(at).ok()?;
+        if at.checked_add(bytes)? > self.bytes.get() {
+            return None;
+        }
+        // SAFETY: `at` is within the mapping, or just behind it.
+        Some(unsafe { self.start.cast::<u8>().add(at) })
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // In a child there may be something else at the place.
+        if self.process == std::process::id() {
+            // SAFETY: the mapping is this one's, and whatever borrows from it is gone.
+            let _ = unsafe { munmap(self.start, self.bytes.get()) };
+        }
+    }
+}

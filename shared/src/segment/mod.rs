@@ -1,0 +1,320 @@
+//! Segments: made, attached, and shared by the members of this process.
+//!
+//! ```text
+//! file    create and check      lock    who lives, who creates      map    memory
+//! ```
+
+mod file;
+mod lock;
+mod map;
+
+use std::fs::{File, OpenOptions};
+use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use nbbs::Buddy;
+
+use crate::error::{AttachError, JoinError, OffsetError};
+use crate::header::ROOT_AT;
+use crate::layout::{Geometry, Layout};
+use crate::ledger::{Ledger, Liveness, Owner, TURN_STRIDE};
+use crate::member::{Member, MemberId};
+use crate::offset::{AtomicOffset, Offset};
+use map::Map;
+
+/// Memory that several processes allocate from. A handle: clones are the same segment.
+///
+/// A child of `fork` inherits neither the mapping nor any member: it must not use what its parent made, and attaches for itself.
+/// As long as a child has not ended, or begun another program, its parent's members count as alive, as the child has
+/// their locks, too.
+#[derive(Clone, Debug)]
+pub struct Segment(Arc<Attached>);
+
+/// A segment in this process.
+#[derive(Debug)]
+struct Attached {
+    /// Of the mapping, hence private, and before it.
+    ledger: Ledger<'static, AtomicU64>,
+    map: Map,
+    layout: Layout,
+    file: File,
+}
+
+impl Segment {
+    /// Makes a segment in the file at `path`, such as `/dev/shm/name`, and attaches to it. Only its owner may open it.
+    ///
+    /// All of its memory is reserved now. A file that is empty, or holds a segment whose creator died before it was whole, is
+    /// taken over.
+    ///
+    /// # Errors
+    /// [`AttachError::Geometry`]; [`AttachError::Exists`]; [`AttachError::Making`] if another is just making it;
+    /// [`AttachError::Foreign`] and others if the file holds something else; [`AttachError::System`]. In none of these cases
+    /// has a file that was there changed.
+    ///
+    /// ```
+    /// use nbbs_shared::{AttachError, Geometry, Segment};
+    ///
+    /// let path = std::env::temp_dir().join(format!("nbbs-create-{}", std::process::id()));
+    /// let geometry = Geometry { units: 256, unit_bytes: 4096, members: 8 };
+    /// let made = Segment::create(&path, geometry)?;
+    /// assert_eq!(Segment::create(&path, geometry).unwrap_err(), AttachError::Exists);
+    /// assert_eq!(Segment::attach(&path)?.geometry(), geometry);
+    /// std::fs::remove_file(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn create(path: impl AsRef<Path>, geometry: Geometry) -> Result<Self, AttachError> {
+        Self::create_for(path, geometry, 0o600)
+    }
+
+    /// [`create`](Self::create), with permissions of the caller's, less the process's umask: `0o660` for a group.
+    ///
+    /// # Errors
+    /// Those of [`create`](Self::create).
+    pub fn create_for(
+        path: impl AsRef<Path>,
+        geometry: Geometry,
+        mode: u32,
+    ) -> Result<Self, AttachError> {
+        let layout = Layout::new(geometry)?;
+        Self::map(file::create(path.as_ref(), &layout, mode)?, layout)
+    }
+
+    /// Makes a segment in memory without a name, which others attach to by its descriptor: [`as_fd`](Self::as_fd). `name` is
+    /// for debuggers.
+    ///
+    /// # Errors
+    /// [`AttachError::Geometry`] and [`AttachError::System`].
+    pub fn memfd(name: &str, geometry: Geometry) -> Result<Self, AttachError> {
+        let layout = Layout::new(geometry)?;
+        Self::map(file::create_unnamed(name, &layout)?, layout)
+    }
+
+    /// Attaches to the segment in the file at `path`.
+    ///
+    /// # Errors
+    /// Any [`AttachError`] but [`Exists`](AttachError::Exists). Nothing was mapped or changed.
+    ///
+    /// ```
+    /// use nbbs_shared::{AttachError, Segment};
+    ///
+    /// assert_eq!(Segment::attach("/bin/sh").unwrap_err(), AttachError::Foreign);
+    /// ```
+    pub fn attach(path: impl AsRef<Path>) -> Result<Self, AttachError> {
+        let opened = OpenOptions::new().read(true).write(true).open(&path);
+        // What may only be read is told apart from what is no segment.
+        let readable = || File::open(&path).ok();
+        match opened {
+            Ok(file) => Self::attach_file(file),
+            Err(error) => {
+                readable().map_or(Ok(()), |file| file::check(&file).map(drop))?;
+                Err(AttachError::io("open the file for writing")(error))
+            }
+        }
+    }
+
+    /// Attaches to the segment that a descriptor is of, which was inherited, or received over a socket.
+    ///
+    /// # Errors
+    /// Those of [`attach`](Self::attach).
+    pub fn attach_fd(fd: OwnedFd) -> Result<Self, AttachError> {
+        Self::attach_file(File::from(fd))
+    }
+
+    fn attach_file(file: File) -> Result<Self, AttachError> {
+        let layout = file::check(&file)?;
+        Self::map(file, layout)
+    }
+
+    /// Maps a file that was found to be in order.
+    fn map(file: File, layout: Layout) -> Result<Self, AttachError> {
+        let Geometry { units, members, .. } = layout.geometry;
+        let corrupt = |field, value| AttachError::Corrupt { field, value };
+        let bytes = usize::try_from(layout.bytes).ok().and_then(NonZeroUsize::new);
+        let map = Map::new(&file, bytes.ok_or(corrupt("bytes in all", layout.bytes))?)?;
+        let words = |at, count: u64| {
+            let words = usize::try_from(count).ok().and_then(|count| map.words(at, count));
+            // SAFETY: the words live as long as the mapping, which is in the same `Attached` as all that has them, and is
+            // dropped after it.
+            words.map(|words| unsafe { slice::from_raw_parts(words.as_ptr(), words.len()) })
+        };
+        let parts = || {
+            let buddy = words(layout.words, nbbs::metadata_words(units) as u64)?;
+            Some((
+                buddy,
+                words(layout.tags, units)?,
+                words(layout.turns, members * TURN_STRIDE as u64)?,
+            ))
+        };
+        let (buddy, tags, turns) = parts().ok_or(corrupt("bytes in all", layout.bytes))?;
+        let buddy = Buddy::attach(buddy, units).map_err(|_| corrupt("number of units", units))?;
+        let ledger = Ledger::new(buddy, tags, turns);
+        Ok(Self(Arc::new(Attached { ledger, map, layout, file })))
+    }
+
+    /// Registers a member: a thread that allocates here, as long as the value lives.
+    ///
+    /// Takes a descriptor, and a system call or two for each seat that is taken.
+    ///
+    /// # Errors
+    /// [`JoinError::Full`] if all members live, and [`JoinError::System`].
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, JoinError, Segment};
+    /// let segment = Segment::memfd("pair", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let (first, second) = (segment.join()?, segment.join()?);
+    /// assert_ne!(first.id(), second.id());
+    /// assert_eq!(segment.join().unwrap_err(), JoinError::Full { members: 2 });
+    /// drop(first);
+    /// assert!(segment.join().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn join(&self) -> Result<Member, JoinError> {
+        let failed = |what, kind| JoinError::System { what, kind };
+        let lock = lock::reopen(&self.0.file)
+            .map_err(|error| failed("open the file again by /proc/self/fd", error.kind()))?;
+        let seats = self.ledger().seats();
+        let is_left = |seat: &usize| !self.ledger().turn(*seat).is_some_and(|turn| turn.is_live());
+        // Those first that nobody has to recover.
+        for seat in (0..seats).filter(is_left).chain(0..seats) {
+            let locked = lock::lock(&lock, lock::of_seat(seat));
+            if locked.map_err(|errno| failed("lock a seat", std::io::Error::from(errno).kind()))?
+                && let Some(seat) = self.ledger().sit(seat)
+            {
+                return Ok(Member::new(self.clone(), seat, lock));
+            }
+        }
+        Err(JoinError::Full { members: seats })
+    }
+
+    /// What the segment was made for.
+    #[must_use]
+    pub fn geometry(&self) -> Geometry {
+        self.0.layout.geometry
+    }
+
+    /// Bytes that nobody holds. Counted as [`nbbs::Buddy::free_units`] does.
+    #[must_use]
+    pub fn free_bytes(&self) -> u64 {
+        self.ledger().buddy.free_units() * self.geometry().unit_bytes
+    }
+
+    /// An offset for whatever the members agree on, by which a newcomer finds the rest. None at first.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # use std::sync::atomic::Ordering::{Acquire, Release};
+    /// # let segment = Segment::memfd("root", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let table = member.alloc_for::<[u64; 100]>()?;
+    /// segment.root().store(Some(table), Release);
+    /// assert_eq!(segment.root::<[u64; 100]>().load(Acquire), Some(table));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    #[expect(clippy::missing_panics_doc)]
+    pub fn root<T>(&self) -> &AtomicOffset<T> {
+        let at = self.0.map.words(ROOT_AT as u64, 1).expect("the header has a page");
+        // SAFETY: an `AtomicOffset` is an `AtomicU64`, and lives as long.
+        unsafe { &*at.as_ptr().cast() }
+    }
+
+    /// Where a `T` is in this process. Its memory may be any member's, or nobody's: what is there, and who may touch it, the
+    /// caller must know.
+    ///
+    /// # Errors
+    /// [`OffsetError::Outside`] and [`OffsetError::Misaligned`].
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Offset, OffsetError, Segment};
+    /// # let segment = Segment::memfd("at", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let number = member.alloc_for::<u64>()?;
+    /// let at = segment.at(number)?;
+    /// // SAFETY: the block is this member's.
+    /// unsafe { at.write(7) };
+    /// assert!(matches!(segment.at(Offset::<u64>::new(8).unwrap()), Err(OffsetError::Outside { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn at<T>(&self, offset: Offset<T>) -> Result<NonNull<T>, OffsetError> {
+        self.check(offset.bytes(), size_of::<T>() as u64)?;
+        let (offset, align) = (offset.bytes(), align_of::<T>() as u64);
+        let start = self.start_of(offset, size_of::<T>() as u64)?.cast::<T>();
+        if start.is_aligned() { Ok(start) } else { Err(OffsetError::Misaligned { offset, align }) }
+    }
+
+    /// The member whose block begins at an offset, at this moment.
+    ///
+    /// # Errors
+    /// [`OffsetError::Outside`] and [`OffsetError::Misaligned`].
+    pub fn owner<T: ?Sized>(&self, offset: Offset<T>) -> Result<Option<MemberId>, OffsetError> {
+        let index = self.index_of(offset.bytes())?;
+        let owner = self.ledger().owner_at(index).unwrap_or(Owner::NOBODY);
+        Ok(MemberId::of(owner))
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger<'static, AtomicU64> {
+        &self.0.ledger
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.0.layout
+    }
+
+    /// The unit that begins at an offset.
+    pub(crate) fn index_of(&self, offset: u64) -> Result<u64, OffsetError> {
+        self.check(offset, self.geometry().unit_bytes)?;
+        let within = offset - self.layout().arena;
+        let align = self.geometry().unit_bytes;
+        if within.is_multiple_of(align) {
+            Ok(within >> align.trailing_zeros())
+        } else {
+            Err(OffsetError::Misaligned { offset, align })
+        }
+    }
+
+    /// The offset of a unit.
+    pub(crate) fn offset_of<T: ?Sized>(&self, index: u64) -> Option<Offset<T>> {
+        Offset::new(self.layout().arena + (index << self.geometry().unit_bytes.trailing_zeros()))
+    }
+
+    /// Where so many bytes are, all of them units.
+    pub(crate) fn start_of(&self, offset: u64, bytes: u64) -> Result<NonNull<u8>, OffsetError> {
+        self.check(offset, bytes)?;
+        let within = usize::try_from(bytes).ok().and_then(|bytes| self.0.map.bytes(offset, bytes));
+        within.ok_or_else(|| self.outside(offset, bytes))
+    }
+
+    fn check(&self, offset: u64, bytes: u64) -> Result<(), OffsetError> {
+        let end = offset.checked_add(bytes);
+        if offset >= self.layout().arena && end.is_some_and(|end| end <= self.layout().end()) {
+            return Ok(());
+        }
+        Err(self.outside(offset, bytes))
+    }
+
+    fn outside(&self, offset: u64, bytes: u64) -> OffsetError {
+        let (start, end) = (self.layout().arena, self.layout().end());
+        OffsetError::Outside { offset, bytes, start, end }
+    }
+}
+
+impl AsFd for Segment {
+    /// The file, to be handed to another process.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.file.as_fd()
+    }
+}
+
+/// The kernel's word on who lives, asked by a member's own description of the file.
+pub(crate) struct Locks<'m>(pub &'m File);
+
+impl Liveness for Locks<'_> {
+    fn is_alive(&self, seat: usize) -> bool {
+        lock::is_locked(self.0, lock::of_seat(seat))
+    }
+}
