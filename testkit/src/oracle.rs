@@ -107,6 +107,24 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
         Ok(())
     }
 
+    /// Records that nobody holds `block`, of which some units may still be held by the `dead`: a process that was killed while
+    /// it wrote here, or held the block.
+    ///
+    /// # Errors
+    /// Somebody else holds a unit of it.
+    pub fn bury(&self, block: Block, dead: impl Fn(usize) -> bool) -> Result<(), Violation> {
+        self.check_place(block.index, block.order)?;
+        for unit in block.units() {
+            let found = self.owner[unit as usize].load(Relaxed);
+            let named = (found != FREE && found != RESERVED).then(|| holder(unit, found));
+            let gone = named.is_some_and(|holder| dead(holder.lane));
+            if found != FREE && !(gone && self.swap_if(unit, found, FREE).is_ok()) {
+                return Err(Violation::NotHeld { unit, block, found: named });
+            }
+        }
+        Ok(())
+    }
+
     /// Whether `block` is held in this very form.
     #[must_use]
     pub fn holds(&self, block: Block) -> bool {

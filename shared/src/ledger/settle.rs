@@ -19,8 +19,8 @@ use super::recover::Found;
 use super::{Ledger, Liveness, Seat, Turn};
 
 /// How often a member that acts is looked at, and how often all is begun again.
-const LOOKS: usize = 100;
-const ROUNDS: usize = 8;
+const LOOKS: usize = 32;
+const ROUNDS: usize = 4;
 
 /// Orphans that became the caller's, and how many blocks could not be told.
 pub(super) struct Settled {

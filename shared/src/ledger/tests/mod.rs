@@ -1,0 +1,14 @@
+//! The protocol under deaths and stops at every step, in one process: words with a hook before each access, and an owner
+//! map that knows nothing of tags.
+//!
+//! ```text
+//! world     a ledger, who lives, who holds what     deaths    a member dies at every step, a recoverer at every step
+//! stops     a member stands still, and goes on      races     recoverers and members at once, under many schedules
+//! wild      tags and turns that somebody has written over
+//! ```
+
+mod deaths;
+mod races;
+mod stops;
+mod wild;
+mod world;

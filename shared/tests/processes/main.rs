@@ -1,0 +1,46 @@
+//! `processes [DEATHS]`: real processes that share a segment; two live on, others come, one after the other, and are killed
+//! by SIGKILL at any moment, some after they were stopped. 200 deaths unless told otherwise.
+//!
+//! An owner map in a segment of its own knows who holds which unit. Survivors recover as they go, so that several do at
+//! once, and each must go on after every death and beside everyone who is stopped. When a segment's life ends, every unit
+//! must be free, and come at every order.
+
+mod life;
+mod member;
+mod stage;
+
+use std::process::ExitCode;
+
+use life::{Figures, live};
+
+/// Deaths in one segment.
+const A_LIFE: u64 = 50;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let ended = match arguments.first().map(String::as_str) {
+        Some("member") => member::run(&arguments),
+        // What `cargo test` passes on for the usual harness.
+        Some("--list") => Ok(()),
+        first => run(first.and_then(|deaths| deaths.parse().ok()).unwrap_or(200)),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(found) => {
+            eprintln!("{found}");
+            ExitCode::from(101)
+        }
+    }
+}
+
+fn run(deaths: u64) -> Result<(), String> {
+    let mut figures = Figures::default();
+    for life in 0..deaths.div_ceil(A_LIFE) {
+        live(life, A_LIFE.min(deaths - life * A_LIFE), &mut figures)?;
+    }
+    println!("{figures}");
+    if figures.cut_short * 10 < figures.killed {
+        return Err("too few were killed in a call: nothing is shown by that".to_string());
+    }
+    Ok(())
+}
