@@ -11,7 +11,7 @@
 //!
 //! Nobody is waited for: a member that does not move on within a number of looks makes all of it "not now".
 
-use std::thread::yield_now;
+use std::hint::spin_loop;
 
 use nbbs::sync::Word;
 
@@ -109,7 +109,7 @@ impl<W: Word> Ledger<'_, W> {
         for _ in 0..LOOKS {
             match self.turn(number) {
                 Some(now) if now != acting => return same(now),
-                _ => yield_now(),
+                _ => spin_loop(),
             }
         }
         false

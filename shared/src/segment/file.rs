@@ -76,6 +76,9 @@ pub(super) fn check(file: &File) -> Result<Layout, AttachError> {
 /// What the header says. An empty file is half made.
 fn state_of(file: &File) -> Result<(Layout, State), AttachError> {
     let metadata = file.metadata().map_err(AttachError::io("look at the file"))?;
+    if !metadata.is_file() {
+        return Err(AttachError::Foreign);
+    }
     if metadata.len() == 0 {
         return Err(AttachError::HalfMade);
     }

@@ -2,11 +2,13 @@
 //! map that knows nothing of tags.
 //!
 //! ```text
+//! again     blocks that go and come again while they are looked at
 //! world     a ledger, who lives, who holds what     deaths    a member dies at every step, a recoverer at every step
 //! stops     a member stands still, and goes on      races     recoverers and members at once, under many schedules
 //! wild      tags and turns that somebody has written over
 //! ```
 
+mod again;
 mod deaths;
 mod races;
 mod stops;

@@ -1,0 +1,237 @@
+//! Files that are segments, were to become one, or are none.
+
+use std::alloc::Layout;
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::PathBuf;
+use std::process::id;
+use std::sync::atomic::Ordering;
+
+use nbbs_shared::{
+    AllocError, AttachError, Fate, Geometry, JoinError, Offset, OffsetError, Segment,
+};
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::libc::{F_WRLCK, SEEK_SET, flock};
+use proptest::prelude::*;
+
+const GEOMETRY: Geometry = Geometry { units: 300, unit_bytes: 64, members: 4 };
+
+/// A path that is nobody else's, and a file there that goes with it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let place = Self(std::env::temp_dir().join(format!("nbbs-shared-{}-{name}", id())));
+        let _ = fs::remove_file(&place.0);
+        place
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, 8).unwrap()
+}
+
+#[test]
+fn what_one_makes_another_attaches() {
+    let place = Place::new("attach");
+    let one = Segment::create(&place.0, GEOMETRY).unwrap();
+    let two = Segment::attach(&place.0).unwrap();
+    let (alice, bob) = (one.join().unwrap(), two.join().unwrap());
+    let block = alice.alloc(layout(200)).unwrap();
+    assert_eq!(two.owner(block), Ok(Some(alice.id())));
+    assert_eq!(
+        bob.free(block),
+        Err(OffsetError::NotYours { offset: block.bytes(), owner: Some(alice.id()) })
+    );
+    assert_eq!(bob.take(block), Ok(alice.id()));
+    // SAFETY: both mappings of a block that is Bob's.
+    unsafe {
+        one.at(block).unwrap().write(9);
+        assert_eq!(two.at(block).unwrap().read(), 9);
+    }
+    assert_eq!(bob.free(block), Ok(256));
+    assert_eq!(bob.free(block), Err(OffsetError::NotYours { offset: block.bytes(), owner: None }));
+    assert_eq!(one.free_bytes(), 300 * 64);
+}
+
+#[test]
+fn only_the_owner_may_open_it() {
+    let place = Place::new("mode");
+    Segment::create(&place.0, GEOMETRY).unwrap();
+    assert_eq!(fs::metadata(&place.0).unwrap().permissions().mode() & 0o777, 0o600);
+    let place = Place::new("mode-given");
+    Segment::create_for(&place.0, GEOMETRY, 0o400).unwrap();
+    assert_eq!(fs::metadata(&place.0).unwrap().permissions().mode() & 0o777, 0o400);
+}
+
+#[test]
+fn what_is_none_is_refused_and_stays_as_it_is() {
+    let place = Place::new("foreign");
+    for content in [&b"x"[..], b"nbbs-seg", &[0; 5000], &[0xff; 5000]] {
+        fs::write(&place.0, content).unwrap();
+        let refused = Segment::attach(&place.0).unwrap_err();
+        assert!(matches!(refused, AttachError::Foreign | AttachError::Short { .. }), "{refused}");
+        assert!(Segment::create(&place.0, GEOMETRY).is_err());
+        assert_eq!(fs::read(&place.0).unwrap(), content);
+    }
+    assert!(matches!(Segment::attach("/dev/null"), Err(AttachError::Foreign)));
+    assert!(matches!(Segment::create("/dev/zero", GEOMETRY), Err(AttachError::Foreign)));
+    assert!(matches!(Segment::attach("/"), Err(AttachError::System { .. })));
+    assert!(matches!(Segment::attach("/nowhere"), Err(AttachError::System { .. })));
+}
+
+#[test]
+fn truncated_segments_are_refused() {
+    let place = Place::new("truncated");
+    Segment::create(&place.0, GEOMETRY).unwrap();
+    let file = OpenOptions::new().write(true).open(&place.0).unwrap();
+    let least = GEOMETRY.file_bytes().unwrap();
+    for bytes in [least - 1, least / 2, 4096, 65] {
+        file.set_len(bytes).unwrap();
+        assert_eq!(Segment::attach(&place.0).unwrap_err(), AttachError::Short { bytes, least });
+    }
+    file.set_len(63).unwrap();
+    assert_eq!(Segment::attach(&place.0).unwrap_err(), AttachError::Short { bytes: 63, least: 64 });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever stands in the file but the units: refused, or attached; and nobody crashes who then looks and joins.
+    #[test]
+    fn fuzzed_segments(writes in prop::collection::vec((0..2_usize, any::<prop::sample::Index>(), any::<u8>()), 1..20)) {
+        let place = Place::new("fuzzed");
+        Segment::create(&place.0, GEOMETRY).unwrap();
+        let len = GEOMETRY.file_bytes().unwrap() as usize;
+        let file = OpenOptions::new().write(true).open(&place.0).unwrap();
+        for (whole, at, byte) in writes {
+            // The header more often than the rest.
+            file.write_all_at(&[byte], at.index([64, len][whole]) as u64).unwrap();
+        }
+        if let Ok(segment) = Segment::attach(&place.0) {
+            prop_assert_eq!(segment.geometry(), GEOMETRY);
+            prop_assert!(segment.root::<u64>().load(Ordering::Acquire).is_none_or(|root| segment.at(root).is_ok() || segment.at(root).is_err()));
+            prop_assert!(segment.join().is_ok());
+        }
+    }
+}
+
+/// Locks the byte that creators lock, as one does that has not come to its end.
+fn creating(file: &File) {
+    let at = flock {
+        l_type: F_WRLCK as _,
+        l_whence: SEEK_SET as _,
+        l_start: 1 << 60,
+        l_len: 1,
+        l_pid: 0,
+    };
+    fcntl(file, FcntlArg::F_OFD_SETLK(&at)).unwrap();
+}
+
+#[test]
+fn creation_that_died_is_seen_and_taken_over() {
+    let place = Place::new("half");
+    Segment::create(&place.0, GEOMETRY).unwrap();
+    let whole = fs::read(&place.0).unwrap();
+    // Empty; with a header; with room for some or all; each as a creator leaves it that dies, and while it lives.
+    for len in [0, 64, 5000, whole.len()] {
+        let mut bytes = whole[..len].to_vec();
+        if len > 0 {
+            bytes[56] = 1;
+        }
+        fs::write(&place.0, &bytes).unwrap();
+        {
+            let creator = OpenOptions::new().read(true).write(true).open(&place.0).unwrap();
+            creating(&creator);
+            assert_eq!(Segment::attach(&place.0).unwrap_err(), AttachError::Making);
+            assert_eq!(Segment::create(&place.0, GEOMETRY).unwrap_err(), AttachError::Making);
+        }
+        assert_eq!(Segment::attach(&place.0).unwrap_err(), AttachError::HalfMade);
+        let larger = Geometry { units: 500, ..GEOMETRY };
+        let taken_over = Segment::create(&place.0, larger).unwrap();
+        assert_eq!(taken_over.geometry(), larger);
+        assert_eq!(Segment::attach(&place.0).unwrap().free_bytes(), 500 * 64);
+        assert_eq!(Segment::create(&place.0, GEOMETRY).unwrap_err(), AttachError::Exists);
+    }
+}
+
+#[test]
+fn memory_without_a_name_cannot_be_shortened() {
+    let segment = Segment::memfd("sealed", GEOMETRY).unwrap();
+    let file = File::from(segment.as_fd().try_clone_to_owned().unwrap());
+    assert!(file.set_len(100).is_err());
+    assert!(file.set_len(1 << 30).is_err());
+    let again = Segment::attach_fd(file.into()).unwrap();
+    assert_eq!(again.geometry(), GEOMETRY);
+}
+
+#[test]
+fn seats_are_left_and_taken_again() {
+    let segment = Segment::memfd("seats", GEOMETRY).unwrap();
+    let mut members: Vec<_> = (0..4).map(|_| segment.join().unwrap()).collect();
+    assert_eq!(segment.join().unwrap_err(), JoinError::Full { members: 4 });
+    let kept = members[2].alloc(layout(100)).unwrap();
+    let left = members.remove(2).id();
+    let heir = segment.join().unwrap();
+    assert_eq!((heir.id().seat, heir.id().generation), (left.seat, left.generation + 1));
+    // What the one before had is not the heir's, unless it recovers it.
+    assert!(heir.free(kept).is_err());
+    let found = heir.recover(|block| {
+        assert_eq!((block.offset, block.bytes), (kept, 128));
+        Fate::Keep
+    });
+    assert_eq!((found.kept, found.freed, found.pending), (1, 0, 0));
+    assert_eq!(heir.free(kept), Ok(128));
+}
+
+#[test]
+fn offsets_are_checked() {
+    let segment = Segment::memfd("offsets", GEOMETRY).unwrap();
+    let member = segment.join().unwrap();
+    let end = GEOMETRY.file_bytes().unwrap();
+    for bytes in [1, 8, 63, 4096, end - 1, end, u64::MAX] {
+        let offset = Offset::<u64>::new(bytes).unwrap();
+        assert!(member.free(offset).is_err() && member.take(offset).is_err(), "{bytes}");
+        assert!(member.block(offset).is_err() && segment.owner(offset).is_err(), "{bytes}");
+        assert!(segment.at(offset).is_err(), "{bytes}");
+    }
+    let block = member.alloc(layout(8)).unwrap();
+    let within = Offset::<u64>::new(block.bytes() + 4).unwrap();
+    assert_eq!(
+        segment.at(within),
+        Err(OffsetError::Misaligned { offset: within.bytes(), align: 8 })
+    );
+    assert_eq!(
+        member.free(within),
+        Err(OffsetError::Misaligned { offset: within.bytes(), align: 64 })
+    );
+}
+
+#[test]
+fn sizes_and_alignments() {
+    let segment = Segment::memfd("sizes", GEOMETRY).unwrap();
+    let member = segment.join().unwrap();
+    let asked = |size, align| Layout::from_size_align(size, align).unwrap();
+    for (size, align, bytes) in
+        [(0, 1, 64), (1, 1, 64), (65, 8, 128), (1, 4096, 4096), (4097, 64, 8192)]
+    {
+        let block = member.alloc(asked(size, align)).unwrap();
+        let at = member.block(block).unwrap();
+        assert_eq!((at.len() as u64, at.cast::<u8>().addr().get() % align), (bytes, 0));
+        assert_eq!(member.free(block), Ok(bytes));
+    }
+    let large = asked(20_000, 8);
+    assert_eq!(member.alloc(large), Err(AllocError::TooLarge { layout: large, max: 256 * 64 }));
+    let aligned = asked(64, 8192);
+    assert_eq!(member.alloc(aligned), Err(AllocError::Alignment { layout: aligned, max: 4096 }));
+    let whole = asked(256 * 64, 8);
+    member.alloc(whole).unwrap();
+    assert_eq!(member.alloc(whole), Err(AllocError::Exhausted { layout: whole }));
+}

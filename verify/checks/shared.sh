@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# shared.sh [--long]: members of a shared segment that die, or stand still, at every step; recoverers that do; segments that
+# are none; and 2,000 processes that are killed, of which 1,000 are stopped first. Two minutes, and one or two for the mutants;
+# `--long` kills 100,000, in half an hour.
+source "$(dirname "$0")/../check.sh" "$@"
+
+package=(--package nbbs-shared)
+# By which test a mutant is caught: of a file, or of the library.
+by() {
+    local by
+    by=$(of_mutant "$1" by)
+    case $by in --lib*) echo "$by" ;; *) echo "--test $by" ;; esac
+}
+build_mutant() {
+    local arguments
+    read -ra arguments <<<"$(by "$1")"
+    case ${arguments[0]} in --lib) arguments=(--lib) ;; *) arguments=("${arguments[@]:0:2}") ;; esac
+    cargo test --quiet "${package[@]}" "${arguments[@]}" --no-run
+}
+catches() {
+    local shows arguments
+    shows=$(of_mutant "$1" shows)
+    read -ra arguments <<<"$(by "$1")"
+    NBBS_DEPTH=1 ends 101 "${shows:-$test_fails}" timeout 100 cargo test --quiet "${package[@]}" "${arguments[@]}"
+}
+
+ours=clean
+report=$(cargo test "${package[@]}" --lib --test segment -- --show-output 2>&1) || ours=FOUND
+printf '%s\n' "$report" >&2
+tests=$(passed <<<"$report")
+mended=$(cargo test --quiet --package nbbs --test mend 2>&1) || ours=FOUND
+printf '%s\n' "$mended" >&2
+[ "$tests" -gt 30 ] && [ "$(passed <<<"$mended")" = 4 ] || { log "not everything was run"; ours=FOUND; }
+covered=$(cargo test --quiet "${package[@]}" --test processes -- $([ $long = no ] && echo 2000 || echo 100000)) || ours=FOUND
+
+try_mutants shared shared
+finish "$tests tests; $covered" 0/0 "$ours"
