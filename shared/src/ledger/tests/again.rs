@@ -53,9 +53,8 @@ fn by_a_free() {
                     member.free()?;
                     member.alloc(0)
                 });
-                let tag_after =
-                    crate::ledger::Owner::NOBODY.after(world.ledger().tag_of(0).unwrap());
-                let ended = play_found(&world, recoverer, tag_after, vec![works], &script);
+                let tag = Owner::NOBODY.after(world.ledger().tag_of(0).unwrap());
+                let ended = play(&world, recoverer, tag, vec![works], &script);
                 ended.unwrap_or_else(|found| panic!("{frees}, {looks}, {claims}: {found}"));
             }
         }
