@@ -90,6 +90,12 @@ impl Layout {
         Ok(Self { geometry, turns, tags, words: words_at, arena, bytes })
     }
 
+    /// log2 of the bytes of a unit: whoever divides by these shifts.
+    #[inline(always)]
+    pub fn unit_log2(&self) -> u32 {
+        self.geometry.unit_bytes.trailing_zeros()
+    }
+
     /// The byte behind the last unit.
     pub fn end(&self) -> u64 {
         self.arena + self.geometry.units * self.geometry.unit_bytes

@@ -88,17 +88,16 @@ impl Member {
     /// If a member has written into the bookkeeping, where it must not.
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Result<Offset<u8>, AllocError> {
-        let unit = self.segment.geometry().unit_bytes;
         if layout.align() as u64 > PAGE {
             return Err(AllocError::Alignment { layout, max: PAGE });
         }
-        // A layout's size and alignment are below 2^63.
-        let units = (layout.size().max(layout.align()) as u64).div_ceil(unit).max(1);
-        let order = units.next_power_of_two().trailing_zeros();
+        // As large as it is aligned, at least. Both are below 2^63, and so is the next power of two.
+        let bytes = (layout.size().max(layout.align()) as u64).next_power_of_two();
+        let order = bytes.trailing_zeros().saturating_sub(self.segment.layout().unit_log2());
         match self.segment.ledger().alloc(&self.seat, order) {
             Some(Ok(index)) => self.segment.offset_of(index).ok_or(AllocError::Damaged),
             Some(Err(nbbs::AllocError::OrderTooLarge { max, .. })) => {
-                Err(AllocError::TooLarge { layout, max: unit << max })
+                Err(AllocError::TooLarge { layout, max: self.bytes(1 << max) })
             }
             Some(Err(_)) => Err(AllocError::Exhausted { layout }),
             None => Err(AllocError::Damaged),

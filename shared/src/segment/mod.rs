@@ -266,20 +266,22 @@ impl Segment {
     }
 
     /// The unit that begins at an offset.
+    #[inline]
     pub(crate) fn index_of(&self, offset: u64) -> Result<u64, OffsetError> {
         self.check(offset, self.geometry().unit_bytes)?;
         let within = offset - self.layout().arena;
         let align = self.geometry().unit_bytes;
-        if within.is_multiple_of(align) {
-            Ok(within >> align.trailing_zeros())
+        if within & (align - 1) == 0 {
+            Ok(within >> self.layout().unit_log2())
         } else {
             Err(OffsetError::Misaligned { offset, align })
         }
     }
 
     /// The offset of a unit.
+    #[inline]
     pub(crate) fn offset_of<T: ?Sized>(&self, index: u64) -> Option<Offset<T>> {
-        Offset::new(self.layout().arena + (index << self.geometry().unit_bytes.trailing_zeros()))
+        Offset::new(self.layout().arena + (index << self.layout().unit_log2()))
     }
 
     /// Where so many bytes are, all of them units.
@@ -289,6 +291,7 @@ impl Segment {
         within.ok_or_else(|| self.outside(offset, bytes))
     }
 
+    #[inline]
     fn check(&self, offset: u64, bytes: u64) -> Result<(), OffsetError> {
         let end = offset.checked_add(bytes);
         if offset >= self.layout().arena && end.is_some_and(|end| end <= self.layout().end()) {
@@ -297,6 +300,7 @@ impl Segment {
         Err(self.outside(offset, bytes))
     }
 
+    #[cold]
     fn outside(&self, offset: u64, bytes: u64) -> OffsetError {
         let (start, end) = (self.layout().arena, self.layout().end());
         OffsetError::Outside { offset, bytes, start, end }
