@@ -39,7 +39,7 @@ fn main() -> Outcome {
     match argument.as_str() {
         "producer" => attached(produce),
         "consumer" => attached(consume),
-        "victim" => attached(|member, common| churn(member, common)),
+        "victim" => attached(churn),
         seconds => survive(Duration::from_secs(seconds.parse()?)),
     }
 }

@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 1 << 46;
 /// use nbbs_shared::Geometry;
 ///
 /// let geometry = Geometry { units: 4096, unit_bytes: 4096, members: 64 };
-/// assert_eq!(geometry.file_bytes()?, 16_842_752); // 16 MiB of units, and 64 KiB beside them
+/// assert_eq!(geometry.file_bytes()?, 16_822_272); // 16 MiB of units, and 44 KiB beside them
 /// # Ok::<(), nbbs_shared::GeometryError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,7 +26,7 @@ impl Owner {
     /// The member of `generation` on `seat`, which is less than [`MAX_SEATS`].
     pub const fn new(seat: usize, generation: u64) -> Self {
         let generation = generation & ((1 << GENERATION_BITS) - 1);
-        Self(generation << SEAT_BITS | seat as u64 + 1)
+        Self((generation << SEAT_BITS) | (seat as u64 + 1))
     }
 
     /// The seat and the generation, unless it is nobody.
@@ -47,7 +47,7 @@ impl Owner {
 
     /// The tag that follows `tag` when the block becomes this owner's.
     pub const fn after(self, tag: u64) -> u64 {
-        ((tag >> OWNER_BITS) + 1) << OWNER_BITS | self.0
+        (((tag >> OWNER_BITS) + 1) << OWNER_BITS) | self.0
     }
 }
 

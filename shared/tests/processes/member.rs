@@ -59,7 +59,7 @@ impl<'s> Actor<'s> {
         }
         let done = self.stage.says(self.who).done.fetch_add(1, Ordering::Relaxed);
         // Where there are fewer processors than processes, deaths would have to wait for turns.
-        if done % 64 == 0 && self.who < SURVIVORS {
+        if done.is_multiple_of(64) && self.who < SURVIVORS {
             std::thread::yield_now();
         }
         Ok(())
