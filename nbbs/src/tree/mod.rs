@@ -108,10 +108,10 @@ impl<'a, W: Word> Tree<'a, W> {
     /// Counts a claim that the caller has undone: the number has changed since.
     pub fn count_undone(&self) {
         // SeqCst: after the claim was cleared. Who then still sees the claim has read the count before this does.
-        let old = self.undone.load(Ordering::SeqCst);
-        let new = old.wrapping_add(1);
+        let seen = self.undone.load(Ordering::SeqCst);
+        let next = seen.wrapping_add(1);
         // If it fails, somebody else has counted since, which is as good.
-        let _ = self.undone.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = self.undone.compare_exchange(seen, next, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// What a word can offer: the largest order of a free block in it or below it, plus 1; 0 for none;

@@ -114,7 +114,7 @@ impl<'a, W: Word> Ledger<'a, W> {
         let turn = self.begin(seat)?;
         let granted = self.buddy.on(seat.number).alloc(order);
         let tagged = match granted {
-            // Relaxed: the last holder's store happens before the claim; who took an orphan's tag since has failed.
+            // Relaxed: the last holder's store happens before the claim, and nobody changes it since.
             Ok(index) => self.tags.get(index as usize).map(|tag| {
                 let next = seat.owner.after(tag.load(Ordering::Relaxed));
                 // Release: pairs with the Acquire in `tag_of`. Who sees this member's name sees that it lives.
