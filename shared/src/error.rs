@@ -43,7 +43,7 @@ pub enum GeometryError {
     },
 }
 
-/// Why a file was not attached. Nothing of it was mapped or changed.
+/// Why a file was not attached. Nothing of it has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttachError {
@@ -83,6 +83,11 @@ pub enum AttachError {
         field: &'static str,
         /// What it holds.
         value: u64,
+    },
+    /// The buddy allocator's words are not those of an arena of this size: one that nobody writes is not zero.
+    Bookkeeping {
+        /// Which of its words.
+        word: usize,
     },
     /// The header describes what no segment can be.
     Geometry(GeometryError),
@@ -225,6 +230,9 @@ impl fmt::Display for AttachError {
                 write!(f, "the header says checksum {found:#x}, and has {computed:#x}")
             }
             Self::Corrupt { field, value } => write!(f, "{value} is no {field} of a segment"),
+            Self::Bookkeeping { word } => {
+                write!(f, "word {word} of the bookkeeping is not zero, and nobody writes there")
+            }
             Self::Geometry(error) => write!(f, "the header describes no segment: {error}"),
             Self::Making => write!(f, "the segment is being made at this moment"),
             Self::HalfMade => write!(f, "whoever made the segment died before it was whole"),

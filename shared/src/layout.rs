@@ -35,7 +35,7 @@ pub struct Geometry {
     pub units: u64,
     /// Bytes of a unit, the least that is handed out: a power of two from 64 to 2^30.
     pub unit_bytes: u64,
-    /// Seats for members, dead ones that nobody has replaced not counted: from 1 to 1023.
+    /// Seats: how many members may live at a time, from 1 to 1023.
     pub members: u64,
 }
 

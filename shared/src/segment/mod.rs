@@ -17,7 +17,7 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use nbbs::Buddy;
+use nbbs::{Buddy, MetadataError};
 
 use crate::error::{AttachError, JoinError, OffsetError};
 use crate::header::ROOT_AT;
@@ -97,7 +97,8 @@ impl Segment {
     /// Attaches to the segment in the file at `path`.
     ///
     /// # Errors
-    /// Any [`AttachError`] but [`Exists`](AttachError::Exists). Nothing was mapped or changed.
+    /// Any [`AttachError`] but [`Exists`](AttachError::Exists). Nothing was changed, nor mapped but for
+    /// [`Bookkeeping`](AttachError::Bookkeeping).
     ///
     /// ```
     /// use nbbs_shared::{AttachError, Segment};
@@ -151,7 +152,10 @@ impl Segment {
             ))
         };
         let (buddy, tags, turns) = parts().ok_or(corrupt("bytes in all", layout.bytes))?;
-        let buddy = Buddy::attach(buddy, units).map_err(|_| corrupt("number of units", units))?;
+        let buddy = Buddy::attach(buddy, units).map_err(|error| match error {
+            MetadataError::Foreign { word, .. } => AttachError::Bookkeeping { word },
+            _ => corrupt("number of units", units),
+        })?;
         let ledger = Ledger::new(buddy, tags, turns);
         Ok(Self(Arc::new(Attached { ledger, map, layout, file })))
     }
