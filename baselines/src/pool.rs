@@ -1,5 +1,8 @@
 //! Pools of slots of one size.
 
+use alloc::format;
+use alloc::string::String;
+
 use testkit::BackEnd;
 
 /// A pool of slots that are all alike.

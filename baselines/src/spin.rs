@@ -1,6 +1,6 @@
 //! A spin lock over the words that checkers can steer.
 
-use std::sync::atomic::AtomicU64;
+use core::sync::atomic::AtomicU64;
 
 use nbbs::sync::{Ordering, Word};
 use testkit::hooked::{Hook, Hooked};
@@ -9,7 +9,7 @@ use testkit::hooked::{Hook, Hooked};
 pub trait Pause: Word {
     /// Called between two looks at a lock that somebody else holds.
     fn pause() {
-        std::hint::spin_loop();
+        core::hint::spin_loop();
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is asked of an allocator that can do more than blocks.
 
-use std::ops::Range;
+use alloc::{vec, vec::Vec};
+use core::ops::Range;
 
 use nbbs::sync::Word;
 use nbbs::{AllocError, Buddy, Request, RequestError, ResizeError};

@@ -1,5 +1,7 @@
 //! What the tests, the stress driver, the replay and the benchmarks ask of any block allocator.
 
+use alloc::string::{String, ToString};
+
 use nbbs::sync::Word;
 
 use crate::ask::{self, Ask, No};

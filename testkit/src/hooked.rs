@@ -1,7 +1,7 @@
 //! A metadata word with a hook before every access.
 
-use std::fmt;
-use std::marker::PhantomData;
+use core::fmt;
+use core::marker::PhantomData;
 
 use nbbs::sync::{AtomicU64, Ordering, Word};
 
@@ -18,7 +18,7 @@ pub trait Hook: fmt::Debug + Default {
     /// Called between two looks at a lock that somebody else holds.
     fn pause() {
         Self::before_access();
-        std::hint::spin_loop();
+        core::hint::spin_loop();
     }
 }
 

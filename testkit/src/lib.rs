@@ -22,25 +22,34 @@
 //! ```
 //!
 //! The oracle comes by itself, for what is measured; with the feature `full` come the programs, the schedules and the stress.
+//! Without the default feature `std` there are `back_end`, `ask` and `hooked`, for programs without an operating system.
+#![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
 
+extern crate alloc;
+
+#[cfg(feature = "std")]
 mod addresses;
 mod ask;
 mod back_end;
+#[cfg(feature = "std")]
 mod checked;
 #[cfg(feature = "full")]
 mod corpus;
 #[cfg(feature = "full")]
 mod counters;
+#[cfg(feature = "std")]
 mod depth;
 #[cfg(feature = "full")]
 pub mod history;
 pub mod hooked;
 #[cfg(feature = "full")]
 mod in_hand;
+#[cfg(feature = "std")]
 mod oracle;
 #[cfg(feature = "full")]
 pub mod program;
+#[cfg(feature = "std")]
 mod spec;
 #[cfg(feature = "full")]
 pub mod steered;
@@ -48,24 +57,33 @@ pub mod steered;
 mod stress;
 #[cfg(feature = "full")]
 mod symptom;
+#[cfg(feature = "std")]
 mod violation;
+#[cfg(feature = "std")]
 mod whole;
 
+#[cfg(feature = "std")]
 pub use addresses::Addresses;
 pub use back_end::BackEnd;
+#[cfg(feature = "std")]
 pub use checked::Checked;
 #[cfg(feature = "full")]
 pub use corpus::corpus;
 #[cfg(feature = "full")]
 pub use counters::Counters;
+#[cfg(feature = "std")]
 pub use depth::{depth, preemptions};
 #[cfg(feature = "full")]
 pub use in_hand::InHand;
+#[cfg(feature = "std")]
 pub use oracle::Oracle;
+#[cfg(feature = "std")]
 pub use spec::{Spec, Unit};
 #[cfg(feature = "full")]
 pub use stress::{Load, Report, stress, stress_beside};
 #[cfg(feature = "full")]
 pub use symptom::Symptom;
+#[cfg(feature = "std")]
 pub use violation::{Block, Holder, Violation};
+#[cfg(feature = "std")]
 pub use whole::check_whole;

@@ -1,5 +1,7 @@
 //! `next_free` changed by compare-and-swap.
 
+use alloc::boxed::Box;
+
 use nbbs::sync::{Ordering, Word};
 
 use super::{NONE, in_order, word};

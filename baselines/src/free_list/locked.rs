@@ -1,6 +1,7 @@
 //! `next_free` behind a spin lock.
 
-use std::sync::atomic::AtomicU64;
+use alloc::boxed::Box;
+use core::sync::atomic::AtomicU64;
 
 use nbbs::sync::Ordering;
 

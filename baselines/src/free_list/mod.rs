@@ -22,14 +22,16 @@
 
 mod lock_free;
 mod locked;
+#[cfg(feature = "std")]
 mod mutexed;
 
-use std::sync::atomic::AtomicU64;
+use core::sync::atomic::AtomicU64;
 
 use nbbs::sync::{Ordering, Word};
 
 pub use lock_free::LockFree;
 pub use locked::Locked;
+#[cfg(feature = "std")]
 pub use mutexed::Mutexed;
 
 /// The most slots.

@@ -1,5 +1,7 @@
 //! The record of each frame, and the free lists that are threaded through the records.
 
+use alloc::{vec, vec::Vec};
+
 /// No frame: the end of a list.
 pub(super) const NONE: u32 = u32::MAX;
 

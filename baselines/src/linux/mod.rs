@@ -7,14 +7,21 @@
 //! which a process cannot do: a thread may lose its CPU while it holds the lock.
 
 mod frames;
+#[cfg(feature = "std")]
 mod pcp;
 mod zone;
 
-use spin::mutex::SpinMutex;
+use alloc::format;
+use alloc::string::String;
+
+use spin::mutex::{SpinMutex, TicketMutex};
 use testkit::BackEnd;
 
+use crate::lock::{Lock, Mcs};
+
+#[cfg(feature = "std")]
 pub use pcp::LinuxPcp;
-use zone::Zone;
+pub use zone::Zone;
 
 /// The kernel's `MAX_PAGE_ORDER`.
 pub const MAX_ORDER: u32 = 10;
@@ -22,16 +29,25 @@ pub const MAX_ORDER: u32 = 10;
 /// The most units of an arena: its lists are linked by 32-bit frame numbers.
 pub const MAX_UNITS: u64 = frames::NONE as u64 - 1;
 
-/// The kernel's buddy: a `Zone` behind one test-and-test-and-set spin lock.
+/// The kernel's buddy behind one test-and-test-and-set spin lock.
+pub type Linux = Locked<SpinMutex<Zone>>;
+
+/// Behind a lock whose holders come in order: all wait on one word.
+pub type LinuxTicket = Locked<TicketMutex<Zone>>;
+
+/// Behind a lock whose holders come in order: each waits on a word of its own, as in the kernel's queued spin lock.
+pub type LinuxMcs = Locked<Mcs<Zone>>;
+
+/// The kernel's buddy: a `Zone` behind a lock.
 #[derive(Debug)]
-pub struct Linux {
+pub struct Locked<L> {
     units: u64,
     max_order: u32,
     metadata_bytes: usize,
-    zone: SpinMutex<Zone>,
+    zone: L,
 }
 
-impl Linux {
+impl<L: Lock<Zone>> Locked<L> {
     /// An arena of `units` free frames that serves orders 0 to `max_order`, or to the largest of which
     /// a block fits.
     ///
@@ -45,8 +61,8 @@ impl Linux {
         );
         let max_order = max_order.min(units.ilog2());
         let zone = Zone::new(units as u32, max_order);
-        let metadata_bytes = zone.heap_bytes() + size_of::<SpinMutex<Zone>>();
-        Self { units, max_order, metadata_bytes, zone: SpinMutex::new(zone) }
+        let metadata_bytes = zone.heap_bytes() + size_of::<L>();
+        Self { units, max_order, metadata_bytes, zone: L::new(zone) }
     }
 
     /// Whether a block of the order can be at the unit.
@@ -64,7 +80,7 @@ impl Linux {
     }
 }
 
-impl BackEnd for Linux {
+impl<L: Lock<Zone>> BackEnd for Locked<L> {
     fn units(&self) -> u64 {
         self.units
     }
@@ -81,13 +97,13 @@ impl BackEnd for Linux {
         if order > self.max_order {
             return None;
         }
-        self.zone.lock().alloc(order).map(u64::from)
+        self.zone.hold(|zone| zone.alloc(order)).map(u64::from)
     }
 
     /// Like the kernel, it takes the caller's word for the order of the block.
     fn free(&self, _lane: usize, index: u64, order: u32) -> Result<(), String> {
         self.check_place(index, order)?;
-        if self.zone.lock().free(index as u32, order) {
+        if self.zone.hold(|zone| zone.free(index as u32, order)) {
             Ok(())
         } else {
             Err(format!("block {index} is on a free list"))

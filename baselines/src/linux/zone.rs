@@ -4,7 +4,7 @@ use super::frames::{End, Frames};
 
 /// A run of frames with its free lists; the caller holds the lock.
 #[derive(Debug)]
-pub(super) struct Zone {
+pub struct Zone {
     frames: Frames,
     max_order: u32,
 }

@@ -1,6 +1,7 @@
 //! Four levels in a word: Algorithms 2 to 4 as section III-D changes them. Line numbers are the paper's.
 
-use std::marker::PhantomData;
+use alloc::boxed::Box;
+use core::marker::PhantomData;
 
 use nbbs::sync::{Ordering, Word};
 

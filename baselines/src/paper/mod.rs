@@ -32,7 +32,10 @@ mod one_level;
 mod search;
 mod status;
 
-use std::sync::atomic::AtomicU64;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use core::sync::atomic::AtomicU64;
 
 use nbbs::sync::{Ordering, Word};
 use testkit::BackEnd;

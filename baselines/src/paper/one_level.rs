@@ -1,6 +1,7 @@
 //! One word per node: Algorithms 2 to 4. Line numbers are the paper's.
 
-use std::marker::PhantomData;
+use alloc::boxed::Box;
+use core::marker::PhantomData;
 
 use nbbs::sync::{Ordering, Word};
 

@@ -1,7 +1,8 @@
 //! Where `NBAlloc` begins to look: "starting from scattered points will more likely lead concurrent
 //! allocations to target different free nodes".
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use alloc::boxed::Box;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// One for each lane, modulo the number of them.
 const CURSORS: usize = 64;
