@@ -43,6 +43,6 @@ impl<T: Send> Lock<T> for Mcs<T> {
     }
 
     fn hold<R>(&self, section: impl FnOnce(&mut T) -> R) -> R {
-        self.lock_then(|mut guard| section(&mut guard))
+        self.lock_then(section)
     }
 }

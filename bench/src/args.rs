@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 
+use crate::cores::args::Cores;
 use crate::market::{CONTENDERS, Contender};
 use crate::output::{Format, Output};
 use crate::report::args::{Compare, Report};
@@ -56,6 +57,8 @@ pub enum Bench {
     Limit(Limit),
     /// Exact sizes, batches, growth in place and placement
     Requests(Requests),
+    /// What throughput becomes of on 1 to 64 cores, on a simulated machine
+    Cores(Cores),
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@
 //! limit    operations against the bare compare-and-swap
 //! suite    the field's workloads on every back-end and every heap: feature `suite`
 //! requests exact sizes, batches, growth, placement
+//! cores    many cores, simulated: the program that they run is in `bench/cores`
 //! row      a measured case           output   what becomes of rows: printed, kept, shown
 //! report   records of rows, comparisons, pages
 //! pool     objects of one size from pools and heaps: feature `suite`
@@ -23,6 +24,7 @@
 mod args;
 mod clock;
 mod cmd;
+mod cores;
 mod counted;
 mod crew;
 #[cfg(feature = "suite")]

@@ -1,6 +1,7 @@
 //! The verbs, one file each. Each says whether everything was as it should be.
 
 pub mod compare;
+pub mod cores;
 pub mod limit;
 pub mod replay;
 #[cfg(feature = "suite")]
@@ -20,6 +21,7 @@ pub fn bench(measure: Measure) -> anyhow::Result<bool> {
     match measure {
         Measure { own: Some(Bench::Limit(args)), .. } => limit::run(&args),
         Measure { own: Some(Bench::Requests(args)), .. } => requests::run(&args),
+        Measure { own: Some(Bench::Cores(args)), .. } => cores::run(&args),
         #[cfg(feature = "suite")]
         Measure { own: None, suite: Some(args) } => suite::run(&args),
         #[cfg(not(feature = "suite"))]

@@ -1,0 +1,25 @@
+//! Many blocks are allocated, then freed, the last one first.
+
+use alloc::boxed::Box;
+
+use testkit::BackEnd;
+
+use super::Job;
+
+/// Blocks that a hart allocates before it frees any.
+const BLOCKS: usize = 64;
+
+pub fn bulk<B: BackEnd + Send + 'static>(blocks: B, order: u32) -> Job {
+    Box::new(move |course, hart| {
+        let mut held = [0; BLOCKS];
+        course.measure(hart, || {
+            for block in &mut held {
+                *block = blocks.alloc(hart, order).expect("there is room");
+            }
+            for &block in held.iter().rev() {
+                blocks.free(hart, block, order).expect("it was allocated");
+            }
+            2 * BLOCKS as u64
+        });
+    })
+}

@@ -1,0 +1,33 @@
+//! What every other figure stands beside: counters that nobody shares, and one that all share.
+
+use alloc::boxed::Box;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::Job;
+
+/// On a cache line of its own.
+#[derive(Default)]
+#[repr(align(64))]
+struct Counter(AtomicU64);
+
+impl Counter {
+    fn count(&self) -> u64 {
+        // Relaxed: nothing else is told by it.
+        self.0.fetch_add(1, Relaxed);
+        1
+    }
+}
+
+/// A counter for each hart: nothing can scale better.
+pub fn private() -> Job {
+    Box::new(|course, hart| {
+        let own = Counter::default();
+        course.measure(hart, || own.count());
+    })
+}
+
+/// One counter for all: what scales no better has one line through which all go.
+pub fn shared() -> Job {
+    let shared = Counter::default();
+    Box::new(move |course, hart| course.measure(hart, || shared.count()))
+}

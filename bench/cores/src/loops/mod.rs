@@ -1,0 +1,51 @@
+//! What a hart does again and again.
+
+mod bulk;
+mod churn;
+mod counters;
+mod handed;
+mod larson;
+mod objects;
+mod pairs;
+
+use alloc::boxed::Box;
+
+use testkit::BackEnd;
+
+use crate::measure::Course;
+use crate::request::Request;
+
+/// What every hart does, by its number.
+pub type Job = Box<dyn Fn(&Course, usize) + Send + Sync>;
+
+/// The loops that every allocator of blocks can do.
+pub fn block_loop<B: BackEnd + Send + 'static>(
+    request: &Request,
+    harts: usize,
+    blocks: B,
+) -> Option<Job> {
+    let order = request.order;
+    Some(match request.name.as_str() {
+        "pairs" => pairs::pairs(blocks, order),
+        "bulk" => bulk::bulk(blocks, order),
+        "churn" => churn::churn(blocks),
+        "ring" => handed::ring(blocks, harts, order, 0),
+        "ring-kept" => handed::ring(blocks, harts, order, handed::KEPT),
+        "producers" => handed::producers(blocks, harts, order),
+        "larson" => larson::larson(blocks, harts, order),
+        _ => return None,
+    })
+}
+
+/// Those of one contender only.
+pub fn own_loop(request: &Request, harts: usize) -> Option<Job> {
+    let &Request { ref name, ref contender, order, units, .. } = request;
+    Some(match (name.as_str(), contender.as_str()) {
+        ("counters", "private") => counters::private(),
+        ("counters", "shared") => counters::shared(),
+        ("pairs", "nbbs-cache") => pairs::cached(units, order),
+        ("objects", "nbbs-pool") => objects::pool(harts),
+        ("objects", "nbbs-heap") => objects::heap(),
+        _ => return None,
+    })
+}

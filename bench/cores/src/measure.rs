@@ -1,0 +1,88 @@
+//! The one way in which every loop is measured.
+
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use crate::barrier::{Barrier, Line};
+use crate::entry::HARTS;
+use crate::machine::{self, say};
+use crate::request::Request;
+
+/// A run of all harts.
+pub struct Course {
+    harts: usize,
+    warm_up: u64,
+    operations: u64,
+    pub barrier: Barrier,
+    /// How many have measured what they were to.
+    done: Line,
+    notes: [Note; HARTS],
+}
+
+/// What a hart did, on a cache line of its own.
+#[repr(align(64))]
+struct Note {
+    operations: AtomicU64,
+    cycles: AtomicU64,
+    /// Operations while anybody measured.
+    all: AtomicU64,
+}
+
+impl Course {
+    pub fn new(harts: usize, request: &Request) -> Self {
+        let new = || AtomicU64::new(0);
+        Self {
+            harts,
+            warm_up: request.warm_up,
+            operations: request.operations,
+            barrier: Barrier::new(harts),
+            done: Line(AtomicUsize::new(0)),
+            notes: core::array::from_fn(|_| Note { operations: new(), cycles: new(), all: new() }),
+        }
+    }
+
+    /// Does `step`, which says how many operations it made, again and again: warms up, waits for the others, and measures.
+    /// Who is done goes on until all are: nobody measures a machine that empties.
+    pub fn measure(&self, hart: usize, mut step: impl FnMut() -> u64) {
+        repeat(self.warm_up, &mut step);
+        self.barrier.wait();
+        if hart == 0 {
+            machine::reset_statistics();
+        }
+        self.barrier.wait();
+
+        let begin = machine::cycles();
+        let operations = repeat(self.operations, &mut step);
+        let cycles = machine::cycles() - begin;
+
+        // Relaxed, as is the rest: numbers, which are read behind the barrier.
+        if self.done.0.fetch_add(1, Relaxed) + 1 == self.harts {
+            machine::note_statistics();
+        }
+        let mut all = operations;
+        while self.done.0.load(Relaxed) < self.harts {
+            all += step();
+        }
+        let note = &self.notes[hart];
+        note.operations.store(operations, Relaxed);
+        note.cycles.store(cycles, Relaxed);
+        note.all.store(all, Relaxed);
+    }
+
+    /// Writes a line for each hart.
+    pub fn report(&self) {
+        for Note { operations, cycles, all } in &self.notes[..self.harts] {
+            let [operations, cycles, all] = [operations, cycles, all].map(|it| it.load(Relaxed));
+            say!("hart {operations} {cycles} {all}");
+        }
+    }
+}
+
+/// Steps until there are so many operations; how many there are then.
+#[inline]
+fn repeat(operations: u64, step: &mut impl FnMut() -> u64) -> u64 {
+    let mut done = 0;
+    while done < operations {
+        done += step();
+    }
+    done
+}

@@ -1,0 +1,34 @@
+//! The heap, which is one of the contenders, and the metadata of arenas.
+
+use nbbs::{Buddy, Metadata, metadata_words};
+use nbbs_heap::{Cpu, Heap};
+
+use crate::entry::HARTS;
+use crate::machine;
+
+/// The hart by its register.
+pub struct Hart;
+
+impl Cpu for Hart {
+    fn number() -> Option<usize> {
+        Some(machine::hart())
+    }
+}
+
+/// The heap: of the loop that measures it, and of all contenders that need memory.
+#[global_allocator]
+static HEAP: Heap<{ 96 << 20 }, HARTS, Hart> = Heap::new();
+
+/// The most units of an arena: 4 GiB in pages of 4 KiB.
+const MAX_UNITS: u64 = 1 << 20;
+
+static METADATA: Metadata<{ metadata_words(MAX_UNITS) }> = Metadata::new();
+
+/// The arena: there is one.
+///
+/// # Panics
+/// It has more than [`MAX_UNITS`].
+pub fn arena(units: u64) -> Buddy<'static> {
+    assert!(units <= MAX_UNITS, "an arena of {units} units; there is room for {MAX_UNITS}");
+    Buddy::new(&METADATA.words()[..metadata_words(units)], units).expect("room for its metadata")
+}

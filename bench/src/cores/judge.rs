@@ -1,0 +1,80 @@
+//! What the simulated machine must show before its figures are believed, and what harts must show that share nothing.
+
+use crate::row::Row;
+
+/// The least part of a perfect scaling that a counter of each hart's own shows.
+const PRIVATE: f64 = 0.9;
+
+/// The most throughput of one counter for all, beside one hart's.
+const SHARED: f64 = 1.0;
+
+/// The most cache-to-cache transfers a pair of harts that share nothing, and the least part of a perfect scaling.
+const TRANSFERS: f64 = 0.1;
+const SCALING: f64 = 7.5 / 8.0;
+
+/// Whether the machine behaves: counters of one's own scale, and one for all does not.
+///
+/// # Errors
+/// Which does not.
+pub fn machine(private: &Row, shared: &Row) -> anyhow::Result<()> {
+    let scaling = |row: &Row| row.figure("beside_one").unwrap_or(0.0);
+    let harts = private.threads;
+    let told = "no figure of this machine can be believed";
+    anyhow::ensure!(
+        scaling(private) >= PRIVATE * harts as f64,
+        "counters that nobody shares scale {:.2} times on {harts} harts: {told}",
+        scaling(private)
+    );
+    anyhow::ensure!(
+        harts == 1 || scaling(shared) <= SHARED,
+        "a counter that all share scales {:.2} times on {harts} harts: {told}",
+        scaling(shared)
+    );
+    Ok(())
+}
+
+/// What is wrong with harts that share nothing, if anything is.
+pub fn shares(row: &Row) -> Option<String> {
+    let figure = |name| row.figure(name).unwrap_or(f64::NAN);
+    let (transfers, scaling) = (figure("transfers_per_pair"), figure("beside_one"));
+    let least = SCALING * row.threads as f64;
+    // As what is no number is wrong.
+    let is_well = row.threads == 1 || (transfers < TRANSFERS && scaling >= least);
+    (!is_well).then(|| {
+        format!(
+            "{} harts that share nothing: {transfers:.2} cache-to-cache transfers a pair, of which {TRANSFERS} are \
+             allowed; {scaling:.2} times the throughput of one, which is to be {least:.2}",
+            row.threads
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{machine, shares};
+    use crate::market::Kind;
+    use crate::row::Row;
+
+    fn row(harts: usize, scaling: f64, transfers: f64) -> Row {
+        let row = Row::named("cores", "nbbs", Kind::BackEnd, harts);
+        row.with("beside_one", scaling).with("transfers_per_pair", transfers)
+    }
+
+    #[test]
+    fn a_machine_without_contention_is_refused() {
+        let private = |scaling| row(8, scaling, 0.0);
+        assert!(machine(&private(7.9), &row(8, 0.6, 1.0)).is_ok());
+        assert!(machine(&private(7.9), &row(8, 4.0, 1.0)).is_err());
+        assert!(machine(&private(5.0), &row(8, 0.6, 1.0)).is_err());
+        assert!(machine(&row(1, 1.0, 0.0), &row(1, 1.0, 0.0)).is_ok());
+    }
+
+    #[test]
+    fn who_shares_is_found_by_either_figure() {
+        assert_eq!(shares(&row(8, 7.9, 0.02)), None);
+        assert_eq!(shares(&row(1, 1.0, 0.0)), None);
+        assert!(shares(&row(8, 7.9, 0.2)).is_some());
+        assert!(shares(&row(8, 7.0, 0.02)).is_some());
+        assert!(shares(&Row::named("cores", "nbbs", Kind::BackEnd, 8)).is_some());
+    }
+}

@@ -1,0 +1,192 @@
+//! What is run: loops, the allocators that take part in them, and how long each hart goes on.
+
+use crate::market::Kind;
+
+/// What every hart does.
+#[derive(Debug)]
+pub struct Loop {
+    /// What the command line and the program call it.
+    pub name: &'static str,
+    /// What it does, in a few words.
+    pub about: &'static str,
+    /// Of the blocks, where they have one.
+    pub orders: &'static [u32],
+    /// Units of the arena, if there is one.
+    pub units: Option<u64>,
+    /// Who takes part, this project's first.
+    pub contenders: &'static [&'static Contender],
+    /// Whether this project's harts have nothing in common there.
+    pub shares_nothing: bool,
+}
+
+/// An allocator, as the program calls it.
+#[derive(Debug)]
+pub struct Contender {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub safe: bool,
+    pub private_caches: bool,
+    /// Whether its harts wait for each other, which is simulated, too.
+    pub waits: bool,
+    /// Whether it has blocks of order 0 only.
+    pub units_only: bool,
+    /// Whether it is this project's.
+    pub ours: bool,
+}
+
+const fn ours(name: &'static str, kind: Kind) -> Contender {
+    Contender {
+        name,
+        kind,
+        safe: true,
+        private_caches: false,
+        waits: false,
+        units_only: false,
+        ours: true,
+    }
+}
+
+const fn other(name: &'static str, safe: bool, waits: bool) -> Contender {
+    Contender { safe, waits, ours: false, ..ours(name, Kind::BackEnd) }
+}
+
+static NBBS: Contender = ours("nbbs", Kind::BackEnd);
+static CACHE: Contender = Contender { private_caches: true, ..ours("nbbs-cache", Kind::BackEnd) };
+static POOL: Contender = ours("nbbs-pool", Kind::Pool);
+static HEAP: Contender = ours("nbbs-heap", Kind::Heap);
+static TICKET: Contender = other("linux-ticket", true, true);
+static MCS: Contender = other("linux-mcs", true, true);
+static NB1: Contender = other("nb1", false, false);
+static NB4: Contender = other("nb4", false, false);
+/// With blocks up to the whole arena, as nbbs has them: what climbs, climbs to the root.
+static NB4_WHOLE: Contender = other("nb4-whole", false, false);
+static FREE_LIST: Contender = Contender { units_only: true, ..other("free-list", false, true) };
+
+/// A counter for each hart, and one for all.
+pub static PRIVATE: Contender = other("private", true, false);
+pub static SHARED: Contender = other("shared", true, false);
+
+/// All who hand out blocks of orders.
+static BLOCKS: &[&Contender] = &[&NBBS, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE];
+/// Those, and who has units only.
+static UNITS: &[&Contender] = &[&NBBS, &CACHE, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE, &FREE_LIST];
+static HANDED: &[&Contender] = &[&NBBS, &MCS, &NB4, &NB4_WHOLE];
+
+/// What the sanity of the machine is judged by, and every other figure stands beside.
+pub static COUNTERS: Loop = Loop {
+    name: "counters",
+    about: "an addition to a counter: each hart its own, and one for all",
+    orders: &[],
+    units: None,
+    contenders: &[&PRIVATE, &SHARED],
+    shares_nothing: false,
+};
+
+/// 1 GiB in pages.
+const UNITS_1G: Option<u64> = Some(1 << 18);
+
+/// All others; the first of them is what the rest is read beside.
+pub static LOOPS: &[Loop] = &[
+    Loop {
+        name: "pairs",
+        about: "allocate a block, free it",
+        orders: &[0, 5, 9],
+        units: UNITS_1G,
+        contenders: UNITS,
+        shares_nothing: true,
+    },
+    Loop {
+        name: "bulk",
+        about: "allocate 64 blocks, free them, the last one first",
+        orders: &[0],
+        units: UNITS_1G,
+        contenders: BLOCKS,
+        shares_nothing: true,
+    },
+    Loop {
+        name: "churn",
+        about: "60 % full: replace a random one of 32 blocks of orders 0 to 3",
+        orders: &[],
+        units: UNITS_1G,
+        contenders: BLOCKS,
+        shares_nothing: true,
+    },
+    Loop {
+        name: "ring",
+        about: "allocate for the next hart, free what the one before has allocated",
+        orders: &[0],
+        units: UNITS_1G,
+        contenders: HANDED,
+        shares_nothing: false,
+    },
+    Loop {
+        name: "ring-kept",
+        about: "the same where every second unit stays in use",
+        orders: &[0],
+        units: UNITS_1G,
+        contenders: HANDED,
+        shares_nothing: false,
+    },
+    Loop {
+        name: "producers",
+        about: "every second hart allocates, the next one frees",
+        orders: &[0],
+        units: UNITS_1G,
+        contenders: HANDED,
+        shares_nothing: false,
+    },
+    Loop {
+        name: "larson",
+        about: "replace random blocks, which another hart goes on with",
+        orders: &[0],
+        units: UNITS_1G,
+        contenders: HANDED,
+        shares_nothing: false,
+    },
+    Loop {
+        name: "objects",
+        about: "allocate 8 objects of 48 bytes, free them",
+        orders: &[],
+        units: None,
+        contenders: &[&POOL, &HEAP],
+        shares_nothing: true,
+    },
+];
+
+/// The most harts with whom those who wait are run unless it may take long.
+const FEW: usize = 16;
+
+/// How long a run may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    Quick,
+    Usual,
+    Long,
+}
+
+impl Contender {
+    /// Whether it takes part with so many harts.
+    pub fn comes(&self, harts: usize, depth: Depth) -> bool {
+        !self.waits || harts <= FEW || depth == Depth::Long
+    }
+
+    /// Operations of each hart: before anything is measured, and measured. Of those who wait fewer, as all that happens
+    /// while one works is simulated.
+    pub fn operations(&self, harts: usize, depth: Depth) -> (u64, u64) {
+        let all: u64 = if depth == Depth::Quick { 200 } else { 600 };
+        let measured = if self.waits { (all / harts as u64).max(20) } else { all };
+        (measured.min(100), measured)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LOOPS;
+
+    #[test]
+    fn what_shares_nothing_has_one_of_ours() {
+        for of_it in LOOPS.iter().filter(|of_it| of_it.shares_nothing) {
+            assert!(of_it.contenders[0].ours, "{}", of_it.name);
+        }
+    }
+}

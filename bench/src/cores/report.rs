@@ -1,0 +1,61 @@
+//! What `bench cores` prints.
+
+use super::plan::Loop;
+use crate::row::Row;
+use crate::table::{Across, Layout, or_dash, time};
+
+/// Throughput beside one hart, by number of harts; with the most of them, what it costs.
+pub static LAYOUT: Layout<'static> = Layout {
+    lines: &[
+        ("allocator", Row::label),
+        ("order", |row| row.order.map_or("-".to_owned(), |order| order.to_string())),
+    ],
+    across: Some(Across {
+        place: |row| row.threads as u64,
+        title: |harts| if harts == 1 { "1 hart".to_owned() } else { format!("{harts} harts") },
+        cell: |row| or_dash(row.figure("beside_one"), |times| format!("{times:.2}x")),
+    }),
+    more: &[
+        ("cycles a pair,\nfewest harts", |rows| figure(rows.first(), "cycles_per_pair", 0)),
+        ("and most", |rows| figure(rows.last(), "cycles_per_pair", 0)),
+        ("an operation,\nall together", |rows| {
+            or_dash(rows.last().and_then(|row| row.ns_per_op), time)
+        }),
+        ("transfers\na pair", |rows| figure(rows.last(), "transfers_per_pair", 2)),
+        ("instructions\nan operation", |rows| {
+            or_dash(rows.last().and_then(|row| row.instructions_per_op), |count| {
+                format!("{count:.0}")
+            })
+        }),
+    ],
+    left: 1,
+};
+
+fn figure(row: Option<&&Row>, name: &str, digits: usize) -> String {
+    or_dash(row.and_then(|row| row.figure(name)), |figure| format!("{figure:.digits$}"))
+}
+
+/// The table of a loop.
+pub fn table(of: &Loop, rows: &[Row]) -> String {
+    let rows: Vec<&Row> = rows.iter().collect();
+    let arena = rows[0]
+        .arena_bytes
+        .map_or(String::new(), |bytes| format!(", {} in 4 KiB units", crate::table::bytes(bytes)));
+    let wrong = rows.iter().filter_map(|row| row.violation.as_ref());
+    let wrong: String = wrong.map(|what| format!("WRONG: {what}\n")).collect();
+    format!("{}: {}{arena}\n{}\n{wrong}", of.name, of.about, LAYOUT.table(&rows))
+}
+
+/// How to read the figures, and what they do not say.
+pub const FOOTER: &str = "\
+A simulated machine: rvsim 2.1.0, out-of-order RISC-V cores with private caches, kept coherent
+by MESI with a snoop filter over a mesh; its parameters are in bench/cores/machine.py. Figures
+are throughput beside one hart's, which is what to quote: not cycles. Transfers: lines that
+went from one core's caches to another's, with the most harts, as are the last four columns.
+What the simulator does not do: one home node serves all lines; no SMT, no NUMA, no interrupts;
+its order of memory has not been tested. A contended line is cheaper than on servers (`--machine
+far` makes it dearer), but LR/SC asks for it twice, so that contended compare-and-swaps are
+dearer than on x86; loads that are sequentially consistent take fences on RISC-V. A lock that is
+not fair starves where nothing disturbs its rhythm: locks here go by tickets or queues (MCS).
+UNSAFE: hands out memory twice. nb1, nb4: blocks up to the order 11 of their paper; nb4-whole:
+up to the arena, as nbbs. Nothing is verified here: other commands do that, of the same code.";

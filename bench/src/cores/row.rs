@@ -1,0 +1,51 @@
+//! A case, as a row.
+
+use super::plan::{Contender, Loop};
+use super::run::Outcome;
+use crate::median::{hundredths, ten_thousandths};
+use crate::row::Row;
+
+/// A case: who does what, on how many harts of which machine.
+pub struct Case<'a> {
+    pub of: &'a Loop,
+    pub contender: &'a Contender,
+    pub order: Option<u32>,
+    pub harts: usize,
+    pub machine: &'static str,
+}
+
+impl Case<'_> {
+    /// What was measured, beside the throughput of one hart if that is known. A pair is two operations.
+    pub fn row(&self, outcome: &Outcome, one: Option<f64>) -> Row {
+        let &Contender { name, kind, safe, private_caches, .. } = self.contender;
+        let row = Row::named("cores", name, kind, self.harts);
+        let row = self.of.units.map_or(row.clone(), |units| row.on(units, self.order));
+        let per_second = outcome.per_second();
+        let row = Row {
+            command: "bench cores".into(),
+            phase: self.phase().into(),
+            safe,
+            private_caches,
+            complete: true,
+            ops: Some(outcome.operations()),
+            ops_per_s: Some(per_second.round()),
+            ns_per_op: Some(ten_thousandths(1e9 / per_second)),
+            instructions_per_op: Some(hundredths(outcome.per_op(outcome.instructions))),
+            ..row
+        };
+        row.with("machine", self.machine)
+            .with_all([
+                ("cycles_per_pair", Some(2.0 * outcome.cycles_per_op())),
+                ("beside_one", one.map(|one| per_second / one)),
+            ])
+            .with("transfers_per_pair", ten_thousandths(2.0 * outcome.per_op(outcome.transfers)))
+    }
+
+    /// The loop, and the machine unless it is the usual one.
+    fn phase(&self) -> String {
+        match self.machine {
+            "server" => self.of.name.to_owned(),
+            machine => format!("{} ({machine})", self.of.name),
+        }
+    }
+}

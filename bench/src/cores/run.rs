@@ -1,0 +1,116 @@
+//! One simulation.
+
+use std::process::Command;
+
+use anyhow::{Context, bail, ensure};
+use serde::Deserialize;
+
+use super::tools::{Tools, said};
+
+/// What is simulated.
+pub struct Request<'a> {
+    pub machine: &'static str,
+    pub harts: usize,
+    pub name: &'a str,
+    pub contender: &'a str,
+    pub order: u32,
+    pub units: u64,
+    pub warm_up: u64,
+    pub operations: u64,
+}
+
+/// What came of it.
+pub struct Outcome {
+    pub clock_mhz: f64,
+    /// Of each hart.
+    pub harts: Vec<Hart>,
+    /// Lines that went from one hart's caches to another's.
+    pub transfers: f64,
+    pub instructions: f64,
+}
+
+/// What a hart measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hart {
+    pub operations: u64,
+    pub cycles: u64,
+    /// Operations until the last hart had measured: what the simulator's counts are of.
+    pub all: u64,
+}
+
+/// What `simulate.py` prints.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Said {
+    Failed { failed: String },
+    Done { clock_mhz: f64, console: String, transfers: f64, instructions: f64 },
+}
+
+impl Request<'_> {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// The simulator, or the program in it, fails: its own words.
+    pub fn run(&self, tools: &Tools) -> anyhow::Result<Outcome> {
+        let &Self { machine, harts, name, contender, order, units, warm_up, operations } = self;
+        let request = format!("{name} {contender} {order} {units} {warm_up} {operations}");
+        let mut python = Command::new(&tools.python);
+        python.arg(&tools.script).arg(&tools.image);
+        python.args([machine, &harts.to_string(), &request]).env("PYTHONDONTWRITEBYTECODE", "1");
+        let output = python.output().context("the simulator does not start")?;
+        ensure!(output.status.success(), "the simulator fails: {}", said(&output));
+        match serde_json::from_slice(&output.stdout)? {
+            Said::Failed { failed } => bail!("{request}, on {harts} harts: {failed}"),
+            Said::Done { clock_mhz, console, transfers, instructions } => {
+                let harts = console.lines().filter_map(Hart::read).collect();
+                Ok(Outcome { clock_mhz, harts, transfers, instructions })
+            }
+        }
+    }
+}
+
+impl Hart {
+    /// `hart OPERATIONS CYCLES ALL`.
+    fn read(line: &str) -> Option<Self> {
+        let mut numbers = line.strip_prefix("hart ")?.split(' ').map(str::parse);
+        let mut next = || numbers.next()?.ok();
+        Some(Self { operations: next()?, cycles: next()?, all: next()? })
+    }
+}
+
+impl Outcome {
+    /// Operations in a second, of all harts together.
+    pub fn per_second(&self) -> f64 {
+        let per_cycle = |hart: &Hart| hart.operations as f64 / hart.cycles as f64;
+        self.harts.iter().map(per_cycle).sum::<f64>() * self.clock_mhz * 1e6
+    }
+
+    /// Cycles that an operation takes a hart, in the mean.
+    pub fn cycles_per_op(&self) -> f64 {
+        let cycles = |hart: &Hart| hart.cycles as f64 / hart.operations as f64;
+        self.harts.iter().map(cycles).sum::<f64>() / self.harts.len() as f64
+    }
+
+    /// Operations that were measured.
+    pub fn operations(&self) -> u64 {
+        self.harts.iter().map(|hart| hart.operations).sum()
+    }
+
+    /// A count of the simulator's, by operation.
+    pub fn per_op(&self, count: f64) -> f64 {
+        count / self.harts.iter().map(|hart| hart.all as f64).sum::<f64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Hart;
+
+    #[test]
+    fn lines_of_harts_are_read_and_others_are_not() {
+        let hart = Hart { operations: 600, cycles: 49_000, all: 612 };
+        assert_eq!(Hart::read("hart 600 49000 612"), Some(hart));
+        assert_eq!(Hart::read("hart 600 49000"), None);
+        assert_eq!(Hart::read("a line of the simulator's"), None);
+    }
+}
