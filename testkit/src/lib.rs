@@ -18,6 +18,7 @@
 //! depth       how deep the suite goes
 //! history     who asked what when, held against the specification
 //! hooked      a metadata word with a hook before every access
+//! touched     a word that notes which cache lines are touched, by lane
 //! steered     such a word by which a test steers its threads: jitter, schedules, sudden death
 //! ```
 //!
@@ -57,6 +58,8 @@ pub mod steered;
 mod stress;
 #[cfg(feature = "full")]
 mod symptom;
+#[cfg(feature = "full")]
+pub mod touched;
 #[cfg(feature = "std")]
 mod violation;
 #[cfg(feature = "std")]

@@ -1,0 +1,165 @@
+//! Which cache lines the lanes' operations write, in the steady state: a lane's own, where nothing is shared.
+//!
+//! What one lane writes and another touches is what they can meet on, on any number of cores: so no cores are needed to see
+//! it.
+
+use std::cell::RefCell;
+
+use nbbs::{Buddy, Cache, MetadataBox, metadata_words};
+use testkit::touched::{Lanes, Touched};
+
+/// 1 GiB in pages.
+const UNITS: u64 = 1 << 18;
+
+/// As many lanes as such an arena has at least.
+const LANES: usize = 16;
+
+/// Rounds until the state is steady, and those that count.
+const WARM_UP: usize = 256;
+const ROUNDS: usize = 1024;
+
+/// What a lane does again and again.
+type Step<'a> = Box<dyn FnMut(usize) + 'a>;
+
+/// An operation, and how often a round of it writes a line that another lane touches, at most: in an arena of which nothing
+/// else is in use, and where each lane has blocks in use here and there.
+struct Bound {
+    name: &'static str,
+    step: fn(Buddy<'_, Touched>) -> Step<'_>,
+    alone: f64,
+    in_use: f64,
+}
+
+const fn bound(
+    name: &'static str,
+    step: fn(Buddy<'_, Touched>) -> Step<'_>,
+    alone: f64,
+    in_use: f64,
+) -> Bound {
+    Bound { name, step, alone, in_use }
+}
+
+/// What an operation may cost others, on any number of cores. Where it is not 0, a word that empties is merged up to the
+/// top, and split again from there.
+static BOUNDS: &[Bound] = &[
+    bound("pairs of order 0", |buddy| pairs(buddy, 0), 0.0, 0.0),
+    bound("pairs of order 4", |buddy| pairs(buddy, 4), 0.0, 0.0),
+    bound("pairs of order 5", |buddy| pairs(buddy, 5), 0.0, 0.0),
+    bound("pairs of order 9", |buddy| pairs(buddy, 9), 0.0, 0.0),
+    bound("bulk", bulk, 0.0, 0.0),
+    bound("churn, 60 % full", churn, 0.0, 0.0),
+    bound("batches of 8", |buddy| batches(buddy, 8), 9.0, 0.0),
+    bound("batches of 48", |buddy| batches(buddy, 48), 9.0, 0.0),
+    bound("runs of 13 units", |buddy| runs(buddy, 13), 9.0, 0.0),
+    bound("runs of 32 units", |buddy| runs(buddy, 32), 0.0, 0.0),
+    bound("runs of 70 units", |buddy| runs(buddy, 70), 9.0, 0.0),
+    bound("cache hits", cache_hits, 0.0, 0.0),
+    bound("freed by the next lane", handed, 13.0, 2.0),
+];
+
+fn pairs(buddy: Buddy<'_, Touched>, order: u32) -> Step<'_> {
+    Box::new(move |lane| {
+        let block = buddy.on(lane).alloc(order).unwrap();
+        buddy.on(lane).free(block).unwrap();
+    })
+}
+
+/// 64 blocks, the last one freed first.
+fn bulk(buddy: Buddy<'_, Touched>) -> Step<'_> {
+    Box::new(move |lane| {
+        let blocks = [0; 64].map(|_: u64| buddy.on(lane).alloc(0).unwrap());
+        blocks.into_iter().rev().for_each(|block| _ = buddy.on(lane).free(block).unwrap());
+    })
+}
+
+/// A random one of 32 blocks of orders 0 to 3 is replaced; five eighths of the rest are in use.
+fn churn(buddy: Buddy<'_, Touched>) -> Step<'_> {
+    let mut random = fastrand::Rng::with_seed(15);
+    let filler: Vec<u64> = std::iter::from_fn(|| buddy.on(0).alloc(7).ok()).collect();
+    for block in filler {
+        if random.u32(0..8) >= 5 {
+            buddy.on(0).free(block).unwrap();
+        }
+    }
+    let mut held: Vec<Vec<u64>> = vec![Vec::new(); LANES];
+    Box::new(move |lane| {
+        let held = &mut held[lane];
+        if held.len() == 32 {
+            buddy.on(lane).free(held.swap_remove(random.usize(0..32))).unwrap();
+        }
+        held.push(buddy.on(lane).alloc(random.u32(0..4)).unwrap());
+    })
+}
+
+fn batches(buddy: Buddy<'_, Touched>, number: usize) -> Step<'_> {
+    Box::new(move |lane| {
+        let mut blocks = vec![0; number];
+        let got = buddy.on(lane).alloc_batch(0, &mut blocks).unwrap();
+        buddy.on(lane).free_batch(0, &blocks[..got]).unwrap();
+    })
+}
+
+fn runs(buddy: Buddy<'_, Touched>, units: u64) -> Step<'_> {
+    Box::new(move |lane| {
+        let run = buddy.on(lane).alloc_units(units).unwrap();
+        buddy.on(lane).free(run).unwrap();
+    })
+}
+
+/// Pairs that a cache of the lane's own has blocks for.
+fn cache_hits(buddy: Buddy<'_, Touched>) -> Step<'_> {
+    let caches: Vec<RefCell<Cache<'_, Touched>>> =
+        (0..LANES).map(|lane| RefCell::new(buddy.cache(lane))).collect();
+    Box::new(move |lane| {
+        let mut cache = caches[lane].borrow_mut();
+        let block = cache.alloc(0).unwrap();
+        cache.free_sized(block, 0).unwrap();
+    })
+}
+
+/// A block of the next lane's is freed, and one allocated.
+fn handed(buddy: Buddy<'_, Touched>) -> Step<'_> {
+    let mut held: Vec<Option<u64>> = vec![None; LANES];
+    Box::new(move |lane| {
+        if let Some(block) = held[(lane + 1) % LANES].take() {
+            buddy.on(lane).free(block).unwrap();
+        }
+        held[lane] = Some(buddy.on(lane).alloc(0).unwrap());
+    })
+}
+
+/// Of 256 units of each lane every second one stays in use.
+fn keep_every_second(buddy: Buddy<'_, Touched>) {
+    for lane in 0..LANES {
+        let units = [0; 256].map(|_: u64| buddy.on(lane).alloc(0).unwrap());
+        units.into_iter().step_by(2).for_each(|unit| _ = buddy.on(lane).free(unit).unwrap());
+    }
+}
+
+/// How often a round writes a line that another lane touches.
+fn shared_writes(step: fn(Buddy<'_, Touched>) -> Step<'_>, in_use: bool) -> f64 {
+    let metadata: MetadataBox<Touched> = MetadataBox::zeroed(metadata_words(UNITS)).unwrap();
+    let buddy = Buddy::new(metadata.words(), UNITS).unwrap();
+    if in_use {
+        keep_every_second(buddy);
+    }
+    let lanes = Lanes::in_turn(LANES, WARM_UP, ROUNDS, step(buddy));
+    lanes.shared_writes() as f64 / (LANES * ROUNDS) as f64
+}
+
+#[test]
+fn lanes_write_no_lines_of_each_other() {
+    let mut wrong = Vec::new();
+    for &Bound { name, step, alone, in_use } in BOUNDS {
+        for (in_use, most) in [(false, alone), (true, in_use)] {
+            let shared = shared_writes(step, in_use);
+            let state = if in_use { "more in use" } else { "nothing else in use" };
+            let found = format!("{name}, {state}: {shared:.4} shared writes a round");
+            println!("{found}");
+            if shared > most {
+                wrong.push(format!("{found}, of which {most} are stated"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,78 @@
+//! Which cache lines of the bitmaps locals write, in the steady state: none that another one touches.
+//!
+//! What a local writes besides, which slots it keeps and where it claimed last, has cache lines of its own by its type.
+
+use std::sync::atomic::AtomicPtr;
+
+use nbbs_pool::sync::{AtomicU64, Ordering, Word};
+use nbbs_pool::{Config, Global, Local, Pool};
+use testkit::touched::{Lanes, Touches};
+
+/// A word that notes what is done to it.
+struct Touched(AtomicU64);
+
+// SAFETY: an atomic, with the orderings that it is given; what else is done is this thread's.
+unsafe impl Word for Touched {
+    type Pointer<P> = AtomicPtr<P>;
+
+    fn new(value: u64) -> Self {
+        Self(AtomicU64::new(value))
+    }
+
+    fn load(&self, order: Ordering) -> u64 {
+        Touches::note_read(self);
+        self.0.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        Touches::note_write(self);
+        self.0.store(value, order);
+    }
+
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        Touches::note_write(self);
+        self.0.compare_exchange(current, new, success, failure)
+    }
+}
+
+type Object = [u64; 6];
+
+/// As many locals as a pool has lanes for.
+const LOCALS: usize = 32;
+
+/// Objects that a local allocates before it frees them, and how often a round of that writes a line that another local
+/// touches, at most. It keeps slots of 16 words of 64, so that more than 1024 come from words that all claim from.
+static BOUNDS: &[(usize, f64)] = &[(1, 0.0), (8, 0.0), (64, 0.0), (1000, 0.0), (2000, 100.0)];
+
+/// How often a round of a local's writes a line that another local touches.
+fn shared_writes(objects: usize) -> f64 {
+    let pool: Pool<Object, Global, Touched> = Pool::with_words(Global, Config::new());
+    pool.reserve(2 * LOCALS * objects.max(64)).unwrap();
+    let mut locals: Vec<Local<'_, Object, Global, Touched>> =
+        (0..LOCALS).map(|_| pool.local()).collect();
+    let (warm_up, rounds) = (8, 64);
+    let step = |lane: usize| {
+        let held: Vec<_> = (0..objects).map(|_| locals[lane].alloc([1; 6]).unwrap()).collect();
+        held.into_iter().for_each(|object| locals[lane].free(object));
+    };
+    let lanes = Lanes::in_turn(LOCALS, warm_up, rounds, step);
+    lanes.shared_writes() as f64 / (LOCALS * rounds) as f64
+}
+
+#[test]
+fn locals_write_no_lines_of_each_other() {
+    for &(objects, most) in BOUNDS {
+        let shared = shared_writes(objects);
+        println!("{objects} objects: {shared:.4} shared writes a round");
+        assert!(
+            shared <= most,
+            "{objects} objects: {shared} shared writes a round; {most} are stated"
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! Which cache lines an operation touches: what one lane writes and another touches is what they can meet on.
+//!
+//! Operations that touch no line of each other's scale on any machine with caches, whatever it is called (A. Clements et
+//! al., "The Scalable Commutativity Rule", SOSP 2013). So this needs no more than one thread.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use nbbs::sync::{AtomicU64, Ordering, Word};
+
+/// Bytes of a line.
+const LINE: usize = 64;
+
+thread_local!(static NOTES: RefCell<Touches> = RefCell::default());
+
+/// Lines, by number, that were touched.
+#[derive(Clone, Debug, Default)]
+pub struct Touches {
+    read: BTreeSet<usize>,
+    /// With how often; a compare-and-swap writes, won or lost.
+    written: BTreeMap<usize, u64>,
+}
+
+impl Touches {
+    /// Notes a read of what begins there.
+    pub fn note_read<T>(at: &T) {
+        NOTES.with_borrow_mut(|notes| notes.read.insert(line(at)));
+    }
+
+    /// Notes a write to what begins there.
+    pub fn note_write<T>(at: &T) {
+        NOTES.with_borrow_mut(|notes| *notes.written.entry(line(at)).or_default() += 1);
+    }
+
+    /// What this thread touches in `work`.
+    fn of(work: impl FnOnce()) -> Self {
+        NOTES.take();
+        work();
+        NOTES.take()
+    }
+
+    fn add(&mut self, other: Self) {
+        self.read.extend(other.read);
+        for (line, times) in other.written {
+            *self.written.entry(line).or_default() += times;
+        }
+    }
+
+    fn has(&self, line: usize) -> bool {
+        self.read.contains(&line) || self.written.contains_key(&line)
+    }
+}
+
+fn line<T>(at: &T) -> usize {
+    std::ptr::from_ref(at).addr() / LINE
+}
+
+/// A metadata word that notes what is done to it. It is for one thread, as what it notes is that thread's.
+///
+/// ```
+/// use nbbs::sync::{Ordering, Word};
+/// use testkit::touched::{Touched, Lanes};
+///
+/// let words: Vec<Touched> = (0..64).map(Touched::from).collect();
+/// let own = Lanes::in_turn(4, 1, 3, |lane| words[16 * lane].store(1, Ordering::Relaxed));
+/// assert_eq!((own.lines_written(), own.shared_writes()), (4, 0));
+/// let one = Lanes::in_turn(4, 1, 3, |_| words[0].store(1, Ordering::Relaxed));
+/// assert_eq!((one.lines_written(), one.shared_writes()), (1, 12));
+/// ```
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct Touched(AtomicU64);
+
+impl From<u64> for Touched {
+    fn from(value: u64) -> Self {
+        Self(AtomicU64::new(value))
+    }
+}
+
+impl Word for Touched {
+    fn load(&self, order: Ordering) -> u64 {
+        Touches::note_read(self);
+        self.0.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        Touches::note_write(self);
+        self.0.store(value, order);
+    }
+
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        Touches::note_write(self);
+        self.0.compare_exchange(current, new, success, failure)
+    }
+}
+
+/// What each of several lanes touched.
+#[derive(Debug)]
+pub struct Lanes(Vec<Touches>);
+
+impl Lanes {
+    /// Has each lane do `step` in turn: so many rounds to come to the steady state, and so many that count.
+    pub fn in_turn(
+        lanes: usize,
+        warm_up: usize,
+        rounds: usize,
+        mut step: impl FnMut(usize),
+    ) -> Self {
+        (0..warm_up).for_each(|_| (0..lanes).for_each(&mut step));
+        let mut all = vec![Touches::default(); lanes];
+        for _ in 0..rounds {
+            for (lane, touches) in all.iter_mut().enumerate() {
+                touches.add(Touches::of(|| step(lane)));
+            }
+        }
+        Self(all)
+    }
+
+    /// How many lines were written.
+    #[must_use]
+    pub fn lines_written(&self) -> usize {
+        let lines: BTreeSet<_> = self.0.iter().flat_map(|lane| lane.written.keys()).collect();
+        lines.len()
+    }
+
+    /// How often some lane wrote a line that another one touched.
+    #[must_use]
+    pub fn shared_writes(&self) -> u64 {
+        let of_lane = |(number, lane): (usize, &Touches)| {
+            let others =
+                |line| self.0.iter().enumerate().any(|(other, it)| other != number && it.has(line));
+            let shared = lane.written.iter().filter(|&(&line, _)| others(line));
+            shared.map(|(_, times)| times).sum::<u64>()
+        };
+        self.0.iter().enumerate().map(of_lane).sum()
+    }
+}
