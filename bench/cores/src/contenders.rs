@@ -10,9 +10,36 @@ use baselines::free_list::Untagged;
 use baselines::linux::{self, LinuxMcs, LinuxTicket};
 use baselines::paper::{self, Nb1, Nb4};
 
+use testkit::BackEnd;
+
 use crate::loops::{Job, block_loop, own_loop};
 use crate::memory;
 use crate::request::Request;
+
+/// All harts on one lane, which they share: it must be seen that they do.
+struct OneLane<B>(B);
+
+impl<B: BackEnd> BackEnd for OneLane<B> {
+    fn units(&self) -> u64 {
+        self.0.units()
+    }
+
+    fn max_order(&self) -> u32 {
+        self.0.max_order()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.0.metadata_bytes()
+    }
+
+    fn alloc(&self, _lane: usize, order: u32) -> Option<u64> {
+        self.0.alloc(0, order)
+    }
+
+    fn free(&self, _lane: usize, index: u64, order: u32) -> Result<(), String> {
+        self.0.free(0, index, order)
+    }
+}
 
 /// What each hart is to do; an error names what there is not.
 pub fn job(request: &Request, harts: usize) -> Result<Job, String> {
@@ -22,6 +49,7 @@ pub fn job(request: &Request, harts: usize) -> Result<Job, String> {
     }
     let job = match contender.as_str() {
         "nbbs" => block_loop(request, harts, memory::arena(units)),
+        "nbbs-one-lane" => block_loop(request, harts, OneLane(memory::arena(units))),
         "linux-ticket" => block_loop(request, harts, LinuxTicket::new(units, linux::MAX_ORDER)),
         "linux-mcs" => block_loop(request, harts, LinuxMcs::new(units, linux::MAX_ORDER)),
         "nb1" => block_loop(request, harts, Nb1::<AtomicU64>::new(units, paper::MAX_ORDER)),

@@ -74,9 +74,10 @@ impl Cores {
         if orders.is_empty() { vec![None] } else { orders }
     }
 
-    /// Whether that allocator was asked for.
+    /// Whether that allocator takes part.
     pub fn wants(&self, contender: &Contender) -> bool {
-        self.allocators.is_empty() || self.allocators.iter().any(|name| name == contender.name)
+        let is_named = self.allocators.iter().any(|name| name == contender.name);
+        is_named || (self.allocators.is_empty() && !contender.patient)
     }
 
     /// How long it may take.

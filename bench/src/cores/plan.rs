@@ -32,6 +32,8 @@ pub struct Contender {
     pub units_only: bool,
     /// Whether it is this project's.
     pub ours: bool,
+    /// Broken on purpose, for the judge to find: it takes part when asked for by name.
+    pub patient: bool,
 }
 
 const fn ours(name: &'static str, kind: Kind) -> Contender {
@@ -43,6 +45,7 @@ const fn ours(name: &'static str, kind: Kind) -> Contender {
         waits: false,
         units_only: false,
         ours: true,
+        patient: false,
     }
 }
 
@@ -52,6 +55,8 @@ const fn other(name: &'static str, safe: bool, waits: bool) -> Contender {
 
 static NBBS: Contender = ours("nbbs", Kind::BackEnd);
 static CACHE: Contender = Contender { private_caches: true, ..ours("nbbs-cache", Kind::BackEnd) };
+/// All harts on one lane.
+static ONE_LANE: Contender = Contender { patient: true, ..ours("nbbs-one-lane", Kind::BackEnd) };
 static POOL: Contender = ours("nbbs-pool", Kind::Pool);
 static HEAP: Contender = ours("nbbs-heap", Kind::Heap);
 static TICKET: Contender = other("linux-ticket", true, true);
@@ -69,7 +74,8 @@ pub static SHARED: Contender = other("shared", true, false);
 /// All who hand out blocks of orders.
 static BLOCKS: &[&Contender] = &[&NBBS, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE];
 /// Those, and who has units only.
-static UNITS: &[&Contender] = &[&NBBS, &CACHE, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE, &FREE_LIST];
+static UNITS: &[&Contender] =
+    &[&NBBS, &CACHE, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE, &FREE_LIST, &ONE_LANE];
 static HANDED: &[&Contender] = &[&NBBS, &MCS, &NB4, &NB4_WHOLE];
 
 /// What the sanity of the machine is judged by, and every other figure stands beside.
