@@ -44,13 +44,15 @@ struct Tab {
     charts: Vec<Chart>,
 }
 
-/// Lines over a few places; figures are nanoseconds.
+/// Lines over a few places.
 #[derive(Serialize)]
 struct Chart {
     title: String,
     places: Vec<String>,
     /// What stands before a place, as in "2 threads".
     unit: &'static str,
+    /// Whether figures are factors, and not nanoseconds.
+    factors: bool,
     lines: Vec<Curve>,
 }
 
@@ -132,10 +134,15 @@ fn drawn(section: &Section<'_>) -> Drawn {
     let tab = |variant: &Variant<'_>| Tab {
         label: variant.label.clone(),
         verdict: verdict(variant),
-        charts: [over_threads(variant), percentiles(variant), suspended(variant)]
-            .into_iter()
-            .flatten()
-            .collect(),
+        charts: [
+            beside_one(variant),
+            over_threads(variant),
+            percentiles(variant),
+            suspended(variant),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
     };
     Drawn {
         workload: section.workload.to_owned(),
@@ -162,6 +169,23 @@ fn over_threads(variant: &Variant<'_>) -> Option<Chart> {
         title: "time per operation by number of threads, all together".to_owned(),
         places: variant.threads.iter().map(ToString::to_string).collect(),
         unit: "threads",
+        factors: false,
+        lines: variant.lines.iter().map(curve).collect(),
+    }
+    .unless_empty()
+}
+
+/// Throughput over numbers of cores, where that is what was measured.
+fn beside_one(variant: &Variant<'_>) -> Option<Chart> {
+    let curve = |line: &Line<'_>| {
+        let of = |entry: &Option<&Row>| entry.and_then(|entry| entry.figure("beside_one"));
+        Curve::of(line, line.entries.iter().map(of).collect())
+    };
+    Chart {
+        title: "throughput by number of cores, beside one core: higher is better".to_owned(),
+        places: variant.threads.iter().map(ToString::to_string).collect(),
+        unit: "cores",
+        factors: true,
         lines: variant.lines.iter().map(curve).collect(),
     }
     .unless_empty()
@@ -197,6 +221,20 @@ fn suspended(variant: &Variant<'_>) -> Option<Chart> {
     )
 }
 
+impl Curve {
+    /// Figures of which no spread is known.
+    fn of(line: &Line<'_>, figures: Vec<Option<f64>>) -> Self {
+        let unknown = || vec![None; figures.len()];
+        Self {
+            name: line.name.to_owned(),
+            low: unknown(),
+            high: unknown(),
+            noisy: vec![false; figures.len()],
+            ns: figures,
+        }
+    }
+}
+
 impl Chart {
     fn of_single_operations(
         title: String,
@@ -205,18 +243,13 @@ impl Chart {
     ) -> Option<Self> {
         let curve = |line: &Line<'_>| {
             let last = line.last();
-            Curve {
-                name: line.name.to_owned(),
-                ns: places.iter().map(|place| last.and_then(place.1)).collect(),
-                low: vec![None; places.len()],
-                high: vec![None; places.len()],
-                noisy: vec![false; places.len()],
-            }
+            Curve::of(line, places.iter().map(|place| last.and_then(place.1)).collect())
         };
         Self {
             title,
             places: places.iter().map(|place| place.0.to_owned()).collect(),
             unit: "",
+            factors: false,
             lines: variant.lines.iter().map(curve).collect(),
         }
         .unless_empty()

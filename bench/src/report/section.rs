@@ -69,11 +69,12 @@ pub fn sections(entries: &[Row]) -> Vec<Section<'_>> {
 }
 
 /// What has a command line of its own.
-const OTHERS: [(&str, &str); 2] = [
+const OTHERS: [(&str, &str); 3] = [
     (
         "limit",
         "single operations of nbbs, which stand beside bare compare-and-swaps in `bench limit`",
     ),
+    ("cores", crate::cores::report::ABOUT),
     ("requests", "exact sizes, batches, growth in place and placement, by nbbs"),
 ];
 

@@ -16,7 +16,7 @@ pub struct Table {
 }
 
 /// Columns that are left out where nobody has a figure for them.
-const COLUMNS: [Column<'static>; 9] = [
+const COLUMNS: [Column<'static>; 12] = [
     ("median", |rows| or_dash(most(rows).p50_ns, time)),
     ("p99", |rows| or_dash(most(rows).p99_ns, time)),
     ("p99.9", |rows| or_dash(most(rows).p999_ns, time)),
@@ -25,6 +25,13 @@ const COLUMNS: [Column<'static>; 9] = [
     ("failed CAS", |rows| or_dash(most(rows).failed_cas_per_op, hundredths)),
     ("lines written", |rows| or_dash(most(rows).lines_written_per_op, hundredths)),
     ("instructions", |rows| or_dash(most(rows).instructions_per_op, |count| format!("{count:.0}"))),
+    ("cycles a pair", |rows| {
+        or_dash(most(rows).figure("cycles_per_pair"), |count| format!("{count:.0}"))
+    }),
+    ("beside one core", |rows| {
+        or_dash(most(rows).figure("beside_one"), |times| format!("{times:.2} x"))
+    }),
+    ("lines moved a pair", |rows| or_dash(most(rows).figure("transfers_per_pair"), hundredths)),
     ("2 MiB free", |rows| or_dash(most(rows).recovered_percent, |part| format!("{part:.1} %"))),
 ];
 

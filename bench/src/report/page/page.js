@@ -137,8 +137,11 @@
     return { stroke: css("--soft"), grid: { stroke: css("--grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif", ...more };
   }
 
+  // A factor.
+  const factor = (times) => `${Number(times.toPrecision(3))} x`;
+
   // What stands at a split of an axis; where there is little room for labels, some are left out.
-  const label = (ns) => (ns == null ? "" : time(ns));
+  const label = (say) => (figure) => (figure == null ? "" : say(figure));
 
   // A chart: `curves` have a contender, a name and values; `options` what differs between the kinds of charts.
   function draw(figure, curves, options) {
@@ -175,6 +178,7 @@
 
   function drawTimes(figure, kind, chart) {
     const last = chart.places.length - 1;
+    const text = chart.factors ? factor : time;
     const curves = chart.lines.map((curve) => ({
       one: shown.get(kind + " " + curve.name), name: curve.name, values: curve.ns.map((ns) => (ns > 0 ? ns : null)), curve,
     }));
@@ -183,11 +187,11 @@
       range: () => [-0.15, Math.max(last, 0) + 0.15],
       scale: { distr: 3, range: (_, low, high) => (low > 0 ? [low / 1.3, high * 1.3] : [1, 10]) },
       x: { splits: () => chart.places.map((_, index) => index), values: (_, at) => at.map((index) => chart.places[index]), size: 28, gap: 3 },
-      y: { splits: (_, __, low, high) => steps(low, high), values: (_, at) => at.map(label), size: 56, gap: 3 },
+      y: { splits: (_, __, low, high) => steps(low, high), values: (_, at) => at.map(label(text)), size: 56, gap: 3 },
       say: ({ name, curve }, index) => {
-        const span = curve.low[index] == null ? "" : ` (${time(curve.low[index])} to ${time(curve.high[index])})`;
+        const span = curve.low[index] == null ? "" : ` (${text(curve.low[index])} to ${text(curve.high[index])})`;
         const at = [chart.places[index], chart.unit].filter(Boolean).join(" ");
-        return `${name}, ${at}: ${time(curve.ns[index])}${span}${curve.noisy[index] ? ", noisy" : ""}`;
+        return `${name}, ${at}: ${text(curve.ns[index])}${span}${curve.noisy[index] ? ", noisy" : ""}`;
       },
     });
   }

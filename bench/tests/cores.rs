@@ -1,0 +1,87 @@
+//! `nbbs bench cores` where it cannot be had, and what the page shows of it. `ci/cores.sh` runs it.
+#![cfg(unix)]
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::json;
+use support::{json as rows_of, refusal, stdout};
+
+/// A command that does this.
+fn fake(folder: &Path, name: &str, script: &str) {
+    let path = folder.join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// What the command says where those are all the programs there are.
+fn said(folder: &Path) -> String {
+    let mut nbbs = Command::cargo_bin("nbbs").unwrap();
+    nbbs.env("PATH", folder).env("CARGO", "cargo").env("CARGO_TARGET_DIR", folder);
+    let output = nbbs.args(["bench", "cores", "--quick"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn what_is_missing_is_named_with_how_to_get_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    assert!(said(path).contains("install Rust"));
+    fake(path, "rustc", "echo /no/such/folder");
+    assert!(said(path).contains("rustup target add riscv64gc-unknown-none-elf"));
+    fake(path, "rustc", "echo /");
+    fake(path, "cargo", "echo no crates >&2; exit 101");
+    assert!(said(path).contains("cannot be built: no crates"));
+    fake(path, "cargo", "");
+    assert!(said(path).contains("python3 is missing"));
+    fake(path, "python3", "echo no ensurepip; exit 1");
+    let error = said(path);
+    assert!(error.contains("python3-venv") && error.contains("no ensurepip"), "{error}");
+    fake(
+        path,
+        "python3",
+        "/bin/mkdir -p $4/bin; /bin/cp $0 $4/bin/python; [ $2 = venv ] || { echo no index; exit 1; }",
+    );
+    let error = said(path);
+    assert!(error.contains("it takes PyPI") && error.contains("no index"), "{error}");
+}
+
+#[test]
+fn arguments_that_cannot_be_are_refused() {
+    assert!(refusal(&["bench", "cores", "--loops", "knots"], 2).contains("pairs, bulk, churn"));
+    assert!(refusal(&["bench", "cores", "--harts", "65"], 2).contains("1 to 64"));
+    assert!(refusal(&["bench", "cores", "--check", "--harts", "8"], 2).contains("begins with 1"));
+}
+
+#[test]
+fn the_page_draws_throughput_beside_one_core() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name| folder.path().join(name).to_str().unwrap().to_owned();
+    let (record, page) = (path("cores.jsonl"), path("page.html"));
+    let header = json!({
+        "record": 1, "date": "2026-11-23T12:00:00Z", "command": "nbbs bench cores",
+        "machine": {"cpu": "c", "cpus": 2, "memory_bytes": 1 << 30, "system": "Linux"},
+        "versions": {"nbbs": "0.1.0", "revision": "abcdef", "rustc": "rustc 1.95.0"},
+    });
+    let row = |harts: usize, times: f64| {
+        json!({
+            "command": "bench cores", "workload": "cores", "phase": "pairs", "allocator": "nbbs", "kind": "backend",
+            "threads": harts, "ns_per_op": 40.0 / times, "beside_one": times, "transfers_per_pair": 0.02,
+            "verified": true,
+        })
+    };
+    let lines = [header, row(1, 1.0), row(64, 61.25)].map(|line| format!("{line}\n"));
+    std::fs::write(&record, lines.concat()).unwrap();
+    assert_eq!(rows_of(&["compare", "--json", &record, &record]).len(), 2);
+    stdout(&["report", &record, "--output", &page]);
+    let page = std::fs::read_to_string(page).unwrap();
+    for words in
+        ["beside one core: higher is better", "\"factors\":true", "61.25", "no SMT, no NUMA"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+}
