@@ -16,6 +16,7 @@ cargo clippy --package nbbs --no-default-features --quiet -- -D warnings
 cargo clippy --package nbbs-heap --no-default-features --quiet -- -D warnings
 # All features but `nightly`.
 cargo clippy --package nbbs-heap --features allocator-api2,portable-atomic,poison,asan --all-targets --quiet -- -D warnings
+cargo clippy --package baselines --no-default-features --quiet -- -D warnings
 cargo clippy --package nbbs-adapters --all-features --all-targets --quiet -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 RUSTDOCFLAGS="-D warnings" cargo doc --package nbbs-adapters --all-features --no-deps --quiet
