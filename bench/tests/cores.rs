@@ -54,7 +54,8 @@ fn what_is_missing_is_named_with_how_to_get_it() {
 fn arguments_that_cannot_be_are_refused() {
     assert!(refusal(&["bench", "cores", "--loops", "knots"], 2).contains("pairs, bulk, churn"));
     assert!(refusal(&["bench", "cores", "--harts", "65"], 2).contains("1 to 64"));
-    assert!(refusal(&["bench", "cores", "--check", "--harts", "8"], 2).contains("begins with 1"));
+    let nobody = ["bench", "cores", "--loops", "objects", "--allocators", "nb4"];
+    assert!(refusal(&nobody, 2).contains("none of these allocators"));
 }
 
 #[test]

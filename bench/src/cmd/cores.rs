@@ -14,21 +14,19 @@ use crate::row::Row;
 /// Runs the command.
 pub fn run(args: &Cores) -> anyhow::Result<bool> {
     let harts = args.harts();
-    ensure!(!args.check || harts[0] == 1, "--check is beside one hart: --harts begins with 1");
+    let loops = args.loops();
+    let of_loops = loops.iter().map(|of| series(args, of).len()).sum::<usize>();
+    ensure!(of_loops > 0, "none of these allocators takes part in any of these loops");
     let tools = Tools::bring()?;
-    let loops: Vec<&'static Loop> = [&COUNTERS].into_iter().chain(args.loops()).collect();
-    let series = loops.iter().map(|of| series(args, of).len()).sum::<usize>();
-    let output = args.keep.output(series * harts.len())?;
+    let output = args.keep.output((of_loops + series(args, &COUNTERS).len()) * harts.len())?;
     let mut bench = Bench { args, harts, tools, output };
     let counters = bench.measure(&COUNTERS)?;
     for private in counters.iter().filter(|row| row.allocator == "private") {
         let is_shared = |row: &&Row| row.allocator == "shared" && row.threads == private.threads;
         let shared = counters.iter().find(is_shared).expect("both take part on all harts");
-        if private.figure("beside_one").is_some() {
-            judge::machine(private, shared)?;
-        }
+        judge::machine(private, shared)?;
     }
-    for of in &loops[1..] {
+    for of in loops {
         bench.measure(of)?;
     }
     bench.output.finish(report::FOOTER)

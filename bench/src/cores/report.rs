@@ -57,8 +57,8 @@ compare-and-swaps are dearer than on x86; its order of memory has not been teste
 pub const FOOTER: &str = "\
 A simulated machine: rvsim 2.1.0, out-of-order RISC-V cores with private caches, kept coherent
 by MESI with a snoop filter over a mesh; its parameters are in bench/cores/machine.py. Figures
-are throughput beside one hart's, which is what to quote: not cycles. Transfers: lines that
-went from one core's caches to another's, with the most harts, as are the last four columns.
+are throughput beside one hart's, which is what to quote: not cycles. The last four columns are
+of the most harts. Transfers: lines that went from one core's caches to another's.
 What the simulator does not do: one home node serves all lines; no SMT, no NUMA, no interrupts;
 its order of memory has not been tested. A contended line is cheaper than on servers (`--machine
 far` makes it dearer), but LR/SC asks for it twice, so that contended compare-and-swaps are

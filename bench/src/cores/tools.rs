@@ -35,6 +35,7 @@ impl Tools {
         );
         let target = env::var_os("CARGO_TARGET_DIR")
             .map_or_else(|| sources.join("../../target"), PathBuf::from);
+        let target = std::path::absolute(target)?;
         Ok(Self {
             image: build(&sources, &target.join("cores"))?,
             python: simulator(&sources, &target.join(SIMULATOR))?,
@@ -45,7 +46,6 @@ impl Tools {
 
 /// The program.
 fn build(sources: &Path, target: &Path) -> anyhow::Result<PathBuf> {
-    let cargo = || Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     let libraries = Command::new("rustc")
         .args(["--print", "target-libdir", "--target", TARGET])
         .current_dir(sources)
@@ -53,7 +53,10 @@ fn build(sources: &Path, target: &Path) -> anyhow::Result<PathBuf> {
         .context("rustc is missing: install Rust")?;
     let libraries = PathBuf::from(String::from_utf8_lossy(&libraries.stdout).trim());
     ensure!(libraries.is_dir(), "Rust has no {TARGET} here: rustup target add {TARGET}");
-    let output = cargo()
+    // Its own flags are in its folder, and these would stand in their place.
+    let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .args(["build", "--release", "--locked", "--quiet", "--target-dir"])
         .arg(target)
         .current_dir(sources)
