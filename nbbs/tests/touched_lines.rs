@@ -39,8 +39,9 @@ const fn bound(
     Bound { name, step, alone, in_use }
 }
 
-/// What an operation may cost others, on any number of cores. Where it is not 0, a word that empties is merged up to the
-/// top, and split again from there.
+/// What an operation may cost others, on any number of cores. A run that leaves its word empty has it merged up to the top,
+/// and the next splits it again from there. Who empties the word of another lane looks at that lane's cursor, on a line which
+/// that lane writes.
 static BOUNDS: &[Bound] = &[
     bound("pairs of order 0", |buddy| pairs(buddy, 0), 0.0, 0.0),
     bound("pairs of order 4", |buddy| pairs(buddy, 4), 0.0, 0.0),
@@ -48,13 +49,13 @@ static BOUNDS: &[Bound] = &[
     bound("pairs of order 9", |buddy| pairs(buddy, 9), 0.0, 0.0),
     bound("bulk", bulk, 0.0, 0.0),
     bound("churn, 60 % full", churn, 0.0, 0.0),
-    bound("batches of 8", |buddy| batches(buddy, 8), 9.0, 0.0),
-    bound("batches of 48", |buddy| batches(buddy, 48), 9.0, 0.0),
+    bound("batches of 8", |buddy| batches(buddy, 8), 0.0, 0.0),
+    bound("batches of 48", |buddy| batches(buddy, 48), 0.0, 0.0),
     bound("runs of 13 units", |buddy| runs(buddy, 13), 9.0, 0.0),
     bound("runs of 32 units", |buddy| runs(buddy, 32), 0.0, 0.0),
     bound("runs of 70 units", |buddy| runs(buddy, 70), 9.0, 0.0),
     bound("cache hits", cache_hits, 0.0, 0.0),
-    bound("freed by the next lane", handed, 13.0, 2.0),
+    bound("freed by the next lane", handed, 7.0, 2.0),
 ];
 
 fn pairs(buddy: Buddy<'_, Touched>, order: u32) -> Step<'_> {

@@ -50,7 +50,10 @@ impl<W: Word> Blocks<'_, W> {
         });
         let Some((_, new)) = self.lane.noted(level, idx, claimed) else { return 0 };
         if !self.lane.climb(level, idx) {
-            self.clear_many(level, idx, slots, new);
+            // Below somebody's block: nothing may stay split there.
+            if let Some(left) = self.clear_many(level, idx, slots, new) {
+                self.tree().merge_or_publish(level, idx, left);
+            }
             return 0;
         }
         let mut done = 0;
@@ -79,19 +82,22 @@ impl<W: Word> Blocks<'_, W> {
             }
             (codes, count) = (codes | new, count + 1);
         }
-        if count > 0 && self.clear_many(level, idx, slots, codes) { count } else { 0 }
+        let cleared = if count > 0 { self.clear_many(level, idx, slots, codes) } else { None };
+        cleared.map_or(0, |left| {
+            self.tell_freed(level, idx, order, left);
+            count
+        })
     }
 
-    /// Clears blocks of `2^slots` slots, given by their `codes`, from a word. `false`: they are not all there.
-    fn clear_many(self, level: usize, idx: u64, slots: u32, codes: u64) -> bool {
+    /// Clears blocks of `2^slots` slots, given by their `codes`, from a word, and returns what the word is now. Tells nobody.
+    /// `None`: they are not all there.
+    fn clear_many(self, level: usize, idx: u64, slots: u32, codes: u64) -> Option<u64> {
         let heads = || word::from_slot(span::heads(codes), 0);
         let area = heads().fold(0, |area, slot| area | word::area(slots) << (2 * slot));
         let cleared = self.tree().rewrite(level, idx, |found| {
             let all_there = heads().all(|slot| word::is_block(found, slot, slots));
             all_there.then_some((found & !area, ()))
         });
-        let Some((new, ())) = self.lane.noted(level, idx, cleared) else { return false };
-        self.tree().merge_or_publish(level, idx, new);
-        true
+        self.lane.noted(level, idx, cleared).map(|(left, ())| left)
     }
 }

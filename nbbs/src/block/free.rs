@@ -140,10 +140,14 @@ impl<W: Word> Blocks<'_, W> {
         true
     }
 
-    /// Merges a word that the free of a block of `order` emptied, unless it is in use: then it stays split, for the next
-    /// allocation to fill. Always `true`, as [`look_above`](Self::look_above).
+    /// Merges a word that frees of blocks of `order` emptied, unless it is in use: then it stays split, for the next
+    /// allocation to fill. The lane goes on elsewhere, as the word is not its own. Always `true`, as
+    /// [`look_above`](Self::look_above).
     #[inline(never)]
     fn merge_emptied(self, level: usize, idx: u64, order: u32) -> bool {
+        if self.lane.notes().cursor(order) != Some(idx) {
+            self.lane.notes().forget_fit();
+        }
         if self.lane.is_in_use(level, idx, order) {
             self.tree().publish(level, idx, word::UNSETTLED);
         } else {
@@ -158,13 +162,17 @@ impl<W: Word> Blocks<'_, W> {
         let cleared = self.clear_word(index, order);
         let level = W::SHAPE.level_of(order);
         let (idx, _) = W::SHAPE.locate(level, index);
-        cleared.is_some_and(|new| {
-            if word::codes(level, new) == 0 {
-                return self.merge_emptied(level, idx, order);
-            }
-            self.tree().merge_or_publish(level, idx, new);
-            true
-        })
+        cleared.is_some_and(|left| self.tell_freed(level, idx, order, left))
+    }
+
+    /// Tells the words above what frees of blocks of `order` left in word `idx` of `level`. Always `true`, as
+    /// [`look_above`](Self::look_above).
+    pub(super) fn tell_freed(self, level: usize, idx: u64, order: u32, left: u64) -> bool {
+        if word::codes(level, left) == 0 {
+            return self.merge_emptied(level, idx, order);
+        }
+        self.tree().merge_or_publish(level, idx, left);
+        true
     }
 
     /// Clears a block in its word and returns what the word is now. Tells nobody.

@@ -96,6 +96,12 @@ impl<'a, W: Word> Notes<'a, W> {
         self.0[1].store(left, Ordering::Relaxed);
     }
 
+    /// Notes no block any more that may fit.
+    pub fn forget_fit(self) {
+        let place = self.changed().place();
+        self.0[0].store(Changed::new(place, 0, None).0, Ordering::Relaxed);
+    }
+
     #[inline(always)]
     fn changed(self) -> Changed {
         Changed(self.0[0].load(Ordering::Relaxed))
