@@ -49,6 +49,7 @@ pub fn job(request: &Request, harts: usize) -> Result<Job, String> {
     }
     let job = match contender.as_str() {
         "nbbs" => block_loop(request, harts, memory::arena(units)),
+        "nbbs-lanes" => block_loop(request, harts, memory::arena_with_lanes(units)),
         "nbbs-one-lane" => block_loop(request, harts, OneLane(memory::arena(units))),
         "linux-ticket" => block_loop(request, harts, LinuxTicket::new(units, linux::MAX_ORDER)),
         "linux-mcs" => block_loop(request, harts, LinuxMcs::new(units, linux::MAX_ORDER)),

@@ -1,6 +1,6 @@
 //! The heap, which is one of the contenders, and the metadata of arenas.
 
-use nbbs::{Buddy, Metadata, metadata_words};
+use nbbs::{Buddy, Metadata, lane_words, metadata_words};
 use nbbs_heap::{Cpu, Heap};
 
 use crate::entry::HARTS;
@@ -23,6 +23,7 @@ static HEAP: Heap<{ 96 << 20 }, HARTS, Hart> = Heap::new();
 const MAX_UNITS: u64 = 1 << 20;
 
 static METADATA: Metadata<{ metadata_words(MAX_UNITS) }> = Metadata::new();
+static LANES: Metadata<{ lane_words(HARTS) }> = Metadata::new();
 
 /// The arena: there is one.
 ///
@@ -31,4 +32,9 @@ static METADATA: Metadata<{ metadata_words(MAX_UNITS) }> = Metadata::new();
 pub fn arena(units: u64) -> Buddy<'static> {
     assert!(units <= MAX_UNITS, "an arena of {units} units; there is room for {MAX_UNITS}");
     Buddy::new(&METADATA.words()[..metadata_words(units)], units).expect("room for its metadata")
+}
+
+/// The same with a lane for each hart, however small it is.
+pub fn arena_with_lanes(units: u64) -> Buddy<'static> {
+    arena(units).with_lanes(LANES.words()).expect("room for its lanes")
 }

@@ -132,6 +132,6 @@ mod tests {
     fn unknown_names_get_the_known_ones() {
         assert!(find("pairs").is_ok() && allocator("linux-mcs").is_ok());
         assert!(find("triples").err().is_some_and(|message| message.contains("pairs, bulk")));
-        assert!(allocator("jemalloc").is_err_and(|message| message.contains("nbbs, nbbs-cache")));
+        assert!(allocator("jemalloc").is_err_and(|message| message.contains("nbbs, nbbs-lanes")));
     }
 }

@@ -54,6 +54,8 @@ const fn other(name: &'static str, safe: bool, waits: bool) -> Contender {
 }
 
 static NBBS: Contender = ours("nbbs", Kind::BackEnd);
+/// With a lane for each hart, which the metadata of small arenas has not.
+static LANES: Contender = ours("nbbs-lanes", Kind::BackEnd);
 static CACHE: Contender = Contender { private_caches: true, ..ours("nbbs-cache", Kind::BackEnd) };
 /// All harts on one lane.
 static ONE_LANE: Contender = Contender { patient: true, ..ours("nbbs-one-lane", Kind::BackEnd) };
@@ -75,7 +77,7 @@ pub static SHARED: Contender = other("shared", true, false);
 static BLOCKS: &[&Contender] = &[&NBBS, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE];
 /// Those, and who has units only.
 static UNITS: &[&Contender] =
-    &[&NBBS, &CACHE, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE, &FREE_LIST, &ONE_LANE];
+    &[&NBBS, &LANES, &CACHE, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE, &FREE_LIST, &ONE_LANE];
 static HANDED: &[&Contender] = &[&NBBS, &MCS, &NB4, &NB4_WHOLE];
 
 /// What the sanity of the machine is judged by, and every other figure stands beside.

@@ -46,7 +46,14 @@ pub fn subject(kind: &str) -> Option<&'static str> {
 }
 
 /// Other faces of this project's allocators: no rivals of theirs.
-const OTHER_FACES: [&str; 4] = ["nbbs-c", "nbbs-pool-box", "nbbs-pool-pointer", "nbbs-pool-single"];
+const OTHER_FACES: [&str; 6] = [
+    "nbbs-c",
+    "nbbs-cache",
+    "nbbs-lanes",
+    "nbbs-pool-box",
+    "nbbs-pool-pointer",
+    "nbbs-pool-single",
+];
 
 /// What a loop around no allocation takes: nobody's rival.
 pub const FLOOR: &str = "nothing";
