@@ -65,19 +65,25 @@ finds() {
 # What is said where a test fails: by its end, or by a panic on top of its own.
 test_fails='^test result: FAILED|^panic in a destructor during cleanup'
 
-# A mutant that a test of the suite has to notice, whose file and, perhaps, name is its `by`: whether that builds, and
-# whether it fails, or says what the mutant `shows`. test_builds NAME PACKAGE... and test_notices NAME PACKAGE...
+# A mutant that a test has to notice, whose file and, perhaps, name is its `by`, which begins with `--lib` where the test is
+# the library's own; with the `features` that it names: whether that builds, and whether it fails, or says what the mutant
+# `shows`. test_builds NAME PACKAGE... and test_notices NAME PACKAGE...; a test may take so many seconds:
+test_seconds=200
 test_builds() {
-    local by
-    by=$(of_mutant "$1" by)
-    cargo test --quiet "${@:2}" --test "${by%% *}" --no-run
+    local arguments
+    read -ra arguments <<<"$(test_of "$1")"
+    [ "${arguments[0]}" = --lib ] && arguments=(--lib) || arguments=("${arguments[@]:0:2}")
+    # shellcheck disable=SC2046
+    cargo test --quiet "${@:2}" $(test_features "$1") "${arguments[@]}" --no-run
 }
 # shellcheck disable=SC2046
 test_notices() {
     local shows
     shows=$(of_mutant "$1" shows)
-    ends 101 "${shows:-$test_fails}" timeout 200 cargo test --quiet "${@:2}" --test $(of_mutant "$1" by)
+    ends 101 "${shows:-$test_fails}" timeout "$test_seconds" cargo test --quiet "${@:2}" $(test_features "$1") $(test_of "$1")
 }
+test_of() { of_mutant "$1" by | sed '/^--lib/!s/^/--test /'; }
+test_features() { of_mutant "$1" features | sed 's/^/--features /'; }
 
 # How many tests passed, of which `cargo test` reports on standard input.
 passed() { { grep -oE '^test result: ok\. [0-9]+ passed' || true; } | awk '{ sum += $4 } END { print sum + 0 }'; }

@@ -20,7 +20,7 @@ impl Hook for Counting {
         COUNTS.set((COUNTS.get().0 + 1, COUNTS.get().1));
     }
 
-    fn before_swap() {
+    fn before_swap(_at: usize) {
         COUNTS.set((COUNTS.get().0, COUNTS.get().1 + 1));
     }
 }

@@ -16,7 +16,7 @@ struct Counting;
 impl Hook for Counting {
     fn before_access() {}
 
-    fn before_swap() {
+    fn before_swap(_at: usize) {
         SWAPS.set(SWAPS.get() + 1);
     }
 }

@@ -4,28 +4,27 @@
 
 use std::sync::atomic::AtomicPtr;
 
-use nbbs_pool::sync::{AtomicU64, Ordering, Word};
+use nbbs::sync::Word as _;
+use nbbs_pool::sync::{Ordering, Word};
 use nbbs_pool::{Config, Global, Local, Pool};
-use testkit::touched::{Lanes, Touches};
+use testkit::touched::{Lanes, Touched};
 
 /// A word that notes what is done to it.
-struct Touched(AtomicU64);
+struct Noted(Touched);
 
 // SAFETY: an atomic, with the orderings that it is given; what else is done is this thread's.
-unsafe impl Word for Touched {
+unsafe impl Word for Noted {
     type Pointer<P> = AtomicPtr<P>;
 
     fn new(value: u64) -> Self {
-        Self(AtomicU64::new(value))
+        Self(Touched::from(value))
     }
 
     fn load(&self, order: Ordering) -> u64 {
-        Touches::note_read(self);
         self.0.load(order)
     }
 
     fn store(&self, value: u64, order: Ordering) {
-        Touches::note_write(self);
         self.0.store(value, order);
     }
 
@@ -36,7 +35,6 @@ unsafe impl Word for Touched {
         success: Ordering,
         failure: Ordering,
     ) -> Result<u64, u64> {
-        Touches::note_write(self);
         self.0.compare_exchange(current, new, success, failure)
     }
 }
@@ -52,9 +50,9 @@ static BOUNDS: &[(usize, f64)] = &[(1, 0.0), (8, 0.0), (64, 0.0), (1000, 0.0), (
 
 /// How often a round of a local's writes a line that another local touches.
 fn shared_writes(objects: usize) -> f64 {
-    let pool: Pool<Object, Global, Touched> = Pool::with_words(Global, Config::new());
+    let pool: Pool<Object, Global, Noted> = Pool::with_words(Global, Config::new());
     pool.reserve(2 * LOCALS * objects.max(64)).unwrap();
-    let mut locals: Vec<Local<'_, Object, Global, Touched>> =
+    let mut locals: Vec<Local<'_, Object, Global, Noted>> =
         (0..LOCALS).map(|_| pool.local()).collect();
     let (warm_up, rounds) = (8, 64);
     let step = |lane: usize| {

@@ -7,11 +7,21 @@ use nbbs::sync::{AtomicU64, Ordering, Word};
 
 /// What a checker does before every access to a word.
 pub trait Hook: fmt::Debug + Default {
-    /// Called before each load and store.
+    /// Called before each access, where none of the next three says more.
     fn before_access();
 
-    /// Called before each compare-and-swap: an access like others, unless this says more.
-    fn before_swap() {
+    /// Called before each load of the word at that address.
+    fn before_load(_at: usize) {
+        Self::before_access();
+    }
+
+    /// Called before each store to it.
+    fn before_store(_at: usize) {
+        Self::before_access();
+    }
+
+    /// Called before each compare-and-swap of it.
+    fn before_swap(_at: usize) {
         Self::before_access();
     }
 
@@ -52,14 +62,20 @@ impl<H> From<u64> for Hooked<H> {
     }
 }
 
+impl<H> Hooked<H> {
+    fn address(&self) -> usize {
+        core::ptr::from_ref(self).addr()
+    }
+}
+
 impl<H: Hook> Word for Hooked<H> {
     fn load(&self, order: Ordering) -> u64 {
-        H::before_access();
+        H::before_load(self.address());
         self.0.load(order)
     }
 
     fn store(&self, value: u64, order: Ordering) {
-        H::before_access();
+        H::before_store(self.address());
         self.0.store(value, order);
     }
 
@@ -70,7 +86,7 @@ impl<H: Hook> Word for Hooked<H> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<u64, u64> {
-        H::before_swap();
+        H::before_swap(self.address());
         self.0.compare_exchange(current, new, success, failure)
     }
 }

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use nbbs::sync::{AtomicU64, Ordering, Word};
+use crate::hooked::{Hook, Hooked};
 
 /// Bytes of a line.
 const LINE: usize = 64;
@@ -15,23 +15,13 @@ thread_local!(static NOTES: RefCell<Touches> = RefCell::default());
 
 /// Lines, by number, that were touched.
 #[derive(Clone, Debug, Default)]
-pub struct Touches {
+struct Touches {
     read: BTreeSet<usize>,
     /// With how often; a compare-and-swap writes, won or lost.
     written: BTreeMap<usize, u64>,
 }
 
 impl Touches {
-    /// Notes a read of what begins there.
-    pub fn note_read<T>(at: &T) {
-        NOTES.with_borrow_mut(|notes| notes.read.insert(line(at)));
-    }
-
-    /// Notes a write to what begins there.
-    pub fn note_write<T>(at: &T) {
-        NOTES.with_borrow_mut(|notes| *notes.written.entry(line(at)).or_default() += 1);
-    }
-
     /// What this thread touches in `work`.
     fn of(work: impl FnOnce()) -> Self {
         NOTES.take();
@@ -51,8 +41,30 @@ impl Touches {
     }
 }
 
-fn line<T>(at: &T) -> usize {
-    std::ptr::from_ref(at).addr() / LINE
+/// Notes what is done to words.
+#[derive(Debug, Default)]
+pub struct Touching;
+
+impl Touching {
+    fn note_write(at: usize) {
+        NOTES.with_borrow_mut(|notes| *notes.written.entry(at / LINE).or_default() += 1);
+    }
+}
+
+impl Hook for Touching {
+    fn before_access() {}
+
+    fn before_load(at: usize) {
+        NOTES.with_borrow_mut(|notes| notes.read.insert(at / LINE));
+    }
+
+    fn before_store(at: usize) {
+        Self::note_write(at);
+    }
+
+    fn before_swap(at: usize) {
+        Self::note_write(at);
+    }
 }
 
 /// A metadata word that notes what is done to it. It is for one thread, as what it notes is that thread's.
@@ -67,38 +79,7 @@ fn line<T>(at: &T) -> usize {
 /// let one = Lanes::in_turn(4, 1, 3, |_| words[0].store(1, Ordering::Relaxed));
 /// assert_eq!((one.lines_written(), one.shared_writes()), (1, 12));
 /// ```
-#[derive(Debug, Default)]
-#[repr(transparent)]
-pub struct Touched(AtomicU64);
-
-impl From<u64> for Touched {
-    fn from(value: u64) -> Self {
-        Self(AtomicU64::new(value))
-    }
-}
-
-impl Word for Touched {
-    fn load(&self, order: Ordering) -> u64 {
-        Touches::note_read(self);
-        self.0.load(order)
-    }
-
-    fn store(&self, value: u64, order: Ordering) {
-        Touches::note_write(self);
-        self.0.store(value, order);
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        Touches::note_write(self);
-        self.0.compare_exchange(current, new, success, failure)
-    }
-}
+pub type Touched = Hooked<Touching>;
 
 /// What each of several lanes touched.
 #[derive(Debug)]

@@ -5,28 +5,10 @@
 source "$(dirname "$0")/../check.sh" "$@"
 
 package=(--package nbbs-heap)
-# By which test a mutant is caught, of a file, or of the library; with which features of the heap.
-by() {
-    local by
-    by=$(of_mutant "$1" by)
-    case $by in --lib*) echo "$by" ;; *) echo "--test $by" ;; esac
-}
-features() { of_mutant "$1" features | sed 's/^/--features /'; }
-build_mutant() {
-    local arguments
-    read -ra arguments <<<"$(by "$1")"
-    case ${arguments[0]} in --lib) arguments=(--lib) ;; *) arguments=("${arguments[@]:0:2}") ;; esac
-    # shellcheck disable=SC2046
-    cargo test --quiet "${package[@]}" $(features "$1") "${arguments[@]}" --no-run
-}
-catches() {
-    local shows arguments
-    shows=$(of_mutant "$1" shows)
-    read -ra arguments <<<"$(by "$1")"
-    # shellcheck disable=SC2046
-    ends 101 "${shows:-$test_fails|^fatal runtime error|signal: [0-9]+, SIG(SEGV|ABRT|BUS)}" \
-        timeout 100 cargo test --quiet "${package[@]}" $(features "$1") "${arguments[@]}"
-}
+build_mutant() { test_builds "$1" "${package[@]}"; }
+catches() { test_notices "$1" "${package[@]}"; }
+test_seconds=100
+test_fails+='|^fatal runtime error|signal: [0-9]+, SIG(SEGV|ABRT|BUS)'
 
 ours=clean
 report=$(cargo test "${package[@]}" --lib --tests -- --show-output --skip threads_with_caches --skip cpus_that_share 2>&1) ||

@@ -5,24 +5,9 @@
 source "$(dirname "$0")/../check.sh" "$@"
 
 package=(--package nbbs-shared)
-# By which test a mutant is caught: of a file, or of the library.
-by() {
-    local by
-    by=$(of_mutant "$1" by)
-    case $by in --lib*) echo "$by" ;; *) echo "--test $by" ;; esac
-}
-build_mutant() {
-    local arguments
-    read -ra arguments <<<"$(by "$1")"
-    case ${arguments[0]} in --lib) arguments=(--lib) ;; *) arguments=("${arguments[@]:0:2}") ;; esac
-    cargo test --quiet "${package[@]}" "${arguments[@]}" --no-run
-}
-catches() {
-    local shows arguments
-    shows=$(of_mutant "$1" shows)
-    read -ra arguments <<<"$(by "$1")"
-    NBBS_DEPTH=1 ends 101 "${shows:-$test_fails}" timeout 100 cargo test --quiet "${package[@]}" "${arguments[@]}"
-}
+build_mutant() { test_builds "$1" "${package[@]}"; }
+catches() { NBBS_DEPTH=1 test_notices "$1" "${package[@]}"; }
+test_seconds=100
 
 ours=clean
 report=$(cargo test "${package[@]}" --lib --test segment -- --show-output 2>&1) || ours=FOUND

@@ -5,8 +5,6 @@
 
 #include "memory_resource.hpp"
 
-#include <limits>
-
 namespace nbbs {
 
 /// An allocator for containers, over a buddy that was made of a region and outlives them. It moves and swaps with its
@@ -15,13 +13,9 @@ namespace nbbs {
 ///
 ///     std::vector<int, nbbs::allocator<int>> numbers(arena);
 template <class T>
-class allocator {
+class allocator : public detail::moves_with_container {
 public:
     using value_type = T;
-    using propagate_on_container_copy_assignment = std::false_type;
-    using propagate_on_container_move_assignment = std::true_type;
-    using propagate_on_container_swap = std::true_type;
-    using is_always_equal = std::false_type;
 
     allocator(const buddy& of) noexcept : of_(&of) {}
     allocator(const buddy&&) = delete;
@@ -29,11 +23,7 @@ public:
     allocator(const allocator<U>& other) noexcept : of_(&other.arena()) {}
 
     [[nodiscard]] T* allocate(std::size_t count) {
-        if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
-            detail::fail<bad_alloc>(refusal(
-                nbbs_error{NBBS_CODE_TOO_LONG, 0, count, std::numeric_limits<std::size_t>::max() / sizeof(T), 0}));
-        }
-        return static_cast<T*>(detail::allocate(*of_, count * sizeof(T), alignof(T)));
+        return static_cast<T*>(detail::allocate(*of_, detail::bytes_of<T>(count), alignof(T)));
     }
 
     void deallocate(T* first, std::size_t count) noexcept {

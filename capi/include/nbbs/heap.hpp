@@ -6,7 +6,6 @@
 #include "result.hpp"
 #include "storage.hpp"
 
-#include <limits>
 #include <memory_resource>
 #include <new>
 #include <thread>
@@ -145,13 +144,9 @@ private:
 ///
 ///     std::vector<int, nbbs::heap_allocator<int>> numbers(heap);
 template <class T>
-class heap_allocator {
+class heap_allocator : public detail::moves_with_container {
 public:
     using value_type = T;
-    using propagate_on_container_copy_assignment = std::false_type;
-    using propagate_on_container_move_assignment = std::true_type;
-    using propagate_on_container_swap = std::true_type;
-    using is_always_equal = std::false_type;
 
     heap_allocator(const heap& of) noexcept : of_(&of) {}
     heap_allocator(const heap&&) = delete;
@@ -159,11 +154,7 @@ public:
     heap_allocator(const heap_allocator<U>& other) noexcept : of_(&other.of()) {}
 
     [[nodiscard]] T* allocate(std::size_t count) {
-        constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / sizeof(T);
-        if (count > most) {
-            detail::fail<bad_alloc>(refusal(nbbs_error{NBBS_CODE_TOO_LONG, 0, count, most, 0}));
-        }
-        return static_cast<T*>(of_->alloc(count * sizeof(T), alignof(T)));
+        return static_cast<T*>(of_->alloc(detail::bytes_of<T>(count), alignof(T)));
     }
 
     void deallocate(T* first, std::size_t) noexcept { static_cast<void>(of_->try_free(first)); }

@@ -18,6 +18,7 @@
 
 #if __STDC_HOSTED__
 #include <cstdlib>
+#include <limits>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -107,6 +108,25 @@ template <class Exception>
 }
 
 #if __STDC_HOSTED__
+/// The bytes of an array of `count` objects, or a `bad_alloc` that says how many there can be.
+template <class T>
+std::size_t bytes_of(std::size_t count) {
+    constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / sizeof(T);
+    if (count > most) {
+        fail<bad_alloc>(refusal(nbbs_error{NBBS_CODE_TOO_LONG, 0, count, most, 0}));
+    }
+    return count * sizeof(T);
+}
+
+/// What an allocator says that knows where its memory is: it moves and swaps with its container, and is not copied on
+/// assignment.
+struct moves_with_container {
+    using propagate_on_container_copy_assignment = std::false_type;
+    using propagate_on_container_move_assignment = std::true_type;
+    using propagate_on_container_swap = std::true_type;
+    using is_always_equal = std::false_type;
+};
+
 using plain_error = error;
 #else
 using plain_error = void;

@@ -140,15 +140,17 @@ impl<W: Word> Blocks<'_, W> {
         true
     }
 
-    /// Merges a word that frees of blocks of `order` emptied, unless it is in use: then it stays split, for the next
-    /// allocation to fill. The lane goes on elsewhere, as the word is not its own. Always `true`, as
+    /// Merges a word that frees of blocks of `order` emptied, unless its lane is at work there: then it stays split, for the
+    /// next allocation to fill. If it is not this lane's, this lane goes on elsewhere. Always `true`, as
     /// [`look_above`](Self::look_above).
     #[inline(never)]
     fn merge_emptied(self, level: usize, idx: u64, order: u32) -> bool {
-        if self.lane.notes().cursor(order) != Some(idx) {
-            self.lane.notes().forget_fit();
+        let notes = self.lane.notes();
+        let is_own = notes.cursor(order) == Some(idx);
+        if !is_own {
+            notes.forget_fit();
         }
-        if self.lane.is_in_use(level, idx, order) {
+        if is_own || self.lane.is_another_at_work(level, idx, order) {
             self.tree().publish(level, idx, word::UNSETTLED);
         } else {
             self.tree().merge_or_leave(level, idx);

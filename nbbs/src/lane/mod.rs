@@ -118,11 +118,10 @@ impl<'b, W: Word> OnLane<'b, W> {
             .unwrap_or_else(|| self.home(level))
     }
 
-    /// Whether word `idx` of `level`, which has emptied, is about to be filled again with blocks of `order`: it is where this
-    /// lane claims them, or the lane that is at home there. A hint.
-    pub fn is_in_use(self, level: usize, idx: u64, order: u32) -> bool {
-        let claims_here = |lane| self.notes_of(lane).cursor(order) == Some(idx);
-        claims_here(self.number) || claims_here(self.at_home(level, idx))
+    /// Whether the lane at home at word `idx` of `level` claims blocks of `order` there, and so is about to fill it again. A
+    /// hint.
+    pub fn is_another_at_work(self, level: usize, idx: u64, order: u32) -> bool {
+        self.notes_of(self.at_home(level, idx)).cursor(order) == Some(idx)
     }
 
     /// Remembers what was left in word `idx` of `level`, if it was changed.

@@ -26,8 +26,6 @@ pub(crate) use step::At;
 pub(crate) struct Tree<'a, W> {
     words: &'a [W],
     epoch: &'a W,
-    /// Counts claims that were undone. On the epoch's line, as it changes no more often.
-    undone: &'a W,
     pub geometry: Geometry<W>,
 }
 
@@ -51,10 +49,7 @@ impl<'a, W: Word> Tree<'a, W> {
         match Geometry::<W>::new(units) {
             Ok(geometry) if words.len() >= geometry.words() => {
                 let (lanes, rest) = words.split_at(geometry.epoch());
-                Ok((
-                    Self { words, epoch: &rest[0], undone: &rest[1], geometry },
-                    lanes.as_chunks().0,
-                ))
+                Ok((Self { words, epoch: &rest[0], geometry }, lanes.as_chunks().0))
             }
             Ok(geometry) => {
                 Err(MetadataError::TooShort { words: words.len(), needed: geometry.words() })
@@ -99,19 +94,25 @@ impl<'a, W: Word> Tree<'a, W> {
         let _ = self.epoch.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst);
     }
 
+    /// The count of claims that were undone. On the epoch's line, as it changes no more often.
+    fn undone_word(&self) -> &'a W {
+        &self.words[self.geometry.epoch() + 1]
+    }
+
     /// How many claims were undone, modulo 2^64 and what was counted together.
     pub fn undone(&self) -> u64 {
         // SeqCst: before the caller's look at a claim, and after. Pairs with the accesses in `count_undone`.
-        self.undone.load(Ordering::SeqCst)
+        self.undone_word().load(Ordering::SeqCst)
     }
 
     /// Counts a claim that the caller has undone: the number has changed since.
     pub fn count_undone(&self) {
         // SeqCst: after the claim was cleared. Who then still sees the claim has read the count before this does.
-        let seen = self.undone.load(Ordering::SeqCst);
+        let word = self.undone_word();
+        let seen = word.load(Ordering::SeqCst);
         let next = seen.wrapping_add(1);
         // If it fails, somebody else has counted since, which is as good.
-        let _ = self.undone.compare_exchange(seen, next, Ordering::SeqCst, Ordering::SeqCst);
+        let _ = word.compare_exchange(seen, next, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// What a word can offer: the largest order of a free block in it or below it, plus 1; 0 for none;

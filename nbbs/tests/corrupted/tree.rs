@@ -1,10 +1,10 @@
 //! The words of an arena, found by watching which ones a claim changes, and what they ought to say.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use nbbs::sync::Word;
 use nbbs::{Invariant, metadata_words};
+use testkit::hooked::{Hook, Hooked};
 use testkit::program::Arena;
 
 pub const FREE: u64 = 0b00;
@@ -18,31 +18,19 @@ const BOUND_SHIFT: u32 = 57;
 
 thread_local!(static CHANGED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) });
 
-/// A word whose address is noted when a compare-and-swap changes it.
-#[derive(Default)]
-struct Watched(AtomicU64);
+/// Notes the address of each word that a compare-and-swap changes.
+#[derive(Debug, Default)]
+struct Watching;
 
-impl Word for Watched {
-    fn load(&self, order: Ordering) -> u64 {
-        self.0.load(order)
-    }
+impl Hook for Watching {
+    fn before_access() {}
 
-    fn store(&self, value: u64, order: Ordering) {
-        self.0.store(value, order);
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        let address = std::ptr::from_ref(self).addr();
-        CHANGED.with_borrow_mut(|changed| changed.push(address));
-        self.0.compare_exchange(current, new, success, failure)
+    fn before_swap(at: usize) {
+        CHANGED.with_borrow_mut(|changed| changed.push(at));
     }
 }
+
+type Watched = Hooked<Watching>;
 
 /// Where the words of an arena stand.
 pub struct Tree {
