@@ -174,11 +174,6 @@ enum nbbs_code
      */
     NBBS_CODE_NOT_RESERVED,
     /**
-     * A run that goes on beyond its word of 32 units cannot begin at the word's last unit: an ordinary answer.
-     * `value`: the unit.
-     */
-    NBBS_CODE_LAST_OF_WORD,
-    /**
      * Another thread has only just begun to notice that the units are taken: an ordinary answer, try again.
      * `value`: a unit.
      */
@@ -861,8 +856,7 @@ nbbs_code nbbs_alloc_units(const struct nbbs_arena *arena,
 /**
  * Allocates units `index` to `index + units - 1`, if all are free.
  *
- * Costs what `nbbs_alloc_units` does, without a search. Refuses with `LENGTH`, `OUT_OF_RANGE`, `IN_USE`, and with
- * `LAST_OF_WORD`.
+ * Costs what `nbbs_alloc_units` does, without a search. Refuses with `LENGTH`, `OUT_OF_RANGE`, `IN_USE`.
  */
 nbbs_code nbbs_alloc_at(const struct nbbs_arena *arena,
                         uint64_t index,
@@ -1052,8 +1046,7 @@ nbbs_code nbbs_shrink(const struct nbbs_arena *arena,
  * Takes the units behind the block or run at `index`, so that it has `units` units, in place.
  *
  * One read-modify-write where the run stays in one word; otherwise one or two for each word that is taken. Refuses as
- * `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, with `IN_USE` if one of them is not free, and with
- * `LAST_OF_WORD`. What its holder sees has not changed then.
+ * `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, and with `IN_USE` if one of them is not free. What its holder sees has not changed then.
  */
 nbbs_code nbbs_grow(const struct nbbs_arena *arena,
                     uint64_t index,
@@ -1064,7 +1057,7 @@ nbbs_code nbbs_grow(const struct nbbs_arena *arena,
  * Makes two runs of the block or run at `index`: its first `units` units, and the rest, whose first unit goes to
  * `rest` (unless that is null) and which is freed by itself.
  *
- * Costs what `nbbs_shrink` does, but that nothing is freed. Refuses as that, and with `LAST_OF_WORD`.
+ * Costs what `nbbs_shrink` does, but that nothing is freed. Refuses as that.
  */
 nbbs_code nbbs_split_off(const struct nbbs_arena *arena,
                          uint64_t index,

@@ -56,9 +56,6 @@ pub enum Code {
     InUse,
     /// A unit to be released is not reserved. `value`: the first such unit.
     NotReserved,
-    /// A run that goes on beyond its word of 32 units cannot begin at the word's last unit: an ordinary answer.
-    /// `value`: the unit.
-    LastOfWord,
     /// Another thread has only just begun to notice that the units are taken: an ordinary answer, try again.
     /// `value`: a unit.
     Contended,
@@ -152,7 +149,6 @@ impl Error {
         let ordinary = [
             Exhausted,
             InUse,
-            LastOfWord,
             Contended,
             Broken,
             CacheBroken,
@@ -254,7 +250,6 @@ names! {
     Length c"NBBS_CODE_LENGTH",
     InUse c"NBBS_CODE_IN_USE",
     NotReserved c"NBBS_CODE_NOT_RESERVED",
-    LastOfWord c"NBBS_CODE_LAST_OF_WORD",
     Contended c"NBBS_CODE_CONTENDED",
     Broken c"NBBS_CODE_BROKEN",
     NoMemory c"NBBS_CODE_NO_MEMORY",

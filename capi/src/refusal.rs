@@ -62,7 +62,6 @@ impl From<RequestError> for Error {
             RequestError::OutOfRange { start, end, units } => Self::out_of_range(start, end, units),
             RequestError::Exhausted { units } => Self::of(Code::Exhausted, units, 0),
             RequestError::InUse { unit } => Self::of(Code::InUse, unit, 0),
-            RequestError::LastOfWord { unit } => Self::of(Code::LastOfWord, unit, 0),
             _ => Self::of(Code::Other, 0, 0),
         }
     }
@@ -78,7 +77,6 @@ impl From<ResizeError> for Error {
             ResizeError::OrderTooLarge { order, max } => Self::order_too_large(order, max),
             ResizeError::OutOfRange { start, end, units } => Self::out_of_range(start, end, units),
             ResizeError::InUse { unit } => Self::of(Code::InUse, unit, 0),
-            ResizeError::LastOfWord { unit } => Self::of(Code::LastOfWord, unit, 0),
             ResizeError::Contended { unit } => Self::of(Code::Contended, unit, 0),
             _ => Self::of(Code::Other, 0, 0),
         }
@@ -251,7 +249,6 @@ impl fmt::Display for Error {
             Code::Length => write!(f, "{value} units: it takes 1 to {limit} here"),
             Code::InUse => RequestError::InUse { unit: value }.fmt(f),
             Code::NotReserved => RangeError::NotReserved { unit: value }.fmt(f),
-            Code::LastOfWord => RequestError::LastOfWord { unit: value }.fmt(f),
             Code::Contended => ResizeError::Contended { unit: value }.fmt(f),
             Code::Broken => match INVARIANTS.get((detail >> 16) as usize) {
                 Some(&invariant) => {

@@ -167,11 +167,6 @@ pub enum RequestError {
         /// The first such unit, as far as the call could tell; otherwise one before it, in the same word.
         unit: u64,
     },
-    /// A run that goes on beyond its word of 32 units cannot begin at the last unit of the word.
-    LastOfWord {
-        /// The unit.
-        unit: u64,
-    },
 }
 
 /// Why a block or run was not resized or split. Nothing that its holder could see has changed.
@@ -218,11 +213,6 @@ pub enum ResizeError {
     /// A unit asked for is in use, or another thread was claiming it.
     InUse {
         /// The first such unit, as far as the call could tell; otherwise one before it, in the same word.
-        unit: u64,
-    },
-    /// A run that goes on beyond its word of 32 units cannot begin at the last unit of the word.
-    LastOfWord {
-        /// The unit.
         unit: u64,
     },
     /// Another thread's claim is about to be undone below the slot that the change has to split. Try again later.
@@ -375,7 +365,6 @@ impl fmt::Display for RequestError {
             Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
             Self::Exhausted { units } => exhausted(f, units),
             Self::InUse { unit } => in_use(f, unit),
-            Self::LastOfWord { unit } => last_of_word(f, unit),
         }
     }
 }
@@ -388,7 +377,6 @@ impl fmt::Display for ResizeError {
             Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
             Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
             Self::InUse { unit } => in_use(f, unit),
-            Self::LastOfWord { unit } => last_of_word(f, unit),
             Self::Contended { unit } => {
                 write!(f, "another thread's claim waits to be undone below unit {unit}")
             }
@@ -414,10 +402,6 @@ fn wrong_length(f: &mut fmt::Formatter<'_>, index: u64, units: u64, actual: u64)
 
 fn in_use(f: &mut fmt::Formatter<'_>, unit: u64) -> fmt::Result {
     write!(f, "unit {unit} is in use")
-}
-
-fn last_of_word(f: &mut fmt::Formatter<'_>, unit: u64) -> fmt::Result {
-    write!(f, "a run across words cannot begin at unit {unit}, the last of a word of 32")
 }
 
 impl fmt::Display for BatchError {

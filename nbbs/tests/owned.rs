@@ -17,17 +17,6 @@ fn at<'a>(buddy: &'a Buddy<'a>, index: u64, units: u64) -> Block<'a> {
     Block::new(buddy.here(), Request::units(units).within(index..index + units)).unwrap()
 }
 
-/// All but the first units, unless they would begin at the last of a word and go on beyond it.
-fn split_off<'a>(block: &mut Block<'a>, units: u64) -> Option<Block<'a>> {
-    let (cut, end) = (block.units().start + units, block.units().end);
-    let rest = block.split_off(units);
-    if cut % 32 == 31 && end > cut + 1 {
-        assert_eq!(rest.map(Block::leak), Err(ResizeError::LastOfWord { unit: cut }));
-        return None;
-    }
-    Some(rest.unwrap())
-}
-
 /// What a block says of itself is what is held, no less and no more.
 #[track_caller]
 fn assert_is(block: &Block<'_>, buddy: &Buddy<'_>, index: u64, units: u64) {
@@ -48,19 +37,13 @@ fn assert_only_neighbours(buddy: &Buddy<'_>) {
 fn a_block_knows_its_length_after_every_change() {
     let arena = Arena::new(UNITS);
     let buddy = with_neighbours(&arena);
-    for index in [8, 20, 32] {
+    for index in [8, 20, 31, 32] {
         for before in 1..=50 {
             for after in 1..=50 {
                 let mut block = at(&buddy, index, before);
                 if after >= before {
                     block.grow(after).unwrap();
-                } else if let Some(rest) = split_off(&mut block, after) {
-                    assert_is(&rest, &buddy, index + after, before - after);
-                    assert_is(&block, &buddy, index, after);
-                    drop(rest);
-                    assert_eq!(buddy.stats().used_units, 11 + after);
                 } else {
-                    assert_is(&block, &buddy, index, before);
                     block.shrink(after).unwrap();
                 }
                 assert_is(&block, &buddy, index, after);
@@ -72,13 +55,29 @@ fn a_block_knows_its_length_after_every_change() {
 }
 
 #[test]
+fn both_parts_of_a_split_block_know_their_length() {
+    let arena = Arena::new(UNITS);
+    let buddy = with_neighbours(&arena);
+    for index in [8, 20, 31, 32] {
+        for units in 2..=50 {
+            for first in 1..units {
+                let mut block = at(&buddy, index, units);
+                let rest = block.split_off(first).unwrap();
+                assert_is(&rest, &buddy, index + first, units - first);
+                assert_is(&block, &buddy, index, first);
+                drop(rest);
+                assert_eq!(buddy.stats().used_units, 11 + first);
+                drop(block);
+                assert_only_neighbours(&buddy);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_refused_change_leaves_the_block_as_it_was() {
     let arena = Arena::new(UNITS);
     let buddy = with_neighbours(&arena);
-    let mut block = at(&buddy, 31, 1);
-    assert_eq!(block.grow(2), Err(ResizeError::LastOfWord { unit: 31 }));
-    assert_is(&block, &buddy, 31, 1);
-    drop(block);
     let mut block = at(&buddy, 90, 30);
     assert_eq!(block.grow(31), Err(ResizeError::InUse { unit: 120 }));
     for units in [0, 31] {

@@ -100,7 +100,7 @@ fn a_range_is_one_of_units_among_all_zones() {
     );
     assert_eq!(zones.alloc_at(348, 8), Ok(348));
     assert_eq!(zones.alloc_at(355, 1), Err(RequestError::InUse { unit: 355 }));
-    assert_eq!(zones.alloc_at(131, 2), Err(RequestError::LastOfWord { unit: 131 }));
+    assert_eq!(zones.alloc_at(131, 2), Ok(131));
 }
 
 #[test]
@@ -332,7 +332,6 @@ impl Model<'_> {
                         self.give_back(pick % self.held.len());
                         self.grant(index, len + units);
                     }
-                    Err(ResizeError::LastOfWord { .. }) => {}
                     Err(ResizeError::InUse { .. } | ResizeError::OutOfRange { .. }) => {
                         assert!(!free)
                     }
@@ -411,10 +410,7 @@ impl<W: Word> BackEnd for OneAllocator<'_, W> {
 
     fn ask(&self, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
         let (zones, preference) = (self.0.on(lane), self.preference(lane));
-        let place = |error| match error {
-            RequestError::LastOfWord { .. } => No::LastOfWord,
-            _ => No::Exhausted,
-        };
+        let place = |_: RequestError| No::Exhausted;
         match ask {
             Ask::Units(units) => zones.request(&preference, Request::units(units)).map_err(place),
             Ask::At(at) => zones.alloc_at(at.index, at.len).map_err(place),

@@ -99,8 +99,6 @@ pub enum No {
     Exhausted,
     /// A unit is in use.
     InUse(u64),
-    /// A run across words would begin at the last unit of one.
-    LastOfWord,
     /// Somebody's claim is in the way.
     Contended,
     /// Anything else: never expected here.
@@ -160,7 +158,6 @@ impl From<RequestError> for No {
         match error {
             RequestError::Exhausted { .. } => Self::Exhausted,
             RequestError::InUse { unit } => Self::InUse(unit),
-            RequestError::LastOfWord { .. } => Self::LastOfWord,
             _ => Self::Wrong,
         }
     }
@@ -172,7 +169,6 @@ impl From<ResizeError> for No {
             ResizeError::InUse { unit } | ResizeError::OutOfRange { units: unit, .. } => {
                 Self::InUse(unit)
             }
-            ResizeError::LastOfWord { .. } => Self::LastOfWord,
             ResizeError::Contended { .. } => Self::Contended,
             _ => Self::Wrong,
         }

@@ -90,13 +90,13 @@ def written_is_there(slot, count, old):
 def open_reads_back(slot, old):
     given(all_have(old, SLOTS[slot:], FREE))
     new = old | span.open(slot, 32 - slot)
-    return And(span.is_open(new, slot) == 1,
+    return And(has(new, slot, RESERVED),
                span.rests_to(new, 31) == slot + 1,
                span.reserved(new) == span.reserved(old),
                word.is_block(new, slot, 0) == 0)  # fmt: skip
 
 
-@lemma("what is reserved or hidden is reserved in each of its slots, and leaves the other reserved slots as they are",
+@lemma("what is reserved is reserved in each of its slots, and leaves the other reserved slots as they are",
        slot=SLOTS, count=COUNTS[1:], where=in_word)  # fmt: skip
 def reserved_reads_back(slot, count, old):
     assume_room(old, range(slot, slot + count))

@@ -38,6 +38,12 @@ def span_open(slot, count):
     return span.open(slot, count) == alone(*run(slot, count, head=RESERVED))
 
 
+@lemma("hidden: 01, and a head in the last slot", slot=SLOTS, count=COUNTS[1:], where=in_word)
+def span_hidden(slot, count):
+    last = slot + count - 1
+    return span.hidden(slot, count) == alone(range(slot, slot + count), lambda at: HEAD if at == last else RESERVED)
+
+
 @lemma("rest_slots: those with 10")
 def span_rest_slots(codes):
     return span.rest_slots(codes) == set_of(lambda slot: has(codes, slot, REST))
@@ -46,11 +52,6 @@ def span_rest_slots(codes):
 @lemma("heads: the slots with 11")
 def span_heads(codes):
     return span.heads(codes) == set_of(lambda slot: has(codes, slot, HEAD))
-
-
-@lemma("is_open: 01 with a rest behind it", slot=SLOTS)
-def span_is_open(slot, codes):
-    return span.is_open(codes, slot) == truth(And(has(codes, slot, RESERVED), has(codes, slot + 1, REST)))
 
 
 @lemma("reserved: the slots with 01 and no rest behind it")

@@ -4,8 +4,12 @@
    reads are no steps of their own. `then` says what follows. */
 
 #define WORD_AT(level, u) ((level) == 0 -> (u) / 2 : ((level) == 1 -> 4 + (u) / 4 : ((level) == 2 -> 6 : R)))
-#define RESERVED_CODES 5
-#define OPEN_HEAD 9
+/* The slots of a run at unit `f` in its leaf word, and what they show: hidden, 01 but for the last, 11; open, 01 and a rest. */
+#define HEAD_SLOTS(f) ((f) & 1 -> 12 : 15)
+#define HIDDEN_HEAD(f) ((f) & 1 -> 12 : 13)
+#define OPEN_HEAD(f) ((f) & 1 -> 4 : 9)
+#define AT_HEAD(f) (CODES((f) / 2) & HEAD_SLOTS(f))
+#define BESIDE_HEAD(f) (CODES((f) / 2) & (15 - HEAD_SLOTS(f)))
 
 /* Where a unit is described (spot), its slot there, and where that slot begins. */
 #define IN_WORD(p, u) (CODE(p, SLOT_OF(p, u)) != SPLIT)
@@ -17,8 +21,8 @@
 #define SLOT_OF(p, u) ((u) >> LEVEL(p) & 1)
 #define BEGIN(p, u) ((u) >> LEVEL(p) << LEVEL(p))
 
-/* What is written into the word of `level`: the reserved codes of a head or rests in the lowest, else rests beside a split slot. */
-#define LOWEST_CODES (then == HELD -> RESERVED_CODES : 10)
+/* What is written into the word of `level`: a hidden head or rests in the lowest, else rests beside a split slot. */
+#define LOWEST_CODES (then == HELD -> HIDDEN_HEAD(unit) : 10)
 #define HIDDEN(level) ((level) == low -> LOWEST_CODES : (SLOT_OF(WORD_AT(level, unit), unit) -> 6 : 9))
 /* Both bits of the split slot, which who takes the words back leaves as it stands. */
 #define KEPT(level) ((level) == low -> 0 : (SLOT_OF(WORD_AT(level, unit), unit) -> 12 : 3))

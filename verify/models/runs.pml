@@ -1,9 +1,10 @@
 /* A thread that holds runs, part of protocol.pml and search.pml if there are RUNNERS: exact.rs, run.rs, hold.rs, cut.rs
    and resize.rs. A run is claimed at its place, its head first, and may be given up before any piece, whatever the
-   reason; it grows, is cut, and is freed. Whoever changes it holds it meanwhile: its head shows the reserved code. A block in hand is
+   reason; it grows, is cut, and is freed. Whoever changes it holds it meanwhile: its head is hidden. A block in hand is
    (n, pat), as in worker.pml; a run with an open head is units `from` to `end`, or in the course of a change to `to`.
 
-   MENU, by -D: RUN3, RUN4, RUN5 allocate so many units from unit 0, RUN2_6, RUN2_8 those from unit 2 to 6 or 8;
+   MENU, by -D: RUN3, RUN4, RUN5 allocate so many units from unit 0, RUN1_3, RUN1_4, RUN3_6, RUN2_6, RUN2_8 those from the
+   first to before the second;
    BLOCK1, BLOCK2, BLOCK4, BLOCK8 so many as a block at unit 0; GROW to any end; CUT anywhere, and give back what lies
    behind; FRONT, what lies before. CUT_1: only at unit 1. */
 
@@ -27,12 +28,12 @@
 #define IN_HAND (pat -> UNITS_OF(n, pat) : (1 << end) - (1 << from))
 #define BLOCK_FROM ((n < 4 -> 2 * n : (n < 6 -> 4 * (n - 4) : 0)) + (pat & 3 -> 0 : 1 << LEVEL(n)))
 #define BLOCK_END (BLOCK_FROM + (1 << LEVEL(n)))
-#define FIRST_TAIL (from + 2)
+#define FIRST_TAIL ((from | 1) + 1)
 
 /* held(): the run at `from` has an open head and ends at `end`. */
 inline check_run() {
-  CHECK(SPOT(from) == from / 2 && CODES(from / 2) == OPEN_HEAD);
-  v = from + 2;
+  CHECK(SPOT(from) == from / 2 && AT_HEAD(from) == OPEN_HEAD(from));
+  v = FIRST_TAIL;
   kept = 1;
   do
   :: v < UNITS && kept ->
@@ -60,7 +61,7 @@ inline check_rests() {
      u = SPOT(v);
      i = SLOT_OF(u, v);
      CHECK(CODE(u, i) != REST || kept);
-     kept = (CODE(u, i) >= REST || (u < 4 && i == 0 && CODES(u) == OPEN_HEAD));
+     kept = (CODE(u, i) >= REST || (u < 4 && (i || CODE(u, 1) == REST) && CODE(u, i) == SPLIT));
      v = v + (1 << LEVEL(u))
   :: else -> break
   od;
@@ -94,7 +95,7 @@ inline clear_last() {
   clear()
 }
 inline clear_head() {
-  n = from / 2; pat = RESERVED_CODES;
+  n = from / 2; pat = HIDDEN_HEAD(from);
   relinquish(n, pat);
   clear();
   from = 0; to = 0; goal = 0; phase = 0
@@ -102,7 +103,8 @@ inline clear_head() {
 
 /* ---- hold.rs: a closed run becomes an open one that is held; rehead() with the codes of what is left of it */
 inline held_open() { from = BLOCK_FROM; end = BLOCK_END; n = 0; pat = 0 }
-#define HOLD_OPEN check_run(); u = from / 2; v = RESERVED_CODES; rewrite(); phase = HELD
+#define HOLD_OPEN check_run(); u = from / 2; v = BESIDE_HEAD(from) | HIDDEN_HEAD(from); rewrite(); phase = HELD
+#define HEAD_LEFT LEFT(from / 2, HIDDEN_HEAD(from))
 inline done_with() { to = 0; goal = 0; cut = 0; does = 0; phase = 0 }
 
 /* ---- cut.rs: begin() */
@@ -138,8 +140,8 @@ won:
 progress:
   if
 #define ALLOC_RUN(start, stop) \
-  :: d_step { IDLE && CAN((start) / 2, 15) -> COUNT; from = start; goal = stop; phase = HEAD_PIECE; \
-              claim((start) / 2, RESERVED_CODES) } goto climb
+  :: d_step { IDLE && CAN((start) / 2, HEAD_SLOTS(start)) -> COUNT; from = start; goal = stop; phase = HEAD_PIECE; \
+              claim((start) / 2, HIDDEN_HEAD(start)) } goto climb
 #define ALLOC_BLOCK(p) :: d_step { IDLE && CAN(p, 3) -> COUNT; claim(p, 3) } goto look
 #ifdef RUN3
   ALLOC_RUN(0, 3)
@@ -149,6 +151,15 @@ progress:
 #endif
 #ifdef RUN5
   ALLOC_RUN(0, 5)
+#endif
+#ifdef RUN1_3
+  ALLOC_RUN(1, 3)
+#endif
+#ifdef RUN1_4
+  ALLOC_RUN(1, 4)
+#endif
+#ifdef RUN3_6
+  ALLOC_RUN(3, 6)
 #endif
 #ifdef RUN2_6
   ALLOC_RUN(2, 6)
@@ -182,8 +193,10 @@ progress:
 #define GROW_TO(stop) \
   :: d_step { !phase && end && end < (stop) -> does = GROWS; cut = stop; HOLD_OPEN } goto done \
   :: d_step { !phase && pat == 3 && n < 4 && BLOCK_END < (stop) && CAN(n, 12) -> does = GROWS; cut = stop; \
-              pat = 12; acquire(n, pat); u = n; v = RESERVED_CODES; rewrite(); CLAIMED; \
+              pat = 12; acquire(n, pat); u = n; v = HIDDEN_HEAD(0); rewrite(); CLAIMED; \
               from = 2 * n; end = from + 1; n = 0; pat = 0; phase = HELD } goto done \
+  :: d_step { !phase && pat == 12 && n < 4 && BLOCK_END < (stop) -> does = GROWS; cut = stop; \
+              CHECK(CODE(n, 1) == HEAD); u = n; v = CODES(n); rewrite(); held_open(); phase = HELD } goto done \
   :: d_step { !phase && pat && n >= 4 && BLOCK_END < (stop) -> \
               does = GROWS; cut = stop; refine(BLOCK_FROM, 0, HELD) } goto refine_next
   GROW_TO(2)
@@ -254,8 +267,10 @@ progress:
   :: d_step { phase == BACK && to > goal && LAST < R && !LEFT(LAST, LAST_RESTS) -> clear_last() } goto merge
   :: d_step { phase == BACK && to > goal && LAST < R && LEFT(LAST, LAST_RESTS) -> clear_last(); want = OFFER(at) } goto publish
 #endif
-  :: d_step { phase == BACK && to == goal && !end -> clear_head() } goto merge
-  :: d_step { phase == BACK && to == goal && second -> clear_head(); done_with(); take_second() } goto merge
+  :: d_step { phase == BACK && to == goal && !end && !HEAD_LEFT -> clear_head() } goto merge
+  :: d_step { phase == BACK && to == goal && !end && HEAD_LEFT -> clear_head(); want = OFFER(at) } goto publish
+  :: d_step { phase == BACK && to == goal && second && !HEAD_LEFT -> clear_head(); done_with(); take_second() } goto merge
+  :: d_step { phase == BACK && to == goal && second && HEAD_LEFT -> clear_head(); want = OFFER(at); done_with(); take_second() } goto publish
   :: d_step { phase == BACK && to == goal && end && !second -> done_with(); phase = REHEAD } goto done
   /* grow_on() */
   :: d_step { phase == HELD && does == GROWS -> to = OLD_END; goal = MAX(cut, to); phase = TAILS } goto done
@@ -265,25 +280,27 @@ progress:
               refine(cut, HIGHEST(cut), BEGUN) } goto refine_next
   :: d_step { phase == BEGUN && does == SHRINKS } goto shrink
   /* carve() of the units before `cut`: prepare(), begin(), then the rest is given back */
-  :: d_step { phase == HELD && does == LOSES_FRONT && cut == from + 1 && end > FIRST_TAIL ->
-              done_with(); phase = REHEAD } goto done                           /* LastOfWord */
-  :: d_step { phase == HELD && does == LOSES_FRONT && cut == from + 1 && end == FIRST_TAIL ->
+  :: d_step { phase == HELD && does == LOSES_FRONT && cut < FIRST_TAIL && end > FIRST_TAIL ->
+              u = from / 2; relinquish(u, 1); v = OPEN_HEAD(cut); rewrite(); at = u; want = OFFER(at);
+              from = cut; done_with() } goto publish
+  :: d_step { phase == HELD && does == LOSES_FRONT && cut < FIRST_TAIL && end == FIRST_TAIL ->
               n = from / 2; relinquish(n, 1); u = n; v = 12; rewrite(); pat = 12; at = n; want = OFFER(at);
               from = 0; end = 0; done_with() } goto publish
   :: d_step { phase == HELD && does == LOSES_FRONT && cut >= FIRST_TAIL && BEGIN(SPOT(cut), cut) == cut ->
               phase = BEGUN } goto done
   :: d_step { phase == HELD && does == LOSES_FRONT && cut >= FIRST_TAIL && BEGIN(SPOT(cut), cut) < cut ->
               refine(cut, HIGHEST(cut), BEGUN) } goto refine_next
-  :: d_step { phase == BEGUN && does == LOSES_FRONT && !CAN_CLOSE(cut) && cut & 1 ->
-              done_with(); phase = REHEAD } goto done                           /* LastOfWord */
-  :: d_step { phase == BEGUN && does == LOSES_FRONT && !CAN_CLOSE(cut) && !(cut & 1) && SPOT(cut) >= 4 ->
+  :: d_step { phase == BEGUN && does == LOSES_FRONT && !CAN_CLOSE(cut) && SPOT(cut) >= 4 ->
               refine(cut, 0, SECOND) } goto refine_next
-  :: d_step { ((phase == BEGUN && does == LOSES_FRONT && (CAN_CLOSE(cut) || (!(cut & 1) && SPOT(cut) < 4))) || phase == SECOND) ->
+  :: d_step { ((phase == BEGUN && does == LOSES_FRONT && (CAN_CLOSE(cut) || SPOT(cut) < 4)) || phase == SECOND) ->
               begin(); to = cut; second = cut; goal = FIRST_TAIL; phase = BACK } goto done
   /* rehead(), with the codes of head_codes() */
-  :: d_step { phase == REHEAD && end == from + 1 -> relinquish(from / 2, 4);
+  :: d_step { phase == REHEAD && end < FIRST_TAIL -> relinquish(from / 2, 12);
               u = from / 2; v = 3; rewrite(); n = from / 2; pat = 3; at = n; want = OFFER(at); from = 0; end = 0; phase = 0 } goto publish
-  :: d_step { phase == REHEAD && end > from + 1 -> u = from / 2; v = OPEN_HEAD; rewrite(); phase = 0 } goto done
+  :: d_step { phase == REHEAD && from & 1 && end == FIRST_TAIL -> n = from / 2; pat = 12;
+              CHECK(CODE(n, 1) == HEAD); u = n; v = CODES(n); rewrite(); from = 0; end = 0; phase = 0 } goto done
+  :: d_step { phase == REHEAD && (end > FIRST_TAIL || (!(from & 1) && end == FIRST_TAIL)) ->
+              u = from / 2; v = BESIDE_HEAD(from) | OPEN_HEAD(from); rewrite(); phase = 0 } goto done
   /* a refused cut: the words that it took back, from the lowest */
   :: d_step { phase == MERGES && low < step -> at = WORD_AT(low, unit); low++ } goto merge
   :: d_step { phase == MERGES && low == step } goto refused

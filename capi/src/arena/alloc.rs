@@ -71,8 +71,7 @@ pub unsafe extern "C" fn nbbs_alloc_units(
 
 /// Allocates units `index` to `index + units - 1`, if all are free.
 ///
-/// Costs what `nbbs_alloc_units` does, without a search. Refuses with `LENGTH`, `OUT_OF_RANGE`, `IN_USE`, and with
-/// `LAST_OF_WORD`.
+/// Costs what `nbbs_alloc_units` does, without a search. Refuses with `LENGTH`, `OUT_OF_RANGE`, `IN_USE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_alloc_at(
     arena: *const Arena,

@@ -28,8 +28,7 @@ pub unsafe extern "C" fn nbbs_shrink(
 /// Takes the units behind the block or run at `index`, so that it has `units` units, in place.
 ///
 /// One read-modify-write where the run stays in one word; otherwise one or two for each word that is taken. Refuses as
-/// `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, with `IN_USE` if one of them is not free, and with
-/// `LAST_OF_WORD`. What its holder sees has not changed then.
+/// `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, and with `IN_USE` if one of them is not free. What its holder sees has not changed then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_grow(
     arena: *const Arena,
@@ -49,7 +48,7 @@ pub unsafe extern "C" fn nbbs_grow(
 /// Makes two runs of the block or run at `index`: its first `units` units, and the rest, whose first unit goes to
 /// `rest` (unless that is null) and which is freed by itself.
 ///
-/// Costs what `nbbs_shrink` does, but that nothing is freed. Refuses as that, and with `LAST_OF_WORD`.
+/// Costs what `nbbs_shrink` does, but that nothing is freed. Refuses as that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_split_off(
     arena: *const Arena,

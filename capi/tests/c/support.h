@@ -81,7 +81,6 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
     case NBBS_CODE_EXHAUSTED:
     case NBBS_CODE_IN_USE:
     case NBBS_CODE_NOT_RESERVED:
-    case NBBS_CODE_LAST_OF_WORD:
     case NBBS_CODE_CONTENDED:
     case NBBS_CODE_NO_OBJECT:
     case NBBS_CODE_FULL:

@@ -50,7 +50,7 @@ static void give(atomic_uchar *owner, uint64_t first, uint64_t len) {
 static bool granted(nbbs_code code) {
     switch (code) {
     case NBBS_CODE_OK: return true;
-    case NBBS_CODE_EXHAUSTED: case NBBS_CODE_IN_USE: case NBBS_CODE_LAST_OF_WORD: case NBBS_CODE_CONTENDED:
+    case NBBS_CODE_EXHAUSTED: case NBBS_CODE_IN_USE: case NBBS_CODE_CONTENDED:
     case NBBS_CODE_FULL: return false;
     default: found(library.nbbs_code_name(code));
     }

@@ -41,8 +41,7 @@ impl<W: Word> Lane<'_, W> {
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run has more units,
     /// [`ResizeError::OutOfRange`] beyond the arena's end, [`ResizeError::InUse`] if a unit behind the run is in use or
-    /// another thread is allocating around it at that moment, [`ResizeError::LastOfWord`] and
-    /// [`ResizeError::Contended`]. Nothing has changed.
+    /// another thread is allocating around it at that moment, and [`ResizeError::Contended`]. Nothing has changed.
     ///
     /// ```
     /// # use nbbs::ResizeError;
@@ -67,8 +66,7 @@ impl<W: Word> Lane<'_, W> {
     ///
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run does not have more units,
-    /// [`ResizeError::LastOfWord`] if the second part would begin at such a unit, and [`ResizeError::Contended`] as in
-    /// [`shrink`](Self::shrink). Nothing has changed.
+    /// and [`ResizeError::Contended`] as in [`shrink`](Self::shrink). Nothing has changed.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();

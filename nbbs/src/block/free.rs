@@ -57,6 +57,9 @@ impl<W: Word> Blocks<'_, W> {
             let codes = word::codes(level, self.tree().read(level, idx));
             match word::code(codes, slot) {
                 word::SPLIT if level > 0 => level -= 1,
+                word::HEAD if self.tree().is_hidden(level, idx, slot) => {
+                    return Err(FreeError::Reserved { index });
+                }
                 word::HEAD if index & ((1 << W::SHAPE.slot_order(level)) - 1) == 0 => {
                     // As large as its word, it would stand in the one above.
                     return word::block_order(codes, slot)

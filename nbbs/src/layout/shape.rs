@@ -148,12 +148,6 @@ impl Shape {
     pub(crate) const fn begins_slot(self, level: usize, unit: u64) -> bool {
         unit & ((1 << self.slot_order(level)) - 1) == 0
     }
-
-    /// The end of the leaf word that describes `unit`.
-    #[inline(always)]
-    pub(crate) const fn end_of_leaf(self, unit: u64) -> u64 {
-        (unit | (self.leaf_units() - 1)) + 1
-    }
 }
 
 #[cfg(test)]

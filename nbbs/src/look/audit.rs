@@ -53,14 +53,13 @@ impl<W: Word> Look<'_, W> {
             let inside = slot < slots;
             let count = 1 + span::rests_from(codes, slot + 1);
             let ends_inside = slot + count <= whole;
-            let is_open = level == 0 && span::is_open(codes, slot);
             let malformed = Err(broken::<W>(Invariant::WellFormed, level, idx, slot));
             slot += match word::code(codes, slot) {
                 word::FREE => 1,
                 _ if !inside => return Err(broken::<W>(Invariant::InsideArena, level, idx, slot)),
-                word::RESERVED if is_open && slot + count != W::SHAPE.slots(0) => return malformed,
-                word::RESERVED if is_open => count,
-                word::SPLIT => 1,
+                word::SPLIT if level > 0 || count == 1 => 1,
+                // An open head, which fills its word.
+                word::RESERVED if slot + count == W::SHAPE.slots(0) => count,
                 // A whole word is a block of the level above.
                 word::HEAD if ends_inside && count < W::SHAPE.slots(level) => count,
                 word::REST if ends_inside && self.goes_on(level, idx, slot) => count,
@@ -70,7 +69,7 @@ impl<W: Word> Look<'_, W> {
         Ok(())
     }
 
-    /// Whether rests that begin in `slot` may do so: what lies before is an open run, or one being freed.
+    /// Whether rests that begin in `slot` may do so: what lies before is an open run, or a hidden one.
     fn goes_on(self, level: usize, idx: u64, slot: u32) -> bool {
         let Some(before) = W::SHAPE.first_unit(level, idx, slot).checked_sub(1) else {
             return false;
@@ -80,7 +79,7 @@ impl<W: Word> Look<'_, W> {
         match (spot.code(), first.checked_sub(1)) {
             (word::REST, None) => true,
             (word::REST, Some(head)) => word::code(spot.codes, head) == word::SPLIT,
-            (code, _) => spot.level == 0 && code == word::RESERVED,
+            (code, _) => spot.level == 0 && matches!(code, word::RESERVED | word::HEAD),
         }
     }
 

@@ -68,6 +68,7 @@ impl<W: Word> Look<'_, W> {
         let whole = self.0.geometry.whole_slots(level, idx);
         let free = word::free_slots(codes) & word::first_slots(whole);
         let first = idx << W::SHAPE.slots_log2(level);
+        let reserved = if level == 0 { self.0.reserved_slots(idx, codes) } else { 0 };
         let mut slot = 0;
         while slot < whole {
             let index = (first | u64::from(slot)) << W::SHAPE.slot_order(level);
@@ -81,10 +82,14 @@ impl<W: Word> Look<'_, W> {
                     self.walk_word(level - 1, first | u64::from(slot), visitor);
                     1
                 }
-                word::RESERVED if !span::is_open(codes, slot) => {
-                    let len = span::length_from(span::reserved(codes), slot).min(whole - slot);
+                word::RESERVED if reserved >> (2 * slot) & 1 != 0 => {
+                    let len = span::length_from(reserved, slot).min(whole - slot);
                     visitor.piece(Piece::Reserved { index, len: u64::from(len) });
                     len
+                }
+                word::HEAD if self.0.is_hidden(level, idx, slot) => {
+                    visitor.piece(Piece::Reserved { index, len: 1 });
+                    1
                 }
                 code => {
                     let slots = (1 + span::rests_from(codes, slot + 1)).min(whole - slot);

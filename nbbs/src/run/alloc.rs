@@ -3,7 +3,6 @@
 use core::ops::Range;
 
 use super::Runs;
-use super::claim::Obstacle;
 use super::find::Wanted;
 use super::slots::Slots;
 use crate::error::RequestError;
@@ -31,11 +30,8 @@ impl<W: Word> Runs<'_, W> {
         self.check_units(units)?;
         let end = index.saturating_add(units);
         self.check_within(&(index..end))?;
-        match self.claim_run(index, end) {
-            Ok(()) => Ok(index),
-            Err(Obstacle::InUse(unit)) => Err(RequestError::InUse { unit }),
-            Err(Obstacle::LastOfWord) => Err(RequestError::LastOfWord { unit: index }),
-        }
+        let claimed = self.claim_run(index, end);
+        claimed.map(|()| index).map_err(|unit| RequestError::InUse { unit })
     }
 
     /// Allocates what `request` describes.

@@ -5,26 +5,18 @@ use super::slots::Slots;
 use crate::sync::Word;
 use crate::word::{self, span};
 
-/// Why a run was not claimed. Nothing is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Obstacle {
-    /// The unit was in use, or is in an area that somebody else is claiming.
-    InUse(u64),
-    /// No run that goes on beyond its leaf word can begin at the last unit of one.
-    LastOfWord,
-}
-
 impl<W: Word> Runs<'_, W> {
     /// Claims units `start..end`: in one word by one compare-and-swap, otherwise head first and piece by
-    /// piece, and gives the pieces back if one is not to be had.
-    pub(super) fn claim_run(self, start: u64, end: u64) -> Result<(), Obstacle> {
+    /// piece, and gives the pieces back if one is not to be had. `Err`: a unit that was in use, or is in an area that
+    /// somebody else is claiming; nothing is held.
+    pub(super) fn claim_run(self, start: u64, end: u64) -> Result<(), u64> {
         if let Some(slots) = self.slots_of_closed(start, end) {
             if self.claim_slots(slots, slots.closed()) {
                 return Ok(());
             }
             let in_use = self.first_in_use(start, end);
             if slots.level == 0 || in_use.is_some() {
-                return Err(Obstacle::InUse(in_use.unwrap_or(start)));
+                return Err(in_use.unwrap_or(start));
             }
             // Free, but split: merges wait there.
             self.tree().settle(slots.level, slots.idx);
@@ -48,26 +40,21 @@ impl<W: Word> Runs<'_, W> {
 
     /// Claims units `start..end` with an open head. They reach to the end of the first leaf word at least: fewer can be
     /// closed.
-    fn claim_open(self, start: u64, end: u64) -> Result<(), Obstacle> {
+    fn claim_open(self, start: u64, end: u64) -> Result<(), u64> {
         let first = Slots::to_end_of_leaf(W::SHAPE, start);
         let tails = start + u64::from(first.count);
-        if first.count == 1 {
-            return Err(Obstacle::LastOfWord);
+        // Hidden until all is claimed: nobody is to free what is not yet allocated.
+        if !self.claim_slots(first, first.hidden()) {
+            return Err(self.first_in_use(start, tails).unwrap_or(start));
         }
-        // Shown as reserved until all is claimed: nobody can free what is not yet allocated.
-        if !self.claim_slots(first, first.reserved()) {
-            return Err(Obstacle::InUse(self.first_in_use(start, tails).unwrap_or(start)));
-        }
-        self.claim_tails(tails, end).map_err(|unit| {
-            self.clear_slots(first, first.reserved());
-            Obstacle::InUse(unit)
-        })?;
-        if self.recode(first, first.reserved(), first.open()) {
+        self.claim_tails(tails, end).inspect_err(|_| _ = self.clear_hidden(first))?;
+        if self.recode(first, first.hidden(), first.open()) {
             return Ok(());
         }
-        // Only if somebody has released the head, which was not his.
+        // Only if somebody has released or freed the head, which was not his.
         self.clear_tails(tails, end);
-        Err(Obstacle::InUse(start))
+        self.clear_left(first);
+        Err(start)
     }
 
     /// Claims units `from..end` as the rests of the run that ends at `from`. `Err`: a unit that is not to be

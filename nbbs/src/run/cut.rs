@@ -20,9 +20,6 @@ impl<W: Word> Runs<'_, W> {
         if self.can_close(&self.tree().spot(start), end) {
             return Ok(());
         }
-        if start + 1 == W::SHAPE.end_of_leaf(start) {
-            return Err(ResizeError::LastOfWord { unit: start });
-        }
         self.refine(self.tree().spot(start), start, 0, rests::<W>(0))
     }
 

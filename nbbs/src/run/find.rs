@@ -7,7 +7,6 @@
 use core::ops::Range;
 
 use super::Runs;
-use super::claim::Obstacle;
 use crate::sync::Word;
 use crate::word::{self, span};
 
@@ -27,23 +26,14 @@ impl Wanted {
     }
 
     /// Where in the free units of `range` the run can begin.
-    fn fit<W: Word>(&self, range: Range<u64>) -> Option<u64> {
-        let fits = |start: u64| {
-            let possible = start + 1 != W::SHAPE.end_of_leaf(start) || self.units == 1;
-            possible && start >= range.start && start + self.units <= range.end
-        };
+    fn fit(&self, range: Range<u64>) -> Option<u64> {
         let down = |unit: u64| unit & !(&self.align - 1);
-        // If the first is the last unit of a word, the next is not.
-        if self.top_down {
-            let last = down(range.end.checked_sub(self.units)?);
-            [Some(last), last.checked_sub(self.align)]
-                .into_iter()
-                .flatten()
-                .find(|&start| fits(start))
+        let start = if self.top_down {
+            down(range.end.checked_sub(self.units)?)
         } else {
-            let first = down(range.start + self.align - 1);
-            [first, first + self.align].into_iter().find(|&start| fits(start))
-        }
+            down(range.start + self.align - 1)
+        };
+        (start >= range.start && start + self.units <= range.end).then_some(start)
     }
 
     /// What is left of `range` when no run with a part of the block at `block` is to be had.
@@ -73,10 +63,9 @@ impl<W: Word> Runs<'_, W> {
             let to = range.end.min(block + reach + 1);
             let free = self.free_around(block, from..to);
             rest = wanted.beyond(rest, block);
-            if let Some(start) = wanted.fit::<W>(free.clone()) {
-                match self.claim_run(start, start + wanted.units) {
-                    Ok(()) => return Some(start),
-                    Err(Obstacle::LastOfWord | Obstacle::InUse(_)) => {}
+            if let Some(start) = wanted.fit(free.clone()) {
+                if self.claim_run(start, start + wanted.units).is_ok() {
+                    return Some(start);
                 }
             } else if wanted.top_down {
                 // Nothing fits between two units in use: what lies there need not be looked at again.

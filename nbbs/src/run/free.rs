@@ -84,7 +84,7 @@ impl<W: Word> Runs<'_, W> {
 
     /// Frees a run. `false`: it is not there any more, and nothing has changed.
     ///
-    /// Whoever turns an open head into reserved codes is the one who frees the run.
+    /// Whoever hides an open head is the one who frees the run.
     fn release_run(self, run: &Run) -> bool {
         if !run.is_open {
             let slots = run.slots::<W>();
@@ -92,7 +92,7 @@ impl<W: Word> Runs<'_, W> {
         }
         let Ok(held) = self.hold(run) else { return false };
         self.clear_tails(held.tails(), held.end);
-        self.clear_slots(held.first, held.first.reserved())
+        self.clear_hidden(held.first)
     }
 
     /// Clears the rests of units `from..to`, the end of a run, from the end.

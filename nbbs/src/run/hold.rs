@@ -1,9 +1,12 @@
 //! Keeping a run to oneself while it changes.
 //!
 //! A run within one word changes by one compare-and-swap. A run across words is held first: its head, in a leaf word,
-//! turns into reserved codes, by one compare-and-swap that only one of several operations on the run wins; all others,
-//! a free among them, find a reservation there and are refused. Then the run changes piece by piece, and gets its head
-//! back. Whoever dies meanwhile takes the run with him, nothing else.
+//! is hidden by one compare-and-swap, which only one of several operations on the run wins; all others, a free among
+//! them, find no run there and are refused. Then the run changes piece by piece, and gets its head back. Whoever dies
+//! meanwhile takes the run with him, nothing else.
+//!
+//! The last unit of a hidden head shows the code of a block. If somebody frees that, or releases the others, which are not
+//! his, there is no head to be given back, and what is left of the run becomes free.
 
 use super::Run;
 use super::Runs;
@@ -11,14 +14,14 @@ use super::slots::Slots;
 use crate::error::{FreeError, ResizeError};
 use crate::sync::Word;
 
-/// A run across words whose head shows the reserved code.
+/// A run across words whose head is hidden.
 #[derive(Clone, Copy)]
 pub(super) struct Held {
     /// Its first unit.
     pub start: u64,
     /// The unit behind its last.
     pub end: u64,
-    /// The slots with the reserved code, which reach to the end of the leaf word.
+    /// The hidden slots, which reach to the end of the leaf word.
     pub first: Slots,
 }
 
@@ -49,9 +52,9 @@ impl<W: Word> Runs<'_, W> {
             return self.hold_word(run, first).map(|()| held);
         }
         if run.is_open {
-            self.changed(run.start, self.recode(first, first.open(), first.reserved()))?;
+            self.changed(run.start, self.recode(first, first.open(), first.hidden()))?;
         } else {
-            self.refine(run.head, run.start, 0, first.reserved())?;
+            self.refine(run.head, run.start, 0, first.hidden())?;
         }
         held.end = self.end_of_tails(held.tails());
         if held.end == run.end {
@@ -64,10 +67,7 @@ impl<W: Word> Runs<'_, W> {
 
     /// Takes hold of a closed run in a leaf word, and of what is free behind it in the word.
     fn hold_word(self, run: &Run, first: Slots) -> Result<(), ResizeError> {
-        if first.count == 1 {
-            return Err(ResizeError::LastOfWord { unit: run.start });
-        }
-        if self.recode(first, run.slots::<W>().closed(), first.reserved()) {
+        if self.recode(first, run.slots::<W>().closed(), first.hidden()) {
             return Ok(());
         }
         let tails = run.start + u64::from(first.count);
@@ -91,16 +91,38 @@ impl<W: Word> Runs<'_, W> {
         }
     }
 
-    /// Ends a hold: writes `codes` over the reserved ones. What goes on behind them ends at `end`.
+    /// Ends a hold: writes `codes` over the hidden ones. What goes on behind them ends at `end`.
     ///
-    /// If somebody has released the head, which was not his, there is no run any more: what is left of it becomes free.
+    /// If somebody has released or freed some of the head, which was not his, there is no run any more: what is left of it
+    /// becomes free.
     pub(super) fn rehead(self, held: &Held, codes: u64, end: u64) -> Result<(), ResizeError> {
         let first = held.first;
-        let done = self.recode(first, first.reserved(), codes);
+        let done = self.recode(first, first.hidden(), codes);
         if !done {
             self.clear_tails(held.tails(), end);
+            self.clear_left(first);
         }
         self.changed(held.start, done)
+    }
+
+    /// Clears hidden slots. `false`: somebody has released or freed some of them, which were not his.
+    pub(super) fn clear_hidden(self, first: Slots) -> bool {
+        let done = self.clear_slots(first, first.hidden());
+        if !done {
+            self.clear_left(first);
+        }
+        done
+    }
+
+    /// Clears what is left of hidden slots of which somebody has released or freed some, and merges: whoever did so may have
+    /// been ahead of the climb.
+    pub(super) fn clear_left(self, first: Slots) {
+        let reserved = first.with_count(first.count - 1);
+        if reserved.count > 0 && !self.clear_slots(reserved, reserved.reserved()) {
+            let last = Slots { slot: first.slot + reserved.count, count: 1, ..first };
+            self.clear_slots(last, last.closed());
+        }
+        self.tree().merge(first.level, first.idx);
     }
 
     /// Whether the run at `index` was changed, or else that somebody else has freed it.

@@ -98,20 +98,21 @@ impl<'b, W: Word> Runs<'b, W> {
         let (level, idx, slot) = (head.level, head.idx, head.slot);
         match head.code() {
             word::FREE => Err(FreeError::NotAllocated { index }),
-            word::HEAD if head.unit::<W>() == index => {
+            word::HEAD if head.unit::<W>() != index => Err(FreeError::NotABlock { index }),
+            word::HEAD if !self.tree().is_hidden(level, idx, slot) => {
                 let slots = 1 + span::rests_from(head.codes, slot + 1);
                 let end = W::SHAPE.first_unit(level, idx, slot)
                     + (u64::from(slots) << W::SHAPE.slot_order(level));
                 Ok(Run { start: index, end, head, is_open: false })
             }
-            word::RESERVED if span::is_open(head.codes, slot) => {
+            word::RESERVED if !self.tree().is_reserved(&head) => {
                 let within = u64::from(1 + span::rests_from(head.codes, slot + 1));
                 let here = index + within;
                 let end =
                     if W::SHAPE.locate(0, here).1 == 0 { self.end_of_tails(here) } else { here };
                 Ok(Run { start: index, end, head, is_open: true })
             }
-            word::RESERVED => Err(FreeError::Reserved { index }),
+            word::RESERVED | word::HEAD => Err(FreeError::Reserved { index }),
             _ => Err(FreeError::NotABlock { index }),
         }
     }

@@ -58,7 +58,8 @@ impl<W: Word> Runs<'_, W> {
 
     fn check_reserved(self, units: Slots) -> Result<(), RangeError> {
         let Slots { level, idx, slot, count } = units;
-        let reserved = span::length_from(span::reserved(self.tree().read(level, idx)), slot);
+        let reserved = self.tree().reserved_slots(idx, self.tree().read(level, idx));
+        let reserved = span::length_from(reserved, slot);
         if reserved >= count {
             return Ok(());
         }

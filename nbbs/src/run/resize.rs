@@ -142,9 +142,6 @@ impl<W: Word> Runs<'_, W> {
     /// Prepares a held run for a gap: see [`carve`](Self::carve).
     fn prepare_gap(self, held: &Held, gap: &Range<u64>) -> Result<(), ResizeError> {
         let tails = held.tails();
-        if gap.end < tails && gap.end + 1 == tails && held.end > tails {
-            return Err(ResizeError::LastOfWord { unit: gap.end });
-        }
         if (tails..held.end).contains(&gap.end) {
             self.prepare(gap.end, held.end)?;
         }

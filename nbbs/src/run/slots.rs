@@ -41,6 +41,11 @@ impl Slots {
         span::reserved_at(self.slot, self.count)
     }
 
+    /// The codes of a hidden run that begins with them, at the end of a leaf word.
+    pub fn hidden(self) -> u64 {
+        span::hidden(self.slot, self.count)
+    }
+
     /// The codes of an open run that begins with them, at the end of a leaf word.
     pub fn open(self) -> u64 {
         span::open(self.slot, self.count)

@@ -2,7 +2,7 @@
 
 use super::Tree;
 use crate::sync::Word;
-use crate::word;
+use crate::word::{self, span};
 
 /// The slot that describes a unit.
 #[derive(Clone, Copy)]
@@ -36,5 +36,30 @@ impl<W: Word> Tree<'_, W> {
             }
             level -= 1;
         }
+    }
+
+    /// Whether the unit at `spot` is reserved.
+    pub fn is_reserved(&self, spot: &Spot) -> bool {
+        spot.level == 0 && self.reserved_slots(spot.idx, spot.codes) >> (2 * spot.slot) & 1 != 0
+    }
+
+    /// The reserved units of leaf word `idx`, by the low bits of their slots. The others with that code are open heads.
+    pub fn reserved_slots(&self, idx: u64, codes: u64) -> u64 {
+        let reserved = span::reserved(codes);
+        let last = 1 << (2 * (W::SHAPE.slots(0) - 1));
+        if reserved & last != 0 && self.rest_follows(idx) { reserved & !last } else { reserved }
+    }
+
+    /// Whether the head in `slot` of word `idx` of `level` is that of a hidden run, and no block.
+    #[inline(always)]
+    pub fn is_hidden(&self, level: usize, idx: u64, slot: u32) -> bool {
+        level == 0 && slot == W::SHAPE.slots(0) - 1 && self.rest_follows(idx)
+    }
+
+    /// Whether the unit behind leaf word `idx` is a rest.
+    #[inline(never)]
+    fn rest_follows(&self, idx: u64) -> bool {
+        let behind = W::SHAPE.first_unit(0, idx + 1, 0);
+        behind < self.geometry.units() && self.spot(behind).code() == word::REST
     }
 }

@@ -2,18 +2,21 @@
 //!
 //! A run is *closed* if it lies in one word: a head and its rests. A run that goes on beyond its word is
 //! *open*: it begins in a leaf word with an open head, code `01` (else reserved) with a rest behind it, fills
-//! that word to its end, and all units that follow, in whatever words, are rests. So a head with its rests
-//! always is the whole of a block or run, and nobody needs to look further.
+//! that word to its end, and all units that follow, in whatever words, are rests. Where the head is the last unit of its
+//! word, the rest is the first unit of the next. While a run is claimed, changed or freed, it is *hidden*: its codes in
+//! the first word are reserved but for the last, which is a head. So a head with its rests is the whole of
+//! what is held there, unless it is hidden, and nobody needs to look further.
 //!
 //! ```text
 //! closed   [. . H r r r r . ...]
 //! open     [. . o r r r r r ...r]  [r r r r r . ...]        o: 01 before a rest
-//! hidden   [. . o o o o o o ...o]  [r r r r r . ...]        reserved while the rests are claimed or cleared
+//!          [. . . . . . . . ...o]  [r r r r r . ...]
+//! hidden   [. . o o o o o o ...H]  [r r r r r . ...]
 //! ```
 //!
 //! A whole word is never a closed run: it would look like a block of the level above.
 
-use crate::word::{self, HEAD, RESERVED, REST};
+use crate::word::{self, HEAD, RESERVED};
 
 /// The low bit of every slot.
 const LOW: u64 = 0x5555_5555_5555_5555;
@@ -38,9 +41,15 @@ pub(crate) const fn open(slot: u32, count: u32) -> u64 {
     closed(slot, count) ^ (HEAD ^ RESERVED) << (2 * slot)
 }
 
-/// `count` slots with the reserved code from `slot` on: a hidden run, or a reservation.
+/// `count` slots with the reserved code from `slot` on.
 pub(crate) const fn reserved_at(slot: u32, count: u32) -> u64 {
     area(slot, count) & LOW
+}
+
+/// The part of a hidden run that lies in the leaf word where it begins: `count` slots from `slot` to the end of the word.
+pub(crate) const fn hidden(slot: u32, count: u32) -> u64 {
+    // Not reserved to the end: before a rest that would be an open head.
+    reserved_at(slot, count) | HEAD << (2 * (slot + count - 1))
 }
 
 /// The slots with rests, by their low bits.
@@ -53,12 +62,7 @@ pub(crate) const fn heads(codes: u64) -> u64 {
     codes & codes >> 1 & LOW
 }
 
-/// Whether an open head stands in `slot` of a leaf word.
-pub(crate) const fn is_open(codes: u64, slot: u32) -> bool {
-    slot < 31 && word::code(codes, slot) == RESERVED && word::code(codes, slot + 1) == REST
-}
-
-/// The reserved slots of a leaf word, by their low bits.
+/// The reserved slots of a leaf word, by their low bits. The last may be an open head, if the next word has rests.
 pub(crate) const fn reserved(codes: u64) -> u64 {
     word::split_slots(codes) & !(rest_slots(codes) >> 2)
 }
@@ -135,18 +139,25 @@ mod tests {
     }
 
     #[test]
-    fn open_heads_are_not_reserved_and_no_blocks() {
+    fn open_and_hidden_heads_are_no_blocks() {
         for slot in 0..31 {
             let codes = open(slot, 32 - slot);
-            assert!(is_open(codes, slot) && reserved(codes) == 0);
+            assert!(word::code(codes, slot) == RESERVED && reserved(codes) == 0);
             assert_eq!(rests_to(codes, 31), slot + 1);
             assert!((0..5).all(|order| !word::is_block(codes, slot, order)));
-            let hidden = reserved_at(slot, 32 - slot);
-            assert_eq!(reserved(hidden), hidden);
-            assert!(!is_open(hidden, slot));
+            let codes = hidden(slot, 32 - slot);
+            assert_eq!(reserved(codes), reserved_at(slot, 31 - slot));
+            assert!((0..5).all(|order| !word::is_block(codes, slot, order)));
+            assert_eq!(codes & !area(slot, 32 - slot), 0);
         }
         assert_eq!(rests_to(rests(0, 32), 31), 0);
         assert_eq!(rests_from(rests(0, 32), 0), 32);
+    }
+
+    #[test]
+    fn in_the_last_slot_a_head_is_open_or_hidden_by_its_code() {
+        assert_eq!(open(31, 1), reserved_at(31, 1));
+        assert_eq!(hidden(31, 1), closed(31, 1));
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Numbered for RequestError {
     fn among_all(mut self, base: u64) -> Self {
         match &mut self {
             Self::OutOfRange { start, end, units } => outside(start, end, units, base),
-            Self::InUse { unit } | Self::LastOfWord { unit } => *unit += base,
+            Self::InUse { unit } => *unit += base,
             Self::Units { .. } | Self::OrderTooLarge { .. } | Self::Exhausted { .. } => {}
         }
         self
@@ -49,9 +49,7 @@ impl Numbered for ResizeError {
             Self::WrongLength { index, .. } => *index += base,
             Self::OrderTooLarge { .. } => {}
             Self::OutOfRange { start, end, units } => outside(start, end, units, base),
-            Self::InUse { unit } | Self::LastOfWord { unit } | Self::Contended { unit } => {
-                *unit += base;
-            }
+            Self::InUse { unit } | Self::Contended { unit } => *unit += base,
         }
         self
     }

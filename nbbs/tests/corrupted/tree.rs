@@ -224,14 +224,16 @@ impl Content {
     }
 
     /// Whether a run may go on at `unit`, which begins a word or follows a split slot: the unit before belongs to a
-    /// run that does not end in its word, or whose head shows the reserved code.
+    /// run that does not end in its word, or is its head, open or hidden.
     fn goes_on(&self, unit: u64) -> bool {
         let Some(before) = unit.checked_sub(1) else { return false };
         let (level, idx, slot) = self.spot(before);
         let codes = &self.codes(level, idx)[..=slot as usize];
         match codes.iter().rposition(|&code| code != REST) {
             None => true,
-            Some(first) if first == slot as usize => level == 0 && codes[first] == SPLIT,
+            Some(first) if first == slot as usize => {
+                level == 0 && matches!(codes[first], SPLIT | HEAD)
+            }
             Some(first) => codes[first] == SPLIT,
         }
     }

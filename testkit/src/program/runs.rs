@@ -134,9 +134,7 @@ impl<S: BackEnd + ?Sized> Player<'_, S> {
                     self.give(part)?;
                 }
                 held.map_or(Ok(()), |held| self.take(held))?;
-                let crosses = |part: &Held| part.index & 31 == 31 && part.len > 1;
                 match no {
-                    No::LastOfWord if parts.iter().any(crosses) => Ok(false),
                     No::Contended if self.spec.is_none() => Ok(false),
                     _ => Err(Violation::wrong(question, "done", no)),
                 }
@@ -150,15 +148,14 @@ impl<S: BackEnd + ?Sized> Player<'_, S> {
         let answer = self.subject.ask(self.told, Ask::Grow(held, grown.len));
         let possible = self.spec.as_ref().map(|spec| {
             let more = end..end + units;
-            (units == 0 || spec.all(&more, Unit::Free))
-                && (held.len > 1 || held.index & 31 != 31 || units == 0)
+            units == 0 || spec.all(&more, Unit::Free)
         });
         match answer {
             Ok(_) if possible != Some(false) => {
                 self.give(held)?;
                 self.take(grown).map(|()| true)
             }
-            Err(No::InUse(_) | No::LastOfWord) if possible != Some(true) => Ok(false),
+            Err(No::InUse(_)) if possible != Some(true) => Ok(false),
             Err(No::Contended) if possible.is_none() => Ok(false),
             answer => {
                 Err(Violation::wrong(format!("grow of {held:?} by {units}"), possible, answer))

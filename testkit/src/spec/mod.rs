@@ -30,8 +30,6 @@ pub(crate) const UNITS_OF_A_LEAF: u64 = 32;
 #[derive(Clone, Debug)]
 pub struct Spec {
     units: Vec<Unit>,
-    /// How many units a leaf word has.
-    leaf: u64,
     free: Tree,
     /// Blocks that are held, by order.
     used: Vec<u64>,
@@ -50,18 +48,11 @@ impl Spec {
     pub fn new(units: u64) -> Self {
         Self {
             units: vec![Unit::Free; units as usize],
-            leaf: UNITS_OF_A_LEAF,
             free: Tree::new(units),
             used: vec![0; units.ilog2() as usize + 1],
             runs: (0, 0),
             reserved: 0,
         }
-    }
-
-    /// The same arena with leaf words of so many units, instead of 32.
-    #[must_use]
-    pub fn with_leaves_of(self, leaf: u64) -> Self {
-        Self { leaf, ..self }
     }
 
     /// An arena of `units` units, all reserved.
@@ -170,14 +161,11 @@ impl Spec {
         Some(len)
     }
 
-    /// Where the first (or last) run of `units` free units in `range` can begin: at a multiple of `2^order`,
-    /// and not at the last unit of a leaf word if it goes on beyond that.
+    /// Where the first (or last) run of `units` free units in `range` can begin: at a multiple of `2^order`.
     #[must_use]
     pub fn place(&self, units: u64, order: u32, range: &Range<u64>, last: bool) -> Option<u64> {
         let possible = |&start: &u64| {
-            start.is_multiple_of(1 << order)
-                && (units == 1 || !(start + 1).is_multiple_of(self.leaf))
-                && self.all(&(start..start + units), Unit::Free)
+            start.is_multiple_of(1 << order) && self.all(&(start..start + units), Unit::Free)
         };
         let mut starts = range.start..(range.end + 1).saturating_sub(units);
         if last { starts.rev().find(possible) } else { starts.find(possible) }

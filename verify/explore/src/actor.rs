@@ -102,7 +102,7 @@ impl<F: Form> Actor<'_, F> {
                 if let Some(len) = call.ask().and_then(|question| question.wanted()) {
                     self.has_taken(Held { index, len });
                 }
-                end(|oracle| answers::granted(oracle, 1 << F::LEAF, call, index));
+                end(|oracle| answers::granted(oracle, call, index));
             }
             Err(no @ (No::Wrong | No::NotOffered)) => wrong(call, no),
             Err(no) => {
@@ -110,7 +110,7 @@ impl<F: Form> Actor<'_, F> {
                     parts.iter().for_each(|&part| self.has_given(part));
                     held.iter().for_each(|&held| self.has_taken(held));
                 }
-                end(|oracle| answers::refused(oracle, 1 << F::LEAF, call, no));
+                end(|oracle| answers::refused(oracle, call, no));
             }
         }
     }

@@ -8,8 +8,8 @@ use testkit::{Oracle, Spec, Unit, Violation};
 use crate::calls::Call;
 
 /// What the owner map knows: blocks and runs count as units that are not free.
-fn spec(oracle: &Oracle, leaf: u64) -> Spec {
-    let mut spec = Spec::new(oracle.units()).with_leaves_of(leaf);
+fn spec(oracle: &Oracle) -> Spec {
+    let mut spec = Spec::new(oracle.units());
     for unit in (0..oracle.units()).filter(|&unit| !oracle.is_free(unit)) {
         spec.reserve(unit..unit + 1);
     }
@@ -18,7 +18,7 @@ fn spec(oracle: &Oracle, leaf: u64) -> Spec {
 
 /// A block of the order was refused.
 pub fn exhausted(oracle: &Oracle, order: u32) -> Result<(), Violation> {
-    spec(oracle, 1).check_refusal(order)
+    spec(oracle).check_refusal(order)
 }
 
 /// All units of the range were refused.
@@ -30,13 +30,13 @@ pub fn in_use(oracle: &Oracle, range: &Range<u64>) -> Result<(), Violation> {
 }
 
 /// What was wanted was granted, with `index` as the first unit.
-pub fn granted(oracle: &Oracle, leaf: u64, call: &Call, index: u64) -> Result<(), Violation> {
+pub fn granted(oracle: &Oracle, call: &Call, index: u64) -> Result<(), Violation> {
     match call {
         Call::At(held) if held.index != index => {
             Err(Violation::wrong(format!("{call:?}"), held, index))
         }
         Call::Within { units, order, range, top_down } => {
-            let mut spec = spec(oracle, leaf);
+            let mut spec = spec(oracle);
             spec.release(index..index + units);
             let place = spec.place(*units, *order, range, *top_down);
             if place == Some(index) {
@@ -49,27 +49,18 @@ pub fn granted(oracle: &Oracle, leaf: u64, call: &Call, index: u64) -> Result<()
 }
 
 /// What was wanted was refused.
-pub fn refused(oracle: &Oracle, leaf: u64, call: &Call, no: No) -> Result<(), Violation> {
-    let spec = spec(oracle, leaf);
+pub fn refused(oracle: &Oracle, call: &Call, no: No) -> Result<(), Violation> {
+    let spec = spec(oracle);
     let all = 0..spec.units();
-    let crosses = |from: u64, to: u64| (from + 1).is_multiple_of(leaf) && to - from > 1;
     let right = match (call, no) {
         (Call::Units(units), No::Exhausted) => spec.place(*units, 0, &all, false).is_none(),
         (Call::Within { units, order, range, top_down }, No::Exhausted) => {
             spec.place(*units, *order, range, *top_down).is_none()
         }
         (Call::At(at), No::InUse(_)) => !spec.all(&(at.index..at.index + at.len), Unit::Free),
-        (Call::At(at), No::LastOfWord) => crosses(at.index, at.index + at.len),
         (Call::Grow(held, units), No::InUse(_)) => {
             !spec.all(&(held.index + held.len..held.index + units), Unit::Free)
         }
-        (Call::Grow(held, _), No::LastOfWord) => {
-            held.len == 1 && crosses(held.index, held.index + 2)
-        }
-        (Call::SplitOff(held, units), No::LastOfWord) => {
-            crosses(held.index + units, held.index + held.len)
-        }
-        (Call::FreePart(held, part), No::LastOfWord) => crosses(part.end, held.index + held.len),
         _ => false,
     };
     if right { Ok(()) } else { Err(Violation::wrong(format!("{call:?}"), "something else", no)) }

@@ -87,6 +87,10 @@ pub fn plans(units: u64, leaf: u64) -> Vec<Plan> {
             name: "short runs",
             calls: vec![at(0, 0, leaf - 1), at(1, leaf, leaf + 1), at(2, half, leaf + 2)],
         },
+        Plan {
+            name: "runs from the last unit of a word",
+            calls: vec![at(0, leaf - 1, leaf + 2), at(1, 3 * leaf - 1, 2), at(2, 0, 1)],
+        },
         Plan { name: "chequered", calls: chequered.collect() },
         Plan { name: "corners", calls: corners.map(|(unit, lane)| at(lane, unit, 1)).collect() },
         Plan {

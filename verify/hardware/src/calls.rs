@@ -127,13 +127,13 @@ impl Refusal for AllocError {
 
 impl Refusal for RequestError {
     fn is_ordinary(&self) -> bool {
-        matches!(self, Self::Exhausted { .. } | Self::InUse { .. } | Self::LastOfWord { .. })
+        matches!(self, Self::Exhausted { .. } | Self::InUse { .. })
     }
 }
 
 impl Refusal for ResizeError {
     fn is_ordinary(&self) -> bool {
-        matches!(self, Self::InUse { .. } | Self::LastOfWord { .. } | Self::Contended { .. })
+        matches!(self, Self::InUse { .. } | Self::Contended { .. })
     }
 }
 

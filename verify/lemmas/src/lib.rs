@@ -64,10 +64,10 @@ export! {
     span_rests(slot: u32, count: u32) = span::rests(slot, count);
     span_closed(slot: u32, count: u32) = span::closed(slot, count);
     span_open(slot: u32, count: u32) = span::open(slot, count);
+    span_hidden(slot: u32, count: u32) = span::hidden(slot, count);
     span_reserved_at(slot: u32, count: u32) = span::reserved_at(slot, count);
     span_rest_slots(codes: u64) = span::rest_slots(codes);
     span_heads(codes: u64) = span::heads(codes);
-    span_is_open(codes: u64, slot: u32) = span::is_open(codes, slot);
     span_reserved(codes: u64) = span::reserved(codes);
     span_length_from(set: u64, slot: u32) = span::length_from(set, slot);
     span_start_to(set: u64, slot: u32) = span::start_to(set, slot);

@@ -226,9 +226,6 @@ impl Last<'_> {
     /// Every stretch of free units can be had at its place.
     fn take_places(&mut self, missing: &[u64]) -> Result<(), Violation> {
         for Range { start, end } in self.stretches(missing)? {
-            // No run across words begins at the last unit of one.
-            let crosses = start % 32 == 31 && end - start > 1;
-            let end = if crosses { start + 1 } else { end };
             let op = Op::Run(RunOp::At { index: start, units: end - start });
             let held = self.wide(Vec::new(), &op)?;
             if held.is_empty() {

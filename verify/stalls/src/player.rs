@@ -194,15 +194,11 @@ impl<'a> Player<'a> {
                 self.give(held)?;
                 ask.parts().into_iter().try_for_each(|grown| self.obtain(grown))?;
             }
-            (
-                RunOp::Grow { .. },
-                Some(held),
-                Answer::No(No::InUse(_) | No::LastOfWord | No::Contended),
-            ) => {
+            (RunOp::Grow { .. }, Some(held), Answer::No(No::InUse(_) | No::Contended)) => {
                 self.held.push(held);
             }
             (_, Some(_), Answer::Yes(_)) => self.held.extend(ask.parts()),
-            (_, Some(held), Answer::No(No::LastOfWord | No::Contended)) => {
+            (_, Some(held), Answer::No(No::Contended)) => {
                 for part in ask.parts() {
                     self.give(part)?;
                 }
@@ -212,7 +208,7 @@ impl<'a> Player<'a> {
                 let Some(len) = ask.wanted() else { return Ok(false) };
                 self.obtain(Held { index: *index, len })?;
             }
-            (_, None, Answer::No(No::Exhausted | No::InUse(_) | No::LastOfWord)) => {}
+            (_, None, Answer::No(No::Exhausted | No::InUse(_))) => {}
             _ => return Ok(false),
         }
         Ok(true)
