@@ -4,10 +4,8 @@ use std::cell::Cell;
 use std::ops::{Add, Sub};
 use std::sync::atomic::AtomicU64;
 
-#[cfg(feature = "suite")]
 use baselines::Pause;
 use nbbs::sync::{Ordering, Word};
-#[cfg(feature = "suite")]
 use testkit::BackEnd;
 
 /// What was done to [`Counted`] words.
@@ -102,7 +100,6 @@ impl Word for Counted {
     }
 }
 
-#[cfg(feature = "suite")]
 impl Pause for Counted {}
 
 /// Begins an operation of this thread: lines that were written to before count again.
@@ -124,10 +121,8 @@ pub fn count<R>(work: impl FnOnce() -> R) -> (R, Counts) {
 }
 
 /// A back-end that says where each operation begins.
-#[cfg(feature = "suite")]
 pub struct ByOperation<'a>(pub &'a dyn BackEnd);
 
-#[cfg(feature = "suite")]
 impl BackEnd for ByOperation<'_> {
     fn units(&self) -> u64 {
         self.0.units()

@@ -1,4 +1,4 @@
-//! Rows as comma-separated values, under the names of the first row's figures.
+//! Rows as comma-separated values, under the names of their figures.
 
 use std::fmt;
 use std::io;
@@ -11,26 +11,30 @@ use crate::row::Row;
 /// Values on standard output.
 pub struct Csv {
     writer: csv::Writer<io::Stdout>,
-    begun: bool,
+    /// The names that stand above.
+    names: Vec<String>,
 }
 
 impl Default for Csv {
     fn default() -> Self {
-        Self { writer: csv::Writer::from_writer(io::stdout()), begun: false }
+        let writer = csv::WriterBuilder::new().flexible(true).from_writer(io::stdout());
+        Self { writer, names: Vec::new() }
     }
 }
 
 impl Csv {
-    /// Prints a row, and the names before the first.
+    /// Prints a row, and the names before the first and before one that has others.
     ///
     /// # Errors
     /// Nobody reads it.
     pub fn print(&mut self, row: &Row) -> anyhow::Result<()> {
         let Cells(cells) = serde_json::from_str(&serde_json::to_string(row)?)?;
-        if !std::mem::replace(&mut self.begun, true) {
-            self.writer.write_record(cells.iter().map(|(name, _)| name))?;
+        let (names, values): (Vec<String>, Vec<Value>) = cells.into_iter().unzip();
+        if names != self.names {
+            self.writer.write_record(&names)?;
+            self.names = names;
         }
-        self.writer.write_record(cells.iter().map(|(_, value)| text(value)))?;
+        self.writer.write_record(values.iter().map(text))?;
         Ok(self.writer.flush()?)
     }
 }

@@ -3,22 +3,20 @@
 //! ```text
 //! args     the command line          cmd      the verbs, one file each
 //! market   everything that can be measured, by name
-//! trace    reading traces            replay   replaying them: timing, verification, report
-//! limit    operations against the bare compare-and-swap
-//! suite    the field's workloads on every back-end and every heap: feature `suite`
-//! requests exact sizes, batches, growth, placement
-//! cores    many cores, simulated: the program that they run is in `bench/cores`
+//! suite    the workloads, and the rounds that measure them
+//!   limit     operations against the bare compare-and-swap     requests  exact sizes, batches, growth, placement
+//!   pool      objects of one size from pools and heaps         replay    traces: verification, the table
+//!   cores     many cores, simulated: the program that they run is in `bench/cores`
+//! trace    reading traces
 //! row      a measured case           output   what becomes of rows: printed, kept, shown
 //! report   records of rows, comparisons, pages
-//! pool     objects of one size from pools and heaps: feature `suite`
 //! clock    timing one operation      counted  counting read-modify-writes and lines
 //! located  errors of files, by line  lines    metadata words on a cache-line boundary
-//! crew     threads that begin together            without  what stands where the suite would
-//! median   table   progress
+//! crew     threads that begin together
+//! median   table   csv   progress
 //! ```
 //!
-//! Without the feature `suite` the command replays traces, measures single operations and compares records: what the
-//! first `cargo run` needs, with half of the crates.
+//! Other crates' allocators, the page, and what else the first `cargo run` can do without, take the feature `suite`.
 #![deny(unsafe_code)]
 
 mod args;
@@ -27,7 +25,6 @@ mod cmd;
 mod cores;
 mod counted;
 mod crew;
-#[cfg(feature = "suite")]
 mod csv;
 mod limit;
 pub mod lines;
@@ -35,39 +32,35 @@ mod located;
 pub mod market;
 mod median;
 mod output;
-#[cfg(feature = "suite")]
 mod pool;
 mod progress;
 mod replay;
 mod report;
 mod requests;
 mod row;
-#[cfg(feature = "suite")]
 mod suite;
 mod table;
 mod trace;
-#[cfg(not(feature = "suite"))]
-mod without;
 
 use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
+use args::{Cli, Command, Replay};
 
 /// Carries out the command line. Ends with 0 if all is well, with 1 if an allocator was not verified, with 2 if the
 /// command cannot be carried out.
 #[must_use]
 pub fn run() -> ExitCode {
-    let command = Cli::parse().command.unwrap_or_else(args::default_command);
+    let command = Cli::parse().command.unwrap_or_else(|| Command::Replay(Replay::default()));
     let result = match command {
-        Command::Replay(args) => cmd::replay::run(&args),
-        Command::Bench(measure) => cmd::bench(*measure),
+        Command::Replay(args) => cmd::bench::run(&args.into()),
+        Command::Bench(args) => cmd::bench::run(&args),
         #[cfg(feature = "suite")]
         Command::Report(args) => cmd::report::run(&args),
         #[cfg(not(feature = "suite"))]
-        Command::Report(_) => Err(without::refusal()),
+        Command::Report(_) => Err(report::takes_suite()),
         Command::Compare(args) => cmd::compare::run(&args),
     };
     match result {

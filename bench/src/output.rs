@@ -13,10 +13,8 @@ use crate::row::Row;
 pub enum Format {
     Tables,
     Json,
-    #[cfg(feature = "suite")]
     Csv,
     /// A page is all that is wanted.
-    #[cfg(feature = "suite")]
     Nothing,
 }
 
@@ -26,21 +24,14 @@ pub struct Output {
     pub bar: ProgressBar,
     kept: Kept,
     good: bool,
-    #[cfg(feature = "suite")]
     csv: crate::csv::Csv,
 }
 
 impl Output {
-    /// A run of so many steps.
-    pub fn new(format: Format, steps: usize, kept: Kept) -> Self {
-        Self {
-            format,
-            bar: crate::progress::bar(steps),
-            kept,
-            good: true,
-            #[cfg(feature = "suite")]
-            csv: crate::csv::Csv::default(),
-        }
+    /// A run with nothing measured yet.
+    pub fn new(format: Format, kept: Kept) -> Self {
+        let (bar, csv) = (crate::progress::bar(), crate::csv::Csv::default());
+        Self { format, bar, kept, good: true, csv }
     }
 
     /// Keeps rows, and prints them at once unless they become a table.
@@ -52,7 +43,6 @@ impl Output {
         self.kept.add(rows)?;
         match self.format {
             Format::Json => self.bar.suspend(|| rows.iter().try_for_each(print_json)),
-            #[cfg(feature = "suite")]
             Format::Csv => self.bar.suspend(|| rows.iter().try_for_each(|row| self.csv.print(row))),
             _ => Ok(()),
         }
@@ -73,7 +63,6 @@ impl Output {
     ///
     /// # Errors
     /// The record cannot be written.
-    #[cfg(feature = "suite")]
     pub fn skip(&mut self, what: &str) -> anyhow::Result<()> {
         warn(&format!("left out: {what}"));
         self.kept.skip(what)

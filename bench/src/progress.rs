@@ -2,9 +2,8 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar of so many steps.
-pub fn bar(steps: usize) -> ProgressBar {
+/// A bar of no steps yet.
+pub fn bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {msg}");
-    ProgressBar::new(steps as u64)
-        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -36,7 +36,7 @@ pub struct Row {
     pub arena_bytes: Option<u64>,
     /// Allocations and frees of the median round.
     pub ops: Option<u64>,
-    /// Of all threads together. (`replay`: if no thread had to wait for another.)
+    /// Of all threads together.
     pub ops_per_s: Option<f64>,
     /// The same as time: all threads together.
     pub ns_per_op: Option<f64>,
@@ -50,6 +50,8 @@ pub struct Row {
     /// Whether the workload came to its end before time was up.
     #[serde(default = "yes")]
     pub complete: bool,
+    /// Of single operations, each timed by itself.
+    pub mean_ns: Option<f64>,
     pub p50_ns: Option<f64>,
     pub p99_ns: Option<f64>,
     pub p999_ns: Option<f64>,
@@ -65,14 +67,6 @@ pub struct Row {
     /// Allocations refused in the first round.
     #[serde(default)]
     pub refused: u64,
-    pub gib_per_s: Option<f64>,
-    /// `frag`: of the frames of 2 MiB that could be free, those that are.
-    pub recovered_percent: Option<f64>,
-    /// `suspended`: how often a thread was suspended within an operation, and how often the others waited for it;
-    /// their 99.9th percentile if it is suspended between two.
-    pub suspensions: Option<u64>,
-    pub stalled: Option<u64>,
-    pub baseline_p999_ns: Option<f64>,
     pub verified: bool,
     pub violation: Option<String>,
     #[serde(flatten)]
@@ -162,9 +156,14 @@ impl Row {
         Self { order, size_bytes, arena_bytes: Some(units * UNIT_BYTES), ..self }
     }
 
-    /// With a figure that only this workload has, null if there is none.
-    pub fn with(mut self, name: &'static str, figure: impl Into<Value>) -> Self {
+    /// Gives it a figure that only this workload has, null if there is none.
+    pub fn set(&mut self, name: &'static str, figure: impl Into<Value>) {
         self.more.0.push((name.into(), figure.into()));
+    }
+
+    /// The same, with it.
+    pub fn with(mut self, name: &'static str, figure: impl Into<Value>) -> Self {
+        self.set(name, figure);
         self
     }
 
@@ -248,11 +247,12 @@ impl Row {
             ("ns_per_op", self.ns_per_op),
             ("min_ns_per_op", self.min_ns_per_op),
             ("max_ns_per_op", self.max_ns_per_op),
+            ("mean_ns", self.mean_ns),
             ("p50_ns", self.p50_ns),
             ("p99_ns", self.p99_ns),
             ("p999_ns", self.p999_ns),
             ("max_ns", self.max_ns),
-            ("baseline_p999_ns", self.baseline_p999_ns),
+            ("baseline_p999_ns", self.figure("baseline_p999_ns")),
         ];
         let negative = times.into_iter().find(|(_, ns)| ns.is_some_and(|ns| ns < 0.0));
         let negative = negative.and_then(|(key, ns)| Some(format!("{key} is {}, below 0", ns?)));
@@ -264,6 +264,15 @@ impl Row {
         let times = || rounds.iter().map(|&(ns, ops)| ns / ops.max(1) as f64);
         let (min, max) = (times().fold(f64::MAX, f64::min), times().fold(0.0, f64::max));
         self.set_median(median(times()), (min, max));
+    }
+
+    /// Times of single operations, by the part of them that stays below.
+    pub fn set_percentiles(&mut self, ns: impl Fn(f64) -> f64) {
+        let at = |quantile| Some(hundredths(ns(quantile)));
+        self.p50_ns = at(0.5);
+        self.p99_ns = at(0.99);
+        self.p999_ns = at(0.999);
+        self.max_ns = at(1.0);
     }
 
     /// The median time of an operation over the rounds, and their spread.

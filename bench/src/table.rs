@@ -49,7 +49,6 @@ pub struct Across {
 
 impl Across {
     /// A column for each number of threads.
-    #[cfg(feature = "suite")]
     pub fn threads(cell: fn(&Row) -> String) -> Self {
         Self { place: |row| row.threads as u64, title: |threads| format!("{threads} thr."), cell }
     }
@@ -119,13 +118,11 @@ pub fn or_dash(figure: Option<f64>, print: impl Fn(f64) -> String) -> String {
 }
 
 /// The row of the most threads.
-#[cfg(feature = "suite")]
 pub fn most<'a>(rows: &[&'a Row]) -> &'a Row {
     rows.iter().max_by_key(|row| row.threads).expect("a line has a row")
 }
 
 /// Time per operation, with what has to be known of it.
-#[cfg(feature = "suite")]
 pub fn marked(row: &Row, print: fn(f64) -> String) -> String {
     let marks = [("~", row.noisy), ("*", !row.complete)];
     let marks: String = marks.into_iter().filter(|mark| mark.1).map(|mark| mark.0).collect();

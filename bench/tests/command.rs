@@ -37,10 +37,10 @@ fn replay_prints_an_object_per_row() {
     let rows = json(&["replay", "--json", "--repeat", "1"]);
     assert_eq!(rows.len(), 8); // four allocators, one thread and two
     for row in rows {
-        assert_eq!((&row["command"], &row["trace"]), (&"replay".into(), &"redis".into()));
+        assert_eq!((&row["command"], &row["trace"]), (&"bench".into(), &"redis".into()));
         assert_eq!((&row["verified"], &row["violation"]), (&true.into(), &Value::Null));
         assert_eq!((&row["ops"], &row["peak_units"]), (&332_194.into(), &113_270.into()));
-        assert_numbers(&row, &["ns_per_op", "clock_step_ns"]);
+        assert_numbers(&row, &["ns_per_op", "mean_ns", "clock_step_ns"]);
         let times = ["p50_ns", "p99_ns", "p999_ns", "max_ns"];
         assert_numbers(&row, &times);
         let times = times.map(|key| row[key].as_f64().unwrap());
@@ -67,9 +67,9 @@ fn bench_limit_prints_an_object_per_row() {
     assert_eq!(["pair", "bulk", "random_free"].map(of_case), [8, 2, 2]);
     assert_eq!((of_case("fail"), of_case("way")), (4, 2 * 6));
     for row in &rows {
-        assert_eq!(row["command"], "bench limit");
+        assert_eq!((&row["command"], &row["workload"]), (&"bench".into(), &"limit".into()));
         assert_numbers(row, &["order", "arena_bytes", "fill_percent", "threads"]);
-        assert_numbers(row, &["ns", "bare_cas_ns", "ratio"]);
+        assert_numbers(row, &["ns_per_op", "bare_ns_per_op", "ratio"]);
         assert_eq!(row["by"].is_string(), row["case"] == "way", "{row}");
         assert_eq!(row["rmw_per_alloc"].is_number(), row["case"] != "way", "{row}");
         assert!(
@@ -199,7 +199,8 @@ fn what_cannot_be_measured_is_left_out_and_named() {
         assert!(said.contains(words), "{words} in {said}");
     }
     let rows = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(rows.lines().count(), 1 + 2, "{rows}");
+    // Each has figures of its own, and a line of names.
+    assert_eq!(rows.lines().count(), 2 * (1 + 1), "{rows}");
 }
 
 #[test]
@@ -259,7 +260,8 @@ fn bench_prints_tables_and_comma_separated_values() {
     let lines = stdout(&[&args[..], &["--csv"]].concat());
     let mut lines = lines.lines();
     assert!(lines.next().unwrap().starts_with("command,workload,phase,allocator,kind,safe"));
-    assert_eq!(lines.count(), 3 * 2 * 3); // allocators, threads, phases
+    // Allocators, threads, phases; and the names of the second workload's figures.
+    assert_eq!(lines.count(), 3 * 2 * 3 + 1);
 }
 
 #[test]
@@ -313,8 +315,8 @@ fn bench_requests_prints_an_object_per_row() {
     let rows = json(&["bench", "requests", "--json", "--rounds", "1"]);
     for row in &rows {
         assert_eq!(
-            (&row["command"], &row["verified"]),
-            (&"bench requests".into(), &true.into()),
+            (&row["workload"], &row["verified"]),
+            (&"requests".into(), &true.into()),
             "{row}"
         );
         let keys = ["units_requested", "units_held", "ns_per_op", "rmw_per_unit", "success_rate"];
@@ -338,18 +340,19 @@ fn nonsense_is_refused_with_the_limit() {
         ("bench", "Usage: nbbs bench"),
         ("replay --allocators nbbs,jemalloc", "there are: nbbs, nbbs-c, nbbs-cached, linux"),
         ("replay --threads 0", "1 to 64"),
-        ("replay --threads 3", "redis has events of 2 CPUs"),
+        ("replay --threads 3", "redis has events of 2 threads"),
         ("replay --threads many", "1 to 64"),
         ("replay --repeat 0", "1 to 100000"),
         ("replay --arena big", "512M, 1G or 1T"),
         ("replay --arena 5000", "multiple of 4 KiB"),
         ("replay --arena 8P", "at most 4 PiB"),
-        ("replay --arena 1P", "linux takes an arena of at most 16.0 TiB"),
+        ("replay --arena 1P --allocators linux", "linux takes memory of at most 16.0 TiB"),
         ("bench limit --orders 18", "18 is not in 0..=17"),
+        ("bench limit --allocators linux", "none of these allocators takes part"),
         ("bench limit --fills 100", "100 is not in 0..=99"),
         ("bench limit --arenas 1M --orders 9", "orders up to 9 take 8 MiB to 16 TiB"),
         ("bench lason", "a similar value exists: 'larson'"),
-        ("bench fill --orders 11", "11 is not in 0..=10"),
+        ("bench bulk --orders 11", "bulk takes orders up to 10, not 11"),
         ("bench larson --sizes 24", "a power of two from 8 to 16384"),
         ("bench fill --allocators talc", "none of these allocators takes part"),
         ("bench replay-heap --heap 32M", "git holds 52.1 MiB at its peak, more than 32 MiB"),
@@ -357,7 +360,7 @@ fn nonsense_is_refused_with_the_limit() {
         ("bench replay-heap --heap-trace no.zst", "no.zst: cannot be read"),
         ("bench fill --duration 0", "seconds from 0.001 to 3600"),
         ("bench fill --json --csv", "cannot be used with"),
-        ("bench constant-occupancy --orders 7 --allocators nbbs", "4 orders above order 7"),
+        ("bench constant-occupancy --orders 7 --allocators nbbs", "takes orders up to 6, not 7"),
         (
             "bench cached --arena 64K --threads 8 --allocators nbbs",
             "8 threads and order 0 takes memory of 128 KiB",

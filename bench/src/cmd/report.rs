@@ -1,8 +1,6 @@
 //! `nbbs report`: the page of a record, or of a run made for it.
 
-use clap::{Args, FromArgMatches};
-
-use crate::cmd::{open_record, suite};
+use crate::cmd::{bench, open_record};
 use crate::output::print;
 use crate::report::args::Report;
 use crate::report::page::write_page;
@@ -13,11 +11,12 @@ use crate::suite::args::Suite;
 pub fn run(args: &Report) -> anyhow::Result<bool> {
     let mut verified = true;
     if args.records.is_empty() {
-        verified = suite::run(&Suite {
+        verified = bench::run(&Suite {
             html: Some(args.output.clone()),
             record: args.record.clone(),
+            quick: args.quick,
             silent: true,
-            ..whole_suite(args.quick)
+            ..Suite::of("all")
         })?;
     } else {
         let mut all = Record::default();
@@ -28,11 +27,4 @@ pub fn run(args: &Report) -> anyhow::Result<bool> {
     }
     print(&format!("the page is {}", args.output.display()))?;
     Ok(verified)
-}
-
-/// What `nbbs bench all` runs.
-fn whole_suite(quick: bool) -> Suite {
-    let words = ["bench", "all"].into_iter().chain(quick.then_some("--quick"));
-    let matches = Suite::augment_args(clap::Command::new("bench")).get_matches_from(words);
-    Suite::from_arg_matches(&matches).expect("the name of a workload is all it needs")
 }

@@ -2,8 +2,8 @@
 //! harts with private caches that are kept coherent.
 //!
 //! ```text
-//! args     the command line                         tools    the simulator and the program, brought here
-//! plan     the loops, who takes part, how long
+//! args     what the command line asks for           tools    the simulator and the program, brought here
+//! plan     the loops, who takes part, how long      measure  all of them
 //! run      one simulation                           judge    what a machine, and what shares nothing, must show
 //! row      a case, as a row                         report   the tables, and what the figures do not say
 //! ```
@@ -11,9 +11,12 @@
 //! The program and the machine's parameters are in `bench/cores`.
 
 pub mod args;
-pub mod judge;
+mod judge;
+mod measure;
 pub mod plan;
 pub mod report;
-pub mod row;
-pub mod run;
-pub mod tools;
+mod row;
+mod run;
+mod tools;
+
+pub use measure::CASES;

@@ -172,6 +172,17 @@ pub enum Depth {
     Long,
 }
 
+/// The names of all contenders.
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for contender in LOOPS.iter().flat_map(|of| of.contenders) {
+        if !names.contains(&contender.name) {
+            names.push(contender.name);
+        }
+    }
+    names
+}
+
 impl Contender {
     /// Whether it takes part with so many harts.
     pub fn comes(&self, harts: usize, depth: Depth) -> bool {

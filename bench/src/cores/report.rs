@@ -46,13 +46,6 @@ pub fn table(of: &Loop, rows: &[Row]) -> String {
     format!("{}: {}{arena}\n{}\n{wrong}", of.name, of.about, LAYOUT.table(&rows))
 }
 
-/// What the page says of it: the limits stand beside the figures.
-#[cfg(feature = "suite")]
-pub const ABOUT: &str = "\
-simulated cores (rvsim 2.1.0, RISC-V, MESI with a snoop filter over a mesh): quote throughput beside one core, not times. One \
-home node serves all lines; no SMT, no NUMA, no interrupts; a contended line is cheaper than on servers, contended \
-compare-and-swaps are dearer than on x86; its order of memory has not been tested";
-
 /// How to read the figures, and what they do not say.
 pub const FOOTER: &str = "\
 A simulated machine: rvsim 2.1.0, out-of-order RISC-V cores with private caches, kept coherent

@@ -22,7 +22,6 @@ impl Case<'_> {
         let row = self.of.units.map_or(row.clone(), |units| row.on(units, self.order));
         let per_second = outcome.per_second();
         let row = Row {
-            command: "bench cores".into(),
             phase: self.phase().into(),
             safe,
             private_caches,

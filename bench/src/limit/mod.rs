@@ -6,13 +6,36 @@
 //! ways    the same as users call them          fail    allocations that find nothing
 //! bulk    half the arena, freed in two orders  row     the cases, as rows
 //! report  the tables, and the worst cases in plain words
+//! measure all of them, arena by arena              args    what the command line asks for
 //! ```
 
 pub mod arena;
+pub mod args;
 mod bare;
-pub mod bulk;
-pub mod fail;
-pub mod pairs;
+mod bulk;
+mod fail;
+mod measure;
+mod pairs;
 pub mod report;
-pub mod row;
-pub mod ways;
+mod row;
+mod ways;
+
+pub use measure::CASES;
+
+use crate::suite::workloads::Usual;
+
+/// What it is run with unless told otherwise: arenas of 1 GiB, 64 GiB and 1 TiB.
+pub const USUAL: Usual = Usual {
+    threads: &[1, 2],
+    orders: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    sizes: &[],
+    arena_units: &[1 << 18, 1 << 24, 1 << 28],
+    heap_bytes: 0,
+    rounds: 101,
+};
+
+/// Under half a minute.
+pub const QUICK: Usual = Usual { arena_units: &[1 << 18, 1 << 24], rounds: 15, ..USUAL };
+
+/// The largest order that it takes: a block of half of the smallest arena, 1 GiB.
+pub const MAX_ORDER: u32 = 17;

@@ -1,7 +1,7 @@
 //! What `bench limit` prints.
 
 use crate::row::Row;
-use crate::table::{About, Across, Column, Layout, bytes, threads, time};
+use crate::table::{About, Across, Column, Layout, bytes, or_dash, threads, time};
 
 /// The tables of an arena: what stands above, which cases are in it, and how they are printed.
 pub struct Table {
@@ -35,8 +35,8 @@ pub static PAIRS: Table = Table {
         }),
         more: &[
             ("bare CAS\npair", |rows| {
-                let bare = rows.iter().filter_map(|row| row.figure("bare_cas_ns"));
-                time(bare.sum::<f64>() / rows.len() as f64)
+                let bare = rows.iter().filter_map(|row| row.figure("bare_ns_per_op"));
+                time(2.0 * bare.sum::<f64>() / rows.len() as f64)
             }),
             ("RMW per\nalloc", |rows| largest(rows.iter().copied(), "rmw_per_alloc")),
             ("RMW per\nfree", |rows| largest(rows.iter().copied(), "rmw_per_free")),
@@ -55,11 +55,11 @@ pub static WAYS: Table = Table {
     layout: listed(
         &[("threads", |row| row.threads.to_string()), ("by", |row| row.text("by").to_owned())],
         &[
-            ("a pair", |rows| ns(rows, "ns")),
-            ("bare CAS\npair", |rows| ns(rows, "bare_cas_ns")),
+            ("a pair", |rows| twice(rows[0].ns_per_op)),
+            ("bare CAS\npair", |rows| twice(rows[0].figure("bare_ns_per_op"))),
             ("ratio", ratio),
-            ("a tenth\nbelow", |rows| ns(rows, "p10_ns")),
-            ("a tenth\nabove", |rows| ns(rows, "p90_ns")),
+            ("a tenth\nbelow", |rows| twice(rows[0].min_ns_per_op)),
+            ("a tenth\nabove", |rows| twice(rows[0].max_ns_per_op)),
         ],
         1,
     ),
@@ -76,8 +76,8 @@ pub static BULK: Table = Table {
             ("case", |row| row.text("case").to_owned()),
         ],
         &[
-            ("per\noperation", |rows| ns(rows, "ns")),
-            ("one bare\nCAS", |rows| ns(rows, "bare_cas_ns")),
+            ("per\noperation", |rows| or_dash(rows[0].ns_per_op, time)),
+            ("one bare\nCAS", |rows| ns(rows, "bare_ns_per_op")),
             ("ratio", ratio),
             ("alloc", |rows| ns(rows, "alloc_ns")),
             ("free", |rows| ns(rows, "free_ns")),
@@ -96,9 +96,9 @@ pub static FAIL: Table = Table {
     layout: listed(
         &[("arena", arena), ("state", |row| row.text("state").to_owned()), ("order", order)],
         &[
-            ("refusal", |rows| ns(rows, "ns")),
+            ("refusal", |rows| or_dash(rows[0].ns_per_op, time)),
             ("the first", |rows| ns(rows, "first_ns")),
-            ("p99", |rows| rows[0].p99_ns.map_or_else(String::new, time)),
+            ("p99", |rows| or_dash(rows[0].p99_ns, time)),
             ("RMW", |rows| largest(rows.iter().copied(), "rmw_per_alloc")),
         ],
         0,
@@ -129,7 +129,12 @@ fn figure(row: &Row, name: &str) -> f64 {
 }
 
 fn ns(rows: &[&Row], name: &str) -> String {
-    rows[0].figure(name).map_or_else(String::new, time)
+    or_dash(rows[0].figure(name), time)
+}
+
+/// Of a pair, which is two operations.
+fn twice(ns: Option<f64>) -> String {
+    or_dash(ns.map(|ns| 2.0 * ns), time)
 }
 
 fn ratio(rows: &[&Row]) -> String {
@@ -138,12 +143,13 @@ fn ratio(rows: &[&Row]) -> String {
 
 /// `33.0 ns 1.40x`, and on several threads how much slower than alone.
 fn pair(row: &Row) -> String {
-    let ns = figure(row, "ns");
-    let beside = match row.figure("alone_ns") {
-        Some(alone) => format!(" {:+.0} %", (ns / alone - 1.0) * 100.0),
-        None => String::new(),
-    };
-    format!("{} {:.2}x{beside}", time(ns), figure(row, "ratio"))
+    let beside = slowdown(row).map(|times| format!(" {:+.0} %", (times - 1.0) * 100.0));
+    format!("{} {:.2}x{}", twice(row.ns_per_op), figure(row, "ratio"), beside.unwrap_or_default())
+}
+
+/// How many times as long it takes beside the others as alone.
+fn slowdown(row: &Row) -> Option<f64> {
+    Some(row.ns_per_op? / row.figure("alone_ns_per_op")?)
 }
 
 fn largest<'a>(rows: impl Iterator<Item = &'a Row>, name: &str) -> String {
@@ -165,11 +171,9 @@ pub fn worst(rows: &[Row]) -> String {
             ));
         }
     }
-    let slowdown =
-        |row: &Row| row.figure("alone_ns").map_or(1.0, |alone| figure(row, "ns") / alone);
-    let shared = pairs().filter(|row| row.threads > 1);
-    if let Some(row) = shared.max_by(|a, b| slowdown(a).total_cmp(&slowdown(b))) {
-        let percent = (slowdown(row) - 1.0) * 100.0;
+    let shared = pairs().filter_map(|row| Some((row, slowdown(row)?)));
+    if let Some((row, times)) = shared.max_by(|a, b| a.1.total_cmp(&b.1)) {
+        let percent = (times - 1.0) * 100.0;
         let (threads, place) = (row.threads, place(row));
         lines.push(format!(
             "Pairs on {threads} threads: at most {percent:+.0} % beside one alone ({place})."
@@ -183,7 +187,7 @@ pub fn worst(rows: &[Row]) -> String {
 
 /// Says so if the rounds differ, as they do beside other programs or on a busy host.
 fn unrest(pairs: &[&Row]) -> Option<String> {
-    let differ = |row: &&&Row| figure(row, "p90_ns") > figure(row, "p10_ns") * 1.25;
+    let differ = |row: &&&Row| row.spread().is_some_and(|(least, most)| most > least * 1.25);
     let (unsteady, all) = (pairs.iter().filter(differ).count(), pairs.len());
     let line = format!(
         "The machine was busy: in {unsteady} of {all} cases the slow rounds took 25 % more than the fast."

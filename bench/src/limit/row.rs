@@ -16,7 +16,7 @@ struct Case {
     case: &'static str,
     /// What tells it from others of this workload.
     phase: String,
-    /// How many operations the figure `ns` is of.
+    /// How many operations were timed as one.
     ops: f64,
 }
 
@@ -25,14 +25,10 @@ impl Case {
     fn row(self, ns: f64, bare_ns: f64, ratio: f64, spread_ns: (f64, f64)) -> Row {
         let Self { units, order, threads, fill_percent, case, phase, ops } = self;
         let row = Row::named("limit", "nbbs", Kind::BackEnd, threads).on(units, Some(order));
-        let mut row = Row {
-            command: "bench limit".into(),
-            phase: phase.into(),
-            complete: true,
-            ..row.with("case", case).with("fill_percent", fill_percent)
-        };
+        let row = Row { phase: phase.into(), complete: true, ..row };
+        let mut row = row.with("case", case).with("fill_percent", fill_percent);
         row.set_median(ns / ops, (spread_ns.0 / ops, spread_ns.1 / ops));
-        row.with_all([("ns", Some(ns)), ("bare_cas_ns", Some(bare_ns)), ("ratio", Some(ratio))])
+        row.with_all([("bare_ns_per_op", Some(bare_ns / ops)), ("ratio", Some(ratio))])
     }
 }
 
@@ -54,7 +50,7 @@ pub fn pair(
     let phase = format!("pairs, {fill_percent} % full");
     let case = Case { units, order, threads, fill_percent, case: "pair", phase, ops: 2.0 };
     with_steps(of_pairs(case, cost), per_alloc, Some(per_free))
-        .with_all([("alone_ns", cost.alone_ns)])
+        .with_all([("alone_ns_per_op", cost.alone_ns.map(|ns| ns / 2.0))])
 }
 
 /// Pairs of `order` by one of the ways to ask for a block, in an arena of which nothing is in use.
@@ -65,9 +61,7 @@ pub fn way(units: u64, way: Way, order: u32, threads: usize, cost: &pairs::Cost)
 }
 
 fn of_pairs(case: Case, cost: &pairs::Cost) -> Row {
-    let (p10, p90) = cost.spread_ns;
     case.row(cost.ns, cost.bare_ns, cost.ratio, cost.spread_ns)
-        .with_all([("p10_ns", Some(p10)), ("p90_ns", Some(p90))])
 }
 
 /// Half the arena allocated, and freed in reverse order; then the same, freed in random order.

@@ -19,7 +19,6 @@ use super::cached::with_nbbs_cached;
 #[cfg(feature = "suite")]
 use super::frame::{self, LockedFrames};
 use super::heap::Heap;
-#[cfg(feature = "suite")]
 use crate::counted::{ByOperation, Counted};
 use crate::lines::zeroed;
 
@@ -82,7 +81,7 @@ pub struct Contender {
     pub max_units: u64,
     /// How to make a fresh one.
     pub build: Build,
-    /// The same on words that count, if it can be made of any words; of a build with the feature `suite`.
+    /// The same on words that count, if it can be made of any words.
     pub counted: Option<WithBackEnd>,
 }
 
@@ -106,7 +105,6 @@ const fn pool(name: &'static str, source: &'static str, build: WithPool) -> Cont
 /// Everything that can be measured, `nbbs` first.
 pub static CONTENDERS: &[Contender] = &[
     Contender {
-        #[cfg(feature = "suite")]
         counted: Some(with_nbbs::<Counted>),
         ..back_end("nbbs", "this project", nbbs::MAX_UNITS, with_nbbs::<AtomicU64>)
     },
@@ -140,7 +138,6 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         safe: false,
-        #[cfg(feature = "suite")]
         counted: Some(|units, visit| visit(&Nb1::<Counted>::new(units, paper::MAX_ORDER))),
         ..back_end(
             "nb1",
@@ -151,7 +148,6 @@ pub static CONTENDERS: &[Contender] = &[
     },
     Contender {
         safe: false,
-        #[cfg(feature = "suite")]
         counted: Some(|units, visit| visit(&Nb4::<Counted>::new(units, paper::MAX_ORDER))),
         ..back_end(
             "nb4",
@@ -161,7 +157,6 @@ pub static CONTENDERS: &[Contender] = &[
         )
     },
     Contender {
-        #[cfg(feature = "suite")]
         counted: Some(|units, visit| visit(&Sl1::<Counted>::new(units, paper::MAX_ORDER))),
         ..back_end(
             "sl1",
@@ -171,7 +166,6 @@ pub static CONTENDERS: &[Contender] = &[
         )
     },
     Contender {
-        #[cfg(feature = "suite")]
         counted: Some(|units, visit| visit(&Sl4::<Counted>::new(units, paper::MAX_ORDER))),
         ..back_end(
             "sl4",
@@ -303,7 +297,6 @@ impl Contender {
 
     /// The same on words that count, if there are some: what an operation did to them is what
     /// [`count`](crate::counted::count) says.
-    #[cfg(feature = "suite")]
     pub(crate) fn with_counted<R>(
         &self,
         units: u64,

@@ -55,9 +55,12 @@ pub static CONTENDERS: &[Contender] = &[
     contender("arena-tagged", |plan| plan.run(&Slots::new(plan, Tagged::<AtomicU64>::new))),
     contender("arena-sl", |plan| plan.run(&Slots::new(plan, Locked::<AtomicU64>::new))),
     contender("arena-mutex", |plan| plan.run(&Slots::new(plan, Mutexed::new))),
-    contender("sharded-slab", |plan| plan.run(&Sharded(sharded_slab::Slab::new()))),
-    alone("slab", |plan| plan.run_alone(&Slab)),
-    alone("typed-arena", |plan| plan.run_alone(&Typed)),
+    #[cfg(feature = "suite")]
+    contender("sharded-slab", |plan| plan.run(&crates::Sharded(sharded_slab::Slab::new()))),
+    #[cfg(feature = "suite")]
+    alone("slab", |plan| plan.run_alone(&crates::Slab)),
+    #[cfg(feature = "suite")]
+    alone("typed-arena", |plan| plan.run_alone(&crates::Typed)),
     alone("nothing", |plan| plan.run_alone(&Nothing)),
 ];
 
@@ -188,73 +191,6 @@ impl<P: baselines::Pool + 'static> Subject for Slots<P> {
     }
 }
 
-/// The sharded slab, by key.
-struct Sharded(sharded_slab::Slab<Item>);
-
-impl Subject for Sharded {
-    type Object<'s> = usize;
-    type Lane<'s> = ();
-
-    fn lane(&self) {}
-
-    fn alloc(&self, (): &mut (), value: u64) -> Option<usize> {
-        self.0.insert(Item([value; 6]))
-    }
-
-    fn free(&self, (): &mut (), key: usize) -> u64 {
-        self.0.take(key).map_or(u64::MAX, |item| item.0[0])
-    }
-}
-
-/// The slab, by key; whoever uses it has it alone.
-struct Slab;
-
-impl Subject for Slab {
-    type Object<'s> = usize;
-    type Lane<'s> = slab::Slab<Item>;
-
-    fn lane(&self) -> slab::Slab<Item> {
-        slab::Slab::new()
-    }
-
-    #[inline(always)]
-    fn alloc(&self, slab: &mut slab::Slab<Item>, value: u64) -> Option<usize> {
-        Some(slab.insert(Item([value; 6])))
-    }
-
-    #[inline(always)]
-    fn free(&self, slab: &mut slab::Slab<Item>, key: usize) -> u64 {
-        slab.remove(key).0[0]
-    }
-}
-
-/// The arena that never frees: an arena for 2^20 items, then another.
-struct Typed;
-
-/// Items in a typed arena before it is dropped as a whole.
-const TYPED_ITEMS: usize = 1 << 20;
-
-impl Subject for Typed {
-    type Object<'s> = u64;
-    type Lane<'s> = (typed_arena::Arena<Item>, usize);
-
-    fn lane(&self) -> Self::Lane<'_> {
-        (typed_arena::Arena::new(), 0)
-    }
-
-    fn alloc(&self, (arena, items): &mut Self::Lane<'_>, value: u64) -> Option<u64> {
-        *items += 1;
-        if *items > TYPED_ITEMS {
-            (*arena, *items) = (typed_arena::Arena::new(), 1);
-        }
-        Some(arena.alloc(Item([value; 6])).0[0])
-    }
-
-    fn free(&self, _lane: &mut Self::Lane<'_>, value: u64) -> u64 {
-        value
-    }
-}
-
 /// The loop without an allocator.
 struct Nothing;
 
@@ -272,6 +208,79 @@ impl Subject for Nothing {
     #[inline(always)]
     fn free(&self, (): &mut (), object: Item) -> u64 {
         object.0[0]
+    }
+}
+
+/// Slabs and an arena of crates.io.
+#[cfg(feature = "suite")]
+mod crates {
+    use super::super::subject::{Item, Subject};
+
+    /// The sharded slab, by key.
+    pub struct Sharded(pub sharded_slab::Slab<Item>);
+
+    impl Subject for Sharded {
+        type Object<'s> = usize;
+        type Lane<'s> = ();
+
+        fn lane(&self) {}
+
+        fn alloc(&self, (): &mut (), value: u64) -> Option<usize> {
+            self.0.insert(Item([value; 6]))
+        }
+
+        fn free(&self, (): &mut (), key: usize) -> u64 {
+            self.0.take(key).map_or(u64::MAX, |item| item.0[0])
+        }
+    }
+
+    /// The slab, by key; whoever uses it has it alone.
+    pub struct Slab;
+
+    impl Subject for Slab {
+        type Object<'s> = usize;
+        type Lane<'s> = slab::Slab<Item>;
+
+        fn lane(&self) -> slab::Slab<Item> {
+            slab::Slab::new()
+        }
+
+        #[inline(always)]
+        fn alloc(&self, slab: &mut slab::Slab<Item>, value: u64) -> Option<usize> {
+            Some(slab.insert(Item([value; 6])))
+        }
+
+        #[inline(always)]
+        fn free(&self, slab: &mut slab::Slab<Item>, key: usize) -> u64 {
+            slab.remove(key).0[0]
+        }
+    }
+
+    /// The arena that never frees: an arena for 2^20 items, then another.
+    pub struct Typed;
+
+    /// Items in a typed arena before it is dropped as a whole.
+    const TYPED_ITEMS: usize = 1 << 20;
+
+    impl Subject for Typed {
+        type Object<'s> = u64;
+        type Lane<'s> = (typed_arena::Arena<Item>, usize);
+
+        fn lane(&self) -> Self::Lane<'_> {
+            (typed_arena::Arena::new(), 0)
+        }
+
+        fn alloc(&self, (arena, items): &mut Self::Lane<'_>, value: u64) -> Option<u64> {
+            *items += 1;
+            if *items > TYPED_ITEMS {
+                (*arena, *items) = (typed_arena::Arena::new(), 1);
+            }
+            Some(arena.alloc(Item([value; 6])).0[0])
+        }
+
+        fn free(&self, _lane: &mut Self::Lane<'_>, value: u64) -> u64 {
+            value
+        }
     }
 }
 

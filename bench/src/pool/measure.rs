@@ -1,20 +1,60 @@
-//! All contenders on one case.
+//! All contenders, case by case.
 
-use indicatif::ProgressBar;
+use std::time::Duration;
 
 use super::course::Plan;
 use super::row::row;
-use super::{Case, Contender};
-use crate::output::in_turn;
-use crate::row::Row;
+use super::{CONTENDERS, Case, Contender};
+use crate::clock::Clock;
+use crate::output::{Output, in_turn};
+use crate::suite::args::Suite;
+use crate::suite::report;
+use crate::suite::workloads::{Cases, Workload};
+
+/// What `bench pool` measures.
+pub const CASES: Cases = Cases { steps, run };
+
+fn steps(workload: &Workload, args: &Suite) -> usize {
+    plans(workload, args).map(|plan| contenders(args, &plan).count() * args.rounds(workload)).sum()
+}
 
 /// Everyone in turn, round by round: what disturbs one round disturbs all.
-pub fn measure(plan: &Plan, contenders: &[&'static Contender], rounds: usize) -> Vec<Row> {
-    let able = |contender: &&&Contender| {
-        let alone = plan.threads == 1 && plan.case != Case::Handover;
-        plan.is_possible() && (contender.shared || alone)
+fn run(workload: &Workload, args: &Suite, _: &Clock, output: &mut Output) -> anyhow::Result<()> {
+    let mut all = Vec::new();
+    for plan in plans(workload, args) {
+        output.bar.set_message(format!("pool, {}, {} threads", plan.case.name(), plan.threads));
+        let able: Vec<_> = contenders(args, &plan).collect();
+        let run = |contender: &&Contender| (contender.run)(&plan);
+        let figures = in_turn(&able, args.rounds(workload), &output.bar, run);
+        let rows: Vec<_> = able
+            .iter()
+            .zip(&figures)
+            .map(|(contender, rounds)| row(contender, &plan, rounds))
+            .collect();
+        output.add(&rows)?;
+        all.extend(rows);
+    }
+    output.print(|| report::table(workload, &all))
+}
+
+/// Each case on each number of threads.
+fn plans(workload: &Workload, args: &Suite) -> impl Iterator<Item = Plan> {
+    let (usual_pairs, bulk) =
+        if args.quick { (1_000_000, 100_000) } else { (50_000_000, 1_000_000) };
+    let pairs = args.objects.pairs.unwrap_or(usual_pairs);
+    let most = Duration::from_secs_f64(args.duration());
+    let of_case = move |&case: &Case| {
+        let threads = args.threads(workload).into_iter();
+        threads.map(move |threads| Plan { case, threads, pairs, most, bulk })
     };
-    let able: Vec<_> = contenders.iter().filter(able).collect();
-    let figures = in_turn(&able, rounds, &ProgressBar::hidden(), |contender| (contender.run)(plan));
-    able.iter().zip(&figures).map(|(contender, rounds)| row(contender, plan, rounds)).collect()
+    args.objects.cases().iter().flat_map(of_case)
+}
+
+/// Who can do that, of those who were asked for.
+fn contenders(args: &Suite, plan: &Plan) -> impl Iterator<Item = &'static Contender> {
+    let alone = plan.threads == 1 && plan.case != Case::Handover;
+    let is_possible = plan.is_possible();
+    CONTENDERS.iter().filter(move |contender| {
+        args.takes_part(contender.name) && is_possible && (contender.shared || alone)
+    })
 }

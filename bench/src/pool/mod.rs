@@ -3,9 +3,10 @@
 //! ```text
 //! subject   what is asked of an allocator      contenders   the table of them
 //! course    the cases, and timing them         measure      all contenders in turn
-//! row       a measured case, as a row of the suite
+//! row       a measured case, as a row          args         what the command line asks for
 //! ```
 
+pub mod args;
 mod contenders;
 mod course;
 mod measure;
@@ -13,8 +14,8 @@ mod row;
 mod subject;
 
 pub use contenders::{CONTENDERS, Contender};
-pub use course::{Case, Plan};
-pub use measure::measure;
+pub use course::Case;
+pub use measure::CASES;
 
 /// The names of all allocators.
 pub fn names(separator: &str) -> String {

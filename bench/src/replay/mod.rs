@@ -1,16 +1,68 @@
 //! Replaying a trace on an allocator.
 //!
 //! ```text
-//! plan     which thread does what        course   threads that follow a plan, in step where they must
-//! timing   how long each operation took  verify   whether the oracle has anything against it
-//! row      the figures of one allocator  report   the table, and who was faster in plain words
+//! plan     who does what, in the order of the trace      course   threads that follow a trace, in step where they must
+//! verify   whether the oracle has anything against it    report   the table, and who was faster in plain words
 //! ```
 
 pub mod course;
 mod plan;
 pub mod report;
-pub mod row;
-pub mod timing;
 pub mod verify;
 
+use std::ffi::OsString;
+
+#[cfg(feature = "suite")]
 pub use plan::Plan;
+
+use crate::args::UNIT_BYTES;
+use crate::trace::{HeapTrace, Trace};
+
+/// A trace that is replayed.
+pub struct Replayed {
+    /// How the command line asks for it, unless it is built in.
+    pub asked: Option<[OsString; 2]>,
+    pub events: Events,
+}
+
+/// What it is a trace of.
+pub enum Events {
+    /// Page allocations.
+    Pages(Trace),
+    /// What a program asked of malloc.
+    Heap(HeapTrace),
+}
+
+impl Replayed {
+    pub fn pages(&self) -> Option<&Trace> {
+        if let Events::Pages(trace) = &self.events { Some(trace) } else { None }
+    }
+
+    pub fn heap(&self) -> Option<&HeapTrace> {
+        if let Events::Heap(trace) = &self.events { Some(trace) } else { None }
+    }
+
+    /// What tables call it.
+    pub fn name(&self) -> &'static str {
+        match &self.events {
+            Events::Pages(trace) => trace.name,
+            Events::Heap(trace) => trace.name,
+        }
+    }
+
+    /// The most threads that can replay it: as many as had a part in it.
+    pub fn threads(&self) -> usize {
+        match &self.events {
+            Events::Pages(trace) => trace.cpus,
+            Events::Heap(trace) => trace.threads,
+        }
+    }
+
+    /// Bytes that it holds at its peak.
+    pub fn peak_bytes(&self) -> u64 {
+        match &self.events {
+            Events::Pages(trace) => trace.peak_units.saturating_mul(UNIT_BYTES),
+            Events::Heap(trace) => trace.peak_bytes,
+        }
+    }
+}

@@ -2,31 +2,41 @@
 
 use crate::args::UNIT_BYTES;
 use crate::row::Row;
+use crate::suite::workloads::Workload;
 use crate::table::{Layout, bytes, count, or_dash, percent, threads, time};
-use crate::trace::Trace;
 
 /// All that is printed about one trace.
-pub fn trace(trace: &Trace, rows: &[Row]) -> String {
-    let mut lines = vec![title(trace, rows.first().and_then(|row| row.arena_bytes).unwrap_or(0))];
+pub fn table(_: &Workload, rows: &[Row]) -> String {
+    let mut lines = vec![title(&rows[0])];
     let same_table = |a: &Row, b: &Row| rows.len() <= SIDE_BY_SIDE || a.threads == b.threads;
     let groups = rows.chunk_by(same_table).flat_map(|rows| rows.chunks(SIDE_BY_SIDE));
     lines.extend(groups.map(|rows| LAYOUT.turned(&rows.iter().collect::<Vec<_>>()).to_string()));
     lines.extend(violations(rows));
     lines.extend(comparisons(rows));
+    lines.push(clock(&rows[0]));
     lines.join("\n") + "\n"
 }
 
 /// How many allocators fit a line.
 const SIDE_BY_SIDE: usize = 7;
 
-fn title(trace: &Trace, arena_bytes: u64) -> String {
+fn title(row: &Row) -> String {
+    let cpus = figure(row, "trace_cpus");
     format!(
-        "{}: page allocations on {} CPU{}, up to {} at once, from an arena of {}",
-        trace.name,
-        trace.cpus,
-        if trace.cpus == 1 { "" } else { "s" },
-        bytes(trace.peak_units * UNIT_BYTES),
-        bytes(arena_bytes),
+        "{}: page allocations on {cpus} CPU{}, up to {} at once, from an arena of {}",
+        row.text("trace"),
+        if cpus == 1.0 { "" } else { "s" },
+        bytes(figure(row, "trace_bytes") as u64),
+        bytes(row.arena_bytes.unwrap_or(0)),
+    )
+}
+
+fn clock(row: &Row) -> String {
+    format!(
+        "The clock costs {:.1} ns, which is taken off, and goes in steps of {:.1} ns. Medians over {} rounds.",
+        figure(row, "clock_ns"),
+        figure(row, "clock_step_ns"),
+        figure(row, "rounds"),
     )
 }
 
@@ -39,8 +49,12 @@ static LAYOUT: Layout<'static> = Layout {
     lines: &[("", |row| format!("{}\n{}", name(row), threads(row.threads)))],
     across: None,
     more: &[
-        ("operations", |rows| count(rows[0].ops.unwrap_or(0))),
-        ("mean", |rows| or_dash(rows[0].ns_per_op, time)),
+        ("operations", |rows| {
+            let cut = if rows[0].complete { "" } else { "*" };
+            format!("{cut}{}", count(rows[0].ops.unwrap_or(0)))
+        }),
+        ("all threads together", |rows| or_dash(rows[0].ns_per_op, time)),
+        ("mean", |rows| or_dash(rows[0].mean_ns, time)),
         ("median", |rows| or_dash(rows[0].p50_ns, time)),
         ("p99", |rows| or_dash(rows[0].p99_ns, time)),
         ("p99.9", |rows| or_dash(rows[0].p999_ns, time)),
@@ -49,7 +63,7 @@ static LAYOUT: Layout<'static> = Layout {
         ("peak use, units", |rows| count(figure(rows[0], "peak_units") as u64)),
         ("  of the arena", |rows| {
             let of = figure(rows[0], "peak_units") as u64 * 1000;
-            percent(of / figure(rows[0], "arena_units").max(1.0) as u64)
+            percent(of * UNIT_BYTES / rows[0].arena_bytes.unwrap_or(1))
         }),
         ("metadata", |rows| bytes(rows[0].metadata_bytes.unwrap_or(0))),
         ("  bits per unit", |rows| format!("{:.2}", figure(rows[0], "metadata_bits_per_unit"))),
@@ -100,24 +114,20 @@ fn compare(first: &Row, other: &Row) -> String {
         threads(first.threads),
         name(first),
         name(other),
-        at("in the mean", first.ns_per_op, other.ns_per_op, 0.0),
+        at("in the mean", first.mean_ns, other.mean_ns, 0.0),
         at("at p99.9", first.p999_ns, other.p999_ns, figure(first, "clock_step_ns")),
     )
 }
 
 /// How to read the figures.
-pub fn footer(clock_ns: f64, clock_step_ns: f64, rounds: usize) -> String {
-    format!(
-        "\
-Every operation is timed by itself; what the clock itself costs ({clock_ns:.1} ns, measured on
-nothing between the operations) is taken off. It goes in steps of {clock_step_ns:.1} ns: what differs
-by one is alike, save for means, which are finer. Times are medians over {rounds} rounds, each on
-a fresh allocator, allocators taking turns. Waiting for a block that another thread has
-yet to allocate does not count. With nbbs-cached and linux-pcp each thread keeps free blocks
-of its own. The traces were recorded above such caches, and have few hits left for others.
-\"Verified\", peak and end come from passes of their own with an owner map: once in the
-order of the trace, then, if there are several threads, on all of them at once. The end
-is where the trace ends, before what it leaves is freed. Fragmented: of the free
-memory, the share that lies outside free, aligned 2 MiB. A unit is a page of 4 KiB."
-    )
-}
+pub const FOOTER: &str = "\
+Every operation is timed by itself, and the clock is measured on nothing between them: what
+differs by one of its steps is alike, save for means, which are finer. All threads together is
+from rounds without a clock: from the first operation to the last, by their number, waiting for a
+block that another thread has yet to allocate included, which the other times leave out. Each
+round has a fresh allocator, and allocators take turns. With nbbs-cached and linux-pcp each thread
+keeps free blocks of its own; the traces were recorded above such caches, and have few hits left
+for others. \"Verified\", peak and end come from passes of their own with an owner map: once in the
+order of the trace, and once on all threads. The end is where the trace ends, before what it leaves
+is freed. Fragmented: of the free memory, the share that lies outside free, aligned 2 MiB. A unit
+is a page of 4 KiB.";

@@ -209,14 +209,14 @@ fn percentiles(variant: &Variant<'_>) -> Option<Chart> {
 
 /// What the others notice of a thread that stands still in the middle of an operation.
 fn suspended(variant: &Variant<'_>) -> Option<Chart> {
-    let is_known = |entry: &&Row| entry.baseline_p999_ns.is_some();
+    let is_known = |entry: &&Row| entry.figure("baseline_p999_ns").is_some();
     variant.lines.iter().flat_map(|line| &line.entries).flatten().find(|entry| is_known(entry))?;
     Chart::of_single_operations(
         "p99.9 of the others, while nobody and while somebody is suspended".to_owned(),
         variant,
         &[
-            ("nobody", |entry| entry.baseline_p999_ns),
-            ("somebody", |entry| entry.baseline_p999_ns.and(entry.p999_ns)),
+            ("nobody", |entry| entry.figure("baseline_p999_ns")),
+            ("somebody", |entry| entry.figure("baseline_p999_ns").and(entry.p999_ns)),
         ],
     )
 }

@@ -43,6 +43,12 @@ impl Kept {
         Ok(Self { page: page.map(Awaited::open).transpose()?, ..self })
     }
 
+    /// Refuses a page, which takes the feature `suite`.
+    #[cfg(not(feature = "suite"))]
+    pub fn with_page(self, page: Option<&Path>) -> anyhow::Result<Self> {
+        if page.is_some() { Err(super::takes_suite()) } else { Ok(self) }
+    }
+
     /// Adds rows, if anybody wants them: those of the record are in its file when this returns.
     ///
     /// # Errors
@@ -61,11 +67,11 @@ impl Kept {
     ///
     /// # Errors
     /// The record cannot be written.
-    #[cfg(feature = "suite")]
     pub fn skip(&mut self, what: &str) -> anyhow::Result<()> {
         if let Some((path, writer)) = &mut self.record {
             writer.skip(what).with_context(|| refused(path))?;
         }
+        #[cfg(feature = "suite")]
         self.page.iter_mut().for_each(|page| page.skip(what));
         Ok(())
     }

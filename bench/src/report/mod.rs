@@ -27,3 +27,11 @@ mod section;
 mod summary;
 #[cfg(feature = "suite")]
 mod table;
+
+/// The refusal of a command line that takes the feature `suite`.
+#[cfg(not(feature = "suite"))]
+pub fn takes_suite() -> anyhow::Error {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words = words.join(" ");
+    anyhow::anyhow!("nbbs {words} needs: cargo run --release --features suite -- {words}")
+}

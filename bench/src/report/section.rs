@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::row::Row;
+use crate::suite::report::FOOTER;
 use crate::suite::workloads::WORKLOADS;
 use crate::table::bytes;
 
@@ -75,21 +76,13 @@ pub fn sections(entries: &[Row]) -> Vec<Section<'_>> {
     names.into_iter().map(section).collect()
 }
 
-/// What has a command line of its own.
-const OTHERS: [(&str, &str); 3] = [
-    (
-        "limit",
-        "single operations of nbbs, which stand beside bare compare-and-swaps in `bench limit`",
-    ),
-    ("cores", crate::cores::report::ABOUT),
-    ("requests", "exact sizes, batches, growth in place and placement, by nbbs"),
-];
-
 impl Section<'_> {
     /// What the workload does, if this build knows it.
-    pub fn about(&self) -> Option<&'static str> {
-        let known = WORKLOADS.iter().map(|workload| (workload.name, workload.about)).chain(OTHERS);
-        known.into_iter().find(|known| known.0 == self.workload).map(|known| known.1)
+    pub fn about(&self) -> Option<String> {
+        let known = WORKLOADS.iter().find(|known| known.name == self.workload)?;
+        // How to read most figures is said once for all.
+        let own = (known.footer != FOOTER).then(|| format!(". {}", known.footer));
+        Some(known.about.to_owned() + &own.unwrap_or_default())
     }
 
     /// Everything that was measured, with the number of threads.

@@ -112,7 +112,9 @@ fn summary(kind: &str, sections: &[Section<'_>]) -> Option<Summary> {
 
 /// Workloads in which somebody is suspended are judged by what the others notice, not by time per operation.
 fn is_timed(section: &Section<'_>) -> bool {
-    !section.cases().any(|case| case.entries.iter().any(|entry| entry.baseline_p999_ns.is_some()))
+    !section
+        .cases()
+        .any(|case| case.entries.iter().any(|entry| entry.figure("baseline_p999_ns").is_some()))
 }
 
 /// What the best safe rival takes beside the subject; one without private caches, unless the subject has some.

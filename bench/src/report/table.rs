@@ -32,7 +32,9 @@ const COLUMNS: [Column<'static>; 12] = [
         or_dash(most(rows).figure("beside_one"), |times| format!("{times:.2} x"))
     }),
     ("lines moved a pair", |rows| or_dash(most(rows).figure("transfers_per_pair"), hundredths)),
-    ("2 MiB free", |rows| or_dash(most(rows).recovered_percent, |part| format!("{part:.1} %"))),
+    ("2 MiB free", |rows| {
+        or_dash(most(rows).figure("recovered_percent"), |part| format!("{part:.1} %"))
+    }),
 ];
 
 fn hundredths(figure: f64) -> String {
@@ -108,7 +110,7 @@ pub struct Stall {
 /// Each allocator's worst case, the least first.
 pub fn stalls(entries: &[Row]) -> Vec<Stall> {
     let stall = |entry: &Row| {
-        let (before, after) = (entry.baseline_p999_ns?, entry.p999_ns?);
+        let (before, after) = (entry.figure("baseline_p999_ns")?, entry.p999_ns?);
         Some(Stall {
             name: entry.label(),
             threads: entry.threads,

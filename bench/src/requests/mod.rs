@@ -8,29 +8,53 @@ mod judge;
 pub mod report;
 mod work;
 
-use std::time::Instant;
-
+use crate::clock::Clock;
 use crate::counted::count;
 use crate::limit::arena::Arena;
 use crate::market::Kind;
 use crate::median::ten_thousandths;
+use crate::output::Output;
 use crate::row::Row;
-use work::Tally;
-pub use work::{CASES, Case};
+use crate::suite::args::Suite;
+use crate::suite::workloads::{Cases, Workload};
+use work::{CASES, Case, Tally};
+
+/// What `bench requests` measures.
+pub const MEASURED: Cases = Cases { steps, run };
 
 /// Units of the arena: 1 GiB in pages of 4 KiB.
 const UNITS: u64 = 1 << 18;
 
+fn steps(workload: &Workload, args: &Suite) -> usize {
+    let takes_part = args.takes_part("nbbs") && !args.threads(workload).is_empty();
+    if takes_part { CASES.len() } else { 0 }
+}
+
+fn run(
+    workload: &Workload,
+    args: &Suite,
+    clock: &Clock,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let mut rows = Vec::new();
+    for case in CASES {
+        rows.push(measure(case, args.rounds(workload), clock));
+        output.add(&rows[rows.len() - 1..])?;
+        output.bar.inc(1);
+    }
+    output.print(|| report::LAYOUT.table(&rows.iter().collect::<Vec<_>>()).to_string())
+}
+
 /// Measures a case: timed on an empty arena, `rounds` times, then once more on words that count, with the owner
 /// map on.
-pub fn measure(case: &Case, rounds: usize) -> Row {
+fn measure(case: &Case, rounds: usize, clock: &Clock) -> Row {
     let arena = Arena::new(UNITS);
     let time = |round| {
         arena.empty();
         let setup = case.prepare(arena.buddy(), round as u64, &judge::Judge::off());
-        let start = Instant::now();
+        let start = clock.ticks();
         let tally = case.run(arena.buddy(), setup, &judge::Judge::off());
-        (start.elapsed().as_nanos() as f64, tally.ops.max(1))
+        (clock.ns(clock.ticks() - start), tally.ops.max(1))
     };
     let times: Vec<(f64, u64)> = (0..rounds).map(time).collect();
     arena.empty();
@@ -45,7 +69,6 @@ pub fn measure(case: &Case, rounds: usize) -> Row {
 fn row(case: &Case, tally: &Tally, times: &[(f64, u64)], steps: u64, verified: bool) -> Row {
     let share = |part: u64, whole: u64| ten_thousandths(part as f64 / whole.max(1) as f64);
     let mut row = Row {
-        command: "bench requests".into(),
         phase: format!("{}: {}", case.case, case.asked).into(),
         ops: Some(tally.ops),
         complete: true,

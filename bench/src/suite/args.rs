@@ -3,32 +3,36 @@
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::{Args, FromArgMatches};
 
 use super::on_heap;
-use super::workloads::{Orders, WORKLOADS, Workload};
-use crate::args::{Arena, UNIT_BYTES, arena, labels, names, rounds, threads};
+use super::workloads::{Orders, Usual, WORKLOADS, Workload};
+use crate::args::{Arena, MORE, UNIT_BYTES, arena, labels, names, rounds, threads};
+use crate::cores::args::Cores;
+use crate::limit::args::Limit;
 use crate::market::{CONTENDERS, Contender, HEAPS, Kind};
 use crate::output::{Format, Output};
-use crate::pool::{self, Case};
+use crate::pool::{self, args::Objects};
 use crate::report::keep::Kept;
+use crate::{cores, limit};
 
-/// The largest order: the largest that every contender serves.
+/// The largest order that every contender serves.
 const MAX_ORDER: u32 = 10;
 
 #[derive(Debug, Args)]
 pub struct Suite {
-    /// Workloads, or `all`
+    /// Workloads, or `all` for those that have contenders beside nbbs
     #[arg(value_name = "NAME", required = true, value_parser = workload())]
     pub workloads: Vec<String>,
 
-    /// Numbers of threads [default: 1,2,4,8,16,32; with --quick 1,2,8]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = threads)]
+    /// Numbers of threads [default: 1,2,4,8,16,32; with --quick 1,2,8; `limit` 1,2; `cores` 1 and 2,4,8,16,32,64;
+    /// with --quick 1 and 2,4,8]
+    #[arg(long, value_name = "LIST", alias = "harts", value_delimiter = ',', value_parser = threads)]
     pub threads: Vec<usize>,
 
-    /// Orders of the blocks, where the workload does not say [default: 0,3,6; with --quick 0]
+    /// Orders of the blocks, where the workload does not say [default: 0,3,6; with --quick 0; `limit` 0 to 9]
     #[arg(long, value_name = "LIST", value_delimiter = ',',
-          value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_ORDER)))]
+          value_parser = clap::value_parser!(u32).range(0..=i64::from(limit::MAX_ORDER)))]
     pub orders: Vec<u32>,
 
     /// Sizes of the blocks of heaps, in bytes [default: 8,128,1024; with --quick 64]
@@ -39,34 +43,31 @@ pub struct Suite {
     #[arg(help = format!("Allocators, of {} [default: all]", all_names()))]
     pub allocators: Vec<String>,
 
-    /// Memory for back-ends to allocate from [default: 1G; with --quick 64M, but for `replay`; where the threads'
-    /// blocks have no room in that, twice as much, and again]
-    #[arg(long, value_name = "SIZE", value_parser = arena)]
-    pub arena: Option<Arena>,
+    /// Memory for back-ends to allocate from [default: 1G; with --quick 64M, but for `replay`; `limit` 1G,64G,1T; with
+    /// --quick 1G,64G; where the threads' blocks have no room in that, twice as much, and again]
+    #[arg(long, value_name = "LIST", alias = "arenas", value_delimiter = ',', value_parser = arena)]
+    pub arena: Vec<Arena>,
 
     /// Memory for heaps to allocate from [default: 64M, for `heap-random` 160M, for `replay-heap` 256M; with
     /// --quick a quarter, a tenth and a half of that; twice as much, and again, where the blocks have no room]
     #[arg(long, value_name = "SIZE", value_parser = arena)]
     pub heap: Option<Arena>,
 
+    /// What `replay` replays [default: the built-in redis trace]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub traces: Vec<PathBuf>,
+
     /// What `replay-heap` replays [default: the built-in git trace]
     #[arg(long, value_name = "FILE")]
     pub heap_trace: Option<PathBuf>,
-
-    /// What `pool` measures [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
-    pub cases: Vec<Case>,
-
-    /// Allocations of `pool`, and as many frees, over all threads [default: 50000000; with --quick 1000000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub pairs: Option<u64>,
 
     /// Seconds after which each part of a round ends, whatever it has done; `larson` and `stress` go on so
     /// long, and what is over before a 25th of it runs again [default: 0.5; with --quick 0.003]
     #[arg(long, value_name = "SECONDS", alias = "seconds", value_parser = seconds)]
     pub duration: Option<f64>,
 
-    /// Rounds; every figure is the median over them [default: 5; with --quick 3]
+    /// Rounds; every figure is the median over them [default: 5; with --quick 3; `requests` 11, `limit` 101;
+    /// with --quick 15]
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub rounds: Option<usize>,
 
@@ -84,7 +85,6 @@ pub struct Suite {
     #[arg(long, hide = true)]
     pub once: bool,
 
-    // Not `Keep`: an optional command line has no such parts.
     /// Prints one JSON object per row instead of tables
     #[arg(long)]
     pub json: bool,
@@ -92,6 +92,15 @@ pub struct Suite {
     /// Prints comma-separated values instead of tables
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
+
+    #[command(flatten, next_help_heading = "Of `pool`")]
+    pub objects: Objects,
+
+    #[command(flatten, next_help_heading = "Of `limit`")]
+    pub limit: Limit,
+
+    #[command(flatten, next_help_heading = "Of `cores`")]
+    pub cores: Cores,
 
     /// Also writes a page that shows what was measured
     #[arg(long, value_name = "FILE")]
@@ -107,38 +116,43 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// The workloads asked for, in the order of the table.
-    pub fn workloads(&self) -> impl Iterator<Item = &'static Workload> {
-        let asked = |name: &str| self.workloads.iter().any(|asked| asked == name || asked == "all");
-        WORKLOADS.iter().filter(move |workload| asked(workload.name))
+    /// What `nbbs bench` runs with the name of a workload alone.
+    pub fn of(name: &str) -> Self {
+        let command = Self::augment_args(clap::Command::new("bench"));
+        Self::from_arg_matches(&command.get_matches_from(["bench", name]))
+            .expect("the name of a workload is all it needs")
     }
 
-    /// The numbers of threads asked for, or the usual ones.
-    pub fn threads(&self) -> Vec<usize> {
-        let usual: &[usize] = if self.quick { &[1, 2, 8] } else { &[1, 2, 4, 8, 16, 32] };
-        asked_or(&self.threads, usual)
+    /// The workloads asked for, in the order of the table.
+    pub fn workloads(&self) -> impl Iterator<Item = &'static Workload> {
+        let asked = |workload: &Workload, name: &str| {
+            name == workload.name || (name == "all" && workload.of_all)
+        };
+        let is_asked =
+            move |workload: &&Workload| self.workloads.iter().any(|name| asked(workload, name));
+        WORKLOADS.iter().filter(is_asked)
+    }
+
+    /// What a workload is run with, where nothing else is asked for.
+    fn usual(&self, workload: &Workload) -> Usual {
+        if self.quick { workload.quick } else { workload.usual }
     }
 
     /// The numbers of threads to run a workload with.
-    pub fn threads_of(&self, workload: &Workload) -> Vec<usize> {
-        match workload.least_threads {
-            1 => self.threads(),
-            least if self.threads.is_empty() => vec![least],
-            least => self.threads.iter().copied().filter(|&threads| threads >= least).collect(),
-        }
+    pub fn threads(&self, workload: &Workload) -> Vec<usize> {
+        let (least, most) = workload.threads;
+        let mut threads = asked_or(&self.threads, self.usual(workload).threads);
+        threads.retain(|threads| (least..=most).contains(threads));
+        threads
     }
 
     /// The orders to run a workload with.
     pub fn orders(&self, workload: &Workload, kind: Kind) -> Vec<u32> {
-        let (asked, usual): (_, &[u32]) = match (kind, self.quick) {
-            (Kind::Heap, true) => (&self.sizes, &[3]),
-            (Kind::Heap, false) => (&self.sizes, &[0, 4, 7]),
-            (_, true) => (&self.orders, &[0]),
-            (_, false) => (&self.orders, &[0, 3, 6]),
-        };
-        match workload.orders {
-            Orders::Asked => asked_or(asked, usual),
-            Orders::Units | Orders::Mixed => vec![0],
+        let usual = self.usual(workload);
+        match (workload.orders, kind) {
+            (Orders::Asked, Kind::Heap) => asked_or(&self.sizes, usual.sizes),
+            (Orders::Asked, _) => asked_or(&self.orders, usual.orders),
+            _ => vec![0],
         }
     }
 
@@ -149,46 +163,31 @@ impl Suite {
         CONTENDERS.iter().chain(HEAPS).filter(of_kind).collect()
     }
 
-    /// The pools that were asked for, or all.
-    pub fn pools(&self) -> Vec<&'static pool::Contender> {
-        pool::CONTENDERS.iter().filter(|contender| self.takes_part(contender.name)).collect()
-    }
-
-    fn takes_part(&self, name: &str) -> bool {
+    /// Whether an allocator of that name was asked for.
+    pub fn takes_part(&self, name: &str) -> bool {
         self.allocators.is_empty() || self.allocators.iter().any(|asked| asked == name)
     }
 
-    /// The cases of `pool` that were asked for, or all.
-    pub fn cases(&self) -> Vec<Case> {
-        asked_or(&self.cases, Case::value_variants())
-    }
-
-    /// Allocations of `pool`.
-    pub fn pairs(&self) -> u64 {
-        self.pairs.unwrap_or(if self.quick { 1_000_000 } else { 50_000_000 })
-    }
-
-    /// Units of a back-end's arena, bytes of a heap, if that is enough.
-    pub fn units(&self, workload: &Workload, kind: Kind) -> u64 {
-        let memory = &workload.memory;
-        let (asked, (usual, quick), unit) = match kind {
-            Kind::Heap => (self.heap, memory.heap_bytes, UNIT_BYTES),
-            _ => (self.arena, memory.arena_units, 1),
-        };
-        let usual = if self.quick { quick } else { usual };
-        asked.map_or(usual, |arena| arena.units * unit)
+    /// Units of the arenas of a back-end, bytes of a heap, if that is enough.
+    pub fn units(&self, workload: &Workload, kind: Kind) -> Vec<u64> {
+        let usual = self.usual(workload);
+        if kind == Kind::Heap {
+            return vec![self.heap.map_or(usual.heap_bytes, |heap| heap.units * UNIT_BYTES)];
+        }
+        let asked: Vec<u64> = self.arena.iter().map(|arena| arena.units).collect();
+        asked_or(&asked, usual.arena_units)
     }
 
     /// Whether the size of that memory was asked for.
     pub fn has_memory(&self, kind: Kind) -> bool {
-        if kind == Kind::Heap { self.heap.is_some() } else { self.arena.is_some() }
+        if kind == Kind::Heap { self.heap.is_some() } else { !self.arena.is_empty() }
     }
 
-    /// Where the rows of a run go that has so many steps.
+    /// Where the rows go.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn output(&self, steps: usize) -> anyhow::Result<Output> {
+    pub fn output(&self) -> anyhow::Result<Output> {
         let format = match (self.json, self.csv, self.silent) {
             (true, ..) => Format::Json,
             (_, true, _) => Format::Csv,
@@ -196,7 +195,7 @@ impl Suite {
             _ => Format::Tables,
         };
         let kept = Kept::new(self.record.as_deref())?.with_page(self.html.as_deref())?;
-        Ok(Output::new(format, steps, kept))
+        Ok(Output::new(format, kept))
     }
 
     /// Seconds for each part of a round.
@@ -205,8 +204,8 @@ impl Suite {
     }
 
     /// Rounds.
-    pub fn rounds(&self) -> usize {
-        self.rounds.unwrap_or(if self.quick { 3 } else { 5 })
+    pub fn rounds(&self, workload: &Workload) -> usize {
+        self.rounds.unwrap_or(self.usual(workload).rounds)
     }
 
     /// The largest order of which blocks can be asked for.
@@ -216,15 +215,19 @@ impl Suite {
 }
 
 fn known(name: &str) -> Result<String, String> {
-    let pool = pool::CONTENDERS.iter().any(|pool| pool.name == name);
-    let found = pool || CONTENDERS.iter().chain(HEAPS).any(|contender| contender.name == name);
+    let found = crate::market::find(name).is_some()
+        || pool::CONTENDERS.iter().any(|pool| pool.name == name)
+        || cores::plan::names().contains(&name);
     let refusal = || format!("there is no allocator of that name; there are: {}", all_names());
     found.then(|| name.to_owned()).ok_or_else(refusal)
 }
 
 fn all_names() -> String {
     let (heaps, pools) = (labels(HEAPS, ", "), pool::names(", "));
-    format!("the back-ends {}; the heaps {heaps}; the pools {pools}", names(", "))
+    let (back_ends, cores) = (names(", "), cores::plan::names().join(", "));
+    format!(
+        "the back-ends {back_ends}; the heaps {heaps}; the pools {pools}; on `cores` {cores}{MORE}"
+    )
 }
 
 /// A power of two of bytes, as an order of what a heap's smallest blocks are.

@@ -1,14 +1,15 @@
-//! A timed stretch, and the clock of a thread that has no worker.
+//! A timed stretch, times of its operations, and the clock of a thread that has no worker.
 
 use hdrhistogram::Histogram;
 
 use super::worker::Setting;
 use crate::clock::Clock;
 use crate::counted::{Counts, so_far};
+use crate::row::Name;
 
 /// A timed stretch of one thread.
 pub struct Stretch {
-    pub name: &'static str,
+    pub name: Name,
     /// Ticks at which it began and ended.
     pub began: u64,
     pub ended: u64,
@@ -18,8 +19,75 @@ pub struct Stretch {
     pub counts: Counts,
     /// Whether it did all that it should.
     pub complete: bool,
-    /// Tenths of nanoseconds of each operation.
-    pub latency: Option<Histogram<u64>>,
+    /// Times of each operation.
+    pub latency: Option<Latency>,
+}
+
+/// Ticks of single operations; and of nothing now and then between them: the clock itself, at the speed that the
+/// processor had meanwhile.
+#[derive(Clone, Debug)]
+pub struct Latency {
+    operations: Histogram<u64>,
+    nothing: Histogram<u64>,
+    turns: u32,
+}
+
+impl Latency {
+    /// No operation yet.
+    pub fn new() -> Self {
+        // Bounds known from the start, so that recording never allocates. An hour, to a thousandth.
+        let empty = || Histogram::new_with_bounds(1, 1 << 44, 3).expect("bounds in order");
+        Self { operations: empty(), nothing: empty(), turns: 0 }
+    }
+
+    /// How many operations there were.
+    pub fn count(&self) -> u64 {
+        self.operations.len()
+    }
+
+    /// Does an operation, and records how long it took.
+    pub fn time<R>(&mut self, clock: &Clock, operation: impl FnOnce() -> R) -> R {
+        /// Measures nothing once in so many operations.
+        const STRIDE: u32 = 16;
+        if self.turns.is_multiple_of(STRIDE) {
+            self.nothing.saturating_record(clock.nothing());
+        }
+        self.turns = self.turns.wrapping_add(1);
+        let began = clock.ticks();
+        let result = operation();
+        self.operations.saturating_record(clock.ticks() - began);
+        result
+    }
+
+    /// What another thread, or another stretch, has timed as well.
+    pub fn add(mut self, other: Self) -> Self {
+        self.operations += other.operations;
+        self.nothing += other.nothing;
+        self
+    }
+
+    /// Nanoseconds that such a part of the operations stay below, the clock's own cost taken off.
+    pub fn quantile_ns(&self, quantile: f64, clock: &Clock) -> f64 {
+        let ticks = self.operations.value_at_quantile(quantile);
+        clock.ns(ticks.saturating_sub(self.nothing.value_at_quantile(0.5)))
+    }
+
+    /// Nanoseconds of an operation in the mean, the clock's own cost taken off. The clock's steps cancel out in it.
+    pub fn mean_ns(&self, clock: &Clock) -> f64 {
+        // Without the slowest hundredth: an interrupt in so few measurements would weigh too much.
+        let usual = self.nothing.value_at_quantile(0.99);
+        let nothing = self.nothing.iter_recorded().filter(|at| at.value_iterated_to() <= usual);
+        let (sum, count) = nothing.fold((0, 0), |(sum, count), at| {
+            let times = at.count_at_value();
+            (sum + at.value_iterated_to() * times, count + times)
+        });
+        clock.ns(1) * (self.operations.mean() - sum as f64 / count.max(1) as f64)
+    }
+
+    /// Nanoseconds that the clock itself cost.
+    pub fn clock_ns(&self, clock: &Clock) -> f64 {
+        clock.ns(self.nothing.value_at_quantile(0.5))
+    }
 }
 
 /// The clock of a thread that is no `Worker`: its deadline, its times by operation, its counts.
@@ -28,12 +96,12 @@ pub struct Gauge<'a> {
     limit_ticks: u64,
     began: u64,
     counted: Counts,
-    latency: Option<Histogram<u64>>,
+    latency: Option<Latency>,
 }
 
 impl<'a> Gauge<'a> {
     pub fn new(setting: Setting, clock: &'a Clock) -> Self {
-        let latency = setting.latency.then(new_histogram);
+        let latency = setting.latency.then(Latency::new);
         Self { clock, limit_ticks: setting.limit_ticks, began: 0, counted: so_far(), latency }
     }
 
@@ -55,35 +123,15 @@ impl<'a> Gauge<'a> {
     pub fn time<R>(&mut self, operation: impl FnOnce() -> R) -> R {
         match &mut self.latency {
             None => operation(),
-            Some(latency) => timed(self.clock, latency, operation),
+            Some(latency) => latency.time(self.clock, operation),
         }
     }
 
-    pub fn stop(self, name: &'static str, ops: u64, complete: bool) -> Stretch {
+    pub fn stop(self, name: Name, ops: u64, complete: bool) -> Stretch {
         let Self { clock, began, counted, latency, .. } = self;
         let counts = so_far() - counted;
         Stretch { name, began, ended: clock.ticks(), ops, counts, complete, latency }
     }
-}
-
-/// Tenths of nanoseconds, up to a minute, to a hundredth of their size.
-pub fn new_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, 600_000_000_000, 2).expect("bounds in order")
-}
-
-/// Does an operation, and records how long it took.
-pub fn timed<R>(clock: &Clock, latency: &mut Histogram<u64>, operation: impl FnOnce() -> R) -> R {
-    let (result, tenths) = tenths(clock, operation);
-    latency.saturating_record(tenths);
-    result
-}
-
-/// Does an operation; how many tenths of nanoseconds it took.
-pub fn tenths<R>(clock: &Clock, operation: impl FnOnce() -> R) -> (R, u64) {
-    let began = clock.ticks();
-    let result = operation();
-    let ns = clock.operation_ns(clock.ticks() - began);
-    (result, (ns * 10.0) as u64)
 }
 
 /// Does what a stretch measures. A function of its own: what it runs is what [`instructions`] counts.

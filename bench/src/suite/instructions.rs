@@ -46,9 +46,7 @@ fn of(case: &Case<'_>, row: &Row) -> anyhow::Result<f64> {
     } else {
         command.args(["--orders", &case.setting.order.to_string()]);
     }
-    if let Some(path) = case.heap_trace {
-        command.arg("--heap-trace").arg(path);
-    }
+    command.args(case.trace.and_then(|trace| trace.asked.as_ref()).into_iter().flatten());
     let output =
         command.output().context("valgrind, which counts instructions, is not installed")?;
     let said = String::from_utf8_lossy(&output.stderr);

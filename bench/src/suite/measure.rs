@@ -1,12 +1,10 @@
 //! All contenders on one case: rounds in turn, then each verified, timed by operation, and counted.
 
-use std::path::Path;
-
 use indicatif::ProgressBar;
 use testkit::{BackEnd, Checked};
 
 use super::round::{self, Outcome};
-use super::row::rows;
+use super::row::{Passes, rows};
 #[cfg(unix)]
 use super::suspended;
 use super::worker::Setting;
@@ -14,15 +12,8 @@ use super::workloads::{Run, Workload};
 use crate::clock::Clock;
 use crate::market::{CheckedHeap, Contender, Heap, Kind};
 use crate::output::in_turn;
+use crate::replay::{Replayed, verify};
 use crate::row::Row;
-use crate::trace::{HeapTrace, Trace};
-
-/// What is replayed, by workloads that replay.
-#[derive(Clone, Copy, Default)]
-pub struct Traces<'a> {
-    pub pages: Option<&'a Trace>,
-    pub heap: Option<&'a HeapTrace>,
-}
 
 /// A workload with all that it is run with.
 #[derive(Clone, Copy)]
@@ -30,18 +21,12 @@ pub struct Case<'a> {
     pub workload: &'a Workload,
     /// Units of a back-end, bytes of a heap.
     pub units: u64,
-    pub traces: Traces<'a>,
-    /// Where the heap trace comes from, if it is not the built-in one.
-    pub heap_trace: Option<&'a Path>,
+    /// What is replayed.
+    pub trace: Option<&'a Replayed>,
     /// Whether it is only run once, and nothing else done: under a tool that counts.
     pub once: bool,
     pub setting: Setting,
     pub rounds: usize,
-}
-
-/// How often each contender runs a case: the rounds and the three passes after them.
-pub fn passes(rounds: usize) -> usize {
-    rounds + 3
 }
 
 /// The rows of all contenders.
@@ -53,31 +38,44 @@ pub fn measure(
 ) -> Vec<Row> {
     #[cfg(unix)]
     if matches!(case.workload.run, Run::Suspended) {
-        bar.inc((contenders.len() * passes(case.rounds)) as u64);
+        bar.inc((contenders.len() * case.steps()) as u64);
         return suspended::measure(case, contenders, clock);
     }
-    let rounds = in_turn(contenders, case.rounds, bar, |contender| case.round(contender, clock));
-    let mut all = Vec::new();
-    for (contender, rounds) in contenders.iter().zip(&rounds) {
-        if case.once {
-            all.extend(rows(case, contender, rounds, &rounds[0], &rounds[0], None));
-            continue;
-        }
-        let verified = case.verify(contender, clock);
-        let latency = case.latency(contender, clock);
-        let steps = case.count(contender, clock);
-        bar.inc(3);
-        all.extend(rows(case, contender, rounds, &verified, &latency, steps.as_ref()));
-    }
-    all
+    let all_in_turn = |times, run: &dyn Fn(&Contender) -> Outcome| {
+        in_turn(contenders, times, bar, |contender| run(contender))
+    };
+    let rounds = all_in_turn(case.rounds, &|contender| case.round(contender, clock));
+    let latency = all_in_turn(case.timed(), &|contender| case.latency(contender, clock));
+    let all = contenders.iter().zip(rounds.into_iter().zip(latency));
+    let rows = |(contender, (rounds, latency)): (&&'static Contender, (Vec<_>, Vec<_>))| {
+        let verified = (!case.once).then(|| case.verify(contender, clock));
+        let steps = if case.once { None } else { case.count(contender, clock) };
+        bar.inc(2);
+        rows(case, contender, &Passes { clock, rounds, latency, verified, steps })
+    };
+    all.flat_map(rows).collect()
 }
 
 impl Case<'_> {
+    /// How often each contender runs the case: the rounds, those that are timed by operation, and two more.
+    pub fn steps(&self) -> usize {
+        self.rounds + self.timed() + 2
+    }
+
+    /// How many rounds are timed by operation.
+    fn timed(&self) -> usize {
+        match self.workload.by_operation {
+            _ if self.once => 0,
+            true => self.rounds,
+            false => 1,
+        }
+    }
+
     fn run_on(&self, back_end: &dyn BackEnd, clock: &Clock) -> Outcome {
         match self.workload.run {
             Run::Blocks(run) => round::run(run, back_end, self.setting, clock),
             Run::Pages(run) => {
-                let trace = self.traces.pages.expect("a replay has a trace");
+                let trace = self.trace.and_then(Replayed::pages).expect("a replay has a trace");
                 round::run_pages(run, back_end, trace, self.setting, clock)
             }
             _ => panic!("{} is not for back-ends", self.workload.name),
@@ -85,7 +83,8 @@ impl Case<'_> {
     }
 
     fn run_on_heap(&self, heap: &dyn Heap, clock: &Clock) -> Outcome {
-        let (setting, bytes, trace) = (self.setting, self.units, self.traces.heap);
+        let (setting, bytes) = (self.setting, self.units);
+        let trace = self.trace.and_then(Replayed::heap);
         match self.workload.run {
             Run::Blocks(run) => round::run_sizes(run, heap, bytes, setting, clock),
             Run::Heap(run) => round::run_heap(run, heap, bytes, setting, clock, trace),
@@ -104,6 +103,7 @@ impl Case<'_> {
         };
         let mut outcome = self.run(contender, clock);
         while !self.once
+            && !self.workload.by_operation
             && outcome.violation.is_none()
             && shortest(&outcome) < LONG_ENOUGH * clock.ns(limit)
             && clock.ticks() - began < limit
@@ -129,11 +129,13 @@ impl Case<'_> {
                 outcome.found(checked.finish().err())
             });
         }
-        contender.with_back_end(self.units, |back_end| {
+        let outcome = contender.with_back_end(self.units, |back_end| {
             let checked = Checked::concurrent(back_end);
             let outcome = self.run_on(&checked, clock);
             outcome.found(checked.violation())
-        })
+        });
+        let Some(trace) = self.trace.and_then(Replayed::pages) else { return outcome };
+        outcome.replayed(verify::verify(contender, self.units, trace, self.setting.threads))
     }
 
     /// The same again, with every single operation timed.

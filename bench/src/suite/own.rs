@@ -1,6 +1,7 @@
 //! What rows of one workload have that no others have: how it is made, and what the table says of it.
 
-use super::round::Outcome;
+use super::measure::Case;
+use super::row::Passes;
 use crate::args::UNIT_BYTES;
 use crate::median::{hundredths, median};
 use crate::row::Row;
@@ -8,38 +9,68 @@ use crate::table::{Column, most, or_dash, time};
 
 /// A figure of one workload's rows.
 pub struct Own {
-    /// Fills it in, from the rounds.
-    pub set: fn(&mut Row, &[Outcome]),
-    /// How the table shows it.
-    pub column: Column<'static>,
+    /// Fills it in; null if nothing can be said.
+    pub set: fn(&mut Row, &Case<'_>, &Passes<'_>),
+    /// How the table shows it, if the workload has no table of its own.
+    pub column: Option<Column<'static>>,
 }
 
 /// Of the frames of 2 MiB that could be free, those that are.
 pub static RECOVERED: Own = Own {
-    set: |row, rounds| {
-        let recovered = rounds.iter().filter_map(|round| round.recovered_percent);
-        row.recovered_percent = row.complete.then(|| hundredths(median(recovered)));
+    set: |row, _, passes| {
+        let recovered = passes.rounds.iter().filter_map(|round| round.recovered_percent);
+        let recovered = (row.complete && row.verified).then(|| hundredths(median(recovered)));
+        row.set("recovered_percent", recovered);
     },
-    column: ("2 MiB free", |rows| {
-        or_dash(most(rows).recovered_percent, |percent| format!("{percent:.1} %"))
-    }),
+    column: Some(("2 MiB free", |rows| {
+        or_dash(most(rows).figure("recovered_percent"), |percent| format!("{percent:.1} %"))
+    })),
 };
 
 /// Memory handed out in a second, unit by unit.
 pub static SPEED: Own = Own {
-    set: |row, _| {
+    set: |row, _, _| {
         let gib_per_ns = |ns: f64| UNIT_BYTES as f64 / ns / (1_u64 << 30) as f64;
-        row.gib_per_s = row.ns_per_op.map(|ns| hundredths(gib_per_ns(ns) * 1e9));
+        row.set("gib_per_s", row.ns_per_op.map(|ns| hundredths(gib_per_ns(ns) * 1e9)));
     },
-    column: ("GiB/s", |rows| or_dash(most(rows).gib_per_s, |figure| format!("{figure:.1}"))),
+    column: Some(("GiB/s", |rows| {
+        or_dash(most(rows).figure("gib_per_s"), |figure| format!("{figure:.1}"))
+    })),
 };
 
 /// How often the others waited for a thread that was suspended; its own module fills it in.
 pub static STALLED: Own = Own {
-    set: |_, _| {},
-    column: ("stalled, p99.9 if not", |rows| {
+    set: |_, _, _| {},
+    column: Some(("stalled, p99.9 if not", |rows| {
         let row = most(rows);
-        let Some((stalled, of)) = row.stalled.zip(row.suspensions) else { return "-".to_owned() };
-        format!("{stalled} of {of}, {}", or_dash(row.baseline_p999_ns, time))
-    }),
+        let figures = row.figure("stalled").zip(row.figure("suspensions"));
+        let Some((stalled, of)) = figures else { return "-".to_owned() };
+        format!("{stalled} of {of}, {}", or_dash(row.figure("baseline_p999_ns"), time))
+    })),
+};
+
+/// How much of the memory a replay takes, and how the rest lies.
+pub static REPLAYED: Own = Own {
+    set: |row, case, passes| {
+        let trace = case.trace.expect("a replay has a trace");
+        let bits = row.metadata_bytes.unwrap_or(0) as f64 * 8.0 / case.units as f64;
+        let clock_ns = passes.latency.iter().filter_map(|pass| pass.phases[0].latency.as_ref());
+        let clock_ns = median(clock_ns.map(|latency| latency.clock_ns(passes.clock)));
+        row.set("trace", trace.name());
+        row.set("trace_cpus", trace.threads());
+        row.set("trace_bytes", trace.peak_bytes());
+        row.set("rounds", case.rounds);
+        row.set("metadata_bits_per_unit", hundredths(bits));
+        row.set("clock_ns", hundredths(clock_ns));
+        row.set("clock_step_ns", hundredths(passes.clock.step_ns()));
+        let Some(verdict) = passes.verified.as_ref().and_then(|pass| pass.replayed.as_ref()) else {
+            return;
+        };
+        row.refused = row.refused.max(verdict.failed);
+        row.set("peak_units", verdict.peak_units);
+        row.set("largest_free_order", verdict.end.largest_order);
+        row.set("fragmentation_permille", verdict.end.fragmentation_permille);
+        row.set("unusable_huge_permille", verdict.end.unusable_huge_permille);
+    },
+    column: None,
 };

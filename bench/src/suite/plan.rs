@@ -1,23 +1,30 @@
 //! What a run measures: tables of cases, each with memory that it fits into.
 
-use anyhow::ensure;
+use std::rc::Rc;
+
+use anyhow::{Context, ensure};
 
 use super::args::Suite;
-use super::measure::{Traces, passes};
 use super::on_heap;
-use super::workloads::{Replayed, Workload};
+use super::workloads::{Cases, Run, Workload};
 use crate::args::UNIT_BYTES;
 use crate::market::{Contender, Kind};
-use crate::pool;
+use crate::replay::{Events, Replayed};
 use crate::table::bytes;
-use crate::trace::{HeapTrace, Trace};
 
-/// All tables of a run.
+/// All that is measured, in the order of the workloads.
 pub struct Plan {
-    pub tables: Vec<Table>,
+    pub parts: Vec<Part>,
     /// What was asked for and cannot be measured: each with why.
     pub skipped: Vec<String>,
-    traces: Loaded,
+}
+
+/// What is measured together.
+pub enum Part {
+    /// A workload with blocks of one size, on contenders of the market.
+    Table(Table),
+    /// A workload that knows its own cases.
+    Cases(&'static Workload, Cases),
 }
 
 /// What is printed together: a workload with blocks of one size.
@@ -28,15 +35,9 @@ pub struct Table {
     /// Units of a back-end's arena, bytes of a heap.
     pub units: u64,
     pub contenders: Vec<&'static Contender>,
-    /// Contenders of `pool`.
-    pub pools: Vec<&'static pool::Contender>,
     pub threads: Vec<usize>,
-}
-
-/// The traces that are replayed.
-struct Loaded {
-    pages: Option<Trace>,
-    heap: Option<HeapTrace>,
+    /// What is replayed.
+    pub trace: Option<Rc<Replayed>>,
 }
 
 impl Plan {
@@ -45,57 +46,61 @@ impl Plan {
     /// # Errors
     /// Nothing fits, or a trace cannot be read.
     pub fn new(args: &Suite) -> anyhow::Result<Self> {
-        let mut tables: Vec<Table> = tables(args).collect();
-        let traces = Loaded::load(args, &tables)?;
-        let mut skipped = Vec::new();
-        for table in &mut tables {
-            for what in traces.fit(args, table).into_iter().chain(table.fit(args)) {
-                // What is the same for every order is said once.
-                if !skipped.contains(&what) {
-                    skipped.push(what);
+        let (mut parts, mut skipped) = (Vec::new(), Vec::new());
+        for workload in args.workloads() {
+            if let Run::Cases(cases) = workload.run {
+                let takes_part = (cases.steps)(workload, args) > 0;
+                parts.extend(takes_part.then_some(Part::Cases(workload, cases)));
+                continue;
+            }
+            for mut table in tables(args, workload)? {
+                for what in table.fit_trace(args)?.into_iter().chain(table.fit(args)) {
+                    // What is the same for every order is said once.
+                    if !skipped.contains(&what) {
+                        skipped.push(what);
+                    }
                 }
+                parts.extend((!table.is_empty()).then_some(Part::Table(table)));
             }
         }
-        tables.retain(|table| !table.is_empty());
         let nobody =
             "none of these allocators takes part in any of these workloads, on so many threads";
-        ensure!(!tables.is_empty(), "{}", skipped.first().map_or(nobody, String::as_str));
-        Ok(Self { tables, skipped, traces })
-    }
-
-    /// What is replayed.
-    pub fn traces(&self) -> Traces<'_> {
-        Traces { pages: self.traces.pages.as_ref(), heap: self.traces.heap.as_ref() }
-    }
-
-    /// Steps of the progress bar.
-    pub fn steps(&self, args: &Suite) -> usize {
-        self.tables.iter().map(|table| table.steps(args)).sum()
+        ensure!(!parts.is_empty(), "{}", skipped.first().map_or(nobody, String::as_str));
+        Ok(Self { parts, skipped })
     }
 }
 
-/// Every table that was asked for.
-fn tables(args: &Suite) -> impl Iterator<Item = Table> {
-    let kinds =
-        |workload: &'static Workload| workload.kinds.iter().map(move |&kind| (workload, kind));
-    let of_kind = move |(workload, kind)| {
-        let orders = args.orders(workload, kind).into_iter();
-        orders.map(move |order| Table {
-            workload,
-            kind,
-            order,
-            units: args.units(workload, kind),
-            contenders: args.contenders(kind),
-            pools: if kind == Kind::Pool { args.pools() } else { Vec::new() },
-            threads: args.threads_of(workload),
-        })
+/// Every table of a workload that was asked for.
+fn tables(args: &Suite, workload: &'static Workload) -> anyhow::Result<Vec<Table>> {
+    let traces = match workload.traces {
+        Some(read) => read(args)?.into_iter().map(|trace| Some(Rc::new(trace))).collect(),
+        None => vec![None],
     };
-    args.workloads().flat_map(kinds).flat_map(of_kind).filter(|table| !table.is_empty())
+    let mut tables = Vec::new();
+    for trace in traces {
+        for &kind in workload.kinds {
+            for order in args.orders(workload, kind) {
+                for units in args.units(workload, kind) {
+                    tables.push(Table {
+                        workload,
+                        kind,
+                        order,
+                        units,
+                        contenders: args.contenders(kind),
+                        threads: args.threads(workload),
+                        trace: trace.clone(),
+                    });
+                }
+            }
+        }
+    }
+    tables.retain(|table| !table.is_empty());
+    Ok(tables)
 }
 
 impl Table {
     fn is_empty(&self) -> bool {
-        self.threads.is_empty() || self.contenders.is_empty() && self.pools.is_empty()
+        self.threads.is_empty() || self.contenders.is_empty()
     }
 
     /// Bytes that the memory of its allocators is counted in.
@@ -108,11 +113,6 @@ impl Table {
         bytes(self.units * self.unit())
     }
 
-    fn steps(&self, args: &Suite) -> usize {
-        let each = self.contenders.len() * passes(args.rounds());
-        self.threads.len() * if self.kind == Kind::Pool { args.cases().len() } else { each }
-    }
-
     /// Makes the memory twice as large, and again, until the most threads have room in it; if its size was asked
     /// for, leaves out the threads that have none, and who does not take so much. Says what it left out.
     fn fit(&mut self, args: &Suite) -> Vec<String> {
@@ -123,7 +123,7 @@ impl Table {
         let (above, max) = (self.workload.orders_above, Suite::max_order(self.kind));
         if order + above > max {
             self.threads.clear();
-            return vec![format!("{name} goes {above} orders above order {order}, beyond {max}")];
+            return vec![format!("{name} takes orders up to {}, not {order}", max - above)];
         }
         let most = self.threads.iter().copied().max().unwrap_or(1);
         while !args.has_memory(self.kind) && self.units < self.least(most) {
@@ -155,37 +155,41 @@ impl Table {
         let unit = if self.kind == Kind::Heap { 2 * on_heap::UNIT } else { 1 };
         (threads as u64 * self.workload.blocks_per_thread * unit) << self.order
     }
-}
-
-impl Loaded {
-    fn load(args: &Suite, tables: &[Table]) -> anyhow::Result<Self> {
-        let asked = |trace| tables.iter().any(|table| table.workload.trace == Some(trace));
-        let heap = || args.heap_trace.as_deref().map_or_else(HeapTrace::sample, HeapTrace::open);
-        let pages = asked(Replayed::Pages).then(Trace::sample).transpose()?;
-        Ok(Self { pages, heap: asked(Replayed::Heap).then(heap).transpose()? })
-    }
 
     /// Keeps the numbers of threads that the table's trace has events for, and none if it has too little memory.
     /// Says what it left out, if it was asked for.
-    fn fit(&self, args: &Suite, table: &mut Table) -> Vec<String> {
-        let (name, threads, peak) = match (table.workload.trace, &self.pages, &self.heap) {
+    fn fit_trace(&mut self, args: &Suite) -> anyhow::Result<Option<String>> {
+        let Some(trace) = self.trace.clone() else { return Ok(None) };
+        let (name, threads, peak) = (trace.name(), trace.threads(), trace.peak_bytes());
+        match trace.events {
+            Events::Pages(_) if !args.has_memory(self.kind) => self.units = roomy(name, peak)?,
             // Of too small an arena it is seen how much is refused.
-            (Some(Replayed::Pages), Some(trace), _) => (trace.name.as_str(), trace.cpus, 0),
-            (Some(Replayed::Heap), _, Some(trace)) => (trace.name, trace.threads, trace.peak_bytes),
-            _ => return Vec::new(),
-        };
-        if table.units * table.unit() < peak {
-            table.threads.clear();
-            let peak = bytes(peak);
-            return vec![format!("{name} holds {peak} at its peak, more than {}", table.memory())];
+            Events::Pages(_) => {}
+            Events::Heap(_) if self.units < peak => {
+                self.threads.clear();
+                let (peak, memory) = (bytes(peak), self.memory());
+                return Ok(Some(format!("{name} holds {peak} at its peak, more than {memory}")));
+            }
+            Events::Heap(_) => {}
         }
-        let asked = table.threads.len();
-        table.threads.retain(|&asked| asked <= threads);
+        let asked = self.threads.len();
+        self.threads.retain(|&asked| asked <= threads);
         if args.threads.is_empty() {
-            table.threads.extend((!table.threads.contains(&threads)).then_some(threads));
-        } else if table.threads.len() < asked {
-            return vec![format!("{name} has events of {threads} threads, for as many at most")];
+            self.threads.extend((!self.threads.contains(&threads)).then_some(threads));
+        } else if self.threads.len() < asked {
+            let told = format!("{name} has events of {threads} threads, for as many at most");
+            return Ok(Some(told));
         }
-        Vec::new()
+        Ok(None)
     }
+}
+
+/// The smallest power of two of units that is at least twice what a trace holds at its peak.
+fn roomy(name: &str, peak_bytes: u64) -> anyhow::Result<u64> {
+    /// 1 TiB: more is meant by who says so.
+    const MAX_UNITS: u64 = 1 << 28;
+    let units = (peak_bytes / UNIT_BYTES).saturating_mul(2).checked_next_power_of_two();
+    let units = units.filter(|&units| units <= MAX_UNITS);
+    units
+        .with_context(|| format!("{name} holds {} at its peak: give an --arena", bytes(peak_bytes)))
 }

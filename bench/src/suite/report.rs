@@ -29,7 +29,7 @@ pub fn table(workload: &Workload, rows: &[Row]) -> String {
     // Phases together, in the order in which they first occur.
     rows.sort_by_key(|row| phases.iter().position(|phase| *phase == row.phase));
     let title = title(rows[0]);
-    let own = workload.own.map(|own| own.column);
+    let own = workload.own.and_then(|own| own.column);
     let more: Vec<Column<'_>> = FIGURES.into_iter().chain(own).collect();
     let layout = Layout {
         lines: &[(&title, Row::label), ("part", |row| row.phase.clone().into_owned())],

@@ -1,27 +1,28 @@
 //! A workload on one allocator: its threads, its times, and an owner map of what it left.
 
-use hdrhistogram::Histogram;
 use testkit::{BackEnd, Block, Oracle, Violation};
 
-use super::gauge::Stretch;
+use super::gauge::{Latency, Stretch};
 use super::on_heap::{ByAddress, HeapRound, with_sizes};
 use super::worker::{Common, Setting, Worker};
 use crate::clock::Clock;
 use crate::counted::Counts;
 use crate::crew::Crew;
 use crate::market::Heap;
+use crate::replay::verify::Verdict;
+use crate::row::Name;
 use crate::trace::{HeapTrace, Trace};
 
 /// A stretch of all threads together.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    pub name: &'static str,
+    pub name: Name,
     /// From the first thread's beginning to the last one's end.
     pub ns: f64,
     pub ops: u64,
     pub counts: Counts,
     pub complete: bool,
-    pub latency: Option<Histogram<u64>>,
+    pub latency: Option<Latency>,
 }
 
 /// What a round did.
@@ -32,6 +33,8 @@ pub struct Outcome {
     pub refused: u64,
     /// Of the frames of 2 MiB that could be free, those that are: percent.
     pub recovered_percent: Option<f64>,
+    /// What a replay in the order of its trace was seen to do.
+    pub replayed: Option<Verdict>,
     /// Bytes of bookkeeping, if they lie apart from the blocks.
     pub metadata_bytes: Option<u64>,
     /// What was wrong.
@@ -45,6 +48,8 @@ pub struct Part {
     pub refused: u64,
     /// Frees of blocks in use that were refused.
     pub wrong_frees: u64,
+    /// The panic that ended it.
+    pub broken: Option<String>,
 }
 
 /// Runs the workload once, on an allocator that holds nothing, and leaves it so.
@@ -84,6 +89,9 @@ fn settled(
     held: &[Block],
 ) -> Outcome {
     let metadata_bytes = Some(back_end.metadata_bytes() as u64);
+    if outcome.violation.is_some() {
+        return Outcome { metadata_bytes, ..outcome };
+    }
     let oracle = Oracle::of(back_end);
     let settled = counts.and_then(|()| settle(back_end, &oracle, held));
     let recovered_percent = settled.as_ref().ok().and_then(|&recovered| recovered);
@@ -130,14 +138,15 @@ pub fn run_heap(
 }
 
 impl Outcome {
-    /// What the threads did, if there is nothing to be said against it.
+    /// What the threads did.
     fn of(parts: Vec<Part>, clock: &Clock) -> Self {
         Self {
             phases: phases(&parts, clock),
             refused: parts.iter().map(|part| part.refused).sum(),
             recovered_percent: None,
+            replayed: None,
             metadata_bytes: None,
-            violation: None,
+            violation: parts.iter().find_map(|part| part.broken.clone()),
         }
     }
 
@@ -147,6 +156,12 @@ impl Outcome {
             phase.add(more);
         }
         self.violation = self.violation.take().or(other.violation);
+    }
+
+    /// The same, and what a replay in the order of its trace found: there every refusal can be judged.
+    pub fn replayed(mut self, verdict: Verdict) -> Self {
+        self.violation = verdict.violation.clone().or(self.violation);
+        Self { replayed: Some(verdict), ..self }
     }
 
     /// The same, and what was found wrong beside it.
@@ -185,7 +200,8 @@ struct Thread {
 impl From<Worker<'_>> for Thread {
     fn from(worker: Worker<'_>) -> Self {
         let Worker { held, stretches, allocs, frees, refused, wrong_frees, .. } = worker;
-        Self { part: Part { stretches, refused, wrong_frees }, held, allocs, frees }
+        let part = Part { stretches, refused, wrong_frees, broken: None };
+        Self { part, held, allocs, frees }
     }
 }
 
@@ -211,14 +227,14 @@ impl Phase {
         let began = all().map(|stretch| stretch.began).min().unwrap_or(0);
         let ended = all().map(|stretch| stretch.ended).max().unwrap_or(0);
         Self {
-            name: all().next().map_or("", |stretch| stretch.name),
+            name: all().next().map_or("".into(), |stretch| stretch.name.clone()),
             ns: clock.ns(ended.saturating_sub(began)),
             ops: all().map(|stretch| stretch.ops).sum(),
             counts: all()
                 .map(|stretch| stretch.counts)
                 .fold(Counts::default(), |sum, one| sum + one),
             complete: all().all(|stretch| stretch.complete),
-            latency: all().filter_map(|stretch| stretch.latency.clone()).reduce(merged),
+            latency: all().filter_map(|stretch| stretch.latency.clone()).reduce(Latency::add),
         }
     }
 
@@ -227,13 +243,9 @@ impl Phase {
         self.ops += other.ops;
         self.counts = self.counts + other.counts;
         self.complete &= other.complete;
-        self.latency = self.latency.take().into_iter().chain(other.latency.clone()).reduce(merged);
+        self.latency =
+            self.latency.take().into_iter().chain(other.latency.clone()).reduce(Latency::add);
     }
-}
-
-fn merged(mut one: Histogram<u64>, other: Histogram<u64>) -> Histogram<u64> {
-    one.add(other).expect("histograms of one size");
-    one
 }
 
 /// Holds what is left against the counts.

@@ -1,26 +1,32 @@
 //! What was measured of a contender at a case of the suite, as rows.
 
-use hdrhistogram::Histogram;
-
+use super::gauge::Latency;
 use super::measure::Case;
 use super::on_heap;
 use super::round::{Outcome, Phase};
 use super::workloads::Orders;
 use crate::args::UNIT_BYTES;
+use crate::clock::Clock;
 use crate::market::{Contender, Kind};
-use crate::median::{median, ten_thousandths};
+use crate::median::{hundredths, median, ten_thousandths};
 use crate::row::Row;
 
+/// All that a contender did.
+pub struct Passes<'a> {
+    pub clock: &'a Clock,
+    pub rounds: Vec<Outcome>,
+    /// With every operation timed by itself.
+    pub latency: Vec<Outcome>,
+    /// With every operation held against an owner map.
+    pub verified: Option<Outcome>,
+    /// With read-modify-writes counted.
+    pub steps: Option<Outcome>,
+}
+
 /// A row for each phase.
-pub fn rows(
-    case: &Case<'_>,
-    contender: &Contender,
-    rounds: &[Outcome],
-    verified: &Outcome,
-    latency: &Outcome,
-    steps: Option<&Outcome>,
-) -> Vec<Row> {
-    let all = || rounds.iter().chain([verified, latency]).chain(steps);
+pub fn rows(case: &Case<'_>, contender: &Contender, passes: &Passes<'_>) -> Vec<Row> {
+    let Passes { clock, rounds, latency, verified, steps } = passes;
+    let all = || rounds.iter().chain(latency).chain(verified).chain(steps);
     let violation = all().find_map(|outcome| outcome.violation.clone());
     let metadata_bytes = rounds.iter().filter_map(|round| round.metadata_bytes).max();
     let common = row(case, contender, metadata_bytes, violation);
@@ -28,17 +34,18 @@ pub fn rows(
     let of_phase = |place: usize| {
         let phases: Vec<&Phase> = rounds.iter().map(|round| &round.phases[place]).collect();
         let mut row = common.clone();
-        row.phase = phases[0].name.into();
+        row.phase = phases[0].name.clone();
         row.ops = Some(median(phases.iter().map(|phase| phase.ops as f64)) as u64);
         row.complete = phases.iter().all(|phase| phase.complete);
         if row.verified && row.ops > Some(0) {
             let times: Vec<_> = phases.iter().map(|phase| (phase.ns, phase.ops)).collect();
             row.set_times(&times);
-            set_latency(&mut row, latency.phases[place].latency.as_ref());
-            set_counts(&mut row, steps.map(|steps| &steps.phases[place]));
+            let latency = latency.iter().filter_map(|pass| pass.phases[place].latency.as_ref());
+            set_latency(&mut row, &latency.collect::<Vec<_>>(), clock);
+            set_counts(&mut row, steps.as_ref().map(|steps| &steps.phases[place]));
         }
-        if let Some(own) = case.workload.own.filter(|_| row.verified) {
-            (own.set)(&mut row, rounds);
+        if let Some(own) = case.workload.own {
+            (own.set)(&mut row, case, passes);
         }
         row
     };
@@ -74,12 +81,12 @@ fn set_counts(row: &mut Row, counted: Option<&Phase>) {
     row.lines_written_per_op = each(phase.counts.lines);
 }
 
-/// Times of the operations, in tenths of nanoseconds.
-pub fn set_latency(row: &mut Row, latency: Option<&Histogram<u64>>) {
-    let Some(tenths) = latency.filter(|latency| !latency.is_empty()) else { return };
-    let at = |quantile| Some(tenths.value_at_quantile(quantile) as f64 / 10.0);
-    row.p50_ns = at(0.5);
-    row.p99_ns = at(0.99);
-    row.p999_ns = at(0.999);
-    row.max_ns = Some(tenths.max() as f64 / 10.0);
+/// Times of the operations: medians over the passes that timed them.
+fn set_latency(row: &mut Row, passes: &[&Latency], clock: &Clock) {
+    if passes.iter().all(|pass| pass.count() == 0) {
+        return;
+    }
+    let over = |figure: &dyn Fn(&Latency) -> f64| median(passes.iter().map(|pass| figure(pass)));
+    row.mean_ns = Some(hundredths(over(&|pass| pass.mean_ns(clock))));
+    row.set_percentiles(|quantile| over(&|pass| pass.quantile_ns(quantile, clock)));
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use indicatif::ProgressBar;
 use testkit::BackEnd;
 
-use super::measure::{Case, Traces, measure};
+use super::measure::{Case, measure};
 use super::round::{self, Outcome};
 use super::worker::Setting;
 use super::workloads::{Run, WORKLOADS, Workload};
@@ -158,8 +158,7 @@ fn rows(build: crate::market::WithBackEnd) -> Vec<Row> {
     let case = Case {
         workload: workload("bulk"),
         units: 1 << 9,
-        traces: Traces::default(),
-        heap_trace: None,
+        trace: None,
         once: false,
         setting,
         rounds: 2,
@@ -241,7 +240,7 @@ fn heap_random_times_frees_too() {
         .unwrap()
         .with_heap(1 << 22, |heap| round::run_heap(run, heap, 1 << 22, setting, &clock, None));
     let [filling, _] = &outcome.phases[..] else { panic!("{} phases", outcome.phases.len()) };
-    let timed = filling.latency.as_ref().unwrap().len();
+    let timed = filling.latency.as_ref().unwrap().count();
     // One allocation is refused, and that ends it.
     assert!((filling.ops..=filling.ops + 1).contains(&timed), "{timed} of {}", filling.ops);
 }
@@ -254,15 +253,7 @@ fn wrong_heaps_have_no_times() {
         let contender: &'static Contender = Box::leak(Box::new(contender));
         let setting = Setting { most_held: 1000, ..setting(1, &clock) };
         let (workload, units) = (workload(name), 1 << 24);
-        let case = Case {
-            workload,
-            units,
-            traces: Traces::default(),
-            heap_trace: None,
-            once: false,
-            setting,
-            rounds: 1,
-        };
+        let case = Case { workload, units, trace: None, once: false, setting, rounds: 1 };
         measure(&case, &[contender], &clock, &ProgressBar::hidden())
     };
     for name in ["threadtest", "heap-random"] {

@@ -2,10 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hdrhistogram::Histogram;
 use testkit::{BackEnd, Block};
 
-use super::gauge::{Stretch, measured, new_histogram, timed};
+use super::gauge::{Latency, Stretch, measured};
 use crate::clock::Clock;
 use crate::counted::count;
 use crate::crew::Crew;
@@ -73,7 +72,7 @@ pub struct Worker<'a> {
     deadline: u64,
     late: bool,
     short: bool,
-    latency: Option<Histogram<u64>>,
+    latency: Option<Latency>,
 }
 
 impl<'a> Worker<'a> {
@@ -137,7 +136,7 @@ impl<'a> Worker<'a> {
         let Common { back_end, clock, .. } = self.common;
         let index = match &mut self.latency {
             None => back_end.alloc(self.lane, order),
-            Some(latency) => timed(clock, latency, || back_end.alloc(self.lane, order)),
+            Some(latency) => latency.time(clock, || back_end.alloc(self.lane, order)),
         };
         match index {
             Some(index) => {
@@ -158,7 +157,7 @@ impl<'a> Worker<'a> {
         let free = || back_end.free(self.lane, block.index, block.order);
         let freed = match &mut self.latency {
             None => free(),
-            Some(latency) => timed(clock, latency, free),
+            Some(latency) => latency.time(clock, free),
         };
         match freed {
             Ok(()) => self.frees += 1,
@@ -259,7 +258,7 @@ impl<'a> Worker<'a> {
 
     /// The same, with so many times the time.
     pub fn stretch_of(&mut self, times: u64, name: &'static str, work: impl FnOnce(&mut Self)) {
-        self.latency = self.setting().latency.then(new_histogram);
+        self.latency = self.setting().latency.then(Latency::new);
         self.crew.wait_awake();
         let before = self.allocs + self.frees;
         let began = self.common.clock.ticks();
@@ -267,7 +266,7 @@ impl<'a> Worker<'a> {
         let ((), counts) = count(|| measured(|| work(self)));
         let ended = self.common.clock.ticks();
         let ops = self.allocs + self.frees - before;
-        let (complete, latency) = (!self.short, self.latency.take());
+        let (name, complete, latency) = (name.into(), !self.short, self.latency.take());
         self.stretches.push(Stretch { name, began, ended, ops, counts, complete, latency });
     }
 

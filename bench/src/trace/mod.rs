@@ -7,7 +7,6 @@
 
 pub mod decode;
 mod error;
-#[cfg_attr(not(feature = "suite"), allow(dead_code))]
 mod heap;
 mod lines;
 mod parse;
@@ -15,7 +14,6 @@ mod parse;
 use std::path::Path;
 
 pub use error::{Fault, TraceError};
-#[cfg(feature = "suite")]
 pub use heap::{HeapEvent, HeapTrace};
 pub use lines::shorten;
 
@@ -31,8 +29,8 @@ pub const MAX_ORDER: u64 = nbbs::MAX_ORDERS as u64 - 1;
 /// A page-allocation trace.
 #[derive(Debug)]
 pub struct Trace {
-    /// What the table calls it.
-    pub name: String,
+    /// What the table calls it, for as long as the program runs.
+    pub name: &'static str,
     /// CPUs that have events are numbered below this.
     pub cpus: usize,
     /// Order of each block, in the order of allocation.
@@ -66,13 +64,13 @@ pub enum Action {
 impl Trace {
     /// The shipped sample.
     pub fn sample() -> Result<Self, TraceError> {
-        parse::trace("redis", SAMPLE)
+        Ok(Self { name: "redis", ..parse::trace("redis", SAMPLE)? })
     }
 
     /// Reads a trace file; the table calls it by its file name up to the first dot.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let (shown, bytes, name) = read_file(path)?;
-        Ok(Self { name, ..parse::trace(&shown, &bytes)? })
+        Ok(Self { name: name.leak(), ..parse::trace(&shown, &bytes)? })
     }
 }
 

@@ -11,7 +11,7 @@ pub fn trace(shown: &str, file: &[u8]) -> Result<Trace, TraceError> {
     let mut reader = Reader::default();
     PAGES.read(shown, file, |line, sign, fields| reader.read_event(line, sign, fields))?;
     let Reader { cpus, orders, events, peak_units, .. } = reader;
-    Ok(Trace { name: shown.to_owned(), cpus, orders, events, peak_units })
+    Ok(Trace { name: "", cpus, orders, events, peak_units })
 }
 
 #[derive(Default)]

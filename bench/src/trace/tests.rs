@@ -26,7 +26,7 @@ fn reads_events_in_order() {
 #[test]
 fn the_sample_is_what_its_header_says() {
     let sample = Trace::sample().unwrap();
-    assert_eq!((sample.name.as_str(), sample.cpus), ("redis", 2));
+    assert_eq!((sample.name, sample.cpus), ("redis", 2));
     assert_eq!((sample.peak_units, sample.orders.len()), (113_270, 171_708));
 }
 

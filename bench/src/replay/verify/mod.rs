@@ -1,13 +1,12 @@
-//! Whether the oracle has anything against a replay: a pass of its own, so it costs the timing nothing.
+//! Whether the oracle has anything against a replay in the order of the trace, where every refusal can be judged.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use testkit::{BackEnd, Checked, Oracle, Violation};
 
-use super::course::Course;
 use super::plan::{Plan, Step};
 use crate::market::Contender;
-use crate::trace::Action;
+use crate::trace::{Action, Trace};
 
 /// The order of a huge page on x86-64: 2 MiB out of pages of 4 KiB.
 const HUGE: u32 = 9;
@@ -51,15 +50,9 @@ impl FreeMemory {
     }
 }
 
-/// Replays the plan in the order of the trace, where every refusal can be judged; then, if there are
-/// several lanes, on as many threads. Both end with everything freed and the memory whole.
-pub fn verify(contender: &Contender, units: u64, plan: &Plan) -> Verdict {
-    let mut verdict = watch(contender, units, plan, |_, _| ());
-    if plan.lanes.len() > 1 && verdict.violation.is_none() {
-        let result = contender.with_back_end(units, |allocator| at_once(allocator, plan));
-        verdict.violation = result.err().map(|violation| violation.to_string());
-    }
-    verdict
+/// Replays the trace in its order, from so many lanes in turn. It ends with everything freed and the memory whole.
+pub fn verify(contender: &Contender, units: u64, trace: &Trace, lanes: usize) -> Verdict {
+    watch(contender, units, &Plan::new(trace, lanes), |_, _| ())
 }
 
 /// Replays the plan in the order of the trace, and shows `seen` the owner map after every operation, with how
@@ -78,13 +71,13 @@ fn in_turn(allocator: &dyn BackEnd, plan: &Plan, mut seen: impl FnMut(usize, &Or
     let mut live = Live { places: vec![None; plan.blocks], units: 0, peak_units: 0, failed: 0 };
     let mut end = FreeMemory::default();
     let result = catch_panic(|| {
-        for (&(lane, step), count) in plan.in_turn.iter().zip(1..) {
+        for (&(lane, step), count) in plan.steps.iter().zip(1..) {
             live.step(&checked, lane, step);
             checked.violation().map_or(Ok(()), Err)?;
             seen(count, checked.oracle());
         }
         end = FreeMemory::of(checked.oracle());
-        finish(&checked, plan, |block| live.places[block])
+        finish(&checked, plan, &live.places)
     });
     let violation = result.err().map(|violation| violation.to_string());
     Verdict { violation, failed: live.failed, peak_units: live.peak_units, end }
@@ -118,40 +111,6 @@ impl Live {
     }
 }
 
-fn at_once(allocator: &dyn BackEnd, plan: &Plan) -> Result<(), Violation> {
-    let checked = Checked::concurrent(allocator);
-    let course = Course::new(&plan.lanes, plan.blocks);
-    for lane in course.run(|lane, steps| run_lane(&checked, &course, lane, steps)) {
-        lane.map_err(|payload| Violation::from_panic(&*payload))?;
-    }
-    catch_panic(|| finish(&checked, plan, |block| course.place(block as u32).flatten()))
-}
-
-fn run_lane(
-    checked: &Checked<&dyn BackEnd>,
-    course: &Course<'_, Step>,
-    lane: usize,
-    steps: &[Step],
-) {
-    /// Looking for a violation takes a lock that all threads share.
-    const STRIDE: usize = 64;
-    for (step, number) in steps.iter().zip(1..) {
-        let order = u32::from(step.order);
-        if step.action == Action::Alloc {
-            course.publish(step.block, checked.alloc(lane, order));
-        } else if let Some(index) = course.wait(step.block) {
-            // A refusal is a violation, which `checked` remembers.
-            let _ = checked.free(lane, index, order);
-        }
-        if number % STRIDE == 0 && checked.violation().is_some() {
-            course.stop();
-        }
-        if course.is_stopped() {
-            return;
-        }
-    }
-}
-
 /// A panic of the allocator is a violation like others.
 fn catch_panic(work: impl FnOnce() -> Result<(), Violation>) -> Result<(), Violation> {
     catch_unwind(AssertUnwindSafe(work))
@@ -162,11 +121,11 @@ fn catch_panic(work: impl FnOnce() -> Result<(), Violation>) -> Result<(), Viola
 fn finish(
     checked: &Checked<&dyn BackEnd>,
     plan: &Plan,
-    place: impl Fn(usize) -> Option<u64>,
+    places: &[Option<u64>],
 ) -> Result<(), Violation> {
     checked.violation().map_or(Ok(()), Err)?;
     for &(block, order) in &plan.survivors {
-        if let Some(index) = place(block) {
+        if let Some(index) = places[block] {
             // A refusal is a violation, which `checked` remembers.
             let _ = checked.free(0, index, order);
         }

@@ -2,8 +2,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use testkit::BackEnd;
 
-use super::{Plan, Verdict, verify};
+use indicatif::ProgressBar;
+
+use crate::clock::Clock;
 use crate::market::{Build, Contender, find};
+use crate::replay::{Events, Replayed};
+use crate::row::Row;
+use crate::suite::args::Suite;
+use crate::suite::measure::{Case, measure};
+use crate::suite::worker::Setting;
 use crate::trace::{Action, Event, Trace};
 
 const UNITS: u64 = 1 << 10;
@@ -15,21 +22,37 @@ fn trace(blocks: usize) -> Trace {
     let free = |block| Event { cpu: block / 2 % 2, action: Action::Free, block };
     let mut events: Vec<Event> = (0..100).map(alloc).collect();
     events.extend((100..blocks).flat_map(|block| [alloc(block), free(block - 50)]));
-    Trace { name: "test".to_owned(), cpus: 2, orders, events, peak_units: 350 }
+    Trace { name: "test", cpus: 2, orders, events, peak_units: 350 }
 }
 
-fn verdict(contender: &Contender, units: u64, threads: usize) -> Verdict {
-    verify(contender, units, &Plan::new(&trace(200), threads))
+/// The row of a contender that replays it, in a round.
+fn row(contender: Contender, units: u64, threads: usize, trace: Trace) -> Row {
+    let clock = Clock::new();
+    let contender: &'static Contender = Box::leak(Box::new(contender));
+    let args = Suite::of("replay");
+    let workload = args.workloads().next().unwrap();
+    let trace = Replayed { asked: None, events: Events::Pages(trace) };
+    let setting = Setting {
+        order: 0,
+        threads,
+        max_threads: threads,
+        limit_ticks: (1e9 / clock.ns(1)) as u64,
+        latency: false,
+        most_held: usize::MAX,
+    };
+    let case = Case { workload, units, trace: Some(&trace), once: false, setting, rounds: 1 };
+    measure(&case, &[contender], &clock, &ProgressBar::hidden()).remove(0)
 }
 
 #[test]
 fn good_allocators_are_verified() {
     for name in ["nbbs", "linux"] {
         for threads in [1, 2] {
-            let verdict = verdict(find(name).unwrap(), UNITS, threads);
-            assert_eq!((verdict.violation, verdict.failed), (None, 0), "{name}");
-            assert!((200..UNITS).contains(&verdict.peak_units));
-            assert!(verdict.end.largest_order.is_some_and(|order| (5..10).contains(&order)));
+            let row = row(*find(name).unwrap(), UNITS, threads, trace(200));
+            assert_eq!((&row.violation, row.refused, row.complete), (&None, 0, true), "{name}");
+            assert!((200.0..UNITS as f64).contains(&row.figure("peak_units").unwrap()));
+            assert!((5.0..10.0).contains(&row.figure("largest_free_order").unwrap()));
+            assert!(row.mean_ns.unwrap() > 0.0 && row.p50_ns <= row.max_ns, "{row:?}");
         }
     }
 }
@@ -37,9 +60,9 @@ fn good_allocators_are_verified() {
 #[test]
 fn an_arena_that_is_too_small_is_no_violation() {
     for name in ["nbbs", "linux"] {
-        let verdict = verdict(find(name).unwrap(), 64, 2);
-        assert_eq!(verdict.violation, None, "{name}");
-        assert!(verdict.failed > 0 && verdict.peak_units <= 64);
+        let row = row(*find(name).unwrap(), 64, 2, trace(200));
+        assert_eq!(row.violation, None, "{name}");
+        assert!(row.refused > 0 && row.figure("peak_units").unwrap() <= 64.0);
     }
 }
 
@@ -178,14 +201,14 @@ fn every_fault_is_named() {
         (with_faulty::<REFUSE>, "refused"),
         (with_faulty::<PANIC>, "out of order"),
     ] {
-        let violation = verdict(&contender(build), UNITS, 1).violation.expect(words);
+        let violation = row(contender(build), UNITS, 1, trace(200)).violation.expect(words);
         assert!(violation.contains(words), "{words}: {violation}");
     }
 }
 
 #[test]
 fn a_fault_that_takes_two_threads_is_found_with_two() {
-    let (racy, trace) = (contender(with_racy), trace(50_000));
-    assert_eq!(verify(&racy, UNITS, &Plan::new(&trace, 1)).violation, None);
-    assert!(verify(&racy, UNITS, &Plan::new(&trace, 2)).violation.is_some());
+    let violation = |threads| row(contender(with_racy), UNITS, threads, trace(50_000)).violation;
+    assert_eq!(violation(1), None);
+    assert!(violation(2).is_some());
 }

@@ -42,7 +42,7 @@ struct Page<'a> {
 struct Part {
     workload: String,
     kind: String,
-    about: &'static str,
+    about: String,
     tables: Vec<Table>,
 }
 

@@ -84,10 +84,10 @@ impl Pictures {
         let units = trace.peak_units.next_power_of_two().max(FRAME);
         let units_per_row = FRAME.max(units / ROWS);
         let mut plan = Plan::new(trace, trace.cpus);
-        let ends = plan.in_turn.len();
+        let ends = plan.steps.len();
         plan.free_survivors();
-        let stride = plan.in_turn.len().div_ceil(SAMPLES).max(1);
-        let all = plan.in_turn.len();
+        let stride = plan.steps.len().div_ceil(SAMPLES).max(1);
+        let all = plan.steps.len();
         let is_sampled = |count: usize| count.is_multiple_of(stride) || count == all;
         let at: Vec<usize> = (1..=all).filter(|&count| is_sampled(count)).collect();
         let ends = at.iter().rposition(|&count| count <= ends).unwrap_or(0);
@@ -112,7 +112,7 @@ impl Pictures {
                 violation: verdict.violation,
             });
         }
-        Ok(Self { trace: trace.name.clone(), units, units_per_row, at, in_use, pictures })
+        Ok(Self { trace: trace.name.to_owned(), units, units_per_row, at, in_use, pictures })
     }
 }
 

@@ -51,7 +51,6 @@ impl Writer {
     ///
     /// # Errors
     /// The file cannot be written.
-    #[cfg(feature = "suite")]
     pub fn skip(&mut self, what: &str) -> io::Result<()> {
         self.write(&line(&json!({ "skipped": what }))?)
     }

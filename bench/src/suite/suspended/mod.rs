@@ -16,11 +16,10 @@ use nix::time::ClockId;
 use testkit::{BackEnd, Checked};
 
 use self::signal::{Suspender, Where, inside, turns};
-use super::gauge::{new_histogram, tenths};
 use super::measure::Case;
 use super::on_heap::with_sizes;
 use super::round::settle_empty;
-use super::row::{row as case_row, set_latency};
+use super::row::row as case_row;
 use crate::clock::Clock;
 use crate::market::{CheckedHeap, Contender, Kind};
 use crate::row::Row;
@@ -59,15 +58,15 @@ fn row(case: &Case<'_>, contender: &'static Contender, clock: &Clock) -> Row {
     row.phase = "others".into();
     row.ops = Some(seen.ops);
     row.complete = true;
+    let at = |latency: &Histogram<u64>, quantile| latency.value_at_quantile(quantile) as f64 / 10.0;
     if row.verified {
         row.set_times(&[(seen.ns, seen.ops)]);
-        set_latency(&mut row, Some(&seen.latency));
-        let tenths = baseline.latency.value_at_quantile(0.999);
-        row.baseline_p999_ns = Some(tenths as f64 / 10.0);
-        row.suspensions = Some(suspensions);
-        row.stalled = Some(seen.stalled);
+        row.set_percentiles(|quantile| at(&seen.latency, quantile));
     }
-    row
+    let verified = row.verified;
+    row.with("suspensions", verified.then_some(suspensions))
+        .with("stalled", verified.then_some(seen.stalled))
+        .with("baseline_p999_ns", verified.then(|| at(&baseline.latency, 0.999)))
 }
 
 fn seen(
@@ -174,6 +173,19 @@ fn run(
         metadata_bytes: Some(back_end.metadata_bytes() as u64).filter(|&bytes| bytes > 0),
         violation: (wrong > 0).then(|| format!("{wrong} frees of blocks in use were refused")),
     }
+}
+
+/// Tenths of nanoseconds, up to a minute, to a hundredth of their size.
+fn new_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 600_000_000_000, 2).expect("bounds in order")
+}
+
+/// Does an operation; how many tenths of nanoseconds it took.
+fn tenths<R>(clock: &Clock, operation: impl FnOnce() -> R) -> (R, u64) {
+    let began = clock.ticks();
+    let result = operation();
+    let ns = clock.operation_ns(clock.ticks() - began);
+    (result, (ns * 10.0) as u64)
 }
 
 /// Time that this process has had on processors: the others', while one is suspended and one waits asleep.

@@ -39,7 +39,7 @@ pub fn heap_random(round: &HeapRound<'_>) -> Vec<Part> {
         };
         let stretches = vec![worker.stretch("filling", crew), worker.stretch("full", crew)];
         worker.held.drain(..).for_each(|(at, layout)| round.heap.free(at, layout));
-        Part { stretches, refused: worker.refused, wrong_frees: 0 }
+        Part { stretches, refused: worker.refused, wrong_frees: 0, broken: None }
     })
 }
 
@@ -62,7 +62,7 @@ impl Random<'_> {
                 self.free_some(&mut gauge);
             }
         });
-        gauge.stop(name, allocs + self.frees - frees, complete)
+        gauge.stop(name.into(), allocs + self.frees - frees, complete)
     }
 
     /// Allocates a block of 64 to 16,383 bytes, aligned to 1 to 128.

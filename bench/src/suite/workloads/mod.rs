@@ -7,11 +7,19 @@ mod paper;
 mod replay;
 mod until_full;
 
+use super::args::Suite;
 use super::on_heap::HeapRound;
 use super::own::{self, Own};
+use super::report;
 use super::round::{OnPages, Part};
 use super::worker::{LONG, Worker};
+use crate::clock::Clock;
 use crate::market::Kind;
+use crate::output::Output;
+use crate::replay::{Replayed, report as replay_report};
+use crate::row::Row;
+use crate::trace::TraceError;
+use crate::{cores, limit, pool, requests};
 
 /// What is allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,34 +45,57 @@ pub struct Workload {
     pub blocks_per_thread: u64,
     /// What it can be run on.
     pub kinds: &'static [Kind],
-    /// The fewest threads that it takes.
-    pub least_threads: usize,
-    pub memory: Memory,
-    /// What is replayed.
-    pub trace: Option<Replayed>,
+    /// The fewest threads that it takes, and the most.
+    pub threads: (usize, usize),
+    /// Whether `all` has it.
+    pub of_all: bool,
+    /// What it is run with unless told otherwise, and with --quick.
+    pub usual: Usual,
+    pub quick: Usual,
+    /// Whether its figures are those of single operations: as many rounds are timed so, and none is repeated.
+    pub by_operation: bool,
+    /// Reads what is replayed: traces, each of which has a table.
+    pub traces: Option<fn(&Suite) -> Result<Vec<Replayed>, TraceError>>,
     /// What rows of it have that no others have.
     pub own: Option<&'static Own>,
+    /// How its rows are printed.
+    pub table: fn(&Workload, &[Row]) -> String,
+    /// How to read its figures.
+    pub footer: &'static str,
     pub run: Run,
 }
 
-/// How much memory it has, unless it is told: usually, and with --quick.
+/// What a workload is run with.
 #[derive(Clone, Copy)]
-pub struct Memory {
-    pub arena_units: (u64, u64),
-    pub heap_bytes: (u64, u64),
+pub struct Usual {
+    pub threads: &'static [usize],
+    /// Of blocks of back-ends, and of heaps.
+    pub orders: &'static [u32],
+    pub sizes: &'static [u32],
+    pub arena_units: &'static [u64],
+    pub heap_bytes: u64,
+    pub rounds: usize,
 }
 
-/// 1 GiB of pages, or less; 64 MiB of heap, or less.
-const USUAL: Memory = Memory { arena_units: (1 << 18, 1 << 14), heap_bytes: (64 << 20, 16 << 20) };
+/// 1 GiB of pages, 64 MiB of heap.
+const USUAL: Usual = Usual {
+    threads: &[1, 2, 4, 8, 16, 32],
+    orders: &[0, 3, 6],
+    sizes: &[0, 4, 7],
+    arena_units: &[1 << 18],
+    heap_bytes: 64 << 20,
+    rounds: 5,
+};
 
-/// A trace that is replayed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Replayed {
-    /// Page allocations.
-    Pages,
-    /// What a program asked of malloc.
-    Heap,
-}
+/// Less of everything.
+const QUICK: Usual = Usual {
+    threads: &[1, 2, 8],
+    orders: &[0],
+    sizes: &[3],
+    arena_units: &[1 << 14],
+    heap_bytes: 16 << 20,
+    rounds: 3,
+};
 
 /// What each thread does, by what it asks for.
 #[derive(Clone, Copy)]
@@ -73,13 +104,22 @@ pub enum Run {
     Blocks(fn(&mut Worker<'_>)),
     /// Memory by size and alignment.
     Heap(fn(&HeapRound<'_>) -> Vec<Part>),
-    /// Objects of one size: module `pool`.
-    Pool,
     /// A thread that is put to sleep: module `suspended`.
     #[cfg(unix)]
     Suspended,
     /// A trace of page allocations.
     Pages(OnPages),
+    /// Cases and contenders of its own.
+    Cases(Cases),
+}
+
+/// A workload that knows its own cases.
+#[derive(Clone, Copy)]
+pub struct Cases {
+    /// Steps of the progress bar; none if nobody that was asked for takes part.
+    pub steps: fn(&Workload, &Suite) -> usize,
+    /// Measures them all, and prints their tables.
+    pub run: fn(&Workload, &Suite, &Clock, &mut Output) -> anyhow::Result<()>,
 }
 
 const fn workload(name: &'static str, about: &'static str, run: fn(&mut Worker<'_>)) -> Workload {
@@ -90,12 +130,29 @@ const fn workload(name: &'static str, about: &'static str, run: fn(&mut Worker<'
         orders_above: 0,
         blocks_per_thread: 4,
         kinds: &[Kind::BackEnd],
-        least_threads: 1,
-        memory: USUAL,
-        trace: None,
+        threads: (1, usize::MAX),
+        of_all: true,
+        usual: USUAL,
+        quick: QUICK,
+        by_operation: false,
+        traces: None,
         own: None,
+        table: report::table,
+        footer: report::FOOTER,
         run: Run::Blocks(run),
     }
+}
+
+/// One with cases of its own.
+const fn apart(
+    name: &'static str,
+    about: &'static str,
+    kinds: &'static [Kind],
+    footer: &'static str,
+    cases: Cases,
+) -> Workload {
+    let mixed = mixed(name, about, kinds, Run::Cases(cases));
+    Workload { of_all: false, footer, ..mixed }
 }
 
 /// One of which the paper also says what it is on heaps.
@@ -174,7 +231,7 @@ pub static WORKLOADS: &[Workload] = &[
         )
     },
     Workload {
-        memory: Memory { heap_bytes: (160 << 20, 16 << 20), ..USUAL },
+        usual: Usual { heap_bytes: 160 << 20, ..USUAL },
         ..mixed(
             "heap-random",
             "random sizes and alignments, the oldest freed, until the heap is full, and on",
@@ -183,8 +240,9 @@ pub static WORKLOADS: &[Workload] = &[
         )
     },
     Workload {
-        memory: Memory { heap_bytes: (256 << 20, 128 << 20), ..USUAL },
-        trace: Some(Replayed::Heap),
+        usual: Usual { heap_bytes: 256 << 20, ..USUAL },
+        quick: Usual { heap_bytes: 128 << 20, ..QUICK },
+        traces: Some(replay::heap_traces),
         ..mixed(
             "replay-heap",
             "what a program asked of malloc: git, or --heap-trace",
@@ -193,27 +251,73 @@ pub static WORKLOADS: &[Workload] = &[
         )
     },
     Workload {
-        memory: Memory { arena_units: (1 << 18, 1 << 18), ..USUAL },
-        trace: Some(Replayed::Pages),
+        usual: Usual { threads: &[1], ..USUAL },
+        quick: Usual { threads: &[1], ..QUICK },
+        by_operation: true,
+        traces: Some(replay::page_traces),
+        own: Some(&own::REPLAYED),
+        table: replay_report::table,
+        footer: replay_report::FOOTER,
         ..mixed(
             "replay",
-            "page allocations of Linux under redis-benchmark",
+            "page allocations of Linux: under redis-benchmark, or --traces",
             &[Kind::BackEnd],
             Run::Pages(replay::replay),
         )
     },
-    mixed(
-        "pool",
-        "objects of 48 bytes: in bulk, in pairs, handed over, in bursts",
-        &[Kind::Pool],
-        Run::Pool,
-    ),
+    Workload {
+        of_all: true,
+        ..apart(
+            "pool",
+            "objects of 48 bytes: in bulk, in pairs, handed over, in bursts",
+            &[Kind::Pool],
+            report::FOOTER,
+            pool::CASES,
+        )
+    },
     #[cfg(unix)]
     Workload {
         // Somebody must go on, on a processor of its own.
-        least_threads: 2,
+        threads: (2, usize::MAX),
+        usual: Usual { threads: &[2], ..USUAL },
+        quick: Usual { threads: &[2], ..QUICK },
         own: Some(&own::STALLED),
         run: Run::Suspended,
         ..paper("suspended", "pairs, while a thread sleeps in the middle of an operation", |_| {})
+    },
+    Workload {
+        orders: Orders::Asked,
+        usual: limit::USUAL,
+        quick: limit::QUICK,
+        ..apart(
+            "limit",
+            "single operations of nbbs beside bare compare-and-swaps",
+            &[Kind::BackEnd],
+            limit::report::FOOTER,
+            limit::CASES,
+        )
+    },
+    Workload {
+        threads: (1, 1),
+        usual: Usual { threads: &[1], rounds: 11, ..USUAL },
+        quick: Usual { threads: &[1], rounds: 3, ..QUICK },
+        ..apart(
+            "requests",
+            "exact sizes, batches, growth in place and placement, by nbbs",
+            &[Kind::BackEnd],
+            requests::report::FOOTER,
+            requests::MEASURED,
+        )
+    },
+    Workload {
+        usual: Usual { threads: &[2, 4, 8, 16, 32, 64], ..USUAL },
+        quick: Usual { threads: &[2, 4, 8], ..QUICK },
+        ..apart(
+            "cores",
+            "throughput on 1 to 64 cores, on a simulated machine",
+            &[Kind::BackEnd, Kind::Pool, Kind::Heap],
+            cores::report::FOOTER,
+            cores::CASES,
+        )
     },
 ];

@@ -1,14 +1,46 @@
 //! Traces: what Linux asked of its page allocator, what a program asked of malloc.
 
-use testkit::{BackEnd, Block};
+use std::path::{Path, PathBuf};
+
+use testkit::{BackEnd, Block, Violation};
 
 use crate::clock::Clock;
 use crate::replay::course::Course;
+use crate::replay::{Events, Replayed};
+use crate::suite::args::Suite;
 use crate::suite::gauge::{Gauge, measured};
 use crate::suite::on_heap::HeapRound;
 use crate::suite::round::Part;
 use crate::suite::worker::{LONG, Setting};
-use crate::trace::{Action, Event, HeapEvent, Trace};
+use crate::trace::{Action, Event, HeapEvent, HeapTrace, Trace, TraceError};
+
+/// The page traces that are asked for.
+pub fn page_traces(args: &Suite) -> Result<Vec<Replayed>, TraceError> {
+    loaded("--traces", args.traces.iter(), Trace::sample, Trace::open, Events::Pages)
+}
+
+/// The heap trace that is asked for.
+pub fn heap_traces(args: &Suite) -> Result<Vec<Replayed>, TraceError> {
+    loaded("--heap-trace", args.heap_trace.iter(), HeapTrace::sample, HeapTrace::open, Events::Heap)
+}
+
+fn loaded<'a, T>(
+    option: &str,
+    paths: impl Iterator<Item = &'a PathBuf>,
+    sample: fn() -> Result<T, TraceError>,
+    open: fn(&Path) -> Result<T, TraceError>,
+    events: fn(T) -> Events,
+) -> Result<Vec<Replayed>, TraceError> {
+    let asked = paths.map(|path| {
+        let asked = Some([option.into(), path.into()]);
+        Ok(Replayed { asked, events: events(open(path)?) })
+    });
+    let asked = asked.collect::<Result<Vec<_>, _>>()?;
+    if asked.is_empty() {
+        return Ok(vec![Replayed { asked: None, events: events(sample()?) }]);
+    }
+    Ok(asked)
+}
 
 /// What is allocated from: blocks by their places in a trace.
 trait Memory: Sync {
@@ -66,7 +98,7 @@ pub fn replay(
     };
     let events: Vec<HeapEvent> = trace.events.iter().map(event).collect();
     let pages = Pages { back_end, orders: &trace.orders };
-    let (name, places) = ("redis", trace.orders.len());
+    let (name, places) = (trace.name, trace.orders.len());
     let play = Play { memory: &pages, name, events: &events, places, setting, clock };
     let (parts, left) = play.run();
     let block = |(place, index)| Block { index, order: pages.order(place) };
@@ -123,12 +155,22 @@ impl<M: Memory> Play<'_, M> {
                 Lane { play: self, course: &course, number, gauge, refused: 0, wrong_frees: 0 };
             lane.run(events)
         });
-        let parts = played
-            .into_iter()
-            .map(|part| part.unwrap_or_else(|payload| std::panic::resume_unwind(payload)));
+        let parts =
+            played.into_iter().map(|part| part.unwrap_or_else(|panic| self.broken(&*panic)));
         let left = (0..self.places as u32)
             .filter_map(|place| Some((place, course.place(place).flatten()?)));
         (parts.collect(), left.collect())
+    }
+
+    /// What a thread did that panicked.
+    fn broken(&self, panic: &(dyn std::any::Any + Send)) -> Part {
+        let gauge = Gauge::new(self.setting, self.clock);
+        Part {
+            stretches: vec![gauge.stop(self.name.into(), 0, false)],
+            refused: 0,
+            wrong_frees: 0,
+            broken: Some(Violation::from_panic(panic).to_string()),
+        }
     }
 }
 
@@ -147,8 +189,8 @@ impl<M: Memory> Lane<'_, M> {
         self.gauge.start();
         let ops = measured(|| self.follow(events));
         let complete = !self.course.is_stopped();
-        let stretches = vec![self.gauge.stop(self.play.name, ops, complete)];
-        Part { stretches, refused: self.refused, wrong_frees: self.wrong_frees }
+        let stretches = vec![self.gauge.stop(self.play.name.into(), ops, complete)];
+        Part { stretches, refused: self.refused, wrong_frees: self.wrong_frees, broken: None }
     }
 
     /// Carries the events out; returns how many could be.

@@ -1,53 +1,75 @@
-//! `nbbs bench cores`: up to 64 cores, simulated.
+//! All loops, contender by contender.
 
-use anyhow::ensure;
-
-use crate::cores::args::Cores;
-use crate::cores::plan::{COUNTERS, Contender, Loop};
-use crate::cores::row::Case;
-use crate::cores::run::Request;
-use crate::cores::tools::Tools;
-use crate::cores::{judge, report};
+use super::plan::{COUNTERS, Contender, Depth, LOOPS, Loop};
+use super::row::Case;
+use super::run::Request;
+use super::tools::Tools;
+use super::{judge, report};
+use crate::clock::Clock;
 use crate::output::Output;
 use crate::row::Row;
+use crate::suite::args::Suite;
+use crate::suite::workloads::{Cases, Workload};
 
-/// Runs the command.
-pub fn run(args: &Cores) -> anyhow::Result<bool> {
-    let harts = args.harts();
-    let loops = args.loops();
-    let of_loops = loops.iter().map(|of| series(args, of).len()).sum::<usize>();
-    ensure!(of_loops > 0, "none of these allocators takes part in any of these loops");
-    let tools = Tools::bring()?;
-    let output = args.keep.output((of_loops + series(args, &COUNTERS).len()) * harts.len())?;
-    let mut bench = Bench { args, harts, tools, output };
+/// What `bench cores` measures.
+pub const CASES: Cases = Cases { steps, run };
+
+/// None if nobody takes part but the counters, which always do.
+fn steps(workload: &Workload, args: &Suite) -> usize {
+    let of_loops: usize = loops(args).iter().map(|of| series(args, of).len()).sum();
+    let counters = if of_loops > 0 { series(args, &COUNTERS).len() } else { 0 };
+    (of_loops + counters) * harts(workload, args).len()
+}
+
+fn run(workload: &Workload, args: &Suite, _: &Clock, output: &mut Output) -> anyhow::Result<()> {
+    let mut bench = Bench { args, harts: harts(workload, args), tools: Tools::bring()?, output };
     let counters = bench.measure(&COUNTERS)?;
     for private in counters.iter().filter(|row| row.allocator == "private") {
         let is_shared = |row: &&Row| row.allocator == "shared" && row.threads == private.threads;
         let shared = counters.iter().find(is_shared).expect("both take part on all harts");
         judge::machine(private, shared)?;
     }
-    for of in loops {
-        bench.measure(of)?;
-    }
-    bench.output.finish(report::FOOTER)
+    loops(args).iter().try_for_each(|of| bench.measure(of).map(|_| ()))
 }
 
-/// The orders of a loop, and who takes part at each. The counters always do.
-fn series(args: &Cores, of: &'static Loop) -> Vec<(Option<u32>, &'static Contender)> {
+/// One, and the numbers of cores asked for, or the usual ones; each once, ascending.
+fn harts(workload: &Workload, args: &Suite) -> Vec<usize> {
+    let mut harts = args.threads(workload);
+    harts.push(1);
+    harts.sort_unstable();
+    harts.dedup();
+    harts
+}
+
+/// The loops asked for, or the usual ones.
+fn loops(args: &Suite) -> Vec<&'static Loop> {
+    let usual = if args.quick { &LOOPS[..1] } else { LOOPS };
+    if args.cores.loops.is_empty() { usual.iter().collect() } else { args.cores.loops.clone() }
+}
+
+/// The orders of a loop, with --quick the first, and who takes part at each.
+fn series(args: &Suite, of: &'static Loop) -> Vec<(Option<u32>, &'static Contender)> {
     let takes_part = |order: Option<u32>, contender: &Contender| {
-        (args.wants(contender) || std::ptr::eq(of, &raw const COUNTERS))
+        let is_named = !args.allocators.is_empty() && args.takes_part(contender.name);
+        let is_usual = args.allocators.is_empty() && !contender.patient;
+        (is_named || is_usual || std::ptr::eq(of, &raw const COUNTERS))
             && (!contender.units_only || order == Some(0))
     };
+    let most = if args.quick { 1 } else { usize::MAX };
+    let mut orders: Vec<_> = of.orders.iter().take(most).map(|&order| Some(order)).collect();
+    if orders.is_empty() {
+        orders.push(None);
+    }
     let contenders = |order| of.contenders.iter().map(move |&contender| (order, contender));
-    let all = args.orders(of).into_iter().flat_map(contenders);
+    let all = orders.into_iter().flat_map(contenders);
     all.filter(|&(order, contender)| takes_part(order, contender)).collect()
 }
 
 struct Bench<'a> {
-    args: &'a Cores,
+    args: &'a Suite,
     harts: Vec<usize>,
     tools: Tools,
-    output: Output,
+    output: &'a mut Output,
 }
 
 impl Bench<'_> {
@@ -72,14 +94,18 @@ impl Bench<'_> {
         order: Option<u32>,
     ) -> anyhow::Result<Vec<Row>> {
         let (mut one, mut rows) = (None, Vec::new());
-        let depth = self.args.depth();
+        let depth = match (self.args.quick, self.args.cores.long) {
+            (true, _) => Depth::Quick,
+            (_, true) => Depth::Long,
+            _ => Depth::Usual,
+        };
         for &harts in &self.harts {
             self.output.bar.set_message(format!("{}: {}, {harts} harts", of.name, contender.name));
             if !contender.comes(harts, depth) {
                 self.output.bar.inc(1);
                 continue;
             }
-            let machine = self.args.machine.name();
+            let machine = self.args.cores.machine.name();
             let (warm_up, operations) = contender.operations(harts, depth);
             let request = Request {
                 machine,
@@ -94,7 +120,7 @@ impl Bench<'_> {
             let outcome = request.run(&self.tools)?;
             one = if harts == 1 { Some(outcome.per_second()) } else { one };
             let mut row = Case { of, contender, order, harts, machine }.row(&outcome, one);
-            if self.args.check && of.shares_nothing && contender.ours {
+            if self.args.cores.check && of.shares_nothing && contender.ours {
                 row.violation = judge::shares(&row);
                 row.verified = row.violation.is_none();
             }

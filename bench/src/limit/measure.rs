@@ -1,70 +1,99 @@
-//! `nbbs bench limit`: single operations against the bare compare-and-swap.
+//! All cases, arena by arena.
 
 use anyhow::ensure;
 
-use crate::args::{self, Limit, UNIT_BYTES};
+use super::arena::{Arena, shuffled};
+use super::fail::State;
+use super::report::{self, Table};
+use super::ways::Way;
+use super::{bulk, fail, pairs, row, ways};
+use crate::args::UNIT_BYTES;
 use crate::clock::Clock;
-use crate::limit::arena::{Arena, shuffled};
-use crate::limit::fail::State;
-use crate::limit::report::{self, Table};
-use crate::limit::ways::Way;
-use crate::limit::{bulk, fail, pairs, row, ways};
+use crate::market::Kind;
 use crate::output::Output;
 use crate::row::Row;
+use crate::suite::args::Suite;
+use crate::suite::workloads::{Cases, Workload};
 use crate::table::bytes;
+
+/// What `bench limit` measures.
+pub const CASES: Cases = Cases { steps, run };
 
 /// The most units of an arena: half of them are listed by 32-bit number.
 const MAX_UNITS: u64 = 1 << 32;
 
-/// Runs the command.
-pub fn run(args: &Limit) -> anyhow::Result<bool> {
-    let arenas = args.arenas();
-    let largest = args.orders.iter().max().map_or(0, |&order| order);
-    for args::Arena { units } in &arenas {
+fn steps(workload: &Workload, args: &Suite) -> usize {
+    let (arenas, threads) = (args.units(workload, Kind::BackEnd), args.threads(workload));
+    let pairs = args.orders(workload, Kind::BackEnd).len() * args.limit.fills.len();
+    let steps = arenas.len() * (pairs + 2 * threads.len() + State::ALL.len());
+    if args.takes_part("nbbs") { steps } else { 0 }
+}
+
+fn run(
+    workload: &Workload,
+    args: &Suite,
+    clock: &Clock,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let mut fills = args.limit.fills.clone();
+    fills.sort_unstable();
+    fills.dedup();
+    let mut bench = Bench {
+        orders: args.orders(workload, Kind::BackEnd),
+        threads: args.threads(workload),
+        rounds: args.rounds(workload),
+        fills,
+        clock,
+        output,
+        rows: Vec::new(),
+    };
+    let arenas = args.units(workload, Kind::BackEnd);
+    arenas.iter().try_for_each(|&units| bench.fits(units))?;
+    arenas.iter().try_for_each(|&units| bench.measure(&Arena::new(units)))?;
+    bench.output.print(|| report::worst(&bench.rows))
+}
+
+struct Bench<'a> {
+    orders: Vec<u32>,
+    threads: Vec<usize>,
+    rounds: usize,
+    /// Percent, ascending.
+    fills: Vec<u32>,
+    clock: &'a Clock,
+    output: &'a mut Output,
+    rows: Vec<Row>,
+}
+
+impl Bench<'_> {
+    /// Refuses an arena that has no room for the largest blocks, or more units than can be listed.
+    fn fits(&self, units: u64) -> anyhow::Result<()> {
+        let largest = self.orders.iter().max().map_or(0, |&order| order);
         let (least, most) = (4 << largest, MAX_UNITS);
         ensure!(
-            (least..=most).contains(units),
+            (least..=most).contains(&units),
             "an arena of {}: orders up to {largest} take {} to {}",
             bytes(units * UNIT_BYTES),
             bytes(least * UNIT_BYTES),
             bytes(most * UNIT_BYTES),
         );
+        Ok(())
     }
-    let steps = arenas.len()
-        * (args.orders.len() * args.fills.len() + 2 * args.threads.len() + State::ALL.len());
-    let mut bench =
-        Bench { args, clock: Clock::new(), output: args.keep.output(steps)?, rows: Vec::new() };
-    for arena in arenas {
-        bench.measure(&Arena::new(arena.units))?;
-    }
-    let Bench { output, rows, .. } = bench;
-    output.print(|| report::worst(&rows))?;
-    output.finish(report::FOOTER)
-}
 
-struct Bench<'a> {
-    args: &'a Limit,
-    clock: Clock,
-    output: Output,
-    rows: Vec<Row>,
-}
-
-impl Bench<'_> {
     /// All cases on one arena.
     fn measure(&mut self, arena: &Arena) -> anyhow::Result<()> {
         let from = self.rows.len();
-        for &order in &self.args.orders {
+        for order in self.orders.clone() {
             self.pairs(arena, order)?;
         }
-        for &threads in &self.args.threads {
+        for &threads in &self.threads {
             self.print_table(from, &report::PAIRS, |row| row.threads == threads)?;
         }
-        for &threads in &self.args.threads {
+        for threads in self.threads.clone() {
             self.ways(arena, threads)?;
         }
         self.print_table(from, &report::WAYS, |_| true)?;
         arena.empty();
-        for &threads in &self.args.threads {
+        for threads in self.threads.clone() {
             self.bulk(arena, threads)?;
         }
         self.print_table(from, &report::BULK, |_| true)?;
@@ -77,9 +106,7 @@ impl Bench<'_> {
 
     /// Pairs of one order: on the empty arena, then filled up once and thinned out step by step.
     fn pairs(&mut self, arena: &Arena, order: u32) -> anyhow::Result<()> {
-        let mut fills = self.args.fills.clone();
-        fills.sort_unstable();
-        fills.dedup();
+        let mut fills = self.fills.clone();
         arena.empty();
         if fills.first() == Some(&0) {
             fills.remove(0);
@@ -93,7 +120,7 @@ impl Bench<'_> {
         let mut freed = 0;
         for fill in fills.into_iter().rev() {
             // Whatever the share, a free block for each thread, and one more.
-            let least = self.args.threads.iter().max().map_or(1, |&threads| threads as u64 + 1);
+            let least = self.threads.iter().max().map_or(1, |&threads| threads as u64 + 1);
             let free = (blocks * u64::from(100 - fill) / 100).max(least).min(blocks);
             arena.free(order, freed..free, |place| Some(shuffled(place, blocks)))?;
             freed = free;
@@ -105,9 +132,9 @@ impl Bench<'_> {
     fn pairs_at(&mut self, arena: &Arena, order: u32, fill: u32) -> anyhow::Result<()> {
         let size = bytes(arena.units() * UNIT_BYTES);
         self.output.bar.set_message(format!("{size}: pairs of order {order}, {fill} % full"));
-        for &threads in &self.args.threads {
+        for threads in self.threads.clone() {
             let steps = pairs::count_steps(arena, order, threads);
-            let cost = pairs::time(arena, order, threads, self.args.rounds(), &self.clock);
+            let cost = pairs::time(arena, order, threads, self.rounds, self.clock);
             self.add(row::pair(arena.units(), (order, fill), threads, &cost, steps))?;
         }
         self.output.bar.inc(1);
@@ -118,10 +145,10 @@ impl Bench<'_> {
     fn ways(&mut self, arena: &Arena, threads: usize) -> anyhow::Result<()> {
         let size = bytes(arena.units() * UNIT_BYTES);
         self.output.bar.set_message(format!("{size}: ways to ask, {threads} threads"));
-        let order = self.args.orders.iter().min().map_or(0, |&order| order);
+        let order = self.orders.iter().min().map_or(0, |&order| order);
         for way in Way::ALL {
             arena.empty();
-            let cost = ways::time(arena, way, order, threads, self.args.rounds(), &self.clock);
+            let cost = ways::time(arena, way, order, threads, self.rounds, self.clock);
             self.add(row::way(arena.units(), way, order, threads, &cost))?;
         }
         self.output.bar.inc(1);
@@ -133,9 +160,9 @@ impl Bench<'_> {
         const ENOUGH: u64 = 1 << 25;
         let size = bytes(arena.units() * UNIT_BYTES);
         self.output.bar.set_message(format!("{size}: bulk, {threads} threads"));
-        let rounds = self.args.rounds().min((ENOUGH / arena.units()) as usize).max(1);
+        let rounds = self.rounds.min((ENOUGH / arena.units()) as usize).max(1);
         let steps = bulk::count_steps(arena, threads);
-        let cost = bulk::time(arena, threads, rounds, &self.clock);
+        let cost = bulk::time(arena, threads, rounds, self.clock);
         for row in row::bulk(arena.units(), threads, &cost, &steps) {
             self.add(row)?;
         }
@@ -147,8 +174,9 @@ impl Bench<'_> {
         let (units, name) = (arena.units(), state.name());
         self.output.bar.set_message(format!("{}: refusals, {name}", bytes(units * UNIT_BYTES)));
         state.make(arena)?;
-        for &order in self.args.orders.iter().filter(|&&order| order >= state.smallest_refused()) {
-            let cost = fail::time(arena, order, self.args.rounds(), &self.clock);
+        let refused = |order: &u32| *order >= state.smallest_refused();
+        for order in self.orders.clone().into_iter().filter(refused) {
+            let cost = fail::time(arena, order, self.rounds, self.clock);
             self.add(row::fail(units, state, order, &cost))?;
         }
         self.output.bar.inc(1);

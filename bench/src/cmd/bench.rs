@@ -1,0 +1,64 @@
+//! `nbbs bench NAME...`: workloads.
+
+use crate::clock::Clock;
+use crate::output::Output;
+use crate::row::Row;
+use crate::suite::args::Suite;
+use crate::suite::measure::{Case, measure};
+use crate::suite::plan::{Part, Plan, Table};
+use crate::suite::worker::Setting;
+use crate::suite::{instructions, on_heap};
+
+/// Runs the command; says whether all allocators that are meant to be safe were verified.
+pub fn run(args: &Suite) -> anyhow::Result<bool> {
+    let plan = Plan::new(args)?;
+    let mut output = args.output()?;
+    let clock = Clock::new();
+    plan.skipped.iter().try_for_each(|what| output.skip(what))?;
+    let mut footers = Vec::new();
+    for part in &plan.parts {
+        let workload = match part {
+            Part::Table(table) => {
+                table_of(args, table, &clock, &mut output)?;
+                table.workload
+            }
+            Part::Cases(workload, cases) => {
+                output.bar.inc_length((cases.steps)(workload, args) as u64);
+                (cases.run)(workload, args, &clock, &mut output)?;
+                workload
+            }
+        };
+        if !footers.contains(&workload.footer) {
+            footers.push(workload.footer);
+        }
+    }
+    output.finish(&footers.join("\n\n"))
+}
+
+/// Measures a table, and prints it. The rows of a number of threads go where they should as soon as they are measured.
+fn table_of(args: &Suite, table: &Table, clock: &Clock, output: &mut Output) -> anyhow::Result<()> {
+    let mut all: Vec<Row> = Vec::new();
+    let &Table { workload, kind, order, units, ref contenders, ref threads, ref trace } = table;
+    let most_held = if kind == crate::market::Kind::Heap { on_heap::MOST_HELD } else { usize::MAX };
+    for &threads in threads {
+        let setting = Setting {
+            order,
+            threads,
+            max_threads: table.threads.iter().copied().max().unwrap_or(1),
+            limit_ticks: (args.duration() * 1e9 / clock.ns(1)) as u64,
+            latency: false,
+            most_held,
+        };
+        let (trace, rounds) = (trace.as_deref(), args.rounds(workload));
+        let case = Case { workload, units, trace, once: args.once, setting, rounds };
+        output.bar.inc_length((contenders.len() * case.steps()) as u64);
+        output.bar.set_message(format!("{}, order {order}, {threads} threads", workload.name));
+        let mut rows = measure(&case, contenders, clock, &output.bar);
+        if args.instructions {
+            instructions::count(&case, &mut rows)?;
+        }
+        output.add(&rows)?;
+        all.extend(rows);
+    }
+    output.print(|| (workload.table)(workload, &all))
+}

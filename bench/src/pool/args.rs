@@ -1,0 +1,23 @@
+//! What `bench pool` is asked for beside what all workloads are.
+
+use clap::{Args, ValueEnum};
+
+use super::Case;
+
+#[derive(Debug, Args)]
+pub struct Objects {
+    /// What is done with objects [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
+    cases: Vec<Case>,
+
+    /// Allocations, and as many frees, over all threads [default: 50000000; with --quick 1000000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub pairs: Option<u64>,
+}
+
+impl Objects {
+    /// The cases that were asked for, or all.
+    pub fn cases(&self) -> &[Case] {
+        if self.cases.is_empty() { Case::value_variants() } else { &self.cases }
+    }
+}
