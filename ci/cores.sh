@@ -23,7 +23,7 @@ cargo build --quiet --package nbbs-bench --features suite
 
 # judged ALLOCATORS LOOPS: the rows of a run on 1 and 8 cores, in $said; its status is the command's.
 judged() {
-    "$target_dir/debug/nbbs" bench cores --quick --check --json --harts 8 --allocators "$1" --loops "$2" >"$said"
+    "$target_dir/debug/nbbs" bench cores --quick --check --json --threads 8 --allocators "$1" --loops "$2" >"$said"
 }
 
 judged nbbs,nbbs-cache,nbbs-pool,nbbs-heap pairs,bulk,churn,objects || { cat "$said"; failed "harts that share nothing meet"; }

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::market::{CONTENDERS, Contender};
 use crate::report::args::{Compare, Report};
-use crate::suite::args::Suite;
+use crate::suite::args::{Suite, known};
 
 /// One unit of every arena here: a page of 4 KiB.
 pub const UNIT_BYTES: u64 = 4096;
@@ -40,7 +40,7 @@ pub struct Replay {
     #[arg(value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
 
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = contender)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = known)]
     #[arg(help = format!("Allocators, of {} [default: {USUAL}]", names(", ")))]
     pub allocators: Vec<String>,
 
@@ -100,13 +100,6 @@ pub struct Arena {
 pub const MORE: &str =
     if cfg!(feature = "suite") { "" } else { "; with `--features suite` there are more" };
 
-pub fn contender(name: &str) -> Result<String, String> {
-    let found = CONTENDERS.iter().any(|contender| contender.name == name);
-    let refusal =
-        || format!("there is no allocator of that name; there are: {}{MORE}", names(", "));
-    found.then(|| name.to_owned()).ok_or_else(refusal)
-}
-
 /// The names of all back-ends.
 pub fn names(separator: &str) -> String {
     labels(CONTENDERS, separator)
@@ -146,7 +139,7 @@ pub fn arena(text: &str) -> Result<Arena, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cli, arena, contender};
+    use super::{Cli, arena, known};
     use clap::CommandFactory;
 
     #[test]
@@ -169,7 +162,7 @@ mod tests {
 
     #[test]
     fn unknown_allocators_get_the_known_ones() {
-        let message = contender("jemalloc").unwrap_err();
+        let message = known("nobody").unwrap_err();
         assert!(message.contains("nbbs") && message.contains("linux"), "{message}");
     }
 }

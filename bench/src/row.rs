@@ -110,15 +110,15 @@ fn yes() -> bool {
 }
 
 /// What is measured, without who: two rows of one case can be compared.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Case {
-    kind: Name,
-    workload: Name,
-    phase: Name,
-    order: Option<u32>,
-    size_bytes: Option<u64>,
-    arena_bytes: Option<u64>,
-    threads: usize,
+    pub kind: Name,
+    pub workload: Name,
+    pub phase: Name,
+    pub order: Option<u32>,
+    pub size_bytes: Option<u64>,
+    pub arena_bytes: Option<u64>,
+    pub threads: usize,
 }
 
 /// The spread of the rounds, as a part of their median, from which on a row is called noisy.

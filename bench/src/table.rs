@@ -6,6 +6,7 @@ use comfy_table::{CellAlignment, Table};
 use indicatif::HumanCount;
 
 use crate::row::Row;
+use crate::suite::own::Own;
 
 /// Lines above and below, and a double one under the header.
 const LINES: &str = "  ── ══      ──    ";
@@ -115,6 +116,31 @@ impl Layout<'_> {
 /// A figure, or that there is none.
 pub fn or_dash(figure: Option<f64>, print: impl Fn(f64) -> String) -> String {
     figure.map_or("-".to_owned(), print)
+}
+
+/// Figures that rows of any workload may have, of the most threads.
+const FIGURES: [Column<'static>; 9] = [
+    ("median", |rows| or_dash(most(rows).p50_ns, time)),
+    ("p99", |rows| or_dash(most(rows).p99_ns, time)),
+    ("p99.9", |rows| or_dash(most(rows).p999_ns, time)),
+    ("max", |rows| or_dash(most(rows).max_ns, time)),
+    ("RMW", |rows| or_dash(most(rows).rmw_per_op, hundredths)),
+    ("lost", |rows| or_dash(most(rows).failed_cas_per_op, |lost| format!("{lost:.3}"))),
+    ("lines", |rows| or_dash(most(rows).lines_written_per_op, hundredths)),
+    ("instructions", |rows| or_dash(most(rows).instructions_per_op, |count| format!("{count:.0}"))),
+    ("metadata", |rows| most(rows).metadata_bytes.map_or("-".to_owned(), bytes)),
+];
+
+/// The columns of those and of a workload's own; without those in which none of the lines has anything.
+pub fn columns(own: Option<&Own>, lines: &[Vec<&Row>]) -> Vec<Column<'static>> {
+    let own = own.into_iter().flat_map(|own| own.columns.iter().copied());
+    let is_used = |column: &Column<'_>| lines.iter().any(|rows| column.1(rows) != "-");
+    FIGURES.into_iter().chain(own).filter(is_used).collect()
+}
+
+/// A figure to hundredths.
+pub fn hundredths(figure: f64) -> String {
+    format!("{figure:.2}")
 }
 
 /// The row of the most threads.

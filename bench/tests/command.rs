@@ -338,7 +338,7 @@ fn nonsense_is_refused_with_the_limit() {
     for (args, words) in [
         ("frobnicate", "unrecognized subcommand 'frobnicate'"),
         ("bench", "Usage: nbbs bench"),
-        ("replay --allocators nbbs,jemalloc", "there are: nbbs, nbbs-c, nbbs-cached, linux"),
+        ("replay --allocators nbbs,nobody", "the back-ends nbbs, nbbs-c, nbbs-cached, linux"),
         ("replay --threads 0", "1 to 64"),
         ("replay --threads 3", "redis has events of 2 threads"),
         ("replay --threads many", "1 to 64"),

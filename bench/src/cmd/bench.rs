@@ -1,6 +1,7 @@
 //! `nbbs bench NAME...`: workloads.
 
 use crate::clock::Clock;
+use crate::market::Kind;
 use crate::output::Output;
 use crate::row::Row;
 use crate::suite::args::Suite;
@@ -39,15 +40,13 @@ pub fn run(args: &Suite) -> anyhow::Result<bool> {
 fn table_of(args: &Suite, table: &Table, clock: &Clock, output: &mut Output) -> anyhow::Result<()> {
     let mut all: Vec<Row> = Vec::new();
     let &Table { workload, kind, order, units, ref contenders, ref threads, ref trace } = table;
-    let most_held = if kind == crate::market::Kind::Heap { on_heap::MOST_HELD } else { usize::MAX };
+    let most_held = if kind == Kind::Heap { on_heap::MOST_HELD } else { usize::MAX };
     for &threads in threads {
         let setting = Setting {
             order,
-            threads,
             max_threads: table.threads.iter().copied().max().unwrap_or(1),
-            limit_ticks: (args.duration() * 1e9 / clock.ns(1)) as u64,
-            latency: false,
             most_held,
+            ..Setting::of(threads, args.duration() * 1e9, clock)
         };
         let (trace, rounds) = (trace.as_deref(), args.rounds(workload));
         let case = Case { workload, units, trace, once: args.once, setting, rounds };

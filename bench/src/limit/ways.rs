@@ -14,11 +14,11 @@ use crate::lines::zeroed;
 /// A way to ask for a block, and to give it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// `alloc_on` and `free_sized_on`.
+    /// `Lane::alloc` and `Lane::free_sized`.
     Lane,
-    /// `alloc` and `free_sized`: the lane is the thread's.
+    /// `Buddy::alloc` and `Buddy::free_sized`: the lane is the thread's.
     Default,
-    /// `alloc_on` and `free_on`, which finds the order.
+    /// `Lane::alloc` and `Lane::free`, which finds the order.
     Unsized,
     /// A `Cache`.
     Owned,
@@ -36,9 +36,9 @@ impl Way {
     /// What it is called.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Lane => "alloc_on, free_sized_on",
-            Self::Default => "alloc, free_sized",
-            Self::Unsized => "alloc_on, free_on",
+            Self::Lane => "Lane::alloc, free_sized",
+            Self::Default => "Buddy::alloc, free_sized",
+            Self::Unsized => "Lane::alloc, free",
             Self::Owned => "Cache",
             Self::Cpu => "Caches",
             Self::Thread => "ThreadCaches",

@@ -13,15 +13,10 @@ use crate::table::{bytes, table, time};
 #[derive(Clone, Debug, Serialize)]
 pub struct Change {
     pub command: &'static str,
-    pub workload: Name,
-    pub phase: Name,
+    #[serde(flatten)]
+    pub case: Case,
     pub allocator: Name,
-    pub kind: Name,
     pub safe: bool,
-    pub threads: usize,
-    pub order: Option<u32>,
-    pub size_bytes: Option<u64>,
-    pub arena_bytes: Option<u64>,
     pub old_ns_per_op: Option<f64>,
     pub new_ns_per_op: Option<f64>,
     /// New by old: below 1 is faster.
@@ -95,15 +90,9 @@ impl Change {
         let ratio = old.ns_per_op.zip(new.ns_per_op).filter(|(old, new)| *old > 0.0 && *new > 0.0);
         Self {
             command: "compare",
-            workload: new.workload.clone(),
-            phase: new.phase.clone(),
+            case: new.case(),
             allocator: new.allocator.clone(),
-            kind: new.kind.clone(),
             safe: new.safe,
-            threads: new.threads,
-            order: new.order,
-            size_bytes: new.size_bytes,
-            arena_bytes: new.arena_bytes,
             old_ns_per_op: old.ns_per_op,
             new_ns_per_op: new.ns_per_op,
             ratio: ratio.map(|(old, new)| (new / old * 1000.0).round() / 1000.0),
@@ -127,20 +116,18 @@ impl Change {
             None if verified => "-".to_owned(),
             None => "FAILED".to_owned(),
         };
-        let workload = match &*self.phase {
-            "" => self.workload.clone().into_owned(),
-            phase => format!("{}, {phase}", self.workload),
-        };
-        let size = self.size_bytes.or(self.order.map(|order| UNIT_BYTES << order));
+        let Case { workload, phase, order, size_bytes, threads, .. } = &self.case;
+        let parts = [workload, phase].into_iter().filter(|part| !part.is_empty());
+        let size = size_bytes.or(order.map(|order| UNIT_BYTES << order));
         let mark = if self.ratio.is_some() && self.within_noise { "~" } else { "" };
         [
-            workload,
+            parts.map(|part| &**part).collect::<Vec<_>>().join(", "),
             if self.safe {
                 self.allocator.clone().into_owned()
             } else {
                 format!("{} (UNSAFE)", self.allocator)
             },
-            self.threads.to_string(),
+            threads.to_string(),
             size.map_or("mixed".to_owned(), bytes),
             figure(self.old_ns_per_op, self.old_verified),
             figure(self.new_ns_per_op, self.new_verified),

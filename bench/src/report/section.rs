@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::row::Row;
 use crate::suite::report::FOOTER;
-use crate::suite::workloads::WORKLOADS;
+use crate::suite::workloads::{WORKLOADS, Workload};
 use crate::table::bytes;
 
 /// A workload.
@@ -77,9 +77,14 @@ pub fn sections(entries: &[Row]) -> Vec<Section<'_>> {
 }
 
 impl Section<'_> {
-    /// What the workload does, if this build knows it.
+    /// The workload, if this build knows it.
+    pub fn known(&self) -> Option<&'static Workload> {
+        WORKLOADS.iter().find(|known| known.name == self.workload)
+    }
+
+    /// What it does.
     pub fn about(&self) -> Option<String> {
-        let known = WORKLOADS.iter().find(|known| known.name == self.workload)?;
+        let known = self.known()?;
         // How to read most figures is said once for all.
         let own = (known.footer != FOOTER).then(|| format!(". {}", known.footer));
         Some(known.about.to_owned() + &own.unwrap_or_default())

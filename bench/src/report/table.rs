@@ -5,7 +5,8 @@ use super::section::{Section, Variant, distinct};
 use super::summary::Factor;
 use crate::args::UNIT_BYTES;
 use crate::row::Row;
-use crate::table::{Across, Column, Layout, bytes as size, marked, most, or_dash, time};
+use crate::suite::own::Own;
+use crate::table::{Across, Layout, bytes as size, columns, marked, time};
 
 /// The figures of one set of charts; the first cell of each row is an allocator's name.
 pub struct Table {
@@ -15,42 +16,16 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Columns that are left out where nobody has a figure for them.
-const COLUMNS: [Column<'static>; 12] = [
-    ("median", |rows| or_dash(most(rows).p50_ns, time)),
-    ("p99", |rows| or_dash(most(rows).p99_ns, time)),
-    ("p99.9", |rows| or_dash(most(rows).p999_ns, time)),
-    ("max", |rows| or_dash(most(rows).max_ns, time)),
-    ("RMW", |rows| or_dash(most(rows).rmw_per_op, hundredths)),
-    ("failed CAS", |rows| or_dash(most(rows).failed_cas_per_op, hundredths)),
-    ("lines written", |rows| or_dash(most(rows).lines_written_per_op, hundredths)),
-    ("instructions", |rows| or_dash(most(rows).instructions_per_op, |count| format!("{count:.0}"))),
-    ("cycles a pair", |rows| {
-        or_dash(most(rows).figure("cycles_per_pair"), |count| format!("{count:.0}"))
-    }),
-    ("beside one core", |rows| {
-        or_dash(most(rows).figure("beside_one"), |times| format!("{times:.2} x"))
-    }),
-    ("lines moved a pair", |rows| or_dash(most(rows).figure("transfers_per_pair"), hundredths)),
-    ("2 MiB free", |rows| {
-        or_dash(most(rows).figure("recovered_percent"), |part| format!("{part:.1} %"))
-    }),
-];
-
-fn hundredths(figure: f64) -> String {
-    format!("{figure:.2}")
-}
-
 /// A table for each set of charts of a workload.
 pub fn tables(section: &Section<'_>) -> Vec<Table> {
-    section.variants.iter().map(table).collect()
+    let own = section.known().and_then(|workload| workload.own);
+    section.variants.iter().map(|variant| table(variant, own)).collect()
 }
 
-fn table(variant: &Variant<'_>) -> Table {
+fn table(variant: &Variant<'_>, own: Option<&Own>) -> Table {
     let lines = variant.lines.iter().map(|line| line.entries.iter().flatten().copied());
     let lines: Vec<Vec<&Row>> = lines.map(Iterator::collect).collect();
-    let is_used = |column: &Column<'_>| lines.iter().any(|rows| column.1(rows) != "-");
-    let more: Vec<Column<'_>> = COLUMNS.into_iter().filter(is_used).collect();
+    let more = columns(own, &lines);
     let layout = Layout {
         lines: &[("allocator", Row::label)],
         across: Some(Across::threads(|row| marked(row, time))),

@@ -21,12 +21,12 @@ const MAX_ORDER: u32 = 10;
 
 #[derive(Debug, Args)]
 pub struct Suite {
-    /// Workloads, or `all` for those that have contenders beside nbbs
+    /// Workloads, or `all`, which leaves out `limit`, `requests` and `cores`
     #[arg(value_name = "NAME", required = true, value_parser = workload())]
     pub workloads: Vec<String>,
 
-    /// Numbers of threads [default: 1,2,4,8,16,32; with --quick 1,2,8; `limit` 1,2; `cores` 1 and 2,4,8,16,32,64;
-    /// with --quick 1 and 2,4,8]
+    /// Numbers of threads, or of cores [default: 1,2,4,8,16,32; with --quick 1,2,8; `limit` 1,2; `suspended` 2; `replay` 1 and
+    /// one per CPU; `cores`, beside 1, which is always measured, 2,4,8,16,32,64; with --quick 2,4,8]
     #[arg(long, value_name = "LIST", alias = "harts", value_delimiter = ',', value_parser = threads)]
     pub threads: Vec<usize>,
 
@@ -93,15 +93,6 @@ pub struct Suite {
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
 
-    #[command(flatten, next_help_heading = "Of `pool`")]
-    pub objects: Objects,
-
-    #[command(flatten, next_help_heading = "Of `limit`")]
-    pub limit: Limit,
-
-    #[command(flatten, next_help_heading = "Of `cores`")]
-    pub cores: Cores,
-
     /// Also writes a page that shows what was measured
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -113,6 +104,15 @@ pub struct Suite {
     /// Prints nothing of what is measured.
     #[arg(skip)]
     pub silent: bool,
+
+    #[command(flatten, next_help_heading = "Of `pool`")]
+    pub objects: Objects,
+
+    #[command(flatten, next_help_heading = "Of `limit`")]
+    pub limit: Limit,
+
+    #[command(flatten, next_help_heading = "Of `cores`")]
+    pub cores: Cores,
 }
 
 impl Suite {
@@ -214,7 +214,8 @@ impl Suite {
     }
 }
 
-fn known(name: &str) -> Result<String, String> {
+/// The name of an allocator of any workload, or those that there are.
+pub fn known(name: &str) -> Result<String, String> {
     let found = crate::market::find(name).is_some()
         || pool::CONTENDERS.iter().any(|pool| pool.name == name)
         || cores::plan::names().contains(&name);
@@ -246,7 +247,7 @@ fn asked_or<T: Clone>(asked: &[T], usual: &[T]) -> Vec<T> {
 
 fn workload() -> impl TypedValueParser {
     let known = |workload: &Workload| PossibleValue::new(workload.name).help(workload.about);
-    let all = PossibleValue::new("all").help("every one of them");
+    let all = PossibleValue::new("all").help("all that measure everyone");
     PossibleValuesParser::new(WORKLOADS.iter().map(known).chain([all]))
 }
 

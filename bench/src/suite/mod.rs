@@ -1,16 +1,16 @@
-//! The field's workloads on every back-end and every heap.
+//! The workloads, and the rounds that measure them.
 //!
 //! ```text
-//! args        the command line       workloads  what each thread does, by source
+//! args        the command line       workloads  what each thread does, by source; what is measured by itself
 //! plan        tables of cases, with memory that they fit into
 //! worker      one thread: allocating, freeing, timed stretches
-//! gauge       a timed stretch       instructions  of a case, counted by callgrind
+//! gauge       a timed stretch, times of its operations       instructions  of a case, counted by callgrind
 //! round       a workload on one allocator: its threads, its times, an owner map of what it left
 //! measure     rounds of all contenders in turn; verification, latencies, read-modify-writes
 //! suspended   a thread asleep in the middle of an operation
 //! on_heap     heaps as the workloads see them
 //! row         what was measured of a contender, as rows
-//! own         what rows of one workload alone have         report     tables
+//! own         what rows of one workload alone have           report        tables
 //! ```
 
 pub mod args;
@@ -18,7 +18,7 @@ mod gauge;
 pub mod instructions;
 pub mod measure;
 pub mod on_heap;
-mod own;
+pub mod own;
 pub mod plan;
 pub mod report;
 mod round;

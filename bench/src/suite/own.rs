@@ -5,14 +5,14 @@ use super::row::Passes;
 use crate::args::UNIT_BYTES;
 use crate::median::{hundredths, median};
 use crate::row::Row;
-use crate::table::{Column, most, or_dash, time};
+use crate::table::{Column, hundredths as to_hundredths, most, or_dash, time};
 
 /// A figure of one workload's rows.
 pub struct Own {
     /// Fills it in; null if nothing can be said.
     pub set: fn(&mut Row, &Case<'_>, &Passes<'_>),
-    /// How the table shows it, if the workload has no table of its own.
-    pub column: Option<Column<'static>>,
+    /// How tables show it.
+    pub columns: &'static [Column<'static>],
 }
 
 /// Of the frames of 2 MiB that could be free, those that are.
@@ -22,9 +22,9 @@ pub static RECOVERED: Own = Own {
         let recovered = (row.complete && row.verified).then(|| hundredths(median(recovered)));
         row.set("recovered_percent", recovered);
     },
-    column: Some(("2 MiB free", |rows| {
+    columns: &[("2 MiB free", |rows| {
         or_dash(most(rows).figure("recovered_percent"), |percent| format!("{percent:.1} %"))
-    })),
+    })],
 };
 
 /// Memory handed out in a second, unit by unit.
@@ -33,20 +33,36 @@ pub static SPEED: Own = Own {
         let gib_per_ns = |ns: f64| UNIT_BYTES as f64 / ns / (1_u64 << 30) as f64;
         row.set("gib_per_s", row.ns_per_op.map(|ns| hundredths(gib_per_ns(ns) * 1e9)));
     },
-    column: Some(("GiB/s", |rows| {
+    columns: &[("GiB/s", |rows| {
         or_dash(most(rows).figure("gib_per_s"), |figure| format!("{figure:.1}"))
-    })),
+    })],
+};
+
+/// Throughput beside one core's, and what it costs; `cores` itself fills it in.
+pub static SCALING: Own = Own {
+    set: |_, _, _| {},
+    columns: &[
+        ("cycles a pair", |rows| {
+            or_dash(most(rows).figure("cycles_per_pair"), |count| format!("{count:.0}"))
+        }),
+        ("beside one core", |rows| {
+            or_dash(most(rows).figure("beside_one"), |times| format!("{times:.2} x"))
+        }),
+        ("lines moved a pair", |rows| {
+            or_dash(most(rows).figure("transfers_per_pair"), to_hundredths)
+        }),
+    ],
 };
 
 /// How often the others waited for a thread that was suspended; its own module fills it in.
 pub static STALLED: Own = Own {
     set: |_, _, _| {},
-    column: Some(("stalled, p99.9 if not", |rows| {
+    columns: &[("stalled, p99.9 if not", |rows| {
         let row = most(rows);
         let figures = row.figure("stalled").zip(row.figure("suspensions"));
         let Some((stalled, of)) = figures else { return "-".to_owned() };
         format!("{stalled} of {of}, {}", or_dash(row.figure("baseline_p999_ns"), time))
-    })),
+    })],
 };
 
 /// How much of the memory a replay takes, and how the rest lies.
@@ -72,5 +88,5 @@ pub static REPLAYED: Own = Own {
         row.set("fragmentation_permille", verdict.end.fragmentation_permille);
         row.set("unusable_huge_permille", verdict.end.unusable_huge_permille);
     },
-    column: None,
+    columns: &[],
 };

@@ -19,15 +19,7 @@ const UNITS: u64 = 1 << 12;
 
 /// A second for each part: enough to come to the end on a busy machine.
 fn setting(threads: usize, clock: &Clock) -> Setting {
-    let limit_ticks = (1e9 / clock.ns(1)) as u64;
-    Setting {
-        order: 0,
-        threads,
-        max_threads: threads,
-        limit_ticks,
-        latency: false,
-        most_held: usize::MAX,
-    }
+    Setting::of(threads, 1e9, clock)
 }
 
 fn workload(name: &str) -> &'static Workload {

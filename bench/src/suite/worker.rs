@@ -29,6 +29,15 @@ pub struct Setting {
     pub most_held: usize,
 }
 
+impl Setting {
+    /// Of so many threads, in each of whose stretches so many nanoseconds may pass; blocks of order 0.
+    pub fn of(threads: usize, limit_ns: f64, clock: &Clock) -> Self {
+        let limit_ticks = (limit_ns / clock.ns(1)) as u64;
+        let most_held = usize::MAX;
+        Self { order: 0, threads, max_threads: threads, limit_ticks, latency: false, most_held }
+    }
+}
+
 /// What the threads of a round have in common.
 pub struct Common<'a> {
     back_end: &'a dyn BackEnd,

@@ -32,14 +32,7 @@ fn row(contender: Contender, units: u64, threads: usize, trace: Trace) -> Row {
     let args = Suite::of("replay");
     let workload = args.workloads().next().unwrap();
     let trace = Replayed { asked: None, events: Events::Pages(trace) };
-    let setting = Setting {
-        order: 0,
-        threads,
-        max_threads: threads,
-        limit_ticks: (1e9 / clock.ns(1)) as u64,
-        latency: false,
-        most_held: usize::MAX,
-    };
+    let setting = Setting::of(threads, 1e9, &clock);
     let case = Case { workload, units, trace: Some(&trace), once: false, setting, rounds: 1 };
     measure(&case, &[contender], &clock, &ProgressBar::hidden()).remove(0)
 }

@@ -54,8 +54,8 @@ pub struct Workload {
     pub quick: Usual,
     /// Whether its figures are those of single operations: as many rounds are timed so, and none is repeated.
     pub by_operation: bool,
-    /// Reads what is replayed: traces, each of which has a table.
-    pub traces: Option<fn(&Suite) -> Result<Vec<Replayed>, TraceError>>,
+    /// What is replayed: each trace has a table.
+    pub traces: Option<ReadTraces>,
     /// What rows of it have that no others have.
     pub own: Option<&'static Own>,
     /// How its rows are printed.
@@ -96,6 +96,9 @@ const QUICK: Usual = Usual {
     heap_bytes: 16 << 20,
     rounds: 3,
 };
+
+/// Reads the traces that are asked for.
+pub type ReadTraces = fn(&Suite) -> Result<Vec<Replayed>, TraceError>;
 
 /// What each thread does, by what it asks for.
 #[derive(Clone, Copy)]
@@ -312,6 +315,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         usual: Usual { threads: &[2, 4, 8, 16, 32, 64], ..USUAL },
         quick: Usual { threads: &[2, 4, 8], ..QUICK },
+        own: Some(&own::SCALING),
         ..apart(
             "cores",
             "throughput on 1 to 64 cores, on a simulated machine",
