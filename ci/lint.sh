@@ -14,6 +14,7 @@ cargo clippy --workspace --all-targets --quiet -- -D warnings
 cargo clippy --package nbbs-bench --quiet -- -D warnings
 cargo clippy --package nbbs --no-default-features --quiet -- -D warnings
 cargo clippy --package nbbs-heap --no-default-features --quiet -- -D warnings
+cargo clippy --package nbbs-c --features shared --all-targets --quiet -- -D warnings
 # All features but `nightly`.
 cargo clippy --package nbbs-heap --features allocator-api2,portable-atomic,poison,asan --all-targets --quiet -- -D warnings
 cargo clippy --package baselines --no-default-features --quiet -- -D warnings

@@ -34,9 +34,9 @@ need_cargo_c() {
 # need_nightly: sees to nightly Rust and the source of its standard library.
 need_nightly() { nightly || { log "could not run: nightly Rust with rust-src cannot be installed"; exit 1; }; }
 
-# library: builds the static library with debug assertions and prints where it is.
+# library: builds the static library, with all that it may have and debug assertions, and prints where it is.
 library() {
-    cargo rustc --quiet --package nbbs-c --crate-type staticlib && echo "$CARGO_TARGET_DIR/debug/libnbbs_c.a"
+    cargo rustc --quiet --package nbbs-c --features shared --crate-type staticlib && echo "$CARGO_TARGET_DIR/debug/libnbbs_c.a"
 }
 
 # installed_by_cmake [DESTDIR [OPTION...]]: builds the package and installs it by CMake, to $work/usr below DESTDIR. Prints

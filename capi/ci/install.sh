@@ -7,7 +7,7 @@ need cmake cmake
 need_cargo_c
 prefix=$target/installed
 rm -rf "$prefix"
-cargo cinstall --package nbbs-c --release --prefix "$prefix" --libdir "$prefix/lib" >&2
+cargo cinstall --package nbbs-c --features shared --release --prefix "$prefix" --libdir "$prefix/lib" >&2
 diff <(files "$prefix") <(files "$(installed_by_cmake)") >&2 || { log "CMake installs other files than cargo-c"; exit 1; }
 for file in include/nbbs.h lib/libnbbs.a lib/libnbbs.so lib/pkgconfig/nbbs.pc; do
     [ -e "$prefix/$file" ] || { log "$file is missing"; exit 1; }

@@ -9,8 +9,9 @@ need pkg-config pkg-config
 need git git
 # Without DESTDIR, and with one, to the same place below it.
 rm -rf "$work" && mkdir -p "$work"
-prefix=$(installed_by_cmake)
-[ "$(files "$prefix")" = "$(files "$(installed_by_cmake "$work/stage")")" ] || { log "DESTDIR has other files"; exit 1; }
+prefix=$(installed_by_cmake "" -DNBBS_SHARED=ON)
+staged=$(installed_by_cmake "$work/stage" -DNBBS_SHARED=ON)
+[ "$(files "$prefix")" = "$(files "$staged")" ] || { log "DESTDIR has other files"; exit 1; }
 has_soname "$prefix"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
 # Away from the repository, save for what has it as a subdirectory.
@@ -53,7 +54,7 @@ by_pkg_config
 by_pkg_config --static
 
 build "$work/examples/c" c "-DCMAKE_PREFIX_PATH=$prefix"
-for program in plain frames objects heap; do
+for program in plain frames objects heap survivors; do
     "$work/c/$program" >&2
 done
 

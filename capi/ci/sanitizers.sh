@@ -14,7 +14,7 @@ instrumented() {
     local build_std=()
     [ "$1" = address ] || build_std=(-Zbuild-std)
     CARGO_TARGET_DIR=$target/$1 RUSTFLAGS="-Zsanitizer=$1 -Zexternal-clangrt" cargo +nightly rustc --quiet \
-        "${build_std[@]}" --target "$host" --package nbbs-c --crate-type staticlib "${@:2}" >&2 &&
+        "${build_std[@]}" --target "$host" --package nbbs-c --features shared --crate-type staticlib "${@:2}" >&2 &&
         echo "$target/$1/$host/debug/libnbbs_c.a"
 }
 

@@ -7,7 +7,7 @@ need gcc gcc
 
 # shared_library: builds the shared library with debug assertions and prints where it is.
 shared_library() {
-    cargo rustc --quiet --package nbbs-c --crate-type cdylib && echo "$CARGO_TARGET_DIR/debug/libnbbs_c.so"
+    cargo rustc --quiet --package nbbs-c --features shared --crate-type cdylib && echo "$CARGO_TARGET_DIR/debug/libnbbs_c.so"
 }
 
 # program NAME KIND FLAG...: compiles a program of capi/tests/signals and prints where it is.

@@ -1,13 +1,14 @@
 /*
  * nbbs: lock-free buddy allocation with the bookkeeping outside the memory that it manages.
  *
- * Five interfaces on the same allocator:
+ * Six interfaces on the same allocator:
  *
  *   nb_*         one arena for the whole program, by address and size
  *   nbbs_*       any number of arenas, by unit index or by address, with bookkeeping in memory of the caller's
  *   nbbs_cache_* blocks of a CPU's own in front of an arena, without a read-modify-write
  *   nbbs_pool_*  objects of one size
  *   nbbs_heap_*  memory of any size and alignment, in memory of the caller's
+ *   nbbs_shared_* blocks in memory that several processes share, on Linux; in a library built for it (-DNBBS_SHARED=ON)
  *
  * What holds for all of them:
  *
@@ -21,8 +22,9 @@
  *   functions that return a number say 0 then. Any other pointer must lead to what its type says.
  * - Functions on a const arena, pool or heap may be called by any thread at any time. None waits for another thread; all
  *   may be called from interrupt and signal handlers unless they say otherwise.
- * - Nothing allocates, but nb_init, nbbs_pool_create, and a pool that grows, by its source. Nothing touches the memory
- *   that an arena manages, nor what a heap has handed out, but for nbbs_heap_calloc, and where a block is moved.
+ * - Nothing allocates, but nb_init, nbbs_pool_create, a pool that grows, by its source, and where a segment is attached,
+ *   joined or recovered. Nothing touches the memory that an arena or segment manages, nor what a heap has handed out, but
+ *   for nbbs_heap_calloc, and where a block is moved.
  *
  * This file is generated from the source and checked against it: edit the source.
  * MIT or Apache-2.0, at your choice.
@@ -249,6 +251,69 @@ enum nbbs_code
      */
     NBBS_CODE_HEAP_BROKEN,
     /**
+     * The operating system refused. `value`: its number for why, `errno`.
+     */
+    NBBS_CODE_SYSTEM,
+    /**
+     * The file is no segment of shared memory.
+     */
+    NBBS_CODE_NO_SEGMENT,
+    /**
+     * The segment was made by other code. `value`: version of its layout; `limit`: the version that this code knows.
+     */
+    NBBS_CODE_SEGMENT_VERSION,
+    /**
+     * The segment's header or bookkeeping has changed since it was made. `value`: what was found; `other`: 0 a field of the
+     * header, 1 its checksum, which is to be `limit`, 2 a word of the bookkeeping, and `value` is which.
+     */
+    NBBS_CODE_SEGMENT_CORRUPT,
+    /**
+     * The segment is being made at this moment: an ordinary answer.
+     */
+    NBBS_CODE_SEGMENT_MAKING,
+    /**
+     * Whoever made the segment died before it was whole: `nbbs_shared_create` takes it over.
+     */
+    NBBS_CODE_SEGMENT_HALF_MADE,
+    /**
+     * There is a whole segment already, which is not made again: an ordinary answer.
+     */
+    NBBS_CODE_SEGMENT_EXISTS,
+    /**
+     * A segment cannot have such units. `value`: bytes of one; `limit`: the most.
+     */
+    NBBS_CODE_UNIT_BYTES,
+    /**
+     * A segment cannot have so many members. `value`: members; `limit`: the most.
+     */
+    NBBS_CODE_MEMBERS,
+    /**
+     * All of the segment's members live: an ordinary answer. `value`: so many.
+     */
+    NBBS_CODE_SEATS_TAKEN,
+    /**
+     * The segment has no memory for a block: an ordinary answer. `value`: bytes; `limit`: their alignment.
+     */
+    NBBS_CODE_SEGMENT_FULL,
+    /**
+     * The offset is not in the memory that the segment hands out. `value`: the offset; `limit`: where that begins; `other`:
+     * where it ends.
+     */
+    NBBS_CODE_OUTSIDE_SEGMENT,
+    /**
+     * No block of the segment can begin there. `value`: the offset; `limit`: bytes of a unit.
+     */
+    NBBS_CODE_OFFSET_MISALIGNED,
+    /**
+     * No block of the member's begins there: freed before, never allocated, or another's. `value`: the offset; `limit`: the seat
+     * of the member whose it is, from 1 on, or 0; `other`: that member's generation.
+     */
+    NBBS_CODE_NOT_YOURS,
+    /**
+     * Somebody has written into the segment's bookkeeping, where he must not. `value`: the offset of the block, or 0.
+     */
+    NBBS_CODE_SEGMENT_DAMAGED,
+    /**
      * Refused for a reason that this version of the interface has no code for.
      */
     NBBS_CODE_OTHER,
@@ -304,6 +369,20 @@ typedef struct nbbs_heap nbbs_heap;
  * `nbbs_pool_destroy`.
  */
 typedef struct nbbs_pool nbbs_pool;
+
+#if defined(__linux__)
+/**
+ * A segment in this process: memory that several processes allocate from. Made by `nbbs_shared_create` and its kin.
+ */
+typedef struct nbbs_shared nbbs_shared;
+#endif
+
+#if defined(__linux__)
+/**
+ * A registered user of a segment, for one thread at a time. Made by `nbbs_shared_join`.
+ */
+typedef struct nbbs_shared_member nbbs_shared_member;
+#endif
 
 /**
  * A handle to an arena, in memory of the caller's.
@@ -724,6 +803,79 @@ typedef struct nbbs_pool_local {
  * Gets an object from `nbbs_pool_each`.
  */
 typedef void (*nbbs_visit_object)(void *context, void *object);
+
+#if defined(__linux__)
+/**
+ * Which member, of all that a segment has or had.
+ */
+typedef struct nbbs_shared_id {
+    /**
+     * Its place in the table of members, from 1 on. 0: nobody.
+     */
+    uint64_t seat;
+    /**
+     * Which of those that had it.
+     */
+    uint64_t generation;
+} nbbs_shared_id;
+#endif
+
+#if defined(__linux__)
+/**
+ * Says of a block that is recovered whether the recoverer keeps it; otherwise it is freed.
+ *
+ * Called inside `nbbs_shared_recover`, by the same thread; it may use the member.
+ */
+typedef bool (*nbbs_shared_keeps)(void *context, uint64_t offset, uint64_t bytes);
+#endif
+
+#if defined(__linux__)
+/**
+ * What a recovery found.
+ */
+typedef struct nbbs_shared_recovery {
+    /**
+     * Members that had died since somebody last recovered.
+     */
+    size_t members;
+    /**
+     * Blocks that were recovered and freed.
+     */
+    size_t freed;
+    /**
+     * Blocks that were recovered and are the recoverer's now.
+     */
+    size_t kept;
+    /**
+     * Blocks of which it could not be told whether they belong to an operation under way. Another recovery will tell.
+     */
+    size_t pending;
+    /**
+     * Blocks that nothing can be said of, as somebody has written where he must not. They stay as they are.
+     */
+    size_t damaged;
+} nbbs_shared_recovery;
+#endif
+
+#if defined(__linux__)
+/**
+ * What a segment is made for.
+ */
+typedef struct nbbs_shared_geometry {
+    /**
+     * Units that are handed out, from 1 to 2^40.
+     */
+    uint64_t units;
+    /**
+     * Bytes of a unit, the least that is handed out: a power of two from 64 to 2^30.
+     */
+    uint64_t unit_bytes;
+    /**
+     * How many members may live at a time, from 1 to 1023.
+     */
+    uint64_t members;
+} nbbs_shared_geometry;
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -1818,6 +1970,271 @@ nbbs_code nbbs_pool_each(const struct nbbs_pool *pool,
  */
 nbbs_code nbbs_pool_clear(struct nbbs_pool *pool,
                           struct nbbs_error *error);
+
+#if defined(__linux__)
+/**
+ * Registers a member: a thread that allocates in the segment, until `nbbs_shared_leave`, or until its process ends, however it
+ * ends. It may be handed to another thread. It must not be used by a signal handler that interrupts one of its own calls, nor
+ * by a child of `fork`, which attaches for itself.
+ *
+ * Takes a descriptor, memory, and a system call or two for each seat that is taken. Refuses with `NULL`, `SEATS_TAKEN` if all
+ * members live, `SYSTEM`.
+ */
+nbbs_code nbbs_shared_join(const struct nbbs_shared *segment,
+                           struct nbbs_shared_member **member,
+                           struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Ends a member: nobody uses the handle any more. Null: does nothing. What it still holds others recover. In a child of
+ * the process that joined, it gives back the child's memory, and the member goes on.
+ */
+void nbbs_shared_leave(struct nbbs_shared_member *member);
+#endif
+
+#if defined(__linux__)
+/**
+ * Which member this is. Of a null pointer, nobody.
+ */
+struct nbbs_shared_id nbbs_shared_id_of(const struct nbbs_shared_member *member);
+#endif
+
+#if defined(__linux__)
+/**
+ * Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its offset, which
+ * is the same in every process, to `offset`. What is in it is whatever was there before.
+ *
+ * One read-modify-write in the steady state. Waits for nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, after
+ * which `nbbs_shared_recover` may find memory of the dead, `SEGMENT_DAMAGED`.
+ */
+nbbs_code nbbs_shared_alloc(const struct nbbs_shared_member *member,
+                            size_t bytes,
+                            size_t align,
+                            uint64_t *offset,
+                            struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Frees the member's block at `offset`.
+ *
+ * One read-modify-write in the steady state. Waits for nobody. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`,
+ * `NOT_YOURS` also if it was freed before, `SEGMENT_DAMAGED`.
+ */
+nbbs_code nbbs_shared_free(const struct nbbs_shared_member *member,
+                           uint64_t offset,
+                           struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Makes the block at `offset` this member's, and writes whose it was to `from`, which may be null: for a block that its
+ * holder has handed over, by whatever way, and neither uses nor frees any more.
+ *
+ * If the holder has died meanwhile and another recovers, either this member gets it, or the other does and has freed or
+ * kept it: who recovers should know what was sent, and keep it. A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
+ * `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
+ */
+nbbs_code nbbs_shared_take(const struct nbbs_shared_member *member,
+                           uint64_t offset,
+                           struct nbbs_shared_id *from,
+                           struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Writes where in this process the member's block at `offset` is, and how many bytes it has, to `address` and `bytes`, each
+ * of which may be null. It stays there as long as the segment is attached, or the member has not left.
+ *
+ * Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS`, `SEGMENT_DAMAGED`.
+ */
+nbbs_code nbbs_shared_block(const struct nbbs_shared_member *member,
+                            uint64_t offset,
+                            void **address,
+                            size_t *bytes,
+                            struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * How many members have died that nobody has recovered. A system call for each seat that is taken.
+ */
+size_t nbbs_shared_dead(const struct nbbs_shared_member *member);
+#endif
+
+#if defined(__linux__)
+/**
+ * Recovers what members held that have died or left: each block becomes this member's, and `keeps` says whether it stays so or
+ * is freed; null: all are freed. Blocks that a dead member was allocating or freeing at its end are among them. `found`, which
+ * may be null, gets how many.
+ *
+ * May be called by several members at the same time, each block goes to one of them; whoever dies in it is recovered by the
+ * next. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet received. Waits for
+ * nobody. A walk over the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
+ */
+nbbs_code nbbs_shared_recover(const struct nbbs_shared_member *member,
+                              nbbs_shared_keeps keeps,
+                              void *context,
+                              struct nbbs_shared_recovery *found,
+                              struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Bytes that a segment takes, everything included: beside the units 64 bits a unit for its owner, 2.3 for the buddy
+ * allocator, 64 bytes a member, and a page. 0 if there can be no such segment.
+ */
+uint64_t nbbs_shared_bytes(const struct nbbs_shared_geometry *geometry);
+#endif
+
+#if defined(__linux__)
+/**
+ * Makes a segment in the file at `path`, such as `/dev/shm/name`, and attaches to it. `mode` are its permissions, less the
+ * process's umask; 0 is taken for 0600: only its owner may open it.
+ *
+ * All of its memory is reserved now. A file that is empty, or holds a segment whose creator died before it was whole, is
+ * taken over. Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`, `SEGMENT_MAKING` if another is
+ * just making it, `NO_SEGMENT` and others if the file holds something else, `SYSTEM`.
+ */
+nbbs_code nbbs_shared_create(const char *path,
+                             const struct nbbs_shared_geometry *geometry,
+                             uint32_t mode,
+                             struct nbbs_shared **segment,
+                             struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Makes a segment in memory without a name, which others attach to by its descriptor: `nbbs_shared_fd`. It can be neither
+ * shortened nor made longer. `name` is for debuggers.
+ *
+ * Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SYSTEM`.
+ */
+nbbs_code nbbs_shared_create_memfd(const char *name,
+                                   const struct nbbs_shared_geometry *geometry,
+                                   struct nbbs_shared **segment,
+                                   struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Attaches to the segment in the file at `path`. All of its header is checked before any of it is mapped.
+ *
+ * Refuses with `NULL`, `NO_SEGMENT`, `TOO_SHORT`, `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `SEGMENT_MAKING`,
+ * `SEGMENT_HALF_MADE` if its creator died before it was whole, `SYSTEM`.
+ */
+nbbs_code nbbs_shared_attach(const char *path, struct nbbs_shared **segment, struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Attaches to the segment that a descriptor is of, which was inherited, or received over a socket. The descriptor is
+ * duplicated, and stays the caller's.
+ *
+ * Refuses as `nbbs_shared_attach` does; `SYSTEM` if it is no descriptor.
+ */
+nbbs_code nbbs_shared_attach_fd(int fd,
+                                struct nbbs_shared **segment,
+                                struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Detaches from a segment: nobody uses the handle any more. Null: does nothing. The mapping goes with the last of its members.
+ * A file stays where it is.
+ */
+void nbbs_shared_detach(struct nbbs_shared *segment);
+#endif
+
+#if defined(__linux__)
+/**
+ * Has `hook` told of misuse of the segment, and of members that join from now on; null: nobody. While nobody else is using the
+ * handle. Refuses with `NULL`.
+ */
+nbbs_code nbbs_shared_set_hook(struct nbbs_shared *segment,
+                               nbbs_hook hook,
+                               void *context,
+                               struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * The descriptor of a segment, to be handed to another process; open until `nbbs_shared_detach`. Null: -1.
+ */
+int nbbs_shared_fd(const struct nbbs_shared *segment);
+#endif
+
+#if defined(__linux__)
+/**
+ * Writes to `geometry` what a segment was made for. Refuses with `NULL`.
+ */
+nbbs_code nbbs_shared_geometry_of(const struct nbbs_shared *segment,
+                                  struct nbbs_shared_geometry *geometry,
+                                  struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Bytes that nobody holds. Two loads for each 512 units; right when nobody works.
+ */
+uint64_t nbbs_shared_free_bytes(const struct nbbs_shared *segment);
+#endif
+
+#if defined(__linux__)
+/**
+ * Writes to `address` where in this process the `bytes` bytes at an offset are. Whose they are, and who may touch them, the
+ * caller must know. Refuses with `NULL`, `OUTSIDE_SEGMENT`.
+ */
+nbbs_code nbbs_shared_at(const struct nbbs_shared *segment,
+                         uint64_t offset,
+                         size_t bytes,
+                         void **address,
+                         struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * The offset of an address in this process; 0 if it is not in the memory that the segment hands out.
+ */
+uint64_t nbbs_shared_offset(const struct nbbs_shared *segment, const void *address);
+#endif
+
+#if defined(__linux__)
+/**
+ * Writes to `owner` whose block begins at an offset, at this moment. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
+ * `OFFSET_MISALIGNED`.
+ */
+nbbs_code nbbs_shared_owner(const struct nbbs_shared *segment,
+                            uint64_t offset,
+                            struct nbbs_shared_id *owner,
+                            struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * The root: an offset for whatever the members agree on, by which a newcomer finds the rest. 0: none, as at first. Acquires
+ * what `nbbs_shared_set_root` or `nbbs_shared_swap_root` released.
+ */
+uint64_t nbbs_shared_root(const struct nbbs_shared *segment);
+#endif
+
+#if defined(__linux__)
+/**
+ * Publishes the root; 0: none. Releases what was written before. Refuses with `NULL`.
+ */
+nbbs_code nbbs_shared_set_root(const struct nbbs_shared *segment, uint64_t offset, struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Publishes `offset` as the root if that still is `*expected`, and says whether it was. If not, writes what it is to
+ * `*expected`. 0: none. Acquires and releases. Null: no.
+ */
+bool nbbs_shared_swap_root(const struct nbbs_shared *segment,
+                           uint64_t *expected,
+                           uint64_t offset);
+#endif
 
 #ifdef __cplusplus
 }  // extern "C"

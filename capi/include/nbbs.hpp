@@ -8,6 +8,7 @@
  *   nbbs::pool<T>          objects of one type
  *   nbbs::threaded_pool<T> the same, with free slots of each thread's own
  *   nbbs::heap             memory of any size; heap_resource and heap_allocator<T> over it
+ *   nbbs::shared_segment   memory that several processes share, on Linux: shared_member, offset<T>
  *   nbbs::result<T>        what a try_ function returns: a value, or why there is none
  *   nbbs::error            what the others throw
  *
@@ -40,6 +41,9 @@
 #include "nbbs/memory_resource.hpp"
 #include "nbbs/pool.hpp"
 #include "nbbs/threaded_pool.hpp"
+#if defined(__linux__)
+#include "nbbs/shared.hpp"
+#endif
 #endif
 
 #endif

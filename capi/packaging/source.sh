@@ -19,6 +19,8 @@ without() {
     mv "$3.new" "$3"
 }
 # What is optional cargo would look for, too.
+without '^$' '^nbbs-shared = ' "$to/capi/Cargo.toml"
+sed -i 's/^shared = .*/shared = []/' "$to/capi/Cargo.toml"
 for crate in nbbs pool heap; do
     without 'dev-dependencies|^\[\[example' '^(portable-atomic|allocator-api2) = {' "$to/$crate/Cargo.toml"
     sed -i -E 's/^(portable-atomic|allocator-api2) = .*/\1 = []/' "$to/$crate/Cargo.toml"

@@ -97,6 +97,39 @@ pub enum Code {
     /// An audit found a heap's slabs or caches not in order. `value`: the address of the slab or slot; or, where `other` is
     /// 1, the bytes of a slot, for the stack of slabs with such slots; `other`: 0 a slab, 2 what a cache keeps.
     HeapBroken,
+    /// The operating system refused. `value`: its number for why, `errno`.
+    System,
+    /// The file is no segment of shared memory.
+    NoSegment,
+    /// The segment was made by other code. `value`: version of its layout; `limit`: the version that this code knows.
+    SegmentVersion,
+    /// The segment's header or bookkeeping has changed since it was made. `value`: what was found; `other`: 0 a field of the
+    /// header, 1 its checksum, which is to be `limit`, 2 a word of the bookkeeping, and `value` is which.
+    SegmentCorrupt,
+    /// The segment is being made at this moment: an ordinary answer.
+    SegmentMaking,
+    /// Whoever made the segment died before it was whole: `nbbs_shared_create` takes it over.
+    SegmentHalfMade,
+    /// There is a whole segment already, which is not made again: an ordinary answer.
+    SegmentExists,
+    /// A segment cannot have such units. `value`: bytes of one; `limit`: the most.
+    UnitBytes,
+    /// A segment cannot have so many members. `value`: members; `limit`: the most.
+    Members,
+    /// All of the segment's members live: an ordinary answer. `value`: so many.
+    SeatsTaken,
+    /// The segment has no memory for a block: an ordinary answer. `value`: bytes; `limit`: their alignment.
+    SegmentFull,
+    /// The offset is not in the memory that the segment hands out. `value`: the offset; `limit`: where that begins; `other`:
+    /// where it ends.
+    OutsideSegment,
+    /// No block of the segment can begin there. `value`: the offset; `limit`: bytes of a unit.
+    OffsetMisaligned,
+    /// No block of the member's begins there: freed before, never allocated, or another's. `value`: the offset; `limit`: the seat
+    /// of the member whose it is, from 1 on, or 0; `other`: that member's generation.
+    NotYours,
+    /// Somebody has written into the segment's bookkeeping, where he must not. `value`: the offset of the block, or 0.
+    SegmentDamaged,
     /// Refused for a reason that this version of the interface has no code for.
     Other,
 }
@@ -156,6 +189,11 @@ impl Error {
             SourceEmpty,
             HeapFull,
             HeapBroken,
+            System,
+            SegmentMaking,
+            SegmentExists,
+            SeatsTaken,
+            SegmentFull,
         ];
         self.code().is_none_or(|code| !ordinary.contains(&code))
     }
@@ -267,6 +305,21 @@ names! {
     NoBlock c"NBBS_CODE_NO_BLOCK",
     Regions c"NBBS_CODE_REGIONS",
     HeapBroken c"NBBS_CODE_HEAP_BROKEN",
+    System c"NBBS_CODE_SYSTEM",
+    NoSegment c"NBBS_CODE_NO_SEGMENT",
+    SegmentVersion c"NBBS_CODE_SEGMENT_VERSION",
+    SegmentCorrupt c"NBBS_CODE_SEGMENT_CORRUPT",
+    SegmentMaking c"NBBS_CODE_SEGMENT_MAKING",
+    SegmentHalfMade c"NBBS_CODE_SEGMENT_HALF_MADE",
+    SegmentExists c"NBBS_CODE_SEGMENT_EXISTS",
+    UnitBytes c"NBBS_CODE_UNIT_BYTES",
+    Members c"NBBS_CODE_MEMBERS",
+    SeatsTaken c"NBBS_CODE_SEATS_TAKEN",
+    SegmentFull c"NBBS_CODE_SEGMENT_FULL",
+    OutsideSegment c"NBBS_CODE_OUTSIDE_SEGMENT",
+    OffsetMisaligned c"NBBS_CODE_OFFSET_MISALIGNED",
+    NotYours c"NBBS_CODE_NOT_YOURS",
+    SegmentDamaged c"NBBS_CODE_SEGMENT_DAMAGED",
     Other c"NBBS_CODE_OTHER",
 }
 

@@ -20,6 +20,7 @@
 //! plain     one arena for the whole program: nb_init, nb_alloc, nb_free, nb_stat_*
 //! arena     any number of arenas: nbbs_*          pool     objects of one size: nbbs_pool_*
 //! cache     blocks of a CPU's own: nbbs_cache_*            heap     memory of any size: nbbs_heap_*
+//! shared    memory that outlives its processes: nbbs_shared_*, with the feature `shared`
 //! pointer   what a caller's pointer may be        error    codes, hooks           refusal   their text
 //! malloc    the C library's   lane   the thread's lane           freestanding   the panic handler
 //! ```
@@ -30,6 +31,9 @@
 
 #[cfg(feature = "std")]
 extern crate std;
+
+#[cfg(all(feature = "shared", not(target_os = "linux")))]
+compile_error!("the feature `shared` is for Linux");
 
 mod arena;
 mod cache;
@@ -43,6 +47,8 @@ mod plain;
 mod pointer;
 mod pool;
 mod refusal;
+#[cfg(feature = "shared")]
+mod shared;
 
 pub use arena::*;
 pub use cache::*;
@@ -50,3 +56,5 @@ pub use error::*;
 pub use heap::*;
 pub use plain::*;
 pub use pool::*;
+#[cfg(feature = "shared")]
+pub use shared::*;

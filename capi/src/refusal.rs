@@ -290,6 +290,47 @@ impl fmt::Display for Error {
             Code::NoBlock => NotHeld::NotAllocated { address: value as usize }.fmt(f),
             Code::Regions => AddError::TooMany { most: value as usize }.fmt(f),
             Code::HeapBroken => heap_broken(value, other).fmt(f),
+            Code::System => write!(f, "the system refused: errno {value}"),
+            Code::NoSegment => f.write_str("the file is no segment"),
+            Code::SegmentVersion => {
+                write!(f, "the segment has layout version {value}: this code knows {limit}")
+            }
+            Code::SegmentCorrupt => match other {
+                1 => write!(f, "the header says checksum {value:#x}, and has {limit:#x}"),
+                2 => write!(
+                    f,
+                    "word {value} of the bookkeeping is not zero, and nobody writes there"
+                ),
+                _ => write!(f, "the header has a field of {value}, which no segment has"),
+            },
+            Code::SegmentMaking => f.write_str("the segment is being made at this moment"),
+            Code::SegmentHalfMade => {
+                f.write_str("whoever made the segment died before it was whole")
+            }
+            Code::SegmentExists => f.write_str("there is a whole segment already"),
+            Code::UnitBytes => {
+                write!(f, "units of {value} bytes: a power of two from 64 to {limit}")
+            }
+            Code::Members => write!(f, "{value} members: a segment has seats for 1 to {limit}"),
+            Code::SeatsTaken => write!(f, "all {value} seats are taken by living members"),
+            Code::SegmentFull => {
+                write!(f, "the segment has no {value} bytes at a multiple of {limit}")
+            }
+            Code::OutsideSegment => {
+                write!(f, "offset {value:#x} is not in the memory from {limit:#x} to {other:#x}")
+            }
+            Code::OffsetMisaligned => {
+                write!(f, "no unit of {limit} bytes begins at offset {value:#x}")
+            }
+            Code::NotYours if limit == 0 => {
+                write!(f, "no block that is anybody's begins at {value:#x}")
+            }
+            Code::NotYours => {
+                write!(f, "the block at {value:#x} is member {}.{other}'s", limit - 1)
+            }
+            Code::SegmentDamaged => {
+                write!(f, "the segment's bookkeeping is damaged: offset {value:#x}")
+            }
             Code::Other => f.write_str("refused"),
         }
     }

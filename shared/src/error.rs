@@ -3,6 +3,8 @@
 use std::alloc::Layout;
 use std::{error, fmt, io};
 
+use nix::errno::Errno;
+
 use crate::member::MemberId;
 
 /// Why no segment can have a geometry.
@@ -51,8 +53,8 @@ pub enum AttachError {
     System {
         /// What was to be done.
         what: &'static str,
-        /// Why not.
-        kind: io::ErrorKind,
+        /// Why not: `errno`.
+        errno: i32,
     },
     /// The file does not begin as a segment does.
     Foreign,
@@ -112,8 +114,8 @@ pub enum JoinError {
     System {
         /// What was to be done.
         what: &'static str,
-        /// Why not.
-        kind: io::ErrorKind,
+        /// Why not: `errno`.
+        errno: i32,
     },
 }
 
@@ -181,13 +183,22 @@ pub enum OffsetError {
 }
 
 impl AttachError {
-    pub(crate) fn system(what: &'static str) -> impl Fn(nix::errno::Errno) -> Self {
-        move |errno| Self::System { what, kind: io::Error::from(errno).kind() }
+    pub(crate) fn system(what: &'static str) -> impl Fn(Errno) -> Self {
+        move |errno| Self::System { what, errno: errno as i32 }
     }
 
     pub(crate) fn io(what: &'static str) -> impl Fn(io::Error) -> Self {
-        move |error| Self::System { what, kind: error.kind() }
+        move |error| Self::System { what, errno: errno_of(&error) }
     }
+}
+
+/// The number of what the system refused. What comes without one failed half-way.
+pub(crate) fn errno_of(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(Errno::EIO as i32)
+}
+
+fn refused(what: &str, errno: i32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "cannot {what}: {}", io::Error::from_raw_os_error(errno))
 }
 
 impl From<GeometryError> for AttachError {
@@ -216,7 +227,7 @@ impl fmt::Display for GeometryError {
 impl fmt::Display for AttachError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::System { what, kind } => write!(f, "cannot {what}: {kind}"),
+            Self::System { what, errno } => refused(what, *errno, f),
             Self::Foreign => {
                 write!(f, "the file is no segment: it does not begin with \"nbbs-seg\"")
             }
@@ -245,7 +256,7 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full { members } => write!(f, "all {members} seats are taken by living members"),
-            Self::System { what, kind } => write!(f, "cannot {what}: {kind}"),
+            Self::System { what, errno } => refused(what, *errno, f),
         }
     }
 }

@@ -77,6 +77,9 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
     case NBBS_CODE_WRONG_LENGTH:
     case NBBS_CODE_LENGTH:
     case NBBS_CODE_FOREIGN_ADDRESS:
+    case NBBS_CODE_OUTSIDE_SEGMENT:
+    case NBBS_CODE_NOT_YOURS:
+    case NBBS_CODE_SEGMENT_CORRUPT:
         break;
     case NBBS_CODE_EXHAUSTED:
     case NBBS_CODE_IN_USE:

@@ -39,6 +39,11 @@ impl Map {
         Ok(map)
     }
 
+    /// Where it begins in this process.
+    pub fn address(&self) -> usize {
+        self.start.addr().get()
+    }
+
     /// `count` words from `at` bytes on. `None` if they are not within it, or not aligned.
     pub fn words(&self, at: u64, count: usize) -> Option<&[AtomicU64]> {
         let bytes = count.checked_mul(8)?;

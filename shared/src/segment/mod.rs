@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicU64;
 
 use nbbs::{Buddy, MetadataError};
 
-use crate::error::{AttachError, JoinError, OffsetError};
+use crate::error::{AttachError, JoinError, OffsetError, errno_of};
 use crate::header::ROOT_AT;
 use crate::layout::{Geometry, Layout};
 use crate::ledger::{Ledger, Liveness, Owner, TURN_STRIDE};
@@ -178,15 +178,15 @@ impl Segment {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn join(&self) -> Result<Member, JoinError> {
-        let failed = |what, kind| JoinError::System { what, kind };
+        let failed = |what, errno| JoinError::System { what, errno };
         let lock = lock::reopen(&self.0.file)
-            .map_err(|error| failed("open the file again by /proc/self/fd", error.kind()))?;
+            .map_err(|error| failed("open the file again by /proc/self/fd", errno_of(&error)))?;
         let seats = self.ledger().seats();
         let is_left = |seat: &usize| !self.ledger().turn(*seat).is_some_and(|turn| turn.is_live());
         // Those first that nobody has to recover.
         for seat in (0..seats).filter(is_left).chain(0..seats) {
             let locked = lock::lock(&lock, lock::of_seat(seat));
-            if locked.map_err(|errno| failed("lock a seat", std::io::Error::from(errno).kind()))?
+            if locked.map_err(|errno| failed("lock a seat", errno as i32))?
                 && let Some(seat) = self.ledger().sit(seat)
             {
                 return Ok(Member::new(self.clone(), seat, lock));
@@ -245,10 +245,36 @@ impl Segment {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn at<T>(&self, offset: Offset<T>) -> Result<NonNull<T>, OffsetError> {
-        self.check(offset.bytes(), size_of::<T>() as u64)?;
         let (offset, align) = (offset.bytes(), align_of::<T>() as u64);
-        let start = self.start_of(offset, size_of::<T>() as u64)?.cast::<T>();
+        let start = self.bytes_at(offset, size_of::<T>())?.cast::<T>();
         if start.is_aligned() { Ok(start) } else { Err(OffsetError::Misaligned { offset, align }) }
+    }
+
+    /// Where `bytes` bytes are in this process that begin at an offset; as [`at`](Self::at), for what has no type.
+    ///
+    /// # Errors
+    /// [`OffsetError::Outside`].
+    pub fn bytes_at(&self, offset: u64, bytes: usize) -> Result<NonNull<u8>, OffsetError> {
+        self.start_of(offset, bytes as u64)
+    }
+
+    /// The offset of an address in this process, if that is in the memory that is handed out.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("address", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let number = member.alloc_for::<u64>()?;
+    /// let at = segment.at(number)?;
+    /// assert_eq!(segment.offset_at(at.as_ptr()), Some(number));
+    /// assert_eq!(segment.offset_at(&raw const segment), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn offset_at<T>(&self, address: *const T) -> Option<Offset<T>> {
+        let offset = address.addr().checked_sub(self.0.map.address())? as u64;
+        self.check(offset, size_of::<T>() as u64).ok()?;
+        Offset::new(offset)
     }
 
     /// The member whose block begins at an offset, at this moment.

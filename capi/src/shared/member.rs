@@ -1,0 +1,229 @@
+//! Members: what users of a segment call.
+
+use core::alloc::Layout;
+use core::ffi::c_void;
+use std::boxed::Box;
+
+use nbbs_shared::{Fate, Member, MemberId, Offset};
+
+use super::{Handle, Shared, SharedId, ask, refusal, run};
+use crate::error::{Code, Error, Reporter};
+use crate::pointer;
+
+/// A registered user of a segment, for one thread at a time. Made by `nbbs_shared_join`.
+#[derive(Debug)]
+pub struct SharedMember {
+    member: Member,
+    reporter: Reporter,
+}
+
+/// Says of a block that is recovered whether the recoverer keeps it; otherwise it is freed.
+///
+/// Called inside `nbbs_shared_recover`, by the same thread; it may use the member.
+pub type SharedKeeps =
+    Option<unsafe extern "C" fn(context: *mut c_void, offset: u64, bytes: u64) -> bool>;
+
+/// What a recovery found.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SharedRecovery {
+    /// Members that had died since somebody last recovered.
+    pub members: usize,
+    /// Blocks that were recovered and freed.
+    pub freed: usize,
+    /// Blocks that were recovered and are the recoverer's now.
+    pub kept: usize,
+    /// Blocks of which it could not be told whether they belong to an operation under way. Another recovery will tell.
+    pub pending: usize,
+    /// Blocks that nothing can be said of, as somebody has written where he must not. They stay as they are.
+    pub damaged: usize,
+}
+
+impl Handle for SharedMember {
+    fn reporter(&self) -> Reporter {
+        self.reporter
+    }
+}
+
+impl From<MemberId> for SharedId {
+    fn from(id: MemberId) -> Self {
+        Self { seat: id.seat as u64 + 1, generation: id.generation }
+    }
+}
+
+/// Registers a member: a thread that allocates in the segment, until `nbbs_shared_leave`, or until its process ends, however it
+/// ends. It may be handed to another thread. It must not be used by a signal handler that interrupts one of its own calls, nor
+/// by a child of `fork`, which attaches for itself.
+///
+/// Takes a descriptor, memory, and a system call or two for each seat that is taken. Refuses with `NULL`, `SEATS_TAKEN` if all
+/// members live, `SYSTEM`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_join(
+    segment: *const Shared,
+    member: *mut *mut SharedMember,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(segment, error, |shared| {
+            let place = pointer::checked(member, 2)?;
+            let (member, reporter) = (shared.segment.join()?, shared.reporter());
+            place.write(Box::into_raw(Box::new(SharedMember { member, reporter })));
+            Ok(())
+        })
+    }
+}
+
+/// Ends a member: nobody uses the handle any more. Null: does nothing. What it still holds others recover. In a child of
+/// the process that joined, it gives back the child's memory, and the member goes on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_leave(member: *mut SharedMember) {
+    if let Ok(member) = pointer::checked(member, 1) {
+        // SAFETY: made by `nbbs_shared_join`, and nobody else uses it, by the contract.
+        drop(unsafe { Box::from_raw(member.as_ptr()) });
+    }
+}
+
+/// Which member this is. Of a null pointer, nobody.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_id_of(member: *const SharedMember) -> SharedId {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { ask(member, |shared| shared.member.id().into()) }
+}
+
+/// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its offset, which
+/// is the same in every process, to `offset`. What is in it is whatever was there before.
+///
+/// One read-modify-write in the steady state. Waits for nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, after
+/// which `nbbs_shared_recover` may find memory of the dead, `SEGMENT_DAMAGED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_alloc(
+    member: *const SharedMember,
+    bytes: usize,
+    align: usize,
+    offset: *mut u64,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(member, error, |shared| {
+            let place = pointer::checked(offset, 4)?;
+            place.write(shared.member.alloc(layout(bytes, align)?)?.bytes());
+            Ok(())
+        })
+    }
+}
+
+/// A layout that a segment may have; the member looks at the alignment's limit.
+#[inline(always)]
+fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
+    if !align.is_power_of_two() {
+        return Err(Error::of(Code::Alignment, align as u64, refusal::MOST_ALIGN));
+    }
+    Layout::from_size_align(bytes, align)
+        .map_err(|_| Error::of(Code::Size, bytes as u64, isize::MAX as u64 + 1 - align as u64))
+}
+
+/// Frees the member's block at `offset`.
+///
+/// One read-modify-write in the steady state. Waits for nobody. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`,
+/// `NOT_YOURS` also if it was freed before, `SEGMENT_DAMAGED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_free(
+    member: *const SharedMember,
+    offset: u64,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(member, error, |shared| Ok(shared.member.free(refusal::offset(offset)?).map(drop)?))
+    }
+}
+
+/// Makes the block at `offset` this member's, and writes whose it was to `from`, which may be null: for a block that its
+/// holder has handed over, by whatever way, and neither uses nor frees any more.
+///
+/// If the holder has died meanwhile and another recovers, either this member gets it, or the other does and has freed or
+/// kept it: who recovers should know what was sent, and keep it. A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
+/// `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_take(
+    member: *const SharedMember,
+    offset: u64,
+    from: *mut SharedId,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(member, error, |shared| {
+            let owner = shared.member.take(refusal::offset(offset)?)?;
+            pointer::write_if_given(from, owner.into());
+            Ok(())
+        })
+    }
+}
+
+/// Writes where in this process the member's block at `offset` is, and how many bytes it has, to `address` and `bytes`, each
+/// of which may be null. It stays there as long as the segment is attached, or the member has not left.
+///
+/// Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS`, `SEGMENT_DAMAGED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_block(
+    member: *const SharedMember,
+    offset: u64,
+    address: *mut *mut c_void,
+    bytes: *mut usize,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(member, error, |shared| {
+            let block = shared.member.block(refusal::offset(offset)?)?;
+            pointer::write_if_given(address, block.as_ptr().cast());
+            pointer::write_if_given(bytes, block.len());
+            Ok(())
+        })
+    }
+}
+
+/// How many members have died that nobody has recovered. A system call for each seat that is taken.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_dead(member: *const SharedMember) -> usize {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { ask(member, |shared| shared.member.dead()) }
+}
+
+/// Recovers what members held that have died or left: each block becomes this member's, and `keeps` says whether it stays so or
+/// is freed; null: all are freed. Blocks that a dead member was allocating or freeing at its end are among them. `found`, which
+/// may be null, gets how many.
+///
+/// May be called by several members at the same time, each block goes to one of them; whoever dies in it is recovered by the
+/// next. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet received. Waits for
+/// nobody. A walk over the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_recover(
+    member: *const SharedMember,
+    keeps: SharedKeeps,
+    context: *mut c_void,
+    found: *mut SharedRecovery,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers, and that the function may be called with its context.
+    unsafe {
+        run(member, error, |shared| {
+            let recovery = shared.member.recover(|block| match keeps {
+                Some(keeps) if keeps(context, Offset::bytes(block.offset), block.bytes) => {
+                    Fate::Keep
+                }
+                _ => Fate::Free,
+            });
+            let (members, freed, kept) = (recovery.members, recovery.freed, recovery.kept);
+            let (pending, damaged) = (recovery.pending, recovery.damaged);
+            pointer::write_if_given(
+                found,
+                SharedRecovery { members, freed, kept, pending, damaged },
+            );
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! Shared memory that outlives its processes: segments of `nbbs-shared`, for Linux, with the feature `shared`.
+//!
+//! ```text
+//! segment   made, attached, looked at      member   alloc, free, take, recover      refusal   the codes
+//! ```
+
+mod member;
+mod refusal;
+mod segment;
+
+pub use member::*;
+pub use segment::*;
+
+use crate::error::{Code, Error, Reporter};
+use crate::pointer;
+
+/// A segment or a member, which knows whom to tell of misuse.
+trait Handle {
+    fn reporter(&self) -> Reporter;
+}
+
+/// Runs `work` on what a handle leads to; what it refuses goes to `error` and the hook.
+///
+/// # Safety
+/// Both pointers are null, misaligned, or lead to a handle's and to memory for an `Error`.
+#[inline(always)]
+unsafe fn run<H: Handle>(
+    handle: *const H,
+    error: *mut Error,
+    work: impl FnOnce(&H) -> Result<(), Error>,
+) -> Code {
+    let (came_out, reporter) = match pointer::checked(handle, 1) {
+        Ok(handle) => {
+            // SAFETY: by the contract.
+            let handle = unsafe { handle.as_ref() };
+            (work(handle), handle.reporter())
+        }
+        Err(refused) => (Err(refused), Reporter::NOBODY),
+    };
+    // SAFETY: by the contract.
+    unsafe { report(came_out, reporter, error) }
+}
+
+/// What `ask` says of what a handle leads to; of a null pointer, nothing.
+///
+/// # Safety
+/// The pointer is null, misaligned, or leads to one.
+unsafe fn ask<H, T: Default>(handle: *const H, ask: impl FnOnce(&H) -> T) -> T {
+    // SAFETY: by the contract.
+    pointer::checked(handle, 1)
+        .map_or_else(|_| T::default(), |handle| ask(unsafe { handle.as_ref() }))
+}
+
+/// The code of what came out, told to whom it concerns.
+///
+/// # Safety
+/// Those of [`Reporter::refuse`].
+#[inline(always)]
+unsafe fn report(came_out: Result<(), Error>, reporter: Reporter, error: *mut Error) -> Code {
+    match came_out {
+        Ok(()) => Code::Ok,
+        // SAFETY: by the contract.
+        Err(refused) => unsafe { reporter.refuse(refused, error) },
+    }
+}

@@ -1,0 +1,107 @@
+//! The errors of segments as numbers. Their sentences are where the others' are.
+
+use nbbs_shared::{AllocError, AttachError, GeometryError, JoinError, Offset, OffsetError};
+
+use super::SharedId;
+use crate::error::{Code, Error};
+
+/// What blocks are aligned to at most: a page.
+pub(super) const MOST_ALIGN: u64 = 4096;
+
+/// The system's numbers for "no such descriptor", and for what has none.
+pub(super) const EBADF: i32 = 9;
+const EIO: i32 = 5;
+
+/// An offset of the caller's. 0 is none.
+#[inline(always)]
+pub(super) fn offset(bytes: u64) -> Result<Offset<u8>, Error> {
+    Offset::new(bytes).ok_or(Error::of(Code::OutsideSegment, 0, 0))
+}
+
+pub(super) fn of_system(error: std::io::Error) -> Error {
+    Error::of(Code::System, error.raw_os_error().unwrap_or(EIO) as u64, 0)
+}
+
+impl From<GeometryError> for Error {
+    fn from(error: GeometryError) -> Self {
+        match error {
+            GeometryError::Units { units, max } => Self::of(Code::Units, units, max),
+            GeometryError::UnitBytes { unit_bytes, max, .. } => {
+                Self::of(Code::UnitBytes, unit_bytes, max)
+            }
+            GeometryError::Members { members, max } => Self::of(Code::Members, members, max),
+            GeometryError::Bytes { units, unit_bytes, max } => {
+                Self::of(Code::Size, units.saturating_mul(unit_bytes), max)
+            }
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+impl From<AttachError> for Error {
+    fn from(error: AttachError) -> Self {
+        let corrupt = |value, limit, of| Self::of(Code::SegmentCorrupt, value, limit).and(of);
+        match error {
+            AttachError::System { errno, .. } => Self::of(Code::System, errno as u64, 0),
+            AttachError::Foreign => Self::of(Code::NoSegment, 0, 0),
+            AttachError::Short { bytes, least } => Self::of(Code::TooShort, bytes, least),
+            AttachError::Version { version, known } => {
+                Self::of(Code::SegmentVersion, version, known)
+            }
+            AttachError::Corrupt { value, .. } => corrupt(value, 0, 0),
+            AttachError::Checksum { found, computed } => corrupt(found, computed, 1),
+            AttachError::Bookkeeping { word } => corrupt(word as u64, 0, 2),
+            AttachError::Geometry(error) => error.into(),
+            AttachError::Making => Self::of(Code::SegmentMaking, 0, 0),
+            AttachError::HalfMade => Self::of(Code::SegmentHalfMade, 0, 0),
+            AttachError::Exists => Self::of(Code::SegmentExists, 0, 0),
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+impl From<JoinError> for Error {
+    fn from(error: JoinError) -> Self {
+        match error {
+            JoinError::Full { members } => Self::of(Code::SeatsTaken, members as u64, 0),
+            JoinError::System { errno, .. } => Self::of(Code::System, errno as u64, 0),
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+impl From<AllocError> for Error {
+    fn from(error: AllocError) -> Self {
+        match error {
+            AllocError::TooLarge { layout, max } => Self::of(Code::Size, layout.size() as u64, max),
+            AllocError::Exhausted { layout } => {
+                Self::of(Code::SegmentFull, layout.size() as u64, layout.align() as u64)
+            }
+            AllocError::Alignment { layout, max } => {
+                Self::of(Code::Alignment, layout.align() as u64, max)
+            }
+            AllocError::Damaged => Self::of(Code::SegmentDamaged, 0, 0),
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}
+
+impl From<OffsetError> for Error {
+    fn from(error: OffsetError) -> Self {
+        match error {
+            OffsetError::Outside { offset, start, end, .. } => {
+                Self::of(Code::OutsideSegment, offset, start).and(end)
+            }
+            OffsetError::Misaligned { offset, align } => {
+                Self::of(Code::OffsetMisaligned, offset, align)
+            }
+            OffsetError::NotYours { offset, owner } => {
+                let SharedId { seat, generation } =
+                    owner.map_or(SharedId::default(), SharedId::from);
+                Self::of(Code::NotYours, offset, seat).and(generation)
+            }
+            OffsetError::Damaged { offset } => Self::of(Code::SegmentDamaged, offset, 0),
+            _ => Self::of(Code::Other, 0, 0),
+        }
+    }
+}

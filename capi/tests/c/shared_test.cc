@@ -1,0 +1,288 @@
+// nbbs_shared_*: segments that several processes allocate from.
+#include "support.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr nbbs_shared_geometry kGeometry = {256, 64, 4};
+constexpr uint64_t kBytes = 256 * 64;
+
+// A path of this test's own, and a file there that goes with it.
+struct Path {
+    std::string name;
+    explicit Path(const char *of) : name(testing::TempDir() + "nbbs-" + of + "-" + std::to_string(getpid())) {
+        unlink(name.c_str());
+    }
+    ~Path() { unlink(name.c_str()); }
+    operator const char *() const { return name.c_str(); }
+};
+
+// A segment, its members, and the misuse that it was told of.
+struct Segment {
+    nbbs_shared *handle = nullptr;
+    std::vector<nbbs_error> misuse;
+
+    Segment() {
+        EXPECT_EQ(nbbs_shared_create_memfd("test", &kGeometry, &handle, nullptr), NBBS_CODE_OK);
+        EXPECT_EQ(nbbs_shared_set_hook(handle, note, this, nullptr), NBBS_CODE_OK);
+    }
+    explicit Segment(nbbs_shared *given) : handle(given) {}
+    Segment(const Segment &) = delete;
+    ~Segment() { nbbs_shared_detach(handle); }
+
+    operator nbbs_shared *() const { return handle; }
+    nbbs_shared_member *join() const {
+        nbbs_shared_member *member = nullptr;
+        nbbs_error error{};
+        EXPECT_EQ(nbbs_shared_join(handle, &member, &error), NBBS_CODE_OK) << text_of(error);
+        return member;
+    }
+    static void note(void *context, const nbbs_error *error) {
+        static_cast<Segment *>(context)->misuse.push_back(*error);
+    }
+};
+
+uint64_t alloc(nbbs_shared_member *member, size_t bytes) {
+    uint64_t offset = 0;
+    nbbs_error error{};
+    EXPECT_EQ(nbbs_shared_alloc(member, bytes, 8, &offset, &error), NBBS_CODE_OK) << text_of(error);
+    return offset;
+}
+
+}  // namespace
+
+TEST(Shared, WhatOneMakesAnotherAttaches) {
+    const Path path("attach");
+    nbbs_shared *made = nullptr, *attached = nullptr;
+    ASSERT_EQ(nbbs_shared_create(path, &kGeometry, 0, &made, nullptr), NBBS_CODE_OK);
+    const Segment one(made);
+    struct stat status;
+    ASSERT_EQ(stat(path, &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600u);
+    EXPECT_EQ(static_cast<uint64_t>(status.st_size), nbbs_shared_bytes(&kGeometry));
+    expect_refusal(NBBS_CODE_SEGMENT_EXISTS, "there is a whole segment already",
+                   [&](nbbs_error *error) { return nbbs_shared_create(path, &kGeometry, 0, &attached, error); });
+    ASSERT_EQ(nbbs_shared_attach(path, &attached, nullptr), NBBS_CODE_OK);
+    const Segment two(attached);
+    nbbs_shared_geometry geometry{};
+    EXPECT_EQ(nbbs_shared_geometry_of(two, &geometry, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(geometry.units, kGeometry.units);
+
+    nbbs_shared_member *alice = one.join(), *bob = two.join();
+    const uint64_t offset = alloc(alice, 200);
+    void *here = nullptr, *there = nullptr;
+    size_t bytes = 0;
+    EXPECT_EQ(nbbs_shared_block(alice, offset, &here, &bytes, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(bytes, 256u);
+    memset(here, 7, bytes);
+    EXPECT_EQ(nbbs_shared_offset(one, here), offset);
+    EXPECT_EQ(nbbs_shared_offset(two, here), 0u);
+    nbbs_shared_id owner{}, from{};
+    EXPECT_EQ(nbbs_shared_owner(two, offset, &owner, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(owner.seat, nbbs_shared_id_of(alice).seat);
+    EXPECT_EQ(nbbs_shared_take(bob, offset, &from, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(from.seat, owner.seat);
+    EXPECT_EQ(from.generation, owner.generation);
+    EXPECT_EQ(nbbs_shared_at(two, offset, bytes, &there, nullptr), NBBS_CODE_OK);
+    EXPECT_NE(here, there);
+    EXPECT_EQ(memcmp(here, there, bytes), 0);
+    EXPECT_EQ(nbbs_shared_free(bob, offset, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_shared_free_bytes(one), kBytes);
+    nbbs_shared_leave(alice);
+    nbbs_shared_leave(bob);
+}
+
+TEST(Shared, RootIsFoundByAll) {
+    const Segment segment;
+    nbbs_shared *attached = nullptr;
+    ASSERT_EQ(nbbs_shared_attach_fd(nbbs_shared_fd(segment), &attached, nullptr), NBBS_CODE_OK);
+    const Segment other(attached);
+    EXPECT_EQ(nbbs_shared_root(other), 0u);
+    uint64_t expected = 1;
+    EXPECT_FALSE(nbbs_shared_swap_root(segment, &expected, 4096));
+    EXPECT_EQ(expected, 0u);
+    EXPECT_TRUE(nbbs_shared_swap_root(segment, &expected, 4096));
+    EXPECT_EQ(nbbs_shared_root(other), 4096u);
+    EXPECT_EQ(nbbs_shared_set_root(other, 0, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_shared_root(segment), 0u);
+}
+
+TEST(Shared, MembersKeepTheSegment) {
+    auto *segment = new Segment;
+    nbbs_shared_member *member = segment->join();
+    const uint64_t offset = alloc(member, 10);
+    delete segment;
+    void *address = nullptr;
+    ASSERT_EQ(nbbs_shared_block(member, offset, &address, nullptr, nullptr), NBBS_CODE_OK);
+    memset(address, 1, 10);
+    EXPECT_EQ(nbbs_shared_free(member, offset, nullptr), NBBS_CODE_OK);
+    nbbs_shared_leave(member);
+}
+
+// A child is killed; the parent recovers, and keeps what it finds in the root.
+TEST(Shared, WhatTheDeadHeldIsRecovered) {
+    const Segment segment;
+    nbbs_shared_member *member = segment.join();
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        nbbs_shared *attached = nullptr;
+        nbbs_shared_member *dies = nullptr;
+        // The parent's mapping did not come along: the child attaches for itself.
+        uint64_t root = 0, more = 0;
+        if (nbbs_shared_attach_fd(nbbs_shared_fd(segment), &attached, nullptr) ||
+            nbbs_shared_join(attached, &dies, nullptr) || nbbs_shared_alloc(dies, 300, 8, &root, nullptr) ||
+            nbbs_shared_alloc(dies, 64, 8, &more, nullptr) || nbbs_shared_set_root(attached, root, nullptr))
+            _exit(1);
+        raise(SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    EXPECT_EQ(nbbs_shared_dead(member), 1u);
+    uint64_t root = nbbs_shared_root(segment);
+    nbbs_shared_recovery found{};
+    const auto keeps = [](void *context, uint64_t offset, uint64_t bytes) {
+        return offset == *static_cast<uint64_t *>(context) && bytes == 512;
+    };
+    EXPECT_EQ(nbbs_shared_recover(member, keeps, &root, &found, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(found.members, 1u);
+    EXPECT_EQ(found.kept, 1u);
+    EXPECT_EQ(found.freed, 1u);
+    EXPECT_EQ(found.pending + found.damaged, 0u);
+    EXPECT_EQ(nbbs_shared_free_bytes(segment), kBytes - 512);
+    EXPECT_EQ(nbbs_shared_free(member, root, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_shared_recover(member, nullptr, nullptr, nullptr, nullptr), NBBS_CODE_OK);
+    nbbs_shared_leave(member);
+}
+
+TEST(Shared, SaysWhyNot) {
+    Segment segment;
+    nbbs_shared_member *member = segment.join(), *other = segment.join();
+    uint64_t offset = 0;
+    expect_refusal(NBBS_CODE_SIZE, "a size of 20000 bytes: it takes 1 to 16384",
+                   [&](nbbs_error *error) { return nbbs_shared_alloc(member, 20000, 8, &offset, error); });
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 8192: it takes a power of two up to 4096",
+                   [&](nbbs_error *error) { return nbbs_shared_alloc(member, 1, 8192, &offset, error); });
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 3: it takes a power of two up to 4096",
+                   [&](nbbs_error *error) { return nbbs_shared_alloc(member, 1, 3, &offset, error); });
+    const uint64_t whole = alloc(member, kBytes);
+    const size_t ordinary = segment.misuse.size();
+    expect_refusal(NBBS_CODE_SEGMENT_FULL, "the segment has no 1 bytes at a multiple of 8",
+                   [&](nbbs_error *error) { return nbbs_shared_alloc(member, 1, 8, &offset, error); });
+    EXPECT_EQ(segment.misuse.size(), ordinary);
+    char at[20];
+    snprintf(at, sizeof at, "%#zx", static_cast<size_t>(whole));
+    expect_refusal(NBBS_CODE_NOT_YOURS, std::string("the block at ") + at + " is member 0.1's",
+                   [&](nbbs_error *error) { return nbbs_shared_free(other, whole, error); });
+    EXPECT_EQ(nbbs_shared_free(member, whole, nullptr), NBBS_CODE_OK);
+    expect_refusal(NBBS_CODE_NOT_YOURS, std::string("no block that is anybody's begins at ") + at,
+                   [&](nbbs_error *error) { return nbbs_shared_free(member, whole, error); });
+    EXPECT_EQ(segment.misuse.size(), ordinary + 2);
+    snprintf(at, sizeof at, "%#zx", static_cast<size_t>(whole + 8));
+    expect_refusal(NBBS_CODE_OFFSET_MISALIGNED, std::string("no unit of 64 bytes begins at offset ") + at,
+                   [&](nbbs_error *error) { return nbbs_shared_take(member, whole + 8, nullptr, error); });
+    nbbs_shared_leave(member);
+    nbbs_shared_leave(other);
+}
+
+TEST(Shared, OffsetsAreLookedAt) {
+    const Segment segment;
+    nbbs_shared_member *member = segment.join();
+    void *address = nullptr;
+    for (uint64_t offset : {uint64_t{0}, uint64_t{8}, nbbs_shared_bytes(&kGeometry), ~uint64_t{0}}) {
+        nbbs_error error{};
+        EXPECT_EQ(nbbs_shared_at(segment, offset, 1, &address, &error), NBBS_CODE_OUTSIDE_SEGMENT);
+        expect_only_what_it_names(error);
+        EXPECT_EQ(nbbs_shared_free(member, offset, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
+        EXPECT_EQ(nbbs_shared_take(member, offset, nullptr, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
+        EXPECT_EQ(nbbs_shared_block(member, offset, nullptr, nullptr, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
+    }
+    EXPECT_EQ(nbbs_shared_at(segment, 4096, SIZE_MAX, &address, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
+    nbbs_shared_leave(member);
+}
+
+TEST(Shared, GeometriesAndFilesAreLookedAt) {
+    nbbs_shared *segment = nullptr;
+    const auto made = [&](nbbs_shared_geometry geometry) {
+        EXPECT_EQ(nbbs_shared_bytes(&geometry), 0u);
+        return [&segment, geometry](nbbs_error *error) {
+            return nbbs_shared_create_memfd("none", &geometry, &segment, error);
+        };
+    };
+    expect_refusal(NBBS_CODE_UNIT_BYTES, "units of 100 bytes: a power of two from 64 to 1073741824",
+                   made({256, 100, 4}));
+    expect_refusal(NBBS_CODE_MEMBERS, "1024 members: a segment has seats for 1 to 1023", made({256, 64, 1024}));
+    nbbs_error error{};
+    EXPECT_EQ(made({0, 64, 4})(&error), NBBS_CODE_UNITS);
+    EXPECT_EQ(made({uint64_t{1} << 40, 4096, 4})(&error), NBBS_CODE_SIZE);
+    expect_only_what_it_names(error);
+    expect_refusal(NBBS_CODE_NO_SEGMENT, "the file is no segment",
+                   [&](nbbs_error *refused) { return nbbs_shared_attach("/bin/sh", &segment, refused); });
+    expect_refusal(NBBS_CODE_SYSTEM, "the system refused: errno 2",
+                   [&](nbbs_error *refused) { return nbbs_shared_attach("/nowhere", &segment, refused); });
+    expect_refusal(NBBS_CODE_SYSTEM, "the system refused: errno 9",
+                   [&](nbbs_error *refused) { return nbbs_shared_attach_fd(-1, &segment, refused); });
+    expect_refusal(NBBS_CODE_SYSTEM, "the system refused: errno 9",
+                   [&](nbbs_error *refused) { return nbbs_shared_attach_fd(1000, &segment, refused); });
+    const Path path("files");
+    ASSERT_EQ(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
+    EXPECT_EQ(nbbs_shared_attach(path, &segment, nullptr), NBBS_CODE_SEGMENT_HALF_MADE);
+    ASSERT_EQ(nbbs_shared_create(path, &kGeometry, 0, &segment, nullptr), NBBS_CODE_OK);
+    nbbs_shared_detach(segment);
+    const int file = open(path, O_WRONLY);
+    ASSERT_EQ(pwrite(file, "\x09", 1, 8), 1);
+    expect_refusal(NBBS_CODE_SEGMENT_VERSION, "the segment has layout version 9: this code knows 1",
+                   [&](nbbs_error *refused) { return nbbs_shared_attach(path, &segment, refused); });
+    ASSERT_EQ(pwrite(file, "\x01\0\0\0\0\0\0\0\x55", 9, 8), 9);
+    EXPECT_EQ(nbbs_shared_attach(path, &segment, &error), NBBS_CODE_SEGMENT_CORRUPT);
+    EXPECT_EQ(error.other, 1u);
+    close(file);
+}
+
+TEST(Shared, SeatsRunOut) {
+    const Segment segment;
+    std::vector<nbbs_shared_member *> members;
+    for (uint64_t seat = 0; seat < kGeometry.members; seat++) members.push_back(segment.join());
+    nbbs_shared_member *member = nullptr;
+    expect_refusal(NBBS_CODE_SEATS_TAKEN, "all 4 seats are taken by living members",
+                   [&](nbbs_error *error) { return nbbs_shared_join(segment, &member, error); });
+    EXPECT_TRUE(segment.misuse.empty());
+    for (auto *each : members) nbbs_shared_leave(each);
+    nbbs_shared_leave(segment.join());
+}
+
+TEST(Shared, NullIsRefused) {
+    EXPECT_EQ(nbbs_shared_bytes(nullptr), 0u);
+    EXPECT_EQ(nbbs_shared_fd(nullptr), -1);
+    EXPECT_EQ(nbbs_shared_root(nullptr), 0u);
+    EXPECT_EQ(nbbs_shared_free_bytes(nullptr), 0u);
+    EXPECT_EQ(nbbs_shared_offset(nullptr, nullptr), 0u);
+    EXPECT_EQ(nbbs_shared_dead(nullptr), 0u);
+    EXPECT_EQ(nbbs_shared_id_of(nullptr).seat, 0u);
+    EXPECT_FALSE(nbbs_shared_swap_root(nullptr, nullptr, 0));
+    nbbs_shared_detach(nullptr);
+    nbbs_shared_leave(nullptr);
+    nbbs_shared *segment = nullptr;
+    nbbs_error error{};
+    EXPECT_EQ(nbbs_shared_create(nullptr, &kGeometry, 0, &segment, &error), NBBS_CODE_NULL);
+    EXPECT_EQ(error.value, 1u);
+    EXPECT_EQ(nbbs_shared_create("x", nullptr, 0, &segment, &error), NBBS_CODE_NULL);
+    EXPECT_EQ(error.value, 2u);
+    EXPECT_EQ(nbbs_shared_create("x", &kGeometry, 0, nullptr, &error), NBBS_CODE_NULL);
+    EXPECT_EQ(error.value, 4u);
+    EXPECT_EQ(nbbs_shared_join(nullptr, nullptr, nullptr), NBBS_CODE_NULL);
+    EXPECT_EQ(nbbs_shared_alloc(nullptr, 1, 1, nullptr, nullptr), NBBS_CODE_NULL);
+    EXPECT_EQ(nbbs_shared_recover(nullptr, nullptr, nullptr, nullptr, nullptr), NBBS_CODE_NULL);
+    const Segment made;
+    nbbs_shared_member *member = made.join();
+    EXPECT_EQ(nbbs_shared_alloc(member, 1, 1, nullptr, &error), NBBS_CODE_NULL);
+    EXPECT_EQ(error.value, 4u);
+    nbbs_shared_leave(member);
+}

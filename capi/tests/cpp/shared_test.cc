@@ -1,0 +1,95 @@
+// nbbs::shared_segment, shared_member and offset.
+#include "support.hpp"
+
+#include <atomic>
+
+namespace {
+
+constexpr nbbs_shared_geometry kGeometry = {256, 64, 4};
+
+struct Node {
+    std::atomic<nbbs::offset<Node>> next;
+    int number;
+    explicit Node(int of) : number(of) {}
+};
+static_assert(sizeof(nbbs::offset<Node>) == 8 && std::atomic<nbbs::offset<Node>>::is_always_lock_free);
+
+}  // namespace
+
+TEST(Shared, StructuresLiveInASegment) {
+    const auto segment = nbbs::shared_segment::create_memfd("list", kGeometry);
+    const auto writer = segment.join();
+    for (int number = 0; number < 10; number++) {
+        const auto node = writer.make<Node>(number);
+        segment.at(node)->next = segment.root<Node>();
+        EXPECT_EQ(segment.offset_of(segment.at(node)), node);
+        segment.set_root(node);
+    }
+    // Another mapping, at another place.
+    const auto other = nbbs::shared_segment::attach(segment.fd());
+    const auto reader = other.join();
+    EXPECT_EQ(other.geometry().units, kGeometry.units);
+    int expected = 10;
+    for (auto node = other.root<Node>(); node;) {
+        const Node* found = other.at(node);
+        EXPECT_EQ(found->number, --expected);
+        EXPECT_EQ(other.try_owner(node).value().seat, writer.id().seat);
+        const auto next = found->next.load();
+        EXPECT_EQ(reader.take(node).seat, writer.id().seat);
+        EXPECT_EQ(reader.block(node).bytes, 64u);
+        reader.free(node);
+        node = next;
+    }
+    EXPECT_EQ(expected, 0);
+    EXPECT_EQ(segment.free_bytes(), 256u * 64);
+    nbbs::offset<Node> root(1);
+    EXPECT_FALSE(segment.swap_root(root, {}));
+    EXPECT_TRUE(segment.swap_root(root, {}));
+    EXPECT_FALSE(segment.root<Node>());
+}
+
+TEST(Shared, WhoEndsIsRecovered) {
+    const auto segment = nbbs::shared_segment::create_memfd("ends", kGeometry);
+    const auto stays = segment.join();
+    nbbs::offset<void> kept, lost;
+    {
+        const auto goes = segment.join();
+        kept = goes.alloc(1000);
+        lost = goes.alloc(64);
+    }
+    const auto found = stays.recover([&](nbbs::offset<void> block, std::uint64_t bytes) {
+        return block == kept && bytes == 1024;
+    });
+    EXPECT_EQ(found.kept, 1u);
+    EXPECT_EQ(found.freed, 1u);
+    EXPECT_EQ(stays.dead(), 0u);
+    stays.free(kept);
+    EXPECT_FALSE(stays.try_free(lost));
+    EXPECT_EQ(stays.recover().freed, 0u);
+}
+
+TEST(Shared, MovesAndSaysWhyNot) {
+    auto segment = nbbs::shared_segment::create_memfd("moves", kGeometry);
+    Misuse misuse;
+    EXPECT_TRUE(segment.set_hook(Misuse::note, &misuse));
+    nbbs::shared_segment moved(std::move(segment));
+    EXPECT_EQ(segment.handle(), nullptr);
+    EXPECT_EQ(segment.try_join().error().code(), NBBS_CODE_NULL);
+    auto member = moved.join();
+    nbbs::shared_member same(std::move(member));
+    EXPECT_EQ(member.try_alloc(1).error().code(), NBBS_CODE_NULL);
+    EXPECT_EQ(same.try_alloc(1 << 20).error().message(), "a size of 1048576 bytes: it takes 1 to 16384");
+    const auto block = same.alloc(100);
+    same.free(block);
+    expect_throw<nbbs::error>(NBBS_CODE_NOT_YOURS, [&] { same.free(block); });
+    expect_throw<nbbs::error>(NBBS_CODE_OUTSIDE_SEGMENT, [&] { moved.at(nbbs::offset<int>(8)); });
+    expect_throw<nbbs::error>(NBBS_CODE_NO_SEGMENT, [] { nbbs::shared_segment::attach("/bin/sh"); });
+    expect_throw<nbbs::error>(NBBS_CODE_MEMBERS, [] {
+        nbbs::shared_segment::create_memfd("none", {256, 64, 0});
+    });
+    // The refused size, the double free, and the offset.
+    EXPECT_EQ(misuse.seen.size(), 3u);
+    same = moved.join();
+    moved = nbbs::shared_segment();
+    same.free(same.make<int>(1));
+}
