@@ -1,5 +1,7 @@
 //! What ownership costs: an allocation and a free by a member of a segment, beside the same by the buddy allocator alone,
-//! over words of this process's. In turn, a thousand pairs at a time; of each the fastest, the median, and the ratio.
+//! over words of this process's, which looks for the order of what it frees, or is told. In turn, a thousand pairs at a time.
+//! `cost buddy|sized|member ORDER PAIRS` makes so many pairs of one, for whoever counts instructions; `sized` tells the buddy
+//! allocator the order of what it frees.
 
 use std::alloc::Layout;
 use std::error::Error;
@@ -20,36 +22,51 @@ fn main() -> Result<(), Box<dyn Error>> {
     let buddy = Buddy::new(metadata.words(), UNITS)?;
     // Known to the compiler no better than the segment's.
     let buddy = black_box(&buddy);
-    println!(
-        "{:>6} {:>18} {:>18} {:>14}",
-        "order", "buddy, ns a pair", "member, ns a pair", "ratio"
-    );
+    let alone = |order| {
+        let index = buddy.on(black_box(0)).alloc(order).unwrap_or_default();
+        let _ = black_box(buddy.on(black_box(0)).free(black_box(index)));
+    };
+    let sized = |order| {
+        let index = buddy.on(black_box(0)).alloc(order).unwrap_or_default();
+        let _ = black_box(buddy.on(black_box(0)).free_sized(black_box(index), order));
+    };
+    let owned = |layout| {
+        if let Ok(offset) = member.alloc(layout) {
+            let _ = black_box(member.free(black_box(offset)));
+        }
+    };
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [which, order, pairs] = &arguments[..] {
+        let (order, pairs): (u32, u64) = (order.parse()?, pairs.parse()?);
+        let layout = Layout::from_size_align(64 << order, 64)?;
+        match which.as_str() {
+            "buddy" => (0..pairs).for_each(|_| alone(order)),
+            "sized" => (0..pairs).for_each(|_| sized(order)),
+            "member" => (0..pairs).for_each(|_| owned(layout)),
+            other => return Err(format!("{other}: buddy, sized or member").into()),
+        }
+        return Ok(());
+    }
+    println!("ns a pair, fastest and median, and beside those of a member");
+    println!("{:>6} {:>16} {:>24} {:>24}", "order", "member", "buddy", "buddy, told the order");
     for order in [0, 3, 6] {
         let layout = Layout::from_size_align(64 << order, 64)?;
-        let (mut alone, mut owned) = (Vec::new(), Vec::new());
+        let mut takes = [const { Vec::new() }; 3];
         for _ in 0..ROUNDS {
-            alone.push(time(|| {
-                let index = buddy.on(0).alloc(order).unwrap_or_default();
-                let _ = black_box(buddy.on(0).free(black_box(index)));
-            }));
-            owned.push(time(|| {
-                if let Ok(offset) = member.alloc(layout) {
-                    let _ = black_box(member.free(black_box(offset)));
-                }
-            }));
+            takes[0].push(time(|| owned(layout)));
+            takes[1].push(time(|| alone(order)));
+            takes[2].push(time(|| sized(order)));
         }
-        alone.sort_by(f64::total_cmp);
-        owned.sort_by(f64::total_cmp);
-        let (fastest, median) = ((alone[0], owned[0]), (alone[ROUNDS / 2], owned[ROUNDS / 2]));
-        println!(
-            "{order:>6} {:>8.1} {:>9.1} {:>8.1} {:>9.1} {:>6.2} {:>7.2}",
-            fastest.0,
-            median.0,
-            fastest.1,
-            median.1,
-            fastest.1 / fastest.0,
-            median.1 / median.0
-        );
+        let [member, buddy, told] = takes.map(|mut times| {
+            times.sort_by(f64::total_cmp);
+            (times[0], times[ROUNDS / 2])
+        });
+        print!("{order:>6} {:>9.1} {:>6.1}", member.0, member.1);
+        for other in [buddy, told] {
+            let ratio = (member.0 / other.0, member.1 / other.1);
+            print!(" {:>9.1} {:>5.1} {:>4.2} {:>4.2}", other.0, other.1, ratio.0, ratio.1);
+        }
+        println!();
     }
     Ok(())
 }

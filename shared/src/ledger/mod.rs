@@ -35,6 +35,7 @@ use nbbs::sync::{Ordering, Word};
 use nbbs::{AllocError, Buddy};
 
 pub use recover::{Fate, Recovery};
+use tag::with_order;
 pub(crate) use tag::{MAX_SEATS, Owner};
 pub(crate) use turn::Turn;
 
@@ -116,7 +117,7 @@ impl<'a, W: Word> Ledger<'a, W> {
         let tagged = match granted {
             // Relaxed: the last holder's store happens before the claim, and nobody changes it since.
             Ok(index) => self.tags.get(index as usize).map(|tag| {
-                let next = seat.owner.after(tag.load(Ordering::Relaxed));
+                let next = seat.owner.after(with_order(tag.load(Ordering::Relaxed), order));
                 // Release: pairs with the Acquire in `tag_of`. Who sees this member's name sees that it lives.
                 tag.store(next, Ordering::Release);
             }),
@@ -141,9 +142,11 @@ impl<'a, W: Word> Ledger<'a, W> {
         let turn = self.begin(seat).ok_or(NotHeld::Outside)?;
         // Release: pairs with the Acquire in `tag_of`. Who sees that it is nobody's sees the turn.
         tag.store(Owner::NOBODY.after(held), Ordering::Release);
-        let freed = self.buddy.on(seat.number).free(index);
+        // Of the order that the tag has had since the block was granted or settled.
+        let order = tag::order_of(held);
+        let freed = self.buddy.on(seat.number).free_sized(index, order);
         self.end(seat, turn);
-        freed.map_err(|_| NotHeld::Damaged)
+        freed.map(|()| 1 << order).map_err(|_| NotHeld::Damaged)
     }
 
     /// Makes the block at `index` the member's, whose-ever it is, and returns whose it was. Its holder has handed it over,
@@ -158,7 +161,7 @@ impl<'a, W: Word> Ledger<'a, W> {
             if owner == Owner::NOBODY {
                 return Err(NotHeld::By(owner));
             }
-            if owner == seat.owner || self.swap_tag(index, tag, seat.owner) {
+            if owner == seat.owner || self.swap_tag(index, tag, seat.owner.after(tag)) {
                 return Ok(owner);
             }
         }
@@ -216,11 +219,10 @@ impl<'a, W: Word> Ledger<'a, W> {
         Some(self.tags.get(usize::try_from(index).ok()?)?.load(Ordering::Acquire))
     }
 
-    /// Makes a block `owner`'s if its tag still is `tag`.
-    fn swap_tag(&self, index: u64, tag: u64, owner: Owner) -> bool {
+    /// Gives a block the tag `new` if its tag still is `tag`.
+    fn swap_tag(&self, index: u64, tag: u64, new: u64) -> bool {
         // Acquire: what the last holder wrote into the block. Release: as where a tag is stored.
         usize::try_from(index).ok().and_then(|index| self.tags.get(index)).is_some_and(|word| {
-            let new = owner.after(tag);
             word.compare_exchange(tag, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         })
     }

@@ -67,7 +67,7 @@ impl<W: Word> Ledger<'_, W> {
                 Some(_) => {}
             }
         }
-        left.retain(|found| self.swap_tag(found.index, found.tag, seat.owner));
+        left.retain(|found| self.swap_tag(found.index, found.tag, seat.owner.after(found.tag)));
         let settled = self.settle(seat, liveness, orphans);
         recovery.pending = settled.pending;
         for index in left.into_iter().map(|found| found.index).chain(settled.taken) {
@@ -125,7 +125,7 @@ impl<W: Word> Ledger<'_, W> {
         let held = self.tag_of(index).filter(|&tag| Owner::of(tag) == seat.owner);
         let (Some(tag), Some(turn)) = (held, self.begin(seat)) else { return false };
         // Not by a store, as where a member frees its own: whoever was sent the block may take it at this moment.
-        let freed = self.swap_tag(index, tag, Owner::NOBODY)
+        let freed = self.swap_tag(index, tag, Owner::NOBODY.after(tag))
             && self.buddy.on(seat.number).free(index).is_ok();
         self.end(seat, turn);
         freed

@@ -16,6 +16,7 @@ use std::hint::spin_loop;
 use nbbs::sync::Word;
 
 use super::recover::Found;
+use super::tag::with_order;
 use super::{Ledger, Liveness, Seat, Turn};
 
 /// How often a member that acts is looked at, and how often all is begun again.
@@ -53,15 +54,19 @@ impl<W: Word> Ledger<'_, W> {
                 continue;
             }
             let undone = self.buddy.undone();
-            let there = |found: &Found| {
-                self.buddy.vouch_for(found.index).is_some()
-                    && self.tag_of(found.index) == Some(found.tag)
-            };
-            let (mut taken, rest): (Vec<Found>, Vec<Found>) =
-                found.iter().partition(|found| there(found));
+            let (mut there, mut rest) = (Vec::new(), Vec::new());
+            for &found in &found {
+                let order = self.buddy.vouch_for(found.index);
+                match order.filter(|_| self.tag_of(found.index) == Some(found.tag)) {
+                    Some(order) => there.push((found, order)),
+                    None => rest.push(found),
+                }
+            }
             if self.all_moved_on(seat, &seats) && self.buddy.undone() == undone {
-                taken.retain(|found| self.swap_tag(found.index, found.tag, seat.owner));
-                let taken = taken.into_iter().map(|found| found.index).collect();
+                there.retain(|&(Found { index, tag }, order)| {
+                    self.swap_tag(index, tag, seat.owner.after(with_order(tag, order)))
+                });
+                let taken = there.into_iter().map(|(found, _)| found.index).collect();
                 return Settled { taken, pending: self.still_there(&rest) };
             }
         }

@@ -1,17 +1,21 @@
-//! A tag: who holds the block that begins at a unit. One word for each unit.
+//! A tag: who holds the block that begins at a unit, and its order. One word for each unit.
 //!
 //! ```text
-//! 63                 24 23          10 9        0
-//! +--------------------+--------------+----------+
-//! | version            | generation   | seat + 1 |      0 below: nobody
-//! +--------------------+--------------+----------+
+//! 63           30 29   24 23          10 9        0
+//! +--------------+-------+--------------+----------+
+//! | version      | order | generation   | seat + 1 |      0 below: nobody
+//! +--------------+-------+--------------+----------+
 //! ```
 //!
-//! The version grows with every change, so that a compare-and-swap of a tag that was read long ago fails.
+//! The version grows with every change, so that a compare-and-swap of a tag that was read long ago fails. The order is that of
+//! the last block that somebody was given there: its holder frees it without looking for it from the top.
 
 const SEAT_BITS: u32 = 10;
 const GENERATION_BITS: u32 = 14;
 const OWNER_BITS: u32 = SEAT_BITS + GENERATION_BITS;
+const ORDER_BITS: u32 = 6;
+const ORDER: u64 = ((1 << ORDER_BITS) - 1) << OWNER_BITS;
+const VERSION: u32 = OWNER_BITS + ORDER_BITS;
 
 /// The most seats that a table may have: a tag has room for no more.
 pub(crate) const MAX_SEATS: usize = (1 << SEAT_BITS) - 1;
@@ -45,24 +49,40 @@ impl Owner {
         if owner & ((1 << SEAT_BITS) - 1) == 0 { Self::NOBODY } else { Self(owner) }
     }
 
-    /// The tag that follows `tag` when the block becomes this owner's.
+    /// The tag that follows `tag` when the same block becomes this owner's.
+    #[inline(always)]
     pub const fn after(self, tag: u64) -> u64 {
-        (((tag >> OWNER_BITS) + 1) << OWNER_BITS) | self.0
+        (((tag >> VERSION) + 1) << VERSION) | (tag & ORDER) | self.0
     }
+}
+
+/// The order that `tag` names.
+#[inline(always)]
+pub(crate) const fn order_of(tag: u64) -> u32 {
+    ((tag & ORDER) >> OWNER_BITS) as u32
+}
+
+/// The same tag of a block of `order`, which no arena has of 64 or more.
+#[inline(always)]
+pub(crate) const fn with_order(tag: u64, order: u32) -> u64 {
+    (tag & !ORDER) | ((order as u64) << OWNER_BITS & ORDER)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_SEATS, Owner};
+    use super::{MAX_SEATS, Owner, order_of, with_order};
 
     #[test]
     fn tags_say_what_was_written() {
         for seat in [0, 1, MAX_SEATS - 1] {
             for generation in [0, 1, (1 << 14) - 1] {
                 let owner = Owner::new(seat, generation);
-                let tag = owner.after(0x1234_5678_9a00_0000);
-                assert_eq!(Owner::of(tag).seat(), Some((seat, generation)));
-                assert_eq!(tag >> 24, 0x12_3456_789b);
+                for order in [0, 1, 40, 63] {
+                    let tag = owner.after(with_order(0x1234_5678_9fff_ffff, order));
+                    assert_eq!(Owner::of(tag).seat(), Some((seat, generation)));
+                    assert_eq!(order_of(tag), order);
+                    assert_eq!(tag >> 30, (0x1234_5678_9fff_ffff >> 30) + 1);
+                }
             }
         }
         assert_eq!(Owner::new(3, 1 << 14), Owner::new(3, 0));
@@ -72,7 +92,7 @@ mod tests {
     fn versions_wrap_without_touching_the_owner() {
         let owner = Owner::new(5, 7);
         assert_eq!(Owner::of(owner.after(u64::MAX)), owner);
-        assert_eq!(owner.after(u64::MAX) >> 24, 0);
+        assert_eq!(owner.after(u64::MAX) >> 30, 0);
         assert_eq!(Owner::of(Owner::NOBODY.after(u64::MAX)), Owner::NOBODY);
     }
 

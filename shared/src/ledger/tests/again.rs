@@ -18,15 +18,15 @@ fn settle(hand: &mut Hand<'_>, world: &World, found: Vec<Found>) -> Result<(), V
     Ok(())
 }
 
-/// Runs the lanes' bodies by a script, the recoverer's first: it has found unit 0 with this tag.
+/// Runs the lanes' bodies by a script, the recoverer's first: it has found a unit with this tag.
 fn play<'w>(
     world: &'w World,
     mut recoverer: Hand<'w>,
-    tag: u64,
+    (index, tag): (u64, u64),
     others: Vec<Body<'_>>,
     script: &[Turn],
 ) -> Result<(), Violation> {
-    let found = vec![Found { index: 0, tag }];
+    let found = vec![Found { index, tag }];
     let settles: Body<'_> = Box::new(move || settle(&mut recoverer, world, found));
     let bodies = std::iter::once(settles).chain(others).collect();
     follow(script, bodies)
@@ -54,7 +54,7 @@ fn by_a_free() {
                     member.alloc(0)
                 });
                 let tag = Owner::NOBODY.after(world.ledger().tag_of(0).unwrap());
-                let ended = play(&world, recoverer, tag, vec![works], &script);
+                let ended = play(&world, recoverer, (0, tag), vec![works], &script);
                 ended.unwrap_or_else(|found| panic!("{frees}, {looks}, {claims}: {found}"));
             }
         }
@@ -62,42 +62,54 @@ fn by_a_free() {
 }
 
 /// A claim by an old cursor meets a larger block. That is freed, and the unit comes to light; then the claim is taken back, and
-/// another member claims the unit.
+/// another member claims the unit, whom the recoverer has seen at rest just before.
 #[test]
 fn by_a_claim_that_is_undone() {
+    const SECOND: usize = 1;
+    const LARGE: usize = 2;
+    const FIRST: usize = 3;
     let mut undone = 0_u64;
-    for looks in 6..11 {
-        for claims in 4..18 {
-            for vouches in 2..11 {
-                for undoes in 1..16 {
-                    for anew in [2, 4, 6, 8, 10] {
+    for looks in 4..20 {
+        for claims in 2..20 {
+            for vouches in 2..20 {
+                for undoes in [1, 3, 6, 9, 12, 16] {
+                    for anew in [4, 6, 8] {
                         let world = World::new(64);
-                        let (recoverer, mut first) = (world.sit(0), world.sit(1));
-                        let (mut large, mut second) = (world.sit(2), world.sit(3));
+                        let (recoverer, mut second) = (world.sit(0), world.sit(SECOND));
+                        let (mut large, mut first) = (world.sit(LARGE), world.sit(FIRST));
+                        // Both begin where the large block does not: it has another unit's tag.
+                        large.alloc(5).unwrap();
                         first.alloc(0).unwrap();
+                        let unit = first.held[0].index;
+                        assert_eq!(unit, 32);
                         first.free().unwrap();
+                        second.alloc(0).unwrap();
+                        second.free().unwrap();
+                        large.free().unwrap();
                         large.alloc(6).unwrap();
                         let script = [
                             Turn::steps(0, looks),
-                            Turn::steps(1, claims),
-                            Turn::rest(2),
+                            Turn::steps(FIRST, claims),
+                            Turn::rest(LARGE),
                             Turn::steps(0, vouches),
-                            Turn::steps(1, undoes),
-                            Turn::steps(3, anew),
-                            Turn::rest(1),
+                            Turn::steps(FIRST, undoes),
+                            Turn::steps(SECOND, anew),
+                            Turn::rest(FIRST),
                             Turn::rest(0),
-                            Turn::rest(3),
+                            Turn::rest(SECOND),
                         ];
                         let others: Vec<Body<'_>> = vec![
-                            Box::new(move || first.alloc(0)),
+                            Box::new(move || second.alloc(0)),
                             Box::new(move || {
                                 large.free()?;
+                                large.alloc(5)?;
+                                // Brings the claim beside it to light.
                                 large.alloc(0)
                             }),
-                            Box::new(move || second.alloc(0)),
+                            Box::new(move || first.alloc(0)),
                         ];
-                        let tag = world.ledger().tag_of(0).unwrap();
-                        let ended = play(&world, recoverer, tag, others, &script);
+                        let tag = world.ledger().tag_of(unit).unwrap();
+                        let ended = play(&world, recoverer, (unit, tag), others, &script);
                         ended.unwrap_or_else(|found| {
                             panic!("{looks}, {claims}, {vouches}, {undoes}, {anew}: {found}")
                         });

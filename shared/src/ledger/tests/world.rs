@@ -56,7 +56,7 @@ impl World {
 
     /// Somebody else has the seat: what its last member held is in the owner map yet.
     fn is_replaced(&self, seat: usize) -> bool {
-        seat == 0 && self.ledger().turn(0).is_some_and(|turn| turn.generation() > 1)
+        self.ledger().turn(seat).is_some_and(|turn| turn.generation() > 1)
     }
 
     /// That everything comes free by recovery, and by the members that live.
@@ -107,24 +107,30 @@ impl Hand<'_> {
     }
 
     /// Recovers: what the dead hold in the owner map becomes this member's there, and whatever else is recovered must be
-    /// nobody's. All of it is freed.
+    /// nobody's. Half of it is kept, the rest freed.
     pub fn recover(&mut self) -> Result<Recovery, Violation> {
         let (world, seat) = (self.world, self.seat.number);
         let mut wrong = Ok(());
-        let decide = |index, units| {
+        let held = &mut self.held;
+        let decide = |index: u64, units| {
+            let keeps = index % 8 < 4;
             let moved = Block::of(index, units)
                 .ok_or_else(|| Violation::wrong("recover", "a block", (index, units)));
             let moved = moved.and_then(|block| {
                 world
                     .oracle
                     .bury(block, |seat| !world.is_alive(seat) || world.is_replaced(seat))?;
-                world.oracle.take(seat, index, block.order)?;
+                let block = world.oracle.take(seat, index, block.order)?;
+                if keeps {
+                    held.push(block);
+                    return Ok(());
+                }
                 world.oracle.give(block)
             });
             if wrong.is_ok() {
                 wrong = moved;
             }
-            Fate::Free
+            if keeps { Fate::Keep } else { Fate::Free }
         };
         let recovery = world.ledger().recover(&self.seat, world, decide);
         if wrong.is_ok() && recovery.damaged > 0 {
