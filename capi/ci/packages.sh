@@ -9,8 +9,8 @@ need pkg-config pkg-config
 need git git
 # Without DESTDIR, and with one, to the same place below it.
 rm -rf "$work" && mkdir -p "$work"
-prefix=$(installed_by_cmake "" -DNBBS_SHARED=ON)
-staged=$(installed_by_cmake "$work/stage" -DNBBS_SHARED=ON)
+prefix=$(installed_by_cmake "" -DNBBS_SHARED_MEMORY=ON)
+staged=$(installed_by_cmake "$work/stage" -DNBBS_SHARED_MEMORY=ON)
 [ "$(files "$prefix")" = "$(files "$staged")" ] || { log "DESTDIR has other files"; exit 1; }
 has_soname "$prefix"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib

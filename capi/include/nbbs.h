@@ -8,7 +8,7 @@
  *   nbbs_cache_* blocks of a CPU's own in front of an arena, without a read-modify-write
  *   nbbs_pool_*  objects of one size
  *   nbbs_heap_*  memory of any size and alignment, in memory of the caller's
- *   nbbs_shared_* blocks in memory that several processes share, on Linux; in a library built for it (-DNBBS_SHARED=ON)
+ *   nbbs_shared_* blocks in memory that several processes share, on Linux; in a library built for it (-DNBBS_SHARED_MEMORY=ON)
  *
  * What holds for all of them:
  *

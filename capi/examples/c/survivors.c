@@ -1,5 +1,5 @@
 /* A segment of shared memory whose users are killed, one after the other, at any moment; the survivor goes on allocating, and
- * recovers what they held. Linux; takes a library that was built for it, -DNBBS_SHARED=ON.
+ * recovers what they held. Linux; takes a library that was built for it, -DNBBS_SHARED_MEMORY=ON.
  *
  *     cc survivors.c $(pkg-config --cflags --libs nbbs) -o survivors
  */
