@@ -99,12 +99,39 @@ fn the_block_freed_last_is_refused() {
 #[test]
 fn what_stood_there_once_is_not_refused() {
     with_both(false, |both| {
-        let caps = Caps::new().units(0, 1).checked(false);
+        let caps = Caps::new().units(0, 1).units(9, 512).checked(false);
         let caches = both.caches.with_caps(caps);
-        let block = both.buddy.alloc(0).unwrap();
-        for _ in 0..3 {
-            assert_eq!(caches.free_sized(0, block, 0), Ok(()));
-            assert_eq!(caches.alloc(0, 0), Ok(block));
+        for order in [0, 9] {
+            let block = both.buddy.alloc(order).unwrap();
+            for _ in 0..3 {
+                assert_eq!(caches.free_sized(0, block, order), Ok(()));
+                assert_eq!(caches.alloc(0, order), Ok(block));
+            }
+        }
+    });
+}
+
+/// Nor is one that stands below it, where the stack of another order ends.
+#[test]
+fn what_stands_below_an_empty_stack_is_not_refused() {
+    with_both(false, |mut both| {
+        for order in [1, 2, 3] {
+            let full = 64 >> order;
+            let blocks = (0..full).map(|_| both.buddy.alloc(order).unwrap());
+            for block in blocks.collect::<Vec<_>>() {
+                both.caches.free_sized(0, block, order).unwrap();
+                both.cache.free_sized(block, order).unwrap();
+            }
+            // Out of the cache, and of the arena, it may come back as a smaller one.
+            let top = both.caches.alloc(0, order).unwrap();
+            assert_eq!(both.cache.alloc(order), Ok(top));
+            assert_eq!(both.caches.cached().blocks[order as usize - 1], 0);
+            assert_eq!(both.caches.free_sized(0, top, order - 1), Ok(()));
+            assert_eq!(both.cache.free_sized(top, order - 1), Ok(()));
+            let (by_cpu, own) = (both.caches.cached(), both.cache.cached());
+            assert_eq!((by_cpu.blocks[order as usize - 1], &own), (1, &by_cpu));
+            both.caches.drain(0);
+            both.cache.drain();
         }
     });
 }

@@ -1,16 +1,25 @@
 #!/usr/bin/env bash
-# signals.sh [--long]: a million signals whose handlers allocate and free on the lane that they interrupt.
+# signals.sh [--long]: a million signals whose handlers allocate and free on the lane that they interrupt, a tenth of that
+# in the cache of their CPU, and of their thread.
 # A minute; ten million with `--long`.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package hardware --bin signals; }
-catches() { finds "$1" timeout 120 "$CARGO_TARGET_DIR/debug/signals" nbbs 300000; }
+catches() {
+    local system
+    system=$(of_mutant "$1" by)
+    finds "$1" timeout 120 "$CARGO_TARGET_DIR/debug/signals" "${system:-nbbs}" 300000
+}
 harms() { found timeout 300 "$signals" "$1" 30000000; }
 
 cargo build --quiet --package hardware --bin signals
 signals=$target/debug/signals
 ours=clean
-covered=$("$signals" nbbs $([ $long = no ] && echo 1000000 || echo 10000000)) || ours=FOUND
+most=$([ $long = no ] && echo 1000000 || echo 10000000)
+covered=$("$signals" nbbs "$most") || ours=FOUND
+for front in caches thread-caches; do
+    covered+="; $front: $("$signals" "$front" $((most / 10)))" || ours=FOUND
+done
 
 # The overlaps of nb1, whose way up is the longer, take nb4 a quarter of the time.
 try_patients nb4 sl1 sl4 arena-untagged arena-sl

@@ -23,6 +23,8 @@ use crate::layout::geometry::MAX_ORDERS;
 pub struct Caps {
     /// Blocks of each class.
     blocks: [u8; CLASSES],
+    /// The same; none where each free is checked: up to here it takes no more than a push.
+    unchecked: [u8; CLASSES],
     large: u32,
     checked: bool,
 }
@@ -35,7 +37,8 @@ impl Caps {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self { blocks: [64, 32, 16, 8, 2], large: 9, checked: cfg!(debug_assertions) }
+        let blocks = [64, 32, 16, 8, 2];
+        Self { blocks, unchecked: blocks, large: 9, checked: false }.checked(cfg!(debug_assertions))
     }
 
     /// Sets the large order. No large block is kept if `order` is one of the small ones, or larger than any.
@@ -67,7 +70,7 @@ impl Caps {
             let (blocks, most) = (units >> order, capacity(class));
             self.blocks[class] = if blocks < most { blocks } else { most } as u8;
         }
-        self
+        self.checked(self.is_checked())
     }
 
     /// Sets whether each free is checked against the arena and the caches. The default is yes in builds with debug
@@ -86,19 +89,22 @@ impl Caps {
     #[must_use]
     pub const fn checked(mut self, checked: bool) -> Self {
         self.checked = checked;
+        self.unchecked = if checked { [0; CLASSES] } else { self.blocks };
         self
     }
 
     /// The class of `order`, if it is one that is kept.
-    #[inline(always)]
     pub(super) const fn class(&self, order: u32) -> Option<usize> {
-        if order < LARGE as u32 {
-            Some(order as usize)
-        } else if order == self.large && order < MAX_ORDERS as u32 {
-            Some(LARGE)
-        } else {
-            None
+        match Self::small(order) {
+            None if order == self.large && order < MAX_ORDERS as u32 => Some(LARGE),
+            class => class,
         }
+    }
+
+    /// The class of `order`, if it is a small one. These are asked for most: their hits are inlined.
+    #[inline(always)]
+    pub(super) const fn small(order: u32) -> Option<usize> {
+        if order < LARGE as u32 { Some(order as usize) } else { None }
     }
 
     /// The order of a class.
@@ -107,9 +113,14 @@ impl Caps {
     }
 
     /// The most blocks of a class.
-    #[inline(always)]
     pub(super) const fn cap(&self, class: usize) -> u64 {
         self.blocks[class] as u64
+    }
+
+    /// The most blocks of a class to which one is added that is not looked for first.
+    #[inline(always)]
+    pub(super) const fn unchecked(&self, class: usize) -> u64 {
+        self.unchecked[class] as u64
     }
 
     /// The blocks of a class that are taken or given back at a time: at least one.
@@ -118,7 +129,6 @@ impl Caps {
         if half == 0 { 1 } else { half }
     }
 
-    #[inline(always)]
     pub(super) const fn is_checked(&self) -> bool {
         self.checked
     }

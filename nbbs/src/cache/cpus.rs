@@ -170,20 +170,31 @@ impl<'a, W: Word> Caches<'a, W> {
     /// ```
     #[inline]
     pub fn alloc(&self, cpu: usize, order: u32) -> Result<u64, AllocError> {
-        let Some(class) = self.caps.class(order) else { return self.alloc_past(cpu, order) };
+        let Some(class) = Caps::small(order) else { return self.alloc_large(cpu, order) };
         let Some(mut part) = self.enter(cpu) else { return self.alloc_past(cpu, order) };
         match part.pop(class) {
             Some(index) => {
                 self.leave(cpu, &part);
                 Ok(index)
             }
-            None => self.alloc_slowly(cpu, order, class, part),
+            None => self.alloc_in_turn(cpu, order, class, part),
         }
     }
 
-    /// Allocates what the CPU does not keep.
+    /// Allocates what is no small block.
     #[inline(never)]
-    fn alloc_slowly(
+    fn alloc_large(&self, cpu: usize, order: u32) -> Result<u64, AllocError> {
+        if let Some(class) = self.caps.class(order)
+            && let Some(part) = self.enter(cpu)
+        {
+            return self.alloc_in_turn(cpu, order, class, part);
+        }
+        self.alloc_past(cpu, order)
+    }
+
+    /// Allocates in an operation that has begun, and ends it.
+    #[inline(never)]
+    fn alloc_in_turn(
         &self,
         cpu: usize,
         order: u32,
@@ -191,7 +202,10 @@ impl<'a, W: Word> Caches<'a, W> {
         mut part: Part<'_, W>,
     ) -> Result<u64, AllocError> {
         // In one turn: what others ask for comes free, but not between the two attempts.
-        let answer = self.front(cpu).alloc(&mut part, Some(class), order);
+        let answer = match part.pop(class) {
+            Some(index) => Ok(index),
+            None => self.front(cpu).alloc(&mut part, Some(class), order),
+        };
         self.leave(cpu, &part);
         answer.inspect_err(|error| self.ask_others(cpu, *error))
     }

@@ -1,5 +1,6 @@
 //! Frees into a CPU's cache.
 
+use super::caps::Caps;
 use super::cpus::Caches;
 use super::front::Freed;
 use super::stacks::Stacks;
@@ -56,41 +57,34 @@ impl<W: Word> Caches<'_, W> {
     /// ```
     #[inline]
     pub fn free_sized(&self, cpu: usize, index: u64, order: u32) -> Result<(), FreeError> {
-        let Some(class) = self.caps.class(order) else {
-            return self.buddy.on(cpu).free_sized(index, order);
-        };
-        if !self.caps.is_checked()
+        if let Some(class) = Caps::small(order)
             && let Some(mut part) = self.enter(cpu)
         {
-            if !self.front(cpu).keep(&mut part, class, index, order) {
+            if !self.front(cpu).keep(&mut part, class, index) {
                 return self.free_in_turn(cpu, index, order, class, part);
             }
             self.leave(cpu, &part);
             return Ok(());
         }
-        self.free_slowly(cpu, index, order, class)
+        self.free_slowly(cpu, index, order)
     }
 
-    /// Frees with a check, or past a cache that is busy.
+    /// Frees what is no small block, or past a cache that is busy.
     #[inline(never)]
-    fn free_slowly(
-        &self,
-        cpu: usize,
-        index: u64,
-        order: u32,
-        class: usize,
-    ) -> Result<(), FreeError> {
-        let mut freed = Freed::Kept;
-        if self.caps.is_checked() {
-            let is_cached = self.each().any(|part| part.times(class, index) > 0);
-            freed = self.front(cpu).check(is_cached, index, order)?;
-        }
-        if let Freed::Kept = freed
-            && let Some(part) = self.enter(cpu)
-        {
-            return self.free_in_turn(cpu, index, order, class, part);
+    fn free_slowly(&self, cpu: usize, index: u64, order: u32) -> Result<(), FreeError> {
+        if let Some(class) = self.caps.class(order) {
+            if let Some(part) = self.enter(cpu) {
+                return self.free_in_turn(cpu, index, order, class, part);
+            }
+            self.check(cpu, class, index, order)?;
         }
         self.buddy.on(cpu).free_sized(index, order)
+    }
+
+    /// Looks for the block in the arena and in all caches, if frees are checked.
+    fn check(&self, cpu: usize, class: usize, index: u64, order: u32) -> Result<Freed, FreeError> {
+        let is_cached = || self.each().any(|part| part.times(class, index) > 0);
+        self.front(cpu).check(is_cached, index, order)
     }
 
     /// Frees in an operation that has begun, and ends it.
@@ -103,7 +97,10 @@ impl<W: Word> Caches<'_, W> {
         class: usize,
         mut part: Part<'_, W>,
     ) -> Result<(), FreeError> {
-        let freed = self.front(cpu).free(&mut part, class, index, order);
+        let freed = match self.check(cpu, class, index, order) {
+            Ok(Freed::Kept) => self.front(cpu).free(&mut part, class, index, order),
+            otherwise => otherwise,
+        };
         self.leave(cpu, &part);
         match freed? {
             Freed::Kept => Ok(()),

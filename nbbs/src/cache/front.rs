@@ -21,14 +21,14 @@ pub(super) enum Freed {
 }
 
 impl<W: Word> Front<'_, W> {
-    /// Puts a block of `order` into the stacks, if nothing speaks against it: the common case. Anything else is left to
-    /// [`free`](Self::free).
+    /// Puts a block of a small `order`, which is its class, into the stacks, if nothing speaks against it: the common
+    /// case. Anything else, and what is to be checked, is left to [`free`](Self::free).
     #[inline(always)]
-    pub fn keep(&self, stacks: &mut impl Stacks, class: usize, index: u64, order: u32) -> bool {
+    pub fn keep(&self, stacks: &mut impl Stacks, class: usize, index: u64) -> bool {
         let count = stacks.count(class);
-        let keeps = count < self.caps.cap(class)
-            && self.fits(index, order)
-            && !is_on_top(stacks, class, count, index);
+        let keeps = count < self.caps.unchecked(class)
+            && self.fits(index, class as u32)
+            && !stacks.may_be_on_top(class, count, index);
         if keeps {
             stacks.push(class, count, index);
         }
@@ -37,7 +37,6 @@ impl<W: Word> Front<'_, W> {
 
     /// Puts a block of `order` into the stacks, after the older half has gone if there is no room, or says where else
     /// it has to go.
-    #[inline(never)]
     pub fn free(
         &self,
         stacks: &mut impl Stacks,
@@ -49,28 +48,36 @@ impl<W: Word> Front<'_, W> {
             return Ok(Freed::Past);
         }
         // The one double free that costs nothing to see.
-        if is_on_top(stacks, class, stacks.count(class), index) {
+        let mut count = stacks.count(class);
+        if is_on_top(stacks, class, count, index) {
             return Err(FreeError::NotAllocated { index });
         }
-        if stacks.count(class) >= self.caps.cap(class) {
+        if count >= self.caps.cap(class) {
             self.give_back(stacks, class);
+            count = stacks.count(class);
         }
-        stacks.push(class, stacks.count(class), index);
+        stacks.push(class, count, index);
         Ok(Freed::Kept)
     }
 
     /// Whether a block of `order` may be at `index`.
     #[inline(always)]
     fn fits(&self, index: u64, order: u32) -> bool {
-        let size = 1 << order;
-        let last = self.lane.units().checked_sub(size);
-        index & (size - 1) == 0 && last.is_some_and(|last| index <= last)
+        // Bits below the order come to stand at the top, above any number of blocks.
+        index.rotate_right(order) < self.lane.units() >> order
     }
 
-    /// Looks whether a block of `order` at `index` is allocated, unless it is known to be cached.
-    #[cold]
-    pub fn check(&self, is_cached: bool, index: u64, order: u32) -> Result<Freed, FreeError> {
-        if is_cached {
+    /// If frees are checked, looks whether a block of `order` at `index` is allocated and not cached.
+    pub fn check(
+        &self,
+        is_cached: impl FnOnce() -> bool,
+        index: u64,
+        order: u32,
+    ) -> Result<Freed, FreeError> {
+        if !self.caps.is_checked() {
+            return Ok(Freed::Kept);
+        }
+        if is_cached() {
             return Err(FreeError::NotAllocated { index });
         }
         match self.lane.order_at(index) {

@@ -98,14 +98,23 @@ impl<'a, W: Word> Cache<'a, W> {
     /// ```
     #[inline]
     pub fn alloc(&mut self, order: u32) -> Result<u64, AllocError> {
-        let popped = self.caps.class(order).and_then(|class| self.stacks.pop(class));
-        popped.map_or_else(|| self.alloc_slowly(order), Ok)
+        self.hit(order).map_or_else(|| self.alloc_slowly(order), Ok)
+    }
+
+    /// Takes a block of a small order, if there is one.
+    #[inline(always)]
+    pub(super) fn hit(&mut self, order: u32) -> Option<u64> {
+        Caps::small(order).and_then(|class| self.stacks.pop(class))
     }
 
     #[inline(never)]
     fn alloc_slowly(&mut self, order: u32) -> Result<u64, AllocError> {
         let (front, stacks) = self.parts();
-        front.alloc(stacks, front.caps.class(order), order)
+        let class = front.caps.class(order);
+        match class.and_then(|class| stacks.pop(class)) {
+            Some(index) => Ok(index),
+            None => front.alloc(stacks, class, order),
+        }
     }
 
     /// Frees the block or run that begins at unit `index`, and returns its number of units.
@@ -151,25 +160,21 @@ impl<'a, W: Word> Cache<'a, W> {
     /// ```
     #[inline]
     pub fn free_sized(&mut self, index: u64, order: u32) -> Result<(), FreeError> {
-        let Some(class) = self.caps.class(order) else {
-            return self.buddy.on(self.lane).free_sized(index, order);
-        };
+        if self.keep(index, order) { Ok(()) } else { self.free_slowly(index, order) }
+    }
+
+    /// Keeps a block of a small order, if nothing speaks against it.
+    #[inline(always)]
+    pub(super) fn keep(&mut self, index: u64, order: u32) -> bool {
         let (front, stacks) = self.parts();
-        if !front.caps.is_checked() && front.keep(stacks, class, index, order) {
-            return Ok(());
-        }
-        self.free_slowly(class, index, order)
+        Caps::small(order).is_some_and(|class| front.keep(stacks, class, index))
     }
 
     #[inline(never)]
-    fn free_slowly(&mut self, class: usize, index: u64, order: u32) -> Result<(), FreeError> {
+    fn free_slowly(&mut self, index: u64, order: u32) -> Result<(), FreeError> {
         let (front, stacks) = self.parts();
-        let checked = if front.caps.is_checked() {
-            front.check(stacks.times(class, index) > 0, index, order)?
-        } else {
-            Freed::Kept
-        };
-        if let Freed::Kept = checked
+        if let Some(class) = front.caps.class(order)
+            && let Freed::Kept = front.check(|| stacks.times(class, index) > 0, index, order)?
             && let Freed::Kept = front.free(stacks, class, index, order)?
         {
             return Ok(());

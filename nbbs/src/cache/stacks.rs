@@ -3,7 +3,7 @@
 //! ```text
 //! word 0      busy: an operation is under way        word 2        blocks that were not taken back
 //! word 1      asked to give back, taken by another   words 3 to 7  blocks in the stack of each class
-//! words 8+    the stacks, the block freed longest ago first: 64 of order 0, 32 of order 1, and so on; 4 large ones
+//! words 8+    the stacks, the block freed longest ago first: 4 large ones, 8 of order 3, and so on; 64 of order 0
 //! ```
 //!
 //! At every instant the blocks below a stack's count are just those that are cached: a count falls before a block
@@ -17,7 +17,7 @@ pub(super) const CLASSES: usize = 5;
 /// The class of the large order.
 pub(super) const LARGE: usize = CLASSES - 1;
 /// Words of a cache: a multiple of a cache line.
-pub(super) const PART_WORDS: usize = SLOTS + SLOT_COUNT;
+pub(super) const PART_WORDS: usize = 136;
 /// The most blocks that are taken or given back at a time.
 pub(super) const BATCH: usize = 32;
 
@@ -25,8 +25,10 @@ pub(super) const BUSY: usize = 0;
 pub(super) const ASKED: usize = 1;
 const REFUSED: usize = 2;
 const COUNTS: usize = 3;
-const SLOTS: usize = 8;
-const SLOT_COUNT: usize = 128;
+/// Where place 0 would be. The stack of a class begins at the place whose number is its capacity, behind the stacks of the
+/// classes above; the first of these at 4.
+const PLACES: usize = 4;
+const PLACE_COUNT: usize = 128;
 
 /// The most blocks of a class that there is room for.
 pub(super) const fn capacity(class: usize) -> u64 {
@@ -36,8 +38,7 @@ pub(super) const fn capacity(class: usize) -> u64 {
 /// The word of a block in a stack. Never outside, whatever a count may say.
 #[inline(always)]
 const fn slot(class: usize, at: u64) -> usize {
-    let first = SLOT_COUNT - (SLOT_COUNT >> class);
-    SLOTS + first.wrapping_add(at as usize) % SLOT_COUNT
+    PLACES + capacity(class).wrapping_add(at) as usize % PLACE_COUNT
 }
 
 /// The words of one cache.
@@ -79,6 +80,14 @@ pub(super) trait Stacks {
         let index = self.block(class, left);
         self.set_count(class, left);
         Some(index)
+    }
+
+    /// Whether a block stands on top of the `count` of a class; or, if there are none, in the word before the stack,
+    /// which is another class's or a count. There must be room for one more.
+    #[inline(always)]
+    fn may_be_on_top(&self, class: usize, count: u64, index: u64) -> bool {
+        // Relaxed: as in `block`.
+        self.get(slot(class, count) - 1, Ordering::Relaxed) == index
     }
 
     /// Adds a block to the `count` that there are.

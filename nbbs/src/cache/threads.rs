@@ -1,6 +1,7 @@
 //! A cache for each thread, made when it first asks and drained when it ends.
 
 use core::cell::RefCell;
+use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 use std::vec::Vec;
 
@@ -61,12 +62,24 @@ struct Own {
 struct Mine {
     /// An operation is under way. What a signal handler sees of the cell's own flag, the compiler decides.
     busy: AtomicBool,
-    own: RefCell<Vec<Own>>,
+    /// Emptied by `End`, so that an operation need not ask whether it has been dropped.
+    own: ManuallyDrop<RefCell<Vec<Own>>>,
+}
+
+/// Gives back what a thread keeps when it ends. What the thread does after that goes past: see `begin`.
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        MINE.with(|mine| Turn::begin(&mine.busy).map(|_turn| drop(mine.own.take())));
+    }
 }
 
 std::thread_local! {
-    static MINE: Mine =
-        const { Mine { busy: AtomicBool::new(false), own: RefCell::new(Vec::new()) } };
+    static MINE: Mine = const {
+        Mine { busy: AtomicBool::new(false), own: ManuallyDrop::new(RefCell::new(Vec::new())) }
+    };
+    static END: End = const { End };
 }
 
 /// An operation on a thread's caches, until it is dropped.
@@ -166,6 +179,11 @@ impl ThreadCaches {
     /// ```
     #[inline]
     pub fn alloc(&'static self, order: u32) -> Result<u64, AllocError> {
+        self.hit(|cache| cache.hit(order)).map_or_else(|| self.alloc_slowly(order), Ok)
+    }
+
+    #[inline(never)]
+    fn alloc_slowly(&'static self, order: u32) -> Result<u64, AllocError> {
         let answer = self.with(|cache| cache.alloc(order));
         let answer = answer.unwrap_or_else(|| self.buddy.alloc(order));
         if let Err(AllocError::Exhausted { .. }) = answer {
@@ -213,6 +231,12 @@ impl ThreadCaches {
     /// ```
     #[inline]
     pub fn free_sized(&'static self, index: u64, order: u32) -> Result<(), FreeError> {
+        let kept = self.hit(|cache| cache.keep(index, order).then_some(()));
+        kept.map_or_else(|| self.free_slowly(index, order), Ok)
+    }
+
+    #[inline(never)]
+    fn free_slowly(&'static self, index: u64, order: u32) -> Result<(), FreeError> {
         let freed = self.with(|cache| cache.free_sized(index, order));
         freed.unwrap_or_else(|| self.buddy.free_sized(index, order))
     }
@@ -273,11 +297,26 @@ impl ThreadCaches {
         self.with(|cache| cache.cached()).unwrap_or(Cached::NONE)
     }
 
+    /// Lends the calling thread's cache to `operation`. `None`: that has answered so, or there is more to do.
+    #[inline(always)]
+    fn hit<R>(
+        &'static self,
+        operation: impl FnOnce(&mut Cache<'static>) -> Option<R>,
+    ) -> Option<R> {
+        MINE.with(|mine| {
+            let _turn = Turn::begin(&mine.busy)?;
+            let mut own = mine.own.try_borrow_mut().ok()?;
+            // Relaxed: as in `ask_all`.
+            let asked = self.asks.load(Ordering::Relaxed);
+            let own = own.iter_mut().find(|own| core::ptr::eq(own.of, self))?;
+            if own.seen == asked { operation(&mut own.cache) } else { None }
+        })
+    }
+
     /// Lends the calling thread's cache to `operation`, and drains it if that was asked for. `None`: this comes in the
     /// middle of another operation of the thread, or at its end, or there is no memory.
-    #[inline]
     fn with<R>(&'static self, operation: impl FnOnce(&mut Cache<'static>) -> R) -> Option<R> {
-        let entered = MINE.try_with(|mine| {
+        MINE.with(|mine| {
             let _turn = Turn::begin(&mine.busy)?;
             let mut own = mine.own.try_borrow_mut().ok()?;
             // Relaxed: as in `ask_all`.
@@ -293,13 +332,14 @@ impl ThreadCaches {
                 own.cache.drain();
             }
             Some(result)
-        });
-        entered.ok().flatten()
+        })
     }
 
     /// Makes a cache for the calling thread, and says where it is.
     #[cold]
     fn begin(&'static self, own: &mut Vec<Own>, seen: usize) -> Option<usize> {
+        // From now on the thread's end is heard of; if it has come, nobody would give back what is kept.
+        END.try_with(|_| ()).ok()?;
         own.try_reserve(1).ok()?;
         own.push(Own { of: self, seen, cache: Cache::new(self.buddy, default_lane(), self.caps) });
         own.len().checked_sub(1)

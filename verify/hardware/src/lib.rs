@@ -5,6 +5,7 @@
 //! hooked       a word that calls a function before every access
 //! delays       such a function that lets time pass
 //! payload      an allocator whose holders write to their memory, for the sanitizers to see
+//! cached       caches in front of nbbs
 //! hands        what an actor holds: a thread with its handlers, or a process
 //! blocks       an actor that allocates and frees blocks, of any system
 //! everything   an actor that makes every call of nbbs      calls   which those are
@@ -12,6 +13,7 @@
 //! ```
 
 mod blocks;
+mod cached;
 mod calls;
 mod delays;
 mod everything;

@@ -11,6 +11,7 @@ use nbbs::sync::Word;
 use testkit::program::Arena;
 use testkit::{BackEnd, Oracle, Symptom, Violation, check_whole};
 
+use crate::cached::{of_cpus, of_threads};
 use crate::{Actor, Blocks, Everything, Hands, Hooked};
 
 type Fresh = fn(u64, &mut dyn FnMut(&dyn BackEnd));
@@ -22,6 +23,8 @@ pub struct System {
     pub name: &'static str,
     /// Whether all blocks are of one size.
     pub pool: bool,
+    /// Whether there is no hook before its steps, whatever is asked for: it has some that are plain accesses.
+    pub unhooked: bool,
     /// What signals show of it, if it does not stand them.
     pub under_signals: Option<Symptom>,
     /// What stress shows of it, if it is broken.
@@ -35,6 +38,7 @@ macro_rules! system {
         System {
             name: $name,
             pool: $pool,
+            unhooked: false,
             under_signals: $under_signals,
             under_stress: $under_stress,
             hooked: $make::<Hooked>,
@@ -46,6 +50,16 @@ macro_rules! system {
 /// All of them, nbbs first.
 pub const SYSTEMS: &[System] = &[
     system!("nbbs", false, nbbs, None, None),
+    system!("caches", false, of_cpus, None, None),
+    System {
+        name: "thread-caches",
+        pool: false,
+        unhooked: true,
+        under_signals: None,
+        under_stress: None,
+        hooked: of_threads,
+        plain: of_threads,
+    },
     system!("nb1", false, nb1, Some(Symptom::Overlap), Some(Symptom::Overlap)),
     system!("nb4", false, nb4, Some(Symptom::Overlap), Some(Symptom::Overlap)),
     system!("sl1", false, sl1, Some(Symptom::Wait), None),

@@ -194,9 +194,9 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        // The numbers, and the stack of the order; loom has less to do where nobody comes.
+        // The numbers, and the stack of the order with the word before it; loom has less to do where nobody comes.
         let word = |place| match place % cache_words(1) {
-            0..8 | 120..128 => LoomWord::default(),
+            0..8 | 11..20 => LoomWord::default(),
             _ => LoomWord::Unused,
         };
         let hint = |place| if place < 16 { LoomWord::own() } else { LoomWord::default() };

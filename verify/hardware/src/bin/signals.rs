@@ -1,7 +1,7 @@
 //! `signals SYSTEM SIGNALS`: handlers that call the allocator on the lane whose calls they interrupt, so many times:
 //! nbbs in every way there is, the others to allocate and free blocks.
 //!
-//! One in ten is sent by timers and comes wherever it comes. The others the interrupted thread raises itself before an
+//! One in ten is sent by timers and comes wherever it comes, and all are to `thread-caches`. The others the interrupted thread raises itself before an
 //! atomic step, at random: every place between two steps is met, and handlers are interrupted by handlers in the same
 //! way.
 //!
@@ -67,6 +67,7 @@ fn main() -> ExitCode {
     let arenas: &[u64] = match system.name {
         _ if system.pool => &[3, 8],
         "nbbs" => &[4, 32, 33, 64, 100, 600, 9000],
+        "caches" | "thread-caches" => &[32, 64, 600, 9000],
         "nb4" => &[32],
         // The longer the way up, the more places to be interrupted at.
         _ => &[16, 64],
@@ -74,8 +75,11 @@ fn main() -> ExitCode {
     let rounds = 200;
     for number in 0..rounds {
         let units = arenas[number as usize / 2 % arenas.len()];
-        let sent = number % 2 == 0;
-        let share = signals / rounds * if sent { 1 } else { 9 } / 5;
+        let sent = system.unhooked || number % 2 == 0;
+        let share = match system.unhooked {
+            true => signals / rounds,
+            false => signals / rounds * if sent { 1 } else { 9 } / 5,
+        };
         let until = HANDLED.load(Ordering::Relaxed) + share + 1;
         let result = system.lend_actor(units, !sent, &mut |actor| run(actor, until, sent));
         if let Err(violation) = result {
