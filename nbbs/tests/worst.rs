@@ -33,6 +33,9 @@ impl Hook for Counting {
 
 type Counted = Hooked<Counting>;
 
+/// Draws the order of the next block.
+type Draw = fn(&mut Rng) -> u32;
+
 fn loads<R>(operation: impl FnOnce() -> R) -> (R, u64) {
     LOADS.set(0);
     let result = operation();
@@ -63,7 +66,7 @@ impl Seen {
 /// Returns what allocations took, and frees.
 fn churn(
     fill: u64,
-    draw: fn(&mut Rng) -> u32,
+    draw: Draw,
     alloc: impl Fn(u32) -> Result<u64, AllocError>,
     free: impl Fn(u64, u32) -> Result<(), FreeError>,
 ) -> [Seen; 2] {
@@ -96,7 +99,7 @@ fn churn(
 }
 
 /// Orders as programs ask for them: single units; half of the blocks of each order as many as of the one below; all alike.
-const ORDERS: [(&str, fn(&mut Rng) -> u32); 4] = [
+const ORDERS: [(&str, Draw); 4] = [
     ("order 0", |_| 0),
     ("orders 0 to 4, geometric", |random| (random.u64(..) | 1 << 4).trailing_zeros()),
     ("orders 0 to 9, geometric", |random| (random.u64(..) | 1 << 9).trailing_zeros()),
@@ -104,11 +107,7 @@ const ORDERS: [(&str, fn(&mut Rng) -> u32); 4] = [
 ];
 
 /// Churns with all orders and at 30, 60 and 90 %, and checks that no operation takes more loads than that.
-fn check(
-    name: &str,
-    limits: [u64; 2],
-    run: impl Fn(Buddy<'_, Counted>, u64, fn(&mut Rng) -> u32) -> [Seen; 2],
-) {
+fn check(name: &str, limits: [u64; 2], run: impl Fn(Buddy<'_, Counted>, u64, Draw) -> [Seen; 2]) {
     for (orders, draw) in ORDERS {
         for fill in [30, 60, 90] {
             let arena = Arena::<Counted>::new(UNITS);
