@@ -5,11 +5,7 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::ptr::{NonNull, null_mut};
 
-use nbbs::sync::AtomicU64;
-use nbbs::{Buddy, metadata_words};
-
-use crate::heap::relocate;
-use crate::runs::Runs;
+use crate::placed_small::PlacedSmall;
 
 /// A heap for little memory: `BYTES` bytes with their bookkeeping, each block a run of units of `UNIT` bytes.
 ///
@@ -31,25 +27,15 @@ pub struct Small<const BYTES: usize, const UNIT: usize = 32> {
     bytes: UnsafeCell<[u8; BYTES]>,
 }
 
-// SAFETY: the bytes are reached through `Runs`, whose bookkeeping is atomic, and through what it hands out.
+// SAFETY: the bytes are reached through `PlacedSmall`, whose bookkeeping is atomic, and through what it hands out.
 unsafe impl<const BYTES: usize, const UNIT: usize> Sync for Small<BYTES, UNIT> {}
 
 impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
-    /// The most units that fit beside their bookkeeping.
     const UNITS: u64 = {
-        assert!(UNIT == 16 || UNIT == 32 || UNIT == 64, "a unit has 16, 32 or 64 bytes");
-        let mut units = (BYTES / UNIT) as u64;
-        while units > 0 && Self::begin(units) + units as usize * UNIT > BYTES {
-            units -= 1;
-        }
+        let units = PlacedSmall::<UNIT>::units_in(BYTES);
         assert!(units > 0, "no unit fits beside the bookkeeping");
         units
     };
-
-    /// Where the first of so many units begins.
-    const fn begin(units: u64) -> usize {
-        (8 * metadata_words(units)).next_multiple_of(64)
-    }
 
     /// An empty heap: all zero.
     #[must_use]
@@ -58,44 +44,38 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
         Self { bytes: UnsafeCell::new([0; BYTES]) }
     }
 
-    fn runs(&self) -> Option<Runs<'_, UNIT>> {
+    /// The heap, wherever it is now.
+    #[inline]
+    fn placed(&self) -> Option<PlacedSmall<'_, UNIT>> {
         let start: NonNull<u8> = NonNull::new(self.bytes.get().cast())?;
-        // SAFETY: the words lie in the heap, which is aligned for them; they are zero at first, and reached as atomics only.
-        let words = unsafe {
-            core::slice::from_raw_parts(
-                start.cast::<AtomicU64>().as_ptr(),
-                metadata_words(Self::UNITS),
-            )
-        };
-        let buddy = Buddy::new(words, Self::UNITS).ok()?;
-        // SAFETY: units lie behind the bookkeeping, and end with the bytes.
-        Some(unsafe { Runs::new(buddy, start.add(Self::begin(Self::UNITS))) })
+        // SAFETY: the bytes are aligned as the heap is, zero at first, and reached by nobody else.
+        unsafe { PlacedSmall::of(start, Self::UNITS) }
     }
 
     /// Whether an address lies in memory that the heap hands out.
     pub fn contains(&self, at: *const u8) -> bool {
-        let at = NonNull::new(at.cast_mut());
-        self.runs().zip(at).is_some_and(|(runs, at)| runs.contains(at))
+        self.placed().is_some_and(|heap| heap.contains(at))
     }
 
     /// The bytes of units, and how many of them are free: a walk over all units.
     pub fn free_bytes(&self) -> (usize, usize) {
-        let bytes = |units: u64| units as usize * UNIT;
-        self.runs()
-            .map_or((0, 0), |runs| (bytes(Self::UNITS), bytes(runs.buddy.stats().free_units)))
+        self.placed().map_or((0, 0), |heap| heap.free_bytes())
     }
 
     /// Allocates memory of a layout; none if there is none, in one piece.
+    #[inline]
     pub fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
-        self.runs()?.alloc(layout, nbbs::default_lane())
+        self.placed()?.alloc(layout)
     }
 
     /// Frees memory. Whether there was a block of this size at `at`: otherwise nothing has changed.
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
+    #[inline]
     pub unsafe fn free(&self, at: NonNull<u8>, layout: Layout) -> bool {
-        self.runs().is_some_and(|runs| runs.free(at, layout.size(), nbbs::default_lane()))
+        // SAFETY: as the caller promises.
+        self.placed().is_some_and(|heap| unsafe { heap.free(at, layout) })
     }
 
     /// Makes memory larger or smaller: in place if it gets smaller, or the units behind it are free; otherwise what it
@@ -109,12 +89,8 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
         layout: Layout,
         size: usize,
     ) -> Option<NonNull<u8>> {
-        if self.runs()?.resize(at, layout.size(), size, nbbs::default_lane()) {
-            return Some(at);
-        }
-        let new = Layout::from_size_align(size, layout.align()).ok()?;
         // SAFETY: as the caller promises.
-        unsafe { relocate(self, at, layout, new) }
+        unsafe { self.placed()?.resize(at, layout, size) }
     }
 }
 

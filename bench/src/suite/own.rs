@@ -27,6 +27,31 @@ pub static RECOVERED: Own = Own {
     })],
 };
 
+/// Of a heap's memory, what its blocks had asked for when it was full.
+pub static EFFICIENCY: Own = Own {
+    set: |row, _, passes| {
+        let efficiency = passes.rounds.iter().filter_map(|round| round.efficiency_percent);
+        let percent = row.complete.then(|| median(efficiency));
+        row.set("efficiency_percent", percent);
+    },
+    columns: &[("in use when full", |rows| {
+        or_dash(most(rows).figure("efficiency_percent"), |percent| format!("{percent:.2} %"))
+    })],
+};
+
+/// A pair of operations on one thread, while the others do as much: at each number of threads.
+pub static PAIR_OF_A_THREAD: Own = Own {
+    set: |row, _, _| {
+        let pair = row.ns_per_op.map(|ns| ns * 2.0 * row.threads as f64);
+        row.set("ns_per_pair_of_a_thread", pair);
+    },
+    columns: &[("ns a pair, each thread", |rows| {
+        let pair =
+            |row: &&Row| or_dash(row.figure("ns_per_pair_of_a_thread"), |ns| format!("{ns:.0}"));
+        rows.iter().map(pair).collect::<Vec<_>>().join(" / ")
+    })],
+};
+
 /// Memory handed out in a second, unit by unit.
 pub static SPEED: Own = Own {
     set: |row, _, _| {

@@ -35,6 +35,8 @@ pub struct Outcome {
     pub recovered_percent: Option<f64>,
     /// What a replay in the order of its trace was seen to do.
     pub replayed: Option<Verdict>,
+    /// `heap-efficiency`: of a heap's memory, what its blocks had asked for when it was full: percent.
+    pub efficiency_percent: Option<f64>,
     /// Bytes of bookkeeping, if they lie apart from the blocks.
     pub metadata_bytes: Option<u64>,
     /// What was wrong.
@@ -50,6 +52,8 @@ pub struct Part {
     pub wrong_frees: u64,
     /// The panic that ended it.
     pub broken: Option<String>,
+    /// As [`Outcome::efficiency_percent`].
+    pub efficiency_percent: Option<f64>,
 }
 
 /// Runs the workload once, on an allocator that holds nothing, and leaves it so.
@@ -145,6 +149,7 @@ impl Outcome {
             refused: parts.iter().map(|part| part.refused).sum(),
             recovered_percent: None,
             replayed: None,
+            efficiency_percent: parts.iter().find_map(|part| part.efficiency_percent),
             metadata_bytes: None,
             violation: parts.iter().find_map(|part| part.broken.clone()),
         }
@@ -200,7 +205,8 @@ struct Thread {
 impl From<Worker<'_>> for Thread {
     fn from(worker: Worker<'_>) -> Self {
         let Worker { held, stretches, allocs, frees, refused, wrong_frees, .. } = worker;
-        let part = Part { stretches, refused, wrong_frees, broken: None };
+        let part =
+            Part { stretches, refused, wrong_frees, broken: None, efficiency_percent: None };
         Self { part, held, allocs, frees }
     }
 }

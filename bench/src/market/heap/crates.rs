@@ -1,7 +1,10 @@
-//! Heaps of crates.io, each over a region.
+//! Heaps of crates.io, each over a region but for [`Rusty`].
+//!
+//! Two that belong here do not build with stable Rust: `frusa` (0.1.0 to 0.1.3) has `#![feature(test)]`, `ferroc` (0.3.0, and
+//! 1.0.0-pre.3) uses the unstable trait `Allocator`, and functions of nightly Rust that are gone.
 #![allow(unsafe_code)]
 
-use std::alloc::Layout;
+use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::NonNull;
 
 use buddy_alloc::buddy_alloc::{BuddyAlloc, BuddyAllocParam};
@@ -216,5 +219,31 @@ unsafe impl Sequential for Buddy {
 
     unsafe fn free(&mut self, at: NonNull<u8>, _layout: Layout) {
         self.heap.free(at.as_ptr());
+    }
+}
+
+/// mimalloc's segments and pages, with a heap for each thread. It gets its memory itself.
+#[derive(Debug)]
+pub(crate) struct Rusty;
+
+// SAFETY: the crate's promise.
+unsafe impl GlobalAlloc for Rusty {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.align() <= 16 {
+            return rusty_alloc::alloc::malloc(layout.size().next_multiple_of(layout.align()));
+        }
+        rusty_alloc::alloc::malloc_aligned(layout.size(), layout.align())
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, at: *mut u8, _layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { rusty_alloc::alloc::free(at) };
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        unsafe { rusty_alloc::alloc::realloc_aligned(at, size, layout.align()) }
     }
 }

@@ -1,4 +1,4 @@
-//! This project's heap.
+//! This project's heaps.
 #![allow(unsafe_code)]
 
 use std::alloc::Layout;
@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
+use nbbs_heap::PlacedSmall;
+
 use super::Heap;
+use super::region::Region;
 
 /// A heap of the project's over a region of its own.
 #[derive(Debug)]
@@ -25,7 +28,7 @@ impl Own {
 
 fn made(bytes: u64) -> &'static nbbs_heap::Heap<0> {
     let heap: &nbbs_heap::Heap<0> = Box::leak(Box::default());
-    let region = Box::leak(Box::new(super::region::Region::new(bytes as usize)));
+    let region = Box::leak(Box::new(Region::new(bytes as usize)));
     // SAFETY: the region is leaked, and nobody else has it.
     unsafe { heap.add(region.begin(), region.bytes()) }.expect("room for a unit");
     heap
@@ -51,5 +54,46 @@ unsafe impl Heap for Own {
     unsafe fn resize(&self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>> {
         // SAFETY: as the caller promises.
         unsafe { self.0.resize(at, layout, size) }
+    }
+}
+
+/// A small heap of the project's over a region of its own, in units of 16 bytes as the others' blocks are.
+#[derive(Debug)]
+pub(crate) struct OwnSmall {
+    heap: PlacedSmall<'static, 16>,
+    // Dropped after the heap that manages it.
+    _region: Region,
+}
+
+impl OwnSmall {
+    /// A heap of so many bytes.
+    pub fn new(bytes: u64) -> Self {
+        let region = Region::new(bytes as usize);
+        // SAFETY: the region is ours alone, and is dropped after the heap.
+        let heap = unsafe { PlacedSmall::new(region.begin(), region.bytes()) };
+        Self { heap: heap.expect("room for a unit"), _region: region }
+    }
+}
+
+// SAFETY: the heap promises the same.
+unsafe impl Heap for OwnSmall {
+    fn metadata_bytes(&self) -> Option<usize> {
+        None
+    }
+
+    #[inline]
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+        self.heap.alloc(layout)
+    }
+
+    #[inline]
+    unsafe fn free(&self, at: NonNull<u8>, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { self.heap.free(at, layout) };
+    }
+
+    unsafe fn resize(&self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: as the caller promises.
+        unsafe { self.heap.resize(at, layout, size) }
     }
 }

@@ -4,16 +4,16 @@ use std::alloc::System;
 
 use super::chunks::Chunks;
 #[cfg(feature = "suite")]
-use super::crates::{Buddy, BuddySystem, Galloc, LinkedList, Talck, Tlsf};
+use super::crates::{Buddy, BuddySystem, Galloc, LinkedList, Rusty, Talck, Tlsf};
 use super::global::Global;
 use super::locked::Locked;
-use super::own::Own;
+use super::own::{Own, OwnSmall};
 use crate::market::contender::{Build, Contender, WithHeap};
 
 /// The most bytes of a heap.
 const MAX_BYTES: u64 = 1 << 33;
 
-/// A heap over a region, behind a spin lock.
+/// A heap over a region, behind a spin lock unless it says that it needs none.
 const fn locked(name: &'static str, source: &'static str, build: WithHeap) -> Contender {
     let (safe, private_caches, build, counted) = (true, false, Build::Heap(build), None);
     Contender { name, source, safe, private_caches, max_units: MAX_BYTES, build, counted }
@@ -34,6 +34,11 @@ pub static HEAPS: &[Contender] = &[
             |bytes, visit| visit(&Own::new(bytes)),
         )
     },
+    locked(
+        "nbbs-heap-small",
+        "this project's heap for little memory: runs of 16 bytes of the buddy allocator",
+        |bytes, visit| visit(&OwnSmall::new(bytes)),
+    ),
     locked(
         "chunk",
         "P. Schuster's simple_chunk_allocator, 2022: a bitmap of 256-byte chunks, next fit with best fit, a spin lock",
@@ -76,6 +81,12 @@ pub static HEAPS: &[Contender] = &[
         "buddy-alloc",
         "crate buddy-alloc: lists and bits per order, leaves of 128 bytes, a spin lock",
         |bytes, visit| visit(&Locked::<Buddy>::new(bytes)),
+    ),
+    #[cfg(feature = "suite")]
+    global(
+        "rusty-alloc",
+        "crate rusty_alloc: mimalloc's design in Rust; PRIVATE CACHES",
+        |_, visit| visit(&Global(Rusty)),
     ),
     global("system", "malloc of the C library; PRIVATE CACHES", |_, visit| visit(&Global(System))),
     #[cfg(feature = "native")]

@@ -1,10 +1,12 @@
 //! The workloads, by where they come from.
 
 mod churn;
+mod frusa;
 mod heap_random;
 mod llfree;
 mod paper;
 mod replay;
+mod talc;
 mod until_full;
 
 use super::args::Suite;
@@ -240,6 +242,36 @@ pub static WORKLOADS: &[Workload] = &[
             "random sizes and alignments, the oldest freed, until the heap is full, and on",
             &[Kind::Heap],
             Run::Heap(heap_random::heap_random),
+        )
+    },
+    Workload {
+        usual: Usual { heap_bytes: 128 << 20, ..USUAL },
+        quick: Usual { heap_bytes: 128 << 20, ..QUICK },
+        ..mixed(
+            "random-actions",
+            "allocate, free, resize at random, 300 blocks or more a thread, five largest sizes",
+            &[Kind::Heap],
+            Run::Heap(talc::random_actions),
+        )
+    },
+    Workload {
+        usual: Usual { heap_bytes: 128 << 20, ..USUAL },
+        quick: Usual { heap_bytes: 16 << 20, ..QUICK },
+        own: Some(&own::EFFICIENCY),
+        ..mixed(
+            "heap-efficiency",
+            "allocate, free, resize at random until something is refused: what is in use then",
+            &[Kind::Heap],
+            Run::Heap(talc::heap_efficiency),
+        )
+    },
+    Workload {
+        own: Some(&own::PAIR_OF_A_THREAD),
+        ..mixed(
+            "random-pairs",
+            "allocate 16 to 2,048 bytes, free them",
+            &[Kind::Heap],
+            Run::Heap(frusa::random_pairs),
         )
     },
     Workload {

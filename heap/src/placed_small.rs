@@ -1,0 +1,167 @@
+//! The small shape of the heap, in memory that is given at run time.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::marker::PhantomData;
+use core::ptr::{NonNull, null_mut};
+
+use nbbs::sync::AtomicU64;
+use nbbs::{Buddy, metadata_words};
+
+use crate::error::AddError;
+use crate::heap::relocate;
+use crate::runs::Runs;
+
+/// What the heap begins at a multiple of.
+const ALIGN: usize = 64;
+
+/// A [`Small`](crate::Small) heap in memory that is given at run time. Copies are the same heap.
+///
+/// ```
+/// use nbbs_heap::PlacedSmall;
+/// use std::alloc::Layout;
+/// use std::ptr::NonNull;
+///
+/// let memory = Box::leak(Box::new([0xff_u8; 16 << 10])); // whatever it holds
+/// // SAFETY: nobody else ever uses the memory.
+/// let heap = unsafe { PlacedSmall::<32>::new(NonNull::from(memory).cast(), 16 << 10)? };
+/// let block = heap.alloc(Layout::new::<[u8; 100]>()).unwrap();
+/// // SAFETY: the block is ours.
+/// assert!(unsafe { heap.free(block, Layout::new::<[u8; 100]>()) });
+/// # Ok::<(), nbbs_heap::AddError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct PlacedSmall<'m, const UNIT: usize = 32> {
+    runs: Runs<'m, UNIT>,
+    memory: PhantomData<&'m [AtomicU64]>,
+}
+
+// SAFETY: the bookkeeping is atomic, and memory is handed out once.
+unsafe impl<const UNIT: usize> Send for PlacedSmall<'_, UNIT> {}
+// SAFETY: as above.
+unsafe impl<const UNIT: usize> Sync for PlacedSmall<'_, UNIT> {}
+
+impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
+    /// Makes a heap of `bytes` bytes at `start`, whatever they hold. Its bookkeeping lies at their front.
+    ///
+    /// # Errors
+    /// [`AddError::TooSmall`] if there is no room for a unit.
+    ///
+    /// # Safety
+    /// The memory is the heap's for as long as any copy of it is used, and for writing to all of it.
+    pub unsafe fn new(start: NonNull<u8>, bytes: usize) -> Result<Self, AddError> {
+        let skip = start.addr().get().wrapping_neg() % ALIGN;
+        let units = Self::units_in(bytes.saturating_sub(skip));
+        let too_small = AddError::TooSmall { bytes, needed: skip + Self::begin(1) + UNIT };
+        if units == 0 {
+            return Err(too_small);
+        }
+        // SAFETY: so many bytes are skipped of more, and the bookkeeping fits behind them.
+        unsafe {
+            let start = start.add(skip);
+            start.write_bytes(0, Self::begin(units));
+            Self::of(start, units).ok_or(too_small)
+        }
+    }
+
+    /// The heap of so many units at `start`.
+    ///
+    /// # Safety
+    /// `start` is aligned to 64 bytes, and so many units and their bookkeeping are the heap's for as long as any copy of it is
+    /// used. The bookkeeping is zero, or that of this same heap.
+    #[inline]
+    pub(crate) unsafe fn of(start: NonNull<u8>, units: u64) -> Option<Self> {
+        // SAFETY: the words lie in the memory, which is aligned for them, and are reached as atomics only.
+        let words = unsafe {
+            core::slice::from_raw_parts(start.cast::<AtomicU64>().as_ptr(), metadata_words(units))
+        };
+        let buddy = Buddy::new(words, units).ok()?;
+        // SAFETY: units lie behind the bookkeeping, and are the heap's.
+        let runs = unsafe { Runs::new(buddy, start.add(Self::begin(units))) };
+        Some(Self { runs, memory: PhantomData })
+    }
+
+    /// The most units that fit into so many bytes, beside their bookkeeping.
+    pub(crate) const fn units_in(bytes: usize) -> u64 {
+        assert!(UNIT == 16 || UNIT == 32 || UNIT == 64, "a unit has 16, 32 or 64 bytes");
+        let (mut fit, mut above) = (0, (bytes / UNIT) as u64 + 1);
+        while above - fit > 1 {
+            let units = fit + (above - fit) / 2;
+            if Self::begin(units) + units as usize * UNIT <= bytes {
+                fit = units;
+            } else {
+                above = units;
+            }
+        }
+        fit
+    }
+
+    /// Where the first of so many units begins.
+    const fn begin(units: u64) -> usize {
+        (8 * metadata_words(units)).next_multiple_of(ALIGN)
+    }
+
+    /// Whether an address lies in memory that the heap hands out.
+    pub fn contains(&self, at: *const u8) -> bool {
+        NonNull::new(at.cast_mut()).is_some_and(|at| self.runs.contains(at))
+    }
+
+    /// The bytes of units, and how many of them are free: a walk over all units.
+    pub fn free_bytes(&self) -> (usize, usize) {
+        let bytes = |units: u64| units as usize * UNIT;
+        (bytes(self.runs.buddy.units()), bytes(self.runs.buddy.stats().free_units))
+    }
+
+    /// Allocates memory of a layout; none if there is none, in one piece.
+    #[inline]
+    pub fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+        self.runs.alloc(layout, nbbs::default_lane())
+    }
+
+    /// Frees memory. Whether there was a block of this size at `at`: otherwise nothing has changed.
+    ///
+    /// # Safety
+    /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
+    #[inline]
+    pub unsafe fn free(&self, at: NonNull<u8>, layout: Layout) -> bool {
+        self.runs.free(at, layout.size(), nbbs::default_lane())
+    }
+
+    /// Makes memory larger or smaller, as [`Small::resize`](crate::Small::resize).
+    ///
+    /// # Safety
+    /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
+    pub unsafe fn resize(
+        &self,
+        at: NonNull<u8>,
+        layout: Layout,
+        size: usize,
+    ) -> Option<NonNull<u8>> {
+        if self.runs.resize(at, layout.size(), size, nbbs::default_lane()) {
+            return Some(at);
+        }
+        let new = Layout::from_size_align(size, layout.align()).ok()?;
+        // SAFETY: as the caller promises.
+        unsafe { relocate(self, at, layout, new) }
+    }
+}
+
+// SAFETY: memory of a layout is handed out once, as the run that its bookkeeping says. It neither unwinds nor calls itself.
+// What it hands out is not its own, so the heap may be moved.
+unsafe impl<const UNIT: usize> GlobalAlloc for PlacedSmall<'_, UNIT> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        self.alloc(layout).map_or(null_mut(), NonNull::as_ptr)
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        if let Some(at) = NonNull::new(at) {
+            // SAFETY: as the caller promises.
+            unsafe { self.free(at, layout) };
+        }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        let moved = NonNull::new(at).and_then(|at| unsafe { self.resize(at, layout, size) });
+        moved.map_or(null_mut(), NonNull::as_ptr)
+    }
+}
