@@ -89,12 +89,23 @@ fi
 grep -qF 'no init, no libc' "$said" || failed "examples/freestanding does not say how much is in its heap"
 echo "ports: examples/freestanding runs, without std and libc"
 
-# code [FEATURE]: the bytes of the firmware's code.
+# code LEVEL [FEATURE]: the bytes of the firmware's code at an `opt-level`.
 code() {
-    (cd examples/firmware && cargo build --quiet --locked --release --target-dir "$target_dir/firmware" "$@") >"$said" 2>&1 || return
+    (cd examples/firmware && CARGO_PROFILE_RELEASE_OPT_LEVEL=$1 cargo build --quiet --locked --release \
+        --target-dir "$target_dir/firmware" "${@:2}") >"$said" 2>&1 || return
     size "$target_dir/firmware/$without_atomics/release/firmware" | awk 'NR == 2 { print $1 }'
 }
-with=$(code) && without=$(code --features without) || { tail -n 20 "$said"; failed "examples/firmware does not link"; }
-[ $((with - without)) -gt 0 ] || failed "examples/firmware has no heap"
-echo "ports: examples/firmware links for $without_atomics: $((with - without)) bytes of code for the heap and its collections"
+# heap_code MOST LEVEL [FEATURE]: what of it is the heap's, and not more than so much.
+heap_code() {
+    local with without
+    with=$(code "${@:2}") && without=$(code "$2" --features without) ||
+        { tail -n 20 "$said"; failed "examples/firmware does not link"; }
+    bytes=$((with - without))
+    [ "$bytes" -gt 0 ] || failed "examples/firmware has no heap"
+    [ "$bytes" -le "$1" ] || failed "examples/firmware, ${*:2}: $bytes bytes of code for the heap, more than $1"
+}
+heap_code 16800 z --features pairs; pairs=$bytes
+heap_code 22500 z --features resize; resize=$bytes
+heap_code 30500 s
+echo "ports: examples/firmware links for $without_atomics: bytes of code to allocate and free $pairs, to resize too $resize, with collections $bytes"
 echo "Rust $rust, i686, AArch64, ${without_os[*]} and $without_atomics: in order"

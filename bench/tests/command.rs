@@ -142,16 +142,26 @@ fn bench_runs_every_workload_on_every_allocator() {
     assert_eq!(of("backend").count(), back_ends * (16 + 2 + 4 + 15)); // two phases of bulk, four of filling, 15 of churn
     assert_eq!((names("pool", "workload"), names("pool", "phase")), (1, 4));
     let heaps = nbbs_bench::market::HEAPS.len();
-    assert_eq!((names("heap", "workload"), names("heap", "allocator")), (8, heaps));
-    assert_eq!(of("heap").count(), heaps * (7 + 2)); // two phases of heap-random
+    assert_eq!((names("heap", "workload"), names("heap", "allocator")), (11, heaps));
+    assert_eq!(of("heap").count(), heaps * (9 + 2 + 5)); // phases of heap-random and random-actions
     for row in &rows {
         assert!(KEYS.iter().all(|key| row.get(key).is_some()), "{row}");
         assert_eq!(row["command"], "bench", "{row}");
         let verified = row["verified"].as_bool().unwrap();
         assert!(verified || row["safe"] == false, "{row}");
         let workload = row["workload"].as_str().unwrap();
-        let mixed =
-            ["alloc-rnd", "free-rnd", "stress", "churn", "replay", "heap-random", "replay-heap"];
+        let mixed = [
+            "alloc-rnd",
+            "free-rnd",
+            "stress",
+            "churn",
+            "replay",
+            "heap-random",
+            "replay-heap",
+            "random-actions",
+            "heap-efficiency",
+            "random-pairs",
+        ];
         let mixed = mixed.contains(&workload);
         let sizes = (row["order"].is_null(), row["size_bytes"].is_null());
         assert_eq!(sizes, (mixed || row["kind"] != "backend", mixed), "{row}");

@@ -114,7 +114,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// Allocates memory of a layout; none if there is none, in one piece.
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
-        self.runs.alloc(layout, nbbs::default_lane())
+        self.runs.alloc_first(layout, nbbs::default_lane())
     }
 
     /// Frees memory. Whether there was a block of this size at `at`: otherwise nothing has changed.

@@ -40,24 +40,45 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         unsafe { self.base.add(unit as usize * UNIT) }
     }
 
-    /// Allocates a run for a layout.
+    /// Allocates a run for a layout: where the last was found, or from there on.
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
+        self.alloc_by(layout, lane, |units| units)
+    }
+
+    /// Allocates a run for a layout: in the first place there is, so that what is free stays in large pieces. That takes a
+    /// longer search.
+    #[inline]
+    pub fn alloc_first(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
+        self.alloc_by(layout, lane, |units| units.within(0..self.buddy.units()))
+    }
+
+    #[inline]
+    fn alloc_by(
+        &self,
+        layout: Layout,
+        lane: usize,
+        place: impl Fn(Request) -> Request,
+    ) -> Option<NonNull<u8>> {
         let (lane, units) = (self.buddy.on(lane), Self::units_of(layout.size()));
         let align = (layout.align() / UNIT).max(1) as u64;
-        let unit = if align == 1 {
-            lane.alloc_units(units).ok()?
-        } else if self.base.addr().get().is_multiple_of(layout.align()) {
-            lane.request(Request::units(units).aligned(align.ilog2())).ok()?
+        let unit = if align == 1 || self.base.addr().get().is_multiple_of(layout.align()) {
+            lane.request(place(Request::units(units).aligned(align.ilog2()))).ok()?
         } else {
-            self.alloc_aligned(lane, units, align)?
+            self.alloc_aligned(lane, units, align, place)?
         };
         Some(self.pointer(unit))
     }
 
     /// Allocates more than is needed, where the memory is less aligned than the run, and gives back both ends.
-    fn alloc_aligned(&self, lane: Lane<'_>, units: u64, align: u64) -> Option<u64> {
+    fn alloc_aligned(
+        &self,
+        lane: Lane<'_>,
+        units: u64,
+        align: u64,
+        place: impl Fn(Request) -> Request,
+    ) -> Option<u64> {
         let all = units.checked_add(align - 1)?;
-        let run = lane.alloc_units(all).ok()?;
+        let run = lane.request(place(Request::units(all))).ok()?;
         let first = (self.base.addr().get() / UNIT) as u64 + run;
         let before = first.next_multiple_of(align) - first;
         let begin = match before {

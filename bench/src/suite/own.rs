@@ -31,8 +31,9 @@ pub static RECOVERED: Own = Own {
 pub static EFFICIENCY: Own = Own {
     set: |row, _, passes| {
         let efficiency = passes.rounds.iter().filter_map(|round| round.efficiency_percent);
-        let percent = row.complete.then(|| median(efficiency));
-        row.set("efficiency_percent", percent);
+        let efficiency: Vec<f64> = efficiency.collect();
+        let there = row.complete && !efficiency.is_empty();
+        row.set("efficiency_percent", there.then(|| median(efficiency)));
     },
     columns: &[("in use when full", |rows| {
         or_dash(most(rows).figure("efficiency_percent"), |percent| format!("{percent:.2} %"))

@@ -238,6 +238,25 @@ fn heap_random_times_frees_too() {
 }
 
 #[test]
+fn heap_efficiency_is_of_heaps_that_can_be_full() {
+    let (clock, bytes) = (Clock::new(), 1 << 22);
+    let Run::Heap(run) = workload("heap-efficiency").run else { panic!("it is for heaps") };
+    let percent = |name: &str, threads| {
+        let setting = setting(threads, &clock);
+        let on_heap = |heap: &dyn Heap| round::run_heap(run, heap, bytes, setting, &clock, None);
+        crate::market::find(name).unwrap().with_heap(bytes, on_heap).efficiency_percent
+    };
+    // What one thread finds, within what few blocks in so little memory say.
+    for (name, least, most) in [("talc", 80.0, 100.0), ("buddy-system", 40.0, 80.0)] {
+        for threads in [1, 2] {
+            let percent = percent(name, threads).unwrap();
+            assert!((least..most).contains(&percent), "{name}, {threads} threads: {percent} %");
+        }
+    }
+    assert_eq!(percent("system", 1), None);
+}
+
+#[test]
 fn wrong_heaps_have_no_times() {
     let clock = Clock::new();
     let rows = |name: &str, build: crate::market::WithHeap| {
@@ -248,7 +267,7 @@ fn wrong_heaps_have_no_times() {
         let case = Case { workload, units, trace: None, once: false, setting, rounds: 1 };
         measure(&case, &[contender], &clock, &ProgressBar::hidden())
     };
-    for name in ["threadtest", "heap-random"] {
+    for name in ["threadtest", "heap-random", "random-pairs"] {
         for row in rows(name, |_, visit| visit(&Leaky::new(false))) {
             assert!(row.verified && row.ns_per_op.is_some(), "{row:?}");
             assert_eq!((&*row.kind, row.metadata_bytes, row.order), ("heap", None, None));

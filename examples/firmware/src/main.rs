@@ -6,8 +6,10 @@
 
 extern crate alloc;
 
-#[cfg(not(feature = "without"))]
+#[cfg(not(any(feature = "without", feature = "pairs")))]
 use alloc::{collections::VecDeque, vec::Vec};
+#[cfg(feature = "pairs")]
+use core::alloc::Layout;
 use core::hint::black_box;
 use core::panic::PanicInfo;
 
@@ -18,7 +20,7 @@ use nbbs_heap::Small;
 static HEAP: Small<{ 16 << 10 }> = Small::new();
 
 /// Samples come in, and the last hundred packets of them are kept.
-#[cfg(not(feature = "without"))]
+#[cfg(not(any(feature = "without", feature = "pairs")))]
 #[entry]
 fn main() -> ! {
     let mut packets: VecDeque<Vec<u16>> = VecDeque::new();
@@ -27,6 +29,29 @@ fn main() -> ! {
         if packets.len() > 100 {
             packets.pop_front();
         }
+    }
+}
+
+/// Blocks of any size, which are freed again, or made larger or smaller before.
+#[cfg(feature = "pairs")]
+#[entry]
+fn main() -> ! {
+    loop {
+        let layout = Layout::from_size_align(black_box(40), 8).unwrap_or(Layout::new::<u64>());
+        let Some(mut block) = HEAP.alloc(layout) else { continue };
+        if cfg!(feature = "resize") {
+            let size = black_box(80);
+            // SAFETY: the block is ours, with this layout.
+            if let Some(moved) = unsafe { HEAP.resize(block, layout, size) } {
+                block = moved;
+                let layout = Layout::from_size_align(size, 8).unwrap_or(layout);
+                // SAFETY: as above.
+                unsafe { HEAP.free(block, layout) };
+                continue;
+            }
+        }
+        // SAFETY: as above.
+        unsafe { HEAP.free(block, layout) };
     }
 }
 
@@ -42,7 +67,7 @@ fn main() -> ! {
 /// The timer's handler allocates, too, whatever it has interrupted.
 #[exception]
 fn SysTick() {
-    #[cfg(not(feature = "without"))]
+    #[cfg(not(any(feature = "without", feature = "pairs")))]
     black_box(Vec::<u8>::with_capacity(black_box(64)));
 }
 

@@ -79,6 +79,7 @@ impl<W: Word> Lane<'_, W> {
     /// assert_eq!(cpu.request(below_20()), Err(RequestError::Exhausted { units: 10 }));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn request(&self, request: Request) -> Result<u64, RequestError> {
         self.runs.request(request)
     }

@@ -103,10 +103,16 @@ impl<'b, W: Word> OnLane<'b, W> {
 
     /// The lane whose [`home`](Self::home) is the last at or before word `idx` of `level`.
     fn at_home(self, level: usize, idx: u64) -> usize {
-        let lanes = self.arena.lanes.len();
-        let homes_up_to =
-            ((idx + 1) << lanes.trailing_zeros()).div_ceil(self.geometry().words_of(level));
-        reversed(homes_up_to as usize - 1, lanes)
+        let (lanes, words) = (self.arena.lanes.len(), self.geometry().words_of(level));
+        // Without a division, which is a function of its own where there is none of 64 bits.
+        let (mut place, mut half) = (0, lanes / 2);
+        while half > 0 {
+            if ((place + half) as u64 * words) >> lanes.trailing_zeros() <= idx {
+                place += half;
+            }
+            half /= 2;
+        }
+        reversed(place, lanes)
     }
 
     /// The word in which the lane claims a block of `order` first.

@@ -35,24 +35,38 @@ impl<W: Word> Runs<'_, W> {
     }
 
     /// Allocates what `request` describes.
+    // Inlined, so that callers who always name a range leave the other ways out of their program.
+    #[inline]
     pub fn request(self, request: Request) -> Result<u64, RequestError> {
         let Request { units, order, range, top_down } = request;
-        self.check_units(units)?;
-        if order > self.geometry().max_order() {
-            return Err(RequestError::OrderTooLarge { order, max: self.geometry().max_order() });
+        if range.is_some() || top_down {
+            let range = range.unwrap_or(0..self.geometry().units());
+            return self.claim_within(units, order, range, top_down);
         }
-        let anywhere = range.is_none() && !top_down;
-        let range = range.unwrap_or(0..self.geometry().units());
-        self.check_within(&range)?;
-        if anywhere && order == 0 {
+        if order == 0 {
             return self.alloc_units(units);
         }
-        if anywhere
-            && units == 1 << order
+        if 1_u64.checked_shl(order) == Some(units)
             && let Ok(index) = self.blocks.alloc(order)
         {
             return Ok(index);
         }
+        self.claim_within(units, order, 0..self.geometry().units(), false)
+    }
+
+    /// Allocates so many units at a multiple of `2^order` in `range`: the first there are, or the last.
+    fn claim_within(
+        self,
+        units: u64,
+        order: u32,
+        range: Range<u64>,
+        top_down: bool,
+    ) -> Result<u64, RequestError> {
+        self.check_units(units)?;
+        if order > self.geometry().max_order() {
+            return Err(RequestError::OrderTooLarge { order, max: self.geometry().max_order() });
+        }
+        self.check_within(&range)?;
         let wanted = Wanted { units, align: 1 << order, top_down };
         self.claim_in(wanted, range).ok_or(RequestError::Exhausted { units })
     }

@@ -57,10 +57,10 @@ unsafe impl Heap for Own {
     }
 }
 
-/// A small heap of the project's over a region of its own, in units of 16 bytes as the others' blocks are.
+/// A small heap of the project's over a region of its own, in units of its usual size.
 #[derive(Debug)]
 pub(crate) struct OwnSmall {
-    heap: PlacedSmall<'static, 16>,
+    heap: PlacedSmall<'static>,
     // Dropped after the heap that manages it.
     _region: Region,
 }

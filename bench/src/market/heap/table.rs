@@ -36,7 +36,7 @@ pub static HEAPS: &[Contender] = &[
     },
     locked(
         "nbbs-heap-small",
-        "this project's heap for little memory: runs of 16 bytes of the buddy allocator",
+        "this project's heap for little memory: runs of units of 32 bytes, first fit",
         |bytes, visit| visit(&OwnSmall::new(bytes)),
     ),
     locked(
