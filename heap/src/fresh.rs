@@ -6,7 +6,9 @@
 
 use core::ops::Range;
 
-use nbbs::sync::{AtomicU64, Ordering};
+use nbbs::sync::{Ordering, Word};
+
+use crate::words::HeapWord;
 
 /// log2 of the units of a chunk: 64 KiB.
 pub const CHUNK_LOG2: u32 = 6;
@@ -19,12 +21,12 @@ pub const fn fresh_words(units: u64) -> usize {
 /// The chunks of a region.
 #[derive(Clone, Copy, Debug)]
 pub struct Fresh<'a> {
-    words: &'a [AtomicU64],
+    words: &'a [HeapWord],
 }
 
 impl<'a> Fresh<'a> {
     /// Chunks with these words, all zero at first if the memory is.
-    pub fn new(words: &'a [AtomicU64]) -> Self {
+    pub fn new(words: &'a [HeapWord]) -> Self {
         Self { words }
     }
 
@@ -56,7 +58,7 @@ impl<'a> Fresh<'a> {
 
     /// Whether some of the units may be other than zero.
     pub fn is_touched(&self, units: Range<u64>) -> bool {
-        let touched = |(word, bits): (&AtomicU64, u64)| word.load(Ordering::Relaxed) & bits != 0;
+        let touched = |(word, bits): (&HeapWord, u64)| word.load(Ordering::Relaxed) & bits != 0;
         self.bits(Self::chunks(units)).any(touched)
     }
 
@@ -66,7 +68,7 @@ impl<'a> Fresh<'a> {
     }
 
     /// The words of chunks, and in each the bits.
-    fn bits(&self, chunks: Range<u64>) -> impl Iterator<Item = (&'a AtomicU64, u64)> + use<'a> {
+    fn bits(&self, chunks: Range<u64>) -> impl Iterator<Item = (&'a HeapWord, u64)> + use<'a> {
         let words = self.words;
         let numbers =
             if chunks.is_empty() { 0..0 } else { chunks.start / 64..chunks.end.div_ceil(64) };

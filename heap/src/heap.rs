@@ -51,6 +51,11 @@ impl Cpu for () {
 ///
 /// A global allocator is a static in any case; whoever calls [`GlobalAlloc`] by name sees to it.
 ///
+/// What an operation costs at worst, where no cache serves it and no other thread is in its way, in loads of the bookkeeping (and
+/// read-modify-writes): a slot of a slab that has free ones 8 (4), freed 4 (3), the last of its slab 16 (4), in any memory. In a
+/// region of n MiB a slot of a new slab takes 80 + 8n (8 + n), a run of units 100 + 256n (12), to free it 110 (24), and to
+/// trim 90 + 11264n (8 + 3072n), which an allocation does before it is refused. `heap/src/loads.rs` counts them.
+///
 /// No operation waits for another thread. All may be called from interrupt and signal handlers, whatever these interrupt.
 ///
 /// With the feature `std` a thread's cache is emptied when the thread ends, which its first call has the C library note. On

@@ -43,6 +43,8 @@ mod error;
 mod fresh;
 mod heap;
 mod lanes;
+#[cfg(all(test, not(miri)))]
+mod loads;
 mod look;
 mod pages;
 mod placed;
@@ -58,6 +60,7 @@ mod steps;
 #[cfg(feature = "std")]
 mod threads;
 mod watch;
+mod words;
 
 pub use audit::AuditError;
 pub use error::{AddError, FreeError};

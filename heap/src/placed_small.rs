@@ -4,7 +4,7 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 
-use nbbs::sync::AtomicU64;
+use crate::words::HeapWord;
 use nbbs::{Buddy, metadata_words};
 
 use crate::error::AddError;
@@ -32,7 +32,7 @@ const ALIGN: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct PlacedSmall<'m, const UNIT: usize = 32> {
     runs: Runs<'m, UNIT>,
-    memory: PhantomData<&'m [AtomicU64]>,
+    memory: PhantomData<&'m [HeapWord]>,
 }
 
 // SAFETY: the bookkeeping is atomic, and memory is handed out once.
@@ -72,7 +72,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     pub(crate) unsafe fn of(start: NonNull<u8>, units: u64) -> Option<Self> {
         // SAFETY: the words lie in the memory, which is aligned for them, and are reached as atomics only.
         let words = unsafe {
-            core::slice::from_raw_parts(start.cast::<AtomicU64>().as_ptr(), metadata_words(units))
+            core::slice::from_raw_parts(start.cast::<HeapWord>().as_ptr(), metadata_words(units))
         };
         let buddy = Buddy::new(words, units).ok()?;
         // SAFETY: units lie behind the bookkeeping, and are the heap's.

@@ -8,7 +8,7 @@ use core::alloc::Layout;
 use core::ops::Range;
 use core::ptr::NonNull;
 
-use nbbs::sync::AtomicU64;
+use crate::words::HeapWord;
 use nbbs::{Buddy, metadata_words};
 
 use crate::class::{Class, PAGE, UNIT, UNIT_LOG2};
@@ -59,7 +59,7 @@ pub const fn units_in(bytes: usize) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub struct Region<'a> {
     pub(crate) runs: Runs<'a, UNIT>,
-    slabs: Slabs<'a, AtomicU64>,
+    slabs: Slabs<'a, HeapWord>,
     pub(crate) fresh: Fresh<'a>,
 }
 
@@ -106,9 +106,8 @@ impl Region<'_> {
             return None;
         }
         // SAFETY: bookkeeping lies in the memory, which is aligned, and is zero or atomic words; nobody else has it.
-        let words = unsafe {
-            core::slice::from_raw_parts(start.cast::<AtomicU64>().as_ptr(), words(units))
-        };
+        let words =
+            unsafe { core::slice::from_raw_parts(start.cast::<HeapWord>().as_ptr(), words(units)) };
         let (metadata, rest) = words.split_at(metadata);
         let (slots, rest) = rest.split_at(each);
         let (links, rest) = rest.split_at(each);
@@ -142,12 +141,12 @@ impl Region<'_> {
     }
 
     /// The arena of its units.
-    pub fn buddy(&self) -> &Buddy<'_> {
+    pub fn buddy(&self) -> &Buddy<'_, HeapWord> {
         &self.runs.buddy
     }
 
     /// Its slabs.
-    pub fn slabs(&self) -> &Slabs<'_, AtomicU64> {
+    pub fn slabs(&self) -> &Slabs<'_, HeapWord> {
         &self.slabs
     }
 

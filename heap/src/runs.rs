@@ -6,11 +6,13 @@ use core::ptr::NonNull;
 
 use nbbs::{Buddy, Lane, Request};
 
+use crate::words::HeapWord;
+
 /// An arena of units of `UNIT` bytes, a power of two, and where they lie.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<'a, const UNIT: usize> {
     /// The arena.
-    pub buddy: Buddy<'a>,
+    pub buddy: Buddy<'a, HeapWord>,
     base: NonNull<u8>,
 }
 
@@ -19,7 +21,7 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     ///
     /// # Safety
     /// `base` is aligned to a unit, and begins memory for all units, which is the arena's.
-    pub unsafe fn new(buddy: Buddy<'a>, base: NonNull<u8>) -> Self {
+    pub unsafe fn new(buddy: Buddy<'a, HeapWord>, base: NonNull<u8>) -> Self {
         Self { buddy, base }
     }
 
@@ -72,7 +74,7 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     /// Allocates more than is needed, where the memory is less aligned than the run, and gives back both ends.
     fn alloc_aligned(
         &self,
-        lane: Lane<'_>,
+        lane: Lane<'_, HeapWord>,
         units: u64,
         align: u64,
         place: impl Fn(Request) -> Request,

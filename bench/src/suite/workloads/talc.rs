@@ -70,11 +70,12 @@ pub fn heap_efficiency(round: &HeapRound<'_>) -> Vec<Part> {
         });
         let stretches = vec![gauge.stop("until full", actor.ops, true)];
         let percent = used as f64 * 100.0 / f64::from(times) / round.bytes as f64;
-        let efficiency_percent = (actor.refused > 0).then_some(percent);
-        Part { stretches, refused: actor.refused, wrong_frees: 0, efficiency_percent }
+        let (refused, efficiency_percent) = (actor.refused, Some(percent));
+        Part { stretches, refused, wrong_frees: 0, efficiency_percent }
     });
     // What all threads hold is in the heap.
-    let all: Option<f64> = parts.iter().map(|part| part.efficiency_percent).sum();
+    let all = parts.iter().filter_map(|part| part.efficiency_percent).sum();
+    let all = parts.iter().any(|part| part.refused > 0).then_some(all);
     parts.iter_mut().for_each(|part| part.efficiency_percent = all);
     parts
 }
