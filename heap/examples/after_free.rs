@@ -1,6 +1,10 @@
-//! Reads memory that was freed: AddressSanitizer sees it, with the heap's feature `asan`.
+//! Reads memory that was freed, of 100 bytes or of 100,000, whichever it is told to: AddressSanitizer sees it, with the heap's
+//! feature `asan`, and Valgrind, with `valgrind`.
 //!
-//! `RUSTFLAGS=-Zsanitizer=address cargo +nightly run -p nbbs-heap --features asan --target TRIPLE --example after_free`
+//! ```sh
+//! RUSTFLAGS=-Zsanitizer=address cargo +nightly run -p nbbs-heap --features asan --target TRIPLE --example after_free 100
+//! cargo build -p nbbs-heap --features valgrind --example after_free && valgrind target/debug/examples/after_free 100
+//! ```
 
 use std::alloc::Layout;
 

@@ -6,7 +6,9 @@
 
 use core::ops::Range;
 
-use nbbs::sync::{Ordering, Word};
+use nbbs::sync::Ordering;
+#[cfg(test)]
+use nbbs::sync::Word;
 
 use crate::words::HeapWord;
 

@@ -305,7 +305,9 @@ impl Region<'_> {
     /// Allocates a run of units, for what fits into no slot.
     pub fn alloc_run(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         let at = self.runs.alloc(layout, lane)?;
-        self.touch(at, layout.size());
+        let units = self.units(at, layout.size());
+        watch::open(at, (units.end - units.start) as usize * UNIT);
+        self.fresh.touch(units);
         Some(at)
     }
 
@@ -327,38 +329,67 @@ impl Region<'_> {
         Some(at)
     }
 
-    /// Says that a run of so many bytes, which is the caller's, may be written to.
-    fn touch(&self, at: NonNull<u8>, bytes: usize) {
-        let units = self.units(at, bytes);
-        watch::open(at, (units.end - units.start) as usize * UNIT);
-        self.fresh.touch(units);
-    }
-
     /// The units of a run of so many bytes.
     fn units(&self, at: NonNull<u8>, bytes: usize) -> Range<u64> {
         let first = (self.runs.offset(at) / UNIT) as u64;
         first..first + Runs::<UNIT>::units_of(bytes)
     }
 
-    /// Gives back a run that was allocated with a size of `size` bytes. Whether there was one.
-    pub fn free_run(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
-        if self.is_slab(at) {
-            return false;
-        }
+    /// Frees a run of its holder's, as [`free_run`](Self::free_run).
+    pub fn free_held_run(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
         let units = self.units(at, size);
-        if watch::ON && self.runs.buddy.len_of(units.start) == Ok(units.end - units.start) {
+        if watch::ON && !self.is_slab(at) && self.holds(&units) {
+            watch::freed(at);
             watch::close_run(at, (units.end - units.start) as usize * UNIT);
         }
-        self.runs.free(at, size, lane)
+        self.free_run(at, size, lane)
+    }
+
+    /// Gives back a run that was allocated with a size of `size` bytes. Whether there was one.
+    pub fn free_run(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
+        !self.is_slab(at) && self.runs.free(at, size, lane)
     }
 
     /// Makes a run smaller or larger where it is: whether that could be done.
     pub fn resize_run(&self, at: NonNull<u8>, from: usize, to: usize, lane: usize) -> bool {
-        let is_resized = !self.is_slab(at) && self.runs.resize(at, from, to, lane);
+        if self.is_slab(at) {
+            return false;
+        }
+        let (old, new) = (self.units(at, from), self.units(at, to));
+        let shrinks = watch::ON && new.end < old.end && self.holds(&old);
+        // While it still is the caller's.
+        if shrinks {
+            self.watch_resized(at, &old, &new);
+        }
+        let is_resized = self.runs.resize(at, from, to, lane);
         if is_resized {
-            self.touch(at, to);
+            self.fresh.touch(new.clone());
+        }
+        if is_resized && new.end > old.end {
+            self.watch_resized(at, &old, &new);
+        } else if shrinks && !is_resized {
+            self.watch_resized(at, &new, &old);
         }
         is_resized
+    }
+
+    /// Whether just these units are held as a block or run.
+    fn holds(&self, units: &Range<u64>) -> bool {
+        self.runs.buddy.len_of(units.start) == Ok(units.end - units.start)
+    }
+
+    /// Tells who watches that a run has become smaller or larger.
+    fn watch_resized(&self, at: NonNull<u8>, from: &Range<u64>, to: &Range<u64>) {
+        let bytes = |units: &Range<u64>| (units.end - units.start) as usize * UNIT;
+        let (old, new) = (bytes(from), bytes(to));
+        watch::resized(at, old, new);
+        // SAFETY: the smaller of both ends within the larger.
+        let behind = unsafe { at.add(old.min(new)) };
+        if new < old {
+            watch::close_run(behind, old - new);
+        } else {
+            watch::open(behind, new - old);
+        }
     }
 
     /// Whether a slab begins there: its block is no run, as others have its memory.

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use crate::audit::AuditError;
 use crate::cache::Cache;
-use crate::class::{Class, GRAIN};
+use crate::class::{Class, GRAIN, UNIT};
 use crate::error::FreeError;
 use crate::region::{Held, Region};
 use crate::regions::Memory;
@@ -34,7 +34,8 @@ pub trait Steps<'h>: Copy {
     fn alloc_zeroed(self, layout: Layout) -> Option<NonNull<u8>> {
         let Some(class) = Class::of(layout) else {
             let lane = self.lane();
-            return self.alloc_run_by(|region| region.alloc_run_zeroed(layout, lane));
+            let alloc = |region: &Region<'static>| region.alloc_run_zeroed(layout, lane);
+            return self.alloc_run_by(layout, true, alloc);
         };
         let at = self.alloc_slot(class)?;
         // SAFETY: the slot is the caller's, and holds the layout.
@@ -108,6 +109,7 @@ pub trait Steps<'h>: Copy {
             watch::open(at, class.size());
             // SAFETY: the slot is the caller's, and was closed when it was freed, or made.
             if unsafe { watch::is_intact(at, class.size()) } {
+                watch::allocated(at, class.size(), false);
                 return Some(at);
             }
             // It stays in use, and so nobody's.
@@ -178,6 +180,7 @@ pub trait Steps<'h>: Copy {
             if self.with_cache(|cache, _| cache.keeps(class, at)) == Some(true) {
                 return false;
             }
+            watch::freed(at);
             // SAFETY: the caller gives the slot up.
             unsafe { watch::close(at, class.size()) };
         }
@@ -213,18 +216,21 @@ pub trait Steps<'h>: Copy {
     #[cold]
     fn alloc_run(self, layout: Layout) -> Option<NonNull<u8>> {
         let lane = self.lane();
-        self.alloc_run_by(|region| region.alloc_run(layout, lane))
+        self.alloc_run_by(layout, false, |region| region.alloc_run(layout, lane))
     }
 
     fn alloc_run_by(
         self,
+        layout: Layout,
+        zeroed: bool,
         alloc: impl Fn(&Region<'static>) -> Option<NonNull<u8>>,
     ) -> Option<NonNull<u8>> {
         let memory = self.memory();
-        memory.find(&alloc).or_else(|| {
+        let found = memory.find(&alloc).or_else(|| {
             self.trim();
             memory.find(&alloc)
-        })
+        });
+        found.inspect(|&at| watch::allocated(at, layout.size().next_multiple_of(UNIT), zeroed))
     }
 
     #[cold]
@@ -236,7 +242,7 @@ pub trait Steps<'h>: Copy {
 
     fn free_known_run(self, at: NonNull<u8>, bytes: usize) -> bool {
         let lane = self.lane();
-        self.memory().at(at, |region| region.free_run(at, bytes, lane)) == Some(true)
+        self.memory().at(at, |region| region.free_held_run(at, bytes, lane)) == Some(true)
     }
 
     fn resize_run(self, at: NonNull<u8>, from: usize, to: usize) -> bool {

@@ -1,10 +1,10 @@
-//! Who writes to memory that is free: by a pattern, which the feature `poison` looks for before a slot is handed out, and by
-//! AddressSanitizer, which the feature `asan` tells what is free.
+//! Who uses memory that is free: by a pattern, which the feature `poison` looks for before a slot is handed out, by
+//! AddressSanitizer, which the feature `asan` tells what is free, and by Valgrind, which `valgrind` tells what blocks there are.
 
 use core::ptr::NonNull;
 
-/// Whether either is on: then a slot is known to be one before it is freed.
-pub const ON: bool = cfg!(any(feature = "poison", feature = "asan"));
+/// Whether one of them is on: then a slot is known to be one before it is freed.
+pub const ON: bool = cfg!(any(feature = "poison", feature = "asan", feature = "valgrind"));
 
 /// What free slots are filled with under `poison`.
 #[cfg(feature = "poison")]
@@ -14,6 +14,30 @@ const PATTERN: u8 = 0xdf;
 unsafe extern "C" {
     fn __asan_poison_memory_region(at: *const core::ffi::c_void, bytes: usize);
     fn __asan_unpoison_memory_region(at: *const core::ffi::c_void, bytes: usize);
+}
+
+/// A block is its holder's from now on, which is all zero or may hold anything.
+#[inline]
+pub fn allocated(at: NonNull<u8>, bytes: usize, zeroed: bool) {
+    #[cfg(feature = "valgrind")]
+    crabgrind::valgrind::malloclike_block(at.as_ptr().cast(), bytes, 0, zeroed);
+    _ = (at, bytes, zeroed);
+}
+
+/// A block is nobody's from now on.
+#[inline]
+pub fn freed(at: NonNull<u8>) {
+    #[cfg(feature = "valgrind")]
+    crabgrind::valgrind::freelike_block(at.as_ptr().cast(), 0);
+    _ = at;
+}
+
+/// A block has become larger or smaller where it is.
+#[inline]
+pub fn resized(at: NonNull<u8>, from: usize, to: usize) {
+    #[cfg(feature = "valgrind")]
+    crabgrind::valgrind::resizeinplace_block(at.as_ptr().cast(), from, to, 0);
+    _ = (at, from, to);
 }
 
 /// Memory becomes free slots.
@@ -38,6 +62,8 @@ pub fn close_run(at: NonNull<u8>, bytes: usize) {
     unsafe {
         __asan_poison_memory_region(at.as_ptr().cast(), bytes);
     }
+    #[cfg(feature = "valgrind")]
+    mark(at, bytes, crabgrind::memcheck::MemState::NoAccess);
     _ = (at, bytes);
 }
 
@@ -49,7 +75,16 @@ pub fn open(at: NonNull<u8>, bytes: usize) {
     unsafe {
         __asan_unpoison_memory_region(at.as_ptr().cast(), bytes);
     }
+    // What it holds is for the heap to read, too.
+    #[cfg(feature = "valgrind")]
+    mark(at, bytes, crabgrind::memcheck::MemState::Defined);
     _ = (at, bytes);
+}
+
+/// Tells Valgrind, if the program runs under it, what may be done to memory.
+#[cfg(feature = "valgrind")]
+fn mark(at: NonNull<u8>, bytes: usize, state: crabgrind::memcheck::MemState) {
+    _ = crabgrind::memcheck::mark_memory(at.as_ptr().cast(), bytes, state);
 }
 
 /// Whether nobody has written to a free slot, as far as its bytes say.
