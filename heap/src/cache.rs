@@ -3,8 +3,10 @@
 use core::ptr::{NonNull, null_mut};
 
 use crate::class::{CLASSES, Class, MOST_KEPT};
+use crate::lot::Lot;
 use crate::region::Region;
 use crate::regions::Memory;
+use crate::waiting::{self, Waiting};
 
 /// The slabs that it takes at once, at most.
 const SLABS: usize = 4;
@@ -15,6 +17,8 @@ const SLABS: usize = 4;
 #[derive(Debug)]
 pub struct Cache {
     bins: [Bin; CLASSES],
+    waiting: Waiting,
+    lot: Lot,
     /// As [`Memory::asked`], when the cache last gave everything back.
     asked: usize,
 }
@@ -37,25 +41,48 @@ impl Cache {
     /// A cache that keeps nothing: all zero.
     pub const fn new() -> Self {
         let bin = Bin { slots: [null_mut(); MOST_KEPT], len: 0, slab: null_mut(), spare: 0 };
-        Self { bins: [bin; CLASSES], asked: 0 }
+        let (waiting, lot) = (Waiting::new(), Lot::new());
+        Self { bins: [bin; CLASSES], waiting, lot, asked: 0 }
     }
 
     /// Allocates a slot that it keeps, if it keeps one.
     #[inline]
     pub fn pop(&mut self, class: Class) -> Option<NonNull<u8>> {
-        self.bins[class.number()].pop(class)
+        self.bins[class.number()].pop(class, &mut self.lot)
     }
 
     /// Frees a slot of this class, which the caller holds, if there is room for it: whether there was.
     #[inline]
     pub fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
-        self.bins[class.number()].push(class, at)
+        if waiting::ON {
+            self.push_waiting(class, at)
+        } else {
+            self.bins[class.number()].push(class, at)
+        }
+    }
+
+    /// Has the slot wait, if there is room, and for what has waited longest instead.
+    fn push_waiting(&mut self, class: Class, at: NonNull<u8>) -> bool {
+        if !self.waiting.has_room(class) {
+            let Some((oldest, waited)) = self.waiting.oldest() else { return false };
+            if !self.bins[oldest.number()].push(oldest, waited) {
+                return false;
+            }
+            self.waiting.take_oldest();
+        }
+        let has_room = self.waiting.has_room(class);
+        if has_room {
+            self.waiting.add(class, at);
+        }
+        has_room
     }
 
     /// Whether it keeps that slot of this class, as far as a look at the newest and at the slab says.
     #[inline]
     pub fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
-        self.bins[class.number()].keeps(class, at)
+        let mut waits = false;
+        self.waiting.each(|_, waiting| waits |= waiting == at);
+        waits || self.bins[class.number()].keeps(class, at)
     }
 
     /// Allocates a slot.
@@ -63,19 +90,32 @@ impl Cache {
     pub fn alloc(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> Option<NonNull<u8>> {
         self.heed(memory, lane);
         let bin = &mut self.bins[class.number()];
-        if let Some(found) = bin.refill(class, memory, lane) {
+        if let Some(found) = bin.refill(class, memory, lane, &mut self.lot) {
             return Some(found);
         }
         self.drain(memory, lane);
         memory.trim(lane);
         self.asked = memory.asked();
-        self.bins[class.number()].refill(class, memory, lane)
+        self.bins[class.number()].refill(class, memory, lane, &mut self.lot)
     }
 
     /// Frees a slot of this class, which the caller holds.
     #[cold]
     pub fn free(&mut self, class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) {
         self.heed(memory, lane);
+        if !waiting::ON {
+            return self.keep(class, at, memory, lane);
+        }
+        while !self.waiting.has_room(class)
+            && let Some((class, waited)) = self.waiting.take_oldest()
+        {
+            self.keep(class, waited, memory, lane);
+        }
+        self.waiting.add(class, at);
+    }
+
+    /// Keeps a slot to be handed out, and makes room for it.
+    fn keep(&mut self, class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) {
         let bin = &mut self.bins[class.number()];
         if bin.len >= class.most_kept() {
             bin.give_oldest(class.most_kept() / 2, class, memory, lane);
@@ -89,12 +129,14 @@ impl Cache {
         for class in Class::all() {
             self.bins[class.number()].each(class, |at| visit(class, at));
         }
+        self.waiting.each(visit);
     }
 
     /// How often it keeps a slot of this class.
     pub fn count(&self, class: Class, at: NonNull<u8>) -> usize {
         let mut count = 0;
         self.bins[class.number()].each(class, |kept| count += usize::from(kept == at));
+        self.waiting.each(|_, waiting| count += usize::from(waiting == at));
         count
     }
 
@@ -108,6 +150,9 @@ impl Cache {
 
     /// Gives everything back.
     pub fn drain(&mut self, memory: &Memory<'_>, lane: usize) {
+        while let Some((class, waited)) = self.waiting.take_oldest() {
+            self.keep(class, waited, memory, lane);
+        }
         for class in Class::all() {
             let bin = &mut self.bins[class.number()];
             bin.give_oldest(bin.len, class, memory, lane);
@@ -118,7 +163,8 @@ impl Cache {
 
 impl Bin {
     #[inline]
-    fn pop(&mut self, class: Class) -> Option<NonNull<u8>> {
+    fn pop(&mut self, class: Class, lot: &mut Lot) -> Option<NonNull<u8>> {
+        lot.draw_last(&mut self.slots, self.len);
         if let Some(&newest) = self.len.checked_sub(1).and_then(|last| self.slots.get(last)) {
             self.len -= 1;
             return NonNull::new(newest);
@@ -126,8 +172,7 @@ impl Bin {
         if self.spare == 0 {
             return None;
         }
-        let slot = self.spare.trailing_zeros() as usize;
-        self.spare &= self.spare - 1;
+        let slot = lot.take_bit(&mut self.spare) as usize;
         // SAFETY: the slot lies in the slab.
         NonNull::new(unsafe { self.slab.add(slot * class.size()) })
     }
@@ -159,7 +204,13 @@ impl Bin {
 
     /// Takes slabs that have free slots, or makes one, and allocates a slot; or a run, where there is no room for a slab.
     /// Only for a bin that keeps nothing.
-    fn refill(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> Option<NonNull<u8>> {
+    fn refill(
+        &mut self,
+        class: Class,
+        memory: &Memory<'_>,
+        lane: usize,
+        lot: &mut Lot,
+    ) -> Option<NonNull<u8>> {
         memory.find(|region| {
             region.take(class, SLABS, |slab, slots| self.put(class, region, lane, slab, slots));
             (self.spare != 0).then_some(())
@@ -169,7 +220,7 @@ impl Bin {
         {
             (self.slab, self.spare) = (slab.as_ptr(), class.all_slots());
         }
-        self.pop(class).or_else(|| memory.find(|region| region.make_run(class, lane)))
+        self.pop(class, lot).or_else(|| memory.find(|region| region.make_run(class, lane)))
     }
 
     /// Keeps slots of a slab, as far as there is room for them, and gives back the others.

@@ -31,6 +31,13 @@ const MOST_SLOTS: usize = 63;
 pub const MOST_KEPT: usize = 32;
 const KEPT_BYTES: usize = 64 << 10;
 
+/// The most freed slots of all classes that wait in a cache, with the feature `quarantine`, and the most bytes, if these are more
+/// than one slot.
+#[cfg(feature = "quarantine")]
+pub const MOST_WAITING: usize = 256;
+#[cfg(feature = "quarantine")]
+pub const WAITING_BYTES: usize = 256 << 10;
+
 /// The most units of a slab, log2.
 pub const MOST_ORDER: u32 = 8;
 

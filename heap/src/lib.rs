@@ -46,6 +46,7 @@ mod lanes;
 #[cfg(all(test, not(miri)))]
 mod loads;
 mod look;
+mod lot;
 mod pages;
 mod placed;
 mod placed_small;
@@ -59,6 +60,7 @@ mod stats;
 mod steps;
 #[cfg(feature = "std")]
 mod threads;
+mod waiting;
 mod watch;
 mod words;
 

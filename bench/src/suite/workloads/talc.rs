@@ -50,11 +50,11 @@ pub fn random_actions(round: &HeapRound<'_>) -> Vec<Part> {
 /// Of ten actions, five allocate, one frees, and four resize, to up to ten times the largest size, until something is refused;
 /// then all is freed. 300 times, or as often as there is time for.
 ///
-/// Of a heap that gets its memory itself, and so refuses nothing, there is no efficiency: it is full when as much is in use as
-/// the others have.
+/// There is an efficiency on one thread, as several are not full at the same time; and none of a heap that gets its memory
+/// itself, and so refuses nothing: that is full when as much is in use as the others have.
 pub fn heap_efficiency(round: &HeapRound<'_>) -> Vec<Part> {
     const TIMES: u32 = 300;
-    let mut parts = Crew::run(round.setting.threads, |crew, lane| {
+    Crew::run(round.setting.threads, |crew, lane| {
         let mut actor = Actor::new(round, lane as u64);
         let mut gauge = Gauge::new(round.setting, round.clock);
         let (mut used, mut times) = (0, 0);
@@ -70,14 +70,10 @@ pub fn heap_efficiency(round: &HeapRound<'_>) -> Vec<Part> {
         });
         let stretches = vec![gauge.stop("until full", actor.ops, true)];
         let percent = used as f64 * 100.0 / f64::from(times) / round.bytes as f64;
-        let (refused, efficiency_percent) = (actor.refused, Some(percent));
+        let there = actor.refused > 0 && round.setting.threads == 1;
+        let (refused, efficiency_percent) = (actor.refused, there.then_some(percent));
         Part { stretches, refused, wrong_frees: 0, efficiency_percent }
-    });
-    // What all threads hold is in the heap.
-    let all = parts.iter().filter_map(|part| part.efficiency_percent).sum();
-    let all = parts.iter().any(|part| part.refused > 0).then_some(all);
-    parts.iter_mut().for_each(|part| part.efficiency_percent = all);
-    parts
+    })
 }
 
 impl<'a> Actor<'a> {

@@ -1,0 +1,82 @@
+//! Which of the free slots is handed out: by lot with the feature `shuffle`, the first without.
+
+/// Draws lots. All zero, it has yet to be seeded.
+#[derive(Debug)]
+pub struct Lot {
+    #[cfg(feature = "shuffle")]
+    seed: u64,
+}
+
+#[cfg(not(feature = "shuffle"))]
+impl Lot {
+    pub const fn new() -> Self {
+        Self {}
+    }
+
+    #[inline]
+    pub fn draw_last(&mut self, _slots: &mut [*mut u8], _count: usize) {}
+
+    /// Clears the lowest of the bits that are set, of which there is one at least, and returns its number.
+    #[inline]
+    pub fn take_bit(&mut self, bits: &mut u64) -> u32 {
+        let bit = bits.trailing_zeros();
+        *bits &= *bits - 1;
+        bit
+    }
+}
+
+#[cfg(feature = "shuffle")]
+impl Lot {
+    pub const fn new() -> Self {
+        Self { seed: 0 }
+    }
+
+    /// Makes one of the first `count` slots the last of them.
+    pub fn draw_last(&mut self, slots: &mut [*mut u8], count: usize) {
+        if count > 1 && count <= slots.len() {
+            slots.swap(self.place(count), count - 1);
+        }
+    }
+
+    /// Clears one of the bits that are set, of which there is one at least, and returns its number.
+    pub fn take_bit(&mut self, bits: &mut u64) -> u32 {
+        let mut left = *bits;
+        for _ in 0..self.place(bits.count_ones() as usize) {
+            left &= left - 1;
+        }
+        let bit = left.trailing_zeros();
+        *bits &= !(1 << bit);
+        bit
+    }
+
+    /// One of `count` places, of which there is one at least.
+    fn place(&mut self, count: usize) -> usize {
+        if self.seed == 0 {
+            self.seed = seed(core::ptr::from_ref(self).addr());
+        }
+        let mut lots = fastrand::Rng::with_seed(self.seed);
+        let place = lots.usize(..count);
+        self.seed = lots.get_seed();
+        place
+    }
+}
+
+/// What nobody can know, as far as there is such a thing: from the operating system, with `std`; without, only what the place of
+/// a cache says, and how many there were before.
+#[cfg(feature = "shuffle")]
+fn seed(place: usize) -> u64 {
+    use core::sync::atomic::{AtomicUsize, Ordering};
+
+    static DRAWN: AtomicUsize = AtomicUsize::new(0);
+    let number = DRAWN.fetch_add(1, Ordering::Relaxed);
+    // Not hashed without `std`: whoever knows where the cache is knows the order.
+    #[cfg(not(feature = "std"))]
+    let seed = fastrand::Rng::with_seed((place ^ number << 8) as u64).u64(..);
+    #[cfg(feature = "std")]
+    let seed = {
+        use std::hash::BuildHasher;
+        // Takes no memory: a thread's keys are drawn once, by a system call.
+        std::hash::RandomState::new().hash_one((place, number))
+    };
+    seed.max(1)
+}

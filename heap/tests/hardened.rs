@@ -1,0 +1,97 @@
+//! Freed slots that wait, with the feature `quarantine`, and slots that are drawn by lot, with `shuffle`.
+#![cfg(any(feature = "quarantine", feature = "shuffle"))]
+
+mod support;
+
+use nbbs_heap::Heap;
+use support::{Block, assert_whole, layout};
+
+#[cfg(feature = "quarantine")]
+#[test]
+fn a_freed_slot_waits_for_255_others() {
+    use nbbs_heap::FreeError;
+
+    static HEAP: Heap<{ 4 << 20 }> = Heap::new();
+    let of = layout(100, 8);
+    let blocks: Vec<_> = (0..600).map(|_| HEAP.alloc(of).unwrap()).collect();
+    for (number, &block) in blocks.iter().enumerate() {
+        // SAFETY: ours.
+        unsafe { HEAP.free(block, of) };
+        // SAFETY: not ours any more, which is seen as long as it waits.
+        let again = unsafe { HEAP.free_at(blocks[number.saturating_sub(255)]) };
+        assert!(matches!(again, Err(FreeError::NotAllocated { .. })), "{number}: {again:?}");
+        let next = HEAP.alloc(of).unwrap();
+        let freed_since = blocks[..=number].iter().rev().position(|&freed| freed == next);
+        assert!(freed_since.is_none_or(|since| since >= 256), "{number}: {freed_since:?}");
+        // Kept, so that the next that waits comes out of the queue, and not this one again.
+    }
+    assert_eq!(HEAP.audit(), Ok(()));
+}
+
+#[cfg(feature = "quarantine")]
+#[test]
+fn no_more_waits_than_is_said() {
+    static HEAP: Heap<{ 4 << 20 }> = Heap::new();
+    let of = layout(32 << 10, 8);
+    let blocks: Vec<_> = (0..40).map(|_| HEAP.alloc(of).unwrap()).collect();
+    for &block in &blocks {
+        // SAFETY: ours.
+        unsafe { HEAP.free(block, of) };
+    }
+    // 256 KiB of them wait; the others can be had.
+    let again = (0..40).map(|_| HEAP.alloc(of).unwrap());
+    let same = again.filter(|block| blocks.contains(block)).count();
+    assert!(same >= 40 - 8, "{same}");
+}
+
+#[cfg(feature = "shuffle")]
+#[test]
+fn slots_are_in_no_order() {
+    static HEAP: Heap<{ 4 << 20 }> = Heap::new();
+    let of = layout(64, 8);
+    let mut orders = Vec::new();
+    for _ in 0..4 {
+        let order = std::thread::spawn(move || {
+            let blocks: Vec<usize> =
+                (0..48).map(|_| HEAP.alloc(of).unwrap().addr().get()).collect();
+            let rises = blocks.windows(2).filter(|pair| pair[0] < pair[1]).count();
+            // Of 47 as many as of coins, about: fewer than 8 or more than 39 in one of a million.
+            assert!((8..40).contains(&rises), "{rises} of 47");
+            let first = blocks.iter().min().copied().unwrap();
+            blocks.into_iter().map(|at| at - first).collect::<Vec<_>>()
+        });
+        orders.push(order.join().unwrap());
+    }
+    orders.sort();
+    orders.dedup();
+    assert_eq!(orders.len(), 4, "threads draw different lots");
+    // Freed ones come back in no order either.
+    let blocks: Vec<_> = (0..30).map(|_| HEAP.alloc(of).unwrap()).collect();
+    for &block in &blocks {
+        // SAFETY: ours.
+        unsafe { HEAP.free(block, of) };
+    }
+    let again: Vec<_> = (0..30).map(|_| HEAP.alloc(of).unwrap()).collect();
+    let last_first = blocks.iter().rev().zip(&again).filter(|(old, new)| old == new).count();
+    assert!(last_first < 10, "{last_first} of 30");
+}
+
+#[test]
+fn programs_that_do_nothing_wrong() {
+    static HEAP: Heap<{ 4 << 20 }> = Heap::new();
+    let (mut rng, mut held) = (fastrand::Rng::with_seed(1), Vec::<Block>::new());
+    for seed in 0..if cfg!(miri) { 100 } else { 5_000 } {
+        let most = [300, 5000, 200_000][rng.usize(..3)];
+        held.extend(Block::alloc(&HEAP, layout(rng.usize(..most), 8), seed));
+        if held.len() > 20 {
+            held.swap_remove(rng.usize(..held.len())).free(&HEAP);
+        }
+        if rng.usize(..500) == 0 {
+            assert_eq!(HEAP.audit(), Ok(()));
+            HEAP.trim();
+        }
+    }
+    held.into_iter().for_each(|block| block.free(&HEAP));
+    assert_whole(&HEAP);
+    assert_eq!((HEAP.damaged(), HEAP.refused()), (0, 0));
+}
