@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # instrumented.sh: the library as README.md says how to build it for ThreadSanitizer, installed, static and shared, with gcc
-# and clang: programs that use it have no data race, and one that frees what another thread holds has. With the library
+# and clang: programs that use it have no data race; one that frees what another thread holds has, and one that writes to what
+# it has given back to a heap. With the library
 # as it is otherwise ThreadSanitizer reports a race that is none. Seconds; three minutes the first time, for the
 # standard library.
 source "$(dirname "$0")/common.bash"
@@ -26,9 +27,11 @@ races() { fails "$@" >&2 && grep -q 'ThreadSanitizer: data race' "$work/said"; }
 
 for library in "$prefix/lib/libnbbs.a" "$prefix/lib/libnbbs.so"; do
     for compiler in gcc clang; do
-        program=$(compile $compiler capi/tests/race/handover.c "$library")
-        clean "$program"
-        races "$program" wrong || { log "${library##*/}, $compiler: a wrong free goes UNNOTICED"; exit 1; }
+        for wrong in handover:free heap:write; do
+            program=$(compile $compiler "capi/tests/race/${wrong%:*}.c" "$library")
+            clean "$program"
+            races "$program" wrong || { log "${library##*/}, $compiler: a wrong ${wrong#*:} goes UNNOTICED"; exit 1; }
+        done
     done
     for compiler in g++ clang++; do
         clean "$(compile "$compiler -std=c++17" capi/examples/cpp/sessions.cpp "$library")"
@@ -36,4 +39,4 @@ for library in "$prefix/lib/libnbbs.a" "$prefix/lib/libnbbs.so"; do
 done
 races "$(compile clang capi/tests/race/handover.c "$(library)")" ||
     { log "without instrumentation nothing is reported: README.md says otherwise"; exit 1; }
-log "a wrong free: caught; no false race"
+log "a wrong free, a wrong write to a heap: caught; no false race"
