@@ -17,7 +17,7 @@ static void *user(void *argument) {
         void *block;
         while (nbbs_heap_alloc(heap, bytes, 8, &block, NULL) != NBBS_CODE_OK) sched_yield();
         for (size_t word = 0; word < bytes / 8; word += 16) ((uint64_t *)block)[word] = step;
-        if (nbbs_heap_free(heap, block, NULL, NULL) != NBBS_CODE_OK) return &wrong;
+        if (nbbs_heap_free(heap, block, NULL) != NBBS_CODE_OK) return &wrong;
         if (is_wrong) *(uint64_t *)block = 1;
     }
     return NULL;
