@@ -40,8 +40,7 @@ const fn bound(
 }
 
 /// What an operation may cost others, on any number of cores. A run that leaves its word empty has it merged up to the top,
-/// and the next splits it again from there. Who empties the word of another lane looks at that lane's cursor, on a line which
-/// that lane writes.
+/// and the next splits it again from there. A block that another lane frees is two writes of its word's line.
 static BOUNDS: &[Bound] = &[
     bound("pairs of order 0", |buddy| pairs(buddy, 0), 0.0, 0.0),
     bound("pairs of order 4", |buddy| pairs(buddy, 4), 0.0, 0.0),
@@ -55,7 +54,7 @@ static BOUNDS: &[Bound] = &[
     bound("runs of 32 units", |buddy| runs(buddy, 32), 0.0, 0.0),
     bound("runs of 70 units", |buddy| runs(buddy, 70), 9.0, 0.0),
     bound("cache hits", cache_hits, 0.0, 0.0),
-    bound("freed by the next lane", handed, 7.0, 2.0),
+    bound("freed by the next lane", handed, 2.0, 2.0),
 ];
 
 fn pairs(buddy: Buddy<'_, Touched>, order: u32) -> Step<'_> {

@@ -4,8 +4,12 @@
 //! word 0   the word that the lane changed last: its place,   word 2   the path of claims: the place of an
 //!          the order and slot of a block that may fit                 inner word, the least bound above it
 //! word 1   what the lane left in it                          word 3   the epoch of that path, sealed with word 2
-//! words 6+ cursor of each order, plus 1                      words 4, 5   the same for the path of frees
+//! words 8+ cursor of each order from 0 on, plus 1            words 4, 5   the same for the path of frees
+//! words 6, 7   cursors of the largest orders
 //! ```
+//!
+//! The cursors of small orders have a cache line of their own, which is written when one moves: other lanes look at them,
+//! where they empty a word, and the other line is written by every operation.
 //!
 //! **The word changed last.** Reading a word that was compare-and-swapped a moment ago waits for the
 //! cache. Guessing what it holds does not, and a wrong guess only makes a compare-and-swap fail. Which block
@@ -29,7 +33,7 @@
 //! holder's accesses before the claim. So its second word is written with `Release` and read with `Acquire`.
 
 use super::Path;
-use crate::layout::geometry::LANE_WORDS;
+use crate::layout::geometry::{LANE_WORDS, LINE};
 use crate::sync::{Ordering, Word};
 use crate::tree::{At, LaneWords};
 
@@ -37,9 +41,9 @@ use crate::tree::{At, LaneWords};
 const CLAIMS: usize = 2;
 /// Where the path of frees stands.
 const FREES: usize = 4;
-/// Where the cursors begin.
+/// Where the cursors begin that do not stand in the second cache line.
 const CURSORS: usize = 6;
-/// Orders with a cursor of their own; larger ones share the last.
+/// Orders with a cursor of their own, and one for all larger ones.
 const CURSOR_ORDERS: usize = LANE_WORDS - CURSORS;
 
 /// The words of one lane. Read and written with `Relaxed` where they publish nothing.
@@ -65,8 +69,12 @@ impl<'a, W: Word> Notes<'a, W> {
         self.0[cursor_at(order)].load(Ordering::Relaxed).checked_sub(1)
     }
 
+    /// Stores only what is new: other lanes may have the line.
+    #[inline(always)]
     pub fn set_cursor(self, order: u32, idx: u64) {
-        self.0[cursor_at(order)].store(idx + 1, Ordering::Relaxed);
+        if self.cursor(order) != Some(idx) {
+            self.0[cursor_at(order)].store(idx + 1, Ordering::Relaxed);
+        }
     }
 
     /// What `word` at `place` holds: by the lane's own note, if it changed that word last.
@@ -205,15 +213,31 @@ const fn path_at(path: Path) -> usize {
 #[inline(always)]
 const fn cursor_at(order: u32) -> usize {
     let order = order as usize;
-    CURSORS + if order < CURSOR_ORDERS { order } else { CURSOR_ORDERS - 1 }
+    if order < LINE {
+        LANE_WORDS - LINE + order
+    } else if order < CURSOR_ORDERS {
+        CURSORS + order - LINE
+    } else {
+        CURSORS + CURSOR_ORDERS - 1 - LINE
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Changed, Seen};
-    use crate::layout::geometry::MAX_ORDERS;
+    use super::{CURSOR_ORDERS, CURSORS, Changed, Seen, cursor_at};
+    use crate::layout::geometry::{LANE_WORDS, MAX_ORDERS};
 
     const PLACES: [usize; 5] = [0, 1, 63, 4096, 1 << 30];
+
+    #[test]
+    fn orders_have_cursors_of_their_own_and_large_ones_share_one() {
+        let mut places: std::vec::Vec<_> = (0..CURSOR_ORDERS as u32).map(cursor_at).collect();
+        places.sort_unstable();
+        assert!(places.into_iter().eq(CURSORS..LANE_WORDS));
+        for order in CURSOR_ORDERS..MAX_ORDERS {
+            assert_eq!(cursor_at(order as u32), cursor_at(CURSOR_ORDERS as u32 - 1));
+        }
+    }
 
     #[test]
     fn a_noted_block_is_found_under_its_order_and_no_other() {
