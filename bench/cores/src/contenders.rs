@@ -41,6 +41,31 @@ impl<B: BackEnd> BackEnd for OneLane<B> {
     }
 }
 
+/// No allocator: what a loop that hands blocks over costs by itself.
+struct Nothing;
+
+impl BackEnd for Nothing {
+    fn units(&self) -> u64 {
+        1
+    }
+
+    fn max_order(&self) -> u32 {
+        0
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        0
+    }
+
+    fn alloc(&self, _lane: usize, _order: u32) -> Option<u64> {
+        Some(0)
+    }
+
+    fn free(&self, _lane: usize, _index: u64, _order: u32) -> Result<(), String> {
+        Ok(())
+    }
+}
+
 /// What each hart is to do; an error names what there is not.
 pub fn job(request: &Request, harts: usize) -> Result<Job, String> {
     let &Request { ref name, ref contender, units, .. } = request;
@@ -48,6 +73,7 @@ pub fn job(request: &Request, harts: usize) -> Result<Job, String> {
         return Ok(job);
     }
     let job = match contender.as_str() {
+        "nothing" => block_loop(request, harts, Nothing),
         "nbbs" => block_loop(request, harts, memory::arena(units)),
         "nbbs-lanes" => block_loop(request, harts, memory::arena_with_lanes(units)),
         "nbbs-one-lane" => block_loop(request, harts, OneLane(memory::arena(units))),

@@ -67,6 +67,8 @@ static NB1: Contender = other("nb1", false, false);
 static NB4: Contender = other("nb4", false, false);
 /// With blocks up to the whole arena, as nbbs has them: what climbs, climbs to the root.
 static NB4_WHOLE: Contender = other("nb4-whole", false, false);
+/// No allocator, for loops that hand blocks over: what that costs by itself.
+static NOTHING: Contender = other("nothing", true, false);
 static FREE_LIST: Contender = Contender { units_only: true, ..other("free-list", false, true) };
 
 /// A counter for each hart, and one for all.
@@ -78,7 +80,8 @@ static BLOCKS: &[&Contender] = &[&NBBS, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE];
 /// Those, and who has units only.
 static UNITS: &[&Contender] =
     &[&NBBS, &LANES, &CACHE, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE, &FREE_LIST, &ONE_LANE];
-static HANDED: &[&Contender] = &[&NBBS, &MCS, &NB4, &NB4_WHOLE];
+static HANDED: &[&Contender] = &[&NBBS, &LANES, &MCS, &NB4, &NB4_WHOLE, &NOTHING];
+static MERGED: &[&Contender] = &[&NBBS, &LANES, &MCS];
 
 /// What the sanity of the machine is judged by, and every other figure stands beside.
 pub static COUNTERS: Loop = Loop {
@@ -102,6 +105,14 @@ pub static LOOPS: &[Loop] = &[
         units: UNITS_1G,
         contenders: UNITS,
         shares_nothing: true,
+    },
+    Loop {
+        name: "beside-merges",
+        about: "the same, beside one hart that fills and drains with blocks of orders 5 and 10",
+        orders: &[0],
+        units: UNITS_1G,
+        contenders: MERGED,
+        shares_nothing: false,
     },
     Loop {
         name: "bulk",

@@ -27,6 +27,7 @@ pub fn block_loop<B: BackEnd + Send + 'static>(
     let order = request.order;
     Some(match request.name.as_str() {
         "pairs" => pairs::pairs(blocks, order),
+        "beside-merges" => pairs::beside_merges(blocks, harts, order),
         "bulk" => bulk::bulk(blocks, order),
         "churn" => churn::churn(blocks),
         "ring" => handed::ring(blocks, harts, order, 0),
