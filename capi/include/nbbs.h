@@ -55,6 +55,9 @@
 /** `nbbs_cache_bytes(cpus)` as a constant expression, for static arrays. */
 #define NBBS_CACHE_BYTES(cpus) ((size_t)(cpus) * 1088)
 
+/** `nbbs_lane_bytes(lanes)` as a constant expression, for static arrays. */
+#define NBBS_LANE_BYTES(lanes) ((size_t)(lanes) * 128)
+
 /**
  * Orders that an arena may have: 0 to 40.
  */
@@ -1181,6 +1184,35 @@ nbbs_code nbbs_release(const struct nbbs_arena *arena,
                        uint64_t start,
                        uint64_t end,
                        struct nbbs_error *error);
+
+/**
+ * Bytes that so many lanes take: 128 each. For static arrays there is `NBBS_LANE_BYTES`.
+ */
+size_t nbbs_lane_bytes(size_t lanes);
+
+/**
+ * How many lanes an arena of `units` units should be given for `cpus` CPUs, by `nbbs_set_lanes`: 0 where those in its
+ * metadata suffice, otherwise the next power of two, but no more than one for each 1,024 units.
+ */
+size_t nbbs_lanes_for(uint64_t units,
+                      size_t cpus);
+
+/**
+ * Gives the handle at `arena`, and copies made of it from now on, lanes in `memory`, whatever that holds, in place of those
+ * in the metadata: the largest power of two of them for which its `bytes` suffice.
+ *
+ * Metadata has 16 lanes at 2^18 units, 64 from 2^20 on, 4 in small arenas. Two CPUs of one lane claim in the same words,
+ * which costs them ten times as much. Lanes are hints: handles with others, in other processes too, share the arena as
+ * before.
+ *
+ * `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with these lanes is done
+ * with it. For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`, `TOO_SHORT`,
+ * `SIZE`.
+ */
+nbbs_code nbbs_set_lanes(struct nbbs_arena *arena,
+                         void *memory,
+                         size_t bytes,
+                         struct nbbs_error *error);
 
 /**
  * Gives back all but the first `units` units of the block or run at `index`, in place.

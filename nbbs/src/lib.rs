@@ -65,7 +65,7 @@ pub use error::{
     AllocError, BatchError, Broken, BrokenCache, FreeError, Invariant, MetadataError, RangeError,
     RequestError, ResizeError,
 };
-pub use layout::geometry::{MAX_ORDERS, MAX_UNITS, lane_words, metadata_words};
+pub use layout::geometry::{MAX_ORDERS, MAX_UNITS, lane_words, lanes_for, metadata_words};
 pub use layout::shape::Shape;
 pub use look::{Audit, Piece, Stats};
 pub use metadata::Metadata;

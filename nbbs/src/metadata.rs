@@ -3,7 +3,11 @@
 use crate::sync::AtomicU64;
 
 #[cfg(feature = "std")]
-use crate::{error::MetadataError, layout::geometry::LINE};
+use crate::{
+    api::Buddy,
+    error::MetadataError,
+    layout::geometry::{LINE, lane_words, lanes_for},
+};
 
 /// Storage for `WORDS` words of metadata, zeroed and aligned to a cache line: the state of an empty arena.
 ///
@@ -83,6 +87,53 @@ impl MetadataBox {
         match crate::metadata_words(units) {
             0 | usize::MAX => Err(MetadataError::Units { units, max: crate::MAX_UNITS }),
             words => Self::zeroed(words),
+        }
+    }
+
+    /// The words of an arena of `units` units, and of a lane for each CPU that this process may use, where
+    /// [`lanes_for`](crate::lanes_for) says that the arena should have more than its own.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    ///
+    /// ```
+    /// use nbbs::MetadataBox;
+    ///
+    /// let units = 1 << 18;
+    /// let metadata = MetadataBox::for_cpus(units)?;
+    /// let pages = metadata.arena(units)?; // no two of its CPUs need allocate from the same words
+    /// assert_eq!(pages.alloc(9)? % 512, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn for_cpus(units: u64) -> Result<Self, MetadataError> {
+        let cpus = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
+        match crate::metadata_words(units) {
+            0 | usize::MAX => Self::new(units),
+            words => Self::zeroed(words.saturating_add(lane_words(lanes_for(units, cpus)))),
+        }
+    }
+
+    /// The arena of `units` units in these words, with the lanes for which there is room behind its metadata, if any: those
+    /// of [`for_cpus`](Self::for_cpus). Make it once, and copy it: it clears the lanes.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::new`](crate::Buddy::new).
+    ///
+    /// ```
+    /// use nbbs::{MetadataBox, lane_words, metadata_words};
+    ///
+    /// let metadata = MetadataBox::zeroed(metadata_words(1 << 18) + lane_words(64))?;
+    /// let pages = metadata.arena(1 << 18)?;
+    /// let (one, other) = (pages.on(0).alloc(0)?, pages.on(63).alloc(0)?);
+    /// assert!(one.abs_diff(other) >= 1 << 12);
+    /// assert!(metadata.arena(1 << 30).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn arena(&self, units: u64) -> Result<Buddy<'_>, MetadataError> {
+        let arena = Buddy::new(self.words(), units)?;
+        match &self.words()[crate::metadata_words(units)..] {
+            lanes if lanes.len() < lane_words(1) => Ok(arena),
+            lanes => arena.with_lanes(lanes),
         }
     }
 }

@@ -7,7 +7,9 @@
 #include "visitor.hpp"
 
 #if __STDC_HOSTED__
+#include <cstddef>
 #include <new>
+#include <thread>
 #endif
 
 namespace nbbs {
@@ -72,19 +74,23 @@ public:
     }
 
 #if __STDC_HOSTED__
-    /// The same with bookkeeping of its own, from `operator new`: 2.3 bits a unit. There is nothing to attach to: that
-    /// means all free.
+    /// The same with bookkeeping of its own, from `operator new`: 2.3 bits a unit, and lanes for the machine's CPUs where
+    /// `nbbs_lanes_for` says so, at most one bit more. There is nothing to attach to: that means all free.
     explicit buddy(std::uint64_t units, initial as = initial::free) { try_create(units, as).value(); }
     explicit buddy(region memory, initial as = initial::free) { try_create(memory, as).value(); }
     result<void> try_create(std::uint64_t units, initial as = initial::free) noexcept {
         reset();
-        const std::size_t bytes = nbbs_metadata_bytes(units);
+        const std::size_t lanes = nbbs_lane_bytes(nbbs_lanes_for(units, std::thread::hardware_concurrency()));
+        const std::size_t own = nbbs_metadata_bytes(units), bytes = own + lanes;
         void* words = ::operator new(bytes, metadata_align, std::nothrow);
         if (words == nullptr) {
             return refusal(nbbs_error{NBBS_CODE_SOURCE_EMPTY, 0, bytes, 0, 0});
         }
         const initial fresh = as == initial::reserved ? as : initial::free;
-        const result<void> made = try_create(units, metadata{words, bytes}, fresh);
+        result<void> made = try_create(units, metadata{words, own}, fresh);
+        if (made && lanes != 0) {
+            made = try_set_lanes({static_cast<std::byte*>(words) + own, lanes});
+        }
         if (made) {
             own_ = words;
         } else {
@@ -112,6 +118,13 @@ public:
     result<void> set_hook(nbbs_hook hook, void* context) noexcept {
         return detail::run(nbbs_set_hook, &arena_, hook, context);
     }
+
+    /// Gives this handle, and those that `on` makes of it later, lanes in `place` (`NBBS_LANE_BYTES`), for more CPUs than the
+    /// metadata has lanes: `nbbs_set_lanes` says what that is good for. While nobody else is using this handle.
+    result<void> try_set_lanes(metadata place) noexcept {
+        return detail::run(nbbs_set_lanes, &arena_, place.words, place.bytes);
+    }
+    void set_lanes(metadata place) { try_set_lanes(place).value(); }
 
     // Caches: blocks of a CPU's own, without a read-modify-write.
 

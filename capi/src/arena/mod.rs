@@ -4,11 +4,13 @@
 //! mod     making handles            alloc    blocks and runs, anywhere or somewhere
 //! free    giving them back          resize   changing what is held
 //! stats   looking on                bytes    the same by address and size
+//! lanes   a lane for each CPU
 //! ```
 
 mod alloc;
 mod bytes;
 mod free;
+mod lanes;
 mod resize;
 mod stats;
 
@@ -25,6 +27,7 @@ use crate::pointer;
 pub use alloc::*;
 pub use bytes::*;
 pub use free::*;
+pub use lanes::*;
 pub use resize::*;
 pub use stats::*;
 

@@ -2,6 +2,8 @@
 
 #include "support.h"
 
+#include <algorithm>
+
 TEST(Arena, NeedsAsMuchMetadataAsItSays) {
     for (uint64_t units : {1ull, 31ull, 32ull, 513ull, 8192ull, 100000ull, 1ull << 18, (1ull << 20) + 7}) {
         size_t bytes = nbbs_metadata_bytes(units);
@@ -48,6 +50,39 @@ TEST(Arena, RefusesWhatCannotBeOne) {
                   NBBS_CODE_POINTER_MISALIGNED);
         EXPECT_EQ(make(&arena, metadata, sizeof metadata, 32, nullptr), NBBS_CODE_OK);
     }
+}
+
+TEST(Arena, HasLanesOfItsOwn) {
+    Arena arena(1 << 18);
+    alignas(64) static uint64_t lanes[NBBS_LANE_BYTES(64) / 8];
+    std::memset(lanes, 0xff, sizeof lanes);
+    EXPECT_EQ(nbbs_lane_bytes(64), sizeof lanes);
+    EXPECT_EQ(nbbs_lane_bytes(SIZE_MAX), 0u);
+    EXPECT_EQ(nbbs_lanes_for(1 << 18, 16), 0u);
+    EXPECT_EQ(nbbs_lanes_for(1 << 18, 48), 64u);
+    EXPECT_EQ(nbbs_lanes_for(1 << 14, 256), 16u);
+    expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer",
+                   [&](nbbs_error *e) { return nbbs_set_lanes(&arena.handle, nullptr, sizeof lanes, e); });
+    expect_refusal(NBBS_CODE_TOO_SHORT, "memory of 127 bytes: 128 are needed",
+                   [&](nbbs_error *e) { return nbbs_set_lanes(&arena.handle, lanes, 127, e); });
+    EXPECT_EQ(nbbs_set_lanes(&arena.handle, reinterpret_cast<char *>(lanes) + 4, 128, nullptr), NBBS_CODE_POINTER_MISALIGNED);
+    nbbs_arena none{};
+    EXPECT_EQ(nbbs_set_lanes(&none, lanes, sizeof lanes, nullptr), NBBS_CODE_NO_ARENA);
+
+    // In the metadata there are 16: the first is the one behind the last, too.
+    auto first = [&](size_t lane) {
+        nbbs_arena on;
+        uint64_t index = ~0ull;
+        EXPECT_EQ(nbbs_on(&arena.handle, lane, &on, nullptr), NBBS_CODE_OK);
+        EXPECT_EQ(nbbs_alloc(&on, 0, &index, nullptr), NBBS_CODE_OK);
+        return index;
+    };
+    EXPECT_EQ(first(16) / 32, first(0) / 32);
+    ASSERT_EQ(nbbs_set_lanes(&arena.handle, lanes, sizeof lanes, nullptr), NBBS_CODE_OK);
+    std::vector<uint64_t> words;
+    for (size_t lane = 0; lane < 64; lane++) words.push_back(first(lane) >> 12);
+    std::sort(words.begin(), words.end());
+    for (size_t lane = 0; lane < 64; lane++) EXPECT_EQ(words[lane], lane);
 }
 
 TEST(Arena, HandleThatWasNeverMadeIsRefused) {

@@ -19,6 +19,18 @@ TEST(Buddy, AllocatesByOrderAndFrees) {
     expect_empty(arena);
 }
 
+TEST(Buddy, HasLanesOfItsOwn) {
+    nbbs::buddy arena(1 << 18);
+    alignas(64) static std::uint64_t lanes[NBBS_LANE_BYTES(64) / 8];
+    expect_throw<nbbs::error>(NBBS_CODE_TOO_SHORT, [&] { arena.set_lanes({lanes, 64}); });
+    arena.set_lanes({lanes, sizeof lanes});
+    const std::uint64_t one = arena.on(0).alloc(0), other = arena.on(16).alloc(0);
+    EXPECT_NE(one >> 12, other >> 12);
+    arena.free(one);
+    arena.free(other);
+    expect_empty(arena);
+}
+
 TEST(Buddy, RefusesByResultOrException) {
     nbbs::buddy arena(64);
     const nbbs::result<std::uint64_t> none = arena.try_alloc(7);

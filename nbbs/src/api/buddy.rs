@@ -147,7 +147,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// them for which [`lane_words`](crate::lane_words) has room.
     ///
     /// The metadata has 64 lanes at 4 GiB of pages, 16 at 1 GiB, 4 in small arenas. Two CPUs of one lane claim in the same
-    /// words, which costs them ten times as much. 64 CPUs that share 1 GiB are far apart with 8 KiB more, 256 CPUs with
+    /// words, which costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many an arena should have, and
+    /// `MetadataBox::for_cpus` makes room for them; 64 CPUs that share 1 GiB are far apart with 8 KiB more, 256 CPUs with
     /// 32 KiB. Lanes are hints: handles with other lanes, in other processes too, share the arena as before.
     ///
     /// Clears the words, which may hold anything and should begin on a 64-byte boundary; make the handle once, and copy it.

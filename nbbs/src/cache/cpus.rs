@@ -4,7 +4,7 @@ use super::caps::Caps;
 use super::stacks::{PART_WORDS, Stacks};
 use super::turn::Part;
 use crate::api::Buddy;
-use crate::error::AllocError;
+use crate::error::{AllocError, MetadataError};
 use crate::sync::{AtomicU64, Word};
 
 /// The number of 64-bit words that [`Caches`] take for `cpus` CPUs: 1088 bytes for each.
@@ -118,6 +118,26 @@ impl<'a, W: Word> Caches<'a, W> {
     pub const fn with_caps(mut self, caps: Caps) -> Self {
         self.caps = caps;
         self
+    }
+
+    /// Gives the buddy allocator behind the caches lanes in `words`, as [`Buddy::with_lanes`] does. To be called before the
+    /// first operation.
+    ///
+    /// # Errors
+    /// Those of [`Buddy::with_lanes`].
+    ///
+    /// ```
+    /// # use nbbs::{Caches, Metadata};
+    /// # let metadata = Metadata::<{ nbbs::metadata_words(1 << 16) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 1 << 16)?;
+    /// # let words = Metadata::<{ nbbs::cache_words(64) }>::new();
+    /// static LANES: Metadata<{ nbbs::lane_words(64) }> = Metadata::new();
+    /// let caches = Caches::new(buddy, words.words()).with_lanes(LANES.words())?;
+    /// assert!(caches.alloc(0, 0)?.abs_diff(caches.alloc(63, 0)?) >= 1 << 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_lanes(self, words: &'a [W]) -> Result<Self, MetadataError> {
+        Ok(Self { buddy: self.buddy.with_lanes(words)?, ..self })
     }
 
     /// The buddy allocator behind the caches.

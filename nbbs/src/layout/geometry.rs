@@ -68,6 +68,35 @@ pub const fn lane_words(lanes: usize) -> usize {
     lanes.saturating_mul(LANE_WORDS)
 }
 
+/// The fewest units that [`lanes_for`] gives each lane.
+const UNITS_PER_MORE_LANE: u64 = 1 << 10;
+
+/// How many lanes an arena of `units` units should be given for `cpus` CPUs, by
+/// [`Buddy::with_lanes`](crate::Buddy::with_lanes): 0 where those in its metadata suffice, otherwise the next power of two,
+/// but no more than one for each 2^10 units, which is 1 bit a unit.
+///
+/// ```
+/// use nbbs::lanes_for;
+///
+/// assert_eq!(lanes_for(1 << 18, 16), 0); // 1 GiB of pages has 16
+/// assert_eq!(lanes_for(1 << 18, 17), 32);
+/// assert_eq!(lanes_for(1 << 18, 256), 256); // 32 KiB
+/// assert_eq!(lanes_for(1 << 14, 256), 16);
+/// ```
+#[must_use]
+pub const fn lanes_for(units: u64, cpus: usize) -> usize {
+    let own = lanes(Shape::STANDARD, units) as usize;
+    let most = match (units / UNITS_PER_MORE_LANE).checked_ilog2() {
+        Some(log2) => 1 << log2,
+        None => 1,
+    };
+    let wanted = match cpus.checked_next_power_of_two() {
+        Some(wanted) if wanted as u64 <= most => wanted,
+        _ => most as usize,
+    };
+    if wanted > own { wanted } else { 0 }
+}
+
 /// Where everything stands in the metadata of an arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {

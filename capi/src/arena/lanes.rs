@@ -1,0 +1,56 @@
+//! Lanes of an arena's own, for more CPUs than its metadata has lanes.
+
+use core::ffi::c_void;
+use core::slice;
+use core::sync::atomic::AtomicU64;
+
+use nbbs::lane_words;
+
+use super::{Arena, Handle, derive};
+use crate::error::{Code, Error};
+use crate::pointer;
+
+/// Bytes that so many lanes take: 128 each. For static arrays there is `NBBS_LANE_BYTES`.
+#[unsafe(no_mangle)]
+pub extern "C" fn nbbs_lane_bytes(lanes: usize) -> usize {
+    lane_words(lanes).checked_mul(8).unwrap_or(0)
+}
+
+/// How many lanes an arena of `units` units should be given for `cpus` CPUs, by `nbbs_set_lanes`: 0 where those in its
+/// metadata suffice, otherwise the next power of two, but no more than one for each 1,024 units.
+#[unsafe(no_mangle)]
+pub extern "C" fn nbbs_lanes_for(units: u64, cpus: usize) -> usize {
+    nbbs::lanes_for(units, cpus)
+}
+
+/// Gives the handle at `arena`, and copies made of it from now on, lanes in `memory`, whatever that holds, in place of those
+/// in the metadata: the largest power of two of them for which its `bytes` suffice.
+///
+/// Metadata has 16 lanes at 2^18 units, 64 from 2^20 on, 4 in small arenas. Two CPUs of one lane claim in the same words,
+/// which costs them ten times as much. Lanes are hints: handles with others, in other processes too, share the arena as
+/// before.
+///
+/// `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with these lanes is done
+/// with it. For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`, `TOO_SHORT`,
+/// `SIZE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_set_lanes(
+    arena: *mut Arena,
+    memory: *mut c_void,
+    bytes: usize,
+    error: *mut Error,
+) -> Code {
+    let given = |handle: Handle| {
+        let words = pointer::checked(memory.cast::<AtomicU64>(), 2)?;
+        let one = nbbs_lane_bytes(1);
+        if bytes < one {
+            return Err(Error::of(Code::TooShort, bytes as u64, one as u64));
+        }
+        pointer::check_bytes(memory, bytes)?;
+        // SAFETY: that many words are there, used as atomics only, and all bytes are valid words.
+        let words = unsafe { slice::from_raw_parts(words.as_ptr(), bytes / 8) };
+        Ok(Handle { caches: handle.caches.with_lanes(words)?, ..handle })
+    };
+    // SAFETY: the caller's promise about pointers.
+    unsafe { derive(arena, (arena, 1), error, given) }
+}
