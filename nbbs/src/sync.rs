@@ -27,7 +27,26 @@ pub use core::sync::atomic::Ordering;
 #[cfg(all(feature = "portable-atomic", not(target_has_atomic = "64")))]
 pub use portable_atomic::AtomicU64;
 
+use core::sync::atomic::fence;
+
 use crate::layout::shape::Shape;
+
+/// Whether a fence stands after a write that a read of another word follows, so that the read need not be sequentially
+/// consistent by itself: where each read that is takes a full fence of its own. On x86 and AArch64 it takes none.
+/// `--cfg nbbs_fenced` has it so anywhere, to be checked.
+const FENCED: bool = cfg!(any(target_arch = "riscv64", nbbs_fenced));
+
+/// The ordering of a read that follows a write of another word, and the fence between them.
+pub(crate) const AFTER_FENCE: Ordering = if FENCED { Ordering::Acquire } else { Ordering::SeqCst };
+
+/// The ordering of a read that acquires, with such a fence between it and all that follows from it.
+pub(crate) const ACQUIRE_BY_FENCE: Ordering =
+    if FENCED { Ordering::Relaxed } else { Ordering::Acquire };
+
+/// The ordering of a read that follows a write of another word, with a fence between them, and another
+/// between this read and all that follows from it.
+pub(crate) const BETWEEN_FENCES: Ordering =
+    if FENCED { Ordering::Relaxed } else { Ordering::SeqCst };
 
 /// A 64-bit atomic word of metadata.
 ///
@@ -63,12 +82,16 @@ pub trait Word: Sync {
         failure: Ordering,
     ) -> Result<u64, u64>;
 
-    /// Keeps a read of one word from passing the write of another before it.
+    /// Keeps a read of one word from passing the write, or the read, of another before it.
     ///
-    /// Does nothing by default, as the `SeqCst` accesses already forbid that. A checker that models `SeqCst` fences
-    /// only puts its fence here.
+    /// By default a `SeqCst` fence on RISC-V, and nothing elsewhere, where the `SeqCst` accesses already forbid that. A
+    /// checker that models `SeqCst` fences only puts its fence here; nobody else has a reason to replace it.
     #[inline(always)]
-    fn store_load_fence() {}
+    fn store_load_fence() {
+        if FENCED {
+            fence(Ordering::SeqCst);
+        }
+    }
 }
 
 /// [`Word`] for a 64-bit atomic that has the methods of `core`'s.

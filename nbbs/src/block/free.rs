@@ -118,7 +118,7 @@ impl<W: Word> Blocks<'_, W> {
         let (above, _) = W::SHAPE.parent(idx);
         let place = self.geometry().place(level + 1, above);
         // Pairs with the mark, which this sees if the inspection missed the free.
-        let allows = |above: At<'_, W>| word::allows(above.load(), offer);
+        let allows = |above: At<'_, W>| word::allows(above.load_before_fence(), offer);
         if !self.tree().at(place).is_some_and(allows) {
             return self.tell_above(level, idx, offer);
         }

@@ -34,7 +34,7 @@
 
 use super::Path;
 use crate::layout::geometry::{LANE_WORDS, LINE};
-use crate::sync::{Ordering, Word};
+use crate::sync::{ACQUIRE_BY_FENCE, Ordering, Word};
 use crate::tree::{At, LaneWords};
 
 /// Where the path of claims stands among the words of a lane.
@@ -120,21 +120,23 @@ impl<'a, W: Word> Notes<'a, W> {
         self.0[1].load(Ordering::Relaxed)
     }
 
-    /// Whether the lane saw the path above the inner word at `place` in `epoch`, with bounds of at least
-    /// `offer`.
+    /// The epoch in which the lane last saw the path above the inner word at `place`, with bounds of at least `offer`. A
+    /// fence must follow before it is believed.
     #[inline(always)]
-    pub fn saw_path(self, path: Path, place: usize, epoch: u64, offer: u64) -> bool {
+    pub fn seen_path(self, path: Path, place: usize, offer: u64) -> Option<u64> {
         let at = path_at(path);
         let seen = Seen(self.0[at].load(Ordering::Relaxed));
-        // Acquire: pairs with the Release in `set_path`, and so with all that the note's writer acquired on the path.
-        self.0[at + 1].load(Ordering::Acquire) == seen.sealed(epoch) && seen.allows(place, offer)
+        // Acquire, if need be by the fence: pairs with the Release in `set_path`, and so with all that the note's writer
+        // acquired on the path.
+        let sealed = self.0[at + 1].load(ACQUIRE_BY_FENCE);
+        seen.allows(place, offer).then(|| seen.unsealed(sealed))
     }
 
     pub fn set_path(self, path: Path, place: usize, epoch: u64, bound: u64) {
         let at = path_at(path);
         let seen = Seen::new(place, bound);
         self.0[at].store(seen.0, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `saw_path`.
+        // Release: pairs with the Acquire in `seen_path`.
         self.0[at + 1].store(seen.sealed(epoch), Ordering::Release);
     }
 }
@@ -193,6 +195,12 @@ impl Seen {
     #[inline(always)]
     const fn allows(self, place: usize, offer: u64) -> bool {
         self.0.wrapping_sub(Self::new(place, offer).0) < (1 << Self::BOUND_BITS) - offer
+    }
+
+    /// The epoch of a path by its second word.
+    #[inline(always)]
+    const fn unsealed(self, sealed: u64) -> u64 {
+        sealed.wrapping_sub(self.0.wrapping_mul(Self::SEAL))
     }
 
     /// The second word of a path: its epoch, with the first word in it.

@@ -2,6 +2,7 @@
 
 use super::OnLane;
 use crate::sync::Word;
+use crate::tree::At;
 use crate::word;
 
 /// Whose path: claims and frees keep theirs apart, as a lane that frees here and there would otherwise forget its way up
@@ -21,9 +22,11 @@ impl<W: Word> OnLane<'_, W> {
         if level == self.geometry().top() {
             return true;
         }
-        let (above, _) = W::SHAPE.parent(idx);
+        let (above, slot) = W::SHAPE.parent(idx);
         let place = self.geometry().place(level + 1, above);
-        self.tree().passes(level, idx) && self.knows_path(Path::Claims, place, 0)
+        // Pairs with the mark, which this sees if the inspection missed the claim.
+        let passes = |above: At<'_, W>| word::passes(above.load_before_fence(), slot);
+        self.tree().at(place).is_some_and(passes) && self.knows_path(Path::Claims, place, 0)
     }
 
     /// Climbs from a claim in word `idx` of `level`. `false`: a block or run holds an area above; the claim must be
@@ -42,8 +45,11 @@ impl<W: Word> OnLane<'_, W> {
     /// when the lane last looked, and no inspection of any has finished its mark since.
     #[inline(always)]
     pub fn knows_path(self, path: Path, place: usize, offer: u64) -> bool {
-        // The epoch is read after the caller's claim or free and its look at the word directly above.
-        self.notes().saw_path(path, place, self.tree().epoch(), offer)
+        let Some(seen) = self.notes().seen_path(path, place, offer) else { return false };
+        // The epoch is read after the caller's claim or free and its look at the word directly above; and that look, and
+        // the note, before whatever the caller does next.
+        W::store_load_fence();
+        seen == self.tree().epoch()
     }
 
     /// Looks at every word above inner word `idx` of `level`: `None` if a word is marked or, on the path of a
@@ -52,6 +58,7 @@ impl<W: Word> OnLane<'_, W> {
     pub fn survey(self, path: Path, level: usize, idx: u64) -> Option<u64> {
         // Before the look at the path, so that a mark which that misses ends the epoch later.
         let epoch = self.tree().epoch();
+        W::store_load_fence();
         let bound = self.tree().look_up(level, idx, |above, slot| match path {
             Path::Claims => word::passes(above, slot),
             Path::Frees => word::allows(above, 0),

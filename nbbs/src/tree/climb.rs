@@ -2,7 +2,7 @@
 
 use super::Tree;
 use crate::layout::geometry::LINE;
-use crate::sync::{Ordering, Word};
+use crate::sync::{AFTER_FENCE, Word};
 use crate::word;
 
 impl<W: Word> Tree<'_, W> {
@@ -12,8 +12,7 @@ impl<W: Word> Tree<'_, W> {
     pub fn passes(&self, level: usize, idx: u64) -> bool {
         let (above, slot) = W::SHAPE.parent(idx);
         // Pairs with the mark, which this sees if the inspection missed the claim.
-        self.at(self.geometry.place(level + 1, above))
-            .is_some_and(|above| word::passes(above.load(), slot))
+        word::passes(self.read(level + 1, above), slot)
     }
 
     /// Looks at every word above inner word `idx` of `level`: `None` as soon as one is not `in_order`, for the slot on
@@ -30,8 +29,8 @@ impl<W: Word> Tree<'_, W> {
         for base in self.geometry.bases_above(level) {
             let (idx, slot) = W::SHAPE.parent(below);
             below = idx;
-            // SeqCst: after the caller's claim or clear; pairs with the mark.
-            let above = self.words.get(base + (idx as usize) * LINE)?.load(Ordering::SeqCst);
+            // After the caller's claim or clear; pairs with the mark.
+            let above = self.words.get(base + (idx as usize) * LINE)?.load(AFTER_FENCE);
             if !in_order(above, slot) {
                 return None;
             }

@@ -16,7 +16,7 @@ mod step;
 
 use crate::error::MetadataError;
 use crate::layout::geometry::{Geometry, LANE_WORDS};
-use crate::sync::{Ordering, Word};
+use crate::sync::{AFTER_FENCE, BETWEEN_FENCES, Ordering, Word};
 use crate::word;
 pub(crate) use spot::Spot;
 pub(crate) use step::At;
@@ -61,9 +61,9 @@ impl<'a, W: Word> Tree<'a, W> {
     /// Reads word `idx` of `level`.
     #[inline(always)]
     pub fn read(&self, level: usize, idx: u64) -> u64 {
-        // SeqCst: the read of a pair "write one word, then read another", of which DESIGN.md lists both
-        // ends, and acquires what the transitions released.
-        self.words[self.geometry.place(level, idx)].load(Ordering::SeqCst)
+        // The read of a pair "write one word, then read another", of which DESIGN.md lists both
+        // ends; it acquires what the transitions released.
+        self.words[self.geometry.place(level, idx)].load(AFTER_FENCE)
     }
 
     /// The word that stands at `place` in the metadata.
@@ -79,10 +79,10 @@ impl<'a, W: Word> Tree<'a, W> {
     /// The epoch: how many inspections above level 1 have passed.
     #[inline(always)]
     pub fn epoch(&self) -> u64 {
-        // SeqCst: pairs with the increment in `pass_epoch`. Where it follows a claim or a clear, an inspection that
+        // Between fences; pairs with the increment in `pass_epoch`. Where it follows a claim or a clear, an inspection that
         // has not incremented it yet will read that claim or clear; where it precedes a look at the path, a mark
         // that the look misses increments it later.
-        self.epoch.load(Ordering::SeqCst)
+        self.epoch.load(BETWEEN_FENCES)
     }
 
     /// Ends the epoch: no path that was seen before may be trusted any longer.

@@ -14,7 +14,7 @@
 //! write no word in which a slot that was split is not.
 
 use super::Tree;
-use crate::sync::{Ordering, Word};
+use crate::sync::{AFTER_FENCE, BETWEEN_FENCES, Ordering, Word};
 use crate::word;
 
 /// A word of the protocol.
@@ -43,8 +43,15 @@ impl<'a, W: Word> At<'a, W> {
     /// What the word holds.
     #[inline(always)]
     pub fn load(self) -> u64 {
-        // SeqCst: as in `Tree::read`.
-        self.0.load(Ordering::SeqCst)
+        // As in `Tree::read`.
+        self.0.load(AFTER_FENCE)
+    }
+
+    /// The same, where a fence comes before anything that follows from it.
+    #[inline(always)]
+    pub fn load_before_fence(self) -> u64 {
+        // As in `Tree::read`; what it is to acquire, the fence does.
+        self.0.load(BETWEEN_FENCES)
     }
 
     /// One compare-and-swap, the only kind of write that the protocol knows.
@@ -230,6 +237,7 @@ impl<'a, W: Word> Tree<'a, W> {
         let word = self.word(level, idx);
         let marked = word.mark(word.load());
         if level > 1 && marked.is_some() {
+            W::store_load_fence();
             self.pass_epoch();
         }
         W::store_load_fence();

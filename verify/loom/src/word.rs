@@ -23,7 +23,8 @@ pub enum Model {
     Leading,
     /// A fence after every `SeqCst` compare-and-swap, likewise. Shows a compare-and-swap that is too weak.
     Trailing,
-    /// No fence at all: nothing but acquire and release orders a payload.
+    /// No fence at all: nothing but acquire and release orders a payload. With `--cfg nbbs_fenced` the code's own acquire
+    /// and release, and nothing more.
     Bare,
 }
 
@@ -33,6 +34,12 @@ impl Model {
     /// Makes this the model of all words.
     pub fn choose(self) {
         MODEL.store(self as u8, Ordering::Relaxed);
+    }
+
+    /// Whether the code was built with accesses that this is a model of: `--cfg nbbs_fenced` leaves none for a fence to
+    /// stand beside.
+    pub fn is_of_this_build(self) -> bool {
+        !cfg!(nbbs_fenced) || matches!(self, Self::Fences | Self::Bare)
     }
 
     /// Whether this is the model of all words.
@@ -131,6 +138,8 @@ impl Word for LoomWord {
     fn store_load_fence() {
         if Model::Fences.is_chosen() {
             fence(Ordering::SeqCst);
+        } else if cfg!(nbbs_fenced) && Model::Bare.is_chosen() {
+            fence(Ordering::AcqRel);
         }
     }
 }
