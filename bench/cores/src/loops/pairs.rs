@@ -19,7 +19,7 @@ pub fn pairs<B: BackEnd + Send + 'static>(blocks: B, order: u32) -> Job {
 
 /// Blocks of an order that the first hart of [`beside_merges`] allocates before it frees any, and the orders: what it does
 /// splits and merges words of level 1, and above.
-const LARGE: usize = 64;
+const LARGE: usize = 16;
 const LARGE_ORDERS: [u32; 2] = [5, 10];
 
 /// The same, beside a first hart that fills and drains with large blocks. One hart alone does pairs.
