@@ -205,8 +205,7 @@ struct Thread {
 impl From<Worker<'_>> for Thread {
     fn from(worker: Worker<'_>) -> Self {
         let Worker { held, stretches, allocs, frees, refused, wrong_frees, .. } = worker;
-        let part =
-            Part { stretches, refused, wrong_frees, broken: None, efficiency_percent: None };
+        let part = Part { stretches, refused, wrong_frees, broken: None, efficiency_percent: None };
         Self { part, held, allocs, frees }
     }
 }

@@ -190,7 +190,13 @@ impl<M: Memory> Lane<'_, M> {
         let ops = measured(|| self.follow(events));
         let complete = !self.course.is_stopped();
         let stretches = vec![self.gauge.stop(self.play.name.into(), ops, complete)];
-        Part { stretches, refused: self.refused, wrong_frees: self.wrong_frees, broken: None, efficiency_percent: None }
+        Part {
+            stretches,
+            refused: self.refused,
+            wrong_frees: self.wrong_frees,
+            broken: None,
+            efficiency_percent: None,
+        }
     }
 
     /// Carries the events out; returns how many could be.
