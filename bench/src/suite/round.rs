@@ -44,6 +44,7 @@ pub struct Outcome {
 }
 
 /// One thread's part.
+#[derive(Default)]
 pub struct Part {
     pub stretches: Vec<Stretch>,
     /// Allocations that were refused.
@@ -205,7 +206,7 @@ struct Thread {
 impl From<Worker<'_>> for Thread {
     fn from(worker: Worker<'_>) -> Self {
         let Worker { held, stretches, allocs, frees, refused, wrong_frees, .. } = worker;
-        let part = Part { stretches, refused, wrong_frees, broken: None, efficiency_percent: None };
+        let part = Part { stretches, refused, wrong_frees, ..Part::default() };
         Self { part, held, allocs, frees }
     }
 }

@@ -6,8 +6,10 @@ use super::judged::{FEW_BLOCKS, Judged};
 use super::runs::Player;
 use super::sequential::pick_from;
 use super::{Held, Op, Program, Subject};
-use crate::spec::UNITS_OF_A_LEAF;
 use crate::{Block, Oracle, Spec, Unit, Violation};
+
+/// How many units a leaf word has, in the standard shape.
+const UNITS_OF_A_LEAF: u64 = 32;
 
 /// A program that runs first, and what each lane does then, all lanes at once.
 ///

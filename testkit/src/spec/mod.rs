@@ -23,9 +23,6 @@ pub enum Unit {
     Reserved,
 }
 
-/// How many units a leaf word has, in the standard shape.
-pub(crate) const UNITS_OF_A_LEAF: u64 = 32;
-
 /// What every unit is, and a tree over it that finds the largest free block.
 #[derive(Clone, Debug)]
 pub struct Spec {

@@ -29,7 +29,7 @@ pub fn random_pairs(round: &HeapRound<'_>) -> Vec<Part> {
                 done += 1;
             }
         });
-        let stretches = vec![gauge.stop("pairs", 2 * (done - refused), true)];
-        Part { stretches, refused, wrong_frees: 0, efficiency_percent: None }
+        let stretches = vec![gauge.stop("pairs".into(), 2 * (done - refused), true)];
+        Part { stretches, refused, ..Part::default() }
     })
 }

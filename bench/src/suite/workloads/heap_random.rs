@@ -39,13 +39,7 @@ pub fn heap_random(round: &HeapRound<'_>) -> Vec<Part> {
         };
         let stretches = vec![worker.stretch("filling", crew), worker.stretch("full", crew)];
         worker.held.drain(..).for_each(|(at, layout)| round.heap.free(at, layout));
-        Part {
-            stretches,
-            refused: worker.refused,
-            wrong_frees: 0,
-            broken: None,
-            efficiency_percent: None,
-        }
+        Part { stretches, refused: worker.refused, ..Part::default() }
     })
 }
 

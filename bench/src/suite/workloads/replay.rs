@@ -167,9 +167,8 @@ impl<M: Memory> Play<'_, M> {
         let gauge = Gauge::new(self.setting, self.clock);
         Part {
             stretches: vec![gauge.stop(self.name.into(), 0, false)],
-            refused: 0,
-            wrong_frees: 0,
             broken: Some(Violation::from_panic(panic).to_string()),
+            ..Part::default()
         }
     }
 }
@@ -190,13 +189,7 @@ impl<M: Memory> Lane<'_, M> {
         let ops = measured(|| self.follow(events));
         let complete = !self.course.is_stopped();
         let stretches = vec![self.gauge.stop(self.play.name.into(), ops, complete)];
-        Part {
-            stretches,
-            refused: self.refused,
-            wrong_frees: self.wrong_frees,
-            broken: None,
-            efficiency_percent: None,
-        }
+        Part { stretches, refused: self.refused, wrong_frees: self.wrong_frees, ..Part::default() }
     }
 
     /// Carries the events out; returns how many could be.

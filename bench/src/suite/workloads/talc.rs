@@ -38,12 +38,7 @@ pub fn random_actions(round: &HeapRound<'_>) -> Vec<Part> {
             actor.free_all();
             stretch
         });
-        Part {
-            stretches: stretches.into(),
-            refused: actor.refused,
-            wrong_frees: 0,
-            efficiency_percent: None,
-        }
+        Part { stretches: stretches.into(), refused: actor.refused, ..Part::default() }
     })
 }
 
@@ -68,11 +63,11 @@ pub fn heap_efficiency(round: &HeapRound<'_>) -> Vec<Part> {
                 actor.free_all();
             }
         });
-        let stretches = vec![gauge.stop("until full", actor.ops, true)];
+        let stretches = vec![gauge.stop("until full".into(), actor.ops, true)];
         let percent = used as f64 * 100.0 / f64::from(times) / round.bytes as f64;
         let there = actor.refused > 0 && round.setting.threads == 1;
         let (refused, efficiency_percent) = (actor.refused, there.then_some(percent));
-        Part { stretches, refused, wrong_frees: 0, efficiency_percent }
+        Part { stretches, refused, efficiency_percent, ..Part::default() }
     })
 }
 
@@ -102,7 +97,7 @@ impl<'a> Actor<'a> {
                 }
             }
         });
-        gauge.stop(name, self.ops - before, true)
+        gauge.stop(name.into(), self.ops - before, true)
     }
 
     /// Until something is refused, or so much is in use as the heap has memory.
