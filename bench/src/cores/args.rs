@@ -58,6 +58,10 @@ mod tests {
     #[test]
     fn unknown_names_get_the_known_ones() {
         assert!(find("pairs").is_ok());
-        assert!(find("triples").err().is_some_and(|message| message.contains("pairs, bulk")));
+        assert!(
+            find("triples")
+                .err()
+                .is_some_and(|message| message.contains("pairs, ") && message.contains("bulk"))
+        );
     }
 }
