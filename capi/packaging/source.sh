@@ -19,12 +19,11 @@ without() {
     mv "$3.new" "$3"
 }
 # What is optional cargo would look for, too.
-without '^$' '^nbbs-shared = ' "$to/capi/Cargo.toml"
-sed -i 's/^shared = .*/shared = []/' "$to/capi/Cargo.toml"
+without '^$' 'optional = true' "$to/capi/Cargo.toml"
 for crate in nbbs pool heap; do
-    without 'dev-dependencies|^\[\[example' '^(portable-atomic|allocator-api2) = {' "$to/$crate/Cargo.toml"
-    sed -i -E 's/^(portable-atomic|allocator-api2) = .*/\1 = []/' "$to/$crate/Cargo.toml"
+    without 'dev-dependencies|^\[\[example' 'optional = true' "$to/$crate/Cargo.toml"
 done
+sed -i -E 's/^([a-z0-9-]+) = \[.*"dep:.*/\1 = []/' "$to"/{nbbs,pool,heap,capi}/Cargo.toml
 without 'profile[.](dev|release[.]package)' '^(#|(testkit|baselines|default-members|exclude) )' "$to/Cargo.toml"
 sed -i 's/^members = .*/members = ["nbbs", "pool", "heap", "capi"]/' "$to/Cargo.toml"
 cargo generate-lockfile --quiet --offline --manifest-path "$to/Cargo.toml"
