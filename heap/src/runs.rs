@@ -95,7 +95,7 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
             _ = lane.free_units(run, before);
         }
         if lane.shrink(begin, units).is_err() {
-            _ = lane.free(begin);
+            _ = lane.free_units(begin, all - before);
             return None;
         }
         Some(begin)

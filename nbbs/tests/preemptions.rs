@@ -52,6 +52,16 @@ fn a_merge_does_not_commit_under_the_mark_of_another() {
 /// of its way up from before. It must not believe that, or the merge must not commit.
 #[test]
 fn what_a_lane_knows_of_its_way_up_ends_with_a_merge() {
+    what_is_known_ends_with_a_merge(&[]);
+}
+
+/// The same, where the lane's last claim was elsewhere, and what it knows comes from its last free.
+#[test]
+fn what_a_lane_knows_of_its_way_up_by_a_free_ends_with_a_merge() {
+    what_is_known_ends_with_a_merge(&[alloc(9, 0)]);
+}
+
+fn what_is_known_ends_with_a_merge(elsewhere: &[Step]) {
     const UNITS: u64 = 1024;
     // The block of lane 0, in the first word; a pair there too, so that the lane's cursor for pairs stays.
     let mut setup = vec![alloc(0, 0), alloc(9, 1)];
@@ -60,7 +70,9 @@ fn what_a_lane_knows_of_its_way_up_ends_with_a_merge() {
     // All but the block of lane 0 and that last unit come back, and a pair comes and goes once more: its
     // way up is what the lane knows last.
     setup.extend((0..9).map(|_| free(1)));
-    setup.extend([alloc(9, 1), free(2), Step { lane: 9, op: Op::Inspect }]);
+    setup.push(alloc(9, 1));
+    setup.extend_from_slice(elsewhere);
+    setup.extend([free(2), Step { lane: 9, op: Op::Inspect }]);
     let pair = Op::Alloc { order: 1 };
     check(
         UNITS,
@@ -99,6 +111,20 @@ fn what_a_lane_knows_of_the_path_of_its_frees_ends_with_a_merge() {
     let (unit, half) = (Op::Alloc { order: 0 }, Op::Alloc { order: 9 });
     let setup = full.into_iter().chain(raised).collect();
     check(2048, setup, &[&[FREE], &[half, FREE, unit.clone(), unit, FREE, FREE]]);
+}
+
+/// Claims that find out that the area is a block's stand in the leaf word where that block begins, for moments. Its owner,
+/// who frees it without a size, must not take one for it.
+#[test]
+fn a_free_does_not_take_a_claim_below_its_block_for_the_block() {
+    let own = |lane, pick| Step { lane, op: Op::Free { pick } };
+    let unit = std::slice::from_ref(&Op::Alloc { order: 0 });
+    // One level above the leaf words, and two.
+    for (units, order) in [(64, 5), (1024, 9)] {
+        // The cursor for single units is in a word that is part of a block now.
+        let setup = vec![alloc(0, 0), own(0, 0), alloc(0, order), alloc(0, order)];
+        check(units, setup, &[&[FREE, FREE], unit, unit]);
+    }
 }
 
 /// A search has met a word that is reserved throughout by a lane about to find out that the area was a block's,

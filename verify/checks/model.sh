@@ -90,7 +90,7 @@ mutants() {
     for mutant in FORGET_PIECE BACK_NO_MERGE GROW_KEEPS CUT_WIDE HIDE_OVER REFUSED_NO_MERGE; do
         echo "mutant $mutant protocol safety THREADS=2 RUNNERS=1 UNITS=4 RUN4 BLOCK4 GROW CUT UNIT0 UNIT2 SLOT1 FREES_FORGET $mutant"
     done
-    for mutant in LOOK_LATE PATH_NO_BOUND; do
+    for mutant in LOOK_LATE PATH_NO_BOUND FREES_SEE_NO_SPLIT; do
         echo "mutant $mutant protocol safety THREADS=2 UNITS=4 UNIT0 UNIT1 TOP0 CARE $mutant"
     done
     echo "mutant NO_SEAL protocol safety THREADS=2 LANES=1 UNITS=8 UNIT0 UNIT4 TOP0 NO_SEAL"

@@ -52,15 +52,28 @@ know: /* knows_path(), for an allocation and for a free */
   if :: d_step { seen[me] = EPOCH } fi;
   if
   :: d_step { SAW_PATH(ABOVE(at), want) -> bd = path[NOTE] }
-  :: d_step { !SAW_PATH(ABOVE(at), want) && !want -> seen[me] = 0 } goto climb
+  :: d_step { !SAW_PATH(ABOVE(at), want) && !want -> seen[me] = 0 } goto know_by_frees
   :: d_step { !SAW_PATH(ABOVE(at), want) && want -> seen[me] = 0 } goto tell_top
   fi;
   if
   :: d_step { SEALED_SO && !want -> seen[me] = 0; bd = 0; win() } goto won
   :: d_step { SEALED_SO && want -> seen[me] = 0; bd = 0; settled() } goto done
-  :: d_step { !SEALED_SO && !want -> seen[me] = 0; bd = 0 } goto climb
+  :: d_step { !SEALED_SO && !want -> seen[me] = 0; bd = 0 } goto know_by_frees
   :: d_step { !SEALED_SO && want -> seen[me] = 0; bd = 0 } goto tell_top
   fi;
+
+know_by_frees: /* the same for a claim, by the note of frees */
+#ifndef FREES_FORGET
+  if :: d_step { seen[me] = EPOCH } fi;
+  if
+  :: d_step { SAW_IN_FREES -> bd = path[OF_FREES] }
+  :: d_step { !SAW_IN_FREES -> seen[me] = 0 } goto climb
+  fi;
+  if
+  :: d_step { FREES_SEALED_SO -> seen[me] = 0; bd = 0; win() } goto won
+  :: d_step { !FREES_SEALED_SO -> seen[me] = 0; bd = 0 } goto climb
+  fi;
+#endif
 #endif
 
 climb: /* the look at the word above, then survey() or tree.climb() */

@@ -29,8 +29,8 @@ tell_top: /* survey() again */
   if :: d_step { seen[me] = EPOCH } fi;
 #endif
   if
-  :: d_step { ALLOWS(R, 0) -> bd = BOUND(R) }
-  :: d_step { !ALLOWS(R, 0) -> seen[me] = 0; at = ABOVE(at) } goto publish
+  :: d_step { PATH_IN_ORDER -> bd = BOUND(R) }
+  :: d_step { !PATH_IN_ORDER -> seen[me] = 0; at = ABOVE(at) } goto publish
   fi;
 #ifdef LOOK_LATE
   d_step { seen[me] = EPOCH };

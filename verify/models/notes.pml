@@ -1,4 +1,5 @@
-/* What a lane knows of the path above a level-1 word (lane/notes.rs), one note for claims and one for frees. A place is
+/* What a lane knows of the path above a level-1 word (lane/notes.rs): one note of claims and one of frees. A claim believes
+   both. A place is
    that word, or nothing: paths above R are never asked for; of the bounds, only whether they allow for 1 or UNSETTLED
    is, and that by frees alone. With DEEP nobody knows a path.
 
@@ -31,10 +32,12 @@ byte sealed[NOTES];             /* ... and the first word that it was written fo
 #define SAW_PATH(p, offer) (path[NOTE] / 8 == (p) && path[NOTE] % 8 >= (offer))
 #endif
 #ifdef NO_SEAL
-#define SEALED_SO (epoch_of[NOTE] == seen[me])
+#define SEALED(note) (epoch_of[note] == seen[me])
 #else
-#define SEALED_SO (epoch_of[NOTE] == seen[me] && sealed[NOTE] == bd)    /* bd: the first word, as it was read */
+#define SEALED(note) (epoch_of[note] == seen[me] && sealed[note] == bd)    /* bd: the first word, as it was read */
 #endif
+#define SEALED_SO SEALED(NOTE)
+#define FREES_SEALED_SO SEALED(OF_FREES)
 
 #define RENUMBER(epochs, n, to) \
   i = 0; do :: i < n -> if :: epochs[i] == v -> epochs[i] = to :: else fi; i++ :: else -> break od
@@ -76,6 +79,12 @@ inline pass_epoch() {
   forget_epochs()
 }
 
+#ifdef FREES_SEE_NO_SPLIT       /* a free looks for marks only */
+#define PATH_IN_ORDER ALLOWS(R, 0)
+#else
+#define PATH_IN_ORDER PASSES(R, SLOT(ABOVE(at)))
+#endif
+
 #ifdef DEEP
 #define HAS_EPOCH(p) false
 #else
@@ -87,7 +96,13 @@ inline pass_epoch() {
 #define SEEN_IN_VAIN skip
 #endif
 
-#define KNOWS (REMEMBERS && SAW_PATH(ABOVE(at), want) && epoch_of[NOTE] == EPOCH)
+#ifdef FREES_FORGET
+#define KNOWS (!want && SAW_PATH(ABOVE(at), want) && epoch_of[NOTE] == EPOCH)
+#else
+#define OF_FREES (LANES + lane)
+#define SAW_IN_FREES (path[OF_FREES] / 8 == ABOVE(at))
+#define KNOWS (SAW_PATH(ABOVE(at), want) && epoch_of[NOTE] == EPOCH || !want && SAW_IN_FREES && epoch_of[OF_FREES] == EPOCH)
+#endif
 #ifdef PRIVATE
 #define MAY_KNOW KNOWS          /* what is not known now will not be known in a moment */
 #else

@@ -56,8 +56,8 @@ impl<'b, W: Word> Lane<'b, W> {
 
     /// Frees the block or run that begins at unit `index`, and returns its number of units.
     ///
-    /// Cost: a load for each level on the way down to the block, one read-modify-write, and a look at the
-    /// words above: few if the lane's last free was near, one for each level otherwise.
+    /// Cost: one read-modify-write, and a look at the words above: few if the lane's last free was near, one for each
+    /// level otherwise. For a block of 32 units or more, and a run, a load for each level on the way down to it, too.
     ///
     /// # Errors
     /// [`FreeError::OutOfRange`], [`FreeError::NotAllocated`], [`FreeError::NotABlock`] or

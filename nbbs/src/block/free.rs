@@ -12,11 +12,32 @@ impl<W: Word> Blocks<'_, W> {
     #[inline(always)]
     pub fn free(self, index: u64) -> Result<u32, FreeError> {
         loop {
-            let order = self.order_at(index)?;
+            let order = match self.order_in_leaf(index) {
+                Some(order) => order,
+                None => self.order_at(index)?,
+            };
             if self.clear(index, order) {
                 return Ok(order);
             }
         }
+    }
+
+    /// The order of the block that begins at unit `index`, if that stands in a leaf word, without a look from the top: a
+    /// larger one would keep a slot above from being split for as long as it is held. If the lane does not know these slots
+    /// yet, it will when it has cleared the block.
+    #[inline(always)]
+    fn order_in_leaf(self, index: u64) -> Option<u32> {
+        let (idx, slot) = W::SHAPE.locate(0, index);
+        if index >= self.geometry().units() || !self.lane.knows_way_down(idx) {
+            return None;
+        }
+        let place = self.geometry().place(0, idx);
+        // By the lane's note, whatever it is: the clear finds out.
+        let codes = self.lane.notes().guess(place, self.tree().at(place)?);
+        if word::code(codes, slot) != word::HEAD || self.tree().is_hidden(0, idx, slot) {
+            return None;
+        }
+        word::block_order(codes, slot).filter(|&order| order < W::SHAPE.word_order(0))
     }
 
     /// Frees the block of `order` at `index`. Nothing has changed if it is not there.

@@ -15,6 +15,28 @@ use crate::word;
 /// How many orders more than needed an area must offer for a search to go there first, as long as memory is not tight.
 const ROOM: u64 = 1;
 
+/// Where a search stands: word `idx` of level `at`.
+struct Search {
+    /// The level of the words in which it claims.
+    level: usize,
+    /// What such a word must offer: the order of the block, plus 1.
+    need: u64,
+    /// What an area, a word further above, must offer for the search to enter it.
+    room: u64,
+    /// The word of `level` near which it looks.
+    from: u64,
+    at: usize,
+    idx: u64,
+}
+
+impl Search {
+    /// What the word must offer at which the search stands.
+    #[inline(always)]
+    fn ask(&self) -> u64 {
+        if self.at > self.level + 1 { self.room } else { self.need }
+    }
+}
+
 impl<W: Word> Blocks<'_, W> {
     /// Claims a block of `order` anywhere, beginning near word `from` of its level. `None`: the top word
     /// offers none.
@@ -30,50 +52,70 @@ impl<W: Word> Blocks<'_, W> {
     /// [`search`](Self::search), where `claim` says what is claimed in a word that promises a block, if anything is.
     pub(super) fn search_by<T>(
         self,
-        mut from: u64,
+        from: u64,
         order: u32,
         mut claim: impl FnMut(u64) -> Option<T>,
     ) -> Option<T> {
-        let (level, top) = (W::SHAPE.level_of(order), self.geometry().top());
+        let level = W::SHAPE.level_of(order);
         let need = u64::from(order) + 1;
-        let (mut at, mut idx) = self.lowest_in_use(level, from);
-        // What an area must offer for the search to enter it.
-        let mut room = need;
+        let (at, idx) = self.lowest_in_use(level, from);
+        let mut search = Search { level, need, room: need, from, at, idx };
         loop {
-            let ask = if at > level + 1 { room } else { need };
-            if at > level {
-                let near = near::<W>(self.lane.number, level, from, at, idx);
-                if let Some(slot) = self.choose(at, idx, ask, near) {
-                    (at, idx) = (at - 1, W::SHAPE.child(idx, slot));
+            if search.at > level {
+                if self.descend(&mut search) {
                     continue;
                 }
-                self.tighten_if_misled(at, idx, ask);
             } else {
-                if let Some(claimed) = claim(idx) {
-                    self.lane.notes().set_cursor(order, idx);
+                if let Some(claimed) = claim(search.idx) {
+                    self.lane.notes().set_cursor(order, search.idx);
                     return Some(claimed);
                 }
-                self.tree().settle(level, idx);
+                self.tree().settle(level, search.idx);
             }
-            if self.offers(at, idx, ask) {
-                // More came free, or the claim met a larger block above: begin again from the top.
-                (at, idx) = (top, 0);
-            } else if at == top && ask == need {
+            if !self.turn_away(&mut search) {
                 return None;
-            } else if at == top {
-                room = need;
-            } else {
-                self.split_over(at, idx);
-                if at == level + 1 {
-                    // The words beside it are full, too: first fit, from home.
-                    from = self.lane.home(level);
-                    room = if self.is_spacious(level) { need + ROOM } else { need };
-                    (at, idx) = (top, 0);
-                } else {
-                    (at, idx) = (at + 1, W::SHAPE.parent(idx).0);
-                }
             }
         }
+    }
+
+    /// Goes down to the next word that promises a block. `false`: none below this one does, and its bound says so now.
+    #[inline(always)]
+    fn descend(self, search: &mut Search) -> bool {
+        let Search { level, from, at, idx, .. } = *search;
+        let near = near::<W>(self.lane.number, level, from, at, idx);
+        if let Some(slot) = self.choose(at, idx, search.ask(), near) {
+            (search.at, search.idx) = (at - 1, W::SHAPE.child(idx, slot));
+            return true;
+        }
+        self.tighten_if_misled(at, idx, search.ask());
+        false
+    }
+
+    /// Goes on from a word in which nothing was claimed. `false`: the whole arena offers no such block.
+    #[inline(always)]
+    fn turn_away(self, search: &mut Search) -> bool {
+        let Search { level, need, at, idx, .. } = *search;
+        let top = self.geometry().top();
+        if self.offers(at, idx, search.ask()) {
+            // More came free, or the claim met a larger block above.
+            (search.at, search.idx) = (top, 0);
+        } else if at == top {
+            if search.ask() == need {
+                return false;
+            }
+            search.room = need;
+        } else {
+            self.split_over(at, idx);
+            if at == level + 1 {
+                // The words beside it are full, too: first fit, from home.
+                search.from = self.lane.home(level);
+                search.room = if self.is_spacious(level) { need + ROOM } else { need };
+                (search.at, search.idx) = (top, 0);
+            } else {
+                (search.at, search.idx) = (at + 1, W::SHAPE.parent(idx).0);
+            }
+        }
+        true
     }
 
     /// Whether an area may be free as a whole, that is, a word above one of `level`: memory is not tight, and need not be
@@ -84,8 +126,9 @@ impl<W: Word> Blocks<'_, W> {
         top > level && self.offers(top, 0, u64::from(area) + 1)
     }
 
+    #[inline(always)]
     fn offers(self, level: usize, idx: u64, need: u64) -> bool {
-        self.tree().offer(level, idx, self.tree().read(level, idx)) >= need
+        self.tree().offers(level, idx, self.tree().read(level, idx), need)
     }
 
     /// The lowest word above word `from` of `level` that no slot above hides; at the top, `from` itself.
@@ -108,10 +151,14 @@ impl<W: Word> Blocks<'_, W> {
         let codes = word::codes(level, word);
         let split =
             if word::bound(word) < need { 0 } else { self.tree().split_slots(level, idx, codes) };
-        let suits = |&slot: &u32| self.offers(level - 1, W::SHAPE.child(idx, slot), need);
-        word::from_slot(split, near)
-            .find(suits)
-            .or_else(|| self.choose_free(level, idx, codes, need, near))
+        let mut split = word::from_slot(split, near);
+        // Told apart here, so that the loop over leaf words does not ask for each whether it is one.
+        let found = if level == 1 {
+            split.find(|&slot| self.offers(0, W::SHAPE.child(idx, slot), need))
+        } else {
+            split.find(|&slot| self.offers(level - 1, W::SHAPE.child(idx, slot), need))
+        };
+        found.or_else(|| self.choose_free(level, idx, codes, need, near))
     }
 
     /// A free slot of an inner word: the partial one if it suffices, else `near`, else one whose buddy is in use.

@@ -21,8 +21,8 @@
 //! and an inspection of a word at level 2 or above increments the *epoch* after its mark and before its
 //! reads. So whoever finds the epoch that the lane found *before* it last saw the whole path in order
 //! knows: each inspection of a word on the path has either failed, or has yet to read the words below,
-//! the caller's claim or clear among them. In order is for a claim: split, and no mark; for a free: no mark, and
-//! bounds of at least what is noted.
+//! the caller's claim or clear among them. In order is a slot that is split, in a word without a mark; for a free, also
+//! a bound of at least what is noted. So a claim believes either note: often it takes what the lane freed last.
 //!
 //! Threads that share a lane write a note's two words one after the other, so a reader may get one of each.
 //! Of the word changed last, any two are harmless: the block is checked against what the word is believed to

@@ -2,7 +2,6 @@
 
 use super::OnLane;
 use crate::sync::Word;
-use crate::tree::At;
 use crate::word;
 
 /// Whose path: claims and frees keep theirs apart, as a lane that frees here and there would otherwise forget its way up
@@ -19,14 +18,34 @@ impl<W: Word> OnLane<'_, W> {
     #[inline(always)]
     pub fn knows_way_up(self, level: usize, idx: u64) -> bool {
         W::store_load_fence();
-        if level == self.geometry().top() {
-            return true;
-        }
+        level == self.geometry().top()
+            || self.passed(level, idx).is_some_and(|(_, place)| self.knows_claims_path(place))
+    }
+
+    /// Whether every slot above leaf word `idx` is split. `true`: each was, during the call.
+    #[inline(always)]
+    pub fn knows_way_down(self, idx: u64) -> bool {
+        self.geometry().top() == 0
+            || self.passed(0, idx).is_some_and(|(above, place)| {
+                self.knows_claims_path(place) || self.survey(Path::Frees, 1, above).is_some()
+            })
+    }
+
+    /// The word directly above word `idx` of `level` and its place, if it is unmarked and the slot split.
+    #[inline(always)]
+    fn passed(self, level: usize, idx: u64) -> Option<(u64, usize)> {
         let (above, slot) = W::SHAPE.parent(idx);
         let place = self.geometry().place(level + 1, above);
         // Pairs with the mark, which this sees if the inspection missed the claim.
-        let passes = |above: At<'_, W>| word::passes(above.load_before_fence(), slot);
-        self.tree().at(place).is_some_and(passes) && self.knows_path(Path::Claims, place, 0)
+        let word = self.tree().at(place)?.load_before_fence();
+        word::passes(word, slot).then_some((above, place))
+    }
+
+    /// Whether a claim knows the words above the inner word at `place`.
+    #[inline(always)]
+    fn knows_claims_path(self, place: usize) -> bool {
+        // The block that the lane freed last lies on the path of its frees.
+        self.knows_path(Path::Claims, place, 0) || self.knows_path(Path::Frees, place, 0)
     }
 
     /// Climbs from a claim in word `idx` of `level`. `false`: a block or run holds an area above; the claim must be
@@ -52,17 +71,14 @@ impl<W: Word> OnLane<'_, W> {
         seen == self.tree().epoch()
     }
 
-    /// Looks at every word above inner word `idx` of `level`: `None` if a word is marked or, on the path of a
-    /// claim, a slot not split; otherwise the least bound. Remembers what it saw.
+    /// Looks at every word above inner word `idx` of `level`: `None` if a word is marked or a slot not split; otherwise the
+    /// least bound. Remembers what it saw.
     #[inline(always)]
     pub fn survey(self, path: Path, level: usize, idx: u64) -> Option<u64> {
         // Before the look at the path, so that a mark which that misses ends the epoch later.
         let epoch = self.tree().epoch();
         W::store_load_fence();
-        let bound = self.tree().look_up(level, idx, |above, slot| match path {
-            Path::Claims => word::passes(above, slot),
-            Path::Frees => word::allows(above, 0),
-        })?;
+        let bound = self.tree().look_up(level, idx)?;
         self.notes().set_path(path, self.geometry().place(level, idx), epoch, bound);
         Some(bound)
     }

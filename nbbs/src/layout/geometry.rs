@@ -264,10 +264,16 @@ impl<W: Word> Geometry<W> {
         self.layout.units.div_ceil(1 << W::SHAPE.word_order(level))
     }
 
+    /// Whether word `idx` of `level` lies wholly inside the arena.
+    #[inline(always)]
+    pub fn is_whole(&self, level: usize, idx: u64) -> bool {
+        idx < self.layout.units >> W::SHAPE.word_order(level)
+    }
+
     /// How many slots of word `idx` of `level` lie wholly inside the arena.
     #[inline(always)]
     pub fn whole_slots(&self, level: usize, idx: u64) -> u32 {
-        if idx < self.layout.units >> W::SHAPE.word_order(level) {
+        if self.is_whole(level, idx) {
             return 1 << W::SHAPE.slots_log2(level);
         }
         (self.layout.units >> W::SHAPE.slot_order(level))

@@ -1,6 +1,7 @@
 //! Claiming a run of units at a given place, word by word.
 
 use super::Runs;
+use super::hold::Held;
 use super::slots::Slots;
 use crate::sync::Word;
 use crate::word::{self, span};
@@ -42,19 +43,13 @@ impl<W: Word> Runs<'_, W> {
     /// closed.
     fn claim_open(self, start: u64, end: u64) -> Result<(), u64> {
         let first = Slots::to_end_of_leaf(W::SHAPE, start);
-        let tails = start + u64::from(first.count);
+        let held = Held { start, end, first };
         // Hidden until all is claimed: nobody is to free what is not yet allocated.
         if !self.claim_slots(first, first.hidden()) {
-            return Err(self.first_in_use(start, tails).unwrap_or(start));
+            return Err(self.first_in_use(start, held.tails()).unwrap_or(start));
         }
-        self.claim_tails(tails, end).inspect_err(|_| _ = self.clear_hidden(first))?;
-        if self.recode(first, first.hidden(), first.open()) {
-            return Ok(());
-        }
-        // Only if somebody has released or freed the head, which was not his.
-        self.clear_tails(tails, end);
-        self.clear_left(first);
-        Err(start)
+        self.claim_tails(held.tails(), end).inspect_err(|_| _ = self.clear_hidden(first))?;
+        self.rehead(&held, first.open(), end).map_err(|_| start)
     }
 
     /// Claims units `from..end` as the rests of the run that ends at `from`. `Err`: a unit that is not to be

@@ -49,6 +49,35 @@ impl Wanted {
     }
 }
 
+/// A search for a free block of `2^order` units: the first in `range`, or the last.
+struct Sought<'r> {
+    order: u32,
+    range: &'r Range<u64>,
+    last: bool,
+}
+
+impl Sought<'_> {
+    /// Whether a block at `unit` lies in the range.
+    fn admits(&self, unit: u64) -> bool {
+        unit >= self.range.start && unit + (1 << self.order) <= self.range.end
+    }
+
+    /// Whether some of `units` lie in the range.
+    fn meets(&self, units: &Range<u64>) -> bool {
+        units.start < self.range.end && units.end > self.range.start
+    }
+
+    /// The first such block in units that are all free, or the last.
+    fn in_free(&self, units: Range<u64>) -> Option<u64> {
+        let (start, end) = (units.start.max(self.range.start), units.end.min(self.range.end));
+        let size = 1_u64 << self.order;
+        let number =
+            if self.last { end.checked_sub(size)? >> self.order } else { start.div_ceil(size) };
+        let block = number << self.order;
+        (block >= start && block + size <= end).then_some(block)
+    }
+}
+
 impl<W: Word> Runs<'_, W> {
     /// Claims a run in `range` and returns its first unit; `None` if at no time of the search a place was seen
     /// that could be claimed.
@@ -56,8 +85,8 @@ impl<W: Word> Runs<'_, W> {
     pub(super) fn claim_in(self, wanted: Wanted, range: Range<u64>) -> Option<u64> {
         let mut rest = range.clone();
         while rest.start < rest.end {
-            let block =
-                self.next_block(self.geometry().top(), 0, wanted.core(), &rest, wanted.top_down)?;
+            let core = Sought { order: wanted.core(), range: &rest, last: wanted.top_down };
+            let block = self.next_block(self.geometry().top(), 0, &core)?;
             let reach = wanted.units - 1;
             let from = range.start.max((block + (1 << wanted.core())).saturating_sub(reach + 1));
             let to = range.end.min(block + reach + 1);
@@ -84,50 +113,38 @@ impl<W: Word> Runs<'_, W> {
         if order > self.geometry().max_order() {
             return None;
         }
-        let block = self.next_block(self.geometry().top(), 0, order, range, false)?;
+        let sought = Sought { order, range, last: false };
+        let block = self.next_block(self.geometry().top(), 0, &sought)?;
         self.claim_run(block, block + units).ok().map(|()| block)
     }
 
-    /// The first (or last) free block of `2^order` units in `range` in or below a word.
-    fn next_block(
-        self,
-        level: usize,
-        idx: u64,
-        order: u32,
-        range: &Range<u64>,
-        last: bool,
-    ) -> Option<u64> {
-        if level <= W::SHAPE.level_of(order) {
+    /// The free block that is `sought`, in or below a word.
+    fn next_block(self, level: usize, idx: u64, sought: &Sought) -> Option<u64> {
+        if level <= W::SHAPE.level_of(sought.order) {
             self.tree().settle(level, idx);
         }
+        let slot_order = W::SHAPE.slot_order(level);
         let word = self.tree().read(level, idx);
         let codes = word::codes(level, word);
-        let size = 1_u64 << order;
-        let inside = |&unit: &u64| unit >= range.start && unit + size <= range.end;
         let unit_of = |slot| W::SHAPE.first_unit(level, idx, slot);
-        if order >= W::SHAPE.slot_order(level) {
+        if sought.order >= slot_order {
             let whole = word::first_slots(self.geometry().whole_slots(level, idx));
-            let runs =
-                word::runs(word::free_slots(codes) & whole, order - W::SHAPE.slot_order(level));
-            return ends(runs, last).map(unit_of).find(inside);
+            let runs = word::runs(word::free_slots(codes) & whole, sought.order - slot_order);
+            return ends(runs, sought.last).map(unit_of).find(|&unit| sought.admits(unit));
         }
-        let promising =
-            if word::bound(word) > u64::from(order) { word::split_slots(codes) } else { 0 };
-        let slots = word::free_slots(codes) | promising;
-        let slots = slots & word::first_slots(W::SHAPE.slots(level));
-        let within = |&slot: &u32| {
-            let unit = unit_of(slot);
-            unit < range.end && unit + (1 << W::SHAPE.slot_order(level)) > range.start
-        };
-        ends(slots, last).filter(within).find_map(|slot| {
-            if word::code(codes, slot) == word::SPLIT {
-                return self.next_block(level - 1, W::SHAPE.child(idx, slot), order, range, last);
+        let promises = word::bound(word) > u64::from(sought.order);
+        let promising = if promises { word::split_slots(codes) } else { 0 };
+        let slots =
+            (word::free_slots(codes) | promising) & word::first_slots(W::SHAPE.slots(level));
+        ends(slots, sought.last).find_map(|slot| {
+            let units = unit_of(slot)..unit_of(slot) + (1 << slot_order);
+            if !sought.meets(&units) {
+                None
+            } else if word::code(codes, slot) == word::SPLIT {
+                self.next_block(level - 1, W::SHAPE.child(idx, slot), sought)
+            } else {
+                sought.in_free(units)
             }
-            let (from, to) = (unit_of(slot), unit_of(slot) + (1 << W::SHAPE.slot_order(level)));
-            let (from, to) = (from.max(range.start), to.min(range.end));
-            let number = if last { to.checked_sub(size)? >> order } else { from.div_ceil(size) };
-            let block = number << order;
-            (block >= from && block + size <= to).then_some(block)
         })
     }
 

@@ -52,6 +52,11 @@ impl<W: Word> Runs<'_, W> {
         if let FreeError::OutOfRange { .. } | FreeError::NotAllocated { .. } = error {
             return Err(error);
         }
+        self.free_held(index)
+    }
+
+    /// Frees what begins at `index`, where it matters little how long that takes, and returns its number of units.
+    pub(super) fn free_held(self, index: u64) -> Result<u64, FreeError> {
         loop {
             let run = self.held(index)?;
             if self.release_run(&run) {

@@ -89,7 +89,7 @@ impl<W: Word> Runs<'_, W> {
         let heads = first.map(|start| self.head_codes(&held.from(start), start + size));
         let end = index + (held.tails() - index).next_multiple_of(size);
         self.rehead(&held, heads.fold(0, |codes, head| codes | head), end)
-            .inspect_err(|_| later.for_each(|start| _ = self.free(start)))
+            .inspect_err(|_| later.for_each(|start| _ = self.free_held(start)))
     }
 
     /// Gives back the units of `part` of what is held at `index`.
@@ -134,7 +134,7 @@ impl<W: Word> Runs<'_, W> {
         let end = if in_first_word { held.end } else { gap.start };
         self.rehead(&held, first | second, end).inspect_err(|_| {
             if in_tails {
-                _ = self.free(gap.end);
+                _ = self.free_held(gap.end);
             }
         })
     }

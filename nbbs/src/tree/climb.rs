@@ -15,15 +15,10 @@ impl<W: Word> Tree<'_, W> {
         word::passes(self.read(level + 1, above), slot)
     }
 
-    /// Looks at every word above inner word `idx` of `level`: `None` as soon as one is not `in_order`, for the slot on
-    /// the path; otherwise the least bound.
+    /// Looks at every word above inner word `idx` of `level`: `None` as soon as one is marked, or its slot on the path not
+    /// split; otherwise the least bound.
     #[inline(always)]
-    pub fn look_up(
-        &self,
-        level: usize,
-        idx: u64,
-        in_order: impl Fn(u64, u32) -> bool,
-    ) -> Option<u64> {
+    pub fn look_up(&self, level: usize, idx: u64) -> Option<u64> {
         let mut below = idx;
         let mut bound = word::UNSETTLED;
         for base in self.geometry.bases_above(level) {
@@ -31,7 +26,7 @@ impl<W: Word> Tree<'_, W> {
             below = idx;
             // After the caller's claim or clear; pairs with the mark.
             let above = self.words.get(base + (idx as usize) * LINE)?.load(AFTER_FENCE);
-            if !in_order(above, slot) {
+            if !word::passes(above, slot) {
                 return None;
             }
             bound = bound.min(word::bound(above));

@@ -132,6 +132,22 @@ impl<'a, W: Word> Tree<'a, W> {
         whole.max(below).max(part)
     }
 
+    /// Whether a word can offer `need`, which is not 0: sooner told than [how much](Self::offer) it can.
+    #[inline(always)]
+    pub fn offers(&self, level: usize, idx: u64, word: u64, need: u64) -> bool {
+        let codes = word::codes(level, word);
+        if level > 0 && word::bound(word) >= need && word::split_slots(codes) != 0 {
+            return true;
+        }
+        let slots = (need as u32 - 1).saturating_sub(W::SHAPE.slot_order(level));
+        let free = word::free_slots(codes) & word::first_slots(W::SHAPE.slots(level));
+        // Only what is free can offer something, even if it lies partly outside.
+        free != 0
+            && slots <= W::SHAPE.slots_log2(level)
+            && word::runs(free, slots) != 0
+            && (self.geometry.is_whole(level, idx) || self.offer(level, idx, word) >= need)
+    }
+
     /// The split slots of an inner word, by their low bits.
     pub fn split_slots(&self, level: usize, idx: u64, codes: u64) -> u64 {
         word::split_slots(codes) & word::first_slots(self.geometry.slots(level, idx))
@@ -170,5 +186,42 @@ impl<'a, W: Word> Tree<'a, W> {
             let last = self.geometry.place(level, last);
             stray.then_some(last).or_else(|| self.geometry.padding(level).find(foreign))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::AtomicU64;
+
+    #[test]
+    fn a_word_offers_whatever_is_no_more_than_its_offer() {
+        for units in [1, 32, 33, 600, 9000, 1 << 18] {
+            let words = Geometry::<AtomicU64>::new(units).unwrap().words();
+            let words: std::vec::Vec<_> = (0..words).map(|_| AtomicU64::new(0)).collect();
+            let (tree, _) = Tree::new(&words, units).unwrap();
+            for level in 0..=tree.geometry.top() {
+                let last = tree.geometry.words_of(level) - 1;
+                let (first, last) = ((level, 0), (level, last));
+                (0..20_000).for_each(|number| agree(&tree, number, &[first, last]));
+            }
+        }
+    }
+
+    /// Any word, the more in use the larger `number` is: with the codes that it may have at such places.
+    fn agree(tree: &Tree<'_, AtomicU64>, number: u64, places: &[(usize, u64)]) {
+        let mix =
+            |by: u64| (number + by).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(by as u32);
+        let in_use = [mix(17), mix(29) | mix(41), mix(37) & mix(11), 0][number as usize % 4];
+        for &(level, idx) in places {
+            let inside = word::both_bits(word::first_slots(tree.geometry.slots(level, idx)));
+            let rest = if level == 0 { 0 } else { mix(23) & !word::codes(1, u64::MAX) };
+            let word = word::codes(level, in_use) & inside | rest;
+            let offer = tree.offer(level, idx, word);
+            for need in 1..=word::UNSETTLED + 1 {
+                let offers = tree.offers(level, idx, word, need);
+                assert_eq!(offers, offer >= need, "{level} {idx} {word:#x}: {need}, {offer}");
+            }
+        }
     }
 }

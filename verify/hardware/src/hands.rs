@@ -1,6 +1,6 @@
 //! What an actor holds, and the owner map that knows it.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use testkit::program::Held;
@@ -52,6 +52,12 @@ impl Stake {
     pub fn of(word: u64) -> Option<Self> {
         let Held { index, len: units } = unpack(word)?;
         Some(Self { units, from: (index != ANYWHERE).then_some(index) })
+    }
+
+    /// The units, if it is known which.
+    #[must_use]
+    pub fn place(&self) -> Option<Range<u64>> {
+        self.from.map(|from| from..from + self.units)
     }
 }
 
@@ -120,6 +126,6 @@ impl<M: Deref<Target = [AtomicU32]>> Hands<'_, M> {
     }
 }
 
-fn units(held: Held) -> std::ops::Range<u64> {
+fn units(held: Held) -> Range<u64> {
     held.index..held.index + held.len
 }

@@ -3,7 +3,7 @@
 //! Most are on 64 units: two leaf words, of units 0 to 31 and 32 to 63, under one inner word. Where the first
 //! leaf word is full (two blocks of the main thread's), all that happens, happens in the second.
 
-use crate::race::Op::{self, After, Alloc, At, Free, Release, Reserve, ReserveRelease};
+use crate::race::Op::{self, After, Alloc, At, Batch, Free, Release, Reserve, ReserveRelease};
 use crate::race::{MAIN, Notes, Race};
 use crate::word::Model::{self, Bare, Fences, Leading, Trailing};
 
@@ -80,6 +80,26 @@ pub static RACES: &[Race] = &[
         grain: 3,
         setup: &[(2, Alloc(3)), (2, Free), (MAIN, Alloc(9)), (0, Alloc(9))],
         lanes: &[&[Free], &[After(0), At(8, 16), At(32, 40), At(40, 48)], &[After(1), Alloc(3)]],
+        notes: Notes::OnePath,
+        under: &[(Bare, Some(0))],
+    },
+    // The same, where lane 1 notes the path by a free. What it opens the way with is in the word of lane 2, what it
+    // frees in the next, so that neither orders anything of lane 0's before the claim.
+    Race {
+        name: "hand-over-by-the-path-of-a-free",
+        units: 1024,
+        grain: 3,
+        setup: &[
+            (MAIN, Alloc(5)),
+            (1, Alloc(4)),
+            (1, Free),
+            (MAIN, Free),
+            (2, Alloc(3)),
+            (2, Free),
+            (MAIN, Alloc(9)),
+            (0, Alloc(9)),
+        ],
+        lanes: &[&[Free], &[After(0), At(8, 16), Batch(4, 2), Free], &[After(1), Alloc(3)]],
         notes: Notes::OnePath,
         under: &[(Bare, Some(0))],
     },
@@ -214,6 +234,23 @@ pub static RACES: &[Race] = &[
         lanes: &[&[Free, Alloc(9)], &[Alloc(4)], &[Alloc(4)]],
         notes: Notes::Own,
         under: TWO,
+    },
+    // The same, where lane 1 last claimed in the other half, and knows its way up from its last free alone.
+    Race {
+        name: "known-way-up-by-a-free-of-three",
+        units: 1024,
+        grain: 4,
+        setup: &[
+            (0, Alloc(4)),
+            (1, Alloc(4)),
+            (1, At(512, 528)),
+            (1, At(544, 560)),
+            (1, At(560, 576)),
+            (1, Free),
+        ],
+        lanes: &[&[Free, Alloc(9)], &[Alloc(4)], &[Alloc(4)]],
+        notes: Notes::Own,
+        under: &[(Fences, Some(2))],
     },
     // Three levels: what lane 1 knows of the path of its frees ends with a merge at the top. Lane 0 is late to raise
     // a bound below the top, which from then on promises more than the top's does.
