@@ -842,11 +842,11 @@ typedef struct nbbs_shared_recovery {
      */
     size_t members;
     /**
-     * Blocks that were recovered and freed.
+     * Blocks and slots that were recovered and freed.
      */
     size_t freed;
     /**
-     * Blocks that were recovered and are the recoverer's now.
+     * Blocks and slots that were recovered and are the recoverer's now.
      */
     size_t kept;
     /**
@@ -874,7 +874,7 @@ typedef struct nbbs_shared_geometry {
      */
     uint64_t unit_bytes;
     /**
-     * How many members may live at a time, from 1 to 1023.
+     * How many members may live at a time, from 1 to 1022.
      */
     uint64_t members;
 } nbbs_shared_geometry;
@@ -2005,6 +2005,69 @@ nbbs_code nbbs_pool_clear(struct nbbs_pool *pool,
 
 #if defined(__linux__)
 /**
+ * Allocates memory of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its offset to
+ * `offset`: a slot, of 16 bytes to 4 KiB in steps of a quarter at most, or a block if it is larger. What is in it is whatever
+ * was there before. It is given to `nbbs_shared_heap_free` and the others here.
+ *
+ * A slot takes one read-modify-write in the steady state; before it refuses, it looks through the whole segment. Waits for
+ * nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, `SEGMENT_DAMAGED`.
+ */
+nbbs_code nbbs_shared_heap_alloc(const struct nbbs_shared_member *member,
+                                 size_t bytes,
+                                 size_t align,
+                                 uint64_t *offset,
+                                 struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Frees the member's slot or block at `offset`.
+ *
+ * A read-modify-write. Waits for nobody. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED` also if no slot begins
+ * there, `NOT_YOURS` also if it was freed before, `SEGMENT_DAMAGED`.
+ */
+nbbs_code nbbs_shared_heap_free(const struct nbbs_shared_member *member,
+                                uint64_t offset,
+                                struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Makes the slot or block at `offset` this member's, and writes whose it was to `from`, which may be null; as
+ * `nbbs_shared_take`.
+ *
+ * A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
+ */
+nbbs_code nbbs_shared_heap_take(const struct nbbs_shared_member *member,
+                                uint64_t offset,
+                                struct nbbs_shared_id *from,
+                                struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Writes where in this process the member's slot or block at `offset` is, and how many bytes it has, to `address` and `bytes`,
+ * each of which may be null; as `nbbs_shared_block`.
+ *
+ * Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS`, `SEGMENT_DAMAGED`.
+ */
+nbbs_code nbbs_shared_heap_block(const struct nbbs_shared_member *member,
+                                 uint64_t offset,
+                                 void **address,
+                                 size_t *bytes,
+                                 struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Makes empty slabs, from which slots are cut, blocks again, and returns how many. Of each size of slot, one that another living
+ * member used last stays. A walk over the bookkeeping, and memory. Null: 0.
+ */
+size_t nbbs_shared_heap_trim(const struct nbbs_shared_member *member);
+#endif
+
+#if defined(__linux__)
+/**
  * Registers a member: a thread that allocates in the segment, until `nbbs_shared_leave`, or until its process ends, however it
  * ends. It may be handed to another thread. It must not be used by a signal handler that interrupts one of its own calls, nor
  * by a child of `fork`, which attaches for itself.
@@ -2097,9 +2160,9 @@ size_t nbbs_shared_dead(const struct nbbs_shared_member *member);
 
 #if defined(__linux__)
 /**
- * Recovers what members held that have died or left: each block becomes this member's, and `keeps` says whether it stays so or
- * is freed; null: all are freed. Blocks that a dead member was allocating or freeing at its end are among them. `found`, which
- * may be null, gets how many.
+ * Recovers what members held that have died or left: each block, and each slot of the heap, becomes this member's, and
+ * `keeps` says whether it stays so or is freed; null: all are freed. Blocks that a dead member was allocating or freeing at
+ * its end are among them. `found`, which may be null, gets how many.
  *
  * May be called by several members at the same time, each block goes to one of them; whoever dies in it is recovered by the
  * next. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet received. Waits for

@@ -1,6 +1,6 @@
 //! What ownership costs: an allocation and a free by a member of a segment, beside the same by the buddy allocator alone,
 //! over words of this process's, which looks for the order of what it frees, or is told. In turn, a thousand pairs at a time.
-//! `cost buddy|sized|member ORDER PAIRS` makes so many pairs of one, for whoever counts instructions; `sized` tells the buddy
+//! `cost buddy|sized|member|heap ORDER PAIRS` makes so many pairs of one, for whoever counts instructions; `sized` tells the buddy
 //! allocator the order of what it frees.
 
 use std::alloc::Layout;
@@ -35,6 +35,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             let _ = black_box(member.free(black_box(offset)));
         }
     };
+    let slot = |layout| {
+        if let Ok(offset) = member.heap().alloc(layout) {
+            let _ = black_box(member.heap().free(black_box(offset)));
+        }
+    };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [which, order, pairs] = &arguments[..] {
         let (order, pairs): (u32, u64) = (order.parse()?, pairs.parse()?);
@@ -43,7 +48,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             "buddy" => (0..pairs).for_each(|_| alone(order)),
             "sized" => (0..pairs).for_each(|_| sized(order)),
             "member" => (0..pairs).for_each(|_| owned(layout)),
-            other => return Err(format!("{other}: buddy, sized or member").into()),
+            "heap" => (0..pairs).for_each(|_| slot(layout)),
+            other => return Err(format!("{other}: buddy, sized, member or heap").into()),
         }
         return Ok(());
     }

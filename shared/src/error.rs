@@ -175,6 +175,13 @@ pub enum OffsetError {
         /// Whose it is. `None`: nobody's.
         owner: Option<MemberId>,
     },
+    /// It is within a slab of the heap, and no slot begins there, or one of other bytes than those of a pool.
+    NoSlot {
+        /// Offset given.
+        offset: u64,
+        /// Bytes of the slots there.
+        bytes: u64,
+    },
     /// A member has written where it must not: the block is the member's, and is not allocated.
     Damaged {
         /// Offset given.
@@ -294,6 +301,12 @@ impl fmt::Display for OffsetError {
             }
             Self::NotYours { offset, owner: None } => {
                 write!(f, "no block that is anybody's begins at {offset:#x}")
+            }
+            Self::NoSlot { offset, bytes } => {
+                write!(
+                    f,
+                    "{offset:#x} is within slots of {bytes} bytes, and none that is meant begins there"
+                )
             }
             Self::Damaged { offset } => {
                 write!(f, "the block at {offset:#x} is not allocated, though its tag says so")

@@ -24,7 +24,7 @@ pub(crate) const STATE_AT: u64 = 56;
 const MAGIC: [u8; 8] = *b"nbbs-seg";
 
 /// What this code reads and writes. To be raised when the meaning of a byte changes.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// How far the creator has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,10 +133,10 @@ mod tests {
     #[test]
     fn a_newer_version_is_named() {
         let mut bytes = encode(&layout(), State::Whole);
-        bytes[8] = 2;
+        bytes[8] = 3;
         assert_eq!(
             decode(&bytes, layout().bytes),
-            Err(AttachError::Version { version: 2, known: 1 })
+            Err(AttachError::Version { version: 3, known: 2 })
         );
     }
 

@@ -1,7 +1,8 @@
 //! Where everything stands in a segment: arithmetic on the geometry, which the creator chooses and the header says.
 //!
 //! ```text
-//! header | turns, a line for each seat | tags, a word for each unit | the buddy's words | units
+//! header | turns, a line for each seat | pins, four lines for each seat | hints | tags, a word for each unit
+//! | the buddy's words | units
 //! ```
 //!
 //! Each part begins on a page of 4 KiB. So a block is aligned to its size, or to a page if it is larger.
@@ -10,6 +11,7 @@ use nbbs::{MAX_UNITS, metadata_words};
 
 use crate::error::GeometryError;
 use crate::ledger::{MAX_SEATS, TURN_STRIDE};
+use crate::slabs::{HINTS, PIN_STRIDE};
 
 /// The least and most bytes of a unit.
 pub(crate) const MIN_UNIT: u64 = 64;
@@ -26,7 +28,7 @@ const MAX_BYTES: u64 = 1 << 46;
 /// use nbbs_shared::Geometry;
 ///
 /// let geometry = Geometry { units: 4096, unit_bytes: 4096, members: 64 };
-/// assert_eq!(geometry.file_bytes()?, 16_822_272); // 16 MiB of units, and 44 KiB beside them
+/// assert_eq!(geometry.file_bytes()?, 16_842_752); // 16 MiB of units, and 64 KiB beside them
 /// # Ok::<(), nbbs_shared::GeometryError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +37,7 @@ pub struct Geometry {
     pub units: u64,
     /// Bytes of a unit, the least that is handed out: a power of two from 64 to 2^30.
     pub unit_bytes: u64,
-    /// Seats: how many members may live at a time, from 1 to 1023.
+    /// Seats: how many members may live at a time, from 1 to 1022.
     pub members: u64,
 }
 
@@ -44,6 +46,8 @@ pub struct Geometry {
 pub(crate) struct Layout {
     pub geometry: Geometry,
     pub turns: u64,
+    pub pins: u64,
+    pub hints: u64,
     pub tags: u64,
     pub words: u64,
     pub arena: u64,
@@ -53,7 +57,7 @@ pub(crate) struct Layout {
 
 impl Geometry {
     /// Bytes that the segment takes, everything included: beside the units 64 bits a unit for its owner, 2.3 for the buddy
-    /// allocator, 64 bytes a member, and a page.
+    /// allocator, 320 bytes a member, and two pages.
     ///
     /// # Errors
     /// [`GeometryError`], which names the value that is out of range.
@@ -80,14 +84,16 @@ impl Layout {
         let arena_bytes =
             units.checked_mul(unit_bytes).filter(|&bytes| bytes <= MAX_BYTES).ok_or(too_large)?;
         let turns = PAGE;
-        let tags = turns + (members * TURN_STRIDE as u64 * 8).next_multiple_of(PAGE);
+        let pins = turns + (members * TURN_STRIDE as u64 * 8).next_multiple_of(PAGE);
+        let hints = pins + (members * PIN_STRIDE as u64 * 8).next_multiple_of(PAGE);
+        let tags = hints + (HINTS as u64 * 8).next_multiple_of(PAGE);
         let words_at = tags + (units * 8).next_multiple_of(PAGE);
         let arena = words_at + (words * 8).next_multiple_of(PAGE);
         let bytes = arena + arena_bytes.next_multiple_of(PAGE);
         if bytes > MAX_BYTES || usize::try_from(bytes).is_err() {
             return Err(too_large);
         }
-        Ok(Self { geometry, turns, tags, words: words_at, arena, bytes })
+        Ok(Self { geometry, turns, pins, hints, tags, words: words_at, arena, bytes })
     }
 
     /// log2 of the bytes of a unit: whoever divides by these shifts.
@@ -117,10 +123,11 @@ mod tests {
             members in prop_oneof![any::<u64>(), 0..2000_u64],
         ) {
             if let Ok(layout) = Layout::new(Geometry { units, unit_bytes, members }) {
-                prop_assert!(layout.turns >= PAGE && layout.tags >= layout.turns + 64 * members);
+                prop_assert!(layout.turns >= PAGE && layout.pins >= layout.turns + 64 * members);
+                prop_assert!(layout.hints >= layout.pins + 256 * members && layout.tags > layout.hints);
                 prop_assert!(layout.words >= layout.tags + 8 * units && layout.end() <= layout.bytes);
                 prop_assert!(layout.arena >= layout.words + 8 * nbbs::metadata_words(units) as u64);
-                for at in [layout.turns, layout.tags, layout.words, layout.arena, layout.bytes] {
+                for at in [layout.turns, layout.pins, layout.hints, layout.tags, layout.words, layout.arena, layout.bytes] {
                     prop_assert_eq!(at % PAGE, 0);
                 }
                 prop_assert!(layout.bytes <= MAX_BYTES);
@@ -142,8 +149,8 @@ mod tests {
             "units of 100 bytes: a power of two from 64 to 1073741824"
         );
         assert_eq!(
-            said(Geometry { members: 1024, ..good }),
-            "1024 members: a segment has seats for 1 to 1023"
+            said(Geometry { members: 1023, ..good }),
+            "1023 members: a segment has seats for 1 to 1022"
         );
         let large = Geometry { units: 1 << 40, ..good };
         assert!(matches!(large.file_bytes(), Err(GeometryError::Bytes { .. })));

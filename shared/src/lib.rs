@@ -27,7 +27,8 @@
 //! # What it promises
 //!
 //! - No operation waits for another member, be it stopped or dead, nor does recovery.
-//! - A block belongs to one member at any time, which its *tag* names: 64 bits for each unit.
+//! - A block belongs to one member at any time, which its *tag* names: 64 bits for each unit. So does a slot of the
+//!   [heap](Heap) and of a [pool](Pool): 64 bits for each.
 //! - Whether a member lives the kernel says, by a lock that it holds on a byte of the file; no number that can be used again.
 //! - When a member dies, each of its blocks becomes the recoverer's, who frees or keeps it, and so does the block that the
 //!   member was allocating or freeing at that moment. Recovery can be run by several members at once, can die at any step
@@ -46,8 +47,10 @@
 //! # Layers
 //!
 //! ```text
+//! heap      memory of any size      pool     memory for values of one type
 //! member    what users call: join, allocate, free, take, recover
 //! segment   files, locks, mappings: the only place that asks the system
+//! slabs     blocks that are cut into slots: who holds which slot. No unsafe code
 //! ledger    the protocol, on atomic words: who holds which block, and how the dead are recovered. No unsafe code
 //! header    what a file must begin with       layout    where everything stands
 //! offset    addresses within a segment        error     what can be refused
@@ -56,18 +59,24 @@
 
 mod error;
 mod header;
+mod heap;
 mod layout;
 #[forbid(unsafe_code)]
 mod ledger;
 mod member;
 mod offset;
+mod pool;
 mod segment;
+#[forbid(unsafe_code)]
+mod slabs;
 
 pub use error::{AllocError, AttachError, GeometryError, JoinError, OffsetError};
+pub use heap::Heap;
 pub use layout::Geometry;
 pub use ledger::{Fate, Recovery};
 pub use member::{Block, Member, MemberId};
 pub use offset::{AtomicOffset, Offset};
+pub use pool::Pool;
 pub use segment::Segment;
 
 /// Keeps the README's example running.

@@ -6,10 +6,13 @@ use std::fs::File;
 use std::ptr::NonNull;
 
 use crate::error::{AllocError, OffsetError};
+use crate::heap::Heap;
 use crate::layout::PAGE;
 use crate::ledger::{Fate, NotHeld, Owner, Recovery, Seat};
 use crate::offset::Offset;
+use crate::pool::Pool;
 use crate::segment::{Locks, Segment};
+use crate::slabs::Cursors;
 
 /// A registered user of a segment: a thread, as long as this value lives.
 ///
@@ -33,7 +36,8 @@ use crate::segment::{Locks, Segment};
 #[derive(Debug)]
 pub struct Member {
     segment: Segment,
-    seat: Seat,
+    pub(crate) seat: Seat,
+    pub(crate) cursors: Cursors,
     /// An open file description with a lock on the seat's byte, which the kernel lets go when this is closed.
     lock: File,
     /// The process that joined.
@@ -49,7 +53,7 @@ pub struct MemberId {
     pub generation: u64,
 }
 
-/// A block that is recovered.
+/// A block, or a slot of the heap, that is recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Where it is.
@@ -60,7 +64,8 @@ pub struct Block {
 
 impl Member {
     pub(crate) fn new(segment: Segment, seat: Seat, lock: File) -> Self {
-        Self { segment, seat, lock, process: std::process::id() }
+        let (cursors, process) = (Cursors::default(), std::process::id());
+        Self { segment, seat, cursors, lock, process }
     }
 
     /// Which member this is.
@@ -161,7 +166,7 @@ impl Member {
     pub fn dead(&self) -> usize {
         let ledger = self.segment.ledger();
         let others = (0..ledger.seats()).filter(|&seat| seat != self.seat.number);
-        others.filter(|&seat| ledger.is_dead(seat, &Locks(&self.lock))).count()
+        others.filter(|&seat| ledger.is_dead(seat, &self.locks())).count()
     }
 
     /// Recovers what members held that have died or left: each block becomes this member's, and `decide` says whether it is
@@ -180,11 +185,28 @@ impl Member {
     /// # Panics
     /// If `decide` does, or if a member has written into the bookkeeping, where it must not.
     pub fn recover(&self, mut decide: impl FnMut(Block) -> Fate) -> Recovery {
-        let decide = |index, units| match self.segment.offset_of(index) {
-            Some(offset) => decide(Block { offset, bytes: self.bytes(units) }),
+        let decide = |at, bytes| match self.segment.offset_within(at) {
+            Some(offset) => decide(Block { offset, bytes }),
             None => Fate::Keep,
         };
-        self.segment.ledger().recover(&self.seat, &Locks(&self.lock), decide)
+        self.segment.slabs().recover(&self.seat, &self.locks(), decide)
+    }
+
+    /// The heap of the segment, as this member uses it: memory of any size, also less than a unit.
+    #[must_use]
+    pub fn heap(&self) -> Heap<'_> {
+        Heap::new(self)
+    }
+
+    /// The pool of the segment for this type, as this member uses it.
+    #[must_use]
+    pub fn pool<T>(&self) -> Pool<'_, T> {
+        Pool::new(self)
+    }
+
+    /// Who lives, as the kernel says.
+    pub(crate) fn locks(&self) -> Locks<'_> {
+        Locks(&self.lock)
     }
 
     fn bytes(&self, units: u64) -> u64 {
@@ -192,8 +214,9 @@ impl Member {
     }
 
     #[cold]
-    fn refusal(&self, offset: u64, error: NotHeld) -> OffsetError {
+    pub(crate) fn refusal(&self, offset: u64, error: NotHeld) -> OffsetError {
         match error {
+            NotHeld::NoSlot(bytes) => OffsetError::NoSlot { offset, bytes },
             NotHeld::By(owner) => OffsetError::NotYours { offset, owner: MemberId::of(owner) },
             NotHeld::Damaged => OffsetError::Damaged { offset },
             NotHeld::Outside => {
@@ -209,6 +232,7 @@ impl Drop for Member {
     fn drop(&mut self) {
         // A child of the process that joined has its memory, and not the segment.
         if self.process == std::process::id() {
+            self.segment.slabs().unpin_all(&self.seat);
             self.segment.ledger().leave(&self.seat);
         }
     }

@@ -35,15 +35,94 @@ private:
     std::uint64_t bytes_ = 0;
 };
 
-/// A member of a segment, for one thread at a time. What it still holds when it ends others recover.
-class shared_member {
+namespace detail {
+
+/// What a member allocates: blocks, or memory of its segment's heap, by the functions of C for them.
+template <auto Alloc, auto Free, auto Take, auto Block>
+class of_member {
+public:
+    constexpr explicit of_member(nbbs_shared_member* member) noexcept : member_(member) {}
+
+    /// Allocates at least so many bytes, aligned to a power of two up to a page.
+    result<offset<void>> try_alloc(std::size_t bytes, std::size_t align = 8) const noexcept {
+        const auto got = get<std::uint64_t>(Alloc, member_, bytes, align);
+        return got ? result<offset<void>>(offset<void>(*got)) : result<offset<void>>(got.error());
+    }
+    [[nodiscard]] offset<void> alloc(std::size_t bytes, std::size_t align = 8) const {
+        return try_alloc(bytes, align).value();
+    }
+
+    /// A `T` in memory of its own. It must lead nowhere by pointers, and nobody destroys it.
+    template <class T, class... Arguments>
+    [[nodiscard]] offset<T> make(Arguments&&... arguments) const {
+        static_assert(std::is_trivially_destructible_v<T>, "a process that dies destroys nothing");
+        const offset<void> place = alloc(sizeof(T), alignof(T));
+        ::new (block(place).memory) T(std::forward<Arguments>(arguments)...);
+        return place.as<T>();
+    }
+
+    /// Frees what is this member's.
+    template <class T>
+    result<void> try_free(offset<T> block) const noexcept {
+        return run(Free, member_, block.bytes());
+    }
+    template <class T>
+    void free(offset<T> block) const {
+        try_free(block).value();
+    }
+
+    /// Makes this member's what its holder has handed over. Returns whose it was.
+    template <class T>
+    result<nbbs_shared_id> try_take(offset<T> block) const noexcept {
+        return get<nbbs_shared_id>(Take, member_, block.bytes());
+    }
+    template <class T>
+    nbbs_shared_id take(offset<T> block) const {
+        return try_take(block).value();
+    }
+
+    /// Where in this process what is this member's is, all of it.
+    template <class T>
+    result<storage> try_block(offset<T> block) const noexcept {
+        storage found{};
+        const auto ran = run(Block, member_, block.bytes(), &found.memory, &found.bytes);
+        return ran ? result<storage>(found) : result<storage>(ran.error());
+    }
+    template <class T>
+    storage block(offset<T> block) const {
+        return try_block(block).value();
+    }
+
+protected:
+    nbbs_shared_member* member_;
+};
+
+using blocks_of_member =
+    of_member<nbbs_shared_alloc, nbbs_shared_free, nbbs_shared_take, nbbs_shared_block>;
+using heap_of_member =
+    of_member<nbbs_shared_heap_alloc, nbbs_shared_heap_free, nbbs_shared_heap_take, nbbs_shared_heap_block>;
+
+}  // namespace detail
+
+/// The heap of a segment, as a member uses it: slots of 16 bytes to 4 KiB, blocks if it is more. What it allocates is given
+/// to its own functions. As long as the member.
+class shared_heap : public detail::heap_of_member {
+public:
+    using detail::heap_of_member::heap_of_member;
+
+    /// Makes empty slabs, from which slots are cut, blocks again. Returns how many.
+    std::size_t trim() const noexcept { return nbbs_shared_heap_trim(member_); }
+};
+
+/// A member of a segment, for one thread at a time, and its blocks. What it still holds when it ends others recover.
+class shared_member : public detail::blocks_of_member {
 public:
     /// None: every call is refused.
-    constexpr shared_member() noexcept = default;
+    constexpr shared_member() noexcept : shared_member(nullptr) {}
     /// Takes over what C has made.
-    constexpr explicit shared_member(nbbs_shared_member* member) noexcept : member_(member) {}
+    using detail::blocks_of_member::blocks_of_member;
 
-    shared_member(shared_member&& from) noexcept : member_(std::exchange(from.member_, nullptr)) {}
+    shared_member(shared_member&& from) noexcept : shared_member(std::exchange(from.member_, nullptr)) {}
     shared_member& operator=(shared_member&& from) noexcept {
         shared_member moved(std::move(from));
         std::swap(member_, moved.member_);
@@ -53,60 +132,14 @@ public:
 
     nbbs_shared_id id() const noexcept { return nbbs_shared_id_of(member_); }
 
-    /// Allocates a block of at least so many bytes, aligned to a power of two up to a page.
-    result<offset<void>> try_alloc(std::size_t bytes, std::size_t align = 8) const noexcept {
-        const auto got = detail::get<std::uint64_t>(nbbs_shared_alloc, member_, bytes, align);
-        return got ? result<offset<void>>(offset<void>(*got)) : result<offset<void>>(got.error());
-    }
-    [[nodiscard]] offset<void> alloc(std::size_t bytes, std::size_t align = 8) const {
-        return try_alloc(bytes, align).value();
-    }
-
-    /// A `T` in a block of its own. It must lead nowhere by pointers, and nobody destroys it.
-    template <class T, class... Arguments>
-    [[nodiscard]] offset<T> make(Arguments&&... arguments) const {
-        static_assert(std::is_trivially_destructible_v<T>, "a process that dies destroys nothing");
-        const offset<void> place = alloc(sizeof(T), alignof(T));
-        ::new (block(place).memory) T(std::forward<Arguments>(arguments)...);
-        return place.as<T>();
-    }
-
-    /// Frees a block of this member's.
-    template <class T>
-    result<void> try_free(offset<T> block) const noexcept {
-        return detail::run(nbbs_shared_free, member_, block.bytes());
-    }
-    template <class T>
-    void free(offset<T> block) const {
-        try_free(block).value();
-    }
-
-    /// Makes a block this member's that its holder has handed over. Returns whose it was.
-    template <class T>
-    result<nbbs_shared_id> try_take(offset<T> block) const noexcept {
-        return detail::get<nbbs_shared_id>(nbbs_shared_take, member_, block.bytes());
-    }
-    template <class T>
-    nbbs_shared_id take(offset<T> block) const {
-        return try_take(block).value();
-    }
-
-    /// Where in this process a block of this member's is, all of it.
-    template <class T>
-    result<storage> try_block(offset<T> block) const noexcept {
-        storage found{};
-        const auto ran = detail::run(nbbs_shared_block, member_, block.bytes(), &found.memory, &found.bytes);
-        return ran ? result<storage>(found) : result<storage>(ran.error());
-    }
-    template <class T>
-    storage block(offset<T> block) const {
-        return try_block(block).value();
-    }
+    /// The segment's heap, by this member.
+    shared_heap heap() const& noexcept { return shared_heap(member_); }
+    shared_heap heap() const&& = delete;
 
     /// How many members have died that nobody has recovered.
     std::size_t dead() const noexcept { return nbbs_shared_dead(member_); }
 
-    /// Recovers what the dead held, and frees it.
+    /// Recovers what the dead held, blocks and memory of the heap, and frees it.
     nbbs_shared_recovery recover() const noexcept { return recover_by(nullptr, nullptr); }
     /// The same; what `keeps(offset<void>, std::uint64_t bytes)` says yes to stays this member's. It must not throw.
     template <class Keeps>
@@ -126,8 +159,6 @@ private:
         nbbs_shared_recover(member_, keeps, context, &found, nullptr);
         return found;
     }
-
-    nbbs_shared_member* member_ = nullptr;
 };
 
 /// A segment in this process: memory that several processes allocate from, and any of them may be killed at any moment.

@@ -151,6 +151,19 @@ struct thread_locals {
         }
     }
 
+    /// The seat at a home, which is the first from now on: pools in use at the same time are found at once, wherever they
+    /// are to be near.
+    seat* first_at(const home* of) noexcept {
+        for (seat** link = &seats; *link != nullptr; link = &(*link)->next) {
+            if (seat* const found = *link; found->of == of) {
+                *link = found->next;
+                found->next = seats;
+                return seats = found;
+            }
+        }
+        return nullptr;
+    }
+
     seat* seat_at(const home* of) const noexcept {
         seat* found = seats;
         while (found != nullptr && found->of != of) {
@@ -175,7 +188,7 @@ inline nbbs_pool_local* local_of(home* of) noexcept {
     if (of == nullptr || mine.over) {
         return nullptr;
     }
-    seat* found = mine.seat_at(of);
+    seat* found = mine.first_at(of);
     if (found == nullptr) {
         static thread_local thread_end at_the_end;
         static_cast<void>(at_the_end);

@@ -101,10 +101,11 @@ impl PoolLocal {
     fn refill(&mut self, pool: &Pool) -> Result<(), Error> {
         let claimed = pool.inner.claim_slots_on(thread_lane(), self.most as u32);
         let (slots, word, mut bits) = claimed.map_err(|reason| pool.shape.refusal(reason))?;
+        let (marks, first) = (slots.marks(), pool.object(slots.begin(), 0));
         while bits != 0 {
             let slot = word * WORD + bits.ilog2() as usize;
             bits ^= 1 << (slot % WORD);
-            self.keep(&slots.marks()[slot], pool.object(slots.begin(), slot));
+            self.keep(&marks[slot], first.wrapping_byte_add(slot * pool.shape.stride));
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::pointer;
 /// A registered user of a segment, for one thread at a time. Made by `nbbs_shared_join`.
 #[derive(Debug)]
 pub struct SharedMember {
-    member: Member,
+    pub(super) member: Member,
     reporter: Reporter,
 }
 
@@ -29,9 +29,9 @@ pub type SharedKeeps =
 pub struct SharedRecovery {
     /// Members that had died since somebody last recovered.
     pub members: usize,
-    /// Blocks that were recovered and freed.
+    /// Blocks and slots that were recovered and freed.
     pub freed: usize,
-    /// Blocks that were recovered and are the recoverer's now.
+    /// Blocks and slots that were recovered and are the recoverer's now.
     pub kept: usize,
     /// Blocks of which it could not be told whether they belong to an operation under way. Another recovery will tell.
     pub pending: usize,
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn nbbs_shared_alloc(
 
 /// A layout that a segment may have; the member looks at the alignment's limit.
 #[inline(always)]
-fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
+pub(super) fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
     if !align.is_power_of_two() {
         return Err(Error::of(Code::Alignment, align as u64, refusal::MOST_ALIGN));
     }
@@ -193,9 +193,9 @@ pub unsafe extern "C" fn nbbs_shared_dead(member: *const SharedMember) -> usize 
     unsafe { ask(member, |shared| shared.member.dead()) }
 }
 
-/// Recovers what members held that have died or left: each block becomes this member's, and `keeps` says whether it stays so or
-/// is freed; null: all are freed. Blocks that a dead member was allocating or freeing at its end are among them. `found`, which
-/// may be null, gets how many.
+/// Recovers what members held that have died or left: each block, and each slot of the heap, becomes this member's, and
+/// `keeps` says whether it stays so or is freed; null: all are freed. Blocks that a dead member was allocating or freeing at
+/// its end are among them. `found`, which may be null, gets how many.
 ///
 /// May be called by several members at the same time, each block goes to one of them; whoever dies in it is recovered by the
 /// next. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet received. Waits for

@@ -92,6 +92,9 @@ impl From<OffsetError> for Error {
             OffsetError::Outside { offset, start, end, .. } => {
                 Self::of(Code::OutsideSegment, offset, start).and(end)
             }
+            OffsetError::NoSlot { offset, bytes } => {
+                Self::of(Code::OffsetMisaligned, offset, bytes)
+            }
             OffsetError::Misaligned { offset, align } => {
                 Self::of(Code::OffsetMisaligned, offset, align)
             }

@@ -29,7 +29,7 @@ pub struct SharedGeometry {
     pub units: u64,
     /// Bytes of a unit, the least that is handed out: a power of two from 64 to 2^30.
     pub unit_bytes: u64,
-    /// How many members may live at a time, from 1 to 1023.
+    /// How many members may live at a time, from 1 to 1022.
     pub members: u64,
 }
 

@@ -218,7 +218,7 @@ TEST(Shared, GeometriesAndFilesAreLookedAt) {
     };
     expect_refusal(NBBS_CODE_UNIT_BYTES, "units of 100 bytes: a power of two from 64 to 1073741824",
                    made({256, 100, 4}));
-    expect_refusal(NBBS_CODE_MEMBERS, "1024 members: a segment has seats for 1 to 1023", made({256, 64, 1024}));
+    expect_refusal(NBBS_CODE_MEMBERS, "1024 members: a segment has seats for 1 to 1022", made({256, 64, 1024}));
     nbbs_error error{};
     EXPECT_EQ(made({0, 64, 4})(&error), NBBS_CODE_UNITS);
     EXPECT_EQ(made({uint64_t{1} << 40, 4096, 4})(&error), NBBS_CODE_SIZE);
@@ -238,9 +238,9 @@ TEST(Shared, GeometriesAndFilesAreLookedAt) {
     nbbs_shared_detach(segment);
     const int file = open(path, O_WRONLY);
     ASSERT_EQ(pwrite(file, "\x09", 1, 8), 1);
-    expect_refusal(NBBS_CODE_SEGMENT_VERSION, "the segment has layout version 9: this code knows 1",
+    expect_refusal(NBBS_CODE_SEGMENT_VERSION, "the segment has layout version 9: this code knows 2",
                    [&](nbbs_error *refused) { return nbbs_shared_attach(path, &segment, refused); });
-    ASSERT_EQ(pwrite(file, "\x01\0\0\0\0\0\0\0\x55", 9, 8), 9);
+    ASSERT_EQ(pwrite(file, "\x02\0\0\0\0\0\0\0\x55", 9, 8), 9);
     EXPECT_EQ(nbbs_shared_attach(path, &segment, &error), NBBS_CODE_SEGMENT_CORRUPT);
     EXPECT_EQ(error.other, 1u);
     close(file);

@@ -48,6 +48,23 @@ TEST(Shared, StructuresLiveInASegment) {
     EXPECT_FALSE(segment.root<Node>());
 }
 
+TEST(Shared, TheHeapIsOfAllMembers) {
+    const auto segment = nbbs::shared_segment::create_memfd("heap", {256, 4096, 4});
+    const auto maker = segment.join(), taker = segment.join();
+    const auto node = maker.heap().make<Node>(7);
+    EXPECT_EQ(maker.heap().block(node).bytes, 16u);
+    EXPECT_EQ(taker.heap().try_free(node).error().code(), NBBS_CODE_NOT_YOURS);
+    EXPECT_EQ(taker.heap().take(node).seat, maker.id().seat);
+    EXPECT_EQ(segment.at(node)->number, 7);
+    taker.heap().free(node);
+    EXPECT_EQ(taker.heap().try_free(node).error().code(), NBBS_CODE_NOT_YOURS);
+    const auto large = maker.heap().alloc(5000, 64);
+    EXPECT_EQ(maker.heap().block(large).bytes, 8192u);
+    maker.heap().free(large);
+    EXPECT_EQ(maker.heap().trim(), 1u);
+    EXPECT_EQ(segment.free_bytes(), 256u * 4096);
+}
+
 TEST(Shared, WhoEndsIsRecovered) {
     const auto segment = nbbs::shared_segment::create_memfd("ends", kGeometry);
     const auto stays = segment.join();

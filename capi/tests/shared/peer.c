@@ -34,12 +34,23 @@ int main(int argc, char **argv) {
         if (strcmp(found, "from Rust") != 0) return 3;
         if (nbbs_shared_free(member, root, &error)) return refused("free", &error);
     }
-    uint64_t message, other;
+    uint64_t message, other, slot;
     void *place;
     if (nbbs_shared_alloc(member, 1000, 8, &message, &error)) return refused("alloc", &error);
     if (nbbs_shared_alloc(member, 64, 8, &other, &error)) return refused("alloc", &error);
     if (nbbs_shared_block(member, message, &place, NULL, &error)) return refused("block", &error);
     strcpy(place, "from C");
+    if (nbbs_shared_heap_alloc(member, 40, 8, &slot, &error)) return refused("heap_alloc", &error);
+    size_t bytes;
+    if (nbbs_shared_heap_block(member, slot, &place, &bytes, &error)) return refused("heap_block", &error);
+    if (bytes != 48) return 4;
+    memset(place, 0, bytes);
+    if (nbbs_shared_heap_free(member, slot + 8, &error) != NBBS_CODE_OFFSET_MISALIGNED) return 5;
+    if (nbbs_shared_heap_take(member, slot, NULL, &error)) return refused("heap_take", &error);
+    if (nbbs_shared_heap_free(member, slot, &error)) return refused("heap_free", &error);
+    if (nbbs_shared_heap_free(member, slot, &error) != NBBS_CODE_NOT_YOURS) return 6;
+    if (nbbs_shared_heap_trim(member) != 1) return 7;
+    if (nbbs_shared_heap_alloc(member, 40, 8, &slot, &error)) return refused("heap_alloc", &error);
     nbbs_shared_set_root(segment, message, NULL);
     return raise(SIGKILL);
 }

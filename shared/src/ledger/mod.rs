@@ -26,7 +26,7 @@ mod recover;
 mod settle;
 mod tag;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod turn;
 
 use std::cell::Cell;
@@ -34,9 +34,10 @@ use std::cell::Cell;
 use nbbs::sync::{Ordering, Word};
 use nbbs::{AllocError, Buddy};
 
+pub(crate) use recover::{Dead, Found, Whose};
 pub use recover::{Fate, Recovery};
 use tag::with_order;
-pub(crate) use tag::{MAX_SEATS, Owner};
+pub(crate) use tag::{MAX_SEATS, Owner, as_new_as, is_closing, order_of};
 pub(crate) use turn::Turn;
 
 /// Words from one turn to the next: a cache line.
@@ -68,6 +69,8 @@ pub(crate) enum NotHeld {
     Outside,
     /// It is this one's, or nobody's.
     By(Owner),
+    /// It is within a slab, and no slot of so many bytes begins there.
+    NoSlot(u64),
     /// The tag says that it is the member's, and the buddy allocator has no block there: somebody has written where
     /// he must not.
     Damaged,
@@ -153,12 +156,12 @@ impl<'a, W: Word> Ledger<'a, W> {
     /// and does not use or free it any more.
     ///
     /// # Errors
-    /// It is nobody's, or there is none.
+    /// It is nobody's, or a slab, or there is none.
     pub fn take(&self, seat: &Seat, index: u64) -> Result<Owner, NotHeld> {
         loop {
             let tag = self.tag_of(index).ok_or(NotHeld::Outside)?;
             let owner = Owner::of(tag);
-            if owner == Owner::NOBODY {
+            if owner.seat().is_none() {
                 return Err(NotHeld::By(owner));
             }
             if owner == seat.owner || self.swap_tag(index, tag, seat.owner.after(tag)) {
@@ -214,16 +217,23 @@ impl<'a, W: Word> Ledger<'a, W> {
     }
 
     /// The tag of a unit.
-    fn tag_of(&self, index: u64) -> Option<u64> {
+    pub fn tag_of(&self, index: u64) -> Option<u64> {
         // Acquire: pairs with the Release of who wrote it: his turn, and what he wrote into the block.
         Some(self.tags.get(usize::try_from(index).ok()?)?.load(Ordering::Acquire))
     }
 
+    /// The tag of a unit that was just pinned.
+    pub fn tag_when_pinned(&self, index: u64) -> Option<u64> {
+        // SeqCst: after the pin was written. Acquire, also: as in `tag_of`.
+        Some(self.tags.get(usize::try_from(index).ok()?)?.load(Ordering::SeqCst))
+    }
+
     /// Gives a block the tag `new` if its tag still is `tag`.
-    fn swap_tag(&self, index: u64, tag: u64, new: u64) -> bool {
-        // Acquire: what the last holder wrote into the block. Release: as where a tag is stored.
+    pub fn swap_tag(&self, index: u64, tag: u64, new: u64) -> bool {
+        // Acquire: what the last holder wrote into the block. Release: as where a tag is stored. SeqCst: where a slab is
+        // closed, before the pins are read.
         usize::try_from(index).ok().and_then(|index| self.tags.get(index)).is_some_and(|word| {
-            word.compare_exchange(tag, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            word.compare_exchange(tag, new, Ordering::SeqCst, Ordering::Relaxed).is_ok()
         })
     }
 }

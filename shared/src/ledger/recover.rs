@@ -6,7 +6,7 @@
 use nbbs::Piece;
 use nbbs::sync::{Ordering, Word};
 
-use super::{Ledger, Liveness, Owner, Seat, Turn};
+use super::{Ledger, Liveness, NotHeld, Owner, Seat, Turn};
 
 /// What is to become of a recovered block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,23 +22,42 @@ pub enum Fate {
 pub struct Recovery {
     /// Members that had died since somebody last recovered.
     pub members: usize,
-    /// Blocks that were recovered and freed.
+    /// Blocks and slots that were recovered and freed.
     pub freed: usize,
-    /// Blocks that were recovered and are the recoverer's now.
+    /// Blocks and slots that were recovered and are the recoverer's now.
     pub kept: usize,
     /// Blocks of which it could not be told whether they belong to an operation under way, as a member stands still in the
     /// middle of one, or others were just changing them. Another recovery will tell.
     pub pending: usize,
-    /// Blocks whose tags name a seat that there is not, or that the buddy allocator would not free: somebody has
+    /// Blocks and slots whose tags name a seat that there is not, or that the buddy allocator would not free: somebody has
     /// written where he must not. They stay as they are.
     pub damaged: usize,
 }
 
 /// A block in use, as it was found.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     pub index: u64,
     pub tag: u64,
+}
+
+/// A member that has died: its seat, and its last turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dead {
+    number: usize,
+    turn: Turn,
+}
+
+/// Whose something with a tag is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    Nobodys,
+    /// A member's that is no more: it has died, or its seat has another generation, or none.
+    Gone,
+    /// A member's that sits there yet, or the segment's.
+    Held,
+    /// A member's on a seat that there is not.
+    Nowhere,
 }
 
 impl<W: Word> Ledger<'_, W> {
@@ -48,67 +67,80 @@ impl<W: Word> Ledger<'_, W> {
         self.turn(seat).is_some_and(Turn::is_live) && !liveness.is_alive(seat)
     }
 
-    /// Recovers what the dead held: `decide` says what becomes of each block, which is the caller's when it is asked.
+    /// Recovers the blocks that the dead held: `decide` says what becomes of each, which is the caller's when it is asked.
     pub fn recover(
         &self,
         seat: &Seat,
         liveness: &impl Liveness,
+        dead: &[Dead],
         mut decide: impl FnMut(u64, u64) -> Fate,
     ) -> Recovery {
-        let dead = self.dead(seat, liveness);
         self.buddy.mend();
         let mut recovery = Recovery { members: dead.len(), ..Recovery::default() };
         let (mut left, mut orphans) = (Vec::new(), Vec::new());
         for found in self.blocks() {
-            match Owner::of(found.tag).seat() {
-                None => orphans.push(found),
-                Some((number, _)) if number >= self.seats() => recovery.damaged += 1,
-                Some(_) if self.is_gone(found.tag, &dead) => left.push(found),
-                Some(_) => {}
+            match self.whose(found.tag, dead) {
+                Whose::Nobodys => orphans.push(found),
+                Whose::Nowhere => recovery.damaged += 1,
+                Whose::Gone => left.push(found),
+                Whose::Held => {}
             }
         }
-        left.retain(|found| self.swap_tag(found.index, found.tag, seat.owner.after(found.tag)));
+        left.retain_mut(|Found { index, tag }| {
+            let old = std::mem::replace(tag, seat.owner.after(*tag));
+            self.swap_tag(*index, old, *tag)
+        });
         let settled = self.settle(seat, liveness, orphans);
         recovery.pending = settled.pending;
-        for index in left.into_iter().map(|found| found.index).chain(settled.taken) {
-            let Ok(units) = self.len(seat, index) else {
-                recovery.damaged += 1;
+        for Found { index, tag } in left.into_iter().chain(settled.taken) {
+            if self.tag_of(index) != Some(tag) {
+                // Whom it was sent to has taken it.
                 continue;
+            }
+            let units = match self.len(seat, index) {
+                Ok(units) => units,
+                Err(NotHeld::By(_)) => continue,
+                Err(_) => {
+                    recovery.damaged += 1;
+                    continue;
+                }
             };
             match decide(index, units) {
                 Fate::Keep => recovery.kept += 1,
-                Fate::Free if self.give_back(seat, index) => recovery.freed += 1,
-                Fate::Free => recovery.damaged += 1,
+                Fate::Free => match self.give_back(seat, index, tag) {
+                    Ok(()) => recovery.freed += 1,
+                    Err(NotHeld::By(_)) => {}
+                    Err(_) => recovery.damaged += 1,
+                },
             }
-        }
-        if recovery.pending == 0 {
-            dead.into_iter().for_each(|(number, turn)| self.bury(number, turn));
         }
         recovery
     }
 
-    /// The seats whose members have died, and their last turns.
-    fn dead(&self, seat: &Seat, liveness: &impl Liveness) -> Vec<(usize, Turn)> {
+    /// The members that have died.
+    pub fn dead(&self, seat: &Seat, liveness: &impl Liveness) -> Vec<Dead> {
         let others = (0..self.seats()).filter(|&number| number != seat.number);
         let died = others.filter_map(|number| {
             let turn = self.turn(number)?;
-            (turn.is_live() && !liveness.is_alive(number)).then_some((number, turn))
+            (turn.is_live() && !liveness.is_alive(number)).then_some(Dead { number, turn })
         });
         died.collect()
     }
 
-    /// Whether the member that `tag` names is no more: it is one of the `dead`, or its seat has another generation, or none.
-    fn is_gone(&self, tag: u64, dead: &[(usize, Turn)]) -> bool {
-        let Some((number, _)) = Owner::of(tag).seat() else { return false };
+    /// Whose it is what has a tag, which was just read.
+    pub fn whose(&self, tag: u64, dead: &[Dead]) -> Whose {
+        let owner = Owner::of(tag);
+        let Some((number, _)) = owner.seat() else {
+            return if owner == Owner::NOBODY { Whose::Nobodys } else { Whose::Held };
+        };
         // After the tag was read, so that a member is not taken for gone because it has only just come.
-        self.turn(number).is_some_and(|turn| {
-            let sits = turn.is_live() && Owner::new(number, turn.generation()) == Owner::of(tag);
-            !sits || dead.iter().any(|&(other, last)| other == number && last == turn)
-        })
+        let Some(turn) = self.turn(number) else { return Whose::Nowhere };
+        let sits = turn.is_live() && Owner::new(number, turn.generation()) == owner;
+        if sits && !dead.contains(&Dead { number, turn }) { Whose::Held } else { Whose::Gone }
     }
 
     /// The blocks in use, and their tags.
-    fn blocks(&self) -> Vec<Found> {
+    pub fn blocks(&self) -> Vec<Found> {
         let mut blocks = Vec::new();
         self.buddy.walk(|piece| {
             if let Piece::Used { index, .. } = piece
@@ -120,20 +152,25 @@ impl<W: Word> Ledger<'_, W> {
         blocks
     }
 
-    /// Frees a block that was recovered. `false`: it has been taken meanwhile, or is not there.
-    fn give_back(&self, seat: &Seat, index: u64) -> bool {
-        let held = self.tag_of(index).filter(|&tag| Owner::of(tag) == seat.owner);
-        let (Some(tag), Some(turn)) = (held, self.begin(seat)) else { return false };
+    /// Frees a block that was recovered and has this tag since.
+    ///
+    /// # Errors
+    /// It has been taken meanwhile, or is not there.
+    fn give_back(&self, seat: &Seat, index: u64, tag: u64) -> Result<(), NotHeld> {
+        let turn = self.begin(seat).ok_or(NotHeld::Outside)?;
         // Not by a store, as where a member frees its own: whoever was sent the block may take it at this moment.
-        let freed = self.swap_tag(index, tag, Owner::NOBODY.after(tag))
-            && self.buddy.on(seat.number).free(index).is_ok();
+        let freed = if self.swap_tag(index, tag, Owner::NOBODY.after(tag)) {
+            self.buddy.on(seat.number).free(index).map(drop).map_err(|_| NotHeld::Damaged)
+        } else {
+            Err(NotHeld::By(self.owner_at(index).unwrap_or(Owner::NOBODY)))
+        };
         self.end(seat, turn);
         freed
     }
 
-    /// Says that the member whose last turn this is has been recovered.
-    fn bury(&self, seat: usize, turn: Turn) {
-        if let Some(word) = self.turn_word(seat) {
+    /// Says that a member has been recovered.
+    pub fn bury(&self, Dead { number, turn }: Dead) {
+        if let Some(word) = self.turn_word(number) {
             // Release: as in `end`. If it fails, another has recovered it, or has the seat.
             let _ =
                 word.compare_exchange(turn.0, turn.gone().0, Ordering::Release, Ordering::Relaxed);

@@ -25,7 +25,7 @@ const ROUNDS: usize = 4;
 
 /// Orphans that became the caller's, and how many blocks could not be told.
 pub(super) struct Settled {
-    pub taken: Vec<u64>,
+    pub taken: Vec<Found>,
     pub pending: usize,
 }
 
@@ -63,10 +63,11 @@ impl<W: Word> Ledger<'_, W> {
                 }
             }
             if self.all_moved_on(seat, &seats) && self.buddy.undone() == undone {
-                there.retain(|&(Found { index, tag }, order)| {
-                    self.swap_tag(index, tag, seat.owner.after(with_order(tag, order)))
+                let taken = there.into_iter().filter_map(|(Found { index, tag }, order)| {
+                    let new = seat.owner.after(with_order(tag, order));
+                    self.swap_tag(index, tag, new).then_some(Found { index, tag: new })
                 });
-                let taken = there.into_iter().map(|(found, _)| found.index).collect();
+                let taken = taken.collect();
                 return Settled { taken, pending: self.still_there(&rest) };
             }
         }

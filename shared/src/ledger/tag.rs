@@ -9,6 +9,8 @@
 //!
 //! The version grows with every change, so that a compare-and-swap of a tag that was read long ago fails. The order is that of
 //! the last block that somebody was given there: its holder frees it without looking for it from the top.
+//!
+//! The last seat that there could be is the segment's: what it holds are slabs, and the generation is the class of their slots.
 
 const SEAT_BITS: u32 = 10;
 const GENERATION_BITS: u32 = 14;
@@ -17,10 +19,13 @@ const ORDER_BITS: u32 = 6;
 const ORDER: u64 = ((1 << ORDER_BITS) - 1) << OWNER_BITS;
 const VERSION: u32 = OWNER_BITS + ORDER_BITS;
 
-/// The most seats that a table may have: a tag has room for no more.
-pub(crate) const MAX_SEATS: usize = (1 << SEAT_BITS) - 1;
+/// The most seats that a table may have: a tag has room for no more, and for the segment itself.
+pub(crate) const MAX_SEATS: usize = (1 << SEAT_BITS) - 2;
 
-/// A member, as tags name it: a seat, and which of those that had it one after the other. Or nobody.
+/// The segment's seat, as tags have it.
+const SEGMENT: u64 = (1 << SEAT_BITS) - 1;
+
+/// A member, as tags name it: a seat, and which of those that had it one after the other. Or nobody, or the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner(u64);
 
@@ -33,12 +38,27 @@ impl Owner {
         Self((generation << SEAT_BITS) | (seat as u64 + 1))
     }
 
-    /// The seat and the generation, unless it is nobody.
+    /// A slab that nobody is to use any more.
+    pub const CLOSED: Self = Self::slab((1 << GENERATION_BITS) - 1);
+
+    /// The segment, as what holds a slab of a class, which is less than 2^14 - 1.
+    pub const fn slab(class: usize) -> Self {
+        Self(((class as u64) << SEAT_BITS) | SEGMENT)
+    }
+
+    /// The seat and the generation, unless it is nobody, or the segment.
     pub const fn seat(self) -> Option<(usize, u64)> {
-        let seat = self.0 & ((1 << SEAT_BITS) - 1);
-        match seat.checked_sub(1) {
-            Some(seat) => Some((seat as usize, self.0 >> SEAT_BITS)),
-            None => None,
+        match self.0 & ((1 << SEAT_BITS) - 1) {
+            0 | SEGMENT => None,
+            seat => Some((seat as usize - 1, self.0 >> SEAT_BITS)),
+        }
+    }
+
+    /// The class of the slab that is held, if it is the segment that holds it.
+    pub const fn class(self) -> Option<usize> {
+        match self.0 & ((1 << SEAT_BITS) - 1) {
+            SEGMENT => Some((self.0 >> SEAT_BITS) as usize),
+            _ => None,
         }
     }
 
@@ -54,6 +74,35 @@ impl Owner {
     pub const fn after(self, tag: u64) -> u64 {
         (((tag >> VERSION) + 1) << VERSION) | (tag & ORDER) | self.0
     }
+
+    /// The tag that follows `tag` when the same slot becomes this owner's: it names no order.
+    #[inline(always)]
+    pub const fn after_in_slot(self, tag: u64) -> u64 {
+        (((tag >> VERSION) + 1) << VERSION) | self.0
+    }
+
+    /// The same where the slot is only kept from being allocated, so that its slab can be closed: as an order, which no slot has,
+    /// says.
+    pub const fn closing(self, tag: u64) -> u64 {
+        self.after_in_slot(tag) | ORDER
+    }
+
+    /// Whose a slot is that has this tag. What is being closed is nobody's.
+    pub const fn of_slot(tag: u64) -> Self {
+        if is_closing(tag) { Self::NOBODY } else { Self::of(tag) }
+    }
+}
+
+/// The same tag, as new as the newest of `others`, none of which is older.
+pub(crate) fn as_new_as(tag: u64, others: impl Iterator<Item = u64>) -> u64 {
+    let version = tag >> VERSION;
+    let ahead = others.map(|other| (other >> VERSION).wrapping_sub(version) << VERSION).max();
+    tag.wrapping_add(ahead.unwrap_or(0))
+}
+
+/// Whether a slot is only kept from being allocated.
+pub(crate) const fn is_closing(tag: u64) -> bool {
+    tag & ORDER == ORDER
 }
 
 /// The order that `tag` names.
@@ -94,6 +143,17 @@ mod tests {
         assert_eq!(Owner::of(owner.after(u64::MAX)), owner);
         assert_eq!(owner.after(u64::MAX) >> 30, 0);
         assert_eq!(Owner::of(Owner::NOBODY.after(u64::MAX)), Owner::NOBODY);
+    }
+
+    #[test]
+    fn slabs_are_no_members() {
+        for class in [0, 1, 27] {
+            let slab = Owner::of(Owner::slab(class).after(u64::MAX));
+            assert_eq!((slab.class(), slab.seat()), (Some(class), None));
+            assert_ne!(slab, Owner::CLOSED);
+        }
+        assert_eq!(Owner::new(MAX_SEATS - 1, 27).class(), None);
+        assert_eq!((Owner::CLOSED.seat(), Owner::NOBODY.class()), (None, None));
     }
 
     #[test]

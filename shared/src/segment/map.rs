@@ -5,11 +5,13 @@ use std::fs::File;
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 use std::slice;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
 
 use crate::error::AttachError;
+use crate::slabs::Memory;
 
 /// A mapping of the whole of a segment, shared with others.
 #[derive(Debug)]
@@ -64,6 +66,32 @@ impl Map {
         }
         // SAFETY: `at` is within the mapping, or just behind it.
         Some(unsafe { self.start.cast::<u8>().add(at) })
+    }
+}
+
+/// The units of a segment, in which slabs have words.
+#[derive(Clone, Debug)]
+pub(crate) struct Arena {
+    map: Arc<Map>,
+    start: u64,
+    bytes: u64,
+}
+
+impl Arena {
+    /// From one byte of the mapping to another.
+    pub(super) fn new(map: Arc<Map>, start: u64, end: u64) -> Self {
+        Self { map, start, bytes: end - start }
+    }
+}
+
+impl Memory<AtomicU64> for Arena {
+    #[inline(always)]
+    fn words(&self, at: u64, count: usize) -> Option<&[AtomicU64]> {
+        let end = at.checked_add(count as u64 * 8)?;
+        if end > self.bytes {
+            return None;
+        }
+        self.map.words(self.start + at, count)
     }
 }
 

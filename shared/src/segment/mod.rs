@@ -25,7 +25,9 @@ use crate::layout::{Geometry, Layout};
 use crate::ledger::{Ledger, Liveness, Owner, TURN_STRIDE};
 use crate::member::{Member, MemberId};
 use crate::offset::{AtomicOffset, Offset};
-use map::Map;
+use crate::slabs::class::Shape;
+use crate::slabs::{HINTS, PIN_STRIDE, Slabs};
+use map::{Arena, Map};
 
 /// Memory that several processes allocate from. A handle: clones are the same segment.
 ///
@@ -39,8 +41,8 @@ pub struct Segment(Arc<Attached>);
 #[derive(Debug)]
 struct Attached {
     /// Of the mapping, hence private, and before it.
-    ledger: Ledger<'static, AtomicU64>,
-    map: Map,
+    slabs: Slabs<'static, AtomicU64, Arena>,
+    map: Arc<Map>,
     layout: Layout,
     file: File,
 }
@@ -133,7 +135,7 @@ impl Segment {
 
     /// Maps a file that was found to be in order.
     fn map(file: File, layout: Layout) -> Result<Self, AttachError> {
-        let Geometry { units, members, .. } = layout.geometry;
+        let Geometry { units, unit_bytes, members } = layout.geometry;
         let corrupt = |field, value| AttachError::Corrupt { field, value };
         let bytes = usize::try_from(layout.bytes).ok().and_then(NonZeroUsize::new);
         let map = Map::new(&file, bytes.ok_or(corrupt("bytes in all", layout.bytes))?)?;
@@ -149,15 +151,21 @@ impl Segment {
                 buddy,
                 words(layout.tags, units)?,
                 words(layout.turns, members * TURN_STRIDE as u64)?,
+                words(layout.pins, members * PIN_STRIDE as u64)?,
+                words(layout.hints, HINTS as u64)?,
             ))
         };
-        let (buddy, tags, turns) = parts().ok_or(corrupt("bytes in all", layout.bytes))?;
+        let (buddy, tags, turns, pins, hints) =
+            parts().ok_or(corrupt("bytes in all", layout.bytes))?;
         let buddy = Buddy::attach(buddy, units).map_err(|error| match error {
             MetadataError::Foreign { word, .. } => AttachError::Bookkeeping { word },
             _ => corrupt("number of units", units),
         })?;
+        let map = Arc::new(map);
+        let arena = Arena::new(Arc::clone(&map), layout.arena, layout.end());
         let ledger = Ledger::new(buddy, tags, turns);
-        Ok(Self(Arc::new(Attached { ledger, map, layout, file })))
+        let slabs = Slabs::new(ledger, arena, pins, hints, Shape::new(units, unit_bytes));
+        Ok(Self(Arc::new(Attached { slabs, map, layout, file })))
     }
 
     /// Registers a member: a thread that allocates here, as long as the value lives.
@@ -187,7 +195,7 @@ impl Segment {
         for seat in (0..seats).filter(is_left).chain(0..seats) {
             let locked = lock::lock(&lock, lock::of_seat(seat));
             if locked.map_err(|errno| failed("lock a seat", errno as i32))?
-                && let Some(seat) = self.ledger().sit(seat)
+                && let Some(seat) = self.slabs().sit(seat)
             {
                 return Ok(Member::new(self.clone(), seat, lock));
             }
@@ -288,7 +296,12 @@ impl Segment {
     }
 
     pub(crate) fn ledger(&self) -> &Ledger<'static, AtomicU64> {
-        &self.0.ledger
+        &self.0.slabs.ledger
+    }
+
+    #[inline(always)]
+    pub(crate) fn slabs(&self) -> &Slabs<'static, AtomicU64, Arena> {
+        &self.0.slabs
     }
 
     pub(crate) fn layout(&self) -> &Layout {
@@ -312,6 +325,18 @@ impl Segment {
     #[inline]
     pub(crate) fn offset_of<T: ?Sized>(&self, index: u64) -> Option<Offset<T>> {
         Offset::new(self.layout().arena + (index << self.layout().unit_log2()))
+    }
+
+    /// How far from the first unit an offset is.
+    #[inline]
+    pub(crate) fn within(&self, offset: u64) -> Result<u64, OffsetError> {
+        self.check(offset, 1).map(|()| offset - self.layout().arena)
+    }
+
+    /// The offset of what is so many bytes from the first unit.
+    #[inline]
+    pub(crate) fn offset_within<T: ?Sized>(&self, at: u64) -> Option<Offset<T>> {
+        Offset::new(self.layout().arena + at)
     }
 
     /// Where so many bytes are, all of them units.

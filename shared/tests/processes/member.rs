@@ -18,6 +18,8 @@ pub struct Actor<'s> {
     member: Member,
     who: usize,
     held: Vec<(Offset<u8>, Block)>,
+    /// Of the heap, and what stands there.
+    slots: Vec<(Offset<u8>, u64)>,
 }
 
 /// `member WHO SEGMENT BOARD`: attaches by these descriptors, and works until it is told to stop, or killed.
@@ -47,13 +49,16 @@ impl<'s> Actor<'s> {
                 other => break other.map_err(said)?,
             }
         };
-        Ok(Self { stage, member, who, held: Vec::new() })
+        Ok(Self { stage, member, who, held: Vec::new(), slots: Vec::new() })
     }
 
     /// One operation.
     pub fn act(&mut self) -> Result<(), String> {
         match fastrand::u32(..) % 256 {
             0 if self.who < SURVIVORS => _ = self.recover()?,
+            1 if self.who < SURVIVORS => _ = self.call(|member| member.heap().trim()),
+            slot if slot % 8 == 2 && self.slots.len() < MOST => self.alloc_slot()?,
+            slot if slot % 8 == 3 => self.free_slot()?,
             even if even % 2 == 0 && self.held.len() < MOST => self.alloc()?,
             _ => self.free()?,
         }
@@ -107,6 +112,38 @@ impl<'s> Actor<'s> {
         self.call(|member| member.free(offset)).map(drop).map_err(said)
     }
 
+    /// Nothing but its first word tells of whom a slot is: whoever else was given it would write there.
+    fn alloc_slot(&mut self) -> Result<(), String> {
+        let layout = Layout::from_size_align(fastrand::usize(8..40), 8).map_err(said)?;
+        let offset = match self.call(|member| member.heap().alloc(layout)) {
+            Ok(offset) => offset,
+            Err(AllocError::Exhausted { .. }) => return Ok(()),
+            Err(error) => return Err(said(error)),
+        };
+        let mark = fastrand::u64(..);
+        // SAFETY: the slot is this member's; nobody else writes there but a survivor that recovers it.
+        unsafe { self.slot(offset)?.write_volatile(mark) };
+        self.slots.push((offset, mark));
+        Ok(())
+    }
+
+    fn free_slot(&mut self) -> Result<(), String> {
+        if self.slots.is_empty() {
+            return Ok(());
+        }
+        let (offset, mark) = self.slots.swap_remove(fastrand::usize(..self.slots.len()));
+        // SAFETY: as in `alloc_slot`.
+        let found = unsafe { self.slot(offset)?.read_volatile() };
+        if found != mark {
+            return Err(format!("handed out twice: slot {offset:?} has mark {found:#x}"));
+        }
+        self.call(|member| member.heap().free(offset)).map(drop).map_err(said)
+    }
+
+    fn slot(&self, offset: Offset<u8>) -> Result<*mut u64, String> {
+        Ok(self.member.heap().block(offset).map_err(said)?.as_ptr().cast())
+    }
+
     fn stamp(&self, offset: Offset<u8>) -> Result<*mut u64, String> {
         Ok(self.member.block(offset).map_err(said)?.as_ptr().cast())
     }
@@ -120,6 +157,9 @@ impl<'s> Actor<'s> {
         let mut wrong = Ok(());
         let found = self.call(|member| {
             member.recover(|recovered| {
+                if recovered.bytes < 64 {
+                    return Fate::Free;
+                }
                 let index = self.stage.unit(recovered.offset.bytes());
                 let block = Block::of(index, recovered.bytes / 64).ok_or("no block".to_string());
                 let buried = block.and_then(|block| {
@@ -142,12 +182,16 @@ impl<'s> Actor<'s> {
         while !self.held.is_empty() {
             self.free()?;
         }
+        while !self.slots.is_empty() {
+            self.free_slot()?;
+        }
         Ok(())
     }
 
     /// That every unit is free, and comes at every order. Nobody else is there.
     pub fn assert_whole(&self) -> Result<(), String> {
         while self.recover()? > 0 {}
+        self.member.heap().trim();
         self.stage.oracle().check_empty().map_err(said)?;
         let units = self.stage.segment.geometry().units;
         let free = self.stage.segment.free_bytes() / 64;

@@ -12,8 +12,8 @@ use crate::ledger::recover::Found;
 /// A recoverer, seat 0, settles what it has found at unit 0. Returns an overlap, if it then has what another has.
 fn settle(hand: &mut Hand<'_>, world: &World, found: Vec<Found>) -> Result<(), Violation> {
     let settled = world.ledger().settle(&hand.seat, world, found);
-    for index in settled.taken {
-        hand.held.push(world.oracle.take(hand.seat.number, index, 0)?);
+    for taken in settled.taken {
+        hand.held.push(world.oracle.take(hand.seat.number, taken.index, 0)?);
     }
     Ok(())
 }

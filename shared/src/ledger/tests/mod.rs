@@ -13,4 +13,4 @@ mod deaths;
 mod races;
 mod stops;
 mod wild;
-mod world;
+pub(crate) mod world;

@@ -34,8 +34,8 @@ proptest! {
         (0..SEATS).filter(|seat| alive >> seat & 1 == 0).for_each(|seat| world.kill(seat));
         // The member itself lives.
         let mut seen = Vec::new();
-        world.ledger().recover(&hand.seat, &world, |index, _| {
-            seen.push(index);
+        world.slabs().recover(&hand.seat, &world, |at, _| {
+            seen.push(at / 64);
             Fate::Keep
         });
         prop_assert!(seen.iter().all(|index| !mine.contains(index)));
@@ -61,7 +61,7 @@ fn tags_that_lie_are_counted() {
     assert_eq!(ledger.free(&hand.seat, free), Err(NotHeld::Damaged));
     assert_eq!(ledger.free(&hand.seat, first.index), Err(NotHeld::By(Owner::new(900, 1))));
     let other = world.sit(1);
-    assert_eq!(ledger.recover(&other.seat, &world, |_, _| Fate::Free).damaged, 1);
+    assert_eq!(world.slabs().recover(&other.seat, &world, |_, _| Fate::Free).damaged, 1);
     assert_eq!(ledger.free(&hand.seat, second.index), Ok(1));
     assert_eq!(ledger.free(&hand.seat, second.index), Err(NotHeld::By(Owner::NOBODY)));
     assert_eq!(ledger.free(&hand.seat, 64), Err(NotHeld::Outside));

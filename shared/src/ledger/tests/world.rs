@@ -1,13 +1,16 @@
-//! A ledger, who lives, and who holds what.
+//! A ledger and slabs, who lives, and who holds what.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nbbs::sync::Word;
+use proptest::prelude::prop;
 use testkit::program::Arena;
 use testkit::steered::Steered;
 use testkit::{Block, Oracle, Violation, check_whole};
 
 use crate::ledger::{Fate, Ledger, Liveness, Recovery, Seat, TURN_STRIDE};
+use crate::slabs::class::Shape;
+use crate::slabs::{Cursors, HINTS, Memory, PIN_STRIDE, Slabs};
 
 pub const SEATS: usize = 4;
 
@@ -16,16 +19,37 @@ pub struct World {
     arena: Arena<Steered>,
     pub tags: Vec<Steered>,
     pub turns: Vec<Steered>,
+    pins: Vec<Steered>,
+    hints: Vec<Steered>,
+    units: Units,
     /// By seat, a bit: what the kernel would say.
     alive: AtomicU64,
     pub oracle: Oracle,
+    /// Of slots, all of the least class.
+    pub slots: Oracle,
 }
+
+/// Memory of units of 64 bytes.
+struct Units(Vec<Steered>);
+
+impl Memory<Steered> for &Units {
+    fn words(&self, at: u64, count: usize) -> Option<&[Steered]> {
+        let first = at as usize / 8;
+        self.0.get(first..first + count)
+    }
+}
+
+/// The least slot: what the owner map of slots counts.
+const GRAIN: u64 = 16;
 
 /// A member, and what it holds.
 pub struct Hand<'w> {
     world: &'w World,
     pub seat: Seat,
     pub held: Vec<Block>,
+    /// Slots that it holds: where they begin, in bytes.
+    pub slots: Vec<u64>,
+    pub cursors: Cursors,
 }
 
 impl World {
@@ -35,8 +59,12 @@ impl World {
             arena: Arena::new(units),
             tags: words(units),
             turns: words(SEATS as u64 * TURN_STRIDE as u64),
+            pins: words((SEATS * PIN_STRIDE) as u64),
+            hints: words(HINTS as u64),
+            units: Units(words(units * 8)),
             alive: AtomicU64::new(0),
             oracle: Oracle::new(units),
+            slots: Oracle::new(units * 64 / GRAIN),
         }
     }
 
@@ -44,14 +72,62 @@ impl World {
         Ledger::new(self.arena.buddy(), &self.tags, &self.turns)
     }
 
+    pub fn slabs(&self) -> Slabs<'_, Steered, impl Memory<Steered>> {
+        let shape = Shape::new(self.arena.buddy().units(), 64);
+        Slabs::new(self.ledger(), &self.units, &self.pins, &self.hints, shape)
+    }
+
     pub fn sit(&self, seat: usize) -> Hand<'_> {
         self.alive.fetch_or(1 << seat, Ordering::SeqCst);
-        Hand { world: self, seat: self.ledger().sit(seat).unwrap(), held: Vec::new() }
+        let (held, slots, cursors) = (Vec::new(), Vec::new(), Cursors::default());
+        Hand { world: self, seat: self.slabs().sit(seat).unwrap(), held, slots, cursors }
     }
 
     /// The kernel has ended a member.
     pub fn kill(&self, seat: usize) {
         self.alive.fetch_and(!(1 << seat), Ordering::SeqCst);
+    }
+
+    /// Writes a value into every word of the units of a block.
+    pub fn fill(&self, unit: u64, units: u64, value: u64) {
+        self.words_at(unit, units).iter().for_each(|word| word.store(value, Ordering::Relaxed));
+    }
+
+    /// Whether they still hold it.
+    pub fn is_full_of(&self, unit: u64, units: u64, value: u64) -> bool {
+        self.words_at(unit, units).iter().all(|word| word.load(Ordering::Relaxed) == value)
+    }
+
+    fn words_at(&self, unit: u64, units: u64) -> &[Steered] {
+        &self.units.0[unit as usize * 8..(unit + units) as usize * 8]
+    }
+
+    /// Says that a slab has free slots of the least class.
+    pub fn hint_at(&self, slab: u64) {
+        self.hints[0].store(slab + 1, Ordering::Relaxed);
+    }
+
+    /// A word of one of the parts, but not of the slab with this number.
+    pub fn word(&self, part: usize, at: &prop::sample::Index, slab: u64) -> Option<&Steered> {
+        let words = [&self.tags, &self.pins, &self.hints, &self.units.0][part];
+        let at = at.index(words.len());
+        let of_slab = [4, usize::MAX, usize::MAX, 32][part];
+        (at / of_slab != slab as usize || of_slab == usize::MAX).then(|| &words[at])
+    }
+
+    /// What a slot of the dead becomes in the owner map: a member's, or nobody's.
+    fn move_slot(
+        &self,
+        seat: usize,
+        at: u64,
+        gone: impl Fn(usize) -> bool,
+        keeps: bool,
+    ) -> Result<(), Violation> {
+        let block =
+            Block::of(at / GRAIN, 1).ok_or_else(|| Violation::wrong("recover", "a slot", at))?;
+        self.slots.bury(block, gone)?;
+        let slot = self.slots.take(seat, block.index, 0)?;
+        if keeps { Ok(()) } else { self.slots.give(slot) }
     }
 
     /// Somebody else has the seat: what its last member held is in the owner map yet.
@@ -68,12 +144,17 @@ impl World {
             while !recoverer.held.is_empty() {
                 recoverer.free().unwrap_or_else(|found| panic!("{what}: {found}"));
             }
+            while !recoverer.slots.is_empty() {
+                recoverer.free_slot().unwrap_or_else(|found| panic!("{what}: {found}"));
+            }
+            recoverer.trim();
         }
         let buddy = self.arena.buddy();
         assert_eq!(buddy.free_units(), buddy.units(), "{what}: units are lost");
         buddy.audit().unwrap_or_else(|broken| panic!("{what}: {broken}"));
         check_whole(&buddy, &Oracle::new(buddy.units()))
             .unwrap_or_else(|found| panic!("{what}: {found}"));
+        self.slots.check_empty().unwrap_or_else(|found| panic!("{what}: {found}"));
         self.oracle.check_empty().unwrap_or_else(|found| panic!("{what}: {found}"));
         for (seat, turn) in self.turns.iter().step_by(TURN_STRIDE).enumerate() {
             let is_live = crate::ledger::Turn(turn.load(Ordering::SeqCst)).is_live();
@@ -106,20 +187,74 @@ impl Hand<'_> {
         }
     }
 
+    /// Allocates a slot of the least class.
+    pub fn alloc_slot(&mut self) -> Result<(), Violation> {
+        if let Some(at) = self.world.slabs().alloc(&self.seat, &self.cursors, 0) {
+            self.world.slots.take(self.seat.number, at / GRAIN, 0)?;
+            self.slots.push(at);
+        }
+        Ok(())
+    }
+
+    /// Frees the slot that was allocated last.
+    pub fn free_slot(&mut self) -> Result<(), Violation> {
+        let Some(at) = self.slots.pop() else { return Ok(()) };
+        self.world.slots.give(Block::of(at / GRAIN, 1).expect("one"))?;
+        match self.world.slabs().free(&self.seat, &self.cursors, at) {
+            Some(Ok(GRAIN)) => Ok(()),
+            other => Err(Violation::wrong("free", "a free of the slot", other)),
+        }
+    }
+
+    /// Fills the block that was allocated last with what free slots look like.
+    pub fn scribble(&self) {
+        let Some(block) = self.held.last() else { return };
+        let (first, words) = (block.index as usize * 8, block.len() as usize * 8);
+        for word in &self.world.units.0[first..first + words] {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// That nobody has written there.
+    pub fn check_scribble(&self) -> Result<(), Violation> {
+        let Some(block) = self.held.last() else { return Ok(()) };
+        let (first, words) = (block.index as usize * 8, block.len() as usize * 8);
+        let values = self.world.units.0[first..first + words].iter();
+        match values.map(|word| word.load(Ordering::Relaxed)).find(|&value| value != 0) {
+            None => Ok(()),
+            Some(found) => Err(Violation::wrong("use", "a block as it was written", found)),
+        }
+    }
+
+    pub fn trim(&self) -> usize {
+        self.world.slabs().trim(&self.seat, &self.cursors, self.world)
+    }
+
     /// Recovers: what the dead hold in the owner map becomes this member's there, and whatever else is recovered must be
     /// nobody's. Half of it is kept, the rest freed.
     pub fn recover(&mut self) -> Result<Recovery, Violation> {
         let (world, seat) = (self.world, self.seat.number);
         let mut wrong = Ok(());
-        let held = &mut self.held;
-        let decide = |index: u64, units| {
+        let (held, slots) = (&mut self.held, &mut self.slots);
+        let gone = |seat| !world.is_alive(seat) || world.is_replaced(seat);
+        let decide = |at: u64, bytes: u64| {
+            if bytes < 64 {
+                let keeps = (at / GRAIN).is_multiple_of(2);
+                let moved = world.move_slot(seat, at, gone, keeps);
+                if moved.is_ok() && keeps {
+                    slots.push(at);
+                }
+                if wrong.is_ok() {
+                    wrong = moved;
+                }
+                return if keeps { Fate::Keep } else { Fate::Free };
+            }
+            let (index, units) = (at / 64, bytes / 64);
             let keeps = index % 8 < 4;
             let moved = Block::of(index, units)
                 .ok_or_else(|| Violation::wrong("recover", "a block", (index, units)));
             let moved = moved.and_then(|block| {
-                world
-                    .oracle
-                    .bury(block, |seat| !world.is_alive(seat) || world.is_replaced(seat))?;
+                world.oracle.bury(block, gone)?;
                 let block = world.oracle.take(seat, index, block.order)?;
                 if keeps {
                     held.push(block);
@@ -132,7 +267,7 @@ impl Hand<'_> {
             }
             if keeps { Fate::Keep } else { Fate::Free }
         };
-        let recovery = world.ledger().recover(&self.seat, world, decide);
+        let recovery = world.slabs().recover(&self.seat, world, decide);
         if wrong.is_ok() && recovery.damaged > 0 {
             return Err(Violation::wrong("recover", "blocks that are there", recovery));
         }

@@ -1,0 +1,102 @@
+//! The heap of a segment, as a member uses it.
+
+use core::ffi::c_void;
+
+use super::member::{SharedMember, layout};
+use super::{SharedId, ask, refusal, run};
+use crate::error::{Code, Error};
+use crate::pointer;
+
+/// Allocates memory of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its offset to
+/// `offset`: a slot, of 16 bytes to 4 KiB in steps of a quarter at most, or a block if it is larger. What is in it is whatever
+/// was there before. It is given to `nbbs_shared_heap_free` and the others here.
+///
+/// A slot takes one read-modify-write in the steady state; before it refuses, it looks through the whole segment. Waits for
+/// nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, `SEGMENT_DAMAGED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_heap_alloc(
+    member: *const SharedMember,
+    bytes: usize,
+    align: usize,
+    offset: *mut u64,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(member, error, |shared| {
+            let place = pointer::checked(offset, 4)?;
+            place.write(shared.member.heap().alloc(layout(bytes, align)?)?.bytes());
+            Ok(())
+        })
+    }
+}
+
+/// Frees the member's slot or block at `offset`.
+///
+/// A read-modify-write. Waits for nobody. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED` also if no slot begins
+/// there, `NOT_YOURS` also if it was freed before, `SEGMENT_DAMAGED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_heap_free(
+    member: *const SharedMember,
+    offset: u64,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(member, error, |shared| {
+            Ok(shared.member.heap().free(refusal::offset(offset)?).map(drop)?)
+        })
+    }
+}
+
+/// Makes the slot or block at `offset` this member's, and writes whose it was to `from`, which may be null; as
+/// `nbbs_shared_take`.
+///
+/// A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_heap_take(
+    member: *const SharedMember,
+    offset: u64,
+    from: *mut SharedId,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(member, error, |shared| {
+            let owner = shared.member.heap().take(refusal::offset(offset)?)?;
+            pointer::write_if_given(from, owner.into());
+            Ok(())
+        })
+    }
+}
+
+/// Writes where in this process the member's slot or block at `offset` is, and how many bytes it has, to `address` and `bytes`,
+/// each of which may be null; as `nbbs_shared_block`.
+///
+/// Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS`, `SEGMENT_DAMAGED`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_heap_block(
+    member: *const SharedMember,
+    offset: u64,
+    address: *mut *mut c_void,
+    bytes: *mut usize,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(member, error, |shared| {
+            let found = shared.member.heap().block(refusal::offset(offset)?)?;
+            pointer::write_if_given(address, found.as_ptr().cast());
+            pointer::write_if_given(bytes, found.len());
+            Ok(())
+        })
+    }
+}
+
+/// Makes empty slabs, from which slots are cut, blocks again, and returns how many. Of each size of slot, one that another living
+/// member used last stays. A walk over the bookkeeping, and memory. Null: 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_heap_trim(member: *const SharedMember) -> usize {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { ask(member, |shared| shared.member.heap().trim()) }
+}

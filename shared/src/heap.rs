@@ -1,0 +1,181 @@
+//! The heap of a segment: memory of any size, in slots if it is small, otherwise in blocks.
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+
+use crate::error::{AllocError, OffsetError};
+use crate::ledger::NotHeld;
+use crate::member::{Member, MemberId};
+use crate::offset::Offset;
+
+/// The heap of a segment, as a member uses it. All of its members share the memory: what one has allocated another takes and frees.
+///
+/// What fits is a *slot*, of 16 bytes to 4 KiB in steps of a quarter at most, beside which stand 64 bits for its owner. Slots are cut
+/// from *slabs*, blocks that belong to the segment: a 32nd of it, from 256 bytes to 32 KiB, or a unit. What is larger is a block.
+/// A slot is as a block is: its member's, until that frees it, another takes it, or [recovers](Member::recover) it.
+///
+/// ```
+/// use nbbs_shared::{Geometry, Segment};
+/// use std::alloc::Layout;
+///
+/// let segment = Segment::memfd("heap", Geometry { units: 1024, unit_bytes: 4096, members: 2 })?;
+/// let (alice, bob) = (segment.join()?, segment.join()?);
+/// let small = alice.heap().alloc(Layout::from_size_align(100, 8)?)?;
+/// let large = alice.heap().alloc(Layout::from_size_align(100_000, 8)?)?;
+/// assert_eq!(alice.heap().block(small)?.len(), 112);
+///
+/// bob.heap().take(small)?; // Alice has sent him the offset
+/// assert_eq!(bob.heap().free(small)?, 112);
+/// assert!(bob.heap().free(small).is_err());
+/// assert_eq!(alice.heap().free(large)?, 1 << 17);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Heap<'m>(&'m Member);
+
+impl<'m> Heap<'m> {
+    pub(crate) fn new(member: &'m Member) -> Self {
+        Self(member)
+    }
+
+    /// Allocates memory of at least this size and alignment. What is in it is whatever was there before.
+    ///
+    /// Cost: a slot takes one read-modify-write where the slab that the member used last has one free, and a load for each
+    /// slot of it that is in use on the way; another slab is looked for in a few places, or made. A block costs what
+    /// [`Member::alloc`] does. Before it refuses, it looks through the whole segment, and trims it. Waits for nobody.
+    ///
+    /// # Errors
+    /// [`AllocError`]. After [`Exhausted`](AllocError::Exhausted), [`Member::recover`] may find memory of the dead. An empty slab that
+    /// another member just [trims](Self::trim) is not found.
+    ///
+    /// # Panics
+    /// If a member has written into the bookkeeping, where it must not.
+    #[inline]
+    pub fn alloc(&self, layout: Layout) -> Result<Offset<u8>, AllocError> {
+        let Self(member) = self;
+        let Some(class) = self.class_of(layout) else {
+            return member.alloc(layout).or_else(|error| self.alloc_trimmed(layout, error));
+        };
+        match self.alloc_slot(class) {
+            Some(slot) => Ok(slot),
+            None if self.trim() > 0 => {
+                self.alloc_slot(class).ok_or(AllocError::Exhausted { layout })
+            }
+            None => Err(AllocError::Exhausted { layout }),
+        }
+    }
+
+    /// The class of the slots for a layout. `None`: it takes a block.
+    #[inline(always)]
+    pub(crate) fn class_of(&self, layout: Layout) -> Option<usize> {
+        self.0.segment().slabs().shape.class_of(layout)
+    }
+
+    #[inline(always)]
+    fn alloc_slot(&self, class: usize) -> Option<Offset<u8>> {
+        let Self(member) = self;
+        let at = member.segment().slabs().alloc(&member.seat, &member.cursors, class)?;
+        member.segment().offset_within(at)
+    }
+
+    /// A block, after one was refused, if trimming has freed memory.
+    #[cold]
+    fn alloc_trimmed(&self, layout: Layout, error: AllocError) -> Result<Offset<u8>, AllocError> {
+        match error {
+            AllocError::Exhausted { .. } if self.trim() > 0 => self.0.alloc(layout),
+            error => Err(error),
+        }
+    }
+
+    /// Frees the member's slot or block at `offset`, and returns its bytes.
+    ///
+    /// Cost: of a slot, a read-modify-write, three loads, and a store at times; of a block, a load more than
+    /// [`Member::free`]. Waits for nobody.
+    ///
+    /// # Errors
+    /// [`OffsetError`]: nothing of this member's begins there. Nothing has changed.
+    #[inline]
+    pub fn free<T: ?Sized>(&self, offset: Offset<T>) -> Result<u64, OffsetError> {
+        let Self(member) = self;
+        let at = member.segment().within(offset.bytes())?;
+        match member.segment().slabs().free(&member.seat, &member.cursors, at) {
+            Some(freed) => freed.map_err(|error| member.refusal(offset.bytes(), error)),
+            None => member.free(offset),
+        }
+    }
+
+    /// Makes the slot or block at `offset` this member's, and returns whose it was; as [`Member::take`].
+    ///
+    /// Cost: a read-modify-write; of a slot, two stores and a fence more.
+    ///
+    /// # Errors
+    /// [`OffsetError`]: it is nobody's, or nothing begins there.
+    pub fn take<T: ?Sized>(&self, offset: Offset<T>) -> Result<MemberId, OffsetError> {
+        let Self(member) = self;
+        let at = member.segment().within(offset.bytes())?;
+        match member.segment().slabs().take(&member.seat, at) {
+            Some(taken) => taken
+                .map(|owner| MemberId::of(owner).unwrap_or(member.id()))
+                .map_err(|error| member.refusal(offset.bytes(), error)),
+            None => member.take(offset),
+        }
+    }
+
+    /// The bytes of the member's slot or block at `offset`, all of them. They stay where they are as long as the segment is
+    /// attached.
+    ///
+    /// # Errors
+    /// [`OffsetError`]: nothing of this member's begins there.
+    pub fn block<T: ?Sized>(&self, offset: Offset<T>) -> Result<NonNull<[u8]>, OffsetError> {
+        let Self(member) = self;
+        let at = member.segment().within(offset.bytes())?;
+        let Some(found) = member.segment().slabs().owner_at(at) else {
+            return member.block(offset);
+        };
+        let held = found.and_then(|(bytes, owner)| {
+            if owner == member.seat.owner { Ok(bytes) } else { Err(NotHeld::By(owner)) }
+        });
+        let bytes = held.map_err(|error| member.refusal(offset.bytes(), error))?;
+        let start = member.segment().start_of(offset.bytes(), bytes)?;
+        Ok(NonNull::slice_from_raw_parts(start, bytes as usize))
+    }
+
+    /// The member whose slot or block begins at an offset, at this moment.
+    ///
+    /// # Errors
+    /// [`OffsetError::Outside`], [`OffsetError::Misaligned`] and [`OffsetError::NoSlot`].
+    pub fn owner<T: ?Sized>(&self, offset: Offset<T>) -> Result<Option<MemberId>, OffsetError> {
+        let Self(member) = self;
+        let at = member.segment().within(offset.bytes())?;
+        match member.segment().slabs().owner_at(at) {
+            Some(Ok((_, owner))) => Ok(MemberId::of(owner)),
+            Some(Err(error)) => Err(member.refusal(offset.bytes(), error)),
+            None => member.segment().owner(offset),
+        }
+    }
+
+    /// Makes empty slabs blocks again, for any use, and returns how many.
+    ///
+    /// A slab stays that another member used last for its class, if that lives: at most one for each class and member. So does
+    /// one that another member trims at the same time; the next trim finds it.
+    ///
+    /// Cost: a walk over the bookkeeping, two read-modify-writes for each slot of an empty slab, and a system call for each
+    /// other member that uses the heap.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # use std::alloc::Layout;
+    /// let segment = Segment::memfd("trim", Geometry { units: 1024, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let slot = member.heap().alloc(Layout::new::<u64>())?;
+    /// member.heap().free(slot)?;
+    /// assert_eq!(segment.free_bytes(), (1024 - 32) * 64);
+    /// assert_eq!(member.heap().trim(), 1);
+    /// assert_eq!(segment.free_bytes(), 1024 * 64);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn trim(&self) -> usize {
+        let Self(member) = self;
+        member.segment().slabs().trim(&member.seat, &member.cursors, &member.locks())
+    }
+}

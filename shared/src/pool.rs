@@ -1,0 +1,99 @@
+//! The pool of a segment for one type: slots of its class, by typed offsets.
+
+use std::alloc::Layout;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use crate::error::{AllocError, OffsetError};
+use crate::heap::Heap;
+use crate::member::{Member, MemberId};
+use crate::offset::Offset;
+use crate::slabs::class;
+
+/// Memory for values of one type, as a member uses it: slots of the [heap](Heap) that have the class of `T`, or blocks if it is
+/// large.
+///
+/// What two programs call `T` the segment does not know. That a slot has the bytes of the class of `T` is checked, and that it is
+/// the member's; nothing else.
+///
+/// ```
+/// use nbbs_shared::{Geometry, Segment};
+///
+/// let segment = Segment::memfd("pool", Geometry { units: 1024, unit_bytes: 64, members: 2 })?;
+/// let member = segment.join()?;
+/// let pairs = member.pool::<(u64, u64)>();
+/// let pair = pairs.alloc()?;
+/// // SAFETY: the slot is this member's, and nobody else knows of it.
+/// unsafe { pairs.get(pair)?.write((1, 2)) };
+/// assert!(member.pool::<[u64; 3]>().free(pair.cast()).is_err());
+/// pairs.free(pair)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Pool<'m, T>(Heap<'m>, PhantomData<fn() -> *mut T>);
+
+impl<T> Clone for Pool<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Pool<'_, T> {}
+
+impl<'m, T> Pool<'m, T> {
+    pub(crate) fn new(member: &'m Member) -> Self {
+        Self(member.heap(), PhantomData)
+    }
+
+    /// Allocates memory for a `T`. What is in it is whatever was there before.
+    ///
+    /// Cost: that of [`Heap::alloc`].
+    ///
+    /// # Errors
+    /// Those of [`Heap::alloc`].
+    #[inline]
+    pub fn alloc(&self) -> Result<Offset<T>, AllocError> {
+        self.0.alloc(Layout::new::<T>()).map(Offset::cast)
+    }
+
+    /// Frees the member's memory at `offset`. What is in it is not dropped.
+    ///
+    /// Cost: that of [`Heap::free`], and of [`get`](Self::get).
+    ///
+    /// # Errors
+    /// Those of [`get`](Self::get). Nothing has changed.
+    #[inline]
+    pub fn free(&self, offset: Offset<T>) -> Result<(), OffsetError> {
+        self.get(offset)?;
+        self.0.free(offset).map(drop)
+    }
+
+    /// Makes the memory at `offset` this member's, and returns whose it was; as [`Member::take`].
+    ///
+    /// # Errors
+    /// Those of [`Heap::take`].
+    pub fn take(&self, offset: Offset<T>) -> Result<MemberId, OffsetError> {
+        self.0.take(offset)
+    }
+
+    /// Where the member's `T` at `offset` is in this process, as long as the segment is attached.
+    ///
+    /// Cost: three loads; of a block, that of [`Member::block`].
+    ///
+    /// # Errors
+    /// [`OffsetError`]: nothing of this member's begins there, or it has the bytes of another class.
+    #[inline]
+    pub fn get(&self, offset: Offset<T>) -> Result<NonNull<T>, OffsetError> {
+        let found = self.0.block(offset)?;
+        let (bytes, layout) = (found.len() as u64, Layout::new::<T>());
+        let meant = match self.0.class_of(layout) {
+            Some(class) => bytes == class::size(class) as u64,
+            None => bytes >= layout.size() as u64,
+        };
+        if meant {
+            Ok(found.cast())
+        } else {
+            Err(OffsetError::NoSlot { offset: offset.bytes(), bytes })
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Recovery of slots, after that of blocks: each is one compare-and-swap from the tag of who is gone to the recoverer's.
+
+use nbbs::sync::{Ordering, Word};
+
+use super::class::size;
+use super::pins::VISIT;
+use super::{Memory, Slab, Slabs};
+use crate::ledger::{Dead, Fate, Liveness, Owner, Recovery, Seat, Whose, is_closing};
+
+/// A slot that was made the recoverer's, and the tag that says so.
+struct Left {
+    slab: Slab,
+    slot: usize,
+    tag: u64,
+}
+
+impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
+    /// Recovers what the dead held: `decide` says what becomes of each block or slot, which is the caller's when it is asked,
+    /// and begins so many bytes from the beginning of the arena, and has so many.
+    pub fn recover(
+        &self,
+        seat: &Seat,
+        liveness: &impl Liveness,
+        mut decide: impl FnMut(u64, u64) -> Fate,
+    ) -> Recovery {
+        let dead = self.ledger.dead(seat, liveness);
+        let bytes = |units: u64| units << self.shape.unit_log2;
+        let decide_block = |index, units| decide(bytes(index), bytes(units));
+        let mut recovery = self.ledger.recover(seat, liveness, &dead, decide_block);
+        for Left { slab, slot, tag } in self.left(seat, &dead, &mut recovery) {
+            // Relaxed: the member has acquired it. Changed: whom the slot was sent to has taken it.
+            let is_left = |word: &W| word.load(Ordering::Relaxed) == tag;
+            if self.with_pinned(seat, slab, slot, is_left) != Some(true) {
+                continue;
+            }
+            match decide(self.start(slab, slot), size(slab.class) as u64) {
+                Fate::Keep => recovery.kept += 1,
+                Fate::Free => {
+                    let free = |word: &W| Self::swap(word, tag, Owner::NOBODY);
+                    if self.with_pinned(seat, slab, slot, free) == Some(true) {
+                        recovery.freed += 1;
+                        self.hint(slab);
+                    }
+                }
+            }
+        }
+        let closed = self.ledger.blocks().into_iter();
+        let closed = closed.filter(|found| Owner::of(found.tag) == Owner::CLOSED).collect();
+        self.free_closed(seat, closed, liveness);
+        if recovery.pending == 0 {
+            dead.into_iter().for_each(|dead| self.ledger.bury(dead));
+        }
+        recovery
+    }
+
+    /// Makes the slots of all who are gone the member's.
+    fn left(&self, seat: &Seat, dead: &[Dead], recovery: &mut Recovery) -> Vec<Left> {
+        let mut left = Vec::new();
+        for found in self.ledger.blocks() {
+            let Some(class) = Owner::of(found.tag).class() else { continue };
+            if Owner::of(found.tag) == Owner::CLOSED {
+                continue;
+            }
+            if self.shape.slots(class).is_none() {
+                recovery.damaged += 1;
+                continue;
+            }
+            let Some(slab) = self.pin(seat, VISIT, found.index) else { continue };
+            for (slot, word) in self.words_of(slab).unwrap_or_default().iter().enumerate() {
+                // Acquire: who sees a member's name sees that it lives.
+                let tag = word.load(Ordering::Acquire);
+                match self.ledger.whose(tag, dead) {
+                    // Nobody had it: who died was about to close the slab.
+                    Whose::Gone if is_closing(tag) && Self::swap(word, tag, Owner::NOBODY) => {
+                        self.hint(slab);
+                    }
+                    Whose::Gone if Self::swap(word, tag, seat.owner) => {
+                        left.push(Left { slab, slot, tag: seat.owner.after_in_slot(tag) });
+                    }
+                    Whose::Nowhere => recovery.damaged += 1,
+                    _ => {}
+                }
+            }
+        }
+        self.unpin(seat, VISIT);
+        left
+    }
+}
