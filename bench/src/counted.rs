@@ -18,6 +18,10 @@ pub struct Counts {
     /// Cache lines of 64 bytes that operations wrote to, or tried to: a lost compare-and-swap takes its line
     /// from the others too. A line counts once an operation.
     pub lines: u64,
+    /// Loads.
+    pub loads: u64,
+    /// Loads of the operation that took the most, of those of a [`ByOperation`].
+    pub worst_loads: u64,
 }
 
 impl Add for Counts {
@@ -28,10 +32,13 @@ impl Add for Counts {
             steps: self.steps + other.steps,
             lost: self.lost + other.lost,
             lines: self.lines + other.lines,
+            loads: self.loads + other.loads,
+            worst_loads: self.worst_loads.max(other.worst_loads),
         }
     }
 }
 
+/// Of the worst operation there is no difference: [`begin`] forgets it.
 impl Sub for Counts {
     type Output = Self;
 
@@ -40,15 +47,19 @@ impl Sub for Counts {
             steps: self.steps - other.steps,
             lost: self.lost - other.lost,
             lines: self.lines - other.lines,
+            loads: self.loads - other.loads,
+            worst_loads: self.worst_loads,
         }
     }
 }
+
+const NOTHING: Counts = Counts { steps: 0, lost: 0, lines: 0, loads: 0, worst_loads: 0 };
 
 /// Lines that an operation is known to have written to. If there are more the oldest count again.
 const LINES: usize = 16;
 
 thread_local! {
-    static COUNTS: Cell<Counts> = const { Cell::new(Counts { steps: 0, lost: 0, lines: 0 }) };
+    static COUNTS: Cell<Counts> = const { Cell::new(NOTHING) };
     static WRITTEN: Cell<[usize; LINES]> = const { Cell::new([0; LINES]) };
 }
 
@@ -67,7 +78,7 @@ impl Counted {
             written[0] = line;
             WRITTEN.set(written);
         }
-        COUNTS.set(COUNTS.get() + Counts { steps, lost, lines });
+        COUNTS.set(COUNTS.get() + Counts { steps, lost, lines, ..NOTHING });
     }
 }
 
@@ -79,6 +90,7 @@ impl From<u64> for Counted {
 
 impl Word for Counted {
     fn load(&self, order: Ordering) -> u64 {
+        COUNTS.set(COUNTS.get() + Counts { loads: 1, ..NOTHING });
         self.0.load(order)
     }
 
@@ -107,6 +119,22 @@ pub fn begin_operation() {
     WRITTEN.set([0; LINES]);
 }
 
+/// Does an operation of this thread.
+fn operation<R>(work: impl FnOnce() -> R) -> R {
+    begin_operation();
+    let before = so_far();
+    let result = work();
+    let worst_loads = (so_far() - before).loads;
+    COUNTS.set(COUNTS.get() + Counts { worst_loads, ..NOTHING });
+    result
+}
+
+/// Begins to count what this thread does: what it has done so far, without its worst operation.
+pub fn begin() -> Counts {
+    COUNTS.set(Counts { worst_loads: 0, ..COUNTS.get() });
+    so_far()
+}
+
 /// What this thread has done so far.
 pub fn so_far() -> Counts {
     COUNTS.get()
@@ -114,7 +142,7 @@ pub fn so_far() -> Counts {
 
 /// What this thread does while `work`, an operation or several, runs.
 pub fn count<R>(work: impl FnOnce() -> R) -> (R, Counts) {
-    let before = so_far();
+    let before = begin();
     begin_operation();
     let result = work();
     (result, so_far() - before)
@@ -137,23 +165,21 @@ impl BackEnd for ByOperation<'_> {
     }
 
     fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
-        begin_operation();
-        self.0.alloc(lane, order)
+        operation(|| self.0.alloc(lane, order))
     }
 
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
-        begin_operation();
-        self.0.free(lane, index, order)
+        operation(|| self.0.free(lane, index, order))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Counted, Counts, begin_operation, count};
+    use super::{Counted, Counts, NOTHING, begin_operation, count, operation};
     use nbbs::sync::{Ordering::SeqCst, Word};
 
     #[test]
-    fn counts_won_and_lost_swaps_and_nothing_else() {
+    fn counts_loads_and_swaps_won_and_lost() {
         let word = Counted::from(1);
         let ((), counts) = count(|| {
             word.store(2, SeqCst);
@@ -161,7 +187,16 @@ mod tests {
             assert_eq!(word.compare_exchange(2, 3, SeqCst, SeqCst), Ok(2));
             assert_eq!(word.compare_exchange(2, 4, SeqCst, SeqCst), Err(3));
         });
-        assert_eq!(counts, Counts { steps: 2, lost: 1, lines: 1 });
+        assert_eq!(counts, Counts { steps: 2, lost: 1, lines: 1, loads: 1, worst_loads: 0 });
+    }
+
+    #[test]
+    fn knows_the_loads_of_the_worst_operation_since_it_began_to_count() {
+        let word = Counted::from(1);
+        let load = |times| operation(|| (0..times).for_each(|_| _ = word.load(SeqCst)));
+        load(9);
+        let ((), counts) = count(|| [2, 5, 3].into_iter().for_each(load));
+        assert_eq!(counts, Counts { loads: 10, worst_loads: 5, ..NOTHING });
     }
 
     #[test]
@@ -173,6 +208,6 @@ mod tests {
             begin_operation();
             [8, 16, 23, 15].into_iter().for_each(write);
         });
-        assert_eq!(counts, Counts { steps: 0, lost: 0, lines: 4 });
+        assert_eq!(counts, Counts { lines: 4, ..NOTHING });
     }
 }

@@ -62,11 +62,16 @@ pub struct Row {
     pub failed_cas_per_op: Option<f64>,
     /// Cache lines that an operation wrote to, or tried to.
     pub lines_written_per_op: Option<f64>,
+    /// Loads of bookkeeping by the operation that took the most of them.
+    pub worst_loads: Option<u64>,
     /// With --instructions, on one thread.
     pub instructions_per_op: Option<f64>,
     /// Allocations refused in the first round.
     #[serde(default)]
     pub refused: u64,
+    /// Allocations of single units that were refused while units were free and in nobody's hands, in the pass with an owner
+    /// map.
+    pub spurious_refusals: Option<u64>,
     pub verified: bool,
     pub violation: Option<String>,
     #[serde(flatten)]

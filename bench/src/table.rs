@@ -114,12 +114,12 @@ impl Layout<'_> {
 }
 
 /// A figure, or that there is none.
-pub fn or_dash(figure: Option<f64>, print: impl Fn(f64) -> String) -> String {
+pub fn or_dash<T>(figure: Option<T>, print: impl Fn(T) -> String) -> String {
     figure.map_or("-".to_owned(), print)
 }
 
 /// Figures that rows of any workload may have, of the most threads.
-const FIGURES: [Column<'static>; 9] = [
+const FIGURES: [Column<'static>; 11] = [
     ("median", |rows| or_dash(most(rows).p50_ns, time)),
     ("p99", |rows| or_dash(most(rows).p99_ns, time)),
     ("p99.9", |rows| or_dash(most(rows).p999_ns, time)),
@@ -127,7 +127,11 @@ const FIGURES: [Column<'static>; 9] = [
     ("RMW", |rows| or_dash(most(rows).rmw_per_op, hundredths)),
     ("lost", |rows| or_dash(most(rows).failed_cas_per_op, |lost| format!("{lost:.3}"))),
     ("lines", |rows| or_dash(most(rows).lines_written_per_op, hundredths)),
+    ("most loads", |rows| or_dash(most(rows).worst_loads, count)),
     ("instructions", |rows| or_dash(most(rows).instructions_per_op, |count| format!("{count:.0}"))),
+    ("spurious", |rows| {
+        or_dash(most(rows).spurious_refusals.filter(|&refused| refused > 0), count)
+    }),
     ("metadata", |rows| most(rows).metadata_bytes.map_or("-".to_owned(), bytes)),
 ];
 

@@ -91,7 +91,7 @@ fn bench_limit_prints_tables() {
 }
 
 /// What every row of the workloads has.
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 24] = [
     "command",
     "workload",
     "allocator",
@@ -111,6 +111,8 @@ const KEYS: [&str; 22] = [
     "rmw_per_op",
     "failed_cas_per_op",
     "lines_written_per_op",
+    "worst_loads",
+    "spurious_refusals",
     "instructions_per_op",
     "verified",
     "phase",
@@ -171,9 +173,9 @@ fn bench_runs_every_workload_on_every_allocator() {
         } else {
             assert!(row["violation"].is_string() && row["ns_per_op"].is_null(), "{row}");
         }
-        let counts = ["nbbs", "nb1", "nb4", "sl1", "sl4"];
+        let counts = ["nbbs", "nbbs-cached", "nb1", "nb4", "sl1", "sl4"];
         let counts = counts.contains(&row["allocator"].as_str().unwrap());
-        for key in ["rmw_per_op", "failed_cas_per_op", "lines_written_per_op"] {
+        for key in ["rmw_per_op", "failed_cas_per_op", "lines_written_per_op", "worst_loads"] {
             assert!(counts || row[key].is_null(), "{row}");
         }
     }
@@ -181,6 +183,7 @@ fn bench_runs_every_workload_on_every_allocator() {
     let row = rows.iter().find(nbbs).unwrap();
     assert_numbers(row, &["ops_per_s", "ns_per_op", "p50_ns", "p99_ns", "p999_ns", "max_ns"]);
     assert!(row["rmw_per_op"].as_f64().unwrap() >= 1.0, "{row}");
+    assert!(row["worst_loads"].as_u64().unwrap() >= 2, "{row}");
 }
 
 /// 160 blocks a thread, of which some are 16 times as large.

@@ -76,7 +76,7 @@ pub static PRIVATE: Contender = other("private", true, false);
 pub static SHARED: Contender = other("shared", true, false);
 
 /// All who hand out blocks of orders.
-static BLOCKS: &[&Contender] = &[&NBBS, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE];
+static BLOCKS: &[&Contender] = &[&NBBS, &LANES, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE];
 /// Those, and who has units only.
 static UNITS: &[&Contender] =
     &[&NBBS, &LANES, &CACHE, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE, &FREE_LIST, &ONE_LANE];
@@ -203,7 +203,7 @@ impl Contender {
     /// Operations of each hart: before anything is measured, and measured. Of those who wait fewer, as all that happens
     /// while one works is simulated.
     pub fn operations(&self, harts: usize, depth: Depth) -> (u64, u64) {
-        let all: u64 = if depth == Depth::Quick { 200 } else { 600 };
+        let all: u64 = if depth == Depth::Quick { 400 } else { 600 };
         let measured = if self.waits { (all / harts as u64).max(20) } else { all };
         (measured.min(100), measured)
     }

@@ -18,6 +18,7 @@ pub static LAYOUT: Layout<'static> = Layout {
     more: &[
         ("cycles a pair,\nfewest harts", |rows| figure(rows.first(), "cycles_per_pair", 0)),
         ("and most", |rows| figure(rows.last(), "cycles_per_pair", 0)),
+        ("of the\nmedian hart", |rows| figure(rows.last(), "median_cycles_per_pair", 0)),
         ("an operation,\nall together", |rows| {
             or_dash(rows.last().and_then(|row| row.ns_per_op), time)
         }),
@@ -50,7 +51,7 @@ pub fn table(of: &Loop, rows: &[Row]) -> String {
 pub const FOOTER: &str = "\
 A simulated machine: rvsim 2.1.0, out-of-order RISC-V cores with private caches, kept coherent
 by MESI with a snoop filter over a mesh; its parameters are in bench/cores/machine.py. Figures
-are throughput beside one hart's, which is what to quote: not cycles. The last four columns are
+are throughput beside one hart's, which is what to quote: not cycles. The last five columns are
 of the most harts. Transfers: lines that went from one core's caches to another's.
 What the simulator does not do: one home node serves all lines; no SMT, no NUMA, no interrupts;
 its order of memory has not been tested. A contended line is cheaper than on servers (`--machine

@@ -35,6 +35,7 @@ impl Case<'_> {
         row.with("machine", self.machine)
             .with_all([
                 ("cycles_per_pair", Some(2.0 * outcome.cycles_per_op())),
+                ("median_cycles_per_pair", Some(2.0 * outcome.median_cycles_per_op())),
                 ("beside_one", one.map(|one| per_second / one)),
             ])
             .with("transfers_per_pair", ten_thousandths(2.0 * outcome.per_op(outcome.transfers)))

@@ -6,6 +6,7 @@ use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 
 use super::tools::{Tools, said};
+use crate::median::median;
 
 /// What is simulated.
 pub struct Request<'a> {
@@ -91,6 +92,11 @@ impl Outcome {
         self.harts.iter().map(cycles).sum::<f64>() / self.harts.len() as f64
     }
 
+    /// Cycles that an operation takes the hart in the middle: where one does something else, those who do not.
+    pub fn median_cycles_per_op(&self) -> f64 {
+        median(self.harts.iter().map(|hart| hart.cycles as f64 / hart.operations as f64))
+    }
+
     /// Operations that were measured.
     pub fn operations(&self) -> u64 {
         self.harts.iter().map(|hart| hart.operations).sum()
@@ -104,7 +110,16 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::Hart;
+    use super::{Hart, Outcome};
+
+    #[test]
+    fn one_hart_that_does_something_else_leaves_the_median_alone() {
+        let hart = |cycles| Hart { operations: 100, cycles, all: 100 };
+        let harts = vec![hart(90_000), hart(7_000), hart(8_000)];
+        let outcome = Outcome { clock_mhz: 1.0, harts, transfers: 0.0, instructions: 0.0 };
+        assert!((outcome.median_cycles_per_op() - 80.0).abs() < 1e-9);
+        assert!((outcome.cycles_per_op() - 350.0).abs() < 1e-9);
+    }
 
     #[test]
     fn lines_of_harts_are_read_and_others_are_not() {

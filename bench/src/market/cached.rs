@@ -1,9 +1,9 @@
 //! The back-end behind caches, one for each thread that there is at a time.
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
+use nbbs::sync::Word;
 use nbbs::{Buddy, Caches, cache_words};
 use testkit::BackEnd;
 
@@ -14,14 +14,17 @@ const CPUS: usize = 64;
 
 /// `nbbs` with private caches, which are all drained before an allocation is refused, as the kernel does it.
 #[derive(Debug)]
-pub struct NbbsCached<'a> {
-    caches: Caches<'a>,
+pub struct NbbsCached<'a, W> {
+    caches: Caches<'a, W>,
 }
 
 /// Makes one of `units` units and lends it to the visitor.
-pub(crate) fn with_nbbs_cached(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
-    let metadata = zeroed::<AtomicU64>(nbbs::metadata_words(units));
-    let words = zeroed::<AtomicU64>(cache_words(CPUS));
+pub(crate) fn with_nbbs_cached<W: Word + From<u64>>(
+    units: u64,
+    visit: &mut dyn FnMut(&dyn BackEnd),
+) {
+    let metadata = zeroed::<W>(nbbs::metadata_words(units));
+    let words = zeroed::<W>(cache_words(CPUS));
     let buddy =
         Buddy::new(metadata.words(), units).expect("metadata of the size that was asked for");
     // As in a release build, whatever this one is: the other contenders check nothing either.
@@ -29,7 +32,7 @@ pub(crate) fn with_nbbs_cached(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) 
     visit(&NbbsCached { caches: Caches::new(buddy, words.words()).with_caps(caps) });
 }
 
-impl BackEnd for NbbsCached<'_> {
+impl<W: Word> BackEnd for NbbsCached<'_, W> {
     fn units(&self) -> u64 {
         self.caches.buddy().units()
     }
@@ -60,7 +63,7 @@ impl BackEnd for NbbsCached<'_> {
 }
 
 /// A number that no other thread has at the same time, whatever lanes they share.
-fn number() -> usize {
+pub(super) fn number() -> usize {
     const NONE: usize = usize::MAX;
     thread_local!(static NUMBER: Cell<usize> = const { Cell::new(NONE) });
     match NUMBER.get() {
@@ -102,7 +105,7 @@ impl Drop for Number {
 /// Empties the caches of all threads; where there is no way to have them pass a barrier, asks them to.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
-fn drain_all(caches: &Caches<'_>) {
+fn drain_all<W: Word>(caches: &Caches<'_, W>) {
     use std::sync::OnceLock;
 
     static OFFERED: OnceLock<bool> = OnceLock::new();
@@ -124,12 +127,14 @@ fn drain_all(caches: &Caches<'_>) {
 
 /// Asks all threads to empty their caches.
 #[cfg(not(target_os = "linux"))]
-fn drain_all(caches: &Caches<'_>) {
+fn drain_all<W: Word>(caches: &Caches<'_, W>) {
     caches.ask_all();
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
     use super::{number, with_nbbs_cached};
 
     #[test]
@@ -146,7 +151,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn nothing_is_stranded_with_an_idle_thread() {
-        with_nbbs_cached(1 << 12, &mut |back_end| {
+        with_nbbs_cached::<AtomicU64>(1 << 12, &mut |back_end| {
             std::thread::scope(|scope| {
                 let other = scope.spawn(|| back_end.alloc(1, 0).unwrap());
                 let block = other.join().unwrap();

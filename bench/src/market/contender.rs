@@ -18,6 +18,8 @@ use super::c_interface::CInterface;
 use super::cached::with_nbbs_cached;
 #[cfg(feature = "suite")]
 use super::frame::{self, LockedFrames};
+#[cfg(feature = "suite")]
+use super::frame_alloc::{self, FrameAlloc};
 use super::heap::Heap;
 use crate::counted::{ByOperation, Counted};
 use crate::lines::zeroed;
@@ -114,11 +116,12 @@ pub static CONTENDERS: &[Contender] = &[
     }),
     Contender {
         private_caches: true,
+        counted: Some(with_nbbs_cached::<Counted>),
         ..back_end(
             "nbbs-cached",
             "this project, behind caches of orders 0 to 3 and 9; PRIVATE CACHES",
             nbbs::MAX_UNITS,
-            with_nbbs_cached,
+            with_nbbs_cached::<AtomicU64>,
         )
     },
     back_end(
@@ -217,6 +220,23 @@ pub static CONTENDERS: &[Contender] = &[
         frame::MAX_UNITS,
         |units, visit| visit(&LockedFrames::new(units, frame::MAX_ORDER)),
     ),
+    #[cfg(feature = "suite")]
+    back_end(
+        "frame-alloc",
+        "crate frame-alloc 0.1: a bitmap per order with a summary, lock-free; its refusals may be spurious",
+        frame_alloc::MAX_UNITS,
+        |units, visit| visit(&FrameAlloc::core(units)),
+    ),
+    #[cfg(feature = "suite")]
+    Contender {
+        private_caches: true,
+        ..back_end(
+            "frame-alloc-depot",
+            "crate frame-alloc 0.1: the same behind 128 frames for each CPU, and 512 for all, each behind a lock; PRIVATE CACHES",
+            frame_alloc::MAX_UNITS,
+            |units, visit| visit(&FrameAlloc::depot(units)),
+        )
+    },
 ];
 
 /// Pools of slots of one size.

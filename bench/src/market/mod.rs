@@ -7,7 +7,7 @@
 //! ```text
 //! contender   the tables of back-ends and pools      heap    memory by size: what crates.io has, the system's
 //! c_interface the back-end as C programs call it     cached  the back-end behind caches of threads
-//! frame       the frame allocator of buddy_system_allocator
+//! frame       the frame allocator of buddy_system_allocator      frame_alloc  frame-alloc's core and depot
 //! ```
 //!
 //! What is another crate's, and the C interface, takes the feature `suite`.
@@ -18,6 +18,8 @@ mod cached;
 mod contender;
 #[cfg(feature = "suite")]
 mod frame;
+#[cfg(feature = "suite")]
+mod frame_alloc;
 mod heap;
 
 pub use contender::{

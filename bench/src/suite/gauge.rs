@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 
 use super::worker::Setting;
 use crate::clock::Clock;
-use crate::counted::{Counts, so_far};
+use crate::counted::{self, Counts, so_far};
 use crate::row::Name;
 
 /// A timed stretch of one thread.
@@ -102,7 +102,13 @@ pub struct Gauge<'a> {
 impl<'a> Gauge<'a> {
     pub fn new(setting: Setting, clock: &'a Clock) -> Self {
         let latency = setting.latency.then(Latency::new);
-        Self { clock, limit_ticks: setting.limit_ticks, began: 0, counted: so_far(), latency }
+        Self {
+            clock,
+            limit_ticks: setting.limit_ticks,
+            began: 0,
+            counted: counted::begin(),
+            latency,
+        }
     }
 
     /// With so many times the time.

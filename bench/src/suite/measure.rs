@@ -5,6 +5,7 @@ use testkit::{BackEnd, Checked};
 
 use super::round::{self, Outcome};
 use super::row::{Passes, rows};
+use super::spurious::Judged;
 #[cfg(unix)]
 use super::suspended;
 use super::worker::Setting;
@@ -130,9 +131,11 @@ impl Case<'_> {
             });
         }
         let outcome = contender.with_back_end(self.units, |back_end| {
-            let checked = Checked::concurrent(back_end);
+            let judged = Judged::new(back_end);
+            let checked = Checked::concurrent(&judged as &dyn BackEnd);
             let outcome = self.run_on(&checked, clock);
-            outcome.found(checked.violation())
+            let spurious = Some(judged.spurious());
+            Outcome { spurious, ..outcome.found(checked.violation()) }
         });
         let Some(trace) = self.trace.and_then(Replayed::pages) else { return outcome };
         outcome.replayed(verify::verify(contender, self.units, trace, self.setting.threads))

@@ -7,6 +7,7 @@
 //! gauge       a timed stretch, times of its operations       instructions  of a case, counted by callgrind
 //! round       a workload on one allocator: its threads, its times, an owner map of what it left
 //! measure     rounds of all contenders in turn; verification, latencies, read-modify-writes
+//! spurious    refusals that are wrong for certain
 //! suspended   a thread asleep in the middle of an operation
 //! on_heap     heaps as the workloads see them
 //! row         what was measured of a contender, as rows
@@ -23,6 +24,7 @@ pub mod plan;
 pub mod report;
 mod round;
 mod row;
+mod spurious;
 #[cfg(unix)]
 mod suspended;
 pub mod worker;

@@ -165,6 +165,11 @@ impl Table {
             Events::Pages(_) if !args.has_memory(self.kind) => self.units = roomy(name, peak)?,
             // Of too small an arena it is seen how much is refused.
             Events::Pages(_) => {}
+            Events::Heap(_) if self.workload.crowded => {
+                if !args.has_memory(self.kind) {
+                    self.units = (peak / 2).next_multiple_of(1 << 20);
+                }
+            }
             Events::Heap(_) if self.units < peak => {
                 self.threads.clear();
                 let (peak, memory) = (bytes(peak), self.memory());
@@ -174,9 +179,10 @@ impl Table {
         }
         let asked = self.threads.len();
         self.threads.retain(|&asked| asked <= threads);
-        if args.threads.is_empty() {
+        let (_, most) = self.workload.threads;
+        if args.threads.is_empty() && threads <= most {
             self.threads.extend((!self.threads.contains(&threads)).then_some(threads));
-        } else if self.threads.len() < asked {
+        } else if !args.threads.is_empty() && self.threads.len() < asked {
             let told = format!("{name} has events of {threads} threads, for as many at most");
             return Ok(Some(told));
         }

@@ -31,6 +31,8 @@ pub struct Outcome {
     pub phases: Vec<Phase>,
     /// Allocations that were refused.
     pub refused: u64,
+    /// Of those, in the pass with an owner map, the ones that were certainly wrong.
+    pub spurious: Option<u64>,
     /// Of the frames of 2 MiB that could be free, those that are: percent.
     pub recovered_percent: Option<f64>,
     /// What a replay in the order of its trace was seen to do.
@@ -148,6 +150,7 @@ impl Outcome {
         Self {
             phases: phases(&parts, clock),
             refused: parts.iter().map(|part| part.refused).sum(),
+            spurious: None,
             recovered_percent: None,
             replayed: None,
             efficiency_percent: parts.iter().find_map(|part| part.efficiency_percent),

@@ -30,7 +30,8 @@ pub fn rows(case: &Case<'_>, contender: &Contender, passes: &Passes<'_>) -> Vec<
     let violation = all().find_map(|outcome| outcome.violation.clone());
     let metadata_bytes = rounds.iter().filter_map(|round| round.metadata_bytes).max();
     let common = row(case, contender, metadata_bytes, violation);
-    let common = Row { refused: rounds[0].refused, ..common };
+    let spurious = verified.as_ref().and_then(|outcome| outcome.spurious);
+    let common = Row { refused: rounds[0].refused, spurious_refusals: spurious, ..common };
     let of_phase = |place: usize| {
         let phases: Vec<&Phase> = rounds.iter().map(|round| &round.phases[place]).collect();
         let mut row = common.clone();
@@ -79,6 +80,7 @@ fn set_counts(row: &mut Row, counted: Option<&Phase>) {
     row.rmw_per_op = each(phase.counts.steps);
     row.failed_cas_per_op = each(phase.counts.lost);
     row.lines_written_per_op = each(phase.counts.lines);
+    row.worst_loads = Some(phase.counts.worst_loads);
 }
 
 /// Times of the operations: medians over the passes that timed them.

@@ -14,6 +14,7 @@ use super::workloads::{Run, WORKLOADS, Workload};
 use crate::clock::Clock;
 use crate::market::{Build, Contender, Heap};
 use crate::row::Row;
+use crate::trace::HeapTrace;
 
 const UNITS: u64 = 1 << 12;
 
@@ -251,6 +252,26 @@ fn heap_efficiency_is_of_heaps_that_can_be_full() {
         assert!((least..most).contains(&percent), "{name}: {percent} %");
     }
     assert_eq!([percent("system", 1), percent("talc", 2)], [None; 2]);
+}
+
+#[test]
+fn the_first_failure_is_where_there_is_no_room_left() {
+    let (clock, trace) = (Clock::new(), HeapTrace::sample().unwrap());
+    let Run::Heap(run) = workload("first-failure").run else { panic!("it is for heaps") };
+    let outcome = |name: &str, bytes| {
+        let setting = setting(1, &clock);
+        let on_heap =
+            |heap: &dyn Heap| round::run_heap(run, heap, bytes, setting, &clock, Some(&trace));
+        crate::market::find(name).unwrap().with_heap(bytes, on_heap)
+    };
+    let crowded = outcome("talc", trace.peak_bytes / 2);
+    assert!((50.0..100.0).contains(&crowded.efficiency_percent.unwrap()), "{crowded:?}");
+    assert_eq!((crowded.refused, crowded.phases[0].complete), (1, true));
+    for (name, bytes) in [("talc", trace.peak_bytes * 2), ("system", trace.peak_bytes / 2)] {
+        let roomy = outcome(name, bytes);
+        assert_eq!((roomy.refused, roomy.efficiency_percent), (0, None), "{name}");
+        assert_eq!(roomy.phases[0].ops, trace.events.len() as u64);
+    }
 }
 
 #[test]

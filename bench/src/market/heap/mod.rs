@@ -14,7 +14,7 @@ mod crates;
 mod global;
 mod locked;
 mod own;
-mod region;
+pub(super) mod region;
 pub(super) mod table;
 
 use std::alloc::Layout;

@@ -1,6 +1,7 @@
 //! Of L. Wrenger et al., "LLFree: Scalable and Optionally-Persistent Page-Frame Allocation".
 
-use super::{LONG, Worker};
+use super::Worker;
+use crate::suite::worker::LONG;
 
 /// A thread's blocks: a share of half of the memory among the most threads of the run.
 fn blocks(worker: &Worker<'_>) -> u64 {

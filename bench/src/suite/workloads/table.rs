@@ -1,0 +1,254 @@
+//! All workloads, in the order in which they are listed.
+
+use super::{Cases, Orders, QUICK, Run, USUAL, Usual, Workload};
+use super::{churn, first_failure, frusa, heap_random, llfree, paper, replay, talc, until_full};
+use crate::market::Kind;
+use crate::replay::report as replay_report;
+use crate::suite::own;
+use crate::suite::report;
+use crate::suite::worker::Worker;
+use crate::{cores, limit, pool, requests};
+
+const fn workload(name: &'static str, about: &'static str, run: fn(&mut Worker<'_>)) -> Workload {
+    Workload {
+        name,
+        about,
+        orders: Orders::Asked,
+        orders_above: 0,
+        blocks_per_thread: 4,
+        kinds: &[Kind::BackEnd],
+        threads: (1, usize::MAX),
+        of_all: true,
+        usual: USUAL,
+        quick: QUICK,
+        by_operation: false,
+        traces: None,
+        crowded: false,
+        own: None,
+        table: report::table,
+        footer: report::FOOTER,
+        run: Run::Blocks(run),
+    }
+}
+
+/// One with cases of its own.
+const fn apart(
+    name: &'static str,
+    about: &'static str,
+    kinds: &'static [Kind],
+    footer: &'static str,
+    cases: Cases,
+) -> Workload {
+    let mixed = mixed(name, about, kinds, Run::Cases(cases));
+    Workload { of_all: false, footer, ..mixed }
+}
+
+/// One of which the paper also says what it is on heaps.
+const fn paper(name: &'static str, about: &'static str, run: fn(&mut Worker<'_>)) -> Workload {
+    Workload { kinds: &[Kind::BackEnd, Kind::Heap], ..workload(name, about, run) }
+}
+
+/// One whose sizes are no matter of the command line.
+const fn mixed(
+    name: &'static str,
+    about: &'static str,
+    kinds: &'static [Kind],
+    run: Run,
+) -> Workload {
+    let orders = Orders::Mixed;
+    Workload { orders, blocks_per_thread: 0, kinds, run, ..workload(name, about, |_| {}) }
+}
+
+/// All of them.
+pub static WORKLOADS: &[Workload] = &[
+    paper(
+        "linux-scalability",
+        "allocate a block, free it: 20,000,000 / threads",
+        paper::linux_scalability,
+    ),
+    paper("threadtest", "allocate 10,000 / threads, free them; 200 times", paper::threadtest),
+    paper("larson", "replace random blocks, which another thread goes on with", paper::larson),
+    Workload {
+        orders_above: 4,
+        blocks_per_thread: 160,
+        ..paper(
+            "constant-occupancy",
+            "replace a random one of 31 blocks of 5 orders: 20,000,000 / threads",
+            paper::constant_occupancy,
+        )
+    },
+    paper("cached", "allocate a block, free it: 5,000,000 a thread", paper::cached),
+    workload("alloc-seq", "allocate until full, in equal shares", until_full::alloc_seq),
+    Workload {
+        orders: Orders::Mixed,
+        ..workload("alloc-rnd", "allocate random orders until full", until_full::alloc_rnd)
+    },
+    workload("free-seq", "free what alloc-seq allocated", until_full::free_seq),
+    Workload {
+        orders: Orders::Mixed,
+        ..workload("free-rnd", "free what alloc-rnd allocated, at random", until_full::free_rnd)
+    },
+    Workload {
+        orders: Orders::Mixed,
+        ..workload(
+            "stress",
+            "random orders up to 95 % full, down to 5 %, again",
+            until_full::stress,
+        )
+    },
+    workload("bulk", "allocate half of a share, free it last in first out", llfree::bulk),
+    workload("repeat", "half of the memory held: allocate a block, free it", llfree::repeat),
+    workload("rand", "free what others allocated, at random", llfree::rand),
+    workload("filling", "a hundredth of the memory, at 0 to 99 % full", llfree::filling),
+    Workload {
+        orders: Orders::Units,
+        own: Some(&own::RECOVERED),
+        ..workload("frag", "at 45 % full, free a tenth and allocate it: 100 rounds", llfree::frag)
+    },
+    Workload {
+        orders: Orders::Units,
+        own: Some(&own::SPEED),
+        ..workload("fill", "allocate the arena unit by unit", until_full::alloc_seq)
+    },
+    Workload {
+        orders: Orders::Mixed,
+        ..workload(
+            "churn",
+            "a program that has run for a while: random frees, a steady fill, five mixes of orders",
+            churn::churn,
+        )
+    },
+    Workload {
+        usual: Usual { heap_bytes: 160 << 20, ..USUAL },
+        ..mixed(
+            "heap-random",
+            "random sizes and alignments, the oldest freed, until the heap is full, and on",
+            &[Kind::Heap],
+            Run::Heap(heap_random::heap_random),
+        )
+    },
+    Workload {
+        usual: Usual { heap_bytes: 128 << 20, ..USUAL },
+        quick: Usual { heap_bytes: 128 << 20, ..QUICK },
+        ..mixed(
+            "random-actions",
+            "allocate, free, resize at random, 300 blocks or more a thread, five largest sizes",
+            &[Kind::Heap],
+            Run::Heap(talc::random_actions),
+        )
+    },
+    Workload {
+        usual: Usual { heap_bytes: 128 << 20, ..USUAL },
+        quick: Usual { heap_bytes: 16 << 20, ..QUICK },
+        own: Some(&own::EFFICIENCY),
+        ..mixed(
+            "heap-efficiency",
+            "allocate, free, resize at random until something is refused: what is in use then",
+            &[Kind::Heap],
+            Run::Heap(talc::heap_efficiency),
+        )
+    },
+    Workload {
+        own: Some(&own::PAIR_OF_A_THREAD),
+        ..mixed(
+            "random-pairs",
+            "allocate 16 to 2,048 bytes, free them",
+            &[Kind::Heap],
+            Run::Heap(frusa::random_pairs),
+        )
+    },
+    Workload {
+        usual: Usual { heap_bytes: 256 << 20, ..USUAL },
+        quick: Usual { heap_bytes: 128 << 20, ..QUICK },
+        traces: Some(replay::heap_traces),
+        ..mixed(
+            "replay-heap",
+            "what a program asked of malloc: git, or --heap-trace",
+            &[Kind::Heap],
+            Run::Heap(replay::replay_heap),
+        )
+    },
+    Workload {
+        threads: (1, 1),
+        traces: Some(replay::heap_traces),
+        crowded: true,
+        own: Some(&own::EFFICIENCY),
+        ..mixed(
+            "first-failure",
+            "the same on one thread, until something is refused: what is in use then",
+            &[Kind::Heap],
+            Run::Heap(first_failure::first_failure),
+        )
+    },
+    Workload {
+        usual: Usual { threads: &[1], ..USUAL },
+        quick: Usual { threads: &[1], ..QUICK },
+        by_operation: true,
+        traces: Some(replay::page_traces),
+        own: Some(&own::REPLAYED),
+        table: replay_report::table,
+        footer: replay_report::FOOTER,
+        ..mixed(
+            "replay",
+            "page allocations of Linux: under redis-benchmark, or --traces",
+            &[Kind::BackEnd],
+            Run::Pages(replay::replay),
+        )
+    },
+    Workload {
+        of_all: true,
+        ..apart(
+            "pool",
+            "objects of 48 bytes: in bulk, in pairs, handed over, in bursts",
+            &[Kind::Pool],
+            report::FOOTER,
+            pool::CASES,
+        )
+    },
+    #[cfg(unix)]
+    Workload {
+        // Somebody must go on, on a processor of its own.
+        threads: (2, usize::MAX),
+        usual: Usual { threads: &[2], ..USUAL },
+        quick: Usual { threads: &[2], ..QUICK },
+        own: Some(&own::STALLED),
+        run: Run::Suspended,
+        ..paper("suspended", "pairs, while a thread sleeps in the middle of an operation", |_| {})
+    },
+    Workload {
+        orders: Orders::Asked,
+        usual: limit::USUAL,
+        quick: limit::QUICK,
+        ..apart(
+            "limit",
+            "single operations of nbbs beside bare compare-and-swaps",
+            &[Kind::BackEnd],
+            limit::report::FOOTER,
+            limit::CASES,
+        )
+    },
+    Workload {
+        threads: (1, 1),
+        usual: Usual { threads: &[1], rounds: 11, ..USUAL },
+        quick: Usual { threads: &[1], rounds: 3, ..QUICK },
+        ..apart(
+            "requests",
+            "exact sizes, batches, growth in place and placement, by nbbs",
+            &[Kind::BackEnd],
+            requests::report::FOOTER,
+            requests::MEASURED,
+        )
+    },
+    Workload {
+        usual: Usual { threads: &[2, 4, 8, 16, 32, 64], ..USUAL },
+        quick: Usual { threads: &[2, 4, 8], ..QUICK },
+        own: Some(&own::SCALING),
+        ..apart(
+            "cores",
+            "throughput on 1 to 64 cores, on a simulated machine",
+            &[Kind::BackEnd, Kind::Pool, Kind::Heap],
+            cores::report::FOOTER,
+            cores::CASES,
+        )
+    },
+];
