@@ -1,7 +1,7 @@
-//! What can be refused. Every error names the value and the limit that it broke.
+//! Errors. Every error names the value and the limit that it broke.
 //!
-//! A variant has the same fields with the same meaning in every error that has it. `index` is where a block or run begins
-//! that the caller named, `unit` a unit at which something was found.
+//! A variant that several errors have has the same fields with the same meaning in each. `index` is where a block or
+//! run begins that the caller named; `unit` is a unit at which something was found.
 
 use core::fmt;
 use core::ops::Range;
@@ -44,7 +44,7 @@ pub enum AllocError {
         /// The largest order of the arena.
         max: u32,
     },
-    /// Nothing that was asked for is free now. This is an ordinary answer, not a misuse.
+    /// Nothing that meets the request is free now. This is an ordinary answer, not a misuse.
     Exhausted {
         /// Units asked for: `2^order` for a block.
         units: u64,
@@ -157,12 +157,12 @@ pub enum RequestError {
         /// Units in the arena.
         units: u64,
     },
-    /// Nothing that was asked for is free now. This is an ordinary answer, not a misuse.
+    /// Nothing that meets the request is free now. This is an ordinary answer, not a misuse.
     Exhausted {
         /// Units asked for: `2^order` for a block.
         units: u64,
     },
-    /// A unit asked for is in use, or another thread was claiming it.
+    /// A requested unit is in use, or another thread was claiming it.
     InUse {
         /// The first such unit, as far as the call could tell; otherwise one before it, in the same word.
         unit: u64,
@@ -210,12 +210,12 @@ pub enum ResizeError {
         /// Units in the arena.
         units: u64,
     },
-    /// A unit asked for is in use, or another thread was claiming it.
+    /// A requested unit is in use, or another thread was claiming it.
     InUse {
         /// The first such unit, as far as the call could tell; otherwise one before it, in the same word.
         unit: u64,
     },
-    /// Another thread's claim is about to be undone below the slot that the change has to split. Try again later.
+    /// Another thread's claim, about to be undone, stands below a slot that the change has to split. Try again later.
     Contended {
         /// A unit of the slot.
         unit: u64,
@@ -255,7 +255,7 @@ pub enum RangeError {
         /// Units in the arena.
         units: u64,
     },
-    /// A unit asked for is in use, or another thread was claiming it.
+    /// A requested unit is in use, or another thread was claiming it.
     InUse {
         /// The first such unit, as far as the call could tell; otherwise one before it, in the same word.
         unit: u64,
@@ -267,7 +267,7 @@ pub enum RangeError {
     },
 }
 
-/// A rule that the metadata keeps whenever no operation is running.
+/// A rule that holds for the metadata whenever no operation is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Invariant {
@@ -299,8 +299,8 @@ pub struct Broken {
     pub unit: u64,
 }
 
-/// A cached block that the caches must not have: [`Caches::audit`](crate::Caches::audit) found it twice in them, or not
-/// allocated with its order in the arena. It was freed twice, by a wrong order, or not through the cache.
+/// A cached block that the caches must not have. [`Caches::audit`](crate::Caches::audit) found it twice in them, or not
+/// allocated with its order in the arena: it was freed twice, with a wrong order, or not through the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrokenCache {
     /// The first CPU whose cache has the block.

@@ -1,9 +1,8 @@
-//! A family of non-blocking allocators built on one lock-free buddy system whose bookkeeping lives
-//! outside the memory that it manages.
+//! A lock-free buddy allocator, and what is built on it: runs of any length, per-CPU caches, and zones.
 //!
-//! [`Buddy`] hands out blocks of `2^order` *units* by unit index. It never touches the memory: a unit
-//! may be a page frame, a stretch of GPU memory or a slot in a file. The bookkeeping is a borrowed
-//! slice of 64-bit atomics, valid when it is all zero.
+//! [`Buddy`] hands out blocks of `2^order` *units* by unit index. It never touches the memory: a unit may be a page
+//! frame, a stretch of GPU memory or a slot in a file. Its bookkeeping is a borrowed slice of 64-bit atomics outside
+//! the memory that it manages, valid when all zero.
 //!
 //! ```
 //! use nbbs::{Buddy, Metadata};
@@ -22,16 +21,16 @@
 //!
 //! ```text
 //! api        Buddy, Lane, Block: what users call      zones    several arenas behind one handle
-//! cache      free blocks of a CPU's or thread's own, in front of an arena
-//! look       statistics, walks, the audit              mend     what the dead left behind
+//! cache      free blocks for one CPU or thread, in front of an arena
+//! look       statistics, walks, the audit             mend     repairs what dead threads left behind
 //! run        runs of any number of units: find, claim, cut, resize, reserve
-//! block      blocks: alloc, free, search, batches
+//! block      blocks: allocate, free, search, batches
 //! lane       what a lane remembers
 //! tree       the protocol: claim, climb, clear, inspect; the only place where a word changes
-//! layout     levels, orders, slots; where the words of an arena stand
-//! word       the codes in one word: pure arithmetic, as layout is
-//! request    what is asked for              error    what can be refused, and why
-//! metadata   storage for the words          sync     what a word is: an atomic, or a checker's stand-in
+//! layout     levels, orders, slots; where the words of an arena are
+//! word       the codes in one word: pure arithmetic, like layout
+//! request    allocation requests                      error    what can be refused, and why
+//! metadata   storage for the words                    sync     what a word is: an atomic, or a checker's stand-in
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
@@ -74,7 +73,7 @@ pub use metadata::MetadataBox;
 pub use request::Request;
 pub use zones::{Zone, ZoneError, Zones};
 
-/// Keeps the README's example running.
+/// Runs the README's examples as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -35,7 +35,7 @@ impl<const WORDS: usize> Metadata<WORDS> {
         Self([const { AtomicU64::new(0) }; WORDS])
     }
 
-    /// The words, to pass to [`Buddy::new`](crate::Buddy::new).
+    /// Returns the words, to pass to [`Buddy::new`](crate::Buddy::new).
     #[must_use]
     pub const fn words(&self) -> &[AtomicU64] {
         &self.0
@@ -48,7 +48,7 @@ impl<const WORDS: usize> Default for Metadata<WORDS> {
     }
 }
 
-/// Zeroed metadata words on a cache-line boundary, as many as it takes at run time.
+/// Zeroed metadata words on a cache-line boundary, as many as needed at run time.
 ///
 /// All of them have been written to: no page fault is left in them.
 ///
@@ -71,7 +71,7 @@ pub struct MetadataBox<W = AtomicU64> {
 
 #[cfg(feature = "std")]
 impl MetadataBox {
-    /// The words of an arena of `units` units, all zero.
+    /// Allocates the words of an arena of `units` units, all zero.
     ///
     /// # Errors
     /// [`MetadataError::Units`] if `units` is 0 or above [`MAX_UNITS`](crate::MAX_UNITS), and those of
@@ -90,8 +90,8 @@ impl MetadataBox {
         }
     }
 
-    /// The words of an arena of `units` units, and of a lane for each CPU that this process may use, where
-    /// [`lanes_for`](crate::lanes_for) says that the arena should have more than its own.
+    /// Allocates the words of an arena of `units` units and, where [`lanes_for`](crate::lanes_for) says that the arena
+    /// should have more lanes than its own, those of a lane for each CPU that this process may use.
     ///
     /// # Errors
     /// Those of [`new`](Self::new).
@@ -113,8 +113,8 @@ impl MetadataBox {
         }
     }
 
-    /// The arena of `units` units in these words, with the lanes for which there is room behind its metadata, if any: those
-    /// of [`for_cpus`](Self::for_cpus). Make it once, and copy it: it clears the lanes.
+    /// Returns the arena of `units` units in these words, with the lanes for which there is room behind its metadata,
+    /// if any: those of [`for_cpus`](Self::for_cpus). Call it once and copy the handle, since it clears the lanes.
     ///
     /// # Errors
     /// Those of [`Buddy::new`](crate::Buddy::new).
@@ -140,7 +140,7 @@ impl MetadataBox {
 
 #[cfg(feature = "std")]
 impl<W: From<u64>> MetadataBox<W> {
-    /// `words` words of zero: of an arena, or of caches.
+    /// Allocates `words` words of zero, for an arena or for caches.
     ///
     /// # Errors
     /// [`MetadataError::TooShort`], with no words, if there is no memory for them.
@@ -170,7 +170,7 @@ impl<W: From<u64>> MetadataBox<W> {
 
 #[cfg(feature = "std")]
 impl<W> MetadataBox<W> {
-    /// The words, to lend to [`Buddy::new`](crate::Buddy::new) or [`Caches::new`](crate::Caches::new).
+    /// Returns the words, to lend to [`Buddy::new`](crate::Buddy::new) or [`Caches::new`](crate::Caches::new).
     #[must_use]
     pub fn words(&self) -> &[W] {
         &self.words[self.before..]

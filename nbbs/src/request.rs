@@ -1,4 +1,4 @@
-//! Requests that say more than an order.
+//! Allocation requests that say more than an order.
 
 use core::ops::Range;
 
@@ -23,7 +23,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request for exactly `units` units, anywhere in the arena.
+    /// Creates a request for exactly `units` units, anywhere in the arena.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -36,9 +36,9 @@ impl Request {
         Self { units, order: 0, range: None, top_down: false }
     }
 
-    /// A request for a block of `2^order` units, aligned to its size: what [`Lane::alloc`](crate::Lane::alloc)
-    /// allocates, but the range and direction can be chosen. An order of 64 or more asks for more units than any arena
-    /// has.
+    /// Creates a request for a block of `2^order` units, aligned to its size. This is what
+    /// [`Lane::alloc`](crate::Lane::alloc) allocates, but the range and direction can be chosen. An order of 64 or more
+    /// asks for more units than any arena has.
     ///
     /// ```
     /// # use nbbs::Request;

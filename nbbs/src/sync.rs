@@ -1,4 +1,4 @@
-//! The atomic words that metadata consists of.
+//! The atomic words of which metadata consists.
 //!
 //! The rest of the library accesses words through [`Word`] only. So the same code runs on the processor's atomics,
 //! under a model checker, with its read-modify-writes counted, or with stalls injected between any two steps. Orderings
@@ -7,16 +7,16 @@
 //! # Targets without 64-bit atomics
 //!
 //! The feature `portable-atomic` takes the atomics from the crate of that name. The program chooses in its own
-//! `Cargo.toml` how that crate makes them:
+//! `Cargo.toml` how that crate implements them:
 //!
 //! ```toml
 //! nbbs = { version = "0.1", default-features = false, features = ["portable-atomic"] }
 //! portable-atomic = { version = "1", features = ["unsafe-assume-single-core"] }
 //! ```
 //!
-//! With `unsafe-assume-single-core` each access turns interrupts off, and the library keeps its promises. Without it
+//! With `unsafe-assume-single-core` each access disables interrupts, and the library keeps its promises. Without it
 //! each access takes a lock: no memory is handed out twice, but operations wait for each other, and an interrupt
-//! handler that calls one may wait for ever (not with `unsafe-assume-privileged`, which turns interrupts off while the
+//! handler that calls one may wait for ever (not with `unsafe-assume-privileged`, which disables interrupts while the
 //! lock is held).
 
 /// The default word: `core`'s 64-bit atomic, or that of the crate `portable-atomic` on a target without 64-bit atomics
@@ -31,20 +31,20 @@ use core::sync::atomic::fence;
 
 use crate::layout::shape::Shape;
 
-/// Whether a fence stands after a write that a read of another word follows, so that the read need not be sequentially
-/// consistent by itself: where each read that is takes a full fence of its own. On x86 and AArch64 it takes none.
-/// `--cfg nbbs_fenced` has it so anywhere, to be checked.
+/// Whether a fence separates a write from a following read of another word, so that the read need not be sequentially
+/// consistent by itself. This is so on targets where each sequentially consistent read takes a full fence of its own;
+/// on x86 and AArch64 it takes none. `--cfg nbbs_fenced` enables it anywhere, for checking.
 const FENCED: bool = cfg!(any(target_arch = "riscv64", nbbs_fenced));
 
 /// The ordering of a read that follows a write of another word, and the fence between them.
 pub(crate) const AFTER_FENCE: Ordering = if FENCED { Ordering::Acquire } else { Ordering::SeqCst };
 
-/// The ordering of a read that acquires, with such a fence between it and all that follows from it.
+/// The ordering of a read that acquires, with such a fence between it and everything that follows from it.
 pub(crate) const ACQUIRE_BY_FENCE: Ordering =
     if FENCED { Ordering::Relaxed } else { Ordering::Acquire };
 
-/// The ordering of a read that follows a write of another word, with a fence between them, and another
-/// between this read and all that follows from it.
+/// The ordering of a read that follows a write of another word, with a fence between them, and another between this
+/// read and everything that follows from it.
 pub(crate) const BETWEEN_FENCES: Ordering =
     if FENCED { Ordering::Relaxed } else { Ordering::SeqCst };
 
@@ -82,10 +82,11 @@ pub trait Word: Sync {
         failure: Ordering,
     ) -> Result<u64, u64>;
 
-    /// Keeps a read of one word from passing the write, or the read, of another before it.
+    /// Keeps a read of one word from being reordered before an earlier write, or read, of another.
     ///
-    /// By default a `SeqCst` fence on RISC-V, and nothing elsewhere, where the `SeqCst` accesses already forbid that. A
-    /// checker that models `SeqCst` fences only puts its fence here; nobody else has a reason to replace it.
+    /// By default this is a `SeqCst` fence on RISC-V, and nothing elsewhere, where the `SeqCst` accesses already forbid
+    /// the reordering. A checker that models only `SeqCst` fences puts its fence here; nobody else has a reason to
+    /// replace it.
     #[inline(always)]
     fn store_load_fence() {
         if FENCED {

@@ -1,4 +1,4 @@
-//! An arena and its short forms.
+//! Handles to an arena, and the short forms of the most common operations.
 
 use crate::error::{AllocError, FreeError, MetadataError};
 use crate::lane::Arena;
@@ -6,14 +6,14 @@ use crate::sync::{AtomicU64, Word};
 
 use super::{Lane, default_lane};
 
-/// A lock-free buddy allocator: hands out blocks of `2^order` units, and runs of any number of units, by unit index.
+/// A lock-free buddy allocator. It hands out blocks of `2^order` units, and runs of any number of units, by unit index.
 ///
 /// A `Buddy` is a handle over borrowed words; any number of handles can share the same words. Every method takes
 /// `&self`, never waits for another thread, and may be called from interrupt and signal handlers, whichever method they
 /// interrupt.
 ///
-/// The methods here that allocate and free use the calling thread's lane. [`on`](Self::on) and [`here`](Self::here)
-/// return a [`Lane`], which has all operations.
+/// The methods of `Buddy` that allocate and free use the calling thread's lane. [`on`](Self::on) and
+/// [`here`](Self::here) return a [`Lane`], which has all operations.
 ///
 /// `W` is the type of the atomic words. Leave it at its default, except to observe or steer the allocator's steps (see
 /// [`sync`](crate::sync)).
@@ -21,10 +21,10 @@ use super::{Lane, default_lane};
 /// # Cost
 /// In the steady state, an allocation and a free each take one read-modify-write and a handful of loads, whatever the
 /// size of the arena. A lane that moves to another part of the arena loads a word for each level above it (log16 of the
-/// arena's size). An operation that splits or merges words takes one or two read-modify-writes more for each of them.
+/// arena's size). An operation that splits or merges words takes one or two more read-modify-writes for each of them.
 ///
 /// # Source
-/// The non-blocking buddy system of Marotta et al. (IEEE TPDS 2021, section III), repaired: see
+/// The algorithm is the non-blocking buddy system of Marotta et al. (IEEE TPDS 2021, section III), repaired: see
 /// DESIGN.md, "What was wrong".
 #[derive(Debug)]
 pub struct Buddy<'a, W = AtomicU64> {
@@ -47,8 +47,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// same arena. Lanes stay off each other's cache lines if the words begin on a 64-byte boundary, as those of
     /// [`Metadata`](crate::Metadata) do.
     ///
-    /// With any other words, the methods' results mean nothing, and they may panic or never return. Memory safety is
-    /// not at stake, as the crate has no `unsafe`. For words with arbitrary content see
+    /// With any other words, the results of the methods are meaningless, and the methods may panic or never return.
+    /// Memory safety is not at stake, as the crate has no `unsafe`. For words with arbitrary content see
     /// [`new_cleared`](Self::new_cleared) and [`new_reserved`](Self::new_reserved).
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl<'a, W: Word> Buddy<'a, W> {
         }
     }
 
-    /// Clears `words`, whatever they hold, and creates an empty arena in them.
+    /// Creates an empty arena in `words`, which may have any content, and clears them.
     ///
     /// Cost: a store for each word. No other handle may be using the words.
     ///
@@ -95,8 +95,8 @@ impl<'a, W: Word> Buddy<'a, W> {
 
     /// Creates an arena in which every unit is reserved, in words with arbitrary content.
     ///
-    /// Only units that [`Buddy::release`] adds are handed out, as a memory map at boot needs it. Cost: a store for each
-    /// word, two for most. No other handle may be using the words.
+    /// Only units that [`Buddy::release`] adds are handed out, as needed for a boot-time memory map. Cost: a store for
+    /// each word, two for most. No other handle may be using the words.
     ///
     /// # Errors
     /// Those of [`Buddy::new`].
@@ -116,8 +116,8 @@ impl<'a, W: Word> Buddy<'a, W> {
         Ok(buddy)
     }
 
-    /// Creates a further handle to an arena of `units` units that is already in use, for another thread, process or
-    /// mapping: [`Buddy::new`] with a check that the words can belong to such an arena.
+    /// Creates another handle to an arena of `units` units that is already in use, for another thread, process or
+    /// mapping. It is [`Buddy::new`] with a check that the words can belong to such an arena.
     ///
     /// Cost: a load for each word that pads a level, a few dozen.
     ///
@@ -143,15 +143,17 @@ impl<'a, W: Word> Buddy<'a, W> {
         }
     }
 
-    /// The same arena with lanes in words of the caller's, instead of those in the metadata: the largest power of two of
-    /// them for which [`lane_words`](crate::lane_words) has room.
+    /// Returns the same arena with lanes in the caller's words instead of those in the metadata. The number of lanes is
+    /// the largest power of two for which [`lane_words`](crate::lane_words) has room in `words`.
     ///
-    /// The metadata has 64 lanes at 4 GiB of pages, 16 at 1 GiB, 4 in small arenas. Two CPUs of one lane claim in the same
-    /// words, which costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many an arena should have, and
-    /// `MetadataBox::for_cpus` makes room for them; 64 CPUs that share 1 GiB are far apart with 8 KiB more, 256 CPUs with
-    /// 32 KiB. Lanes are hints: handles with other lanes, in other processes too, share the arena as before.
+    /// The metadata has 64 lanes at 4 GiB of pages, 16 at 1 GiB, 4 in small arenas. Two CPUs that share a lane claim in
+    /// the same words, which costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many lanes an arena
+    /// should have, and `MetadataBox::for_cpus` makes room for them; 8 KiB more keep 64 CPUs that share 1 GiB apart, 32
+    /// KiB keep 256 CPUs apart. Lanes are hints: handles with other lanes, in other processes too, share the arena as
+    /// before.
     ///
-    /// Clears the words, which may hold anything and should begin on a 64-byte boundary; make the handle once, and copy it.
+    /// The call clears the words, which may have any content and should begin on a 64-byte boundary. Make the handle
+    /// once, and copy it.
     ///
     /// # Errors
     /// [`MetadataError::TooShort`] if there is no room for one lane.
@@ -170,7 +172,7 @@ impl<'a, W: Word> Buddy<'a, W> {
         Ok(Self { arena: self.arena.with_lanes(words)? })
     }
 
-    /// The number of units in the arena.
+    /// Returns the number of units in the arena.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -182,7 +184,7 @@ impl<'a, W: Word> Buddy<'a, W> {
         self.arena.tree.geometry.units()
     }
 
-    /// The largest order of a block that fits into the arena: log2 of its units, rounded down.
+    /// Returns the largest order of a block that fits into the arena: log2 of its units, rounded down.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(100) }>::new();
@@ -194,7 +196,7 @@ impl<'a, W: Word> Buddy<'a, W> {
         self.arena.tree.geometry.max_order()
     }
 
-    /// The arena as seen from `lane`: a CPU or thread number, or any other.
+    /// Returns the arena as seen from `lane`: a CPU or thread number, or any other number.
     ///
     /// A lane remembers where it last allocated, so callers with different lanes stay off each other's cache lines. A
     /// wrong or shared lane costs speed, never safety.
@@ -213,7 +215,8 @@ impl<'a, W: Word> Buddy<'a, W> {
         Lane::new(&self.arena, lane)
     }
 
-    /// The arena as seen from the calling thread's lane, [`default_lane`]; without the feature `std`, from lane 0.
+    /// Returns the arena as seen from the calling thread's lane, [`default_lane`]; without the feature `std`, from lane
+    /// 0.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -228,7 +231,7 @@ impl<'a, W: Word> Buddy<'a, W> {
         self.on(default_lane())
     }
 
-    /// [`Lane::alloc`] from the calling thread's lane.
+    /// Allocates a block from the calling thread's lane: see [`Lane::alloc`].
     ///
     /// # Errors
     /// Those of [`Lane::alloc`].
@@ -246,7 +249,7 @@ impl<'a, W: Word> Buddy<'a, W> {
         self.here().alloc(order)
     }
 
-    /// [`Lane::free`] from the calling thread's lane.
+    /// Frees a block or run from the calling thread's lane: see [`Lane::free`].
     ///
     /// # Errors
     /// Those of [`Lane::free`].
@@ -265,7 +268,7 @@ impl<'a, W: Word> Buddy<'a, W> {
         self.here().free(index)
     }
 
-    /// [`Lane::free_sized`] from the calling thread's lane.
+    /// Frees a block of known order from the calling thread's lane: see [`Lane::free_sized`].
     ///
     /// # Errors
     /// Those of [`Lane::free_sized`].

@@ -1,4 +1,4 @@
-//! The operations on blocks, from one lane.
+//! Operations on blocks, from one lane.
 
 use crate::block::Blocks;
 use crate::error::{AllocError, BatchError, FreeError};
@@ -57,12 +57,11 @@ impl<'b, W: Word> Lane<'b, W> {
     /// Frees the block or run that begins at unit `index`, and returns its number of units.
     ///
     /// Cost: one read-modify-write, and a look at the words above: few if the lane's last free was near, one for each
-    /// level otherwise. For a block of 32 units or more, and a run, a load for each level on the way down to it, too.
+    /// level otherwise. Blocks of 32 units or more, and runs, also take a load for each level on the way down to them.
     ///
     /// # Errors
-    /// [`FreeError::OutOfRange`], [`FreeError::NotAllocated`], [`FreeError::NotABlock`] or
-    /// [`FreeError::Reserved`]; nothing has changed. A second free of a block is detected until its units are allocated
-    /// again.
+    /// [`FreeError::OutOfRange`], [`FreeError::NotAllocated`], [`FreeError::NotABlock`] or [`FreeError::Reserved`];
+    /// nothing has changed. A second free of a block is detected until its units are allocated again.
     ///
     /// ```
     /// # use nbbs::FreeError;
@@ -80,16 +79,16 @@ impl<'b, W: Word> Lane<'b, W> {
         self.runs.free(index)
     }
 
-    /// Frees the block of `order` at unit `index` without looking for it from the top.
+    /// Frees the block of `order` at unit `index` without looking it up from the top.
     ///
     /// Cost: one read-modify-write, and a look at the words above: few if the lane's last free was near, one
     /// for each level otherwise.
     ///
     /// # Errors
     /// Those of [`free`](Self::free), [`FreeError::OrderTooLarge`], [`FreeError::Misaligned`] and
-    /// [`FreeError::WrongOrder`]; nothing has changed. Where `free` looks at the whole path, this trusts the order: a
-    /// wrong order that happens to name a block which another thread is allocating at the same time can take that block
-    /// back.
+    /// [`FreeError::WrongOrder`]; nothing has changed. Unlike `free`, which looks at the whole path, this method trusts
+    /// the order: a wrong order that happens to name a block which another thread is allocating at the same time can
+    /// take that block back.
     ///
     /// ```
     /// # use nbbs::FreeError;
@@ -132,7 +131,7 @@ impl<'b, W: Word> Lane<'b, W> {
     /// Frees blocks of `order`.
     ///
     /// Cost: one read-modify-write for neighbours in the slice that lie in the same word; sort the slice for the
-    /// fewest. A block that the slice has twice is freed once, and then refused.
+    /// fewest. A block that is in the slice twice is freed once, and then refused.
     ///
     /// # Errors
     /// [`BatchError`] with the error of [`free_sized`](Self::free_sized) for the first block that is refused. The
@@ -151,13 +150,13 @@ impl<'b, W: Word> Lane<'b, W> {
         self.runs.free_batch(order, blocks)
     }
 
-    /// The number of units in the arena.
+    /// Returns the number of units in the arena.
     #[inline(always)]
     pub(crate) const fn units(&self) -> u64 {
         self.runs.blocks.lane.arena.tree.geometry.units()
     }
 
-    /// The order of the block that begins at unit `index`. A run has none.
+    /// Returns the order of the block that begins at unit `index`. A run has none.
     #[inline(always)]
     pub(crate) fn order_at(&self, index: u64) -> Result<u32, FreeError> {
         self.runs.blocks.order_at(index)

@@ -1,4 +1,4 @@
-//! Looking at an arena while others use it. Nothing here writes.
+//! Queries of an arena that may be in use. Nothing here writes.
 
 use core::ops::Range;
 
@@ -8,10 +8,10 @@ use crate::look::{Audit, Look, Piece, Stats};
 use crate::sync::Word;
 
 impl<W: Word> Buddy<'_, W> {
-    /// The order of the block that begins at unit `index`, or of the smallest block that would hold the run there.
+    /// Returns the order of the block that begins at unit `index`, or of the smallest block that would hold the run
+    /// there.
     ///
-    /// Cost: a load for each level from the top down to the block. Callable from interrupt and signal
-    /// handlers.
+    /// Cost: a load for each level from the top down to the block. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// Those of [`Lane::free`](crate::Lane::free).
@@ -27,7 +27,7 @@ impl<W: Word> Buddy<'_, W> {
         self.on(0).runs.order_of(index)
     }
 
-    /// The number of units of the block or run that begins at `index`.
+    /// Returns the number of units of the block or run that begins at `index`.
     ///
     /// Cost: a load for each level from the top down, and a few for each word of a run that spans words. Callable from
     /// interrupt and signal handlers.
@@ -46,7 +46,7 @@ impl<W: Word> Buddy<'_, W> {
         self.on(0).runs.held(index).map(|run| run.units())
     }
 
-    /// Whether every unit of `range` is free.
+    /// Returns whether every unit of `range` is free.
     ///
     /// Cost: for each word in `range`, a load for each level. While others allocate and free, the words are read one
     /// after the other, not at one instant.
@@ -70,8 +70,8 @@ impl<W: Word> Buddy<'_, W> {
     /// Calls `visit` for every piece of the arena, in ascending order, without gap or overlap.
     ///
     /// Cost: a load for every word in use. While others run, the words are read one after the other, not at one
-    /// instant. What is a block in use, or a free unit, during the whole walk is reported exactly once and as such;
-    /// what changes meanwhile is reported as it was at some instant of the walk.
+    /// instant. A block that is in use during the whole walk, or a unit that is free during all of it, is reported
+    /// exactly once and as such; anything that changes is reported as it was at some instant of the walk.
     ///
     /// ```
     /// # use nbbs::Piece;
@@ -89,9 +89,9 @@ impl<W: Word> Buddy<'_, W> {
         self.look().walk(visit)
     }
 
-    /// Counts the arena's units and blocks by a [`walk`](Buddy::walk), with the cost and consistency of one. The unit
-    /// counts always add up to the arena. For the free units alone [`free_units`](Self::free_units) is an order of
-    /// magnitude faster, for the largest free block [`order_bound`](Self::order_bound) takes one load.
+    /// Counts the arena's units and blocks by a [`walk`](Buddy::walk), with its cost and consistency. The unit counts
+    /// always add up to the arena. For the free units alone [`free_units`](Self::free_units) is an order of magnitude
+    /// faster; for the largest free block [`order_bound`](Self::order_bound) takes one load.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(100) }>::new();
@@ -108,12 +108,12 @@ impl<W: Word> Buddy<'_, W> {
         self.look().stats()
     }
 
-    /// The number of units that are free.
+    /// Returns the number of units that are free.
     ///
-    /// Cost: a load for every word in use, of 32 units each where memory is broken up; nothing is counted as blocks come
-    /// and go, which would cost each of them a read-modify-write. Whoever asks more often than that allows adds up what it
-    /// allocates and what [`free`](Self::free) returns. Consistency is that of a [`walk`](Buddy::walk). Callable from
-    /// interrupt and signal handlers.
+    /// Cost: a load for every word in use, of 32 units each where memory is fragmented. Blocks are not counted as they
+    /// come and go, since that would cost each of them a read-modify-write. A caller that needs the number more often
+    /// can add up what it allocates and what [`free`](Self::free) returns. Consistency is that of a
+    /// [`walk`](Buddy::walk). Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(100) }>::new();
@@ -127,10 +127,10 @@ impl<W: Word> Buddy<'_, W> {
         self.look().free_units()
     }
 
-    /// The largest order of which a block may be free now, an upper bound, or `None` if nothing is free.
+    /// Returns an upper bound of the largest order of which a block may be free now, or `None` if nothing is free.
     ///
-    /// Cost: one load, however often it is asked. The bound is true at the instant of that load. It may be too high, and is
-    /// too low only by frees that have not returned. Callable from interrupt and signal handlers.
+    /// Cost: always one load. The bound is true at the instant of that load. It may be too high, and is too low only by
+    /// frees that have not returned. Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -167,7 +167,7 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Checks all metadata, and reports the first broken [`Invariant`](crate::Invariant) by name and place.
     ///
-    /// Cost: up to four loads a word. To be called only while no operation is running, as the invariants do not hold
+    /// Cost: up to four loads a word. May only be called while no operation is running, as the invariants do not hold
     /// between the steps of one.
     ///
     /// # Errors

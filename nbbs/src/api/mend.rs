@@ -1,20 +1,21 @@
-//! For those who outlive others: what a thread or process that died left behind.
+//! Repair: what a thread or process that died left behind.
 
 use super::Buddy;
 use crate::mend::Mend;
 use crate::sync::Word;
 
 impl<W: Word> Buddy<'_, W> {
-    /// Finishes what operations that never end have left in the words above: claims below a free slot come to light, and
-    /// what was freed can be had.
+    /// Finishes what operations that will never end have left in the words above: claims below a free slot come to
+    /// light, and what was freed becomes available.
     ///
-    /// A thread that dies in a free may have cleared its block and told nobody; one that dies in an allocation may leave a
-    /// claim where nobody sees it, below a slot that is still free. After this call the first is free for all, and the
-    /// second is an allocated block, save where it lies below a larger block: it comes to light by a call after that is
-    /// freed. Whose the blocks are, the caller must know.
+    /// A thread that dies in a free may have cleared its block without updating the words above. A thread that dies in
+    /// an allocation may leave a claim where nobody sees it, below a slot that is still free. After this call the first
+    /// is free for all, and the second is an allocated block, unless it lies below a larger block: then a call after
+    /// that block is freed brings it to light. The caller must know whose the blocks are.
     ///
-    /// Cost: a few loads for every word, a read-modify-write or two for each that is put in order. May run while
-    /// others allocate and free, and several times at once. Waits for nobody. Callable from interrupt and signal handlers.
+    /// Cost: a few loads for every word, and a read-modify-write or two for each that is put in order. May run while
+    /// others allocate and free, and several times at once. It waits for nobody. Callable from interrupt and signal
+    /// handlers.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -28,14 +29,14 @@ impl<W: Word> Buddy<'_, W> {
         Mend(&self.arena.tree).all();
     }
 
-    /// The order of the block at unit `index`, if nothing larger covers it, or will as long as it is not freed. `None`: no
-    /// block begins there, or it could not be told, as others are merging just there.
+    /// Returns the order of the block at unit `index`, if no larger block covers it, now or as long as it is not freed.
+    /// `None` means that no block begins there, or that it could not be told because others are merging at that place.
     ///
-    /// [`order_of`](Self::order_of) says the same of a block of which an allocation has returned. This also does of a claim
-    /// whose claimer died before it knew.
+    /// [`order_of`](Self::order_of) gives the same answer for a block whose allocation has returned. This method also
+    /// gives it for a claim whose claimer died before its allocation returned.
     ///
-    /// Cost: twice a load for each level, and a read-modify-write for each whose bound is to be settled again. Callable
-    /// from interrupt and signal handlers.
+    /// Cost: two loads for each level, and a read-modify-write for each level whose bound has to be settled again.
+    /// Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -54,11 +55,11 @@ impl<W: Word> Buddy<'_, W> {
         Mend(&self.arena.tree).is_way_up(level, idx).then_some(order)
     }
 
-    /// A count that has changed if, since it was last asked, a claim was taken back that met a larger block: an allocation
-    /// of a block that claimed anew elsewhere, or was refused.
+    /// Returns a count that changes whenever a claim that met a larger block is taken back: an allocation of a block
+    /// that then claimed elsewhere, or was refused.
     ///
-    /// Whoever sees a block, and later the same count, knows that the block was not taken back by an operation that
-    /// has returned in between. Cost: one load. Callable from interrupt and signal handlers.
+    /// A caller that sees a block, and later the same count, knows that no operation that has returned in between took
+    /// the block back. Cost: one load. Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();

@@ -1,11 +1,11 @@
-//! What users call.
+//! The public interface.
 //!
 //! ```text
-//! buddy     an arena: make it, reserve in it, look at it      lane      every operation, from one lane
-//! look      what is in it                                     units     exactly so many units, here or anywhere
-//! reserve   what is never handed out                          resize    shrink, grow, split
-//! owned     blocks that free themselves                       number    which lane a thread has
-//! mend      what the dead left behind
+//! buddy     an arena: creation, short forms                lane      operations on blocks, from one lane
+//! look      queries, statistics, the audit                 units     runs of an exact number of units
+//! reserve   reserving units, adding memory                 resize    shrink, grow, split
+//! owned     blocks that free themselves                    number    which lane a thread has
+//! mend      repairs what dead threads left behind
 //! ```
 
 mod buddy;

@@ -1,7 +1,7 @@
-//! Which lane a caller uses when it does not say.
+//! The lane of a caller that does not name one.
 
-/// The calling thread's lane, which every operation uses that is not told a lane: drawn from [`next_lane`] when the
-/// thread first asks.
+/// Returns the calling thread's lane, which every operation uses that is not given a lane. It is drawn from
+/// [`next_lane`] when the thread first asks.
 ///
 /// Cost: a thread-local read. In two cases, name a lane instead:
 ///
@@ -35,7 +35,7 @@ pub fn default_lane() -> usize {
     .unwrap_or(0)
 }
 
-/// The lane of every caller that names none: lane 0, as without `std` threads are not known.
+/// Returns the lane of every caller that names none: lane 0, since threads are not known without `std`.
 #[cfg(not(feature = "std"))]
 #[inline]
 #[must_use]
@@ -43,10 +43,10 @@ pub fn default_lane() -> usize {
     0
 }
 
-/// Draws a lane for a further thread or CPU, for callers that keep track of lanes themselves, as a C interface does.
+/// Draws a lane for another thread or CPU, for callers that keep track of lanes themselves, as a C interface does.
 ///
-/// The lanes of one process are consecutive. The first depends on the process, so that processes which share an arena
-/// do not all allocate from the same words. Cost: a read-modify-write and a system call; no thread-local is used.
+/// The lanes of one process are consecutive. The first depends on the process, so that processes that share an arena do
+/// not all allocate from the same words. Cost: a read-modify-write and a system call; no thread-local is used.
 ///
 /// ```
 /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -69,10 +69,10 @@ pub fn next_lane() -> usize {
     first_lane(process).wrapping_add(number) & (usize::MAX >> 1)
 }
 
-/// Where the lanes of a process begin. Consecutive lanes have homes far apart, wherever they begin.
+/// Returns the first lane of a process. Consecutive lanes have homes far apart, wherever they begin.
 ///
-/// The step is near the golden section of 64, the most lanes of an arena: five processes with consecutive numbers
-/// have 11 lanes each before they meet. It is odd, so that two neighbours differ where there are two or four lanes.
+/// The step is near the golden section of 64, the most lanes of an arena: five processes with consecutive numbers have
+/// 11 lanes each before they meet. It is odd, so that two neighbours differ where there are two or four lanes.
 #[cfg(feature = "std")]
 fn first_lane(process: u32) -> usize {
     const STEP: usize = 39;

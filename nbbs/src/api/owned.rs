@@ -10,7 +10,7 @@ use crate::sync::Word;
 
 /// A block or run that is freed when dropped, on the lane on which it was allocated.
 ///
-/// It is three words. Its length is not among them, but read from the arena.
+/// It is three words. It does not store its length, which is read from the arena.
 ///
 /// ```
 /// use nbbs::{Block, Buddy, Metadata, Request};
@@ -33,7 +33,7 @@ pub struct Block<'b, W: Word = AtomicU64> {
 }
 
 impl<'b, W: Word> Block<'b, W> {
-    /// Allocates what `request` describes.
+    /// Allocates a block or run that meets `request`.
     ///
     /// # Errors
     /// Those of [`Lane::request`].
@@ -52,7 +52,7 @@ impl<'b, W: Word> Block<'b, W> {
 
     /// Takes over the block or run at `index`, such as one that [`leak`](Self::leak) returned.
     ///
-    /// If it is taken over twice, the second free is refused, as any double free.
+    /// If it is taken over twice, the second free is refused like any double free.
     ///
     /// # Errors
     /// Those of [`Buddy::len_of`](crate::Buddy::len_of).
@@ -70,7 +70,7 @@ impl<'b, W: Word> Block<'b, W> {
         lane.runs.held(index).map(|_| Self { lane, index })
     }
 
-    /// The units of the block, or an empty range if it has been freed by its index.
+    /// Returns the units of the block, or an empty range if it has been freed by its index.
     ///
     /// Cost: a load for each level, and a few for each word of a run that spans words.
     ///
@@ -160,7 +160,7 @@ impl<'b, W: Word> Block<'b, W> {
 
 impl<W: Word> Drop for Block<'_, W> {
     fn drop(&mut self) {
-        // Refused only if somebody has freed it by its index: then there is nothing left to do.
+        // Refused only if somebody has freed it by its index: then nothing is left to do.
         let _ = self.lane.free(self.index);
     }
 }

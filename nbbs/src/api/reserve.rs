@@ -6,12 +6,12 @@ use super::Buddy;
 use crate::error::RangeError;
 use crate::sync::Word;
 
-// By lane 0: what is reserved is nobody's allocation.
+// From lane 0: a reservation is nobody's allocation.
 impl<W: Word> Buddy<'_, W> {
     /// Reserves the units of `range`: they are not handed out until [`Buddy::release`].
     ///
     /// Either all units are reserved or none. Cost: a read-modify-write for every 32 units. May run while others
-    /// allocate and free; they may see a part of the range in use meanwhile, which is free again if the call is
+    /// allocate and free; they may temporarily see a part of the range in use, which becomes free again if the call is
     /// refused.
     ///
     /// # Errors
@@ -31,15 +31,17 @@ impl<W: Word> Buddy<'_, W> {
         self.on(0).runs.reserve(range)
     }
 
-    /// Makes the units of `range`, all of them reserved, free: the end of a reservation, or memory that is added later.
+    /// Frees the units of `range`, all of which must be reserved: the end of a reservation, or memory that is added
+    /// later.
     ///
     /// The range is checked as a whole before anything changes. Cost: a read-modify-write for every 32 units, and
     /// merges. May run while others allocate and free.
     ///
     /// The caller must own the reservation. Units that another thread is reserving, releasing, freeing, resizing, or
-    /// allocating as a run across words look reserved meanwhile. A call that names such units may be refused after a
-    /// part of its range was released, or may release units in use. If that hits a run that is being resized, the whole
-    /// run is freed, and its owner's call is refused with [`FreeError::NotAllocated`](crate::FreeError::NotAllocated).
+    /// allocating as a run across words look reserved in the meantime. A call that names such units may be refused
+    /// after a part of its range was released, or may release units in use. If that hits a run that is being resized,
+    /// the whole run is freed, and its owner's call is refused with
+    /// [`FreeError::NotAllocated`](crate::FreeError::NotAllocated).
     ///
     /// # Errors
     /// [`RangeError::OutOfRange`], or [`RangeError::NotReserved`] with the first unit that is not reserved.

@@ -1,4 +1,4 @@
-//! Changing what is held, from one lane: shrink, grow, split, give back a part.
+//! Changing blocks and runs that the caller holds, from one lane: shrink, grow, split, free a part.
 
 use core::ops::Range;
 
@@ -11,12 +11,12 @@ impl<W: Word> Lane<'_, W> {
     ///
     /// Cost: one read-modify-write if the run lies in one word and is cut between two of its slots; otherwise one or
     /// two for each word that is cleared, and for each level that is split for the cut. Only the holder of the run may
-    /// call it, from interrupt and signal handlers too.
+    /// call it. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run has fewer units, and
-    /// [`ResizeError::Contended`] if the cut goes through a slot below which another thread's claim is about to be
-    /// undone, as that thread has yet to find the area taken. Nothing has changed.
+    /// [`ResizeError::Contended`] if another thread's claim stands below a slot that has to be cut, and that thread has
+    /// yet to find the area taken and undo its claim. Nothing has changed.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -33,10 +33,10 @@ impl<W: Word> Lane<'_, W> {
 
     /// Extends the block or run at `index` to `units` units, in place.
     ///
-    /// Either all units that are missing are taken or none; others may see some of them in use meanwhile. Cost: one
+    /// Either all missing units are taken or none; others may temporarily see some of them in use. Cost: one
     /// read-modify-write if the run stays in one word; otherwise one or two for each word that is claimed, and for each
-    /// level that is split to write the head in a leaf word. Only the holder of the run may call it, from interrupt and
-    /// signal handlers too.
+    /// level that is split to write the head in a leaf word. Only the holder of the run may call it. Callable from
+    /// interrupt and signal handlers.
     ///
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run has more units,
@@ -62,7 +62,7 @@ impl<W: Word> Lane<'_, W> {
     ///
     /// Each part is then freed, resized or split by itself. Cost: one read-modify-write if the run lies in one word and
     /// is cut between two of its slots; otherwise one or two more for each level that is split for the cut. Only the
-    /// holder of the run may call it, from interrupt and signal handlers too.
+    /// holder of the run may call it. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run does not have more units,
@@ -107,8 +107,8 @@ impl<W: Word> Lane<'_, W> {
     /// Frees the units of `part`, a part of the block or run at `index`, and keeps the rest.
     ///
     /// The units before `part` stay at `index`; those behind it are a run of their own at `part.end`. Cost: that of two
-    /// [splits](Self::split_off) and a free. Only the holder of the run may call it, from interrupt and signal handlers
-    /// too.
+    /// [splits](Self::split_off) and a free. Only the holder of the run may call it. Callable from interrupt and signal
+    /// handlers.
     ///
     /// # Errors
     /// Those of [`split_off`](Self::split_off). Nothing that the caller could see has changed.

@@ -1,4 +1,4 @@
-//! The operations on runs, from one lane: exactly so many units, anywhere or where the caller says.
+//! Operations on runs, from one lane: an exact number of units, anywhere or at a given place.
 
 use super::Lane;
 use crate::error::{FreeError, RequestError};
@@ -8,20 +8,20 @@ use crate::sync::Word;
 impl<W: Word> Lane<'_, W> {
     /// Allocates a run of exactly `units` consecutive units, and returns the first.
     ///
-    /// If the number is a power of two, the run is a block, aligned to its size, as long as one is free. Free a run
-    /// with [`free`](Self::free) or [`free_units`](Self::free_units).
+    /// If the number is a power of two, the run is a block, aligned to its size, as long as such a block is free. Free
+    /// a run with [`free`](Self::free) or [`free_units`](Self::free_units).
     ///
     /// Cost: one read-modify-write if the run lies in one word, that is, has fewer than 32 units, or is up to 15 times
     /// as long as a larger slot (of 32 units, 512, ...). Otherwise one for each word, and one or two for each slot that
     /// is split. Callable from interrupt and signal handlers.
     ///
-    /// A run that spans words is claimed piece by piece, its first units first. Others see these pieces in use
-    /// meanwhile; if one cannot be had, the others are given back. A thread that dies there costs the pieces that it
-    /// has claimed.
+    /// A run that spans words is claimed piece by piece, its first units first. Others see the claimed pieces as in
+    /// use; if one piece cannot be claimed, the others are given back. A thread that dies in the call costs the pieces
+    /// that it has claimed.
     ///
     /// # Errors
-    /// [`RequestError::Units`], or [`RequestError::Exhausted`] if every place for the run was in use when it was looked
-    /// at, or in the hands of an operation that had not returned.
+    /// [`RequestError::Units`], or [`RequestError::Exhausted`] if every place for the run was in use when it was
+    /// examined, or in the hands of an operation that had not returned.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -38,7 +38,7 @@ impl<W: Word> Lane<'_, W> {
 
     /// Allocates units `index..index + units`, if all are free, and returns `index`.
     ///
-    /// Cost, and what others see meanwhile: as for [`alloc_units`](Self::alloc_units), without a search.
+    /// Cost, and what others can see: as for [`alloc_units`](Self::alloc_units), without a search.
     ///
     /// # Errors
     /// [`RequestError::Units`], [`RequestError::OutOfRange`], and [`RequestError::InUse`] if a unit is in use or another
@@ -57,10 +57,10 @@ impl<W: Word> Lane<'_, W> {
         self.runs.alloc_at(index, units)
     }
 
-    /// Allocates a run that meets `request`, at the first suitable place of its range, or at the last if it says
+    /// Allocates a run that meets `request`, at the first suitable place of its range, or at the last one with
     /// [`top_down`](Request::top_down). A request with neither a range nor `top_down` may be served at any place.
     ///
-    /// Cost: that of [`alloc_units`](Self::alloc_units), and of a search from that end of the range, which goes down
+    /// Cost: that of [`alloc_units`](Self::alloc_units), and of a search from that end of the range, which descends
     /// only where a bound promises a free block of half the size: few loads in the common case, one for each word in
     /// use in the worst. Callable from interrupt and signal handlers.
     ///

@@ -1,4 +1,4 @@
-//! Allocating from the first zone of an order of preference that has it.
+//! Allocation from the first zone of a preference list that has room.
 
 use super::number::Numbered;
 use super::{Zone, Zones};
@@ -80,7 +80,7 @@ impl<'a, W: Word> Zones<'a, W> {
 
     /// Allocates a run that meets `request` from the first zone of `preference` that has one free.
     ///
-    /// The request's range is in units among all zones, its alignment within the zone.
+    /// The request's range is in units numbered among all zones; its alignment is within the zone.
     ///
     /// # Errors
     /// [`RequestError::Exhausted`] if some of these zones could have such a run, but none has one free now; otherwise
@@ -166,7 +166,7 @@ impl<'a, W: Word> Zones<'a, W> {
     }
 }
 
-/// What several zones together refuse.
+/// The combined refusal of several zones.
 struct Refusals {
     all: AllocError,
 }
@@ -176,7 +176,8 @@ impl Refusals {
         Self { all: AllocError::OrderTooLarge { order, max: 0 } }
     }
 
-    /// A zone that could have such a block says more than one that could not; of these, the largest.
+    /// A refusal by a zone that could have such a block says more than one by a zone that could not; of the latter, the
+    /// largest order counts.
     fn add(&mut self, error: AllocError) {
         self.all = match (self.all, error) {
             (

@@ -8,7 +8,7 @@ use crate::api::Lane;
 use crate::error::{BatchError, FreeError, ResizeError};
 use crate::sync::Word;
 
-/// Blocks of a batch that are told to a zone at once: as many as two words of units hold.
+/// How many blocks of a batch are passed to a zone at once: as many as two words of units hold.
 const TOGETHER: usize = 64;
 
 impl<'a, W: Word> Zones<'a, W> {
@@ -32,7 +32,7 @@ impl<'a, W: Word> Zones<'a, W> {
         self.in_zone(index, |zone, index| zone.free(index))
     }
 
-    /// Frees the block of `order` at unit `index` without looking for it from the top of its zone.
+    /// Frees the block of `order` at unit `index` without looking it up from the top of its zone.
     ///
     /// # Errors
     /// Those of [`Lane::free_sized`](crate::Lane::free_sized); [`FreeError::OutOfRange`] if the unit is in no zone.
@@ -198,13 +198,13 @@ impl<'a, W: Word> Zones<'a, W> {
     /// ```
     pub fn free_part(&self, index: u64, part: Range<u64>) -> Result<(), ResizeError> {
         self.in_zone(index, |zone, here| {
-            // What lies before the zone wraps around, and so is no part of anything.
+            // A number before the zone wraps around, and so is in no part of anything.
             let number = |unit: u64| unit.wrapping_sub(index - here);
             zone.free_part(here, number(part.start)..number(part.end))
         })
     }
 
-    /// Does something with a unit's number in its zone, from the caller's lane.
+    /// Calls an operation with a unit's number in its zone, from the caller's lane.
     fn in_zone<T, E: Numbered + From<FreeError>>(
         &self,
         index: u64,
@@ -219,7 +219,7 @@ impl<'a, W: Word> Zones<'a, W> {
     }
 }
 
-/// The blocks of a zone at the beginning of `blocks`, by their numbers in it.
+/// Copies the blocks of a zone at the beginning of `blocks`, by their numbers in it, and returns how many.
 fn of_zone<W: Word>(zone: &Zone<'_, W>, blocks: &[u64], here: &mut [u64]) -> usize {
     let numbers = blocks.iter().map(|&index| index.wrapping_sub(zone.base));
     let own = numbers.take_while(|&number| number < zone.buddy.units());

@@ -1,4 +1,4 @@
-//! What begins at a unit, and ranges of units: whether they are free, or to be reserved.
+//! Queries about units and ranges of units, and reservations.
 
 use core::ops::Range;
 
@@ -9,7 +9,8 @@ use crate::error::{FreeError, RangeError};
 use crate::sync::Word;
 
 impl<'a, W: Word> Zones<'a, W> {
-    /// The order of the block that begins at unit `index`, or of the smallest block that would hold the run there.
+    /// Returns the order of the block that begins at unit `index`, or of the smallest block that would hold the run
+    /// there.
     ///
     /// # Errors
     /// Those of [`Buddy::order_of`]; [`FreeError::OutOfRange`] if the unit is in no zone.
@@ -27,7 +28,7 @@ impl<'a, W: Word> Zones<'a, W> {
         zone.buddy.order_of(here).map_err(|error| error.among_all(zone.base))
     }
 
-    /// The number of units of the block or run that begins at `index`.
+    /// Returns the number of units of the block or run that begins at `index`.
     ///
     /// # Errors
     /// Those of [`Buddy::len_of`](crate::Buddy::len_of); [`FreeError::OutOfRange`] if the unit is in no zone.
@@ -45,7 +46,7 @@ impl<'a, W: Word> Zones<'a, W> {
         zone.buddy.len_of(here).map_err(|error| error.among_all(zone.base))
     }
 
-    /// Whether every unit of `range`, all of one zone, is free.
+    /// Returns whether every unit of `range`, all of one zone, is free.
     ///
     /// # Errors
     /// [`RangeError::OutOfRange`] if no zone has all of the units, or the range is empty.
@@ -83,7 +84,7 @@ impl<'a, W: Word> Zones<'a, W> {
         self.in_one_zone(range, |buddy, range| buddy.reserve(range))
     }
 
-    /// Makes the units of `range`, all of one zone and reserved, free, as [`Buddy::release`] does.
+    /// Frees the units of `range`, all of one zone and reserved, as [`Buddy::release`] does.
     ///
     /// # Errors
     /// Those of [`Buddy::release`]; [`RangeError::OutOfRange`] if no zone has all of the units.
@@ -101,7 +102,7 @@ impl<'a, W: Word> Zones<'a, W> {
         self.in_one_zone(range, |buddy, range| buddy.release(range))
     }
 
-    /// Does something with the numbers that the units of a range have in their zone.
+    /// Calls an operation with the numbers that the units of a range have in their zone.
     fn in_one_zone<T>(
         &self,
         range: Range<u64>,

@@ -1,10 +1,10 @@
 //! Several arenas behind one handle, such as NUMA nodes, memory that a device can reach, or an arena for each core.
 //!
 //! ```text
-//! alloc      from the first zone of an order of preference that has it
-//! change     free, resize and split, in the zone of the unit
-//! look       what begins at a unit, and ranges of units
-//! number     the numbers in a zone's answers, as they are among all zones
+//! alloc      allocates from the first zone of a preference list that has room
+//! change     frees, resizes and splits, in the zone of the unit
+//! look       queries about units and ranges of units, reservations
+//! number     renumbers a zone's answers to numbers among all zones
 //! ```
 
 mod alloc;
@@ -49,10 +49,10 @@ pub enum ZoneError {
 /// Several arenas behind one handle, with units numbered among all of them. Each allocation says which zones to try, in
 /// which order.
 ///
-/// It has the operations of a [`Lane`], with the same names, results and errors; what allocates anywhere takes the order of
-/// preference first. It is as lock-free as the arenas. Cost: that of the operation in its zone, and a step for each halving of the number
-/// of zones to find it; an allocation tries one zone after the other. Errors, too, number units among all zones. No
-/// block or run spans two zones. The statistics of a zone are those of its arena.
+/// It has the operations of a [`Lane`], with the same names, results and errors; those that may allocate anywhere take
+/// the preference list first. It is as lock-free as the arenas. Cost: that of the operation in its zone, plus a binary
+/// search of the zones to find it; an allocation tries one zone after the other. Errors also number units among all
+/// zones. No block or run spans two zones. The statistics of a zone are those of its arena.
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -108,7 +108,7 @@ impl<'a, W: Word> Zones<'a, W> {
         Ok(Self { zones, lane: None })
     }
 
-    /// The zones behind the handle.
+    /// Returns the zones behind the handle.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -124,9 +124,9 @@ impl<'a, W: Word> Zones<'a, W> {
         self.zones
     }
 
-    /// The position in the list of the zone that has unit `index`, or `None` if no zone has it.
+    /// Returns the position in the list of the zone that has unit `index`, or `None` if no zone has it.
     ///
-    /// Cost: a step for each halving of the number of zones.
+    /// Cost: a binary search of the zones.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -143,7 +143,7 @@ impl<'a, W: Word> Zones<'a, W> {
         (index - zone.base < zone.buddy.units()).then_some(number)
     }
 
-    /// The same zones as seen from `lane`: see [`Buddy::on`].
+    /// Returns the same zones as seen from `lane`: see [`Buddy::on`].
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -159,18 +159,18 @@ impl<'a, W: Word> Zones<'a, W> {
         Self { lane: Some(lane), ..*self }
     }
 
-    /// The caller's lane in a zone.
+    /// Returns the caller's lane in a zone.
     fn lane_of(&self, zone: &'a Zone<'a, W>) -> Lane<'a, W> {
         zone.buddy.on(self.lane.unwrap_or_else(default_lane))
     }
 
-    /// The zone of a unit, and the unit's number in it.
+    /// Finds the zone of a unit, and the unit's number in it.
     fn find(&self, index: u64) -> Option<(&'a Zone<'a, W>, u64)> {
         let zone = &self.zones[self.zone_of(index)?];
         Some((zone, index - zone.base))
     }
 
-    /// The number behind the last unit of the last zone.
+    /// Returns the number behind the last unit of the last zone.
     fn end(&self) -> u64 {
         self.zones.last().map_or(0, |zone| zone.base + zone.buddy.units())
     }

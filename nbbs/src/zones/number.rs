@@ -1,10 +1,10 @@
-//! The numbers in a zone's answers, as they are among all zones.
+//! Renumbers a zone's answers to numbers among all zones.
 
 use crate::error::{BatchError, FreeError, RangeError, RequestError, ResizeError};
 
 /// An answer of a zone that names units.
 pub(super) trait Numbered {
-    /// The same, of the zone whose first unit is `base` among all zones.
+    /// Returns the same answer, of the zone whose first unit is `base` among all zones.
     fn among_all(self, base: u64) -> Self;
 }
 
@@ -24,7 +24,7 @@ impl Numbered for FreeError {
     }
 }
 
-/// A range that ends outside a zone, whose end is that of its units among all zones.
+/// Renumbers a range that ends outside a zone; its limit becomes the end of the zone's units among all zones.
 fn outside(start: &mut u64, end: &mut u64, units: &mut u64, base: u64) {
     *start += base;
     *end = end.saturating_add(base);
