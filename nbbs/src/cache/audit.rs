@@ -31,7 +31,7 @@ pub struct Cached {
 impl Cached {
     pub(super) const NONE: Self = Self { units: 0, blocks: [0; MAX_ORDERS] };
 
-    /// And what is in these stacks.
+    /// Adds what is in these stacks.
     pub(super) fn and(mut self, stacks: &impl Stacks, caps: &Caps) -> Self {
         for class in 0..CLASSES {
             let (order, count) = (caps.order(class), stacks.count(class).min(capacity(class)));
@@ -45,7 +45,7 @@ impl Cached {
 }
 
 impl<W: Word> Caches<'_, W> {
-    /// How many blocks and units all CPUs keep.
+    /// Returns how many blocks and units all CPUs keep.
     ///
     /// Cost: 5 loads for each CPU. While others run, the numbers are read one after the other, not at one instant.
     ///
@@ -64,9 +64,9 @@ impl<W: Word> Caches<'_, W> {
         self.each().fold(Cached::NONE, |cached, part| cached.and(&part, &self.caps))
     }
 
-    /// [`Buddy::stats`](crate::Buddy::stats), with cached units counted apart from used ones.
+    /// Returns [`Buddy::stats`](crate::Buddy::stats), with cached units counted apart from used ones.
     ///
-    /// While others run, a block that enters or leaves a cache meanwhile may be counted as cached or as used.
+    /// While others run, a block that enters or leaves a cache may be counted either as cached or as used.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -91,7 +91,8 @@ impl<W: Word> Caches<'_, W> {
         stats
     }
 
-    /// The number of blocks that [`Buddy`](crate::Buddy) did not take back: each was freed twice, or by a wrong order.
+    /// Returns the number of blocks that [`Buddy`](crate::Buddy) did not take back: each was freed twice, or with a
+    /// wrong order.
     ///
     /// ```
     /// # use nbbs::{Caches, Caps, Metadata};
@@ -111,11 +112,11 @@ impl<W: Word> Caches<'_, W> {
 
     /// Checks that every cached block is allocated in the arena with its order, and is cached once.
     ///
-    /// Cost: a load for each level and block, and one for each two blocks of an order. To be called only while no
+    /// Cost: a load for each level and block, and one for each two blocks of an order. May only be called while no
     /// operation is running. [`Buddy::audit`](crate::Buddy::audit) checks the arena itself.
     ///
     /// # Errors
-    /// The first block of which that is not so.
+    /// The first cached block that is not allocated so, or is cached twice.
     ///
     /// ```
     /// # use nbbs::{BrokenCache, Caches, Metadata};

@@ -1,9 +1,9 @@
-//! How much a cache may keep.
+//! Limits on what a cache may keep.
 
 use super::stacks::{CLASSES, LARGE, capacity};
 use crate::layout::geometry::MAX_ORDERS;
 
-/// The most units that a cache keeps of each order, and which large order it keeps.
+/// The largest number of units that a cache keeps of each order, and which large order it keeps.
 ///
 /// A cache keeps blocks of orders 0 to 3 and of one large order: by default 64 units of each small order, and 2 blocks
 /// of order 9, which are 2 MiB each in pages of 4 KiB. A cache takes and gives back half of what it may keep of an
@@ -23,14 +23,14 @@ use crate::layout::geometry::MAX_ORDERS;
 pub struct Caps {
     /// Blocks of each class.
     blocks: [u8; CLASSES],
-    /// The same; none where each free is checked: up to here it takes no more than a push.
+    /// The same, or 0 if each free is checked: below this count a free is no more than a push.
     unchecked: [u8; CLASSES],
     large: u32,
     checked: bool,
 }
 
 impl Caps {
-    /// The default: 64 units of each order from 0 to 3, and 2 blocks of order 9.
+    /// Creates the default: 64 units of each order from 0 to 3, and 2 blocks of order 9.
     ///
     /// ```
     /// assert_eq!(nbbs::Caps::new(), nbbs::Caps::default());
@@ -41,7 +41,7 @@ impl Caps {
         Self { blocks, unchecked: blocks, large: 9, checked: false }.checked(cfg!(debug_assertions))
     }
 
-    /// Sets the large order. No large block is kept if `order` is one of the small ones, or larger than any.
+    /// Sets the large order. No large block is kept if `order` is one of the small orders, or larger than any.
     ///
     /// ```
     /// let none = nbbs::Caps::new().large(0);
@@ -55,8 +55,8 @@ impl Caps {
 
     /// Limits the blocks of `order` to `units` units, rounded down to whole blocks.
     ///
-    /// A limit above 64 units of a small order, or 4 blocks of the large one, is lowered to that. An order that is not
-    /// kept is not affected.
+    /// A limit above 64 units of a small order, or 4 blocks of the large one, is lowered to that. The limit has no
+    /// effect for an order that is not kept.
     ///
     /// ```
     /// let caps = nbbs::Caps::new();
@@ -73,11 +73,11 @@ impl Caps {
         self.checked(self.is_checked())
     }
 
-    /// Sets whether each free is checked against the arena and the caches. The default is yes in builds with debug
-    /// assertions, otherwise no.
+    /// Sets whether each free is checked against the arena and the caches. By default it is in builds with debug
+    /// assertions, and is not in others.
     ///
-    /// Cost of a check: a load for each level, and one for each block of the order in the caches that are looked
-    /// through. [`Cache`](crate::Cache) and [`Caches`](crate::Caches) say which frees are refused with it and without.
+    /// Cost of a check: a load for each level, and one for each block of the order in the caches that are searched.
+    /// [`Cache`](crate::Cache) and [`Caches`](crate::Caches) say which frees are refused with and without checks.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -93,7 +93,7 @@ impl Caps {
         self
     }
 
-    /// The class of `order`, if it is one that is kept.
+    /// Returns the class of `order`, if it is kept.
     pub(super) const fn class(&self, order: u32) -> Option<usize> {
         match Self::small(order) {
             None if order == self.large && order < MAX_ORDERS as u32 => Some(LARGE),
@@ -101,29 +101,30 @@ impl Caps {
         }
     }
 
-    /// The class of `order`, if it is a small one. These are asked for most: their hits are inlined.
+    /// Returns the class of `order`, if it is a small one. Small orders are the most frequent, so their hits are
+    /// inlined.
     #[inline(always)]
     pub(super) const fn small(order: u32) -> Option<usize> {
         if order < LARGE as u32 { Some(order as usize) } else { None }
     }
 
-    /// The order of a class.
+    /// Returns the order of a class.
     pub(super) const fn order(&self, class: usize) -> u32 {
         if class == LARGE { self.large } else { class as u32 }
     }
 
-    /// The most blocks of a class.
+    /// Returns the largest number of blocks of a class.
     pub(super) const fn cap(&self, class: usize) -> u64 {
         self.blocks[class] as u64
     }
 
-    /// The most blocks of a class to which one is added that is not looked for first.
+    /// Returns the number of blocks of a class up to which one may be added without a check.
     #[inline(always)]
     pub(super) const fn unchecked(&self, class: usize) -> u64 {
         self.unchecked[class] as u64
     }
 
-    /// The blocks of a class that are taken or given back at a time: at least one.
+    /// Returns how many blocks of a class are taken or given back at a time: at least one.
     pub(super) const fn half(&self, class: usize) -> usize {
         let half = self.blocks[class] as usize / 2;
         if half == 0 { 1 } else { half }

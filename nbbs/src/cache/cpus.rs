@@ -7,7 +7,7 @@ use crate::api::Buddy;
 use crate::error::{AllocError, MetadataError};
 use crate::sync::{AtomicU64, Word};
 
-/// The number of 64-bit words that [`Caches`] take for `cpus` CPUs: 1088 bytes for each.
+/// Returns the number of 64-bit words that [`Caches`] take for `cpus` CPUs: 1088 bytes for each.
 ///
 /// ```
 /// static WORDS: nbbs::Metadata<{ nbbs::cache_words(4) }> = nbbs::Metadata::new(); // in .bss
@@ -18,16 +18,17 @@ pub const fn cache_words(cpus: usize) -> usize {
     cpus.saturating_mul(PART_WORDS)
 }
 
-/// Free blocks of each CPU's own, in front of a [`Buddy`].
+/// A cache of free blocks for each CPU, in front of a [`Buddy`].
 ///
-/// Each CPU's cache keeps blocks of orders 0 to 3 and of one large order, up to the [`Caps`]; blocks of other orders go
-/// past it. An allocation or free that the cache serves costs 8 or 9 plain loads and stores, and no read-modify-write.
+/// Each CPU's cache keeps blocks of orders 0 to 3 and of one large order, up to the [`Caps`]; blocks of other orders
+/// bypass it. An allocation or free that the cache serves costs 8 or 9 plain loads and stores, and no
+/// read-modify-write.
 ///
 /// # The CPU number
-/// Two operations under one number may overlap in one way only: the second interrupts the first, and ends before the
-/// first goes on. So interrupts may stay enabled, but a thread must not be preempted or moved to another CPU between
-/// reading the number and the return of the call: a kernel disables preemption, a program gives each of its threads a
-/// number of its own. If this rule is broken, units may be handed out twice or be lost.
+/// Two operations with the same number may overlap in one way only: the second interrupts the first, and ends before
+/// the first continues. So interrupts may stay enabled, but a thread must not be preempted or moved to another CPU
+/// between reading the number and the return of the call. A kernel disables preemption; a program gives each of its
+/// threads a number of its own. If this rule is broken, units may be handed out twice or be lost.
 ///
 /// A handler that interrupts an operation finds the cache busy, and uses the buddy allocator directly. So do all later
 /// operations under a number whose user died in an operation, until [`recover`](Self::recover), and those under a
@@ -36,20 +37,20 @@ pub const fn cache_words(cpus: usize) -> usize {
 /// # What a refusal means
 /// [`AllocError::Exhausted`] means that the buddy allocator refused, that this CPU gave back what it keeps and tried
 /// once more, and that it asked the other CPUs to give back too. So at one instant of the call no block of the order
-/// was free but those in the hands of operations that had not returned, among them the one that this call interrupted,
-/// if any. Blocks that other CPUs keep count as in use. A CPU gives them back with its next operation, or when it calls
-/// [`drain`](Self::drain), for instance in the handler of an interrupt from another. Idle CPUs should drain before they
-/// sleep. A caller that must not be refused calls [`drain_all`](Self::drain_all) and tries again.
+/// was free except those in the hands of operations that had not returned, including the operation that this call
+/// interrupted, if any. Blocks that other CPUs keep count as in use. A CPU gives them back with its next operation, or
+/// when it calls [`drain`](Self::drain), for instance in the handler of an interrupt from another CPU. Idle CPUs should
+/// drain before they sleep. A caller that must not be refused can call [`drain_all`](Self::drain_all) and try again.
 ///
 /// # Wrong and double frees
 /// As with [`Cache`](crate::Cache), these are refused at once: an index outside the arena, or not aligned to its order;
-/// by [`free`](Self::free), an index at which the arena has no block; and a second free of the block that this CPU
-/// freed last, as long as it keeps that. After any other double free, the block may be handed out twice. A block that
-/// the buddy allocator does not take back is left alone, and counted by [`refused`](Self::refused).
+/// in [`free`](Self::free), an index at which the arena has no block; and a second free of the block that this CPU
+/// freed last, as long as it keeps that block. After any other double free, the block may be handed out twice. A block
+/// that the buddy allocator does not take back is left alone, and counted by [`refused`](Self::refused).
 ///
-/// With [`Caps::checked`], the default in builds with debug assertions, every free looks at the arena and through the
-/// caches of all CPUs, and all wrong frees are refused but those of a block that another CPU is freeing or giving back
-/// at the same time.
+/// With [`Caps::checked`], the default in builds with debug assertions, every free checks the arena and the caches of
+/// all CPUs, and all wrong frees are refused except those of a block that another CPU is freeing or giving back at the
+/// same time.
 ///
 /// ```
 /// use nbbs::{Buddy, Caches, Metadata, cache_words, metadata_words};
@@ -102,7 +103,7 @@ impl<'a, W: Word> Caches<'a, W> {
         Self { buddy, caps: Caps::new(), parts: words.as_chunks().0 }
     }
 
-    /// Replaces the caps. To be called before the first operation.
+    /// Replaces the caps. Must be called before the first operation.
     ///
     /// ```
     /// # use nbbs::{Caches, Caps, Metadata};
@@ -120,8 +121,8 @@ impl<'a, W: Word> Caches<'a, W> {
         self
     }
 
-    /// Gives the buddy allocator behind the caches lanes in `words`, as [`Buddy::with_lanes`] does. To be called before the
-    /// first operation.
+    /// Gives the buddy allocator behind the caches lanes in `words`, as [`Buddy::with_lanes`] does. Must be called
+    /// before the first operation.
     ///
     /// # Errors
     /// Those of [`Buddy::with_lanes`].
@@ -140,7 +141,7 @@ impl<'a, W: Word> Caches<'a, W> {
         Ok(Self { buddy: self.buddy.with_lanes(words)?, ..self })
     }
 
-    /// The buddy allocator behind the caches.
+    /// Returns the buddy allocator behind the caches.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -154,7 +155,7 @@ impl<'a, W: Word> Caches<'a, W> {
         &self.buddy
     }
 
-    /// The number of CPUs that have a cache.
+    /// Returns the number of CPUs that have a cache.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -171,9 +172,9 @@ impl<'a, W: Word> Caches<'a, W> {
 
     /// Allocates a block of `2^order` units, aligned to its size, and returns its first unit.
     ///
-    /// Cost: 8 plain loads and stores, if the CPU keeps such a block. Otherwise half of what it may keep of the order
-    /// is allocated by [`Lane::alloc_batch`](crate::Lane::alloc_batch), with the CPU number as the lane. Callable from
-    /// interrupt and signal handlers.
+    /// Cost: 8 plain loads and stores, if the CPU keeps such a block. Otherwise
+    /// [`Lane::alloc_batch`](crate::Lane::alloc_batch) allocates half of what the cache may keep of the order, with the
+    /// CPU number as the lane. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// Those of [`Lane::alloc`](crate::Lane::alloc). [`Caches`] says what a refusal means.
@@ -201,7 +202,7 @@ impl<'a, W: Word> Caches<'a, W> {
         }
     }
 
-    /// Allocates what is no small block.
+    /// Allocates a block that is not of a small order.
     #[inline(never)]
     fn alloc_large(&self, cpu: usize, order: u32) -> Result<u64, AllocError> {
         if let Some(class) = self.caps.class(order)
@@ -221,7 +222,7 @@ impl<'a, W: Word> Caches<'a, W> {
         class: usize,
         mut part: Part<'_, W>,
     ) -> Result<u64, AllocError> {
-        // In one turn: what others ask for comes free, but not between the two attempts.
+        // All of this is one turn: blocks that others ask for are given back, but not between the two attempts.
         let answer = match part.pop(class) {
             Some(index) => Ok(index),
             None => self.front(cpu).alloc(&mut part, Some(class), order),
@@ -230,24 +231,24 @@ impl<'a, W: Word> Caches<'a, W> {
         answer.inspect_err(|error| self.ask_others(cpu, *error))
     }
 
-    /// Allocates past the cache; after what it keeps was given back, if need be.
+    /// Allocates without using the cache; on a refusal, drains it and tries again.
     #[inline(never)]
     fn alloc_past(&self, cpu: usize, order: u32) -> Result<u64, AllocError> {
         let answer = self.buddy.on(cpu).alloc(order);
         let Err(AllocError::Exhausted { .. }) = answer else { return answer };
         let Some(mut part) = self.enter(cpu) else {
-            // A cache that is busy is one of the others.
+            // A busy cache is asked like those of other CPUs.
             self.ask_all();
             return answer;
         };
-        // Whether there was anything or not: a handler may have given it back since.
+        // Retries whether or not anything was drained: a handler may have given it back since.
         self.front(cpu).drain(&mut part);
         let answer = self.buddy.on(cpu).alloc(order);
         self.leave(cpu, &part);
         answer.inspect_err(|error| self.ask_others(cpu, *error))
     }
 
-    /// Asks for what other CPUs keep, after a refusal.
+    /// Asks the other CPUs to give back what they keep, after a refusal.
     #[cold]
     fn ask_others(&self, cpu: usize, refused: AllocError) {
         if let AllocError::Exhausted { .. } = refused {

@@ -37,12 +37,12 @@ impl<W: Word> Caches<'_, W> {
 
     /// Frees the block of `order` at unit `index`.
     ///
-    /// Cost: 8 or 9 plain loads and stores, if the cache has room. Otherwise the half that was freed longest ago is
-    /// given back, by a read-modify-write for each word in which its blocks lie. Callable from interrupt and signal
-    /// handlers.
+    /// Cost: 8 or 9 plain loads and stores, if the cache has room. Otherwise it gives back the half that was freed
+    /// longest ago, with a read-modify-write for each word in which those blocks lie. Callable from interrupt and
+    /// signal handlers.
     ///
     /// # Errors
-    /// Those of [`Lane::free_sized`](crate::Lane::free_sized), as far as a cache can tell: see [`Caches`].
+    /// Those of [`Lane::free_sized`](crate::Lane::free_sized), as far as a cache can detect them: see [`Caches`].
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -69,7 +69,7 @@ impl<W: Word> Caches<'_, W> {
         self.free_slowly(cpu, index, order)
     }
 
-    /// Frees what is no small block, or past a cache that is busy.
+    /// Frees a block that is not of a small order, or whose cache is busy.
     #[inline(never)]
     fn free_slowly(&self, cpu: usize, index: u64, order: u32) -> Result<(), FreeError> {
         if let Some(class) = self.caps.class(order) {

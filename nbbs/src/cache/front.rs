@@ -1,4 +1,4 @@
-//! What goes to and fro between a cache and its buddy allocator.
+//! The traffic between a cache and its buddy allocator.
 
 use super::caps::Caps;
 use super::stacks::{BATCH, CLASSES, Stacks};
@@ -6,23 +6,23 @@ use crate::api::Lane;
 use crate::error::{AllocError, FreeError};
 use crate::sync::Word;
 
-/// By which lane blocks come and go, and how many a cache keeps.
+/// The lane on which blocks are allocated and freed, and how many a cache keeps.
 pub(super) struct Front<'b, W> {
     pub lane: Lane<'b, W>,
     pub caps: &'b Caps,
 }
 
-/// What became of a block that was to be freed.
+/// Where a block to be freed belongs.
 pub(super) enum Freed {
-    /// It is in the cache.
+    /// In the cache.
     Kept,
-    /// It has to go to the buddy allocator, which knows best why not.
+    /// In the buddy allocator, which also decides whether the free is an error.
     Past,
 }
 
 impl<W: Word> Front<'_, W> {
-    /// Puts a block of a small `order`, which is its class, into the stacks, if nothing speaks against it: the common
-    /// case. Anything else, and what is to be checked, is left to [`free`](Self::free).
+    /// Pushes a block of a small `order`, which is also its class, if there is no reason against it: the common case.
+    /// Anything else, and any free to be checked, is left to [`free`](Self::free).
     #[inline(always)]
     pub fn keep(&self, stacks: &mut impl Stacks, class: usize, index: u64) -> bool {
         let count = stacks.count(class);
@@ -35,8 +35,8 @@ impl<W: Word> Front<'_, W> {
         keeps
     }
 
-    /// Puts a block of `order` into the stacks, after the older half has gone if there is no room, or says where else
-    /// it has to go.
+    /// Pushes a block of `order`, after giving back the older half if there is no room, or says where else the block
+    /// has to go.
     pub fn free(
         &self,
         stacks: &mut impl Stacks,
@@ -47,7 +47,7 @@ impl<W: Word> Front<'_, W> {
         if !self.fits(index, order) || self.caps.cap(class) == 0 {
             return Ok(Freed::Past);
         }
-        // The one double free that costs nothing to see.
+        // The one double free that costs nothing to detect.
         let mut count = stacks.count(class);
         if is_on_top(stacks, class, count, index) {
             return Err(FreeError::NotAllocated { index });
@@ -60,14 +60,14 @@ impl<W: Word> Front<'_, W> {
         Ok(Freed::Kept)
     }
 
-    /// Whether a block of `order` may be at `index`.
+    /// Returns whether a block of `order` may begin at `index`.
     #[inline(always)]
     fn fits(&self, index: u64, order: u32) -> bool {
-        // Bits below the order come to stand at the top, above any number of blocks.
+        // The rotation moves bits below the order to the top, where they exceed any number of blocks.
         index.rotate_right(order) < self.lane.units() >> order
     }
 
-    /// If frees are checked, looks whether a block of `order` at `index` is allocated and not cached.
+    /// If frees are checked, checks that a block of `order` at `index` is allocated and not cached.
     pub fn check(
         &self,
         is_cached: impl FnOnce() -> bool,
@@ -83,25 +83,25 @@ impl<W: Word> Front<'_, W> {
         match self.lane.order_at(index) {
             Ok(actual) if actual == order => Ok(Freed::Kept),
             Ok(actual) => Err(FreeError::WrongOrder { index, order, actual }),
-            // Perhaps a run of as many units.
+            // Perhaps it is a run of as many units.
             Err(_) => Ok(Freed::Past),
         }
     }
 
-    /// Allocates half of what the class may keep, where it keeps nothing, and returns the first of it.
+    /// Allocates half of what the class may keep, while it keeps nothing, and returns the first block of it.
     fn refill(&self, stacks: &mut impl Stacks, class: usize) -> Result<u64, AllocError> {
         let mut blocks = [0; BATCH];
         let half = &mut blocks[..self.caps.half(class)];
         let got = self.lane.alloc_batch(self.caps.order(class), half)?;
-        // The lowest is on top.
+        // The lowest ends up on top.
         for (count, &block) in (0..).zip(half[1..got].iter().rev()) {
             stacks.push(class, count, block);
         }
         Ok(half[0])
     }
 
-    /// Allocates a block of `order`, of a class that is kept or none, where the stacks have none; if the buddy
-    /// allocator refuses, again after everything was given back.
+    /// Allocates a block of `order`, of a cached class or none, when the stacks have none. If the buddy allocator
+    /// refuses, gives everything back and tries again.
     #[inline(always)]
     pub fn alloc(
         &self,
@@ -119,17 +119,17 @@ impl<W: Word> Front<'_, W> {
         }
     }
 
-    /// Gives the oldest half of what the class may keep back. Returns whether there was any.
+    /// Gives back the oldest half of what the class may keep. Returns whether there was any.
     ///
-    /// The oldest, since the others may still be in the processor's cache; sorted, so that neighbours in one word go
-    /// back by one compare-and-swap.
+    /// The oldest half, since the other blocks may still be in the processor's cache; sorted, so that one
+    /// compare-and-swap frees neighbours in one word.
     #[inline(never)]
     pub fn give_back(&self, stacks: &mut impl Stacks, class: usize) -> bool {
         let mut blocks = [0; BATCH];
         let taken = stacks.take_oldest(class, &mut blocks[..self.caps.half(class)]);
         blocks[..taken].sort_unstable();
         let mut left = &blocks[..taken];
-        // What is refused was freed twice, or by a wrong order: it is left alone, and counted.
+        // A refused block was freed twice, or with a wrong order: it is left alone, and counted.
         while let Err(refused) = self.lane.free_batch(self.caps.order(class), left) {
             stacks.count_refused();
             left = &left[refused.done + 1..];
@@ -150,7 +150,7 @@ impl<W: Word> Front<'_, W> {
     }
 }
 
-/// Whether the block on top of the `count` of a class is this one.
+/// Returns whether this block is on top of the `count` blocks of a class.
 #[inline(always)]
 fn is_on_top(stacks: &impl Stacks, class: usize, count: u64, index: u64) -> bool {
     count.checked_sub(1).is_some_and(|top| stacks.block(class, top) == index)

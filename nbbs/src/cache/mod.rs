@@ -1,17 +1,17 @@
-//! Free blocks of a CPU's or thread's own, in front of a buddy allocator.
+//! Caches: free blocks for one CPU or thread, in front of a buddy allocator.
 //!
 //! ```text
 //! owned     a cache as a value, for one owner
-//! cpus      one for each CPU, in borrowed words: safe where an interrupt handler comes in between
-//! frees     what a CPU frees into it
-//! threads   one for each thread, with nothing to do for the user (with `std`)
-//! turn      whose turn it is in a CPU's cache, and how it is given back
-//! front     what goes to and fro between a cache and the buddy allocator
+//! cpus      a cache for each CPU, in borrowed words: safe where an interrupt handler comes in between
+//! frees     frees into a CPU's cache
+//! threads   a cache for each thread, made and drained automatically (with `std`)
+//! turn      which operation may use a CPU's cache, and how the cache is drained
+//! front     refills, drains and checks, between a cache and the buddy allocator
 //! stacks    the blocks in a cache, in plain words     caps    how many there may be
 //! audit     what is cached, and whether it is in order
 //! ```
 //!
-//! To the buddy allocator a cached block is an allocated one: nothing in its protocol knows of caches. A hit takes no
+//! To the buddy allocator a cached block is an allocated one: its protocol knows nothing of caches. A hit takes no
 //! read-modify-write.
 
 mod audit;

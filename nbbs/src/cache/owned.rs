@@ -10,19 +10,19 @@ use crate::sync::{AtomicU64, Word};
 
 /// A cache of free blocks for one owner, in front of a [`Buddy`]: see [`Buddy::cache`].
 ///
-/// It keeps blocks of orders 0 to 3 and of one large order, up to its [`Caps`]; blocks of other orders go past it. To
+/// It keeps blocks of orders 0 to 3 and of one large order, up to its [`Caps`]; blocks of other orders bypass it. To
 /// the buddy allocator, and to everybody else, the blocks that it keeps are in use. It gives them back when it is
-/// dropped; if it never is, they are lost.
+/// dropped; if it is never dropped, they are lost.
 ///
 /// # Wrong and double frees
-/// These are refused at once: an index outside the arena, or not aligned to its order; by [`free`](Self::free), an
+/// These are refused at once: an index outside the arena, or not aligned to its order; in [`free`](Self::free), an
 /// index at which the arena has no block; and a second free of the block that was freed last, as long as the cache
 /// keeps it. [`free_sized`](Self::free_sized) detects no other mistake: a block that is freed twice is handed out
-/// twice. A block that the cache gives back and the buddy allocator does not take, as it was freed elsewhere or has
-/// another order, is left alone, and counted by [`refused`](Self::refused).
+/// twice. If the buddy allocator does not take back a block, because it was freed elsewhere or has another order, the
+/// block is left alone, and counted by [`refused`](Self::refused).
 ///
-/// With [`Caps::checked`], the default in builds with debug assertions, every free looks at the arena and through the
-/// whole cache, and all wrong frees are refused but those of blocks that another `Cache` keeps.
+/// With [`Caps::checked`], the default in builds with debug assertions, every free checks the arena and the whole
+/// cache, and all wrong frees are refused except those of blocks that another `Cache` keeps.
 ///
 /// ```
 /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -79,13 +79,13 @@ impl<'a, W: Word> Cache<'a, W> {
 
     /// Allocates a block of `2^order` units, aligned to its size, and returns its first unit.
     ///
-    /// Cost: a few plain loads and stores, if the cache has such a block. Otherwise half of what it may keep of the
-    /// order is allocated by [`Lane::alloc_batch`](crate::Lane::alloc_batch).
+    /// Cost: a few plain loads and stores, if the cache has such a block. Otherwise
+    /// [`Lane::alloc_batch`](crate::Lane::alloc_batch) allocates half of what the cache may keep of the order.
     ///
     /// # Errors
     /// Those of [`Lane::alloc`](crate::Lane::alloc). Before the cache reports [`AllocError::Exhausted`], it gives back
-    /// everything and tries again: at one instant of the call no block of the order was free but those in the hands of
-    /// operations that had not returned. Blocks in other caches count as in use.
+    /// everything and tries again: at one instant of the call no block of the order was free except those in the hands
+    /// of operations that had not returned. Blocks in other caches count as in use.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -143,11 +143,11 @@ impl<'a, W: Word> Cache<'a, W> {
 
     /// Frees the block of `order` at unit `index`.
     ///
-    /// Cost: a few plain loads and stores, if the cache has room. Otherwise the half that was freed longest ago is
-    /// given back, by a read-modify-write for each word in which its blocks lie.
+    /// Cost: a few plain loads and stores, if the cache has room. Otherwise it gives back the half that was freed
+    /// longest ago, with a read-modify-write for each word in which those blocks lie.
     ///
     /// # Errors
-    /// Those of [`Lane::free_sized`](crate::Lane::free_sized), as far as a cache can tell: see [`Cache`].
+    /// Those of [`Lane::free_sized`](crate::Lane::free_sized), as far as a cache can detect them: see [`Cache`].
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -163,7 +163,7 @@ impl<'a, W: Word> Cache<'a, W> {
         if self.keep(index, order) { Ok(()) } else { self.free_slowly(index, order) }
     }
 
-    /// Keeps a block of a small order, if nothing speaks against it.
+    /// Keeps a block of a small order, if there is no reason against it.
     #[inline(always)]
     pub(super) fn keep(&mut self, index: u64, order: u32) -> bool {
         let (front, stacks) = self.parts();
@@ -198,7 +198,7 @@ impl<'a, W: Word> Cache<'a, W> {
         front.drain(stacks);
     }
 
-    /// How many blocks and units the cache keeps.
+    /// Returns how many blocks and units the cache keeps.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -214,7 +214,8 @@ impl<'a, W: Word> Cache<'a, W> {
         Cached::NONE.and(&self.stacks, &self.caps)
     }
 
-    /// The number of blocks that the buddy allocator did not take back: each was freed twice, or by a wrong order.
+    /// Returns the number of blocks that the buddy allocator did not take back: each was freed twice, or with a wrong
+    /// order.
     ///
     /// ```
     /// # use nbbs::{Cache, Caps};

@@ -6,36 +6,36 @@
 //! words 8+    the stacks, the block freed longest ago first: 4 large ones, 8 of order 3, and so on; 64 of order 0
 //! ```
 //!
-//! At every instant the blocks below a stack's count are just those that are cached: a count falls before a block
-//! leaves, and grows after it came. So whoever dies in between has taken with him what was in his hands, and the rest
-//! is as good as before.
+//! At every instant the blocks below a stack's count are exactly those that are cached: a count falls before a block
+//! leaves, and rises after one has come. So a caller that dies in between loses only what was in its hands, and the
+//! rest remains valid.
 
 use core::sync::atomic::Ordering;
 
-/// Orders that are kept: the small ones, and a large one.
+/// The number of classes: the small orders, and a large one.
 pub(super) const CLASSES: usize = 5;
 /// The class of the large order.
 pub(super) const LARGE: usize = CLASSES - 1;
 /// Words of a cache: a multiple of a cache line.
 pub(super) const PART_WORDS: usize = 136;
-/// The most blocks that are taken or given back at a time.
+/// The largest number of blocks that are taken or given back at a time.
 pub(super) const BATCH: usize = 32;
 
 pub(super) const BUSY: usize = 0;
 pub(super) const ASKED: usize = 1;
 const REFUSED: usize = 2;
 const COUNTS: usize = 3;
-/// Where place 0 would be. The stack of a class begins at the place whose number is its capacity, behind the stacks of the
-/// classes above; the first of these at 4.
+/// Where place 0 would be. The stack of a class begins at the place whose number is its capacity, behind the stacks of
+/// the classes above; the first of these begins at place 4.
 const PLACES: usize = 4;
 const PLACE_COUNT: usize = 128;
 
-/// The most blocks of a class that there is room for.
+/// Returns the number of blocks of a class for which there is room.
 pub(super) const fn capacity(class: usize) -> u64 {
     64 >> class
 }
 
-/// The word of a block in a stack. Never outside, whatever a count may say.
+/// Returns the word of a block in a stack. It is always within the cache, whatever a count may say.
 #[inline(always)]
 const fn slot(class: usize, at: u64) -> usize {
     PLACES + capacity(class).wrapping_add(at) as usize % PLACE_COUNT
@@ -46,11 +46,11 @@ pub(super) trait Stacks {
     fn get(&self, at: usize, order: Ordering) -> u64;
     fn set(&mut self, at: usize, value: u64, order: Ordering);
 
-    /// Blocks of a class.
+    /// Returns the number of blocks of a class.
     #[inline(always)]
     fn count(&self, class: usize) -> u64 {
-        // Acquire: pairs with the Release in `set_count`. Who looks through another's stack sees the blocks that were
-        // there at this count, or newer ones.
+        // Acquire: pairs with the Release in `set_count`. A reader of another's stack sees the blocks that were there
+        // at this count, or newer ones.
         self.get(COUNTS + class, Ordering::Acquire)
     }
 
@@ -60,20 +60,20 @@ pub(super) trait Stacks {
         self.set(COUNTS + class, count, Ordering::Release);
     }
 
-    /// The block of a class that is so many above the oldest.
+    /// Returns the block of a class at position `at`, counted from the oldest.
     #[inline(always)]
     fn block(&self, class: usize, at: u64) -> u64 {
-        // Relaxed: the owner wrote it himself; for others see `count`.
+        // Relaxed: the owner wrote it; for other readers see `count`.
         self.get(slot(class, at), Ordering::Relaxed)
     }
 
-    /// How often `index` is among the blocks of a class.
+    /// Returns how often `index` is among the blocks of a class.
     fn times(&self, class: usize, index: u64) -> usize {
         let count = self.count(class).min(capacity(class));
         (0..count).filter(|&at| self.block(class, at) == index).count()
     }
 
-    /// Takes the block that came last.
+    /// Removes the newest block.
     #[inline(always)]
     fn pop(&mut self, class: usize) -> Option<u64> {
         let left = self.count(class).checked_sub(1)?;
@@ -82,15 +82,15 @@ pub(super) trait Stacks {
         Some(index)
     }
 
-    /// Whether a block stands on top of the `count` of a class; or, if there are none, in the word before the stack,
-    /// which is another class's or a count. There must be room for one more.
+    /// Returns whether a block is on top of the `count` blocks of a class. If there are none, it compares the word
+    /// before the stack, which belongs to another class or is a count. There must be room for one more.
     #[inline(always)]
     fn may_be_on_top(&self, class: usize, count: u64, index: u64) -> bool {
         // Relaxed: as in `block`.
         self.get(slot(class, count) - 1, Ordering::Relaxed) == index
     }
 
-    /// Adds a block to the `count` that there are.
+    /// Adds a block to the `count` that are there.
     #[inline(always)]
     fn push(&mut self, class: usize, count: u64, index: u64) {
         // Relaxed: `set_count` publishes it.
@@ -98,11 +98,12 @@ pub(super) trait Stacks {
         self.set_count(class, count + 1);
     }
 
-    /// Takes the oldest blocks, as many as there is room for, and returns how many.
+    /// Removes the oldest blocks, as many as `blocks` has room for, and returns how many.
     fn take_oldest(&mut self, class: usize, blocks: &mut [u64]) -> usize {
         let count = self.count(class).min(capacity(class));
         let taken = count.min(blocks.len() as u64);
-        // While the others move down none counts: one that stood twice might go twice, if this caller dies.
+        // While the others move down the count is 0: a block that stood twice might be given back twice, if this caller
+        // dies.
         self.set_count(class, 0);
         for (at, block) in (0..taken).zip(blocks) {
             *block = self.block(class, at);
@@ -116,9 +117,9 @@ pub(super) trait Stacks {
         taken as usize
     }
 
-    /// Blocks that the buddy allocator did not take back.
+    /// Returns the number of blocks that the buddy allocator did not take back.
     fn refused(&self) -> u64 {
-        // Relaxed: a number, which publishes nothing.
+        // Relaxed: only a number, which publishes nothing.
         self.get(REFUSED, Ordering::Relaxed)
     }
 

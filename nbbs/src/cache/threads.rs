@@ -1,4 +1,4 @@
-//! A cache for each thread, made when it first asks and drained when it ends.
+//! A cache for each thread, made when it first allocates or frees and drained when it ends.
 
 use core::cell::RefCell;
 use core::mem::ManuallyDrop;
@@ -13,9 +13,9 @@ use crate::error::{AllocError, FreeError};
 
 /// A cache of free blocks for each thread, in front of a [`Buddy`], made and drained automatically.
 ///
-/// A thread gets a [`Cache`] of 1 KiB with its first operation. It is drained when the thread ends; if the thread does
-/// not end in order, as at the end of a process, the blocks in it are lost. A thread looks through its caches, one for
-/// each `ThreadCaches` that it uses, with every operation; so these should be few.
+/// A thread gets a [`Cache`] of 1 KiB with its first operation. It is drained when the thread ends. If the thread does
+/// not end in order, as at the end of a process, the blocks in it are lost. With every operation a thread searches its
+/// caches, one for each `ThreadCaches` that it uses, so there should be few.
 ///
 /// A signal handler that interrupts an operation uses the buddy allocator directly. A handler that may be the first in
 /// its thread to use the caches must use [`buddy`](Self::buddy) instead, as the first use allocates memory. A process
@@ -46,27 +46,28 @@ use crate::error::{AllocError, FreeError};
 pub struct ThreadCaches {
     buddy: Buddy<'static>,
     caps: Caps,
-    /// How often the threads were asked to give back.
+    /// How often the threads have been asked to give back.
     asks: AtomicUsize,
 }
 
 /// A thread's cache in front of one arena.
 struct Own {
     of: &'static ThreadCaches,
-    /// How often it has been asked.
+    /// How many of these requests it has seen.
     seen: usize,
     cache: Cache<'static>,
 }
 
 /// A thread's caches.
 struct Mine {
-    /// An operation is under way. What a signal handler sees of the cell's own flag, the compiler decides.
+    /// Whether an operation is under way. The cell's own flag would not do: the compiler decides what a signal handler
+    /// sees of it.
     busy: AtomicBool,
-    /// Emptied by `End`, so that an operation need not ask whether it has been dropped.
+    /// Emptied by `End` instead of a destructor, so that an operation need not check whether it has been dropped.
     own: ManuallyDrop<RefCell<Vec<Own>>>,
 }
 
-/// Gives back what a thread keeps when it ends. What the thread does after that goes past: see `begin`.
+/// Gives back what a thread keeps when it ends. Operations of the thread after that bypass the cache: see `begin`.
 struct End;
 
 impl Drop for End {
@@ -88,8 +89,8 @@ struct Turn<'a>(&'a AtomicBool);
 impl<'a> Turn<'a> {
     #[inline(always)]
     fn begin(busy: &'a AtomicBool) -> Option<Self> {
-        // Relaxed, all: for handlers on the same thread, to which its own accesses are in order; the fences keep the
-        // compiler from changing that. A handler between the load and the store is over before the store.
+        // All Relaxed: only handlers on the same thread matter, to which its own accesses are in order; the fences keep
+        // the compiler from changing that. A handler between the load and the store is over before the store.
         if busy.load(Ordering::Relaxed) {
             return None;
         }
@@ -143,7 +144,7 @@ impl ThreadCaches {
         Self { buddy, caps, asks: AtomicUsize::new(0) }
     }
 
-    /// The buddy allocator behind the caches.
+    /// Returns the buddy allocator behind the caches.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
@@ -275,11 +276,11 @@ impl ThreadCaches {
     /// # Ok::<(), nbbs::AllocError>(())
     /// ```
     pub fn ask_all(&self) {
-        // Relaxed: it says nothing but that somebody asks. The load in `with` sees it sooner or later.
+        // Relaxed: it only announces a request. The load in `with` sees it sooner or later.
         self.asks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many blocks and units the calling thread keeps.
+    /// Returns how many blocks and units the calling thread keeps.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
@@ -297,7 +298,8 @@ impl ThreadCaches {
         self.with(|cache| cache.cached()).unwrap_or(Cached::NONE)
     }
 
-    /// Lends the calling thread's cache to `operation`. `None`: that has answered so, or there is more to do.
+    /// Lends the calling thread's cache to `operation`. `None` means that `operation` returned that, or that the slow
+    /// path is needed.
     #[inline(always)]
     fn hit<R>(
         &'static self,
@@ -313,8 +315,8 @@ impl ThreadCaches {
         })
     }
 
-    /// Lends the calling thread's cache to `operation`, and drains it if that was asked for. `None`: this comes in the
-    /// middle of another operation of the thread, or at its end, or there is no memory.
+    /// Lends the calling thread's cache to `operation`, and drains it if that was requested. `None` means that the call
+    /// interrupted another operation of the thread, that the thread is ending, or that there is no memory.
     fn with<R>(&'static self, operation: impl FnOnce(&mut Cache<'static>) -> R) -> Option<R> {
         MINE.with(|mine| {
             let _turn = Turn::begin(&mine.busy)?;
@@ -335,10 +337,10 @@ impl ThreadCaches {
         })
     }
 
-    /// Makes a cache for the calling thread, and says where it is.
+    /// Makes a cache for the calling thread, and returns its position.
     #[cold]
     fn begin(&'static self, own: &mut Vec<Own>, seen: usize) -> Option<usize> {
-        // From now on the thread's end is heard of; if it has come, nobody would give back what is kept.
+        // Registers for the thread's end. If that has come already, nobody would give back what is kept.
         END.try_with(|_| ()).ok()?;
         own.try_reserve(1).ok()?;
         own.push(Own { of: self, seen, cache: Cache::new(self.buddy, default_lane(), self.caps) });

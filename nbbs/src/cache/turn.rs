@@ -1,4 +1,4 @@
-//! Whose turn it is in a CPU's cache, and how it is given back.
+//! Turns: which operation may use a CPU's cache, and how the cache is drained.
 
 use core::sync::atomic::{Ordering, compiler_fence};
 
@@ -7,9 +7,9 @@ use super::front::Front;
 use super::stacks::{ASKED, BUSY, PART_WORDS, Stacks};
 use crate::sync::Word;
 
-/// Somebody wants the blocks back.
+/// Somebody has asked for the blocks.
 const ASK: u64 = 1;
-/// Somebody else empties the cache.
+/// Somebody else is emptying the cache.
 const TAKEN: u64 = 2;
 
 /// The words of one CPU.
@@ -37,27 +37,27 @@ impl<W: Word> Part<'_, W> {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// Takes the cache from its CPU, from the next barrier on. `false`: somebody else has. What was asked for is done
-    /// by who takes it, or asked for again.
+    /// Takes the cache from its CPU, from the next barrier on. `false`: somebody else has taken it. The taker does what
+    /// was requested so far, or requests it again.
     fn take(&self) -> bool {
-        // SeqCst: before the caller's barrier, after which `enter` sees it. Acquire: of who had it before.
+        // SeqCst: before the caller's barrier, after which `enter` sees it. Acquire: from the last taker.
         self.change(TAKEN, |_| TAKEN, Ordering::SeqCst)
     }
 
-    /// Puts a cache that was taken to use again, `asked` or not. Who has asked meanwhile is not forgotten.
+    /// Puts a taken cache to use again, with or without the request `asked`. Requests made in the meantime are kept.
     fn untake(&self, asked: u64) {
         // Release: pairs with the Acquire in `enter`, and with that in `take`.
         self.change(0, |old| old & !TAKEN | asked, Ordering::Release);
     }
 
     fn ask(&self) {
-        // Relaxed: it says nothing but that somebody asks. The loads in `leave` see it sooner or later.
+        // Relaxed: it only announces a request. The loads in `leave` see it sooner or later.
         self.change(ASK, |old| old | ASK, Ordering::Relaxed);
     }
 
-    /// Changes what is asked, unless it has this bit. Returns whether it did.
+    /// Changes the request word, unless it has the bits `unless`. Returns whether it did.
     fn change(&self, unless: u64, to: impl Fn(u64) -> u64, order: Ordering) -> bool {
-        // Relaxed, also where it fails: the value is only compared.
+        // Relaxed, also on failure: the value is only compared.
         let mut old = self.get(ASKED, Ordering::Relaxed);
         while old & unless == 0 {
             match self.0[ASKED].compare_exchange(old, to(old), order, Ordering::Relaxed) {
@@ -69,7 +69,7 @@ impl<W: Word> Part<'_, W> {
     }
 }
 
-/// Caches that were taken from their CPUs for nothing, as the barrier panicked.
+/// Caches that were taken from their CPUs in vain, since the barrier panicked.
 struct InVain<'c, 'a, W: Word>(&'c Caches<'a, W>);
 
 impl<W: Word> Drop for InVain<'_, '_, W> {
@@ -81,9 +81,10 @@ impl<W: Word> Drop for InVain<'_, '_, W> {
 impl<'a, W: Word> Caches<'a, W> {
     /// Gives back everything that the CPU keeps.
     ///
-    /// As every operation, it is for the CPU itself to call: before it sleeps, or in the handler of an interrupt from
-    /// another CPU. If the handler interrupts an operation, the cache is drained at the end of that. If another CPU is
-    /// in [`drain_all`](Self::drain_all) at that moment, draining may be left to it, or to this CPU's next operation.
+    /// Like every operation, it may only be called by the CPU itself: before it sleeps, or in the handler of an
+    /// interrupt from another CPU. If the handler interrupts an operation, the cache is drained at the end of that
+    /// operation. If another CPU is in [`drain_all`](Self::drain_all) at that moment, draining may be left to it, or to
+    /// this CPU's next operation.
     ///
     /// Cost: a read-modify-write for each word in which the blocks lie. Callable from interrupt and signal handlers.
     ///
@@ -131,7 +132,7 @@ impl<'a, W: Word> Caches<'a, W> {
         }
     }
 
-    /// Asks all CPUs, as [`ask`](Self::ask) does one.
+    /// Asks all CPUs, as [`ask`](Self::ask) asks one.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -153,8 +154,8 @@ impl<'a, W: Word> Caches<'a, W> {
     ///
     /// `barrier` must return only after every CPU that may be in an operation has passed a full memory barrier: by an
     /// interrupt sent to all, or by `membarrier` if CPUs are threads. If it does not, units may be handed out twice.
-    /// While the caches are drained, their CPUs go past them. A CPU that is in the middle of an operation is asked
-    /// instead; so are all CPUs, without a barrier, if another call of this method is running, and after `barrier` has
+    /// While the caches are drained, their CPUs bypass them. A CPU that is in the middle of an operation is asked
+    /// instead. So are all CPUs, without a barrier, if another call of this method is running, and after `barrier` has
     /// panicked.
     ///
     /// Cost: two read-modify-writes for each CPU, the barrier, and a read-modify-write for each word in which the
@@ -173,7 +174,7 @@ impl<'a, W: Word> Caches<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn drain_all(&self, barrier: impl FnOnce()) {
-        // Whoever has the first has them all.
+        // The call that takes the first takes them all.
         if !self.part(0).is_some_and(|first| first.take()) {
             return self.ask_all();
         }
@@ -184,11 +185,12 @@ impl<'a, W: Word> Caches<'a, W> {
         (0..self.cpus()).rev().for_each(|cpu| self.drain_taken(cpu));
     }
 
-    /// Drains the cache of another CPU, which goes past it meanwhile, unless it is in the middle of an operation.
+    /// Drains the cache of another CPU, which bypasses it in the meantime, unless that CPU is in the middle of an
+    /// operation.
     fn drain_taken(&self, cpu: usize) {
         let Some(mut part) = self.part(cpu) else { return };
-        // Acquire: pairs with the Release in `end`. After the barrier: an operation that has begun before it is seen
-        // here, and one that begins after it sees that the cache is taken.
+        // Acquire: pairs with the Release in `end`. This load comes after the barrier: it sees an operation that began
+        // before the barrier, and an operation that begins after it sees that the cache is taken.
         let is_busy = part.get(BUSY, Ordering::Acquire) != 0;
         if !is_busy {
             self.front(cpu).drain(&mut part);
@@ -197,11 +199,11 @@ impl<'a, W: Word> Caches<'a, W> {
     }
 
     /// Puts the cache of a CPU to use again after its user died in the middle of an operation, or a caller died in
-    /// [`drain_all`](Self::drain_all). Until then all operations go past the cache.
+    /// [`drain_all`](Self::drain_all). Until then all operations bypass the cache.
     ///
-    /// What the dead one had in hand is lost: at most one block, or the blocks that it was allocating from the buddy
-    /// allocator or giving back; when giving back, all cached blocks of that order. The cache keeps all others. To be
-    /// called only while nobody is in an operation under that number, or in `drain_all`.
+    /// What the dead caller had in hand is lost: at most one block, or the blocks that it was allocating from the buddy
+    /// allocator or giving back; when giving back, all cached blocks of that order. The cache keeps all others. May
+    /// only be called while nobody is in an operation under that number, or in `drain_all`.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -214,8 +216,8 @@ impl<'a, W: Word> Caches<'a, W> {
     /// ```
     pub fn recover(&self, cpu: usize) {
         if let Some(part) = self.part(cpu) {
-            // Release, both: as in `end` and `untake`, in the place of who died. Whoever knows of the death has it from
-            // somewhere that orders this after it.
+            // Both Release: as in `end` and `untake`, on behalf of the dead. A caller that knows of the death has
+            // learnt it in a way that orders the death before this.
             part.0[BUSY].store(0, Ordering::Release);
             part.0[ASKED].store(0, Ordering::Release);
         }
@@ -234,14 +236,14 @@ impl<'a, W: Word> Caches<'a, W> {
         Front { lane: self.buddy.on(cpu), caps: &self.caps }
     }
 
-    /// Begins an operation. `None`: this one came in the middle of another, the cache is taken, or there is no such
-    /// CPU.
+    /// Begins an operation. `None` means that this one interrupted another, that the cache is taken, or that there is
+    /// no such CPU.
     #[inline(always)]
     pub(super) fn enter(&self, cpu: usize) -> Option<Part<'a, W>> {
         let part = self.parts.get(cpu).map(Part)?;
-        // Relaxed, both: for handlers on the same CPU, to which its own accesses are in order; the fence keeps the
-        // compiler from changing that. A handler between the load and the store is over before the store, and has left
-        // the cache free. To `drain_taken` the barrier says what comes first.
+        // Both Relaxed: only handlers on the same CPU matter, to which its own accesses are in order; the fence keeps
+        // the compiler from changing that. A handler between the load and the store is over before the store, and has
+        // left the cache free. For `drain_taken` the barrier orders them.
         if part.0[BUSY].load(Ordering::Relaxed) != 0 {
             return None;
         }
@@ -249,28 +251,29 @@ impl<'a, W: Word> Caches<'a, W> {
         compiler_fence(Ordering::SeqCst);
         // Acquire: pairs with the Release in `untake`, and so with what was done to the stacks before.
         if part.0[ASKED].load(Ordering::Acquire) & TAKEN != 0 {
-            // What the operation before this one did, who took it may have to learn from this end.
+            // The taker may learn from this end what the operation before this one did.
             part.end();
             return None;
         }
         Some(part)
     }
 
-    /// Ends an operation, and gives everything back if somebody has asked for it.
+    /// Ends an operation, and gives everything back if that was requested.
     #[inline(always)]
     pub(super) fn leave(&self, cpu: usize, part: &Part<'_, W>) {
         part.end();
-        // Relaxed: as in `ask`. After the store: a handler that found the cache busy, and so asked, came before it.
+        // Relaxed: as in `ask`. It comes after the store: a handler that found the cache busy, and so asked, came
+        // before that.
         if part.0[ASKED].load(Ordering::Relaxed) != 0 {
             self.give_back(cpu);
         }
     }
 
-    /// Does as was asked.
+    /// Gives everything back, as requested.
     #[cold]
     fn give_back(&self, cpu: usize) {
         let Some(mut part) = self.enter(cpu) else { return };
-        // Before the blocks go: who asks from now on is seen by the next operation. Relaxed: as in `ask`. If it fails,
+        // Before the blocks go: the next operation sees requests made from now on. Relaxed: as in `ask`. If it fails,
         // the cache has been taken since.
         _ = part.0[ASKED].compare_exchange(ASK, 0, Ordering::Relaxed, Ordering::Relaxed);
         self.front(cpu).drain(&mut part);
