@@ -1,4 +1,4 @@
-//! Allocating: one compare-and-swap in the word at the lane's cursor.
+//! Allocation: one compare-and-swap in the word at the lane's cursor.
 
 use super::Blocks;
 use super::claim::fit;
@@ -21,10 +21,10 @@ impl<W: Word> Blocks<'_, W> {
         index.ok_or(AllocError::Exhausted { units: 1 << order })
     }
 
-    /// Allocates the block that the lane freed last, or the buddy of what it last claimed at its cursor, if that
-    /// has this order and the way up is known: the common case, whose memory may still be in the cache.
-    /// Anything else is left to a last call, so that the common case saves no registers. `LEAF`: the block is
-    /// one of a leaf word.
+    /// Allocates the block that the lane freed last, or the buddy of what it last claimed at its cursor, if that block
+    /// has this order and the way up is known. This is the common case, and the memory may still be in the cache.
+    /// Everything else is left to a tail call, so that the common case saves no registers. `LEAF`: the block is one of
+    /// a leaf word.
     #[inline]
     fn alloc_again<const LEAF: bool>(self, order: u32) -> Option<u64> {
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
@@ -53,8 +53,8 @@ impl<W: Word> Blocks<'_, W> {
         self.keep_or_search(index, order)
     }
 
-    /// Allocates in the word at the lane's cursor, or elsewhere if that has no room or another lane claims
-    /// there too.
+    /// Allocates in the word at the lane's cursor, or elsewhere if that word has no room or another lane claims there
+    /// too.
     #[inline(never)]
     fn alloc_at_cursor<const LEAF: bool>(self, order: u32) -> Option<u64> {
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
@@ -102,7 +102,7 @@ impl<W: Word> Blocks<'_, W> {
         claimed.or_else(|| self.search(from, order))
     }
 
-    /// Leaves the word at the cursor to another lane that claims there too, for one far from it.
+    /// Leaves the word at the cursor to another lane that claims there too, and allocates far from it.
     #[cold]
     fn part(self, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);
@@ -116,7 +116,7 @@ impl<W: Word> Blocks<'_, W> {
         self.alloc_from(far, order)
     }
 
-    /// Climbs from a claim, and searches on if it met a larger block.
+    /// Climbs from a claim; if it met a larger block, undoes it and searches on.
     #[inline(never)]
     fn keep_or_search(self, index: u64, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);

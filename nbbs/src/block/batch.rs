@@ -1,4 +1,4 @@
-//! Many blocks at once: as many as a word has by one compare-and-swap.
+//! Batches: one compare-and-swap claims or frees as many blocks as one word has.
 
 use super::Blocks;
 use crate::error::AllocError;
@@ -19,7 +19,7 @@ impl<W: Word> Blocks<'_, W> {
             done += claimed;
             if claimed > 0 {
                 self.lane.notes().set_cursor(order, idx);
-                // The next word of the same parent, if it is as good as any.
+                // The next word of the same parent is as good as any.
                 let same_parent = W::SHAPE.parent(idx).0 == W::SHAPE.parent(idx + 1).0;
                 idx += u64::from(same_parent && idx + 1 < self.geometry().words_of(level));
                 continue;
@@ -64,8 +64,8 @@ impl<W: Word> Blocks<'_, W> {
         done
     }
 
-    /// Frees as many blocks of `order` at the beginning of the slice as lie in one word, and returns how many.
-    /// 0 if the first is not to be freed like that.
+    /// Frees as many blocks of `order` at the beginning of the slice as lie in one word, and returns how many: 0 if the
+    /// first cannot be freed in this way.
     pub fn free_many(self, order: u32, blocks: &[u64]) -> usize {
         if order > self.geometry().max_order() || blocks[0] >= self.geometry().units() {
             return 0;
@@ -89,8 +89,8 @@ impl<W: Word> Blocks<'_, W> {
         })
     }
 
-    /// Clears blocks of `2^slots` slots, given by their `codes`, from a word, and returns what the word is now. Tells nobody.
-    /// `None`: they are not all there.
+    /// Clears blocks of `2^slots` slots, given by their `codes`, from a word, and returns what the word holds now. Does
+    /// not update the words above. Returns `None` if the blocks are not all there.
     fn clear_many(self, level: usize, idx: u64, slots: u32, codes: u64) -> Option<u64> {
         let heads = || word::from_slot(span::heads(codes), 0);
         let area = heads().fold(0, |area, slot| area | word::area(slots) << (2 * slot));

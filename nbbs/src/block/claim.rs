@@ -1,11 +1,11 @@
-//! Claiming a block in a word of the caller's choice, and its undoing.
+//! Claiming a block in a given word, and undoing a claim.
 
 use super::Blocks;
 use crate::sync::Word;
 use crate::word;
 
 impl<W: Word> Blocks<'_, W> {
-    /// Claims a block of `order` in one word and climbs. `None`: nothing fits, or the area is somebody's.
+    /// Claims a block of `order` in one word and climbs. Returns `None` if nothing fits, or somebody holds the area.
     pub(super) fn claim(self, level: usize, idx: u64, order: u32) -> Option<u64> {
         let slots = order - W::SHAPE.slot_order(level);
         let whole_slots = self.geometry().whole_slots(level, idx);
@@ -25,9 +25,9 @@ impl<W: Word> Blocks<'_, W> {
     /// Clears a claim that met a larger block, and merges what the climb split.
     #[cold]
     pub(super) fn undo(self, index: u64, order: u32) {
-        // The claim is this caller's own, so it is there to be cleared.
+        // The claim belongs to this caller, so it is there to be cleared.
         if let Some(new) = self.clear_word(index, order) {
-            // Before the merge: whoever dies there has said that the claim is gone.
+            // Before the merge: a caller that dies there has already said that the claim is gone.
             self.tree().count_undone();
             let level = W::SHAPE.level_of(order);
             self.tree().merge_or_publish(level, W::SHAPE.locate(level, index).0, new);
@@ -35,8 +35,8 @@ impl<W: Word> Blocks<'_, W> {
     }
 }
 
-/// Where in a word of `level` that holds `old`, and has `whole_slots` slots, to claim `2^slots` of them. A word
-/// that lies outside the level, as a cursor may have it, has none.
+/// Finds where to claim `2^slots` slots in a word of `level` that holds `old` and has `whole_slots` slots. A word
+/// outside the level, which a cursor may name, has none.
 #[inline(always)]
 pub(super) fn fit(level: usize, whole_slots: u32, old: u64, slots: u32) -> Option<u32> {
     let inside = word::first_slots(whole_slots);

@@ -1,4 +1,4 @@
-//! Freeing a block: find it, clear it with one compare-and-swap, tell the words above.
+//! Freeing a block: find it, clear it with one compare-and-swap, update the words above.
 
 use super::Blocks;
 use crate::error::FreeError;
@@ -22,9 +22,9 @@ impl<W: Word> Blocks<'_, W> {
         }
     }
 
-    /// The order of the block that begins at unit `index`, if that stands in a leaf word, without a look from the top: a
-    /// larger one would keep a slot above from being split for as long as it is held. If the lane does not know these slots
-    /// yet, it will when it has cleared the block.
+    /// Returns the order of the block that begins at unit `index`, if it is in a leaf word, without a lookup from the
+    /// top: a larger block would keep a slot above from being split for as long as it is held. If the lane does not
+    /// know these slots yet, it will once it has cleared the block.
     #[inline(always)]
     fn order_in_leaf(self, index: u64) -> Option<u32> {
         let (idx, slot) = W::SHAPE.locate(0, index);
@@ -32,7 +32,7 @@ impl<W: Word> Blocks<'_, W> {
             return None;
         }
         let place = self.geometry().place(0, idx);
-        // By the lane's note, whatever it is: the clear finds out.
+        // From the lane's note, right or wrong: the clear finds out.
         let codes = self.lane.notes().guess(place, self.tree().at(place)?);
         if word::code(codes, slot) != word::HEAD || self.tree().is_hidden(0, idx, slot) {
             return None;
@@ -55,18 +55,18 @@ impl<W: Word> Blocks<'_, W> {
         if self.clear(index, order) { Ok(()) } else { Err(self.refusal(index, order)) }
     }
 
-    /// Why no block of `order` at `index` was there to be freed.
+    /// Finds why there was no block of `order` at `index` to be freed.
     #[cold]
     fn refusal(self, index: u64, order: u32) -> FreeError {
         match self.order_at(index) {
             Ok(actual) if actual != order => FreeError::WrongOrder { index, order, actual },
-            // Freed when it was looked at, allocated again since.
+            // It was free when it was looked at, and has been allocated again since.
             Ok(_) => FreeError::NotAllocated { index },
             Err(error) => error,
         }
     }
 
-    /// The order of the block that begins at unit `index`, unless it is a run.
+    /// Returns the order of the block that begins at unit `index`, unless it is a run.
     #[inline(always)]
     pub fn order_at(self, index: u64) -> Result<u32, FreeError> {
         if index >= self.geometry().units() {
@@ -82,7 +82,7 @@ impl<W: Word> Blocks<'_, W> {
                     return Err(FreeError::Reserved { index });
                 }
                 word::HEAD if index & ((1 << W::SHAPE.slot_order(level)) - 1) == 0 => {
-                    // As large as its word, it would stand in the one above.
+                    // If it were as large as its word, it would be in the word above.
                     return word::block_order(codes, slot)
                         .filter(|&slots| slots < W::SHAPE.slots_log2(level))
                         .map(|slots| slots + W::SHAPE.slot_order(level))
@@ -95,7 +95,7 @@ impl<W: Word> Blocks<'_, W> {
         }
     }
 
-    /// Clears the block of `order` at `index` and tells the words above. `false`: it is not there.
+    /// Clears the block of `order` at `index` and updates the words above. Returns `false` if it is not there.
     #[inline(always)]
     fn clear(self, index: u64, order: u32) -> bool {
         if order < W::SHAPE.word_order(0) {
@@ -105,8 +105,8 @@ impl<W: Word> Blocks<'_, W> {
         }
     }
 
-    /// Clears a block: the common case, in which the word holds what it seems to and the words above know all
-    /// there is to know. As in `alloc_again`, the rest is left to a last call.
+    /// Clears a block in the common case: the word holds what it seems to hold and the words above need no change. As
+    /// in `alloc_again`, the rest is left to a tail call.
     #[inline]
     fn clear_near<const LEAF: bool>(self, index: u64, order: u32) -> bool {
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
@@ -146,8 +146,8 @@ impl<W: Word> Blocks<'_, W> {
         self.lane.knows_path(Path::Frees, place, offer) || self.look_above(level + 1, above, offer)
     }
 
-    /// Raises the bounds above word `idx` of `level` to `offer`, where they do not allow for it yet. Always
-    /// `true`, so that it can be the caller's last call.
+    /// Raises the bounds above word `idx` of `level` to `offer`, where they do not allow for it yet. Always returns
+    /// `true`, so that it can be the caller's tail call.
     #[inline(never)]
     fn look_above(self, level: usize, idx: u64, offer: u64) -> bool {
         let bound = self.lane.survey(Path::Frees, level, idx);
@@ -157,16 +157,17 @@ impl<W: Word> Blocks<'_, W> {
         true
     }
 
-    /// Raises the bounds above word `idx` of `level` to `offer`. Always `true`, as [`look_above`](Self::look_above).
+    /// Raises the bounds above word `idx` of `level` to `offer`. Always returns `true`, like
+    /// [`look_above`](Self::look_above).
     #[inline(never)]
     fn tell_above(self, level: usize, idx: u64, offer: u64) -> bool {
         self.tree().publish(level, idx, offer);
         true
     }
 
-    /// Merges a word that frees of blocks of `order` emptied, unless its lane is at work there: then it stays split, for the
-    /// next allocation to fill. If it is not this lane's, this lane goes on elsewhere. Always `true`, as
-    /// [`look_above`](Self::look_above).
+    /// Merges a word that frees of blocks of `order` have emptied, unless a lane is at work there: then the word stays
+    /// split, for that lane's next allocation to fill. If the word is not this lane's, this lane forgets the block
+    /// noted in it. Always returns `true`, like [`look_above`](Self::look_above).
     #[inline(never)]
     fn merge_emptied(self, level: usize, idx: u64, order: u32) -> bool {
         let notes = self.lane.notes();
@@ -182,7 +183,7 @@ impl<W: Word> Blocks<'_, W> {
         true
     }
 
-    /// Clears a block without regard to what the lane remembers of its word.
+    /// Clears a block, ignoring what the lane remembers of its word.
     #[inline(never)]
     fn clear_slowly(self, index: u64, order: u32) -> bool {
         let cleared = self.clear_word(index, order);
@@ -191,8 +192,8 @@ impl<W: Word> Blocks<'_, W> {
         cleared.is_some_and(|left| self.tell_freed(level, idx, order, left))
     }
 
-    /// Tells the words above what frees of blocks of `order` left in word `idx` of `level`. Always `true`, as
-    /// [`look_above`](Self::look_above).
+    /// Updates the words above for what frees of blocks of `order` left in word `idx` of `level`. Always returns
+    /// `true`, like [`look_above`](Self::look_above).
     pub(super) fn tell_freed(self, level: usize, idx: u64, order: u32, left: u64) -> bool {
         if word::codes(level, left) == 0 {
             return self.merge_emptied(level, idx, order);
@@ -201,19 +202,20 @@ impl<W: Word> Blocks<'_, W> {
         true
     }
 
-    /// Clears a block in its word and returns what the word is now. Tells nobody.
+    /// Clears a block in its word and returns what the word holds now. Does not update the words above.
     pub(super) fn clear_word(self, index: u64, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);
         let (idx, slot) = W::SHAPE.locate(level, index);
         let slots = order - W::SHAPE.slot_order(level);
-        // A word of codes alone, as in a leaf word: the rest of an inner word is not this transition's.
+        // The word is treated as codes alone, as in a leaf word: this transition does not concern the rest of an inner
+        // word.
         let change = |codes| word::without_block(0, codes, slot, slots);
         let cleared = self.tree().rewrite(level, idx, change);
         self.lane.noted(level, idx, cleared).map(|(new, _)| new)
     }
 }
 
-/// What the words above must allow for after `2^slots` slots at `slot` came free in a word that is still in
+/// Returns what the words above must allow for after `2^slots` slots at `slot` came free in a word that is still in
 /// use: the order, plus 1, of the block that they are now part of.
 #[inline(always)]
 const fn offer_of<W: Word>(level: usize, left: u64, slot: u32, slots: u32) -> u64 {

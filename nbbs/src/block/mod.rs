@@ -1,4 +1,4 @@
-//! Blocks of `2^order` units, by one lane.
+//! Blocks of `2^order` units, from one lane.
 //!
 //! ```text
 //! alloc     claim a block where the lane claimed last

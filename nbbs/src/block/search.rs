@@ -1,25 +1,26 @@
 //! Finding a word in which a block can be claimed.
 //!
-//! The search begins at the lowest word above the lane's cursor that is in use as such, and goes down
-//! wherever a bound promises a block, up where nothing is left. Once the words beside the cursor are full it
-//! begins again at the top, and takes the way to the lane's home first, then what follows it in each word: what
-//! lies next to a lane's home fills up, what lies far from it empties and becomes whole. As long as whole
-//! areas are free it goes at first only where a larger block is promised: an area that yields one block and no more costs
-//! a search for each. Once none is, every area is used to the last block, so that the larger ones last.
-//! The top word's answer ends it: one load decides that nothing is left.
+//! The search starts at the lowest word above the lane's cursor that is in use as such. It goes down wherever a bound
+//! promises a block, and up where nothing is left. Once the words beside the cursor are full it starts again at the
+//! top, and goes first towards the lane's home, then to what follows it in each word. So areas next to a lane's home
+//! fill up, and areas far from it empty and become whole.
+//!
+//! As long as whole areas are free, the search first enters only areas that promise a larger block: an area that yields
+//! one block and no more would cost a search for each. Once no area is whole, every area is used to the last block, so
+//! that the larger blocks last. The top word's answer ends the search: one load decides that nothing is left.
 
 use super::Blocks;
 use crate::sync::Word;
 use crate::word;
 
-/// How many orders more than needed an area must offer for a search to go there first, as long as memory is not tight.
+/// How many orders more than needed an area must offer for a search to enter it first, as long as memory is not tight.
 const ROOM: u64 = 1;
 
-/// Where a search stands: word `idx` of level `at`.
+/// The state of a search, which has reached word `idx` of level `at`.
 struct Search {
     /// The level of the words in which it claims.
     level: usize,
-    /// What such a word must offer: the order of the block, plus 1.
+    /// What a word of that level must offer: the order of the block, plus 1.
     need: u64,
     /// What an area, a word further above, must offer for the search to enter it.
     room: u64,
@@ -30,7 +31,7 @@ struct Search {
 }
 
 impl Search {
-    /// What the word must offer at which the search stands.
+    /// Returns what the word at which the search stands must offer.
     #[inline(always)]
     fn ask(&self) -> u64 {
         if self.at > self.level + 1 { self.room } else { self.need }
@@ -38,18 +39,19 @@ impl Search {
 }
 
 impl<W: Word> Blocks<'_, W> {
-    /// Claims a block of `order` anywhere, beginning near word `from` of its level. `None`: the top word
+    /// Claims a block of `order` anywhere, beginning near word `from` of its level. Returns `None` if the top word
     /// offers none.
     ///
-    /// Every round either claims, lowers a bound, splits a slot over a word in use, or was overtaken by
-    /// another operation's change.
+    /// Every round either claims, lowers a bound, splits a slot over a word in use, or was overtaken by another
+    /// operation's change.
     #[cold]
     pub(super) fn search(self, from: u64, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);
         self.search_by(from, order, |idx| self.claim(level, idx, order))
     }
 
-    /// [`search`](Self::search), where `claim` says what is claimed in a word that promises a block, if anything is.
+    /// Does the same as [`search`](Self::search), but calls `claim` for each word that promises a block, and returns
+    /// what it claimed there.
     pub(super) fn search_by<T>(
         self,
         from: u64,
@@ -78,7 +80,8 @@ impl<W: Word> Blocks<'_, W> {
         }
     }
 
-    /// Goes down to the next word that promises a block. `false`: none below this one does, and its bound says so now.
+    /// Goes down to the next word that promises a block. Returns `false` if no word below this one does; its bound then
+    /// says so.
     #[inline(always)]
     fn descend(self, search: &mut Search) -> bool {
         let Search { level, from, at, idx, .. } = *search;
@@ -91,7 +94,7 @@ impl<W: Word> Blocks<'_, W> {
         false
     }
 
-    /// Goes on from a word in which nothing was claimed. `false`: the whole arena offers no such block.
+    /// Goes on from a word in which nothing was claimed. Returns `false` if the whole arena offers no such block.
     #[inline(always)]
     fn turn_away(self, search: &mut Search) -> bool {
         let Search { level, need, at, idx, .. } = *search;
@@ -118,8 +121,8 @@ impl<W: Word> Blocks<'_, W> {
         true
     }
 
-    /// Whether an area may be free as a whole, that is, a word above one of `level`: memory is not tight, and need not be
-    /// used to the last unit where a search passes.
+    /// Returns whether an area, that is, a word above one of `level`, may be free as a whole. Then memory is not tight,
+    /// and the areas that a search passes need not be used to the last unit.
     fn is_spacious(self, level: usize) -> bool {
         let top = self.geometry().top();
         let area = W::SHAPE.word_order(level + 1);
@@ -131,7 +134,7 @@ impl<W: Word> Blocks<'_, W> {
         self.tree().offers(level, idx, self.tree().read(level, idx), need)
     }
 
-    /// The lowest word above word `from` of `level` that no slot above hides; at the top, `from` itself.
+    /// Returns the lowest word above word `from` of `level` that no slot above hides; at the top, `from` itself.
     fn lowest_in_use(self, level: usize, from: u64) -> (usize, u64) {
         let mut at = self.geometry().top();
         while at > level + 1 {
@@ -144,15 +147,15 @@ impl<W: Word> Blocks<'_, W> {
         (at, W::SHAPE.ancestor(from, at - level))
     }
 
-    /// The slot of an inner word to go down into for a block of order `need` - 1: a split one sooner
-    /// than a free one, the first that offers it from slot `near` on.
+    /// Chooses the slot of an inner word to enter for a block of order `need` - 1: a split slot rather than a free one,
+    /// the first that offers it from slot `near` on.
     fn choose(self, level: usize, idx: u64, need: u64, near: u32) -> Option<u32> {
         let word = self.tree().read(level, idx);
         let codes = word::codes(level, word);
         let split =
             if word::bound(word) < need { 0 } else { self.tree().split_slots(level, idx, codes) };
         let mut split = word::from_slot(split, near);
-        // Told apart here, so that the loop over leaf words does not ask for each whether it is one.
+        // Tested here, so that the loop over leaf words does not test each of them.
         let found = if level == 1 {
             split.find(|&slot| self.offers(0, W::SHAPE.child(idx, slot), need))
         } else {
@@ -161,7 +164,8 @@ impl<W: Word> Blocks<'_, W> {
         found.or_else(|| self.choose_free(level, idx, codes, need, near))
     }
 
-    /// A free slot of an inner word: the partial one if it suffices, else `near`, else one whose buddy is in use.
+    /// Chooses a free slot of an inner word: the partial one if it suffices, else `near`, else one whose buddy is in
+    /// use.
     fn choose_free(self, level: usize, idx: u64, codes: u64, need: u64, near: u32) -> Option<u32> {
         let free =
             word::free_slots(codes) & word::first_slots(self.geometry().whole_slots(level, idx));
@@ -177,8 +181,8 @@ impl<W: Word> Blocks<'_, W> {
         word::fit(free, 0)
     }
 
-    /// Splits the slot above a word that is in use but has no room: its claims are still climbing, or
-    /// their owners died, and the search must not take the slot for an empty one again.
+    /// Splits the slot above a word that is in use but has no room, because its claims are still climbing or their
+    /// owners died. The search must not take the slot for an empty one again.
     fn split_over(self, level: usize, idx: u64) {
         let (above, slot) = W::SHAPE.parent(idx);
         let old = self.tree().read(level + 1, above);
@@ -189,7 +193,7 @@ impl<W: Word> Blocks<'_, W> {
         }
     }
 
-    /// Tightens an inner word whose bound promises what nobody found.
+    /// Tightens an inner word whose bound promises a block that was not found.
     fn tighten_if_misled(self, level: usize, idx: u64, need: u64) {
         if word::bound(self.tree().read(level, idx)) >= need {
             self.tree().tighten(level, idx);
@@ -197,8 +201,8 @@ impl<W: Word> Blocks<'_, W> {
     }
 }
 
-/// The slot at which to begin in word `idx` of level `at`, in a search for a word of `level`: on the way to word
-/// `from`; in a word that is not on that way, where neighbouring lanes begin on different cache lines.
+/// Returns the slot at which to begin in word `idx` of level `at`, in a search for a word of `level`. On the way to
+/// word `from` it is the slot of that way; in any other word, neighbouring lanes begin on different cache lines.
 fn near<W: Word>(lane: usize, level: usize, from: u64, at: usize, idx: u64) -> u32 {
     match W::SHAPE.parent(W::SHAPE.ancestor(from, at - level - 1)) {
         (on_the_way, slot) if on_the_way == idx => slot,

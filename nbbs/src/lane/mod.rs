@@ -1,4 +1,4 @@
-//! What a lane remembers of an arena, to find its way with fewer loads.
+//! What a lane remembers of an arena, so that its operations take fewer loads.
 //!
 //! ```text
 //! notes     the words of one lane, and what is packed into them
@@ -31,7 +31,7 @@ impl<W> Clone for Arena<'_, W> {
 impl<W> Copy for Arena<'_, W> {}
 
 impl<'a, W: Word> Arena<'a, W> {
-    /// The arena of `units` units over `words`.
+    /// Creates the arena of `units` units over `words`.
     pub const fn new(words: &'a [W], units: u64) -> Result<Self, MetadataError> {
         match Tree::new(words, units) {
             Ok((tree, lanes)) => Ok(Self { tree, lanes }),
@@ -39,15 +39,15 @@ impl<'a, W: Word> Arena<'a, W> {
         }
     }
 
-    /// The same arena with fresh lanes in `words`: the largest power of two of them that there is room for.
+    /// Returns the same arena with fresh lanes in `words`: the largest power of two for which there is room.
     pub fn with_lanes(self, words: &'a [W]) -> Result<Self, MetadataError> {
         let (lanes, _) = words.as_chunks();
         let Some(log2) = lanes.len().checked_ilog2() else {
             return Err(MetadataError::TooShort { words: words.len(), needed: LANE_WORDS });
         };
         let lanes = &lanes[..1 << log2];
-        // Relaxed: notes publish nothing. What they held of another arena must not be trusted; whoever uses them now, and
-        // reads a note of which one word is cleared, trusts it no more than any other half of a note.
+        // Relaxed: notes publish nothing. Notes of another arena must not be trusted. A lane in use that reads a note
+        // of which one word is cleared trusts it no more than any other half of a note.
         lanes.as_flattened().iter().for_each(|word| word.store(0, Ordering::Relaxed));
         Ok(Self { lanes, ..self })
     }
@@ -57,7 +57,7 @@ impl<'a, W: Word> Arena<'a, W> {
 #[derive(Debug)]
 pub(crate) struct OnLane<'b, W> {
     pub arena: &'b Arena<'b, W>,
-    /// The lane, any number.
+    /// The lane's number, which may be any number.
     pub number: usize,
 }
 
@@ -80,7 +80,7 @@ impl<'b, W: Word> OnLane<'b, W> {
         &self.arena.tree.geometry
     }
 
-    /// What the lane remembers.
+    /// Returns the lane's notes.
     #[inline(always)]
     pub fn notes(self) -> Notes<'b, W> {
         self.notes_of(self.number)
@@ -89,22 +89,22 @@ impl<'b, W: Word> OnLane<'b, W> {
     #[inline(always)]
     fn notes_of(self, number: usize) -> Notes<'b, W> {
         let lanes = self.arena.lanes;
-        // There is one lane at least, and as many as a power of two.
+        // There is at least one lane, and their number is a power of two.
         Notes::new(&lanes[number & (lanes.len() - 1)])
     }
 
-    /// The word of `level` from which the lane starts: lanes are spread over the arena, the first few as far apart as they
-    /// go.
+    /// Returns the word of `level` from which the lane starts: lanes are spread over the arena, the first few as far
+    /// apart as possible.
     pub fn home(self, level: usize) -> u64 {
         let lanes = self.arena.lanes.len();
         let place = reversed(self.number & (lanes - 1), lanes) as u64;
         (place * self.geometry().words_of(level)) >> lanes.trailing_zeros()
     }
 
-    /// The lane whose [`home`](Self::home) is the last at or before word `idx` of `level`.
+    /// Returns the lane whose [`home`](Self::home) is the last at or before word `idx` of `level`.
     fn at_home(self, level: usize, idx: u64) -> usize {
         let (lanes, words) = (self.arena.lanes.len(), self.geometry().words_of(level));
-        // Without a division, which is a function of its own where there is none of 64 bits.
+        // Avoids a division, which is a function call on targets without one of 64 bits.
         let (mut place, mut half) = (0, lanes / 2);
         while half > 0 {
             if ((place + half) as u64 * words) >> lanes.trailing_zeros() <= idx {
@@ -115,7 +115,7 @@ impl<'b, W: Word> OnLane<'b, W> {
         reversed(place, lanes)
     }
 
-    /// The word in which the lane claims a block of `order` first.
+    /// Returns the word in which the lane first tries to claim a block of `order`.
     pub fn cursor(self, order: u32) -> u64 {
         let level = W::SHAPE.level_of(order);
         self.notes()
@@ -124,13 +124,13 @@ impl<'b, W: Word> OnLane<'b, W> {
             .unwrap_or_else(|| self.home(level))
     }
 
-    /// Whether the lane at home at word `idx` of `level` claims blocks of `order` there, and so is about to fill it again. A
-    /// hint.
+    /// Returns whether the lane that is at home at word `idx` of `level` claims blocks of `order` there, and so is
+    /// about to fill the word again. This is a hint.
     pub fn is_another_at_work(self, level: usize, idx: u64, order: u32) -> bool {
         self.notes_of(self.at_home(level, idx)).cursor(order) == Some(idx)
     }
 
-    /// Remembers what was left in word `idx` of `level`, if it was changed.
+    /// Notes what was left in word `idx` of `level`, if it was changed.
     pub fn noted<T>(self, level: usize, idx: u64, changed: Option<(u64, T)>) -> Option<(u64, T)> {
         if let Some((left, _)) = &changed {
             self.notes().note(self.geometry().place(level, idx), *left);
@@ -139,9 +139,9 @@ impl<'b, W: Word> OnLane<'b, W> {
     }
 }
 
-/// A number below `lanes`, a power of two, with its bits in reverse.
+/// Returns a number below `lanes`, a power of two, with its bits in reverse.
 const fn reversed(number: usize, lanes: usize) -> usize {
-    // Shifted by one first, as one lane has no bits to reverse.
+    // Shifted by one first, as a single lane has no bits to reverse.
     (number << 1).reverse_bits() >> (usize::BITS - 1 - lanes.trailing_zeros())
 }
 

@@ -1,4 +1,4 @@
-//! What a lane remembers between operations. All of it saves loads, none of it is believed unchecked.
+//! What a lane remembers between operations. All of it saves loads, and none of it is trusted unchecked.
 //!
 //! ```text
 //! word 0   the word that the lane changed last: its place,   word 2   the path of claims: the place of an
@@ -8,45 +8,45 @@
 //! words 6, 7   cursors of the largest orders
 //! ```
 //!
-//! The cursors of small orders have a cache line of their own, which is written when one moves: other lanes look at them,
-//! where they empty a word, and the other line is written by every operation.
+//! The cursors of small orders have a cache line of their own, which is written when one moves. Other lanes look at
+//! these cursors when they empty a word, and the first line is written by every operation.
 //!
-//! **The word changed last.** Reading a word that was compare-and-swapped a moment ago waits for the
-//! cache. Guessing what it holds does not, and a wrong guess only makes a compare-and-swap fail. Which block
-//! may fit is noted too: after an allocation the buddy of what it claimed, after a free the block just freed,
-//! whose memory is still in the cache. Found out beforehand, it keeps nobody waiting.
+//! **The word changed last.** Reading a word that was compare-and-swapped a moment ago waits for the cache. Guessing
+//! what it holds does not, and a wrong guess only makes a compare-and-swap fail. The block that may fit next is noted
+//! too: after an allocation the buddy of what it claimed, after a free the block just freed, whose memory is still in
+//! the cache. It is found in advance, so no allocation waits for the search.
 //!
-//! **The path.** A claim and a free look at every word above a block, though almost always nothing has changed
-//! there since the lane last looked. Only an inspection can turn a split slot free or lower a bound,
-//! and an inspection of a word at level 2 or above increments the *epoch* after its mark and before its
-//! reads. So whoever finds the epoch that the lane found *before* it last saw the whole path in order
-//! knows: each inspection of a word on the path has either failed, or has yet to read the words below,
-//! the caller's claim or clear among them. In order is a slot that is split, in a word without a mark; for a free, also
-//! a bound of at least what is noted. So a claim believes either note: often it takes what the lane freed last.
+//! **The path.** A claim and a free look at every word above a block, though almost always nothing has changed there
+//! since the lane last looked. Only an inspection can turn a split slot free or lower a bound, and an inspection of a
+//! word at level 2 or above increments the *epoch* after its mark and before its reads. Suppose a lane saw the whole
+//! path in order, and had read the epoch *before* it looked. An operation that now reads the same epoch knows that each
+//! inspection of a word on the path either has failed, or has yet to read the words below, including the caller's claim
+//! or clear. A slot is in order if it is split, in a word without a mark; for a free, the bound must also be at least
+//! what is noted. So a claim may use either note: often it takes what the lane freed last.
 //!
-//! Threads that share a lane write a note's two words one after the other, so a reader may get one of each.
-//! Of the word changed last, any two are harmless: the block is checked against what the word is believed to
-//! hold, and that by the compare-and-swap. Of the path, the second word is the epoch plus a multiple of the first, so
-//! that of two notes one word each gives no epoch that there is.
+//! Threads that share a lane write a note's two words one after the other, so a reader may get one word of each of two
+//! notes. For the word changed last, any combination is harmless: the block is checked against what the word is
+//! believed to hold, and the compare-and-swap checks that. For the path, the second word is the epoch plus a multiple
+//! of the first, so that one word each of two notes gives no epoch that exists.
 //!
-//! A path publishes what its writer saw: whoever trusts it skips words whose last change may have ordered an earlier
-//! holder's accesses before the claim. So its second word is written with `Release` and read with `Acquire`.
+//! A path publishes what its writer saw: an operation that trusts it skips words whose last change may have ordered an
+//! earlier holder's accesses before the claim. So its second word is written with `Release` and read with `Acquire`.
 
 use super::Path;
 use crate::layout::geometry::{LANE_WORDS, LINE};
 use crate::sync::{ACQUIRE_BY_FENCE, Ordering, Word};
 use crate::tree::{At, LaneWords};
 
-/// Where the path of claims stands among the words of a lane.
+/// The position of the claims' path among the words of a lane.
 const CLAIMS: usize = 2;
-/// Where the path of frees stands.
+/// The position of the frees' path.
 const FREES: usize = 4;
-/// Where the cursors begin that do not stand in the second cache line.
+/// The position of the first cursor that is not in the second cache line.
 const CURSORS: usize = 6;
-/// Orders with a cursor of their own, and one for all larger ones.
+/// The number of cursors: one for each small order, and one for all larger ones.
 const CURSOR_ORDERS: usize = LANE_WORDS - CURSORS;
 
-/// The words of one lane. Read and written with `Relaxed` where they publish nothing.
+/// The words of one lane. Accesses are `Relaxed` where they publish nothing.
 pub(crate) struct Notes<'a, W>(&'a LaneWords<W>);
 
 impl<W> Clone for Notes<'_, W> {
@@ -63,13 +63,13 @@ impl<'a, W: Word> Notes<'a, W> {
         Self(words)
     }
 
-    /// The word in which the lane last claimed a block of `order`.
+    /// Returns the word in which the lane last claimed a block of `order`.
     #[inline(always)]
     pub fn cursor(self, order: u32) -> Option<u64> {
         self.0[cursor_at(order)].load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Stores only what is new: other lanes may have the line.
+    /// Stores the cursor only if it is new: other lanes may have the line.
     #[inline(always)]
     pub fn set_cursor(self, order: u32, idx: u64) {
         if self.cursor(order) != Some(idx) {
@@ -77,14 +77,14 @@ impl<'a, W: Word> Notes<'a, W> {
         }
     }
 
-    /// What `word` at `place` holds: by the lane's own note, if it changed that word last.
+    /// Returns what `word` at `place` holds: from the lane's own note, if the lane changed that word last.
     #[inline(always)]
     pub fn guess(self, place: usize, word: At<'_, W>) -> u64 {
         if self.changed().is_of(place) { self.left() } else { word.load() }
     }
 
-    /// The block of `order` that was noted with the word changed last: the place of its word, its slot, and what
-    /// the word was left to hold.
+    /// Returns the block of `order` that was noted with the word changed last: the place of its word, its slot, and
+    /// what the word was left to hold.
     #[inline(always)]
     pub fn next_fit(self, order: u32) -> Option<(usize, u32, u64)> {
         let changed = self.changed();
@@ -97,14 +97,14 @@ impl<'a, W: Word> Notes<'a, W> {
         self.note_next(place, left, 0, None);
     }
 
-    /// [`note`](Self::note), and that a block of `order` may fit at `slot`.
+    /// [Notes](Self::note) a word, and that a block of `order` may fit at `slot`.
     #[inline(always)]
     pub fn note_next(self, place: usize, left: u64, order: u32, slot: Option<u32>) {
         self.0[0].store(Changed::new(place, order, slot).0, Ordering::Relaxed);
         self.0[1].store(left, Ordering::Relaxed);
     }
 
-    /// Notes no block any more that may fit.
+    /// Forgets the block that may fit.
     pub fn forget_fit(self) {
         let place = self.changed().place();
         self.0[0].store(Changed::new(place, 0, None).0, Ordering::Relaxed);
@@ -120,14 +120,14 @@ impl<'a, W: Word> Notes<'a, W> {
         self.0[1].load(Ordering::Relaxed)
     }
 
-    /// The epoch in which the lane last saw the path above the inner word at `place`, with bounds of at least `offer`. A
-    /// fence must follow before it is believed.
+    /// Returns the epoch in which the lane last saw the path above the inner word at `place`, with bounds of at least
+    /// `offer`. A fence must follow before it is trusted.
     #[inline(always)]
     pub fn seen_path(self, path: Path, place: usize, offer: u64) -> Option<u64> {
         let at = path_at(path);
         let seen = Seen(self.0[at].load(Ordering::Relaxed));
-        // Acquire, if need be by the fence: pairs with the Release in `set_path`, and so with all that the note's writer
-        // acquired on the path.
+        // Acquire, by the fence if need be: pairs with the Release in `set_path`, and so with everything that the
+        // note's writer acquired on the path.
         let sealed = self.0[at + 1].load(ACQUIRE_BY_FENCE);
         seen.allows(place, offer).then(|| seen.unsealed(sealed))
     }
@@ -168,7 +168,7 @@ impl Changed {
         self.0 >> Self::PLACE_SHIFT == place as u64
     }
 
-    /// The slot at which a block of `order` may fit. One subtraction answers for the order and the slot.
+    /// Returns the slot at which a block of `order` may fit. One subtraction tests both order and slot.
     #[inline(always)]
     fn fit(self, order: u32) -> Option<u32> {
         let fit = self.0 as u32 & ((1 << Self::PLACE_SHIFT) - 1);
@@ -183,7 +183,7 @@ struct Seen(u64);
 
 impl Seen {
     const BOUND_BITS: u32 = 6;
-    /// What seals the two words of a path: 2^64 divided by the golden ratio, whose multiples lie far apart.
+    /// The seal of a path's two words: 2^64 divided by the golden ratio, whose multiples are far apart.
     const SEAL: u64 = 0x9e37_79b9_7f4a_7c15;
 
     #[inline(always)]
@@ -191,19 +191,19 @@ impl Seen {
         Self((place as u64) << Self::BOUND_BITS | bound)
     }
 
-    /// Whether it is the path above the word at `place`, with bounds of at least `offer`.
+    /// Returns whether this is the path above the word at `place`, with bounds of at least `offer`.
     #[inline(always)]
     const fn allows(self, place: usize, offer: u64) -> bool {
         self.0.wrapping_sub(Self::new(place, offer).0) < (1 << Self::BOUND_BITS) - offer
     }
 
-    /// The epoch of a path by its second word.
+    /// Returns the epoch of a path, from its second word.
     #[inline(always)]
     const fn unsealed(self, sealed: u64) -> u64 {
         sealed.wrapping_sub(self.0.wrapping_mul(Self::SEAL))
     }
 
-    /// The second word of a path: its epoch, with the first word in it.
+    /// Returns the second word of a path: its epoch, sealed with the first word.
     #[inline(always)]
     const fn sealed(self, epoch: u64) -> u64 {
         epoch.wrapping_add(self.0.wrapping_mul(Self::SEAL))

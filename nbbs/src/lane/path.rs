@@ -4,8 +4,8 @@ use super::OnLane;
 use crate::sync::Word;
 use crate::word;
 
-/// Whose path: claims and frees keep theirs apart, as a lane that frees here and there would otherwise forget its way up
-/// from the cursor.
+/// Whose path it is. Claims and frees keep theirs apart, as a lane that frees at scattered places would otherwise
+/// forget the path above its cursor.
 #[derive(Clone, Copy)]
 pub(crate) enum Path {
     Claims,
@@ -13,8 +13,8 @@ pub(crate) enum Path {
 }
 
 impl<W: Word> OnLane<'_, W> {
-    /// Whether the words above a claim in word `idx` of `level` are known to be in order: the one directly above by a
-    /// look, the others because the lane saw them so and nothing has been undone since.
+    /// Returns whether the words above a claim in word `idx` of `level` are known to be in order: the one directly
+    /// above because it was looked at, the others because the lane saw them so and nothing has been undone since.
     #[inline(always)]
     pub fn knows_way_up(self, level: usize, idx: u64) -> bool {
         W::store_load_fence();
@@ -22,7 +22,7 @@ impl<W: Word> OnLane<'_, W> {
             || self.passed(level, idx).is_some_and(|(_, place)| self.knows_claims_path(place))
     }
 
-    /// Whether every slot above leaf word `idx` is split. `true`: each was, during the call.
+    /// Returns whether every slot above leaf word `idx` is split. If `true`, each was so during the call.
     #[inline(always)]
     pub fn knows_way_down(self, idx: u64) -> bool {
         self.geometry().top() == 0
@@ -31,7 +31,7 @@ impl<W: Word> OnLane<'_, W> {
             })
     }
 
-    /// The word directly above word `idx` of `level` and its place, if it is unmarked and the slot split.
+    /// Returns the word directly above word `idx` of `level` and its place, if it is unmarked and the slot split.
     #[inline(always)]
     fn passed(self, level: usize, idx: u64) -> Option<(u64, usize)> {
         let (above, slot) = W::SHAPE.parent(idx);
@@ -41,15 +41,15 @@ impl<W: Word> OnLane<'_, W> {
         word::passes(word, slot).then_some((above, place))
     }
 
-    /// Whether a claim knows the words above the inner word at `place`.
+    /// Returns whether a claim knows the words above the inner word at `place`.
     #[inline(always)]
     fn knows_claims_path(self, place: usize) -> bool {
         // The block that the lane freed last lies on the path of its frees.
         self.knows_path(Path::Claims, place, 0) || self.knows_path(Path::Frees, place, 0)
     }
 
-    /// Climbs from a claim in word `idx` of `level`. `false`: a block or run holds an area above; the claim must be
-    /// undone.
+    /// Climbs from a claim in word `idx` of `level`. Returns `false` if a block or run holds an area above; the claim
+    /// must then be undone.
     pub fn climb(self, level: usize, idx: u64) -> bool {
         W::store_load_fence();
         if level == self.geometry().top() {
@@ -60,22 +60,22 @@ impl<W: Word> OnLane<'_, W> {
         self.tree().passes(level, idx) && path().is_some() || self.tree().climb(level, idx)
     }
 
-    /// Whether every word above the inner word at `place` was in order, with a bound of at least `offer`,
-    /// when the lane last looked, and no inspection of any has finished its mark since.
+    /// Returns whether every word above the inner word at `place` was in order, with a bound of at least `offer`, when
+    /// the lane last looked, and no inspection of any of them has finished its mark since.
     #[inline(always)]
     pub fn knows_path(self, path: Path, place: usize, offer: u64) -> bool {
         let Some(seen) = self.notes().seen_path(path, place, offer) else { return false };
-        // The epoch is read after the caller's claim or free and its look at the word directly above; and that look, and
-        // the note, before whatever the caller does next.
+        // The epoch is read after the caller's claim or free and its look at the word directly above. That look and the
+        // note come before whatever the caller does next.
         W::store_load_fence();
         seen == self.tree().epoch()
     }
 
-    /// Looks at every word above inner word `idx` of `level`: `None` if a word is marked or a slot not split; otherwise the
-    /// least bound. Remembers what it saw.
+    /// Looks at every word above inner word `idx` of `level`, and notes what it saw. Returns `None` if a word is marked
+    /// or a slot not split; otherwise the least bound.
     #[inline(always)]
     pub fn survey(self, path: Path, level: usize, idx: u64) -> Option<u64> {
-        // Before the look at the path, so that a mark which that misses ends the epoch later.
+        // Before the look at the path, so that a mark which the look misses ends the epoch later.
         let epoch = self.tree().epoch();
         W::store_load_fence();
         let bound = self.tree().look_up(level, idx)?;

@@ -18,10 +18,10 @@ use crate::error::MetadataError;
 use crate::layout::shape::{MAX_LEVELS, Shape};
 use crate::sync::Word;
 
-/// The most units that an arena may have: 2^40, which is 4 PiB in pages of 4 KiB.
+/// The largest number of units that an arena may have: 2^40, which is 4 PiB in pages of 4 KiB.
 pub const MAX_UNITS: u64 = 1 << 40;
 
-/// How many orders there are at most: 0 to 40.
+/// The largest number of orders: 0 to 40.
 pub const MAX_ORDERS: usize = 41;
 
 /// Words in a cache line: the granularity at which levels and lanes are kept apart.
@@ -33,21 +33,21 @@ const PAGE: u64 = 512;
 /// Words of a lane: two cache lines.
 pub(crate) const LANE_WORDS: usize = 2 * LINE;
 
-/// The most lanes that an arena has.
+/// The largest number of lanes that an arena has.
 const MAX_LANES: u64 = 64;
 
-/// An arena has one lane for so many units (a power of two).
+/// An arena has one lane for this many units (a power of two).
 const UNITS_PER_LANE: u64 = 1 << 14;
 
-/// So many lanes at least, where each then has four cache lines of leaf words: threads that share a lane share the
-/// words that it claims in.
+/// The smallest number of lanes, as long as each then has four cache lines of leaf words: threads that share a lane
+/// share the words that it claims in.
 const FEW_LANES: u64 = 4;
 
-/// How many 64-bit words of metadata an arena of `units` units needs, everything included.
+/// Returns how many 64-bit words of metadata an arena of `units` units needs, everything included.
 ///
-/// 2.27 bits for each unit of an arena of 2^18 units or more; 0 for `units == 0`, and `usize::MAX`
-/// where `units` is above [`MAX_UNITS`] or the count does not fit: [`Buddy::new`](crate::Buddy::new)
-/// refuses all of these.
+/// These are 2.27 bits for each unit of an arena of 2^18 units or more. The result is 0 for `units == 0`, and
+/// `usize::MAX` if `units` is above [`MAX_UNITS`] or the count does not fit: [`Buddy::new`](crate::Buddy::new) refuses
+/// all of these.
 ///
 /// ```
 /// // 1 GiB in pages of 4 KiB: 73 KiB of metadata.
@@ -58,7 +58,7 @@ pub const fn metadata_words(units: u64) -> usize {
     Shape::STANDARD.metadata_words(units)
 }
 
-/// How many words `lanes` lanes take in [`Buddy::with_lanes`](crate::Buddy::with_lanes): 128 bytes each.
+/// Returns how many words `lanes` lanes take in [`Buddy::with_lanes`](crate::Buddy::with_lanes): 128 bytes each.
 ///
 /// ```
 /// assert_eq!(nbbs::lane_words(64) * 8, 8192);
@@ -71,9 +71,9 @@ pub const fn lane_words(lanes: usize) -> usize {
 /// The fewest units that [`lanes_for`] gives each lane.
 const UNITS_PER_MORE_LANE: u64 = 1 << 10;
 
-/// How many lanes an arena of `units` units should be given for `cpus` CPUs, by
-/// [`Buddy::with_lanes`](crate::Buddy::with_lanes): 0 where those in its metadata suffice, otherwise the next power of two,
-/// but no more than one for each 2^10 units, which is 1 bit a unit.
+/// Returns how many lanes an arena of `units` units should be given for `cpus` CPUs, by
+/// [`Buddy::with_lanes`](crate::Buddy::with_lanes). The result is 0 where the lanes in its metadata suffice, otherwise
+/// the number of CPUs rounded up to a power of two, but no more than one for each 2^10 units, which is 1 bit per unit.
 ///
 /// ```
 /// use nbbs::lanes_for;
@@ -97,7 +97,7 @@ pub const fn lanes_for(units: u64, cpus: usize) -> usize {
     if wanted > own { wanted } else { 0 }
 }
 
-/// Where everything stands in the metadata of an arena.
+/// The layout of an arena's metadata.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     /// Units in the arena.
@@ -108,20 +108,20 @@ pub(crate) struct Layout {
     pub max_order: u32,
     /// Words in all.
     pub words: usize,
-    /// Where the epoch stands in the metadata.
+    /// Position of the epoch in the metadata.
     pub epoch: usize,
-    /// Where each level's words begin.
+    /// Position of each level's first word.
     base: [usize; MAX_LEVELS],
 }
 
-/// log2 of the distance between the words of `level`: from level 2 on, each has a cache line of its own, so
-/// that lanes which claim large blocks in different words keep out of each other's way.
+/// log2 of the distance between the words of `level`. From level 2 on each word has a cache line of its own, so that
+/// lanes that claim large blocks in different words do not disturb each other.
 #[inline(always)]
 const fn stride_log2(level: usize) -> u32 {
     if level < 2 { 0 } else { LINE.trailing_zeros() }
 }
 
-/// How many lanes an arena of `units` units has: a power of two.
+/// Returns how many lanes an arena of `units` units has: a power of two.
 const fn lanes(shape: Shape, units: u64) -> u64 {
     let (many, few) = (units / UNITS_PER_LANE, units >> shape.few_units_per_lane());
     if many >= MAX_LANES {
@@ -142,15 +142,15 @@ impl Layout {
             return Err(MetadataError::Units { units, max });
         }
         let max_order = units.ilog2();
-        // A word of this level covers 2^(max_order + 1) units at least, hence the whole arena.
+        // A word of this level covers at least 2^(max_order + 1) units, hence the whole arena.
         let top = shape.level_of(max_order);
 
         let lanes = lanes(shape, units);
 
-        // The lanes, the epoch, level 0, level 1 and so on, each part on cache lines of its own. A load
-        // waits for a store to an address that differs by a multiple of 4 KiB, so words that are used
-        // together must not: a line between the levels, and half of 4 KiB between lanes and leaf words
-        // where the lanes themselves do not make it so.
+        // The order is: the lanes, the epoch, level 0, level 1 and so on, each part on cache lines of its own. A load
+        // waits for a store to an address that differs by a multiple of 4 KiB, so words that are used together must not
+        // be at such a distance. There is a line between the levels, and half of 4 KiB between lanes and leaf words
+        // where the lanes themselves do not ensure it.
         let mut base = [0; MAX_LEVELS];
         let gap = if lanes * LANE_WORDS as u64 >= PAGE { PAGE / 2 } else { 0 };
         let mut words = lanes * LANE_WORDS as u64 + gap + LINE as u64;
@@ -214,7 +214,7 @@ impl<W> Geometry<W> {
         self.layout.words
     }
 
-    /// Where the epoch stands in the metadata, behind the lanes.
+    /// Returns the position of the epoch in the metadata, behind the lanes.
     pub const fn epoch(&self) -> usize {
         self.layout.epoch
     }
@@ -228,49 +228,49 @@ impl<W: Word> Geometry<W> {
         }
     }
 
-    /// Whether a range has units, all of them inside the arena.
+    /// Returns whether a range has units, all of them inside the arena.
     pub fn contains(&self, range: &Range<u64>) -> bool {
         range.start < range.end && range.end <= self.layout.units
     }
 
-    /// Where the word `idx` of `level` stands in the metadata. For an `idx` outside the level, as a stray cursor may be, it
-    /// is any place.
+    /// Returns the position of word `idx` of `level` in the metadata. For an `idx` outside the level, as a stray cursor
+    /// may name, it is any position.
     #[inline(always)]
     pub fn place(&self, level: usize, idx: u64) -> usize {
         self.layout.base[level].wrapping_add((idx as usize) << stride_log2(level))
     }
 
-    /// The word of `level` that stands at `place`.
+    /// Returns the word of `level` at position `place`.
     #[inline(always)]
     pub fn idx_at(&self, level: usize, place: usize) -> u64 {
         (place.wrapping_sub(self.layout.base[level]) >> stride_log2(level)) as u64
     }
 
-    /// Where the words of each level above inner `level` begin. They stand a [`LINE`] apart.
+    /// Returns the positions of the first words of each level above inner `level`. They are a [`LINE`] apart.
     #[inline(always)]
     pub fn bases_above(&self, level: usize) -> &[usize] {
-        // Half open, as an inclusive range takes a further test.
+        // Half open, as an inclusive range takes another test.
         self.layout.base.get(level + 1..self.layout.top + 1).unwrap_or(&[])
     }
 
-    /// The places behind the words of `level` that nobody uses.
+    /// Returns the unused positions behind the words of `level`.
     pub fn padding(&self, level: usize) -> Range<usize> {
         let end = self.place(level, self.words_of(level));
         end..end.next_multiple_of(LINE) + LINE
     }
 
-    /// Words of `level`.
+    /// Returns the number of words of `level`.
     pub fn words_of(&self, level: usize) -> u64 {
         self.layout.units.div_ceil(1 << W::SHAPE.word_order(level))
     }
 
-    /// Whether word `idx` of `level` lies wholly inside the arena.
+    /// Returns whether word `idx` of `level` lies wholly inside the arena.
     #[inline(always)]
     pub fn is_whole(&self, level: usize, idx: u64) -> bool {
         idx < self.layout.units >> W::SHAPE.word_order(level)
     }
 
-    /// How many slots of word `idx` of `level` lie wholly inside the arena.
+    /// Returns how many slots of word `idx` of `level` lie wholly inside the arena.
     #[inline(always)]
     pub fn whole_slots(&self, level: usize, idx: u64) -> u32 {
         if self.is_whole(level, idx) {
@@ -280,13 +280,13 @@ impl<W: Word> Geometry<W> {
             .saturating_sub(idx << W::SHAPE.slots_log2(level)) as u32
     }
 
-    /// How many slots of word `idx` of `level` lie inside the arena, wholly or in part.
+    /// Returns how many slots of word `idx` of `level` lie inside the arena, wholly or in part.
     pub fn slots(&self, level: usize, idx: u64) -> u32 {
         self.whole_slots(level, idx) + u32::from(self.partial_slot(level, idx).is_some())
     }
 
-    /// The slot of word `idx` of `level` of which only a part lies inside the arena, and the largest
-    /// order of which a block fits into that part.
+    /// Returns the slot of word `idx` of `level` of which only a part lies inside the arena, and the largest order of
+    /// which a block fits into that part.
     #[inline(always)]
     pub fn partial_slot(&self, level: usize, idx: u64) -> Option<(u32, u32)> {
         let part = self.layout.units & ((1 << W::SHAPE.slot_order(level)) - 1);

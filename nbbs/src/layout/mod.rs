@@ -1,4 +1,4 @@
-//! Which unit is where: pure arithmetic, no atomics.
+//! The position of every unit and word: pure arithmetic, no atomics.
 //!
 //! ```text
 //! shape     levels, orders, slots       geometry     where the words of an arena stand in its metadata

@@ -1,12 +1,12 @@
 //! How many units and slots a word describes, and what follows from that. Pure arithmetic, no atomics.
 
-/// The shape of the tree of words: how many units a leaf word describes, and how many words of the level below an
-/// inner word.
+/// The shape of the tree of words: how many units a leaf word describes, and how many words of the level below an inner
+/// word describes.
 ///
-/// It belongs to the type of the words ([`Word::SHAPE`](crate::sync::Word::SHAPE)), so that it is a constant in all that
-/// is compiled. The processor's atomics have [`Shape::STANDARD`]. A checker gives its words a smaller shape: 32 units
-/// then have four levels, and every interleaving of operations that cross all of them can be tried on the library's
-/// own code.
+/// It belongs to the type of the words ([`Word::SHAPE`](crate::sync::Word::SHAPE)), so that it is a constant everywhere
+/// in compiled code. The processor's atomics have [`Shape::STANDARD`]. A checker gives its words a smaller shape: 32
+/// units then have four levels, and every interleaving of operations that cross all of them can be tried on the
+/// library's own code.
 ///
 /// ```
 /// use nbbs::Shape;
@@ -26,14 +26,14 @@ pub struct Shape {
 pub(crate) const MAX_LEVELS: usize = 10;
 
 impl Shape {
-    /// Leaf words of 32 units, inner words of 16 slots, a lane for 1024 units in small arenas.
+    /// The default: leaf words of 32 units, inner words of 16 slots, a lane for 1024 units in small arenas.
     pub const STANDARD: Self = Self::new(5, 4, 10);
 
-    /// Leaf words of `2^leaf` units and inner words of `2^fan` slots. Arenas with fewer than four lanes have one for
-    /// `2^lane` units.
+    /// Creates a shape with leaf words of `2^leaf` units and inner words of `2^fan` slots. Arenas with fewer than four
+    /// lanes have one for `2^lane` units.
     ///
     /// # Panics
-    /// Unless `leaf` is 1 to 5, `fan` 1 to 4 and `lane` at most 10: while compiling, where it is a constant.
+    /// Unless `leaf` is 1 to 5, `fan` 1 to 4 and `lane` at most 10: at compile time, where the shape is a constant.
     ///
     /// ```
     /// assert_eq!(nbbs::Shape::new(5, 4, 10), nbbs::Shape::STANDARD);
@@ -46,7 +46,7 @@ impl Shape {
         Self { leaf, fan, lane }
     }
 
-    /// The most units that an arena of this shape may have.
+    /// Returns the largest number of units that an arena of this shape may have.
     ///
     /// ```
     /// assert_eq!(nbbs::Shape::STANDARD.max_units(), nbbs::MAX_UNITS);
@@ -57,7 +57,7 @@ impl Shape {
         if order < 40 { 1 << order } else { crate::MAX_UNITS }
     }
 
-    /// [`metadata_words`](crate::metadata_words) for words of this shape.
+    /// Returns [`metadata_words`](crate::metadata_words) for words of this shape.
     ///
     /// ```
     /// assert_eq!(nbbs::Shape::STANDARD.metadata_words(0), 0);
@@ -71,7 +71,7 @@ impl Shape {
         }
     }
 
-    /// log2 of the units that a lane has at least, where there are few.
+    /// log2 of the smallest number of units for each lane in small arenas.
     pub(crate) const fn few_units_per_lane(self) -> u32 {
         self.lane
     }
@@ -106,13 +106,13 @@ impl Shape {
         self.leaf + self.fan * level as u32
     }
 
-    /// The level whose words hold blocks of `order`.
+    /// Returns the level whose words hold blocks of `order`.
     #[inline(always)]
     pub(crate) const fn level_of(self, order: u32) -> usize {
         if order < self.leaf { 0 } else { ((order + self.fan - self.leaf) / self.fan) as usize }
     }
 
-    /// The word above word `idx` of a level, and the slot in it that stands for that word.
+    /// Returns the word above word `idx` of a level, and the slot in it that stands for that word.
     #[inline(always)]
     pub(crate) const fn parent(self, idx: u64) -> (u64, u32) {
         (idx >> self.fan, (idx & ((1 << self.fan) - 1)) as u32)
@@ -130,7 +130,7 @@ impl Shape {
         idx << self.fan | slot as u64
     }
 
-    /// The word of `level` that describes unit `index` and the slot in it.
+    /// Returns the word of `level` that describes unit `index`, and the slot in it.
     #[inline(always)]
     pub(crate) const fn locate(self, level: usize, index: u64) -> (u64, u32) {
         let slot = (index >> self.slot_order(level)) as u32 & ((1 << self.slots_log2(level)) - 1);

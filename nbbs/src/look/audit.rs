@@ -1,11 +1,11 @@
-//! Checking every invariant of the metadata.
+//! The audit: checks every invariant of the metadata.
 
 use super::Look;
 use crate::error::{Broken, Invariant};
 use crate::sync::Word;
 use crate::word::{self, span};
 
-/// What an audit found in order: see [`Buddy::audit`](crate::Buddy::audit).
+/// What an audit counted while it found the arena in order: see [`Buddy::audit`](crate::Buddy::audit).
 ///
 /// ```
 /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -21,7 +21,7 @@ pub struct Audit {
     pub words: u64,
     /// Slots that are split over an empty word: merges left for the allocation that needs them.
     pub waiting_merges: u64,
-    /// Words with the mark of an inspection that never ended; the next to pass clears it.
+    /// Words with the mark of an inspection that never ended; the next operation that passes clears it.
     pub stale_marks: u64,
 }
 
@@ -44,7 +44,7 @@ impl<W: Word> Look<'_, W> {
         Ok(audit)
     }
 
-    /// [`Invariant::WellFormed`] and [`Invariant::InsideArena`].
+    /// Checks [`Invariant::WellFormed`] and [`Invariant::InsideArena`].
     fn audit_codes(self, level: usize, idx: u64, codes: u64) -> Result<(), Broken> {
         let whole = self.0.geometry.whole_slots(level, idx);
         let slots = self.0.geometry.slots(level, idx);
@@ -69,7 +69,7 @@ impl<W: Word> Look<'_, W> {
         Ok(())
     }
 
-    /// Whether rests that begin in `slot` may do so: what lies before is an open run, or a hidden one.
+    /// Returns whether rests may begin in `slot`: what lies before is an open run, or a hidden one.
     fn goes_on(self, level: usize, idx: u64, slot: u32) -> bool {
         let Some(before) = W::SHAPE.first_unit(level, idx, slot).checked_sub(1) else {
             return false;
@@ -83,7 +83,7 @@ impl<W: Word> Look<'_, W> {
         }
     }
 
-    /// [`Invariant::Dormant`].
+    /// Checks [`Invariant::Dormant`].
     fn audit_dormant(self, level: usize, idx: u64, word: u64) -> Result<(), Broken> {
         for slot in 0..self.0.geometry.slots(level, idx) {
             let below = W::SHAPE.child(idx, slot);
@@ -96,12 +96,12 @@ impl<W: Word> Look<'_, W> {
         Ok(())
     }
 
-    /// [`Invariant::Bound`], for a word and all below it. Returns what the word truly offers: a bound
-    /// may promise more than there is, even more than the bound above it, but never less.
+    /// Checks [`Invariant::Bound`] for a word and all below it. Returns what the word truly offers: a bound may promise
+    /// more than there is, even more than the bound above it, but never less.
     fn audit_bounds(self, level: usize, idx: u64, audit: &mut Audit) -> Result<u64, Broken> {
         let word = self.0.read(level, idx);
         let codes = word::codes(level, word);
-        // Without a bound, a word offers just what it holds itself.
+        // Without a bound, a word offers only what it holds itself.
         let mut offer = self.0.offer(level, idx, if level == 0 { word } else { codes });
         if level == 0 {
             return Ok(offer);

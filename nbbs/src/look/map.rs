@@ -1,4 +1,4 @@
-//! How full each stretch of an arena is.
+//! Occupancy maps: how full each stretch of an arena is.
 
 use super::{Look, Piece};
 use crate::error::AllocError;
@@ -13,7 +13,7 @@ impl<W: Word> Look<'_, W> {
         let stretches = self.0.geometry.units().div_ceil(1 << order).min(map.len() as u64) as usize;
         let map = &mut map[..stretches];
         map.fill(0);
-        // The walk ascends: what is used of a stretch is complete when a piece of a later one comes.
+        // The walk ascends: the usage of a stretch is complete when a piece of a later one comes.
         let (mut current, mut used) = (0, 0);
         let mut close = |stretch: u64, used: u64| {
             let len = (self.0.geometry.units() - (stretch << order)).min(1 << order);

@@ -1,4 +1,4 @@
-//! Looking at an arena while others use it. Nothing here writes, and the fast paths pay nothing for it.
+//! Queries of an arena that may be in use. Nothing here writes, and the fast paths pay nothing for it.
 //!
 //! ```text
 //! walk      every piece, in order          map      how full each stretch is
@@ -15,7 +15,7 @@ pub use audit::Audit;
 pub use stats::Stats;
 pub use walk::Piece;
 
-/// An arena, for those who only look.
+/// An arena, for operations that only read.
 #[derive(Debug)]
 pub(crate) struct Look<'b, W>(pub &'b Tree<'b, W>);
 

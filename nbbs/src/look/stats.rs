@@ -1,4 +1,4 @@
-//! How much of an arena is free, used, reserved, and in what.
+//! Statistics: how much of an arena is free, used and reserved, and in which blocks.
 
 use super::{Look, Piece};
 use crate::layout::geometry::MAX_ORDERS;
@@ -34,12 +34,12 @@ pub struct Stats {
     pub free_blocks: [u64; MAX_ORDERS],
     /// Blocks in use of each order.
     pub used_blocks: [u64; MAX_ORDERS],
-    /// Runs in use that are no blocks.
+    /// Runs in use that are not blocks.
     pub used_runs: u64,
 }
 
 impl Stats {
-    /// The largest order of which a block is free.
+    /// Returns the largest order of which a block is free.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -54,8 +54,8 @@ impl Stats {
         self.free_blocks.iter().rposition(|&blocks| blocks > 0).map(|order| order as u32)
     }
 
-    /// Thousandths of the free units that lie outside the largest free block. 0: all free memory is one
-    /// block, or there is none.
+    /// Returns the thousandths of the free units that lie outside the largest free block. 0 means that all free memory
+    /// is one block, or that there is none.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -70,8 +70,8 @@ impl Stats {
         permille(self.free_units - largest, self.free_units)
     }
 
-    /// Thousandths of the free units that lie in blocks smaller than `order`, useless to who needs that
-    /// order: Gorman's unusable free space index.
+    /// Returns the thousandths of the free units that lie in blocks smaller than `order`, and so are useless to an
+    /// allocation of that order: Gorman's unusable free space index.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -88,7 +88,7 @@ impl Stats {
     }
 }
 
-/// `part` of `whole` in thousandths, rounded down; 0 of nothing.
+/// Returns `part` of `whole` in thousandths, rounded down; 0 if `whole` is 0.
 fn permille(part: u64, whole: u64) -> u32 {
     // Arenas have at most 2^40 units, so the product fits.
     (part * 1000).checked_div(whole).unwrap_or(0) as u32
@@ -125,12 +125,12 @@ impl<W: Word> Look<'_, W> {
         stats
     }
 
-    /// How many units are free.
+    /// Returns how many units are free.
     pub fn free_units(self) -> u64 {
         self.free_units_below(self.0.geometry.top(), 0)
     }
 
-    /// How many units are free of those that a word stands for.
+    /// Returns how many of the units that a word stands for are free.
     fn free_units_below(self, level: usize, idx: u64) -> u64 {
         let codes = word::codes(level, self.0.read(level, idx));
         let whole = word::first_slots(self.0.geometry.whole_slots(level, idx));
@@ -144,7 +144,7 @@ impl<W: Word> Look<'_, W> {
         })
     }
 
-    /// An upper bound on the orders that can be allocated now.
+    /// Returns an upper bound on the orders that can be allocated now.
     pub fn order_bound(self) -> Option<u32> {
         let top = self.0.geometry.top();
         let offer = self.0.offer(top, 0, self.0.read(top, 0)) as u32;

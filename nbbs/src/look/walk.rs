@@ -1,10 +1,10 @@
-//! The pieces of an arena, one after the other.
+//! The walk: the pieces of an arena, one after the other.
 
 use super::Look;
 use crate::sync::Word;
 use crate::word::{self, span};
 
-/// A stretch of the arena, as [`Buddy::walk`](crate::Buddy::walk) meets it.
+/// A stretch of the arena, as [`Buddy::walk`](crate::Buddy::walk) reports it.
 ///
 /// ```
 /// # use nbbs::Piece;
@@ -23,7 +23,7 @@ use crate::word::{self, span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Piece {
-    /// `2^order` free units from unit `index` on, as large as they go.
+    /// `2^order` free units from unit `index` on, in the largest possible pieces.
     Free {
         /// First unit.
         index: u64,
@@ -37,7 +37,7 @@ pub enum Piece {
         /// Order of the block.
         order: u32,
     },
-    /// A run in use that is no block.
+    /// A run in use that is not a block.
     Run {
         /// First unit.
         index: u64,
@@ -107,7 +107,7 @@ impl<W: Word> Look<'_, W> {
         }
     }
 
-    /// The codes of a word, with merges that wait to be made taken as made.
+    /// Returns the codes of a word, with waiting merges counted as made.
     fn resolved(self, level: usize, idx: u64, word: u64) -> u64 {
         let mut codes = word::codes(level, word);
         if level > 0 && word::bound(word) == word::UNSETTLED {
@@ -123,10 +123,10 @@ impl<W: Word> Look<'_, W> {
     }
 }
 
-/// Puts together what belongs to one run, and passes everything on.
+/// Joins the pieces of each run, and passes everything on.
 struct Visitor<V> {
     visit: V,
-    /// First unit and number of units of the run that may go on.
+    /// First unit and number of units of the run that may continue.
     held: Option<(u64, u64)>,
 }
 
@@ -136,7 +136,7 @@ impl<V: FnMut(Piece)> Visitor<V> {
         (self.visit)(piece);
     }
 
-    /// Units in use; if they are `rests`, of the run before.
+    /// Handles units in use; if they are `rests`, they belong to the run before.
     fn held(&mut self, index: u64, len: u64, rests: bool) {
         match &mut self.held {
             Some((_, before)) if rests => *before += len,

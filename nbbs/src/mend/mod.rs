@@ -1,13 +1,13 @@
-//! What the survivors of a dead thread or process do for it: finish what it left in the words above.
+//! Repair after a death: finishing what a dead thread or process left in the words above.
 //!
-//! All of it is transitions that others make as well: a search splits a slot over a claim, a free merges and raises
-//! bounds. So it may run beside everything, several times at once, and may itself die anywhere.
+//! All of it consists of transitions that other operations make as well: a search splits a slot over a claim, a free
+//! merges and raises bounds. So it may run beside everything else, several times at once, and may itself die anywhere.
 
 use crate::sync::Word;
 use crate::tree::Tree;
 use crate::word;
 
-/// An arena, for those who put it in order.
+/// An arena, for operations that repair it.
 #[derive(Debug)]
 pub(crate) struct Mend<'b, W>(pub &'b Tree<'b, W>);
 
@@ -25,7 +25,8 @@ impl<W: Word> Mend<'_, W> {
         self.below(self.0.geometry.top(), 0);
     }
 
-    /// [`all`](Self::all), below a word: from the leaves up, as a claim may have died before it split any slot above.
+    /// Does the same as [`all`](Self::all) below a word: from the leaves up, as a claim may have died before it split
+    /// any slot above.
     fn below(self, level: usize, idx: u64) {
         if level == 0 {
             return;
@@ -42,14 +43,14 @@ impl<W: Word> Mend<'_, W> {
         }
     }
 
-    /// Whether a slot is split. One that is free over a word in use is split here.
+    /// Returns whether a slot is split. If it is free over a word in use, it is split here.
     fn is_split(self, level: usize, idx: u64, slot: u32, below: u64) -> bool {
         loop {
             let old = self.0.read(level, idx);
             let in_use = || word::codes(level - 1, self.0.read(level - 1, below)) != 0;
             match word::code(old, slot) {
                 word::SPLIT => return true,
-                // Unsettled, as where a search does so: the word may have emptied since it was read.
+                // Unsettled, as when a search does so: the word may have emptied since it was read.
                 word::FREE if in_use() => {
                     if self.0.split_free(level, idx, old, slot) {
                         return true;
@@ -60,15 +61,15 @@ impl<W: Word> Mend<'_, W> {
         }
     }
 
-    /// Whether every slot above the word `idx` of `level`, in which the caller has seen a claim, is split, and will be as
-    /// long as the claim stands. May be refused while others inspect the words above.
+    /// Returns whether every slot above word `idx` of `level`, in which the caller has seen a claim, is split and stays
+    /// so as long as the claim is there. The answer may be `false` while others inspect the words above.
     pub fn is_way_up(self, level: usize, idx: u64) -> bool {
         // An inspection that missed the claim has marked a word above. This leaves no mark, so that it does not commit.
         self.0.publish(level, idx, word::UNSETTLED);
         W::store_load_fence();
         let mut below = idx;
         (level..self.0.geometry.top()).all(|level| {
-            // From the lowest up: each that passes keeps the next from being merged.
+            // From the lowest up: each slot that passes keeps the next from being merged.
             let passes = self.0.passes(level, below);
             below = W::SHAPE.parent(below).0;
             passes

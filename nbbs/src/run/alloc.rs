@@ -1,4 +1,4 @@
-//! Allocating so many units, anywhere or where the caller says.
+//! Allocating an exact number of units, anywhere or at a given place.
 
 use core::ops::Range;
 
@@ -34,8 +34,8 @@ impl<W: Word> Runs<'_, W> {
         claimed.map(|()| index).map_err(|unit| RequestError::InUse { unit })
     }
 
-    /// Allocates what `request` describes.
-    // Inlined, so that callers who always name a range leave the other ways out of their program.
+    /// Allocates a run that meets `request`.
+    // Inlined, so that programs that always name a range do not include the other paths.
     #[inline]
     pub fn request(self, request: Request) -> Result<u64, RequestError> {
         let Request { units, order, range, top_down } = request;
@@ -54,7 +54,7 @@ impl<W: Word> Runs<'_, W> {
         self.claim_within(units, order, 0..self.geometry().units(), false)
     }
 
-    /// Allocates so many units at a multiple of `2^order` in `range`: the first there are, or the last.
+    /// Allocates `units` units at a multiple of `2^order` in `range`, at the first such place or the last.
     fn claim_within(
         self,
         units: u64,
@@ -99,7 +99,7 @@ impl<W: Word> Runs<'_, W> {
         None
     }
 
-    /// Claims a run anywhere, first from the lane's cursor on: in one word if it fits into one.
+    /// Claims a run anywhere, from the lane's cursor on: in one word if it fits into one.
     #[cold]
     fn claim_anywhere(self, units: u64, order: u32) -> Option<u64> {
         let in_leaf = units < W::SHAPE.leaf_units();
@@ -123,7 +123,7 @@ impl<W: Word> Runs<'_, W> {
     }
 }
 
-/// The order whose cursor leads to leaf words for runs of so many units.
+/// Returns the order whose cursor leads to leaf words for runs of this many units.
 fn leaf_order<W: Word>(units: u64) -> u32 {
     units.next_power_of_two().trailing_zeros().min(W::SHAPE.slots_log2(0) - 1)
 }

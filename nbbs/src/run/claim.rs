@@ -7,9 +7,9 @@ use crate::sync::Word;
 use crate::word::{self, span};
 
 impl<W: Word> Runs<'_, W> {
-    /// Claims units `start..end`: in one word by one compare-and-swap, otherwise head first and piece by
-    /// piece, and gives the pieces back if one is not to be had. `Err`: a unit that was in use, or is in an area that
-    /// somebody else is claiming; nothing is held.
+    /// Claims units `start..end`: in one word by one compare-and-swap, otherwise head first and piece by piece, giving
+    /// the pieces back if one cannot be claimed. `Err` names a unit that was in use, or is in an area that somebody
+    /// else is claiming; then nothing is held.
     pub(super) fn claim_run(self, start: u64, end: u64) -> Result<(), u64> {
         if let Some(slots) = self.slots_of_closed(start, end) {
             if self.claim_slots(slots, slots.closed()) {
@@ -19,7 +19,7 @@ impl<W: Word> Runs<'_, W> {
             if slots.level == 0 || in_use.is_some() {
                 return Err(in_use.unwrap_or(start));
             }
-            // Free, but split: merges wait there.
+            // Free, but split: merges are waiting there.
             self.tree().settle(slots.level, slots.idx);
             if self.claim_slots(slots, slots.closed()) {
                 return Ok(());
@@ -28,7 +28,7 @@ impl<W: Word> Runs<'_, W> {
         self.claim_open(start, end)
     }
 
-    /// The slots of a run that can be closed: of the highest level whose slots divide it.
+    /// Returns the slots of a run that can be closed: of the highest level whose slots divide it.
     pub(super) fn slots_of_closed(self, start: u64, end: u64) -> Option<Slots> {
         let divides = |&level: &usize| (start | end) & ((1 << W::SHAPE.slot_order(level)) - 1) == 0;
         let level = (0..=self.geometry().top()).rev().find(divides)?;
@@ -39,12 +39,12 @@ impl<W: Word> Runs<'_, W> {
         Some(Slots { level, idx, slot, count })
     }
 
-    /// Claims units `start..end` with an open head. They reach to the end of the first leaf word at least: fewer can be
-    /// closed.
+    /// Claims units `start..end` with an open head. They reach at least to the end of the first leaf word: a shorter
+    /// run can be closed.
     fn claim_open(self, start: u64, end: u64) -> Result<(), u64> {
         let first = Slots::to_end_of_leaf(W::SHAPE, start);
         let held = Held { start, end, first };
-        // Hidden until all is claimed: nobody is to free what is not yet allocated.
+        // Hidden until everything is claimed: nobody may free what is not yet allocated.
         if !self.claim_slots(first, first.hidden()) {
             return Err(self.first_in_use(start, held.tails()).unwrap_or(start));
         }
@@ -52,8 +52,8 @@ impl<W: Word> Runs<'_, W> {
         self.rehead(&held, first.open(), end).map_err(|_| start)
     }
 
-    /// Claims units `from..end` as the rests of the run that ends at `from`. `Err`: a unit that is not to be
-    /// had; none is held.
+    /// Claims units `from..end` as the rests of the run that ends at `from`. `Err` names a unit that cannot be claimed;
+    /// then none is held.
     pub(super) fn claim_tails(self, from: u64, end: u64) -> Result<(), u64> {
         let mut unit = from;
         while unit < end {
@@ -66,8 +66,8 @@ impl<W: Word> Runs<'_, W> {
         Ok(())
     }
 
-    /// Claims as many units from `unit` on as one word gives, and returns the next. `None`: the unit is in use, or
-    /// in an area that somebody else is claiming, who is not waited for.
+    /// Claims as many units from `unit` on as one word gives, and returns the next unit. Returns `None` if the unit is
+    /// in use, or in an area that somebody else is claiming; it does not wait for that claimer.
     fn claim_tail(self, unit: u64, end: u64) -> Option<u64> {
         let fits = |&level: &usize| {
             let size = 1 << W::SHAPE.slot_order(level);
@@ -95,7 +95,7 @@ impl<W: Word> Runs<'_, W> {
         }
     }
 
-    /// The first unit of `start..end` that is not free, as far as a look at one after the other tells.
+    /// Returns the first unit of `start..end` that is not free, as far as one look after the other can tell.
     pub(super) fn first_in_use(self, start: u64, end: u64) -> Option<u64> {
         let mut unit = start;
         while unit < end {
@@ -107,7 +107,7 @@ impl<W: Word> Runs<'_, W> {
         None
     }
 
-    /// How many units are free from `unit` on, in one word.
+    /// Returns how many units are free from `unit` on, in one word.
     pub(super) fn free_after(self, unit: u64) -> u64 {
         let spot = self.tree().spot(unit);
         let slots = u64::from(free_from::<W>(spot.level, spot.codes, spot.slot));
@@ -117,7 +117,7 @@ impl<W: Word> Runs<'_, W> {
     }
 }
 
-/// How many slots of a word of `level` are free from `slot` on.
+/// Returns how many slots of a word of `level` are free from `slot` on.
 fn free_from<W: Word>(level: usize, codes: u64, slot: u32) -> u32 {
     span::length_from(word::free_slots(codes), slot).min(W::SHAPE.slots(level) - slot)
 }

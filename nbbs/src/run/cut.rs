@@ -1,9 +1,9 @@
 //! Cutting a run that the caller holds: smaller slots where they are needed, then a head within it.
 //!
-//! The words below a slot in use are zero but for claims that are about to be undone. To give a run smaller slots, it
-//! is written into those words first, from the lowest, each without a free slot; then the slot above is split, by one
-//! compare-and-swap. A claim on its way to being undone may be in the way; nobody waits for it, and what was written is
-//! taken back, from the highest: its slots become free, and an inspection merges those that are split.
+//! The words below a slot in use are zero except for claims about to be undone. To give a run smaller slots, it is
+//! written into those words first, from the lowest, each without a free slot; then one compare-and-swap splits the slot
+//! above. A claim about to be undone may be in the way. Nobody waits for it: what was written is taken back, from the
+//! highest word down. Its slots become free, and an inspection merges those that are split.
 
 use super::Runs;
 use super::hold::Held;
@@ -13,8 +13,8 @@ use crate::tree::Spot;
 use crate::word::{self, span};
 
 impl<W: Word> Runs<'_, W> {
-    /// Prepares a run that is held for a second run `start..end` within it, behind its first leaf word. It still is one
-    /// run.
+    /// Prepares a held run for a second run `start..end` within it, behind its first leaf word. It remains one run for
+    /// now.
     pub(super) fn prepare(self, start: u64, end: u64) -> Result<(), ResizeError> {
         self.begin_slot(start)?;
         if self.can_close(&self.tree().spot(start), end) {
@@ -23,7 +23,7 @@ impl<W: Word> Runs<'_, W> {
         self.refine(self.tree().spot(start), start, 0, rests::<W>(0))
     }
 
-    /// Gives the second run `start..end`, as [prepared](Self::prepare), its head.
+    /// Gives the [prepared](Self::prepare) second run `start..end` its head.
     pub(super) fn begin(self, held: &Held, start: u64, end: u64) -> Result<(), ResizeError> {
         let spot = self.tree().spot(start);
         let head = if self.can_close(&spot, end) { word::HEAD } else { word::RESERVED };
@@ -35,7 +35,7 @@ impl<W: Word> Runs<'_, W> {
         self.changed(held.start, begun.is_some())
     }
 
-    /// Whether the rests from `spot` on reach to `end` within their word, and are not all of it.
+    /// Returns whether the rests from `spot` on reach to `end` within their word, and are not all of the word.
     fn can_close(self, spot: &Spot, end: u64) -> bool {
         let order = W::SHAPE.slot_order(spot.level);
         let reach =
@@ -45,14 +45,14 @@ impl<W: Word> Runs<'_, W> {
         end <= reach && !is_whole
     }
 
-    /// Sees to it that a slot begins at `unit`, within a run that is held.
+    /// Ensures that a slot begins at `unit`, within a run that is held.
     pub(super) fn begin_slot(self, unit: u64) -> Result<(), ResizeError> {
         let begins = |&level: &usize| W::SHAPE.begins_slot(level, unit);
         let highest = (0..=self.geometry().top()).rev().find(begins).unwrap_or(0);
         self.refine(self.tree().spot(unit), unit, highest, rests::<W>(highest))
     }
 
-    /// Writes the slot of a run at `spot`, in which `unit` lies, in smaller slots, down to those of level `lowest`,
+    /// Replaces the slot of a run at `spot`, in which `unit` lies, by smaller slots, down to those of level `lowest`,
     /// where the word gets `codes`. Does nothing if the slot is of that level, or of a lower one.
     pub(super) fn refine(
         self,
@@ -86,13 +86,14 @@ impl<W: Word> Runs<'_, W> {
 
     /// Frees the slots of words that were [hidden](Self::refine), and merges them.
     fn take_back(self, words: impl DoubleEndedIterator<Item = Hidden> + Clone) {
-        // From the highest: a split slot beside rests must not be merged. Whoever claimed it could not clear it again,
-        // as a head with rests behind it is a run.
+        // From the highest: a split slot beside rests must not be merged. Its claimer could not clear it again, as a
+        // head with rests behind it is a run.
         for Hidden { level, idx, codes, kept } in words.clone().rev() {
             let change = |found| ((found ^ codes) & !kept == 0).then_some((found & kept, ()));
             self.tree().rewrite(level, idx, change);
         }
-        // Also where somebody who undid a claim meanwhile took the words for claimed, and left the slots above split.
+        // Needed even if a thread that undid a claim in the meantime took the words for claimed, and left the slots
+        // above split.
         words.for_each(|word| self.tree().merge(word.level, word.idx));
     }
 }
@@ -102,9 +103,8 @@ struct Hidden {
     level: usize,
     idx: u64,
     codes: u64,
-    /// Both bits of the slot that is split over the next word below; nothing in the lowest. Who takes the words back
-    /// leaves it as it stands: only an inspection may find that nothing is below it, anybody's, and others may have
-    /// claimed it then.
+    /// Both bits of the slot that is split over the next word below; 0 in the lowest word. Taking the words back leaves
+    /// this slot as it is: others may have claimed below it, and only an inspection may find that nothing is there.
     kept: u64,
 }
 

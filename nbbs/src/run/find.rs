@@ -1,8 +1,8 @@
 //! Finding a place for a run: from one end of a range to the other, guided by bounds.
 //!
-//! A run of n units contains an aligned block of at least (n + 1) / 2 units, rounded down to a power of two.
-//! So the search goes from one free block of that size to the next, down only where a bound promises one,
-//! and looks at the units on both sides of it.
+//! A run of n units contains an aligned block of at least (n + 1) / 2 units, rounded down to a power of two. So the
+//! search goes from one free block of that size to the next, descends only where a bound promises one, and looks at the
+//! units on both sides of it.
 
 use core::ops::Range;
 
@@ -10,22 +10,22 @@ use super::Runs;
 use crate::sync::Word;
 use crate::word::{self, span};
 
-/// A search for a run.
+/// The run that a search looks for.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub units: u64,
-    /// Power of two of which the first unit is a multiple.
+    /// The power of two of which the first unit must be a multiple.
     pub align: u64,
     pub top_down: bool,
 }
 
 impl Wanted {
-    /// The order of the free block that any such run contains.
+    /// Returns the order of the free block that any such run contains.
     fn core(&self) -> u32 {
         (&self.units + 1).ilog2() - 1
     }
 
-    /// Where in the free units of `range` the run can begin.
+    /// Returns where the run can begin in the free units of `range`.
     fn fit(&self, range: Range<u64>) -> Option<u64> {
         let down = |unit: u64| unit & !(&self.align - 1);
         let start = if self.top_down {
@@ -36,7 +36,7 @@ impl Wanted {
         (start >= range.start && start + self.units <= range.end).then_some(start)
     }
 
-    /// What is left of `range` when no run with a part of the block at `block` is to be had.
+    /// Returns what is left of `range` once no run that includes a part of the block at `block` can be claimed.
     fn beyond(&self, range: Range<u64>, block: u64) -> Range<u64> {
         let down = |unit: u64| unit & !(&self.align - 1);
         if self.top_down {
@@ -49,7 +49,7 @@ impl Wanted {
     }
 }
 
-/// A search for a free block of `2^order` units: the first in `range`, or the last.
+/// A search for a free block of `2^order` units in `range`: the first one, or the last.
 struct Sought<'r> {
     order: u32,
     range: &'r Range<u64>,
@@ -57,17 +57,17 @@ struct Sought<'r> {
 }
 
 impl Sought<'_> {
-    /// Whether a block at `unit` lies in the range.
+    /// Returns whether a block at `unit` lies in the range.
     fn admits(&self, unit: u64) -> bool {
         unit >= self.range.start && unit + (1 << self.order) <= self.range.end
     }
 
-    /// Whether some of `units` lie in the range.
+    /// Returns whether some of `units` lie in the range.
     fn meets(&self, units: &Range<u64>) -> bool {
         units.start < self.range.end && units.end > self.range.start
     }
 
-    /// The first such block in units that are all free, or the last.
+    /// Returns the first such block in units that are all free, or the last.
     fn in_free(&self, units: Range<u64>) -> Option<u64> {
         let (start, end) = (units.start.max(self.range.start), units.end.min(self.range.end));
         let size = 1_u64 << self.order;
@@ -79,8 +79,8 @@ impl Sought<'_> {
 }
 
 impl<W: Word> Runs<'_, W> {
-    /// Claims a run in `range` and returns its first unit; `None` if at no time of the search a place was seen
-    /// that could be claimed.
+    /// Claims a run in `range` and returns its first unit. Returns `None` if the search never saw a place that could be
+    /// claimed.
     #[cold]
     pub(super) fn claim_in(self, wanted: Wanted, range: Range<u64>) -> Option<u64> {
         let mut rest = range.clone();
@@ -97,7 +97,7 @@ impl<W: Word> Runs<'_, W> {
                     return Some(start);
                 }
             } else if wanted.top_down {
-                // Nothing fits between two units in use: what lies there need not be looked at again.
+                // Nothing fits between two units in use, so what lies there need not be looked at again.
                 if free.start > from || from == range.start {
                     rest.end = rest.end.min(free.start);
                 }
@@ -108,7 +108,7 @@ impl<W: Word> Runs<'_, W> {
         None
     }
 
-    /// Claims a run at the beginning of a free block of `order`, which has room for it.
+    /// Claims a run at the beginning of a free block of `order` that has room for it.
     pub(super) fn claim_in_block(self, units: u64, order: u32, range: &Range<u64>) -> Option<u64> {
         if order > self.geometry().max_order() {
             return None;
@@ -118,7 +118,7 @@ impl<W: Word> Runs<'_, W> {
         self.claim_run(block, block + units).ok().map(|()| block)
     }
 
-    /// The free block that is `sought`, in or below a word.
+    /// Finds the next free block that matches `sought`, in or below a word.
     fn next_block(self, level: usize, idx: u64, sought: &Sought) -> Option<u64> {
         if level <= W::SHAPE.level_of(sought.order) {
             self.tree().settle(level, idx);
@@ -148,7 +148,7 @@ impl<W: Word> Runs<'_, W> {
         })
     }
 
-    /// The free units around `unit` in `range`.
+    /// Returns the free units around `unit` in `range`.
     fn free_around(self, unit: u64, range: Range<u64>) -> Range<u64> {
         let (mut start, mut end) = (unit, unit);
         while end < range.end {
@@ -166,7 +166,7 @@ impl<W: Word> Runs<'_, W> {
         start.max(range.start)..end.min(range.end)
     }
 
-    /// How many units are free up to `unit`, in one word.
+    /// Returns how many units are free up to `unit`, in one word.
     fn free_before(self, unit: u64) -> u64 {
         let spot = self.tree().spot(unit - 1);
         let free = spot.slot + 1 - span::start_to(word::free_slots(spot.codes), spot.slot);
@@ -175,7 +175,7 @@ impl<W: Word> Runs<'_, W> {
     }
 }
 
-/// The slots of a set from one end to the other.
+/// Iterates over the slots of a set, from one end to the other.
 fn ends(mut set: u64, last: bool) -> impl Iterator<Item = u32> {
     core::iter::from_fn(move || {
         let bit =

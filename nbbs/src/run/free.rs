@@ -1,4 +1,4 @@
-//! Freeing what begins at a unit, be it a block or a run.
+//! Freeing the block or run that begins at a unit.
 
 use super::slots::Slots;
 use super::{Run, Runs};
@@ -8,7 +8,7 @@ use crate::tree::Spot;
 use crate::word::span;
 
 impl<W: Word> Runs<'_, W> {
-    /// Frees what begins at `index`, and returns its number of units.
+    /// Frees the block or run that begins at `index`, and returns its number of units.
     #[inline(always)]
     pub fn free(self, index: u64) -> Result<u64, FreeError> {
         let freed = self.blocks.free(index).map(|order| 1 << order);
@@ -46,7 +46,7 @@ impl<W: Word> Runs<'_, W> {
         Ok(())
     }
 
-    /// [`free`](Self::free), where a look for a block met `error`.
+    /// [Frees](Self::free) a run, after a lookup of a block failed with `error`.
     #[cold]
     fn free_run(self, index: u64, error: FreeError) -> Result<u64, FreeError> {
         if let FreeError::OutOfRange { .. } | FreeError::NotAllocated { .. } = error {
@@ -55,7 +55,8 @@ impl<W: Word> Runs<'_, W> {
         self.free_held(index)
     }
 
-    /// Frees what begins at `index`, where it matters little how long that takes, and returns its number of units.
+    /// Frees the block or run that begins at `index`, on a path where speed does not matter, and returns its number of
+    /// units.
     pub(super) fn free_held(self, index: u64) -> Result<u64, FreeError> {
         loop {
             let run = self.held(index)?;
@@ -65,7 +66,7 @@ impl<W: Word> Runs<'_, W> {
         }
     }
 
-    /// [`free_sized`](Self::free_sized), where a look for a block met `error`.
+    /// [Frees](Self::free_sized) a run of `2^order` units, after a lookup of a block failed with `error`.
     #[cold]
     fn free_run_sized(self, index: u64, order: u32, error: FreeError) -> Result<(), FreeError> {
         match error {
@@ -83,13 +84,13 @@ impl<W: Word> Runs<'_, W> {
         if run.units() != units {
             return Err(FreeError::WrongLength { index, units, actual: run.units() });
         }
-        // Somebody else freed it meanwhile.
+        // Somebody else has freed it since.
         if self.release_run(&run) { Ok(()) } else { Err(FreeError::NotAllocated { index }) }
     }
 
-    /// Frees a run. `false`: it is not there any more, and nothing has changed.
+    /// Frees a run. Returns `false` if the run is not there any more; then nothing has changed.
     ///
-    /// Whoever hides an open head is the one who frees the run.
+    /// The caller that hides an open head is the one that frees the run.
     fn release_run(self, run: &Run) -> bool {
         if !run.is_open {
             let slots = run.slots::<W>();

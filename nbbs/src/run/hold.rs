@@ -1,12 +1,12 @@
-//! Keeping a run to oneself while it changes.
+//! Holding a run while it changes, so that no other operation can change it.
 //!
-//! A run within one word changes by one compare-and-swap. A run across words is held first: its head, in a leaf word,
-//! is hidden by one compare-and-swap, which only one of several operations on the run wins; all others, a free among
-//! them, find no run there and are refused. Then the run changes piece by piece, and gets its head back. Whoever dies
-//! meanwhile takes the run with him, nothing else.
+//! A run within one word changes by one compare-and-swap. A run across words is held first: one compare-and-swap, which
+//! only one of several operations on the run can win, hides its head in a leaf word. All others, including frees, find
+//! no run there and are refused. Then the run changes piece by piece, and gets its head back. A thread that dies during
+//! the change costs the run, and nothing else.
 //!
-//! The last unit of a hidden head shows the code of a block. If somebody frees that, or releases the others, which are not
-//! his, there is no head to be given back, and what is left of the run becomes free.
+//! The last unit of a hidden head shows the code of a block. If somebody wrongly frees that unit, or releases the
+//! others, there is no head left to give back, and what is left of the run becomes free.
 
 use super::Run;
 use super::Runs;
@@ -19,19 +19,19 @@ use crate::sync::Word;
 pub(super) struct Held {
     /// Its first unit.
     pub start: u64,
-    /// The unit behind its last.
+    /// The unit after its last.
     pub end: u64,
     /// The hidden slots, which reach to the end of the leaf word.
     pub first: Slots,
 }
 
 impl Held {
-    /// The unit from which on the run is rests.
+    /// Returns the unit from which on the run consists of rests.
     pub fn tails(&self) -> u64 {
         self.start + u64::from(self.first.count)
     }
 
-    /// The part of it from `start` on, a unit of its leaf word.
+    /// Returns the part from `start` on, a unit of its leaf word.
     pub fn from(&self, start: u64) -> Self {
         let skipped = (start - self.start) as u32;
         let Slots { slot, count, .. } = self.first;
@@ -44,7 +44,7 @@ impl Held {
 }
 
 impl<W: Word> Runs<'_, W> {
-    /// Takes hold of a run. A closed run in a leaf word takes the rest of its word with it.
+    /// Takes hold of a run. For a closed run in a leaf word it also takes the rest of the word.
     pub(super) fn hold(self, run: &Run) -> Result<Held, ResizeError> {
         let first = Slots::to_end_of_leaf(W::SHAPE, run.start);
         let mut held = Held { start: run.start, end: run.end, first };
@@ -65,7 +65,7 @@ impl<W: Word> Runs<'_, W> {
         self.changed(run.start, false).map(|()| held)
     }
 
-    /// Takes hold of a closed run in a leaf word, and of what is free behind it in the word.
+    /// Takes hold of a closed run in a leaf word, and of the free units behind it in the word.
     fn hold_word(self, run: &Run, first: Slots) -> Result<(), ResizeError> {
         if self.recode(first, run.slots::<W>().closed(), first.hidden()) {
             return Ok(());
@@ -74,12 +74,13 @@ impl<W: Word> Runs<'_, W> {
         Err(ResizeError::InUse { unit: self.first_in_use(run.end, tails).unwrap_or(run.end) })
     }
 
-    /// Gives a held run its head back: it has the units up to `end`, and rests there if that is behind its leaf word.
+    /// Gives a held run its head back. The run has the units up to `end`; if that is beyond its leaf word, the rests
+    /// are there already.
     pub(super) fn give_back(self, held: &Held, end: u64) -> Result<(), ResizeError> {
         self.rehead(held, self.head_codes(held, end), end)
     }
 
-    /// The codes with which a run that is held begins in its leaf word, if it is to end at `end`.
+    /// Returns the codes with which a held run begins in its leaf word, if it is to end at `end`.
     pub(super) fn head_codes(self, held: &Held, end: u64) -> u64 {
         let first = held.first;
         let count = end.min(held.tails()) - held.start;
@@ -91,9 +92,9 @@ impl<W: Word> Runs<'_, W> {
         }
     }
 
-    /// Ends a hold: writes `codes` over the hidden ones. What goes on behind them ends at `end`.
+    /// Ends a hold: writes `codes` over the hidden ones. The part of the run behind them ends at `end`.
     ///
-    /// If somebody has released or freed some of the head, which was not his, there is no run any more: what is left of it
+    /// If somebody has wrongly released or freed a part of the head, there is no run any more: what is left of it
     /// becomes free.
     pub(super) fn rehead(self, held: &Held, codes: u64, end: u64) -> Result<(), ResizeError> {
         let first = held.first;
@@ -105,7 +106,7 @@ impl<W: Word> Runs<'_, W> {
         self.changed(held.start, done)
     }
 
-    /// Clears hidden slots. `false`: somebody has released or freed some of them, which were not his.
+    /// Clears hidden slots. Returns `false` if somebody has wrongly released or freed some of them.
     pub(super) fn clear_hidden(self, first: Slots) -> bool {
         let done = self.clear_slots(first, first.hidden());
         if !done {
@@ -114,8 +115,8 @@ impl<W: Word> Runs<'_, W> {
         done
     }
 
-    /// Clears what is left of hidden slots of which somebody has released or freed some, and merges: whoever did so may have
-    /// been ahead of the climb.
+    /// Clears what is left of hidden slots of which somebody has released or freed some, and merges: the other caller
+    /// may have been ahead of the climb.
     fn clear_left(self, first: Slots) {
         let reserved = first.with_count(first.count - 1);
         if reserved.count > 0 && !self.clear_slots(reserved, reserved.reserved()) {
@@ -125,7 +126,7 @@ impl<W: Word> Runs<'_, W> {
         self.tree().merge(first.level, first.idx);
     }
 
-    /// Whether the run at `index` was changed, or else that somebody else has freed it.
+    /// Returns whether the run at `index` was changed; if not, the error that somebody else has freed it.
     pub(super) fn changed(self, index: u64, done: bool) -> Result<(), ResizeError> {
         if done { Ok(()) } else { Err(ResizeError::Free(FreeError::NotAllocated { index })) }
     }

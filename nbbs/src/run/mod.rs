@@ -1,15 +1,15 @@
-//! Runs: any number of units side by side, by one lane.
+//! Runs: any number of contiguous units, from one lane.
 //!
 //! ```text
-//! slots     change neighbouring slots of one word: the step that runs and reservations are made of
-//! claim     claim a run at a given place        find      find a place for a run
-//! alloc     so many units, here or anywhere     free      free a run, or a block
-//! hold      keep a run to oneself               cut       give it an end or a beginning where it has none
-//! resize    shrink, grow, split, by these two   reserve   reservations
+//! slots     changes contiguous slots of one word: the step of which runs and reservations are made
+//! claim     claims a run at a given place         find      finds a place for a run
+//! alloc     allocates runs, anywhere or in place  free      frees a run, or a block
+//! hold      locks others out of a changing run    cut       ends or begins a run within another
+//! resize    shrinks, grows and splits, by these   reserve   reservations
 //! ```
 //!
-//! Every rest belongs to the run that the unit before it belongs to, at every instant: runs are claimed, and
-//! grow, head first; they shrink, and are freed, from the end. So the end of a run is where the rests end.
+//! Every rest belongs to the run of the unit before it, at every instant: runs are claimed, and grow, head first; they
+//! shrink, and are freed, from the end. So a run ends where its rests end.
 
 mod alloc;
 mod claim;
@@ -44,7 +44,7 @@ impl<W> Clone for Runs<'_, W> {
 
 impl<W> Copy for Runs<'_, W> {}
 
-/// Units that are held together.
+/// A block or run that is held.
 #[derive(Clone, Copy)]
 pub(crate) struct Run {
     pub start: u64,
@@ -87,7 +87,7 @@ impl<'b, W: Word> Runs<'b, W> {
         self.blocks.lane.geometry()
     }
 
-    /// The block or run that begins at `index`.
+    /// Finds the block or run that begins at `index`.
     #[cold]
     pub fn held(self, index: u64) -> Result<Run, FreeError> {
         let units = self.geometry().units();
@@ -117,7 +117,7 @@ impl<'b, W: Word> Runs<'b, W> {
         }
     }
 
-    /// The order of the block that begins at `index`, or of one that would hold the run that does.
+    /// Returns the order of the block that begins at `index`, or of a block that would hold the run there.
     #[inline]
     pub fn order_of(self, index: u64) -> Result<u32, FreeError> {
         self.blocks.order_at(index).or_else(|error| match error {
@@ -126,7 +126,7 @@ impl<'b, W: Word> Runs<'b, W> {
         })
     }
 
-    /// Where the rests end that begin at `unit`, the first of a word or of a slot.
+    /// Returns where the rests end that begin at `unit`, the first of a word or of a slot.
     fn end_of_tails(self, mut unit: u64) -> u64 {
         while unit < self.geometry().units() {
             let spot = self.tree().spot(unit);

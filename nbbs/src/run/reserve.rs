@@ -32,7 +32,7 @@ impl<W: Word> Runs<'_, W> {
         Ok(())
     }
 
-    /// Gives the units of `range`, all of them reserved, to the allocator.
+    /// Frees the units of `range`, all of which must be reserved.
     pub fn release(self, range: Range<u64>) -> Result<(), RangeError> {
         self.check_range(&range)?;
         leaves::<W>(&range).try_for_each(|units| self.check_reserved(units))?;
@@ -44,7 +44,7 @@ impl<W: Word> Runs<'_, W> {
         Ok(())
     }
 
-    /// Whether every unit of `range` is free.
+    /// Returns whether every unit of `range` is free.
     pub fn is_free(self, range: Range<u64>) -> Result<bool, RangeError> {
         self.check_range(&range)?;
         Ok(self.first_in_use(range.start, range.end).is_none())

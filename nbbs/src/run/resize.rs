@@ -1,4 +1,4 @@
-//! Changing what is held: shrink, grow, split, give back a part.
+//! Changing a block or run that the caller holds: shrink, grow, split, free a part.
 
 use core::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::sync::Word;
 use crate::word::span;
 
 impl<W: Word> Runs<'_, W> {
-    /// Gives back all but the first `units` units of what is held at `index`.
+    /// Gives back all but the first `units` units of the block or run at `index`.
     pub fn shrink(self, index: u64, units: u64) -> Result<(), ResizeError> {
         let run = self.held(index)?;
         if units == 0 || units > run.units() {
@@ -22,7 +22,7 @@ impl<W: Word> Runs<'_, W> {
         self.carve(&run, index + units..run.end)
     }
 
-    /// Takes the units behind what is held at `index`, so that it has `units`.
+    /// Takes the units behind the block or run at `index`, so that it has `units`.
     pub fn grow(self, index: u64, units: u64) -> Result<(), ResizeError> {
         let run = self.held(index)?;
         if units < run.units() {
@@ -50,7 +50,7 @@ impl<W: Word> Runs<'_, W> {
         }
     }
 
-    /// Splits what is held at `index` in two, the first of `units` units. Returns where the second begins.
+    /// Splits the block or run at `index` in two, the first of `units` units. Returns where the second begins.
     pub fn split_off(self, index: u64, units: u64) -> Result<u64, ResizeError> {
         let run = self.held(index)?;
         if units == 0 || units >= run.units() {
@@ -60,7 +60,7 @@ impl<W: Word> Runs<'_, W> {
         self.carve(&run, cut..cut).map(|()| cut)
     }
 
-    /// Splits what is held at `index` into blocks of `order`.
+    /// Splits the block or run at `index` into blocks of `order`.
     pub fn split(self, index: u64, order: u32) -> Result<(), ResizeError> {
         let run = self.held(index)?;
         let max = self.geometry().max_order();
@@ -92,7 +92,7 @@ impl<W: Word> Runs<'_, W> {
             .inspect_err(|_| later.for_each(|start| _ = self.free_held(start)))
     }
 
-    /// Gives back the units of `part` of what is held at `index`.
+    /// Gives back the units of `part` of the block or run at `index`.
     pub fn free_part(self, index: u64, part: Range<u64>) -> Result<(), ResizeError> {
         let run = self.held(index)?;
         let Range { start, end } = part;
@@ -103,8 +103,8 @@ impl<W: Word> Runs<'_, W> {
         self.carve(&run, part)
     }
 
-    /// Frees the units of `gap` within a run: what lies before stays where it is, what lies behind is a run of its own
-    /// then. Either may be nothing, and so may the gap.
+    /// Frees the units of `gap` within a run. What lies before the gap stays where it is; what lies behind becomes a
+    /// run of its own. Either part may be empty, and so may the gap.
     fn carve(self, run: &Run, gap: Range<u64>) -> Result<(), ResizeError> {
         let begins = |unit| W::SHAPE.begins_slot(run.head.level, unit);
         if !run.is_open && begins(gap.start) && begins(gap.end) {
@@ -148,7 +148,8 @@ impl<W: Word> Runs<'_, W> {
         if gap.start > tails { self.begin_slot(gap.start) } else { Ok(()) }
     }
 
-    /// The codes of a closed run of `units`, in the word of the closed run that they are part of. Nothing for none.
+    /// Returns the codes of a closed run of `units`, in the word of the closed run of which they are part; 0 if `units`
+    /// is empty.
     fn closed_at(self, run: &Run, units: Range<u64>) -> u64 {
         let level = run.head.level;
         let count = (units.end - units.start) >> W::SHAPE.slot_order(level);
@@ -158,7 +159,7 @@ impl<W: Word> Runs<'_, W> {
         span::closed(W::SHAPE.locate(level, units.start).1, count as u32)
     }
 
-    /// Takes further slots of the word of a closed run, up to unit `end`. `false`: another word is needed for them.
+    /// Takes more slots in the word of a closed run, up to unit `end`. Returns `false` if they need another word.
     fn grow_in_word(self, run: &Run, end: u64) -> Result<bool, ResizeError> {
         let slots = run.slots::<W>();
         let more = self.slots_of_closed(run.start, end).filter(|more| more.level == slots.level);

@@ -1,11 +1,11 @@
-//! Changing the codes of neighbouring slots of one word: the step that runs and reservations are made of.
+//! Changing the codes of contiguous slots of one word: the step of which runs and reservations are made.
 
 use super::Runs;
 use crate::layout::shape::Shape;
 use crate::sync::Word;
 use crate::word::{self, span};
 
-/// Slots side by side in one word.
+/// Contiguous slots in one word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slots {
     pub level: usize,
@@ -15,18 +15,18 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// The units from `unit` to the end of its leaf word.
+    /// Returns the units from `unit` to the end of its leaf word.
     pub fn to_end_of_leaf(shape: Shape, unit: u64) -> Self {
         let (idx, slot) = shape.locate(0, unit);
         Self { level: 0, idx, slot, count: shape.slots(0) - slot }
     }
 
-    /// As many slots from the same on.
+    /// Returns `count` slots from the same first slot on.
     pub fn with_count(self, count: u32) -> Self {
         Self { count, ..self }
     }
 
-    /// The codes of a closed run that fills them.
+    /// Returns the codes of a closed run that fills them.
     pub fn closed(self) -> u64 {
         span::closed(self.slot, self.count)
     }
@@ -53,12 +53,12 @@ impl Slots {
 }
 
 impl<W: Word> Runs<'_, W> {
-    /// Writes `codes` into free slots and climbs. `false`: they were not free, or the area is somebody's.
+    /// Writes `codes` into free slots and climbs. Returns `false` if they were not free, or somebody holds the area.
     pub(super) fn claim_slots(self, slots: Slots, codes: u64) -> bool {
         self.take_slots(slots, codes) && self.climb_from(slots, codes)
     }
 
-    /// Writes `codes` into slots, for a climb to follow. `false`: they were not free.
+    /// Writes `codes` into free slots, for a climb to follow. Returns `false` if they were not free.
     pub(super) fn take_slots(self, slots: Slots, codes: u64) -> bool {
         let Slots { level, idx, slot, count } = slots;
         let taken = self.tree().fill(level, idx, |found| {
@@ -67,7 +67,8 @@ impl<W: Word> Runs<'_, W> {
         self.lane().noted(level, idx, taken).is_some()
     }
 
-    /// Climbs from `codes` that were written into slots. `false`: the area is somebody's, and they are cleared.
+    /// Climbs from `codes` that were written into slots. Returns `false` if somebody holds the area; the slots are then
+    /// cleared.
     pub(super) fn climb_from(self, slots: Slots, codes: u64) -> bool {
         let met_nobody = self.lane().climb(slots.level, slots.idx);
         if !met_nobody {
@@ -76,13 +77,13 @@ impl<W: Word> Runs<'_, W> {
         met_nobody
     }
 
-    /// Clears `codes` from slots and tells the words above. `false`: they are not there.
+    /// Clears `codes` from slots and updates the words above. Returns `false` if the slots do not hold them.
     pub(super) fn clear_slots(self, slots: Slots, codes: u64) -> bool {
         slots.count > 0 && self.recode(slots, codes, 0)
     }
 
-    /// Replaces the codes `from` of slots by `to`, and tells the words above if some came free. `false`: they
-    /// are not there.
+    /// Replaces the codes `from` of slots by `to`, and updates the words above if some came free. Returns `false` if
+    /// the slots do not hold `from`.
     pub(super) fn recode(self, slots: Slots, from: u64, to: u64) -> bool {
         let Slots { level, idx, slot, count } = slots;
         let area = span::area(slot, count);

@@ -6,8 +6,8 @@ use crate::sync::{AFTER_FENCE, Word};
 use crate::word;
 
 impl<W: Word> Tree<'_, W> {
-    /// Looks at the word directly above word `idx` of `level`, after a claim in that: whether the slot is split, and the
-    /// word unmarked.
+    /// Looks at the word directly above word `idx` of `level`, after a claim in that word, and returns whether the word
+    /// above is unmarked and the slot split.
     #[inline(always)]
     pub fn passes(&self, level: usize, idx: u64) -> bool {
         let (above, slot) = W::SHAPE.parent(idx);
@@ -15,8 +15,8 @@ impl<W: Word> Tree<'_, W> {
         word::passes(self.read(level + 1, above), slot)
     }
 
-    /// Looks at every word above inner word `idx` of `level`: `None` as soon as one is marked, or its slot on the path not
-    /// split; otherwise the least bound.
+    /// Looks at every word above inner word `idx` of `level`. Returns `None` as soon as a word is marked, or its slot
+    /// on the path is not split; otherwise the least bound.
     #[inline(always)]
     pub fn look_up(&self, level: usize, idx: u64) -> Option<u64> {
         let mut below = idx;
@@ -34,8 +34,8 @@ impl<W: Word> Tree<'_, W> {
         Some(bound)
     }
 
-    /// Climbs from a claim in word `idx` of `level`: splits every slot above, and leaves no mark. `false`: a slot is
-    /// held; the claim must be undone.
+    /// Climbs from a claim in word `idx` of `level`: splits every slot above, and leaves no mark. Returns `false` if a
+    /// slot is held; the claim must then be undone.
     #[cold]
     pub fn climb(&self, level: usize, idx: u64) -> bool {
         let mut below = idx;

@@ -1,15 +1,15 @@
-//! What keeps the upper levels true: merging empty words, raising and lowering bounds.
+//! Keeping the upper levels true: merging empty words, raising and lowering bounds.
 //!
-//! One mechanism does it all. An *inspection* marks a word, reads the words below, and commits what it
-//! learned only if the word has not changed since the mark. Whoever makes an inspection untrue, a
-//! claim below or a free below, looks at the word afterwards, sees the mark, and changes the word. A mark
-//! is anybody's: a second inspection works under the mark of the first, so that one of them commits.
+//! One mechanism does all of it. An *inspection* marks a word, reads the words below, and commits what it learned only
+//! if the word has not changed since the mark. An operation that makes an inspection untrue, by a claim or a free
+//! below, looks at the word afterwards, sees the mark, and changes the word. A mark belongs to nobody: a second
+//! inspection works under the mark of the first, so that one of them commits.
 
 use super::Tree;
 use crate::sync::Word;
 use crate::word;
 
-/// How often a free tries a merge before it leaves it to whoever needs the block.
+/// How often a free tries a merge before it leaves the merge to whichever allocation needs the block.
 const ATTEMPTS: u32 = 3;
 
 impl<W: Word> Tree<'_, W> {
@@ -22,16 +22,16 @@ impl<W: Word> Tree<'_, W> {
         }
     }
 
-    /// Turns the slots above an empty word free, as far up as words are empty, and raises the bounds
-    /// above the first that is not. Retries only when somebody else changed a word on the way.
+    /// Frees the slots above an empty word, as far up as words are empty, and raises the bounds above the first that is
+    /// not. Retries only when somebody else changed a word on the way.
     #[cold]
     pub fn merge(&self, level: usize, idx: u64) {
         self.merge_within(u32::MAX, level, idx);
     }
 
-    /// [`merge`](Self::merge), after a free: if others change the word above again and again, the bounds say that a merge is
-    /// waiting, and it is left to whoever needs the block. Not for what an undone claim leaves: that may lie below a
-    /// block, where nobody looks for it.
+    /// Does the same as [`merge`](Self::merge), after a free. If others change the word above again and again, it sets
+    /// the bounds to say that a merge is waiting, and leaves the merge to whichever allocation needs the block. Not for
+    /// what an undone claim leaves: that may lie below a block, where nobody looks for it.
     #[cold]
     pub fn merge_or_leave(&self, level: usize, idx: u64) {
         self.merge_within(ATTEMPTS, level, idx);
@@ -59,8 +59,8 @@ impl<W: Word> Tree<'_, W> {
         }
     }
 
-    /// After `new` was left in a word of `level`: [`merge`](Self::merge) if it is empty, otherwise raises
-    /// the bounds above to what it offers.
+    /// Called after `new` was left in a word of `level`. [Merges](Self::merge) the word if it is empty, otherwise
+    /// raises the bounds above to what it offers.
     pub fn merge_or_publish(&self, level: usize, idx: u64, new: u64) {
         if word::codes(level, new) == 0 {
             self.merge(level, idx);
@@ -69,10 +69,9 @@ impl<W: Word> Tree<'_, W> {
         }
     }
 
-    /// Inspects the words below those split slots of an inner word that are in `slots`: turns a slot
-    /// free if the word below it is empty, and, if `slots` is every slot, sets the bound to what the
-    /// words below offer. Returns the codes that it replaced and the new ones, or `None` if somebody else
-    /// changed the word and nothing was committed.
+    /// Inspects the words below those split slots of an inner word that are in `slots`. A slot becomes free if the word
+    /// below it is empty. If `slots` is every slot, the bound becomes what the words below offer. Returns the codes
+    /// that it replaced and the new ones, or `None` if somebody else changed the word and nothing was committed.
     fn inspect(&self, level: usize, idx: u64, slots: u64) -> Option<(u64, u64)> {
         let marked = self.mark(level, idx)?;
         let old = word::codes(level, marked.value);
@@ -80,7 +79,7 @@ impl<W: Word> Tree<'_, W> {
         marked.commit(codes, bound).then_some((old, codes))
     }
 
-    /// The codes and the bound that an inspection of `slots` would give an inner word.
+    /// Returns the codes and the bound that an inspection of `slots` would give an inner word.
     fn look_below(&self, level: usize, idx: u64, word: u64, slots: u64) -> (u64, u64) {
         let mut codes = word::codes(level, word);
         let split = self.split_slots(level, idx, codes);
@@ -97,16 +96,16 @@ impl<W: Word> Tree<'_, W> {
         (codes, bound)
     }
 
-    /// Merges what is empty directly below an inner word and lowers its bound to what is there.
+    /// Merges the empty words directly below an inner word and lowers its bound to what is there.
     ///
-    /// Costs up to 16 loads and two read-modify-writes.
+    /// Cost: up to 16 loads and two read-modify-writes.
     pub fn tighten(&self, level: usize, idx: u64) {
         if self.inspect(level, idx, u64::MAX).is_some_and(|(old, new)| old != new) {
             self.merge(level, idx);
         }
     }
 
-    /// [`tighten`](Self::tighten), if that changes anything.
+    /// [Tightens](Self::tighten) a word, if that changes anything.
     fn tighten_if_loose(&self, level: usize, idx: u64) {
         let word = self.read(level, idx);
         let seen = self.look_below(level, idx, word, u64::MAX);
@@ -115,7 +114,7 @@ impl<W: Word> Tree<'_, W> {
         }
     }
 
-    /// [`tighten`](Self::tighten), after the same for every word below that may hold a waiting merge.
+    /// [Tightens](Self::tighten) a word, after settling every word below that may hold a waiting merge.
     #[cold]
     pub fn settle(&self, level: usize, idx: u64) {
         let word = self.read(level, idx);

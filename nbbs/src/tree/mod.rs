@@ -1,10 +1,10 @@
 //! The protocol: the words of an arena, and the only ways in which they change.
 //!
 //! ```text
-//! step      one compare-and-swap of one word: the transitions, by name
-//! climb     see to the words above a claim
-//! inspect   look at the words below: merge what is empty, keep the bounds honest
-//! spot      where a unit is described
+//! step      the transitions, by name: each is one compare-and-swap of one word
+//! climb     splits the slots above a claim
+//! inspect   looks at the words below: merges what is empty, keeps the bounds honest
+//! spot      finds the slot that describes a unit
 //! ```
 //!
 //! Nothing here knows lanes or runs. DESIGN.md at the root of the repository explains the protocol and why it is safe.
@@ -41,7 +41,7 @@ impl<W> Copy for Tree<'_, W> {}
 pub(crate) type LaneWords<W> = [W; LANE_WORDS];
 
 impl<'a, W: Word> Tree<'a, W> {
-    /// The tree of `units` units over `words`, and the lanes' words.
+    /// Creates the tree of `units` units over `words`, and returns it with the lanes' words.
     pub const fn new(
         words: &'a [W],
         units: u64,
@@ -61,8 +61,8 @@ impl<'a, W: Word> Tree<'a, W> {
     /// Reads word `idx` of `level`.
     #[inline(always)]
     pub fn read(&self, level: usize, idx: u64) -> u64 {
-        // The read of a pair "write one word, then read another", of which DESIGN.md lists both
-        // ends; it acquires what the transitions released.
+        // The read of a pair "write one word, then read another"; DESIGN.md lists both ends. It acquires what the
+        // transitions released.
         self.words[self.geometry.place(level, idx)].load(AFTER_FENCE)
     }
 
@@ -76,16 +76,16 @@ impl<'a, W: Word> Tree<'a, W> {
         At::new(&self.words[self.geometry.place(level, idx)])
     }
 
-    /// The epoch: how many inspections above level 1 have passed.
+    /// Returns the epoch: how many inspections above level 1 have passed.
     #[inline(always)]
     pub fn epoch(&self) -> u64 {
-        // Between fences; pairs with the increment in `pass_epoch`. Where it follows a claim or a clear, an inspection that
-        // has not incremented it yet will read that claim or clear; where it precedes a look at the path, a mark
-        // that the look misses increments it later.
+        // Between fences; pairs with the increment in `pass_epoch`. After a claim or a clear: an inspection that has
+        // not incremented the epoch yet will read that claim or clear. Before a look at the path: a mark that the look
+        // misses increments the epoch later.
         self.epoch.load(BETWEEN_FENCES)
     }
 
-    /// Ends the epoch: no path that was seen before may be trusted any longer.
+    /// Ends the epoch: no path seen before may be trusted any longer.
     fn pass_epoch(&self) {
         // SeqCst: after the caller's mark, before its reads. Pairs with the load in `epoch`.
         let old = self.epoch.load(Ordering::SeqCst);
@@ -94,29 +94,30 @@ impl<'a, W: Word> Tree<'a, W> {
         let _ = self.epoch.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// The count of claims that were undone. On the epoch's line, as it changes no more often.
+    /// Returns the word that counts undone claims. It is on the epoch's line, as it changes no more often.
     fn undone_word(&self) -> &'a W {
         &self.words[self.geometry.epoch() + 1]
     }
 
-    /// How many claims were undone, modulo 2^64 and what was counted together.
+    /// Returns how many claims were undone, modulo 2^64; several counted at the same time may count as one.
     pub fn undone(&self) -> u64 {
-        // SeqCst: before the caller's look at a claim, and after. Pairs with the accesses in `count_undone`.
+        // SeqCst: before and after the caller's look at a claim. Pairs with the accesses in `count_undone`.
         self.undone_word().load(Ordering::SeqCst)
     }
 
-    /// Counts a claim that the caller has undone: the number has changed since.
+    /// Counts a claim that the caller has undone, so that the number has changed.
     pub fn count_undone(&self) {
-        // SeqCst: after the claim was cleared. Who then still sees the claim has read the count before this does.
+        // SeqCst: after the claim was cleared. A caller that then still sees the claim has read the count before this
+        // does.
         let word = self.undone_word();
         let seen = word.load(Ordering::SeqCst);
         let next = seen.wrapping_add(1);
-        // If it fails, somebody else has counted since, which is as good.
+        // If it fails, somebody else has counted since, which is just as good.
         let _ = word.compare_exchange(seen, next, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// What a word can offer: the largest order of a free block in it or below it, plus 1; 0 for none;
-    /// [`word::UNSETTLED`] if a merge below might make more. Never too little, sometimes too much.
+    /// Returns what a word can offer: the largest order of a free block in it or below it, plus 1; 0 for none;
+    /// [`word::UNSETTLED`] if a merge below might make more. It is never too little, sometimes too much.
     pub fn offer(&self, level: usize, idx: u64, word: u64) -> u64 {
         let codes = word::codes(level, word);
         let inside = word::first_slots(self.geometry.whole_slots(level, idx));
@@ -132,7 +133,8 @@ impl<'a, W: Word> Tree<'a, W> {
         whole.max(below).max(part)
     }
 
-    /// Whether a word can offer `need`, which is not 0: sooner told than [how much](Self::offer) it can.
+    /// Returns whether a word can offer `need`, which is not 0. This is cheaper than finding [how much](Self::offer) it
+    /// can offer.
     #[inline(always)]
     pub fn offers(&self, level: usize, idx: u64, word: u64, need: u64) -> bool {
         let codes = word::codes(level, word);
@@ -141,27 +143,27 @@ impl<'a, W: Word> Tree<'a, W> {
         }
         let slots = (need as u32 - 1).saturating_sub(W::SHAPE.slot_order(level));
         let free = word::free_slots(codes) & word::first_slots(W::SHAPE.slots(level));
-        // Only what is free can offer something, even if it lies partly outside.
+        // Only free slots can offer something, even if they lie partly outside.
         free != 0
             && slots <= W::SHAPE.slots_log2(level)
             && word::runs(free, slots) != 0
             && (self.geometry.is_whole(level, idx) || self.offer(level, idx, word) >= need)
     }
 
-    /// The split slots of an inner word, by their low bits.
+    /// Returns the split slots of an inner word, by their low bits.
     pub fn split_slots(&self, level: usize, idx: u64, codes: u64) -> u64 {
         word::split_slots(codes) & word::first_slots(self.geometry.slots(level, idx))
     }
 
-    /// Writes every word as it is in an empty arena. Nobody else may use them.
+    /// Writes every word as it is in an empty arena. Nobody else may be using them.
     pub fn clear_all(&self) {
         for word in &self.words[..self.geometry.words()] {
-            // Relaxed: whoever shares the arena with other threads orders these stores too.
+            // Relaxed: a caller that shares the arena with other threads orders these stores too.
             word.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Writes every word as it is in an arena in which all is reserved. Nobody else may use them.
+    /// Writes every word as it is in an arena in which everything is reserved. Nobody else may be using them.
     pub fn reserve_all(&self) {
         self.clear_all();
         for level in 0..=self.geometry.top() {
@@ -174,7 +176,7 @@ impl<'a, W: Word> Tree<'a, W> {
         }
     }
 
-    /// The first word that pads a level or lies beyond its last slot and yet is not zero.
+    /// Finds the first word that pads a level or lies beyond its last slot and is not zero.
     pub fn first_foreign_word(&self) -> Option<usize> {
         (0..=self.geometry.top()).find_map(|level| {
             let last = self.geometry.words_of(level) - 1;
@@ -208,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Any word, the more in use the larger `number` is: with the codes that it may have at such places.
+    /// Checks one word, drawn by `number`, with the codes that it may have at each of `places`.
     fn agree(tree: &Tree<'_, AtomicU64>, number: u64, places: &[(usize, u64)]) {
         let mix =
             |by: u64| (number + by).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(by as u32);

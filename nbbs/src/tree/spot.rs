@@ -1,4 +1,4 @@
-//! Where a unit is described: the highest slot above it that is not split.
+//! Finding the slot that describes a unit: the highest slot above it that is not split.
 
 use super::Tree;
 use crate::sync::Word;
@@ -25,7 +25,7 @@ impl Spot {
 }
 
 impl<W: Word> Tree<'_, W> {
-    /// Where unit `unit` is described.
+    /// Finds the slot that describes unit `unit`.
     pub fn spot(&self, unit: u64) -> Spot {
         let mut level = self.geometry.top();
         loop {
@@ -38,25 +38,26 @@ impl<W: Word> Tree<'_, W> {
         }
     }
 
-    /// Whether the unit at `spot` is reserved.
+    /// Returns whether the unit at `spot` is reserved.
     pub fn is_reserved(&self, spot: &Spot) -> bool {
         spot.level == 0 && self.reserved_slots(spot.idx, spot.codes) >> (2 * spot.slot) & 1 != 0
     }
 
-    /// The reserved units of leaf word `idx`, by the low bits of their slots. The others with that code are open heads.
+    /// Returns the reserved units of leaf word `idx`, by the low bits of their slots. The other slots with that code
+    /// are open heads.
     pub fn reserved_slots(&self, idx: u64, codes: u64) -> u64 {
         let reserved = span::reserved(codes);
         let last = 1 << (2 * (W::SHAPE.slots(0) - 1));
         if reserved & last != 0 && self.rest_follows(idx) { reserved & !last } else { reserved }
     }
 
-    /// Whether the head in `slot` of word `idx` of `level` is that of a hidden run, and no block.
+    /// Returns whether the head in `slot` of word `idx` of `level` belongs to a hidden run, and is no block.
     #[inline(always)]
     pub fn is_hidden(&self, level: usize, idx: u64, slot: u32) -> bool {
         level == 0 && slot == W::SHAPE.slots(0) - 1 && self.rest_follows(idx)
     }
 
-    /// Whether the unit behind leaf word `idx` is a rest.
+    /// Returns whether the unit behind leaf word `idx` is a rest.
     #[inline(never)]
     fn rest_follows(&self, idx: u64) -> bool {
         let behind = W::SHAPE.first_unit(0, idx + 1, 0);

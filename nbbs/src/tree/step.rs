@@ -9,9 +9,9 @@
 //!                                                                               bound falls
 //! ```
 //!
-//! Each but `mark` leaves the word unmarked, so that a commit under a mark that was there before fails. Only
-//! [`Marked::commit`] turns a split slot free or lowers a bound, and only [`At::mark`] makes a [`Marked`]: the others
-//! write no word in which a slot that was split is not.
+//! Each transition but `mark` leaves the word unmarked, so that a commit under an earlier mark fails. Only
+//! [`Marked::commit`] turns a split slot free or lowers a bound, and only [`At::mark`] makes a [`Marked`]: the other
+//! transitions never write a word in which a slot that was split no longer is.
 
 use super::Tree;
 use crate::sync::{AFTER_FENCE, BETWEEN_FENCES, Ordering, Word};
@@ -40,33 +40,32 @@ impl<'a, W: Word> At<'a, W> {
         Self(word)
     }
 
-    /// What the word holds.
+    /// Returns what the word holds.
     #[inline(always)]
     pub fn load(self) -> u64 {
         // As in `Tree::read`.
         self.0.load(AFTER_FENCE)
     }
 
-    /// The same, where a fence comes before anything that follows from it.
+    /// Loads the word where a fence comes before anything that follows from it.
     #[inline(always)]
     pub fn load_before_fence(self) -> u64 {
-        // As in `Tree::read`; what it is to acquire, the fence does.
+        // As in `Tree::read`; the fence acquires instead of the load.
         self.0.load(BETWEEN_FENCES)
     }
 
-    /// One compare-and-swap, the only kind of write that the protocol knows.
+    /// Performs one compare-and-swap, the only kind of write in the protocol.
     ///
-    /// SeqCst: acquires what the last holder of the units released here and releases what this one did. It is
-    /// the write of every pair "claim, clear or mark, then read the word above or below", of which DESIGN.md
-    /// lists both ends.
+    /// SeqCst: acquires what the last holder of the units released here and releases what this one did. It is the write
+    /// of every pair "claim, clear or mark, then read the word above or below"; DESIGN.md lists both ends.
     #[inline(always)]
     fn swap(self, old: u64, new: u64) -> Result<u64, u64> {
         self.0.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst)?;
         Ok(new)
     }
 
-    /// Claims a block of `2^slots` slots at `slot`. Returns the new word, or what was found instead of an `old` in which
-    /// they are free.
+    /// Claims a block of `2^slots` slots at `slot`, which are free in `old`. Returns the new word, or what was found
+    /// instead of `old`.
     #[inline(always)]
     pub fn claim(self, level: usize, old: u64, slot: u32, slots: u32) -> Result<u64, u64> {
         if !word::is_free(word::codes(level, old), slot, slots) {
@@ -89,8 +88,8 @@ impl<'a, W: Word> At<'a, W> {
         Some(self.swap(old, new).map(|new| (new, left)))
     }
 
-    /// Changes the codes to what `change` makes of them, as long as `allowed` has it so. Returns the new word and what
-    /// came with it; `None` as soon as `change` or `allowed` refuses.
+    /// Changes the codes to what `change` makes of them, as long as `allowed` accepts that. Returns the new word and
+    /// the value that `change` returned; `None` as soon as `change` or `allowed` refuses.
     fn update<T>(
         self,
         level: usize,
@@ -108,7 +107,8 @@ impl<'a, W: Word> At<'a, W> {
         }
     }
 
-    /// The inspection of an inner word that holds `old`. `None`: it was changed before the mark was there.
+    /// Begins the inspection of an inner word that holds `old`. Returns `None` if the word was changed before the mark
+    /// was set.
     fn mark(self, old: u64) -> Option<Marked<'a, W>> {
         if old & word::MARK != 0 {
             // Another inspection is under way, or has died. A mark of our own would undo it for nothing;
@@ -120,8 +120,8 @@ impl<'a, W: Word> At<'a, W> {
         Some(Marked { word: self.0, value })
     }
 
-    /// Makes `slot` of inner word `old` split, where it is not held, with another bound. Returns the new word, or what
-    /// was found instead of `old`.
+    /// Splits `slot` of inner word `old`, which is not held, and sets another bound. Returns the new word, or what was
+    /// found instead of `old`.
     fn split(self, old: u64, slot: u32, bound: u64) -> Result<u64, u64> {
         let new = word::inner(old, word::codes(1, old) | word::SPLIT << (2 * slot), bound);
         // SeqCst: leaves no mark, which makes a concurrent `commit` fail.
@@ -132,18 +132,18 @@ impl<'a, W: Word> At<'a, W> {
 }
 
 impl<W: Word> Marked<'_, W> {
-    /// Ends the inspection: split slots that are free in `codes` become free, and the bound may fall. `false`: somebody
-    /// has changed the word since the mark, and nothing was committed.
+    /// Ends the inspection: split slots that are free in `codes` become free, and the bound may fall. Returns `false`
+    /// if somebody has changed the word since the mark; then nothing was committed.
     pub fn commit(self, codes: u64, bound: u64) -> bool {
         let new = word::inner(self.value, codes, bound);
-        // Passes on what the reads below acquired, to whoever claims a slot that was merged.
+        // Passes on what the reads below acquired, to the claimer of a slot that was merged.
         At(self.word).swap(self.value, new).is_ok()
     }
 }
 
 impl<'a, W: Word> Tree<'a, W> {
-    /// Changes free slots of a word to what `change` makes of its codes. `None` where that refuses, or would change
-    /// anything else.
+    /// Changes free slots of a word to what `change` makes of its codes. Returns `None` if `change` refuses, or would
+    /// change anything else.
     pub fn fill<T>(
         &self,
         level: usize,
@@ -154,9 +154,9 @@ impl<'a, W: Word> Tree<'a, W> {
         self.word(level, idx).update(level, change, allowed)
     }
 
-    /// Changes slots of a word, of which the caller holds some, to what `change` makes of its codes: they become free, or
-    /// held otherwise, and he may take free slots of the word to his own. `None` where `change` refuses, or would
-    /// change a split slot.
+    /// Changes slots of a word, of which the caller holds some, to what `change` makes of its codes: they become free,
+    /// or held otherwise, and free slots of the word may become the caller's. Returns `None` if `change` refuses, or
+    /// would change a split slot.
     pub fn rewrite<T>(
         &self,
         level: usize,
@@ -169,8 +169,8 @@ impl<'a, W: Word> Tree<'a, W> {
         changed
     }
 
-    /// Writes `codes` into a word below a slot that the caller holds, which has no free slots then. `false`: a claim
-    /// stands in it, on its way to being undone.
+    /// Writes `codes` into a word below a slot that the caller holds, after which the word has no free slots. Returns
+    /// `false` if a claim about to be undone stands in it.
     pub fn hide(&self, level: usize, idx: u64, codes: u64) -> bool {
         // Such a claim may have split one of the same slots.
         let same = if level == 0 { 0 } else { word::split_slots(codes) };
@@ -178,8 +178,8 @@ impl<'a, W: Word> Tree<'a, W> {
         self.word(level, idx).update(level, change, |_, _| true).is_some()
     }
 
-    /// Makes the held `slot` of an inner word split, over a word that is [hidden](Self::hide) below it. `false`: it does
-    /// not hold `code`.
+    /// Splits the held `slot` of an inner word, over a word that is [hidden](Self::hide) below it. Returns `false` if
+    /// the slot does not hold `code`.
     pub fn uncover(&self, level: usize, idx: u64, slot: u32, code: u64) -> bool {
         let change = |found| {
             let held = word::code(found, slot) == code && matches!(code, word::HEAD | word::REST);
@@ -189,8 +189,8 @@ impl<'a, W: Word> Tree<'a, W> {
         self.word(level, idx).update(level, change, |_, _| true).is_some()
     }
 
-    /// Makes a slot of an inner word split, and its bound allow for what a claim below leaves of the slot. `false`: the
-    /// slot is held, by a block or run.
+    /// Splits a slot of an inner word, and makes its bound allow for what a claim below leaves of the slot. Returns
+    /// `false` if a block or run holds the slot.
     pub(super) fn open(&self, level: usize, idx: u64, slot: u32) -> bool {
         let word = self.word(level, idx);
         // Pairs with the mark: if the inspection missed the claim, this sees its mark.
@@ -198,7 +198,7 @@ impl<'a, W: Word> Tree<'a, W> {
         loop {
             let bound = match word::code(old, slot) {
                 word::HEAD | word::REST => return false,
-                // What the claim left of the slot: its largest half, at most.
+                // What the claim left of the slot: at most its largest half.
                 word::FREE => word::bound(old).max(u64::from(W::SHAPE.slot_order(level))),
                 _ if old & word::MARK == 0 => return true,
                 _ => word::bound(old),
@@ -210,8 +210,8 @@ impl<'a, W: Word> Tree<'a, W> {
         }
     }
 
-    /// Makes a free slot of an inner word that holds `old` split, unsettled. `false`: it was changed meanwhile, or the
-    /// slot is not free.
+    /// Splits a free slot of an inner word that holds `old`, and makes the bound unsettled. Returns `false` if the word
+    /// was changed since, or the slot is not free.
     pub fn split_free(&self, level: usize, idx: u64, old: u64, slot: u32) -> bool {
         word::code(old, slot) == word::FREE
             && self.word(level, idx).split(old, slot, word::UNSETTLED).is_ok()
@@ -232,7 +232,7 @@ impl<'a, W: Word> Tree<'a, W> {
         }
     }
 
-    /// Begins the inspection of an inner word. `None`: it was changed before the mark was there.
+    /// Begins the inspection of an inner word. Returns `None` if the word was changed before the mark was set.
     pub(super) fn mark(&self, level: usize, idx: u64) -> Option<Marked<'a, W>> {
         let word = self.word(level, idx);
         let marked = word.mark(word.load());

@@ -9,9 +9,9 @@
 //!                                                  00 free   01 split   11 head   10 rest
 //! ```
 //!
-//! *split*: look at the word below. *bound*: no block below the split slots has a larger order; kept
-//! as order + 1, 0 for none, [`UNSETTLED`] where a merge may be waiting below. *mark*: somebody is
-//! inspecting the words below. *version*: grows with every mark, so that no two marks look alike.
+//! *split*: the state is in the word below. *bound*: no block below the split slots has a larger order; stored as order
+//! + 1, 0 for none, [`UNSETTLED`] where a merge may be waiting below. *mark*: somebody is inspecting the words below.
+//! *version*: grows with every mark, so that no two marks look alike.
 
 pub(crate) mod span;
 
@@ -61,46 +61,46 @@ pub(crate) const fn bound(word: u64) -> u64 {
     word >> BOUND_SHIFT & 63
 }
 
-/// The successor of inner word `old`, with other codes and another bound, and no mark.
+/// Returns the successor of inner word `old`, with other codes and another bound, and no mark.
 #[inline(always)]
 pub(crate) const fn inner(old: u64, codes: u64, bound: u64) -> u64 {
     old & VERSION | bound << BOUND_SHIFT | codes
 }
 
-/// The successor of inner word `old` with a mark, and a version that no mark since has had.
+/// Returns the successor of inner word `old` with a mark, and a version that no mark since has had.
 #[inline(always)]
 pub(crate) const fn marked(old: u64) -> u64 {
     old & !VERSION | ((old & VERSION) + VERSION_ONE) & VERSION | MARK
 }
 
-/// Whether an inner word is unmarked and has a bound of at least `offer`.
+/// Returns whether an inner word is unmarked and has a bound of at least `offer`.
 #[inline(always)]
 pub(crate) const fn allows(word: u64, offer: u64) -> bool {
-    // The mark stands above the bound, so that a marked word is out of range too.
+    // The mark is above the bound, so that a marked word is out of range too.
     (word >> BOUND_SHIFT).wrapping_sub(offer) < 64 - offer
 }
 
-/// Whether an inner word is unmarked and its `slot` split.
+/// Returns whether an inner word is unmarked and its `slot` split.
 #[inline(always)]
 pub(crate) const fn passes(word: u64, slot: u32) -> bool {
     (word ^ SPLIT << (2 * slot)) & (0b11 << (2 * slot) | MARK) == 0
 }
 
-/// The successor of `old`, a word of `level`, with other codes and no mark.
+/// Returns the successor of `old`, a word of `level`, with other codes and no mark.
 #[inline(always)]
 pub(crate) const fn with_codes(level: usize, old: u64, codes: u64) -> u64 {
     if level == 0 { codes } else { old & !(CODES | MARK) | codes }
 }
 
-/// The slots whose codes differ, by their low bits.
+/// Returns the slots whose codes differ, by their low bits.
 #[inline(always)]
 const fn changed_slots(from: u64, to: u64) -> u64 {
     let changed = from ^ to;
     (changed | changed >> 1) & LOW
 }
 
-/// Whether every slot in which the codes of a word of `level` differ is free in `from`, and in `to` neither free nor
-/// split.
+/// Returns whether every slot in which the codes of a word of `level` differ is free in `from`, and neither free nor
+/// split in `to`.
 #[inline(always)]
 pub(crate) const fn only_fills(level: usize, from: u64, to: u64) -> bool {
     let changed = changed_slots(from, to);
@@ -108,7 +108,7 @@ pub(crate) const fn only_fills(level: usize, from: u64, to: u64) -> bool {
     free_slots(from) & changed == changed && split & changed == 0
 }
 
-/// Whether the same slots of a word of `level` are split in both. In a leaf word none is.
+/// Returns whether the same slots of a word of `level` are split in both. In a leaf word none is.
 #[inline(always)]
 pub(crate) const fn keeps_split(level: usize, from: u64, to: u64) -> bool {
     level == 0 || split_slots(from) == split_slots(to)
@@ -167,7 +167,7 @@ pub(crate) const fn block(order: u32) -> u64 {
     area(order) & HIGH | 1
 }
 
-/// The order, in slots, of the block whose head is in `slot`; `None` if no block looks like that.
+/// Returns the order, in slots, of the block whose head is in `slot`; `None` if no block looks like that.
 #[inline(always)]
 pub(crate) const fn block_order(codes: u64, slot: u32) -> Option<u32> {
     let rests = (codes >> (2 * slot) >> 2 ^ HIGH).trailing_zeros() / 2;
@@ -179,16 +179,16 @@ pub(crate) const fn block_order(codes: u64, slot: u32) -> Option<u32> {
     }
 }
 
-/// Whether a block of `2^order` slots, no more and no less, begins in `slot`.
+/// Returns whether a block of `2^order` slots, no more and no less, begins in `slot`.
 #[inline(always)]
 pub(crate) const fn is_block(codes: u64, slot: u32, order: u32) -> bool {
     let from_slot = codes >> (2 * slot);
-    // The slot after the block must not be a rest. It is the lowest that is not in the area.
+    // The slot after the block, the lowest that is not in the area, must not be a rest.
     let after = !area(order) & (area(order) << 2);
     from_slot & area(order) == block(order) && from_slot & after != after & HIGH
 }
 
-/// The slots at which `2^order` slots, aligned, are all among `free`.
+/// Returns the slots at which `2^order` slots, aligned, are all among `free`.
 #[inline(always)]
 pub(crate) fn runs(free: u64, order: u32) -> u64 {
     let mut runs = free;
@@ -198,7 +198,7 @@ pub(crate) fn runs(free: u64, order: u32) -> u64 {
     runs & ALIGNED[order as usize & 7]
 }
 
-/// Where to claim `2^order` slots, aligned, among `free`: a place whose buddy is in use, if there is one.
+/// Finds where to claim `2^order` slots, aligned, among `free`: a place whose buddy is in use, if there is one.
 #[inline(always)]
 pub(crate) fn fit(free: u64, order: u32) -> Option<u32> {
     let runs = runs(free, order);
@@ -208,19 +208,19 @@ pub(crate) fn fit(free: u64, order: u32) -> Option<u32> {
     (choice != 0).then(|| choice.trailing_zeros() / 2)
 }
 
-/// Whether all of `2^order` slots at `slot` are free.
+/// Returns whether all of `2^order` slots at `slot` are free.
 #[inline(always)]
 pub(crate) const fn is_free(codes: u64, slot: u32, order: u32) -> bool {
     codes & area(order) << (2 * slot) == 0
 }
 
-/// The successor of `old`, a word of `level`, with a further block of `2^slots` free slots at `slot`.
+/// Returns the successor of `old`, a word of `level`, with another block of `2^slots` free slots at `slot`.
 #[inline(always)]
 pub(crate) const fn claim(level: usize, old: u64, slot: u32, slots: u32) -> u64 {
     with_codes(level, old, codes(level, old) | block(slots) << (2 * slot))
 }
 
-/// A word of `level` without the block of `2^slots` slots at `slot`, and its codes. `None`: there is no such
+/// Returns a word of `level` without the block of `2^slots` slots at `slot`, and its codes; `None` if there is no such
 /// block.
 #[inline(always)]
 pub(crate) fn without_block(level: usize, old: u64, slot: u32, slots: u32) -> Option<(u64, u64)> {
@@ -260,7 +260,7 @@ pub(crate) const fn run_at(free: u64, slot: u32) -> u32 {
     order
 }
 
-/// The order, in slots, of the aligned run of free slots that `2^slots` free slots at `slot` are part of, in a
+/// Returns the order, in slots, of the aligned run of free slots that contains `2^slots` free slots at `slot`, in a
 /// word of `2^most` slots.
 pub(crate) const fn grown(codes: u64, slot: u32, slots: u32, most: u32) -> u32 {
     let mut order = slots;

@@ -1,11 +1,13 @@
 //! The codes of runs that need not be blocks. No atomics here.
 //!
-//! A run is *closed* if it lies in one word: a head and its rests. A run that goes on beyond its word is
-//! *open*: it begins in a leaf word with an open head, code `01` (else reserved) with a rest behind it, fills
-//! that word to its end, and all units that follow, in whatever words, are rests. Where the head is the last unit of its
-//! word, the rest is the first unit of the next. While a run is claimed, changed or freed, it is *hidden*: its codes in
-//! the first word are reserved but for the last, which is a head. So a head with its rests is the whole of
-//! what is held there, unless it is hidden, and nobody needs to look further.
+//! A run is *closed* if it lies in one word: a head and its rests. A run that extends beyond its word is *open*. It
+//! begins in a leaf word with an open head, code `01` (otherwise: reserved) with a rest behind it, and fills that word
+//! to its end; all units that follow, in whatever words, are rests. If the head is the last unit of its word, that rest
+//! is the first unit of the next word.
+//!
+//! While a run is claimed, changed or freed, it is *hidden*: its codes in the first word are reserved except the last,
+//! which is a head. So unless it is hidden, a head with its rests is the whole of what is held there, and nobody needs
+//! to look further.
 //!
 //! ```text
 //! closed   [. . H r r r r . ...]
@@ -46,9 +48,10 @@ pub(crate) const fn reserved_at(slot: u32, count: u32) -> u64 {
     area(slot, count) & LOW
 }
 
-/// The part of a hidden run that lies in the leaf word where it begins: `count` slots from `slot` to the end of the word.
+/// Returns the part of a hidden run that lies in the leaf word where it begins: `count` slots from `slot` to the end of
+/// the word.
 pub(crate) const fn hidden(slot: u32, count: u32) -> u64 {
-    // Not reserved to the end: before a rest that would be an open head.
+    // The last is not reserved: before a rest that would be an open head.
     reserved_at(slot, count) | HEAD << (2 * (slot + count - 1))
 }
 
@@ -62,12 +65,13 @@ pub(crate) const fn heads(codes: u64) -> u64 {
     codes & codes >> 1 & LOW
 }
 
-/// The reserved slots of a leaf word, by their low bits. The last may be an open head, if the next word has rests.
+/// Returns the reserved slots of a leaf word, by their low bits. The last may be an open head, if the next word has
+/// rests.
 pub(crate) const fn reserved(codes: u64) -> u64 {
     word::split_slots(codes) & !(rest_slots(codes) >> 2)
 }
 
-/// How many slots of a set, given by their low bits, stand side by side from `slot` on.
+/// Returns how many slots of a set, given by their low bits, are contiguous from `slot` on.
 pub(crate) const fn length_from(set: u64, slot: u32) -> u32 {
     if slot >= 32 {
         return 0;
@@ -76,29 +80,30 @@ pub(crate) const fn length_from(set: u64, slot: u32) -> u32 {
     if others == 0 { 32 } else { others.trailing_zeros() / 2 }
 }
 
-/// The first slot of those of a set that stand side by side up to `slot`; the next one if it has not `slot`.
+/// Returns the first of the contiguous slots of a set that end at `slot`; the slot after `slot` if the set does not
+/// contain it.
 pub(crate) const fn start_to(set: u64, slot: u32) -> u32 {
     let others = !set & word::first_slots(slot + 1);
     if others == 0 { 0 } else { (63 - others.leading_zeros()) / 2 + 1 }
 }
 
-/// How many rests stand side by side from `slot` on.
+/// Returns how many rests are contiguous from `slot` on.
 pub(crate) const fn rests_from(codes: u64, slot: u32) -> u32 {
     length_from(rest_slots(codes), slot)
 }
 
-/// The first of the rests that stand side by side up to `slot`.
+/// Returns the first of the contiguous rests that end at `slot`.
 pub(crate) const fn rests_to(codes: u64, slot: u32) -> u32 {
     start_to(rest_slots(codes), slot)
 }
 
-/// Whether `codes` stand in the `count` slots from `slot` on, and no further rest behind them.
+/// Returns whether the `count` slots from `slot` on hold `codes`, with no further rest behind them.
 pub(crate) const fn is_there(word: u64, slot: u32, count: u32, codes: u64) -> bool {
     let area = area(slot, count);
     word & area == codes & area && rests_from(word, slot + count) == 0
 }
 
-/// The starts of `count` slots side by side among `free`.
+/// Returns where `count` contiguous slots begin among `free`.
 pub(crate) const fn starts(free: u64, count: u32) -> u64 {
     let mut starts = free;
     let mut len = 1;
@@ -110,7 +115,7 @@ pub(crate) const fn starts(free: u64, count: u32) -> u64 {
     starts
 }
 
-/// Where to claim `count` slots among `free`: at the start of the shortest stretch that has them.
+/// Finds where to claim `count` slots among `free`: at the start of the shortest stretch that has room.
 pub(crate) fn fit(free: u64, count: u32) -> Option<u32> {
     let candidates = starts(free, count) & !(free << 2);
     word::from_slot(candidates, 0).min_by_key(|&slot| length_from(free, slot))
