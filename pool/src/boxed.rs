@@ -9,8 +9,8 @@ use core::ptr::NonNull;
 use crate::chunk::{Chunk, Hold};
 use crate::sync::{AtomicU64, Word};
 
-/// An object in a pool, owned: two words. Dropping it drops the object and frees its slot, in O(1) with
-/// one read-modify-write, on any thread; [`Local::free`](crate::Local::free) mostly does without that.
+/// An owned object in a pool: two words. Dropping it drops the object and frees its slot, in O(1) with one
+/// read-modify-write, on any thread; [`Local::free`](crate::Local::free) mostly avoids that.
 ///
 /// A box that is forgotten leaks its object and its slot; [`leak`](Self::leak) leaves both to the pool.
 ///
@@ -22,8 +22,7 @@ use crate::sync::{AtomicU64, Word};
 /// # Ok::<(), nbbs_pool::Full<String>>(())
 /// ```
 ///
-/// A box is invariant in its type. If it were not, an object that does not live long enough could be left to
-/// the pool:
+/// A box is invariant in its type. Otherwise an object that does not live long enough could be left to the pool:
 ///
 /// ```compile_fail
 /// use nbbs_pool::{Pool, PoolBox};
@@ -43,14 +42,14 @@ pub struct PoolBox<'a, T, W: Word = AtomicU64> {
     owns: PhantomData<T>,
 }
 
-// SAFETY: the box owns its object, which moves with it; whoever drops it changes the chunk's words.
+// SAFETY: the box owns its object, which moves with it; the thread that drops it changes the chunk's words.
 unsafe impl<T: Send, W: Word + Sync> Send for PoolBox<'_, T, W> {}
 // SAFETY: a shared box gives shared references to its object, and nothing else.
 unsafe impl<T: Sync, W: Word + Sync> Sync for PoolBox<'_, T, W> {}
 
 impl<'a, T, W: Word> PoolBox<'a, T, W> {
     /// # Safety
-    /// The object is complete, nobody else's, and at a claimed slot of the chunk, which goes with it.
+    /// The object is complete, belongs to nobody else, and is at a claimed slot of the chunk, which goes with it.
     #[inline(always)]
     pub(crate) unsafe fn new(object: NonNull<T>, chunk: &'a Chunk<T, W>) -> Self {
         Self { object, chunk, owns: PhantomData }
@@ -83,8 +82,8 @@ impl<'a, T, W: Word> PoolBox<'a, T, W> {
         unsafe { each.object.read() }
     }
 
-    /// Leaves the object to the pool: [`Pool::free`](crate::Pool::free) frees it, and the pool's end
-    /// drops it. One read-modify-write.
+    /// Leaves the object to the pool: [`Pool::free`](crate::Pool::free) frees it, or the end of the pool drops it.
+    /// Cost: one read-modify-write.
     ///
     /// ```
     /// use nbbs_pool::{Pool, PoolBox};
@@ -100,10 +99,10 @@ impl<'a, T, W: Word> PoolBox<'a, T, W> {
         each.object
     }
 
-    /// Lets go of the object: only [`Pool::from_raw`](crate::Pool::from_raw) gets it back, unchecked. If
-    /// nobody does, object and slot are leaked.
+    /// Releases the object without freeing it: only [`Pool::from_raw`](crate::Pool::from_raw) makes a box of it again,
+    /// unchecked. Otherwise object and slot are leaked.
     ///
-    /// See there for an example.
+    /// See [`Pool::from_raw`](crate::Pool::from_raw) for an example.
     #[must_use]
     pub fn into_raw(each: Self) -> NonNull<T> {
         ManuallyDrop::new(each).object
@@ -128,7 +127,7 @@ impl<T, W: Word> DerefMut for PoolBox<'_, T, W> {
 
 impl<T, W: Word> Drop for PoolBox<'_, T, W> {
     fn drop(&mut self) {
-        // Freed also if the object's destructor panics.
+        // The slot is freed even if the object's destructor panics.
         let _hold = Hold { chunk: self.chunk, slot: self.chunk.slot_of(self.object) };
         // SAFETY: the box owns a complete object, and this is its end; the slot is freed after it.
         unsafe { self.object.drop_in_place() };

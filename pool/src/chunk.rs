@@ -1,5 +1,4 @@
-//! A chunk: bitmaps that stay where they are until the pool goes, and memory for slots, which comes and
-//! goes.
+//! A chunk: bitmaps that stay in place until the pool is dropped, and memory for slots, which comes and goes.
 //!
 //! ```text
 //! claimed   a bit for each slot: not to be had. Set for a slot that is in use, that a `Local` keeps, that
@@ -8,9 +7,9 @@
 //! room      a bit for each word of `claimed`: some slot may be to be had. A hint
 //! ```
 //!
-//! A slot belongs to whoever changed its bit in `claimed` from 0 to 1, until the same hands, or those to
-//! which it was handed over, change it back. No word names another slot, so there is no ABA: a
-//! compare-and-swap that finds the word as expected finds the very slots free that it expects to be free.
+//! A slot belongs to the caller that changed its bit in `claimed` from 0 to 1, until that caller, or one to which the
+//! slot was handed over, changes it back. No word names another slot, so there is no ABA: a compare-and-swap that finds
+//! the word as expected finds those very slots free.
 
 use core::alloc::Layout;
 use core::marker::PhantomData;
@@ -30,15 +29,15 @@ pub(crate) struct Chunk<T, W: Word> {
     claimed: NonNull<W>,
     live: NonNull<W>,
     room: NonNull<W>,
-    /// What there is for each slot beside its bits, if anything: see [`States`].
+    /// What each slot has beside its bits, if anything: see [`States`].
     states: Option<NonNull<W>>,
     /// The word of the table that says which chunks have room, and this chunk's bit in it.
     table: NonNull<W>,
     table_bit: u64,
     slots: usize,
     number: usize,
-    /// Objects go in and come out through shared references, so the type is invariant: a box of `&'static str`
-    /// must not become one of a shorter `&str`, which the pool would take for the former.
+    /// Objects go in and come out through shared references, so the type is invariant: a box of `&'static str` must not
+    /// become one of a shorter `&str`, which the pool would take for the former.
     objects: PhantomData<fn(T) -> T>,
 }
 
@@ -48,12 +47,12 @@ pub(crate) enum States {
     Nothing,
     /// A word, in a pool of handles.
     Words,
-    /// A byte that is the user's, in a pool of [marked](crate::Pool::with_marks) slots.
+    /// A byte for the user, in a pool of [marked](crate::Pool::with_marks) slots.
     Marks,
 }
 
 impl States {
-    /// Words that they take.
+    /// Returns the number of words that they take.
     fn words(self, slots: usize) -> usize {
         match self {
             Self::Nothing => 0,
@@ -63,7 +62,7 @@ impl States {
     }
 }
 
-/// Which chunk, with how many slots, told to whom.
+/// The number of a chunk, its slots, and the table entry that says whether it has room.
 pub(crate) struct Place<W> {
     pub number: usize,
     pub slots: usize,
@@ -71,7 +70,7 @@ pub(crate) struct Place<W> {
     pub table_bit: u64,
 }
 
-/// Where the arrays are in a chunk's block.
+/// The positions of the arrays in a chunk's block.
 struct Plan {
     layout: Layout,
     claimed: usize,
@@ -88,8 +87,8 @@ pub(crate) fn extend<A>(layout: &mut Layout, len: usize) -> Option<usize> {
 }
 
 impl<T, W: Word> Chunk<T, W> {
-    /// Bytes from one slot to the next. Slots of objects without size are apart all the same, so that an
-    /// address names a slot.
+    /// Bytes from one slot to the next. Slots of objects without size are kept apart too, so that an address names a
+    /// slot.
     pub(crate) const STRIDE: usize =
         if size_of::<T>() == 0 { align_of::<T>() } else { size_of::<T>() };
 
@@ -103,12 +102,12 @@ impl<T, W: Word> Chunk<T, W> {
         Some(Plan { layout: layout.pad_to_align(), claimed, live, room, states })
     }
 
-    /// What a chunk of so many slots takes beside their memory.
+    /// Returns the layout of a chunk with this many slots, without the memory of the slots.
     pub(crate) fn layout(slots: usize, states: States) -> Option<Layout> {
         Self::plan(slots, states).map(|plan| plan.layout)
     }
 
-    /// What the slots take.
+    /// Returns the layout of the slots' memory.
     pub(crate) fn memory_layout(slots: usize) -> Option<Layout> {
         Layout::from_size_align(slots.checked_mul(Self::STRIDE)?, align_of::<T>()).ok()
     }
@@ -116,8 +115,8 @@ impl<T, W: Word> Chunk<T, W> {
     /// Makes a chunk without memory in `block`: every slot is claimed.
     ///
     /// # Safety
-    /// The block has the [`layout`](Self::layout) of `place.slots`, and is the caller's. `place.table`
-    /// stays valid as long as the chunk is used.
+    /// The block has the [`layout`](Self::layout) of `place.slots`, and belongs to the caller. `place.table` stays
+    /// valid as long as the chunk is used.
     pub(crate) unsafe fn make(
         block: NonNull<u8>,
         place: Place<W>,
@@ -197,23 +196,23 @@ impl<T, W: Word> Chunk<T, W> {
         unsafe { self.table.as_ref() }
     }
 
-    /// The word that a pool of handles has for a slot.
+    /// Returns the word of a slot in a pool of handles.
     pub(crate) fn state(&self, slot: usize) -> Option<&W> {
         assert!(slot < self.slots);
         // SAFETY: the array has `slots` words, initialised by `make`.
         self.states.map(|states| unsafe { states.add(slot).as_ref() })
     }
 
-    /// The bytes that a pool of marked slots has for them.
+    /// Returns the bytes of the slots in a pool of marked slots.
     pub(crate) fn marks(&self) -> &[AtomicU8] {
         let words: *mut W = self.states.map_or(core::ptr::dangling_mut(), NonNull::as_ptr);
         let slots = if self.states.is_some() { self.slots } else { 0 };
-        // SAFETY: the array has a word of 64 bits for every 8 slots, initialised by `make`, which is reached in no
-        // other way in such a pool, and stays as long as the chunk.
+        // SAFETY: the array has a word of 64 bits for every 8 slots, initialised by `make`. In such a pool it is
+        // reached in no other way, and it stays as long as the chunk.
         unsafe { core::slice::from_raw_parts(words.cast(), slots) }
     }
 
-    /// The bits of `word` that stand for slots.
+    /// Returns the bits of `word` that stand for slots.
     pub(crate) fn real(&self, word: usize) -> u64 {
         match self.slots - word * SLOTS {
             left @ ..SLOTS => (1 << left) - 1,
@@ -221,17 +220,18 @@ impl<T, W: Word> Chunk<T, W> {
         }
     }
 
-    /// Where slot 0 is; null while the chunk has no memory.
+    /// Returns the address of slot 0; null while the chunk has no memory.
     #[inline(always)]
     pub(crate) fn memory(&self) -> *mut u8 {
         // Acquire pairs with the Release in `install`: the block's contents, if anybody had put some there.
         self.memory.load(Ordering::Acquire)
     }
 
-    /// Makes `block` the memory of a chunk that has none; refuses if somebody else was faster.
+    /// Makes `block` the memory of a chunk that has none; fails if somebody else was faster.
     pub(crate) fn install(&self, block: NonNull<u8>) -> bool {
-        // Release pairs with the Acquire in `memory`. AcqRel: also after the withdrawal that cleared it. Nobody leans on
-        // the Release: slots are reached by a claim, which reads what `open` released, or by the bit of a live object.
+        // Release pairs with the Acquire in `memory`. AcqRel: also after the withdrawal that cleared it. Nothing
+        // depends on the Release: slots are reached by a claim, which reads what `open` released, or by the bit of a
+        // live object.
         let none = core::ptr::null_mut();
         let won =
             self.memory.compare_exchange(none, block.as_ptr(), Ordering::AcqRel, Ordering::Relaxed);
@@ -247,7 +247,7 @@ impl<T, W: Word> Chunk<T, W> {
         NonNull::new(block)
     }
 
-    /// Where a slot is. Only who has the slot's claim may ask.
+    /// Returns the address of a slot. Only the holder of the slot's claim may call it.
     #[inline(always)]
     pub(crate) fn object(&self, slot: usize) -> NonNull<T> {
         let memory = self.memory();
@@ -257,14 +257,14 @@ impl<T, W: Word> Chunk<T, W> {
         unsafe { NonNull::new_unchecked(memory.add(slot * Self::STRIDE).cast()) }
     }
 
-    /// Where a slot is, if the chunk has memory.
+    /// Returns the address of a slot, if the chunk has memory.
     pub(crate) fn address(&self, slot: usize) -> Option<NonNull<T>> {
         let memory = NonNull::new(self.memory())?;
-        // No more than an address: whether an object is there is another question.
+        // Only an address: whether an object is there is another question.
         NonNull::new(memory.as_ptr().wrapping_add(slot * Self::STRIDE).cast())
     }
 
-    /// The slot of an object of this chunk.
+    /// Returns the slot of an object of this chunk.
     #[inline(always)]
     pub(crate) fn slot_of(&self, object: NonNull<T>) -> usize {
         (object.as_ptr() as usize - self.memory() as usize) / Self::STRIDE
@@ -276,31 +276,31 @@ impl<T, W: Word> Chunk<T, W> {
         self.live(slot / SLOTS).fetch_or(1 << (slot % SLOTS), Ordering::Release);
     }
 
-    /// Clears it; of several who try, one succeeds, and has the object.
+    /// Clears the live bit of a slot. Of several callers that try, one succeeds, and owns the object.
     pub(crate) fn clear_live(&self, slot: usize) -> bool {
         let bit = 1 << (slot % SLOTS);
         // Acquire pairs with the Release in `set_live`.
         self.live(slot / SLOTS).fetch_and(!bit, Ordering::AcqRel) & bit != 0
     }
 
-    /// The slots of a word with a live object.
+    /// Returns the slots of a word with a live object.
     pub(crate) fn live_slots(&self, word: usize) -> u64 {
         // Acquire pairs with the Release in `set_live`.
         self.live(word).load(Ordering::Acquire)
     }
 
-    /// Whether there is a live object at a slot.
+    /// Returns whether there is a live object at a slot.
     pub(crate) fn is_live(&self, slot: usize) -> bool {
         self.live_slots(slot / SLOTS) & 1 << (slot % SLOTS) != 0
     }
 
-    /// The slots of a word that are claimed.
+    /// Returns the slots of a word that are claimed.
     pub(crate) fn claimed_slots(&self, word: usize) -> u64 {
-        // Relaxed: a count, out of date as soon as it is made.
+        // Relaxed: a count, out of date as soon as it is taken.
         self.claimed(word).load(Ordering::Relaxed) & self.real(word)
     }
 
-    /// Whether no slot of a word is to be had.
+    /// Returns whether no slot of a word can be claimed.
     #[inline(always)]
     pub(crate) fn is_full(&self, word: usize) -> bool {
         // Relaxed: a hint, out of date as soon as it is given.
@@ -312,7 +312,7 @@ impl<T, W: Word> Chunk<T, W> {
     }
 }
 
-/// A claimed slot that is given back when dropped: when a constructor or a destructor panics as well.
+/// A claimed slot that is given back when dropped, even if a constructor or a destructor panics.
 pub(crate) struct Hold<'a, T, W: Word> {
     pub chunk: &'a Chunk<T, W>,
     pub slot: usize,
@@ -327,10 +327,10 @@ impl<T, W: Word> Drop for Hold<'_, T, W> {
 /// The hints of a chunk: which of its words have room, and whether it has.
 pub(crate) struct Hint<'c, T, W: Word>(&'c Chunk<T, W>);
 
-/// All accesses are SeqCst: whoever gives slots back writes `claimed`, then reads the hints; whoever takes
+/// All accesses are SeqCst: a caller that gives slots back writes `claimed`, then reads the hints; a caller that takes
 /// the last ones clears a hint, then reads `claimed`. One of the two sees the other.
 impl<T, W: Word> Hint<'_, T, W> {
-    /// Says that `word` has room.
+    /// Records that `word` has room.
     #[inline(always)]
     pub(crate) fn raise(self, word: usize) {
         let Self(chunk) = self;
@@ -343,7 +343,7 @@ impl<T, W: Word> Hint<'_, T, W> {
         }
     }
 
-    /// Says that `word` has none, unless it has by now.
+    /// Records that `word` has no room, unless it has some by now.
     #[cold]
     pub(crate) fn lower(self, word: usize) {
         let Self(chunk) = self;
@@ -360,12 +360,12 @@ impl<T, W: Word> Hint<'_, T, W> {
         }
     }
 
-    /// Whether a word has room.
+    /// Returns whether a word has room.
     fn any(self) -> bool {
         (0..self.0.rooms()).any(|idx| self.0.room(idx).load(Ordering::SeqCst) != 0)
     }
 
-    /// The first word with room from `from` on.
+    /// Returns the first word with room, from `from` on.
     pub(crate) fn next(self, from: usize) -> Option<usize> {
         let Self(chunk) = self;
         let mut mask = u64::MAX << (from % SLOTS);

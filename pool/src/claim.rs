@@ -4,7 +4,7 @@ use crate::chunk::{Chunk, SLOTS};
 use crate::sync::{Ordering, Word};
 
 impl<T, W: Word> Chunk<T, W> {
-    /// Claims up to `most` free slots of a word; 0: none was free.
+    /// Claims up to `most` free slots of a word; returns 0 if none was free.
     #[inline]
     pub(crate) fn claim(&self, word: usize, most: u32) -> u64 {
         let claimed = self.claimed(word);
@@ -36,7 +36,7 @@ impl<T, W: Word> Chunk<T, W> {
         }
     }
 
-    /// Claims up to `most` free slots of one word, looked for from `from` on and then before it.
+    /// Claims up to `most` free slots of one word, looking from `from` on and then before it.
     pub(crate) fn claim_near(&self, from: usize, most: u32) -> Option<(usize, u64)> {
         let from = if from < self.words() { from } else { 0 };
         self.claim_between(from, self.words(), most).or_else(|| self.claim_between(0, from, most))
@@ -54,7 +54,7 @@ impl<T, W: Word> Chunk<T, W> {
         None
     }
 
-    /// Claims whatever is free anywhere in the chunk, whether or not a hint says so.
+    /// Claims any free slots in the chunk, whether or not a hint says that there are some.
     pub(crate) fn claim_anywhere(&self, most: u32) -> Option<(usize, u64)> {
         (0..self.words()).find_map(|word| match self.claim(word, most) {
             0 => None,
@@ -65,18 +65,18 @@ impl<T, W: Word> Chunk<T, W> {
     /// Gives claimed slots of a word back.
     #[inline]
     pub(crate) fn release(&self, word: usize, slots: u64) {
-        // SeqCst: releases what was done with the slots to the next who claims them, and is the first half
-        // of the pair that `Hint` describes.
+        // SeqCst: releases what was done with the slots to their next claimer, and is the first half of the pair that
+        // `Hint` describes.
         let old = self.claimed(word).fetch_and(!slots, Ordering::SeqCst);
         debug_assert_eq!(old & slots, slots, "only claimed slots are given back");
         self.hint().raise(word);
     }
 
-    /// Lets go of all slots of a chunk that has just got its memory from the caller.
+    /// Frees all slots of a chunk that has just got its memory from the caller.
     pub(crate) fn open(&self) {
         for word in 0..self.words() {
-            // SeqCst, as in `release`: whoever claims a slot here sees the chunk's memory. A plain write:
-            // with every bit set, nobody changes the word to anything else.
+            // SeqCst, as in `release`: a caller that claims a slot here sees the chunk's memory. A plain write: while
+            // every bit is set, nobody else changes the word.
             self.claimed(word).store(!self.real(word), Ordering::SeqCst);
             self.hint().raise(word);
         }
@@ -86,8 +86,9 @@ impl<T, W: Word> Chunk<T, W> {
     pub(crate) fn close(&self) -> bool {
         let used = (0..self.words()).find(|&word| {
             let (free, full) = (!self.real(word), u64::MAX);
-            // SeqCst, as in `claim`. Relaxed would do: who closes the whole chunk loads every word once more, in `lower`,
-            // and what it finds there goes back to the last holders' `release` by changes that each read the one before.
+            // SeqCst, as in `claim`. Relaxed would do: a caller that closes the whole chunk loads every word once more,
+            // in `lower`, and what it finds there goes back to the last holders' `release` by changes that each read
+            // the one before.
             let closed =
                 self.claimed(word).compare_exchange(free, full, Ordering::SeqCst, Ordering::SeqCst);
             closed.is_err()
@@ -103,7 +104,7 @@ impl<T, W: Word> Chunk<T, W> {
     }
 }
 
-/// The lowest `most` of some bits.
+/// Returns the lowest `most` of some bits.
 fn lowest(bits: u64, most: u32) -> u64 {
     let mut rest = bits;
     (0..most).for_each(|_| rest &= rest.wrapping_sub(1));

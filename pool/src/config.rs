@@ -1,7 +1,7 @@
-//! How a pool grows.
+//! The configuration of a pool's growth.
 
-/// How a pool grows: the size of a chunk, what is there at first, where it ends, and when a chunk is
-/// added ahead of demand.
+/// How a pool grows: the size of a chunk, the slots it starts with, its limit, and when a chunk is added ahead of
+/// demand.
 ///
 /// ```
 /// use nbbs_pool::{Config, Pool};
@@ -21,14 +21,14 @@ pub struct Config {
 }
 
 impl Config {
-    /// Chunks of 1,024 slots, nothing reserved, no limit, no growth before it is needed.
+    /// Creates the default: chunks of 1,024 slots, nothing reserved, no limit, no growth before it is needed.
     #[must_use]
     pub const fn new() -> Self {
         Self { chunk_size: 1024, reserve: 0, limit: 0, ahead: 0, by_helper: false }
     }
 
-    /// Slots in a chunk: at least 1, at most 2^24; other values become the nearest of these. Bitmaps are
-    /// made of words of 64 slots.
+    /// Sets the slots in a chunk: at least 1, at most 2^24; other values become the nearest of these. Bitmaps consist
+    /// of words of 64 slots.
     #[must_use]
     pub const fn chunk_size(mut self, slots: usize) -> Self {
         self.chunk_size = match slots {
@@ -39,7 +39,7 @@ impl Config {
         self
     }
 
-    /// Slots for which the pool gets memory when it is made, and which [`Pool::shrink`] leaves it.
+    /// Sets how many slots get memory when the pool is made; [`Pool::shrink`] leaves that many.
     ///
     /// [`Pool::shrink`]: crate::Pool::shrink
     #[must_use]
@@ -48,24 +48,24 @@ impl Config {
         self
     }
 
-    /// The most slots that the pool may ever have; 0: as many as there is memory for.
+    /// Sets the most slots that the pool may ever have; 0: as many as there is memory for.
     #[must_use]
     pub const fn limit(mut self, slots: usize) -> Self {
         self.limit = slots;
         self
     }
 
-    /// A chunk is added when fewer than so many slots are free; 0: when none is.
+    /// Sets the number of free slots below which a chunk is added; 0: when none is free.
     ///
-    /// The caller whose allocation makes a word of 64 slots full, or comes to another word, looks, and adds the
-    /// chunk; nobody else waits for it. [`by_helper`](Self::by_helper) leaves that to another thread.
+    /// The caller whose allocation fills a word of 64 slots, or comes to another word, checks this and adds the chunk;
+    /// nobody else waits for it. [`by_helper`](Self::by_helper) leaves that to another thread.
     #[must_use]
     pub const fn ahead(mut self, slots: usize) -> Self {
         self.ahead = slots;
         self
     }
 
-    /// Growth ahead of demand is left to whoever calls [`Pool::tend`], such as a helper thread.
+    /// Leaves growth ahead of demand to callers of [`Pool::tend`], such as a helper thread.
     ///
     /// [`Pool::tend`]: crate::Pool::tend
     #[must_use]
@@ -74,12 +74,12 @@ impl Config {
         self
     }
 
-    /// The most slots, as a number.
+    /// Returns the most slots, as a number.
     pub(crate) const fn max_len(&self) -> usize {
         if self.limit == 0 { usize::MAX } else { self.limit }
     }
 
-    /// Slots of chunk `number`; 0 beyond the limit.
+    /// Returns the slots of chunk `number`; 0 beyond the limit.
     pub(crate) const fn slots_of(&self, number: usize) -> usize {
         let left = self.max_len().saturating_sub(number.saturating_mul(self.chunk_size));
         if left < self.chunk_size { left } else { self.chunk_size }

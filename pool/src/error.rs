@@ -1,4 +1,4 @@
-//! What can be refused. Every error names the value and the limit that it broke.
+//! Errors. Every error names the value and the limit that it broke.
 
 use core::alloc::Layout;
 use core::fmt;
@@ -7,7 +7,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exhausted {
-    /// All slots are in use, or kept by [`Local`](crate::Local)s, and there may be no more of them.
+    /// All slots are in use, or kept by [`Local`](crate::Local)s, and the pool has reached its limit.
     Limit {
         /// The most slots that the pool may have.
         limit: usize,
@@ -15,15 +15,15 @@ pub enum Exhausted {
     /// All slots are in use, or kept by [`Local`](crate::Local)s, and the source has no memory for a
     /// further chunk.
     Memory {
-        /// Bytes asked for in vain.
+        /// Bytes that could not be allocated.
         bytes: usize,
-        /// The power of two of which their address was to be a multiple.
+        /// The required alignment of their address.
         align: usize,
     },
 }
 
 impl Exhausted {
-    /// More than there are addresses.
+    /// More bytes than there are addresses.
     pub(crate) const ENDLESS: Self = Self::Memory { bytes: usize::MAX, align: 1 };
 
     /// The source has no block of this layout.
@@ -49,7 +49,7 @@ pub enum FreeError {
     Foreign {
         /// Address given.
         address: usize,
-        /// Chunks in which it does not lie.
+        /// Number of chunks of the pool; the address is in none of them.
         chunks: usize,
     },
     /// The address lies inside a slot.
@@ -59,7 +59,7 @@ pub enum FreeError {
         /// Where the slot begins.
         slot: usize,
     },
-    /// No object that was allocated by pointer is there: freed before, never allocated, or owned by a
+    /// There is no object there that was allocated by pointer: it was freed before, never allocated, or is owned by a
     /// [`PoolBox`](crate::PoolBox).
     NotAllocated {
         /// Address given.
@@ -78,18 +78,18 @@ pub enum HandleError {
         /// Slots in the pool.
         capacity: usize,
     },
-    /// The object is gone: the slot is free, or belongs to another one by now.
+    /// The object is gone: the slot is free, or belongs to another object by now.
     Stale {
         /// Generation of the handle.
         generation: u32,
         /// Generation of the slot.
         current: u32,
     },
-    /// So many guards of one object cannot be counted.
+    /// The object already has the largest number of guards that can be counted.
     Pinned {
-        /// Guards that there are.
+        /// Guards that it has.
         guards: u32,
-        /// The most.
+        /// The largest number.
         max: u32,
     },
 }

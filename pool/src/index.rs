@@ -1,9 +1,9 @@
-//! From an address to a chunk: a table of buckets of 8 chunks, by the address cut into stretches.
+//! From an address to a chunk: a table of buckets of 8 chunks, indexed by stretches of addresses.
 //!
-//! A chunk is listed under the stretch in which it begins. A stretch is at least as long as a chunk, so an
-//! address belongs to a chunk listed under its own stretch or under the one before. Who has a chunk to
-//! itself, all slots claimed, lists it and strikes it out; a chunk that finds its bucket full is not listed,
-//! and the segment is marked: it is searched from end to end.
+//! A chunk is listed under the stretch in which it begins. A stretch is at least as long as a chunk, so an address
+//! belongs to a chunk listed under its own stretch or under the one before. A caller that has a chunk to itself, with
+//! all slots claimed, lists it and strikes it out. A chunk that finds its bucket full is not listed, and the segment is
+//! marked: it is searched from end to end.
 
 use crate::sync::{Ordering, Word};
 
@@ -17,7 +17,7 @@ pub(crate) struct Index<'s, W> {
     pub crowded: &'s W,
 }
 
-/// The stretch in which an address lies.
+/// Returns the stretch that contains an address.
 fn stretch(address: usize, chunk_bytes: usize) -> usize {
     let bits = usize::BITS - chunk_bytes.saturating_sub(1).leading_zeros();
     address.checked_shr(bits).unwrap_or(0)
@@ -32,7 +32,7 @@ impl<'s, W: Word> Index<'s, W> {
         &self.entries[first..first + BUCKET]
     }
 
-    /// The chunks that may hold the address, by place.
+    /// Returns the chunks that may hold the address, by place.
     pub(crate) fn near(
         &self,
         address: usize,
@@ -53,16 +53,16 @@ impl<'s, W: Word> Index<'s, W> {
             entry.compare_exchange(0, new, Ordering::Release, Ordering::Relaxed).is_ok()
         });
         if !listed {
-            // Relaxed: whoever looks for an object of the chunk got it after this.
+            // Relaxed: anybody who looks for an object of the chunk got it after this.
             self.crowded.store(1, Ordering::Relaxed);
         }
     }
 
-    /// Strikes out what [`enlist`](Self::enlist) listed.
+    /// Removes the entry that [`enlist`](Self::enlist) made.
     pub(crate) fn strike(&self, place: usize, address: usize, chunk_bytes: usize) {
         for entry in self.bucket(stretch(address, chunk_bytes)) {
             let old = place as u64 + 1;
-            // Relaxed: an entry that is too old only leads to a chunk that does not hold the address.
+            // Relaxed: a stale entry only leads to a chunk that does not hold the address.
             _ = entry.compare_exchange(old, 0, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
@@ -97,7 +97,7 @@ mod tests {
         assert!(entries.iter().all(|entry| Word::load(entry, Ordering::Relaxed) == 0));
     }
 
-    /// A chunk that begins in one stretch is found by what lies in the next, and by nothing further.
+    /// A chunk that begins in one stretch is found by an address in the next, and by none further.
     #[test]
     fn a_chunk_may_begin_anywhere_in_its_stretch() {
         let entries: [AtomicU64; 64] = core::array::from_fn(|_| AtomicU64::new(0));

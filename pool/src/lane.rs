@@ -1,25 +1,25 @@
-//! What is remembered for each of a few threads, on cache lines of its own.
+//! Lanes: what a pool remembers for each of a few threads, on cache lines of its own.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Lanes of a pool. More threads than that share.
+/// The number of lanes of a pool. If there are more threads, they share.
 pub(crate) const LANES: usize = 32;
 
-/// Words of which a `Local` may keep slots at the same time.
+/// The number of words of which a `Local` may keep slots at the same time.
 pub(crate) const WAYS: usize = 16;
 
 /// Hints, and masks that only the lane's `Local` writes: `Relaxed`, since they publish nothing.
 #[repr(align(64))]
 pub(crate) struct Lane {
-    /// The slots that the `Local` on this lane keeps of each word. Here, so that others can count them.
+    /// The slots of each word that the `Local` on this lane keeps. They are here so that others can count them.
     pub(crate) kept: [AtomicU64; WAYS],
-    /// Where the slot is that it keeps apart from those, the last one freed; 0: there is none.
+    /// The position of the slot freed last, which is kept apart from those; 0: there is none.
     pub(crate) last: AtomicUsize,
     /// Chunk and word of the last claim, plus 1; 0: none yet.
     cursor: AtomicU64,
-    /// A `Local` is on this lane.
+    /// Whether a `Local` is on this lane.
     owned: AtomicBool,
 }
 
@@ -36,7 +36,7 @@ impl Lane {
         }
     }
 
-    /// Chunk and word of the last claim.
+    /// Returns chunk and word of the last claim.
     #[inline]
     pub(crate) fn cursor(&self) -> Option<(usize, usize)> {
         let cursor = self.cursor.load(Ordering::Relaxed).checked_sub(1)?;
@@ -48,13 +48,13 @@ impl Lane {
         self.cursor.store(((chunk as u64) << WORD_BITS | word as u64) + 1, Ordering::Relaxed);
     }
 
-    /// How many slots the `Local` keeps.
+    /// Returns how many slots the `Local` keeps.
     pub(crate) fn kept(&self) -> usize {
         let counts = self.kept.iter().map(|kept| kept.load(Ordering::Relaxed).count_ones());
         counts.sum::<u32>() as usize + usize::from(self.last.load(Ordering::Relaxed) != 0)
     }
 
-    /// Takes the lane for a `Local`, if none has it.
+    /// Takes the lane for a `Local`, if no other has it.
     pub(crate) fn enter(&self) -> bool {
         // Acquire pairs with the Release in `leave`: the lane keeps nothing.
         !self.owned.swap(true, Ordering::Acquire)
@@ -66,7 +66,7 @@ impl Lane {
     }
 }
 
-/// The calling thread's number: threads are numbered in the order in which they first ask.
+/// Returns the calling thread's number: threads are numbered in the order in which they first ask.
 #[cfg(feature = "std")]
 #[inline]
 pub(crate) fn thread_number() -> usize {
@@ -90,7 +90,7 @@ pub(crate) fn thread_number() -> usize {
         .unwrap_or(0)
 }
 
-/// Without `std` there is no thread to ask: all share a lane, unless they have a `Local` each.
+/// Without `std` threads cannot be identified: all share a lane, unless each has a `Local`.
 #[cfg(not(feature = "std"))]
 #[inline]
 pub(crate) fn thread_number() -> usize {

@@ -1,8 +1,8 @@
 //! A typed pool: objects of one type, allocated and freed in O(1) by any number of threads.
 //!
-//! [`Pool`] keeps objects of one type in chunks. Which slots are taken stands in bitmaps, one bit a slot,
-//! and nowhere else: no pointer in a slot, no list, and so no ABA. Objects are made and destroyed in place,
-//! outside any synchronisation, and no operation waits for another thread.
+//! [`Pool`] keeps objects of one type in chunks. Bitmaps, with one bit per slot, are the only record of which slots are
+//! taken: there is no pointer in a slot and no list, and so no ABA. Objects are made and destroyed in place, outside
+//! any synchronisation, and no operation waits for another thread.
 //!
 //! ```
 //! use nbbs_pool::{Config, Pool};
@@ -25,12 +25,12 @@
 //!
 //! # Ways to hold an object
 //!
-//! | | owns | freed | costs, a pair |
+//! | | owns | freed | costs, per pair |
 //! |---|---|---|---|
 //! | [`Local::alloc`] | a [`PoolBox`] | [`Local::free`] | one read-modify-write for 64 objects |
 //! | [`Pool::alloc_box`] | a [`PoolBox`] | when dropped, by any thread | two read-modify-writes |
 //! | [`Pool::alloc`] | nobody: a pointer | [`Pool::free`], which checks it | four |
-//! | [`Handles::insert`] | nobody: a number | [`Handles::remove`], which knows a stale one | four |
+//! | [`Handles::insert`] | nobody: a number | [`Handles::remove`], which detects a stale one | four |
 //!
 //! # Layers
 //!
@@ -75,7 +75,7 @@ pub use pool::{Pointers, Pool, SinglePool};
 pub use source::Pages;
 pub use source::{ChunkSource, Global, Heap, Region};
 
-/// Keeps the README's examples running.
+/// Runs the README's examples as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! A thread's own slots.
+//! Locals: slots that one thread keeps for itself.
 
 use core::fmt;
 use core::mem::{ManuallyDrop, forget};
@@ -12,15 +12,15 @@ use crate::pool::{Claimed, Pool};
 use crate::source::{ChunkSource, Global};
 use crate::sync::{AtomicU64, Ordering, Word};
 
-/// A place in a pool to allocate from, for one thread at a time: it claims the free slots of a word, up
-/// to 64, by one read-modify-write, hands them out without any, and keeps what is freed to it.
+/// A place in a pool to allocate from, for one thread at a time. It claims the free slots of a word, up to 64, by one
+/// read-modify-write, hands them out without any, and keeps what is freed to it.
 ///
-/// It keeps slots of 16 words at most, and the one freed last: 1,025, or as many as [`Pool::local_of`] was
-/// told. Nobody else can allocate those, so a pool may be [`Full`] for others meanwhile. They are given back by
-/// [`flush`](Self::flush), and when the local is dropped. One that is forgotten, or whose thread dies, costs
-/// what it keeps, and nobody waits for it.
+/// It keeps slots of at most 16 words, and the one freed last: 1,025, or as many as [`Pool::local_of`] was told. Nobody
+/// else can allocate those, so a pool may meanwhile be [`Full`] for others. They are given back by
+/// [`flush`](Self::flush), and when the local is dropped. A local that is forgotten, or whose thread dies, costs what
+/// it keeps; nobody waits for it.
 ///
-/// A pool has room for what 32 locals keep. More of them work, but keep nothing.
+/// A pool has room for what 32 locals keep. More locals work, but keep nothing.
 ///
 /// ```
 /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -35,12 +35,12 @@ pub struct Local<'a, T, S: ChunkSource = Global, W: Word = AtomicU64> {
     ways: [Way<'a, T, W>; WAYS],
     /// The way that is allocated from.
     current: usize,
-    /// The object whose slot is kept apart: freed last, allocated first. `lane.last` says where.
+    /// The object whose slot is kept apart: freed last, allocated first. `lane.last` says where it is.
     last: Option<(NonNull<T>, &'a Chunk<T, W>)>,
     most: usize,
     /// Says which slots are kept; written by this local only.
     lane: &'a Lane,
-    /// Other locals have all lanes: nothing is kept.
+    /// Whether other locals have all lanes, so that nothing is kept.
     bare: bool,
     from: (usize, usize),
 }
@@ -49,21 +49,21 @@ pub struct Local<'a, T, S: ChunkSource = Global, W: Word = AtomicU64> {
 struct Way<'a, T, W: Word> {
     chunk: Option<&'a Chunk<T, W>>,
     word: usize,
-    /// Where the word's first slot is.
+    /// The address of the word's first slot.
     first: NonNull<T>,
 }
 
 /// The most slots that a local keeps.
 const MOST: usize = WAYS * SLOTS + 1;
 
-/// The lane of those that have none.
+/// The lane of locals that have none of their own.
 static NO_LANE: Lane = Lane::new();
 
-// SAFETY: what it keeps belongs to whoever has the local; the pool may be used by any thread.
+// SAFETY: what it keeps belongs to the holder of the local; the pool may be used by any thread.
 unsafe impl<T: Send, S: ChunkSource + Sync, W: Word + Sync> Send for Local<'_, T, S, W> {}
 
 impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
-    /// A place to allocate from, for one thread at a time.
+    /// Creates a local: a place to allocate from, for one thread at a time.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -76,8 +76,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         self.local_of(MOST)
     }
 
-    /// [`local`](Self::local) that keeps at most so many slots, 2 or more: for small pools that many
-    /// threads share.
+    /// Creates a [`local`](Self::local) that keeps at most `most` slots, 2 or more: for small pools that many threads
+    /// share.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -114,7 +114,7 @@ impl<T, W: Word> Way<'_, T, W> {
         self.chunk.is_some_and(|own| core::ptr::eq(own, chunk))
     }
 
-    /// Where an object is in the word, in bytes, if it is.
+    /// Returns the position of an object in the word, in bytes, if it is in it.
     #[inline(always)]
     fn offset(&self, object: NonNull<T>) -> Option<usize> {
         let offset = (object.as_ptr() as usize).wrapping_sub(self.first.as_ptr() as usize);
@@ -148,7 +148,7 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         }
     }
 
-    /// Drops the object and keeps its slot, whoever allocated it. A box of another pool is dropped.
+    /// Drops the object and keeps its slot, whichever thread allocated it. A box of another pool is dropped.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -164,8 +164,7 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         let (at, chunk) = (object.object(), object.chunk());
         if core::mem::needs_drop::<T>() {
             let hold = Hold { chunk, slot: chunk.slot_of(at) };
-            // SAFETY: the box owned a complete object, and this is its end; if it panics, `hold` frees the
-            // slot.
+            // SAFETY: the box owned a complete object, and this is its end; if it panics, `hold` frees the slot.
             unsafe { at.drop_in_place() };
             forget(hold);
         }
@@ -189,7 +188,7 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         value
     }
 
-    /// Slots that are kept: claimed, and not in use.
+    /// Returns how many slots are kept: claimed, and not in use.
     ///
     /// ```
     /// assert_eq!(nbbs_pool::Pool::<u32>::new().local().kept(), 0);
@@ -216,7 +215,7 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         }
     }
 
-    /// The slots that are kept of a way.
+    /// Returns the kept slots of a way.
     #[inline(always)]
     fn kept_of(&self, way: usize) -> u64 {
         // Relaxed: this local's own.
@@ -229,7 +228,7 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         self.lane.kept[way].store(slots, Ordering::Relaxed);
     }
 
-    /// The slot that was kept apart.
+    /// Takes the slot that was kept apart.
     #[inline(always)]
     fn take_last(&mut self) -> Option<(NonNull<T>, &'a Chunk<T, W>)> {
         let last = self.last.take();
@@ -240,7 +239,7 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         last
     }
 
-    /// A slot, no longer kept.
+    /// Takes a slot that is no longer kept.
     #[inline(always)]
     fn take_slot(&mut self) -> Result<(NonNull<T>, &'a Chunk<T, W>), Exhausted> {
         match self.take_last() {
@@ -314,10 +313,10 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         }
     }
 
-    /// Keeps the first slot of a word, in the place of another word's.
+    /// Keeps the first slot of a word, in the place of another word.
     ///
-    /// Also of a word of which nothing is kept any more: its chunk may have been withdrawn meanwhile, and
-    /// have other memory by now.
+    /// This is also used for a word of which nothing is kept any more: its chunk may have been withdrawn in the
+    /// meantime, and have other memory by now.
     #[inline(never)]
     fn keep_first(&mut self, chunk: &'a Chunk<T, W>, slot: usize) {
         let (word, bit) = (slot / SLOTS, 1 << (slot % SLOTS));
@@ -335,7 +334,7 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         }
     }
 
-    /// Gives back what is too much, the current word's last.
+    /// Gives back the excess slots, those of the current word last.
     #[cold]
     fn shed(&mut self) {
         let mut way = self.current;
@@ -355,7 +354,7 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
     }
 }
 
-/// The way for the slots of a word.
+/// Returns the way for the slots of a word.
 #[inline(always)]
 fn way_of<T, W: Word>(chunk: &Chunk<T, W>, word: usize) -> usize {
     (chunk.number() + word) % WAYS

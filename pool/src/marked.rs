@@ -1,4 +1,4 @@
-//! Slots without objects, and a byte for each: for those who keep objects themselves, such as a C interface.
+//! Slots without objects, and a byte for each: for callers that manage objects themselves, such as a C interface.
 
 use core::fmt;
 use core::sync::atomic::AtomicU8;
@@ -17,9 +17,9 @@ use crate::table::Table;
 pub struct Slots<'a, T>(&'a Chunk<T, AtomicU64>);
 
 impl<T, S: ChunkSource> Pool<T, S> {
-    /// A pool with a byte for each slot, 0 at first, which it never looks at. Its slots are claimed by
-    /// [`claim_slot_on`](Self::claim_slot_on) and [`claim_slots_on`](Self::claim_slots_on); objects may be
-    /// allocated in it, too, and have no use for their byte.
+    /// Creates a pool with a byte for each slot, 0 at first, which the pool never looks at.
+    /// [`claim_slot_on`](Self::claim_slot_on) and [`claim_slots_on`](Self::claim_slots_on) claim its slots. Objects may
+    /// be allocated in it, too, and do not use their byte.
     ///
     /// ```
     /// use nbbs_pool::{Config, Global, Pool};
@@ -38,7 +38,7 @@ impl<T, S: ChunkSource> Pool<T, S> {
         Self::of(Table::new(), source, config, States::Marks)
     }
 
-    /// Claims a slot for the caller, by one read-modify-write; its number in the chunk. `lane` as for
+    /// Claims a slot for the caller, by one read-modify-write, and returns its number in the chunk. `lane` is as for
     /// [`alloc_on`](Self::alloc_on).
     ///
     /// ```
@@ -55,8 +55,8 @@ impl<T, S: ChunkSource> Pool<T, S> {
         self.claim_slot(lane).map(|(chunk, slot)| (Slots(chunk), slot))
     }
 
-    /// Claims up to `most` free slots of one word for the caller, by one read-modify-write: the word's number, and its
-    /// bits. See [`with_marks`](Self::with_marks) for an example.
+    /// Claims up to `most` free slots of one word for the caller, by one read-modify-write, and returns the word's
+    /// number and the slots' bits. See [`with_marks`](Self::with_marks) for an example.
     ///
     /// # Errors
     /// There is no free slot, and the pool cannot grow.
@@ -72,7 +72,7 @@ impl<T, S: ChunkSource> Pool<T, S> {
         Ok((Slots(chunk), word, slots))
     }
 
-    /// The chunk in whose memory an address lies: O(1), save for addresses of no chunk: O(log chunks).
+    /// Returns the chunk whose memory contains an address. Cost: O(1); O(log chunks) for addresses of no chunk.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
@@ -86,7 +86,7 @@ impl<T, S: ChunkSource> Pool<T, S> {
         self.table().find(address, self.chunk_bytes()).map(Slots)
     }
 
-    /// All chunks, with memory or without.
+    /// Iterates over all chunks, with memory or without.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
@@ -100,14 +100,14 @@ impl<T, S: ChunkSource> Pool<T, S> {
 }
 
 impl<'a, T> Slots<'a, T> {
-    /// Where slot 0 is; null while there is no memory.
+    /// Returns the address of slot 0; null while there is no memory.
     #[must_use]
     #[inline(always)]
     pub fn begin(self) -> *mut T {
         self.0.memory().cast()
     }
 
-    /// How many slots there are.
+    /// Returns how many slots there are.
     #[must_use]
     #[inline(always)]
     #[allow(clippy::len_without_is_empty)] // there is always one
@@ -115,14 +115,14 @@ impl<'a, T> Slots<'a, T> {
         self.0.slots()
     }
 
-    /// A byte for each slot, the caller's; none unless the pool was made [with them](Pool::with_marks).
+    /// Returns the caller's byte for each slot; none unless the pool was made [with them](Pool::with_marks).
     #[must_use]
     #[inline(always)]
     pub fn marks(self) -> &'a [AtomicU8] {
         self.0.marks()
     }
 
-    /// The slots of a word that are claimed, at some time during the call.
+    /// Returns the slots of a word that were claimed at some time during the call.
     ///
     /// # Panics
     /// If there is no such word.
@@ -135,17 +135,17 @@ impl<'a, T> Slots<'a, T> {
     /// Gives claimed slots of a word back, by one read-modify-write.
     ///
     /// # Safety
-    /// The slots were claimed for the caller, or handed over to it, and are nobody's from now on; no object is in
+    /// The slots were claimed for the caller, or handed over to it, and nobody uses them from now on; no object is in
     /// them.
     #[inline]
     pub unsafe fn release(self, word: usize, bits: u64) {
         self.0.release(word, bits);
     }
 
-    /// [`release`](Self::release) of a single slot.
+    /// Gives a single claimed slot back, as [`release`](Self::release) does.
     ///
     /// # Safety
-    /// As there.
+    /// That of [`release`](Self::release).
     #[inline]
     pub unsafe fn release_slot(self, slot: usize) {
         self.0.release(slot / SLOTS, 1 << (slot % SLOTS));

@@ -1,28 +1,27 @@
-//! The only file that says what an atomic is.
+//! The definition of a word: the only file that says what an atomic is.
 //!
-//! Everything else is written against [`Word`], so the same code runs on the processor's atomics, on plain
-//! cells in one thread, and under a model checker. Orderings are written at the call sites, never here.
+//! Everything else is written against [`Word`], so the same code runs on the processor's atomics, on plain cells in one
+//! thread, and under a model checker. Orderings are written at the call sites, never here.
 //!
-//! On a target without 64-bit atomics the feature `portable-atomic` takes them from the crate of that name. How they
-//! are made is for the program to say, by the features of that crate in its own `Cargo.toml`: with
-//! `unsafe-assume-single-core` by turning interrupts off, otherwise by a lock, with which operations wait for each
-//! other.
+//! On a target without 64-bit atomics the feature `portable-atomic` takes them from the crate of that name. The program
+//! chooses how they are implemented, by the features of that crate in its own `Cargo.toml`: with
+//! `unsafe-assume-single-core` by disabling interrupts, otherwise by a lock, with which operations wait for each other.
 
 use core::cell::Cell;
 use core::ptr::null_mut;
 use core::sync::atomic::AtomicPtr;
-/// What words are made of unless the caller says otherwise: `core`'s, or on a target without 64-bit atomics
-/// that of the crate `portable-atomic`, if the feature of that name is on.
+/// The default word: `core`'s 64-bit atomic, or that of the crate `portable-atomic` on a target without 64-bit atomics
+/// if the feature of that name is on.
 #[cfg(not(all(feature = "portable-atomic", not(target_has_atomic = "64"))))]
 pub use core::sync::atomic::AtomicU64;
 pub use core::sync::atomic::Ordering;
 #[cfg(all(feature = "portable-atomic", not(target_has_atomic = "64")))]
 pub use portable_atomic::AtomicU64;
 
-/// 64 bits, one for each of 64 slots.
+/// A word of 64 bits, one for each of 64 slots.
 ///
-/// Implemented for [`AtomicU64`], and for [`Cell<u64>`](Cell): in a pool of cells
-/// objects come and go without an atomic instruction, and it stays in one thread.
+/// Implemented for [`AtomicU64`], and for [`Cell<u64>`](Cell): a pool of cells allocates and frees objects without an
+/// atomic instruction, and stays in one thread.
 ///
 /// ```
 /// use nbbs_pool::sync::{Ordering, Word};
@@ -34,13 +33,13 @@ pub use portable_atomic::AtomicU64;
 /// ```
 ///
 /// # Safety
-/// The word is an atomic one, as far as the type may be shared: every read-modify-write is one step, and
-/// orders as it says. If the type is `Sync` or `Send`, its pointers are too, and as atomic.
+/// The word is atomic, as far as the type may be shared: every read-modify-write is one step, with the ordering that it
+/// names. If the type is `Sync` or `Send`, its pointers are too, and are as atomic.
 pub unsafe trait Word: Sized {
-    /// The pointer that goes with it.
+    /// The corresponding pointer type.
     type Pointer<P>: Pointer<P>;
 
-    /// A word with this value.
+    /// Creates a word with this value.
     fn new(value: u64) -> Self;
 
     /// Reads the word.
@@ -84,13 +83,13 @@ fn change<W: Word>(word: &W, to: impl Fn(u64) -> u64, order: Ordering) -> u64 {
     old
 }
 
-/// Replaces what the word holds by what `to` makes of it, unless that is nothing. Returns what it held.
+/// Replaces what the word holds by what `to` makes of it, unless that is `None`. Returns what it held.
 pub(crate) fn update<W: Word>(
     word: &W,
     order: Ordering,
     to: impl Fn(u64) -> Option<u64>,
 ) -> Option<u64> {
-    // Relaxed, both: nothing is done with a value before a compare-and-swap has found it.
+    // Both Relaxed: nothing is done with a value before a compare-and-swap has found it.
     let mut old = word.load(Ordering::Relaxed);
     loop {
         match word.compare_exchange(old, to(old)?, order, Ordering::Relaxed) {
@@ -102,7 +101,7 @@ pub(crate) fn update<W: Word>(
 
 /// A pointer that threads share, null at first.
 pub trait Pointer<P> {
-    /// Null.
+    /// Creates a null pointer.
     fn null() -> Self;
 
     /// Reads the pointer.
@@ -201,7 +200,7 @@ impl<P> Pointer<P> for AtomicPtr<P> {
     }
 }
 
-/// One thread's: the orderings mean nothing here.
+/// For one thread: the orderings mean nothing here.
 // SAFETY: cells are not shared.
 unsafe impl Word for Cell<u64> {
     type Pointer<P> = Cell<*mut P>;
@@ -247,7 +246,7 @@ unsafe impl Word for Cell<u64> {
     }
 }
 
-/// One thread's.
+/// For one thread.
 impl<P> Pointer<P> for Cell<*mut P> {
     fn null() -> Self {
         Self::new(null_mut())

@@ -1,4 +1,4 @@
-//! The chunks of a pool, by number: segments of 8, 16, 32 ... of them, which stay where they are.
+//! The chunks of a pool, by number, in segments of 8, 16, 32 ... chunks, which stay in place.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -12,7 +12,7 @@ use crate::sync::{AtomicU64, Ordering, Pointer, Word};
 
 /// Chunks in the first segment.
 const FIRST: usize = 8;
-/// Segments: chunks enough for any address space.
+/// The number of segments: enough chunks for any address space.
 const SEGMENTS: usize = 28;
 /// Entries of a segment's index for each chunk.
 const ENTRIES: usize = 2;
@@ -22,7 +22,7 @@ pub(crate) struct Table<T, W: Word> {
     count: W,
     /// Slots with memory.
     pub capacity: W,
-    /// Chunks without memory, give or take those that are being counted: may be below 0, wrapped.
+    /// Chunks without memory, give or take those being counted: may be below 0, wrapped.
     pub bare: W,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Segment<T, W: Word> {
     len: usize,
 }
 
-/// Which segment a chunk is in, and where there.
+/// Returns which segment a chunk is in, and its position there.
 fn place(number: usize) -> (usize, usize) {
     let shifted = number + FIRST;
     let segment = (shifted.ilog2() - FIRST.ilog2()) as usize;
@@ -52,13 +52,13 @@ impl<T> Table<T, AtomicU64> {
 }
 
 impl<T, W: Word> Table<T, W> {
-    /// What `new` makes in a constant expression.
+    /// Creates the same as `new`, outside constant expressions.
     pub(crate) fn with_words() -> Self {
         let segments = core::array::from_fn(|_| W::Pointer::null());
         Self { segments, count: W::new(0), capacity: W::new(0), bare: W::new(0) }
     }
 
-    /// Chunks that there are, with or without memory.
+    /// Returns the number of chunks, with or without memory.
     pub(crate) fn count(&self) -> usize {
         // Acquire pairs with the Release in `append`.
         self.count.load(Ordering::Acquire) as usize
@@ -78,12 +78,12 @@ impl<T, W: Word> Table<T, W> {
         self.segment(segment)?.get(at)
     }
 
-    /// All chunks, the last one first.
+    /// Iterates over all chunks, the last one first.
     pub(crate) fn newest_first(&self) -> impl Iterator<Item = &Chunk<T, W>> {
         (0..self.count()).rev().filter_map(|number| self.get(number))
     }
 
-    /// The first chunk from `from` on that may have room.
+    /// Returns the first chunk from `from` on that may have room.
     pub(crate) fn next_with_room(&self, from: usize) -> Option<&Chunk<T, W>> {
         let (first, mut at) = place(from);
         for segment in (first..SEGMENTS).map_while(|segment| self.segment(segment)) {
@@ -95,8 +95,7 @@ impl<T, W: Word> Table<T, W> {
         None
     }
 
-    /// Makes sure that there is a chunk `number`, the next one; says whether it has been counted by this
-    /// call.
+    /// Ensures that chunk `number`, the next one, exists, and returns whether this call has counted it.
     pub(crate) fn append(
         &self,
         number: usize,
@@ -110,7 +109,7 @@ impl<T, W: Word> Table<T, W> {
             Some(chunk) => chunk,
             None => segment.chunk_or_new(at, (number, slots), states, source)?,
         };
-        // Release pairs with the Acquire in `count`. A failure: somebody else has counted it.
+        // Release pairs with the Acquire in `count`. On failure somebody else has counted it.
         let (old, new) = (number as u64, number as u64 + 1);
         let counted = self.count.compare_exchange(old, new, Ordering::Release, Ordering::Relaxed);
         Ok((chunk, counted.is_ok()))
@@ -139,7 +138,7 @@ impl<T, W: Word> Table<T, W> {
         self.segment(segment).ok_or(Exhausted::ENDLESS)
     }
 
-    /// The chunk in whose memory the address lies.
+    /// Returns the chunk whose memory contains the address.
     pub(crate) fn find(&self, address: usize, chunk_bytes: usize) -> Option<&Chunk<T, W>> {
         let holds = |chunk: &&Chunk<T, W>| {
             let memory = chunk.memory() as usize;
@@ -159,7 +158,7 @@ impl<T, W: Word> Table<T, W> {
         })
     }
 
-    /// Makes a chunk that has just got memory to be found by address.
+    /// Makes a chunk that has just got memory findable by address.
     pub(crate) fn enlist(&self, chunk: &Chunk<T, W>, chunk_bytes: usize) {
         let (segment, at) = place(chunk.number());
         if let Some(segment) = self.segment(segment) {
@@ -179,11 +178,11 @@ impl<T, W: Word> Table<T, W> {
     pub(crate) fn dispose(&mut self, states: States, source: &impl ChunkSource) {
         for number in 0..self.count() {
             let (segment, at) = place(number);
-            // As the source made it, not by a reference: it is given back whole, arrays and all.
+            // As the source made it, not by a reference: it is given back whole, with its arrays.
             let Some(chunk) = self.segment(segment).and_then(|segment| segment.block(at)) else {
                 continue;
             };
-            // SAFETY: the chunk stays until its block is freed below; `&mut self`: nobody else uses it.
+            // SAFETY: the chunk stays until its block is freed below; `&mut self` means that nobody else uses it.
             let (slots, memory) = unsafe { (chunk.as_ref().slots(), chunk.as_ref().uninstall()) };
             let free = |block, layout: Option<Layout>| {
                 if let (Some(block), Some(layout)) = (block, layout) {
@@ -210,7 +209,7 @@ impl<T, W: Word> Segment<T, W> {
         (at < self.len).then(|| unsafe { self.chunks.add(at).as_ref() })
     }
 
-    /// A chunk's block.
+    /// Returns a chunk's block.
     #[inline]
     fn block(&self, at: usize) -> Option<NonNull<Chunk<T, W>>> {
         // Acquire pairs with the Release in `chunk_or_new`.
@@ -249,7 +248,7 @@ impl<T, W: Word> Segment<T, W> {
         self.get(at).ok_or(Exhausted::ENDLESS)
     }
 
-    /// The first chunk from `from` on that may have room.
+    /// Returns the first chunk from `from` on that may have room.
     fn next_with_room(&self, from: usize) -> Option<usize> {
         let mut mask = u64::MAX << (from % SLOTS);
         for idx in from / SLOTS..self.len.div_ceil(SLOTS) {
@@ -273,12 +272,12 @@ impl<T, W: Word> Segment<T, W> {
     }
 }
 
-/// Entries of the index of a segment; the first segment is searched without.
+/// Returns the number of entries in the index of a segment; the first segment is searched without an index.
 fn entries(len: usize) -> usize {
     if len == FIRST { 0 } else { len * ENTRIES }
 }
 
-/// Where the arrays are in a segment's block.
+/// The positions of the arrays in a segment's block.
 struct Plan<T, W: Word> {
     layout: Layout,
     chunks: usize,
@@ -300,7 +299,7 @@ impl<T, W: Word> Plan<T, W> {
     }
 
     /// # Safety
-    /// The block has the plan's layout and is the caller's.
+    /// The block has the plan's layout and belongs to the caller.
     unsafe fn make(&self, block: NonNull<u8>) -> NonNull<Segment<T, W>> {
         let words = |begin, len| {
             // SAFETY: the array lies inside the block, by the plan, and is aligned; the block is ours.

@@ -1,4 +1,4 @@
-//! A reference that keeps its object.
+//! A reference that keeps its object alive.
 
 use core::fmt;
 use core::ops::Deref;
@@ -7,8 +7,8 @@ use super::{destroy, state};
 use crate::chunk::Chunk;
 use crate::sync::{AtomicU64, Word};
 
-/// An object of [`Handles`](super::Handles) that stays as long as the guard does. If it is removed
-/// meanwhile, the last guard drops it.
+/// An object of [`Handles`](super::Handles) that stays as long as the guard does. If it is removed in the meantime, the
+/// last guard drops it.
 ///
 /// ```
 /// let numbers = nbbs_pool::Handles::<u32>::new();
@@ -23,7 +23,7 @@ pub struct Guard<'a, T, W: Word = AtomicU64> {
     word: &'a W,
 }
 
-// SAFETY: a guard lends the object to whoever has it, and may be the one to drop it.
+// SAFETY: a guard lends the object to its holder, and may be the one to drop it.
 unsafe impl<T: Send + Sync, W: Word + Sync> Send for Guard<'_, T, W> {}
 // SAFETY: a shared guard lends the object.
 unsafe impl<T: Sync, W: Word + Sync> Sync for Guard<'_, T, W> {}
@@ -40,8 +40,8 @@ impl<T, W: Word> Deref for Guard<'_, T, W> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the object was complete when it was pinned, is not destroyed before the guard goes, and
-        // nobody gets it by `&mut`.
+        // SAFETY: the object was complete when it was pinned, is not destroyed before the guard goes, and nobody gets
+        // it by `&mut`.
         unsafe { self.chunk.object(self.slot).as_ref() }
     }
 }

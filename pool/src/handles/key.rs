@@ -1,6 +1,6 @@
 //! The bits of a handle.
 
-/// What a handle is: a slot's number and a generation, in so many bits.
+/// A kind of handle: a slot's number and a generation, in a certain number of bits.
 ///
 /// ```
 /// use nbbs_pool::{Handle, Key};
@@ -9,19 +9,19 @@
 /// assert_eq!((handle.index(), handle.generation()), (5, 7));
 /// ```
 pub trait Key: Copy {
-    /// Slots that it can name.
+    /// The number of slots that it can name.
     const MAX_SLOTS: usize;
 
-    /// The handle of a slot and a generation, of which it keeps as many bits as it has.
+    /// Makes the handle of a slot and a generation, of which it keeps as many bits as fit.
     fn new(index: usize, generation: u32) -> Self;
 
-    /// Number of the slot.
+    /// Returns the number of the slot.
     fn index(self) -> usize;
 
-    /// Generation of the object.
+    /// Returns the generation of the object.
     fn generation(self) -> u32;
 
-    /// As many bits of a generation as the handle has.
+    /// Returns as many bits of a generation as the handle has.
     fn truncate(generation: u32) -> u32;
 }
 
@@ -50,7 +50,7 @@ impl Key for Handle {
 }
 
 impl Handle {
-    /// The handle as a number, to be stored anywhere.
+    /// Returns the handle as a number, which can be stored anywhere.
     ///
     /// ```
     /// use nbbs_pool::{Handle, Handles};
@@ -64,7 +64,7 @@ impl Handle {
         self.0
     }
 
-    /// The handle of [`to_bits`](Self::to_bits). Any number is a handle; most are refused.
+    /// Makes the handle of a number from [`to_bits`](Self::to_bits). Any number is a handle; most are refused.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -107,13 +107,13 @@ impl Key for SmallHandle {
 }
 
 impl SmallHandle {
-    /// The handle as a number, to be stored anywhere.
+    /// Returns the handle as a number, which can be stored anywhere.
     #[must_use]
     pub const fn to_bits(self) -> u32 {
         self.0
     }
 
-    /// The handle of [`to_bits`](Self::to_bits). Any number is a handle; most are refused.
+    /// Makes the handle of a number from [`to_bits`](Self::to_bits). Any number is a handle; most are refused.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)

@@ -24,14 +24,14 @@ pub use guard::Guard;
 pub use key::{Handle, Key, SmallHandle};
 use state::State;
 
-/// Objects that are named by handles: a slot's number, and the generation of the object in it.
+/// A collection of objects that are named by handles: a slot's number, and the generation of the object in it.
 ///
-/// A handle is a number that may be copied, stored and sent anywhere. It is refused once its object has been
-/// removed, also when the slot has another object by then: the generation tells them apart, until it comes
-/// round again, after 2^32 objects in the same slot for a [`Handle`], and 2^12 for a [`SmallHandle`].
-/// Everything here is safe: a [`Guard`] keeps its object even if that is removed meanwhile.
+/// A handle is a number that may be copied, stored and sent anywhere. It is refused once its object has been removed,
+/// even when the slot has another object by then. The generation tells the objects apart, until it wraps around, after
+/// 2^32 objects in the same slot for a [`Handle`], and 2^12 for a [`SmallHandle`]. Everything here is safe: a [`Guard`]
+/// keeps its object even if that is removed in the meantime.
 ///
-/// Costs 64 bits a slot more than a [`Pool`], which stay when the pool shrinks.
+/// It costs 64 bits per slot more than a [`Pool`]; these stay when the pool shrinks.
 ///
 /// ```
 /// use nbbs_pool::{HandleError, Handles};
@@ -57,7 +57,7 @@ unsafe impl<T: Send + Sync, K: Key, S: ChunkSource + Sync, W: Word + Sync> Sync
 
 #[cfg(feature = "alloc")]
 impl<T, K: Key> Handles<T, K> {
-    /// Grows by the usual [`Config`], from the global allocator.
+    /// Creates a collection that grows by the usual [`Config`], from the global allocator.
     #[must_use]
     pub fn new() -> Self {
         Self::with_source(Global, Config::new())
@@ -72,19 +72,19 @@ impl<T, K: Key> Default for Handles<T, K> {
 }
 
 impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
-    /// Grows as `config` says, from `source`; to no more slots than a handle can name.
+    /// Creates a collection that grows as `config` says, from `source`, to no more slots than a handle can name.
     pub fn with_source(source: S, config: Config) -> Self {
         let limit = config.max_len().min(K::MAX_SLOTS);
         Self { pool: Pool::with_states(source, config.limit(limit)), keys: PhantomData }
     }
 
-    /// The pool behind it: for counting, growing and shrinking. Objects that are allocated from it directly
+    /// Returns the underlying pool, for counting, growing and shrinking. Objects that are allocated from it directly
     /// have no handles.
     pub fn pool(&self) -> &Pool<T, S, W> {
         &self.pool
     }
 
-    /// Puts an object in and names it. Two read-modify-writes.
+    /// Inserts an object and returns its handle. Cost: two read-modify-writes.
     ///
     /// ```
     /// let numbers = nbbs_pool::Handles::<u32>::new();
@@ -110,8 +110,8 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
         Ok(K::new(self.index(chunk, slot), next.generation()))
     }
 
-    /// The object, and a hold on it: while the guard lives, so does the object. Two read-modify-writes, one
-    /// when the guard goes.
+    /// Returns a guard of the object: while the guard lives, so does the object. Cost: two read-modify-writes, one of
+    /// them when the guard goes.
     ///
     /// # Errors
     /// The object has been removed, or was never there.
@@ -122,7 +122,7 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
         Ok(unsafe { Guard::new(chunk, slot, word) })
     }
 
-    /// Whether the handle's object is there.
+    /// Returns whether the handle's object is there.
     ///
     /// ```
     /// let numbers = nbbs_pool::Handles::<u32>::new();
@@ -138,8 +138,8 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
         })
     }
 
-    /// Removes the object: from now on the handle is refused. The object is dropped and its slot freed now,
-    /// or, if there are guards, when the last of them goes. Of several who remove it, one succeeds.
+    /// Removes the object: from now on the handle is refused. The object is dropped and its slot freed now or, if there
+    /// are guards, when the last of them goes. Of several callers that remove it, one succeeds.
     ///
     /// ```
     /// let numbers = nbbs_pool::Handles::<u32>::new();
@@ -161,8 +161,9 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
         Ok(())
     }
 
-    /// The objects with their handles, in no order. Each is kept while its guard lives. Those that are inserted
-    /// or removed meanwhile may come or not. A load for each slot, and for an object the cost of [`Handles::get`].
+    /// Iterates over the objects with their handles, in no order. Each object is kept while its guard lives. Objects
+    /// that are inserted or removed in the meantime may or may not be included. Cost: a load for each slot, and for an
+    /// object that of [`Handles::get`].
     ///
     /// ```
     /// let numbers = nbbs_pool::Handles::<u32>::new();
@@ -182,14 +183,14 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
         })
     }
 
-    /// Every slot and its state.
+    /// Iterates over every slot and its state.
     fn states(&self) -> impl Iterator<Item = (&Chunk<T, W>, usize, &W)> {
         self.pool.table().newest_first().flat_map(|chunk| {
             (0..chunk.slots()).filter_map(move |slot| Some((chunk, slot, chunk.state(slot)?)))
         })
     }
 
-    /// The number by which handles name a slot.
+    /// Returns the number by which handles name a slot.
     fn index(&self, chunk: &Chunk<T, W>, slot: usize) -> usize {
         chunk.number() * self.pool.config().chunk_size + slot
     }
@@ -203,7 +204,7 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
     }
 }
 
-/// Whether the handle's object is the one that the state tells of.
+/// Checks that the handle's object is the one that the state describes.
 fn check<K: Key>(handle: K, state: State) -> Result<(), HandleError> {
     let (generation, current) = (handle.generation(), state.generation());
     if state.is_occupied() && K::truncate(current) == generation {
@@ -213,7 +214,7 @@ fn check<K: Key>(handle: K, state: State) -> Result<(), HandleError> {
     }
 }
 
-/// Drops the object and frees its slot, also if its destructor panics.
+/// Drops the object and frees its slot, even if its destructor panics.
 ///
 /// # Safety
 /// The object is complete and has ended, nobody has pinned it, and nobody else destroys it.
@@ -222,7 +223,7 @@ unsafe fn destroy<T, W: Word>(chunk: &Chunk<T, W>, slot: usize, word: &W) {
     struct Next<'w, W: Word>(&'w W);
     impl<W: Word> Drop for Next<'_, W> {
         fn drop(&mut self) {
-            // Relaxed, both: the state is ours, and `Hold` releases it with the slot.
+            // Both Relaxed: the state is ours, and `Hold` releases it with the slot.
             let state = State(self.0.load(Ordering::Relaxed));
             self.0.store(state.free().0, Ordering::Relaxed);
         }
@@ -235,7 +236,7 @@ unsafe fn destroy<T, W: Word>(chunk: &Chunk<T, W>, slot: usize, word: &W) {
 
 impl<T, K: Key, S: ChunkSource, W: Word> Drop for Handles<T, K, S, W> {
     fn drop(&mut self) {
-        /// Goes on where a panic came from.
+        /// Continues after a panic where it occurred.
         struct GoOn<'a, T, K: Key, S: ChunkSource, W: Word>(&'a Handles<T, K, S, W>);
         impl<T, K: Key, S: ChunkSource, W: Word> Drop for GoOn<'_, T, K, S, W> {
             fn drop(&mut self) {

@@ -7,8 +7,8 @@
 //! +---------------+----------+--------+
 //! ```
 //!
-//! The generation is that of the object in the slot, or of the next one if the slot is free. A slot that is
-//! not occupied and has guards had its object removed; the last guard destroys it.
+//! The generation is that of the object in the slot, or of the next one if the slot is free. In a slot that is not
+//! occupied but has guards, the object has been removed; the last guard destroys it.
 
 use crate::error::HandleError;
 use crate::sync::{Ordering, Word};
@@ -33,18 +33,18 @@ impl State {
         (self.0 & GUARDS) as u32
     }
 
-    /// A free slot's state, with an object in it.
+    /// Returns the state of a free slot once it has an object.
     pub(super) fn occupied(self) -> Self {
         Self(self.0 | OCCUPIED)
     }
 
-    /// The state after the object: that of a free slot, of the next generation.
+    /// Returns the state after the object: that of a free slot, of the next generation.
     pub(super) fn free(self) -> Self {
         Self((self.0 & !(OCCUPIED | GUARDS)).wrapping_add(GENERATION))
     }
 }
 
-/// Adds a guard, if `check` finds the state in order.
+/// Adds a guard, if `check` accepts the state.
 pub(super) fn pin<W: Word>(
     word: &W,
     check: impl Fn(State) -> Result<(), HandleError>,
@@ -64,10 +64,10 @@ pub(super) fn pin<W: Word>(
     }
 }
 
-/// Takes a guard away. Whether it was the last one of an object that has been removed.
+/// Removes a guard. Returns whether it was the last one of an object that has been removed.
 pub(super) fn unpin<W: Word>(word: &W) -> bool {
-    // Release: what was read under this guard is done with. Acquire pairs with the Release of the other
-    // guards: whoever destroys the object does so after them.
+    // Release: everything read under this guard has been read. Acquire pairs with the Release of the other guards: the
+    // caller that destroys the object does so after them.
     let mut old = word.load(Ordering::Relaxed);
     loop {
         match word.compare_exchange(old, old - 1, Ordering::AcqRel, Ordering::Relaxed) {
@@ -77,7 +77,7 @@ pub(super) fn unpin<W: Word>(word: &W) -> bool {
     }
 }
 
-/// Ends the object, if `check` finds the state in order. Whether the caller has to destroy it.
+/// Ends the object, if `check` accepts the state. Returns whether the caller has to destroy it.
 pub(super) fn end<W: Word, E>(word: &W, check: impl Fn(State) -> Result<(), E>) -> Result<bool, E> {
     // Acquire pairs with the Release in `insert`, and with that of guards that have gone.
     let mut old = word.load(Ordering::Acquire);

@@ -10,10 +10,10 @@ use crate::source::ChunkSource;
 use crate::sync::{Ordering, Word};
 
 impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
-    /// Objects in the pool, however they are held.
+    /// Returns the number of objects in the pool, however they are held.
     ///
-    /// Exact when nothing else runs, and about right otherwise. What [`Local`](crate::Local)s keep is not
-    /// counted, save for that of more than 32 at a time. Reads every word: O(capacity / 64).
+    /// The number is exact when nothing else runs, and approximate otherwise. What [`Local`](crate::Local)s keep is not
+    /// counted, except that of more than 32 locals at a time. Reads every word: O(capacity / 64).
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -28,7 +28,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         claimed.saturating_sub(kept)
     }
 
-    /// Whether there is no object: see [`len`](Self::len).
+    /// Returns whether there is no object: see [`len`](Self::len).
     ///
     /// ```
     /// assert!(nbbs_pool::Pool::<u32>::new().is_empty());
@@ -38,7 +38,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         self.len() == 0
     }
 
-    /// Slots for which there is memory now.
+    /// Returns the number of slots for which there is memory now.
     ///
     /// ```
     /// use nbbs_pool::{Config, Pool};
@@ -52,7 +52,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         self.table.capacity.load(Ordering::Relaxed) as usize
     }
 
-    /// The most slots that the pool may ever have: [`Config::limit`](crate::Config::limit).
+    /// Returns the most slots that the pool may ever have: [`Config::limit`](crate::Config::limit).
     ///
     /// ```
     /// assert_eq!(nbbs_pool::Pool::<u32>::new().max_len(), usize::MAX);
@@ -62,10 +62,10 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         self.config.max_len()
     }
 
-    /// Whether an object that was allocated by pointer is at `object`.
+    /// Returns whether an object that was allocated by pointer is at `object`.
     ///
-    /// False for one that a [`PoolBox`](crate::PoolBox) owns, and for any other address. O(1), save for
-    /// addresses of no chunk: O(log chunks).
+    /// It is `false` for an object that a [`PoolBox`](crate::PoolBox) owns, and for any other address. Cost: O(1);
+    /// O(log chunks) for addresses of no chunk.
     ///
     /// ```
     /// use std::ptr::NonNull;
@@ -82,14 +82,14 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         self.locate_live(object).is_ok()
     }
 
-    /// The chunk and slot of an object that was allocated by pointer.
+    /// Finds the chunk and slot of an object that was allocated by pointer.
     pub(crate) fn locate_live(
         &self,
         object: NonNull<T>,
     ) -> Result<(&Chunk<T, W>, usize), FreeError> {
         let (chunk, slot) = self.locate(object)?;
-        // The chunk may have got other memory since the address was looked up. It stays while an object is live
-        // there: so it is looked at after that is known.
+        // The chunk may have got other memory since the address was looked up. It stays while an object is live there,
+        // so it is checked after that is known.
         if chunk.is_live(slot) && chunk.address(slot) == Some(object) {
             Ok((chunk, slot))
         } else {
@@ -97,13 +97,13 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         }
     }
 
-    /// The chunk and slot at an address.
+    /// Finds the chunk and slot at an address.
     fn locate(&self, object: NonNull<T>) -> Result<(&Chunk<T, W>, usize), FreeError> {
         let address = object.as_ptr() as usize;
         let foreign = || FreeError::Foreign { address, chunks: self.table.count() };
         let chunk = self.table.find(address, self.chunk_bytes()).ok_or_else(foreign)?;
         let stride = Chunk::<T, W>::STRIDE;
-        // The memory may have gone since: then the offset is as good as any, and the live bit decides.
+        // The memory may have gone since. Then any offset will do, and the live bit decides.
         let offset = address.wrapping_sub(chunk.memory() as usize);
         let slot = offset / stride;
         if slot >= chunk.slots() {
@@ -116,7 +116,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     }
 }
 
-/// Slots of a chunk that are claimed.
+/// Returns how many slots of a chunk are claimed.
 fn claimed_slots<T, W: Word>(chunk: &Chunk<T, W>) -> usize {
     (0..chunk.words()).map(|word| chunk.claimed_slots(word).count_ones() as usize).sum()
 }

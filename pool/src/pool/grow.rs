@@ -10,8 +10,8 @@
 //!                                 +------ all slots claimed <------- in use
 //! ```
 //!
-//! Whoever has claimed all slots, or installed the memory, has the chunk alone. Threads that still look at
-//! its bitmaps find every slot claimed; the bitmaps stay until the pool is dropped.
+//! The caller that has claimed all slots, or installed the memory, has the chunk alone. Other threads that look at its
+//! bitmaps find every slot claimed; the bitmaps stay until the pool is dropped.
 
 use super::Pool;
 use crate::chunk::Chunk;
@@ -20,9 +20,9 @@ use crate::source::ChunkSource;
 use crate::sync::{Ordering, Word, update};
 
 impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
-    /// Adds a chunk, ahead of demand. Returns how many slots there are now.
+    /// Adds a chunk ahead of demand, and returns how many slots there are now.
     ///
-    /// If several threads do that at the same time, one chunk may serve them all.
+    /// If several threads do so at the same time, one chunk may serve them all.
     ///
     /// ```
     /// use nbbs_pool::{Config, Pool};
@@ -57,8 +57,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         Ok(())
     }
 
-    /// Adds chunks until no fewer slots are free than [`Config::ahead`](crate::Config::ahead) says. For a
-    /// helper thread, to be called now and then; nobody waits for it.
+    /// Adds chunks until at least as many slots are free as [`Config::ahead`](crate::Config::ahead) says. A helper
+    /// thread should call it now and then; nobody waits for it.
     ///
     /// ```
     /// use nbbs_pool::{Config, Pool};
@@ -90,7 +90,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         Ok(())
     }
 
-    /// Whether fewer slots are free than [`Config::ahead`](crate::Config::ahead) says. Looks at the newest
+    /// Returns whether fewer slots are free than [`Config::ahead`](crate::Config::ahead) says. Looks at the newest
     /// chunks first, and no further than it must.
     ///
     /// ```
@@ -118,11 +118,11 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         free < self.config.ahead
     }
 
-    /// Gives chunks in which every slot is free back to the source, as long as the slots that the
-    /// configuration [reserves](crate::Config::reserve) stay. Returns how many slots went.
+    /// Gives chunks in which every slot is free back to the source, as long as the slots that the configuration
+    /// [reserves](crate::Config::reserve) stay. Returns how many slots were given back.
     ///
-    /// A slot that a [`Local`](crate::Local) keeps is not free. The bitmaps of a chunk stay, at 2 bits a
-    /// slot, and serve the next chunk.
+    /// A slot that a [`Local`](crate::Local) keeps is not free. The bitmaps of a chunk stay, at 2 bits per slot, and
+    /// serve the next chunk.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -140,7 +140,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         closed.map(Chunk::slots).sum()
     }
 
-    /// The capacity without a chunk, unless that is less than what is reserved.
+    /// Returns the capacity without a chunk, unless that is less than what is reserved.
     fn without(&self, capacity: usize, chunk: &Chunk<T, W>) -> Option<usize> {
         capacity.checked_sub(chunk.slots()).filter(|&rest| rest >= self.config.reserve)
     }
@@ -155,7 +155,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
             self.without(capacity as usize, chunk).map(|rest| rest as u64)
         });
         if counted.is_none() {
-            // Somebody else has shrunk the pool meanwhile, and this chunk is to stay.
+            // Somebody else has shrunk the pool in the meantime, and this chunk must stay.
             chunk.open();
             return false;
         }
@@ -170,7 +170,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         true
     }
 
-    /// Adds what an allocation needs, and what is to be reserved. Returns a chunk that is new.
+    /// Adds what an allocation needs, and what must be reserved. Returns a chunk that is new.
     pub(super) fn grow_for_demand(&self) -> Result<usize, Exhausted> {
         let number = self.add_chunk()?;
         // The reservation of a pool that was made in a constant expression.
@@ -178,7 +178,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         Ok(number)
     }
 
-    /// Gives a chunk memory: one that has none, or a new one. Returns its number.
+    /// Gives memory to a chunk that has none, or to a new one. Returns its number.
     fn add_chunk(&self) -> Result<usize, Exhausted> {
         // Relaxed: a hint.
         if self.table.bare.load(Ordering::Relaxed) != 0 {
@@ -199,7 +199,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         self.furnish(chunk)
     }
 
-    /// Gives the chunk memory, unless somebody else does.
+    /// Gives the chunk memory, unless somebody else has done so.
     fn furnish(&self, chunk: &Chunk<T, W>) -> Result<usize, Exhausted> {
         let layout = Chunk::<T, W>::memory_layout(chunk.slots()).ok_or(Exhausted::ENDLESS)?;
         let block = self.source.alloc(layout).ok_or(Exhausted::of(layout))?;
@@ -215,12 +215,12 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         Ok(chunk.number())
     }
 
-    /// Bytes of a full chunk's slots.
+    /// Returns the bytes of a full chunk's slots.
     pub(crate) fn chunk_bytes(&self) -> usize {
         self.config.chunk_size.saturating_mul(Chunk::<T, W>::STRIDE)
     }
 
-    /// Bytes of bookkeeping for each chunk of the usual size, slots excluded.
+    /// Returns the bytes of bookkeeping for each chunk of the usual size, without its slots.
     ///
     /// ```
     /// use nbbs_pool::{Config, Pool};

@@ -10,7 +10,7 @@ use crate::source::ChunkSource;
 use crate::sync::Word;
 use crate::table::Table;
 
-/// The objects that were allocated by pointer: see [`Pool::iter`].
+/// An iterator over the objects that were allocated by pointer: see [`Pool::iter`].
 pub struct Pointers<'a, T, W: Word> {
     table: &'a Table<T, W>,
     chunk: usize,
@@ -46,8 +46,8 @@ impl<T, W: Word> fmt::Debug for Pointers<'_, T, W> {
 }
 
 impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
-    /// The objects that were allocated by pointer, in no order. Those that are allocated or freed meanwhile
-    /// may come or not.
+    /// Iterates over the objects that were allocated by pointer, in no order. Objects that are allocated or freed in
+    /// the meantime may or may not be included.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -58,7 +58,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         Pointers { table: &self.table, chunk: 0, word: 0, slots: 0 }
     }
 
-    /// The objects that were allocated by pointer, in no order.
+    /// Iterates over the objects that were allocated by pointer, in no order.
     ///
     /// ```
     /// let mut pool = nbbs_pool::Pool::<u32>::new();
@@ -67,15 +67,15 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// assert_eq!(pool.iter_mut().next(), Some(&mut 2));
     /// ```
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        // SAFETY: each of them is complete, comes once, and is nobody's but the pool's, which is borrowed
-        // for as long as the reference.
+        // SAFETY: each of them is complete, comes once, and belongs only to the pool, which is borrowed for as long as
+        // the reference.
         self.iter().map(|object| unsafe { &mut *object.as_ptr() })
     }
 
     /// Drops every object that was allocated by pointer. The chunks stay.
     ///
-    /// If a destructor panics, the others still run. What a forgotten box, or a forgotten
-    /// [`Local`](crate::Local), had is lost.
+    /// If a destructor panics, the others still run. What a forgotten box, or a forgotten [`Local`](crate::Local), held
+    /// is lost.
     ///
     /// ```
     /// let mut pool = nbbs_pool::Pool::<u32>::new();
@@ -85,7 +85,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// assert!(pool.free(one).is_err());
     /// ```
     pub fn clear(&mut self) {
-        /// Goes on where a panic came from.
+        /// Continues after a panic where it occurred.
         struct GoOn<'a, T, S: ChunkSource, W: Word>(&'a Pool<T, S, W>);
         impl<T, S: ChunkSource, W: Word> Drop for GoOn<'_, T, S, W> {
             fn drop(&mut self) {
@@ -97,8 +97,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         forget(rest);
     }
 
-    /// Drops what is live; each slot is free before a panic of its destructor comes through. Nobody else
-    /// may be using the pool.
+    /// Drops the live objects; each slot is free before a panic of its destructor gets through. Nobody else may be
+    /// using the pool.
     fn drop_live(&self) {
         for chunk in self.table.newest_first() {
             for word in 0..chunk.words() {
@@ -119,7 +119,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
 
 impl<T, S: ChunkSource, W: Word> Drop for Pool<T, S, W> {
     fn drop(&mut self) {
-        /// Gives the memory back, also if a destructor panics.
+        /// Gives the memory back, even if a destructor panics.
         struct Dispose<'a, T, S: ChunkSource, W: Word>(&'a mut Pool<T, S, W>);
         impl<T, S: ChunkSource, W: Word> Drop for Dispose<'_, T, S, W> {
             fn drop(&mut self) {

@@ -23,15 +23,15 @@ use crate::sync::{AtomicU64, Word};
 use crate::table::Table;
 pub use live::Pointers;
 
-/// Objects of type `T` in chunks of slots that come from `S`.
+/// A pool of objects of type `T`, in chunks of slots that come from `S`.
 ///
-/// Every method that takes `&self` may be called by any thread at any time, waits for nobody, and is O(1):
-/// an allocation looks at one word, and, when that is full, at hints that stand for 64 words and for 64
-/// chunks each. Growing and shrinking ask `S` for memory, and take as long as that takes.
+/// Every method that takes `&self` may be called by any thread at any time, waits for no other thread, and is O(1): an
+/// allocation looks at one word, and, when that is full, at hints that stand for 64 words and for 64 chunks each.
+/// Growing and shrinking call `S`, and take as long as that takes.
 ///
-/// A thread that dies, or stalls for good, inside a method costs the slots that it was claiming or giving
-/// back, at most those of one word, or of one chunk if it was growing or shrinking the pool; a
-/// [`Local`](crate::Local) that is never dropped costs what it keeps.
+/// A thread that dies, or stalls for good, inside a method costs the slots that it was claiming or giving back: at most
+/// those of one word, or of one chunk if it was growing or shrinking the pool. A [`Local`](crate::Local) that is never
+/// dropped costs what it keeps.
 ///
 /// ```
 /// use nbbs_pool::Pool;
@@ -53,7 +53,7 @@ pub struct Pool<T, S: ChunkSource = Global, W: Word = AtomicU64> {
     lanes: [Lane; LANES],
 }
 
-/// A pool for one thread: the same on plain cells. Objects come and go without an atomic instruction.
+/// A pool for one thread: the same on plain cells. It allocates and frees objects without atomic instructions.
 ///
 /// ```
 /// use nbbs_pool::{Config, Global, SinglePool};
@@ -72,9 +72,9 @@ pub struct Pool<T, S: ChunkSource = Global, W: Word = AtomicU64> {
 /// ```
 pub type SinglePool<T, S = Global> = Pool<T, S, Cell<u64>>;
 
-// SAFETY: an object is moved in by one thread and out by another, so it has to be Send; nobody gets a
-// reference to an object that somebody else has. The table's pointers lead to chunks and segments, which
-// are changed through words and pointers that are Sync if W is. (W::Pointer comes with W.)
+// SAFETY: an object is moved in by one thread and out by another, so it has to be Send; nobody gets a reference to an
+// object that somebody else has. The table's pointers lead to chunks and segments, which are changed through words and
+// pointers that are Sync if W is. (W::Pointer comes with W.)
 unsafe impl<T: Send, S: ChunkSource + Sync, W: Word + Sync> Sync for Pool<T, S, W> {}
 // SAFETY: the pool owns its objects and its chunks, which no other value reaches while it moves.
 unsafe impl<T: Send, S: ChunkSource + Send, W: Word + Send> Send for Pool<T, S, W> {}
@@ -88,17 +88,17 @@ pub(crate) struct Claimed<'a, T, W: Word> {
 
 #[cfg(feature = "alloc")]
 impl<T> Pool<T> {
-    /// A pool that grows by the usual [`Config`], from the global allocator.
+    /// Creates a pool that grows by the usual [`Config`], from the global allocator.
     #[must_use]
     pub fn new() -> Self {
         Self::with_config(Config::new())
     }
 
-    /// A pool that grows as `config` says, from the global allocator. Reserves what it says.
+    /// Creates a pool that grows as `config` says, from the global allocator, and reserves what it says.
     #[must_use]
     pub fn with_config(config: Config) -> Self {
         let pool = Self::with_source(Global, config);
-        // Without memory the pool is an empty one, and the first allocation says so.
+        // Without memory the pool is empty, and the first allocation reports it.
         _ = pool.reserve(config.reserve);
         pool
     }
@@ -112,7 +112,7 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T, S: ChunkSource> Pool<T, S> {
-    /// A pool without memory yet; may stand in a `static`. What `config` reserves comes with the first
+    /// Creates a pool without memory yet, which may be in a `static`. What `config` reserves comes with the first
     /// allocation, or by [`reserve`](Self::reserve).
     ///
     /// ```
@@ -128,14 +128,15 @@ impl<T, S: ChunkSource> Pool<T, S> {
 }
 
 impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
-    /// [`with_source`](Pool::with_source), on words of another kind: a single thread's, or a checker's.
+    /// Creates a pool as [`with_source`](Pool::with_source) does, on words of another kind: a single thread's, or a
+    /// checker's.
     ///
     /// See [`SinglePool`] for an example.
     pub fn with_words(source: S, config: Config) -> Self {
         Self::of(Table::with_words(), source, config, States::Nothing)
     }
 
-    /// A pool whose chunks have a word for each slot: see [`Handles`](crate::Handles).
+    /// Creates a pool whose chunks have a word for each slot: see [`Handles`](crate::Handles).
     pub(crate) fn with_states(source: S, config: Config) -> Self {
         Self::of(Table::with_words(), source, config, States::Words)
     }
@@ -145,13 +146,13 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         Self { table, source, config, states, lanes }
     }
 
-    /// How the pool grows.
+    /// Returns how the pool grows.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Where its memory comes from.
+    /// Returns the source of its memory.
     #[must_use]
     pub fn source(&self) -> &S {
         &self.source
@@ -185,7 +186,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         Ok((chunk, slot(word, slots)))
     }
 
-    /// [`claim`](Self::claim), after which the lane goes on from there.
+    /// [Claims](Self::claim) slots, and moves the lane's cursor there.
     pub(crate) fn claim_for(
         &self,
         lane: &Lane,
@@ -197,14 +198,14 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         Ok(claimed)
     }
 
-    /// Where a lane begins: a cache line of words for each, as far as they go.
+    /// Returns where a lane begins: each has a cache line of words, as far as they go.
     pub(crate) fn home(&self, lane: usize) -> (usize, usize) {
         let words = self.config.chunk_size.div_ceil(crate::chunk::SLOTS);
         (0, lane * 8 % words)
     }
 
-    /// Claims up to `most` free slots of one word, looked for from a chunk and word on. Grows the pool if
-    /// there is none, and ahead of demand if the configuration says so.
+    /// Claims up to `most` free slots of one word, looking from a chunk and word on. Grows the pool if there is none,
+    /// and ahead of demand if the configuration says so.
     #[cold]
     pub(crate) fn claim(
         &self,
@@ -230,7 +231,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     #[cold]
     fn look_ahead(&self) {
         if self.is_low() {
-            // Whoever finds nothing later tries again, and says so.
+            // A caller that finds nothing later tries again, and reports it.
             _ = self.grow();
         }
     }
@@ -254,8 +255,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         }
     }
 
-    /// Grows the pool and claims there. If it cannot grow, looks at every word before it says so: a hint
-    /// may be missing where a thread died.
+    /// Grows the pool and claims there. If it cannot grow, looks at every word before it reports that: a hint may be
+    /// missing where a thread died.
     fn claim_or_grow(&self, most: u32) -> Result<Claimed<'_, T, W>, Exhausted> {
         loop {
             match self.grow_for_demand() {
@@ -281,7 +282,7 @@ fn claim_in<T, W: Word>(chunk: &Chunk<T, W>, word: usize, most: u32) -> Option<C
     Some(Claimed { chunk, word, slots })
 }
 
-/// The slot that a single bit of a word stands for.
+/// Returns the slot that a single bit of a word stands for.
 fn slot(word: usize, bit: u64) -> usize {
     word * crate::chunk::SLOTS + bit.trailing_zeros() as usize
 }

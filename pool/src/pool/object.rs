@@ -13,10 +13,10 @@ use crate::source::ChunkSource;
 use crate::sync::Word;
 
 impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
-    /// Allocates an object that nobody owns; whoever has the pointer may [`free`](Self::free) it. If nobody
-    /// does, [`clear`](Self::clear) drops it, or the pool's end.
+    /// Allocates an object that nobody owns; any holder of the pointer may [`free`](Self::free) it. If nobody does,
+    /// [`clear`](Self::clear) or the end of the pool drops it.
     ///
-    /// Two read-modify-writes. For less, see [`alloc_box`](Self::alloc_box) and [`local`](Self::local).
+    /// Cost: two read-modify-writes. [`alloc_box`](Self::alloc_box) and [`local`](Self::local) take fewer.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -31,8 +31,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         self.alloc_box(value).map(PoolBox::leak)
     }
 
-    /// [`alloc`](Self::alloc) from `lane`: a CPU or thread number, any value. Callers with different lanes keep off each
-    /// other's cache lines; a wrong or shared lane costs speed, never safety. Uses no thread-local.
+    /// Allocates as [`alloc`](Self::alloc) does, from `lane`: a CPU or thread number, any value. Callers with different
+    /// lanes keep off each other's cache lines; a wrong or shared lane costs speed, never safety. Uses no thread-local.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -48,8 +48,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         self.box_on(lane, value).map(PoolBox::leak)
     }
 
-    /// [`alloc`](Self::alloc) of what `make` returns, which is not called unless there is a slot. If it
-    /// panics, the slot is free again.
+    /// Allocates as [`alloc`](Self::alloc) does, the object that `make` returns. `make` is only called if there is a
+    /// slot. If it panics, the slot is free again.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<Vec<u8>>::new();
@@ -71,9 +71,9 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         Ok(object)
     }
 
-    /// Allocates an object that the box owns: freed when that is dropped, by whichever thread.
+    /// Allocates an object that the box owns. It is freed when the box is dropped, on any thread.
     ///
-    /// One read-modify-write, and one for the free.
+    /// Cost: one read-modify-write, and one for the free.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -106,8 +106,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
 
     /// Drops the object and frees its slot.
     ///
-    /// The pointer may be any: what is not an object that was allocated by pointer is refused. A double
-    /// free is refused until the slot is allocated again; [`Handles`](crate::Handles) know it for ever. Two
+    /// The pointer may be any: a pointer to anything but an object that was allocated by pointer is refused. A double
+    /// free is refused until the slot is allocated again; [`Handles`](crate::Handles) detect it for ever. Cost: two
     /// read-modify-writes.
     ///
     /// ```
@@ -142,7 +142,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         self.adopt(object).map(PoolBox::into_inner)
     }
 
-    /// Gives an object that was allocated by pointer to a box: from now on the box owns it.
+    /// Moves an object that was allocated by pointer into a box, which owns it from now on.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -161,7 +161,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         if !chunk.clear_live(slot) {
             return Err(not_allocated);
         }
-        // The object at the slot is ours now. If it is elsewhere, somebody else has freed the pointer's since.
+        // The object at the slot is ours now. If it is elsewhere, somebody else has freed the pointer's object since.
         if chunk.object(slot) != object {
             chunk.set_live(slot);
             return Err(not_allocated);
@@ -170,11 +170,11 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         Ok(unsafe { PoolBox::new(chunk.object(slot), chunk) })
     }
 
-    /// The box of an object that [`PoolBox::into_raw`] let go of, unchecked.
+    /// Makes the box of an object that [`PoolBox::into_raw`] released, unchecked.
     ///
-    /// For those who keep plain pointers where a type cannot stand, such as behind a C interface: the pair
-    /// saves the two read-modify-writes by which [`alloc`](Self::alloc) and [`adopt`](Self::adopt) refuse
-    /// wrong pointers.
+    /// This is for callers that keep plain pointers where no Rust type can be used, such as behind a C interface. The
+    /// pair saves the two read-modify-writes by which [`alloc`](Self::alloc) and [`adopt`](Self::adopt) refuse wrong
+    /// pointers.
     ///
     /// ```
     /// use nbbs_pool::{Pool, PoolBox};
@@ -202,8 +202,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         unsafe { PoolBox::new(object, chunk) }
     }
 
-    /// Allocates a box for each value, and hands it to `out`. Claims 64 slots by one read-modify-write
-    /// where it can.
+    /// Allocates a box for each value, and passes it to `out`. Claims 64 slots by one read-modify-write where it can.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -216,8 +215,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// ```
     ///
     /// # Errors
-    /// There was no slot for the value that the error has. Those before it have been handed to `out`, those
-    /// after it have not been asked for.
+    /// There was no slot for the value that is in the error. The boxes before it have been passed to `out`; the values
+    /// after it have not been consumed.
     pub fn alloc_batch<'a>(
         &'a self,
         values: impl IntoIterator<Item = T>,
@@ -227,7 +226,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         values.into_iter().try_for_each(|value| local.alloc(value).map(&mut out))
     }
 
-    /// Frees all boxes, with one read-modify-write for those that follow each other in a word.
+    /// Frees all boxes, with one read-modify-write for consecutive boxes in the same word.
     ///
     /// See [`alloc_batch`](Self::alloc_batch) for an example.
     pub fn free_batch<'a>(&'a self, boxes: impl IntoIterator<Item = PoolBox<'a, T, W>>) {

@@ -1,6 +1,6 @@
 //! Chunks from the global allocator.
 
-/// The global allocator. Without the feature `alloc` there is none, and so no memory in it.
+/// The global allocator. Without the feature `alloc` there is none, and this source has no memory.
 ///
 /// ```
 /// use nbbs_pool::{Config, Global, Pool};
@@ -22,7 +22,7 @@ mod source {
     use super::Global;
     use crate::source::ChunkSource;
 
-    // SAFETY: a block is the global allocator's, which promises the same.
+    // SAFETY: a block is from the global allocator, which promises the same.
     unsafe impl ChunkSource for Global {
         fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
             // SAFETY: the size is not zero, by the trait's contract.

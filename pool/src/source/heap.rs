@@ -27,7 +27,7 @@ impl<A> Clone for Heap<'_, A> {
 
 impl<A> Copy for Heap<'_, A> {}
 
-// SAFETY: a block is the heap's, which promises the same, and which the reference keeps where it is.
+// SAFETY: a block is from the heap, which promises the same, and which the reference keeps in place.
 unsafe impl<A: GlobalAlloc> ChunkSource for Heap<'_, A> {
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         // SAFETY: the size is not zero, by the trait's contract.

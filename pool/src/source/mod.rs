@@ -1,4 +1,4 @@
-//! Where the memory of chunks comes from.
+//! Sources: where the memory of chunks comes from.
 //!
 //! ```text
 //! global   the global allocator                 region   a static array, for no_std
@@ -20,18 +20,17 @@ pub use heap::Heap;
 pub use pages::Pages;
 pub use region::Region;
 
-/// Where a pool gets memory for its chunks, and gives it back to.
+/// A source of memory for a pool's chunks, to which it is also given back.
 ///
-/// The pool asks for a chunk's slots, for its bitmaps and for its table of chunks, each as a block; all
-/// but the first kind stay until the pool is dropped. Any thread may call, also several at once if the
-/// source is `Sync`.
+/// The pool asks for a chunk's slots, for its bitmaps and for its table of chunks, each as a block; all but the first
+/// kind stay until the pool is dropped. Any thread may call it, several at once if the source is `Sync`.
 ///
 /// # Safety
-/// A block is `layout.size()` bytes at an address that is a multiple of `layout.align()`, readable and
-/// writable, and nobody else's until it is given back or the source is dropped, whichever comes first.
-/// Moving the source moves no block.
+/// A block is `layout.size()` bytes at an address that is a multiple of `layout.align()`, readable and writable, and
+/// belongs to nobody else until it is given back or the source is dropped, whichever comes first. Moving the source
+/// moves no block.
 pub unsafe trait ChunkSource {
-    /// A block for `layout`, whose size is not zero; `None` if there is none.
+    /// Allocates a block for `layout`, whose size is not zero; `None` if there is none.
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>>;
 
     /// Takes a block back.

@@ -39,7 +39,8 @@ unsafe impl Send for Pages<'_> {}
 unsafe impl Sync for Pages<'_> {}
 
 impl<'b> Pages<'b> {
-    /// The pages that `buddy` manages: unit `n` is the `unit_bytes` bytes from `start + n * unit_bytes`.
+    /// Creates a source of the pages that `buddy` manages: unit `n` is the `unit_bytes` bytes from `start + n *
+    /// unit_bytes`.
     ///
     /// # Safety
     /// Those bytes are readable and writable for `'b`, and nobody touches a unit that `buddy` has handed
@@ -49,8 +50,8 @@ impl<'b> Pages<'b> {
         Self { buddy, start, unit_bytes }
     }
 
-    /// The order of a block for `layout`. A block is aligned to its size, but not the arena's start: what
-    /// `start` lacks is made up for by room.
+    /// Returns the order of a block for `layout`. A block is aligned to its size relative to the arena's start; if
+    /// `start` is less aligned, the block has room for padding.
     fn order(&self, layout: Layout) -> Option<u32> {
         let slack = if self.start_is_aligned(layout) { 0 } else { layout.align() - 1 };
         let bytes = layout.size().checked_add(slack)?.max(1);

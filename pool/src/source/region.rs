@@ -9,10 +9,10 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::ChunkSource;
 
-/// `BYTES` bytes that are cut off from the front, for a pool without a heap.
+/// An array of `BYTES` bytes from which blocks are cut off at the front, for a pool without a heap.
 ///
-/// All of it may lie in `.bss`. Bytes that are given back are reused only if they are the last that were
-/// cut off, so let the pool keep its chunks: its size is fixed by the region's.
+/// All of it may lie in `.bss`. Bytes that are given back are reused only if they are the last that were cut off, so
+/// let the pool keep its chunks: its size is fixed by the region's.
 ///
 /// ```
 /// use nbbs_pool::{Config, Pool, Region};
@@ -37,7 +37,7 @@ pub struct Region<const BYTES: usize> {
 unsafe impl<const BYTES: usize> Sync for Region<BYTES> {}
 
 impl<const BYTES: usize> Region<BYTES> {
-    /// Nothing cut off yet.
+    /// Creates a region from which nothing has been cut off.
     #[must_use]
     pub const fn new() -> Self {
         Self { bytes: UnsafeCell::new(MaybeUninit::uninit()), cut: AtomicUsize::new(0) }
@@ -58,7 +58,7 @@ unsafe impl<const BYTES: usize> ChunkSource for &'static Region<BYTES> {
             let padding = (start as usize + cut).wrapping_neg() & (layout.align() - 1);
             let begin = cut.checked_add(padding)?;
             let end = begin.checked_add(layout.size()).filter(|&end| end <= BYTES)?;
-            // Acquire pairs with the Release in `free`: whoever had the bytes has done with them.
+            // Acquire pairs with the Release in `free`: the former holder of the bytes has finished with them.
             match self.cut.compare_exchange_weak(cut, end, Ordering::Acquire, Ordering::Relaxed) {
                 // SAFETY: `begin` is at most BYTES, the size of what `start` points to.
                 Ok(_) => return NonNull::new(unsafe { start.add(begin) }),

@@ -4,7 +4,7 @@ use super::{Ordering, Pointer, Word};
 use core::cell::Cell;
 use core::sync::atomic::AtomicU64;
 
-/// Nothing but what a word must have: the rest is made of it.
+/// A word that has only the required methods: the rest is made of them.
 struct Plain(Cell<u64>);
 
 // SAFETY: cells are not shared.

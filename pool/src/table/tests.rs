@@ -10,7 +10,7 @@ use std::vec::Vec;
 const SLOTS: usize = 3;
 const BYTES: usize = SLOTS * 8;
 
-/// So many chunks without a slot to be had, each with memory of its own.
+/// Makes this many chunks without a free slot, each with memory of its own.
 fn table(memory: &mut [[u64; SLOTS]]) -> Table<u64, AtomicU64> {
     let table = Table::new();
     for (number, place) in memory.iter_mut().enumerate() {
@@ -22,7 +22,7 @@ fn table(memory: &mut [[u64; SLOTS]]) -> Table<u64, AtomicU64> {
     table
 }
 
-/// The memory is not the source's.
+/// Disposes of the table; the memory is not the source's.
 fn dispose(mut table: Table<u64, AtomicU64>) {
     table.newest_first().for_each(|chunk| _ = chunk.uninstall());
     table.dispose(States::Nothing, &Global);
