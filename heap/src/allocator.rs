@@ -1,4 +1,5 @@
-//! `Allocator`, for collections in a given heap: of the crate `allocator-api2`, and of nightly Rust's standard library.
+//! `Allocator`, for collections in a given heap: the trait of the crate `allocator-api2`, and that of nightly Rust's
+//! standard library.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -9,8 +10,8 @@ use crate::{Cpu, Heap};
 /// Implements the trait of `$api`.
 macro_rules! implement {
     ($($api:ident)::+) => {
-        // SAFETY: memory stays where it is and valid until it is freed, as the heap is there for ever, and copies of the reference
-        // are the same heap.
+        // SAFETY: memory stays where it is and valid until it is freed, as the heap exists for ever, and copies of the
+        // reference are the same heap.
         unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> $($api)::+::Allocator
             for &'static Heap<BYTES, CPUS, C>
         {
@@ -59,7 +60,7 @@ implement!(core::alloc);
 
 impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// # Safety
-    /// As `grow` or `shrink` of the trait.
+    /// Those of `grow` or `shrink` of the trait.
     unsafe fn resize_to(
         &'static self,
         at: NonNull<u8>,

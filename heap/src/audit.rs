@@ -1,4 +1,4 @@
-//! Whether a heap's bookkeeping is in order.
+//! The audit: whether a heap's bookkeeping is in order.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -8,13 +8,14 @@ use crate::class::{CLASSES, Class};
 use crate::region::Region;
 use crate::regions::Memory;
 
-/// What an audit found that cannot be.
+/// What an audit found broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuditError {
-    /// An invariant of the buddy allocator.
+    /// An invariant of the buddy allocator is broken.
     Units(nbbs::Broken),
-    /// The slab there is no block of its class, has bits that are no slots, or has free slots that nobody finds.
+    /// The slab there is not a block of its class, has bits that are not slots, or has free slots that no caller can
+    /// find.
     Slab {
         /// Where it begins.
         address: usize,
@@ -24,7 +25,8 @@ pub enum AuditError {
         /// Bytes of a slot.
         size: usize,
     },
-    /// A cache keeps what is no slot in use, or twice: it was freed twice, or by a wrong layout.
+    /// A cache keeps something that is not a slot in use, or keeps a slot twice: it was freed twice, or with a wrong
+    /// layout.
     Kept {
         /// Where it begins.
         address: usize,
@@ -49,12 +51,12 @@ impl fmt::Display for AuditError {
 impl core::error::Error for AuditError {}
 
 impl Memory<'_> {
-    /// Checks the bookkeeping of all regions. It needs quiet.
+    /// Checks the bookkeeping of all regions. Nothing else may be running.
     pub fn audit(&self) -> Result<(), AuditError> {
         self.find(|region| audit_region(region).err()).map_or(Ok(()), Err)
     }
 
-    /// Checks what a cache keeps, and that none of `others` keeps it too. It needs quiet.
+    /// Checks what a cache keeps, and that none of `others` keeps it too. Nothing else may be running.
     pub fn audit_cache(
         &self,
         cache: &Cache,

@@ -1,4 +1,4 @@
-//! What a thread or CPU keeps: slots of every class, taken and given back in batches.
+//! The cache of a thread or CPU: slots of every class, taken and given back in batches.
 
 use core::ptr::{NonNull, null_mut};
 
@@ -8,18 +8,18 @@ use crate::region::Region;
 use crate::regions::Memory;
 use crate::waiting::{self, Waiting};
 
-/// The slabs that it takes at once, at most.
+/// The most slabs that a cache takes at once.
 const SLABS: usize = 4;
 
-/// Slots of all classes, for one thread at a time.
+/// A cache of slots of all classes, for one thread at a time.
 ///
-/// An allocation or a free that finds what it needs here makes no atomic access.
+/// An allocation or a free that the cache can serve makes no atomic access.
 #[derive(Debug)]
 pub struct Cache {
     bins: [Bin; CLASSES],
     waiting: Waiting,
     lot: Lot,
-    /// As [`Memory::asked`], when the cache last gave everything back.
+    /// The value of [`Memory::asked`] when the cache last gave everything back.
     asked: usize,
 }
 
@@ -29,7 +29,7 @@ struct Bin {
     /// Freed slots, the newest last.
     slots: [*mut u8; MOST_KEPT],
     len: usize,
-    /// Where a slab begins, and a bit for each of its slots that is kept.
+    /// The address of a slab, and a bit for each of its slots that is kept.
     slab: *mut u8,
     spare: u64,
 }
@@ -38,20 +38,20 @@ struct Bin {
 unsafe impl Send for Cache {}
 
 impl Cache {
-    /// A cache that keeps nothing: all zero.
+    /// Creates a cache that keeps nothing: all zero.
     pub const fn new() -> Self {
         let bin = Bin { slots: [null_mut(); MOST_KEPT], len: 0, slab: null_mut(), spare: 0 };
         let (waiting, lot) = (Waiting::new(), Lot::new());
         Self { bins: [bin; CLASSES], waiting, lot, asked: 0 }
     }
 
-    /// Allocates a slot that it keeps, if it keeps one.
+    /// Allocates a slot from the cache, if it keeps one.
     #[inline]
     pub fn pop(&mut self, class: Class) -> Option<NonNull<u8>> {
         self.bins[class.number()].pop(class, &mut self.lot)
     }
 
-    /// Frees a slot of this class, which the caller holds, if there is room for it: whether there was.
+    /// Frees a slot of this class, which the caller holds, if there is room for it. Returns whether there was.
     #[inline]
     pub fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
         if waiting::ON {
@@ -61,7 +61,7 @@ impl Cache {
         }
     }
 
-    /// Has the slot wait, if there is room, and for what has waited longest instead.
+    /// Makes the slot wait, if there is room, or if room can be made by keeping the slot that has waited longest.
     fn push_waiting(&mut self, class: Class, at: NonNull<u8>) -> bool {
         if !self.waiting.has_room(class) {
             let Some((oldest, waited)) = self.waiting.oldest() else { return false };
@@ -77,7 +77,7 @@ impl Cache {
         has_room
     }
 
-    /// Whether it keeps that slot of this class, as far as a look at the newest and at the slab says.
+    /// Returns whether it keeps that slot of this class, as far as the newest slot and the slab tell.
     #[inline]
     pub fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
         let mut waits = false;
@@ -120,11 +120,11 @@ impl Cache {
         if bin.len >= class.most_kept() {
             bin.give_oldest(class.most_kept() / 2, class, memory, lane);
         }
-        // There is room: where the most were kept, half of them are not any more.
+        // There is room: if the cache kept the most slots, half of them have been given back.
         bin.push(class, at);
     }
 
-    /// Shows `visit` all slots that it keeps, with their class.
+    /// Calls `visit` for all slots that it keeps, with their class.
     pub fn each(&self, mut visit: impl FnMut(Class, NonNull<u8>)) {
         for class in Class::all() {
             self.bins[class.number()].each(class, |at| visit(class, at));
@@ -132,7 +132,7 @@ impl Cache {
         self.waiting.each(visit);
     }
 
-    /// How often it keeps a slot of this class.
+    /// Returns how often it keeps a slot of this class.
     pub fn count(&self, class: Class, at: NonNull<u8>) -> usize {
         let mut count = 0;
         self.bins[class.number()].each(class, |kept| count += usize::from(kept == at));
@@ -140,7 +140,7 @@ impl Cache {
         count
     }
 
-    /// Gives everything back if caches have been asked to since.
+    /// Gives everything back if caches have been asked to since the last time.
     fn heed(&mut self, memory: &Memory<'_>, lane: usize) {
         if self.asked != memory.asked() {
             self.asked = memory.asked();
@@ -202,8 +202,8 @@ impl Bin {
         newest == Some(&at.as_ptr()) || self.spare != 0 && offset < class.slab_bytes() && is_spare()
     }
 
-    /// Takes slabs that have free slots, or makes one, and allocates a slot; or a run, where there is no room for a slab.
-    /// Only for a bin that keeps nothing.
+    /// Takes slabs that have free slots, or makes one, and allocates a slot; if there is no room for a slab, allocates
+    /// a run. Only for a bin that keeps nothing.
     fn refill(
         &mut self,
         class: Class,
@@ -255,7 +255,7 @@ impl Bin {
         }
     }
 
-    /// Gives back the `count` oldest freed slots, all of one slab at once.
+    /// Gives back the `count` oldest freed slots, those of one slab together.
     fn give_oldest(&mut self, count: usize, class: Class, memory: &Memory<'_>, lane: usize) {
         let count = count.min(self.len);
         let (given, _) = self.slots.split_at_mut(count);
@@ -271,7 +271,8 @@ impl Bin {
     }
 }
 
-/// Gives back those slots that are of the first one's slab, and leaves null in their place. How many were refused.
+/// Gives back the slots that belong to the first one's slab, and leaves null in their place. Returns how many were
+/// refused.
 fn give_all_of_slab(at: &mut [*mut u8], region: &Region<'_>, class: Class, lane: usize) -> u32 {
     let slot_of = |at: *mut u8| NonNull::new(at).and_then(|at| region.slot_of(class, at));
     let Some((slab, _)) = at.first().and_then(|&first| slot_of(first)) else {
@@ -286,7 +287,7 @@ fn give_all_of_slab(at: &mut [*mut u8], region: &Region<'_>, class: Class, lane:
             continue;
         };
         *at = null_mut();
-        // Twice in one batch is once too often.
+        // A slot that occurs twice in one batch was freed once too often.
         refused += u32::from(slots & 1 << slot != 0);
         slots |= 1 << slot;
     }

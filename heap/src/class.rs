@@ -8,7 +8,7 @@ pub const UNIT_LOG2: u32 = 10;
 /// The bytes of a unit.
 pub const UNIT: usize = 1 << UNIT_LOG2;
 
-/// What units of a region begin at a multiple of: slots are aligned to no more.
+/// The alignment of a region's units: slots are aligned to no more.
 pub const PAGE: usize = 4096;
 
 /// The bytes of the smallest slot, to which all others are aligned.
@@ -24,15 +24,15 @@ pub const LARGEST: usize = 32 << 10;
 pub const CLASSES: usize =
     FINE / GRAIN + 8 * (LARGEST.trailing_zeros() - FINE.trailing_zeros()) as usize;
 
-/// The most slots of a slab: a bit each, but for the one that says whether the slab is listed.
+/// The most slots of a slab: one bit each, except the bit that says whether the slab is listed.
 const MOST_SLOTS: usize = 63;
 
 /// The most freed slots of a class that a cache keeps, and the most bytes, if these are more than two slots.
 pub const MOST_KEPT: usize = 32;
 const KEPT_BYTES: usize = 64 << 10;
 
-/// The most freed slots of all classes that wait in a cache, with the feature `quarantine`, and the most bytes, if these are more
-/// than one slot.
+/// The most freed slots of all classes that wait in a cache, with the feature `quarantine`, and the most bytes, if
+/// these are more than one slot.
 #[cfg(feature = "quarantine")]
 pub const MOST_WAITING: usize = 256;
 #[cfg(feature = "quarantine")]
@@ -64,17 +64,17 @@ struct Dimensions {
 pub struct Class(u8);
 
 impl Class {
-    /// All of them, by size.
+    /// Iterates over all classes, by size.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..CLASSES as u8).map(Self)
     }
 
-    /// The class of this number, if there is one.
+    /// Returns the class of this number, if there is one.
     pub fn numbered(number: usize) -> Option<Self> {
         (number < CLASSES).then_some(Self(number as u8))
     }
 
-    /// The class with the smallest slots that hold `layout`, if any do.
+    /// Returns the class with the smallest slots that hold `layout`, if any do.
     #[inline]
     pub fn of(layout: Layout) -> Option<Self> {
         if layout.align() > GRAIN {
@@ -83,7 +83,8 @@ impl Class {
         (layout.size() <= LARGEST).then(|| Self::of_size(layout.size()))
     }
 
-    /// Slots lie at multiples of their size, in slabs that are aligned to a page at most.
+    /// Finds the class for an alignment: slots are at multiples of their size, in slabs that are aligned to a page at
+    /// most.
     #[cold]
     fn of_aligned(size: usize, align: usize) -> Option<Self> {
         if align > PAGE || size > LARGEST {
@@ -95,7 +96,7 @@ impl Class {
         Some(if fits { class } else { Self::of_size(size.next_power_of_two()) })
     }
 
-    /// The class with the smallest slots of `size` bytes or more, which is at most [`LARGEST`].
+    /// Returns the class with the smallest slots of `size` bytes or more, where `size` is at most [`LARGEST`].
     #[inline]
     const fn of_size(size: usize) -> Self {
         if size <= FINE {
@@ -107,7 +108,7 @@ impl Class {
         Self((FINE / GRAIN + 8 * (octave - FINE.ilog2()) as usize + eighth) as u8)
     }
 
-    /// Its number, below [`CLASSES`].
+    /// Returns its number, below [`CLASSES`].
     #[inline]
     pub const fn number(self) -> usize {
         self.0 as usize
@@ -142,18 +143,18 @@ impl Class {
         (1 << self.dimensions().slots) - 1
     }
 
-    /// How many freed slots a cache keeps at most.
+    /// Returns the most freed slots that a cache keeps.
     #[inline]
     pub const fn most_kept(self) -> usize {
         self.dimensions().most_kept as usize
     }
 
-    /// Whether a slot may be a run of its own, where there is no room for a slab.
+    /// Returns whether a slot may be a run of its own, when there is no room for a slab.
     pub const fn may_be_run(self) -> bool {
         self.size() >= UNIT
     }
 
-    /// The slot that begins at so many bytes from its slab's begin, if one does.
+    /// Returns the slot that begins `offset` bytes from the start of its slab, if one does.
     #[inline]
     pub const fn slot_at(self, offset: usize) -> Option<u32> {
         let dimensions = self.dimensions();
@@ -195,7 +196,7 @@ const fn most_kept(size: usize) -> u8 {
     if most < MOST_KEPT { if most < 2 { 2 } else { most as u8 } } else { MOST_KEPT as u8 }
 }
 
-/// The smallest slab that has at least eight slots and wastes at most a 32nd, or the one that wastes least.
+/// Returns the smallest slab that has at least eight slots and wastes at most a 32nd, or the one that wastes least.
 const fn slab_of(size: usize) -> (u8, u8) {
     let (mut order, mut best, mut least) = (0, (0, 0), u64::MAX);
     while order <= MOST_ORDER {

@@ -1,10 +1,10 @@
-//! Being told of a thread's end.
+//! Notification of a thread's end.
 
 pub use imp::announce;
 
-/// By a key of the C library's. Unlike a thread-local with a destructor it takes no memory, for which the C library would
-/// call its `malloc`: a thread may announce itself in a signal handler that has interrupted that. And its turn comes after
-/// all destructors of thread-locals.
+/// By a key of the C library. Unlike a thread-local with a destructor it takes no memory, for which the C library would
+/// call its `malloc`: a thread may announce itself in a signal handler that has interrupted `malloc`. Its destructor
+/// runs after all destructors of thread-locals.
 #[cfg(target_os = "linux")]
 mod imp {
     use core::ffi::{c_int, c_uint, c_void};
@@ -23,15 +23,16 @@ mod imp {
     /// The key plus one, or 0.
     static KEY: AtomicU32 = AtomicU32::new(0);
 
-    /// Has [`give_back`](crate::threads::give_back) called when the calling thread ends. Whether it will be.
+    /// Arranges that [`give_back`](crate::threads::give_back) is called when the calling thread ends. Returns whether
+    /// it will be.
     pub fn announce() -> bool {
         let value = NonNull::<c_void>::dangling();
-        // SAFETY: the key exists, and nobody reads through its value, which only is not null.
+        // SAFETY: the key exists, and nobody reads through its value, which only has to be non-null.
         key().is_some_and(|key| unsafe { pthread_setspecific(key, value.as_ptr()) } == 0)
     }
 
     fn key() -> Option<c_uint> {
-        // Relaxed, here and below: the key is all that is told.
+        // Relaxed, here and below: nothing but the key is communicated.
         if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
             return Some(key);
         }
@@ -43,7 +44,7 @@ mod imp {
         match KEY.compare_exchange(0, key + 1, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => Some(key),
             Err(theirs) => {
-                // SAFETY: nobody knows of the key.
+                // SAFETY: nobody else knows the key.
                 unsafe { pthread_key_delete(key) };
                 theirs.checked_sub(1)
             }
@@ -71,7 +72,8 @@ mod imp {
         }
     }
 
-    /// Has [`give_back`](crate::threads::give_back) called when the calling thread ends. Whether it will be.
+    /// Arranges that [`give_back`](crate::threads::give_back) is called when the calling thread ends. Returns whether
+    /// it will be.
     pub fn announce() -> bool {
         END.try_with(|_| ()).is_ok()
     }

@@ -1,4 +1,4 @@
-//! Why memory was not added, and why a free was refused.
+//! Errors: why memory was not added, and why a free was refused.
 
 use core::fmt;
 
@@ -6,16 +6,16 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddError {
-    /// No unit fits into so many bytes, beside the bookkeeping.
+    /// No unit fits into the memory beside the bookkeeping.
     TooSmall {
-        /// How many there are.
+        /// Bytes given.
         bytes: usize,
-        /// How many it takes, from that address on.
+        /// Bytes needed, from that address on.
         needed: usize,
     },
-    /// The heap has as many regions as it can have.
+    /// The heap already has as many regions as it can have.
     TooMany {
-        /// So many.
+        /// That number.
         most: usize,
     },
 }
@@ -37,21 +37,21 @@ impl core::error::Error for AddError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FreeError {
-    /// It is not in memory that the heap hands out.
+    /// The address is not in memory that the heap hands out.
     Foreign {
         /// The address.
         address: usize,
-        /// So many regions the heap has.
+        /// Number of regions that the heap has.
         regions: usize,
     },
-    /// It is inside of a slot, or of the first unit of a run.
+    /// The address is inside a slot, or inside the first unit of a run.
     Inside {
         /// The address.
         address: usize,
         /// Where the slot or the run begins.
         begins: usize,
     },
-    /// Nothing is allocated there: freed before, or never allocated.
+    /// Nothing is allocated at the address: it was freed before, or never allocated.
     NotAllocated {
         /// The address.
         address: usize,

@@ -1,8 +1,8 @@
-//! Which memory is known to be zero: a bit for each chunk of units, set from when one of them is first handed out.
+//! Which memory is known to be zero: a bit for each chunk of units, set when one of them is first handed out.
 //!
-//! Whoever is handed units sets the bits of their chunks, and frees them later. So who holds units and finds the bit of their
-//! chunk clear is the first to hold them, or the first since they were made zero: what the last holder did comes before its
-//! free, and that before the claim of the next.
+//! A thread that is handed units sets the bits of their chunks, and frees them later. So a thread that holds units and
+//! finds the bit of their chunk clear is the first to hold them, or the first since they were made zero: what the last
+//! holder did comes before its free, and the free before the next claim.
 
 use core::ops::Range;
 
@@ -15,32 +15,32 @@ use crate::words::HeapWord;
 /// log2 of the units of a chunk: 64 KiB.
 pub const CHUNK_LOG2: u32 = 6;
 
-/// The words of chunks of so many units.
+/// Returns the number of words for the chunks of this many units.
 pub const fn fresh_words(units: u64) -> usize {
     units.div_ceil(64 << CHUNK_LOG2) as usize
 }
 
-/// The chunks of a region.
+/// The chunk bits of a region.
 #[derive(Clone, Copy, Debug)]
 pub struct Fresh<'a> {
     words: &'a [HeapWord],
 }
 
 impl<'a> Fresh<'a> {
-    /// Chunks with these words, all zero at first if the memory is.
+    /// Creates the bits over these words, all zero at first if the memory is.
     pub fn new(words: &'a [HeapWord]) -> Self {
         Self { words }
     }
 
-    /// Says that nothing is known of any chunk.
+    /// Records that nothing is known of any chunk.
     pub fn touch_all(&self) {
         // Relaxed, here and below: orders nothing, as above.
         self.words.iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
     }
 
-    /// Says that the units, which the caller holds, may be written to.
+    /// Records that the units, which the caller holds, may be written to.
     ///
-    /// Cost: a load for each 4 MiB, and a read-modify-write where they are the first of a chunk.
+    /// Cost: a load for each 4 MiB, and a read-modify-write where they are the first units of a chunk.
     pub fn touch(&self, units: Range<u64>) {
         for (word, bits) in self.bits(Self::chunks(units)) {
             if bits & !word.load(Ordering::Relaxed) != 0 {
@@ -49,7 +49,8 @@ impl<'a> Fresh<'a> {
         }
     }
 
-    /// Says that units, which the caller holds, are zero: what of them are whole chunks is known to be.
+    /// Records that units, which the caller holds, are zero. Only the chunks that lie wholly in the units are then
+    /// known to be.
     pub fn renew(&self, units: Range<u64>) {
         let chunk = 1 << CHUNK_LOG2;
         let whole = units.start.div_ceil(chunk)..units.end / chunk;
@@ -58,18 +59,18 @@ impl<'a> Fresh<'a> {
         }
     }
 
-    /// Whether some of the units may be other than zero.
+    /// Returns whether some of the units may be other than zero.
     pub fn is_touched(&self, units: Range<u64>) -> bool {
         let touched = |(word, bits): (&HeapWord, u64)| word.load(Ordering::Relaxed) & bits != 0;
         self.bits(Self::chunks(units)).any(touched)
     }
 
-    /// The chunks in which there are such units.
+    /// Returns the chunks that contain such units.
     fn chunks(units: Range<u64>) -> Range<u64> {
         units.start >> CHUNK_LOG2..units.end.div_ceil(1 << CHUNK_LOG2)
     }
 
-    /// The words of chunks, and in each the bits.
+    /// Returns the words of chunks, and the bits in each.
     fn bits(&self, chunks: Range<u64>) -> impl Iterator<Item = (&'a HeapWord, u64)> + use<'a> {
         let words = self.words;
         let numbers =

@@ -1,4 +1,4 @@
-//! The heap.
+//! The heap in a static.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
@@ -12,10 +12,10 @@ use crate::lanes::Lane;
 use crate::regions::{Memory, Regions};
 use crate::steps::Steps;
 
-/// Says on which CPU the caller runs, for a heap with a cache for each CPU.
+/// Tells on which CPU the caller runs, for a heap with a cache for each CPU.
 ///
-/// A wrong number, or one that is old when it is used, costs time and nothing else. Numbers from the heap's `CPUS` on share
-/// caches.
+/// A number that is wrong, or stale when it is used, costs time and nothing else. Numbers from the heap's `CPUS` on
+/// share caches.
 ///
 /// ```
 /// use nbbs_heap::{Cpu, Heap};
@@ -32,11 +32,11 @@ use crate::steps::Steps;
 /// # assert!(HEAP.alloc(std::alloc::Layout::new::<u64>()).is_some());
 /// ```
 pub trait Cpu: 'static {
-    /// The number of the caller's CPU; none where caches go by thread.
+    /// Returns the number of the caller's CPU; `None` if caches are by thread.
     fn number() -> Option<usize>;
 }
 
-/// Caches by thread.
+/// Caches are by thread.
 impl Cpu for () {
     #[inline]
     fn number() -> Option<usize> {
@@ -44,23 +44,30 @@ impl Cpu for () {
     }
 }
 
-/// A heap with `BYTES` bytes of its own, which hold its bookkeeping too, and `CPUS` caches beside those of threads.
+/// A heap with `BYTES` bytes of its own, which also hold its bookkeeping, and `CPUS` caches beside those of threads.
 ///
-/// All of it is zero at first: a `static` of this type lies in `.bss` and needs no start-up code. As a static, or leaked,
-/// is how a heap is to be used: threads keep slots of it until they end.
+/// All of it is zero at first: a `static` of this type lies in `.bss` and needs no start-up code. A heap must be a
+/// static, or leaked: threads keep slots of it until they end.
 ///
-/// A global allocator is a static in any case; whoever calls [`GlobalAlloc`] by name sees to it.
+/// A global allocator is a static in any case; a caller that uses [`GlobalAlloc`] by name must ensure this itself.
 ///
-/// What an operation costs at worst, where no cache serves it and no other thread is in its way, in loads of the bookkeeping (and
-/// read-modify-writes): a slot of a slab that has free ones 8 (4), freed 4 (3), the last of its slab 16 (4), in any memory. In a
-/// region of n MiB a slot of a new slab takes 80 + 8n (8 + n), a run of units 100 + 256n (12), to free it 110 (24), and to
-/// trim 90 + 11264n (8 + 3072n), which an allocation does before it is refused. `heap/src/loads.rs` counts them.
+/// The worst costs, when no cache serves an operation and no other thread is in its way, in loads of the bookkeeping
+/// (and read-modify-writes), are:
 ///
-/// No operation waits for another thread. All may be called from interrupt and signal handlers, whatever these interrupt.
+/// - In any memory: 8 (4) for a slot of a slab that has free ones, 4 (3) to free it, 16 (4) to free the last of its
+///   slab.
+/// - In a region of n MiB: 80 + 8n (8 + n) for a slot of a new slab, 100 + 256n (12) for a run of units, 110 (24) to
+///   free it, and 90 + 11264n (8 + 3072n) to trim, which an allocation does before it is refused.
 ///
-/// With the feature `std` a thread's cache is emptied when the thread ends, which its first call has the C library note. On
-/// Linux that takes no memory, as long as the program has fewer than 32 keys of `pthread_key_create`. Elsewhere it may take a
-/// lock of the C library's `malloc`: there the first call is not for a handler that may interrupt that.
+/// `heap/src/loads.rs` counts them.
+///
+/// No operation waits for another thread. All may be called from interrupt and signal handlers, whatever these
+/// interrupt.
+///
+/// With the feature `std` a thread's cache is emptied when the thread ends; the thread's first call registers this with
+/// the C library. On Linux this takes no memory, as long as the program has fewer than 32 keys of `pthread_key_create`.
+/// Elsewhere it may take a lock of the C library's `malloc`, so a handler that may interrupt `malloc` must not make the
+/// first call.
 ///
 /// ```
 /// use nbbs_heap::Heap;
@@ -83,10 +90,10 @@ pub struct Heap<const BYTES: usize, const CPUS: usize = 1, C = ()> {
 unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> Sync for Heap<BYTES, CPUS, C> {}
 
 impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
-    /// An empty heap.
+    /// Creates an empty heap.
     ///
-    /// Where `C` says a CPU's number, callers use the cache of their CPU. Otherwise, with the feature `std`, each thread has a
-    /// cache; without, all share one, and those who find it in use go past it.
+    /// If `C` tells a CPU's number, callers use the cache of their CPU. Otherwise each thread has a cache with the
+    /// feature `std`; without it all share one, and callers that find it in use bypass it.
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(CPUS > 0, "a heap has a cache at least") }
@@ -99,27 +106,27 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         }
     }
 
-    /// Whether an address lies in memory that the heap hands out.
+    /// Returns whether an address lies in memory that the heap hands out.
     pub fn contains(&'static self, at: *const u8) -> bool {
         let at = NonNull::new(at.cast_mut());
         at.is_some_and(|at| self.memory().at(at, |_| ()).is_some())
     }
 
-    /// Allocates memory of a layout; none if there is none.
+    /// Allocates memory of a layout; returns `None` if there is none.
     ///
     /// Cost: no read-modify-write if the caller's thread has a slot of this class, one if a CPU's cache has. Otherwise
-    /// one for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab. What is
-    /// larger than 32 KiB is a run of units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is trimmed
-    /// first.
+    /// one for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab. Anything
+    /// larger than 32 KiB is a run of units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is
+    /// trimmed first.
     #[inline]
     pub fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc(self, layout)
     }
 
-    /// Allocates memory of a layout that is all zero; none if there is none.
+    /// Allocates memory of a layout that is all zero; returns `None` if there is none.
     ///
-    /// Cost: that of [`alloc`](Self::alloc), and a store for each word; but of what is larger than 32 KiB, the chunks of
-    /// 64 KiB of which nothing was ever handed out are not written to.
+    /// Cost: that of [`alloc`](Self::alloc), and a store for each word. Of memory larger than 32 KiB, the chunks of 64
+    /// KiB of which nothing was ever handed out are not written to.
     ///
     /// ```
     /// use nbbs_heap::Heap;
@@ -138,8 +145,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Frees memory.
     ///
-    /// A free that is seen to be wrong (a place where nothing of this layout can begin, or that is free) changes nothing,
-    /// and is counted: see [`refused`](Self::refused).
+    /// A free that is detected to be wrong (at a place where nothing of this layout can begin, or that is free) changes
+    /// nothing, and is counted: see [`refused`](Self::refused).
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
@@ -148,7 +155,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Steps::free(self, at, layout);
     }
 
-    /// Frees memory of which only the address is known: how many bytes it has.
+    /// Frees memory of which only the address is known, and returns how many bytes it has.
     ///
     /// Cost: that of [`free`](Self::free), and up to nine loads, one for each size that a slab can have.
     ///
@@ -167,9 +174,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// ```
     ///
     /// # Errors
-    /// [`FreeError`] if nothing is allocated there, and nothing has changed. A second free is seen if the slot has been given
-    /// back to its slab, or is the last that was freed through the caller's cache; until then the cache may hand it out, once
-    /// for each free. Each is counted: see [`refused`](Self::refused).
+    /// [`FreeError`] if nothing is allocated there; then nothing has changed. A second free is detected if the slot has
+    /// been given back to its slab, or is the last that was freed through the caller's cache; until then the cache may
+    /// hand it out, once for each free. Each detected one is counted: see [`refused`](Self::refused).
     ///
     /// # Safety
     /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
@@ -177,7 +184,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Steps::free_at(self, at)
     }
 
-    /// How many bytes may be used of what is allocated at an address: those of its slot, or of its run of units.
+    /// Returns how many bytes may be used of what is allocated at an address: those of its slot, or of its run of
+    /// units.
     ///
     /// Cost: up to nine loads, and for a run those of [`nbbs::Buddy::len_of`].
     ///
@@ -187,10 +195,11 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         self.find(at).map(|held| held.bytes())
     }
 
-    /// Makes memory larger or smaller, and moves what it holds if it must; none if that cannot be had, and all is as it
-    /// was.
+    /// Makes memory larger or smaller, and moves its contents if necessary. Returns `None` if there is no memory; then
+    /// nothing has changed.
     ///
-    /// In place if the slot is of the right class for both, and for a run if the units behind it are free.
+    /// It happens in place if the slot is of the right class for both sizes, and for a run if the units behind it are
+    /// free.
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
@@ -210,13 +219,13 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Adds memory, which the heap keeps.
     ///
-    /// Its bookkeeping, 1.6 % of it, lies at its front, and is cleared.
+    /// The bookkeeping for it, 1.6 % of it, lies at its front, and is cleared.
     ///
     /// # Errors
     /// [`AddError`] if no unit fits into it, or the heap has eight regions.
     ///
     /// # Safety
-    /// The memory is the heap's from now on.
+    /// The memory belongs to the heap from now on.
     pub unsafe fn add(&'static self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
         // SAFETY: as the caller promises.
         unsafe { self.memory().add(start, bytes) }
@@ -299,7 +308,8 @@ unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> GlobalAlloc for Heap<
     }
 }
 
-/// Moves what memory holds to memory of another layout, as far as it fits; none if that cannot be had, and all is as it was.
+/// Moves the contents of memory to memory of another layout, as far as they fit. Returns `None` if there is no memory;
+/// then nothing has changed.
 ///
 /// # Safety
 /// The caller holds `at`, which this heap allocated with the layout `old`, and gives it up for what is returned.

@@ -1,11 +1,11 @@
-//! Caches that belong to no thread, a lane each: of CPUs, or of whoever comes.
+//! Caches that belong to no thread, each with a lane: one for each CPU, or for any caller.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cache::Cache;
 
-/// A cache for one caller at a time. Whoever finds it in use goes past it, and waits for nothing.
+/// A cache for one caller at a time. A caller that finds it in use bypasses it, and waits for nothing.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Lane {
@@ -13,7 +13,7 @@ pub struct Lane {
     cache: UnsafeCell<Cache>,
 }
 
-// SAFETY: the cache is reached by the one who turned `busy` from false to true, until it is false again.
+// SAFETY: only the caller that turned `busy` from false to true reaches the cache, until it is false again.
 unsafe impl Sync for Lane {}
 
 impl Lane {
@@ -21,10 +21,10 @@ impl Lane {
         Self { busy: AtomicBool::new(false), cache: UnsafeCell::new(Cache::new()) }
     }
 
-    /// Shows `visit` the cache, unless it is in use.
+    /// Calls `visit` with the cache, unless it is in use.
     #[inline]
     pub fn with<R>(&self, visit: impl FnOnce(&mut Cache) -> R) -> Option<R> {
-        // Acquire: pairs with the Release below, of whoever had the cache before.
+        // Acquire: pairs with the Release below, of the caller that had the cache before.
         if self.busy.swap(true, Ordering::Acquire) {
             return None;
         }

@@ -1,33 +1,34 @@
-//! A lock-free heap over memory of its own: one line makes it the global allocator, without an init and without a lock.
+//! A lock-free heap over memory that it owns: one line makes it the global allocator, without initialisation and
+//! without a lock.
 //!
 //! ```
 //! #[global_allocator]
 //! static HEAP: nbbs_heap::Heap<{ 64 << 20 }> = nbbs_heap::Heap::new(); // 64 MiB in .bss
 //! ```
 //!
-//! - **No thread waits for another**, whatever that one was interrupted in. An interrupt or signal handler may allocate
-//!   and free in the middle of an allocation, where a heap behind a spin lock waits for ever.
-//! - **Most operations make no atomic access**: each thread, or CPU, keeps slots of every size.
-//! - **Nothing is written into free memory**: the bookkeeping, 1.6 % of the memory, lies apart from it. A program that
+//! - **No thread waits for another**, wherever that one was interrupted. An interrupt or signal handler may allocate
+//!   and free in the middle of an allocation, where a heap behind a spin lock would wait for ever.
+//! - **Most operations make no atomic access**: each thread, or CPU, caches slots of every size.
+//! - **Nothing is written into free memory**: the bookkeeping, 1.6 % of the memory, is separate from it. A program that
 //!   writes past its blocks does not break the heap.
-//! - **Refusals are honest**: before the heap says that there is no memory, it returns slabs of which no slot is in use,
-//!   whatever their class, and asks other caches to give back theirs.
+//! - **A refusal means that memory is exhausted**: before the heap reports that there is no memory, it returns slabs of
+//!   which no slot is in use, whatever their class, and asks other caches to give back theirs.
 //!
-//! # How
-//! The memory is an arena of the buddy allocator [`nbbs`], in units of 1 KiB. Sizes up to 32 KiB have classes, eight for
-//! each power of two. A slab is a block of units with up to 63 slots of one class, and a word whose bits are its free
-//! slots. A cache takes all free slots of a slab by one compare-and-swap, and gives back one or many of a slab by another.
-//! What is larger is a run of units, exactly as many as it takes.
+//! # How it works
+//! The memory is an arena of the buddy allocator [`nbbs`], in units of 1 KiB. Sizes up to 32 KiB have classes, eight
+//! for each power of two. A slab is a block of units with up to 63 slots of one class, and a word whose bits are its
+//! free slots. A cache takes all free slots of a slab by one compare-and-swap, and gives back one or many of a slab by
+//! another. Anything larger is a run of exactly as many units as it takes.
 //!
 //! # Without `std`
-//! Without the feature `std` there are no thread-locals: callers say by [`Cpu`] which cache is theirs, or share
-//! one, which costs a read-modify-write; who finds it in use goes past it to the slabs.
+//! Without the feature `std` there are no thread-locals. Callers name their cache through [`Cpu`], or share one cache,
+//! which costs a read-modify-write; a caller that finds it in use bypasses it and goes to the slabs.
 //!
 //! # What it does not do
-//! - A thread caches slots of the first heap that it uses; others it uses without a cache.
-//! - A free twice of memory that was allocated anew meanwhile cannot be told from a right one. Others are refused and
-//!   counted, when the cache gives the slot back: [`Heap::refused`]. Until then the cache may hand it out, once for each
-//!   free.
+//! - A thread caches slots of the first heap that it uses; it uses others without a cache.
+//! - A second free of memory that has been allocated again since cannot be told from a correct one. Other second frees
+//!   are refused and counted when the cache gives the slot back: [`Heap::refused`]. Until then the cache may hand the
+//!   slot out, once for each free.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(feature = "nightly", feature(allocator_api))]

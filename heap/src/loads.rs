@@ -1,5 +1,5 @@
-//! The worst single operation that no cache serves, in loads and read-modify-writes: counted, on memory that is as bad for it as
-//! can be, and held against what the documents say.
+//! The worst single operation that no cache serves, in loads and read-modify-writes: counted on memory that is as bad
+//! for it as possible, and compared with what the documentation says.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -8,7 +8,7 @@ use crate::class::{Class, UNIT};
 use crate::region::Region;
 use crate::words::counted;
 
-/// What an operation may cost: so much, and so much more for each 1,024 units of the region.
+/// What an operation may cost: a constant, and an amount for each 1,024 units of the region.
 struct Bound {
     name: &'static str,
     loads: (u64, u64),
@@ -19,7 +19,7 @@ const fn bound(name: &'static str, loads: (u64, u64), swaps: (u64, u64)) -> Boun
     Bound { name, loads, swaps }
 }
 
-/// Loads and read-modify-writes at worst, as the documents of [`Heap`](crate::Heap) say.
+/// The most loads and read-modify-writes, as the documentation of [`Heap`](crate::Heap) states them.
 const BOUNDS: [Bound; 8] = [
     bound("a slot of a slab that has some", (8, 0), (4, 0)),
     bound("a slot freed", (4, 0), (3, 0)),
@@ -31,7 +31,7 @@ const BOUNDS: [Bound; 8] = [
     bound("trim", (90, 11 * 1024), (8, 3 * 1024)),
 ];
 
-/// A region of so many units, and something more.
+/// Makes a region with at least this many units.
 fn region(units: usize) -> Region<'static> {
     let bytes = units * UNIT / 60 * 61 + (16 << 10);
     let memory = Vec::leak(vec![0_u8; bytes]);
@@ -47,7 +47,7 @@ fn layout_of(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, 8).unwrap()
 }
 
-/// What is in use: nothing; runs of so many units, all or every second one.
+/// What is in use: nothing, or runs of this many units, all of them or every second one.
 const STATES: [Option<(usize, bool)>; 7] = [
     None,
     Some((1, false)),
@@ -82,7 +82,7 @@ impl Most {
     }
 }
 
-/// In a region that is full of slabs of which all slots are free, each listed.
+/// Measures in a region that is full of slabs of which all slots are free, each listed.
 fn measure_slabs(units: usize, most: &mut Most) {
     let (region, class) = (region(units), Class::of(layout_of(16)).unwrap());
     let slabs: Vec<_> = core::iter::from_fn(|| region.make_slab(class, 0)).collect();
@@ -103,7 +103,7 @@ fn measure_slabs(units: usize, most: &mut Most) {
     most.note(7, cost);
 }
 
-/// In a region that is in a state.
+/// Measures in a region that is in a certain state.
 fn measure(region: &Region<'_>, most: &mut Most) {
     let mut note = |row: usize, cost: (u64, u64)| most.note(row, cost);
     for class in Class::all() {

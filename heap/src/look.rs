@@ -1,4 +1,4 @@
-//! Looking at a heap, and giving memory back.
+//! Inspecting a heap, and giving memory back.
 
 use core::ptr::NonNull;
 
@@ -9,12 +9,14 @@ use crate::stats::Stats;
 use crate::steps::Steps;
 
 impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
-    /// Returns the memory of slabs of which no slot is in use, so that it may serve other sizes: how many bytes.
+    /// Returns the memory of slabs of which no slot is in use, so that it can serve other sizes. Returns how many bytes
+    /// these are.
     ///
-    /// The caller's cache gives back what it keeps at once; others do when they next take slots or give some back. With the
-    /// feature `std`, on Linux, whole pages of the heap's own memory that are free, and were in use since the last time, go back
-    /// to the operating system: a system call for each piece of them, of 1 MiB at most, which nobody else can have meanwhile.
-    /// For what was added, and elsewhere, there is [`discard`](Self::discard).
+    /// The caller's cache gives back what it keeps at once; other caches do when they next take slots or give some
+    /// back. With the feature `std`, on Linux, whole pages of the heap's own memory that are free, and were in use
+    /// since the last time, go back to the operating system. This takes a system call for each piece of at most 1 MiB,
+    /// which nobody else can allocate in the meantime. For added memory, and on other systems, there is
+    /// [`discard`](Self::discard).
     pub fn trim(&'static self) -> usize {
         let bytes = Steps::trim(self);
         #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
@@ -27,10 +29,11 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         bytes
     }
 
-    /// Shows `discard` whole pages of `page` bytes, a power of two, of free memory that was in use since it was last zero: where
-    /// they begin, and how many bytes they have, 1 MiB at most. Nobody else can have them meanwhile. It may have a hypervisor
-    /// or an operating system take them back, as long as they can be written to later, and says whether they are zero from
-    /// then on. Returns how many bytes it said so of.
+    /// Calls `discard` for whole pages of `page` bytes, a power of two, of free memory that was in use since it was
+    /// last zero, with their address and their number of bytes, at most 1 MiB. Nobody else can allocate them in the
+    /// meantime. `discard` may have a hypervisor or an operating system take them back, as long as they can be written
+    /// to later, and returns whether they are zero from then on. Returns the number of bytes for which it returned
+    /// that.
     ///
     /// Cost: a walk over all units, and two read-modify-writes for each call.
     ///
@@ -61,7 +64,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         self.memory().discard(true, page, self.lane(), discard)
     }
 
-    /// What the memory is used for: a walk over all units.
+    /// Returns what the memory is used for. Cost: a walk over all units.
     ///
     /// ```
     /// use nbbs_heap::Heap;
@@ -78,10 +81,11 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Stats::of(&self.memory())
     }
 
-    /// Shows `visit` every block that is in use, in no order: where it begins, its bytes and its size class. What others
-    /// allocate and free meanwhile may be shown or not.
+    /// Calls `visit` for every block that is in use, in no order, with its address, its bytes and its size class.
+    /// Blocks that others allocate and free in the meantime may or may not be included.
     ///
-    /// Slots that a cache keeps are shown, too: [`trim`](Self::trim) empties the caller's. `visit` may free the block.
+    /// Slots that a cache keeps are included, too: [`trim`](Self::trim) empties the caller's cache. `visit` may free
+    /// the block.
     ///
     /// Cost: a walk over all units.
     ///
@@ -99,9 +103,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         self.memory().walk(visit);
     }
 
-    /// What is in use by size: its text is a file that `dh_view.html` of Valgrind opens.
+    /// Returns what is in use, by size. Its text is a file that `dh_view.html` of Valgrind opens.
     ///
-    /// Slots that a cache keeps are in use, to the heap. Cost: a walk over all units.
+    /// To the heap, slots that a cache keeps are in use. Cost: a walk over all units.
     ///
     /// ```
     /// use nbbs_heap::Heap;
@@ -115,13 +119,13 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Profile::of(&self.memory())
     }
 
-    /// Checks that the bookkeeping is in order, and what the caller's cache keeps. Only while nobody else uses the heap.
+    /// Checks that the bookkeeping is in order, and what the caller's cache keeps. Nobody else may be using the heap.
     ///
     /// Cost: a walk over all units.
     ///
     /// # Errors
-    /// [`AuditError`], which says what is wrong: something has written to the heap's bookkeeping, or a slot that the cache
-    /// keeps was freed twice.
+    /// [`AuditError`], which says what is wrong: something has written to the heap's bookkeeping, or a slot that the
+    /// cache keeps was freed twice.
     ///
     /// ```
     /// use nbbs_heap::Heap;
@@ -134,13 +138,13 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Steps::audit(self)
     }
 
-    /// How many slots were found written to while they were free, before they were to be handed out: with the feature `poison`.
-    /// Nobody gets these slots any more.
+    /// Returns how many slots were found written to while they were free, before they were to be handed out, with the
+    /// feature `poison`. These slots are never handed out again.
     pub fn damaged(&'static self) -> usize {
         self.memory().damaged()
     }
 
-    /// How many frees were refused.
+    /// Returns how many frees were refused.
     pub fn refused(&'static self) -> usize {
         self.memory().refused()
     }

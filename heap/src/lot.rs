@@ -1,6 +1,6 @@
-//! Which of the free slots is handed out: by lot with the feature `shuffle`, the first without.
+//! The choice of the free slot that is handed out: at random with the feature `shuffle`, the first without.
 
-/// Draws lots. All zero, it has yet to be seeded.
+/// A random generator. If it is all zero, it has yet to be seeded.
 #[derive(Debug)]
 pub struct Lot {
     #[cfg(feature = "shuffle")]
@@ -16,7 +16,7 @@ impl Lot {
     #[inline]
     pub fn draw_last(&mut self, _slots: &mut [*mut u8], _count: usize) {}
 
-    /// Clears the lowest of the bits that are set, of which there is one at least, and returns its number.
+    /// Clears the lowest of the bits that are set, of which there is at least one, and returns its number.
     #[inline]
     pub fn take_bit(&mut self, bits: &mut u64) -> u32 {
         let bit = bits.trailing_zeros();
@@ -38,7 +38,7 @@ impl Lot {
         }
     }
 
-    /// Clears one of the bits that are set, of which there is one at least, and returns its number.
+    /// Clears one of the bits that are set, of which there is at least one, and returns its number.
     pub fn take_bit(&mut self, bits: &mut u64) -> u32 {
         let mut left = *bits;
         for _ in 0..self.place(bits.count_ones() as usize) {
@@ -49,7 +49,7 @@ impl Lot {
         bit
     }
 
-    /// One of `count` places, of which there is one at least.
+    /// Returns one of `count` places, of which there is at least one.
     fn place(&mut self, count: usize) -> usize {
         if self.seed == 0 {
             self.seed = seed(core::ptr::from_ref(self).addr());
@@ -61,15 +61,15 @@ impl Lot {
     }
 }
 
-/// What nobody can know, as far as there is such a thing: from the operating system, with `std`; without, only what the place of
-/// a cache says, and how many there were before.
+/// Returns a seed that is as unpredictable as possible: with `std` from the operating system; without, only from the
+/// address of the cache, and the number of seeds drawn before.
 #[cfg(feature = "shuffle")]
 fn seed(place: usize) -> u64 {
     use core::sync::atomic::{AtomicUsize, Ordering};
 
     static DRAWN: AtomicUsize = AtomicUsize::new(0);
     let number = DRAWN.fetch_add(1, Ordering::Relaxed);
-    // Not hashed without `std`: whoever knows where the cache is knows the order.
+    // Not hashed without `std`: anybody who knows the address of the cache knows the order.
     #[cfg(not(feature = "std"))]
     let seed = fastrand::Rng::with_seed((place ^ number << 8) as u64).u64(..);
     #[cfg(feature = "std")]

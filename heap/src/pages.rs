@@ -1,4 +1,4 @@
-//! Free memory that goes back to where it came from, page by page, and stays the heap's.
+//! Giving free memory back to where it came from, page by page, while it remains the heap's.
 
 use core::ops::Range;
 use core::ptr::NonNull;
@@ -8,12 +8,13 @@ use nbbs::Piece;
 use crate::class::UNIT;
 use crate::region::Region;
 
-/// The most units that are kept from others at a time: 1 MiB.
+/// The most units that are withheld from others at a time: 1 MiB.
 const MOST_UNITS: u64 = 1 << 10;
 
 impl Region<'_> {
-    /// Shows `discard` whole pages of free memory that was handed out since they were last zero, while nobody can have them:
-    /// it says whether they are zero now. How many bytes it said so of.
+    /// Calls `discard` for whole pages of free memory that was handed out since they were last zero, while nobody can
+    /// allocate them. `discard` returns whether they are zero now. Returns the number of bytes for which it returned
+    /// that.
     ///
     /// Cost: a walk over all units, and for each piece, of 1 MiB at most, two read-modify-writes.
     pub fn discard(
@@ -54,15 +55,15 @@ impl Region<'_> {
         if is_zero {
             self.fresh.renew(pages);
         } else {
-            // Those that were zero may not be any more.
+            // Pages that were zero may not be zero any more.
             self.fresh.touch(pages);
         }
-        // They are the caller's: it is not refused.
+        // The units are the caller's, so this is not refused.
         _ = lane.free_units(units.start, len);
         if is_zero { bytes } else { 0 }
     }
 
-    /// Those of the units that are whole pages.
+    /// Returns those of the units that are whole pages.
     fn pages_in(&self, units: Range<u64>, page: usize) -> Range<u64> {
         let (page, base) = ((page / UNIT).max(1) as u64, (self.address_of(0) / UNIT) as u64);
         let first = (base + units.start).next_multiple_of(page) - base;
@@ -82,20 +83,20 @@ pub mod system {
         fn sysconf(name: c_int) -> c_long;
     }
 
-    /// The numbers of Linux, on all that Rust has a standard library for.
+    /// The numbers of Linux, on all its targets for which Rust has a standard library.
     const MADV_DONTNEED: c_int = 4;
     const SC_PAGESIZE: c_int = 30;
 
-    /// The bytes of a page.
+    /// Returns the bytes of a page.
     pub fn page() -> usize {
         // SAFETY: it reads a number.
         usize::try_from(unsafe { sysconf(SC_PAGESIZE) }).map_or(1 << 16, |page| page.max(4096))
     }
 
-    /// Gives whole pages back; if they are of anonymous memory of this process's own, they are zero from then on.
+    /// Gives whole pages back. If they are private anonymous memory of this process, they are zero from then on.
     ///
     /// # Safety
-    /// What the memory holds is nobody's.
+    /// Nobody needs the contents of the memory.
     pub unsafe fn discard(at: NonNull<u8>, bytes: usize) -> bool {
         // SAFETY: as the caller promises.
         unsafe { madvise(at.as_ptr().cast(), bytes, MADV_DONTNEED) == 0 }

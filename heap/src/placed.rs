@@ -13,11 +13,11 @@ use crate::regions::{Memory, Regions};
 use crate::stats::Stats;
 use crate::steps::Steps;
 
-/// A heap at the front of memory that is given at run time, with so many caches, which callers name.
+/// A heap at the front of memory that is given at run time, with a number of caches, which callers name.
 ///
-/// What is behind it in that memory, and what is added, it hands out. [`on`](Self::on) says which cache a caller uses: that
-/// of its CPU, best, as a cache serves one caller at a time. Whoever finds it in use goes past it to the slabs; nobody waits.
-/// All operations may be called from interrupt and signal handlers, whatever these interrupt.
+/// It hands out the rest of that memory, and what is added. [`on`](Self::on) says which cache a caller uses: best that
+/// of its CPU, as a cache serves one caller at a time. A caller that finds it in use bypasses it and goes to the slabs;
+/// nobody waits. All operations may be called from interrupt and signal handlers, whatever these interrupt.
 ///
 /// ```
 /// use nbbs_heap::Placed;
@@ -41,27 +41,28 @@ pub struct Placed {
     count: usize,
 }
 
-// SAFETY: the regions and the lanes are for all threads, and the place of the lanes stays as it is.
+// SAFETY: the regions and the lanes may be used by all threads, and the lanes never move.
 unsafe impl Sync for Placed {}
 // SAFETY: as above.
 unsafe impl Send for Placed {}
 
 impl Placed {
-    /// How many bytes of memory, at any address, make a heap with so many caches that hands out `bytes` bytes, rounded up
-    /// to units of 1 KiB; none if there are no such numbers. A cache has 20 KiB; there is one at least.
+    /// Returns how many bytes of memory, at any address, make a heap with this many caches that hands out `bytes`
+    /// bytes, rounded up to units of 1 KiB; `None` if the number is too large. A cache takes 20 KiB; there is at least
+    /// one.
     #[must_use]
     pub const fn bytes_for(caches: usize, bytes: usize) -> Option<usize> {
         let (Some(front), Some(region)) = (Self::front(caches), bytes_for(bytes)) else {
             return None;
         };
-        // What the region skips to begin at a page allows for what the heap skips: they add up to less than a page.
+        // What the region skips to begin at a page includes what the heap skips: together they are less than a page.
         match front.checked_add(region) {
             Some(all) if all <= isize::MAX as usize => Some(all),
             _ => None,
         }
     }
 
-    /// The bytes of the heap itself, and its caches.
+    /// Returns the bytes of the heap itself and its caches.
     const fn front(caches: usize) -> Option<usize> {
         let caches = if caches == 0 { 1 } else { caches };
         match size_of::<Lane>().checked_mul(caches) {
@@ -70,13 +71,13 @@ impl Placed {
         }
     }
 
-    /// Makes a heap of `bytes` bytes at `start`, whatever they hold, with so many caches, one at least.
+    /// Makes a heap of `bytes` bytes at `start`, which may have any content, with this many caches, at least one.
     ///
     /// # Errors
-    /// [`AddError::TooSmall`] if there is no room for them and a unit. What the memory holds may have changed.
+    /// [`AddError::TooSmall`] if there is no room for them and a unit. The content of the memory may have changed.
     ///
     /// # Safety
-    /// The memory is the heap's for as long as it is used, and for writing to all of it.
+    /// The memory belongs to the heap for as long as the heap is used, and all of it may be written to.
     pub unsafe fn new<'m>(
         start: NonNull<u8>,
         bytes: usize,
@@ -88,18 +89,18 @@ impl Placed {
         let too_small = AddError::TooSmall { bytes, needed };
         let front = Self::front(caches).ok_or(too_small)?;
         let taken = front.checked_add(skip).filter(|&taken| taken < bytes).ok_or(too_small)?;
-        // SAFETY: so much lies in the memory, and is aligned for the heap, and behind that for lanes.
+        // SAFETY: the memory has this many bytes, aligned for the heap, and behind it for the lanes.
         let heap = unsafe {
             let heap = start.add(skip).cast::<Self>();
             let (lanes, count) = (heap.add(1).cast::<Lane>(), caches.max(1));
             for lane in 0..count {
-                // Zero is a cache that keeps nothing, and not in use.
+                // An all-zero cache keeps nothing, and is not in use.
                 lanes.add(lane).write_bytes(0, 1);
             }
             heap.write(Self { regions: Regions::new(), lanes, count });
             heap.as_ref()
         };
-        // SAFETY: the rest of the memory is the heap's, too.
+        // SAFETY: the rest of the memory belongs to the heap, too.
         match unsafe { heap.add(start.add(taken), bytes - taken) } {
             Err(AddError::TooSmall { .. }) => Err(too_small),
             _ => Ok(heap),
@@ -107,7 +108,7 @@ impl Placed {
     }
 
     fn memory(&self) -> Memory<'_> {
-        // SAFETY: it has none of its own.
+        // SAFETY: the heap has no memory of its own.
         unsafe { Memory::new(&self.regions, NonNull::dangling(), 0) }
     }
 
@@ -117,13 +118,14 @@ impl Placed {
     /// [`AddError`] if no unit fits into it, or the heap has eight regions.
     ///
     /// # Safety
-    /// The memory is the heap's for as long as it is used.
+    /// The memory belongs to the heap for as long as the heap is used.
     pub unsafe fn add(&self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
         // SAFETY: as the caller promises.
         unsafe { self.memory().add(start, bytes) }
     }
 
-    /// The heap as seen from a CPU, whose cache it is then; numbers from the number of caches on share some.
+    /// Returns the heap as seen from a CPU, whose cache it then uses. Numbers from the number of caches on share
+    /// caches.
     ///
     /// A wrong number costs time and nothing else.
     #[must_use]
@@ -132,36 +134,36 @@ impl Placed {
         On { heap: self, cpu }
     }
 
-    /// Whether an address lies in memory that the heap hands out.
+    /// Returns whether an address lies in memory that the heap hands out.
     pub fn contains(&self, at: *const u8) -> bool {
         let at = NonNull::new(at.cast_mut());
         at.is_some_and(|at| self.memory().at(at, |_| ()).is_some())
     }
 
-    /// What the memory is used for: a walk over all units.
+    /// Returns what the memory is used for. Cost: a walk over all units.
     pub fn stats(&self) -> Stats {
         Stats::of(&self.memory())
     }
 
-    /// Shows `visit` every block that is in use, as [`Heap::walk`](crate::Heap::walk).
+    /// Calls `visit` for every block that is in use, as [`Heap::walk`](crate::Heap::walk) does.
     pub fn walk(&self, visit: impl FnMut(LiveBlock)) {
         self.memory().walk(visit);
     }
 
-    /// What is in use by size, as [`Heap::profile`](crate::Heap::profile).
+    /// Returns what is in use by size, as [`Heap::profile`](crate::Heap::profile) does.
     pub fn profile(&self) -> Profile {
         Profile::of(&self.memory())
     }
 
-    /// Checks that the bookkeeping is in order, and what all caches keep. Only while nobody else uses the heap.
+    /// Checks that the bookkeeping is in order, and what all caches keep. Nobody else may be using the heap.
     ///
     /// # Errors
-    /// As [`Heap::audit`](crate::Heap::audit).
+    /// Those of [`Heap::audit`](crate::Heap::audit).
     pub fn audit(&self) -> Result<(), AuditError> {
         let memory = self.memory();
         memory.audit()?;
         for number in 0..self.count {
-            // What this one keeps is not counted again: its lane is in use.
+            // What this cache keeps is not counted again: its lane is in use.
             let others = |class, at| {
                 let of = |other| self.lane(other).with(|cache| cache.count(class, at));
                 (0..self.count).filter_map(of).sum()
@@ -171,21 +173,21 @@ impl Placed {
         Ok(())
     }
 
-    /// The lane of this number, or one that it shares.
+    /// Returns the lane of this number, or the one that it shares.
     #[inline]
     fn lane(&self, cpu: usize) -> &Lane {
-        // SAFETY: so many were made, and nobody reaches them but by shared references.
+        // SAFETY: this many lanes were made, and they are only reached by shared references.
         unsafe { self.lanes.add(cpu % self.count).as_ref() }
     }
 
-    /// How many frees were refused.
+    /// Returns how many frees were refused.
     pub fn refused(&self) -> usize {
         self.memory().refused()
     }
 }
 
-/// A [`Placed`] heap as seen from a CPU: see [`Placed::on`]. Costs are those of [`Heap`](crate::Heap), with one
-/// read-modify-write more for the cache.
+/// A [`Placed`] heap as seen from a CPU: see [`Placed::on`]. Costs are those of [`Heap`](crate::Heap), plus one
+/// read-modify-write for the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct On<'h> {
     heap: &'h Placed,
@@ -210,18 +212,18 @@ impl<'h> Steps<'h> for On<'h> {
 }
 
 impl On<'_> {
-    /// Allocates memory of a layout; none if there is none.
+    /// Allocates memory of a layout; returns `None` if there is none.
     #[inline]
     pub fn alloc(self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc(self, layout)
     }
 
-    /// Allocates memory of a layout that is all zero; none if there is none.
+    /// Allocates memory of a layout that is all zero; returns `None` if there is none.
     pub fn alloc_zeroed(self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc_zeroed(self, layout)
     }
 
-    /// Frees memory. A free that is seen to be wrong changes nothing, and is counted.
+    /// Frees memory. A free that is detected to be wrong changes nothing, and is counted.
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
@@ -230,10 +232,10 @@ impl On<'_> {
         Steps::free(self, at, layout);
     }
 
-    /// Frees memory of which only the address is known: how many bytes it has.
+    /// Frees memory of which only the address is known, and returns how many bytes it has.
     ///
     /// # Errors
-    /// As [`Heap::free_at`](crate::Heap::free_at).
+    /// Those of [`Heap::free_at`](crate::Heap::free_at).
     ///
     /// # Safety
     /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
@@ -242,7 +244,7 @@ impl On<'_> {
         Steps::free_at(self, at)
     }
 
-    /// How many bytes may be used of what is allocated at an address.
+    /// Returns how many bytes may be used of what is allocated at an address.
     ///
     /// # Errors
     /// [`FreeError`] if nothing is allocated there.
@@ -250,8 +252,8 @@ impl On<'_> {
         self.find(at).map(|held| held.bytes())
     }
 
-    /// Makes memory of which only the address is known larger or smaller, and moves what it holds if it must; none if that
-    /// cannot be had, and all is as it was. If it is moved, it is aligned to 16 bytes.
+    /// Makes memory of which only the address is known larger or smaller, and moves its contents if necessary. Returns
+    /// `None` if there is no memory; then nothing has changed. Memory that is moved is aligned to 16 bytes.
     ///
     /// # Errors
     /// [`FreeError`] if nothing is allocated there.
@@ -266,13 +268,14 @@ impl On<'_> {
         Steps::resize_at(self, at, size)
     }
 
-    /// Returns the memory of slabs of which no slot is in use: how many bytes. That CPU's cache gives back what it keeps at
-    /// once; others do when they next take slots or give some back.
+    /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are. That CPU's cache
+    /// gives back what it keeps at once; others do when they next take slots or give some back.
     pub fn trim(self) -> usize {
         Steps::trim(self)
     }
 
-    /// Shows `discard` whole pages of free memory, which it may take back: as [`Heap::discard`](crate::Heap::discard).
+    /// Calls `discard` for whole pages of free memory, which it may take back, as
+    /// [`Heap::discard`](crate::Heap::discard) does.
     pub fn discard(self, page: usize, discard: impl FnMut(NonNull<u8>, usize) -> bool) -> usize {
         self.memory().discard(true, page, self.lane(), discard)
     }

@@ -1,4 +1,4 @@
-//! The small shape of the heap, in memory that is given at run time.
+//! The small form of the heap, in memory that is given at run time.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::marker::PhantomData;
@@ -11,7 +11,7 @@ use crate::error::AddError;
 use crate::heap::relocate;
 use crate::runs::Runs;
 
-/// What the heap begins at a multiple of.
+/// The alignment of the heap.
 const ALIGN: usize = 64;
 
 /// A [`Small`](crate::Small) heap in memory that is given at run time. Copies are the same heap.
@@ -41,13 +41,13 @@ unsafe impl<const UNIT: usize> Send for PlacedSmall<'_, UNIT> {}
 unsafe impl<const UNIT: usize> Sync for PlacedSmall<'_, UNIT> {}
 
 impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
-    /// Makes a heap of `bytes` bytes at `start`, whatever they hold. Its bookkeeping lies at their front.
+    /// Makes a heap of `bytes` bytes at `start`, which may have any content. Its bookkeeping lies at their front.
     ///
     /// # Errors
     /// [`AddError::TooSmall`] if there is no room for a unit.
     ///
     /// # Safety
-    /// The memory is the heap's for as long as any copy of it is used, and for writing to all of it.
+    /// The memory belongs to the heap for as long as any copy of the heap is used, and all of it may be written to.
     pub unsafe fn new(start: NonNull<u8>, bytes: usize) -> Result<Self, AddError> {
         let skip = start.addr().get().wrapping_neg() % ALIGN;
         let units = Self::units_in(bytes.saturating_sub(skip));
@@ -55,7 +55,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         if units == 0 {
             return Err(too_small);
         }
-        // SAFETY: so many bytes are skipped of more, and the bookkeeping fits behind them.
+        // SAFETY: fewer bytes are skipped than there are, and the bookkeeping fits behind them.
         unsafe {
             let start = start.add(skip);
             start.write_bytes(0, Self::begin(units));
@@ -63,11 +63,11 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         }
     }
 
-    /// The heap of so many units at `start`.
+    /// Creates the heap of this many units at `start`.
     ///
     /// # Safety
-    /// `start` is aligned to 64 bytes, and so many units and their bookkeeping are the heap's for as long as any copy of it is
-    /// used. The bookkeeping is zero, or that of this same heap.
+    /// `start` is aligned to 64 bytes, and the units and their bookkeeping belong to the heap for as long as any copy
+    /// of it is used. The bookkeeping is zero, or that of this same heap.
     #[inline]
     pub(crate) unsafe fn of(start: NonNull<u8>, units: u64) -> Option<Self> {
         // SAFETY: the words lie in the memory, which is aligned for them, and are reached as atomics only.
@@ -75,12 +75,12 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
             core::slice::from_raw_parts(start.cast::<HeapWord>().as_ptr(), metadata_words(units))
         };
         let buddy = Buddy::new(words, units).ok()?;
-        // SAFETY: units lie behind the bookkeeping, and are the heap's.
+        // SAFETY: units lie behind the bookkeeping, and belong to the heap.
         let runs = unsafe { Runs::new(buddy, start.add(Self::begin(units))) };
         Some(Self { runs, memory: PhantomData })
     }
 
-    /// The most units that fit into so many bytes, beside their bookkeeping.
+    /// Returns the most units that fit into this many bytes, beside their bookkeeping.
     pub(crate) const fn units_in(bytes: usize) -> u64 {
         assert!(UNIT == 16 || UNIT == 32 || UNIT == 64, "a unit has 16, 32 or 64 bytes");
         let (mut fit, mut above) = (0, (bytes / UNIT) as u64 + 1);
@@ -95,29 +95,29 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         fit
     }
 
-    /// Where the first of so many units begins.
+    /// Returns where the first of this many units begins.
     const fn begin(units: u64) -> usize {
         (8 * metadata_words(units)).next_multiple_of(ALIGN)
     }
 
-    /// Whether an address lies in memory that the heap hands out.
+    /// Returns whether an address lies in memory that the heap hands out.
     pub fn contains(&self, at: *const u8) -> bool {
         NonNull::new(at.cast_mut()).is_some_and(|at| self.runs.contains(at))
     }
 
-    /// The bytes of units, and how many of them are free: a walk over all units.
+    /// Returns the bytes of all units, and the bytes of the free ones. Cost: a walk over all units.
     pub fn free_bytes(&self) -> (usize, usize) {
         let bytes = |units: u64| units as usize * UNIT;
         (bytes(self.runs.buddy.units()), bytes(self.runs.buddy.stats().free_units))
     }
 
-    /// Allocates memory of a layout; none if there is none, in one piece.
+    /// Allocates memory of a layout; returns `None` if there is none in one piece.
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         self.runs.alloc_first(layout, nbbs::default_lane())
     }
 
-    /// Frees memory. Whether there was a block of this size at `at`: otherwise nothing has changed.
+    /// Frees memory. Returns whether there was a block of this size at `at`; if not, nothing has changed.
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
@@ -126,7 +126,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         self.runs.free(at, layout.size(), nbbs::default_lane())
     }
 
-    /// Makes memory larger or smaller, as [`Small::resize`](crate::Small::resize).
+    /// Makes memory larger or smaller, as [`Small::resize`](crate::Small::resize) does.
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
@@ -145,8 +145,8 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     }
 }
 
-// SAFETY: memory of a layout is handed out once, as the run that its bookkeeping says. It neither unwinds nor calls itself.
-// What it hands out is not its own, so the heap may be moved.
+// SAFETY: memory of a layout is handed out once, as the run that its bookkeeping says. It neither unwinds nor calls
+// itself. The memory that it hands out is outside of it, so the heap may be moved.
 unsafe impl<const UNIT: usize> GlobalAlloc for PlacedSmall<'_, UNIT> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.alloc(layout).map_or(null_mut(), NonNull::as_ptr)

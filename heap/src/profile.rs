@@ -9,20 +9,20 @@ use crate::class::{CLASSES, Class, UNIT};
 use crate::region::Region;
 use crate::regions::Memory;
 
-/// A block that is in use, or a slot that a cache keeps: [`Heap::walk`](crate::Heap::walk) shows them.
+/// A block that is in use, or a slot that a cache keeps, as [`Heap::walk`](crate::Heap::walk) reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LiveBlock {
-    /// Where it begins.
+    /// Its address.
     pub at: NonNull<u8>,
-    /// How many bytes it has: those of the slot, or of the run of units.
+    /// Its bytes: those of the slot, or of the run of units.
     pub size: usize,
-    /// The number of its size class in [`Stats::classes`](crate::Stats::classes); none of a run.
+    /// The number of its size class in [`Stats::classes`](crate::Stats::classes); `None` for a run.
     pub class: Option<usize>,
 }
 
 impl Memory<'_> {
-    /// Shows `visit` every slot and run in use, as they are at some moments meanwhile.
+    /// Calls `visit` for every slot and run in use, each as it is at some moment of the walk.
     pub fn walk(&self, mut visit: impl FnMut(LiveBlock)) {
         self.find(|region| -> Option<()> {
             region.buddy().walk(|piece| match piece {
@@ -43,7 +43,7 @@ fn run(region: &Region<'_>, unit: u64, units: u64) -> LiveBlock {
 }
 
 fn walk_slab(region: &Region<'_>, class: Class, unit: u64, visit: &mut impl FnMut(LiveBlock)) {
-    // None, if it is no slab any more.
+    // None, if it is not a slab any more.
     let Some((_, free)) = region.slabs().look(unit).filter(|&(found, _)| found == class) else {
         return;
     };
@@ -57,14 +57,14 @@ fn walk_slab(region: &Region<'_>, class: Class, unit: u64, visit: &mut impl FnMu
     }
 }
 
-/// What is in use by size, without saying by whom: of a heap's own doing, there is no stack to look at.
+/// What is in use by size, without saying by whom: the heap itself has no stack to look at.
 ///
-/// Its text is a file of DHAT, which `dh_view.html` of Valgrind opens, and every other viewer of that format: a program
-/// point for each size class, and for each power of two of bytes of runs.
+/// Its text is a file of DHAT, which `dh_view.html` of Valgrind opens, as does every other viewer of that format. It
+/// has a program point for each size class, and for each power of two of bytes of runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     classes: [usize; CLASSES],
-    /// Runs with so many bytes, log2, and all their bytes.
+    /// The number of runs with this many bytes, log2, and all their bytes.
     runs: [(usize, usize); usize::BITS as usize],
 }
 
@@ -82,8 +82,8 @@ impl Profile {
         profile
     }
 
-    /// For each kind of block in use: whether it is a run, its bytes, or the least of them, how many there are, and their
-    /// bytes.
+    /// Returns for each kind of block in use: whether it is a run, its bytes or the least of them, how many there are,
+    /// and their bytes.
     fn kinds(&self) -> impl Iterator<Item = (bool, usize, usize, usize)> + '_ {
         let slots = Class::all().zip(self.classes);
         let slots = slots.map(|(class, count)| (false, class.size(), count, count * class.size()));

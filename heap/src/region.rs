@@ -18,20 +18,21 @@ use crate::runs::Runs;
 use crate::slabs::{Given, Slabs, WORDS_OF_CLASSES};
 use crate::watch;
 
-/// The most units of a region: numbers of units take half a word.
+/// The most units of a region: a number of units takes half a word.
 const MOST_UNITS: u64 = u32::MAX as u64 - 1;
 
-/// The words of bookkeeping of a region of so many units.
+/// Returns the words of bookkeeping of a region of this many units.
 const fn words(units: u64) -> usize {
     metadata_words(units) + 2 * units as usize + WORDS_OF_CLASSES + fresh_words(units)
 }
 
-/// The bytes of bookkeeping of a region of so many units, up to the first unit.
+/// Returns the bytes of bookkeeping of a region of this many units, up to the first unit.
 pub const fn bookkeeping(units: u64) -> usize {
     (8 * words(units)).next_multiple_of(PAGE)
 }
 
-/// How many bytes, at any address, make a region with units of so many bytes; none if there is no such region.
+/// Returns how many bytes, at any address, make a region that hands out `bytes` bytes; `None` if there is no such
+/// region.
 pub const fn bytes_for(bytes: usize) -> Option<usize> {
     let units = bytes.div_ceil(UNIT) as u64;
     if units > MOST_UNITS || bytes > isize::MAX as usize / 2 {
@@ -40,7 +41,7 @@ pub const fn bytes_for(bytes: usize) -> Option<usize> {
     Some(PAGE - 1 + bookkeeping(units) + units as usize * UNIT)
 }
 
-/// The most units that fit into so many bytes, beside their bookkeeping.
+/// Returns the most units that fit into this many bytes, beside their bookkeeping.
 pub const fn units_in(bytes: usize) -> u64 {
     let most = (bytes / UNIT) as u64;
     let (mut fit, mut above) = (0, if most < MOST_UNITS { most + 1 } else { MOST_UNITS + 1 });
@@ -73,7 +74,7 @@ pub enum Held {
 }
 
 impl Held {
-    /// How many bytes it has.
+    /// Returns how many bytes it has.
     pub fn bytes(self) -> usize {
         match self {
             Self::Slot { class, .. } => class.size(),
@@ -81,24 +82,24 @@ impl Held {
         }
     }
 
-    /// Whether it is a slot of this class, in a slab or a run of its own.
+    /// Returns whether it is a slot of this class, in a slab or as a run of its own.
     pub fn is_of(self, class: Class) -> bool {
         matches!(self, Self::Slot { class: its, .. } if its == class)
             || matches!(self, Self::Run { .. }) && self.holds(class)
     }
 
-    /// Whether a run of so many bytes is what a slot of this class is where there is no room for a slab.
+    /// Returns whether a run of this many bytes is what a slot of this class becomes when there is no room for a slab.
     pub fn holds(self, class: Class) -> bool {
         class.may_be_run() && class.size().next_multiple_of(UNIT) == self.bytes()
     }
 }
 
 impl Region<'_> {
-    /// A region over `bytes` bytes at `start`; none if no unit fits.
+    /// Creates a region over `bytes` bytes at `start`; `None` if no unit fits.
     ///
     /// # Safety
-    /// `start` is aligned to a page, and the memory is the region's for as long as any copy of it is used. It is zero, or its
-    /// bookkeeping is that of this same region.
+    /// `start` is aligned to a page, and the memory belongs to the region for as long as any copy of it is used. It is
+    /// zero, or its bookkeeping is that of this same region.
     pub unsafe fn new(start: NonNull<u8>, bytes: usize) -> Option<Self> {
         let units = units_in(bytes);
         let (metadata, each) = (metadata_words(units), units as usize);
@@ -113,15 +114,15 @@ impl Region<'_> {
         let (links, rest) = rest.split_at(each);
         let (classes, fresh) = rest.split_at(WORDS_OF_CLASSES);
         let buddy = Buddy::new(metadata, units).ok()?;
-        // SAFETY: the bookkeeping is part of the memory, and a multiple of pages; so many units fit behind it.
+        // SAFETY: the bookkeeping is part of the memory, and a multiple of pages; the units fit behind it.
         let runs = unsafe { Runs::new(buddy, start.add(bookkeeping(units))) };
         Some(Self { runs, slabs: Slabs::new(slots, links, classes), fresh: Fresh::new(fresh) })
     }
 
-    /// A region over those of `bytes` bytes at `start` that begin at a page, whatever they hold.
+    /// Creates a region over those of `bytes` bytes at `start` that begin at a page, which may have any content.
     ///
     /// # Safety
-    /// The memory is the region's for as long as any copy of it is used, and nobody else's now.
+    /// The memory belongs to the region for as long as any copy of it is used, and nobody else is using it now.
     pub unsafe fn new_cleared(start: NonNull<u8>, bytes: usize) -> Result<Self, AddError> {
         let skip = start.addr().get().wrapping_neg() % PAGE;
         let left = bytes.saturating_sub(skip);
@@ -130,7 +131,7 @@ impl Region<'_> {
         if units == 0 {
             return Err(too_small);
         }
-        // SAFETY: so many bytes are skipped of more, and bookkeeping is the front of what is left.
+        // SAFETY: fewer bytes are skipped than there are, and the bookkeeping is the front of what is left.
         unsafe {
             let start = start.add(skip);
             start.write_bytes(0, bookkeeping(units));
@@ -155,24 +156,24 @@ impl Region<'_> {
         self.runs.pointer(unit).addr().get()
     }
 
-    /// Whether an address lies in its units.
+    /// Returns whether an address lies in its units.
     pub fn contains(&self, at: NonNull<u8>) -> bool {
         self.runs.contains(at)
     }
 
-    /// The slab and the slot of `class` that begin at `at`, if slots of this class may.
+    /// Returns the slab and the slot of `class` that begin at `at`, if a slot of this class can begin there.
     #[inline]
     pub fn slot_of(&self, class: Class, at: NonNull<u8>) -> Option<(u64, u32)> {
         let offset = self.runs.offset(at);
         let bytes = class.slab_bytes();
-        // The place of a slab at the end of the region may reach into another.
+        // The place of a slab at the end of the region may extend into another region.
         if !self.contains(at) {
             return None;
         }
         Some(((offset & !(bytes - 1)) as u64 >> UNIT_LOG2, class.slot_at(offset & (bytes - 1))?))
     }
 
-    /// What is allocated at an address in its units.
+    /// Finds what is allocated at an address in its units.
     pub fn find(&self, at: NonNull<u8>) -> Result<Held, FreeError> {
         let (offset, address) = (self.runs.offset(at), at.addr().get());
         let nothing = FreeError::NotAllocated { address };
@@ -194,7 +195,7 @@ impl Region<'_> {
         }
     }
 
-    /// A new slab, all of whose slots are the caller's: where it begins.
+    /// Makes a new slab, all of whose slots are the caller's, and returns its address.
     pub fn make_slab(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
         self.new_slab(class, lane).map(|unit| self.runs.pointer(unit))
     }
@@ -235,13 +236,13 @@ impl Region<'_> {
         Some(unsafe { self.runs.pointer(unit).add(slots.trailing_zeros() as usize * class.size()) })
     }
 
-    /// Takes up to `most` slabs that have free slots, and these. Shows `visit` where each slab begins, and a bit for
-    /// each slot.
+    /// Takes up to `most` slabs that have free slots, with all these slots. Calls `visit` with the address of each
+    /// slab, and a bit for each slot.
     pub fn take(&self, class: Class, most: usize, mut visit: impl FnMut(NonNull<u8>, u64)) {
         self.slabs.take(class, most, |unit, slots| visit(self.runs.pointer(unit), slots));
     }
 
-    /// A slot that is a run of its own.
+    /// Allocates a slot that is a run of its own.
     pub fn make_run(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
         let align = 1 << class.size().trailing_zeros().min(PAGE.trailing_zeros());
         let layout = Layout::from_size_align(class.size(), align).ok()?;
@@ -251,12 +252,12 @@ impl Region<'_> {
         Some(at)
     }
 
-    /// Gives back a slot that is a run of its own. Whether there was one.
+    /// Gives back a slot that is a run of its own. Returns whether there was one.
     pub fn give_run(&self, class: Class, lane: usize, at: NonNull<u8>) -> bool {
         class.may_be_run() && self.free_run(at, class.size(), lane)
     }
 
-    /// Gives back slots of a slab, or those at its places that are runs of their own. How many were neither.
+    /// Gives back slots of a slab, or runs of their own at the places of those slots. Returns how many were neither.
     pub fn give_or_else(&self, class: Class, lane: usize, slab: u64, mut slots: u64) -> u32 {
         let mut refused = 0;
         if self.give(class, lane, slab, slots) {
@@ -265,7 +266,7 @@ impl Region<'_> {
         while slots != 0 {
             let slot = slots.trailing_zeros() as usize;
             let is_run = || {
-                // SAFETY: the slot lies in the region's memory, as the address did that it was found by.
+                // SAFETY: the slot lies in the region's memory, as does the address from which it was computed.
                 let at = unsafe { self.runs.pointer(slab).add(slot * class.size()) };
                 self.give_run(class, lane, at)
             };
@@ -275,7 +276,7 @@ impl Region<'_> {
         refused
     }
 
-    /// Gives back slots of a slab, and the slab's memory with the last of them. Whether they were in use.
+    /// Gives back slots of a slab, and with the last of them the slab's memory. Returns whether they were in use.
     pub fn give(&self, class: Class, lane: usize, slab: u64, slots: u64) -> bool {
         match self.slabs.give(class, slab, slots) {
             Given::Free => true,
@@ -284,13 +285,13 @@ impl Region<'_> {
         }
     }
 
-    /// The class of the slab that is the block of this order at `unit`, if it is one, and how many of its slots are free.
+    /// If the block of this order at `unit` is a slab, returns its class and how many of its slots are free.
     pub fn slab_at(&self, unit: u64, order: u32) -> Option<(Class, u32)> {
         let (class, free) = self.slabs.look(unit)?;
         (class.slab_order() == order).then_some((class, (free & class.all_slots()).count_ones()))
     }
 
-    /// Returns the memory of slabs of which all slots are free: how many bytes.
+    /// Returns the memory of slabs of which all slots are free, and returns how many bytes these are.
     pub fn trim(&self, lane: usize) -> usize {
         let mut bytes = 0;
         for class in Class::all() {
@@ -302,7 +303,7 @@ impl Region<'_> {
         bytes
     }
 
-    /// Allocates a run of units, for what fits into no slot.
+    /// Allocates a run of units, for layouts that fit into no slot.
     pub fn alloc_run(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         let at = self.runs.alloc(layout, lane)?;
         let units = self.units(at, layout.size());
@@ -311,7 +312,7 @@ impl Region<'_> {
         Some(at)
     }
 
-    /// The same, all zero: only what may be other than zero is written to.
+    /// Allocates a run that is all zero: only memory that may be other than zero is written to.
     pub fn alloc_run_zeroed(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         let at = self.runs.alloc(layout, lane)?;
         let units = self.units(at, layout.size());
@@ -329,13 +330,13 @@ impl Region<'_> {
         Some(at)
     }
 
-    /// The units of a run of so many bytes.
+    /// Returns the units of a run of this many bytes.
     fn units(&self, at: NonNull<u8>, bytes: usize) -> Range<u64> {
         let first = (self.runs.offset(at) / UNIT) as u64;
         first..first + Runs::<UNIT>::units_of(bytes)
     }
 
-    /// Frees a run of its holder's, as [`free_run`](Self::free_run).
+    /// Frees a run that the caller holds, as [`free_run`](Self::free_run) does.
     pub fn free_held_run(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
         let units = self.units(at, size);
         if watch::ON && !self.is_slab(at) && self.holds(&units) {
@@ -345,19 +346,19 @@ impl Region<'_> {
         self.free_run(at, size, lane)
     }
 
-    /// Gives back a run that was allocated with a size of `size` bytes. Whether there was one.
+    /// Gives back a run that was allocated with a size of `size` bytes. Returns whether there was one.
     pub fn free_run(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
         !self.is_slab(at) && self.runs.free(at, size, lane)
     }
 
-    /// Makes a run smaller or larger where it is: whether that could be done.
+    /// Makes a run smaller or larger in place, if possible. Returns whether it was.
     pub fn resize_run(&self, at: NonNull<u8>, from: usize, to: usize, lane: usize) -> bool {
         if self.is_slab(at) {
             return false;
         }
         let (old, new) = (self.units(at, from), self.units(at, to));
         let shrinks = watch::ON && new.end < old.end && self.holds(&old);
-        // While it still is the caller's.
+        // While it is still the caller's.
         if shrinks {
             self.watch_resized(at, &old, &new);
         }
@@ -373,17 +374,17 @@ impl Region<'_> {
         is_resized
     }
 
-    /// Whether just these units are held as a block or run.
+    /// Returns whether exactly these units are held as a block or run.
     fn holds(&self, units: &Range<u64>) -> bool {
         self.runs.buddy.len_of(units.start) == Ok(units.end - units.start)
     }
 
-    /// Tells who watches that a run has become smaller or larger.
+    /// Tells the diagnostic tools that a run has become smaller or larger.
     fn watch_resized(&self, at: NonNull<u8>, from: &Range<u64>, to: &Range<u64>) {
         let bytes = |units: &Range<u64>| (units.end - units.start) as usize * UNIT;
         let (old, new) = (bytes(from), bytes(to));
         watch::resized(at, old, new);
-        // SAFETY: the smaller of both ends within the larger.
+        // SAFETY: the smaller of both sizes ends within the larger.
         let behind = unsafe { at.add(old.min(new)) };
         if new < old {
             watch::close_run(behind, old - new);
@@ -392,7 +393,7 @@ impl Region<'_> {
         }
     }
 
-    /// Whether a slab begins there: its block is no run, as others have its memory.
+    /// Returns whether a slab begins there: its block is not a run, as others have its memory.
     fn is_slab(&self, at: NonNull<u8>) -> bool {
         self.slabs.look((self.runs.offset(at) / UNIT) as u64).is_some()
     }

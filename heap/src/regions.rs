@@ -8,10 +8,10 @@ use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use crate::error::AddError;
 use crate::region::Region;
 
-/// How many regions a heap can have, its own memory included.
+/// The most regions that a heap can have, its own memory included.
 pub const MOST_REGIONS: usize = 8;
 
-/// A region that is written once, and read from then on.
+/// A region that is written once, and only read after that.
 #[derive(Debug)]
 struct Place {
     state: AtomicU8,
@@ -22,7 +22,8 @@ const EMPTY: u8 = 0;
 const BUSY: u8 = 1;
 const READY: u8 = 2;
 
-// SAFETY: `region` is written by the one who turned `state` from EMPTY to BUSY, and read by those who found it READY.
+// SAFETY: only the caller that turned `state` from EMPTY to BUSY writes `region`, and only callers that found it READY
+// read it.
 unsafe impl Sync for Place {}
 
 impl Place {
@@ -38,7 +39,7 @@ impl Place {
         ready.then(|| unsafe { (*self.region.get()).assume_init_ref() })
     }
 
-    /// Writes the region, unless somebody has begun to. Whether it is the caller who wrote it.
+    /// Writes the region, unless somebody has begun to. Returns whether this caller wrote it.
     fn set(&self, region: Region<'static>) -> bool {
         if self.state.compare_exchange(EMPTY, BUSY, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return false;
@@ -55,9 +56,9 @@ impl Place {
 #[derive(Debug)]
 pub struct Regions {
     places: [Place; MOST_REGIONS],
-    /// Frees that were refused.
+    /// The number of frees that were refused.
     refused: AtomicUsize,
-    /// Slots that were written to while they were free.
+    /// The number of slots that were written to while they were free.
     damaged: AtomicUsize,
     /// How often an allocation found no memory, and asked caches to give back what they keep.
     asked: AtomicUsize,
@@ -78,53 +79,53 @@ pub struct Memory<'a> {
     own: Option<(NonNull<u8>, usize)>,
 }
 
-// SAFETY: a `Memory` is a reference to what threads share, and the place of the heap's own memory, which is never
-// reached but through a `Region`.
+// SAFETY: a `Memory` is a reference to what threads share, and the address of the heap's own memory, which is only
+// reached through a `Region`.
 unsafe impl Send for Memory<'_> {}
 
 impl<'a> Memory<'a> {
-    /// The memory of a heap with so many bytes of its own at `start`.
+    /// Creates the memory of a heap with `bytes` bytes of its own at `start`.
     ///
     /// # Safety
-    /// As [`Region::new`], for as long as the heap is used.
+    /// That of [`Region::new`], for as long as the heap is used.
     pub const unsafe fn new(regions: &'a Regions, start: NonNull<u8>, bytes: usize) -> Self {
         Self { regions, own: if bytes == 0 { None } else { Some((start, bytes)) } }
     }
 
-    /// What `of` says of the first region of which it says something.
+    /// Returns what `of` returns for the first region for which it returns something.
     pub fn find<R>(&self, mut of: impl FnMut(&Region<'static>) -> Option<R>) -> Option<R> {
         if let Some(found) = self.with_own(&mut of) {
             return Some(found);
         }
-        // A place that is being written to is passed over.
+        // A place that is being written to is skipped.
         self.added().iter().filter_map(Place::get).find_map(of)
     }
 
-    /// What `of` says of the region in whose units an address lies.
+    /// Returns what `of` returns for the region in whose units an address lies.
     pub fn at<R>(&self, at: NonNull<u8>, mut of: impl FnMut(&Region<'static>) -> R) -> Option<R> {
         self.find(|region| region.contains(at).then(|| of(region)))
     }
 
-    /// The places of what is added: all but that of the heap's own memory, if it has some.
+    /// Returns the places for added memory: all but that of the heap's own memory, if it has some.
     fn added(&self) -> &'a [Place] {
         &self.regions.places[usize::from(self.own.is_some())..]
     }
 
-    /// What `of` says of the region that is the heap's own memory.
+    /// Returns what `of` returns for the region that is the heap's own memory.
     fn with_own<R>(&self, of: impl FnOnce(&Region<'static>) -> Option<R>) -> Option<R> {
         let (start, bytes) = self.own?;
         let place = &self.regions.places[0];
         if let Some(region) = place.get() {
             return of(region);
         }
-        // SAFETY: as `Memory::new` was promised. Everyone makes the same region, so nobody waits for the one who writes
-        // it down.
+        // SAFETY: as was promised to `Memory::new`. Every caller makes the same region, so nobody waits for the one
+        // that records it.
         let region = unsafe { Region::new(start, bytes) }?;
         place.set(region);
         of(&region)
     }
 
-    /// Shows `discard` whole pages of free memory, of all regions or of the heap's own memory alone: see
+    /// Calls `discard` for whole pages of free memory, of all regions or only of the heap's own memory: see
     /// [`Region::discard`].
     pub fn discard(
         &self,
@@ -149,7 +150,7 @@ impl<'a> Memory<'a> {
     /// Adds memory.
     ///
     /// # Safety
-    /// It is the heap's for as long as that is used.
+    /// The memory belongs to the heap for as long as the heap is used.
     pub unsafe fn add(&self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
         // SAFETY: as the caller promises.
         let region = unsafe { Region::new_cleared(start, bytes) }?;
@@ -158,7 +159,7 @@ impl<'a> Memory<'a> {
         is_added.then_some(()).ok_or(AddError::TooMany { most })
     }
 
-    /// How many regions there are.
+    /// Returns how many regions there are.
     pub fn regions(&self) -> usize {
         let mut count = 0;
         self.find(|_| -> Option<()> {
@@ -174,7 +175,7 @@ impl<'a> Memory<'a> {
         self.regions.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many frees were refused.
+    /// Returns how many frees were refused.
     pub fn refused(&self) -> usize {
         self.regions.refused.load(Ordering::Relaxed)
     }
@@ -185,19 +186,19 @@ impl<'a> Memory<'a> {
         self.regions.damaged.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many such slots were found.
+    /// Returns how many such slots were found.
     pub fn damaged(&self) -> usize {
         self.regions.damaged.load(Ordering::Relaxed)
     }
 
-    /// How often caches were asked to give back what they keep.
+    /// Returns how often caches were asked to give back what they keep.
     #[inline]
     pub fn asked(&self) -> usize {
         self.regions.asked.load(Ordering::Relaxed)
     }
 
-    /// Asks all caches to give back what they keep, and returns the memory of slabs of which all slots are free: how
-    /// many bytes of these there were.
+    /// Asks all caches to give back what they keep, and returns the memory of slabs of which all slots are free.
+    /// Returns how many bytes these were.
     pub fn trim(&self, lane: usize) -> usize {
         self.regions.asked.fetch_add(1, Ordering::Relaxed);
         let mut bytes = 0;

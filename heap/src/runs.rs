@@ -8,7 +8,7 @@ use nbbs::{Buddy, Lane, Request};
 
 use crate::words::HeapWord;
 
-/// An arena of units of `UNIT` bytes, a power of two, and where they lie.
+/// An arena of units of `UNIT` bytes, a power of two, and their address.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<'a, const UNIT: usize> {
     /// The arena.
@@ -17,38 +17,38 @@ pub struct Runs<'a, const UNIT: usize> {
 }
 
 impl<'a, const UNIT: usize> Runs<'a, UNIT> {
-    /// The units of `buddy`, from `base` on.
+    /// Creates the runs over the units of `buddy`, from `base` on.
     ///
     /// # Safety
-    /// `base` is aligned to a unit, and begins memory for all units, which is the arena's.
+    /// `base` is aligned to a unit, and the memory for all units begins there and belongs to the arena.
     pub unsafe fn new(buddy: Buddy<'a, HeapWord>, base: NonNull<u8>) -> Self {
         Self { buddy, base }
     }
 
-    /// Whether an address lies in a unit.
+    /// Returns whether an address lies in a unit.
     pub fn contains(&self, at: NonNull<u8>) -> bool {
         self.offset(at) < self.buddy.units() as usize * UNIT
     }
 
-    /// How many bytes behind the first unit an address lies.
+    /// Returns how many bytes behind the first unit an address lies.
     pub fn offset(&self, at: NonNull<u8>) -> usize {
         at.addr().get().wrapping_sub(self.base.addr().get())
     }
 
-    /// Where a unit of the arena begins.
+    /// Returns the address of a unit of the arena.
     pub fn pointer(&self, unit: u64) -> NonNull<u8> {
         debug_assert!(unit < self.buddy.units());
         // SAFETY: the unit lies in the arena's memory.
         unsafe { self.base.add(unit as usize * UNIT) }
     }
 
-    /// Allocates a run for a layout: where the last was found, or from there on.
+    /// Allocates a run for a layout, searching from where the last one was found.
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         self.alloc_by(layout, lane, |units| units)
     }
 
-    /// Allocates a run for a layout: in the first place there is, so that what is free stays in large pieces. That takes a
-    /// longer search.
+    /// Allocates a run for a layout in the first place that has room, so that free memory stays in large pieces. The
+    /// search takes longer.
     #[inline]
     pub fn alloc_first(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         self.alloc_by(layout, lane, |units| units.within(0..self.buddy.units()))
@@ -71,7 +71,7 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         Some(self.pointer(unit))
     }
 
-    /// Allocates more than is needed, where the memory is less aligned than the run, and gives back both ends.
+    /// Allocates more than is needed, when the memory is less aligned than the run, and gives back both ends.
     fn alloc_aligned(
         &self,
         lane: Lane<'_, HeapWord>,
@@ -101,14 +101,14 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         Some(begin)
     }
 
-    /// Gives back a run that was allocated with a size of `size` bytes. Whether there was one.
+    /// Gives back a run that was allocated with a size of `size` bytes. Returns whether there was one.
     pub fn free(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
         let (offset, units) = (self.offset(at), Self::units_of(size));
         offset.is_multiple_of(UNIT)
             && self.buddy.on(lane).free_units((offset / UNIT) as u64, units).is_ok()
     }
 
-    /// Makes a run smaller or larger where it is: whether that could be done.
+    /// Makes a run smaller or larger in place, if possible. Returns whether it was.
     pub fn resize(&self, at: NonNull<u8>, from: usize, to: usize, lane: usize) -> bool {
         let (unit, lane) = ((self.offset(at) / UNIT) as u64, self.buddy.on(lane));
         let (from, to) = (Self::units_of(from), Self::units_of(to));
@@ -119,7 +119,7 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         }
     }
 
-    /// The units that hold so many bytes.
+    /// Returns the number of units that hold this many bytes.
     pub fn units_of(size: usize) -> u64 {
         size.div_ceil(UNIT).max(1) as u64
     }

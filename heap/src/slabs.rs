@@ -3,17 +3,17 @@
 //! A slab has a word, with a bit for each free slot and the mark `LISTED`, and a link, which says its class. For each
 //! class there is a stack of slabs that have free slots. There are four rules:
 //!
-//! - Whoever holds slots gives them back by setting their bits, and the mark with them. If the mark was not set,
-//!   the slab is in that caller's hands, who lists it.
-//! - Whoever takes a slab off its stack has it in hand, and takes all its slots and the mark at once.
+//! - A caller that holds slots gives them back by setting their bits, and the mark with them. If the mark was not set,
+//!   the caller now has the slab in hand, and lists it.
+//! - A caller that takes a slab off its stack has it in hand, and takes all its slots and the mark at once.
 //! - So a slab without the mark has no free slots, and nobody but the holders of its slots can reach it.
-//! - Who holds all slots of such a slab holds its memory, and may return it.
+//! - A caller that holds all slots of such a slab holds its memory, and may return it.
 //!
 //! Slots are never claimed one by one: a thread takes all that a slab has, keeps them in its cache, and gives back what
-//! it does not need. So no compare-and-swap can take a slab that was returned and made anew for its former self.
+//! it does not need. So no compare-and-swap can mistake a slab that was returned and made anew for what it was before.
 //!
-//! A thread that stops between two steps keeps from others the slabs that it has in hand: as many as it takes at once
-//! (see [`Slabs::take`]), those that it has yet to list, and in [`Slabs::take_all`] those of one class.
+//! A thread that stops between two steps withholds the slabs that it has in hand: as many as it takes at once (see
+//! [`Slabs::take`]), those that it has yet to list, and in [`Slabs::take_all`] those of one class.
 
 use nbbs::sync::{Ordering, Word};
 
@@ -25,8 +25,8 @@ mod races;
 /// Set in a slab's word while the slab is on a stack or in somebody's hands.
 const LISTED: u64 = 1 << 63;
 
-/// The low half of a stack's word: the number of the first slab's first unit plus one, or 0.
-/// The high half counts what was taken, so that a stack which looks as before is as before.
+/// The low half of a stack's word: the number of the first slab's first unit plus one, or 0. The high half counts the
+/// takes, so that a stack that looks unchanged is unchanged.
 const FIRST: u64 = u32::MAX as u64;
 
 /// The words of all slabs of a region, by the number of their first unit.
@@ -34,7 +34,8 @@ const FIRST: u64 = u32::MAX as u64;
 pub struct Slabs<'a, W> {
     /// A bit for each free slot, and [`LISTED`].
     slots: &'a [W],
-    /// The next slab on the stack, as in [`FIRST`], and the slab's class plus one in the high half: 0 for what is no slab.
+    /// The next slab on the stack, as in [`FIRST`], and the slab's class plus one in the high half: 0 if there is no
+    /// slab.
     links: &'a [W],
     /// A stack for each class.
     stacks: &'a [W],
@@ -42,7 +43,7 @@ pub struct Slabs<'a, W> {
     whole: &'a [W],
 }
 
-/// The words that all classes have, beside those of each unit.
+/// The number of words that all classes take, beside those of each unit.
 pub const WORDS_OF_CLASSES: usize = 2 * CLASSES;
 
 impl<W> Clone for Slabs<'_, W> {
@@ -56,45 +57,45 @@ impl<W> Copy for Slabs<'_, W> {}
 /// What became of slots that were given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// They may be taken again.
+    /// They can be taken again.
     Free,
-    /// They were all of the slab, which nobody else can reach: its memory is the caller's, to return.
+    /// They were all slots of the slab, which nobody else can reach: the caller holds its memory, and must return it.
     Whole,
     /// There is no slab of this class, or one of them was free already. Nothing has changed.
     Refused,
 }
 
 impl<'a, W: Word> Slabs<'a, W> {
-    /// Slabs with these words, all zero at first: `slots` and `links` have one for each unit, `classes` are
+    /// Creates the slabs over these words, all zero at first: `slots` and `links` have one for each unit, `classes` has
     /// [`WORDS_OF_CLASSES`].
     pub fn new(slots: &'a [W], links: &'a [W], classes: &'a [W]) -> Self {
         let (stacks, whole) = classes.split_at(CLASSES);
         Self { slots, links, stacks, whole }
     }
 
-    /// Makes a slab of the block at `unit`, which the caller holds, and all of whose slots it holds then.
+    /// Makes a slab of the block at `unit`, which the caller holds. The caller then holds all its slots.
     pub fn make(&self, class: Class, unit: u64) {
         if let Some(link) = self.link(unit) {
-            // Relaxed: read by those who hold slots of it, which they have from the caller.
+            // Relaxed: only holders of its slots read it, and they have them from the caller.
             link.store(tag(class), Ordering::Relaxed);
         }
     }
 
-    /// Takes up to `most` slabs off the stack of `class`, and all their free slots. Shows `visit` each slab's unit, and
-    /// a bit for each of its slots.
+    /// Takes up to `most` slabs off the stack of `class`, with all their free slots. Calls `visit` with each slab's
+    /// unit, and a bit for each of its slots.
     ///
     /// Cost: a read-modify-write, and one for each slab.
     pub fn take(&self, class: Class, most: usize, visit: impl FnMut(u64, u64)) {
         self.take_from(class, Some(most), visit);
     }
 
-    /// Takes all slabs off the stack of `class`, as [`take`](Self::take), if all slots of one of them may be free.
+    /// Takes all slabs off the stack of `class`, like [`take`](Self::take), if all slots of one of them may be free.
     pub fn take_all_if_whole(&self, class: Class, visit: impl FnMut(u64, u64)) {
         let Some(whole) = self.whole.get(class.number()) else { return };
-        // Relaxed: who sees an old value comes too early, and leaves the word as it is.
+        // Relaxed: a caller that sees an old value comes too early, and leaves the word as it is.
         let said = whole.load(Ordering::Relaxed) != 0;
-        // Acquire: pairs with the Release in `say_whole`: all slabs of which it was said so far are on the stack, or
-        // were. What becomes whole from now on says it again.
+        // Acquire: pairs with the Release in `say_whole`: all slabs recorded so far as whole are on the stack, or were.
+        // A slab that becomes whole from now on is recorded again.
         if said && whole.compare_exchange(1, 0, Ordering::Acquire, Ordering::Relaxed).is_ok() {
             self.take_from(class, None, visit);
         }
@@ -111,7 +112,7 @@ impl<'a, W: Word> Slabs<'a, W> {
         }
     }
 
-    /// Takes the first `most` slabs, or all, off a stack: the first of them, and the one behind the last.
+    /// Takes the first `most` slabs, or all, off a stack. Returns the first of them, and the one behind the last.
     fn detach(&self, class: Class, most: Option<usize>) -> (u64, u64) {
         let Some(stack) = self.stacks.get(class.number()) else { return (0, 0) };
         // Acquire, here and below: pairs with the Release in `list`, for links.
@@ -130,7 +131,7 @@ impl<'a, W: Word> Slabs<'a, W> {
         }
     }
 
-    /// What stands `steps` links behind `first`. Means nothing if the stack changes meanwhile.
+    /// Returns what is `steps` links behind `first`. The result is meaningless if the stack changes in the meantime.
     fn walk(&self, first: u64, steps: usize) -> u64 {
         let mut at = first;
         for _ in 0..steps {
@@ -140,13 +141,14 @@ impl<'a, W: Word> Slabs<'a, W> {
         at
     }
 
-    /// Takes all slots of a slab that is in the caller's hands, and the mark.
+    /// Takes all slots of a slab that the caller has in hand, and the mark.
     fn take_slots(&self, unit: u64) -> u64 {
         let Some(word) = self.word(unit) else { return 0 };
         let mut seen = word.load(Ordering::Relaxed);
         loop {
-            // Acquire: pairs with the Release in `give`. Those who had the slots have done with them. Release: pairs with
-            // the Acquire in `give`, of who lists the slab next and writes its link: the caller has read it.
+            // Acquire: pairs with the Release in `give`: the former holders have finished with the slots. Release:
+            // pairs with the Acquire in `give` of the caller that lists the slab next and writes its link, which this
+            // caller has read.
             match word.compare_exchange(seen, 0, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return seen & !LISTED,
                 Err(found) => seen = found,
@@ -156,8 +158,8 @@ impl<'a, W: Word> Slabs<'a, W> {
 
     /// Gives back `slots` of the slab at `unit`, which the caller holds.
     ///
-    /// Cost: a read-modify-write, two if the slab has to be listed or has become whole, none if the slots
-    /// are all of it.
+    /// Cost: a read-modify-write, two if the slab has to be listed or has become whole, none if the slots are all of
+    /// it.
     pub fn give(&self, class: Class, unit: u64, slots: u64) -> Given {
         let (Some(word), Some(link)) = (self.word(unit), self.link(unit)) else {
             return Given::Refused;
@@ -165,7 +167,8 @@ impl<'a, W: Word> Slabs<'a, W> {
         if link.load(Ordering::Relaxed) & !FIRST != tag(class) {
             return Given::Refused;
         }
-        // Acquire: pairs with the Release in the exchange below, for the case in which all of the slab is the caller's at once.
+        // Acquire: pairs with the Release in the exchange below, for the case in which the caller holds all of the slab
+        // at once.
         let mut seen = word.load(Ordering::Acquire);
         loop {
             if seen & slots != 0 || seen & LISTED != 0 && slots == class.all_slots() {
@@ -176,8 +179,8 @@ impl<'a, W: Word> Slabs<'a, W> {
                 return Given::Whole;
             }
             let new = seen | slots | LISTED;
-            // Release: pairs with the Acquire in `take_slots`. What was in the slots comes before. Acquire: pairs with the
-            // Release there, as the link is the caller's now if the mark was not set.
+            // Release: pairs with the Acquire in `take_slots`, after all use of the slots. Acquire: pairs with the
+            // Release there, as the link is now the caller's if the mark was not set.
             match word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => break,
                 Err(found) => seen = found,
@@ -192,19 +195,20 @@ impl<'a, W: Word> Slabs<'a, W> {
         Given::Free
     }
 
-    /// Says that all slots of a slab on the stack of `class` may be free.
+    /// Records that all slots of a slab on the stack of `class` may be free.
     fn say_whole(&self, class: Class) {
         let Some(whole) = self.whole.get(class.number()) else { return };
         let mut seen = whole.load(Ordering::Relaxed);
-        // Release: pairs with the Acquire in `take_all_if_whole`, so that the slab is found on the stack. Also where it is
-        // said already, and never by a store: that would hide what others said before from those who see it.
+        // Release: pairs with the Acquire in `take_all_if_whole`, so that the slab is found on the stack. This is also
+        // done when it is recorded already, and never by a store, which would hide earlier records from those that see
+        // it.
         while let Err(found) = whole.compare_exchange(seen, 1, Ordering::Release, Ordering::Relaxed)
         {
             seen = found;
         }
     }
 
-    /// Puts a slab that is in the caller's hands on the stack of `class`.
+    /// Puts a slab that the caller has in hand on the stack of `class`.
     fn list(&self, class: Class, unit: u64) {
         let (Some(stack), Some(link)) = (self.stacks.get(class.number()), self.link(unit)) else {
             return;
@@ -221,19 +225,21 @@ impl<'a, W: Word> Slabs<'a, W> {
         }
     }
 
-    /// The class of the slab that begins at `unit`, if one does, and its free slots that nobody keeps: at this moment.
+    /// Returns the class of the slab that begins at `unit`, if one does, and its free slots that nobody keeps, at this
+    /// moment.
     pub fn look(&self, unit: u64) -> Option<(Class, u64)> {
         let tag = self.link(unit)?.load(Ordering::Relaxed) >> 32;
         let class = Class::numbered(usize::try_from(tag).ok()?.checked_sub(1)?)?;
         Some((class, self.word(unit)?.load(Ordering::Relaxed) & !LISTED))
     }
 
-    /// Whether the mark of a slab is set.
+    /// Returns whether the mark of a slab is set.
     pub fn is_listed(&self, unit: u64) -> bool {
         self.word(unit).is_some_and(|word| word.load(Ordering::Relaxed) & LISTED != 0)
     }
 
-    /// How many slabs with the mark the stack of a class has; `usize::MAX` if it has no end, or leads to anything else.
+    /// Returns how many slabs with the mark the stack of a class has; `usize::MAX` if it has no end, or leads to
+    /// anything else.
     pub fn on_stack(&self, class: Class) -> usize {
         let stack = self.stacks.get(class.number());
         let mut next = stack.map_or(0, |stack| stack.load(Ordering::Relaxed) & FIRST);
@@ -249,8 +255,8 @@ impl<'a, W: Word> Slabs<'a, W> {
         count
     }
 
-    /// The slab to which a unit belongs, if it belongs to one: where it begins, its class, and its free slots as
-    /// [`look`](Self::look) sees them. For whoever holds one of its slots; others may see a slab that is no more.
+    /// Returns the slab to which a unit belongs, if any: its first unit, its class, and its free slots as
+    /// [`look`](Self::look) sees them. For holders of one of its slots; others may see a slab that no longer exists.
     pub fn of(&self, unit: u64) -> Option<(u64, Class, u64)> {
         (0..=MOST_ORDER).find_map(|order| {
             let first = unit >> order << order;
@@ -268,7 +274,7 @@ impl<'a, W: Word> Slabs<'a, W> {
     }
 }
 
-/// What a link says of the class, in its high half.
+/// Returns the class as a link records it, in its high half.
 const fn tag(class: Class) -> u64 {
     (class.number() as u64 + 1) << 32
 }

@@ -1,4 +1,4 @@
-//! The small shape of the heap: nothing but runs of fine units.
+//! The small form of the heap: only runs of fine units.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
@@ -9,10 +9,10 @@ use crate::placed_small::PlacedSmall;
 
 /// A heap for little memory: `BYTES` bytes with their bookkeeping, each block a run of units of `UNIT` bytes.
 ///
-/// There are no caches, no slabs and no headers: a KiB and a half of bookkeeping for 64 KiB. Each allocation and each free
-/// takes one read-modify-write if it has fewer than 32 units, and makes nobody wait: an interrupt handler may allocate in
-/// the middle of an allocation. A block lies in the first place that has room for it, so that what is free stays in large
-/// pieces; the search reads a word for each piece that is too small. `UNIT` is 16, 32 or 64.
+/// There are no caches, no slabs and no headers: a KiB and a half of bookkeeping for 64 KiB. Each allocation and each
+/// free takes one read-modify-write if it has fewer than 32 units, and makes nobody wait: an interrupt handler may
+/// allocate in the middle of an allocation. A block lies in the first place that has room for it, so that free memory
+/// stays in large pieces; the search reads a word for each piece that is too small. `UNIT` is 16, 32 or 64.
 ///
 /// ```
 /// use nbbs_heap::Small;
@@ -38,38 +38,38 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
         units
     };
 
-    /// An empty heap: all zero.
+    /// Creates an empty heap: all zero.
     #[must_use]
     pub const fn new() -> Self {
         _ = Self::UNITS;
         Self { bytes: UnsafeCell::new([0; BYTES]) }
     }
 
-    /// The heap, wherever it is now.
+    /// Returns the heap at its present address.
     #[inline]
     fn placed(&self) -> Option<PlacedSmall<'_, UNIT>> {
         let start: NonNull<u8> = NonNull::new(self.bytes.get().cast())?;
-        // SAFETY: the bytes are aligned as the heap is, zero at first, and reached by nobody else.
+        // SAFETY: the bytes are aligned as the heap is, zero at first, and nobody else reaches them.
         unsafe { PlacedSmall::of(start, Self::UNITS) }
     }
 
-    /// Whether an address lies in memory that the heap hands out.
+    /// Returns whether an address lies in memory that the heap hands out.
     pub fn contains(&self, at: *const u8) -> bool {
         self.placed().is_some_and(|heap| heap.contains(at))
     }
 
-    /// The bytes of units, and how many of them are free: a walk over all units.
+    /// Returns the bytes of all units, and the bytes of the free ones. Cost: a walk over all units.
     pub fn free_bytes(&self) -> (usize, usize) {
         self.placed().map_or((0, 0), |heap| heap.free_bytes())
     }
 
-    /// Allocates memory of a layout; none if there is none, in one piece.
+    /// Allocates memory of a layout; returns `None` if there is none in one piece.
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         self.placed()?.alloc(layout)
     }
 
-    /// Frees memory. Whether there was a block of this size at `at`: otherwise nothing has changed.
+    /// Frees memory. Returns whether there was a block of this size at `at`; if not, nothing has changed.
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
@@ -79,8 +79,8 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
         self.placed().is_some_and(|heap| unsafe { heap.free(at, layout) })
     }
 
-    /// Makes memory larger or smaller: in place if it gets smaller, or the units behind it are free; otherwise what it
-    /// holds is moved. None if that cannot be had, and all is as it was.
+    /// Makes memory larger or smaller: in place if it gets smaller, or the units behind it are free; otherwise its
+    /// contents are moved. Returns `None` if there is no memory; then nothing has changed.
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
@@ -107,8 +107,8 @@ impl<const BYTES: usize, const UNIT: usize> fmt::Debug for Small<BYTES, UNIT> {
     }
 }
 
-// SAFETY: memory of a layout is handed out once, as the run that its bookkeeping says. It neither unwinds nor calls itself.
-// What it handed out is its own memory: a heap that has handed out some stays where it is, as a static does.
+// SAFETY: memory of a layout is handed out once, as the run that its bookkeeping says. It neither unwinds nor calls
+// itself. The memory that it hands out is its own: a heap that has handed out some stays where it is, as a static does.
 unsafe impl<const BYTES: usize, const UNIT: usize> GlobalAlloc for Small<BYTES, UNIT> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.alloc(layout).map_or(null_mut(), NonNull::as_ptr)

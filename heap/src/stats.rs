@@ -6,19 +6,19 @@ use crate::regions::Memory;
 
 use nbbs::Piece;
 
-/// What a heap's memory is used for, in bytes, at some moments while it was looked at.
+/// What a heap's memory is used for, in bytes, each as it is at some moment of the walk.
 ///
-/// Slots that a cache keeps are in use, to the heap.
+/// To the heap, slots that a cache keeps are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// What the heap can hand out: its memory without the bookkeeping. The next four add up to it.
+    /// The memory that the heap can hand out, without the bookkeeping. The next four fields add up to it.
     pub bytes: usize,
     /// Units that are free.
     pub free: usize,
-    /// Runs of units: what has no size class, and slots for which there was no room in a slab.
+    /// Runs of units: memory without a size class, and slots for which there was no room in a slab.
     pub runs: usize,
-    /// Slots that are in use, or kept by a cache, and what their slabs are too large.
+    /// Slots that are in use, or kept by a cache, and what is left over in their slabs.
     pub slots: usize,
     /// Slots of slabs that are free.
     pub free_slots: usize,

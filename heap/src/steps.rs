@@ -1,4 +1,4 @@
-//! What a heap does, whichever cache its caller uses.
+//! The operations of a heap, whichever cache its caller uses.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
@@ -13,13 +13,13 @@ use crate::watch;
 
 /// A heap, as one caller sees it.
 pub trait Steps<'h>: Copy {
-    /// All its memory.
+    /// Returns all its memory.
     fn memory(self) -> Memory<'h>;
 
-    /// Shows `visit` the caller's cache, unless that is in use, and the lane that goes with it.
+    /// Calls `visit` with the caller's cache, unless that is in use, and with the corresponding lane.
     fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R>;
 
-    /// The caller's lane of the buddy allocator.
+    /// Returns the caller's lane of the buddy allocator.
     fn lane(self) -> usize;
 
     #[inline]
@@ -43,7 +43,7 @@ pub trait Steps<'h>: Copy {
         Some(at)
     }
 
-    /// Frees what was allocated with this layout.
+    /// Frees memory that was allocated with this layout.
     #[inline]
     fn free(self, at: NonNull<u8>, layout: Layout) {
         match Class::of(layout) {
@@ -52,7 +52,7 @@ pub trait Steps<'h>: Copy {
         }
     }
 
-    /// Makes memory larger or smaller where it is, if that can be done: whether it could.
+    /// Makes memory larger or smaller in place, if possible. Returns whether it was.
     #[inline]
     fn resize_in_place(self, at: NonNull<u8>, old: Layout, new: Layout) -> bool {
         match (Class::of(old), Class::of(new)) {
@@ -61,14 +61,14 @@ pub trait Steps<'h>: Copy {
         }
     }
 
-    /// What is allocated at an address.
+    /// Finds what is allocated at an address.
     fn find(self, at: NonNull<u8>) -> Result<Held, FreeError> {
         let memory = self.memory();
         let foreign = || FreeError::Foreign { address: at.addr().get(), regions: memory.regions() };
         memory.at(at, |region| region.find(at)).ok_or_else(foreign)?
     }
 
-    /// Frees what is allocated at an address: how many bytes.
+    /// Frees what is allocated at an address, and returns how many bytes it had.
     fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
         let freed = self.find(at).and_then(|held| {
             let is_freed = match held {
@@ -84,7 +84,8 @@ pub trait Steps<'h>: Copy {
         freed
     }
 
-    /// Makes what is allocated at an address larger or smaller; none if that cannot be had, and all is as it was.
+    /// Makes what is allocated at an address larger or smaller. Returns `None` if there is no memory; then nothing has
+    /// changed.
     fn resize_at(self, at: NonNull<u8>, size: usize) -> Result<Option<NonNull<u8>>, FreeError> {
         let held = self.find(at)?;
         let Ok(new) = Layout::from_size_align(size, GRAIN) else { return Ok(None) };
@@ -97,7 +98,7 @@ pub trait Steps<'h>: Copy {
             return Ok(Some(at));
         }
         let Some(moved) = self.alloc(new) else { return Ok(None) };
-        // SAFETY: the caller holds both, and they have so many bytes.
+        // SAFETY: the caller holds both, and they have this many bytes.
         unsafe { moved.copy_from_nonoverlapping(at, held.bytes().min(size)) };
         self.free_at(at).map(|_| Some(moved))
     }
@@ -112,7 +113,7 @@ pub trait Steps<'h>: Copy {
                 watch::allocated(at, class.size(), false);
                 return Some(at);
             }
-            // It stays in use, and so nobody's.
+            // The slot stays in use, and so is never handed out.
             self.memory().damage();
         }
     }
@@ -132,7 +133,7 @@ pub trait Steps<'h>: Copy {
         }
     }
 
-    /// Takes a slab's slots, or makes a slab, keeps a slot, and gives back the others.
+    /// Takes a slab's slots, or makes a slab, keeps one slot, and gives back the others.
     #[cold]
     fn alloc_past_caches(self, class: Class) -> Option<NonNull<u8>> {
         let (memory, lane) = (self.memory(), self.lane());
@@ -158,7 +159,7 @@ pub trait Steps<'h>: Copy {
         }
     }
 
-    /// Frees a slot that is one, and closes it first: after that it may be somebody else's.
+    /// Frees a slot that is known to be one, and closes it first: after the free it may be somebody else's.
     fn free_watched(self, class: Class, at: NonNull<u8>) {
         let is_slot = self.find(at).is_ok_and(|held| held.is_of(class));
         if !is_slot || !self.free_known_slot(class, at) {
@@ -173,7 +174,7 @@ pub trait Steps<'h>: Copy {
         }
     }
 
-    /// Frees a slot of a slab of this class, unless the caller's cache keeps it. Whether it was freed.
+    /// Frees a slot of a slab of this class, unless the caller's cache keeps it. Returns whether it was freed.
     #[inline]
     fn free_known_slot(self, class: Class, at: NonNull<u8>) -> bool {
         if watch::ON {
@@ -196,7 +197,8 @@ pub trait Steps<'h>: Copy {
             && self.free_with_room(class, at)
     }
 
-    /// Frees a slot, for which the caller's cache makes room if it is not in use. Whether it was seen to be right.
+    /// Frees a slot; the caller's cache makes room for it if it is not in use. Returns whether the free was found
+    /// correct.
     fn free_with_room(self, class: Class, at: NonNull<u8>) -> bool {
         let memory = self.memory();
         self.with_cache(|cache, lane| cache.free(class, at, &memory, lane)).is_some()
@@ -251,15 +253,15 @@ pub trait Steps<'h>: Copy {
         self.memory().at(at, resize) == Some(true)
     }
 
-    /// Empties the caller's cache, asks others to empty theirs, and returns the memory of slabs of which no slot is in use:
-    /// how many bytes.
+    /// Empties the caller's cache, asks others to empty theirs, and returns the memory of slabs of which no slot is in
+    /// use. Returns how many bytes these are.
     fn trim(self) -> usize {
         let memory = self.memory();
         self.with_cache(|cache, lane| cache.drain(&memory, lane));
         memory.trim(self.lane())
     }
 
-    /// Checks the bookkeeping and the caller's cache. It needs quiet.
+    /// Checks the bookkeeping and the caller's cache. Nothing else may be running.
     fn audit(self) -> Result<(), AuditError> {
         let memory = self.memory();
         memory.audit()?;

@@ -10,10 +10,10 @@ use crate::regions::{Memory, Regions};
 
 /// A thread's cache, for the first heap that the thread uses.
 struct Local {
-    /// Set while the cache is in use: a signal handler that comes then goes past it. And for good when the thread has
-    /// given everything back.
+    /// Set while the cache is in use, so that a signal handler that comes then bypasses it. Set for good when the
+    /// thread has given everything back.
     busy: AtomicBool,
-    /// Of which heap the cache is: null, and none, as long as it is nobody's.
+    /// The heap to which the cache belongs: null, and none, as long as it belongs to nobody.
     regions: Cell<*const Regions>,
     memory: Cell<Option<Memory<'static>>>,
     lane: Cell<usize>,
@@ -21,7 +21,7 @@ struct Local {
 }
 
 std::thread_local! {
-    // Needs no destructor, so that it can be used as long as the thread runs.
+    // It needs no destructor, so that it can be used as long as the thread runs.
     static LOCAL: Local = const {
         Local {
             busy: AtomicBool::new(false),
@@ -33,7 +33,7 @@ std::thread_local! {
     };
 }
 
-/// Gives everything back, as the calling thread ends.
+/// Gives everything back when the calling thread ends.
 pub fn give_back() {
     _ = LOCAL.try_with(|local| {
         if !local.enter() {
@@ -48,14 +48,14 @@ pub fn give_back() {
 }
 
 impl Local {
-    /// Whether the cache is the caller's until it calls `leave`.
+    /// Returns whether the cache is the caller's until it calls `leave`.
     #[inline]
     fn enter(&self) -> bool {
         if self.busy.load(Ordering::Relaxed) {
             return false;
         }
         self.busy.store(true, Ordering::Relaxed);
-        // Of one thread, whose handlers see the mark before anything that comes after it.
+        // Only one thread uses it, and its handlers see the mark before anything that comes after it.
         compiler_fence(Ordering::SeqCst);
         true
     }
@@ -66,7 +66,7 @@ impl Local {
         self.busy.store(false, Ordering::Relaxed);
     }
 
-    /// Makes the cache that of the heap, if it is nobody's. Whether it is.
+    /// Makes the cache that of the heap, if it belongs to nobody. Returns whether it is the heap's.
     #[cold]
     fn become_that_of(&self, memory: Memory<'static>, regions: &Regions) -> bool {
         // A thread that is ending would give nothing back.
@@ -80,8 +80,8 @@ impl Local {
     }
 }
 
-/// Shows `visit` the calling thread's cache and its lane; none if it is another heap's, or in use by what the caller has
-/// interrupted, or the thread is ending. It becomes the first heap's that asks.
+/// Calls `visit` with the calling thread's cache and its lane. Returns `None` if the cache is another heap's, or in use
+/// by what the caller has interrupted, or the thread is ending. The cache becomes that of the first heap that asks.
 #[inline]
 pub fn with<R>(
     regions: &'static Regions,

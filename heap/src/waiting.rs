@@ -1,4 +1,4 @@
-//! Freed slots that wait before they are handed out again, with the feature `quarantine`: nothing, without.
+//! Freed slots that wait before they are handed out again, with the feature `quarantine`; without it, nothing.
 
 use core::ptr::NonNull;
 
@@ -11,7 +11,7 @@ pub const ON: bool = cfg!(feature = "quarantine");
 
 /// The slots that wait, the one that has waited longest first.
 ///
-/// All zero, it has none.
+/// If it is all zero, no slot waits.
 #[derive(Debug)]
 pub struct Waiting {
     #[cfg(feature = "quarantine")]
@@ -53,13 +53,13 @@ impl Waiting {
         Self { slots: [(0, core::ptr::null_mut()); MOST_WAITING], first: 0, len: 0, bytes: 0 }
     }
 
-    /// The slot that has waited longest.
+    /// Returns the slot that has waited longest.
     pub fn oldest(&self) -> Option<(Class, NonNull<u8>)> {
         let (class, at) = *self.slots.get(self.first).filter(|_| self.len > 0)?;
         Some((Class::numbered(class.into())?, NonNull::new(at)?))
     }
 
-    /// Takes it out.
+    /// Removes that slot.
     pub fn take_oldest(&mut self) -> Option<(Class, NonNull<u8>)> {
         let (class, at) = self.oldest()?;
         self.first = (self.first + 1) % MOST_WAITING;
@@ -68,19 +68,19 @@ impl Waiting {
         Some((class, at))
     }
 
-    /// Whether one more may wait, beside all that do.
+    /// Returns whether one more may wait, beside all that do.
     pub fn has_room(&self, class: Class) -> bool {
         self.len < MOST_WAITING && (self.len == 0 || self.bytes + class.size() <= WAITING_BYTES)
     }
 
-    /// Has a slot wait, for which there is room.
+    /// Adds a slot, for which there is room.
     pub fn add(&mut self, class: Class, at: NonNull<u8>) {
         self.slots[(self.first + self.len) % MOST_WAITING] = (class.number() as u8, at.as_ptr());
         self.len += 1;
         self.bytes += class.size();
     }
 
-    /// Shows `visit` all that wait.
+    /// Calls `visit` for all slots that wait.
     pub fn each(&self, mut visit: impl FnMut(Class, NonNull<u8>)) {
         for place in 0..self.len {
             let (class, at) = self.slots[(self.first + place) % MOST_WAITING];

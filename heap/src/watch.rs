@@ -1,5 +1,6 @@
-//! Who uses memory that is free: by a pattern, which the feature `poison` looks for before a slot is handed out, by
-//! AddressSanitizer, which the feature `asan` tells what is free, and by Valgrind, which `valgrind` tells what blocks there are.
+//! Detection of uses of free memory: by a pattern, which the feature `poison` checks before a slot is handed out; by
+//! AddressSanitizer, which the feature `asan` tells what is free; and by Valgrind, which `valgrind` tells which blocks
+//! there are.
 
 use core::ptr::NonNull;
 
@@ -16,7 +17,7 @@ unsafe extern "C" {
     fn __asan_unpoison_memory_region(at: *const core::ffi::c_void, bytes: usize);
 }
 
-/// A block is its holder's from now on, which is all zero or may hold anything.
+/// Records that a block belongs to its holder from now on; it is all zero or may hold anything.
 #[inline]
 pub fn allocated(at: NonNull<u8>, bytes: usize, zeroed: bool) {
     #[cfg(feature = "valgrind")]
@@ -24,7 +25,7 @@ pub fn allocated(at: NonNull<u8>, bytes: usize, zeroed: bool) {
     _ = (at, bytes, zeroed);
 }
 
-/// A block is nobody's from now on.
+/// Records that a block belongs to nobody from now on.
 #[inline]
 pub fn freed(at: NonNull<u8>) {
     #[cfg(feature = "valgrind")]
@@ -32,7 +33,7 @@ pub fn freed(at: NonNull<u8>) {
     _ = at;
 }
 
-/// A block has become larger or smaller where it is.
+/// Records that a block has become larger or smaller in place.
 #[inline]
 pub fn resized(at: NonNull<u8>, from: usize, to: usize) {
     #[cfg(feature = "valgrind")]
@@ -40,10 +41,10 @@ pub fn resized(at: NonNull<u8>, from: usize, to: usize) {
     _ = (at, from, to);
 }
 
-/// Memory becomes free slots.
+/// Turns memory into free slots.
 ///
 /// # Safety
-/// It is nobody's, and so many bytes of the heap's memory.
+/// It belongs to nobody, and is this many bytes of the heap's memory.
 #[inline]
 pub unsafe fn close(at: NonNull<u8>, bytes: usize) {
     #[cfg(feature = "poison")]
@@ -54,11 +55,11 @@ pub unsafe fn close(at: NonNull<u8>, bytes: usize) {
     close_run(at, bytes);
 }
 
-/// A run of units is free from now on: its bytes stay as they are.
+/// Records that a run of units is free from now on: its bytes stay as they are.
 #[inline]
 pub fn close_run(at: NonNull<u8>, bytes: usize) {
     #[cfg(feature = "asan")]
-    // SAFETY: the function of the runtime notes addresses, and touches nothing of the program's.
+    // SAFETY: the runtime's function records addresses, and touches nothing of the program's.
     unsafe {
         __asan_poison_memory_region(at.as_ptr().cast(), bytes);
     }
@@ -67,7 +68,7 @@ pub fn close_run(at: NonNull<u8>, bytes: usize) {
     _ = (at, bytes);
 }
 
-/// Memory is somebody's from now on.
+/// Records that memory belongs to somebody from now on.
 #[inline]
 pub fn open(at: NonNull<u8>, bytes: usize) {
     #[cfg(feature = "asan")]
@@ -75,7 +76,7 @@ pub fn open(at: NonNull<u8>, bytes: usize) {
     unsafe {
         __asan_unpoison_memory_region(at.as_ptr().cast(), bytes);
     }
-    // What it holds is for the heap to read, too.
+    // The heap may read its contents, too.
     #[cfg(feature = "valgrind")]
     mark(at, bytes, crabgrind::memcheck::MemState::Defined);
     _ = (at, bytes);
@@ -87,10 +88,10 @@ fn mark(at: NonNull<u8>, bytes: usize, state: crabgrind::memcheck::MemState) {
     _ = crabgrind::memcheck::mark_memory(at.as_ptr().cast(), bytes, state);
 }
 
-/// Whether nobody has written to a free slot, as far as its bytes say.
+/// Returns whether nobody has written to a free slot, as far as its bytes tell.
 ///
 /// # Safety
-/// It is the caller's, and was closed with so many bytes.
+/// It is the caller's, and was closed with this many bytes.
 #[inline]
 pub unsafe fn is_intact(at: NonNull<u8>, bytes: usize) -> bool {
     #[cfg(feature = "poison")]

@@ -1,4 +1,4 @@
-//! The words that bookkeeping consists of: the processor's atomics, and in this crate's own tests words that count.
+//! The words of which bookkeeping consists: the processor's atomics, and in this crate's own tests words that count.
 
 #[cfg(not(test))]
 pub use nbbs::sync::AtomicU64 as HeapWord;
@@ -13,7 +13,7 @@ mod counting {
     use nbbs::sync::{AtomicU64, Ordering, Word};
 
     std::thread_local! {
-        /// Loads of the calling thread, and read-modify-writes.
+        /// The loads and the read-modify-writes of the calling thread.
         static SO_FAR: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
     }
 
@@ -63,7 +63,7 @@ mod counting {
         });
     }
 
-    /// What `work` returns, its loads, and its read-modify-writes.
+    /// Returns what `work` returns, its loads, and its read-modify-writes.
     pub fn counted<R>(work: impl FnOnce() -> R) -> (R, (u64, u64)) {
         let before = SO_FAR.get();
         let result = work();

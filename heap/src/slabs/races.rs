@@ -1,5 +1,6 @@
-//! Races on slabs under loom, of two lanes in every execution with three preemptions, of three in those with two. Each slot
-//! is always in one place, a stack or somebody's hands, and what was done with it happens before what its next holder does.
+//! Races on slabs under loom: every execution of two lanes with three preemptions, and of three lanes with two. Each
+//! slot is always in one place, a stack or somebody's hands, and everything done with it happens before what its next
+//! holder does.
 //!
 //! The buddy allocator is a word here, with a bit for each block that was returned.
 
@@ -7,13 +8,13 @@ mod plot;
 
 use plot::{Held, Plot, WIDE, narrow, wide};
 
-/// What a thread does with what it holds: what it holds then.
+/// What a thread does with what it holds. Returns what it holds then.
 type Lane = fn(&Plot, Vec<Held>) -> Vec<Held>;
 
-/// Makes slabs, and says what each lane holds of them.
+/// Makes slabs, and returns what each lane holds of them.
 type Fresh = fn(&Plot) -> Vec<Vec<Held>>;
 
-/// Races lanes on a fresh plot, and looks whether every slot is in one place.
+/// Races lanes on a fresh plot, and checks that every slot is in one place.
 #[track_caller]
 fn race(preemptions: usize, units: usize, fresh: Fresh, lanes: &'static [Lane]) {
     plot::model(preemptions, move || {
@@ -22,7 +23,7 @@ fn race(preemptions: usize, units: usize, fresh: Fresh, lanes: &'static [Lane]) 
     });
 }
 
-/// Holds the `slots` of a slab, the others of which are free.
+/// Holds the `slots` of a slab whose other slots are free.
 fn but(plot: &Plot, unit: u64, slots: u64) -> Held {
     plot.make(wide(), unit).keep(plot, slots)
 }
@@ -42,7 +43,7 @@ fn take_two(plot: &Plot, mut held: Vec<Held>) -> Vec<Held> {
     held
 }
 
-/// Keeps a slot, and gives back the others, as who allocates past the caches.
+/// Keeps a slot, and gives back the others, like an allocation that bypasses the caches.
 fn take_one_slot(plot: &Plot, mut held: Vec<Held>) -> Vec<Held> {
     held.extend(plot.take(wide(), 1).into_iter().map(|taken| taken.keep(plot, taken.lowest())));
     held
@@ -137,7 +138,8 @@ fn a_slab_made_anew_for_another_class() {
     race(3, 1, fresh, &[collect, take_one]);
     race(3, 1, fresh, &[collect, take_one_slot]);
     race(2, 1, fresh, &[collect, take_narrow]);
-    // Who gives a slot of the old class has kept it from being made anew. With two preemptions it takes half a minute.
+    // A lane that gives a slot of the old class has kept the slab from being made anew. With two preemptions it takes
+    // half a minute.
     race(
         1,
         1,
@@ -167,14 +169,14 @@ fn the_memory_of_a_slab_is_handed_on() {
     race(2, 1, fresh, &[give_all, take_and_return, make]);
 }
 
-/// A slab becomes whole while all are taken: afterwards it is returned, or the next who looks finds it.
+/// A slab becomes whole while all are taken: afterwards it is returned, or the next look finds it.
 #[test]
 fn no_whole_slab_is_forgotten() {
     fn trim(plot: &Plot, held: Vec<Held>) -> Vec<Held> {
         plot.trim(wide());
         held
     }
-    // One slab is whole, and of another it is soon to be said as well.
+    // One slab is whole, and another is about to be recorded as whole.
     let two = |plot: &Plot| {
         let whole = plot.make(wide(), 1);
         plot.give(whole.part(0x0f));

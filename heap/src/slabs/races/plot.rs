@@ -1,4 +1,4 @@
-//! Slabs of two classes on loom's words, with memory that nobody but the holder of a slot may touch.
+//! Slabs of two classes on loom's words, with memory that only the holder of a slot may touch.
 
 use core::alloc::Layout;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ pub fn narrow() -> Class {
     Class::of(Layout::new::<[u8; 64]>()).unwrap()
 }
 
-/// What is told apart in a unit: as much as the smaller slots.
+/// The granularity at which parts of a unit are distinguished: that of the smaller slots.
 const GRAIN: usize = 64;
 const GRAINS: usize = UNIT / GRAIN;
 
 /// Loom's word, or one that no race uses.
 ///
-/// Loom's search forgets a load as soon as somebody else loads the same word, and so tries no schedule in which a write
-/// of theirs comes before it. Here every access is preceded by one that it does not forget, and that orders nothing.
+/// Loom's search forgets a load as soon as somebody else loads the same word, and so tries no schedule in which one of
+/// their writes comes before it. Here every access is preceded by one that it does not forget, and that orders nothing.
 pub enum Word {
     Raced { word: AtomicU64, turn: AtomicU64 },
     Unused,
@@ -77,22 +77,22 @@ pub struct Held {
 }
 
 impl Held {
-    /// Slots of a slab of [`wide`] slots.
+    /// Makes a slab's slots of the class [`wide`].
     pub fn of(unit: u64, slots: u64) -> Self {
         Self { class: wide(), unit, slots }
     }
 
-    /// Some of the slots: somebody else is to hold the others.
+    /// Returns some of the slots: somebody else will hold the others.
     pub fn part(self, slots: u64) -> Self {
         Self { slots: self.slots & slots, ..self }
     }
 
-    /// A bit for its first slot.
+    /// Returns a bit for its first slot.
     pub fn lowest(&self) -> u64 {
         self.slots & self.slots.wrapping_neg()
     }
 
-    /// Gives back all but these.
+    /// Gives back all but these slots.
     pub fn keep(self, plot: &Plot, slots: u64) -> Self {
         let others = self.slots & !slots;
         if others != 0 {
@@ -101,7 +101,7 @@ impl Held {
         self.part(slots)
     }
 
-    /// A bit for each grain of its slots.
+    /// Returns a bit for each grain of its slots.
     fn grains(&self) -> u64 {
         let each = self.class.size() / GRAIN;
         let of_slot = |slot: usize| ((1_u64 << each) - 1) << (slot * each);
@@ -144,13 +144,13 @@ impl Plot {
         let grains = &self.grains[held.unit as usize * GRAINS..][..GRAINS];
         for (number, grain) in grains.iter().enumerate() {
             if held.grains() >> number & 1 != 0 {
-                // SAFETY: loom sees to it that nobody else does so at the same time.
+                // SAFETY: loom ensures that nobody else does so at the same time.
                 grain.with_mut(|grain| unsafe { *grain += 1 });
             }
         }
     }
 
-    /// A slab of memory that the caller holds.
+    /// Makes a slab of memory that the caller holds.
     pub fn make(&self, class: Class, unit: u64) -> Held {
         self.slabs().make(class, unit);
         let held = Held { class, unit, slots: class.all_slots() };
@@ -158,7 +158,7 @@ impl Plot {
         held
     }
 
-    /// A slab of memory that was returned.
+    /// Makes a slab of memory that was returned.
     pub fn make_returned(&self, class: Class) -> Option<Held> {
         // Acquire: pairs with the Release in `give`.
         let returned = self.returned.fetch_and(0, Ordering::Acquire);
@@ -195,7 +195,7 @@ impl Plot {
         self.slabs().take_all_if_whole(class, |unit, slots| self.give(Held { class, unit, slots }));
     }
 
-    /// The slabs on a stack, and their slots. Nobody else is about.
+    /// Returns the slabs on a stack, and their slots. Nobody else is running.
     fn on_stack(&self, class: Class) -> Vec<Held> {
         use nbbs::sync::Word as _;
         let mut found: Vec<Held> = Vec::new();
@@ -212,12 +212,12 @@ impl Plot {
         found
     }
 
-    /// Whether a slab on the stack is whole.
+    /// Returns whether a slab on the stack is whole.
     pub fn has_whole(&self, class: Class) -> bool {
         self.on_stack(class).iter().any(|slab| slab.slots == class.all_slots())
     }
 
-    /// Every slot is in one place: on a stack, in somebody's hands, or returned with its slab.
+    /// Checks that every slot is in one place: on a stack, in somebody's hands, or returned with its slab.
     pub fn check(&self, held: &[Held]) {
         use nbbs::sync::Word as _;
         let listed: Vec<Held> =
@@ -242,7 +242,7 @@ impl Plot {
     }
 }
 
-/// Races lanes on a fresh plot, the last of them on the calling thread: what they hold in the end.
+/// Races lanes on a fresh plot, the last of them on the calling thread. Returns what they hold in the end.
 pub fn together(units: usize, fresh: Fresh, lanes: &'static [Lane]) -> (Arc<Plot>, Vec<Held>) {
     #[expect(clippy::arc_with_non_send_sync, reason = "loom's threads take turns")]
     let plot = Arc::new(Plot::new(units));
