@@ -321,7 +321,7 @@ pub unsafe fn relocate(
 ) -> Option<NonNull<u8>> {
     // SAFETY: heaps of this crate allocate memory of any size, 0 included.
     let moved = NonNull::new(unsafe { heap.alloc(new) })?;
-    // SAFETY: both are held by the caller now, and have so many bytes.
+    // SAFETY: the caller holds both now, and they have this many bytes.
     unsafe { moved.copy_from_nonoverlapping(at, old.size().min(new.size())) };
     // SAFETY: as the caller promises.
     unsafe { heap.dealloc(at.as_ptr(), old) };

@@ -1,4 +1,4 @@
-//! What can be refused. Every error names the value and the limit that it broke.
+//! Errors. Every error names the value and the limit that it broke.
 
 use std::alloc::Layout;
 use std::{error, fmt, io};
@@ -7,7 +7,7 @@ use nix::errno::Errno;
 
 use crate::member::MemberId;
 
-/// Why no segment can have a geometry.
+/// Why a geometry is that of no segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GeometryError {
@@ -18,7 +18,7 @@ pub enum GeometryError {
         /// The most.
         max: u64,
     },
-    /// The size of a unit is out of range, or no power of two.
+    /// The size of a unit is out of range, or not a power of two.
     UnitBytes {
         /// Bytes given.
         unit_bytes: u64,
@@ -34,7 +34,7 @@ pub enum GeometryError {
         /// The most.
         max: u64,
     },
-    /// All of it is too large.
+    /// The segment would be too large.
     Bytes {
         /// Units given.
         units: u64,
@@ -51,12 +51,12 @@ pub enum GeometryError {
 pub enum AttachError {
     /// The system refused.
     System {
-        /// What was to be done.
+        /// What the system was asked to do.
         what: &'static str,
         /// Why not: `errno`.
         errno: i32,
     },
-    /// The file does not begin as a segment does.
+    /// The file does not begin like a segment.
     Foreign,
     /// The file is shorter than its header says, or than a header.
     Short {
@@ -86,33 +86,33 @@ pub enum AttachError {
         /// What it holds.
         value: u64,
     },
-    /// The buddy allocator's words are not those of an arena of this size: one that nobody writes is not zero.
+    /// The buddy allocator's words are not those of an arena of this size: a word that is never written is not zero.
     Bookkeeping {
-        /// Which of its words.
+        /// Position of the word.
         word: usize,
     },
-    /// The header describes what no segment can be.
+    /// The header describes a segment that cannot exist.
     Geometry(GeometryError),
-    /// The segment is being made at this moment.
+    /// Somebody is making the segment at this moment.
     Making,
-    /// The segment was being made when its creator died: [`create`](crate::Segment::create) takes it over.
+    /// The creator died while it was making the segment: [`create`](crate::Segment::create) takes it over.
     HalfMade,
-    /// There is a whole segment already, which is not made again.
+    /// There is a whole segment already, which is not overwritten.
     Exists,
 }
 
-/// Why nobody was registered.
+/// Why a member was not registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// All seats are taken by members that live.
+    /// All seats are taken by live members.
     Full {
         /// Seats.
         members: usize,
     },
     /// The system refused.
     System {
-        /// What was to be done.
+        /// What the system was asked to do.
         what: &'static str,
         /// Why not: `errno`.
         errno: i32,
@@ -123,30 +123,30 @@ pub enum JoinError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllocError {
-    /// The segment has no such block, however empty it is.
+    /// The segment has no block that large, however empty it is.
     TooLarge {
-        /// What was asked for.
+        /// The request.
         layout: Layout,
         /// Bytes of the largest block.
         max: u64,
     },
-    /// No such block is free now. What the dead hold may be recovered.
+    /// No such block is free now. Recovery may free what the dead hold.
     Exhausted {
-        /// What was asked for.
+        /// The request.
         layout: Layout,
     },
     /// Blocks are not aligned that much, wherever the segment is mapped.
     Alignment {
-        /// What was asked for.
+        /// The request.
         layout: Layout,
         /// The most: a page.
         max: u64,
     },
-    /// A member has written where it must not: the bookkeeping names a unit that there is not.
+    /// A member has written where it must not: the bookkeeping names a unit that does not exist.
     Damaged,
 }
 
-/// Why something at an offset is refused.
+/// Why an offset was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OffsetError {
@@ -154,35 +154,35 @@ pub enum OffsetError {
     Outside {
         /// Offset given.
         offset: u64,
-        /// Bytes from there on that were meant.
+        /// Number of bytes needed from there on.
         bytes: u64,
         /// Where that memory begins.
         start: u64,
-        /// The byte behind it.
+        /// The byte behind its end.
         end: u64,
     },
-    /// It is not aligned as what is meant to be there.
+    /// It is not aligned for what should be there.
     Misaligned {
         /// Offset given.
         offset: u64,
         /// Alignment in bytes.
         align: u64,
     },
-    /// No block that is the member's begins there.
+    /// No block of the member begins there.
     NotYours {
         /// Offset given.
         offset: u64,
-        /// Whose it is. `None`: nobody's.
+        /// The owner. `None`: nobody.
         owner: Option<MemberId>,
     },
-    /// It is within a slab of the heap, and no slot begins there, or one of other bytes than those of a pool.
+    /// It is within a slab of the heap, and no slot begins there, or a slot of another size than that of a pool.
     NoSlot {
         /// Offset given.
         offset: u64,
         /// Bytes of the slots there.
         bytes: u64,
     },
-    /// A member has written where it must not: the block is the member's, and is not allocated.
+    /// A member has written where it must not: the block is the member's by its tag, but is not allocated.
     Damaged {
         /// Offset given.
         offset: u64,
@@ -199,7 +199,7 @@ impl AttachError {
     }
 }
 
-/// The number of what the system refused. What comes without one failed half-way.
+/// Returns the number of the system's error. An error without a number failed half-way.
 pub(crate) fn errno_of(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(Errno::EIO as i32)
 }

@@ -1,4 +1,4 @@
-//! The header: what a file must begin with to be a segment, in bytes, little end first.
+//! The header: the bytes with which a segment's file begins, little endian.
 //!
 //! ```text
 //!  0  magic             8   version           16  units         24  bytes of a unit      32  members
@@ -6,27 +6,27 @@
 //! 64  the root, an offset that is accessed as an atomic word
 //! ```
 //!
-//! It is read from the file, not from a mapping: nothing is mapped before it was found to be in order, and what was
-//! read once is not read again.
+//! It is read from the file, not from a mapping: nothing is mapped before the header is found to be in order, and
+//! nothing is read twice.
 
 use crate::error::AttachError;
 use crate::layout::{Geometry, Layout};
 
-/// Of the header that is read and written; it has a page to itself.
+/// The bytes of the header that are read and written; it has a page to itself.
 pub(crate) const HEADER_BYTES: usize = 64;
 
-/// Where the root stands.
+/// Position of the root.
 pub(crate) const ROOT_AT: usize = 64;
 
-/// Where the state stands.
+/// Position of the state.
 pub(crate) const STATE_AT: u64 = 56;
 
 const MAGIC: [u8; 8] = *b"nbbs-seg";
 
-/// What this code reads and writes. To be raised when the meaning of a byte changes.
+/// The version that this code reads and writes. Raise it when the meaning of a byte changes.
 const VERSION: u64 = 2;
 
-/// How far the creator has come.
+/// The progress of the creator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Making = 1,
@@ -39,7 +39,7 @@ impl State {
     }
 }
 
-/// The header of a segment.
+/// Encodes the header of a segment.
 pub(crate) fn encode(layout: &Layout, state: State) -> [u8; HEADER_BYTES] {
     let Geometry { units, unit_bytes, members } = layout.geometry;
     let mut bytes = [0; HEADER_BYTES];
@@ -54,10 +54,10 @@ pub(crate) fn encode(layout: &Layout, state: State) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// What a file of `file_bytes` bytes holds whose first are `bytes`.
+/// Decodes the header of a file of `file_bytes` bytes that begins with `bytes`.
 ///
 /// # Errors
-/// It is no segment, not one that this code reads, or was tampered with.
+/// It is not a segment, not one that this code can read, or was tampered with.
 pub(crate) fn decode(bytes: &[u8], file_bytes: u64) -> Result<(Layout, State), AttachError> {
     let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
         return Err(AttachError::Short { bytes: file_bytes, least: HEADER_BYTES as u64 });
@@ -70,7 +70,7 @@ pub(crate) fn decode(bytes: &[u8], file_bytes: u64) -> Result<(Layout, State), A
         *field = u64::from_le_bytes(*place);
     }
     let [version, units, unit_bytes, members, total, sum, state] = field;
-    // Before the checksum, which another version may make in another way.
+    // Checked before the checksum, which another version may compute differently.
     if version != VERSION {
         return Err(AttachError::Version { version, known: VERSION });
     }
@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// Every bit of the header but the state's matters.
+    /// Every bit of the header except those of the state matters.
     #[test]
     fn every_flipped_bit_is_refused() {
         let bytes = encode(&layout(), State::Whole);
@@ -156,7 +156,7 @@ mod tests {
             prop_assert!(decode(&bytes, len).is_err());
         }
 
-        /// Whatever the numbers, with the right checksum: refused, or of just this size.
+        /// Any numbers, with the right checksum, are refused or have exactly this size.
         #[test]
         fn any_numbers_are_refused_or_in_range(
             fields in prop::array::uniform4(prop_oneof![any::<u64>(), 0..5000_u64]),

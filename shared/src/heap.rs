@@ -8,11 +8,13 @@ use crate::ledger::NotHeld;
 use crate::member::{Member, MemberId};
 use crate::offset::Offset;
 
-/// The heap of a segment, as a member uses it. All of its members share the memory: what one has allocated another takes and frees.
+/// The heap of a segment, as one member uses it. All members share its memory: one can allocate what another takes and
+/// frees.
 ///
-/// What fits is a *slot*, of 16 bytes to 4 KiB in steps of a quarter at most, beside which stand 64 bits for its owner. Slots are cut
-/// from *slabs*, blocks that belong to the segment: a 32nd of it, from 256 bytes to 32 KiB, or a unit. What is larger is a block.
-/// A slot is as a block is: its member's, until that frees it, another takes it, or [recovers](Member::recover) it.
+/// Small memory is a *slot*, of 16 bytes to 4 KiB in steps of a quarter at most, with 64 bits for its owner beside it.
+/// Slots are cut from *slabs*, blocks that belong to the segment: a 32nd of it, from 256 bytes to 32 KiB, or a unit.
+/// Larger memory is a block. A slot is owned as a block is: by its member, until that frees it, another takes it, or
+/// [recovers](Member::recover) it.
 ///
 /// ```
 /// use nbbs_shared::{Geometry, Segment};
@@ -38,15 +40,16 @@ impl<'m> Heap<'m> {
         Self(member)
     }
 
-    /// Allocates memory of at least this size and alignment. What is in it is whatever was there before.
+    /// Allocates memory of at least this size and alignment, which is not cleared.
     ///
-    /// Cost: a slot takes one read-modify-write where the slab that the member used last has one free, and a load for each
-    /// slot of it that is in use on the way; another slab is looked for in a few places, or made. A block costs what
-    /// [`Member::alloc`] does. Before it refuses, it looks through the whole segment, and trims it. Waits for nobody.
+    /// Cost: a slot takes one read-modify-write if the slab that the member used last has a free one, and a load for
+    /// each slot of it in use on the way. Otherwise a few places are searched for another slab, or one is made. A block
+    /// costs what [`Member::alloc`] does. Before it refuses, it searches the whole segment, and trims it. Waits for
+    /// nobody.
     ///
     /// # Errors
-    /// [`AllocError`]. After [`Exhausted`](AllocError::Exhausted), [`Member::recover`] may find memory of the dead. An empty slab that
-    /// another member just [trims](Self::trim) is not found.
+    /// [`AllocError`]. After [`Exhausted`](AllocError::Exhausted), [`Member::recover`] may find memory of the dead. It
+    /// does not find an empty slab that another member is just [trimming](Self::trim).
     ///
     /// # Panics
     /// If a member has written into the bookkeeping, where it must not.
@@ -65,7 +68,7 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// The class of the slots for a layout. `None`: it takes a block.
+    /// Returns the class of the slots for a layout. `None`: it takes a block.
     #[inline(always)]
     pub(crate) fn class_of(&self, layout: Layout) -> Option<usize> {
         self.0.segment().slabs().shape.class_of(layout)
@@ -78,7 +81,7 @@ impl<'m> Heap<'m> {
         member.segment().offset_within(at)
     }
 
-    /// A block, after one was refused, if trimming has freed memory.
+    /// Allocates a block after one was refused, if trimming has freed memory.
     #[cold]
     fn alloc_trimmed(&self, layout: Layout, error: AllocError) -> Result<Offset<u8>, AllocError> {
         match error {
@@ -89,11 +92,11 @@ impl<'m> Heap<'m> {
 
     /// Frees the member's slot or block at `offset`, and returns its bytes.
     ///
-    /// Cost: of a slot, a read-modify-write, three loads, and a store at times; of a block, a load more than
+    /// Cost: for a slot, a read-modify-write, three loads, and sometimes a store; for a block, one load more than
     /// [`Member::free`]. Waits for nobody.
     ///
     /// # Errors
-    /// [`OffsetError`]: nothing of this member's begins there. Nothing has changed.
+    /// [`OffsetError`]: nothing of this member begins there. Nothing has changed.
     #[inline]
     pub fn free<T: ?Sized>(&self, offset: Offset<T>) -> Result<u64, OffsetError> {
         let Self(member) = self;
@@ -104,9 +107,9 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// Makes the slot or block at `offset` this member's, and returns whose it was; as [`Member::take`].
+    /// Makes the slot or block at `offset` this member's, and returns its former owner, as [`Member::take`] does.
     ///
-    /// Cost: a read-modify-write; of a slot, two stores and a fence more.
+    /// Cost: a read-modify-write; for a slot, also two stores and a fence.
     ///
     /// # Errors
     /// [`OffsetError`]: it is nobody's, or nothing begins there.
@@ -121,11 +124,11 @@ impl<'m> Heap<'m> {
         }
     }
 
-    /// The bytes of the member's slot or block at `offset`, all of them. They stay where they are as long as the segment is
+    /// Returns all bytes of the member's slot or block at `offset`. They stay in place as long as the segment is
     /// attached.
     ///
     /// # Errors
-    /// [`OffsetError`]: nothing of this member's begins there.
+    /// [`OffsetError`]: nothing of this member begins there.
     pub fn block<T: ?Sized>(&self, offset: Offset<T>) -> Result<NonNull<[u8]>, OffsetError> {
         let Self(member) = self;
         let at = member.segment().within(offset.bytes())?;
@@ -140,7 +143,7 @@ impl<'m> Heap<'m> {
         Ok(NonNull::slice_from_raw_parts(start, bytes as usize))
     }
 
-    /// The member whose slot or block begins at an offset, at this moment.
+    /// Returns the member whose slot or block begins at an offset, at this moment.
     ///
     /// # Errors
     /// [`OffsetError::Outside`], [`OffsetError::Misaligned`] and [`OffsetError::NoSlot`].
@@ -156,11 +159,11 @@ impl<'m> Heap<'m> {
 
     /// Makes empty slabs blocks again, for any use, and returns how many.
     ///
-    /// A slab stays that another member used last for its class, if that lives: at most one for each class and member. So does
-    /// one that another member trims at the same time; the next trim finds it.
+    /// A slab stays if another live member used it last for its class: at most one for each class and member. So does a
+    /// slab that another member trims at the same time; the next trim finds it.
     ///
-    /// Cost: a walk over the bookkeeping, two read-modify-writes for each slot of an empty slab, and a system call for each
-    /// other member that uses the heap.
+    /// Cost: a walk over the bookkeeping, two read-modify-writes for each slot of an empty slab, and a system call for
+    /// each other member that uses the heap.
     ///
     /// ```
     /// # use nbbs_shared::{Geometry, Segment};

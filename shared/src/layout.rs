@@ -1,4 +1,5 @@
-//! Where everything stands in a segment: arithmetic on the geometry, which the creator chooses and the header says.
+//! The positions of all parts of a segment: arithmetic on the geometry, which the creator chooses and the header
+//! records.
 //!
 //! ```text
 //! header | turns, a line for each seat | pins, four lines for each seat | hints | tags, a word for each unit
@@ -16,13 +17,13 @@ use crate::slabs::{HINTS, PIN_STRIDE};
 /// The least and most bytes of a unit.
 pub(crate) const MIN_UNIT: u64 = 64;
 pub(crate) const MAX_UNIT: u64 = 1 << 30;
-/// Where parts may begin, and how much blocks are aligned at most.
+/// The alignment of the parts, and the largest alignment of blocks.
 pub(crate) const PAGE: u64 = 4096;
 
 /// The most bytes of a segment.
 const MAX_BYTES: u64 = 1 << 46;
 
-/// What a segment is made for. The creator says so, and everybody else finds it in the header.
+/// The dimensions of a segment. The creator chooses them, and everybody else finds them in the header.
 ///
 /// ```
 /// use nbbs_shared::Geometry;
@@ -35,13 +36,13 @@ const MAX_BYTES: u64 = 1 << 46;
 pub struct Geometry {
     /// Units that are handed out, from 1 to 2^40.
     pub units: u64,
-    /// Bytes of a unit, the least that is handed out: a power of two from 64 to 2^30.
+    /// Bytes of a unit, the smallest piece that is handed out: a power of two from 64 to 2^30.
     pub unit_bytes: u64,
-    /// Seats: how many members may live at a time, from 1 to 1022.
+    /// Seats: how many members may be alive at a time, from 1 to 1022.
     pub members: u64,
 }
 
-/// Where the parts begin, in bytes from the beginning of the segment.
+/// The positions of the parts, in bytes from the beginning of the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub geometry: Geometry,
@@ -51,13 +52,13 @@ pub(crate) struct Layout {
     pub tags: u64,
     pub words: u64,
     pub arena: u64,
-    /// All of it.
+    /// The whole segment.
     pub bytes: u64,
 }
 
 impl Geometry {
-    /// Bytes that the segment takes, everything included: beside the units 64 bits a unit for its owner, 2.3 for the buddy
-    /// allocator, 320 bytes a member, and two pages.
+    /// Returns the bytes that the segment takes, everything included: beside the units 64 bits per unit for its owner,
+    /// 2.3 for the buddy allocator, 320 bytes per member, and two pages.
     ///
     /// # Errors
     /// [`GeometryError`], which names the value that is out of range.
@@ -80,7 +81,7 @@ impl Layout {
         }
         let too_large = GeometryError::Bytes { units, unit_bytes, max: MAX_BYTES };
         let words = metadata_words(units) as u64;
-        // None of these overflows: units and their bytes are at most 2^40 and 2^30, hence looked at first.
+        // None of these overflows: units and their bytes are at most 2^40 and 2^30, which is checked first.
         let arena_bytes =
             units.checked_mul(unit_bytes).filter(|&bytes| bytes <= MAX_BYTES).ok_or(too_large)?;
         let turns = PAGE;
@@ -96,13 +97,13 @@ impl Layout {
         Ok(Self { geometry, turns, pins, hints, tags, words: words_at, arena, bytes })
     }
 
-    /// log2 of the bytes of a unit: whoever divides by these shifts.
+    /// Returns log2 of the bytes of a unit, for divisions by shifting.
     #[inline(always)]
     pub fn unit_log2(&self) -> u32 {
         self.geometry.unit_bytes.trailing_zeros()
     }
 
-    /// The byte behind the last unit.
+    /// Returns the byte behind the last unit.
     pub fn end(&self) -> u64 {
         self.arena + self.geometry.units * self.geometry.unit_bytes
     }
@@ -115,7 +116,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Any numbers at all, as a header may hold: refused, or parts that follow each other on pages.
+        /// Any numbers that a header may hold are refused, or give parts that follow each other on pages.
         #[test]
         fn any_geometry_is_refused_or_has_room(
             units in prop_oneof![any::<u64>(), 0..5000_u64, Just(1 << 40)],

@@ -1,8 +1,8 @@
 //! A lock-free allocator in shared memory that outlives its processes.
 //!
-//! Several processes allocate and free blocks of any size in one [`Segment`], a file, a `memfd` or a name in `/dev/shm`.
-//! Any of them may be killed at any moment: nobody waits for it, and any other [recovers](Member::recover) what it held, while
-//! the rest go on.
+//! Several processes allocate and free blocks of any size in one [`Segment`]: a file, a `memfd` or a name in
+//! `/dev/shm`. Any of them may be killed at any moment. No other waits for it: any other process can
+//! [recover](Member::recover) what it held, while the rest go on.
 //!
 //! ```
 //! use nbbs_shared::{Fate, Geometry, Segment};
@@ -26,33 +26,36 @@
 //!
 //! # What it promises
 //!
-//! - No operation waits for another member, be it stopped or dead, nor does recovery.
-//! - A block belongs to one member at any time, which its *tag* names: 64 bits for each unit. So does a slot of the
-//!   [heap](Heap) and of a [pool](Pool): 64 bits for each.
-//! - Whether a member lives the kernel says, by a lock that it holds on a byte of the file; no number that can be used again.
-//! - When a member dies, each of its blocks becomes the recoverer's, who frees or keeps it, and so does the block that the
-//!   member was allocating or freeing at that moment. Recovery can be run by several members at once, can die at any step
-//!   and be run again.
-//! - Attaching refuses what is no segment, is too short, was made by other code or has changed, before any of it is mapped.
+//! - No operation waits for another member, whether that is stopped or dead, nor does recovery.
+//! - A block belongs to one member at any time, which its *tag* names: 64 bits for each unit. The same holds for a slot
+//!   of the [heap](Heap) and of a [pool](Pool): 64 bits for each.
+//! - The kernel tells whether a member is alive, by a lock that the member holds on a byte of the file; no identifier
+//!   that could be reused is involved.
+//! - When a member dies, each of its blocks becomes that of a recoverer, which frees or keeps it, and so does the block
+//!   that the member was allocating or freeing at that moment. Several members can run recovery at once; it can die at
+//!   any step and be run again.
+//! - Attaching refuses a file that is not a segment, is too short, was made by other code or has changed, before any of
+//!   it is mapped.
 //!
 //! # What it trusts
 //!
-//! Whoever can write to the segment can write anywhere in it: into the blocks of others, and into the bookkeeping. A member
-//! that is *dead*, or that uses this interface *wrongly*, costs its own blocks. One that writes *wildly* can do what a wild
-//! pointer does: wrong contents, memory that is handed out twice, allocations that panic or do not return. It can not
-//! make this code touch memory outside the segment, as no number read from it is used before it is compared with a limit.
-//! One that *means harm* can in addition shorten a file that others have mapped, which ends them with `SIGBUS`; a `memfd` that
-//! [`memfd`](Segment::memfd) makes cannot be shortened. So the default is that only the owner may open a segment.
+//! A process that can write to the segment can write anywhere in it: into the blocks of others, and into the
+//! bookkeeping. A member that is *dead*, or that uses this interface *wrongly*, costs its own blocks. One that writes
+//! *wildly* can do what a wild pointer does: it can cause wrong contents, memory that is handed out twice, and
+//! allocations that panic or do not return. It cannot make this code touch memory outside the segment, as no number
+//! read from it is used before it is compared with a limit. One that *means harm* can in addition shorten a file that
+//! others have mapped, which ends them with `SIGBUS`; a `memfd` that [`memfd`](Segment::memfd) makes cannot be
+//! shortened. So by default only the owner may open a segment.
 //!
 //! # Layers
 //!
 //! ```text
 //! heap      memory of any size      pool     memory for values of one type
-//! member    what users call: join, allocate, free, take, recover
-//! segment   files, locks, mappings: the only place that asks the system
+//! member    the public interface: join, allocate, free, take, recover
+//! segment   files, locks, mappings: the only place that makes system calls
 //! slabs     blocks that are cut into slots: who holds which slot. No unsafe code
 //! ledger    the protocol, on atomic words: who holds which block, and how the dead are recovered. No unsafe code
-//! header    what a file must begin with       layout    where everything stands
+//! header    what a file must begin with       layout    the positions of all parts
 //! offset    addresses within a segment        error     what can be refused
 //! ```
 #![cfg(target_os = "linux")]
@@ -79,7 +82,7 @@ pub use offset::{AtomicOffset, Offset};
 pub use pool::Pool;
 pub use segment::Segment;
 
-/// Keeps the README's example running.
+/// Runs the README's example as a doctest.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! Members: what users call.
+//! Members: the public interface.
 
 use std::alloc::Layout;
 use std::fmt;
@@ -16,8 +16,8 @@ use crate::slabs::Cursors;
 
 /// A registered user of a segment: a thread, as long as this value lives.
 ///
-/// It can be sent to another thread, and is used by one at a time. It must not be used by a signal handler that interrupts one
-/// of its own calls. What it holds when it is dropped, or dies, others recover.
+/// It can be sent to another thread, and only one thread can use it at a time. A signal handler that interrupts one of
+/// its calls must not use it. When it is dropped, or dies, others recover what it holds.
 ///
 /// Blocks have a power of two of units, so that allocating and freeing each take one step that counts.
 ///
@@ -38,25 +38,26 @@ pub struct Member {
     segment: Segment,
     pub(crate) seat: Seat,
     pub(crate) cursors: Cursors,
-    /// An open file description with a lock on the seat's byte, which the kernel lets go when this is closed.
+    /// An open file description with a lock on the seat's byte, which the kernel releases when this is closed.
     lock: File,
     /// The process that joined.
     process: u32,
 }
 
-/// Which member, of all that a segment has or had. Numbers of the long gone come again after 16,384 others on their seat.
+/// The identity of a member among all that a segment has or had. An identity recurs after 16,384 other members on its
+/// seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemberId {
-    /// Its place in the table of members.
+    /// Its position in the table of members.
     pub seat: usize,
-    /// Which of those that had it.
+    /// Its generation on that seat.
     pub generation: u64,
 }
 
-/// A block, or a slot of the heap, that is recovered.
+/// A block, or a slot of the heap, that is being recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Where it is.
+    /// Its offset.
     pub offset: Offset<u8>,
     /// Its size.
     pub bytes: u64,
@@ -68,23 +69,23 @@ impl Member {
         Self { segment, seat, cursors, lock, process }
     }
 
-    /// Which member this is.
+    /// Returns the identity of this member.
     #[must_use]
     pub fn id(&self) -> MemberId {
         let (seat, generation) = self.seat.owner.seat().unwrap_or((self.seat.number, 0));
         MemberId { seat, generation }
     }
 
-    /// The segment.
+    /// Returns the segment.
     #[must_use]
     pub fn segment(&self) -> &Segment {
         &self.segment
     }
 
-    /// Allocates a block of at least this size and alignment. What is in it is whatever was there before.
+    /// Allocates a block of at least this size and alignment, which is not cleared.
     ///
-    /// Cost: that of [`nbbs::Lane::alloc`], one read-modify-write in the steady state, three stores and a load. Waits for
-    /// nobody.
+    /// Cost: that of [`nbbs::Lane::alloc`], one read-modify-write in the steady state, plus three stores and a load.
+    /// Waits for nobody.
     ///
     /// # Errors
     /// [`AllocError`]. After [`Exhausted`](AllocError::Exhausted), [`recover`](Self::recover) may find memory of the dead.
@@ -96,7 +97,7 @@ impl Member {
         if layout.align() as u64 > PAGE {
             return Err(AllocError::Alignment { layout, max: PAGE });
         }
-        // As large as it is aligned, at least. Both are below 2^63, and so is the next power of two.
+        // At least as large as its alignment. Both are below 2^63, and so is the next power of two.
         let bytes = (layout.size().max(layout.align()) as u64).next_power_of_two();
         let order = bytes.trailing_zeros().saturating_sub(self.segment.layout().unit_log2());
         match self.segment.ledger().alloc(&self.seat, order) {
@@ -109,7 +110,7 @@ impl Member {
         }
     }
 
-    /// [`alloc`](Self::alloc), of a block for a `T`.
+    /// Allocates a block for a `T`, as [`alloc`](Self::alloc) does.
     ///
     /// # Errors
     /// Those of [`alloc`](Self::alloc).
@@ -119,11 +120,11 @@ impl Member {
 
     /// Frees the member's block at `offset`, and returns its bytes.
     ///
-    /// Cost: that of [`nbbs::Lane::free`], one read-modify-write in the steady state, three stores and a load. Waits for
-    /// nobody.
+    /// Cost: that of [`nbbs::Lane::free`], one read-modify-write in the steady state, plus three stores and a load.
+    /// Waits for nobody.
     ///
     /// # Errors
-    /// [`OffsetError`]: no block of this member's begins there. Nothing has changed.
+    /// [`OffsetError`]: no block of this member begins there. Nothing has changed.
     #[inline]
     pub fn free<T: ?Sized>(&self, offset: Offset<T>) -> Result<u64, OffsetError> {
         let index = self.segment.index_of(offset.bytes())?;
@@ -131,16 +132,16 @@ impl Member {
         freed.map(|units| self.bytes(units)).map_err(|error| self.refusal(offset.bytes(), error))
     }
 
-    /// Makes the block at `offset` this member's, and returns whose it was: for a block that its holder has handed over, by
-    /// whatever way, and neither uses nor frees any more.
+    /// Makes the block at `offset` this member's, and returns its former owner. That owner must have handed the block
+    /// over, in whatever way, and neither use nor free it any more.
     ///
-    /// If the holder has died meanwhile and another recovers, either this member gets it, or the other does and has
-    /// freed or kept it: who recovers should know what was sent, and keep it.
+    /// If the former owner has died in the meantime and another member recovers, either this member gets the block, or
+    /// the other does and has freed or kept it: a recoverer should know what was sent, and keep it.
     ///
     /// Cost: a read-modify-write.
     ///
     /// # Errors
-    /// [`OffsetError`]: it is nobody's, or no block's place.
+    /// [`OffsetError`]: it is nobody's, or no block begins there.
     pub fn take<T: ?Sized>(&self, offset: Offset<T>) -> Result<MemberId, OffsetError> {
         let index = self.segment.index_of(offset.bytes())?;
         let taken = self.segment.ledger().take(&self.seat, index);
@@ -149,10 +150,10 @@ impl Member {
             .map_err(|error| self.refusal(offset.bytes(), error))
     }
 
-    /// The bytes of the member's block at `offset`, all of them. They stay where they are as long as the segment is attached.
+    /// Returns all bytes of the member's block at `offset`. They stay in place as long as the segment is attached.
     ///
     /// # Errors
-    /// [`OffsetError`]: no block of this member's begins there.
+    /// [`OffsetError`]: no block of this member begins there.
     pub fn block<T: ?Sized>(&self, offset: Offset<T>) -> Result<NonNull<[u8]>, OffsetError> {
         let index = self.segment.index_of(offset.bytes())?;
         let units = self.segment.ledger().len(&self.seat, index);
@@ -161,7 +162,7 @@ impl Member {
         Ok(NonNull::slice_from_raw_parts(start, bytes as usize))
     }
 
-    /// How many members have died that nobody has recovered. A system call for each seat that is taken.
+    /// Returns how many members have died and have not been recovered. Cost: a system call for each seat that is taken.
     #[must_use]
     pub fn dead(&self) -> usize {
         let ledger = self.segment.ledger();
@@ -169,18 +170,18 @@ impl Member {
         others.filter(|&seat| ledger.is_dead(seat, &self.locks())).count()
     }
 
-    /// Recovers what members held that have died or left: each block becomes this member's, and `decide` says whether it is
-    /// freed at once or kept. Blocks that a dead member was allocating or freeing at its end are among them.
+    /// Recovers what members held that have died or left. Each block becomes this member's, and `decide` says whether
+    /// it is freed at once or kept. Blocks that a dead member was allocating or freeing when it died are included.
     ///
-    /// May be called by several members at the same time, each block goes to one of them; whoever dies in it is recovered by the
-    /// next. `decide` must know what is still needed, such as the [root](Segment::root), or messages that were sent and not
-    /// yet received; it may use this member. Waits for nobody: where a member stands still in the middle of an operation,
-    /// blocks that could be its own are [pending](Recovery::pending).
+    /// Several members may call this at the same time; each block goes to one of them, and a member that dies in it is
+    /// recovered by the next. `decide` must know what is still needed, such as the [root](Segment::root), or messages
+    /// that were sent and not yet received; it may use this member. Waits for nobody: where a member stands still in
+    /// the middle of an operation, blocks that could be its own are [pending](Recovery::pending).
     ///
-    /// A claim that died below a larger block than its own is found by the first recovery after that was freed.
+    /// A claim that died below a larger block than its own is found by the first recovery after that block was freed.
     ///
-    /// Cost: a walk over the bookkeeping, and a system call or two for each seat. If `decide` panics, the blocks that it was
-    /// not asked about are this member's, and recovered when it is gone.
+    /// Cost: a walk over the bookkeeping, and a system call or two for each seat. If `decide` panics, the blocks about
+    /// which it was not asked are this member's, and are recovered when it is gone.
     ///
     /// # Panics
     /// If `decide` does, or if a member has written into the bookkeeping, where it must not.
@@ -192,19 +193,19 @@ impl Member {
         self.segment.slabs().recover(&self.seat, &self.locks(), decide)
     }
 
-    /// The heap of the segment, as this member uses it: memory of any size, also less than a unit.
+    /// Returns the heap of the segment, as this member uses it: memory of any size, also less than a unit.
     #[must_use]
     pub fn heap(&self) -> Heap<'_> {
         Heap::new(self)
     }
 
-    /// The pool of the segment for this type, as this member uses it.
+    /// Returns the pool of the segment for this type, as this member uses it.
     #[must_use]
     pub fn pool<T>(&self) -> Pool<'_, T> {
         Pool::new(self)
     }
 
-    /// Who lives, as the kernel says.
+    /// Returns the kernel's information on which members are alive.
     pub(crate) fn locks(&self) -> Locks<'_> {
         Locks(&self.lock)
     }
@@ -230,7 +231,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // A child of the process that joined has its memory, and not the segment.
+        // A child of the process that joined has its memory, but not the segment.
         if self.process == std::process::id() {
             self.segment.slabs().unpin_all(&self.seat);
             self.segment.ledger().leave(&self.seat);

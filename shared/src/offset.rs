@@ -1,11 +1,11 @@
-//! Addresses within a segment: bytes from its beginning, which are the same in every process.
+//! Offsets: addresses within a segment, in bytes from its beginning, which are the same in every process.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where in a segment a `T` is. Eight bytes, of which 0 is none: `Option<Offset<T>>` has eight bytes, too.
+/// The position of a `T` in a segment. It has eight bytes and is never 0, so `Option<Offset<T>>` has eight bytes, too.
 ///
 /// ```
 /// use nbbs_shared::Offset;
@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Offset<T: ?Sized>(NonZeroU64, PhantomData<fn() -> *mut T>);
 
 impl<T: ?Sized> Offset<T> {
-    /// The place so many bytes from the beginning; `None` for 0. Whether it is within a segment is asked when it is used.
+    /// Creates the offset of this many bytes from the beginning; `None` for 0. Whether it is within a segment is
+    /// checked when it is used.
     #[must_use]
     pub const fn new(bytes: u64) -> Option<Self> {
         match NonZeroU64::new(bytes) {
@@ -27,13 +28,13 @@ impl<T: ?Sized> Offset<T> {
         }
     }
 
-    /// Bytes from the beginning of the segment.
+    /// Returns the bytes from the beginning of the segment.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         self.0.get()
     }
 
-    /// The same place, as that of something else.
+    /// Returns the same offset, with another type.
     ///
     /// ```
     /// # use nbbs_shared::Offset;
@@ -68,7 +69,8 @@ impl<T: ?Sized> fmt::Debug for Offset<T> {
     }
 }
 
-/// An offset, or none, that members change at the same time: a link of a structure in the segment, or its root.
+/// An offset or none that several members can change at the same time: a link of a structure in the segment, or its
+/// root.
 ///
 /// ```
 /// use nbbs_shared::{AtomicOffset, Offset};
@@ -84,7 +86,7 @@ impl<T: ?Sized> fmt::Debug for Offset<T> {
 pub struct AtomicOffset<T: ?Sized>(AtomicU64, PhantomData<fn() -> *mut T>);
 
 impl<T: ?Sized> AtomicOffset<T> {
-    /// One that is none: all its bytes are zero.
+    /// Creates one that is none: all its bytes are zero.
     #[must_use]
     pub const fn none() -> Self {
         Self(AtomicU64::new(0), PhantomData)

@@ -10,11 +10,11 @@ use crate::member::{Member, MemberId};
 use crate::offset::Offset;
 use crate::slabs::class;
 
-/// Memory for values of one type, as a member uses it: slots of the [heap](Heap) that have the class of `T`, or blocks if it is
-/// large.
+/// Memory for values of one type, as one member uses it: slots of the [heap](Heap) that have the class of `T`, or
+/// blocks if `T` is large.
 ///
-/// What two programs call `T` the segment does not know. That a slot has the bytes of the class of `T` is checked, and that it is
-/// the member's; nothing else.
+/// The segment does not know what two programs call `T`. It is only checked that a slot has the bytes of the class of
+/// `T`, and that it is the member's.
 ///
 /// ```
 /// use nbbs_shared::{Geometry, Segment};
@@ -45,7 +45,7 @@ impl<'m, T> Pool<'m, T> {
         Self(member.heap(), PhantomData)
     }
 
-    /// Allocates memory for a `T`. What is in it is whatever was there before.
+    /// Allocates memory for a `T`, which is not cleared.
     ///
     /// Cost: that of [`Heap::alloc`].
     ///
@@ -56,7 +56,7 @@ impl<'m, T> Pool<'m, T> {
         self.0.alloc(Layout::new::<T>()).map(Offset::cast)
     }
 
-    /// Frees the member's memory at `offset`. What is in it is not dropped.
+    /// Frees the member's memory at `offset`. The value in it is not dropped.
     ///
     /// Cost: that of [`Heap::free`], and of [`get`](Self::get).
     ///
@@ -68,7 +68,7 @@ impl<'m, T> Pool<'m, T> {
         self.0.free(offset).map(drop)
     }
 
-    /// Makes the memory at `offset` this member's, and returns whose it was; as [`Member::take`].
+    /// Makes the memory at `offset` this member's, and returns its former owner, as [`Member::take`] does.
     ///
     /// # Errors
     /// Those of [`Heap::take`].
@@ -76,12 +76,12 @@ impl<'m, T> Pool<'m, T> {
         self.0.take(offset)
     }
 
-    /// Where the member's `T` at `offset` is in this process, as long as the segment is attached.
+    /// Returns the address of the member's `T` at `offset` in this process, valid as long as the segment is attached.
     ///
-    /// Cost: three loads; of a block, that of [`Member::block`].
+    /// Cost: three loads; for a block, that of [`Member::block`].
     ///
     /// # Errors
-    /// [`OffsetError`]: nothing of this member's begins there, or it has the bytes of another class.
+    /// [`OffsetError`]: nothing of this member begins there, or it has the bytes of another class.
     #[inline]
     pub fn get(&self, offset: Offset<T>) -> Result<NonNull<T>, OffsetError> {
         let found = self.0.block(offset)?;

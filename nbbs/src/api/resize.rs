@@ -65,8 +65,8 @@ impl<W: Word> Lane<'_, W> {
     /// holder of the run may call it. Callable from interrupt and signal handlers.
     ///
     /// # Errors
-    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run does not have more units,
-    /// and [`ResizeError::Contended`] as in [`shrink`](Self::shrink). Nothing has changed.
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run does not have more
+    /// units, and [`ResizeError::Contended`] as in [`shrink`](Self::shrink). Nothing has changed.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! tag       one word for each unit: who holds the block that begins there, and a version
-//! turn      one word for each seat: who sits there, and whether he is in the middle of an operation
+//! turn      one word for each seat: its member, and whether that is in the middle of an operation
 //! recover   whose owner is gone becomes the recoverer's
 //! settle    what was claimed and never tagged, or untagged and never freed
 //! ```
 //!
-//! To what the buddy allocator does a member adds plain loads and stores only:
+//! To the operations of the buddy allocator a member adds only plain loads and stores:
 //!
 //! | allocation | free |
 //! |---|---|
@@ -17,10 +17,10 @@
 //! | turn: even | the buddy clears the block |
 //! | | turn: even |
 //!
-//! So a block whose tag names a member is that member's, whole. One whose tag names nobody is in the hands of an operation
-//! that has not returned, or was when its member died: an *orphan*. `settle` tells these two apart.
+//! So a block whose tag names a member belongs to that member, whole. A block whose tag names nobody is in the hands of
+//! an operation that has not returned, or was when its member died: an *orphan*. `settle` tells these two apart.
 //!
-//! Nothing here is unsafe, and nothing read from the words is an index unless it was compared with a limit.
+//! Nothing here is unsafe, and nothing read from the words is used as an index before it is compared with a limit.
 
 mod recover;
 mod settle;
@@ -53,12 +53,12 @@ pub(crate) struct Ledger<'a, W> {
     turns: &'a [W],
 }
 
-/// A member's place in the table. For one operation at a time.
+/// A member's place in the table. It may be used for one operation at a time.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub number: usize,
     pub owner: Owner,
-    /// What the member last wrote as its turn.
+    /// The turn that the member last wrote.
     turn: Cell<Turn>,
 }
 
@@ -67,43 +67,43 @@ pub(crate) struct Seat {
 pub(crate) enum NotHeld {
     /// The arena has no such unit.
     Outside,
-    /// It is this one's, or nobody's.
+    /// It belongs to this owner, or to nobody.
     By(Owner),
-    /// It is within a slab, and no slot of so many bytes begins there.
+    /// It is within a slab, and no slot of this many bytes begins there.
     NoSlot(u64),
-    /// The tag says that it is the member's, and the buddy allocator has no block there: somebody has written where
-    /// he must not.
+    /// The tag says that it is the member's, and the buddy allocator has no block there: somebody has written where it
+    /// must not.
     Damaged,
 }
 
-/// Whether the member on a seat lives. Said by whoever cannot be wrong about it, such as the kernel.
+/// Tells whether the member on a seat is alive. The source must be reliable, such as the kernel.
 pub(crate) trait Liveness {
-    /// Whether somebody has the seat, dead members not counted.
+    /// Returns whether somebody has the seat, dead members not counted.
     fn is_alive(&self, seat: usize) -> bool;
 }
 
 impl<'a, W: Word> Ledger<'a, W> {
-    /// The ledger over these words. All zero: no members, nothing allocated.
+    /// Creates the ledger over these words. All zero: no members, nothing allocated.
     pub fn new(buddy: Buddy<'a, W>, tags: &'a [W], turns: &'a [W]) -> Self {
         Self { buddy, tags, turns }
     }
 
-    /// Seats in the table.
+    /// Returns the number of seats in the table.
     pub fn seats(&self) -> usize {
         self.turns.len() / TURN_STRIDE
     }
 
-    /// Sits down. The caller has seen to it that nobody else has the seat, or can have it before this member is dead.
+    /// Takes a seat. The caller has ensured that nobody else has the seat, or can have it before this member is dead.
     pub fn sit(&self, number: usize) -> Option<Seat> {
         let word = self.turn_word(number)?;
-        // Relaxed: whoever wrote it has died or left before the caller had the seat, by the lock.
+        // Relaxed: the lock ensures that its writer had died or left before the caller got the seat.
         let turn = Turn(word.load(Ordering::Relaxed)).seated();
         // Release: pairs with the Acquire in `turn`. Tags of this generation are written afterwards.
         word.store(turn.0, Ordering::Release);
         Some(Seat { number, owner: Owner::new(number, turn.generation()), turn: Cell::new(turn) })
     }
 
-    /// Leaves. What the member still holds is anybody's to recover.
+    /// Leaves the seat. Anybody may recover what the member still holds.
     pub fn leave(&self, seat: &Seat) {
         if let Some(word) = self.turn_word(seat.number) {
             // Release: as in `end`.
@@ -111,17 +111,18 @@ impl<'a, W: Word> Ledger<'a, W> {
         }
     }
 
-    /// Allocates a block of `2^order` units. `None` if the buddy allocator names a unit that is not in the arena: somebody
-    /// has written where he must not.
+    /// Allocates a block of `2^order` units. `None` if the buddy allocator names a unit that is not in the arena:
+    /// somebody has written where it must not.
     #[inline]
     pub fn alloc(&self, seat: &Seat, order: u32) -> Option<Result<u64, AllocError>> {
         let turn = self.begin(seat)?;
         let granted = self.buddy.on(seat.number).alloc(order);
         let tagged = match granted {
-            // Relaxed: the last holder's store happens before the claim, and nobody changes it since.
+            // Relaxed: the last holder's store happens before the claim, and nobody has changed it since.
             Ok(index) => self.tags.get(index as usize).map(|tag| {
                 let next = seat.owner.after(with_order(tag.load(Ordering::Relaxed), order));
-                // Release: pairs with the Acquire in `tag_of`. Who sees this member's name sees that it lives.
+                // Release: pairs with the Acquire in `tag_of`. Anybody who sees this member's name sees that it is
+                // alive.
                 tag.store(next, Ordering::Release);
             }),
             Err(_) => Some(()),
@@ -130,7 +131,7 @@ impl<'a, W: Word> Ledger<'a, W> {
         tagged.map(|()| granted)
     }
 
-    /// Frees the block of the member's at `index`, and returns its units.
+    /// Frees the member's block at `index`, and returns its units.
     ///
     /// # Errors
     /// It is not the member's. Nothing has changed.
@@ -143,17 +144,17 @@ impl<'a, W: Word> Ledger<'a, W> {
             return Err(NotHeld::By(Owner::of(held)));
         }
         let turn = self.begin(seat).ok_or(NotHeld::Outside)?;
-        // Release: pairs with the Acquire in `tag_of`. Who sees that it is nobody's sees the turn.
+        // Release: pairs with the Acquire in `tag_of`. Anybody who sees that it is nobody's sees the turn.
         tag.store(Owner::NOBODY.after(held), Ordering::Release);
-        // Of the order that the tag has had since the block was granted or settled.
+        // With the order that the tag has had since the block was granted or settled.
         let order = tag::order_of(held);
         let freed = self.buddy.on(seat.number).free_sized(index, order);
         self.end(seat, turn);
         freed.map(|()| 1 << order).map_err(|_| NotHeld::Damaged)
     }
 
-    /// Makes the block at `index` the member's, whose-ever it is, and returns whose it was. Its holder has handed it over,
-    /// and does not use or free it any more.
+    /// Makes the block at `index` the member's, whoever owns it, and returns its former owner. That owner has handed it
+    /// over, and neither uses nor frees it any more.
     ///
     /// # Errors
     /// It is nobody's, or a slab, or there is none.
@@ -170,12 +171,12 @@ impl<'a, W: Word> Ledger<'a, W> {
         }
     }
 
-    /// Whose tag a unit has.
+    /// Returns the owner that the tag of a unit names.
     pub fn owner_at(&self, index: u64) -> Option<Owner> {
         self.tag_of(index).map(Owner::of)
     }
 
-    /// The units of the member's block at `index`.
+    /// Returns the units of the member's block at `index`.
     ///
     /// # Errors
     /// It is not the member's.
@@ -187,7 +188,7 @@ impl<'a, W: Word> Ledger<'a, W> {
         self.buddy.order_of(index).map(|order| 1 << order).map_err(|_| NotHeld::Damaged)
     }
 
-    /// Says that an operation begins, and returns the turn with which it ends.
+    /// Records that an operation begins, and returns the turn with which it ends.
     #[inline(always)]
     fn begin(&self, seat: &Seat) -> Option<Turn> {
         let turn = seat.turn.get().next();
@@ -200,7 +201,7 @@ impl<'a, W: Word> Ledger<'a, W> {
     fn end(&self, seat: &Seat, turn: Turn) {
         seat.turn.set(turn);
         if let Some(word) = self.turn_word(seat.number) {
-            // Release: pairs with the Acquire in `turn`. Who sees this sees all that the operation did.
+            // Release: pairs with the Acquire in `turn`. Anybody who sees this sees everything that the operation did.
             word.store(turn.0, Ordering::Release);
         }
     }
@@ -210,27 +211,27 @@ impl<'a, W: Word> Ledger<'a, W> {
         self.turns.get(seat.checked_mul(TURN_STRIDE)?)
     }
 
-    /// The turn of a seat.
+    /// Returns the turn of a seat.
     pub fn turn(&self, seat: usize) -> Option<Turn> {
         // Acquire: pairs with the Release in `end`, and in `sit`.
         self.turn_word(seat).map(|word| Turn(word.load(Ordering::Acquire)))
     }
 
-    /// The tag of a unit.
+    /// Returns the tag of a unit.
     pub fn tag_of(&self, index: u64) -> Option<u64> {
-        // Acquire: pairs with the Release of who wrote it: his turn, and what he wrote into the block.
+        // Acquire: pairs with the Release of the tag's writer: its turn, and what it wrote into the block.
         Some(self.tags.get(usize::try_from(index).ok()?)?.load(Ordering::Acquire))
     }
 
-    /// The tag of a unit that was just pinned.
+    /// Returns the tag of a unit that was just pinned.
     pub fn tag_when_pinned(&self, index: u64) -> Option<u64> {
         // SeqCst: after the pin was written. Acquire, also: as in `tag_of`.
         Some(self.tags.get(usize::try_from(index).ok()?)?.load(Ordering::SeqCst))
     }
 
-    /// Gives a block the tag `new` if its tag still is `tag`.
+    /// Gives a block the tag `new` if its tag is still `tag`.
     pub fn swap_tag(&self, index: u64, tag: u64, new: u64) -> bool {
-        // Acquire: what the last holder wrote into the block. Release: as where a tag is stored. SeqCst: where a slab is
+        // Acquire: what the last holder wrote into the block. Release: as when a tag is stored. SeqCst: when a slab is
         // closed, before the pins are read.
         usize::try_from(index).ok().and_then(|index| self.tags.get(index)).is_some_and(|word| {
             word.compare_exchange(tag, new, Ordering::SeqCst, Ordering::Relaxed).is_ok()

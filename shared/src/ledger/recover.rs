@@ -1,36 +1,36 @@
-//! Recovery: what a member held that is no more becomes the recoverer's, block by block, each by one compare-and-swap.
+//! Recovery: the blocks of a member that is gone become the recoverer's, each by one compare-and-swap.
 //!
-//! Any number of members may recover at the same time: each block goes to one of them. Whoever dies on the way has made some
-//! blocks its own, which the next recovers.
+//! Any number of members may recover at the same time: each block goes to one of them. A recoverer that dies has made
+//! some blocks its own, which the next one recovers.
 
 use nbbs::Piece;
 use nbbs::sync::{Ordering, Word};
 
 use super::{Ledger, Liveness, NotHeld, Owner, Seat, Turn};
 
-/// What is to become of a recovered block.
+/// What shall become of a recovered block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is freed.
     Free,
-    /// It is the recoverer's from now on.
+    /// It belongs to the recoverer from now on.
     Keep,
 }
 
 /// What a recovery found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Members that had died since somebody last recovered.
+    /// Members that had died since the last recovery.
     pub members: usize,
     /// Blocks and slots that were recovered and freed.
     pub freed: usize,
-    /// Blocks and slots that were recovered and are the recoverer's now.
+    /// Blocks and slots that were recovered and now belong to the recoverer.
     pub kept: usize,
-    /// Blocks of which it could not be told whether they belong to an operation under way, as a member stands still in the
-    /// middle of one, or others were just changing them. Another recovery will tell.
+    /// Blocks of which it could not be told whether they belong to an operation under way, because a member stands
+    /// still in the middle of one, or others were just changing them. A later recovery will tell.
     pub pending: usize,
-    /// Blocks and slots whose tags name a seat that there is not, or that the buddy allocator would not free: somebody has
-    /// written where he must not. They stay as they are.
+    /// Blocks and slots whose tags name a seat that does not exist, or that the buddy allocator would not free:
+    /// somebody has written where it must not. They stay as they are.
     pub damaged: usize,
 }
 
@@ -48,26 +48,28 @@ pub(crate) struct Dead {
     turn: Turn,
 }
 
-/// Whose something with a tag is.
+/// To whom something with a tag belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
     Nobodys,
-    /// A member's that is no more: it has died, or its seat has another generation, or none.
+    /// To a member that is gone: it has died, or its seat has another generation, or none.
     Gone,
-    /// A member's that sits there yet, or the segment's.
+    /// To a member that is still on its seat, or to the segment.
     Held,
-    /// A member's on a seat that there is not.
+    /// To a member on a seat that does not exist.
     Nowhere,
 }
 
 impl<W: Word> Ledger<'_, W> {
-    /// Whether the member on a seat has died and nobody has said so yet.
+    /// Returns whether the member on a seat has died and has not been recovered yet.
     pub fn is_dead(&self, seat: usize, liveness: &impl Liveness) -> bool {
-        // The turn first: who is seen in it had the seat before the look, and if nobody has it then, is no more.
+        // The turn is read first: the member that it shows had the seat before the check, and if nobody has the seat
+        // then, that member is gone.
         self.turn(seat).is_some_and(Turn::is_live) && !liveness.is_alive(seat)
     }
 
-    /// Recovers the blocks that the dead held: `decide` says what becomes of each, which is the caller's when it is asked.
+    /// Recovers the blocks that the dead held. `decide` says what becomes of each block, which is the caller's when
+    /// `decide` is called.
     pub fn recover(
         &self,
         seat: &Seat,
@@ -94,7 +96,7 @@ impl<W: Word> Ledger<'_, W> {
         recovery.pending = settled.pending;
         for Found { index, tag } in left.into_iter().chain(settled.taken) {
             if self.tag_of(index) != Some(tag) {
-                // Whom it was sent to has taken it.
+                // The member to which it was sent has taken it.
                 continue;
             }
             let units = match self.len(seat, index) {
@@ -117,7 +119,7 @@ impl<W: Word> Ledger<'_, W> {
         recovery
     }
 
-    /// The members that have died.
+    /// Returns the members that have died.
     pub fn dead(&self, seat: &Seat, liveness: &impl Liveness) -> Vec<Dead> {
         let others = (0..self.seats()).filter(|&number| number != seat.number);
         let died = others.filter_map(|number| {
@@ -127,19 +129,19 @@ impl<W: Word> Ledger<'_, W> {
         died.collect()
     }
 
-    /// Whose it is what has a tag, which was just read.
+    /// Returns to whom something belongs whose tag was just read.
     pub fn whose(&self, tag: u64, dead: &[Dead]) -> Whose {
         let owner = Owner::of(tag);
         let Some((number, _)) = owner.seat() else {
             return if owner == Owner::NOBODY { Whose::Nobodys } else { Whose::Held };
         };
-        // After the tag was read, so that a member is not taken for gone because it has only just come.
+        // Read after the tag, so that a member is not taken for gone because it has only just come.
         let Some(turn) = self.turn(number) else { return Whose::Nowhere };
         let sits = turn.is_live() && Owner::new(number, turn.generation()) == owner;
         if sits && !dead.contains(&Dead { number, turn }) { Whose::Held } else { Whose::Gone }
     }
 
-    /// The blocks in use, and their tags.
+    /// Returns the blocks in use, and their tags.
     pub fn blocks(&self) -> Vec<Found> {
         let mut blocks = Vec::new();
         self.buddy.walk(|piece| {
@@ -152,13 +154,14 @@ impl<W: Word> Ledger<'_, W> {
         blocks
     }
 
-    /// Frees a block that was recovered and has this tag since.
+    /// Frees a block that was recovered and has had this tag since.
     ///
     /// # Errors
-    /// It has been taken meanwhile, or is not there.
+    /// Another member has taken it, or it is not there.
     fn give_back(&self, seat: &Seat, index: u64, tag: u64) -> Result<(), NotHeld> {
         let turn = self.begin(seat).ok_or(NotHeld::Outside)?;
-        // Not by a store, as where a member frees its own: whoever was sent the block may take it at this moment.
+        // Not by a store, as when a member frees its own: the member to which the block was sent may take it at this
+        // moment.
         let freed = if self.swap_tag(index, tag, Owner::NOBODY.after(tag)) {
             self.buddy.on(seat.number).free(index).map(drop).map_err(|_| NotHeld::Damaged)
         } else {
@@ -168,10 +171,10 @@ impl<W: Word> Ledger<'_, W> {
         freed
     }
 
-    /// Says that a member has been recovered.
+    /// Records that a member has been recovered.
     pub fn bury(&self, Dead { number, turn }: Dead) {
         if let Some(word) = self.turn_word(number) {
-            // Release: as in `end`. If it fails, another has recovered it, or has the seat.
+            // Release: as in `end`. If it fails, another member has recovered it, or has the seat.
             let _ =
                 word.compare_exchange(turn.0, turn.gone().0, Ordering::Release, Ordering::Relaxed);
         }

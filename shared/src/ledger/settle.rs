@@ -1,15 +1,16 @@
 //! Orphans: blocks whose tag names nobody, because their member died between the buddy's step and its own.
 //!
-//! A block with such a tag may as well be in the hands of a live member's operation, which will return in a moment. These
-//! are told apart by what must be true of an orphan alone: it stays. In this order:
+//! A block with such a tag may also be in the hands of a live member's operation, which will return in a moment. Only
+//! an orphan stays. The checks are, in this order:
 //!
 //! 1. Its tag was read. Every member that was acting then has moved on: no free is under way that wrote the tag.
 //! 2. The block is there, nothing covers it, and its tag is as before.
-//! 3. Every member that was acting then has moved on, none has died meanwhile, and no claim was undone. So if the block
-//!    was one of theirs, it was granted, and has a tag, or was freed after that; both change the tag.
+//! 3. Every member that was acting then has moved on, none has died in the meantime, and no claim was undone. So if the
+//!    block belonged to one of their operations, it was granted, and has a tag, or was freed after that; both change
+//!    the tag.
 //! 4. The tag is swapped, if it is as before.
 //!
-//! Nobody is waited for: a member that does not move on within a number of looks makes all of it "not now".
+//! Nobody is waited for: if a member does not move on within a number of looks, all of it is answered "not now".
 
 use std::hint::spin_loop;
 
@@ -19,11 +20,11 @@ use super::recover::Found;
 use super::tag::with_order;
 use super::{Ledger, Liveness, Seat, Turn};
 
-/// How often a member that acts is looked at, and how often all is begun again.
+/// How often an acting member is looked at, and how often all is begun again.
 const LOOKS: usize = 32;
 const ROUNDS: usize = 4;
 
-/// Orphans that became the caller's, and how many blocks could not be told.
+/// The orphans that became the caller's, and how many blocks could not be decided.
 pub(super) struct Settled {
     pub taken: Vec<Found>,
     pub pending: usize,
@@ -32,12 +33,12 @@ pub(super) struct Settled {
 /// A seat as it was at the beginning of a round.
 struct Seen {
     turn: Turn,
-    /// Whether nobody sat there, or somebody who was dead.
+    /// Whether nobody had the seat, or a member that was dead.
     is_empty: bool,
 }
 
 impl<W: Word> Ledger<'_, W> {
-    /// Makes those of `found` that are orphans the caller's.
+    /// Makes the orphans among `found` the caller's.
     pub(super) fn settle(
         &self,
         seat: &Seat,
@@ -74,7 +75,7 @@ impl<W: Word> Ledger<'_, W> {
         Settled { taken: Vec::new(), pending: self.still_there(&found) }
     }
 
-    /// How many blocks are there, with the same tags.
+    /// Returns how many blocks are there with the same tags.
     fn still_there(&self, found: &[Found]) -> usize {
         let there = |found: &&Found| {
             self.tag_of(found.index) == Some(found.tag) && self.buddy.order_of(found.index).is_ok()
@@ -82,7 +83,7 @@ impl<W: Word> Ledger<'_, W> {
         found.iter().filter(there).count()
     }
 
-    /// All seats. The caller's own counts as empty: it has no other operation under way.
+    /// Returns all seats. The caller's own counts as empty: it has no other operation under way.
     fn seen(&self, seat: &Seat, liveness: &impl Liveness) -> Vec<Seen> {
         let seats = 0..self.seats();
         let seen = seats.map(|number| {
@@ -93,7 +94,7 @@ impl<W: Word> Ledger<'_, W> {
         seen.collect()
     }
 
-    /// Whether every operation that is under way now ends soon, and nobody has come or died since `seats` was seen.
+    /// Returns whether every operation under way ends soon, and nobody has come or died since `seats` was seen.
     fn all_moved_on(&self, seat: &Seat, seats: &[Seen]) -> bool {
         seats.iter().enumerate().filter(|&(number, _)| number != seat.number).all(
             |(number, seen)| {
@@ -110,7 +111,7 @@ impl<W: Word> Ledger<'_, W> {
         )
     }
 
-    /// Whether the member on a seat, whose turn is `acting`, ends that operation within a number of looks.
+    /// Returns whether the member on a seat, whose turn is `acting`, ends that operation within a number of looks.
     fn moves_on(&self, number: usize, acting: Turn, same: impl Fn(Turn) -> bool) -> bool {
         for _ in 0..LOOKS {
             match self.turn(number) {

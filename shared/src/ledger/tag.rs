@@ -1,4 +1,4 @@
-//! A tag: who holds the block that begins at a unit, and its order. One word for each unit.
+//! A tag: the owner of the block that begins at a unit, and its order. One word for each unit.
 //!
 //! ```text
 //! 63           30 29   24 23          10 9        0
@@ -7,10 +7,10 @@
 //! +--------------+-------+--------------+----------+
 //! ```
 //!
-//! The version grows with every change, so that a compare-and-swap of a tag that was read long ago fails. The order is that of
-//! the last block that somebody was given there: its holder frees it without looking for it from the top.
+//! The version grows with every change, so that a compare-and-swap of a tag that was read long ago fails. The order is
+//! that of the last block that was granted there: its holder frees it without looking it up from the top.
 //!
-//! The last seat that there could be is the segment's: what it holds are slabs, and the generation is the class of their slots.
+//! The last possible seat is the segment's: it holds slabs, and its generation is the class of their slots.
 
 const SEAT_BITS: u32 = 10;
 const GENERATION_BITS: u32 = 14;
@@ -19,34 +19,34 @@ const ORDER_BITS: u32 = 6;
 const ORDER: u64 = ((1 << ORDER_BITS) - 1) << OWNER_BITS;
 const VERSION: u32 = OWNER_BITS + ORDER_BITS;
 
-/// The most seats that a table may have: a tag has room for no more, and for the segment itself.
+/// The most seats that a table may have: a tag has no room for more, apart from the segment itself.
 pub(crate) const MAX_SEATS: usize = (1 << SEAT_BITS) - 2;
 
-/// The segment's seat, as tags have it.
+/// The segment's seat, as tags name it.
 const SEGMENT: u64 = (1 << SEAT_BITS) - 1;
 
-/// A member, as tags name it: a seat, and which of those that had it one after the other. Or nobody, or the segment.
+/// An owner, as tags name it: a member, by its seat and its generation on that seat; nobody; or the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner(u64);
 
 impl Owner {
     pub const NOBODY: Self = Self(0);
 
-    /// The member of `generation` on `seat`, which is less than [`MAX_SEATS`].
+    /// Returns the member of `generation` on `seat`, which is less than [`MAX_SEATS`].
     pub const fn new(seat: usize, generation: u64) -> Self {
         let generation = generation & ((1 << GENERATION_BITS) - 1);
         Self((generation << SEAT_BITS) | (seat as u64 + 1))
     }
 
-    /// A slab that nobody is to use any more.
+    /// A slab that nobody may use any more.
     pub const CLOSED: Self = Self::slab((1 << GENERATION_BITS) - 1);
 
-    /// The segment, as what holds a slab of a class, which is less than 2^14 - 1.
+    /// Returns the segment as the owner of a slab of a class, which is less than 2^14 - 1.
     pub const fn slab(class: usize) -> Self {
         Self(((class as u64) << SEAT_BITS) | SEGMENT)
     }
 
-    /// The seat and the generation, unless it is nobody, or the segment.
+    /// Returns the seat and the generation, unless it is nobody, or the segment.
     pub const fn seat(self) -> Option<(usize, u64)> {
         match self.0 & ((1 << SEAT_BITS) - 1) {
             0 | SEGMENT => None,
@@ -54,7 +54,7 @@ impl Owner {
         }
     }
 
-    /// The class of the slab that is held, if it is the segment that holds it.
+    /// Returns the class of the slab, if the owner is the segment.
     pub const fn class(self) -> Option<usize> {
         match self.0 & ((1 << SEAT_BITS) - 1) {
             SEGMENT => Some((self.0 >> SEAT_BITS) as usize),
@@ -62,56 +62,56 @@ impl Owner {
         }
     }
 
-    /// Whom `tag` names.
+    /// Returns the owner that `tag` names.
     pub const fn of(tag: u64) -> Self {
         let owner = tag & ((1 << OWNER_BITS) - 1);
-        // A generation without a seat, which nobody writes, is nobody.
+        // A generation without a seat, which is never written, means nobody.
         if owner & ((1 << SEAT_BITS) - 1) == 0 { Self::NOBODY } else { Self(owner) }
     }
 
-    /// The tag that follows `tag` when the same block becomes this owner's.
+    /// Returns the tag that follows `tag` when the same block becomes this owner's.
     #[inline(always)]
     pub const fn after(self, tag: u64) -> u64 {
         (((tag >> VERSION) + 1) << VERSION) | (tag & ORDER) | self.0
     }
 
-    /// The tag that follows `tag` when the same slot becomes this owner's: it names no order.
+    /// Returns the tag that follows `tag` when the same slot becomes this owner's: it names no order.
     #[inline(always)]
     pub const fn after_in_slot(self, tag: u64) -> u64 {
         (((tag >> VERSION) + 1) << VERSION) | self.0
     }
 
-    /// The same where the slot is only kept from being allocated, so that its slab can be closed: as an order, which no slot has,
-    /// says.
+    /// Returns the same for a slot that is only kept from being allocated, so that its slab can be closed. An order,
+    /// which no slot has, marks it.
     pub const fn closing(self, tag: u64) -> u64 {
         self.after_in_slot(tag) | ORDER
     }
 
-    /// Whose a slot is that has this tag. What is being closed is nobody's.
+    /// Returns the owner of a slot that has this tag. A slot that is being closed is nobody's.
     pub const fn of_slot(tag: u64) -> Self {
         if is_closing(tag) { Self::NOBODY } else { Self::of(tag) }
     }
 }
 
-/// The same tag, as new as the newest of `others`, none of which is older.
+/// Returns the same tag, with a version as new as the newest of `others`, none of which is older.
 pub(crate) fn as_new_as(tag: u64, others: impl Iterator<Item = u64>) -> u64 {
     let version = tag >> VERSION;
     let ahead = others.map(|other| (other >> VERSION).wrapping_sub(version) << VERSION).max();
     tag.wrapping_add(ahead.unwrap_or(0))
 }
 
-/// Whether a slot is only kept from being allocated.
+/// Returns whether a slot is only kept from being allocated.
 pub(crate) const fn is_closing(tag: u64) -> bool {
     tag & ORDER == ORDER
 }
 
-/// The order that `tag` names.
+/// Returns the order that `tag` names.
 #[inline(always)]
 pub(crate) const fn order_of(tag: u64) -> u32 {
     ((tag & ORDER) >> OWNER_BITS) as u32
 }
 
-/// The same tag of a block of `order`, which no arena has of 64 or more.
+/// Returns the same tag for a block of `order`; no arena has an order of 64 or more.
 #[inline(always)]
 pub(crate) const fn with_order(tag: u64, order: u32) -> u64 {
     (tag & !ORDER) | ((order as u64) << OWNER_BITS & ORDER)

@@ -7,8 +7,8 @@
 //! +------------+------+-------------------------+
 //! ```
 //!
-//! Only the member writes it, by plain stores, as long as it lives. Then whoever recovers it takes the mark `live` away, or
-//! the next on the seat begins a generation.
+//! Only the member writes it, by plain stores, as long as it is alive. Afterwards its recoverer clears the mark `live`,
+//! or the next member on the seat begins a generation.
 
 const COUNT_BITS: u32 = 40;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
@@ -27,22 +27,22 @@ impl Turn {
         self.0 & LIVE != 0
     }
 
-    /// Whether the member is in the middle of an operation.
+    /// Returns whether the member is in the middle of an operation.
     pub const fn acts(self) -> bool {
         self.0 & 1 == 1
     }
 
-    /// The turn with which the next generation begins.
+    /// Returns the turn with which the next generation begins.
     pub const fn seated(self) -> Self {
         Self((self.generation().wrapping_add(1) << GENERATION) | LIVE)
     }
 
-    /// The same, of a member that is no more.
+    /// Returns the same turn for a member that is gone.
     pub const fn gone(self) -> Self {
         Self(self.0 & !LIVE)
     }
 
-    /// An operation begins, or ends.
+    /// Returns the next turn: an operation begins, or ends.
     #[inline(always)]
     pub const fn next(self) -> Self {
         Self(self.0 & !COUNT | self.0.wrapping_add(1) & COUNT)

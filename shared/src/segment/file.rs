@@ -13,7 +13,7 @@ use crate::error::AttachError;
 use crate::header::{self, HEADER_BYTES, STATE_AT, State};
 use crate::layout::Layout;
 
-/// Opens the file at `path`, makes it if there is none, and makes a segment in it.
+/// Opens the file at `path`, creates it if there is none, and makes a segment in it.
 pub(super) fn create(path: &Path, layout: &Layout, mode: u32) -> Result<File, AttachError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(mode);
@@ -21,10 +21,10 @@ pub(super) fn create(path: &Path, layout: &Layout, mode: u32) -> Result<File, At
     if !lock::lock(&file, CREATION).map_err(AttachError::system("lock the file"))? {
         return Err(AttachError::Making);
     }
-    // The lock goes with the file if this fails.
+    // Closing the file releases the lock if this fails.
     match state_of(&file) {
         Ok((_, State::Whole)) => return Err(AttachError::Exists),
-        // Empty, or begun by somebody who died.
+        // Empty, or begun by a process that died.
         Ok((_, State::Making)) | Err(AttachError::HalfMade) => {}
         Err(error) => return Err(error),
     }
@@ -45,21 +45,21 @@ pub(super) fn create_unnamed(name: &str, layout: &Layout) -> Result<File, Attach
     Ok(file)
 }
 
-/// Writes a segment into an empty file: that it is being made first, that it is whole last. All else is zero.
+/// Writes a segment into an empty file: first that it is being made, last that it is whole. Everything else is zero.
 fn make(file: &File, layout: &Layout) -> Result<(), AttachError> {
     let write = |bytes: &[u8], at| {
         file.write_all_at(bytes, at).map_err(AttachError::io("write the header"))
     };
     write(&header::encode(layout, State::Making), 0)?;
     let len = off_t::try_from(layout.bytes).unwrap_or(off_t::MAX);
-    // Now, so that nobody meets a full file system when it first uses a page.
+    // Reserved now, so that nobody meets a full file system at the first use of a page.
     posix_fallocate(file, 0, len).map_err(AttachError::system("reserve memory for the segment"))?;
     write(&State::Whole.bytes(), STATE_AT)
 }
 
-/// What a whole segment's header says, after all of it was checked.
+/// Returns what the header of a whole segment says, after checking all of it.
 pub(super) fn check(file: &File) -> Result<Layout, AttachError> {
-    // Where it seems to have been given up, the creator may have come to its end between two looks.
+    // If it seems to be half made, the creator may have finished between two looks.
     for _ in 0..2 {
         match state_of(file) {
             Ok((layout, State::Whole)) => return Ok(layout),
@@ -73,7 +73,7 @@ pub(super) fn check(file: &File) -> Result<Layout, AttachError> {
     Err(AttachError::HalfMade)
 }
 
-/// What the header says. An empty file is half made.
+/// Returns what the header says. An empty file is half made.
 fn state_of(file: &File) -> Result<(Layout, State), AttachError> {
     let metadata = file.metadata().map_err(AttachError::io("look at the file"))?;
     if !metadata.is_file() {

@@ -1,5 +1,5 @@
-//! Locks on bytes of the file that the kernel lets go when the last descriptor of an open file description is closed: when
-//! a process ends, however it ends. They exclude nobody from reading or writing; the bytes need not exist.
+//! Locks on bytes of the file, which the kernel releases when the last descriptor of an open file description is
+//! closed: when a process ends, however it ends. They exclude nobody from reading or writing; the bytes need not exist.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,24 +9,24 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc::{F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t};
 
-/// The byte that a creator locks until the segment is whole. Beyond the largest segment.
+/// The byte that a creator locks until the segment is whole. It is beyond the largest segment.
 pub(super) const CREATION: u64 = 1 << 60;
 
 /// The byte of the first seat.
 const SEATS: u64 = CREATION + 1;
 
-/// The byte that the member on a seat locks.
+/// Returns the byte that the member on a seat locks.
 pub(super) fn of_seat(seat: usize) -> u64 {
     SEATS + seat as u64
 }
 
-/// The same file by an open file description of its own: locks of one do not count as the other's.
+/// Opens the same file with an open file description of its own: locks of one do not count as the other's.
 pub(super) fn reopen(file: &File) -> io::Result<File> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     OpenOptions::new().read(true).write(true).open(path)
 }
 
-/// Locks a byte. `false`: somebody else has it.
+/// Locks a byte. Returns `false` if somebody else has locked it.
 pub(super) fn lock(file: &File, byte: u64) -> Result<bool, Errno> {
     match fcntl(file, FcntlArg::F_OFD_SETLK(&on(byte, F_WRLCK))) {
         Ok(_) => Ok(true),
@@ -35,13 +35,13 @@ pub(super) fn lock(file: &File, byte: u64) -> Result<bool, Errno> {
     }
 }
 
-/// Lets a byte go.
+/// Unlocks a byte.
 pub(super) fn unlock(file: &File, byte: u64) {
-    // Only a file that is none refuses.
+    // This fails only for something that is not a file.
     let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&on(byte, F_UNLCK)));
 }
 
-/// Whether somebody has locked a byte by another open file description. In doubt yes.
+/// Returns whether somebody has locked a byte by another open file description. In doubt `true`.
 pub(super) fn is_locked(file: &File, byte: u64) -> bool {
     let mut found = on(byte, F_WRLCK);
     let asked = fcntl(file, FcntlArg::F_OFD_GETLK(&mut found));

@@ -1,4 +1,4 @@
-//! A segment in this process's memory.
+//! The mapping of a segment into this process's memory.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -18,20 +18,20 @@ use crate::slabs::Memory;
 pub(super) struct Map {
     start: NonNull<c_void>,
     bytes: NonZeroUsize,
-    /// The process that has it: a child of it does not.
+    /// The process that has it: a child of that process does not.
     process: u32,
 }
 
-// SAFETY: it is memory, which no thread has for itself, and is given away by shared atomics and raw pointers only.
+// SAFETY: it is memory that no thread has for itself, and it is only given away by shared atomics and raw pointers.
 unsafe impl Send for Map {}
 // SAFETY: as above.
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps the first `bytes` bytes of a file, which has as many. A child does not inherit the mapping.
+    /// Maps the first `bytes` bytes of a file, which has at least that many. A child does not inherit the mapping.
     pub fn new(file: &File, bytes: NonZeroUsize) -> Result<Self, AttachError> {
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        // SAFETY: a new mapping at a place that the system chooses, of nothing that Rust knows.
+        // SAFETY: a new mapping at an address that the system chooses, of nothing that Rust knows.
         let start = unsafe { mmap(None, bytes, access, MapFlags::MAP_SHARED, file, 0) };
         let start = start.map_err(AttachError::system("map the segment"))?;
         let map = Self { start, bytes, process: std::process::id() };
@@ -41,12 +41,12 @@ impl Map {
         Ok(map)
     }
 
-    /// Where it begins in this process.
+    /// Returns its address in this process.
     pub fn address(&self) -> usize {
         self.start.addr().get()
     }
 
-    /// `count` words from `at` bytes on. `None` if they are not within it, or not aligned.
+    /// Returns `count` words from byte `at` on. `None` if they are not within it, or not aligned.
     pub fn words(&self, at: u64, count: usize) -> Option<&[AtomicU64]> {
         let bytes = count.checked_mul(8)?;
         let start = self.bytes(at, bytes)?.cast::<AtomicU64>();
@@ -58,7 +58,7 @@ impl Map {
         Some(unsafe { slice::from_raw_parts(start.as_ptr(), count) })
     }
 
-    /// Where `bytes` bytes begin that are `at` bytes from the beginning. `None` if they are not within it.
+    /// Returns the address of `bytes` bytes from byte `at` on. `None` if they are not within it.
     pub fn bytes(&self, at: u64, bytes: usize) -> Option<NonNull<u8>> {
         let at = usize::try_from(at).ok()?;
         if at.checked_add(bytes)? > self.bytes.get() {
@@ -78,7 +78,7 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// From one byte of the mapping to another.
+    /// Creates the arena from one byte of the mapping to another.
     pub(super) fn new(map: Arc<Map>, start: u64, end: u64) -> Self {
         Self { map, start, bytes: end - start }
     }
@@ -97,7 +97,7 @@ impl Memory<AtomicU64> for Arena {
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // In a child there may be something else at the place.
+        // In a child something else may be at this address.
         if self.process == std::process::id() {
             // SAFETY: the mapping is this one's, and whatever borrows from it is gone.
             let _ = unsafe { munmap(self.start, self.bytes.get()) };

@@ -1,4 +1,4 @@
-//! Segments: made, attached, and shared by the members of this process.
+//! Segments: created, attached, and shared by the members of this process.
 //!
 //! ```text
 //! file    create and check      lock    who lives, who creates      map    memory
@@ -29,10 +29,11 @@ use crate::slabs::class::Shape;
 use crate::slabs::{HINTS, PIN_STRIDE, Slabs};
 use map::{Arena, Map};
 
-/// Memory that several processes allocate from. A handle: clones are the same segment.
+/// Memory from which several processes allocate. This is a handle: clones are the same segment.
 ///
-/// A child of `fork` inherits neither the mapping nor any member: it must not use what its parent made, and attaches for itself.
-/// As long as a child has not ended, or begun another program, its parent's members count as alive, as the child has
+/// A child of `fork` inherits neither the mapping nor any member: it must not use what its parent made, and attaches
+/// for itself. Until a child has ended, or executed another program, its parent's members count as alive, as the child
+/// has their locks, too.
 /// their locks, too.
 #[derive(Clone, Debug)]
 pub struct Segment(Arc<Attached>);
@@ -40,7 +41,7 @@ pub struct Segment(Arc<Attached>);
 /// A segment in this process.
 #[derive(Debug)]
 struct Attached {
-    /// Of the mapping, hence private, and before it.
+    /// It borrows from the mapping, hence it is private, and comes before it.
     slabs: Slabs<'static, AtomicU64, Arena>,
     map: Arc<Map>,
     layout: Layout,
@@ -50,13 +51,13 @@ struct Attached {
 impl Segment {
     /// Makes a segment in the file at `path`, such as `/dev/shm/name`, and attaches to it. Only its owner may open it.
     ///
-    /// All of its memory is reserved now. A file that is empty, or holds a segment whose creator died before it was whole, is
-    /// taken over.
+    /// All of its memory is reserved now. A file that is empty, or holds a segment whose creator died before it was
+    /// whole, is taken over.
     ///
     /// # Errors
-    /// [`AttachError::Geometry`]; [`AttachError::Exists`]; [`AttachError::Making`] if another is just making it;
-    /// [`AttachError::Foreign`] and others if the file holds something else; [`AttachError::System`]. In none of these cases
-    /// has a file that was there changed.
+    /// [`AttachError::Geometry`]; [`AttachError::Exists`]; [`AttachError::Making`] if another process is just making
+    /// it; [`AttachError::Foreign`] and others if the file holds something else; [`AttachError::System`]. In none of
+    /// these cases has an existing file changed.
     ///
     /// ```
     /// use nbbs_shared::{AttachError, Geometry, Segment};
@@ -73,7 +74,8 @@ impl Segment {
         Self::create_for(path, geometry, 0o600)
     }
 
-    /// [`create`](Self::create), with permissions of the caller's, less the process's umask: `0o660` for a group.
+    /// Makes a segment as [`create`](Self::create) does, with the caller's permissions, less the process's umask:
+    /// `0o660` for a group.
     ///
     /// # Errors
     /// Those of [`create`](Self::create).
@@ -86,8 +88,8 @@ impl Segment {
         Self::map(file::create(path.as_ref(), &layout, mode)?, layout)
     }
 
-    /// Makes a segment in memory without a name, which others attach to by its descriptor: [`as_fd`](Self::as_fd). `name` is
-    /// for debuggers.
+    /// Makes a segment in memory without a name, to which others attach by its descriptor: [`as_fd`](Self::as_fd).
+    /// `name` is for debuggers.
     ///
     /// # Errors
     /// [`AttachError::Geometry`] and [`AttachError::System`].
@@ -99,8 +101,8 @@ impl Segment {
     /// Attaches to the segment in the file at `path`.
     ///
     /// # Errors
-    /// Any [`AttachError`] but [`Exists`](AttachError::Exists). Nothing was changed, nor mapped but for
-    /// [`Bookkeeping`](AttachError::Bookkeeping).
+    /// Any [`AttachError`] except [`Exists`](AttachError::Exists). Nothing was changed, and nothing was mapped except
+    /// with [`Bookkeeping`](AttachError::Bookkeeping).
     ///
     /// ```
     /// use nbbs_shared::{AttachError, Segment};
@@ -109,7 +111,7 @@ impl Segment {
     /// ```
     pub fn attach(path: impl AsRef<Path>) -> Result<Self, AttachError> {
         let opened = OpenOptions::new().read(true).write(true).open(&path);
-        // What may only be read is told apart from what is no segment.
+        // Distinguishes a file that may only be read from one that is not a segment.
         let readable = || File::open(&path).ok();
         match opened {
             Ok(file) => Self::attach_file(file),
@@ -120,7 +122,7 @@ impl Segment {
         }
     }
 
-    /// Attaches to the segment that a descriptor is of, which was inherited, or received over a socket.
+    /// Attaches to the segment of a descriptor, which was inherited, or received over a socket.
     ///
     /// # Errors
     /// Those of [`attach`](Self::attach).
@@ -141,8 +143,8 @@ impl Segment {
         let map = Map::new(&file, bytes.ok_or(corrupt("bytes in all", layout.bytes))?)?;
         let words = |at, count: u64| {
             let words = usize::try_from(count).ok().and_then(|count| map.words(at, count));
-            // SAFETY: the words live as long as the mapping, which is in the same `Attached` as all that has them, and is
-            // dropped after it.
+            // SAFETY: the words live as long as the mapping, which is in the same `Attached` as everything that uses
+            // them, and is dropped after it.
             words.map(|words| unsafe { slice::from_raw_parts(words.as_ptr(), words.len()) })
         };
         let parts = || {
@@ -170,10 +172,10 @@ impl Segment {
 
     /// Registers a member: a thread that allocates here, as long as the value lives.
     ///
-    /// Takes a descriptor, and a system call or two for each seat that is taken.
+    /// Cost: a descriptor, and a system call or two for each seat that is taken.
     ///
     /// # Errors
-    /// [`JoinError::Full`] if all members live, and [`JoinError::System`].
+    /// [`JoinError::Full`] if all members are alive, and [`JoinError::System`].
     ///
     /// ```
     /// # use nbbs_shared::{Geometry, JoinError, Segment};
@@ -191,7 +193,7 @@ impl Segment {
             .map_err(|error| failed("open the file again by /proc/self/fd", errno_of(&error)))?;
         let seats = self.ledger().seats();
         let is_left = |seat: &usize| !self.ledger().turn(*seat).is_some_and(|turn| turn.is_live());
-        // Those first that nobody has to recover.
+        // First the seats that nobody has to recover.
         for seat in (0..seats).filter(is_left).chain(0..seats) {
             let locked = lock::lock(&lock, lock::of_seat(seat));
             if locked.map_err(|errno| failed("lock a seat", errno as i32))?
@@ -203,19 +205,20 @@ impl Segment {
         Err(JoinError::Full { members: seats })
     }
 
-    /// What the segment was made for.
+    /// Returns the dimensions of the segment.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
         self.0.layout.geometry
     }
 
-    /// Bytes that nobody holds. Counted as [`nbbs::Buddy::free_units`] does.
+    /// Returns the bytes that nobody holds, counted as [`nbbs::Buddy::free_units`] does.
     #[must_use]
     pub fn free_bytes(&self) -> u64 {
         self.ledger().buddy.free_units() * self.geometry().unit_bytes
     }
 
-    /// An offset for whatever the members agree on, by which a newcomer finds the rest. None at first.
+    /// Returns an offset for whatever the members agree on, by which a newcomer finds everything else. It is none at
+    /// first.
     ///
     /// ```
     /// # use nbbs_shared::{Geometry, Segment};
@@ -235,8 +238,8 @@ impl Segment {
         unsafe { &*at.as_ptr().cast() }
     }
 
-    /// Where a `T` is in this process. Its memory may be any member's, or nobody's: what is there, and who may touch it, the
-    /// caller must know.
+    /// Returns the address of a `T` in this process. Its memory may be any member's, or nobody's: the caller must know
+    /// what is there, and who may touch it.
     ///
     /// # Errors
     /// [`OffsetError::Outside`] and [`OffsetError::Misaligned`].
@@ -258,7 +261,8 @@ impl Segment {
         if start.is_aligned() { Ok(start) } else { Err(OffsetError::Misaligned { offset, align }) }
     }
 
-    /// Where `bytes` bytes are in this process that begin at an offset; as [`at`](Self::at), for what has no type.
+    /// Returns the address in this process of `bytes` bytes that begin at an offset, as [`at`](Self::at) does, for
+    /// untyped memory.
     ///
     /// # Errors
     /// [`OffsetError::Outside`].
@@ -266,7 +270,7 @@ impl Segment {
         self.start_of(offset, bytes as u64)
     }
 
-    /// The offset of an address in this process, if that is in the memory that is handed out.
+    /// Returns the offset of an address in this process, if that is in the memory that is handed out.
     ///
     /// ```
     /// # use nbbs_shared::{Geometry, Segment};
@@ -285,7 +289,7 @@ impl Segment {
         Offset::new(offset)
     }
 
-    /// The member whose block begins at an offset, at this moment.
+    /// Returns the member whose block begins at an offset, at this moment.
     ///
     /// # Errors
     /// [`OffsetError::Outside`] and [`OffsetError::Misaligned`].
@@ -308,7 +312,7 @@ impl Segment {
         &self.0.layout
     }
 
-    /// The unit that begins at an offset.
+    /// Returns the unit that begins at an offset.
     #[inline]
     pub(crate) fn index_of(&self, offset: u64) -> Result<u64, OffsetError> {
         self.check(offset, self.geometry().unit_bytes)?;
@@ -321,25 +325,25 @@ impl Segment {
         }
     }
 
-    /// The offset of a unit.
+    /// Returns the offset of a unit.
     #[inline]
     pub(crate) fn offset_of<T: ?Sized>(&self, index: u64) -> Option<Offset<T>> {
         Offset::new(self.layout().arena + (index << self.layout().unit_log2()))
     }
 
-    /// How far from the first unit an offset is.
+    /// Returns how far from the first unit an offset is.
     #[inline]
     pub(crate) fn within(&self, offset: u64) -> Result<u64, OffsetError> {
         self.check(offset, 1).map(|()| offset - self.layout().arena)
     }
 
-    /// The offset of what is so many bytes from the first unit.
+    /// Returns the offset of the place this many bytes from the first unit.
     #[inline]
     pub(crate) fn offset_within<T: ?Sized>(&self, at: u64) -> Option<Offset<T>> {
         Offset::new(self.layout().arena + at)
     }
 
-    /// Where so many bytes are, all of them units.
+    /// Returns the address of this many bytes, all of them units.
     pub(crate) fn start_of(&self, offset: u64, bytes: u64) -> Result<NonNull<u8>, OffsetError> {
         self.check(offset, bytes)?;
         let within = usize::try_from(bytes).ok().and_then(|bytes| self.0.map.bytes(offset, bytes));
@@ -363,13 +367,13 @@ impl Segment {
 }
 
 impl AsFd for Segment {
-    /// The file, to be handed to another process.
+    /// Returns the file's descriptor, to be handed to another process.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.file.as_fd()
     }
 }
 
-/// The kernel's word on who lives, asked by a member's own description of the file.
+/// The kernel's information on which members are alive, queried through a member's own description of the file.
 pub(crate) struct Locks<'m>(pub &'m File);
 
 impl Liveness for Locks<'_> {

@@ -6,19 +6,19 @@ use std::alloc::Layout;
 pub(crate) const CLASSES: usize = 28;
 
 const STEP: usize = 16;
-/// Classes of the first kind, and log2 of the largest.
+/// The number of classes of the first kind, and log2 of the largest of them.
 const LINEAR: usize = 8;
 const LINEAR_LOG2: u32 = 7;
 
 /// Bytes of a slab, unless a unit has more.
 const LEAST_SLAB: u64 = 256;
 const MOST_SLAB: u64 = 32 << 10;
-/// A slab is this part of the segment at most, if that is not less than the least.
+/// A slab is at most this part of the segment, unless that is less than the least.
 const PART: u64 = 32;
 
-/// A class with fewer slots in a slab is none: blocks serve as well.
+/// A class with fewer slots in a slab is not used: blocks serve as well.
 const LEAST_SLOTS: u64 = 4;
-/// More slots than these a slab does not have, however large a unit is.
+/// The most slots of a slab, however large a unit is.
 const MOST_SLOTS: u64 = 1 << 16;
 
 /// Slabs of a segment.
@@ -45,30 +45,30 @@ impl Shape {
         Self { order, unit_log2, slots }
     }
 
-    /// Bytes of a slab.
+    /// Returns the bytes of a slab.
     #[inline(always)]
     pub fn bytes(&self) -> u64 {
         1 << (self.order + self.unit_log2)
     }
 
-    /// Slots of a slab of this class. `None`: there is no such slab.
+    /// Returns the slots of a slab of this class. `None`: there is no such slab.
     #[inline(always)]
     pub fn slots(&self, class: usize) -> Option<usize> {
         self.slots.get(class).map(|&slots| slots as usize).filter(|&slots| slots > 0)
     }
 
-    /// The class of the slots that have room for a layout. `None`: it takes a block.
+    /// Returns the class of the slots that have room for a layout. `None`: it takes a block.
     #[inline]
     pub fn class_of(&self, layout: Layout) -> Option<usize> {
         let align = layout.align();
         let size = layout.size().checked_next_multiple_of(align)?.max(align);
-        // A multiple of the alignment, so that each slot is aligned: powers of two are, at least.
+        // A multiple of the alignment, so that each slot is aligned; powers of two always are.
         let class = (class_for(size)..CLASSES).find(|&class| self::size(class) & (align - 1) == 0);
         class.filter(|&class| self.slots(class).is_some())
     }
 }
 
-/// The first class with slots of `bytes` bytes, more than 0; [`CLASSES`] or more: none has.
+/// Returns the first class with slots of `bytes` bytes, more than 0; [`CLASSES`] or more if there is none.
 #[inline(always)]
 fn class_for(bytes: usize) -> usize {
     if bytes <= 1 << LINEAR_LOG2 {

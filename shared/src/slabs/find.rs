@@ -1,4 +1,4 @@
-//! Where a free slot is, if not at the cursor: where others have freed one, in a new slab, or anywhere.
+//! Finding a free slot elsewhere than at the cursor: where others have freed one, in a new slab, or anywhere.
 
 use std::cell::Cell;
 
@@ -16,7 +16,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         place: &Cell<Option<Cursor>>,
         class: usize,
     ) -> Option<u64> {
-        // Its pin is for others from now on.
+        // Its pin is used for other slabs from now on.
         place.set(None);
         let found = self
             .find_by_hints(seat, class)
@@ -29,14 +29,15 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         found.map(|(slab, slot)| self.start(slab, slot))
     }
 
-    /// Says that a slab has a free slot, for whoever looks for one. A load, and a store if it was not said before.
+    /// Records that a slab has a free slot, for members that look for one. Cost: a load, and a store if it was not
+    /// recorded before.
     #[inline(always)]
     pub(super) fn hint(&self, slab: Slab) {
         let number = (slab.index >> self.shape.order) as usize % HINTS_OF_CLASS;
         let Some(word) = self.hints_of(slab.class).and_then(|hints| hints.get(number)) else {
             return;
         };
-        // Relaxed: whoever reads it looks at the slab.
+        // Relaxed: its readers examine the slab.
         if word.load(Ordering::Relaxed) != slab.index + 1 {
             word.store(slab.index + 1, Ordering::Relaxed);
         }
@@ -44,11 +45,11 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
 
     fn find_by_hints(&self, seat: &Seat, class: usize) -> Option<(Slab, usize)> {
         self.hints_of(class)?.iter().find_map(|word| {
-            // Relaxed: only a hint, which may be anything.
+            // Relaxed: it is only a hint, which may be anything.
             let hint = word.load(Ordering::Relaxed);
             let found = self.claim_in(seat, class, hint.checked_sub(1)?);
             if found.is_none() {
-                // Relaxed: as above. Who frees in it says so again.
+                // Relaxed: as above. A member that frees in it records it again.
                 let _ = word.compare_exchange(hint, 0, Ordering::Relaxed, Ordering::Relaxed);
             }
             found
@@ -65,8 +66,8 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         Some((slab, slot?))
     }
 
-    /// Makes a slab, of which the first slot is the member's from the beginning: so nobody takes the slab apart before it is
-    /// pinned. Who dies in it leaves a block, or a slot.
+    /// Makes a slab whose first slot is the member's from the beginning, so that nobody takes the slab apart before it
+    /// is pinned. A member that dies in it leaves a block, or a slot.
     fn make(&self, seat: &Seat, class: usize) -> Option<(Slab, usize)> {
         let index = self.ledger.alloc(seat, self.shape.order)?.ok()?;
         let slab = Slab { index, class };
@@ -82,7 +83,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         Some((self.pin(seat, class, index)?, 0))
     }
 
-    /// Looks at all slabs there are.
+    /// Looks at all existing slabs.
     fn find_by_walk(&self, seat: &Seat, class: usize) -> Option<(Slab, usize)> {
         let slabs = self.ledger.blocks().into_iter();
         let mut of_class = slabs.filter(|found| Owner::of(found.tag).class() == Some(class));

@@ -1,28 +1,29 @@
-//! Slots: what is smaller than a block, or no power of two. A block cut into slots of one class is a *slab*.
+//! Slots: memory that is smaller than a block, or not a power of two. A block cut into slots of one class is a *slab*.
 //!
 //! ```text
-//! class     sizes of slots, and how many a slab has      pins      who is looking at which slab
-//! find      a slab with a free slot, or a new one        trim      empty slabs become blocks again
-//! recover   what the dead hold of them
+//! class     sizes of slots, and how many a slab has      pins      which member is looking at which slab
+//! find      finds a slab with a free slot, or makes one  trim      turns empty slabs into blocks again
+//! recover   recovers the slots of the dead
 //! ```
 //!
-//! A slab begins with a word for each slot, and ends with the slots, the first of them last. A slot's word is a tag, as a
-//! block's is: nobody's if the slot is free, otherwise its holder's. So each operation on a slot is one compare-and-swap, and
-//! there is nothing half done that could be found:
+//! A slab begins with a word for each slot, and ends with the slots, the first of them last. A slot's word is a tag, as
+//! a block's is: nobody's if the slot is free, otherwise its holder's. So each operation on a slot is one
+//! compare-and-swap, and nothing is ever left half done:
 //!
 //! | | from | to |
 //! |---|---|---|
 //! | allocation | nobody's | the member's |
 //! | free | the member's | nobody's |
 //! | take | the giver's | the taker's |
-//! | recovery | that of one who is gone | the recoverer's |
+//! | recovery | that of a member that is gone | the recoverer's |
 //!
-//! The block itself has the segment's tag, which names the class: these tags are all that says what is a slab, and of what.
-//! While a slab is made, or has been taken apart, its tag is the member's that does so, as any block's.
+//! The block itself has the segment's tag, which names the class: these tags alone say what is a slab, and of which
+//! class. While a slab is being made, or after it was taken apart, its tag is that of the member that does so, as for
+//! any block.
 //!
-//! A member may go for a free slot in a slab that somebody else is taking apart, so it *pins* the slab first. Nobody needs a
-//! pin for a slot that is its own: a slab that has one stays. Who takes a slot from another needs one, and so does who goes back to
-//! one that he recovered, which its new holder may have taken and freed meanwhile.
+//! A member may try to take a free slot in a slab that somebody else is taking apart, so it *pins* the slab first. A
+//! member needs no pin for a slot of its own: a slab with a slot in use stays. It needs one to take a slot from another
+//! member, and to go back to a slot that it recovered, which its new holder may have taken and freed in the meantime.
 
 pub(crate) mod class;
 mod find;
@@ -41,15 +42,15 @@ use class::{CLASSES, Shape, size};
 pub(crate) use pins::PIN_STRIDE;
 use pins::VISIT;
 
-/// Words for hints of each class.
+/// The number of hint words of each class.
 const HINTS_OF_CLASS: usize = 16;
 
-/// Words for hints.
+/// The number of hint words.
 pub(crate) const HINTS: usize = CLASSES * HINTS_OF_CLASS;
 
 /// The memory of the arena.
 pub(crate) trait Memory<W> {
-    /// `count` words from so many bytes on. `None` if they are not within it.
+    /// Returns `count` words from byte `at` on. `None` if they are not within it.
     fn words(&self, at: u64, count: usize) -> Option<&[W]>;
 }
 
@@ -60,7 +61,7 @@ pub(crate) struct Slabs<'a, W, M> {
     memory: M,
     /// By seat, [`PIN_STRIDE`] apart.
     pins: &'a [W],
-    /// By class: slabs in which a slot was freed, perhaps. Nothing depends on them.
+    /// By class: slabs in which a slot may have been freed. Nothing depends on them.
     hints: &'a [W],
     pub shape: Shape,
 }
@@ -72,7 +73,7 @@ struct Slab {
     class: usize,
 }
 
-/// Where a member looks first for a free slot of a class: in a slab that it has pinned.
+/// Where a member first looks for a free slot of a class: in a slab that it has pinned.
 #[derive(Clone, Copy, Debug)]
 struct Cursor {
     index: u64,
@@ -90,7 +91,7 @@ impl Cursors {
 }
 
 impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
-    /// The slabs over these words. All zero: there are none.
+    /// Creates the slabs over these words. All zero: there are none.
     pub fn new(
         ledger: Ledger<'a, W>,
         memory: M,
@@ -101,29 +102,29 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
         Self { ledger, memory, pins, hints, shape }
     }
 
-    /// Sits down, as [`Ledger::sit`].
+    /// Takes a seat, as [`Ledger::sit`] does.
     pub fn sit(&self, number: usize) -> Option<Seat> {
         let seat = self.ledger.sit(number)?;
         self.unpin_all(&seat);
         Some(seat)
     }
 
-    /// Allocates a slot of a class, and returns where it begins, in bytes from the beginning of the arena. `None`: no slot is
-    /// free, nor a block for a slab.
+    /// Allocates a slot of a class, and returns its position in bytes from the beginning of the arena. `None`: no slot
+    /// is free, nor a block for a slab.
     #[inline]
     pub fn alloc(&self, seat: &Seat, cursors: &Cursors, class: usize) -> Option<u64> {
         let place = cursors.at(class)?;
         if let Some(Cursor { index, slot }) = place.get()
             && let Some(slot) = self.claim(seat, Slab { index, class }, slot)
         {
-            // The next is looked for behind it.
+            // The next search starts behind it.
             place.set(Some(Cursor { index, slot: slot + 1 }));
             return Some(self.start(Slab { index, class }, slot));
         }
         self.find(seat, place, class)
     }
 
-    /// Frees the member's slot that begins so many bytes from the beginning of the arena, and returns its bytes.
+    /// Frees the member's slot at position `at`, in bytes from the beginning of the arena, and returns its bytes.
     /// `None`: there is no slab.
     ///
     /// # Errors
@@ -138,7 +139,7 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
             return Some(Err(error));
         }
         match cursors.at(slab.class) {
-            // What was used last is used next.
+            // The slot used last is used next.
             Some(place) if place.get().is_some_and(|cursor| cursor.index == slab.index) => {
                 place.set(Some(Cursor { index: slab.index, slot }));
             }
@@ -165,7 +166,7 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
             Err(error) => return Some(Err(error)),
         };
         loop {
-            // Relaxed: what depends on it, the swap acquires.
+            // Relaxed: the swap acquires what depends on it.
             let tag = word.load(Ordering::Relaxed);
             let owner = Owner::of_slot(tag);
             if owner.seat().is_none() {
@@ -177,25 +178,25 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
         }
     }
 
-    /// The bytes of a slot, and whose it is. `None`: there is no slab.
+    /// Returns the bytes of a slot, and its owner. `None`: there is no slab.
     ///
     /// # Errors
     /// No slot begins there.
     pub fn owner_at(&self, at: u64) -> Option<Result<(u64, Owner), NotHeld>> {
         Some(self.word_at(at)?.map(|(slab, word)| {
-            // Acquire: pairs with the Release of who gave it that tag, and what he wrote into the slot.
+            // Acquire: pairs with the Release of the tag's writer, and what it wrote into the slot.
             (size(slab.class) as u64, Owner::of_slot(word.load(Ordering::Acquire)))
         }))
     }
 
-    /// Makes the first free slot of a slab the member's that is found from `first` on. The member has pinned the slab.
+    /// Makes the first free slot of a slab, from `first` on, the member's. The member has pinned the slab.
     #[inline(always)]
     fn claim(&self, seat: &Seat, slab: Slab, first: usize) -> Option<usize> {
         let words = self.words_of(slab)?;
         let (before, behind) = words.split_at(first.min(words.len()));
         let from = |words: &[W], first: usize| {
             let free = words.iter().position(|word| {
-                // Relaxed: what depends on it, the swap acquires.
+                // Relaxed: the swap acquires what depends on it.
                 let tag = word.load(Ordering::Relaxed);
                 Owner::of(tag) == Owner::NOBODY && Self::swap(word, tag, seat.owner)
             });
@@ -204,12 +205,12 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
         from(behind, words.len() - behind.len()).or_else(|| from(before, 0))
     }
 
-    /// Frees a slot of the member's.
+    /// Frees a slot of the member.
     #[inline(always)]
     fn give(&self, seat: &Seat, slab: Slab, slot: usize) -> Result<(), NotHeld> {
         let word = self.words_of(slab).and_then(|words| words.get(slot));
         let word = word.ok_or(NotHeld::Outside)?;
-        // Relaxed: if it is the member's, only who takes it changes it, and the swap fails.
+        // Relaxed: if it is the member's, only a member that takes it changes it, and then the swap fails.
         let tag = word.load(Ordering::Relaxed);
         if Owner::of(tag) != seat.owner {
             return Err(NotHeld::By(Owner::of(tag)));
@@ -217,7 +218,7 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
         Self::try_swap(word, tag, Owner::NOBODY).map_err(|now| NotHeld::By(Owner::of(now)))
     }
 
-    /// Whether the slot was made this owner's, as its tag was `tag` yet.
+    /// Makes the slot this owner's if its tag is still `tag`. Returns whether it did.
     #[inline(always)]
     fn swap(word: &W, tag: u64, owner: Owner) -> bool {
         Self::try_swap(word, tag, owner).is_ok()
@@ -235,12 +236,12 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
 
     #[inline(always)]
     fn try_swap_to(word: &W, tag: u64, new: u64) -> Result<(), u64> {
-        // Acquire: what the last holder did with the slot. Release: what this one did; and who sees this member's name
-        // sees that it lives.
+        // Acquire: what the last holder did with the slot. Release: what this one did; and anybody who sees this
+        // member's name sees that it is alive.
         word.compare_exchange(tag, new, Ordering::AcqRel, Ordering::Relaxed).map(drop)
     }
 
-    /// The slab that covers a place in the arena.
+    /// Returns the slab that covers a position in the arena.
     #[inline(always)]
     fn slab_at(&self, at: u64) -> Option<Slab> {
         let index = at >> self.shape.unit_log2 >> self.shape.order << self.shape.order;
@@ -249,13 +250,13 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
         self.shape.slots(class).map(|_| Slab { index, class })
     }
 
-    /// The slot that begins at a place in the arena. `None`: there is no slab.
+    /// Returns the slot that begins at a position in the arena. `None`: there is no slab.
     #[inline(always)]
     fn slot_at(&self, at: u64) -> Option<Result<(Slab, usize), NotHeld>> {
         let slab = self.slab_at(at)?;
         let size = size(slab.class) as u64;
         let behind = (slab.index << self.shape.unit_log2) + self.shape.bytes() - at;
-        // In 32 bits, which a slab with slots has room in unless a unit is as large.
+        // In 32 bits: a slab with slots fits, unless a unit is as large.
         let (slots, rest) = match (u32::try_from(behind), size as u32) {
             (Ok(behind), size) => (u64::from(behind / size), u64::from(behind % size)),
             (Err(_), _) => (behind / size, behind % size),
@@ -266,7 +267,7 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
         Some(within.filter(|_| rest == 0).map(|slot| (slab, slot)).ok_or(NotHeld::NoSlot(size)))
     }
 
-    /// The slab and the word of the slot that begins at a place in the arena. `None`: there is no slab.
+    /// Returns the slab and the word of the slot that begins at a position in the arena. `None`: there is no slab.
     fn word_at(&self, at: u64) -> Option<Result<(Slab, &W), NotHeld>> {
         Some(self.slot_at(at)?.and_then(|(slab, slot)| {
             let word = self.words_of(slab).and_then(|words| words.get(slot));
@@ -274,14 +275,14 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
         }))
     }
 
-    /// A word for each slot of a slab.
+    /// Returns the words of a slab, one for each slot.
     #[inline(always)]
     fn words_of(&self, slab: Slab) -> Option<&[W]> {
         let slots = self.shape.slots(slab.class)?;
         self.memory.words(slab.index << self.shape.unit_log2, slots)
     }
 
-    /// Where a slot begins.
+    /// Returns the position of a slot.
     #[inline(always)]
     fn start(&self, slab: Slab, slot: usize) -> u64 {
         let end = (slab.index << self.shape.unit_log2) + self.shape.bytes();

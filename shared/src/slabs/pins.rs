@@ -1,7 +1,8 @@
-//! Pins: which slabs a member is looking at. What is pinned stays memory of a slab, though it may be closed meanwhile.
+//! Pins: which slabs a member is looking at. Pinned memory stays that of a slab, although the slab may be closed in the
+//! meantime.
 //!
-//! The member writes the pin and reads the slab's tag; who takes a slab apart writes the tag and reads the pins. All of it is
-//! sequentially consistent: so either the member sees that the slab is closed, or it is seen.
+//! The member writes the pin and reads the slab's tag; a trimmer writes the tag and reads the pins. All of these are
+//! sequentially consistent: so either the member sees that the slab is closed, or the trimmer sees the pin.
 
 use nbbs::sync::{Ordering, Word};
 
@@ -9,20 +10,20 @@ use super::class::CLASSES;
 use super::{Memory, Slab, Slabs};
 use crate::ledger::{Liveness, Owner, Seat, order_of};
 
-/// Words of a seat: a pin for each cursor, and one for looking around. Each is a slab's first unit, plus one; 0: none.
+/// Words of a seat: a pin for each cursor, and one for visits. Each is a slab's first unit, plus one; 0: none.
 pub(crate) const PIN_STRIDE: usize = 32;
 
-/// The pin of who looks around.
+/// The pin for visits to other slabs.
 pub(super) const VISIT: usize = CLASSES;
 
 const _: () = assert!(VISIT < PIN_STRIDE);
 
 impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
-    /// Pins the slab that begins at a unit, in place of what the pin was for. `None`: it is no slab, or is closed; nothing is
-    /// pinned then.
+    /// Pins the slab that begins at a unit, replacing the former pin. `None`: it is not a slab, or is closed; then
+    /// nothing is pinned.
     pub(super) fn pin(&self, seat: &Seat, pin: usize, index: u64) -> Option<Slab> {
         let word = self.pins_of(seat.number)?.get(pin)?;
-        // SeqCst: before the tag is read. Release, also: what was done in the slab that the pin was for.
+        // SeqCst: before the tag is read. Release, also: what was done in the formerly pinned slab.
         word.store(index.wrapping_add(1), Ordering::SeqCst);
         W::store_load_fence();
         let tag = self.ledger.tag_when_pinned(index);
@@ -40,7 +41,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         }
     }
 
-    /// Does something with a slot's word, if its slab still is one: nothing else need keep it.
+    /// Does something with a slot's word, if its slab is still one: nothing else need keep the slab.
     pub(super) fn with_pinned<T>(
         &self,
         seat: &Seat,
@@ -59,7 +60,8 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         (0..=VISIT).for_each(|pin| self.unpin(seat, pin));
     }
 
-    /// What is pinned by who lives, ascending: the member itself, too, who may have a cursor there.
+    /// Returns what live members have pinned, in ascending order, including the member itself, which may have a cursor
+    /// there.
     pub(super) fn pinned(&self, seat: &Seat, liveness: &impl Liveness) -> Vec<u64> {
         W::store_load_fence();
         let mut pinned = Vec::new();
@@ -68,7 +70,8 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
             // SeqCst: after the tags were written. Acquire, also: pairs with the Release in `pin` and `unpin`.
             let pins = pins.map(|pin| pin.load(Ordering::SeqCst)).filter(|&pin| pin != 0);
             let pins: Vec<u64> = pins.map(|pin| pin - 1).collect();
-            // Afterwards: who is dead now touches nothing any more, and who comes finds the tags that were written.
+            // Checked afterwards: a member that is dead now touches nothing any more, and one that comes finds the tags
+            // that were written.
             let is_there = || number == seat.number || liveness.is_alive(number);
             if !pins.is_empty() && is_there() {
                 pinned.extend(pins);
@@ -78,7 +81,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         pinned
     }
 
-    /// The slab that begins at a unit whose tag this is.
+    /// Returns the slab that begins at a unit with this tag.
     pub(super) fn slab_with(&self, index: u64, tag: u64) -> Option<Slab> {
         let class = Owner::of(tag).class().filter(|_| order_of(tag) == self.shape.order)?;
         let aligned = index & ((1 << self.shape.order) - 1) == 0;

@@ -1,4 +1,5 @@
-//! Recovery of slots, after that of blocks: each is one compare-and-swap from the tag of who is gone to the recoverer's.
+//! Recovery of slots, after that of blocks: each is one compare-and-swap from the tag of a member that is gone to the
+//! recoverer's.
 
 use nbbs::sync::{Ordering, Word};
 
@@ -7,7 +8,7 @@ use super::pins::VISIT;
 use super::{Memory, Slab, Slabs};
 use crate::ledger::{Dead, Fate, Liveness, Owner, Recovery, Seat, Whose, is_closing};
 
-/// A slot that was made the recoverer's, and the tag that says so.
+/// A slot that was made the recoverer's, and its new tag.
 struct Left {
     slab: Slab,
     slot: usize,
@@ -15,8 +16,8 @@ struct Left {
 }
 
 impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
-    /// Recovers what the dead held: `decide` says what becomes of each block or slot, which is the caller's when it is asked,
-    /// and begins so many bytes from the beginning of the arena, and has so many.
+    /// Recovers what the dead held. `decide` says what becomes of each block or slot, which is the caller's when
+    /// `decide` is called; it gets its position in bytes from the beginning of the arena, and its bytes.
     pub fn recover(
         &self,
         seat: &Seat,
@@ -28,7 +29,8 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         let decide_block = |index, units| decide(bytes(index), bytes(units));
         let mut recovery = self.ledger.recover(seat, liveness, &dead, decide_block);
         for Left { slab, slot, tag } in self.left(seat, &dead, &mut recovery) {
-            // Relaxed: the member has acquired it. Changed: whom the slot was sent to has taken it.
+            // Relaxed: the member has acquired it. If it has changed, the member to which the slot was sent has taken
+            // it.
             let is_left = |word: &W| word.load(Ordering::Relaxed) == tag;
             if self.with_pinned(seat, slab, slot, is_left) != Some(true) {
                 continue;
@@ -53,7 +55,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         recovery
     }
 
-    /// Makes the slots of all who are gone the member's.
+    /// Makes the slots of all members that are gone the member's.
     fn left(&self, seat: &Seat, dead: &[Dead], recovery: &mut Recovery) -> Vec<Left> {
         let mut left = Vec::new();
         for found in self.ledger.blocks() {
@@ -67,10 +69,10 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
             }
             let Some(slab) = self.pin(seat, VISIT, found.index) else { continue };
             for (slot, word) in self.words_of(slab).unwrap_or_default().iter().enumerate() {
-                // Acquire: who sees a member's name sees that it lives.
+                // Acquire: anybody who sees a member's name sees that it is alive.
                 let tag = word.load(Ordering::Acquire);
                 match self.ledger.whose(tag, dead) {
-                    // Nobody had it: who died was about to close the slab.
+                    // Nobody had it: the dead member was about to close the slab.
                     Whose::Gone if is_closing(tag) && Self::swap(word, tag, Owner::NOBODY) => {
                         self.hint(slab);
                     }

@@ -1,7 +1,8 @@
-//! Empty slabs become blocks again: all slots are allocated, the slab is closed, and freed if nobody has it pinned.
+//! Trimming: empty slabs become blocks again. All slots are allocated, the slab is closed, and freed if nobody has
+//! pinned it.
 //!
-//! Who dies on the way leaves slots that are his, a closed slab, or a block that is his. Whoever trims next goes on with a
-//! closed slab, the rest is recovered.
+//! A member that dies on the way leaves slots of its own, a closed slab, or a block of its own. The next trimmer
+//! continues with a closed slab; the rest is recovered.
 
 use nbbs::sync::{Ordering, Word};
 
@@ -10,8 +11,8 @@ use super::{Cursors, Memory, Slabs};
 use crate::ledger::{Found, Liveness, Owner, Seat, as_new_as};
 
 impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
-    /// Frees the slabs in which no slot is in use, and returns how many. Those stay that others have pinned who live; the
-    /// member's own cursors are given up.
+    /// Frees the slabs in which no slot is in use, and returns how many. Slabs that other live members have pinned
+    /// stay; the member's own cursors are given up.
     pub fn trim(&self, seat: &Seat, cursors: &Cursors, liveness: &impl Liveness) -> usize {
         cursors.0.iter().for_each(|place| place.set(None));
         self.unpin_all(seat);
@@ -23,14 +24,14 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         self.free_closed(seat, closed, liveness)
     }
 
-    /// Frees those closed slabs that nobody has pinned, and returns how many.
+    /// Frees the closed slabs that nobody has pinned, and returns how many.
     pub(super) fn free_closed(
         &self,
         seat: &Seat,
         closed: Vec<Found>,
         liveness: &impl Liveness,
     ) -> usize {
-        // Read once more: the pins are read after the tags, also where another has closed a slab.
+        // Read once more: the pins are read after the tags, even if another member has closed a slab.
         let is_closed = |found: &Found| self.ledger.tag_when_pinned(found.index) == Some(found.tag);
         let closed: Vec<Found> = closed.into_iter().filter(is_closed).collect();
         if closed.is_empty() {
@@ -45,7 +46,8 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         closed.count()
     }
 
-    /// Closes a slab if all of its slots are free, and returns it with its tag. One that is closed already, too.
+    /// Closes a slab if all of its slots are free, and returns it with its tag. The same for a slab that is closed
+    /// already.
     fn close(&self, seat: &Seat, found: Found) -> Option<Found> {
         if Owner::of(found.tag) == Owner::CLOSED {
             return Some(found);
@@ -59,11 +61,11 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
             return None;
         }
         let claimed = words.iter().position(|word| {
-            // Relaxed: what depends on it, the swap acquires.
+            // Relaxed: the swap acquires what depends on it.
             let tag = word.load(Ordering::Relaxed);
             Owner::of(tag) != Owner::NOBODY || !Self::swap_to(word, tag, seat.owner.closing(tag))
         });
-        // Newer than any slot's: tags of slots that are cut there next are new ones, too.
+        // Newer than any slot's tag: so the tags of slots that are cut there next are new ones, too.
         // Relaxed: they are the member's own.
         let slots = words.iter().map(|word| word.load(Ordering::Relaxed));
         let tag = Owner::CLOSED.after(as_new_as(found.tag, slots));
