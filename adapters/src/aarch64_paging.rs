@@ -9,8 +9,8 @@ use nbbs::sync::Word;
 use crate::Mapped;
 
 /// # Panics
-/// `allocate_table` if no frame is free, `physical_to_virtual` if the address is not in the region: the trait has no
-/// other way to say so. Nothing has changed, and no step of the arena is half done.
+/// `allocate_table` panics if no frame is free, `physical_to_virtual` if the address is not in the region: the trait
+/// has no other way to report it. Nothing has changed, and no step of the arena is half done.
 impl<A: PagingAttributes, W: Word> Translation<A> for Mapped<'_, W> {
     fn allocate_table(&mut self) -> (NonNull<PageTable<A>>, PhysicalAddress) {
         match self.alloc_zeroed(1) {

@@ -7,7 +7,7 @@ use nbbs::{FreeError, RequestError};
 use crate::{FRAME_SIZE, Region, RegionError};
 
 /// The arena of the region begins reserved ([`Buddy::new_reserved`](nbbs::Buddy::new_reserved)); memory within it is
-/// added. `init` does what `add_memory` does, and has no way to refuse: look at `total_pages`.
+/// added. `init` does the same as `add_memory`, but cannot report a refusal: check `total_pages`.
 impl<W: Word> BaseAllocator for Region<'_, W> {
     fn init(&mut self, start: usize, size: usize) {
         let _ = self.add_memory(start, size);
@@ -23,8 +23,8 @@ impl<W: Word> BaseAllocator for Region<'_, W> {
     }
 }
 
-/// Pages at addresses of the region. The counts are [`Buddy::stats`](nbbs::Buddy::stats): a look at every word that
-/// is in use. What cannot be freed is left alone.
+/// Pages at addresses of the region. The counts are [`Buddy::stats`](nbbs::Buddy::stats): a look at every word that is
+/// in use. A wrong free changes nothing.
 impl<W: Word> PageAllocator for Region<'_, W> {
     const PAGE_SIZE: usize = FRAME_SIZE as usize;
 
@@ -64,7 +64,7 @@ impl<W: Word> PageAllocator for Region<'_, W> {
     }
 }
 
-/// The order of blocks of `align` bytes.
+/// Returns the order of blocks of `align` bytes.
 fn order_of(align: usize) -> AllocResult<u32> {
     let aligned = align.is_power_of_two() && align as u64 >= FRAME_SIZE;
     if aligned {

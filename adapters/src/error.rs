@@ -1,4 +1,4 @@
-//! What a region refuses.
+//! Errors of a region.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use nbbs::{FreeError, RangeError, RequestError};
 
 use crate::FRAME_SIZE;
 
-/// Why a region was not made, or refused what was asked of it. Nothing has changed, unless said otherwise.
+/// Why a region was not made, or refused a request. Nothing has changed, unless stated otherwise.
 ///
 /// ```
 /// # use nbbs::{Buddy, Metadata, metadata_words};
@@ -21,7 +21,7 @@ use crate::FRAME_SIZE;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegionError {
-    /// The base is no multiple of a frame, or the last address does not fit into a `usize`.
+    /// The base is not a multiple of a frame, or the last address does not fit into a `usize`.
     Base {
         /// Address given.
         base: u64,
@@ -37,7 +37,7 @@ pub enum RegionError {
         /// Where it ends.
         end: u64,
     },
-    /// Frames were not to be had, or not like that.
+    /// Frames could not be allocated as requested.
     Request(RequestError),
     /// Frames were not freed.
     Free(FreeError),

@@ -1,13 +1,13 @@
-//! Frames that whoever gets them may use as memory.
+//! Frames that their holders may use as memory.
 
 use nbbs::sync::AtomicU64;
 
 use crate::Region;
 
-/// A [`Region`] whose frames are memory that nobody else uses: what traits that hand out memory need to be told.
+/// A [`Region`] whose frames are memory that nobody else uses: what traits that hand out memory require.
 ///
 /// With feature `x86_64` it is a `FrameAllocator` and `FrameDeallocator` of frames of 4 KiB, 2 MiB and 1 GiB. Those
-/// traits want a `&mut`, the arena does not: each CPU takes a copy.
+/// traits need a `&mut`, the arena does not: each CPU takes a copy.
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, metadata_words};
@@ -34,13 +34,13 @@ impl<W> Clone for Frames<'_, W> {
 impl<W> Copy for Frames<'_, W> {}
 
 impl<'a, W> Frames<'a, W> {
-    /// The frames of a region.
+    /// Creates the frames of a region.
     ///
     /// # Safety
-    /// As long as the arena is in use, by whatever handle:
-    /// - its units that are not reserved are memory at the region's addresses, which only those use to whom the arena
-    ///   has given it;
-    /// - units are released only if that holds for them, and frames are freed only by who does not use them any more.
+    /// As long as the arena is in use, through any handle:
+    /// - its units that are not reserved are memory at the region's addresses, which only those to whom the arena has
+    ///   given it use;
+    /// - units are released only if that holds for them, and frames are freed only by holders that no longer use them.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, metadata_words};
@@ -56,7 +56,7 @@ impl<'a, W> Frames<'a, W> {
         Self { region }
     }
 
-    /// The region.
+    /// Returns the region.
     #[must_use]
     pub const fn region(&self) -> Region<'a, W> {
         self.region

@@ -1,5 +1,5 @@
 //! The [`nbbs`] buddy allocator behind the traits that kernels and hypervisors expect. Every adapter is thin, and
-//! behind a feature that bears the name of the crate it serves; none is on by default.
+//! behind a feature with the name of the crate it serves; none is on by default.
 //!
 //! | feature | what it serves | adapter |
 //! |---|---|---|
@@ -10,10 +10,10 @@
 //! | `bootloader_api` | the memory map of the `bootloader` crate | [`MapEntry`] |
 //! | `uefi-raw` | the memory map of UEFI, as `uefi` and others hand it on | [`MapEntry`] |
 //!
-//! Why these: each is what the others in its field build on, takes an allocator or a map from outside, and builds with
-//! the Rust version of this workspace. `multiboot2`, `limine`, `fdt` and the like give ranges of addresses, which
-//! are entries of a map as they are. `vm-allocator` and `vm-memory` of rust-vmm have no trait to implement: use the
-//! buddy allocator itself. `page_table_multiarch` takes its frames from `ax-allocator`'s side.
+//! These crates were chosen because each is what the others in its field build on, takes an allocator or a map from
+//! outside, and builds with the Rust version of this workspace. `multiboot2`, `limine`, `fdt` and similar crates give
+//! ranges of addresses, which can be used as entries of a map. `vm-allocator` and `vm-memory` of rust-vmm have no trait
+//! to implement: use the buddy allocator itself. `page_table_multiarch` takes its frames through `ax-allocator`.
 //!
 //! # Layers
 //!
@@ -60,5 +60,5 @@ pub use mapped::Mapped;
 pub use memory_map::MapEntry;
 pub use region::Region;
 
-/// Bytes of a frame, for which one unit of the arena stands.
+/// Bytes of a frame: one unit of the arena stands for one frame.
 pub const FRAME_SIZE: u64 = 4096;

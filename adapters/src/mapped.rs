@@ -45,15 +45,15 @@ impl<W> Clone for Mapped<'_, W> {
 
 impl<W> Copy for Mapped<'_, W> {}
 
-// SAFETY: by the contract of `new` the memory is at the pointer for whoever holds frames, on any thread; the arena is
+// SAFETY: by the contract of `new` the memory is at the pointer for every holder of frames, on any thread; the arena is
 // shared as `Frames` are.
 unsafe impl<W: Sync> Send for Mapped<'_, W> {}
 
-// SAFETY: as above; nothing is changed through a reference but the arena, and memory that the caller has allocated.
+// SAFETY: as above; only the arena, and memory that the caller has allocated, is changed through a reference.
 unsafe impl<W: Sync> Sync for Mapped<'_, W> {}
 
 impl<'a, W: Word> Mapped<'a, W> {
-    /// The frames, the first of which is mapped at `memory`.
+    /// Creates the frames, the first of which is mapped at `memory`.
     ///
     /// # Safety
     /// As long as the arena or anything allocated from it is in use:
@@ -76,14 +76,14 @@ impl<'a, W: Word> Mapped<'a, W> {
         Self { frames, memory }
     }
 
-    /// The region.
+    /// Returns the region.
     #[must_use]
     pub const fn region(&self) -> Region<'a, W> {
         self.frames.region()
     }
 
-    /// Allocates `frames` frames side by side and fills them with zeros. Returns where they are: for devices and page
-    /// tables, and for the caller.
+    /// Allocates `frames` contiguous frames and fills them with zeros. Returns their address for devices and page
+    /// tables, and their address for the caller.
     ///
     /// Cost: that of [`Region::alloc_frames`], and the writing.
     ///
@@ -98,13 +98,13 @@ impl<'a, W: Word> Mapped<'a, W> {
         Ok((address, pointer))
     }
 
-    /// Where the byte at a physical address is mapped. `None`: not a part of the region.
+    /// Returns where the byte at a physical address is mapped. `None`: it is not part of the region.
     #[must_use]
     pub fn pointer_to(&self, address: u64) -> Option<NonNull<u8>> {
         self.region().addresses().contains(&address).then(|| self.at(address))
     }
 
-    /// The physical address of a byte. `None`: not mapped here.
+    /// Returns the physical address of a byte. `None`: it is not mapped here.
     #[must_use]
     pub fn address_of(&self, pointer: NonNull<u8>) -> Option<u64> {
         let behind = pointer.addr().get().checked_sub(self.memory.addr().get())? as u64;
@@ -112,7 +112,7 @@ impl<'a, W: Word> Mapped<'a, W> {
         (behind < addresses.end - addresses.start).then_some(addresses.start + behind)
     }
 
-    /// Where an address of the region is mapped.
+    /// Returns where an address of the region is mapped.
     fn at(&self, address: u64) -> NonNull<u8> {
         let behind = address - self.region().addresses().start;
         // The memory is one piece only as far as there are frames in it: so no `add`.

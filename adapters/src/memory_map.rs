@@ -14,7 +14,7 @@ use crate::{FRAME_SIZE, Region, RegionError};
 /// assert_eq!((0x1000..0x2000).usable(), Some(0x1000..0x2000));
 /// ```
 pub trait MapEntry {
-    /// The physical addresses of the entry, if it is memory that is free for use.
+    /// Returns the physical addresses of the entry, if it is memory that is free for use.
     fn usable(&self) -> Option<Range<u64>>;
 }
 
@@ -34,8 +34,8 @@ impl MapEntry for bootloader_api::info::MemoryRegion {
     }
 }
 
-/// Usable: conventional memory. That of boot services and of the loader often holds the page tables, the stack and
-/// the program that are in use just then; add it as ranges when it does not any more.
+/// Usable: conventional memory. The memory of boot services and of the loader often still holds the page tables, the
+/// stack and the program in use; add it as ranges once it does not.
 #[cfg(feature = "uefi-raw")]
 impl MapEntry for uefi_raw::table::boot::MemoryDescriptor {
     fn usable(&self) -> Option<Range<u64>> {

@@ -10,10 +10,10 @@ use crate::{FRAME_SIZE, RegionError};
 /// An arena whose units are the frames of a stretch of physical memory: addresses in, addresses out. It touches no
 /// memory, so nothing here is unsafe; [`Frames`](crate::Frames) and [`Mapped`](crate::Mapped) are.
 ///
-/// Every method may be called where those of [`Buddy`] may: from interrupt handlers too.
+/// Every method may be called where those of [`Buddy`] may, including interrupt handlers.
 ///
-/// A block is as aligned as the base allows: for frames of 2 MiB or 1 GiB, choose a base that is a multiple of that
-/// (0 is best) and reserve what lies below the memory ([`Buddy::new_reserved`], then [`add_map`](Self::add_map)).
+/// A block is as aligned as the base allows: for frames of 2 MiB or 1 GiB, choose a base that is a multiple of that (0
+/// is best) and reserve what lies below the memory ([`Buddy::new_reserved`], then [`add_map`](Self::add_map)).
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, metadata_words};
@@ -42,7 +42,7 @@ impl<W> Clone for Region<'_, W> {
 impl<W> Copy for Region<'_, W> {}
 
 impl<'a, W: Word> Region<'a, W> {
-    /// The region whose first frame, at `base`, is unit 0 of the arena.
+    /// Creates the region whose first frame, at `base`, is unit 0 of the arena.
     ///
     /// # Errors
     /// [`RegionError::Base`].
@@ -66,7 +66,7 @@ impl<'a, W: Word> Region<'a, W> {
         }
     }
 
-    /// The same region from the lane of a CPU: see [`Buddy::on`]. A new region is on lane 0.
+    /// Returns the same region from the lane of a CPU: see [`Buddy::on`]. A new region is on lane 0.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, metadata_words};
@@ -82,7 +82,7 @@ impl<'a, W: Word> Region<'a, W> {
         Self { lane: cpu, ..self }
     }
 
-    /// The arena: for statistics, audits, and whatever is not said in addresses.
+    /// Returns the arena, for statistics, audits, and everything that is not addressed physically.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, metadata_words};
@@ -97,19 +97,20 @@ impl<'a, W: Word> Region<'a, W> {
         self.buddy
     }
 
-    /// Its physical addresses.
+    /// Returns its physical addresses.
     #[must_use]
     pub const fn addresses(&self) -> Range<u64> {
         self.base..self.base + self.buddy.units() * FRAME_SIZE
     }
 
-    /// Allocates `frames` frames side by side, the first at a multiple of `2^order` frames, and returns its address.
+    /// Allocates `frames` contiguous frames, the first at a multiple of `2^order` frames, and returns its address.
     ///
-    /// Cost: that of [`Lane::alloc`](nbbs::Lane::alloc) for a block, else of [`Lane::request`](nbbs::Lane::request).
+    /// Cost: that of [`Lane::alloc`](nbbs::Lane::alloc) for a block, otherwise that of
+    /// [`Lane::request`](nbbs::Lane::request).
     ///
     /// # Errors
-    /// Those of [`Lane::request`](nbbs::Lane::request); [`RequestError::OrderTooLarge`] too if the base is less aligned
-    /// than that.
+    /// Those of [`Lane::request`](nbbs::Lane::request); [`RequestError::OrderTooLarge`] also if the base is less
+    /// aligned than that.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, metadata_words};

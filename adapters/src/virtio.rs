@@ -7,20 +7,20 @@ use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
 use crate::{FRAME_SIZE, Mapped};
 
-/// What [`Dma`] needs to know of the machine.
+/// The parts of the machine that [`Dma`] needs.
 ///
 /// # Safety
-/// - `memory` returns the same memory each time, devices reach it at its physical addresses, and no page of it
-///   is released or freed by others while a driver uses it;
-/// - `mmio` keeps what [`Hal::mmio_phys_to_virt`] asks of implementations.
+/// - `memory` returns the same memory each time, devices reach it at its physical addresses, and others neither release
+///   nor free a page of it while a driver uses it;
+/// - `mmio` fulfils what [`Hal::mmio_phys_to_virt`] requires of implementations.
 pub unsafe trait Machine {
-    /// Where DMA memory comes from.
+    /// Returns the source of DMA memory.
     fn memory() -> Mapped<'static>;
 
-    /// Where the registers of a device are mapped.
+    /// Returns where the registers of a device are mapped.
     ///
     /// # Safety
-    /// As for [`Hal::mmio_phys_to_virt`].
+    /// That of [`Hal::mmio_phys_to_virt`].
     unsafe fn mmio(address: PhysAddr, size: usize) -> NonNull<u8>;
 }
 
@@ -28,7 +28,7 @@ pub unsafe trait Machine {
 /// copy in the arena.
 ///
 /// # Panics
-/// `share` if there is no room for such a copy: the trait has no other way to say so.
+/// `share` panics if there is no room for such a copy: the trait has no other way to report it.
 ///
 /// ```
 /// use nbbs_adapters::virtio::{Dma, Machine};
@@ -56,7 +56,7 @@ unsafe impl<M: Machine> Hal for Dma<M> {
         if first.0 != 0 || first == none {
             return first;
         }
-        // Address 0 means a refusal: another run, while this one is held.
+        // Address 0 means a refusal, so another run is allocated while this one is held.
         let second = memory.alloc_zeroed(pages as u64).unwrap_or(none);
         let _ = memory.region().free(0, pages as u64);
         second
@@ -67,7 +67,7 @@ unsafe impl<M: Machine> Hal for Dma<M> {
     }
 
     unsafe fn mmio_phys_to_virt(paddr: PhysAddr, size: usize) -> NonNull<u8> {
-        // SAFETY: the caller's promise is the one that the machine asks for.
+        // SAFETY: the caller promises what the machine requires.
         unsafe { M::mmio(paddr, size) }
     }
 

@@ -6,7 +6,8 @@ use x86_64::structures::paging::{FrameAllocator, FrameDeallocator, PageSize, Phy
 
 use crate::{FRAME_SIZE, Frames};
 
-/// Frames of any page size, from the lane of the region. A size that the region's base is no multiple of is refused.
+/// Frames of any page size, from the lane of the region. A size of which the region's base is not a multiple is
+/// refused.
 // SAFETY: the arena hands a unit to nobody else until it is freed, and by the contract of `Frames::new` it is memory
 // that nobody else uses.
 unsafe impl<S: PageSize, W: Word> FrameAllocator<S> for Frames<'_, W> {
@@ -16,7 +17,7 @@ unsafe impl<S: PageSize, W: Word> FrameAllocator<S> for Frames<'_, W> {
         let frame = PhysAddr::try_new(address).ok().map(PhysFrame::from_start_address);
         match frame {
             Some(Ok(frame)) => Some(frame),
-            // Beyond the 52 bits of a physical address: nothing that could be mapped.
+            // Beyond the 52 bits of a physical address: it could not be mapped.
             _ => {
                 let _ = self.region().free(address, frames);
                 None
@@ -25,7 +26,7 @@ unsafe impl<S: PageSize, W: Word> FrameAllocator<S> for Frames<'_, W> {
     }
 }
 
-/// What is no allocated frame of the region is left alone: the trait has no way to say so.
+/// A frame that is not an allocated one of the region is left alone: the trait has no way to report it.
 impl<S: PageSize, W: Word> FrameDeallocator<S> for Frames<'_, W> {
     unsafe fn deallocate_frame(&mut self, frame: PhysFrame<S>) {
         let _ = self.region().free(frame.start_address().as_u64(), S::SIZE / FRAME_SIZE);
