@@ -19,7 +19,7 @@
 //!
 //! ```text
 //! x86_64     aarch64_paging    virtio     unsafe traits, or traits that hand out pointers
-//! frames     mapped                       the promise that the memory is there, and ours; where it is mapped
+//! frames     mapped                       the promise that the memory exists and is ours; where it is mapped
 //! ax_allocator   memory_map               safe traits
 //! region                                  frames by physical address instead of units by index
 //! ```

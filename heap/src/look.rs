@@ -22,7 +22,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
         {
             use crate::pages::system;
-            // SAFETY: the pages are free, and kept from others meanwhile.
+            // SAFETY: the pages are free, and nobody else can allocate them now.
             let discard = |at, bytes| unsafe { system::discard(at, bytes) };
             self.memory().discard(false, system::page(), self.lane(), discard);
         }

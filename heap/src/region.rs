@@ -1,7 +1,7 @@
 //! A region of memory: bookkeeping at its front, then the units that the buddy allocator hands out.
 //!
 //! ```text
-//! metadata of the buddy | slots, a word a unit | links, a word a unit | two words for each class | a bit a chunk | units
+//! buddy's metadata | slots, a word per unit | links, a word per unit | two words per class | a bit per chunk | units
 //! ```
 
 use core::alloc::Layout;

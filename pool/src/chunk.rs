@@ -1,10 +1,10 @@
 //! A chunk: bitmaps that stay in place until the pool is dropped, and memory for slots, which comes and goes.
 //!
 //! ```text
-//! claimed   a bit for each slot: not to be had. Set for a slot that is in use, that a `Local` keeps, that
+//! claimed   a bit for each slot: it cannot be allocated. Set for a slot that is in use, that a `Local` keeps, or that
 //!           does not exist, and for all slots of a chunk without memory
 //! live      a bit for each slot: an object that was allocated by pointer is there
-//! room      a bit for each word of `claimed`: some slot may be to be had. A hint
+//! room      a bit for each word of `claimed`: some slot may be free. A hint
 //! ```
 //!
 //! A slot belongs to the caller that changed its bit in `claimed` from 0 to 1, until that caller, or one to which the

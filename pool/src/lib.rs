@@ -35,7 +35,7 @@
 //! # Layers
 //!
 //! ```text
-//! pool      alloc, free, count, grow and shrink, iterate      local    a thread's own slots
+//! pool      alloc, free, count, grow and shrink, iterate      local    slots that one thread keeps
 //! handles   generational handles                              boxed    an owned object
 //! marked    slots without objects, and a byte for each
 //! table     chunks by number            index    chunks by address

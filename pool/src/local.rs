@@ -16,7 +16,7 @@ use crate::sync::{AtomicU64, Ordering, Word};
 /// read-modify-write, hands them out without any, and keeps what is freed to it.
 ///
 /// It keeps slots of at most 16 words, and the one freed last: 1,025, or as many as [`Pool::local_of`] was told. Nobody
-/// else can allocate those, so a pool may meanwhile be [`Full`] for others. They are given back by
+/// else can allocate those, so a pool may be [`Full`] for others. They are given back by
 /// [`flush`](Self::flush), and when the local is dropped. A local that is forgotten, or whose thread dies, costs what
 /// it keeps; nobody waits for it.
 ///

@@ -1,9 +1,9 @@
 //! Blocks of `2^order` units, from one lane.
 //!
 //! ```text
-//! alloc     claim a block where the lane claimed last
-//! claim     claim one in a given word           search    find a word worth claiming in
-//! free      find a block, clear it              batch     many blocks of one word at once
+//! alloc     claims a block where the lane claimed last
+//! claim     claims a block in a given word      search    finds a word in which a block can be claimed
+//! free      finds a block and clears it         batch     claims and frees many blocks of one word at once
 //! ```
 
 mod alloc;

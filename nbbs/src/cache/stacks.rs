@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! word 0      busy: an operation is under way        word 2        blocks that were not taken back
-//! word 1      asked to give back, taken by another   words 3 to 7  blocks in the stack of each class
+//! word 1      asked to drain, taken by another       words 3 to 7  blocks in the stack of each class
 //! words 8+    the stacks, the block freed longest ago first: 4 large ones, 8 of order 3, and so on; 64 of order 0
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! The position of every unit and word: pure arithmetic, no atomics.
 //!
 //! ```text
-//! shape     levels, orders, slots       geometry     where the words of an arena stand in its metadata
+//! shape     levels, orders, slots       geometry     positions of an arena's words in its metadata
 //! ```
 
 pub(crate) mod geometry;

@@ -3,8 +3,8 @@
 //! ```text
 //! tag       one word for each unit: who holds the block that begins there, and a version
 //! turn      one word for each seat: its member, and whether that is in the middle of an operation
-//! recover   whose owner is gone becomes the recoverer's
-//! settle    what was claimed and never tagged, or untagged and never freed
+//! recover   takes over blocks whose owner is gone
+//! settle    takes over blocks that were claimed and never tagged, or untagged and never freed
 //! ```
 //!
 //! To the operations of the buddy allocator a member adds only plain loads and stores:

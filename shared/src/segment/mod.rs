@@ -1,7 +1,7 @@
 //! Segments: created, attached, and shared by the members of this process.
 //!
 //! ```text
-//! file    create and check      lock    who lives, who creates      map    memory
+//! file    creates and checks files      lock    tells which members are alive      map    maps memory
 //! ```
 
 mod file;
