@@ -11,7 +11,7 @@
 //! - **Most operations make no atomic access**: each thread, or CPU, caches slots of every size.
 //! - **Nothing is written into free memory**: the bookkeeping, 1.6 % of the memory, is separate from it. A program that
 //!   writes past its blocks does not break the heap.
-//! - **A refusal means that memory is exhausted**: before the heap reports that there is no memory, it returns slabs of
+//! - **A refusal is the last resort**: before the heap reports that there is no memory, it returns slabs of
 //!   which no slot is in use, whatever their class, and asks other caches to give back theirs.
 //!
 //! # How it works

@@ -9,8 +9,8 @@
 //!                                                  00 free   01 split   11 head   10 rest
 //! ```
 //!
-//! *split*: the state is in the word below. *bound*: no block below the split slots has a larger order; stored as order
-//! + 1, 0 for none, [`UNSETTLED`] where a merge may be waiting below. *mark*: somebody is inspecting the words below.
+//! *split*: the state is in the word below. *bound*: no block below the split slots has a larger order; stored as the
+//! order plus 1, 0 for none, [`UNSETTLED`] where a merge may be waiting below. *mark*: somebody is inspecting the words below.
 //! *version*: grows with every mark, so that no two marks look alike.
 
 pub(crate) mod span;
