@@ -10,8 +10,8 @@
 //! ```
 //!
 //! *split*: the state is in the word below. *bound*: no block below the split slots has a larger order; stored as the
-//! order plus 1, 0 for none, [`UNSETTLED`] where a merge may be waiting below. *mark*: somebody is inspecting the words below.
-//! *version*: grows with every mark, so that no two marks look alike.
+//! order plus 1, 0 for none, [`UNSETTLED`] where a merge may be waiting below. *mark*: somebody is inspecting the words
+//! below. *version*: grows with every mark, so that no two marks look alike.
 
 pub(crate) mod span;
 
