@@ -158,7 +158,7 @@ impl<'a, W: Word> Tree<'a, W> {
     /// Writes every word as it is in an empty arena. Nobody else may be using them.
     pub fn clear_all(&self) {
         for word in &self.words[..self.geometry.words()] {
-            // Relaxed: a caller that shares the arena with other threads orders these stores too.
+            // Relaxed: whoever shares the arena with other threads orders these stores too.
             word.store(0, Ordering::Relaxed);
         }
     }
