@@ -230,8 +230,11 @@ offers:
   :: d_step { CODE(ABOVE(pos), SLOT(pos)) == FREE -> at = pos; READ_TO_SPLIT(ABOVE(at)); ret = UP_AFTER } goto split_over
   :: d_step { CODE(ABOVE(pos), SLOT(pos)) != FREE }
   fi;
-up: /* beside the cursor all is full: from home, by way of the top, whether memory is_spacious() or not; else a word up */
+up: /* beside the cursor all is full: from home, by way of the top, whether memory is_spacious() or not; else a word up. For
+       restart() any area may be that of the lane's cursor. */
   if
+  :: d_step { LEVEL(pos) == need && need == 1 && OFFER(4) >= need -> cur = HOME; room = IS_SPACIOUS; pos = 4 } goto round
+  :: d_step { LEVEL(pos) == need && need == 1 && OFFER(5) >= need -> cur = HOME; room = IS_SPACIOUS; pos = 5 } goto round
   :: d_step { LEVEL(pos) == need -> cur = HOME; room = IS_SPACIOUS; pos = R } goto round
   :: d_step { LEVEL(pos) != need -> pos = ABOVE(pos) } goto round
   fi;

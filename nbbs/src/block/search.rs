@@ -113,12 +113,24 @@ impl<W: Word> Blocks<'_, W> {
                 // The words beside it are full, too: first fit, from home.
                 search.from = self.lane.home(level);
                 search.room = if self.is_spacious(level) { need + ROOM } else { need };
-                (search.at, search.idx) = (top, 0);
+                (search.at, search.idx) = self.restart(level, need);
             } else {
                 (search.at, search.idx) = (at + 1, W::SHAPE.parent(idx).0);
             }
         }
         true
+    }
+
+    /// Returns where a search for a word of `level` begins again. That is the top; for a block smaller than a leaf word it is
+    /// the area from which the lane takes single units, if that promises such a block: frees left it there, and an area
+    /// in use fills up before another is entered.
+    fn restart(self, level: usize, need: u64) -> (usize, u64) {
+        let area = W::SHAPE.parent(self.lane.cursor(0)).0;
+        if level == 0 && self.offers(1, area, need) {
+            (1, area)
+        } else {
+            (self.geometry().top(), 0)
+        }
     }
 
     /// Returns whether an area, that is, a word above one of `level`, may be free as a whole. Then memory is not tight,
@@ -157,9 +169,11 @@ impl<W: Word> Blocks<'_, W> {
         let mut split = word::from_slot(split, near);
         // Tested here, so that the loop over leaf words does not test each of them.
         let found = if level == 1 {
-            split.find(|&slot| self.offers(0, W::SHAPE.child(idx, slot), need))
+            let below = self.tree().below(1, idx);
+            split.find(|&slot| below.offers(slot, below.read(slot), need))
         } else {
-            split.find(|&slot| self.offers(level - 1, W::SHAPE.child(idx, slot), need))
+            let below = self.tree().below(level, idx);
+            split.find(|&slot| below.offers(slot, below.read(slot), need))
         };
         found.or_else(|| self.choose_free(level, idx, codes, need, near))
     }

@@ -240,6 +240,12 @@ impl<W: Word> Geometry<W> {
         self.layout.base[level].wrapping_add((idx as usize) << stride_log2(level))
     }
 
+    /// Returns the position of the word that stands `words` words of `level` after the one at `place`.
+    #[inline(always)]
+    pub fn place_after(&self, level: usize, place: usize, words: u32) -> usize {
+        place.wrapping_add((words as usize) << stride_log2(level))
+    }
+
     /// Returns the word of `level` at position `place`.
     #[inline(always)]
     pub fn idx_at(&self, level: usize, place: usize) -> u64 {

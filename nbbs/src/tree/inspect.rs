@@ -84,13 +84,13 @@ impl<W: Word> Tree<'_, W> {
         let mut codes = word::codes(level, word);
         let split = self.split_slots(level, idx, codes);
         let mut bound = if split & !slots == 0 { 0 } else { word::bound(word) };
+        let below = self.below(level, idx);
         for slot in word::from_slot(split & slots, 0) {
-            let below = W::SHAPE.child(idx, slot);
-            let found = self.read(level - 1, below);
+            let found = below.read(slot);
             if word::codes(level - 1, found) == 0 {
                 codes &= !(word::SPLIT << (2 * slot));
-            } else {
-                bound = bound.max(self.offer(level - 1, below, found));
+            } else if below.offers(slot, found, bound + 1) {
+                bound = below.offer(slot, found);
             }
         }
         (codes, bound)

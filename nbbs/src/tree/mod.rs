@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! step      the transitions, by name: each is one compare-and-swap of one word
+//! below     reads the words below one word
 //! climb     splits the slots above a claim
 //! inspect   looks at the words below: merges what is empty, keeps the bounds honest
 //! spot      finds the slot that describes a unit
@@ -9,6 +10,7 @@
 //!
 //! Nothing here knows lanes or runs. DESIGN.md at the root of the repository explains the protocol and why it is safe.
 
+mod below;
 mod climb;
 mod inspect;
 mod spot;
@@ -137,17 +139,26 @@ impl<'a, W: Word> Tree<'a, W> {
     /// can offer.
     #[inline(always)]
     pub fn offers(&self, level: usize, idx: u64, word: u64, need: u64) -> bool {
+        Self::offers_if_whole(level, word, need)
+            && (self.geometry.is_whole(level, idx) || self.offer(level, idx, word) >= need)
+    }
+
+    /// [`offers`](Self::offers) for a word that lies wholly inside the arena. For another it may return `true` wrongly.
+    #[inline(always)]
+    fn offers_if_whole(level: usize, word: u64, need: u64) -> bool {
         let codes = word::codes(level, word);
         if level > 0 && word::bound(word) >= need && word::split_slots(codes) != 0 {
             return true;
         }
         let slots = (need as u32 - 1).saturating_sub(W::SHAPE.slot_order(level));
-        let free = word::free_slots(codes) & word::first_slots(W::SHAPE.slots(level));
-        // Only free slots can offer something, even if they lie partly outside.
-        free != 0
-            && slots <= W::SHAPE.slots_log2(level)
-            && word::runs(free, slots) != 0
-            && (self.geometry.is_whole(level, idx) || self.offer(level, idx, word) >= need)
+        let free = word::free_slots(codes)
+            & if level == 0 {
+                const { word::first_slots(W::SHAPE.slots(0)) }
+            } else {
+                const { word::first_slots(W::SHAPE.slots(1)) }
+            };
+        // Most words have nothing free.
+        free != 0 && slots <= W::SHAPE.slots_log2(level) && word::runs(free, slots) != 0
     }
 
     /// Returns the split slots of an inner word, by their low bits.

@@ -271,15 +271,14 @@ pub(crate) const fn grown(codes: u64, slot: u32, slots: u32, most: u32) -> u32 {
 }
 
 /// The slots of `set`, beginning with `start` and wrapping around.
+#[inline(always)]
 pub(crate) fn from_slot(set: u64, start: u32) -> impl Iterator<Item = u32> {
-    let later = set & !first_slots(start);
-    let mut sets = [later, set & !later].into_iter();
-    let mut rest = 0;
+    let mut rest = set.rotate_right(2 * start);
     core::iter::from_fn(move || {
-        while rest == 0 {
-            rest = sets.next()?;
+        if rest == 0 {
+            return None;
         }
-        let slot = rest.trailing_zeros() / 2;
+        let slot = (rest.trailing_zeros() / 2 + start) & 31;
         rest &= rest - 1;
         Some(slot)
     })
