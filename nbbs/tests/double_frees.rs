@@ -4,7 +4,7 @@ use nbbs::sync::Word;
 use nbbs::{Buddy, FreeError};
 use testkit::Violation;
 use testkit::program::{Arena, Body};
-use testkit::steered::{Schedule, Steered, at_once};
+use testkit::steered::{Schedule, Steered, Turn, at_once, follow};
 
 /// Sizes of one level to four, the last with several lanes.
 const ARENAS: [u64; 4] = [20, 64, 600, 20_000];
@@ -70,4 +70,34 @@ fn by_schedule() {
             check_whole(arena.buddy());
         }
     }
+}
+
+/// Unit 63 is the last of the head of a run that is just then grown: it shows the code of a block, with a rest behind it.
+#[test]
+fn the_last_unit_of_a_hidden_head_is_no_block() {
+    let mut met = 0;
+    for stop in 0..80 {
+        let arena = Arena::<Steered>::new(1024);
+        let buddy = arena.buddy();
+        buddy.on(0).alloc_at(40, 60).unwrap();
+        let (mut grown, mut freed) = (None, None);
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(|| {
+                grown = Some(buddy.on(0).grow(40, 120));
+                Ok(())
+            }),
+            Box::new(|| {
+                freed = Some(buddy.on(1).free(63));
+                Ok(())
+            }),
+        ];
+        follow(&[Turn::steps(0, stop), Turn::rest(1), Turn::rest(0)], bodies).unwrap();
+        match freed.unwrap() {
+            Err(FreeError::Reserved { index: 63 }) => met += 1,
+            Err(FreeError::NotABlock { index: 63 }) => {}
+            answer => panic!("stopped before step {stop}: {answer:?}"),
+        }
+        assert_eq!((grown, buddy.len_of(40)), (Some(Ok(())), Ok(120)));
+    }
+    assert!(met > 0);
 }

@@ -23,8 +23,9 @@ impl<W: Word> Blocks<'_, W> {
     }
 
     /// Returns the order of the block that begins at unit `index`, if it is in a leaf word, without a lookup from the
-    /// top: a larger block would keep a slot above from being split for as long as it is held. If the lane does not
-    /// know these slots yet, it will once it has cleared the block.
+    /// top: a larger block would keep a slot above from being split for as long as it is held. What the lane learns of
+    /// the slots above shortens the look that follows the clear, but does not replace it: the word directly above and
+    /// the epoch are read again then.
     #[inline(always)]
     fn order_in_leaf(self, index: u64) -> Option<u32> {
         let (idx, slot) = W::SHAPE.locate(0, index);

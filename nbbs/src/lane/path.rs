@@ -19,15 +19,16 @@ impl<W: Word> OnLane<'_, W> {
     pub fn knows_way_up(self, level: usize, idx: u64) -> bool {
         W::store_load_fence();
         level == self.geometry().top()
-            || self.passed(level, idx).is_some_and(|(_, place)| self.knows_claims_path(place))
+            || self.passed(level, idx).is_some_and(|(_, place)| self.knows_split_path(place))
     }
 
-    /// Returns whether every slot above leaf word `idx` is split. If `true`, each was so during the call.
+    /// Returns whether every slot above leaf word `idx` is split. If `true`, each was so during the call, and a note of
+    /// the lane's says so.
     #[inline(always)]
     pub fn knows_way_down(self, idx: u64) -> bool {
         self.geometry().top() == 0
             || self.passed(0, idx).is_some_and(|(above, place)| {
-                self.knows_claims_path(place) || self.survey(Path::Frees, 1, above).is_some()
+                self.knows_split_path(place) || self.survey(Path::Frees, 1, above).is_some()
             })
     }
 
@@ -41,9 +42,9 @@ impl<W: Word> OnLane<'_, W> {
         word::passes(word, slot).then_some((above, place))
     }
 
-    /// Returns whether a claim knows the words above the inner word at `place`.
+    /// Returns whether one of the notes says that every slot above the inner word at `place` is split.
     #[inline(always)]
-    fn knows_claims_path(self, place: usize) -> bool {
+    fn knows_split_path(self, place: usize) -> bool {
         // The block that the lane freed last lies on the path of its frees.
         self.knows_path(Path::Claims, place, 0) || self.knows_path(Path::Frees, place, 0)
     }

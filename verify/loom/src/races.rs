@@ -3,7 +3,9 @@
 //! Most are on 64 units: two leaf words, of units 0 to 31 and 32 to 63, under one inner word. Where the first
 //! leaf word is full (two blocks of the main thread's), all that happens, happens in the second.
 
-use crate::race::Op::{self, After, Alloc, At, Batch, Free, Release, Reserve, ReserveRelease};
+use crate::race::Op::{
+    self, After, Alloc, At, Batch, Free, FreeUnsized, Release, Reserve, ReserveRelease,
+};
 use crate::race::{MAIN, Notes, Race};
 use crate::word::Model::{self, Bare, Fences, Leading, Trailing};
 
@@ -290,5 +292,43 @@ pub static RACES: &[Race] = &[
         lanes: &[&[Free, Alloc(4)], &[Free, Alloc(5)]],
         notes: Notes::Shared,
         under: TWO,
+    },
+    // Lane 0 frees a block of two words without its order, over a claim that lane 1 takes back.
+    Race {
+        name: "unsized-over-a-claim",
+        units: 1024,
+        grain: 4,
+        setup: &[(MAIN, Alloc(9)), (1, Alloc(4)), (1, Free), (0, Alloc(9))],
+        lanes: &[&[FreeUnsized], &[Alloc(4)]],
+        notes: Notes::Own,
+        under: TWO,
+    },
+    // Lane 0 looks at the way up before it clears, and lane 1 merges what is there.
+    Race {
+        name: "unsized-beside-a-merge",
+        units: 512,
+        grain: 4,
+        setup: &[(0, Alloc(4)), (0, Free), (0, Alloc(4)), (1, Alloc(4)), (1, Free)],
+        lanes: &[&[FreeUnsized], &[Alloc(8), FreeUnsized, Alloc(4), FreeUnsized]],
+        notes: Notes::Own,
+        under: &[(Fences, Some(2))],
+    },
+    // The same, where lane 1 lowers the bound that lane 0 saw.
+    Race {
+        name: "unsized-beside-a-lower-bound",
+        units: 1024,
+        grain: 4,
+        setup: &[
+            (0, Alloc(4)),
+            (1, Alloc(4)),
+            (MAIN, Alloc(9)),
+            (MAIN, Alloc(8)),
+            (MAIN, Alloc(7)),
+            (MAIN, Alloc(6)),
+            (MAIN, Alloc(5)),
+        ],
+        lanes: &[&[FreeUnsized], &[Alloc(4), FreeUnsized, Alloc(5)]],
+        notes: Notes::Shared,
+        under: &[(Fences, Some(2)), (Bare, Some(1))],
     },
 ];
