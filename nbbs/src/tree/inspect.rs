@@ -81,6 +81,16 @@ impl<W: Word> Tree<'_, W> {
 
     /// Returns the codes and the bound that an inspection of `slots` would give an inner word.
     fn look_below(&self, level: usize, idx: u64, word: u64, slots: u64) -> (u64, u64) {
+        // Told apart here, as in `Blocks::choose`.
+        if level == 1 {
+            self.look_at(1, idx, word, slots)
+        } else {
+            self.look_at(level, idx, word, slots)
+        }
+    }
+
+    #[inline(always)]
+    fn look_at(&self, level: usize, idx: u64, word: u64, slots: u64) -> (u64, u64) {
         let mut codes = word::codes(level, word);
         let split = self.split_slots(level, idx, codes);
         let mut bound = if split & !slots == 0 { 0 } else { word::bound(word) };
