@@ -86,9 +86,9 @@ impl<'b, W: Word> Lane<'b, W> {
     ///
     /// # Errors
     /// Those of [`free`](Self::free), [`FreeError::OrderTooLarge`], [`FreeError::Misaligned`] and
-    /// [`FreeError::WrongOrder`]; nothing has changed. Unlike `free`, which looks at the whole path, this method trusts
-    /// the order: a wrong order that happens to name a block which another thread is allocating at the same time can
-    /// take that block back.
+    /// [`FreeError::WrongOrder`]; nothing has changed. Unlike `free`, which finds the order in the words, this method
+    /// trusts the order: a wrong order that happens to name a block which another thread is allocating at the same time
+    /// can take that block back.
     ///
     /// ```
     /// # use nbbs::FreeError;
