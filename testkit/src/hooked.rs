@@ -63,6 +63,11 @@ impl<H> From<u64> for Hooked<H> {
 }
 
 impl<H> Hooked<H> {
+    /// The word, without the hook.
+    pub fn plain(&self) -> &AtomicU64 {
+        &self.0
+    }
+
     fn address(&self) -> usize {
         core::ptr::from_ref(self).addr()
     }

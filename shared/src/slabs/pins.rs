@@ -81,6 +81,12 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         pinned
     }
 
+    /// Returns whether a slab that the member has pinned is still open.
+    pub(super) fn is_open(&self, slab: Slab) -> bool {
+        let tag = self.ledger.tag_of(slab.index);
+        tag.and_then(|tag| self.slab_with(slab.index, tag)) == Some(slab)
+    }
+
     /// Returns the slab that begins at a unit with this tag.
     pub(super) fn slab_with(&self, index: u64, tag: u64) -> Option<Slab> {
         let class = Owner::of(tag).class().filter(|_| order_of(tag) == self.shape.order)?;

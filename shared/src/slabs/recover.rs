@@ -72,10 +72,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
                 // Acquire: anybody who sees a member's name sees that it is alive.
                 let tag = word.load(Ordering::Acquire);
                 match self.ledger.whose(tag, dead) {
-                    // Nobody had it: the dead member was about to close the slab.
-                    Whose::Gone if is_closing(tag) && Self::swap(word, tag, Owner::NOBODY) => {
-                        self.hint(slab);
-                    }
+                    Whose::Gone if is_closing(tag) => self.reopen(slab, word, tag),
                     Whose::Gone if Self::swap(word, tag, seat.owner) => {
                         left.push(Left { slab, slot, tag: seat.owner.after_in_slot(tag) });
                     }
@@ -86,5 +83,13 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         }
         self.unpin(seat, VISIT);
         left
+    }
+
+    /// Frees a slot that nobody had: who is gone was about to close its slab, which the member has pinned. Unless that one has
+    /// closed it since it was pinned: what it did before it was gone is seen now.
+    fn reopen(&self, slab: Slab, word: &W, tag: u64) {
+        if self.is_open(slab) && Self::swap(word, tag, Owner::NOBODY) {
+            self.hint(slab);
+        }
     }
 }

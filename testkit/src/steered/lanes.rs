@@ -2,6 +2,7 @@
 //! thread that calls, so that a turn takes no help of the operating system.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::thread;
@@ -41,6 +42,8 @@ type Said = Option<Option<Result<(), Violation>>>;
 type Lane = Generator<'static, (), Said>;
 
 thread_local! {
+    /// By lane, before which of its next steps it dies.
+    static DEATHS: RefCell<HashMap<usize, u64>> = RefCell::default();
     static PAUSE: Place = const { RefCell::new(None) };
     /// Lanes that are done, to be used again: a new stack takes longer than most schedules.
     static IDLE: RefCell<Vec<Lane>> = const { RefCell::new(Vec::new()) };
@@ -51,6 +54,40 @@ pub fn pause() {
     if !called(&PAUSE) {
         thread::yield_now();
     }
+}
+
+/// Calls `body` in the lane with this number, which does so itself, and ends it as a crash would before its step number `step`.
+/// `None`: it died. As [`die_before`](super::die_before), which knows of no lanes.
+///
+/// ```
+/// use testkit::{program::{Arena, Body}, steered::{Steered, die_within, follow}};
+///
+/// let arena = Arena::<Steered>::new(64);
+/// let body: Body = Box::new(|| {
+///     assert!(die_within(0, 1, || arena.buddy().alloc(0)).is_none());
+///     assert!(die_within(0, 1000, || arena.buddy().alloc(0)).is_some());
+///     Ok(())
+/// });
+/// follow(&[], vec![body])?;
+/// # Ok::<(), testkit::Violation>(())
+/// ```
+pub fn die_within<R>(lane: usize, step: u64, body: impl FnOnce() -> R) -> Option<R> {
+    DEATHS.with_borrow_mut(|deaths| deaths.insert(lane, step));
+    let ended = survive(body);
+    DEATHS.with_borrow_mut(|deaths| deaths.remove(&lane));
+    ended
+}
+
+/// Whether a lane is to die before the step that it is about to take. Once: what unwinds takes steps, too.
+fn is_due(lane: usize) -> bool {
+    DEATHS.with_borrow_mut(|deaths| {
+        let Some(left) = deaths.get_mut(&lane) else { return false };
+        match left.checked_sub(1) {
+            Some(less) => *left = less,
+            None => return deaths.remove(&lane).is_some(),
+        }
+        false
+    })
 }
 
 /// Calls each body in a lane of its own, one at a time, `first` first; returns who said whose turn it was.
@@ -96,7 +133,7 @@ impl<T: Turns> Table<T> {
         let lane = self.turn.get();
         let next = self.turns.borrow_mut().next(lane);
         self.hand_over(lane, next.unwrap_or_else(|| die()));
-        if !self.turns.borrow().takes(lane) {
+        if !self.turns.borrow().takes(lane) || is_due(lane) {
             die();
         }
     }

@@ -31,7 +31,7 @@ use crate::hooked::{Hook, Hooked};
 use crate::program::Body;
 pub use bounded::{Culprit, Together, all_schedules};
 pub use explore::{Found, explore, explore_with, replay};
-pub use lanes::pause;
+pub use lanes::{die_within, pause};
 pub use schedule::Schedule;
 pub use script::{Turn, follow};
 

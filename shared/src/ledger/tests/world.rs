@@ -98,6 +98,18 @@ impl World {
         self.words_at(unit, units).iter().all(|word| word.load(Ordering::Relaxed) == value)
     }
 
+    /// [`fill`](Self::fill), and no step of it.
+    pub fn fill_plainly(&self, unit: u64, units: u64, value: u64) {
+        let words = self.words_at(unit, units).iter();
+        words.for_each(|word| word.plain().store(value, Ordering::Relaxed));
+    }
+
+    /// [`is_full_of`](Self::is_full_of), and no step of it.
+    pub fn is_full_of_plainly(&self, unit: u64, units: u64, value: u64) -> bool {
+        let mut words = self.words_at(unit, units).iter();
+        words.all(|word| word.plain().load(Ordering::Relaxed) == value)
+    }
+
     fn words_at(&self, unit: u64, units: u64) -> &[Steered] {
         &self.units.0[unit as usize * 8..(unit + units) as usize * 8]
     }
