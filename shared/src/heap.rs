@@ -56,9 +56,7 @@ impl<'m> Heap<'m> {
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Result<Offset<u8>, AllocError> {
         let Self(member) = self;
-        let Some(class) = self.class_of(layout) else {
-            return member.alloc(layout).or_else(|error| self.alloc_trimmed(layout, error));
-        };
+        let Some(class) = self.class_of(layout) else { return member.alloc(layout) };
         match self.alloc_slot(class) {
             Some(slot) => Ok(slot),
             None if self.trim() > 0 => {
@@ -79,15 +77,6 @@ impl<'m> Heap<'m> {
         let Self(member) = self;
         let at = member.segment().slabs().alloc(&member.seat, &member.cursors, class)?;
         member.segment().offset_within(at)
-    }
-
-    /// Allocates a block after one was refused, if trimming has freed memory.
-    #[cold]
-    fn alloc_trimmed(&self, layout: Layout, error: AllocError) -> Result<Offset<u8>, AllocError> {
-        match error {
-            AllocError::Exhausted { .. } if self.trim() > 0 => self.0.alloc(layout),
-            error => Err(error),
-        }
     }
 
     /// Frees the member's slot or block at `offset`, and returns its bytes.

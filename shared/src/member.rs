@@ -84,8 +84,8 @@ impl Member {
 
     /// Allocates a block of at least this size and alignment, which is not cleared.
     ///
-    /// Cost: that of [`nbbs::Lane::alloc`], one read-modify-write in the steady state, plus three stores and a load.
-    /// Waits for nobody.
+    /// Cost: that of [`nbbs::Lane::alloc`], one read-modify-write in the steady state, plus three stores and a load. Before
+    /// it refuses, it [trims](Heap::trim) the heap, whose empty slabs may be in the way. Waits for nobody.
     ///
     /// # Errors
     /// [`AllocError`]. After [`Exhausted`](AllocError::Exhausted), [`recover`](Self::recover) may find memory of the dead.
@@ -105,6 +105,19 @@ impl Member {
             Some(Err(nbbs::AllocError::OrderTooLarge { max, .. })) => {
                 Err(AllocError::TooLarge { layout, max: self.bytes(1 << max) })
             }
+            Some(Err(_)) => self.alloc_trimmed(layout, order),
+            None => Err(AllocError::Damaged),
+        }
+    }
+
+    /// A block, after one was refused, if empty slabs of the heap were in its place.
+    #[cold]
+    fn alloc_trimmed(&self, layout: Layout, order: u32) -> Result<Offset<u8>, AllocError> {
+        if self.heap().trim() == 0 {
+            return Err(AllocError::Exhausted { layout });
+        }
+        match self.segment.ledger().alloc(&self.seat, order) {
+            Some(Ok(index)) => self.segment.offset_of(index).ok_or(AllocError::Damaged),
             Some(Err(_)) => Err(AllocError::Exhausted { layout }),
             None => Err(AllocError::Damaged),
         }
@@ -177,6 +190,10 @@ impl Member {
     /// recovered by the next. `decide` must know what is still needed, such as the [root](Segment::root), or messages
     /// that were sent and not yet received; it may use this member. Waits for nobody: where a member stands still in
     /// the middle of an operation, blocks that could be its own are [pending](Recovery::pending).
+    ///
+    /// A block or slot that was sent to another member may be [taken](Self::take) by it after `recover` has looked and
+    /// before `decide` has answered. Then the answer has no effect, though [`kept`](Recovery::kept) counts a
+    /// [`Fate::Keep`]. A member that keeps what may have been sent [asks](Heap::owner) whose it is.
     ///
     /// A claim that died below a larger block than its own is found by the first recovery after that block was freed.
     ///

@@ -10,7 +10,7 @@ catches() { NBBS_DEPTH=1 test_notices "$1" "${package[@]}"; }
 test_seconds=100
 
 ours=clean
-report=$(cargo test "${package[@]}" --lib --test segment --test fork -- --show-output 2>&1) || ours=FOUND
+report=$(cargo test "${package[@]}" --lib --test segment --test heap --test fork -- --show-output 2>&1) || ours=FOUND
 printf '%s\n' "$report" >&2
 tests=$(passed <<<"$report")
 mended=$(cargo test --quiet --package nbbs --test mend 2>&1) || ours=FOUND

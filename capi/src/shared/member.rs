@@ -94,8 +94,9 @@ pub unsafe extern "C" fn nbbs_shared_id_of(member: *const SharedMember) -> Share
 /// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its offset, which
 /// is the same in every process, to `offset`. What is in it is whatever was there before.
 ///
-/// One read-modify-write in the steady state. Waits for nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, after
-/// which `nbbs_shared_recover` may find memory of the dead, `SEGMENT_DAMAGED`.
+/// One read-modify-write in the steady state; before it refuses, it trims, as `nbbs_shared_heap_trim` does. Waits for nobody. Refuses
+/// with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, after which `nbbs_shared_recover` may find memory of the dead,
+/// `SEGMENT_DAMAGED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_alloc(
     member: *const SharedMember,
@@ -198,8 +199,8 @@ pub unsafe extern "C" fn nbbs_shared_dead(member: *const SharedMember) -> usize 
 /// its end are among them. `found`, which may be null, gets how many.
 ///
 /// May be called by several members at the same time, each block goes to one of them; whoever dies in it is recovered by the
-/// next. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet received. Waits for
-/// nobody. A walk over the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
+/// next. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet received. Whom one was
+/// sent to may take it while `keeps` is asked: then the answer has no effect. Waits for nobody. A walk over the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_recover(
     member: *const SharedMember,
