@@ -4,6 +4,8 @@ mod closed;
 mod deaths;
 mod lives;
 mod memory_model;
+mod memory_pins;
 mod overtaken;
+mod raced;
 mod races;
 mod wild;
