@@ -98,6 +98,9 @@ impl<T, W: Word> Chunk<T, W> {
         let claimed = extend::<W>(&mut layout, words)?;
         let live = extend::<W>(&mut layout, words)?;
         let room = extend::<W>(&mut layout, words.div_ceil(SLOTS))?;
+        // A word's marks are a cache line: who has the word's slots has it alone.
+        let line = if matches!(states, States::Marks) { SLOTS } else { align_of::<W>() };
+        layout = layout.align_to(line).ok()?.pad_to_align();
         let states = extend::<W>(&mut layout, states.words(slots))?;
         Some(Plan { layout: layout.pad_to_align(), claimed, live, room, states })
     }

@@ -1,6 +1,8 @@
 //! Slots without objects, and a byte for each: for callers that manage objects themselves, such as a C interface.
 
+use core::ffi::c_void;
 use core::fmt;
+use core::ptr::NonNull;
 use core::sync::atomic::AtomicU8;
 
 use crate::chunk::{Chunk, SLOTS, States};
@@ -132,6 +134,36 @@ impl<'a, T> Slots<'a, T> {
         self.0.claimed_slots(word)
     }
 
+    /// The chunk as a pointer, for those who keep it where a type cannot stand, such as in a structure of C.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Global, Pool, Slots};
+    ///
+    /// let pool = Pool::<u32>::with_marks(Global, Config::new());
+    /// let (slots, slot) = pool.claim_slot_on(0)?;
+    /// let name = slots.into_raw();
+    /// // SAFETY: the pool is there.
+    /// unsafe { Slots::<u32>::from_raw(name).release_slot(slot) };
+    /// assert!(pool.is_empty());
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
+    #[must_use]
+    #[inline(always)]
+    pub fn into_raw(self) -> NonNull<c_void> {
+        NonNull::from(self.0).cast()
+    }
+
+    /// The chunk that [`into_raw`](Self::into_raw) made a pointer of. See there for an example.
+    ///
+    /// # Safety
+    /// The pointer comes from there, of a pool with objects of the same type, which outlives `'a`.
+    #[must_use]
+    #[inline(always)]
+    pub unsafe fn from_raw(name: NonNull<c_void>) -> Self {
+        // SAFETY: a chunk stays until its pool is dropped, by the contract not within 'a.
+        Self(unsafe { name.cast().as_ref() })
+    }
+
     /// Gives claimed slots of a word back, by one read-modify-write.
     ///
     /// # Safety
@@ -162,5 +194,22 @@ impl<T> Copy for Slots<'_, T> {}
 impl<T> fmt::Debug for Slots<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Slots").field("number", &self.0.number()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Global, Pool};
+
+    /// Locals write the marks of their words, and shall not wait for each other's lines.
+    #[test]
+    fn the_marks_of_a_word_are_a_cache_line() {
+        for slots in [1, 64, 70, 1000] {
+            let pool = Pool::<u8>::with_marks(Global, Config::new().chunk_size(slots));
+            pool.reserve(3 * slots).unwrap();
+            for chunk in pool.all_slots() {
+                assert_eq!(chunk.marks().as_ptr() as usize % 64, 0, "{slots} slots");
+            }
+        }
     }
 }

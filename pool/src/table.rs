@@ -95,6 +95,20 @@ impl<T, W: Word> Table<T, W> {
         None
     }
 
+    /// Returns the last chunk before `to` that may have room.
+    pub(crate) fn last_with_room(&self, to: usize) -> Option<&Chunk<T, W>> {
+        let (last, mut to) = place(to);
+        for segment in (0..=last).rev() {
+            let found =
+                self.segment(segment).and_then(|found| found.get(found.last_with_room(to)?));
+            if found.is_some() {
+                return found;
+            }
+            to = usize::MAX;
+        }
+        None
+    }
+
     /// Ensures that chunk `number`, the next one, exists, and returns whether this call has counted it.
     pub(crate) fn append(
         &self,
@@ -252,16 +266,37 @@ impl<T, W: Word> Segment<T, W> {
     fn next_with_room(&self, from: usize) -> Option<usize> {
         let mut mask = u64::MAX << (from % SLOTS);
         for idx in from / SLOTS..self.len.div_ceil(SLOTS) {
-            // SAFETY: the array has a word for each 64 chunks, initialised by `Plan::make`.
-            let room = unsafe { self.room.add(idx).as_ref() };
-            // SeqCst: as all accesses to hints, see `Hint`.
-            let found = room.load(Ordering::SeqCst) & mask;
+            let found = self.room(idx) & mask;
             if found != 0 {
                 return Some(idx * SLOTS + found.trailing_zeros() as usize);
             }
             mask = u64::MAX;
         }
         None
+    }
+
+    /// The last chunk before `to` that may have room.
+    fn last_with_room(&self, to: usize) -> Option<usize> {
+        let to = to.min(self.len);
+        let mut mask = !(u64::MAX << (to % SLOTS));
+        for idx in (0..=to / SLOTS).rev() {
+            // The word beyond the last has no bit below `to`.
+            let found = if mask == 0 { 0 } else { self.room(idx) & mask };
+            if found != 0 {
+                return Some(idx * SLOTS + found.ilog2() as usize);
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+
+    /// Which of 64 chunks may have room.
+    fn room(&self, idx: usize) -> u64 {
+        debug_assert!(idx < self.len.div_ceil(SLOTS));
+        // SAFETY: the array has a word for each 64 chunks, initialised by `Plan::make`; callers keep to that.
+        let room = unsafe { self.room.add(idx).as_ref() };
+        // SeqCst: as all accesses to hints, see `Hint`.
+        room.load(Ordering::SeqCst)
     }
 
     fn index(&self) -> Index<'_, W> {

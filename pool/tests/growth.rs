@@ -121,3 +121,22 @@ fn a_chunk_takes_what_it_says() {
     check::<64>();
     check::<5000>();
 }
+
+/// The free slot nearest to the last claim is the likeliest to be in a cache still.
+#[test]
+fn room_is_looked_for_nearby_first() {
+    let pool = Pool::<u64>::with_config(Config::new().chunk_size(64));
+    let mut objects: Vec<_> = (0..9 * 64).map(|n| pool.alloc(n).unwrap()).collect();
+    // From chunk 8 on; each claim goes on from the one before.
+    for (chunks, order) in [([0, 6], [6, 0]), ([7, 2], [2, 7]), ([8, 1], [8, 1]), ([8, 0], [0, 8])]
+    {
+        for chunk in chunks {
+            pool.free(objects[chunk * 64]).unwrap();
+        }
+        for chunk in order {
+            let place = pool.alloc(0).unwrap();
+            assert_eq!(place, objects[chunk * 64], "{chunks:?}");
+            objects[chunk * 64] = place;
+        }
+    }
+}

@@ -120,7 +120,7 @@ impl Plan {
         // Two bits and a byte for each slot, one for each word, and the heads of chunks and of their table.
         let chunks = config.limit.div_ceil(chunk);
         let words = chunk.div_ceil(64);
-        let bookkeeping = 2048 + chunks * (256 + 81 * words + words / 8);
+        let bookkeeping = 2048 + chunks * (384 + 81 * words + words / 8);
         let align = align_of::<Pool>().max(shape.align);
         let front = (size_of::<Pool>() + bookkeeping).next_multiple_of(align);
         let bytes = objects.checked_add(front).ok_or(too_large)?;

@@ -236,22 +236,29 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         }
     }
 
-    /// Claims where the hints say that there is room.
+    /// Claims where the hints say that there is room: in the chunk, or else in the nearest, before it or after, which is the
+    /// likeliest to be in a cache still.
     fn claim_near(&self, from: (usize, usize), most: u32) -> Option<Claimed<'_, T, W>> {
         let (number, word) = from;
         let here = self.table.get(number).and_then(|chunk| claim_in(chunk, word, most));
-        here.or_else(|| self.claim_between(number + 1, usize::MAX, most))
-            .or_else(|| self.claim_between(0, number + 1, most))
+        here.or_else(|| self.claim_around(number, most))
     }
 
-    fn claim_between(&self, from: usize, to: usize, most: u32) -> Option<Claimed<'_, T, W>> {
-        let mut from = from;
+    fn claim_around(&self, number: usize, most: u32) -> Option<Claimed<'_, T, W>> {
+        let (mut before, mut after) = (number, number + 1);
         loop {
-            let chunk = self.table.next_with_room(from).filter(|chunk| chunk.number() < to)?;
+            let (down, up) = (self.table.last_with_room(before), self.table.next_with_room(after));
+            let is_nearer = |down: &&Chunk<T, W>| {
+                up.is_none_or(|up| number - down.number() < up.number() - number)
+            };
+            let chunk = down.filter(is_nearer).or(up)?;
             if let Some(claimed) = claim_in(chunk, 0, most) {
                 return Some(claimed);
             }
-            from = chunk.number() + 1;
+            match chunk.number() {
+                below if below < number => before = below,
+                above => after = above + 1,
+            }
         }
     }
 

@@ -65,6 +65,11 @@ fn chunks_are_found_by_address_and_by_room() {
         [1, 8, 9, 24, 25, 41, 60].map(room),
         [7, 8, 23, 24, 40, 59, 99].map(|n| (n < 60).then_some(n))
     );
+    let before = |to| table.last_with_room(to).map(|chunk| chunk.number());
+    assert_eq!(
+        [0, 1, 7, 8, 9, 23, 24, 25, 40, 41, 59, 60, 100, usize::MAX - FIRST].map(before),
+        [99, 0, 0, 7, 8, 8, 23, 24, 24, 40, 40, 59, 59, 59].map(|n| (n < 60).then_some(n))
+    );
     dispose(table);
 }
 
