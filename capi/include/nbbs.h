@@ -76,7 +76,7 @@
 /**
  * The most slots that an `nbbs_pool_local` keeps.
  */
-#define NBBS_LOCAL_SLOTS 64
+#define NBBS_LOCAL_SLOTS 128
 
 /**
  * Chunks that an `nbbs_pool_local` knows.
@@ -737,13 +737,17 @@ typedef struct nbbs_pool_chunk {
      */
     size_t begin;
     /**
-     * Bytes of all its objects; 0: no chunk.
+     * How many objects it has room for; 0: no chunk.
      */
-    size_t bytes;
+    size_t objects;
     /**
-     * A byte for each object: 1 if it is allocated, 2 if its slot is kept.
+     * A byte for each slot: 1 if there is an object.
      */
     uint8_t *marks;
+    /**
+     * By which the pool knows it.
+     */
+    const void *name;
 } nbbs_pool_chunk;
 
 /**
@@ -1860,7 +1864,7 @@ nbbs_code nbbs_pool_set_hook(struct nbbs_pool *pool,
                              struct nbbs_error *error);
 
 /**
- * Makes a local of a pool, which keeps at most `most` free slots: up to 64; 0: 64, or, of a pool with a limit, a 64th of
+ * Makes a local of a pool, which keeps at most `most` free slots: up to 128; 0: 128, or, of a pool with a limit, a 64th of
  * it, if that is less. Takes no slot yet.
  *
  * Nobody else can allocate what it keeps: where locals of `n` threads keep `most` each, others may be refused with

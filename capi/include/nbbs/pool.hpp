@@ -239,7 +239,7 @@ private:
 template <class T>
 class pool<T>::local {
 public:
-    /// A local that keeps at most `most` free slots, up to 64, which nobody else can allocate meanwhile; 0: 64, or a 64th
+    /// A local that keeps at most `most` free slots, up to 128, which nobody else can allocate meanwhile; 0: 128, or a 64th
     /// of the pool's limit. Throws `nbbs::error`.
     explicit local(pool& of, std::size_t most = 0) { create(of.pool_, most).value(); }
     local(local&& from) noexcept : local_(std::exchange(from.local_, nbbs_pool_local{})) {}
@@ -255,19 +255,17 @@ public:
     template <class... Arguments>
     [[nodiscard]] NBBS_HOT T* allocate(Arguments&&... arguments) noexcept(
         std::is_nothrow_constructible_v<T, Arguments...>) {
-        void* slot = detail::take_kept(local_);
-        if (slot == nullptr && (slot = detail::take_more(local_).value_or(nullptr)) == nullptr) {
-            return nullptr;
-        }
-        return construct(slot, std::forward<Arguments>(arguments)...);
+        void* const slot =
+            detail::has_kept(local_) ? detail::take_kept(local_) : detail::take_more(local_).value_or(nullptr);
+        return slot == nullptr ? nullptr : construct(slot, std::forward<Arguments>(arguments)...);
     }
 
     /// `pool::try_allocate`. Slots that other locals keep are not free.
     template <class... Arguments>
     [[nodiscard]] result<T*> try_allocate(Arguments&&... arguments) noexcept(
         std::is_nothrow_constructible_v<T, Arguments...>) {
-        if (void* const kept = detail::take_kept(local_)) {
-            return construct(kept, std::forward<Arguments>(arguments)...);
+        if (detail::has_kept(local_)) {
+            return construct(detail::take_kept(local_), std::forward<Arguments>(arguments)...);
         }
         const result<void*> slot = detail::take_more(local_);
         if (!slot) {

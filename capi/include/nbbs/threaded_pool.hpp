@@ -8,7 +8,7 @@
 
 namespace nbbs {
 
-/// A pool in which each thread keeps free slots of its own, up to 64, and so allocates and frees mostly without a
+/// A pool in which each thread keeps free slots of its own, up to 128, and so allocates and frees mostly without a
 /// read-modify-write and without a call. A thread's are made at its first use, and given back when it ends.
 ///
 ///     nbbs::threaded_pool<widget> widgets;
@@ -39,7 +39,7 @@ public:
     /// An object that frees itself, on any thread. The pool has to be there still; it may have been moved.
     using box = std::unique_ptr<T, deleter>;
 
-    /// A pool with chunks from `malloc`, of which each thread keeps at most `most` free slots, up to 64; 0: 64, or a 64th
+    /// A pool with chunks from `malloc`, of which each thread keeps at most `most` free slots, up to 128; 0: 128, or a 64th
     /// of the limit. Throws `nbbs::error`.
     explicit threaded_pool(const pool_config& config = {}, std::size_t most = 0) : threaded_pool(most, pool<T>(config)) {}
     /// A pool with chunks from `chunks`, as `pool<T>` has.
@@ -73,11 +73,9 @@ public:
     template <class... Arguments>
     [[nodiscard]] NBBS_HOT T* allocate(Arguments&&... arguments) noexcept(
         std::is_nothrow_constructible_v<T, Arguments...>) {
-        void* slot = detail::take_kept(near(home_, place_));
-        if (slot == nullptr && (slot = take_more().value_or(nullptr)) == nullptr) {
-            return nullptr;
-        }
-        return construct(slot, std::forward<Arguments>(arguments)...);
+        nbbs_pool_local& own = near(home_, place_);
+        void* const slot = detail::has_kept(own) ? detail::take_kept(own) : take_more().value_or(nullptr);
+        return slot == nullptr ? nullptr : construct(slot, std::forward<Arguments>(arguments)...);
     }
 
     /// `pool::try_allocate`.
@@ -149,14 +147,12 @@ private:
     /// The calling thread's local, if it is near.
     NBBS_HOT static nbbs_pool_local& near(const detail::home* of, std::size_t place) noexcept {
         const detail::near_local& shown = detail::mine.near[place];
-        return shown.of == of ? *shown.local : detail::nobodys_local;
+        return __builtin_expect(shown.of == of, 1) ? *shown.local : detail::nobodys_local;
     }
 
     result<void*> take() noexcept {
-        if (void* const kept = detail::take_kept(near(home_, place_))) {
-            return kept;
-        }
-        return take_more();
+        nbbs_pool_local& own = near(home_, place_);
+        return detail::has_kept(own) ? result<void*>(detail::take_kept(own)) : take_more();
     }
 
     NBBS_COLD result<void*> take_more() noexcept {

@@ -7,16 +7,19 @@ use core::ptr::{NonNull, null, null_mut};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use super::objects::run;
-use super::slots::{FREE, Found, KEPT, Slots, USED, WORD};
+use super::slots::{Found, NONE, Slots, USED, WORD};
 use super::{Pool, report};
 use crate::error::{Code, Error, Reporter};
 use crate::lane::thread_lane;
 use crate::pointer;
 
 /// The most slots that an `nbbs_pool_local` keeps.
-pub const LOCAL_SLOTS: usize = 64;
+pub const LOCAL_SLOTS: usize = 128;
 /// Chunks that an `nbbs_pool_local` knows.
 pub const LOCAL_CHUNKS: usize = 8;
+
+/// Of a pool with a limit a local keeps one of so many parts, unless told otherwise.
+const SHARES: usize = 64;
 
 /// A place to allocate from and to free to, for one thread at a time: it takes free slots of the pool, as many as 64 at
 /// a time by one read-modify-write, hands them out without any, and keeps what is freed to it.
@@ -50,10 +53,12 @@ pub struct PoolLocal {
 pub struct PoolChunk {
     /// Where its first object is.
     pub begin: usize,
-    /// Bytes of all its objects; 0: no chunk.
-    pub bytes: usize,
-    /// A byte for each object: 1 if it is allocated, 2 if its slot is kept.
+    /// How many objects it has room for; 0: no chunk.
+    pub objects: usize,
+    /// A byte for each slot: 1 if there is an object.
     pub marks: *mut u8,
+    /// By which the pool knows it.
+    pub name: *const c_void,
 }
 
 /// A slot that a local keeps.
@@ -66,7 +71,7 @@ pub struct PoolSlot {
     pub mark: *mut u8,
 }
 
-const NO_CHUNK: PoolChunk = PoolChunk { begin: 0, bytes: 0, marks: null_mut() };
+const NO_CHUNK: PoolChunk = PoolChunk { begin: 0, objects: 0, marks: null_mut(), name: null() };
 const NO_SLOT: PoolSlot = PoolSlot { object: null_mut(), mark: null_mut() };
 
 impl PoolLocal {
@@ -101,21 +106,22 @@ impl PoolLocal {
     fn refill(&mut self, pool: &Pool) -> Result<(), Error> {
         let claimed = pool.inner.claim_slots_on(thread_lane(), self.most as u32);
         let (slots, word, mut bits) = claimed.map_err(|reason| pool.shape.refusal(reason))?;
-        let (marks, first) = (slots.marks(), pool.object(slots.begin(), 0));
+        let marks = marks_of(&slots).wrapping_add(word * WORD);
+        let (first, stride) = (pool.object(slots.begin(), word * WORD), pool.shape.stride);
         while bits != 0 {
-            let slot = word * WORD + bits.ilog2() as usize;
-            bits ^= 1 << (slot % WORD);
-            self.keep(&marks[slot], first.wrapping_byte_add(slot * pool.shape.stride));
+            let highest = bits.ilog2() as usize;
+            let run = (bits << (WORD - 1 - highest)).leading_ones() as usize;
+            let lowest = highest + 1 - run;
+            let mut object = first.wrapping_byte_add(highest * stride);
+            let mut mark = marks.wrapping_add(highest);
+            for place in &mut self.slots[self.kept..][..run] {
+                *place = PoolSlot { object, mark };
+                (object, mark) = (object.wrapping_byte_sub(stride), mark.wrapping_sub(1));
+            }
+            self.kept += run;
+            bits &= (1 << lowest) - 1;
         }
         Ok(())
-    }
-
-    #[inline]
-    fn keep(&mut self, mark: &AtomicU8, object: *mut c_void) {
-        // Relaxed: nobody is told anything by it but that there is no object.
-        mark.store(KEPT, Ordering::Relaxed);
-        self.slots[self.kept] = PoolSlot { object, mark: mark.as_ptr() };
-        self.kept += 1;
     }
 
     /// Keeps the slot of an object, and remembers its chunk.
@@ -127,7 +133,10 @@ impl PoolLocal {
         if self.kept == self.most {
             self.give_back(pool, self.most.div_ceil(2));
         }
-        self.keep(mark, object);
+        // Relaxed: nobody is told anything by it but that there is no object.
+        mark.store(NONE, Ordering::Relaxed);
+        self.slots[self.kept] = PoolSlot { object, mark: mark.as_ptr() };
+        self.kept += 1;
         Ok(())
     }
 
@@ -135,12 +144,12 @@ impl PoolLocal {
     #[inline]
     fn known<'a>(&self, pool: &'a Pool, object: *mut c_void) -> Option<&'a AtomicU8> {
         let chunk = &self.chunks[(object.addr() >> self.shift) % LOCAL_CHUNKS];
-        let (offset, stride) = (object.addr().wrapping_sub(chunk.begin), pool.shape.stride);
-        if offset >= chunk.bytes || !offset.is_multiple_of(stride) {
+        let number = pool.shape.number_at(object.addr().wrapping_sub(chunk.begin));
+        if number >= chunk.objects {
             return None;
         }
         // SAFETY: `remember` noted the marks of the chunk, which has one for each of its objects, and the pool keeps them.
-        let mark = unsafe { AtomicU8::from_ptr(chunk.marks.add(offset / stride)) };
+        let mark = unsafe { AtomicU8::from_ptr(chunk.marks.add(number)) };
         // A chunk that has gone may have come back elsewhere, with the same marks. Acquire pairs with the Release of who
         // marked an object there: so the count, looked at after the mark, says to a second free here, too, that the chunk
         // has gone, unless it came back before whoever withdrew it got as far as the count. Relaxed for that: see `remember`.
@@ -167,67 +176,56 @@ impl PoolLocal {
         if self.seen != withdrawn {
             (self.seen, self.chunks) = (withdrawn, [NO_CHUNK; LOCAL_CHUNKS]);
         }
-        let stride = pool.shape.stride;
-        let (begin, bytes) = (object.addr() - found.slot * stride, found.slots.len() * stride);
-        let marks = found.slots.marks().as_ptr().cast_mut().cast();
+        let begin = object.addr() - found.slot * pool.shape.stride;
+        let (objects, marks) = (found.slots.len(), marks_of(&found.slots));
         self.chunks[(object.addr() >> self.shift) % LOCAL_CHUNKS] =
-            PoolChunk { begin, bytes, marks };
+            PoolChunk { begin, objects, marks, name: found.slots.into_raw().as_ptr() };
     }
 
     /// Gives so many of the slots that have been kept longest back: one read-modify-write for those that follow each
     /// other in a word.
     fn give_back(&mut self, pool: &Pool, count: usize) {
-        let mut run = Run::NONE;
-        for &PoolSlot { object, mark } in &self.slots[..count] {
-            // SAFETY: as in `alloc`. Relaxed: as in `keep`.
-            unsafe { AtomicU8::from_ptr(mark) }.store(FREE, Ordering::Relaxed);
-            if !run.takes(mark.addr()) {
-                run.release();
-                run = Run::beginning(pool, object);
+        let mut rest = &self.slots[..count];
+        while let Some(slot) = rest.first() {
+            let Some((slots, number)) = self.slot_of(pool, slot) else { break };
+            let word = number / WORD;
+            let (mark, len) =
+                (slot.mark.addr() - number % WORD, (slots.len() - word * WORD).min(WORD));
+            let (mut bits, mut run) = (0, 0);
+            for slot in rest {
+                let at = slot.mark.addr().wrapping_sub(mark);
+                if at >= len {
+                    break;
+                }
+                (bits, run) = (bits | 1 << at, run + 1);
             }
+            // SAFETY: claimed, kept by this local, and kept no more.
+            unsafe { slots.release(word, bits) };
+            rest = &rest[run..];
         }
-        run.release();
         self.slots.copy_within(count..self.kept, 0);
         self.kept -= count;
     }
-}
 
-/// Slots of one word that go back together.
-struct Run<'a> {
-    slots: Option<Slots<'a>>,
-    word: usize,
-    bits: u64,
-    /// Where the mark of the word's first slot is, and how many there are: the last word of a chunk may have fewer than 64.
-    first: usize,
-    len: usize,
-}
-
-impl<'a> Run<'a> {
-    const NONE: Self = Self { slots: None, word: 0, bits: 0, first: 0, len: 0 };
-
-    /// A run of one slot, that of a local.
-    fn beginning(pool: &'a Pool, object: *mut c_void) -> Self {
-        let Ok(Found { slots, slot, .. }) = pool.find(object) else { return Self::NONE };
-        let word = slot / WORD;
-        let marks = &slots.marks()[word * WORD..];
-        let (first, len) = (marks.as_ptr().addr(), marks.len().min(WORD));
-        Self { slots: Some(slots), word, bits: 1 << (slot % WORD), first, len }
-    }
-
-    /// Takes the slot of this mark in if it is of the same word.
-    fn takes(&mut self, mark: usize) -> bool {
-        let number = mark.wrapping_sub(self.first);
-        let is_here = self.slots.is_some() && number < self.len;
-        self.bits |= if is_here { 1 << number } else { 0 };
-        is_here
-    }
-
-    fn release(self) {
-        if let Some(slots) = self.slots {
-            // SAFETY: claimed, kept by a local, and kept no more.
-            unsafe { slots.release(self.word, self.bits) };
+    /// The chunk of a slot that is kept, and its number there.
+    fn slot_of<'a>(&self, pool: &'a Pool, slot: &PoolSlot) -> Option<(Slots<'a>, usize)> {
+        let chunk = &self.chunks[(slot.object.addr() >> self.shift) % LOCAL_CHUNKS];
+        if let Some(name) = NonNull::new(chunk.name.cast_mut()) {
+            // SAFETY: `remember` noted the chunk's, and the pool keeps its bookkeeping.
+            let slots = unsafe { Slots::from_raw(name) };
+            // Marks stay where they are, whatever becomes of the chunk's memory.
+            let number = slot.mark.addr().wrapping_sub(chunk.marks.addr());
+            if number < slots.len() {
+                return Some((slots, number));
+            }
         }
+        pool.find(slot.object).ok().map(|found| (found.slots, found.slot))
     }
+}
+
+/// The bytes of a chunk's slots.
+fn marks_of(slots: &Slots<'_>) -> *mut u8 {
+    slots.marks().as_ptr().cast_mut().cast()
 }
 
 /// Runs `work` on a local and its pool; what it refuses goes to `error` and the pool's hook.
@@ -253,7 +251,7 @@ unsafe fn on(
     }
 }
 
-/// Makes a local of a pool, which keeps at most `most` free slots: up to 64; 0: 64, or, of a pool with a limit, a 64th of
+/// Makes a local of a pool, which keeps at most `most` free slots: up to 128; 0: 128, or, of a pool with a limit, a 64th of
 /// it, if that is less. Takes no slot yet.
 ///
 /// Nobody else can allocate what it keeps: where locals of `n` threads keep `most` each, others may be refused with
@@ -272,7 +270,7 @@ pub unsafe extern "C" fn nbbs_pool_local_create(
         if most > LOCAL_SLOTS {
             return Err(Error::of(Code::Setting, most as u64, LOCAL_SLOTS as u64));
         }
-        let usual = (pool.inner.max_len() / LOCAL_SLOTS).clamp(1, LOCAL_SLOTS);
+        let usual = (pool.inner.max_len() / SHARES).clamp(1, LOCAL_SLOTS);
         let withdrawn = pool.withdrawn();
         let made = PoolLocal {
             pool,

@@ -1,14 +1,13 @@
 //! The slots of a pool, and what is in each: a byte says so, which only who has the slot changes.
 //!
 //! ```text
-//! FREE  the pool's: to be had, or just being claimed or given back
+//! NONE  no object: the slot is to be had, or just being claimed or given back, or a local keeps it
 //! USED  an object is there
-//! KEPT  a local keeps it: claimed, and nobody's object
 //! ```
 //!
-//! Whoever claims a slot marks it; `nbbs_pool_free` takes the mark off by a compare-and-swap, of which one succeeds, and
-//! gives the slot back. A local changes USED to KEPT and back by plain stores: the object is its caller's, and the slot is
-//! its own. So two threads that free the same object at the same time are told apart only if neither has a local.
+//! Whoever makes an object marks its slot; `nbbs_pool_free` takes the mark off by a compare-and-swap, of which one succeeds,
+//! and gives the slot back. A local does both by plain stores: the object is its caller's, and the slot is its own. So two
+//! threads that free the same object at the same time are told apart only if neither has a local.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -17,9 +16,8 @@ use super::Pool;
 use crate::error::{Code, Error};
 use crate::lane::thread_lane;
 
-pub(super) const FREE: u8 = 0;
+pub(super) const NONE: u8 = 0;
 pub(super) const USED: u8 = 1;
-pub(super) const KEPT: u8 = 2;
 
 /// Slots of a word.
 pub(super) const WORD: usize = 64;
@@ -107,7 +105,7 @@ impl Pool {
         let found = self.find(object)?;
         let no_object = Error::of(Code::NoObject, object.addr() as u64, 0);
         // Acquire pairs with the Release in `claim`: the memory is there. A failure: there is no object.
-        let freed = found.mark().compare_exchange(USED, FREE, Ordering::AcqRel, Ordering::Relaxed);
+        let freed = found.mark().compare_exchange(USED, NONE, Ordering::AcqRel, Ordering::Relaxed);
         if freed.is_err() {
             return Err(no_object);
         }
@@ -167,7 +165,7 @@ impl Pool {
     /// Frees every object. Nobody else is using the pool.
     pub(super) fn clear(&self) {
         self.each_used(|slots, slot| {
-            slots.marks()[slot].store(FREE, Ordering::Relaxed);
+            slots.marks()[slot].store(NONE, Ordering::Relaxed);
             true
         });
     }

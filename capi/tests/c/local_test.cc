@@ -1,5 +1,6 @@
 // A thread's own slots of a pool.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <set>
@@ -92,7 +93,7 @@ TEST(Local, ObjectsAreApartAndCountedHoweverTheyCome) {
         for (size_t at = 0; at < objects.size(); at++) {
             nbbs_code code = at % 2 ? local.free(objects[at]) : nbbs_pool_free(pool, objects[at], nullptr);
             EXPECT_EQ(code, NBBS_CODE_OK);
-            EXPECT_LE(local.kept(), 64u);
+            EXPECT_LE(local.kept(), 128u);
             EXPECT_EQ(nbbs_pool_len(pool), 999 - at);
         }
         EXPECT_EQ(nbbs_pool_local_flush(&local.of, nullptr), NBBS_CODE_OK);
@@ -104,7 +105,7 @@ TEST(Local, ObjectsAreApartAndCountedHoweverTheyCome) {
 
 TEST(Local, KeepsNoMoreThanItMay) {
     nbbs_pool *pool = make(16, 0);
-    for (size_t most : {1u, 2u, 7u, 64u}) {
+    for (size_t most : {1u, 2u, 7u, 64u, 65u, 128u}) {
         Local local(pool, most);
         std::vector<void *> objects;
         for (int count = 0; count < 200; count++) {
@@ -118,8 +119,8 @@ TEST(Local, KeepsNoMoreThanItMay) {
         }
     }
     nbbs_pool_local local;
-    expect_refusal(NBBS_CODE_SETTING, "a setting of 65: it takes at most 64",
-                   [&](nbbs_error *e) { return nbbs_pool_local_create(&local, pool, 65, e); });
+    expect_refusal(NBBS_CODE_SETTING, "a setting of 129: it takes at most 128",
+                   [&](nbbs_error *e) { return nbbs_pool_local_create(&local, pool, 129, e); });
     nbbs_pool_destroy(pool);
 }
 
@@ -187,6 +188,36 @@ TEST(Local, BadFreesAreRefusedWhoeverKeepsTheSlot) {
     }
     nbbs_pool_destroy(pool);
     nbbs_pool_destroy(foreign_pool);
+}
+
+// A local that knows the chunk tells an object's beginning from its inside, whatever its size.
+TEST(Local, KnowsWhereObjectsBegin) {
+    for (size_t size : {1u, 2u, 3u, 8u, 24u, 40u, 96u, 100u, 4097u}) {
+        nbbs_pool_config config{};
+        config.size = size, config.chunk = 70;
+        nbbs_pool *pool = nullptr;
+        ASSERT_EQ(nbbs_pool_create(&config, nullptr, &pool, nullptr), NBBS_CODE_OK);
+        Local local(pool);
+        std::vector<char *> objects;
+        for (int count = 0; count < 70; count++) objects.push_back(static_cast<char *>(local.alloc()));
+        std::sort(objects.begin(), objects.end());
+        EXPECT_EQ(local.free(objects[35]), NBBS_CODE_OK) << "from here on it knows the chunk";
+        for (int number : {0, 1, 34, 69}) {
+            for (size_t offset = 1; offset < size; offset++) {
+                EXPECT_EQ(local.free(objects[number] + offset), NBBS_CODE_INSIDE_UNIT) << number << " of " << size;
+            }
+        }
+        for (char *beside : {objects[0] - size, objects[69] + size, objects[0] - 1}) {
+            EXPECT_EQ(local.free(beside), NBBS_CODE_FOREIGN_ADDRESS) << size;
+        }
+        EXPECT_EQ(local.kept(), 1u);
+        for (int number = 0; number < 70; number++) {
+            EXPECT_EQ(local.free(objects[number]), number == 35 ? NBBS_CODE_NO_OBJECT : NBBS_CODE_OK);
+        }
+        EXPECT_EQ(nbbs_pool_len(pool), 0u);
+        nbbs_pool_local_destroy(&local.of);
+        nbbs_pool_destroy(pool);
+    }
 }
 
 // Chunks at places of the test's choice.
