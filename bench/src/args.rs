@@ -13,8 +13,7 @@ pub const UNIT_BYTES: u64 = 4096;
 
 /// Measures and verifies nbbs, a lock-free buddy allocator, beside others.
 ///
-/// Without a command it replays the page allocations of a Linux kernel under redis-benchmark, which
-/// are built in.
+/// Without a command it replays a built-in trace: the page allocations of a Linux kernel under redis-benchmark.
 #[derive(Debug, Parser)]
 #[command(name = "nbbs", version)]
 pub struct Cli {
@@ -28,9 +27,9 @@ pub enum Command {
     Replay(Replay),
     /// Measures allocators beside each other, or single operations
     Bench(Box<Suite>),
-    /// Writes a page that shows what was measured: one HTML file, which needs nothing else
+    /// Writes a page that shows what was measured: one self-contained HTML file
     Report(Report),
-    /// Compares two records: ends with 1 if a safe allocator that was verified in OLD is found wrong in NEW
+    /// Compares two records; exits with 1 if a safe allocator that was verified in OLD is found wrong in NEW
     Compare(Compare),
 }
 
@@ -41,10 +40,10 @@ pub struct Replay {
     pub traces: Vec<PathBuf>,
 
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = known)]
-    #[arg(help = format!("Allocators, of {} [default: {USUAL}]", names(", ")))]
+    #[arg(help = format!("Allocators to replay on, from {} [default: {USUAL}]", names(", ")))]
     pub allocators: Vec<String>,
 
-    /// Numbers of threads that stand in for the trace's CPUs [default: 1, and one per CPU]
+    /// Numbers of threads, which stand in for the trace's CPUs [default: 1, and one per CPU]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = threads)]
     pub threads: Vec<usize>,
 
@@ -52,7 +51,7 @@ pub struct Replay {
     #[arg(long, value_name = "SIZE", value_parser = arena)]
     pub arena: Option<Arena>,
 
-    /// Rounds; every figure is the median over them [default: 5]
+    /// Number of rounds; every figure is the median over the rounds [default: 5]
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub repeat: Option<usize>,
 
@@ -121,18 +120,20 @@ pub fn rounds(text: &str) -> Result<usize, String> {
 
 fn number(text: &str, max: usize) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| (1..=max).contains(number));
-    number.ok_or_else(|| format!("it takes a number from 1 to {max}"))
+    number.ok_or_else(|| format!("expected a number from 1 to {max}"))
 }
 
 pub fn arena(text: &str) -> Result<Arena, String> {
     let bytes = parse_size::Config::new()
         .with_binary()
         .parse_size(text)
-        .map_err(|error| format!("{error}; it takes a size such as 512M, 1G or 1T"))?;
+        .map_err(|error| format!("{error}; expected a size such as 512M, 1G or 1T"))?;
     let units = bytes / UNIT_BYTES;
     if bytes % UNIT_BYTES != 0 || !(1..=nbbs::MAX_UNITS).contains(&units) {
         let max = (nbbs::MAX_UNITS * UNIT_BYTES) >> 50;
-        return Err(format!("an arena is a multiple of 4 KiB, at least 4 KiB, at most {max} PiB"));
+        return Err(format!(
+            "the size of an arena must be a multiple of 4 KiB, at least 4 KiB and at most {max} PiB"
+        ));
     }
     Ok(Arena { units })
 }

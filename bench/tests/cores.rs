@@ -47,7 +47,7 @@ fn what_is_missing_is_named_with_how_to_get_it() {
         "/bin/mkdir -p $4/bin; /bin/cp $0 $4/bin/python; [ $2 = venv ] || { echo no index; exit 1; }",
     );
     let error = said(path);
-    assert!(error.contains("it takes PyPI") && error.contains("no index"), "{error}");
+    assert!(error.contains("this needs PyPI") && error.contains("no index"), "{error}");
 }
 
 #[test]

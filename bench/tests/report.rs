@@ -302,13 +302,13 @@ fn malformed_records_are_refused_by_name_and_line() {
         (format!("{good}{negative}"), "line 3: not a row of a benchmark: ns_per_op is -1, below 0"),
         (format!("{good}{nobody}"), "line 3: not a row of a benchmark: threads is 0, below 1"),
         (format!("{{\"record\":1}}\n{good}"), "line 1: not a header of a record: missing field"),
-        (format!("{good}{{\"end\":7}}\n"), "line 3: the end of a run of 7 rows, behind 1"),
+        (format!("{good}{{\"end\":7}}\n"), "line 3: the end of a run of 7 rows after 1"),
         (
             good.replace("\"record\":1", "\"record\":2")
                 + &lines(&[json!({ "end": 1 }), row("nbbs", 2, 1.0)]),
             "line 4: a record begins with a header",
         ),
-        (format!("{good}{{\"skipped\":7}}\n"), "line 3: `skipped` takes a text, not 7"),
+        (format!("{good}{{\"skipped\":7}}\n"), "line 3: `skipped` must be a text, not 7"),
         (
             format!("{good}{future}"),
             "line 3: a record of format 3; this command reads formats up to 2",

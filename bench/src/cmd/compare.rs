@@ -19,7 +19,7 @@ pub fn run(args: &Compare) -> anyhow::Result<bool> {
         }
         print(&changes.to_table(args.most))?;
         if !on_one_machine(&old, &new) {
-            print("The records are of different machines: their ratios are too.")?;
+            print("The records are from different machines, so the ratios compare machines, too.")?;
         }
     }
     Ok(changes.all_verified())

@@ -7,18 +7,18 @@ use super::plan::{LOOPS, Loop};
 #[derive(Debug, Args)]
 pub struct Cores {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = find)]
-    #[arg(help = format!("What they do, of {} [default: all; with --quick pairs]", names()))]
+    #[arg(help = format!("Loops that the cores run, from {} [default: all; with --quick pairs]", names()))]
     pub loops: Vec<&'static Loop>,
 
-    /// The machine: a server's, or one with a slow interconnect
+    /// Machine to simulate: a server, or one with a slow interconnect
     #[arg(long, value_name = "NAME", default_value = "server")]
     pub machine: Machine,
 
-    /// Also those who wait for each other on more than 16 cores, which takes hours
+    /// Also runs allocators whose cores wait for each other on more than 16 cores, which takes hours
     #[arg(long, conflicts_with = "quick")]
     pub long: bool,
 
-    /// Fails unless all that share nothing scale, and move next to nothing from cache to cache
+    /// Fails unless all cores that share nothing scale, and move almost nothing from cache to cache
     #[arg(long)]
     pub check: bool,
 }
@@ -48,7 +48,7 @@ fn names() -> String {
 
 fn find(name: &str) -> Result<&'static Loop, String> {
     let found = LOOPS.iter().find(|of| of.name == name);
-    found.ok_or_else(|| format!("there is no loop of that name; there are: {}", names()))
+    found.ok_or_else(|| format!("there is no such loop; there are {}", names()))
 }
 
 #[cfg(test)]

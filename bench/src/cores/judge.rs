@@ -42,8 +42,8 @@ pub fn shares(row: &Row) -> Option<String> {
     let is_well = row.threads == 1 || (transfers < TRANSFERS && scaling >= least);
     (!is_well).then(|| {
         format!(
-            "{} harts that share nothing: {transfers:.2} cache-to-cache transfers a pair, of which {TRANSFERS} are \
-             allowed; {scaling:.2} times the throughput of one, which is to be {least:.2}",
+            "{} harts that share nothing: {transfers:.2} cache-to-cache transfers a pair, and fewer than \
+             {TRANSFERS} are allowed; {scaling:.2} times the throughput of one, and at least {least:.2} is required",
             row.threads
         )
     })

@@ -86,7 +86,7 @@ static MERGED: &[&Contender] = &[&NBBS, &LANES, &MCS];
 /// What the sanity of the machine is judged by, and every other figure stands beside.
 pub static COUNTERS: Loop = Loop {
     name: "counters",
-    about: "an addition to a counter: each hart its own, and one for all",
+    about: "add to a counter: one for each hart, and one for all",
     orders: &[],
     units: None,
     contenders: &[&PRIVATE, &SHARED],
@@ -132,7 +132,7 @@ pub static LOOPS: &[Loop] = &[
     },
     Loop {
         name: "ring",
-        about: "allocate for the next hart, free what the one before has allocated",
+        about: "allocate for the next hart, free what the previous one allocated",
         orders: &[0],
         units: UNITS_1G,
         contenders: HANDED,
@@ -156,7 +156,7 @@ pub static LOOPS: &[Loop] = &[
     },
     Loop {
         name: "larson",
-        about: "replace random blocks, which another hart goes on with",
+        about: "replace random blocks, then leave them to another hart",
         orders: &[0],
         units: UNITS_1G,
         contenders: HANDED,

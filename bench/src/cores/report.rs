@@ -49,14 +49,15 @@ pub fn table(of: &Loop, rows: &[Row]) -> String {
 
 /// How to read the figures, and what they do not say.
 pub const FOOTER: &str = "\
-A simulated machine: rvsim 2.1.0, out-of-order RISC-V cores with private caches, kept coherent
-by MESI with a snoop filter over a mesh; its parameters are in bench/cores/machine.py. Figures
-are throughput beside one hart's, which is what to quote: not cycles. The last five columns are
-of the most harts. Transfers: lines that went from one core's caches to another's.
-What the simulator does not do: one home node serves all lines; no SMT, no NUMA, no interrupts;
-its order of memory has not been tested. A contended line is cheaper than on servers (`--machine
-far` makes it dearer), but LR/SC asks for it twice, so that contended compare-and-swaps are
-dearer than on x86; loads that are sequentially consistent take fences on RISC-V. A lock that is
-not fair starves where nothing disturbs its rhythm: locks here go by tickets or queues (MCS).
-UNSAFE: hands out memory twice. nb1, nb4: blocks up to the order 11 of their paper; nb4-whole:
-up to the arena, as nbbs. Nothing is verified here: other commands do that, of the same code.";
+The machine is simulated by rvsim 2.1.0: out-of-order RISC-V cores with private caches, kept
+coherent by MESI with a snoop filter over a mesh. bench/cores/machine.py has its parameters.
+Figures are throughput beside that of one hart; quote these, not cycles. The last five columns
+are those of the most harts. Transfers: lines that moved from one core's caches to another's.
+Limits of the simulator: one home node serves all lines; there is no SMT, no NUMA, no interrupt;
+its memory ordering has not been tested. A contended line is cheaper than on servers (`--machine
+far` makes it dearer), but LR/SC asks for it twice, so contended compare-and-swaps are dearer
+than on x86. Sequentially consistent loads take fences on RISC-V. An unfair lock starves harts
+where nothing disturbs its rhythm, so the locks here are ticket locks and queued locks (MCS).
+UNSAFE: hands out memory twice. nb1 and nb4 have blocks up to order 11, as in their paper;
+nb4-whole has blocks up to the arena, as nbbs has. Nothing is verified here: other commands
+verify the same code.";

@@ -30,7 +30,7 @@ impl Tools {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("cores");
         ensure!(
             sources.is_dir(),
-            "{} is missing: the simulated program is built from its sources; run this in a checkout",
+            "{} is missing: the simulated program is built from its sources, so run this in a checkout",
             sources.display()
         );
         let target = env::var_os("CARGO_TARGET_DIR")
@@ -79,10 +79,10 @@ fn simulator(sources: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
         .args(["-m", "venv", "--clear"])
         .arg(folder)
         .output()
-        .context("python3 is missing, which the simulator takes: 3.10 or later, as in Debian's python3-venv")?;
+        .context("python3 is missing, and the simulator needs it: install 3.10 or later, as in Debian's python3-venv")?;
     ensure!(
         output.status.success(),
-        "python3 cannot make an environment: install its module venv, Debian's python3-venv: {}",
+        "python3 cannot make an environment: install its module venv, which is Debian's python3-venv: {}",
         said(&output)
     );
     let output = Command::new(&python)
@@ -100,7 +100,7 @@ fn simulator(sources: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
         .context("the environment has no Python")?;
     ensure!(
         output.status.success(),
-        "{SIMULATOR} cannot be installed: it takes PyPI, or a mirror that pip knows, and a wheel for this machine \
+        "{SIMULATOR} cannot be installed: this needs PyPI, or a mirror that pip knows, and a wheel for this machine \
          (Linux or macOS, Python 3.10 or later): {}",
         said(&output)
     );

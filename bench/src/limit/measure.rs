@@ -71,7 +71,7 @@ impl Bench<'_> {
         let (least, most) = (4 << largest, MAX_UNITS);
         ensure!(
             (least..=most).contains(&units),
-            "an arena of {}: orders up to {largest} take {} to {}",
+            "an arena of {} does not fit: orders up to {largest} take {} to {}",
             bytes(units * UNIT_BYTES),
             bytes(least * UNIT_BYTES),
             bytes(most * UNIT_BYTES),

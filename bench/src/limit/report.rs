@@ -190,7 +190,7 @@ fn unrest(pairs: &[&Row]) -> Option<String> {
     let differ = |row: &&&Row| row.spread().is_some_and(|(least, most)| most > least * 1.25);
     let (unsteady, all) = (pairs.iter().filter(differ).count(), pairs.len());
     let line = format!(
-        "The machine was busy: in {unsteady} of {all} cases the slow rounds took 25 % more than the fast."
+        "The machine was busy: in {unsteady} of {all} cases the slow rounds took 25 % longer than the fast."
     );
     (unsteady * 10 > all).then_some(line)
 }
@@ -199,13 +199,14 @@ fn unrest(pairs: &[&Row]) -> Option<String> {
 pub const FOOTER: &str = "\
 A pair is an allocation and a free of the same block. A bare CAS pair is two dependent
 compare-and-swaps on a word that nobody else uses. The two are timed in alternation, in
-stretches of 20,000; times are medians over the rounds, ratios medians of the rounds'
-ratios. N % full: every block of the order is allocated, then a random share freed.
-On several threads: the slowest of them, and how it compares with one while the others
-sleep. RMW: read-modify-writes, counted on a copy of the arena; the most in the row.
-As they can be called: nothing else is allocated; a cache has what is asked for.
-Bulk and random free: per operation (bulk: the mean of both) beside one bare CAS, timed
-in stretches of 16,384, of which the median of 15 stands for all 15. \"Bare CAS there\":
-one for each free on words that lie as the leaf words do, in the same order: the cache
-misses that nobody can avoid. Refused: full (every unit in use), fragmented (every
-second unit in use), sprinkled (one unit in each 2 MiB in use).";
+stretches of 20,000. Times are medians over the rounds; ratios are medians of the rounds'
+ratios. N % full: every block of the order is allocated, then a random share is freed.
+On several threads the figure is that of the slowest, with its slowdown beside one thread
+while the others sleep. RMW: read-modify-writes, counted on a copy of the arena; the
+largest count in the row.
+Pairs as they can be called: nothing else is allocated, and a cache has the block.
+Bulk and random free: time per operation (bulk: the mean of both) beside one bare CAS. They
+are timed in stretches of 16,384; the median of 15 stretches stands for all 15. \"Bare CAS
+there\": one CAS for each free, on words laid out like the leaf words, in the same order.
+It has the cache misses that no allocator can avoid. Refused: full (every unit in use),
+fragmented (every second unit in use), sprinkled (one unit in each 2 MiB in use).";

@@ -179,31 +179,31 @@ pub static CONTENDERS: &[Contender] = &[
     },
     back_end(
         "buddy-sl",
-        "github.com/cloudwu/buddy, which the paper compares with: an array tree, a spin lock",
+        "github.com/cloudwu/buddy, with which the paper compares: an array tree, a spin lock",
         buddy_sl::MAX_UNITS,
         |units, visit| visit(&BuddySl::new(units)),
     ),
     back_end(
         "list-vec",
-        "Buddy Allocator Workshop: a vector per order of all blocks; its frees, which search the list, are ours; a spin lock",
+        "Buddy Allocator Workshop: a vector per order of all blocks; the frees, which search the list, are ours; a spin lock",
         workshop::MAX_UNITS,
         |units, visit| visit(&ListVec::new(units, workshop::MAX_ORDER)),
     ),
     back_end(
         "list-linked",
-        "Buddy Allocator Workshop: a doubly linked list per order of all blocks; its frees, which search the list, are ours; a spin lock",
+        "Buddy Allocator Workshop: a doubly linked list per order of all blocks; the frees, which search the list, are ours; a spin lock",
         workshop::MAX_UNITS,
         |units, visit| visit(&ListLinked::new(units, workshop::MAX_ORDER)),
     ),
     back_end(
         "rbtree-vec",
-        "Buddy Allocator Workshop: a red-black tree of all blocks, free ones in vectors; its frees are ours; a spin lock",
+        "Buddy Allocator Workshop: a red-black tree of all blocks, free ones in vectors; the frees are ours; a spin lock",
         workshop::MAX_UNITS,
         |units, visit| visit(&TreeVec::new(units, workshop::MAX_ORDER)),
     ),
     back_end(
         "rbtree-linked",
-        "Buddy Allocator Workshop: a red-black tree of all blocks, free ones in linked lists; its frees are ours; a spin lock",
+        "Buddy Allocator Workshop: a red-black tree of all blocks, free ones in linked lists; the frees are ours; a spin lock",
         workshop::MAX_UNITS,
         |units, visit| visit(&TreeLinked::new(units, workshop::MAX_ORDER)),
     ),
@@ -261,7 +261,7 @@ pub const POOLS: &[Contender] = &[
     ),
     pool(
         "arena-mutex",
-        "F. D'Agostino, 2022, core::arena_allocator, with std::mutex for its spin lock",
+        "F. D'Agostino, 2022, core::arena_allocator, with std::mutex in place of its spin lock",
         |slots, visit| visit(&Mutexed::new(slots)),
     ),
 ];
@@ -310,7 +310,7 @@ impl Contender {
         match self.build {
             Build::BackEnd(build) => build(units, &mut lend),
             Build::Pool(build) => build(units, &mut |pool| lend(&Units(pool))),
-            Build::Heap(_) => panic!("{} is a heap, which has no units", self.name),
+            Build::Heap(_) => panic!("{} is a heap and has no units", self.name),
         }
         result.expect("a contender calls its visitor once")
     }
@@ -335,7 +335,7 @@ impl Contender {
     /// # Panics
     /// If `bytes` is too little for its bookkeeping or above `max_units`, or if it is no heap.
     pub fn with_heap<R>(&self, bytes: u64, visit: impl FnOnce(&dyn Heap) -> R) -> R {
-        let Build::Heap(build) = self.build else { panic!("{} is no heap", self.name) };
+        let Build::Heap(build) = self.build else { panic!("{} is not a heap", self.name) };
         let mut visit = Some(visit);
         let mut result = None;
         build(bytes, &mut |heap| result = visit.take().map(|visit| visit(heap)));

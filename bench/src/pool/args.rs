@@ -6,11 +6,11 @@ use super::Case;
 
 #[derive(Debug, Args)]
 pub struct Objects {
-    /// What is done with objects [default: all]
+    /// What to do with objects [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     cases: Vec<Case>,
 
-    /// Allocations, and as many frees, over all threads [default: 50000000; with --quick 1000000]
+    /// Number of allocations, and of frees, over all threads [default: 50000000; with --quick 1000000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub pairs: Option<u64>,
 }

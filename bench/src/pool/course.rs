@@ -13,13 +13,13 @@ use crate::crew::Crew;
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Case {
-    /// A million objects over all threads are allocated, then freed in the same order
+    /// Allocate a million objects over all threads, then free them in the same order
     Bulk,
-    /// An object is allocated and freed at once
+    /// Allocate an object and free it at once
     Pair,
     /// One thread allocates, another frees
     Handover,
-    /// 10,000 objects over all threads are allocated, then freed in disorder
+    /// Allocate 10,000 objects over all threads, then free them in disorder
     Burst,
 }
 

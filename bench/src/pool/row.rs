@@ -11,7 +11,8 @@ use crate::row::Row;
 /// is read: `valgrind --tool=callgrind` counts instructions.
 pub fn row(contender: &Contender, plan: &Plan, rounds: &[Figure]) -> Row {
     let verified = rounds.iter().all(|figure| figure.verified);
-    let wrong = || "objects were refused, or had others' contents when they were freed".to_owned();
+    let wrong =
+        || "objects were refused, or had other objects' contents when they were freed".to_owned();
     let mut row = Row {
         phase: plan.case.name().into(),
         safe: contender.safe,

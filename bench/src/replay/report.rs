@@ -33,7 +33,7 @@ fn title(row: &Row) -> String {
 
 fn clock(row: &Row) -> String {
     format!(
-        "The clock costs {:.1} ns, which is taken off, and goes in steps of {:.1} ns. Medians over {} rounds.",
+        "The clock costs {:.1} ns, which is subtracted, and has steps of {:.1} ns. Medians over {} rounds.",
         figure(row, "clock_ns"),
         figure(row, "clock_step_ns"),
         figure(row, "rounds"),
@@ -121,13 +121,13 @@ fn compare(first: &Row, other: &Row) -> String {
 
 /// How to read the figures.
 pub const FOOTER: &str = "\
-Every operation is timed by itself, and the clock is measured on nothing between them: what
-differs by one of its steps is alike, save for means, which are finer. All threads together is
-from rounds without a clock: from the first operation to the last, by their number, waiting for a
-block that another thread has yet to allocate included, which the other times leave out. Each
-round has a fresh allocator, and allocators take turns. With nbbs-cached and linux-pcp each thread
-keeps free blocks of its own; the traces were recorded above such caches, and have few hits left
-for others. \"Verified\", peak and end come from passes of their own with an owner map: once in the
-order of the trace, and once on all threads. The end is where the trace ends, before what it leaves
-is freed. Fragmented: of the free memory, the share that lies outside free, aligned 2 MiB. A unit
-is a page of 4 KiB.";
+Every operation is timed by itself. Between operations the clock times nothing, to learn its own
+cost. Times that differ by one step of the clock count as equal, except means, which are finer.
+\"All threads together\" comes from rounds without a clock: the time from the first operation to
+the last, divided by their number. It includes waiting for a block that another thread has yet to
+allocate; the other times leave this out. Each round has a fresh allocator, and allocators take
+turns. With nbbs-cached and linux-pcp each thread keeps free blocks of its own; the traces were
+recorded above such caches, and have few hits left for others. \"Verified\", peak and end come from
+separate passes with an owner map: one in the order of the trace, and one on all threads. The end
+is where the trace ends, before the blocks that it leaves are freed. Fragmented: the share of the
+free memory that lies outside free, aligned 2 MiB. A unit is a page of 4 KiB.";

@@ -166,7 +166,7 @@ fn over_threads(variant: &Variant<'_>) -> Option<Chart> {
         }
     };
     Chart {
-        title: "time per operation by number of threads, all together".to_owned(),
+        title: "time per operation, all threads together, by number of threads".to_owned(),
         places: variant.threads.iter().map(ToString::to_string).collect(),
         unit: "threads",
         factors: false,
@@ -212,11 +212,11 @@ fn suspended(variant: &Variant<'_>) -> Option<Chart> {
     let is_known = |entry: &&Row| entry.figure("baseline_p999_ns").is_some();
     variant.lines.iter().flat_map(|line| &line.entries).flatten().find(|entry| is_known(entry))?;
     Chart::of_single_operations(
-        "p99.9 of the others, while nobody and while somebody is suspended".to_owned(),
+        "p99.9 of the other threads, while none and while one is suspended".to_owned(),
         variant,
         &[
-            ("nobody", |entry| entry.figure("baseline_p999_ns")),
-            ("somebody", |entry| entry.figure("baseline_p999_ns").and(entry.p999_ns)),
+            ("none", |entry| entry.figure("baseline_p999_ns")),
+            ("one", |entry| entry.figure("baseline_p999_ns").and(entry.p999_ns)),
         ],
     )
 }
@@ -271,7 +271,7 @@ pub fn verdict(variant: &Variant<'_>) -> String {
     let threads = variant.threads.last().copied().unwrap_or(0);
     let with = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
     match &ranks[..] {
-        [] => format!("Nobody safe was measured with {with}."),
+        [] => format!("No safe allocator was measured with {with}."),
         [(name, ns)] => format!("With {with} {name} takes {}.", time(*ns)),
         [(name, ns), others @ ..] => {
             let fastest = format!("With {with} {name} is the fastest safe one: {}", time(*ns));

@@ -74,7 +74,7 @@ fn row(case: &Case, tally: &Tally, times: &[(f64, u64)], steps: u64, verified: b
         complete: true,
         rmw_per_op: Some(share(steps, tally.ops)),
         verified,
-        violation: (!verified).then(|| "the owner map or the audit disagrees".to_owned()),
+        violation: (!verified).then(|| "the owner map or the audit found a violation".to_owned()),
         ..Row::named("requests", case.allocator, Kind::BackEnd, 1).on(UNITS, None)
     };
     row.set_times(times);

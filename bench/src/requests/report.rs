@@ -33,7 +33,8 @@ fn units(rows: &[&Row], name: &str) -> String {
 
 /// How to read the figures.
 pub const FOOTER: &str = "\
-An arena of 1 GiB in pages, one thread. Exact and placement: 2,000 runs of 1 to 999 units,
-six in ten below 32, are allocated, half of them freed and allocated again, all freed; an
-operation is either. Held: units in use at the fullest. Times are medians over the rounds.
-RMW: read-modify-writes for each unit asked for or freed, counted with the owner map on.";
+The arena is 1 GiB in pages; there is one thread. Exact and placement: 2,000 runs of 1 to 999
+units, six in ten below 32, are allocated; half of them are freed and allocated again; then all
+are freed. An operation is an allocation or a free. Held: units in use at the fullest. Times are
+medians over the rounds. RMW: read-modify-writes for each unit asked for or freed, counted with
+the owner map on.";

@@ -21,16 +21,16 @@ const MAX_ORDER: u32 = 10;
 
 #[derive(Debug, Args)]
 pub struct Suite {
-    /// Workloads, or `all`, which leaves out `limit`, `requests` and `cores`
+    /// Workloads to run, or `all` for all except `limit`, `requests` and `cores`
     #[arg(value_name = "NAME", required = true, value_parser = workload())]
     pub workloads: Vec<String>,
 
-    /// Numbers of threads, or of cores [default: 1,2,4,8,16,32; with --quick 1,2,8; `limit` 1,2; `suspended` 2; `replay` 1 and
-    /// one per CPU; `cores`, beside 1, which is always measured, 2,4,8,16,32,64; with --quick 2,4,8]
+    /// Numbers of threads, or of cores [default: 1,2,4,8,16,32; with --quick 1,2,8; `limit` 1,2; `suspended` 2;
+    /// `replay` 1 and one per CPU; `cores` 2,4,8,16,32,64, with --quick 2,4,8, and 1 always]
     #[arg(long, value_name = "LIST", alias = "harts", value_delimiter = ',', value_parser = threads)]
     pub threads: Vec<usize>,
 
-    /// Orders of the blocks, where the workload does not say [default: 0,3,6; with --quick 0; `limit` 0 to 9]
+    /// Orders of the blocks, unless the workload sets them [default: 0,3,6; with --quick 0; `limit` 0 to 9]
     #[arg(long, value_name = "LIST", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(0..=i64::from(limit::MAX_ORDER)))]
     pub orders: Vec<u32>,
@@ -40,48 +40,49 @@ pub struct Suite {
     pub sizes: Vec<u32>,
 
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = known)]
-    #[arg(help = format!("Allocators, of {} [default: all]", all_names()))]
+    #[arg(help = format!("Allocators to measure, from {} [default: all]", all_names()))]
     pub allocators: Vec<String>,
 
-    /// Memory for back-ends to allocate from [default: 1G; with --quick 64M, but for `replay`; `limit` 1G,64G,1T; with
-    /// --quick 1G,64G; where the threads' blocks have no room in that, twice as much, and again]
+    /// Memory for back-ends to allocate from [default: 1G, with --quick 64M except for `replay`; `limit` 1G,64G,1T,
+    /// with --quick 1G,64G; doubled until the threads' blocks have room]
     #[arg(long, value_name = "LIST", alias = "arenas", value_delimiter = ',', value_parser = arena)]
     pub arena: Vec<Arena>,
 
-    /// Memory for heaps to allocate from [default: 64M, for `heap-random` 160M, for `replay-heap` 256M; with
-    /// --quick a quarter, a tenth and a half of that; twice as much, and again, where the blocks have no room]
+    /// Memory for heaps to allocate from [default: 64M, for `heap-random` 160M, for `replay-heap` 256M; with --quick a
+    /// quarter, a tenth and a half of that; doubled until the blocks have room]
     #[arg(long, value_name = "SIZE", value_parser = arena)]
     pub heap: Option<Arena>,
 
-    /// What `replay` replays [default: the built-in redis trace]
+    /// Traces for `replay` [default: the built-in redis trace]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub traces: Vec<PathBuf>,
 
-    /// What `replay-heap` replays [default: the built-in git trace]
+    /// Trace for `replay-heap` and `first-failure` [default: the built-in git trace]
     #[arg(long, value_name = "FILE")]
     pub heap_trace: Option<PathBuf>,
 
-    /// Seconds after which each part of a round ends, whatever it has done; `larson` and `stress` go on so
-    /// long, and what is over before a 25th of it runs again [default: 0.5; with --quick 0.003]
+    /// Seconds after which each part of a round ends, even if it is not complete; `larson` and `stress` always take
+    /// that long, and a round repeats a case as long as some part takes less than a 25th of it [default: 0.5; with
+    /// --quick 0.003]
     #[arg(long, value_name = "SECONDS", alias = "seconds", value_parser = seconds)]
     pub duration: Option<f64>,
 
-    /// Rounds; every figure is the median over them [default: 5; with --quick 3; `requests` 11, `limit` 101;
-    /// with --quick 15]
+    /// Number of rounds; every figure is the median over the rounds [default: 5; with --quick 3; `requests` 11, `limit`
+    /// 101; with --quick 15]
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub rounds: Option<usize>,
 
-    /// Less of everything: `all` takes about two minutes, and without it hours: the trees of the workshop need
-    /// minutes for a case of `frag` in 1 GiB. --record keeps every case as soon as it is measured
+    /// Measures less of everything: `all` takes about two minutes instead of hours (the trees of the workshop need
+    /// minutes for one case of `frag` in 1 GiB). --record keeps every case as soon as it is measured
     #[arg(long)]
     pub quick: bool,
 
-    /// Counts instructions too, on one thread: an operation's, and some 65 of the loop around it that are the same
-    /// for all. Takes valgrind, and seconds for each row
+    /// Also counts instructions, on one thread: those of an operation, and some 65 of the loop around it, which are the
+    /// same for all allocators. Needs valgrind, and takes seconds for each row
     #[arg(long)]
     pub instructions: bool,
 
-    /// Runs every round, and nothing else: no owner map, no counts
+    /// Runs only the rounds: no owner map, no counts
     #[arg(long, hide = true)]
     pub once: bool,
 
@@ -105,13 +106,13 @@ pub struct Suite {
     #[arg(skip)]
     pub silent: bool,
 
-    #[command(flatten, next_help_heading = "Of `pool`")]
+    #[command(flatten, next_help_heading = "Options of `pool`")]
     pub objects: Objects,
 
-    #[command(flatten, next_help_heading = "Of `limit`")]
+    #[command(flatten, next_help_heading = "Options of `limit`")]
     pub limit: Limit,
 
-    #[command(flatten, next_help_heading = "Of `cores`")]
+    #[command(flatten, next_help_heading = "Options of `cores`")]
     pub cores: Cores,
 }
 
@@ -219,7 +220,7 @@ pub fn known(name: &str) -> Result<String, String> {
     let found = crate::market::find(name).is_some()
         || pool::CONTENDERS.iter().any(|pool| pool.name == name)
         || cores::plan::names().contains(&name);
-    let refusal = || format!("there is no allocator of that name; there are: {}", all_names());
+    let refusal = || format!("there is no such allocator; there are {}", all_names());
     found.then(|| name.to_owned()).ok_or_else(refusal)
 }
 
@@ -238,7 +239,7 @@ fn size_order(text: &str) -> Result<u32, String> {
     let size =
         size.ok().filter(|size| size.is_power_of_two() && (on_heap::UNIT..=max).contains(size));
     let order = size.map(|size| (size / on_heap::UNIT).trailing_zeros());
-    order.ok_or_else(|| format!("it takes a power of two from {} to {max}", on_heap::UNIT))
+    order.ok_or_else(|| format!("expected a power of two from {} to {max}", on_heap::UNIT))
 }
 
 fn asked_or<T: Clone>(asked: &[T], usual: &[T]) -> Vec<T> {
@@ -247,11 +248,12 @@ fn asked_or<T: Clone>(asked: &[T], usual: &[T]) -> Vec<T> {
 
 fn workload() -> impl TypedValueParser {
     let known = |workload: &Workload| PossibleValue::new(workload.name).help(workload.about);
-    let all = PossibleValue::new("all").help("all that measure everyone");
+    let all =
+        PossibleValue::new("all").help("all workloads except `limit`, `requests` and `cores`");
     PossibleValuesParser::new(WORKLOADS.iter().map(known).chain([all]))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.001..=3600.0).contains(seconds));
-    seconds.ok_or_else(|| "it takes seconds from 0.001 to 3600".to_owned())
+    seconds.ok_or_else(|| "expected seconds from 0.001 to 3600".to_owned())
 }

@@ -47,8 +47,9 @@ fn of(case: &Case<'_>, row: &Row) -> anyhow::Result<f64> {
         command.args(["--orders", &case.setting.order.to_string()]);
     }
     command.args(case.trace.and_then(|trace| trace.asked.as_ref()).into_iter().flatten());
-    let output =
-        command.output().context("valgrind, which counts instructions, is not installed")?;
+    let output = command
+        .output()
+        .context("valgrind is not installed, and counting instructions needs it")?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "valgrind failed: {said}");
     let collected =

@@ -79,7 +79,7 @@ impl Case<'_> {
                 let trace = self.trace.and_then(Replayed::pages).expect("a replay has a trace");
                 round::run_pages(run, back_end, trace, self.setting, clock)
             }
-            _ => panic!("{} is not for back-ends", self.workload.name),
+            _ => panic!("{} does not run on back-ends", self.workload.name),
         }
     }
 
@@ -89,7 +89,7 @@ impl Case<'_> {
         match self.workload.run {
             Run::Blocks(run) => round::run_sizes(run, heap, bytes, setting, clock),
             Run::Heap(run) => round::run_heap(run, heap, bytes, setting, clock, trace),
-            _ => panic!("{} is not for heaps", self.workload.name),
+            _ => panic!("{} does not run on heaps", self.workload.name),
         }
     }
 

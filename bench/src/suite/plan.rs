@@ -63,8 +63,7 @@ impl Plan {
                 parts.extend((!table.is_empty()).then_some(Part::Table(table)));
             }
         }
-        let nobody =
-            "none of these allocators takes part in any of these workloads, on so many threads";
+        let nobody = "none of these allocators takes part in any of these workloads with these numbers of threads";
         ensure!(!parts.is_empty(), "{}", skipped.first().map_or(nobody, String::as_str));
         Ok(Self { parts, skipped })
     }
@@ -183,7 +182,9 @@ impl Table {
         if args.threads.is_empty() && threads <= most {
             self.threads.extend((!self.threads.contains(&threads)).then_some(threads));
         } else if !args.threads.is_empty() && self.threads.len() < asked {
-            let told = format!("{name} has events of {threads} threads, for as many at most");
+            let told = format!(
+                "{name} has events of {threads} threads, and at most as many can replay it"
+            );
             return Ok(Some(told));
         }
         Ok(None)
@@ -196,6 +197,7 @@ fn roomy(name: &str, peak_bytes: u64) -> anyhow::Result<u64> {
     const MAX_UNITS: u64 = 1 << 28;
     let units = (peak_bytes / UNIT_BYTES).saturating_mul(2).checked_next_power_of_two();
     let units = units.filter(|&units| units <= MAX_UNITS);
-    units
-        .with_context(|| format!("{name} holds {} at its peak: give an --arena", bytes(peak_bytes)))
+    units.with_context(|| {
+        format!("{name} holds {} at its peak: choose an --arena", bytes(peak_bytes))
+    })
 }

@@ -6,12 +6,12 @@ use crate::table::{Across, Layout, bytes, columns, marked};
 
 /// What stands below the tables.
 pub const FOOTER: &str = "ns per operation, all threads together: the median over the rounds.
-Times by operation, counts and metadata are of the most threads: an operation's read-modify-writes (RMW),
-those that lost against another thread, and the cache lines that it wrote to; loads of the operation that took most.
-Spurious: single units that were refused, in all parts together, while some were free and in no operation's hands.
+Times of single operations, counts and metadata are those of the most threads. The counts are: read-modify-writes (RMW)
+of an operation, those that lost against another thread, cache lines that it wrote to, loads of the worst operation.
+Spurious: allocations of a unit, in all parts together, that were refused while one was free and in no operation's hands.
   ~  the rounds lie more than a quarter of their median apart: too noisy
-  *  cut by --duration, or by a refusal, before all was done
-  FAILED  found wrong by the owner map, the counts, or its frees; times of it would say nothing";
+  *  cut short by --duration, or by a refusal, before all was done
+  FAILED  found wrong by the owner map, the counts, or its frees; its times would say nothing";
 
 /// The table of a workload and order; all rows are of it.
 pub fn table(workload: &Workload, rows: &[Row]) -> String {

@@ -36,7 +36,7 @@
     return `${Number((ns / size).toPrecision(3))} ${unit}`;
   }
 
-  // Which lines are drawn last: those in colour, ours on top of them.
+  // The order of drawing: lines in colour are drawn last, ours on top of them.
   const depth = (one) => (one?.chosen ? 1 : 0) + (one?.ours ? 2 : 0);
 
   function lineStyle(one) {
@@ -49,7 +49,7 @@
     };
   }
 
-  // Pixels on the canvas of a line's figure, or null.
+  // The pixel on the canvas at which a line's figure lies, or null.
   function place(chart, line, index) {
     const y = chart.data[line][index];
     if (y == null) return null;
@@ -119,7 +119,7 @@
     ctx.restore();
   }
 
-  // The line that is nearest to the pointer, at the place under it.
+  // The line nearest to the pointer, at the place under the pointer.
   function nearest(chart, curves) {
     const { idx: index, top } = chart.cursor;
     if (index == null || top < 0) return null;
@@ -140,10 +140,10 @@
   // A factor.
   const factor = (times) => `${Number(times.toPrecision(3))} x`;
 
-  // What stands at a split of an axis; where there is little room for labels, some are left out.
+  // The label at a split of an axis; where there is little room for labels, some are left out.
   const label = (say) => (figure) => (figure == null ? "" : say(figure));
 
-  // A chart: `curves` have a contender, a name and values; `options` what differs between the kinds of charts.
+  // A chart. `curves` have a contender, a name and values; `options` say what differs between the kinds of charts.
   function draw(figure, curves, options) {
     const hint = figure.querySelector(".hint");
     const box = figure.querySelector(".canvas");
@@ -209,7 +209,7 @@
     });
   }
 
-  // A contender that the record has no row of.
+  // A contender of which the record has no row.
   function byDefault(name) {
     return { name, colour: data.fragmentation.lines.findIndex((line) => line.name === name), chosen: true, ours: name === "nbbs" };
   }

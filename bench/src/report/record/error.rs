@@ -34,10 +34,10 @@ pub enum Fault {
     #[error("not a row of a benchmark: {0}")]
     Row(String),
     /// What is left out is said in words.
-    #[error("`skipped` takes a text, not {0}")]
+    #[error("`skipped` must be a text, not {0}")]
     Skipped(String),
     /// An end that counts other rows than there are.
-    #[error("the end of a run of {told} rows, behind {seen}")]
+    #[error("the end of a run of {told} rows after {seen}")]
     End {
         /// What it says.
         told: String,

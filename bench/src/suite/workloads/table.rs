@@ -67,7 +67,7 @@ pub static WORKLOADS: &[Workload] = &[
         paper::linux_scalability,
     ),
     paper("threadtest", "allocate 10,000 / threads, free them; 200 times", paper::threadtest),
-    paper("larson", "replace random blocks, which another thread goes on with", paper::larson),
+    paper("larson", "replace random blocks, then leave them to another thread", paper::larson),
     Workload {
         orders_above: 4,
         blocks_per_thread: 160,
@@ -77,7 +77,7 @@ pub static WORKLOADS: &[Workload] = &[
             paper::constant_occupancy,
         )
     },
-    paper("cached", "allocate a block, free it: 5,000,000 a thread", paper::cached),
+    paper("cached", "allocate a block, free it: 5,000,000 per thread", paper::cached),
     workload("alloc-seq", "allocate until full, in equal shares", until_full::alloc_seq),
     Workload {
         orders: Orders::Mixed,
@@ -92,14 +92,22 @@ pub static WORKLOADS: &[Workload] = &[
         orders: Orders::Mixed,
         ..workload(
             "stress",
-            "random orders up to 95 % full, down to 5 %, again",
+            "random orders up to 95 % full, down to 5 %, repeatedly",
             until_full::stress,
         )
     },
     workload("bulk", "allocate half of a share, free it last in first out", llfree::bulk),
-    workload("repeat", "half of the memory held: allocate a block, free it", llfree::repeat),
+    workload(
+        "repeat",
+        "while half of the memory is held: allocate a block, free it",
+        llfree::repeat,
+    ),
     workload("rand", "free what others allocated, at random", llfree::rand),
-    workload("filling", "a hundredth of the memory, at 0 to 99 % full", llfree::filling),
+    workload(
+        "filling",
+        "allocate a hundredth of the memory and free it, at 0 to 99 % full",
+        llfree::filling,
+    ),
     Workload {
         orders: Orders::Units,
         own: Some(&own::RECOVERED),
@@ -122,7 +130,7 @@ pub static WORKLOADS: &[Workload] = &[
         usual: Usual { heap_bytes: 160 << 20, ..USUAL },
         ..mixed(
             "heap-random",
-            "random sizes and alignments, the oldest freed, until the heap is full, and on",
+            "random sizes and alignments, the oldest freed, until the heap is full, and beyond",
             &[Kind::Heap],
             Run::Heap(heap_random::heap_random),
         )
@@ -132,7 +140,7 @@ pub static WORKLOADS: &[Workload] = &[
         quick: Usual { heap_bytes: 128 << 20, ..QUICK },
         ..mixed(
             "random-actions",
-            "allocate, free, resize at random, 300 blocks or more a thread, five largest sizes",
+            "allocate, free, resize at random, at least 300 blocks per thread, five size limits",
             &[Kind::Heap],
             Run::Heap(talc::random_actions),
         )
@@ -143,7 +151,7 @@ pub static WORKLOADS: &[Workload] = &[
         own: Some(&own::EFFICIENCY),
         ..mixed(
             "heap-efficiency",
-            "allocate, free, resize at random until something is refused: what is in use then",
+            "allocate, free, resize at random until something is refused: how much is in use then",
             &[Kind::Heap],
             Run::Heap(talc::heap_efficiency),
         )
@@ -175,7 +183,7 @@ pub static WORKLOADS: &[Workload] = &[
         own: Some(&own::EFFICIENCY),
         ..mixed(
             "first-failure",
-            "the same on one thread, until something is refused: what is in use then",
+            "the same on one thread, until something is refused: how much is in use then",
             &[Kind::Heap],
             Run::Heap(first_failure::first_failure),
         )
@@ -190,7 +198,7 @@ pub static WORKLOADS: &[Workload] = &[
         footer: replay_report::FOOTER,
         ..mixed(
             "replay",
-            "page allocations of Linux: under redis-benchmark, or --traces",
+            "page allocations of Linux under redis-benchmark, or --traces",
             &[Kind::BackEnd],
             Run::Pages(replay::replay),
         )
