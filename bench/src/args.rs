@@ -1,4 +1,4 @@
-//! The command line.
+//! Defines the command line.
 
 use std::path::PathBuf;
 
@@ -65,7 +65,8 @@ pub struct Replay {
 }
 
 impl From<Replay> for Suite {
-    /// `bench replay`, to the end of the trace, on this project's and what everybody knows, without caches and with.
+    /// Runs as `bench replay`, to the end of the trace, on this project's allocator and Linux's, without caches and
+    /// with.
     fn from(args: Replay) -> Self {
         const AN_HOUR: f64 = 3600.0;
         let usual = || USUAL.split(',').map(str::to_owned).collect();
@@ -83,7 +84,7 @@ impl From<Replay> for Suite {
     }
 }
 
-/// What a replay compares unless told otherwise.
+/// The allocators that a replay compares by default.
 const USUAL: &str = "nbbs,nbbs-cached,linux,linux-pcp";
 
 /// The most threads: as many as there are lanes.
@@ -95,16 +96,16 @@ pub struct Arena {
     pub units: u64,
 }
 
-/// What a build without the feature `suite` says where it names allocators.
+/// What a build without the feature `suite` adds to a list of allocators.
 pub const MORE: &str =
     if cfg!(feature = "suite") { "" } else { "; with `--features suite` there are more" };
 
-/// The names of all back-ends.
+/// Returns the names of all back-ends.
 pub fn names(separator: &str) -> String {
     labels(CONTENDERS, separator)
 }
 
-/// Their names, with a warning where there is one.
+/// Returns the labels of contenders: their names, with a warning on unsafe ones.
 pub fn labels(contenders: &[Contender], separator: &str) -> String {
     let names: Vec<String> = contenders.iter().map(Contender::label).collect();
     names.join(separator)

@@ -2,15 +2,15 @@
 
 use std::hint::black_box;
 
-/// The processor's time stamp counter where there is one, the system's monotonic clock elsewhere.
+/// A clock: the processor's time stamp counter where there is one, the system's monotonic clock elsewhere.
 #[derive(Clone, Debug)]
 pub struct Clock {
     counter: quanta::Clock,
     /// Nanoseconds that one tick stands for.
     ns_per_tick: f64,
-    /// Ticks that measuring nothing takes, in the median.
+    /// The median number of ticks that timing nothing takes.
     overhead: u64,
-    /// Ticks between two times that it can tell apart.
+    /// Ticks between two times that the clock can tell apart.
     step: u64,
 }
 
@@ -24,19 +24,20 @@ impl Clock {
         let mut empty: Vec<u64> = (0..100_001).map(|_| clock.nothing()).collect();
         empty.sort_unstable();
         clock.overhead = empty[50_000];
-        // Nothing takes one step more or less from time to time, and steps are rounded to ticks. The slowest hundredth
-        // met an interrupt.
+        // Timing nothing varies by one step from time to time, and steps are rounded to ticks. The slowest hundredth
+        // met interrupts.
         empty.truncate(99_000);
         clock.step = empty.windows(2).map(|two| two[1] - two[0]).max().unwrap_or(1).max(1);
         clock
     }
 
-    /// Nanoseconds between two times that it can tell apart: two medians that differ by no more are alike.
+    /// Returns the nanoseconds between two times that the clock can tell apart: two medians that differ by no more are
+    /// equal.
     pub fn step_ns(&self) -> f64 {
         self.ns(self.step)
     }
 
-    /// Ticks that measuring nothing takes, now.
+    /// Times nothing, and returns the ticks that it takes now.
     #[inline(always)]
     pub fn nothing(&self) -> u64 {
         let start = self.ticks();
@@ -44,12 +45,12 @@ impl Clock {
         self.ticks() - start
     }
 
-    /// Nanoseconds of so many ticks.
+    /// Converts ticks to nanoseconds.
     pub fn ns(&self, ticks: u64) -> f64 {
         ticks as f64 * self.ns_per_tick
     }
 
-    /// The time now. All that stands before has been carried out, nothing that stands behind has begun.
+    /// Returns the time now. All instructions before the call have been carried out, and none after it has begun.
     #[inline(always)]
     pub fn ticks(&self) -> u64 {
         fence();
@@ -58,12 +59,12 @@ impl Clock {
         ticks
     }
 
-    /// One measured operation in nanoseconds, the clock's own cost taken off.
+    /// Converts the ticks of one measured operation to nanoseconds, without the clock's own cost.
     pub fn operation_ns(&self, ticks: u64) -> f64 {
         self.ns(ticks.saturating_sub(self.overhead))
     }
 
-    /// Nanoseconds that `work` takes; for stretches so long that the clock's own cost is nothing.
+    /// Returns the nanoseconds that `work` takes. Only for stretches so long that the clock's own cost does not matter.
     pub fn time_ns(&self, work: impl FnOnce()) -> f64 {
         let start = self.ticks();
         work();
@@ -71,7 +72,7 @@ impl Clock {
     }
 }
 
-/// Waits until every instruction before has been carried out: the counter's own instruction does not.
+/// Waits until every earlier instruction has been carried out, since the counter's own instruction does not wait.
 #[inline(always)]
 #[allow(unsafe_code)]
 fn fence() {

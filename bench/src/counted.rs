@@ -1,4 +1,4 @@
-//! Words that count what is done to them.
+//! Metadata words that count the operations on them.
 
 use std::cell::Cell;
 use std::ops::{Add, Sub};
@@ -8,19 +8,19 @@ use baselines::Pause;
 use nbbs::sync::{Ordering, Word};
 use testkit::BackEnd;
 
-/// What was done to [`Counted`] words.
+/// The operations on [`Counted`] words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Compare-and-swaps, won or lost.
     pub steps: u64,
-    /// Those that were lost.
+    /// Compare-and-swaps that were lost.
     pub lost: u64,
-    /// Cache lines of 64 bytes that operations wrote to, or tried to: a lost compare-and-swap takes its line
-    /// from the others too. A line counts once an operation.
+    /// Cache lines of 64 bytes that operations wrote to, or tried to: a lost compare-and-swap takes its line from other
+    /// processors, too. A line counts once per operation.
     pub lines: u64,
     /// Loads.
     pub loads: u64,
-    /// Loads of the operation that took the most, of those of a [`ByOperation`].
+    /// Loads of the operation with the most loads, among those of a [`ByOperation`].
     pub worst_loads: u64,
 }
 
@@ -38,7 +38,7 @@ impl Add for Counts {
     }
 }
 
-/// Of the worst operation there is no difference: [`begin`] forgets it.
+/// `worst_loads` has no difference: [`begin`] resets it.
 impl Sub for Counts {
     type Output = Self;
 
@@ -55,7 +55,7 @@ impl Sub for Counts {
 
 const NOTHING: Counts = Counts { steps: 0, lost: 0, lines: 0, loads: 0, worst_loads: 0 };
 
-/// Lines that an operation is known to have written to. If there are more the oldest count again.
+/// How many lines of an operation are remembered. If there are more, the oldest count again.
 const LINES: usize = 16;
 
 thread_local! {
@@ -63,7 +63,7 @@ thread_local! {
     static WRITTEN: Cell<[usize; LINES]> = const { Cell::new([0; LINES]) };
 }
 
-/// A metadata word; what is done to it counts for the thread that does it.
+/// A metadata word; an operation on it counts for the thread that does it.
 #[derive(Debug, Default)]
 pub struct Counted(AtomicU64);
 
@@ -114,12 +114,12 @@ impl Word for Counted {
 
 impl Pause for Counted {}
 
-/// Begins an operation of this thread: lines that were written to before count again.
+/// Begins an operation of this thread: lines that it wrote to before count again.
 pub fn begin_operation() {
     WRITTEN.set([0; LINES]);
 }
 
-/// Does an operation of this thread.
+/// Runs `work` as one operation of this thread.
 fn operation<R>(work: impl FnOnce() -> R) -> R {
     begin_operation();
     let before = so_far();
@@ -129,18 +129,18 @@ fn operation<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Begins to count what this thread does: what it has done so far, without its worst operation.
+/// Begins to count for this thread: returns the counts so far, and forgets its worst operation.
 pub fn begin() -> Counts {
     COUNTS.set(Counts { worst_loads: 0, ..COUNTS.get() });
     so_far()
 }
 
-/// What this thread has done so far.
+/// Returns the counts of this thread so far.
 pub fn so_far() -> Counts {
     COUNTS.get()
 }
 
-/// What this thread does while `work`, an operation or several, runs.
+/// Runs `work`, one operation or several, and returns what this thread did meanwhile.
 pub fn count<R>(work: impl FnOnce() -> R) -> (R, Counts) {
     let before = begin();
     begin_operation();
@@ -148,7 +148,7 @@ pub fn count<R>(work: impl FnOnce() -> R) -> (R, Counts) {
     (result, so_far() - before)
 }
 
-/// A back-end that says where each operation begins.
+/// A back-end that marks the beginning of each operation.
 pub struct ByOperation<'a>(pub &'a dyn BackEnd);
 
 impl BackEnd for ByOperation<'_> {

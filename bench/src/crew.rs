@@ -1,11 +1,11 @@
-//! Threads that begin together.
+//! Runs threads that begin together.
 
 use std::panic::resume_unwind;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// So many threads, and the two ways in which they wait for each other.
+/// A number of threads, and the two ways in which they wait for each other.
 pub struct Crew {
     threads: usize,
     asleep: Barrier,
@@ -13,13 +13,13 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Runs `work` with a lane on each of so many threads. A panic comes back.
+    /// Runs `work` on this number of threads, each with its lane. A panic is passed on to the caller.
     pub fn run<T: Send>(threads: usize, work: impl Fn(&Crew, usize) -> T + Sync) -> Vec<T> {
         let done = Self::try_run(threads, work).into_iter();
         done.map(|done| done.unwrap_or_else(|payload| resume_unwind(payload))).collect()
     }
 
-    /// The same; a panic is that lane's error.
+    /// Does the same, but returns a panic as the error of its lane.
     pub fn try_run<T: Send>(
         threads: usize,
         work: impl Fn(&Crew, usize) -> T + Sync,
@@ -33,17 +33,17 @@ impl Crew {
         })
     }
 
-    /// How many threads.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Waits for all asleep, so that nobody who waits takes anything from who works.
+    /// Waits for all threads asleep, so that a waiting thread takes no time from a working one.
     pub fn wait_asleep(&self) {
         self.asleep.wait();
     }
 
-    /// Waits for all awake, so that all go on within a fraction of a microsecond.
+    /// Waits for all threads awake, so that all continue within a fraction of a microsecond.
     pub fn wait_awake(&self) {
         const PATIENCE: u32 = 100_000;
         let ticket = self.arrived.fetch_add(1, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! Rows as comma-separated values, under the names of their figures.
+//! Prints rows as comma-separated values, under the names of their figures.
 
 use std::fmt;
 use std::io;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::row::Row;
 
-/// Values on standard output.
+/// A writer of values to standard output.
 pub struct Csv {
     writer: csv::Writer<io::Stdout>,
-    /// The names that stand above.
+    /// The names in the latest header line.
     names: Vec<String>,
 }
 
@@ -23,10 +23,10 @@ impl Default for Csv {
 }
 
 impl Csv {
-    /// Prints a row, and the names before the first and before one that has others.
+    /// Prints a row. Prints the names first, before the first row and before a row that has other names.
     ///
     /// # Errors
-    /// Nobody reads it.
+    /// Standard output is closed.
     pub fn print(&mut self, row: &Row) -> anyhow::Result<()> {
         let Cells(cells) = serde_json::from_str(&serde_json::to_string(row)?)?;
         let (names, values): (Vec<String>, Vec<Value>) = cells.into_iter().unzip();
@@ -47,7 +47,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// An object's names and values, in their order, which a map would lose.
+/// An object's names and values, in the order that a map would lose.
 struct Cells(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Cells {

@@ -16,7 +16,8 @@
 //! median   table   csv   progress
 //! ```
 //!
-//! Other crates' allocators, the page, and what else the first `cargo run` can do without, take the feature `suite`.
+//! Other crates' allocators, the page, and everything else that the first `cargo run` can do without, need the feature
+//! `suite`.
 #![deny(unsafe_code)]
 
 mod args;
@@ -49,8 +50,8 @@ use clap::Parser;
 
 use args::{Cli, Command, Replay};
 
-/// Carries out the command line. Ends with 0 if all is well, with 1 if an allocator was not verified, with 2 if the
-/// command cannot be carried out.
+/// Carries out the command line. Exits with 0 if all is well, with 1 if an allocator was not verified, and with 2 if
+/// the command cannot be carried out.
 #[must_use]
 pub fn run() -> ExitCode {
     let command = Cli::parse().command.unwrap_or_else(|| Command::Replay(Replay::default()));
@@ -66,7 +67,7 @@ pub fn run() -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // Whoever reads the output has seen enough of it.
+        // The reader of the output has seen enough of it.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");

@@ -1,11 +1,11 @@
-//! Metadata words on a cache-line boundary.
+//! Allocates metadata words on a cache-line boundary.
 
 use nbbs::MetadataBox;
 
-/// `len` words of zero.
+/// Returns `len` zeroed words.
 ///
 /// # Panics
-/// There is no memory for them.
+/// There is not enough memory for them.
 #[must_use]
 pub fn zeroed<W: From<u64>>(len: usize) -> MetadataBox<W> {
     MetadataBox::zeroed(len).expect("memory for the metadata")

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A file that cannot be used: which, where reading stopped, and why.
+/// An error of a file that cannot be used: the file, where reading stopped, and why.
 #[derive(Debug)]
 pub struct Located<F> {
     /// The file, as the user named it.
     pub file: String,
-    /// Line on which reading stopped, from 1; 0 if it is not about a line.
+    /// The line at which reading stopped, from 1, or 0 if the error is not about a line.
     pub line: usize,
     /// What is wrong: it names the value and the limit.
     pub fault: F,

@@ -1,4 +1,4 @@
-//! The `nbbs` command: all of it is in the library beside it, where tests find it.
+//! The `nbbs` command. All of it is in the library beside it, where tests can use it.
 
 use std::process::ExitCode;
 

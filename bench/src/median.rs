@@ -1,6 +1,6 @@
 //! Medians: one slow round is not a slow program.
 
-/// The median of some figures; 0 of none.
+/// Returns the median of some figures, or 0 if there are none.
 pub fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
     let mut figures: Vec<f64> = figures.into_iter().collect();
     figures.sort_by(f64::total_cmp);
@@ -11,7 +11,7 @@ pub fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// The figure that a tenth lie below, and the one that a tenth lie above; 0 of none.
+/// Returns the figure that a tenth lie below and the one that a tenth lie above, or 0 if there are none.
 pub fn tenths(figures: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let mut figures: Vec<f64> = figures.into_iter().collect();
     figures.sort_by(f64::total_cmp);
@@ -19,12 +19,12 @@ pub fn tenths(figures: impl IntoIterator<Item = f64>) -> (f64, f64) {
     (at(1), at(9))
 }
 
-/// Rounded to hundredths: more digits would pretend.
+/// Rounds to hundredths: more digits would pretend a precision that is not there.
 pub fn hundredths(figure: f64) -> f64 {
     (figure * 100.0).round() / 100.0
 }
 
-/// Rounded to ten-thousandths, for what happens seldom.
+/// Rounds to ten-thousandths, for what happens seldom.
 pub fn ten_thousandths(figure: f64) -> f64 {
     (figure * 10_000.0).round() / 10_000.0
 }

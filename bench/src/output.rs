@@ -1,4 +1,4 @@
-//! What becomes of rows: printed as tables, JSON or values, and kept.
+//! Passes rows on: prints them as tables, JSON or values, and keeps them.
 
 use std::io::{self, Write};
 
@@ -14,11 +14,11 @@ pub enum Format {
     Tables,
     Json,
     Csv,
-    /// A page is all that is wanted.
+    /// Not at all: only a page is wanted.
     Nothing,
 }
 
-/// Where the rows of a run go, and whether all was well so far.
+/// The output of a run: where its rows go, and whether all was well so far.
 pub struct Output {
     format: Format,
     pub bar: ProgressBar,
@@ -28,7 +28,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// A run with nothing measured yet.
+    /// Creates the output of a run with nothing measured yet.
     pub fn new(format: Format, kept: Kept) -> Self {
         let (bar, csv) = (crate::progress::bar(), crate::csv::Csv::default());
         Self { format, bar, kept, good: true, csv }
@@ -37,7 +37,7 @@ impl Output {
     /// Keeps rows, and prints them at once unless they become a table.
     ///
     /// # Errors
-    /// Nobody reads them, or the record cannot be written.
+    /// Standard output is closed, or the record cannot be written.
     pub fn add(&mut self, rows: &[Row]) -> anyhow::Result<()> {
         self.good &= rows.iter().all(Row::is_good);
         self.kept.add(rows)?;
@@ -59,7 +59,7 @@ impl Output {
         self.bar.suspend(|| print(&text()))
     }
 
-    /// Says on standard error, and in the record, what is not measured.
+    /// Notes on standard error, and in the record, what is not measured.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -68,11 +68,11 @@ impl Output {
         self.kept.skip(what)
     }
 
-    /// Ends the run with what stands below the tables; says whether all allocators that are meant to be safe were
+    /// Ends the run with the text below the tables. Returns whether all allocators that are meant to be safe were
     /// verified.
     ///
     /// # Errors
-    /// Nobody reads it, or what is kept cannot be written.
+    /// Standard output is closed, or the record or page cannot be written.
     pub fn finish(self, footer: &str) -> anyhow::Result<bool> {
         self.bar.finish_and_clear();
         self.print(|| footer.to_owned())?;
@@ -83,11 +83,11 @@ impl Output {
 
 /// Prints a paragraph.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    // Not `println!`, which panics when the reader has gone.
+    // Not `println!`, which panics if standard output is closed.
     Ok(writeln!(io::stdout(), "{text}")?)
 }
 
-/// Says something on standard error, if that is open.
+/// Prints a line to standard error, if that is open.
 pub fn warn(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
@@ -97,8 +97,8 @@ pub fn print_json(row: &impl Serialize) -> anyhow::Result<()> {
     print(&serde_json::to_string(row)?)
 }
 
-/// What `run` makes of each of some contenders, by contender, round by round. Whoever runs behind a slow one finds another
-/// machine: each round begins with the next.
+/// Runs each of some contenders, round by round, and returns the results by contender. The machine is in another state
+/// after a slow contender, so each round begins with the next one.
 pub fn in_turn<C, T>(
     contenders: &[C],
     rounds: usize,

@@ -1,4 +1,4 @@
-//! A measured case: what is printed, kept in records, shown on pages and compared.
+//! Rows: measured cases, which are printed, kept in records, shown on pages and compared.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use crate::args::UNIT_BYTES;
 use crate::market::{Contender, Kind};
 use crate::median::{hundredths, median};
 
-/// A name: of this program's, or read from a record.
+/// A name, of this program or read from a record.
 pub type Name = Cow<'static, str>;
 
-/// A cell of the tables, an object of `--json`, a line of `--csv` and of records. What a case does not have is null, and so
-/// is every time of an allocator that was found wrong.
+/// A row: a cell of the tables, an object of `--json`, a line of `--csv` and of records. Figures that a case does not
+/// have are null, and so is every time of an allocator that was found wrong.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Row {
     #[serde(default)]
@@ -34,23 +34,23 @@ pub struct Row {
     pub order: Option<u32>,
     pub size_bytes: Option<u64>,
     pub arena_bytes: Option<u64>,
-    /// Allocations and frees of the median round.
+    /// The allocations and frees of the median round.
     pub ops: Option<u64>,
-    /// Of all threads together.
+    /// The operations per second, of all threads together.
     pub ops_per_s: Option<f64>,
-    /// The same as time: all threads together.
+    /// The same as a time, of all threads together.
     pub ns_per_op: Option<f64>,
-    /// Of the fastest round and of the slowest; where rounds are many, of those that a tenth of them stay below and
-    /// exceed.
+    /// The times of the fastest round and of the slowest; if there are many rounds, the times that a tenth of them stay
+    /// below and exceed.
     pub min_ns_per_op: Option<f64>,
     pub max_ns_per_op: Option<f64>,
     /// Whether the rounds lie so far apart that their median says little.
     #[serde(default)]
     pub noisy: bool,
-    /// Whether the workload came to its end before time was up.
+    /// Whether the workload was complete before time was up.
     #[serde(default = "yes")]
     pub complete: bool,
-    /// Of single operations, each timed by itself.
+    /// The times of single operations, each timed by itself.
     pub mean_ns: Option<f64>,
     pub p50_ns: Option<f64>,
     pub p99_ns: Option<f64>,
@@ -60,17 +60,17 @@ pub struct Row {
     /// Compare-and-swaps, won or lost.
     pub rmw_per_op: Option<f64>,
     pub failed_cas_per_op: Option<f64>,
-    /// Cache lines that an operation wrote to, or tried to.
+    /// The cache lines that an operation wrote to, or tried to.
     pub lines_written_per_op: Option<f64>,
-    /// Loads of bookkeeping by the operation that took the most of them.
+    /// The loads of bookkeeping by the operation with the most loads.
     pub worst_loads: Option<u64>,
-    /// With --instructions, on one thread.
+    /// The instructions per operation, with `--instructions`, on one thread.
     pub instructions_per_op: Option<f64>,
-    /// Allocations refused in the first round.
+    /// The allocations that were refused in the first round.
     #[serde(default)]
     pub refused: u64,
-    /// Allocations of single units that were refused while units were free and in nobody's hands, in the pass with an owner
-    /// map.
+    /// The allocations of single units, in the pass with an owner map, that were refused while a unit was free and in
+    /// no operation's hands.
     pub spurious_refusals: Option<u64>,
     pub verified: bool,
     pub violation: Option<String>,
@@ -78,7 +78,7 @@ pub struct Row {
     pub more: Figures,
 }
 
-/// What only one workload has, by name, in its order.
+/// Figures that only one workload has, by name, in its order.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "Map<String, Value>")]
 pub struct Figures(Vec<(Name, Value)>);
@@ -95,7 +95,7 @@ impl Serialize for Figures {
     }
 }
 
-/// Records to 2026-11-22 call `nbbs-pool` the arena.
+/// Returns today's name of an allocator: records up to 2026-11-22 call `nbbs-pool` the arena.
 fn name_of_today<'de, D: Deserializer<'de>>(name: D) -> Result<Name, D::Error> {
     let name = Name::deserialize(name)?;
     Ok(match &*name {
@@ -114,7 +114,7 @@ fn yes() -> bool {
     true
 }
 
-/// What is measured, without who: two rows of one case can be compared.
+/// What is measured, without the allocator: two rows of one case can be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Case {
     pub kind: Name,
@@ -126,17 +126,17 @@ pub struct Case {
     pub threads: usize,
 }
 
-/// The spread of the rounds, as a part of their median, from which on a row is called noisy.
+/// The spread of the rounds, as a part of their median, above which a row is called noisy.
 const NOISY: f64 = 0.25;
 
 impl Row {
-    /// A row with nothing measured yet.
+    /// Creates a row with nothing measured yet.
     pub fn new(workload: &'static str, contender: &Contender, threads: usize) -> Self {
         let &Contender { name, safe, private_caches, .. } = contender;
         Self { safe, private_caches, ..Self::named(workload, name, contender.kind(), threads) }
     }
 
-    /// The same of what is no contender of the market.
+    /// Creates such a row for something that is not a contender of the market.
     pub fn named(
         workload: &'static str,
         allocator: &'static str,
@@ -155,50 +155,50 @@ impl Row {
         }
     }
 
-    /// On an arena of so many units, blocks of an order.
+    /// Sets the arena's number of units, and the order of the blocks.
     pub fn on(self, units: u64, order: Option<u32>) -> Self {
         let size_bytes = order.map(|order| UNIT_BYTES << order);
         Self { order, size_bytes, arena_bytes: Some(units * UNIT_BYTES), ..self }
     }
 
-    /// Gives it a figure that only this workload has, null if there is none.
+    /// Sets a figure that only this workload has, or null if there is none.
     pub fn set(&mut self, name: &'static str, figure: impl Into<Value>) {
         self.more.0.push((name.into(), figure.into()));
     }
 
-    /// The same, with it.
+    /// Returns the row with such a figure.
     pub fn with(mut self, name: &'static str, figure: impl Into<Value>) -> Self {
         self.set(name, figure);
         self
     }
 
-    /// With figures that only this workload has, to hundredths; those that there are.
+    /// Returns the row with figures that only this workload has, rounded to hundredths. Missing ones are left out.
     pub fn with_all<const N: usize>(self, figures: [(&'static str, Option<f64>); N]) -> Self {
         let there = figures.into_iter().filter_map(|(name, figure)| Some((name, figure?)));
         there.fold(self, |row, (name, figure)| row.with(name, hundredths(figure)))
     }
 
-    /// What the workload alone has by that name.
+    /// Returns the workload's own figure of that name.
     fn find(&self, name: &str) -> Option<&Value> {
         self.more.0.iter().find(|figure| figure.0 == name).map(|figure| &figure.1)
     }
 
-    /// A number of those.
+    /// Returns a number among the workload's own figures.
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.find(name).and_then(Value::as_f64)
     }
 
-    /// A text of those.
+    /// Returns a text among the workload's own figures.
     pub fn text(&self, name: &str) -> &str {
         self.find(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Whether nothing is wrong that is not meant to be.
+    /// Returns whether the allocator was verified, or is not meant to be safe.
     pub fn is_good(&self) -> bool {
         self.verified || !self.safe
     }
 
-    /// The name, and what a reader has to know of it.
+    /// Returns the name, and what a reader must know about the allocator.
     pub fn label(&self) -> String {
         match (self.safe, self.private_caches) {
             (false, _) => format!("{} (UNSAFE)", self.allocator),
@@ -207,7 +207,7 @@ impl Row {
         }
     }
 
-    /// What is measured.
+    /// Returns the case that is measured.
     pub fn case(&self) -> Case {
         Case {
             kind: self.kind.clone(),
@@ -220,13 +220,13 @@ impl Row {
         }
     }
 
-    /// The fastest round and the slowest; the median where they are not known.
+    /// Returns the fastest round and the slowest, or the median if they are not known.
     pub fn spread(&self) -> Option<(f64, f64)> {
         let ns = self.ns_per_op?;
         Some((self.min_ns_per_op.unwrap_or(ns), self.max_ns_per_op.unwrap_or(ns)))
     }
 
-    /// Whether some round of one took as long as some round of the other.
+    /// Returns whether the rounds of the two overlap.
     pub fn overlaps(&self, other: &Self) -> bool {
         match (self.spread(), other.spread()) {
             (Some(one), Some(other)) => one.0 <= other.1 && other.0 <= one.1,
@@ -234,10 +234,10 @@ impl Row {
         }
     }
 
-    /// The row as read from a record; the oldest ones call the phase `case`.
+    /// Reads a row from a record; the oldest records call the phase `case`.
     ///
     /// # Errors
-    /// What it lacks, or the first figure that no measurement can have.
+    /// The row lacks something, or has a figure that no measurement can have; the error names the first.
     pub fn read(value: &Value) -> Result<Self, String> {
         let mut row = Self::deserialize(value).map_err(|error| error.to_string())?;
         if row.phase.is_empty() {
@@ -246,7 +246,7 @@ impl Row {
         row.impossible().map_or(Ok(row), Err)
     }
 
-    /// The first figure that no measurement can have, by its name.
+    /// Names the first figure that no measurement can have.
     fn impossible(&self) -> Option<String> {
         let times = [
             ("ns_per_op", self.ns_per_op),
@@ -264,14 +264,14 @@ impl Row {
         negative.or_else(|| (self.threads == 0).then(|| "threads is 0, below 1".to_owned()))
     }
 
-    /// Times of the rounds: nanoseconds and operations of each.
+    /// Sets the times of the rounds, from the nanoseconds and operations of each.
     pub fn set_times(&mut self, rounds: &[(f64, u64)]) {
         let times = || rounds.iter().map(|&(ns, ops)| ns / ops.max(1) as f64);
         let (min, max) = (times().fold(f64::MAX, f64::min), times().fold(0.0, f64::max));
         self.set_median(median(times()), (min, max));
     }
 
-    /// Times of single operations, by the part of them that stays below.
+    /// Sets the times of single operations: `ns` returns the time that a part of them stays below.
     pub fn set_percentiles(&mut self, ns: impl Fn(f64) -> f64) {
         let at = |quantile| Some(hundredths(ns(quantile)));
         self.p50_ns = at(0.5);
@@ -280,7 +280,7 @@ impl Row {
         self.max_ns = at(1.0);
     }
 
-    /// The median time of an operation over the rounds, and their spread.
+    /// Sets the median time of an operation over the rounds, and their spread.
     pub fn set_median(&mut self, ns: f64, (min, max): (f64, f64)) {
         self.noisy = max - min > NOISY * ns;
         self.ns_per_op = Some(hundredths(ns));

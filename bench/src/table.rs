@@ -1,4 +1,4 @@
-//! How figures are printed.
+//! Prints figures in tables.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use indicatif::HumanCount;
 use crate::row::Row;
 use crate::suite::own::Own;
 
-/// Lines above and below, and a double one under the header.
+/// The lines of a table: above, below, and a double one under the header.
 const LINES: &str = "  ── ══      ──    ";
 
-/// A table whose first `left` columns are text and whose others are figures.
+/// Creates a table whose first `left` columns are text and whose others are figures.
 pub fn table(header: &[&str], left: usize) -> Table {
     let mut table = Table::new();
     table.load_preset(LINES).set_header(header);
@@ -22,41 +22,42 @@ pub fn table(header: &[&str], left: usize) -> Table {
     table
 }
 
-/// A title, and what a row has under it.
+/// A title, and the text of a row under it.
 pub type About<'a> = (&'a str, fn(&Row) -> String);
 
-/// A title, and what the rows of a line have under it.
+/// A title, and the text of the rows of a line under it.
 pub type Column<'a> = (&'a str, fn(&[&Row]) -> String);
 
-/// How rows are printed: which of them stand in one line, which of those side by side, and what is said of all.
+/// The layout of rows: which of them share a line, which of those stand side by side, and what else a line shows.
 pub struct Layout<'a> {
-    /// What a line is about, with titles: rows that agree in all of it share a line, if any can.
+    /// The columns that identify a line, with titles. Rows that agree in all of them share a line, if lines can be
+    /// shared.
     pub lines: &'a [About<'a>],
-    /// The rows of a line side by side; without it each row has a line.
+    /// The columns for the rows of a line, side by side; without them each row has a line.
     pub across: Option<Across>,
-    /// What is said of a line, with titles: its rows are in the order in which they were given.
+    /// More columns of a line, with titles. Its rows are in the order in which they were given.
     pub more: &'a [Column<'a>],
-    /// Columns of text.
+    /// The number of text columns.
     pub left: usize,
 }
 
 /// Columns for rows that share a line.
 pub struct Across {
-    /// Which column a row belongs to; the least stands first.
+    /// The column that a row belongs to; the smallest comes first.
     pub place: fn(&Row) -> u64,
     pub title: fn(u64) -> String,
     pub cell: fn(&Row) -> String,
 }
 
 impl Across {
-    /// A column for each number of threads.
+    /// Makes a column for each number of threads.
     pub fn threads(cell: fn(&Row) -> String) -> Self {
         Self { place: |row| row.threads as u64, title: |threads| format!("{threads} thr."), cell }
     }
 }
 
 impl Layout<'_> {
-    /// The table of some rows; lines and columns in the order in which they first occur.
+    /// Returns the table of some rows, with lines and columns in the order in which they first occur.
     pub fn table(&self, rows: &[&Row]) -> Table {
         let (header, lines) = self.cells(rows);
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
@@ -65,7 +66,7 @@ impl Layout<'_> {
         table
     }
 
-    /// The same with lines for columns: what the rows are about stands above.
+    /// Returns the table transposed: what identifies the rows stands at the top.
     pub fn turned(&self, rows: &[&Row]) -> Table {
         let (titles, lines) = self.cells(rows);
         let column = |place: usize| lines.iter().map(move |line| line[place].as_str());
@@ -77,7 +78,7 @@ impl Layout<'_> {
         table
     }
 
-    /// Titles, and lines under them.
+    /// Returns the titles, and the lines under them.
     pub fn cells(&self, rows: &[&Row]) -> (Vec<String>, Vec<Vec<String>>) {
         let about = |row: &Row| self.lines.iter().map(|line| line.1(row)).collect::<Vec<_>>();
         let mut groups: Vec<(Vec<String>, Vec<&Row>)> = Vec::new();
@@ -113,12 +114,12 @@ impl Layout<'_> {
     }
 }
 
-/// A figure, or that there is none.
+/// Prints a figure, or a dash if there is none.
 pub fn or_dash<T>(figure: Option<T>, print: impl Fn(T) -> String) -> String {
     figure.map_or("-".to_owned(), print)
 }
 
-/// Figures that rows of any workload may have, of the most threads.
+/// Columns of figures that rows of any workload may have, for the most threads.
 const FIGURES: [Column<'static>; 11] = [
     ("median", |rows| or_dash(most(rows).p50_ns, time)),
     ("p99", |rows| or_dash(most(rows).p99_ns, time)),
@@ -135,24 +136,24 @@ const FIGURES: [Column<'static>; 11] = [
     ("metadata", |rows| most(rows).metadata_bytes.map_or("-".to_owned(), bytes)),
 ];
 
-/// The columns of those and of a workload's own; without those in which none of the lines has anything.
+/// Returns these columns and those of the workload, without columns that are empty in all lines.
 pub fn columns(own: Option<&Own>, lines: &[Vec<&Row>]) -> Vec<Column<'static>> {
     let own = own.into_iter().flat_map(|own| own.columns.iter().copied());
     let is_used = |column: &Column<'_>| lines.iter().any(|rows| column.1(rows) != "-");
     FIGURES.into_iter().chain(own).filter(is_used).collect()
 }
 
-/// A figure to hundredths.
+/// Prints a figure to hundredths.
 pub fn hundredths(figure: f64) -> String {
     format!("{figure:.2}")
 }
 
-/// The row of the most threads.
+/// Returns the row with the most threads.
 pub fn most<'a>(rows: &[&'a Row]) -> &'a Row {
     rows.iter().max_by_key(|row| row.threads).expect("a line has a row")
 }
 
-/// Time per operation, with what has to be known of it.
+/// Prints the time per operation, with marks for what a reader must know about it.
 pub fn marked(row: &Row, print: fn(f64) -> String) -> String {
     let marks = [("~", row.noisy), ("*", !row.complete)];
     let marks: String = marks.into_iter().filter(|mark| mark.1).map(|mark| mark.0).collect();
@@ -163,12 +164,12 @@ pub fn marked(row: &Row, print: fn(f64) -> String) -> String {
     }
 }
 
-/// A number of threads, in words.
+/// Prints a number of threads in words.
 pub fn threads(threads: usize) -> String {
     if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
 }
 
-/// Nanoseconds in the unit that suits.
+/// Prints nanoseconds in a suitable unit.
 pub fn time(ns: f64) -> String {
     match ns {
         _ if ns < 99.95 => format!("{ns:.1} ns"),
@@ -178,12 +179,12 @@ pub fn time(ns: f64) -> String {
     }
 }
 
-/// A count with separators.
+/// Prints a count with separators.
 pub fn count(count: u64) -> String {
     HumanCount(count).to_string()
 }
 
-/// Bytes in the binary unit that suits, without decimals if there are none.
+/// Prints bytes in a suitable binary unit, without decimals if there are none.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let power = (bytes.max(1).ilog2() / 10).min(5);
@@ -194,7 +195,7 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// Thousandths as percent.
+/// Prints thousandths as percent.
 pub fn percent(permille: u64) -> String {
     format!("{}.{} %", permille / 10, permille % 10)
 }

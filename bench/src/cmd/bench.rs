@@ -10,7 +10,7 @@ use crate::suite::plan::{Part, Plan, Table};
 use crate::suite::worker::Setting;
 use crate::suite::{instructions, on_heap};
 
-/// Runs the command; says whether all allocators that are meant to be safe were verified.
+/// Runs the command. Returns whether all allocators that are meant to be safe were verified.
 pub fn run(args: &Suite) -> anyhow::Result<bool> {
     let plan = Plan::new(args)?;
     let mut output = args.output()?;
@@ -36,7 +36,7 @@ pub fn run(args: &Suite) -> anyhow::Result<bool> {
     output.finish(&footers.join("\n\n"))
 }
 
-/// Measures a table, and prints it. The rows of a number of threads go where they should as soon as they are measured.
+/// Measures a table, and prints it. The rows of each number of threads are passed on as soon as they are measured.
 fn table_of(args: &Suite, table: &Table, clock: &Clock, output: &mut Output) -> anyhow::Result<()> {
     let mut all: Vec<Row> = Vec::new();
     let &Table { workload, kind, order, units, ref contenders, ref threads, ref trace } = table;

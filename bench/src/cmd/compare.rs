@@ -6,8 +6,8 @@ use crate::report::args::Compare;
 use crate::report::changes::Changes;
 use crate::report::record::{Header, Record, Run};
 
-/// Runs the command; says whether no safe allocator that was verified before is found wrong now. Speed is for
-/// the reader to judge.
+/// Runs the command. Returns whether no safe allocator that was verified before is found wrong now. The reader judges
+/// speed.
 pub fn run(args: &Compare) -> anyhow::Result<bool> {
     let (old, new) = (open_record(&args.old)?, open_record(&args.new)?);
     let changes = Changes::between(&old, &new);

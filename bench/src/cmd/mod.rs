@@ -1,4 +1,4 @@
-//! The verbs, one file each. Each says whether everything was as it should be.
+//! The subcommands, one file each. Each returns whether everything was as it should be.
 
 pub mod bench;
 pub mod compare;
@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::output::warn;
 use crate::report::record::{Record, RecordError};
 
-/// Opens a record; says on standard error what of it is incomplete.
+/// Opens a record. Warns on standard error of its incomplete runs.
 fn open_record(path: &Path) -> Result<Record, RecordError> {
     let record = Record::open(path)?;
     for warning in record.runs.iter().filter_map(|run| run.warning()) {

@@ -7,7 +7,7 @@ use crate::report::page::write_page;
 use crate::report::record::Record;
 use crate::suite::args::Suite;
 
-/// Runs the command; says whether all allocators that are meant to be safe were verified.
+/// Runs the command. Returns whether all allocators that are meant to be safe were verified.
 pub fn run(args: &Report) -> anyhow::Result<bool> {
     let mut verified = true;
     if args.records.is_empty() {

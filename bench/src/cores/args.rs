@@ -1,4 +1,4 @@
-//! What `bench cores` is asked for beside what all workloads are.
+//! Options of `bench cores`, beside those of all workloads.
 
 use clap::{Args, ValueEnum};
 
@@ -31,7 +31,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// What `machine.py` calls it.
+    /// Returns the name that `machine.py` uses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Server => "server",
@@ -40,7 +40,7 @@ impl Machine {
     }
 }
 
-/// The names of the loops.
+/// Returns the names of the loops.
 fn names() -> String {
     let names: Vec<&str> = LOOPS.iter().map(|of| of.name).collect();
     names.join(", ")

@@ -1,21 +1,21 @@
-//! What the simulated machine must show before its figures are believed, and what harts must show that share nothing.
+//! Judges whether the figures of the simulated machine can be believed, and whether harts that share nothing scale.
 
 use crate::row::Row;
 
-/// The least part of a perfect scaling that a counter of each hart's own shows.
+/// The least part of perfect scaling that one counter for each hart must show.
 const PRIVATE: f64 = 0.9;
 
-/// The most throughput of one counter for all, beside one hart's.
+/// The most throughput that one counter for all harts may show, beside one hart's.
 const SHARED: f64 = 1.0;
 
-/// The most cache-to-cache transfers a pair of harts that share nothing, and the least part of a perfect scaling.
+/// The most cache-to-cache transfers a pair for harts that share nothing, and the least part of perfect scaling.
 const TRANSFERS: f64 = 0.1;
 const SCALING: f64 = 7.5 / 8.0;
 
-/// Whether the machine behaves: counters of one's own scale, and one for all does not.
+/// Checks that the machine behaves: private counters scale, and one counter for all does not.
 ///
 /// # Errors
-/// Which does not.
+/// Names the counters that do not behave so.
 pub fn machine(private: &Row, shared: &Row) -> anyhow::Result<()> {
     let scaling = |row: &Row| row.figure("beside_one").unwrap_or(0.0);
     let harts = private.threads;
@@ -33,12 +33,12 @@ pub fn machine(private: &Row, shared: &Row) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is wrong with harts that share nothing, if anything is.
+/// Returns what is wrong with harts that share nothing, if anything is.
 pub fn shares(row: &Row) -> Option<String> {
     let figure = |name| row.figure(name).unwrap_or(f64::NAN);
     let (transfers, scaling) = (figure("transfers_per_pair"), figure("beside_one"));
     let least = SCALING * row.threads as f64;
-    // As what is no number is wrong.
+    // Written so that a figure that is not a number counts as wrong.
     let is_well = row.threads == 1 || (transfers < TRANSFERS && scaling >= least);
     (!is_well).then(|| {
         format!(

@@ -1,4 +1,4 @@
-//! All loops, contender by contender.
+//! Measures all loops, contender by contender.
 
 use super::plan::{COUNTERS, Contender, Depth, LOOPS, Loop};
 use super::row::Case;
@@ -14,7 +14,7 @@ use crate::suite::workloads::{Cases, Workload};
 /// What `bench cores` measures.
 pub const CASES: Cases = Cases { steps, run };
 
-/// None if nobody takes part but the counters, which always do.
+/// Returns 0 if no contender takes part except the counters, which always do.
 fn steps(workload: &Workload, args: &Suite) -> usize {
     let of_loops: usize = loops(args).iter().map(|of| series(args, of).len()).sum();
     let counters = if of_loops > 0 { series(args, &COUNTERS).len() } else { 0 };
@@ -32,7 +32,7 @@ fn run(workload: &Workload, args: &Suite, _: &Clock, output: &mut Output) -> any
     loops(args).iter().try_for_each(|of| bench.measure(of).map(|_| ()))
 }
 
-/// One, and the numbers of cores asked for, or the usual ones; each once, ascending.
+/// Returns 1 and the numbers of cores asked for, or the usual ones: each once, ascending.
 fn harts(workload: &Workload, args: &Suite) -> Vec<usize> {
     let mut harts = args.threads(workload);
     harts.push(1);
@@ -41,13 +41,13 @@ fn harts(workload: &Workload, args: &Suite) -> Vec<usize> {
     harts
 }
 
-/// The loops asked for, or the usual ones.
+/// Returns the loops asked for, or the usual ones.
 fn loops(args: &Suite) -> Vec<&'static Loop> {
     let usual = if args.quick { &LOOPS[..1] } else { LOOPS };
     if args.cores.loops.is_empty() { usual.iter().collect() } else { args.cores.loops.clone() }
 }
 
-/// The orders of a loop, with --quick the first, and who takes part at each.
+/// Returns the orders of a loop, or the first of them with --quick, and the contenders at each.
 fn series(args: &Suite, of: &'static Loop) -> Vec<(Option<u32>, &'static Contender)> {
     let takes_part = |order: Option<u32>, contender: &Contender| {
         let is_named = !args.allocators.is_empty() && args.takes_part(contender.name);
@@ -73,7 +73,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// All who take part in a loop, at all orders, on all numbers of harts.
+    /// Measures all contenders of a loop, at all orders, on all numbers of harts.
     fn measure(&mut self, of: &'static Loop) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
         for (order, contender) in series(self.args, of) {
@@ -86,7 +86,7 @@ impl Bench<'_> {
         Ok(rows)
     }
 
-    /// One contender on all numbers of harts.
+    /// Measures one contender on all numbers of harts.
     fn scale(
         &mut self,
         of: &Loop,

@@ -1,5 +1,5 @@
-//! Many cores without many cores: a program of its own, without an operating system, on a simulated machine of up to 64
-//! harts with private caches that are kept coherent.
+//! Measures many cores on a machine that has few: runs a separate program, without an operating system, on a simulated
+//! machine of up to 64 harts with coherent private caches.
 //!
 //! ```text
 //! args     what the command line asks for           tools    the simulator and the program, brought here

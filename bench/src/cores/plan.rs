@@ -1,21 +1,21 @@
-//! What is run: loops, the allocators that take part in them, and how long each hart goes on.
+//! The plan: loops, the allocators that take part in them, and the number of operations of each hart.
 
 use crate::market::Kind;
 
-/// What every hart does.
+/// A loop that every hart runs.
 #[derive(Debug)]
 pub struct Loop {
-    /// What the command line and the program call it.
+    /// Its name, on the command line and in the program.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// A short description of what it does.
     pub about: &'static str,
-    /// Of the blocks, where they have one.
+    /// The orders of the blocks, if they have any.
     pub orders: &'static [u32],
-    /// Units of the arena, if there is one.
+    /// The units of the arena, if there is one.
     pub units: Option<u64>,
-    /// Who takes part, this project's first.
+    /// The contenders that take part, this project's first.
     pub contenders: &'static [&'static Contender],
-    /// Whether this project's harts have nothing in common there.
+    /// Whether harts share nothing in this loop, on this project's allocators.
     pub shares_nothing: bool,
 }
 
@@ -26,13 +26,13 @@ pub struct Contender {
     pub kind: Kind,
     pub safe: bool,
     pub private_caches: bool,
-    /// Whether its harts wait for each other, which is simulated, too.
+    /// Whether its harts wait for each other; the waiting is simulated, too.
     pub waits: bool,
-    /// Whether it has blocks of order 0 only.
+    /// Whether it only has blocks of order 0.
     pub units_only: bool,
-    /// Whether it is this project's.
+    /// Whether it belongs to this project.
     pub ours: bool,
-    /// Broken on purpose, for the judge to find: it takes part when asked for by name.
+    /// Whether it is broken on purpose, for the judge to find: it only takes part when asked for by name.
     pub patient: bool,
 }
 
@@ -54,7 +54,7 @@ const fn other(name: &'static str, safe: bool, waits: bool) -> Contender {
 }
 
 static NBBS: Contender = ours("nbbs", Kind::BackEnd);
-/// With a lane for each hart, which the metadata of small arenas has not.
+/// With a lane for each hart, which the metadata of small arenas does not have.
 static LANES: Contender = ours("nbbs-lanes", Kind::BackEnd);
 static CACHE: Contender = Contender { private_caches: true, ..ours("nbbs-cache", Kind::BackEnd) };
 /// All harts on one lane.
@@ -65,9 +65,9 @@ static TICKET: Contender = other("linux-ticket", true, true);
 static MCS: Contender = other("linux-mcs", true, true);
 static NB1: Contender = other("nb1", false, false);
 static NB4: Contender = other("nb4", false, false);
-/// With blocks up to the whole arena, as nbbs has them: what climbs, climbs to the root.
+/// With blocks up to the whole arena, as nbbs has: every climb goes to the root.
 static NB4_WHOLE: Contender = other("nb4-whole", false, false);
-/// No allocator, for loops that hand blocks over: what that costs by itself.
+/// No allocator: the cost of handing blocks over by itself, in loops that do so.
 static NOTHING: Contender = other("nothing", true, false);
 static FREE_LIST: Contender = Contender { units_only: true, ..other("free-list", false, true) };
 
@@ -75,15 +75,15 @@ static FREE_LIST: Contender = Contender { units_only: true, ..other("free-list",
 pub static PRIVATE: Contender = other("private", true, false);
 pub static SHARED: Contender = other("shared", true, false);
 
-/// All who hand out blocks of orders.
+/// All contenders that hand out blocks of any order.
 static BLOCKS: &[&Contender] = &[&NBBS, &LANES, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE];
-/// Those, and who has units only.
+/// The same, and those that only have units.
 static UNITS: &[&Contender] =
     &[&NBBS, &LANES, &CACHE, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE, &FREE_LIST, &ONE_LANE];
 static HANDED: &[&Contender] = &[&NBBS, &LANES, &MCS, &NB4, &NB4_WHOLE, &NOTHING];
 static MERGED: &[&Contender] = &[&NBBS, &LANES, &MCS];
 
-/// What the sanity of the machine is judged by, and every other figure stands beside.
+/// The counters by which the machine is judged, and beside which every other figure stands.
 pub static COUNTERS: Loop = Loop {
     name: "counters",
     about: "add to a counter: one for each hart, and one for all",
@@ -96,7 +96,7 @@ pub static COUNTERS: Loop = Loop {
 /// 1 GiB in pages.
 const UNITS_1G: Option<u64> = Some(1 << 18);
 
-/// All others; the first of them is what the rest is read beside.
+/// All other loops; the first is the one to read the others beside.
 pub static LOOPS: &[Loop] = &[
     Loop {
         name: "pairs",
@@ -172,7 +172,7 @@ pub static LOOPS: &[Loop] = &[
     },
 ];
 
-/// The most harts with whom those who wait are run unless it may take long.
+/// The most harts on which contenders that wait are run, without `--long`.
 const FEW: usize = 16;
 
 /// How long a run may take.
@@ -183,7 +183,7 @@ pub enum Depth {
     Long,
 }
 
-/// The names of all contenders.
+/// Returns the names of all contenders.
 pub fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = Vec::new();
     for contender in LOOPS.iter().flat_map(|of| of.contenders) {
@@ -195,13 +195,13 @@ pub fn names() -> Vec<&'static str> {
 }
 
 impl Contender {
-    /// Whether it takes part with so many harts.
+    /// Returns whether it takes part with this number of harts.
     pub fn comes(&self, harts: usize, depth: Depth) -> bool {
         !self.waits || harts <= FEW || depth == Depth::Long
     }
 
-    /// Operations of each hart: before anything is measured, and measured. Of those who wait fewer, as all that happens
-    /// while one works is simulated.
+    /// Returns the operations of each hart: before measuring, and measured. Contenders that wait do fewer, as
+    /// everything that happens while one hart works is simulated.
     pub fn operations(&self, harts: usize, depth: Depth) -> (u64, u64) {
         let all: u64 = if depth == Depth::Quick { 400 } else { 600 };
         let measured = if self.waits { (all / harts as u64).max(20) } else { all };

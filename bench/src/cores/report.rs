@@ -1,10 +1,10 @@
-//! What `bench cores` prints.
+//! The tables of `bench cores`.
 
 use super::plan::Loop;
 use crate::row::Row;
 use crate::table::{Across, Layout, or_dash, time};
 
-/// Throughput beside one hart, by number of harts; with the most of them, what it costs.
+/// Throughput beside one hart, by number of harts, and the cost with the most harts.
 pub static LAYOUT: Layout<'static> = Layout {
     lines: &[
         ("allocator", Row::label),
@@ -36,7 +36,7 @@ fn figure(row: Option<&&Row>, name: &str, digits: usize) -> String {
     or_dash(row.and_then(|row| row.figure(name)), |figure| format!("{figure:.digits$}"))
 }
 
-/// The table of a loop.
+/// Returns the table of a loop.
 pub fn table(of: &Loop, rows: &[Row]) -> String {
     let rows: Vec<&Row> = rows.iter().collect();
     let arena = rows[0]
@@ -47,7 +47,7 @@ pub fn table(of: &Loop, rows: &[Row]) -> String {
     format!("{}: {}{arena}\n{}\n{wrong}", of.name, of.about, LAYOUT.table(&rows))
 }
 
-/// How to read the figures, and what they do not say.
+/// Explains how to read the figures, and what they do not say.
 pub const FOOTER: &str = "\
 The machine is simulated by rvsim 2.1.0: out-of-order RISC-V cores with private caches, kept
 coherent by MESI with a snoop filter over a mesh. bench/cores/machine.py has its parameters.

@@ -1,11 +1,11 @@
-//! A case, as a row.
+//! Turns cases into rows.
 
 use super::plan::{Contender, Loop};
 use super::run::Outcome;
 use crate::median::{hundredths, ten_thousandths};
 use crate::row::Row;
 
-/// A case: who does what, on how many harts of which machine.
+/// A case: a contender, a loop, a number of harts and a machine.
 pub struct Case<'a> {
     pub of: &'a Loop,
     pub contender: &'a Contender,
@@ -15,7 +15,7 @@ pub struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// What was measured, beside the throughput of one hart if that is known. A pair is two operations.
+    /// Returns what was measured, beside the throughput of one hart if that is known. A pair is two operations.
     pub fn row(&self, outcome: &Outcome, one: Option<f64>) -> Row {
         let &Contender { name, kind, safe, private_caches, .. } = self.contender;
         let row = Row::named("cores", name, kind, self.harts);
@@ -41,7 +41,7 @@ impl Case<'_> {
             .with("transfers_per_pair", ten_thousandths(2.0 * outcome.per_op(outcome.transfers)))
     }
 
-    /// The loop, and the machine unless it is the usual one.
+    /// Returns the loop, and the machine unless it is the usual one.
     fn phase(&self) -> String {
         match self.machine {
             "server" => self.of.name.to_owned(),

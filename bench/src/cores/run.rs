@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::tools::{Tools, said};
 use crate::median::median;
 
-/// What is simulated.
+/// A simulation to run.
 pub struct Request<'a> {
     pub machine: &'static str,
     pub harts: usize,
@@ -20,12 +20,12 @@ pub struct Request<'a> {
     pub operations: u64,
 }
 
-/// What came of it.
+/// The outcome of a simulation.
 pub struct Outcome {
     pub clock_mhz: f64,
-    /// Of each hart.
+    /// What each hart measured.
     pub harts: Vec<Hart>,
-    /// Lines that went from one hart's caches to another's.
+    /// The number of lines that moved from one hart's caches to another's.
     pub transfers: f64,
     pub instructions: f64,
 }
@@ -35,7 +35,7 @@ pub struct Outcome {
 pub struct Hart {
     pub operations: u64,
     pub cycles: u64,
-    /// Operations until the last hart had measured: what the simulator's counts are of.
+    /// Operations until the last hart had measured, over which the simulator counts.
     pub all: u64,
 }
 
@@ -48,10 +48,10 @@ enum Said {
 }
 
 impl Request<'_> {
-    /// Runs it.
+    /// Runs the simulation.
     ///
     /// # Errors
-    /// The simulator, or the program in it, fails: its own words.
+    /// The simulator, or the program in it, fails: returns its message.
     pub fn run(&self, tools: &Tools) -> anyhow::Result<Outcome> {
         let &Self { machine, harts, name, contender, order, units, warm_up, operations } = self;
         let request = format!("{name} {contender} {order} {units} {warm_up} {operations}");
@@ -71,7 +71,7 @@ impl Request<'_> {
 }
 
 impl Hart {
-    /// `hart OPERATIONS CYCLES ALL`.
+    /// Reads a line `hart OPERATIONS CYCLES ALL`.
     fn read(line: &str) -> Option<Self> {
         let mut numbers = line.strip_prefix("hart ")?.split(' ').map(str::parse);
         let mut next = || numbers.next()?.ok();
@@ -80,29 +80,30 @@ impl Hart {
 }
 
 impl Outcome {
-    /// Operations in a second, of all harts together.
+    /// Returns the operations per second, of all harts together.
     pub fn per_second(&self) -> f64 {
         let per_cycle = |hart: &Hart| hart.operations as f64 / hart.cycles as f64;
         self.harts.iter().map(per_cycle).sum::<f64>() * self.clock_mhz * 1e6
     }
 
-    /// Cycles that an operation takes a hart, in the mean.
+    /// Returns the cycles that an operation takes a hart, in the mean.
     pub fn cycles_per_op(&self) -> f64 {
         let cycles = |hart: &Hart| hart.cycles as f64 / hart.operations as f64;
         self.harts.iter().map(cycles).sum::<f64>() / self.harts.len() as f64
     }
 
-    /// Cycles that an operation takes the hart in the middle: where one does something else, those who do not.
+    /// Returns the cycles that an operation takes the median hart: if one hart does something else, this is one of the
+    /// others.
     pub fn median_cycles_per_op(&self) -> f64 {
         median(self.harts.iter().map(|hart| hart.cycles as f64 / hart.operations as f64))
     }
 
-    /// Operations that were measured.
+    /// Returns the number of measured operations.
     pub fn operations(&self) -> u64 {
         self.harts.iter().map(|hart| hart.operations).sum()
     }
 
-    /// A count of the simulator's, by operation.
+    /// Divides a count of the simulator by the operations.
     pub fn per_op(&self, count: f64) -> f64 {
         count / self.harts.iter().map(|hart| hart.all as f64).sum::<f64>()
     }

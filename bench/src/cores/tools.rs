@@ -1,4 +1,4 @@
-//! The simulator and the program: installed and built in folders of their own, or a message that says what is missing.
+//! Installs the simulator and builds the program, in folders of their own, or says what is missing.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use anyhow::{Context, ensure};
 
 use crate::output::warn;
 
-/// What the program is built for.
+/// The target that the program is built for.
 const TARGET: &str = "riscv64gc-unknown-none-elf";
 
-/// The simulator's name and version on PyPI: `requirements.txt` has it, too, with what it imports.
+/// The simulator's name and version on PyPI. `requirements.txt` has it, too, with the packages that it imports.
 const SIMULATOR: &str = "rvsim-2.1.0";
 
-/// What a simulation takes.
+/// The tools that a simulation needs.
 pub struct Tools {
     pub python: PathBuf,
     pub script: PathBuf,
@@ -25,7 +25,7 @@ impl Tools {
     /// Builds the program, and installs the simulator unless it is there.
     ///
     /// # Errors
-    /// What is missing, and how to get it.
+    /// Something is missing; the error says what, and how to get it.
     pub fn bring() -> anyhow::Result<Self> {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("cores");
         ensure!(
@@ -44,7 +44,7 @@ impl Tools {
     }
 }
 
-/// The program.
+/// Builds the program.
 fn build(sources: &Path, target: &Path) -> anyhow::Result<PathBuf> {
     let libraries = Command::new("rustc")
         .args(["--print", "target-libdir", "--target", TARGET])
@@ -53,7 +53,7 @@ fn build(sources: &Path, target: &Path) -> anyhow::Result<PathBuf> {
         .context("rustc is missing: install Rust")?;
     let libraries = PathBuf::from(String::from_utf8_lossy(&libraries.stdout).trim());
     ensure!(libraries.is_dir(), "Rust has no {TARGET} here: rustup target add {TARGET}");
-    // Its own flags are in its folder, and these would stand in their place.
+    // The program's own flags are in its folder, and these would replace them.
     let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
@@ -66,10 +66,10 @@ fn build(sources: &Path, target: &Path) -> anyhow::Result<PathBuf> {
     Ok(target.join(TARGET).join("release/cores"))
 }
 
-/// A Python that has the simulator, in a folder of its own.
+/// Returns a Python that has the simulator, in a folder of its own.
 fn simulator(sources: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     let python = folder.join("bin/python");
-    // The last thing that an installation does.
+    // Created at the very end of an installation.
     let done = folder.join("installed");
     if done.is_file() {
         return Ok(python);
@@ -108,7 +108,7 @@ fn simulator(sources: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(python)
 }
 
-/// What a command said last.
+/// Returns the last lines that a command printed.
 pub fn said(output: &Output) -> String {
     let text = [&output.stdout[..], &output.stderr[..]].map(String::from_utf8_lossy).concat();
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -1,4 +1,4 @@
-//! An arena to measure on, filled and thinned out.
+//! Arenas to measure on, filled and thinned out.
 
 use std::ops::Range;
 use std::thread;
@@ -18,17 +18,17 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// An arena with nothing allocated.
+    /// Creates an arena with nothing allocated.
     pub fn new(units: u64) -> Self {
         Self { units, metadata: zeroed(nbbs::metadata_words(units)) }
     }
 
-    /// Units.
+    /// Returns the number of units.
     pub fn units(&self) -> u64 {
         self.units
     }
 
-    /// The allocator.
+    /// Returns an allocator on the arena.
     pub fn buddy(&self) -> Buddy<'_> {
         Buddy::new(self.metadata.words(), self.units)
             .expect("metadata of the size that was asked for")
@@ -39,7 +39,7 @@ impl Arena {
         self.metadata.words().iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
 
-    /// Shows `visit` the same arena, in the same state, on words that count.
+    /// Calls `visit` with a copy of the arena, in the same state, on words that count.
     pub fn with_counted_copy<R>(&self, visit: impl FnOnce(Buddy<'_, Counted>) -> R) -> R {
         let copy = zeroed::<Counted>(self.metadata.words().len());
         for (from, to) in self.metadata.words().iter().zip(copy.words()) {
@@ -63,7 +63,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Frees the blocks of `order` that `block` names for each number of `numbers`, on all processors.
+    /// Frees the blocks of `order` that `block` returns for each number in `numbers`, on all processors.
     pub fn free(
         &self,
         order: u32,
@@ -82,13 +82,13 @@ impl Arena {
     }
 }
 
-/// Runs `work` with a lane and the number of lanes on every processor, and adds up.
+/// Runs `work` on every processor, with its lane and the number of lanes, and adds up the results.
 fn on_all(work: impl Fn(usize, usize) -> u64 + Sync) -> u64 {
     let lanes = thread::available_parallelism().map_or(1, usize::from).min(64);
     Crew::run(lanes, |_, lane| work(lane, lanes)).into_iter().sum()
 }
 
-/// A random order of the numbers below `len`, without a table: its `place`th, for any `place` below `len`.
+/// Returns the number at `place` in a random order of the numbers below `len`, without a table.
 pub fn shuffled(place: u64, len: u64) -> u64 {
     let bits = len.next_power_of_two().trailing_zeros();
     let mut number = place;
@@ -100,7 +100,7 @@ pub fn shuffled(place: u64, len: u64) -> u64 {
     }
 }
 
-/// A bijection of the numbers of so many bits: sums, products with odd numbers and shifted XORs are.
+/// Maps the numbers of `bits` bits one to one: sums, products with odd numbers and shifted XORs do.
 fn mix(number: u64, bits: u32) -> u64 {
     let mask = (1 << bits) - 1;
     let shift = bits / 2 + 1;

@@ -1,4 +1,4 @@
-//! What `bench limit` is asked for beside what all workloads are.
+//! Options of `bench limit`, beside those of all workloads.
 
 use clap::Args;
 

@@ -1,15 +1,15 @@
-//! The floor: compare-and-swaps and nothing else.
+//! Measures the floor: compare-and-swaps and nothing else.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// A word that shares its cache line with nothing.
+/// A word with a cache line to itself.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Bare(AtomicU64);
 
 impl Bare {
-    /// Pairs of compare-and-swaps, each of which needs what the one before returned. Nothing is loaded:
-    /// what the word holds is known.
+    /// Does pairs of compare-and-swaps, each of which needs the result of the one before. Nothing is loaded, since the
+    /// word's value is known.
     #[inline(never)]
     pub fn pairs(&self, pairs: u64) {
         let mut held = self.0.load(SeqCst);
@@ -27,7 +27,7 @@ impl Bare {
     }
 }
 
-/// Words in the number and the layout of the leaf words of an arena.
+/// As many words as the leaf words of an arena, in the same layout.
 #[derive(Debug)]
 pub struct Footprint(Vec<AtomicU64>);
 
@@ -35,18 +35,18 @@ pub struct Footprint(Vec<AtomicU64>);
 const UNITS_PER_WORD: u64 = 32;
 
 impl Footprint {
-    /// Of an arena of so many units, all its memory there already.
+    /// Creates the words for an arena of `units` units, with all their memory already present.
     pub fn new(units: u64) -> Self {
         Self((0..units.div_ceil(UNITS_PER_WORD)).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// One compare-and-swap at the word of each unit: the least that freeing them in this order can cost,
-    /// cache misses and all.
+    /// Does one compare-and-swap at the word of each unit: the least that freeing them in this order can cost,
+    /// including cache misses.
     #[inline(never)]
     pub fn touch(&self, units: &[u32]) {
         for &unit in units {
             let word = &self.0[(u64::from(unit) / UNITS_PER_WORD) as usize];
-            // 0 for 0: it succeeds without anybody knowing what was there.
+            // Swaps 0 for 0: it succeeds without a load of what was there.
             let _ = word.compare_exchange(0, 0, SeqCst, SeqCst);
         }
     }

@@ -1,4 +1,4 @@
-//! Half the arena in blocks of order 0: allocated, freed in reverse; allocated, freed in random order.
+//! Measures half the arena in blocks of order 0: allocated, freed in reverse; allocated, freed in random order.
 
 use std::ops::Range;
 
@@ -21,14 +21,14 @@ pub struct Cost {
     pub reverse_ns: f64,
     /// Frees in random order.
     pub random_ns: f64,
-    /// One bare compare-and-swap for each free in reverse order, on words that lie the same way.
+    /// One bare compare-and-swap for each free in reverse order, on words in the same layout.
     pub reverse_floor_ns: f64,
     /// The same in random order.
     pub random_floor_ns: f64,
     /// One bare compare-and-swap on one word.
     pub bare_ns: f64,
-    /// What a tenth of the first thread's rounds stay below, and what a tenth exceed: of allocations and frees in
-    /// reverse order in the mean, and of frees in random order.
+    /// The time that a tenth of the first thread's rounds stay below, and the time that a tenth exceed: for the mean of
+    /// allocations and frees in reverse order, and for frees in random order.
     pub both_spread_ns: (f64, f64),
     pub random_spread_ns: (f64, f64),
 }
@@ -106,12 +106,12 @@ fn round(
     }
 }
 
-/// Nanoseconds per operation over `len` operations, which may take so long that other programs get the
-/// processor now and then: the mean over all times of what is typical at that time.
+/// Returns the nanoseconds per operation over `len` operations, which may take so long that other programs get the
+/// processor now and then: the mean, over all stretches of time, of what is typical in each.
 fn steady_mean(len: usize, mut time_ns: impl FnMut(Range<usize>) -> f64) -> f64 {
     /// Operations in a stretch that is timed as one.
     const STRETCH: usize = 1 << 14;
-    /// Stretches of which the median counts for all.
+    /// The number of stretches whose median stands for all of them.
     const TOGETHER: usize = 15;
     let mut stretch = |start: usize| {
         let range = start..len.min(start + STRETCH);
@@ -152,11 +152,11 @@ fn count_round(crew: &Crew, hoard: &mut Hoard<'_, Counted>) -> Steps {
     Steps { alloc, reverse, random }
 }
 
-/// What a thread holds: its share of half of the arena, in blocks of one unit.
+/// The blocks of a thread: its share of half of the arena, in blocks of one unit.
 struct Hoard<'a, W> {
     buddy: Buddy<'a, W>,
     lane: usize,
-    /// Units, 32 bits each, so that the list of them takes as little of the cache as can be.
+    /// The units, in 32 bits each, so that the list takes as little of the processor's cache as possible.
     blocks: Vec<u32>,
     random: fastrand::Rng,
 }
@@ -165,7 +165,7 @@ impl<'a, W: Word> Hoard<'a, W> {
     fn new(buddy: Buddy<'a, W>, lane: usize, threads: usize) -> Self {
         let share = buddy.units() / 2 / threads as u64;
         let random = fastrand::Rng::with_seed(lane as u64);
-        // Written to, so that no page fault is left in it.
+        // All of it is written to, so that no page fault is left in it.
         let blocks = (0..share).map(|unit| unit as u32).collect();
         Self { buddy, lane, blocks, random }
     }

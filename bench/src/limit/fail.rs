@@ -1,4 +1,4 @@
-//! Allocations that find nothing.
+//! Measures allocations that are refused.
 
 use std::hint::black_box;
 
@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::counted::count;
 use crate::median::{median, tenths};
 
-/// A state of the arena in which some orders cannot be had.
+/// A state of the arena in which some orders have no free block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Every unit is in use.
@@ -20,10 +20,10 @@ pub enum State {
 }
 
 impl State {
-    /// All of them, each made out of the one before.
+    /// All states, each made from the one before.
     pub const ALL: [Self; 3] = [Self::Full, Self::Fragmented, Self::Sprinkled];
 
-    /// What the table calls it.
+    /// Returns its name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -32,7 +32,7 @@ impl State {
         }
     }
 
-    /// The smallest order that cannot be had.
+    /// Returns the smallest order that is refused.
     pub fn smallest_refused(self) -> u32 {
         match self {
             Self::Full => 0,
@@ -41,7 +41,7 @@ impl State {
         }
     }
 
-    /// How much of the arena is in use, in percent, rounded up.
+    /// Returns how much of the arena is in use, in percent, rounded up.
     pub fn fill_percent(self) -> u32 {
         match self {
             Self::Full => 100,
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// Makes this state out of the one before it (out of an empty arena, if it is the first).
+    /// Makes this state from the one before it, or from an empty arena if it is the first.
     pub fn make(self, arena: &Arena) -> anyhow::Result<()> {
         let units = 0..arena.units();
         match self {
@@ -63,14 +63,14 @@ impl State {
     }
 }
 
-/// What a refused allocation costs.
+/// The cost of a refused allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     /// Nanoseconds, the median over stretches.
     pub ns: f64,
-    /// Nanoseconds of the first refusal after the arena came into its state.
+    /// Nanoseconds of the first refusal after the arena was brought into its state.
     pub first_ns: f64,
-    /// Nanoseconds that 99 of 100 refusals after the first keep to, each timed by itself.
+    /// Nanoseconds that 99 of 100 refusals after the first do not exceed, each timed by itself.
     pub p99_ns: f64,
     /// Nanoseconds of a bare compare-and-swap.
     pub bare_ns: f64,
@@ -109,7 +109,7 @@ pub fn time(arena: &Arena, order: u32, rounds: usize, clock: &Clock) -> Cost {
     Cost { ns: median(ns), first_ns, p99_ns, bare_ns: median(bare_ns), spread_ns, steps }
 }
 
-/// Read-modify-writes of a refusal, counted on a copy of the arena after a first one.
+/// Counts the read-modify-writes of a refusal, on a copy of the arena, after a first refusal.
 fn count_steps(arena: &Arena, order: u32) -> f64 {
     const CALLS: u64 = 20;
     arena.with_counted_copy(|buddy| {

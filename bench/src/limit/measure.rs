@@ -1,4 +1,4 @@
-//! All cases, arena by arena.
+//! Measures all cases, arena by arena.
 
 use anyhow::ensure;
 
@@ -19,7 +19,7 @@ use crate::table::bytes;
 /// What `bench limit` measures.
 pub const CASES: Cases = Cases { steps, run };
 
-/// The most units of an arena: half of them are listed by 32-bit number.
+/// The most units of an arena: half of them are listed, by 32-bit numbers.
 const MAX_UNITS: u64 = 1 << 32;
 
 fn steps(workload: &Workload, args: &Suite) -> usize {
@@ -65,7 +65,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Refuses an arena that has no room for the largest blocks, or more units than can be listed.
+    /// Checks that an arena has room for the largest blocks, and no more units than can be listed.
     fn fits(&self, units: u64) -> anyhow::Result<()> {
         let largest = self.orders.iter().max().map_or(0, |&order| order);
         let (least, most) = (4 << largest, MAX_UNITS);
@@ -79,7 +79,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// All cases on one arena.
+    /// Measures all cases on one arena.
     fn measure(&mut self, arena: &Arena) -> anyhow::Result<()> {
         let from = self.rows.len();
         for order in self.orders.clone() {
@@ -104,7 +104,7 @@ impl Bench<'_> {
         self.print_table(from, &report::FAIL, |_| true)
     }
 
-    /// Pairs of one order: on the empty arena, then filled up once and thinned out step by step.
+    /// Measures pairs of one order: on the empty arena, then on the full arena, thinned out step by step.
     fn pairs(&mut self, arena: &Arena, order: u32) -> anyhow::Result<()> {
         let mut fills = self.fills.clone();
         arena.empty();
@@ -119,7 +119,7 @@ impl Bench<'_> {
         let blocks = arena.units() >> order;
         let mut freed = 0;
         for fill in fills.into_iter().rev() {
-            // Whatever the share, a free block for each thread, and one more.
+            // Whatever the share is, there is a free block for each thread, and one more.
             let least = self.threads.iter().max().map_or(1, |&threads| threads as u64 + 1);
             let free = (blocks * u64::from(100 - fill) / 100).max(least).min(blocks);
             arena.free(order, freed..free, |place| Some(shuffled(place, blocks)))?;
@@ -141,7 +141,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Pairs of the smallest order as users call them, and by caches.
+    /// Measures pairs of the smallest order as users call them, and through caches.
     fn ways(&mut self, arena: &Arena, threads: usize) -> anyhow::Result<()> {
         let size = bytes(arena.units() * UNIT_BYTES);
         self.output.bar.set_message(format!("{size}: ways to ask, {threads} threads"));
@@ -156,7 +156,7 @@ impl Bench<'_> {
     }
 
     fn bulk(&mut self, arena: &Arena, threads: usize) -> anyhow::Result<()> {
-        /// Operations after which a round more would not say more.
+        /// The number of operations after which another round would say nothing new.
         const ENOUGH: u64 = 1 << 25;
         let size = bytes(arena.units() * UNIT_BYTES);
         self.output.bar.set_message(format!("{size}: bulk, {threads} threads"));
@@ -183,14 +183,14 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Keeps a row.
+    /// Adds a row.
     fn add(&mut self, row: Row) -> anyhow::Result<()> {
         self.output.add(std::slice::from_ref(&row))?;
         self.rows.push(row);
         Ok(())
     }
 
-    /// Prints the table of those rows from a place on that belong to it.
+    /// Prints the table of the rows, from a place on, that belong to it.
     fn print_table(
         &self,
         from: usize,

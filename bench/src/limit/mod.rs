@@ -1,4 +1,4 @@
-//! What an operation of `nbbs` costs against the least that it can cost.
+//! Measures what an operation of `nbbs` costs beside the least that it can cost.
 //!
 //! ```text
 //! arena   metadata, filled and thinned out     bare    the floor: compare-and-swaps and nothing else
@@ -24,7 +24,7 @@ pub use measure::CASES;
 
 use crate::suite::workloads::Usual;
 
-/// What it is run with unless told otherwise: arenas of 1 GiB, 64 GiB and 1 TiB.
+/// The defaults: arenas of 1 GiB, 64 GiB and 1 TiB.
 pub const USUAL: Usual = Usual {
     threads: &[1, 2],
     orders: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
@@ -34,8 +34,8 @@ pub const USUAL: Usual = Usual {
     rounds: 101,
 };
 
-/// Under half a minute.
+/// The defaults with `--quick`: less than half a minute.
 pub const QUICK: Usual = Usual { arena_units: &[1 << 18, 1 << 24], rounds: 15, ..USUAL };
 
-/// The largest order that it takes: a block of half of the smallest arena, 1 GiB.
+/// The largest order that can be asked for: a block of half of the smallest arena, 1 GiB.
 pub const MAX_ORDER: u32 = 17;

@@ -1,4 +1,4 @@
-//! Allocate a block, free it, again and again.
+//! Measures pairs: allocate a block, free it, again and again.
 
 use std::hint::black_box;
 
@@ -12,20 +12,19 @@ use crate::counted::count;
 use crate::crew::Crew;
 use crate::median::{median, tenths};
 
-/// Pairs in a stretch that is timed as one: long against the clock, short against a time slice.
+/// Pairs in a stretch that is timed as one: long beside a step of the clock, short beside a time slice.
 const BATCH: u64 = 20_000;
 
-/// What pairs cost.
+/// The cost of pairs.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// Nanoseconds a pair, of the slowest thread.
+    /// Nanoseconds a pair, for the slowest thread.
     pub ns: f64,
-    /// Nanoseconds a pair of bare compare-and-swaps, of the same thread, in alternation.
+    /// Nanoseconds a pair of bare compare-and-swaps, for the same thread, in alternation.
     pub bare_ns: f64,
-    /// The median over rounds of one by the other, of the thread where that is largest.
+    /// The median over rounds of `ns` by `bare_ns`, for the thread where it is largest.
     pub ratio: f64,
-    /// Nanoseconds a pair that a tenth of the rounds stay below, and that a tenth exceed, of the first
-    /// thread.
+    /// Nanoseconds a pair that a tenth of the rounds stay below, and that a tenth exceed, for the first thread.
     pub spread_ns: (f64, f64),
     /// With several threads: nanoseconds a pair of one of them while the others sleep.
     pub alone_ns: Option<f64>,
@@ -38,7 +37,7 @@ struct Round {
     alone_ns: Option<f64>,
 }
 
-/// Times pairs of `order` on so many threads, in alternation with bare compare-and-swaps.
+/// Times pairs of `order` on this number of threads, in alternation with bare compare-and-swaps.
 pub fn time(arena: &Arena, order: u32, threads: usize, rounds: usize, clock: &Clock) -> Cost {
     let buddy = arena.buddy();
     time_by(threads, rounds, clock, |lane| {
@@ -49,7 +48,7 @@ pub fn time(arena: &Arena, order: u32, threads: usize, rounds: usize, clock: &Cl
     })
 }
 
-/// Times pairs by what `pair` makes for each lane.
+/// Times the pairs that `pair` makes for each lane.
 pub fn time_by<P: FnMut()>(
     threads: usize,
     rounds: usize,
@@ -90,7 +89,7 @@ struct Member<'a, P> {
 impl<P: FnMut()> Member<'_, P> {
     fn round(&mut self, round: usize) -> Round {
         let alone_ns = (self.crew.threads() > 1).then(|| self.alone()).flatten();
-        // What runs second finds another clock speed and another temperature: take turns.
+        // The second to run finds another clock speed and another temperature, so they take turns.
         let (ns, bare_ns) = if round.is_multiple_of(2) {
             let ns = self.pairs();
             (ns, self.bare())
@@ -101,7 +100,7 @@ impl<P: FnMut()> Member<'_, P> {
         Round { ns, bare_ns, alone_ns }
     }
 
-    /// The first lane measures while the others sleep.
+    /// Measures on the first lane while the others sleep.
     fn alone(&mut self) -> Option<f64> {
         self.crew.wait_asleep();
         let ns = (self.lane == 0).then(|| self.stretch());
@@ -142,7 +141,7 @@ fn free<W: Word>(buddy: &Buddy<'_, W>, lane: usize, index: u64, order: u32) {
     buddy.on(lane).free_sized(index, order).expect("a block just allocated");
 }
 
-/// Read-modify-writes of an allocation and of a free in steady state, counted on a copy of the arena.
+/// Counts the read-modify-writes of an allocation and of a free in steady state, on a copy of the arena.
 pub fn count_steps(arena: &Arena, order: u32, threads: usize) -> (f64, f64) {
     const PAIRS: u64 = 1000;
     let lanes = arena.with_counted_copy(|buddy| {

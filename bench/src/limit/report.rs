@@ -1,16 +1,16 @@
-//! What `bench limit` prints.
+//! The tables of `bench limit`.
 
 use crate::row::Row;
 use crate::table::{About, Across, Column, Layout, bytes, or_dash, threads, time};
 
-/// The tables of an arena: what stands above, which cases are in it, and how they are printed.
+/// A table: its title, the cases in it, and how they are printed.
 pub struct Table {
     title: fn(&Row) -> String,
     pub cases: &'static [&'static str],
     layout: Layout<'static>,
 }
 
-/// A line of its own for each row.
+/// Creates a layout with a line for each row.
 const fn listed(
     lines: &'static [About<'static>],
     more: &'static [Column<'static>],
@@ -19,7 +19,7 @@ const fn listed(
     Layout { lines, across: None, more, left }
 }
 
-/// The pairs of one arena and number of threads: orders down, fills across.
+/// The pairs of one arena and one number of threads: a line for each order, a column for each fill.
 pub static PAIRS: Table = Table {
     title: |row| {
         let (arena, threads) = (arena(row), threads(row.threads));
@@ -45,7 +45,7 @@ pub static PAIRS: Table = Table {
     },
 };
 
-/// Pairs of one arena by each of the ways to ask for a block.
+/// The pairs of one arena in each of the ways to ask for a block.
 pub static WAYS: Table = Table {
     title: |row| {
         let (order, arena) = (order(row), arena(row));
@@ -106,7 +106,7 @@ pub static FAIL: Table = Table {
 };
 
 impl Table {
-    /// The table of rows of its cases.
+    /// Returns the table of rows of its cases.
     pub fn of(&self, rows: &[&Row]) -> String {
         format!("{}\n{}\n", (self.title)(rows[0]), self.layout.table(rows))
     }
@@ -132,7 +132,7 @@ fn ns(rows: &[&Row], name: &str) -> String {
     or_dash(rows[0].figure(name), time)
 }
 
-/// Of a pair, which is two operations.
+/// Prints the time of a pair, which is two operations.
 fn twice(ns: Option<f64>) -> String {
     or_dash(ns.map(|ns| 2.0 * ns), time)
 }
@@ -141,13 +141,13 @@ fn ratio(rows: &[&Row]) -> String {
     format!("{:.2}x", figure(rows[0], "ratio"))
 }
 
-/// `33.0 ns 1.40x`, and on several threads how much slower than alone.
+/// Prints a pair as `33.0 ns 1.40x`, and on several threads how much slower it is than alone.
 fn pair(row: &Row) -> String {
     let beside = slowdown(row).map(|times| format!(" {:+.0} %", (times - 1.0) * 100.0));
     format!("{} {:.2}x{}", twice(row.ns_per_op), figure(row, "ratio"), beside.unwrap_or_default())
 }
 
-/// How many times as long it takes beside the others as alone.
+/// Returns how many times as long it takes beside the other threads as alone.
 fn slowdown(row: &Row) -> Option<f64> {
     Some(row.ns_per_op? / row.figure("alone_ns_per_op")?)
 }
@@ -156,7 +156,7 @@ fn largest<'a>(rows: impl Iterator<Item = &'a Row>, name: &str) -> String {
     format!("{:.2}", rows.filter_map(|row| row.figure(name)).fold(0.0, f64::max))
 }
 
-/// The worst cases, in plain words.
+/// Describes the worst cases in plain words.
 pub fn worst(rows: &[Row]) -> String {
     let pairs = || rows.iter().filter(|row| row.text("case") == "pair");
     let place = |row: &Row| format!("order {}, {}, {} % full", order(row), arena(row), fill(row));
@@ -185,7 +185,7 @@ pub fn worst(rows: &[Row]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Says so if the rounds differ, as they do beside other programs or on a busy host.
+/// Returns a warning if the rounds differ, as they do beside other programs or on a busy host.
 fn unrest(pairs: &[&Row]) -> Option<String> {
     let differ = |row: &&&Row| row.spread().is_some_and(|(least, most)| most > least * 1.25);
     let (unsteady, all) = (pairs.iter().filter(differ).count(), pairs.len());
@@ -195,7 +195,7 @@ fn unrest(pairs: &[&Row]) -> Option<String> {
     (unsteady * 10 > all).then_some(line)
 }
 
-/// How to read the figures.
+/// Explains how to read the figures.
 pub const FOOTER: &str = "\
 A pair is an allocation and a free of the same block. A bare CAS pair is two dependent
 compare-and-swaps on a word that nobody else uses. The two are timed in alternation, in

@@ -1,4 +1,4 @@
-//! The cases, as rows.
+//! Turns the cases into rows.
 
 use super::ways::Way;
 use super::{bulk, fail, pairs};
@@ -6,22 +6,22 @@ use crate::market::Kind;
 use crate::median::hundredths;
 use crate::row::Row;
 
-/// What a case is called, and how it is made.
+/// The name of a case, and how it is made.
 struct Case {
     units: u64,
     order: u32,
     threads: usize,
     fill_percent: u32,
-    /// What `--json` calls it.
+    /// Its name in `--json`.
     case: &'static str,
-    /// What tells it from others of this workload.
+    /// What distinguishes it from other cases of this workload.
     phase: String,
-    /// How many operations were timed as one.
+    /// The number of operations that were timed as one.
     ops: f64,
 }
 
 impl Case {
-    /// Nanoseconds beside those of bare compare-and-swaps, as many as operations; and the spread of the rounds.
+    /// Makes a row of nanoseconds, those of as many bare compare-and-swaps, and the spread of the rounds.
     fn row(self, ns: f64, bare_ns: f64, ratio: f64, spread_ns: (f64, f64)) -> Row {
         let Self { units, order, threads, fill_percent, case, phase, ops } = self;
         let row = Row::named("limit", "nbbs", Kind::BackEnd, threads).on(units, Some(order));
@@ -32,14 +32,14 @@ impl Case {
     }
 }
 
-/// Counted read-modify-writes: of an allocation, and of a free.
+/// Adds the counted read-modify-writes of an allocation and of a free.
 fn with_steps(mut row: Row, per_alloc: f64, per_free: Option<f64>) -> Row {
     let mean = per_free.map_or(per_alloc, |free| f64::midpoint(per_alloc, free));
     row.rmw_per_op = Some(hundredths(mean));
     row.with_all([("rmw_per_alloc", Some(per_alloc)), ("rmw_per_free", per_free)])
 }
 
-/// Pairs of `order`, with so much of the arena in use.
+/// Makes the row of pairs of `order`, with that part of the arena in use.
 pub fn pair(
     units: u64,
     (order, fill_percent): (u32, u32),
@@ -53,7 +53,7 @@ pub fn pair(
         .with_all([("alone_ns_per_op", cost.alone_ns.map(|ns| ns / 2.0))])
 }
 
-/// Pairs of `order` by one of the ways to ask for a block, in an arena of which nothing is in use.
+/// Makes the row of pairs of `order` in one of the ways to ask for a block, in an arena with nothing in use.
 pub fn way(units: u64, way: Way, order: u32, threads: usize, cost: &pairs::Cost) -> Row {
     let phase = format!("pairs by {}", way.name());
     let case = Case { units, order, threads, fill_percent: 0, case: "way", phase, ops: 2.0 };
@@ -64,7 +64,7 @@ fn of_pairs(case: Case, cost: &pairs::Cost) -> Row {
     case.row(cost.ns, cost.bare_ns, cost.ratio, cost.spread_ns)
 }
 
-/// Half the arena allocated, and freed in reverse order; then the same, freed in random order.
+/// Makes the rows of half the arena, allocated and freed in reverse order; then the same, freed in random order.
 pub fn bulk(units: u64, threads: usize, cost: &bulk::Cost, steps: &bulk::Steps) -> [Row; 2] {
     let row = |case, (ns, spread_ns): (f64, _), free_ns, floor_ns, per_free| {
         let phase = str::replace(case, "_", " ");
@@ -84,7 +84,7 @@ pub fn bulk(units: u64, threads: usize, cost: &bulk::Cost, steps: &bulk::Steps) 
     ]
 }
 
-/// Allocations of `order` that are refused.
+/// Makes the row of allocations of `order` that are refused.
 pub fn fail(units: u64, state: fail::State, order: u32, cost: &fail::Cost) -> Row {
     let (fill_percent, phase) = (state.fill_percent(), format!("refused, {}", state.name()));
     let case = Case { units, order, threads: 1, fill_percent, case: "fail", phase, ops: 1.0 };

@@ -1,4 +1,4 @@
-//! Pairs by each of the ways in which a block can be asked for.
+//! Measures pairs in each of the ways to ask for a block.
 
 use std::hint::black_box;
 
@@ -16,7 +16,7 @@ use crate::lines::zeroed;
 pub enum Way {
     /// `Lane::alloc` and `Lane::free_sized`.
     Lane,
-    /// `Buddy::alloc` and `Buddy::free_sized`: the lane is the thread's.
+    /// `Buddy::alloc` and `Buddy::free_sized`, on the lane of the thread.
     Default,
     /// `Lane::alloc` and `Lane::free`, which finds the order.
     Unsized,
@@ -29,11 +29,11 @@ pub enum Way {
 }
 
 impl Way {
-    /// All of them.
+    /// All ways.
     pub const ALL: [Self; 6] =
         [Self::Lane, Self::Default, Self::Unsized, Self::Owned, Self::Cpu, Self::Thread];
 
-    /// What it is called.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lane => "Lane::alloc, free_sized",
@@ -46,7 +46,7 @@ impl Way {
     }
 }
 
-/// Times pairs of `order` on so many threads, as [`pairs::time`] does. `arena` has nothing allocated.
+/// Times pairs of `order` on this number of threads, as [`pairs::time`] does. `arena` has nothing allocated.
 pub fn time(
     arena: &Arena,
     way: Way,
@@ -101,7 +101,7 @@ fn pair<T>(
     free(block).expect("a block just allocated");
 }
 
-/// Caches of threads, which want an arena that is always there.
+/// Creates caches of threads, which need an arena that exists for ever.
 fn of_threads(units: u64) -> &'static ThreadCaches {
     let metadata: &'static MetadataBox = Box::leak(Box::new(zeroed(metadata_words(units))));
     let buddy =

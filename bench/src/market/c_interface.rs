@@ -1,6 +1,6 @@
 //! The back-end as C programs call it.
 //!
-//! Calls through pointers that the compiler does not know, as through a shared library: nothing is inlined.
+//! Calls go through pointers that the compiler cannot see through, as with a shared library, so nothing is inlined.
 #![allow(unsafe_code)] // C functions, each call with its proof
 
 use std::hint::black_box;
@@ -13,7 +13,7 @@ use testkit::BackEnd;
 
 use crate::lines::zeroed;
 
-/// Handles: one for each of so many lanes, as a kernel has one for each CPU.
+/// The number of handles: one for each lane, as a kernel has one for each CPU.
 const LANES: usize = 64;
 
 type Alloc = unsafe extern "C" fn(*const Arena, u32, *mut u64, *mut Error) -> Code;

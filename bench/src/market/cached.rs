@@ -1,4 +1,4 @@
-//! The back-end behind caches, one for each thread that there is at a time.
+//! The back-end behind caches, one for each thread that exists at a time.
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
@@ -9,16 +9,16 @@ use testkit::BackEnd;
 
 use crate::lines::zeroed;
 
-/// Threads that have a cache; others go past.
+/// The number of threads that have a cache; other threads bypass the caches.
 const CPUS: usize = 64;
 
-/// `nbbs` with private caches, which are all drained before an allocation is refused, as the kernel does it.
+/// `nbbs` with private caches. Before an allocation is refused, all of them are drained, as in the kernel.
 #[derive(Debug)]
 pub struct NbbsCached<'a, W> {
     caches: Caches<'a, W>,
 }
 
-/// Makes one of `units` units and lends it to the visitor.
+/// Creates an allocator of `units` units and lends it to the visitor.
 pub(crate) fn with_nbbs_cached<W: Word + From<u64>>(
     units: u64,
     visit: &mut dyn FnMut(&dyn BackEnd),
@@ -27,7 +27,7 @@ pub(crate) fn with_nbbs_cached<W: Word + From<u64>>(
     let words = zeroed::<W>(cache_words(CPUS));
     let buddy =
         Buddy::new(metadata.words(), units).expect("metadata of the size that was asked for");
-    // As in a release build, whatever this one is: the other contenders check nothing either.
+    // As in a release build, whatever this build is: the other contenders check nothing either.
     let caps = nbbs::Caps::new().checked(false);
     visit(&NbbsCached { caches: Caches::new(buddy, words.words()).with_caps(caps) });
 }
@@ -62,7 +62,7 @@ impl<W: Word> BackEnd for NbbsCached<'_, W> {
     }
 }
 
-/// A number that no other thread has at the same time, whatever lanes they share.
+/// Returns a number that no other thread has at the same time, whatever lanes they share.
 pub(super) fn number() -> usize {
     const NONE: usize = usize::MAX;
     thread_local!(static NUMBER: Cell<usize> = const { Cell::new(NONE) });
@@ -76,10 +76,10 @@ pub(super) fn number() -> usize {
     }
 }
 
-/// A thread's number, which another has after it.
+/// The number of a thread, which another thread gets after its end.
 struct Number(usize);
 
-/// Those that were given back, and how many there are in all.
+/// The numbers that were given back, and how many there are in all.
 static FREE: Mutex<(Vec<usize>, usize)> = Mutex::new((Vec::new(), 0));
 
 impl Number {
@@ -102,7 +102,7 @@ impl Drop for Number {
     }
 }
 
-/// Empties the caches of all threads; where there is no way to have them pass a barrier, asks them to.
+/// Drains the caches of all threads. Where no barrier can be imposed on them, asks the threads to drain.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 fn drain_all<W: Word>(caches: &Caches<'_, W>) {
@@ -118,14 +118,14 @@ fn drain_all<W: Word>(caches: &Caches<'_, W>) {
         membarrier(register) && membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
     });
     if *offered {
-        // It has been registered, and fails for no other reason.
+        // The command has been registered, and fails for no other reason.
         caches.drain_all(|| _ = membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED));
     } else {
         caches.ask_all();
     }
 }
 
-/// Asks all threads to empty their caches.
+/// Asks all threads to drain their caches.
 #[cfg(not(target_os = "linux"))]
 fn drain_all<W: Word>(caches: &Caches<'_, W>) {
     caches.ask_all();
@@ -147,7 +147,7 @@ mod tests {
         assert!(others.iter().all(|&(first, again)| first == again && first != own));
     }
 
-    /// What a thread kept that has ended is nobody's loss.
+    /// What an ended thread kept is not lost.
     #[cfg(target_os = "linux")]
     #[test]
     fn nothing_is_stranded_with_an_idle_thread() {

@@ -24,16 +24,16 @@ use super::heap::Heap;
 use crate::counted::{ByOperation, Counted};
 use crate::lines::zeroed;
 
-/// Makes a fresh allocator for so many units and lends it to the visitor.
+/// Creates a fresh allocator of a number of units and lends it to the visitor.
 pub type WithBackEnd = fn(u64, &mut dyn FnMut(&dyn BackEnd));
 
-/// Makes a fresh pool of so many slots and lends it to the visitor.
+/// Creates a fresh pool of a number of slots and lends it to the visitor.
 pub type WithPool = fn(u64, &mut dyn FnMut(&dyn Pool));
 
-/// Makes a fresh heap of so many bytes and lends it to the visitor.
+/// Creates a fresh heap of a number of bytes and lends it to the visitor.
 pub type WithHeap = fn(u64, &mut dyn FnMut(&dyn Heap));
 
-/// How to make a fresh one, by kind of allocator.
+/// How to create a fresh allocator, by kind.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Build {
@@ -57,7 +57,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What rows and options call it.
+    /// Returns its name in rows and options.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -71,23 +71,23 @@ impl Kind {
 /// An allocator that can be tested, replayed on and measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Contender {
-    /// What `--allocators` calls it.
+    /// Its name in `--allocators`.
     pub name: &'static str,
-    /// What it was built after.
+    /// Its origin: the paper, program or crate that it follows.
     pub source: &'static str,
     /// Whether it is meant never to hand out a unit twice. Faithful copies of broken systems are not.
     pub safe: bool,
-    /// Whether each lane keeps free blocks to itself, in front of what all share.
+    /// Whether each lane keeps free blocks to itself, in front of the shared memory.
     pub private_caches: bool,
-    /// The most units that it takes; slots of a pool, bytes of a heap.
+    /// The most units that it can manage; for a pool slots, for a heap bytes.
     pub max_units: u64,
-    /// How to make a fresh one.
+    /// How to create a fresh one.
     pub build: Build,
-    /// The same on words that count, if it can be made of any words.
+    /// How to create one on words that count, if it works on any words.
     pub counted: Option<WithBackEnd>,
 }
 
-/// A back-end that is meant never to hand out a unit twice, and keeps nothing for single lanes.
+/// Describes a back-end that is meant never to hand out a unit twice, and keeps nothing for single lanes.
 const fn back_end(
     name: &'static str,
     source: &'static str,
@@ -98,7 +98,7 @@ const fn back_end(
     Contender { name, source, safe: true, private_caches: false, max_units, build, counted }
 }
 
-/// The same for a pool.
+/// Describes such a pool.
 const fn pool(name: &'static str, source: &'static str, build: WithPool) -> Contender {
     let build = Build::Pool(build);
     Contender { build, ..back_end(name, source, free_list::MAX_SLOTS, |_, _| {}) }
@@ -266,14 +266,14 @@ pub const POOLS: &[Contender] = &[
     ),
 ];
 
-/// The contender of that name, of any kind.
+/// Finds the contender of that name, of any kind.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Contender> {
     CONTENDERS.iter().chain(POOLS).chain(HEAPS).find(|contender| contender.name == name)
 }
 
 impl Contender {
-    /// What it allocates.
+    /// Returns what it allocates.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self.build {
@@ -283,16 +283,16 @@ impl Contender {
         }
     }
 
-    /// The name as a user should see it: with a warning, unless it is safe.
+    /// Returns the name as a user should see it: with a warning, unless it is safe.
     #[must_use]
     pub fn label(&self) -> String {
         if self.safe { self.name.to_owned() } else { format!("{} (UNSAFE)", self.name) }
     }
 
-    /// Makes a fresh allocator of `units` units, lends it to `visit` and returns what `visit` did.
+    /// Creates a fresh allocator of `units` units, lends it to `visit` and returns the result of `visit`.
     ///
-    /// A pool has blocks of order 0 only. All bookkeeping has been written to before `visit` is called,
-    /// so no page fault falls into a measurement.
+    /// A pool only has blocks of order 0. All bookkeeping has been written to before `visit` is called, so no page
+    /// fault falls into a measurement.
     ///
     /// ```
     /// let linux = nbbs_bench::market::find("linux").unwrap();
@@ -315,8 +315,8 @@ impl Contender {
         result.expect("a contender calls its visitor once")
     }
 
-    /// The same on words that count, if there are some: what an operation did to them is what
-    /// [`count`](crate::counted::count) says.
+    /// Does the same on words that count, if the contender can: [`count`](crate::counted::count) returns what an
+    /// operation did to them.
     pub(crate) fn with_counted<R>(
         &self,
         units: u64,
@@ -329,11 +329,11 @@ impl Contender {
         result
     }
 
-    /// Makes a fresh heap of `bytes` bytes, lends it to `visit` and returns what `visit` did. Heaps that get
-    /// their memory themselves take no notice of the size.
+    /// Creates a fresh heap of `bytes` bytes, lends it to `visit` and returns the result of `visit`. Heaps that get
+    /// their memory themselves ignore the size.
     ///
     /// # Panics
-    /// If `bytes` is too little for its bookkeeping or above `max_units`, or if it is no heap.
+    /// If `bytes` is too little for its bookkeeping or above `max_units`, or if it is not a heap.
     pub fn with_heap<R>(&self, bytes: u64, visit: impl FnOnce(&dyn Heap) -> R) -> R {
         let Build::Heap(build) = self.build else { panic!("{} is not a heap", self.name) };
         let mut visit = Some(visit);

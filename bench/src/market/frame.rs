@@ -5,7 +5,7 @@ use buddy_system_allocator::FrameAllocator;
 
 use baselines::guarded::{Guarded, Sequential};
 
-/// The crate's largest order, unless told otherwise.
+/// The crate's largest order, by default.
 pub(crate) const MAX_ORDER: u32 = 32;
 
 /// The most units of an arena.
@@ -34,7 +34,7 @@ impl Sequential for Frames {
         Some(index as u64)
     }
 
-    /// The crate takes the caller's word for everything; more than was allocated cannot be right.
+    /// The crate trusts the caller in everything; freeing more than was allocated cannot be right.
     fn free(&mut self, index: u64, order: u32) -> bool {
         let plausible = self.units - self.free_units >= 1 << order;
         if plausible {
@@ -44,8 +44,8 @@ impl Sequential for Frames {
         plausible
     }
 
-    /// The sets do not say what they take: at the least one key for each free block, of which there may be
-    /// as many as half of the units.
+    /// The sets do not report their size: at least one key for each free block, and up to half of the units may be free
+    /// blocks.
     fn heap_bytes(&self) -> usize {
         self.units as usize / 2 * size_of::<usize>()
     }

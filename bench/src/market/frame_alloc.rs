@@ -1,4 +1,5 @@
-//! The frame allocator of the crate `frame-alloc`: its core, and its depot, which keeps frames for each CPU before it.
+//! The frame allocator of the crate `frame-alloc`: its core, and its depot, which keeps frames for each CPU in front of
+//! it.
 #![allow(unsafe_code)]
 
 use std::num::NonZeroUsize;
@@ -28,7 +29,7 @@ pub(crate) type Core = SummaryBuddyAllocator<{ MAX_ORDER as usize + 1 }, Exposed
 /// The crate's core behind its depot: 128 frames for each of 64 CPUs, 512 for all.
 pub(crate) type Depot = DepotAllocator<Core, Threads, 64>;
 
-/// Addresses of frames are those of the program: the bitmap, which is all that is written to, is found at its own.
+/// Maps physical addresses to themselves: only the bitmap is written to, and it is at its own address.
 pub(crate) struct Exposed;
 
 // SAFETY: the core asks for its bitmap only, which lies in a region whose provenance has been exposed.
@@ -51,42 +52,43 @@ impl CpuId for Threads {
     }
 }
 
-/// One of the two, over frames that are addresses and nothing else.
+/// Either of the two, over frames that are nothing but addresses.
 pub(crate) struct FrameAlloc<A> {
     inner: Box<A>,
     /// The address of the first frame.
     first: usize,
     units: u64,
     bitmap_bytes: usize,
-    /// Dropped after the allocator, whose bitmap is here.
+    /// Dropped after the allocator, whose bitmap it holds.
     _bitmap: Region,
 }
 
 impl FrameAlloc<Core> {
-    /// The core.
+    /// Creates the core.
     pub(crate) fn core(units: u64) -> Self {
         Self::over(Core::new(FRAME), units)
     }
 }
 
 impl FrameAlloc<Depot> {
-    /// The core behind the depot.
+    /// Creates the core behind the depot.
     pub(crate) fn depot(units: u64) -> Self {
         Self::over(Depot::new(FRAME, Core::new(FRAME)), units)
     }
 }
 
 impl<A: RegionInit> FrameAlloc<A> {
-    /// The bitmap lies before the frames, where the crate would take it from usable memory: so all frames are free.
+    /// Puts the bitmap before the frames. The crate would take it from usable memory; this way all frames are free.
     fn over(inner: A, units: u64) -> Self {
         let inner = Box::new(inner);
-        // Two bits for each frame and some more, and those before the first frame that is aligned to the largest block.
+        // Two bits for each frame and some more, also for those before the first frame that is aligned to the largest
+        // block.
         let bitmap = Region::new((units as usize / 3 + (1 << 13)).next_multiple_of(FRAME.bytes()));
         let begin = bitmap.begin().as_ptr().expose_provenance();
         let first = (begin + bitmap.bytes()).next_multiple_of(FRAME.bytes() << MAX_ORDER);
         let frames = units as usize * FRAME.bytes();
         let span = first + frames - begin;
-        // SAFETY: nothing is usable, so this fails, and says how large the bitmap is.
+        // SAFETY: no memory is usable, so this fails, and reports how large the bitmap is.
         let asked = unsafe { inner.try_init(begin, span, &[]) };
         let Err(InitError::MetadataWontFit { required_bytes: bitmap_bytes }) = asked else {
             panic!("{units} frames: {asked:?}");
@@ -125,7 +127,7 @@ impl<A: PhysicalAllocator + Sync> BackEnd for FrameAlloc<A> {
         Some((address - self.first) as u64 / UNIT_BYTES)
     }
 
-    /// The crate takes the caller's word for everything; what is no block of the arena cannot be right.
+    /// The crate trusts the caller in everything; something that is not a block of the arena cannot be right.
     fn free(&self, _lane: usize, index: u64, order: u32) -> Result<(), String> {
         let fits = order <= MAX_ORDER
             && index < self.units

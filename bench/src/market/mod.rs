@@ -1,8 +1,8 @@
 //! The market: everything that can be measured, this project's first.
 //!
-//! A system joins the tests, the replay and the benchmarks by one entry in [`CONTENDERS`], in [`POOLS`] if all its
-//! blocks are of one size, or in [`HEAPS`] if they are of any. **Some are unsafe, on purpose**: faithful copies of
-//! systems that hand out memory twice. They say so with `safe: false`.
+//! A system joins the tests, the replay and the benchmarks with one entry: in [`CONTENDERS`], in [`POOLS`] if all its
+//! blocks are of one size, or in [`HEAPS`] if they are of any size. **Some are unsafe, on purpose**: faithful copies of
+//! systems that hand out memory twice. They are marked `safe: false`.
 //!
 //! ```text
 //! contender   the tables of back-ends and pools      heap    memory by size: what crates.io has, the system's
@@ -10,7 +10,7 @@
 //! frame       the frame allocator of buddy_system_allocator      frame_alloc  frame-alloc's core and depot
 //! ```
 //!
-//! What is another crate's, and the C interface, takes the feature `suite`.
+//! Contenders from other crates, and the C interface, need the feature `suite`.
 
 #[cfg(feature = "suite")]
 mod c_interface;

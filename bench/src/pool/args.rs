@@ -1,4 +1,4 @@
-//! What `bench pool` is asked for beside what all workloads are.
+//! Options of `bench pool`, beside those of all workloads.
 
 use clap::{Args, ValueEnum};
 
@@ -16,7 +16,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// The cases that were asked for, or all.
+    /// Returns the cases that were asked for, or all.
     pub fn cases(&self) -> &[Case] {
         if self.cases.is_empty() { Case::value_variants() } else { &self.cases }
     }

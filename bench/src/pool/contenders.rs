@@ -1,4 +1,4 @@
-//! The table of what is measured.
+//! The table of the allocators that are measured.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,13 +11,13 @@ use super::subject::{Item, Subject};
 
 /// An allocator that can be measured.
 pub struct Contender {
-    /// What `--allocators` calls it.
+    /// Its name in `--allocators`.
     pub name: &'static str,
     /// Whether it is meant never to hand out a slot twice.
     pub safe: bool,
-    /// Whether each thread keeps free objects to itself, in front of what all share.
+    /// Whether each thread keeps free objects to itself, in front of the shared memory.
     pub private_caches: bool,
-    /// Whether it can be used by several threads.
+    /// Whether several threads can use it.
     pub shared: bool,
     /// Measures it.
     pub run: fn(&Plan) -> Figure,
@@ -68,7 +68,7 @@ fn config() -> Config {
     Config::new().chunk_size(4096)
 }
 
-/// Our pool, by a local for each thread.
+/// Our pool, through a local for each thread.
 struct Locals<W: Word>(Pool<Item, Global, W>);
 
 impl<W: Word + 'static> Subject for Locals<W> {
@@ -92,7 +92,7 @@ impl<W: Word + 'static> Subject for Locals<W> {
     }
 }
 
-/// Our pool, by boxes that free themselves.
+/// Our pool, with boxes that free themselves.
 struct Boxes(Pool<Item>);
 
 impl Subject for Boxes {
@@ -110,7 +110,7 @@ impl Subject for Boxes {
     }
 }
 
-/// Our pool, by pointers that are checked.
+/// Our pool, with pointers that are checked.
 struct Pointers(Pool<Item>);
 
 /// A pointer to an item, by its address.
@@ -135,7 +135,7 @@ impl Subject for Pointers {
     }
 }
 
-/// The system's heap: what `new` and `delete` are.
+/// The system's heap, which `new` and `delete` use.
 struct System;
 
 impl Subject for System {
@@ -155,14 +155,14 @@ impl Subject for System {
     }
 }
 
-/// A pool of slots by number, and items beside it.
+/// A pool of numbered slots, and items beside it.
 struct Slots<P> {
     pool: P,
     items: Box<[[AtomicU64; 6]]>,
 }
 
 impl<P> Slots<P> {
-    /// With slots enough for the plan.
+    /// Creates a pool with enough slots for the plan.
     fn new(plan: &Plan, pool: fn(u64) -> P) -> Self {
         let items = (0..plan.slots()).map(|_| [const { AtomicU64::new(0) }; 6]).collect();
         Self { pool: pool(plan.slots()), items }
@@ -178,7 +178,7 @@ impl<P: baselines::Pool + 'static> Subject for Slots<P> {
     #[inline(always)]
     fn alloc(&self, (): &mut (), value: u64) -> Option<u64> {
         let slot = self.pool.alloc()?;
-        // Relaxed: plain stores, which an unsafe pool may make race.
+        // Relaxed: in place of plain stores, which an unsafe pool may make race.
         self.items[slot as usize].iter().for_each(|word| word.store(value, Ordering::Relaxed));
         Some(slot)
     }
@@ -234,7 +234,7 @@ mod crates {
         }
     }
 
-    /// The slab, by key; whoever uses it has it alone.
+    /// The slab, by key, for one thread.
     pub struct Slab;
 
     impl Subject for Slab {
@@ -256,10 +256,10 @@ mod crates {
         }
     }
 
-    /// The arena that never frees: an arena for 2^20 items, then another.
+    /// The arena that never frees single items: an arena for 2^20 items, then another.
     pub struct Typed;
 
-    /// Items in a typed arena before it is dropped as a whole.
+    /// The number of items in a typed arena before it is dropped as a whole.
     const TYPED_ITEMS: usize = 1 << 20;
 
     impl Subject for Typed {

@@ -1,4 +1,4 @@
-//! The cases, and timing them.
+//! Runs the cases, and times them.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -17,15 +17,15 @@ pub enum Case {
     Bulk,
     /// Allocate an object and free it at once
     Pair,
-    /// One thread allocates, another frees
+    /// Allocate on one thread, free on another
     Handover,
     /// Allocate 10,000 objects over all threads, then free them in disorder
     Burst,
 }
 
-/// Objects that are handed over together.
+/// The number of objects that are handed over together.
 const PARCEL: usize = 500;
-/// Pairs in a round of the case `Pair`.
+/// The number of pairs in a round of the case `Pair`.
 const PAIRS: usize = 100_000;
 
 /// A measurement.
@@ -34,19 +34,19 @@ pub struct Plan {
     pub threads: usize,
     /// Allocations and as many frees, over all threads.
     pub pairs: u64,
-    /// Ends the measurement, whatever has been done.
+    /// The time after which the measurement ends, complete or not.
     pub most: Duration,
     /// Objects of the case `Bulk`, over all threads.
     pub bulk: usize,
 }
 
-/// What came out.
+/// The result of a measurement.
 #[derive(Clone, Copy)]
 pub struct Figure {
-    /// Between the first thread's beginning and the last one's end.
+    /// The time from the first thread's beginning to the last one's end.
     pub ns: f64,
     pub ops: u64,
-    /// Whether it came to its end before time was up.
+    /// Whether it was complete before time was up.
     pub complete: bool,
     /// Whether every object had its own contents when it was freed, and none was refused.
     pub verified: bool,
@@ -61,7 +61,7 @@ struct Done {
 }
 
 impl Case {
-    /// What rows call it.
+    /// Returns its name in rows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bulk => "bulk",
@@ -73,17 +73,17 @@ impl Case {
 }
 
 impl Plan {
-    /// Whether so many threads can do it.
+    /// Returns whether the plan's number of threads can run the case.
     pub fn is_possible(&self) -> bool {
         self.case != Case::Handover || self.threads.is_multiple_of(2)
     }
 
-    /// Slots that are enough.
+    /// Returns a sufficient number of slots.
     pub fn slots(&self) -> u64 {
         1 << 20
     }
 
-    /// Objects of a thread in a round.
+    /// Returns the objects of a thread in a round.
     fn round(&self) -> usize {
         match self.case {
             Case::Bulk => self.bulk / self.threads,
@@ -93,12 +93,12 @@ impl Plan {
         }
     }
 
-    /// Rounds of a thread.
+    /// Returns the rounds of a thread.
     fn rounds(&self) -> u64 {
         (self.pairs / (self.lanes() * self.round()) as u64).max(1)
     }
 
-    /// Threads that allocate.
+    /// Returns the number of threads that allocate.
     fn lanes(&self) -> usize {
         if self.case == Case::Handover { self.threads / 2 } else { self.threads }
     }
@@ -119,7 +119,7 @@ impl Plan {
                 self.work(subject, thread as u64, || crew.wait_asleep())
             }));
         }
-        // One thread of two takes the sender out, the other the receiver.
+        // Of two threads, one takes the sender out, and the other the receiver.
         let ends = (0..self.threads / 2).map(|_| sync_channel(8));
         let ends: Vec<_> =
             ends.map(|(to, from)| (Mutex::new(Some(to)), Mutex::new(Some(from)))).collect();
@@ -143,7 +143,7 @@ impl Plan {
         Figure { ns, ops, complete: ops >= whole, verified: done.iter().all(|done| done.verified) }
     }
 
-    /// One thread that frees what it allocated. The first round is not timed: it fetches the memory.
+    /// Runs a thread that frees what it allocated. The first round is not timed: it fetches the memory.
     fn work<S: Subject>(&self, subject: &S, thread: u64, start: impl FnOnce()) -> Done {
         let mut lane = subject.lane();
         let mut round = Round::new(self, thread);
@@ -161,7 +161,7 @@ impl Plan {
         Done { begin, end: Instant::now(), pairs, verified: round.verified }
     }
 
-    /// The thread that allocates.
+    /// Runs the thread that allocates.
     fn produce<'s, S: Subject>(
         &self,
         subject: &'s S,
@@ -181,11 +181,11 @@ impl Plan {
                 break;
             }
         }
-        // The pairs are counted where they end.
+        // The pairs are counted by the thread that frees.
         Done { begin, end: Instant::now(), pairs: 0, verified }
     }
 
-    /// The thread that frees.
+    /// Runs the thread that frees.
     fn consume<'s, S: Subject>(
         &self,
         subject: &'s S,
@@ -205,15 +205,15 @@ impl Plan {
     }
 }
 
-/// What is inside, for who is to have it.
+/// Takes the contents out, if they are for this thread.
 fn taken<T>(end: &Mutex<Option<T>>, mine: bool) -> Option<T> {
     mine.then(|| end.lock().expect("nobody panics with it").take()).flatten()
 }
 
-/// What a thread does again and again.
+/// The operations that a thread repeats.
 struct Round {
     objects: usize,
-    /// In which order they are freed.
+    /// The order in which the objects are freed.
     order: Vec<u32>,
     thread: u64,
     verified: bool,
@@ -227,7 +227,7 @@ impl Round {
         Self { objects, order, thread, verified: true }
     }
 
-    /// Plays it once; returns the pairs of operations.
+    /// Runs the round once, and returns the number of pairs of operations.
     fn play<'s, S: Subject>(
         &mut self,
         case: Case,

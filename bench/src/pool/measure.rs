@@ -1,4 +1,4 @@
-//! All contenders, case by case.
+//! Measures all contenders, case by case.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn steps(workload: &Workload, args: &Suite) -> usize {
     plans(workload, args).map(|plan| contenders(args, &plan).count() * args.rounds(workload)).sum()
 }
 
-/// Everyone in turn, round by round: what disturbs one round disturbs all.
+/// Runs the contenders in turn, round by round: a disturbance hits all of them.
 fn run(workload: &Workload, args: &Suite, _: &Clock, output: &mut Output) -> anyhow::Result<()> {
     let mut all = Vec::new();
     for plan in plans(workload, args) {
@@ -37,7 +37,7 @@ fn run(workload: &Workload, args: &Suite, _: &Clock, output: &mut Output) -> any
     output.print(|| report::table(workload, &all))
 }
 
-/// Each case on each number of threads.
+/// Returns a plan for each case and number of threads.
 fn plans(workload: &Workload, args: &Suite) -> impl Iterator<Item = Plan> {
     let (usual_pairs, bulk) =
         if args.quick { (1_000_000, 100_000) } else { (50_000_000, 1_000_000) };
@@ -50,7 +50,7 @@ fn plans(workload: &Workload, args: &Suite) -> impl Iterator<Item = Plan> {
     args.objects.cases().iter().flat_map(of_case)
 }
 
-/// Who can do that, of those who were asked for.
+/// Returns the contenders that can run the plan, of those that were asked for.
 fn contenders(args: &Suite, plan: &Plan) -> impl Iterator<Item = &'static Contender> {
     let alone = plan.threads == 1 && plan.case != Case::Handover;
     let is_possible = plan.is_possible();

@@ -1,4 +1,4 @@
-//! Objects of 48 bytes: allocated, freed, handed over and freed in disorder.
+//! Measures objects of 48 bytes: allocated, freed, handed over and freed in disorder.
 //!
 //! ```text
 //! subject   what is asked of an allocator      contenders   the table of them
@@ -17,7 +17,7 @@ pub use contenders::{CONTENDERS, Contender};
 pub use course::Case;
 pub use measure::CASES;
 
-/// The names of all allocators.
+/// Returns the names of all allocators.
 pub fn names(separator: &str) -> String {
     let names: Vec<&str> = CONTENDERS.iter().map(|contender| contender.name).collect();
     names.join(separator)

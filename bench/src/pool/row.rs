@@ -1,4 +1,4 @@
-//! A measured case, as a row of the suite.
+//! Turns a measured case into a row of the suite.
 
 use super::course::Plan;
 use super::subject::ITEM_BYTES;
@@ -7,8 +7,8 @@ use crate::market::Kind;
 use crate::median::median;
 use crate::row::Row;
 
-/// Verified: every object had its own contents when it was freed, and none was refused. The clock is all that
-/// is read: `valgrind --tool=callgrind` counts instructions.
+/// Returns the row of a case. It is verified if every object had its own contents when it was freed, and none was
+/// refused. Only the clock is read: `valgrind --tool=callgrind` counts instructions.
 pub fn row(contender: &Contender, plan: &Plan, rounds: &[Figure]) -> Row {
     let verified = rounds.iter().all(|figure| figure.verified);
     let wrong =

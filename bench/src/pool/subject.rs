@@ -1,4 +1,4 @@
-//! What is asked of an allocator.
+//! The interface of an allocator of objects.
 
 /// An object of 48 bytes.
 #[derive(Clone, Copy)]
@@ -7,7 +7,7 @@ pub struct Item(pub [u64; 6]);
 /// Bytes of an object.
 pub const ITEM_BYTES: usize = size_of::<Item>();
 
-/// An allocator of items. A lane is what a thread has to itself.
+/// An allocator of items. A lane is the state that a thread has to itself.
 pub trait Subject {
     type Object<'s>
     where
@@ -18,7 +18,7 @@ pub trait Subject {
 
     fn lane(&self) -> Self::Lane<'_>;
 
-    /// An item full of `value`.
+    /// Allocates an item filled with `value`.
     fn alloc<'s>(&'s self, lane: &mut Self::Lane<'s>, value: u64) -> Option<Self::Object<'s>>;
 
     /// Frees the item and returns its first word.

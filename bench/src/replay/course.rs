@@ -1,4 +1,4 @@
-//! Threads that follow a trace, in step where they must.
+//! Runs threads that follow a trace, and wait for each other where they must.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -9,13 +9,13 @@ use crate::crew::Crew;
 const NOT_YET: u64 = 0;
 /// The allocation was refused.
 const REFUSED: u64 = 1;
-/// A block at index 0 is published as this, and so on.
+/// The value that publishes a block at index 0; higher values publish higher indices.
 const FIRST: u64 = 2;
 
-/// Where each block of the trace went, known to all threads.
+/// The index of each block of the trace, shared by all threads.
 ///
-/// A thread runs through its own operations freely; only before it frees a block that another thread
-/// allocates does it wait until that has happened. The order of the trace makes that free of cycles.
+/// A thread runs through its own operations freely. It only waits before it frees a block that another thread
+/// allocates, until that has happened. The order of the trace rules out cycles.
 pub struct Course<'a, S> {
     lanes: &'a [Vec<S>],
     places: Vec<AtomicU64>,
@@ -23,14 +23,14 @@ pub struct Course<'a, S> {
 }
 
 impl<'a, S: Sync> Course<'a, S> {
-    /// The operations of each lane, on so many blocks. Nothing is allocated yet.
+    /// Creates a course for the operations of each lane on `blocks` blocks. Nothing is allocated yet.
     pub fn new(lanes: &'a [Vec<S>], blocks: usize) -> Self {
         let places = (0..blocks).map(|_| AtomicU64::new(NOT_YET)).collect();
         Self { lanes, places, stopped: AtomicBool::new(false) }
     }
 
-    /// Runs `work` once for each lane, on as many threads, all of which begin together. A panic comes
-    /// back as that lane's error, after the others have been stopped.
+    /// Runs `work` once for each lane, on as many threads, all of which begin together. A panic is returned as the
+    /// error of its lane, after the others have been stopped.
     pub fn run<T: Send>(&self, work: impl Fn(usize, &[S]) -> T + Sync) -> Vec<thread::Result<T>> {
         Crew::try_run(self.lanes.len(), |crew, lane| {
             let _stop = StopOnPanic(&self.stopped);
@@ -39,14 +39,14 @@ impl<'a, S: Sync> Course<'a, S> {
         })
     }
 
-    /// Says where the block went; `None` if it was refused.
+    /// Publishes the index of a block, or `None` if its allocation was refused.
     pub fn publish(&self, block: u32, index: Option<u64>) {
         let place = index.map_or(REFUSED, |index| index + FIRST);
-        // Release, with the Acquire in `place`: who frees the block comes after who allocated it.
+        // Release, with the Acquire in `place`: the free of a block comes after its allocation.
         self.places[block as usize].store(place, Ordering::Release);
     }
 
-    /// Waits until the block is allocated: where it went, or `None` if there is nothing to free.
+    /// Waits until the block is allocated, and returns its index, or `None` if there is nothing to free.
     pub fn wait(&self, block: u32) -> Option<u64> {
         const PATIENCE: u32 = 1000;
         let mut turns = 0;
@@ -60,7 +60,7 @@ impl<'a, S: Sync> Course<'a, S> {
         }
     }
 
-    /// Where the block went, if its allocation has been tried.
+    /// Returns the index of the block, if its allocation has been tried.
     pub fn place(&self, block: u32) -> Option<Option<u64>> {
         match self.places[block as usize].load(Ordering::Acquire) {
             NOT_YET => None,
@@ -68,12 +68,12 @@ impl<'a, S: Sync> Course<'a, S> {
         }
     }
 
-    /// Tells all threads to give up.
+    /// Tells all threads to stop.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody said so.
+    /// Returns whether the threads were told to stop.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Replaying a trace on an allocator.
+//! Replays a trace on an allocator.
 //!
 //! ```text
 //! plan     who does what, in the order of the trace      course   threads that follow a trace, in step where they must
@@ -20,16 +20,16 @@ use crate::trace::{HeapTrace, Trace};
 
 /// A trace that is replayed.
 pub struct Replayed {
-    /// How the command line asks for it, unless it is built in.
+    /// The option and value that ask for it on the command line, unless it is built in.
     pub asked: Option<[OsString; 2]>,
     pub events: Events,
 }
 
-/// What it is a trace of.
+/// The events of a trace.
 pub enum Events {
     /// Page allocations.
     Pages(Trace),
-    /// What a program asked of malloc.
+    /// Calls of malloc by a program.
     Heap(HeapTrace),
 }
 
@@ -42,7 +42,7 @@ impl Replayed {
         if let Events::Heap(trace) = &self.events { Some(trace) } else { None }
     }
 
-    /// What tables call it.
+    /// Returns its name in tables.
     pub fn name(&self) -> &'static str {
         match &self.events {
             Events::Pages(trace) => trace.name,
@@ -50,7 +50,7 @@ impl Replayed {
         }
     }
 
-    /// The most threads that can replay it: as many as had a part in it.
+    /// Returns the most threads that can replay it: as many as took part in it.
     pub fn threads(&self) -> usize {
         match &self.events {
             Events::Pages(trace) => trace.cpus,
@@ -58,7 +58,7 @@ impl Replayed {
         }
     }
 
-    /// Bytes that it holds at its peak.
+    /// Returns the bytes that it holds at its peak.
     pub fn peak_bytes(&self) -> u64 {
         match &self.events {
             Events::Pages(trace) => trace.peak_units.saturating_mul(UNIT_BYTES),

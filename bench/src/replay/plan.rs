@@ -1,4 +1,4 @@
-//! Who does what, in the order of a trace.
+//! The operations of each lane, in the order of a trace.
 
 use crate::trace::{Action, Event, Trace};
 
@@ -13,19 +13,19 @@ pub struct Step {
     pub block: u32,
 }
 
-/// The operations in the order of the trace, and what is left at the end.
+/// The operations in the order of the trace, and the blocks that are left at the end.
 #[derive(Debug)]
 pub struct Plan {
     /// Operations, with their lanes.
     pub steps: Vec<(usize, Step)>,
-    /// How many blocks there are.
+    /// The number of blocks.
     pub blocks: usize,
     /// The blocks that the trace never frees, with their orders.
     pub survivors: Vec<(usize, u32)>,
 }
 
 impl Plan {
-    /// Deals the trace's CPUs out to so many lanes: CPU number modulo lanes.
+    /// Deals the trace's CPUs out to the lanes: CPU number modulo `lanes`.
     pub fn new(trace: &Trace, lanes: usize) -> Self {
         let mut survives = vec![true; trace.orders.len()];
         let mut steps = Vec::with_capacity(trace.events.len());
@@ -41,7 +41,7 @@ impl Plan {
         Self { steps, blocks: survives.len(), survivors }
     }
 
-    /// Frees at the end what the trace never frees, in the order of allocation.
+    /// Adds frees at the end for the blocks that the trace never frees, in the order of allocation.
     #[cfg(feature = "suite")]
     pub fn free_survivors(&mut self) {
         for (block, order) in self.survivors.drain(..) {

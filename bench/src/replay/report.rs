@@ -1,11 +1,11 @@
-//! What a replay prints.
+//! The table and texts that a replay prints.
 
 use crate::args::UNIT_BYTES;
 use crate::row::Row;
 use crate::suite::workloads::Workload;
 use crate::table::{Layout, bytes, count, or_dash, percent, threads, time};
 
-/// All that is printed about one trace.
+/// Returns all that is printed about one trace.
 pub fn table(_: &Workload, rows: &[Row]) -> String {
     let mut lines = vec![title(&rows[0])];
     let same_table = |a: &Row, b: &Row| rows.len() <= SIDE_BY_SIDE || a.threads == b.threads;
@@ -17,7 +17,7 @@ pub fn table(_: &Workload, rows: &[Row]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// How many allocators fit a line.
+/// The number of allocators that fit on a line.
 const SIDE_BY_SIDE: usize = 7;
 
 fn title(row: &Row) -> String {
@@ -40,7 +40,7 @@ fn clock(row: &Row) -> String {
     )
 }
 
-/// The name, with a warning unless it is safe: that some have caches is said below.
+/// Returns the name, with a warning unless it is safe. The footer says which have caches.
 fn name(row: &Row) -> String {
     Row { private_caches: false, ..row.clone() }.label()
 }
@@ -81,7 +81,7 @@ fn figure(row: &Row, name: &str) -> f64 {
     row.figure(name).unwrap_or(0.0)
 }
 
-/// What went wrong, a line for each.
+/// Returns a line for each violation.
 fn violations(rows: &[Row]) -> impl Iterator<Item = String> {
     rows.iter().filter_map(|row| {
         let violation = row.violation.as_ref()?;
@@ -89,8 +89,8 @@ fn violations(rows: &[Row]) -> impl Iterator<Item = String> {
     })
 }
 
-/// Who was faster, in plain words, by number of threads: each allocator is compared with the first of its kind, with caches
-/// or without, and the first with caches with the first of all.
+/// Says in plain words which allocator was faster, by number of threads. Each allocator is compared with the first of
+/// its kind, with caches or without, and the first with caches is compared with the first of all.
 fn comparisons(rows: &[Row]) -> impl Iterator<Item = String> {
     rows.iter().enumerate().filter_map(|(place, other)| {
         let mut before = rows[..place].iter().filter(|row| row.threads == other.threads);
@@ -119,7 +119,7 @@ fn compare(first: &Row, other: &Row) -> String {
     )
 }
 
-/// How to read the figures.
+/// Explains how to read the figures.
 pub const FOOTER: &str = "\
 Every operation is timed by itself. Between operations the clock times nothing, to learn its own
 cost. Times that differ by one step of the clock count as equal, except means, which are finer.

@@ -1,4 +1,4 @@
-//! `nbbs report` and `nbbs compare`: the command lines.
+//! Defines the command lines of `nbbs report` and `nbbs compare`.
 
 use std::path::PathBuf;
 

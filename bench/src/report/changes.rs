@@ -1,4 +1,4 @@
-//! What differs between two records.
+//! Finds the differences between two records.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::args::UNIT_BYTES;
 use crate::row::{Case, Name, Row};
 use crate::table::{bytes, table, time};
 
-/// An allocator at a case that both records have.
+/// An allocator in a case that both records have.
 #[derive(Clone, Debug, Serialize)]
 pub struct Change {
     pub command: &'static str,
@@ -19,17 +19,18 @@ pub struct Change {
     pub safe: bool,
     pub old_ns_per_op: Option<f64>,
     pub new_ns_per_op: Option<f64>,
-    /// New by old: below 1 is faster.
+    /// The new time by the old: below 1 is faster.
     pub ratio: Option<f64>,
-    /// Whether one of the two is noisy, or some round of one took as long as some round of the other.
+    /// Whether one of the two is noisy, or their rounds overlap.
     pub within_noise: bool,
     pub old_verified: bool,
     pub new_verified: bool,
 }
 
-/// Two records beside each other.
+/// The changes between two records.
 pub struct Changes {
-    /// What changed most first: the verified before, then what is outside the noise, then the rest.
+    /// The rows, in three groups: first what was verified before and is wrong now, then what is outside the noise, then
+    /// the rest. In each group the largest change comes first.
     pub rows: Vec<Change>,
     pub only_old: usize,
     pub only_new: usize,
@@ -56,12 +57,12 @@ impl Changes {
         Self { rows, only_old: left.len(), only_new }
     }
 
-    /// Whether no safe allocator that was verified before is found wrong now.
+    /// Returns whether no safe allocator that was verified before is found wrong now.
     pub fn all_verified(&self) -> bool {
         !self.rows.iter().any(|row| row.safe && row.old_verified && !row.new_verified)
     }
 
-    /// The first rows, and what to know of the rest.
+    /// Returns the table of the first rows, and a summary of the rest.
     pub fn to_table(&self, most: usize) -> String {
         let header = ["workload", "allocator", "threads", "size", "old", "new", "new / old", ""];
         let mut table = table(&header, 2);

@@ -1,4 +1,4 @@
-//! What the page's script draws.
+//! The charts that the page's script draws.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::section::{FLOOR, Line, Section, Variant, distinct, subject};
 use crate::row::Row;
 use crate::table::time;
 
-/// Everything that is drawn, as the page carries it.
+/// All charts, as the page carries them.
 #[derive(Serialize)]
 pub struct Charts {
     pub contenders: Vec<Shown>,
@@ -15,17 +15,17 @@ pub struct Charts {
     fragmentation: Option<Fragmentation>,
 }
 
-/// An allocator, as all charts show it.
+/// An allocator in the charts.
 #[derive(Serialize)]
 pub struct Shown {
     pub name: String,
     pub label: String,
     pub kind: String,
-    /// Which colour, among those of its kind.
+    /// Its colour, by number, among the allocators of its kind.
     pub colour: usize,
-    /// Whether it is drawn in colour until somebody chooses otherwise.
+    /// Whether it is drawn in colour at first.
     pub chosen: bool,
-    /// Whether it is this project's.
+    /// Whether it belongs to this project.
     pub ours: bool,
 }
 
@@ -44,19 +44,19 @@ struct Tab {
     charts: Vec<Chart>,
 }
 
-/// Lines over a few places.
+/// A chart: lines over a few places.
 #[derive(Serialize)]
 struct Chart {
     title: String,
     places: Vec<String>,
-    /// What stands before a place, as in "2 threads".
+    /// The unit of a place, as in "2 threads".
     unit: &'static str,
-    /// Whether figures are factors, and not nanoseconds.
+    /// Whether the figures are factors instead of nanoseconds.
     factors: bool,
     lines: Vec<Curve>,
 }
 
-/// A line; null where there is no figure.
+/// A line of a chart, with null where there is no figure.
 #[derive(Serialize)]
 struct Curve {
     name: String,
@@ -80,18 +80,19 @@ struct Unusable {
     percent: Vec<f64>,
 }
 
-/// A place of a chart, and the figure that stands there.
+/// A place of a chart, and the figure to show there.
 type Place = (&'static str, fn(&Row) -> Option<f64>);
 
-/// Of the back-ends, those that stand for their family.
+/// The back-ends that are drawn in colour at first, each for its family.
 const CHOSEN: [&str; 7] = ["nbbs", "linux", "linux-pcp", "nb4", "sl4", "buddy-sl", "bitmap-tree"];
 
-/// Those, and each way to use this project's that is measured beside another, as in "nbbs exact".
+/// Returns whether a back-end is one of those, or one of the ways to use this project's that are measured beside each
+/// other, as "nbbs exact".
 fn is_chosen(name: &str) -> bool {
     CHOSEN.contains(&name) || name.starts_with("nbbs ")
 }
 
-/// How many of another kind.
+/// The number of allocators of another kind that are drawn in colour at first.
 const MOST_CHOSEN: usize = 7;
 
 impl Charts {
@@ -109,7 +110,7 @@ fn contenders(entries: &[Row]) -> Vec<Shown> {
     let of_kind = |kind: &str| {
         let rows: Vec<&Row> = entries.iter().filter(|entry| entry.kind == kind).collect();
         let mut names = distinct(rows.iter().map(|entry| &*entry.allocator));
-        // The usual ones first, so that their colours differ.
+        // The chosen ones come first, so that their colours differ.
         names.sort_by_key(|&name| {
             (kind == "backend" && !is_chosen(name), subject(kind) != Some(name))
         });
@@ -151,7 +152,7 @@ fn drawn(section: &Section<'_>) -> Drawn {
     }
 }
 
-/// Time per operation over numbers of threads, with the spread of the rounds.
+/// Draws the time per operation over the number of threads, with the spread of the rounds.
 fn over_threads(variant: &Variant<'_>) -> Option<Chart> {
     let curve = |line: &Line<'_>| {
         let of = |figure: fn(&Row) -> Option<f64>| {
@@ -175,7 +176,7 @@ fn over_threads(variant: &Variant<'_>) -> Option<Chart> {
     .unless_empty()
 }
 
-/// Throughput over numbers of cores, where that is what was measured.
+/// Draws the throughput over the number of cores, if that was measured.
 fn beside_one(variant: &Variant<'_>) -> Option<Chart> {
     let curve = |line: &Line<'_>| {
         let of = |entry: &Option<&Row>| entry.and_then(|entry| entry.figure("beside_one"));
@@ -191,7 +192,7 @@ fn beside_one(variant: &Variant<'_>) -> Option<Chart> {
     .unless_empty()
 }
 
-/// Single operations with the most threads.
+/// Draws single operations with the most threads.
 fn percentiles(variant: &Variant<'_>) -> Option<Chart> {
     let threads = variant.threads.last()?;
     let plural = if *threads == 1 { "" } else { "s" };
@@ -207,7 +208,7 @@ fn percentiles(variant: &Variant<'_>) -> Option<Chart> {
     )
 }
 
-/// What the others notice of a thread that stands still in the middle of an operation.
+/// Draws what other threads notice of a thread that is suspended in the middle of an operation.
 fn suspended(variant: &Variant<'_>) -> Option<Chart> {
     let is_known = |entry: &&Row| entry.figure("baseline_p999_ns").is_some();
     variant.lines.iter().flat_map(|line| &line.entries).flatten().find(|entry| is_known(entry))?;
@@ -222,7 +223,7 @@ fn suspended(variant: &Variant<'_>) -> Option<Chart> {
 }
 
 impl Curve {
-    /// Figures of which no spread is known.
+    /// Creates the curve of figures without a known spread.
     fn of(line: &Line<'_>, figures: Vec<Option<f64>>) -> Self {
         let unknown = || vec![None; figures.len()];
         Self {
@@ -261,7 +262,7 @@ impl Chart {
     }
 }
 
-/// Who is fastest with the most threads, and who is next.
+/// Names the fastest safe allocator with the most threads, and the next.
 pub fn verdict(variant: &Variant<'_>) -> String {
     let timed = |entry: &Row| Some((entry.label(), entry.ns_per_op?));
     let entries = variant.lines.iter().filter_map(Line::last);

@@ -1,4 +1,4 @@
-//! What becomes of the rows of a run: a record, a page, or both.
+//! Keeps the rows of a run in a record, on a page, or both.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::page::Awaited;
 use super::record::{Header, Writer};
 use crate::row::Row;
 
-/// The rows of a run while it goes on.
+/// The rows of a run in progress.
 pub struct Kept {
     record: Option<(PathBuf, Writer)>,
     #[cfg(feature = "suite")]
@@ -17,10 +17,10 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Opens the record, if one is asked for, and begins it.
+    /// Opens and begins the record, if one is asked for.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn new(record: Option<&Path>) -> anyhow::Result<Self> {
         let begin = |path: &Path| {
             let writer = Writer::create(path, &Header::of_this_run());
@@ -34,22 +34,22 @@ impl Kept {
         })
     }
 
-    /// Opens the page too, if one is asked for: a run may take hours.
+    /// Opens the page as well, if one is asked for: now, since a run may take hours.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     #[cfg(feature = "suite")]
     pub fn with_page(self, page: Option<&Path>) -> anyhow::Result<Self> {
         Ok(Self { page: page.map(Awaited::open).transpose()?, ..self })
     }
 
-    /// Refuses a page, which takes the feature `suite`.
+    /// Refuses a page, which needs the feature `suite`.
     #[cfg(not(feature = "suite"))]
     pub fn with_page(self, page: Option<&Path>) -> anyhow::Result<Self> {
         if page.is_some() { Err(super::takes_suite()) } else { Ok(self) }
     }
 
-    /// Adds rows, if anybody wants them: those of the record are in its file when this returns.
+    /// Adds rows to the record and the page, if there are any. When this returns, the record's file has them.
     ///
     /// # Errors
     /// The record cannot be written.
@@ -90,7 +90,7 @@ impl Kept {
     }
 }
 
-/// What is said of a file.
+/// Returns the message about a file that cannot be written.
 pub fn refused(path: &Path) -> String {
     format!("{} cannot be written", path.display())
 }

@@ -1,4 +1,4 @@
-//! The page that shows a record, and the comparison of two.
+//! Makes the page that shows a record, and compares two records.
 //!
 //! ```text
 //! args     the command lines of report and compare
@@ -28,7 +28,7 @@ mod summary;
 #[cfg(feature = "suite")]
 mod table;
 
-/// The refusal of a command line that takes the feature `suite`.
+/// Returns the error for a command line that needs the feature `suite`.
 #[cfg(not(feature = "suite"))]
 pub fn takes_suite() -> anyhow::Error {
     let words: Vec<String> = std::env::args().skip(1).collect();

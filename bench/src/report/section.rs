@@ -1,4 +1,4 @@
-//! The rows of a record, by workload: what the page's charts, tables and summary are made from.
+//! Groups the rows of a record by workload, for the page's charts, tables and summary.
 
 use std::cmp::Ordering;
 
@@ -7,37 +7,37 @@ use crate::suite::report::FOOTER;
 use crate::suite::workloads::{WORKLOADS, Workload};
 use crate::table::bytes;
 
-/// A workload.
+/// The rows of a workload.
 pub struct Section<'a> {
     pub workload: &'a str,
     pub kind: &'a str,
     pub variants: Vec<Variant<'a>>,
 }
 
-/// A workload's part at one size of block.
+/// The rows of a part of a workload at one size of block.
 pub struct Variant<'a> {
-    /// As in "alloc, 4 KiB".
+    /// Its label, such as "alloc, 4 KiB".
     pub label: String,
-    /// Numbers of threads, ascending.
+    /// The numbers of threads, ascending.
     pub threads: Vec<usize>,
     pub lines: Vec<Line<'a>>,
 }
 
-/// An allocator.
+/// The rows of an allocator.
 pub struct Line<'a> {
     pub name: &'a str,
-    /// By number of threads.
+    /// The rows, by number of threads.
     pub entries: Vec<Option<&'a Row>>,
 }
 
 impl<'a> Line<'a> {
-    /// With the most threads.
+    /// Returns the row with the most threads.
     pub fn last(&self) -> Option<&'a Row> {
         self.entries.last().copied().flatten()
     }
 }
 
-/// Whom the figures of a kind are about: this project's allocator, if it has one of that kind.
+/// Returns the allocator that the figures of a kind are about: this project's, if it has one of that kind.
 pub fn subject(kind: &str) -> Option<&'static str> {
     match kind {
         "backend" => Some("nbbs"),
@@ -46,7 +46,7 @@ pub fn subject(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// Other faces of this project's allocators: no rivals of theirs.
+/// Other ways to use this project's allocators, which are not their rivals.
 const OTHER_FACES: [&str; 6] = [
     "nbbs-c",
     "nbbs-cache",
@@ -56,15 +56,15 @@ const OTHER_FACES: [&str; 6] = [
     "nbbs-pool-single",
 ];
 
-/// What a loop around no allocation takes: nobody's rival.
+/// The name of a loop without allocations, which is not a rival.
 pub const FLOOR: &str = "nothing";
 
-/// Whether it is fair to compare the subject with that allocator.
+/// Returns whether it is fair to compare the subject with that allocator.
 pub fn is_rival(subject: &str, name: &str) -> bool {
     name != subject && name != FLOOR && !OTHER_FACES.contains(&name)
 }
 
-/// The sections, in the order of the record.
+/// Returns the sections, in the order of the record.
 pub fn sections(entries: &[Row]) -> Vec<Section<'_>> {
     let names = distinct(entries.iter().map(|entry| (&*entry.workload, &*entry.kind)));
     let section = |(workload, kind): (&'_ str, &'_ str)| {
@@ -77,20 +77,20 @@ pub fn sections(entries: &[Row]) -> Vec<Section<'_>> {
 }
 
 impl Section<'_> {
-    /// The workload, if this build knows it.
+    /// Returns the workload, if this build knows it.
     pub fn known(&self) -> Option<&'static Workload> {
         WORKLOADS.iter().find(|known| known.name == self.workload)
     }
 
-    /// What it does.
+    /// Returns what the workload does, and how to read its figures.
     pub fn about(&self) -> Option<String> {
         let known = self.known()?;
-        // How to read most figures is said once for all.
+        // The usual footer is not repeated here.
         let own = (known.footer != FOOTER).then(|| format!(". {}", known.footer));
         Some(known.about.to_owned() + &own.unwrap_or_default())
     }
 
-    /// Everything that was measured, with the number of threads.
+    /// Iterates over all measured cases.
     pub fn cases(&self) -> impl Iterator<Item = Together<'_>> {
         self.variants.iter().flat_map(|variant| {
             variant.threads.iter().enumerate().map(move |(place, &threads)| {
@@ -101,7 +101,7 @@ impl Section<'_> {
     }
 }
 
-/// Everyone that was measured at one case.
+/// All allocators that were measured at one case.
 pub struct Together<'a> {
     pub variant: &'a Variant<'a>,
     pub threads: usize,
@@ -109,18 +109,19 @@ pub struct Together<'a> {
 }
 
 impl<'a> Together<'a> {
-    /// The row of that allocator, if it was found right.
+    /// Returns the row of that allocator, if it was found correct.
     pub fn of(&self, name: &str) -> Option<(&'a Row, f64)> {
         let entry = *self.entries.iter().find(|entry| entry.allocator == name)?;
         Some((entry, entry.ns_per_op?))
     }
 
-    /// The fastest of the others that are safe; with private caches only if asked for.
+    /// Returns the fastest of the safe rivals; those with private caches only count if `caches` is set.
     pub fn best_rival(&self, subject: &str, caches: bool) -> Option<(&'a Row, f64)> {
         self.rivals(subject, caches).min_by(|one, other| one.1.total_cmp(&other.1))
     }
 
-    /// Those of others that are safe, and, unless `caches`, keep no free blocks for each thread; what each takes.
+    /// Iterates over the safe rivals with their times: unless `caches` is set, only those that keep no free blocks for
+    /// each thread.
     fn rivals(&self, subject: &str, caches: bool) -> impl Iterator<Item = (&'a Row, f64)> {
         let is_rival = move |entry: &&&Row| {
             let may_cache = caches || !entry.private_caches;
@@ -130,7 +131,8 @@ impl<'a> Together<'a> {
         rivals.filter_map(|&entry| Some((entry, entry.ns_per_op?)))
     }
 
-    /// The subject beside all of them: faster than each, slower than one, or neither beyond the spread of the rounds.
+    /// Compares the subject with all rivals: faster than each, slower than one, or neither beyond the spread of the
+    /// rounds.
     pub fn verdict(&self, subject: &str, caches: bool) -> Option<Verdict> {
         let (ours, _) = self.of(subject)?;
         let verdicts = self.rivals(subject, caches).map(|(rival, _)| Verdict::of(ours, rival));
@@ -138,12 +140,12 @@ impl<'a> Together<'a> {
     }
 }
 
-/// One allocator beside another, by the spreads of their rounds: the better verdict before the worse.
+/// The result of comparing two allocators by the spreads of their rounds. Better verdicts come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Each round of the one was faster than any of the other.
+    /// Each round of the first was faster than any round of the second.
     Faster,
-    /// Some round of the one took as long as some round of the other.
+    /// The rounds of the two overlap.
     Undecided,
     Slower,
 }
@@ -184,12 +186,12 @@ fn variants<'a>(rows: &[&'a Row]) -> Vec<Variant<'a>> {
     keys.into_iter().map(variant).collect()
 }
 
-/// What tells one variant of a workload from another.
+/// Returns what distinguishes one variant of a workload from another.
 fn key(entry: &Row) -> (&str, Option<u64>, Option<u64>) {
     (&entry.phase, entry.size_bytes, entry.arena_bytes)
 }
 
-/// Each once, in the order of first occurrence.
+/// Returns each value once, in the order of first occurrence.
 pub fn distinct<T: PartialEq>(things: impl Iterator<Item = T>) -> Vec<T> {
     let mut distinct = Vec::new();
     for thing in things {

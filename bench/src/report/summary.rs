@@ -1,50 +1,51 @@
-//! Who wins where, and by what factor.
+//! Summarises which allocator wins where, and by what factor.
 
 use super::section::{Section, Together, Verdict, distinct, is_rival, subject};
 use crate::row::Row;
 
-/// Means this near to 1 have no colour, and losses this small are not listed.
+/// The factor up to which means have no colour, and losses are not listed.
 pub const EVEN: f64 = 1.05;
 
-/// This project's allocator of one kind beside all others of that kind.
+/// The summary of one kind: this project's allocator beside all others of that kind.
 pub struct Summary {
     pub kind: String,
     pub subject: &'static str,
-    /// Whether it keeps free blocks for each thread; if not, nor do the rivals in the counts and factors.
+    /// Whether it keeps free blocks for each thread. If it does not, neither do the rivals in the counts and factors.
     pub caches: bool,
-    /// Cases: faster than every safe rival, neither beyond the spread of the rounds, slower than one.
+    /// The numbers of cases: faster than every safe rival; neither faster nor slower beyond the spread of the rounds;
+    /// slower than one.
     pub faster: usize,
     pub undecided: usize,
     pub slower: usize,
-    /// Geometric means over the cases with the fewest threads and with the most.
+    /// The geometric means over the cases with the fewest threads and with the most.
     pub fewest: Option<(usize, Factor)>,
     pub most: Option<(usize, Factor)>,
     pub threads: Vec<usize>,
-    /// By workload: the factor at each number of threads.
+    /// For each workload, the factor at each number of threads.
     pub matrix: Vec<(String, Vec<Option<Factor>>)>,
     pub rivals: Vec<Rival>,
-    /// Where somebody safe is faster, private caches or not; the worst first.
+    /// The cases in which a safe allocator is faster, with or without private caches. The worst come first.
     pub losses: Vec<Loss>,
 }
 
-/// How many times as long the other takes.
+/// The factor by which the other allocator takes longer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factor(pub f64);
 
-/// One allocator beside the subject, over all cases that both have.
+/// A rival: one allocator beside the subject, over all cases that both have.
 pub struct Rival {
     pub name: String,
     pub safe: bool,
     pub private_caches: bool,
     pub cases: usize,
-    /// Cases in which it is slower, beyond the spread of the rounds.
+    /// The number of cases in which it is slower, beyond the spread of the rounds.
     pub slower: usize,
     pub mean: Factor,
-    /// The least factor and the greatest.
+    /// The smallest factor and the largest.
     pub range: String,
 }
 
-/// A case in which somebody else is faster.
+/// A case in which another allocator is faster.
 pub struct Loss {
     pub case: String,
     pub threads: usize,
@@ -52,11 +53,11 @@ pub struct Loss {
     pub rival_ns: f64,
     pub subject_ns: f64,
     pub factor: Factor,
-    /// Whether one of the two is noisy, or their spreads overlap.
+    /// Whether one of the two is noisy, or their rounds overlap.
     pub unsure: bool,
 }
 
-/// A summary for each kind that has one of this project's allocators.
+/// Returns a summary for each kind that has one of this project's allocators.
 pub fn summaries(sections: &[Section<'_>]) -> Vec<Summary> {
     let kinds = distinct(sections.iter().map(|section| section.kind));
     kinds.into_iter().filter_map(|kind| summary(kind, sections)).collect()
@@ -110,14 +111,16 @@ fn summary(kind: &str, sections: &[Section<'_>]) -> Option<Summary> {
     })
 }
 
-/// Workloads in which somebody is suspended are judged by what the others notice, not by time per operation.
+/// Returns whether a workload is judged by time per operation. Workloads with a suspended thread are judged by what the
+/// others notice.
 fn is_timed(section: &Section<'_>) -> bool {
     !section
         .cases()
         .any(|case| case.entries.iter().any(|entry| entry.figure("baseline_p999_ns").is_some()))
 }
 
-/// What the best safe rival takes beside the subject; one without private caches, unless the subject has some.
+/// Returns the time of the best safe rival beside that of the subject. Rivals with private caches only count if the
+/// subject has some.
 fn factor(case: &Together<'_>, subject: &str) -> Option<f64> {
     let (ours, ns) = case.of(subject)?;
     let (_, rival) = case.best_rival(subject, ours.private_caches)?;
@@ -178,7 +181,7 @@ fn range(factors: impl Iterator<Item = f64> + Clone) -> String {
     format!("{} to {most}", least.trim_end_matches(" ×"))
 }
 
-/// The geometric mean, if there is anything.
+/// Returns the geometric mean, if there are any factors.
 fn mean(factors: impl Iterator<Item = f64>) -> Option<Factor> {
     let logarithms: Vec<f64> =
         factors.filter(|&factor| factor > 0.0 && factor.is_finite()).map(f64::ln).collect();
@@ -187,7 +190,7 @@ fn mean(factors: impl Iterator<Item = f64>) -> Option<Factor> {
 }
 
 impl Factor {
-    /// As "faster", "even" or "slower": a class of the page's style.
+    /// Returns the class in the page's style, such as "faster", "even" or "slower".
     pub fn class(self) -> &'static str {
         match self.0 {
             _ if self.0 >= 10.0 => "much faster",

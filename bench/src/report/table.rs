@@ -1,4 +1,4 @@
-//! The figures behind the charts, as rows of text.
+//! Makes tables of the figures behind the charts.
 
 use super::chart::verdict;
 use super::section::{Section, Variant, distinct};
@@ -8,7 +8,7 @@ use crate::row::Row;
 use crate::suite::own::Own;
 use crate::table::{Across, Layout, bytes as size, columns, marked, time};
 
-/// The figures of one set of charts; the first cell of each row is an allocator's name.
+/// A table of the figures of one set of charts. The first cell of each row is the name of an allocator.
 pub struct Table {
     pub label: String,
     pub verdict: String,
@@ -16,7 +16,7 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// A table for each set of charts of a workload.
+/// Returns a table for each set of charts of a workload.
 pub fn tables(section: &Section<'_>) -> Vec<Table> {
     let own = section.known().and_then(|workload| workload.own);
     section.variants.iter().map(|variant| table(variant, own)).collect()
@@ -36,19 +36,20 @@ fn table(variant: &Variant<'_>, own: Option<&Own>) -> Table {
     Table { label: variant.label.clone(), verdict: verdict(variant), header, rows }
 }
 
-/// What each allocator needs to know about the memory it manages.
+/// The metadata that an allocator needs for the memory that it manages.
 pub struct Overhead {
     pub name: String,
-    /// Metadata.
+    /// The size of the metadata.
     pub size: String,
     /// Bits for each unit of 4 KiB.
     pub bits: f64,
-    /// Percent of the largest of all.
+    /// The size in percent of the largest.
     pub share: f64,
     pub ours: bool,
 }
 
-/// The bookkeeping of the back-ends in the largest arena of the record, least first, with the arena's size.
+/// Returns the metadata of the back-ends in the largest arena of the record, smallest first, with the size of the
+/// arena.
 pub fn overheads(entries: &[Row]) -> Option<(String, Vec<Overhead>)> {
     let back_ends = || entries.iter().filter(|entry| entry.kind == "backend");
     let arena = back_ends().filter_map(|entry| entry.arena_bytes).max()?;
@@ -71,18 +72,18 @@ pub fn overheads(entries: &[Row]) -> Option<(String, Vec<Overhead>)> {
     Some((size(arena), most.into_iter().map(overhead).collect()))
 }
 
-/// What the others notice while a thread stands still in the middle of an operation.
+/// What other threads notice while a thread is suspended in the middle of an operation.
 pub struct Stall {
     pub name: String,
     pub threads: usize,
-    /// p99.9 of an operation while nobody stands still, and while somebody does.
+    /// p99.9 of an operation while no thread is suspended, and while one is.
     pub before: String,
     pub after: String,
     pub factor: Factor,
     pub max: String,
 }
 
-/// Each allocator's worst case, the least first.
+/// Returns the worst case of each allocator, the mildest first.
 pub fn stalls(entries: &[Row]) -> Vec<Stall> {
     let stall = |entry: &Row| {
         let (before, after) = (entry.figure("baseline_p999_ns")?, entry.p999_ns?);
@@ -107,7 +108,7 @@ pub fn stalls(entries: &[Row]) -> Vec<Stall> {
     stalls
 }
 
-/// What was found wrong: allocator, case, violation; each allocator's first.
+/// Returns what was found wrong with each allocator: its first case and violation.
 pub fn failures(sections: &[Section<'_>]) -> Vec<Failure> {
     let mut failures: Vec<Failure> = Vec::new();
     let cases =
@@ -131,9 +132,9 @@ pub fn failures(sections: &[Section<'_>]) -> Vec<Failure> {
 /// An allocator that was found wrong.
 pub struct Failure {
     pub name: String,
-    /// In how many cases.
+    /// The number of cases in which it was found wrong.
     pub times: usize,
-    /// The first of them.
+    /// The first of these cases.
     pub first: String,
     pub violation: String,
 }

@@ -1,10 +1,10 @@
-//! The owner map, where it is wanted.
+//! Judges operations with an owner map, where it is wanted.
 
 use std::cell::Cell;
 
 use testkit::{Block, Oracle};
 
-/// Records who holds what, unless it is off, and whether that was ever wrong.
+/// A judge: records the owner of each unit, unless it is off, and whether a violation occurred.
 pub struct Judge {
     oracle: Option<Oracle>,
     content: Cell<bool>,
@@ -19,22 +19,22 @@ impl Judge {
         Self { oracle: None, content: Cell::new(true) }
     }
 
-    /// Whether nothing was wrong.
+    /// Returns whether nothing was wrong.
     pub fn is_content(&self) -> bool {
         self.content.get()
     }
 
-    /// So many units at `index` were handed out.
+    /// Records that `len` units at `index` were handed out.
     pub fn take(&self, index: u64, len: u64) {
         self.each(index, len, |oracle, unit| oracle.take(0, unit, 0).is_ok());
     }
 
-    /// So many units at `index` are about to be given back.
+    /// Records that `len` units at `index` are about to be given back.
     pub fn give(&self, index: u64, len: u64) {
         self.each(index, len, |oracle, index| oracle.give(Block { index, order: 0 }).is_ok());
     }
 
-    /// Something must be so.
+    /// Records a violation unless `so` holds.
     pub fn expect(&self, so: bool) {
         self.content.set(self.content.get() && so);
     }

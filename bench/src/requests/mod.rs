@@ -1,4 +1,4 @@
-//! Exact sizes, batches, growth in place and placement.
+//! Measures exact sizes, batches, growth in place and placement.
 //!
 //! ```text
 //! work    what is done, on any words      judge   whether it was right      report   the table
@@ -22,7 +22,7 @@ use work::{CASES, Case, Tally};
 /// What `bench requests` measures.
 pub const MEASURED: Cases = Cases { steps, run };
 
-/// Units of the arena: 1 GiB in pages of 4 KiB.
+/// The units of the arena: 1 GiB in pages of 4 KiB.
 const UNITS: u64 = 1 << 18;
 
 fn steps(workload: &Workload, args: &Suite) -> usize {
@@ -45,8 +45,8 @@ fn run(
     output.print(|| report::LAYOUT.table(&rows.iter().collect::<Vec<_>>()).to_string())
 }
 
-/// Measures a case: timed on an empty arena, `rounds` times, then once more on words that count, with the owner
-/// map on.
+/// Measures a case: times it on an empty arena, `rounds` times, then runs it once more on words that count, with the
+/// owner map on.
 fn measure(case: &Case, rounds: usize, clock: &Clock) -> Row {
     let arena = Arena::new(UNITS);
     let time = |round| {

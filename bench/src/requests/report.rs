@@ -1,9 +1,9 @@
-//! What `bench requests` prints.
+//! The table of `bench requests`.
 
 use crate::row::Row;
 use crate::table::{Layout, count, or_dash, time};
 
-/// A line for each case.
+/// The layout of the table: a line for each case.
 pub static LAYOUT: Layout<'static> = Layout {
     lines: &[
         ("case", |row| row.text("case").to_owned()),
@@ -31,7 +31,7 @@ fn units(rows: &[&Row], name: &str) -> String {
     or_dash(rows[0].figure(name), |units| count(units as u64))
 }
 
-/// How to read the figures.
+/// Explains how to read the figures.
 pub const FOOTER: &str = "\
 The arena is 1 GiB in pages; there is one thread. Exact and placement: 2,000 runs of 1 to 999
 units, six in ten below 32, are allocated; half of them are freed and allocated again; then all

@@ -1,11 +1,11 @@
-//! What is measured.
+//! The cases that are measured.
 
 use nbbs::sync::Word;
 use nbbs::{Buddy, Request};
 
 use super::judge::Judge;
 
-/// What is done, by whom.
+/// A case: what is done, and by which allocator.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub case: &'static str,
@@ -53,27 +53,27 @@ const fn case(
     Case { case, asked, allocator, kind }
 }
 
-/// What was done.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Operations that were timed.
+    /// The number of timed operations.
     pub ops: u64,
-    /// Units asked for by those who hold something at the fullest, and units that are then in use.
+    /// At the fullest: the units asked for in the requests that are held, and the units in use.
     pub requested: u64,
     pub held: u64,
-    /// Units that all operations together were about.
+    /// The units that all operations together allocated or freed.
     pub moved: u64,
-    /// Requests, and those granted.
+    /// The number of requests, and of those granted.
     pub asked: u64,
     pub granted: u64,
 }
 
-/// What is held beforehand: first units and numbers of units.
+/// The blocks held beforehand: first units and numbers of units.
 pub type Setup = Vec<(u64, u64)>;
 
-/// Runs of the mix that are held at the same time.
+/// The number of runs of the mix that are held at the same time.
 const RUNS: usize = 2000;
-/// Blocks of a batch, and batches.
+/// The blocks of a batch, and the number of batches.
 const BATCH: usize = 256;
 const BATCHES: usize = 200;
 
@@ -104,12 +104,12 @@ impl Case {
                 }
                 runs
             }
-            // What to ask for; nothing is held.
+            // The requests to make; nothing is held.
             _ => (0..RUNS).map(|_| (random.u64(0..buddy.units()), size(&mut random))).collect(),
         }
     }
 
-    /// Does it.
+    /// Runs the case.
     pub fn run<W: Word>(&self, buddy: Buddy<'_, W>, setup: Setup, judge: &Judge) -> Tally {
         let quarter = 0..buddy.units() / 4;
         let block = |len: u64| len.next_power_of_two();
@@ -142,7 +142,7 @@ impl Case {
     }
 }
 
-/// Six runs in ten have fewer than 32 units, one has up to 1000.
+/// Draws the size of a run: six in ten have fewer than 32 units, and one in ten has up to 999.
 fn size(random: &mut fastrand::Rng) -> u64 {
     match random.u8(0..10) {
         0..6 => random.u64(1..32),
@@ -228,7 +228,7 @@ fn free<W: Word>(buddy: Buddy<'_, W>, setup: &Setup, judge: &Judge, batch: bool)
     }
 }
 
-/// Makes each run half as long again: in place, or by a new one.
+/// Makes each run half as long again: in place, or with a new run.
 fn grow<W: Word>(buddy: Buddy<'_, W>, setup: Setup, judge: &Judge, in_place: bool) -> Tally {
     let mut tally = Tally::default();
     for (index, len) in setup {

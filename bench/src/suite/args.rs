@@ -1,4 +1,4 @@
-//! `nbbs bench NAME...`: the command line.
+//! Defines the command line of `nbbs bench NAME...`.
 
 use std::path::PathBuf;
 
@@ -102,7 +102,7 @@ pub struct Suite {
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 
-    /// Prints nothing of what is measured.
+    /// Prints no results.
     #[arg(skip)]
     pub silent: bool,
 
@@ -117,14 +117,14 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// What `nbbs bench` runs with the name of a workload alone.
+    /// Returns the arguments of `nbbs bench` with only the name of a workload.
     pub fn of(name: &str) -> Self {
         let command = Self::augment_args(clap::Command::new("bench"));
         Self::from_arg_matches(&command.get_matches_from(["bench", name]))
             .expect("the name of a workload is all it needs")
     }
 
-    /// The workloads asked for, in the order of the table.
+    /// Returns the workloads asked for, in the order of the table.
     pub fn workloads(&self) -> impl Iterator<Item = &'static Workload> {
         let asked = |workload: &Workload, name: &str| {
             name == workload.name || (name == "all" && workload.of_all)
@@ -134,12 +134,12 @@ impl Suite {
         WORKLOADS.iter().filter(is_asked)
     }
 
-    /// What a workload is run with, where nothing else is asked for.
+    /// Returns the defaults of a workload.
     fn usual(&self, workload: &Workload) -> Usual {
         if self.quick { workload.quick } else { workload.usual }
     }
 
-    /// The numbers of threads to run a workload with.
+    /// Returns the numbers of threads to run a workload with.
     pub fn threads(&self, workload: &Workload) -> Vec<usize> {
         let (least, most) = workload.threads;
         let mut threads = asked_or(&self.threads, self.usual(workload).threads);
@@ -147,7 +147,7 @@ impl Suite {
         threads
     }
 
-    /// The orders to run a workload with.
+    /// Returns the orders to run a workload with.
     pub fn orders(&self, workload: &Workload, kind: Kind) -> Vec<u32> {
         let usual = self.usual(workload);
         match (workload.orders, kind) {
@@ -157,19 +157,19 @@ impl Suite {
         }
     }
 
-    /// The allocators of a kind that were asked for, or all.
+    /// Returns the allocators of a kind that were asked for, or all.
     pub fn contenders(&self, kind: Kind) -> Vec<&'static Contender> {
         let of_kind =
             |contender: &&Contender| contender.kind() == kind && self.takes_part(contender.name);
         CONTENDERS.iter().chain(HEAPS).filter(of_kind).collect()
     }
 
-    /// Whether an allocator of that name was asked for.
+    /// Returns whether an allocator of that name was asked for.
     pub fn takes_part(&self, name: &str) -> bool {
         self.allocators.is_empty() || self.allocators.iter().any(|asked| asked == name)
     }
 
-    /// Units of the arenas of a back-end, bytes of a heap, if that is enough.
+    /// Returns the units of the arenas of a back-end, or the bytes of a heap, if these are enough.
     pub fn units(&self, workload: &Workload, kind: Kind) -> Vec<u64> {
         let usual = self.usual(workload);
         if kind == Kind::Heap {
@@ -179,12 +179,12 @@ impl Suite {
         asked_or(&asked, usual.arena_units)
     }
 
-    /// Whether the size of that memory was asked for.
+    /// Returns whether the size of that memory was asked for.
     pub fn has_memory(&self, kind: Kind) -> bool {
         if kind == Kind::Heap { self.heap.is_some() } else { !self.arena.is_empty() }
     }
 
-    /// Where the rows go.
+    /// Opens the output for the rows.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -199,23 +199,23 @@ impl Suite {
         Ok(Output::new(format, kept))
     }
 
-    /// Seconds for each part of a round.
+    /// Returns the seconds for each part of a round.
     pub fn duration(&self) -> f64 {
         self.duration.unwrap_or(if self.quick { 0.003 } else { 0.5 })
     }
 
-    /// Rounds.
+    /// Returns the number of rounds.
     pub fn rounds(&self, workload: &Workload) -> usize {
         self.rounds.unwrap_or(self.usual(workload).rounds)
     }
 
-    /// The largest order of which blocks can be asked for.
+    /// Returns the largest order that can be asked for.
     pub fn max_order(kind: Kind) -> u32 {
         if kind == Kind::Heap { on_heap::MAX_ORDER } else { MAX_ORDER }
     }
 }
 
-/// The name of an allocator of any workload, or those that there are.
+/// Checks that an allocator of any workload has this name; the error lists the names that exist.
 pub fn known(name: &str) -> Result<String, String> {
     let found = crate::market::find(name).is_some()
         || pool::CONTENDERS.iter().any(|pool| pool.name == name)
@@ -232,7 +232,7 @@ fn all_names() -> String {
     )
 }
 
-/// A power of two of bytes, as an order of what a heap's smallest blocks are.
+/// Parses a power of two of bytes, as an order of a heap's smallest blocks.
 fn size_order(text: &str) -> Result<u32, String> {
     let max = on_heap::UNIT << on_heap::MAX_ORDER;
     let size = parse_size::Config::new().with_binary().parse_size(text);

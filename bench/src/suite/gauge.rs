@@ -10,21 +10,21 @@ use crate::row::Name;
 /// A timed stretch of one thread.
 pub struct Stretch {
     pub name: Name,
-    /// Ticks at which it began and ended.
+    /// The ticks at which it began and ended.
     pub began: u64,
     pub ended: u64,
-    /// Successful allocations and frees.
+    /// The number of successful allocations and frees.
     pub ops: u64,
-    /// What was done to words that count.
+    /// The counts of words that count.
     pub counts: Counts,
-    /// Whether it did all that it should.
+    /// Whether it was complete.
     pub complete: bool,
-    /// Times of each operation.
+    /// The times of each operation.
     pub latency: Option<Latency>,
 }
 
-/// Ticks of single operations; and of nothing now and then between them: the clock itself, at the speed that the
-/// processor had meanwhile.
+/// The ticks of single operations, and, now and then between them, of nothing: the cost of the clock itself, at the
+/// speed that the processor had meanwhile.
 #[derive(Clone, Debug)]
 pub struct Latency {
     operations: Histogram<u64>,
@@ -33,21 +33,21 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// No operation yet.
+    /// Creates latencies without operations.
     pub fn new() -> Self {
-        // Bounds known from the start, so that recording never allocates. An hour, to a thousandth.
+        // The bounds are known from the start, so that recording never allocates: an hour, to a thousandth.
         let empty = || Histogram::new_with_bounds(1, 1 << 44, 3).expect("bounds in order");
         Self { operations: empty(), nothing: empty(), turns: 0 }
     }
 
-    /// How many operations there were.
+    /// Returns the number of operations.
     pub fn count(&self) -> u64 {
         self.operations.len()
     }
 
-    /// Does an operation, and records how long it took.
+    /// Runs an operation, and records how long it took.
     pub fn time<R>(&mut self, clock: &Clock, operation: impl FnOnce() -> R) -> R {
-        /// Measures nothing once in so many operations.
+        /// How many operations there are for each time that nothing is timed.
         const STRIDE: u32 = 16;
         if self.turns.is_multiple_of(STRIDE) {
             self.nothing.saturating_record(clock.nothing());
@@ -59,20 +59,21 @@ impl Latency {
         result
     }
 
-    /// What another thread, or another stretch, has timed as well.
+    /// Adds the times of another thread, or another stretch.
     pub fn add(mut self, other: Self) -> Self {
         self.operations += other.operations;
         self.nothing += other.nothing;
         self
     }
 
-    /// Nanoseconds that such a part of the operations stay below, the clock's own cost taken off.
+    /// Returns the nanoseconds that this part of the operations stay below, without the clock's own cost.
     pub fn quantile_ns(&self, quantile: f64, clock: &Clock) -> f64 {
         let ticks = self.operations.value_at_quantile(quantile);
         clock.ns(ticks.saturating_sub(self.nothing.value_at_quantile(0.5)))
     }
 
-    /// Nanoseconds of an operation in the mean, the clock's own cost taken off. The clock's steps cancel out in it.
+    /// Returns the mean nanoseconds of an operation, without the clock's own cost. The clock's steps cancel out in the
+    /// mean.
     pub fn mean_ns(&self, clock: &Clock) -> f64 {
         // Without the slowest hundredth: an interrupt in so few measurements would weigh too much.
         let usual = self.nothing.value_at_quantile(0.99);
@@ -84,13 +85,13 @@ impl Latency {
         clock.ns(1) * (self.operations.mean() - sum as f64 / count.max(1) as f64)
     }
 
-    /// Nanoseconds that the clock itself cost.
+    /// Returns the nanoseconds that the clock itself cost.
     pub fn clock_ns(&self, clock: &Clock) -> f64 {
         clock.ns(self.nothing.value_at_quantile(0.5))
     }
 }
 
-/// The clock of a thread that is no `Worker`: its deadline, its times by operation, its counts.
+/// The clock of a thread that is not a `Worker`: its deadline, its times of operations, its counts.
 pub struct Gauge<'a> {
     clock: &'a Clock,
     limit_ticks: u64,
@@ -111,7 +112,7 @@ impl<'a> Gauge<'a> {
         }
     }
 
-    /// With so many times the time.
+    /// Multiplies the time by `times`.
     pub fn with_times(self, times: u64) -> Self {
         Self { limit_ticks: self.limit_ticks * times, ..self }
     }
@@ -124,7 +125,7 @@ impl<'a> Gauge<'a> {
         self.clock.ticks() > self.began + self.limit_ticks
     }
 
-    /// Does an operation, and times it if asked to.
+    /// Runs an operation, and times it if asked to.
     #[inline]
     pub fn time<R>(&mut self, operation: impl FnOnce() -> R) -> R {
         match &mut self.latency {
@@ -140,7 +141,8 @@ impl<'a> Gauge<'a> {
     }
 }
 
-/// Does what a stretch measures. A function of its own: what it runs is what [`instructions`] counts.
+/// Runs the work that a stretch measures. It is a separate function so that [`instructions`] counts exactly what it
+/// runs.
 ///
 /// [`instructions`]: super::instructions
 #[inline(never)]

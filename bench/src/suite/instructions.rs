@@ -1,8 +1,8 @@
-//! Instructions of an operation, counted by callgrind.
+//! Counts the instructions of an operation with callgrind.
 //!
-//! The processor's own counters are out of reach on many machines, so a case of one thread runs once more, in a
-//! process of its own under `valgrind --tool=callgrind`, which counts what [`measured`] runs: the operations and
-//! the loop around them, which has some 65 instructions an operation whoever allocates. Compare differences.
+//! The processor's own counters are not accessible on many machines, so a case of one thread runs once more, in a
+//! separate process under `valgrind --tool=callgrind`. This counts what [`measured`] runs: the operations and the loop
+//! around them, which takes some 65 instructions per operation with every allocator. Compare differences.
 //!
 //! [`measured`]: super::gauge::measured
 
@@ -16,11 +16,11 @@ use crate::args::UNIT_BYTES;
 use crate::market::Kind;
 use crate::row::Row;
 
-/// Fills in the rows of a case that has one phase and one thread, verified. What has several is left alone: they
-/// would be counted together.
+/// Fills in the row of a case that has one phase and one thread, and was verified. Cases with several phases are left
+/// alone, as all phases would be counted together.
 ///
 /// # Errors
-/// Valgrind is not installed, or does not say what it counted.
+/// Valgrind is not installed, or does not report a count.
 pub fn count(case: &Case<'_>, rows: &mut [Row]) -> anyhow::Result<()> {
     let phases = |row: &Row| rows.iter().filter(|other| other.allocator == row.allocator).count();
     let alone = |row: &Row| case.setting.threads == 1 && row.verified && phases(row) == 1;

@@ -1,4 +1,4 @@
-//! All contenders on one case: rounds in turn, then each verified, timed by operation, and counted.
+//! Measures all contenders on one case: runs rounds in turn, then verifies each, times single operations, and counts.
 
 use indicatif::ProgressBar;
 use testkit::{BackEnd, Checked};
@@ -16,21 +16,21 @@ use crate::output::in_turn;
 use crate::replay::{Replayed, verify};
 use crate::row::Row;
 
-/// A workload with all that it is run with.
+/// A case: a workload with all its settings.
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
     pub workload: &'a Workload,
-    /// Units of a back-end, bytes of a heap.
+    /// The units of a back-end, or the bytes of a heap.
     pub units: u64,
-    /// What is replayed.
+    /// The trace that is replayed.
     pub trace: Option<&'a Replayed>,
-    /// Whether it is only run once, and nothing else done: under a tool that counts.
+    /// Whether it only runs once, under a tool that counts, and nothing else is done.
     pub once: bool,
     pub setting: Setting,
     pub rounds: usize,
 }
 
-/// The rows of all contenders.
+/// Measures all contenders, and returns their rows.
 pub fn measure(
     case: &Case<'_>,
     contenders: &[&'static Contender],
@@ -58,12 +58,12 @@ pub fn measure(
 }
 
 impl Case<'_> {
-    /// How often each contender runs the case: the rounds, those that are timed by operation, and two more.
+    /// Returns how often each contender runs the case: the rounds, those that time single operations, and two more.
     pub fn steps(&self) -> usize {
         self.rounds + self.timed() + 2
     }
 
-    /// How many rounds are timed by operation.
+    /// Returns how many rounds time single operations.
     fn timed(&self) -> usize {
         match self.workload.by_operation {
             _ if self.once => 0,
@@ -93,10 +93,10 @@ impl Case<'_> {
         }
     }
 
-    /// A round: runs the case again and again, until its shortest stretch is long beside the clock and the scheduler, or
-    /// the time is up that a stretch may take.
+    /// Runs a round: runs the case again and again, until its shortest stretch is long beside the effects of the clock
+    /// and the scheduler, or the time that a stretch may take is up.
     fn round(&self, contender: &Contender, clock: &Clock) -> Outcome {
-        /// What part of that time its shortest stretch has to take: 20 ms, usually.
+        /// The part of that time that its shortest stretch has to take: usually 20 ms.
         const LONG_ENOUGH: f64 = 0.04;
         let (began, limit) = (clock.ticks(), self.setting.limit_ticks);
         let shortest = |outcome: &Outcome| {
@@ -121,7 +121,7 @@ impl Case<'_> {
         contender.with_back_end(self.units, |back_end| self.run_on(back_end, clock))
     }
 
-    /// The same again, with every single operation held against an owner map.
+    /// Runs the case again, and checks every operation against an owner map.
     fn verify(&self, contender: &Contender, clock: &Clock) -> Outcome {
         if contender.kind() == Kind::Heap {
             return contender.with_heap(self.units, |heap| {
@@ -141,13 +141,13 @@ impl Case<'_> {
         outcome.replayed(verify::verify(contender, self.units, trace, self.setting.threads))
     }
 
-    /// The same again, with every single operation timed.
+    /// Runs the case again, and times every operation.
     fn latency(&self, contender: &Contender, clock: &Clock) -> Outcome {
         let setting = Setting { latency: true, ..self.setting };
         Self { setting, ..*self }.run(contender, clock)
     }
 
-    /// The same again, with read-modify-writes counted.
+    /// Runs the case again, and counts read-modify-writes.
     fn count(&self, contender: &Contender, clock: &Clock) -> Option<Outcome> {
         contender.with_counted(self.units, |back_end| self.run_on(back_end, clock))
     }

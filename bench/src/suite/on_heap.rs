@@ -1,4 +1,4 @@
-//! Heaps as the workloads see them.
+//! Adapts heaps to the workloads.
 
 use std::alloc::Layout;
 use std::ptr::{NonNull, with_exposed_provenance_mut};
@@ -10,16 +10,16 @@ use crate::clock::Clock;
 use crate::market::Heap;
 use crate::trace::HeapTrace;
 
-/// A heap whose blocks go by their addresses, as numbers: they can be passed through tables and atomics.
+/// A heap that names blocks by their addresses, as numbers, which can be passed through tables and atomics.
 #[derive(Clone, Copy)]
 pub struct ByAddress<'h>(&'h dyn Heap);
 
 #[allow(unsafe_code)]
 impl<'h> ByAddress<'h> {
-    /// The heap.
+    /// Wraps a heap.
     ///
     /// # Safety
-    /// Who frees or resizes a block was given it by this, with that layout, and gives it up.
+    /// A caller that frees or resizes a block got it from this heap, with that layout, and gives it up.
     pub unsafe fn new(heap: &'h dyn Heap) -> Self {
         Self(heap)
     }
@@ -31,13 +31,13 @@ impl<'h> ByAddress<'h> {
 
     #[inline]
     pub fn free(&self, at: u64, layout: Layout) {
-        // SAFETY: whoever made this promised that the caller holds the block.
+        // SAFETY: the creator of this value promised that the caller holds the block.
         unsafe { self.0.free(pointer(at), layout) };
     }
 
     #[inline]
     pub fn resize(&self, at: u64, layout: Layout, size: usize) -> Option<u64> {
-        // SAFETY: whoever made this promised that the caller holds the block.
+        // SAFETY: the creator of this value promised that the caller holds the block.
         unsafe { self.0.resize(pointer(at), layout, size) }.map(exposed)
     }
 }
@@ -50,22 +50,23 @@ fn pointer(at: u64) -> NonNull<u8> {
     NonNull::new(with_exposed_provenance_mut(at as usize)).expect("no block is at address 0")
 }
 
-/// Bytes of the smallest block: what the paper calls a unit.
+/// The bytes of the smallest block, which the paper calls a unit.
 pub const UNIT: u64 = 8;
 
 /// The largest order: 16 KiB.
 pub const MAX_ORDER: u32 = 11;
 
-/// Blocks that a thread of those workloads will not hold more of.
+/// The most blocks that a thread of those workloads holds.
 pub const MOST_HELD: usize = 10_000;
 
-/// A heap as a back-end, for workloads that know blocks by order: of `8 << order` bytes, by address.
+/// A heap as a back-end, for workloads that know blocks by order. A block has `8 << order` bytes and is named by its
+/// address.
 struct Sizes<'h> {
     heap: ByAddress<'h>,
     bytes: u64,
 }
 
-/// Shows `visit` the heap as a back-end.
+/// Calls `visit` with the heap as a back-end.
 pub fn with_sizes<R>(heap: &dyn Heap, bytes: u64, visit: impl FnOnce(&dyn BackEnd) -> R) -> R {
     #[allow(unsafe_code)]
     // SAFETY: the workloads free blocks that they hold, and hold what they were given.
@@ -100,10 +101,10 @@ impl BackEnd for Sizes<'_> {
     }
 }
 
-/// What a workload that is for heaps alone is run with.
+/// A round of a workload that only runs on heaps.
 pub struct HeapRound<'a> {
     pub heap: ByAddress<'a>,
-    /// Bytes of the heap, or what one that gets its memory itself may use.
+    /// The bytes of the heap, or those that a heap that gets its memory itself may use.
     pub bytes: u64,
     pub setting: Setting,
     pub clock: &'a Clock,
@@ -111,7 +112,7 @@ pub struct HeapRound<'a> {
 }
 
 impl HeapRound<'_> {
-    /// What is allocated at a place of the trace.
+    /// Returns the layout of the allocation at a place of the trace.
     pub fn layout(&self, place: u32) -> Layout {
         self.trace.expect("a replay has a trace").places[place as usize]
     }

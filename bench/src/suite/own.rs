@@ -1,4 +1,4 @@
-//! What rows of one workload have that no others have: how it is made, and what the table says of it.
+//! Figures that only the rows of one workload have: how they are made, and how the table shows them.
 
 use super::measure::Case;
 use super::row::Passes;
@@ -7,15 +7,15 @@ use crate::median::{hundredths, median};
 use crate::row::Row;
 use crate::table::{Column, hundredths as to_hundredths, most, or_dash, time};
 
-/// A figure of one workload's rows.
+/// A figure that only one workload has.
 pub struct Own {
-    /// Fills it in; null if nothing can be said.
+    /// Fills it in, or sets null if it is not known.
     pub set: fn(&mut Row, &Case<'_>, &Passes<'_>),
-    /// How tables show it.
+    /// The columns that show it.
     pub columns: &'static [Column<'static>],
 }
 
-/// Of the frames of 2 MiB that could be free, those that are.
+/// The share of the frames of 2 MiB that are free, of those that could be.
 pub static RECOVERED: Own = Own {
     set: |row, _, passes| {
         let recovered = passes.rounds.iter().filter_map(|round| round.recovered_percent);
@@ -27,7 +27,7 @@ pub static RECOVERED: Own = Own {
     })],
 };
 
-/// Of a heap's memory, what its blocks had asked for when it was full.
+/// The share of a heap's memory that its blocks had asked for when it was full.
 pub static EFFICIENCY: Own = Own {
     set: |row, _, passes| {
         let efficiency = passes.rounds.iter().filter_map(|round| round.efficiency_percent);
@@ -40,7 +40,7 @@ pub static EFFICIENCY: Own = Own {
     })],
 };
 
-/// A pair of operations on one thread, while the others do as much: at each number of threads.
+/// The time of a pair of operations on one thread while the others do as much, at each number of threads.
 pub static PAIR_OF_A_THREAD: Own = Own {
     set: |row, _, _| {
         let pair = row.ns_per_op.map(|ns| ns * 2.0 * row.threads as f64);
@@ -53,7 +53,7 @@ pub static PAIR_OF_A_THREAD: Own = Own {
     })],
 };
 
-/// Memory handed out in a second, unit by unit.
+/// The memory that is handed out in a second, unit by unit.
 pub static SPEED: Own = Own {
     set: |row, _, _| {
         let gib_per_ns = |ns: f64| UNIT_BYTES as f64 / ns / (1_u64 << 30) as f64;
@@ -64,7 +64,7 @@ pub static SPEED: Own = Own {
     })],
 };
 
-/// Throughput beside one core's, and what it costs; `cores` itself fills it in.
+/// The throughput beside that of one core, and the cost. `cores` itself fills it in.
 pub static SCALING: Own = Own {
     set: |_, _, _| {},
     columns: &[
@@ -80,7 +80,7 @@ pub static SCALING: Own = Own {
     ],
 };
 
-/// How often the others waited for a thread that was suspended; its own module fills it in.
+/// How often the other threads waited for a suspended one. The module `suspended` fills it in.
 pub static STALLED: Own = Own {
     set: |_, _, _| {},
     columns: &[("stalled, p99.9 if not", |rows| {
@@ -91,7 +91,7 @@ pub static STALLED: Own = Own {
     })],
 };
 
-/// How much of the memory a replay takes, and how the rest lies.
+/// How much memory a replay takes, and the layout of the rest.
 pub static REPLAYED: Own = Own {
     set: |row, case, passes| {
         let trace = case.trace.expect("a replay has a trace");

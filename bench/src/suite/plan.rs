@@ -1,4 +1,4 @@
-//! What a run measures: tables of cases, each with memory that it fits into.
+//! Plans what a run measures: tables of cases, each with memory that it fits into.
 
 use std::rc::Rc;
 
@@ -12,36 +12,36 @@ use crate::market::{Contender, Kind};
 use crate::replay::{Events, Replayed};
 use crate::table::bytes;
 
-/// All that is measured, in the order of the workloads.
+/// The plan of all that is measured, in the order of the workloads.
 pub struct Plan {
     pub parts: Vec<Part>,
-    /// What was asked for and cannot be measured: each with why.
+    /// What was asked for and cannot be measured, with the reasons.
     pub skipped: Vec<String>,
 }
 
-/// What is measured together.
+/// A part of the plan that is measured together.
 pub enum Part {
     /// A workload with blocks of one size, on contenders of the market.
     Table(Table),
-    /// A workload that knows its own cases.
+    /// A workload that defines its own cases.
     Cases(&'static Workload, Cases),
 }
 
-/// What is printed together: a workload with blocks of one size.
+/// A table that is printed: a workload with blocks of one size.
 pub struct Table {
     pub workload: &'static Workload,
     pub kind: Kind,
     pub order: u32,
-    /// Units of a back-end's arena, bytes of a heap.
+    /// The units of a back-end's arena, or the bytes of a heap.
     pub units: u64,
     pub contenders: Vec<&'static Contender>,
     pub threads: Vec<usize>,
-    /// What is replayed.
+    /// The trace that is replayed.
     pub trace: Option<Rc<Replayed>>,
 }
 
 impl Plan {
-    /// All that was asked for and fits.
+    /// Plans all that was asked for and fits.
     ///
     /// # Errors
     /// Nothing fits, or a trace cannot be read.
@@ -55,7 +55,7 @@ impl Plan {
             }
             for mut table in tables(args, workload)? {
                 for what in table.fit_trace(args)?.into_iter().chain(table.fit(args)) {
-                    // What is the same for every order is said once.
+                    // A reason that is the same for every order is given once.
                     if !skipped.contains(&what) {
                         skipped.push(what);
                     }
@@ -69,7 +69,7 @@ impl Plan {
     }
 }
 
-/// Every table of a workload that was asked for.
+/// Returns every table of a workload that was asked for.
 fn tables(args: &Suite, workload: &'static Workload) -> anyhow::Result<Vec<Table>> {
     let traces = match workload.traces {
         Some(read) => read(args)?.into_iter().map(|trace| Some(Rc::new(trace))).collect(),
@@ -102,18 +102,18 @@ impl Table {
         self.threads.is_empty() || self.contenders.is_empty()
     }
 
-    /// Bytes that the memory of its allocators is counted in.
+    /// Returns the bytes of the units in which the memory of its allocators is counted.
     fn unit(&self) -> u64 {
         if self.kind == Kind::Heap { 1 } else { UNIT_BYTES }
     }
 
-    /// Its memory, to be read.
+    /// Returns the size of its memory, for readers.
     fn memory(&self) -> String {
         bytes(self.units * self.unit())
     }
 
-    /// Makes the memory twice as large, and again, until the most threads have room in it; if its size was asked
-    /// for, leaves out the threads that have none, and who does not take so much. Says what it left out.
+    /// Doubles the memory until the most threads have room in it. If its size was asked for, leaves out the numbers of
+    /// threads that have no room, and the allocators that cannot manage so much. Returns what it left out.
     fn fit(&mut self, args: &Suite) -> Vec<String> {
         let (name, order) = (self.workload.name, self.order);
         if self.threads.is_empty() {
@@ -149,20 +149,20 @@ impl Table {
         left_out
     }
 
-    /// The least memory for so many threads.
+    /// Returns the least memory for this number of threads.
     fn least(&self, threads: usize) -> u64 {
         let unit = if self.kind == Kind::Heap { 2 * on_heap::UNIT } else { 1 };
         (threads as u64 * self.workload.blocks_per_thread * unit) << self.order
     }
 
-    /// Keeps the numbers of threads that the table's trace has events for, and none if it has too little memory.
-    /// Says what it left out, if it was asked for.
+    /// Keeps the numbers of threads that the table's trace has events for, and none if the trace needs more memory.
+    /// Returns what it left out, if that was asked for.
     fn fit_trace(&mut self, args: &Suite) -> anyhow::Result<Option<String>> {
         let Some(trace) = self.trace.clone() else { return Ok(None) };
         let (name, threads, peak) = (trace.name(), trace.threads(), trace.peak_bytes());
         match trace.events {
             Events::Pages(_) if !args.has_memory(self.kind) => self.units = roomy(name, peak)?,
-            // Of too small an arena it is seen how much is refused.
+            // If the arena is too small, the table shows how much is refused.
             Events::Pages(_) => {}
             Events::Heap(_) if self.workload.crowded => {
                 if !args.has_memory(self.kind) {
@@ -191,9 +191,9 @@ impl Table {
     }
 }
 
-/// The smallest power of two of units that is at least twice what a trace holds at its peak.
+/// Returns the smallest power of two of units that is at least twice what a trace holds at its peak.
 fn roomy(name: &str, peak_bytes: u64) -> anyhow::Result<u64> {
-    /// 1 TiB: more is meant by who says so.
+    /// 1 TiB: a user who wants more has to ask for it.
     const MAX_UNITS: u64 = 1 << 28;
     let units = (peak_bytes / UNIT_BYTES).saturating_mul(2).checked_next_power_of_two();
     let units = units.filter(|&units| units <= MAX_UNITS);

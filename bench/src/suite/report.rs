@@ -1,10 +1,10 @@
-//! Tables: a line for each allocator and phase, a column for each number of threads.
+//! Prints tables: a line for each allocator and phase, a column for each number of threads.
 
 use super::workloads::Workload;
 use crate::row::Row;
 use crate::table::{Across, Layout, bytes, columns, marked};
 
-/// What stands below the tables.
+/// The text below the tables.
 pub const FOOTER: &str = "ns per operation, all threads together: the median over the rounds.
 Times of single operations, counts and metadata are those of the most threads. The counts are: read-modify-writes (RMW)
 of an operation, those that lost against another thread, cache lines that it wrote to, loads of the worst operation.
@@ -13,11 +13,11 @@ Spurious: allocations of a unit, in all parts together, that were refused while 
   *  cut short by --duration, or by a refusal, before all was done
   FAILED  found wrong by the owner map, the counts, or its frees; its times would say nothing";
 
-/// The table of a workload and order; all rows are of it.
+/// Returns the table of a workload and order; all rows belong to it.
 pub fn table(workload: &Workload, rows: &[Row]) -> String {
     let mut rows: Vec<&Row> = rows.iter().collect();
     let phases: Vec<_> = rows.iter().map(|row| row.phase.clone()).collect();
-    // Phases together, in the order in which they first occur.
+    // Rows of one phase stand together, in the order in which phases first occur.
     rows.sort_by_key(|row| phases.iter().position(|phase| *phase == row.phase));
     let title = title(rows[0]);
     let more = columns(workload.own, &rows.iter().map(|&row| vec![row]).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! A workload on one allocator: its threads, its times, and an owner map of what it left.
+//! Runs a workload on one allocator: its threads, its times, and an owner map of what it left.
 
 use testkit::{BackEnd, Block, Oracle, Violation};
 
@@ -17,7 +17,7 @@ use crate::trace::{HeapTrace, Trace};
 #[derive(Clone, Debug)]
 pub struct Phase {
     pub name: Name,
-    /// From the first thread's beginning to the last one's end.
+    /// The time from the first thread's beginning to the last one's end.
     pub ns: f64,
     pub ops: u64,
     pub counts: Counts,
@@ -25,27 +25,27 @@ pub struct Phase {
     pub latency: Option<Latency>,
 }
 
-/// What a round did.
+/// The outcome of a round.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub phases: Vec<Phase>,
     /// Allocations that were refused.
     pub refused: u64,
-    /// Of those, in the pass with an owner map, the ones that were certainly wrong.
+    /// The number of those, in the pass with an owner map, that were certainly wrong.
     pub spurious: Option<u64>,
-    /// Of the frames of 2 MiB that could be free, those that are: percent.
+    /// The percentage of the frames of 2 MiB that are free, of those that could be.
     pub recovered_percent: Option<f64>,
-    /// What a replay in the order of its trace was seen to do.
+    /// The verdict on a replay in the order of its trace.
     pub replayed: Option<Verdict>,
-    /// `heap-efficiency`: of a heap's memory, what its blocks had asked for when it was full: percent.
+    /// For `heap-efficiency`: the percentage of a heap's memory that its blocks had asked for when it was full.
     pub efficiency_percent: Option<f64>,
-    /// Bytes of bookkeeping, if they lie apart from the blocks.
+    /// The bytes of bookkeeping, if it lies apart from the blocks.
     pub metadata_bytes: Option<u64>,
-    /// What was wrong.
+    /// The violation that was found, if any.
     pub violation: Option<String>,
 }
 
-/// One thread's part.
+/// The part of one thread.
 #[derive(Default)]
 pub struct Part {
     pub stretches: Vec<Stretch>,
@@ -55,11 +55,11 @@ pub struct Part {
     pub wrong_frees: u64,
     /// The panic that ended it.
     pub broken: Option<String>,
-    /// As [`Outcome::efficiency_percent`].
+    /// See [`Outcome::efficiency_percent`].
     pub efficiency_percent: Option<f64>,
 }
 
-/// Runs the workload once, on an allocator that holds nothing, and leaves it so.
+/// Runs the workload once, on an allocator of which nothing is held, and leaves it so.
 pub fn run(
     workload: fn(&mut Worker<'_>),
     back_end: &dyn BackEnd,
@@ -72,7 +72,7 @@ pub fn run(
     settled(Outcome::of(parts, clock), counts, back_end, &held)
 }
 
-/// A replay of page allocations: what the threads did, and the blocks that are left.
+/// A replay of page allocations: it returns what the threads did, and the blocks that are left.
 pub type OnPages = fn(&dyn BackEnd, &Trace, Setting, &Clock) -> (Vec<Part>, Vec<Block>);
 
 /// Replays a trace of pages.
@@ -88,7 +88,7 @@ pub fn run_pages(
     settled(Outcome::of(parts, clock), frees, back_end, &held)
 }
 
-/// The outcome, with what the back-end's memory looks like after it and what is wrong with it.
+/// Completes the outcome with the state of the back-end's memory and with violations.
 fn settled(
     outcome: Outcome,
     counts: Result<(), String>,
@@ -105,7 +105,7 @@ fn settled(
     Outcome { recovered_percent, metadata_bytes, violation: settled.err(), ..outcome }
 }
 
-/// The same on a heap, whose blocks are of powers of two of bytes.
+/// Runs a workload on a heap, with blocks of powers of two of bytes.
 pub fn run_sizes(
     workload: fn(&mut Worker<'_>),
     heap: &dyn Heap,
@@ -125,7 +125,7 @@ pub fn run_sizes(
     Outcome { metadata_bytes, violation, ..Outcome::of(parts, clock) }
 }
 
-/// Runs a workload that is for heaps alone.
+/// Runs a workload that only runs on heaps.
 pub fn run_heap(
     workload: fn(&HeapRound<'_>) -> Vec<Part>,
     heap: &dyn Heap,
@@ -145,7 +145,7 @@ pub fn run_heap(
 }
 
 impl Outcome {
-    /// What the threads did.
+    /// Combines what the threads did.
     fn of(parts: Vec<Part>, clock: &Clock) -> Self {
         Self {
             phases: phases(&parts, clock),
@@ -159,7 +159,8 @@ impl Outcome {
         }
     }
 
-    /// The same case run once more: longer stretches. What else was found is that of the first run.
+    /// Adds another run of the same case, which makes the stretches longer. Everything else stays that of the first
+    /// run.
     pub fn add(&mut self, other: Self) {
         for (phase, more) in self.phases.iter_mut().zip(&other.phases) {
             phase.add(more);
@@ -167,20 +168,20 @@ impl Outcome {
         self.violation = self.violation.take().or(other.violation);
     }
 
-    /// The same, and what a replay in the order of its trace found: there every refusal can be judged.
+    /// Adds the verdict on a replay in the order of its trace, where every refusal can be judged.
     pub fn replayed(mut self, verdict: Verdict) -> Self {
         self.violation = verdict.violation.clone().or(self.violation);
         Self { replayed: Some(verdict), ..self }
     }
 
-    /// The same, and what was found wrong beside it.
+    /// Adds a violation that was found beside it.
     pub fn found(mut self, violation: Option<Violation>) -> Self {
         self.violation = violation.map(|violation| violation.to_string()).or(self.violation);
         self
     }
 }
 
-/// Runs the threads; returns what they did, and the blocks that they hold.
+/// Runs the threads, and returns what they did, and the blocks that they hold.
 fn play(
     workload: fn(&mut Worker<'_>),
     back_end: &dyn BackEnd,
@@ -214,7 +215,7 @@ impl From<Worker<'_>> for Thread {
     }
 }
 
-/// The threads' stretches, in their order; those of one name are one phase.
+/// Combines the threads' stretches, in their order; those of one name form one phase.
 fn phases(parts: &[Part], clock: &Clock) -> Vec<Phase> {
     let count = parts.first().map_or(0, |part| part.stretches.len());
     let mut phases: Vec<Phase> = Vec::new();
@@ -230,7 +231,7 @@ fn phases(parts: &[Part], clock: &Clock) -> Vec<Phase> {
 }
 
 impl Phase {
-    /// One stretch of all threads.
+    /// Combines one stretch of all threads.
     fn of<'a>(stretches: impl Iterator<Item = &'a Stretch> + Clone, clock: &Clock) -> Self {
         let all = || stretches.clone();
         let began = all().map(|stretch| stretch.began).min().unwrap_or(0);
@@ -257,7 +258,7 @@ impl Phase {
     }
 }
 
-/// Holds what is left against the counts.
+/// Checks the remaining blocks against the counts.
 fn check_counts(threads: &[Thread], held: &[Block]) -> Result<(), String> {
     let sum = |figure: fn(&Thread) -> u64| threads.iter().map(figure).sum::<u64>();
     let (allocs, frees) = (sum(|thread| thread.allocs), sum(|thread| thread.frees));
@@ -275,7 +276,7 @@ fn check_frees<'a>(parts: impl Iterator<Item = &'a Part>) -> Result<(), String> 
     }
 }
 
-/// Holds what is left against an owner map, frees it, and asks for the largest blocks.
+/// Checks the remaining blocks with an owner map, frees them, and asks for the largest blocks.
 fn settle(back_end: &dyn BackEnd, oracle: &Oracle, held: &[Block]) -> Result<Option<f64>, String> {
     let take = |block: &Block| oracle.take(0, block.index, block.order).map(|_| ());
     held.iter().try_for_each(take).map_err(|violation| violation.to_string())?;
@@ -284,7 +285,7 @@ fn settle(back_end: &dyn BackEnd, oracle: &Oracle, held: &[Block]) -> Result<Opt
     Ok(recovered)
 }
 
-/// Of the frames of 2 MiB that the free units could be, those that they are.
+/// Returns the percentage of the frames of 2 MiB that are free, of those that the free units could form.
 fn recovered_percent(oracle: &Oracle) -> Option<f64> {
     const ORDER: u32 = 9;
     let possible = (oracle.units() - oracle.held_units()) >> ORDER;
@@ -296,7 +297,7 @@ pub fn settle_empty(back_end: &dyn BackEnd) -> Result<(), String> {
     settle(back_end, &Oracle::of(back_end), &[]).map(|_| ())
 }
 
-/// Frees everything; then all of the largest blocks must come, and no more.
+/// Frees everything. Then all of the largest blocks must be granted, and no more.
 fn give_back(back_end: &dyn BackEnd, oracle: &Oracle, held: &[Block]) -> Result<(), Violation> {
     let free = |block: Block| {
         oracle.give(block)?;

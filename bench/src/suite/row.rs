@@ -1,4 +1,4 @@
-//! What was measured of a contender at a case of the suite, as rows.
+//! Turns what was measured of a contender at a case of the suite into rows.
 
 use super::gauge::Latency;
 use super::measure::Case;
@@ -11,19 +11,19 @@ use crate::market::{Contender, Kind};
 use crate::median::{hundredths, median, ten_thousandths};
 use crate::row::Row;
 
-/// All that a contender did.
+/// All passes of a contender.
 pub struct Passes<'a> {
     pub clock: &'a Clock,
     pub rounds: Vec<Outcome>,
-    /// With every operation timed by itself.
+    /// The passes that timed every operation by itself.
     pub latency: Vec<Outcome>,
-    /// With every operation held against an owner map.
+    /// The pass that checked every operation against an owner map.
     pub verified: Option<Outcome>,
-    /// With read-modify-writes counted.
+    /// The pass that counted read-modify-writes.
     pub steps: Option<Outcome>,
 }
 
-/// A row for each phase.
+/// Returns a row for each phase.
 pub fn rows(case: &Case<'_>, contender: &Contender, passes: &Passes<'_>) -> Vec<Row> {
     let Passes { clock, rounds, latency, verified, steps } = passes;
     let all = || rounds.iter().chain(latency).chain(verified).chain(steps);
@@ -53,7 +53,7 @@ pub fn rows(case: &Case<'_>, contender: &Contender, passes: &Passes<'_>) -> Vec<
     (0..rounds[0].phases.len()).map(of_phase).collect()
 }
 
-/// A row of a case with no times yet.
+/// Returns a row of a case with no times yet.
 pub fn row(
     case: &Case<'_>,
     contender: &Contender,
@@ -83,7 +83,7 @@ fn set_counts(row: &mut Row, counted: Option<&Phase>) {
     row.worst_loads = Some(phase.counts.worst_loads);
 }
 
-/// Times of the operations: medians over the passes that timed them.
+/// Sets the times of the operations: medians over the passes that timed them.
 fn set_latency(row: &mut Row, passes: &[&Latency], clock: &Clock) {
     if passes.iter().all(|pass| pass.count() == 0) {
         return;

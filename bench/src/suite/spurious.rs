@@ -1,28 +1,29 @@
-//! Refusals that are wrong for certain, on any number of threads.
+//! Finds refusals that are certainly wrong, on any number of threads.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use testkit::BackEnd;
 
-/// A back-end whose refusals are judged: one of a single unit is *spurious* if, from the call to its return, there was a unit
-/// that nobody held, was being given, or was giving back. (Of larger blocks that cannot be told from numbers.)
+/// A back-end whose refusals are judged. The refusal of a single unit is *spurious* if, from the call to its return,
+/// there always was a unit that nobody held, was being given, or was giving back. (For larger blocks, counts cannot
+/// tell.)
 pub struct Judged<'a> {
     back_end: &'a dyn BackEnd,
-    /// Units that are held or in the hands of an operation: no fewer, at any instant.
+    /// The number of units that are held or in the hands of an operation. At any instant it is not too low.
     busy: AtomicU64,
-    /// How often an operation found all of them busy as it began.
+    /// How often an operation found all units busy as it began.
     full: AtomicU64,
     spurious: AtomicU64,
 }
 
 impl<'a> Judged<'a> {
-    /// One of which nothing is held.
+    /// Wraps a back-end of which nothing is held.
     pub fn new(back_end: &'a dyn BackEnd) -> Self {
         let [busy, full, spurious] = [const { AtomicU64::new(0) }; 3];
         Self { back_end, busy, full, spurious }
     }
 
-    /// How many there were.
+    /// Returns the number of spurious refusals.
     pub fn spurious(&self) -> u64 {
         self.spurious.load(SeqCst)
     }
@@ -41,8 +42,8 @@ impl BackEnd for Judged<'_> {
         self.back_end.metadata_bytes()
     }
 
-    /// Who finds the last unit busy says so before it asks: a call during which nobody has said so, and which did not find
-    /// so itself, had a unit left for it all the time.
+    /// An operation that finds all units busy says so before it asks. If nobody said so during a call, and the call did
+    /// not find so itself, a unit was left for it all the time.
     fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
         let units = 1 << order;
         let full = self.full.load(SeqCst);
@@ -117,7 +118,7 @@ mod tests {
     fn what_is_refused_for_want_of_units_does_not() {
         find("nbbs").unwrap().with_back_end(64, |back_end| {
             let judged = Judged::new(back_end);
-            // A refusal has it free a block.
+            // After a refusal it frees a block.
             let churn = |lane| {
                 let (mut held, mut refused) = (Vec::new(), 0);
                 while refused < 1000 {

@@ -1,4 +1,4 @@
-//! Workloads on allocators that do right, and on some that do wrong.
+//! Workloads on correct allocators, and on faulty ones.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::NonNull;
@@ -18,7 +18,7 @@ use crate::trace::HeapTrace;
 
 const UNITS: u64 = 1 << 12;
 
-/// A second for each part: enough to come to the end on a busy machine.
+/// A second for each part: enough to complete it on a busy machine.
 fn setting(threads: usize, clock: &Clock) -> Setting {
     Setting::of(threads, 1e9, clock)
 }
@@ -75,7 +75,7 @@ fn frag_says_how_much_can_be_recovered() {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
-    /// None: a list of units that are free.
+    /// No fault: a list of units that are free.
     None,
     /// The unit handed out last is handed out again.
     Twice,
@@ -85,7 +85,7 @@ enum Fault {
     RefusesFrees,
 }
 
-/// Units from first to last, each handed out when its word is 0.
+/// An allocator that searches units from first to last, and hands one out when its word is 0.
 struct Faulty {
     fault: Fault,
     units: Vec<AtomicU64>,
@@ -180,13 +180,13 @@ fn right_ones_have_times() {
     for row in rows(|units, visit| visit(&Faulty::new(Fault::None, units))) {
         assert!(row.verified && row.complete && row.ns_per_op.unwrap() > 0.0, "{row:?}");
         assert!(row.p50_ns <= row.p99_ns && row.p999_ns <= row.max_ns && row.max_ns.is_some());
-        // Half of the units in each run, of which a round has as many as make a stretch long enough.
+        // Each run takes half of the units, and a round has as many runs as make a stretch long enough.
         assert!(row.ops.unwrap() > 2 * 256, "{row:?}");
         assert_eq!(row.rmw_per_op, None, "{row:?}");
     }
 }
 
-/// The system's heap, which frees nothing; the thousandth block is the one before, if it is to do wrong.
+/// The system's heap, without frees. If it is to be faulty, the thousandth block is the one before again.
 struct Leaky {
     wrong: bool,
     calls: AtomicU64,
@@ -200,7 +200,7 @@ impl Leaky {
 }
 
 #[allow(unsafe_code)]
-// SAFETY: it is a lie if it is to do wrong: then a block is handed out twice, whose holders do not write to it
+// SAFETY: this is a lie if the heap is to be faulty: then a block is handed out twice. Its holders do not write to it
 // at the same time, as the test has one thread.
 unsafe impl Heap for Leaky {
     fn metadata_bytes(&self) -> Option<usize> {
@@ -234,7 +234,7 @@ fn heap_random_times_frees_too() {
         .with_heap(1 << 22, |heap| round::run_heap(run, heap, 1 << 22, setting, &clock, None));
     let [filling, _] = &outcome.phases[..] else { panic!("{} phases", outcome.phases.len()) };
     let timed = filling.latency.as_ref().unwrap().count();
-    // One allocation is refused, and that ends it.
+    // One allocation is refused, and that ends the filling.
     assert!((filling.ops..=filling.ops + 1).contains(&timed), "{timed} of {}", filling.ops);
 }
 

@@ -1,4 +1,4 @@
-//! One thread of a workload.
+//! Runs one thread of a workload.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,28 +9,28 @@ use crate::clock::Clock;
 use crate::counted::count;
 use crate::crew::Crew;
 
-/// How many times as long a preparation may take as a stretch, or a stretch that has to come to its end.
+/// How many times as long as a stretch a preparation may take, or a stretch that has to be completed.
 pub const LONG: u64 = 10;
 
-/// What a workload is run with.
+/// The settings of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Order of the blocks, where the workload asks for one.
+    /// The order of the blocks, if the workload uses one.
     pub order: u32,
-    /// Threads.
+    /// The number of threads.
     pub threads: usize,
     /// The most threads of any case of this run: LLFree's shares depend on them.
     pub max_threads: usize,
-    /// Ticks after which a stretch ends, whatever it has done.
+    /// The ticks after which a stretch ends, complete or not.
     pub limit_ticks: u64,
     /// Whether each operation is timed by itself.
     pub latency: bool,
-    /// Blocks that a thread will not hold more of.
+    /// The most blocks that a thread holds.
     pub most_held: usize,
 }
 
 impl Setting {
-    /// Of so many threads, in each of whose stretches so many nanoseconds may pass; blocks of order 0.
+    /// Returns settings for a number of threads, with a limit in nanoseconds for each stretch, and blocks of order 0.
     pub fn of(threads: usize, limit_ns: f64, clock: &Clock) -> Self {
         let limit_ticks = (limit_ns / clock.ns(1)) as u64;
         let most_held = usize::MAX;
@@ -38,7 +38,7 @@ impl Setting {
     }
 }
 
-/// What the threads of a round have in common.
+/// The state that the threads of a round share.
 pub struct Common<'a> {
     back_end: &'a dyn BackEnd,
     clock: &'a Clock,
@@ -50,13 +50,13 @@ pub struct Common<'a> {
 }
 
 impl<'a> Common<'a> {
-    /// Nothing allocated yet.
+    /// Creates the state with nothing allocated.
     pub fn new(back_end: &'a dyn BackEnd, setting: Setting, clock: &'a Clock) -> Self {
         let mail = (0..setting.threads).map(|_| Mutex::default()).collect();
         Self { back_end, clock, setting, table: Mutex::default(), mail }
     }
 
-    /// The blocks that no thread has taken out.
+    /// Returns the blocks that no thread has taken out.
     pub fn into_mail(self) -> Vec<Block> {
         let taken =
             |mutex: Mutex<Vec<Block>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +64,7 @@ impl<'a> Common<'a> {
     }
 }
 
-/// One thread: what it holds, and what it did.
+/// A thread: what it holds, and what it did.
 pub struct Worker<'a> {
     common: &'a Common<'a>,
     crew: &'a Crew,
@@ -85,11 +85,11 @@ pub struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// A thread that holds nothing.
+    /// Creates a thread that holds nothing.
     pub fn new(common: &'a Common<'a>, crew: &'a Crew, lane: usize) -> Self {
         let share = common.back_end.units() as usize / common.setting.threads + 1;
         let share = share.min(common.setting.most_held);
-        // Written to, so that no page fault is left in it.
+        // All of it is written to, so that no page fault is left in it.
         let mut held = vec![Block { index: 1, order: 0 }; share];
         held.clear();
         Self {
@@ -126,13 +126,13 @@ impl<'a> Worker<'a> {
         self.common.back_end.units()
     }
 
-    /// The thread's part of so many things, the first threads getting what is left over.
+    /// Returns the thread's share of a number of things; the first threads get the remainder.
     pub fn share(&self, things: u64) -> u64 {
         let (threads, lane) = (self.threads() as u64, self.lane as u64);
         things / threads + u64::from(lane < things % threads)
     }
 
-    /// The largest order for a mix of orders: at least four blocks of it in a thread's share.
+    /// Returns the largest order for a mix of orders: a thread's share has at least four blocks of it.
     pub fn largest_of_mix(&self) -> u32 {
         const USUAL: u32 = 10;
         let share = (self.units() / self.threads() as u64 / 4).max(1);
@@ -174,7 +174,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Allocates a block and keeps it; `false` if it was refused.
+    /// Allocates a block and keeps it. Returns `false` if it was refused.
     #[inline]
     pub fn hold(&mut self, order: u32) -> bool {
         let block = self.alloc(order);
@@ -182,7 +182,7 @@ impl<'a> Worker<'a> {
         block.is_some()
     }
 
-    /// Frees the block that was kept last; `false` if there is none.
+    /// Frees the block that was kept last. Returns `false` if there is none.
     #[inline]
     pub fn free_last(&mut self) -> bool {
         let block = self.held.pop();
@@ -207,7 +207,7 @@ impl<'a> Worker<'a> {
         true
     }
 
-    /// Does `step` so many times, or until it says `false`, or until time is up.
+    /// Runs `step` the given number of times, or until it returns `false`, or until time is up.
     #[inline]
     pub fn repeat(&mut self, times: u64, mut step: impl FnMut(&mut Self) -> bool) {
         for time in 0..times {
@@ -218,13 +218,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does `step` as often as there are kept blocks.
+    /// Runs `step` as often as there are kept blocks.
     pub fn repeat_all(&mut self, step: impl FnMut(&mut Self) -> bool) {
         self.repeat(self.held.len() as u64, step);
     }
 
-    /// Does `step` so many times, or until time is up: in a steady state fewer say as much. `false` from it
-    /// ends it too soon.
+    /// Runs `step` the given number of times, or until time is up: in a steady state fewer steps say as much. If `step`
+    /// returns `false`, the stretch ends incomplete.
     #[inline]
     pub fn up_to(&mut self, times: u64, mut step: impl FnMut(&mut Self) -> bool) {
         for time in 0..times {
@@ -238,7 +238,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does `step` until it says `false`, or until time is up.
+    /// Runs `step` until it returns `false`, or until time is up.
     #[inline]
     pub fn until_late(&mut self, mut step: impl FnMut(&mut Self) -> bool) {
         let mut turns = 0_u32;
@@ -252,7 +252,7 @@ impl<'a> Worker<'a> {
         self.late
     }
 
-    /// Does something that is not measured, while the others do so too. It may take longer.
+    /// Runs work that is not measured, while the other threads do so, too. It may take longer than a stretch.
     pub fn prepare(&mut self, work: impl FnOnce(&mut Self)) {
         self.crew.wait_asleep();
         self.set_deadline(self.common.clock.ticks(), LONG);
@@ -260,12 +260,12 @@ impl<'a> Worker<'a> {
         self.crew.wait_asleep();
     }
 
-    /// Does something that is measured, beginning together with the others.
+    /// Runs work that is measured, and begins it together with the other threads.
     pub fn stretch(&mut self, name: &'static str, work: impl FnOnce(&mut Self)) {
         self.stretch_of(1, name, work);
     }
 
-    /// The same, with so many times the time.
+    /// Does the same, with `times` times the time.
     pub fn stretch_of(&mut self, times: u64, name: &'static str, work: impl FnOnce(&mut Self)) {
         self.latency = self.setting().latency.then(Latency::new);
         self.crew.wait_awake();
@@ -288,7 +288,7 @@ impl<'a> Worker<'a> {
         }
         self.crew.wait_asleep();
         let share = self.share(lock(&self.common.table).len() as u64) as usize;
-        // All have seen how many there are.
+        // All threads have seen how many there are.
         self.crew.wait_asleep();
         let mut table = lock(&self.common.table);
         let rest = table.len() - share;

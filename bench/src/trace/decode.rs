@@ -1,17 +1,17 @@
-//! The text of a zstd file.
+//! Decodes the text of a zstd file.
 
 use std::io::{self, Read};
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder, StreamingDecoder};
 
-/// What every zstd frame begins with.
+/// The bytes with which every zstd frame begins.
 pub const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Reads the frames of a zstd file one after the other, and checks each one's checksum.
 ///
-/// A decoder keeps back the latest part of what it has decoded, as later parts may refer to it. Before an
-/// error is returned that part comes out too, so that the reader knows how far the text goes.
+/// A decoder holds back the latest part of what it has decoded, as later parts may refer to it. Before an error is
+/// returned, that part is returned as well, so that the reader knows how far the text goes.
 pub struct Frames<'a> {
     frame: Option<StreamingDecoder<&'a [u8], FrameDecoder>>,
     rest: &'a [u8],
@@ -23,7 +23,7 @@ impl<'a> Frames<'a> {
         Self { frame: None, rest: file, failed: None }
     }
 
-    /// Begins the next frame, stepping over skippable ones; `false` at the end of the file.
+    /// Begins the next frame, and skips skippable ones. Returns `false` at the end of the file.
     fn begin(&mut self) -> io::Result<bool> {
         while !self.rest.is_empty() {
             match StreamingDecoder::new(self.rest) {
@@ -44,7 +44,7 @@ impl<'a> Frames<'a> {
         Ok(false)
     }
 
-    /// Ends the frame, of which everything has been read.
+    /// Ends a frame that has been read completely.
     fn end(&mut self) -> io::Result<()> {
         let Some(frame) = self.frame.take() else { return Ok(()) };
         self.failed.take().map_or(Ok(()), Err)?;
@@ -77,17 +77,17 @@ impl Read for Frames<'_> {
     }
 }
 
-/// Ends a frame that cannot be read on, so that it gives out what it kept back.
+/// Ends a frame that cannot be read further, so that it returns what it held back.
 fn end_early(frame: &mut FrameDecoder) {
     /// A last block of no bytes, and room for a checksum.
     const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
-    // If this fails too, the text ends earlier than it might have.
+    // If this fails, too, the text ends earlier than it might have.
     let _ = frame.decode_blocks(&LAST_BLOCK[..], BlockDecodingStrategy::All);
 }
 
-/// Says it plainly if the file just ends.
+/// Replaces an error by a plain message if the file just ends.
 fn plain(error: io::Error) -> io::Error {
-    // The decoder's errors do not all tell their sources, but they all show them.
+    // Not all of the decoder's errors return their sources, but all of them show these when printed.
     if format!("{error:?}").contains("UnexpectedEof") { cut_off() } else { error }
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a trace: every message names the line, the value and the limit.
+//! The errors of traces: every message names the line, the value and the limit.
 
 use super::heap::{MAX_BYTES, MAX_THREAD};
 use super::{MAX_CPU, MAX_ORDER};
@@ -10,7 +10,7 @@ pub type TraceError = Located<Fault>;
 /// What is wrong with a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The file system refuses.
+    /// The file system refuses to read it.
     #[error("cannot be read: {0}")]
     Unreadable(std::io::Error),
     /// Not a zstd file.
@@ -22,20 +22,20 @@ pub enum Fault {
     /// Not a trace of the kind.
     #[error("the first line must be {header:?}, not {found:?}")]
     Header {
-        /// What it must be.
+        /// The header that it must be.
         header: &'static str,
-        /// What it is.
+        /// The line that was found.
         found: String,
     },
     /// Comments only.
     #[error("there is no event in it")]
     Empty,
-    /// No kind of event.
+    /// A line that is not an event.
     #[error("{line:?} is neither {forms}")]
     NotAnEvent {
         /// The line.
         line: String,
-        /// What an event looks like.
+        /// The forms of an event.
         forms: &'static str,
     },
     /// Not a number, or above its limit.
@@ -50,29 +50,29 @@ pub enum Fault {
     /// Not a number, or above its limit.
     #[error("size {0:?} is not a number from 0 to {MAX_BYTES}")]
     Size(String),
-    /// No alignment.
+    /// Not an alignment.
     #[error("alignment {0:?} is not a power of two from 1 to {MAX_BYTES}")]
     Align(String),
     /// Not a number, or above its limit.
     #[error("ID {0:?} is not a number from 0 to {max}", max = u64::MAX)]
     Id(String),
-    /// Allocated before.
+    /// An ID that was allocated before.
     #[error("ID {id} is allocated again: line {line} allocated it, and IDs are never reused")]
     Reused {
         /// The ID.
         id: u64,
-        /// Where it was allocated.
+        /// The line that allocated it.
         line: usize,
     },
-    /// Freed without being allocated.
+    /// An ID that was never allocated.
     #[error("no line before allocates ID {0}")]
     Unknown(u64),
-    /// Freed before.
+    /// An ID that was freed before.
     #[error("ID {id} is no longer allocated: line {line} freed it")]
     FreedTwice {
         /// The ID.
         id: u64,
-        /// Where it was freed.
+        /// The line that freed it.
         line: usize,
     },
 }

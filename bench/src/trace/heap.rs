@@ -1,7 +1,7 @@
-//! Heap traces: what a program asked of malloc.
+//! Reads heap traces: what a program asked of malloc.
 //!
-//! As a page trace, with the first line `# heap trace v1: NAME` and these events, sizes in bytes:
-//! `+THREAD SIZE ALIGN ID` allocates, `=THREAD SIZE ID` reallocates, `-THREAD ID` frees.
+//! The format is that of a page trace, with the first line `# heap trace v1: NAME` and these events, with sizes in
+//! bytes: `+THREAD SIZE ALIGN ID` allocates, `=THREAD SIZE ID` reallocates, `-THREAD ID` frees.
 
 use std::alloc::Layout;
 
@@ -11,7 +11,7 @@ use super::{Fault, TraceError};
 /// The sample that ships with the project.
 const SAMPLE: &[u8] = include_bytes!("../../../traces/git.heap.zst");
 
-/// Threads are numbered from 0 to this.
+/// The highest number of a thread.
 pub const MAX_THREAD: u64 = 1023;
 
 /// The most bytes of a block.
@@ -25,13 +25,13 @@ const HEAP: Format = Format {
 /// A heap trace.
 #[derive(Debug)]
 pub struct HeapTrace {
-    /// What the table calls it, for as long as the program runs.
+    /// Its name in the table, which lives as long as the program.
     pub name: &'static str,
-    /// Threads that have events are numbered below this.
+    /// The number of threads: threads that have events have lower numbers.
     pub threads: usize,
     /// All events in the order in which they happened.
     pub events: Vec<HeapEvent>,
-    /// What each place is for: a block has one, and another each time that it is reallocated.
+    /// The layout of each place. A block has a place, and another each time it is reallocated.
     pub places: Vec<Layout>,
     /// The most bytes that were live at once.
     pub peak_bytes: u64,
@@ -40,21 +40,21 @@ pub struct HeapTrace {
 /// One line of a heap trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapEvent {
-    /// Thread on which it happened.
+    /// The thread on which it happened.
     pub thread: usize,
-    /// The place that it leaves: `None` if it allocates.
+    /// The place that it leaves, or `None` if it allocates.
     pub from: Option<u32>,
-    /// The place that it makes: `None` if it frees.
+    /// The place that it makes, or `None` if it frees.
     pub to: Option<u32>,
 }
 
 impl HeapTrace {
-    /// The shipped sample.
+    /// Reads the sample that ships with the project.
     pub fn sample() -> Result<Self, TraceError> {
         Ok(Self { name: "git", ..Self::read("git", SAMPLE)? })
     }
 
-    /// Reads a trace file; the table calls it by its file name up to the first dot.
+    /// Reads a trace file. Its name in the table is the file name up to the first dot.
     pub fn open(path: &std::path::Path) -> Result<Self, TraceError> {
         let (shown, bytes, name) = super::read_file(path)?;
         Ok(Self { name: name.leak(), ..Self::read(&shown, &bytes)? })
@@ -72,7 +72,7 @@ impl HeapTrace {
 #[derive(Default)]
 struct Reader {
     blocks: Ids,
-    /// The latest place of each block.
+    /// The latest place of each block by number.
     latest: Vec<u32>,
     threads: usize,
     events: Vec<HeapEvent>,
@@ -126,7 +126,7 @@ impl Reader {
     }
 }
 
-/// A block of no bytes is given one: it has an address to itself.
+/// Returns the layout of a block. A block of no bytes gets one byte, so that it has its own address.
 fn layout(size: &str, align: &str) -> Result<Layout, Fault> {
     let bytes = number(size, MAX_BYTES).ok_or_else(|| Fault::Size(shorten(size)))?;
     let aligned = number(align, MAX_BYTES).ok_or_else(|| Fault::Align(shorten(align)))?;

@@ -1,4 +1,4 @@
-//! The event lines of a trace file, and their fields.
+//! Reads the event lines of a trace file, and their fields.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -6,9 +6,9 @@ use std::io::{BufRead, BufReader};
 use super::decode::{Frames, MAGIC};
 use super::{Fault, TraceError};
 
-/// What the first line and the events of a kind of trace look like.
+/// The form of the first line and of the events of a kind of trace.
 pub struct Format {
-    /// What the first line begins with, and then a name.
+    /// The beginning of the first line, before a name.
     pub header: &'static str,
     /// The forms of an event.
     pub forms: &'static str,
@@ -23,7 +23,7 @@ impl Format {
         file: &[u8],
         mut visit: impl FnMut(usize, u8, &[&str]) -> Result<(), Fault>,
     ) -> Result<(), TraceError> {
-        // A file that is no zstd has no lines.
+        // A file that is not zstd has no lines.
         let mut number = 0;
         self.read_lines(file, &mut number, &mut visit).map_err(|fault| TraceError {
             file: shown.to_owned(),
@@ -72,7 +72,7 @@ impl Format {
     }
 }
 
-/// A line that has none of the forms; [`Format::read`] fills in which.
+/// Returns the fault of a line that has none of the forms; [`Format::read`] fills these in.
 pub fn no_event() -> Fault {
     Fault::NotAnEvent { line: String::new(), forms: "" }
 }
@@ -89,7 +89,7 @@ pub struct Block {
 }
 
 impl Ids {
-    /// A new block, allocated in that line.
+    /// Adds a block that is allocated in that line.
     pub fn alloc(&mut self, id: &str, line: usize) -> Result<usize, Fault> {
         let (id, number) = (self::id(id)?, self.0.len());
         match self.0.insert(id, Block { number, allocated: line, freed: None }) {
@@ -98,7 +98,7 @@ impl Ids {
         }
     }
 
-    /// A block that is live.
+    /// Finds a live block.
     pub fn live(&mut self, id: &str) -> Result<&mut Block, Fault> {
         let id = self::id(id)?;
         let block = self.0.get_mut(&id).ok_or(Fault::Unknown(id))?;
@@ -108,7 +108,7 @@ impl Ids {
         }
     }
 
-    /// A live block, freed in that line.
+    /// Marks a live block as freed in that line.
     pub fn free(&mut self, id: &str, line: usize) -> Result<usize, Fault> {
         let block = self.live(id)?;
         block.freed = Some(line);
@@ -120,13 +120,13 @@ fn id(field: &str) -> Result<u64, Fault> {
     number(field, u64::MAX).ok_or_else(|| Fault::Id(shorten(field)))
 }
 
-/// Digits only, and at most `max`.
+/// Parses a number of digits only, at most `max`.
 pub fn number(field: &str, max: u64) -> Option<u64> {
     let digits = !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit());
     field.parse().ok().filter(|&number| digits && number <= max)
 }
 
-/// What is quoted in a message: a line of garbage may be long.
+/// Shortens a text for a message, since a line of garbage may be long.
 pub fn shorten(text: &str) -> String {
     const MAX: usize = 60;
     match text.char_indices().nth(MAX) {

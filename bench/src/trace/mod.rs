@@ -1,9 +1,8 @@
-//! Page-allocation traces; `heap` has those of heaps.
+//! Reads page-allocation traces; `heap` reads those of heaps.
 //!
-//! A trace is zstd-compressed text. Its first line is `# page trace v1: NAME`, further lines that begin
-//! with `#` are comments, and each other line is one event, in the order in which they happened:
-//! `+CPU ORDER ID` allocates `2^ORDER` pages of 4 KiB as block ID, `-CPU ID` frees block ID. An ID is
-//! allocated once.
+//! A trace is zstd-compressed text. Its first line is `# page trace v1: NAME`; further lines that begin with `#` are
+//! comments. Each other line is one event, in the order in which events happened: `+CPU ORDER ID` allocates `2^ORDER`
+//! pages of 4 KiB as block ID, and `-CPU ID` frees block ID. An ID is allocated only once.
 
 pub mod decode;
 mod error;
@@ -20,7 +19,7 @@ pub use lines::shorten;
 /// The sample that ships with the project.
 const SAMPLE: &[u8] = include_bytes!("../../../traces/redis.trace.zst");
 
-/// CPUs are numbered from 0 to this.
+/// The highest number of a CPU.
 pub const MAX_CPU: u64 = 1023;
 
 /// The largest order that any arena can have.
@@ -29,11 +28,11 @@ pub const MAX_ORDER: u64 = nbbs::MAX_ORDERS as u64 - 1;
 /// A page-allocation trace.
 #[derive(Debug)]
 pub struct Trace {
-    /// What the table calls it, for as long as the program runs.
+    /// Its name in the table, which lives as long as the program.
     pub name: &'static str,
-    /// CPUs that have events are numbered below this.
+    /// The number of CPUs: CPUs that have events have lower numbers.
     pub cpus: usize,
-    /// Order of each block, in the order of allocation.
+    /// The order of each block, in the sequence of allocation.
     pub orders: Vec<u8>,
     /// All events in the order in which they happened.
     pub events: Vec<Event>,
@@ -44,11 +43,11 @@ pub struct Trace {
 /// One line of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// CPU on which it happened.
+    /// The CPU on which it happened.
     pub cpu: usize,
     /// What happened.
     pub action: Action,
-    /// Number of the block: its place among the allocations of the trace.
+    /// The number of the block: its place among the allocations of the trace.
     pub block: usize,
 }
 
@@ -62,19 +61,19 @@ pub enum Action {
 }
 
 impl Trace {
-    /// The shipped sample.
+    /// Reads the sample that ships with the project.
     pub fn sample() -> Result<Self, TraceError> {
         Ok(Self { name: "redis", ..parse::trace("redis", SAMPLE)? })
     }
 
-    /// Reads a trace file; the table calls it by its file name up to the first dot.
+    /// Reads a trace file. Its name in the table is the file name up to the first dot.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let (shown, bytes, name) = read_file(path)?;
         Ok(Self { name: name.leak(), ..parse::trace(&shown, &bytes)? })
     }
 }
 
-/// The path as messages show it, the file's contents, and its name up to the first dot.
+/// Reads a file: returns the path as messages show it, the contents, and the file name up to the first dot.
 fn read_file(path: &Path) -> Result<(String, Vec<u8>, String), TraceError> {
     let shown = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| TraceError {

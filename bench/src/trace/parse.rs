@@ -1,4 +1,4 @@
-//! From the lines of a page trace to its events.
+//! Parses the lines of a page trace into events.
 
 use super::lines::{Format, Ids, no_event, number, shorten};
 use super::{Action, Event, Fault, MAX_CPU, MAX_ORDER, Trace, TraceError};

@@ -7,7 +7,7 @@ fn zstd(text: &str) -> Vec<u8> {
     compress_to_vec(text.as_bytes(), CompressionLevel::Fastest)
 }
 
-/// What is said about a trace of these events, which begin in line 3.
+/// Returns the error for a trace of these events, which begin in line 3.
 fn refusal(events: &str) -> String {
     let text = format!("{HEADER}{events}");
     parse::trace("t", &zstd(&text)).expect_err("it is malformed").to_string()

@@ -9,8 +9,9 @@ use testkit::{Addresses, Violation};
 
 use super::Heap;
 
-/// Passes every operation on to a heap and remembers the first violation: bytes that somebody holds, wrong
-/// alignments, and contents that changed, for which it fills every block. Its users must not write to theirs.
+/// A heap that passes every operation on to another, and remembers the first violation: bytes handed out while held,
+/// wrong alignments, and changed contents. To notice these it fills every block, so its users must not write to their
+/// blocks.
 ///
 /// ```
 /// use std::alloc::Layout;
@@ -32,21 +33,21 @@ pub struct CheckedHeap<'h> {
 }
 
 impl<'h> CheckedHeap<'h> {
-    /// A heap of which nothing is held.
+    /// Wraps a heap of which nothing is held.
     #[must_use]
     pub fn new(heap: &'h dyn Heap) -> Self {
         Self { heap, addresses: Addresses::default(), first: Mutex::new(None) }
     }
 
-    /// The first violation so far.
+    /// Returns the first violation so far.
     pub fn violation(&self) -> Option<Violation> {
         self.first.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// To be called when everything has been returned.
+    /// Ends the check. Must be called when everything has been returned.
     ///
     /// # Errors
-    /// The first violation so far; else bytes that are still held.
+    /// The first violation so far, or bytes that are still held.
     pub fn finish(&self) -> Result<(), Violation> {
         self.violation().map_or(Ok(()), Err)?;
         self.addresses.check_empty()
@@ -58,23 +59,23 @@ impl<'h> CheckedHeap<'h> {
         }
     }
 
-    /// Records a block, if it is nobody else's, and fills it.
+    /// Records a block, if no one else holds it, and fills it.
     fn take(&self, at: NonNull<u8>, layout: Layout) {
         let taken = self.addresses.take(at.addr().get(), layout);
         if taken.is_ok() {
-            // SAFETY: the heap handed out so many bytes, and nobody else holds them.
+            // SAFETY: the heap handed out this many bytes, and nobody else holds them.
             unsafe { at.write_bytes(pattern(at), layout.size()) };
         }
         self.remember(taken);
     }
 }
 
-/// What the bytes of a block at this address are filled with.
+/// Returns the value that fills the bytes of a block at this address.
 fn pattern(at: NonNull<u8>) -> u8 {
     (at.addr().get() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0]
 }
 
-/// Whether the first so many bytes at the address are all of the pattern.
+/// Checks that the first `bytes` bytes at the address all have the pattern.
 ///
 /// # Safety
 /// They are held, and have been filled.
@@ -100,7 +101,7 @@ unsafe impl Heap for CheckedHeap<'_> {
     }
 
     unsafe fn free(&self, at: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller holds the block, which `take` filled, or found wrong, which is remembered first.
+        // SAFETY: the caller holds the block. `take` filled it, or found it wrong, and that is remembered first.
         self.remember(unsafe { check_contents(at, layout.size(), pattern(at)) });
         self.remember(self.addresses.give(at.addr().get(), layout));
         // SAFETY: as the caller promises.
@@ -116,7 +117,7 @@ unsafe impl Heap for CheckedHeap<'_> {
             self.remember(self.addresses.take(at.addr().get(), layout));
             return None;
         };
-        // SAFETY: the block holds what was in the first so many bytes of the old one.
+        // SAFETY: the block holds the contents of the old one, as far as they fit.
         let kept = unsafe { check_contents(moved, layout.size().min(size), pattern(at)) };
         self.remember(kept);
         if let Ok(layout) = Layout::from_size_align(size, layout.align()) {

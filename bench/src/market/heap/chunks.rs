@@ -1,9 +1,9 @@
 //! The chunk allocator: next fit over a bitmap, with a hint that prefers small gaps.
 //!
-//! After P. Schuster's `simple_chunk_allocator` (2022). Memory in chunks of one size, a bit for each; a block
-//! takes as many adjoining chunks as its size needs. The search tries every free chunk in turn, from the hint
-//! on and once around. The hint is a gap that was freed, if it is smaller than the one before; once it has been
-//! taken, it is the chunk after the latest block's first.
+//! It follows P. Schuster's `simple_chunk_allocator` (2022). Memory is divided into chunks of one size, with a bit for
+//! each; a block takes as many adjoining chunks as its size needs. The search tries every free chunk in turn, from the
+//! hint on and once around. A freed gap becomes the hint if it is smaller than the hint before; once the hint has been
+//! taken, the chunk after the latest block's first is the hint.
 #![allow(unsafe_code)]
 
 use std::alloc::Layout;
@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use super::locked::{Sequential, move_block};
 use super::region::Region;
 
-/// Where the next search begins, and what is believed to be free there.
+/// The place where the next search begins, and how much is believed to be free there.
 #[derive(Clone, Copy, Debug)]
 struct Hint {
     chunk: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Chunks<const CHUNK: usize> {
     hint: Hint,
 }
 
-// SAFETY: the region belongs to whoever has this, on any thread.
+// SAFETY: the region belongs to the owner of this value, on any thread.
 unsafe impl<const CHUNK: usize> Send for Chunks<CHUNK> {}
 
 impl<const CHUNK: usize> Chunks<CHUNK> {
@@ -44,12 +44,12 @@ impl<const CHUNK: usize> Chunks<CHUNK> {
         }
     }
 
-    /// Chunks that a block of so many bytes takes.
+    /// Returns the number of chunks that a block of `bytes` bytes takes.
     fn chunks_for(bytes: usize) -> usize {
         bytes.max(1).div_ceil(CHUNK)
     }
 
-    /// The first of so many free chunks, at an address of the alignment.
+    /// Finds `chunks` free chunks at an address of the alignment, and returns the first.
     fn find(&self, chunks: usize, align: usize) -> Option<usize> {
         let fits = |&first: &usize| {
             self.is_free(first)
@@ -61,8 +61,8 @@ impl<const CHUNK: usize> Chunks<CHUNK> {
     }
 }
 
-// SAFETY: a block's chunks lie in the region and have their bits set until it is freed, and `find` passes over
-// chunks whose bits are set.
+// SAFETY: a block's chunks lie in the region and have their bits set until it is freed, and `find` skips chunks whose
+// bits are set.
 unsafe impl<const CHUNK: usize> Sequential for Chunks<CHUNK> {
     unsafe fn new(region: &Region) -> Self {
         let chunks = region.bytes() / CHUNK / 8 * 8;

@@ -1,7 +1,8 @@
-//! Heaps of crates.io, each over a region but for [`Rusty`].
+//! Heaps from crates.io, each over a region except [`Rusty`].
 //!
-//! Two that belong here do not build with stable Rust: `frusa` (0.1.0 to 0.1.3) has `#![feature(test)]`, `ferroc` (0.3.0, and
-//! 1.0.0-pre.3) uses the unstable trait `Allocator`, and functions of nightly Rust that are gone.
+//! Two crates that belong here do not build with stable Rust: `frusa` (0.1.0 to 0.1.3) has `#![feature(test)]`, and
+//! `ferroc` (0.3.0 and 1.0.0-pre.3) uses the unstable trait `Allocator`, and functions of nightly Rust that no longer
+//! exist.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -157,7 +158,7 @@ unsafe impl Sequential for Tlsf {
     }
 }
 
-/// A buddy: a list of free blocks for each power of two.
+/// A buddy allocator: a list of free blocks for each power of two.
 pub(crate) type BuddySystem = buddy_system_allocator::Heap<40>;
 
 // SAFETY: the crate's promise.
@@ -183,18 +184,18 @@ unsafe impl Sequential for BuddySystem {
     }
 }
 
-/// A buddy: lists of free blocks, and bits that say what is split and what is in use.
+/// A buddy allocator: lists of free blocks, and bits that say what is split and what is in use.
 pub(crate) struct Buddy {
     heap: BuddyAlloc,
     metadata_bytes: usize,
 }
 
 impl Buddy {
-    /// Bytes of its smallest blocks, which is all the alignment that it gives.
+    /// The bytes of its smallest blocks, and the largest alignment that it gives.
     const LEAF: usize = 128;
 }
 
-// SAFETY: the region belongs to whoever has this, on any thread.
+// SAFETY: the region belongs to the owner of this value, on any thread.
 unsafe impl Send for Buddy {}
 
 // SAFETY: the crate's promise.

@@ -1,4 +1,4 @@
-//! A spin lock around a heap that has none of its own.
+//! A spin lock around a heap that has no lock.
 #![allow(unsafe_code)]
 
 use std::alloc::Layout;
@@ -12,9 +12,9 @@ use super::region::Region;
 /// A heap for one thread at a time.
 ///
 /// # Safety
-/// As [`Heap`], for one caller at a time.
+/// That of [`Heap`], for one caller at a time.
 pub(crate) unsafe trait Sequential: Send {
-    /// A heap that manages the region.
+    /// Creates a heap that manages the region.
     ///
     /// # Safety
     /// The region outlives the heap, and nobody else uses its memory.
@@ -29,13 +29,13 @@ pub(crate) unsafe trait Sequential: Send {
     /// As [`Heap::free`].
     ///
     /// # Safety
-    /// As there.
+    /// That of [`Heap`].
     unsafe fn free(&mut self, at: NonNull<u8>, layout: Layout);
 
-    /// As [`Heap::resize`]: allocates, copies and frees, unless the heap knows better.
+    /// As [`Heap::resize`]: allocates, copies and frees, unless the heap has a better way.
     ///
     /// # Safety
-    /// As there.
+    /// That of [`Heap`].
     unsafe fn resize(
         &mut self,
         at: NonNull<u8>,
@@ -58,7 +58,7 @@ pub(crate) unsafe fn move_block<S: Sequential + ?Sized>(
     size: usize,
 ) -> Option<NonNull<u8>> {
     let moved = heap.alloc(Layout::from_size_align(size, layout.align()).ok()?)?;
-    // SAFETY: the caller holds `at`, we hold `moved`, and both have so many bytes.
+    // SAFETY: the caller holds `at`, we hold `moved`, and both have this many bytes.
     unsafe { moved.copy_from_nonoverlapping(at, layout.size().min(size)) };
     // SAFETY: the caller gives `at` up.
     unsafe { heap.free(at, layout) };
@@ -74,7 +74,7 @@ pub(crate) struct Locked<S> {
 }
 
 impl<S: Sequential> Locked<S> {
-    /// A heap of so many bytes.
+    /// Creates a heap of `bytes` bytes.
     pub fn new(bytes: u64) -> Self {
         let region = Region::new(bytes as usize);
         // SAFETY: the region is ours alone, and is dropped after the heap.

@@ -25,24 +25,24 @@ pub use checked::CheckedHeap;
 /// An allocator of memory by size and alignment, for any number of threads.
 ///
 /// # Safety
-/// What `alloc` and `resize` return is memory of the layout, which nobody else uses until it is freed.
-/// (An implementation may fail to keep this because it is wrong: [`CheckedHeap`] is there to find that out.)
+/// What `alloc` and `resize` return is memory of the layout, which nobody else uses until it is freed. (A wrong
+/// implementation may break this promise: [`CheckedHeap`] is there to find out.)
 #[allow(unsafe_code)]
 pub unsafe trait Heap: Sync {
-    /// Bytes of bookkeeping, if they lie apart from the blocks.
+    /// Returns the bytes of bookkeeping, if it lies apart from the blocks.
     fn metadata_bytes(&self) -> Option<usize>;
 
-    /// Allocates memory of a layout, of a byte at least.
+    /// Allocates memory of a layout of at least one byte.
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>>;
 
-    /// Frees it.
+    /// Frees memory.
     ///
     /// # Safety
     /// The caller holds `at`, with this very layout, and gives it up.
     unsafe fn free(&self, at: NonNull<u8>, layout: Layout);
 
-    /// Makes it larger or smaller, perhaps in another place; what fits of its contents stays. If it is refused
-    /// the block is as it was.
+    /// Makes a block larger or smaller, perhaps in another place; its contents stay as far as they fit. If it is
+    /// refused, the block is unchanged.
     ///
     /// # Safety
     /// The caller holds `at`, with this very layout, and gives it up unless it is refused. The size is not 0,

@@ -11,12 +11,13 @@ use nbbs_heap::PlacedSmall;
 use super::Heap;
 use super::region::Region;
 
-/// A heap of the project's over a region of its own.
+/// A heap of this project over a region of its own.
 #[derive(Debug)]
 pub(crate) struct Own(&'static nbbs_heap::Heap<0>);
 
 impl Own {
-    /// A heap of so many bytes: the same each time, as a heap stays for ever. It has been emptied since.
+    /// Returns a heap of `bytes` bytes: the same one each time, as a heap exists for ever. It has been emptied since
+    /// its last use.
     pub fn new(bytes: u64) -> Self {
         static HEAPS: Mutex<BTreeMap<u64, &nbbs_heap::Heap<0>>> = Mutex::new(BTreeMap::new());
         let mut heaps = HEAPS.lock().expect("no panic while a heap is made");
@@ -57,7 +58,7 @@ unsafe impl Heap for Own {
     }
 }
 
-/// A small heap of the project's over a region of its own, in units of its usual size.
+/// A small heap of this project over a region of its own, in units of its usual size.
 #[derive(Debug)]
 pub(crate) struct OwnSmall {
     heap: PlacedSmall<'static>,
@@ -66,7 +67,7 @@ pub(crate) struct OwnSmall {
 }
 
 impl OwnSmall {
-    /// A heap of so many bytes.
+    /// Creates a heap of `bytes` bytes.
     pub fn new(bytes: u64) -> Self {
         let region = Region::new(bytes as usize);
         // SAFETY: the region is ours alone, and is dropped after the heap.

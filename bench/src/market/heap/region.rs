@@ -4,7 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// Regions begin at a multiple of this, as large pages do.
+/// The alignment of regions, as of large pages.
 const ALIGN: usize = 1 << 21;
 
 /// Memory from the system. All of it has been written to: no page fault is left in it.
@@ -14,13 +14,13 @@ pub(crate) struct Region {
     layout: Layout,
 }
 
-// SAFETY: the region is memory like that of a box: whoever has it may use it from any thread.
+// SAFETY: the region is memory like that of a box: its owner may use it from any thread.
 unsafe impl Send for Region {}
-// SAFETY: a shared region shows its address and size, and nothing else.
+// SAFETY: a shared region gives out its address and size, and nothing else.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// So many bytes of zero.
+    /// Creates a region of `bytes` zeroed bytes.
     pub fn new(bytes: usize) -> Self {
         let layout = Layout::from_size_align(bytes.max(1), ALIGN).expect("a size of memory");
         // SAFETY: the layout's size is not 0.
@@ -31,12 +31,12 @@ impl Region {
         Self { at, layout }
     }
 
-    /// Where it begins.
+    /// Returns where it begins.
     pub fn begin(&self) -> NonNull<u8> {
         self.at
     }
 
-    /// How many bytes it has.
+    /// Returns how many bytes it has.
     pub fn bytes(&self) -> usize {
         self.layout.size()
     }

@@ -13,13 +13,13 @@ use crate::market::contender::{Build, Contender, WithHeap};
 /// The most bytes of a heap.
 const MAX_BYTES: u64 = 1 << 33;
 
-/// A heap over a region, behind a spin lock unless it says that it needs none.
+/// Describes a heap over a region, behind a spin lock unless its description says that it needs none.
 const fn locked(name: &'static str, source: &'static str, build: WithHeap) -> Contender {
     let (safe, private_caches, build, counted) = (true, false, Build::Heap(build), None);
     Contender { name, source, safe, private_caches, max_units: MAX_BYTES, build, counted }
 }
 
-/// A heap that gets its memory itself; all of them keep some for each thread.
+/// Describes a heap that gets its memory itself; all of these keep some for each thread.
 const fn global(name: &'static str, source: &'static str, build: WithHeap) -> Contender {
     Contender { private_caches: true, max_units: u64::MAX, ..locked(name, source, build) }
 }

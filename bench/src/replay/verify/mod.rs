@@ -1,4 +1,4 @@
-//! Whether the oracle has anything against a replay in the order of the trace, where every refusal can be judged.
+//! Verifies a replay with the oracle, in the order of the trace, where every refusal can be judged.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,23 +11,23 @@ use crate::trace::{Action, Trace};
 /// The order of a huge page on x86-64: 2 MiB out of pages of 4 KiB.
 const HUGE: u32 = 9;
 
-/// What the verification found.
+/// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The first violation.
     pub violation: Option<String>,
-    /// Allocations that were refused, honestly or not.
+    /// Allocations that were refused, rightly or not.
     pub failed: u64,
     /// The most units that were held at once.
     pub peak_units: u64,
-    /// How the free memory lies when the trace ends.
+    /// The layout of the free memory when the trace ends.
     pub end: FreeMemory,
 }
 
-/// How the free memory lies, according to the owner map.
+/// The layout of the free memory, according to the owner map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FreeMemory {
-    /// The largest order of which a block is free.
+    /// The largest order with a free block.
     pub largest_order: Option<u32>,
     /// Thousandths of the free units that lie outside the largest free block.
     pub fragmentation_permille: u64,
@@ -50,13 +50,14 @@ impl FreeMemory {
     }
 }
 
-/// Replays the trace in its order, from so many lanes in turn. It ends with everything freed and the memory whole.
+/// Replays the trace in its order, from each of the lanes in turn. At the end everything must be freed and the memory
+/// whole.
 pub fn verify(contender: &Contender, units: u64, trace: &Trace, lanes: usize) -> Verdict {
     watch(contender, units, &Plan::new(trace, lanes), |_, _| ())
 }
 
-/// Replays the plan in the order of the trace, and shows `seen` the owner map after every operation, with how
-/// many there have been; what it holds is what is checked.
+/// Replays the plan in the order of the trace, and calls `seen` after every operation, with the owner map and the
+/// number of operations so far. Everything is checked against this owner map.
 pub fn watch(
     contender: &Contender,
     units: u64,
@@ -83,7 +84,7 @@ fn in_turn(allocator: &dyn BackEnd, plan: &Plan, mut seen: impl FnMut(usize, &Or
     Verdict { violation, failed: live.failed, peak_units: live.peak_units, end }
 }
 
-/// Where the blocks are during a sequential pass.
+/// The places of the blocks during a sequential pass.
 struct Live {
     places: Vec<Option<u64>>,
     units: u64,
@@ -102,7 +103,7 @@ impl Live {
                 self.peak_units = self.peak_units.max(self.units);
             }
             (Action::Free, Some(index)) => {
-                // A refusal is a violation, which `checked` remembers.
+                // A refused free is a violation, and `checked` remembers it.
                 let _ = checked.free(lane, index, order);
                 self.units -= 1 << order;
             }
@@ -111,13 +112,13 @@ impl Live {
     }
 }
 
-/// A panic of the allocator is a violation like others.
+/// Runs `work`, and turns a panic of the allocator into a violation.
 fn catch_panic(work: impl FnOnce() -> Result<(), Violation>) -> Result<(), Violation> {
     catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|payload| Err(Violation::from_panic(&*payload)))
 }
 
-/// Frees what the trace leaves, and asks for a memory that is whole again.
+/// Frees what the trace leaves, and checks that the memory is whole again.
 fn finish(
     checked: &Checked<&dyn BackEnd>,
     plan: &Plan,
@@ -126,7 +127,7 @@ fn finish(
     checked.violation().map_or(Ok(()), Err)?;
     for &(block, order) in &plan.survivors {
         if let Some(index) = places[block] {
-            // A refusal is a violation, which `checked` remembers.
+            // A refused free is a violation, and `checked` remembers it.
             let _ = checked.free(0, index, order);
         }
     }

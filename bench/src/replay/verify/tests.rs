@@ -15,7 +15,7 @@ use crate::trace::{Action, Event, Trace};
 
 const UNITS: u64 = 1 << 10;
 
-/// Blocks of orders 0 to 2 on two CPUs, every second one freed by the other CPU, some never.
+/// Makes a trace: blocks of orders 0 to 2 on two CPUs, every second one freed by the other CPU, some never.
 fn trace(blocks: usize) -> Trace {
     let orders: Vec<u8> = (0..blocks).map(|block| block as u8 % 3).collect();
     let alloc = |block| Event { cpu: block % 2, action: Action::Alloc, block };
@@ -25,7 +25,7 @@ fn trace(blocks: usize) -> Trace {
     Trace { name: "test", cpus: 2, orders, events, peak_units: 350 }
 }
 
-/// The row of a contender that replays it, in a round.
+/// Returns the row of a contender that replays the trace, in one round.
 fn row(contender: Contender, units: u64, threads: usize, trace: Trace) -> Row {
     let clock = Clock::new();
     let contender: &'static Contender = Box::leak(Box::new(contender));
@@ -105,8 +105,8 @@ impl<const FAULT: u8> BackEnd for Faulty<'_, FAULT> {
     }
 }
 
-/// Right as long as there is one thread: keeps the last freed unit, and gives it to who comes first,
-/// or to both who come first.
+/// Correct as long as there is one thread: keeps the last freed unit, and gives it to the first allocation, or to two
+/// that come first together.
 struct Racy<'a> {
     inner: &'a dyn BackEnd,
     kept: AtomicU64,
@@ -170,7 +170,7 @@ fn with_racy(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
     });
 }
 
-/// Makes an allocator of so many units and lends it.
+/// Creates an allocator of a number of units and lends it.
 type Make = fn(u64, &mut dyn FnMut(&dyn BackEnd));
 
 fn contender(build: Make) -> Contender {

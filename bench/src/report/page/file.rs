@@ -1,4 +1,4 @@
-//! The page's file.
+//! Writes the file of the page.
 
 use std::fs::File;
 use std::io::Write;
@@ -28,7 +28,7 @@ impl Awaited {
     /// Opens the file.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         Ok(Self { place: Place::open(path)?, record: Record::new(Header::of_this_run()) })
     }
@@ -36,7 +36,7 @@ impl Awaited {
     /// Adds rows.
     ///
     /// # Errors
-    /// None that rows of this command can cause.
+    /// None for rows of this command.
     pub fn add(&mut self, rows: &[Value]) -> anyhow::Result<()> {
         Ok(rows.iter().try_for_each(|row| self.record.add(row))?)
     }
@@ -46,10 +46,10 @@ impl Awaited {
         self.record.runs.iter_mut().for_each(|run| run.skipped.push(what.to_owned()));
     }
 
-    /// Writes it.
+    /// Writes the page.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn finish(mut self) -> anyhow::Result<()> {
         self.record.runs.iter_mut().for_each(|run| run.ended = true);
         self.place.write(&self.record)

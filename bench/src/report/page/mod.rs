@@ -1,4 +1,4 @@
-//! The page: one HTML file that needs nothing else.
+//! The page: one self-contained HTML file.
 
 mod file;
 
@@ -14,7 +14,7 @@ use super::summary::{Summary, summaries};
 use super::table::{Failure, Overhead, Stall, Table, failures, overheads, stalls, tables};
 use crate::table::time;
 
-/// How many of the cases in which somebody else is faster are shown at once.
+/// The number of cases in which another allocator is faster that are shown at first.
 const SHOWN_LOSSES: usize = 8;
 
 #[derive(Template)]
@@ -38,7 +38,7 @@ struct Page<'a> {
     script: &'static str,
 }
 
-/// A workload.
+/// A workload on the page.
 struct Part {
     workload: String,
     kind: String,
@@ -46,17 +46,17 @@ struct Part {
     tables: Vec<Table>,
 }
 
-/// Where a contender comes from.
+/// The origin of a contender.
 struct Source {
     label: String,
     kind: String,
     source: &'static str,
 }
 
-/// The page of a record.
+/// Renders the page of a record.
 ///
 /// # Errors
-/// None that a record can cause.
+/// None for any record.
 fn render(record: &Record, pictures: Option<&Pictures>) -> askama::Result<String> {
     let sections = sections(&record.rows);
     let charts = Charts::of(&record.rows, &sections, pictures);
@@ -99,7 +99,7 @@ fn sources(charts: &Charts) -> Vec<Source> {
 }
 
 impl Page<'_> {
-    /// The days of the runs.
+    /// Returns the days of the runs.
     fn days(&self) -> String {
         distinct(self.runs.iter().map(|run| run.header.day())).join(", ")
     }
@@ -109,7 +109,7 @@ impl Page<'_> {
     }
 }
 
-/// The kind's name in the plural.
+/// Returns the name of a kind in the plural.
 fn plural(kind: &str) -> String {
     match kind {
         "backend" => "back-ends (blocks of pages)".to_owned(),

@@ -1,19 +1,19 @@
-//! Where memory is in use, as a PNG: time from left to right, addresses from below.
+//! Draws which memory is in use as a PNG: time from left to right, addresses from bottom to top.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use png::{BitDepth, ColorType, Encoder};
 
-/// Colours of rows of which a part is in use.
+/// The number of colours for rows that are partly in use.
 const STEPS: u8 = 14;
 
-/// The first colour of them: little in use, much of it wasted to whoever needs it whole.
+/// The first of these colours: little is in use, and most of the row is wasted for a user who needs it whole.
 const BROKEN: [u8; 3] = [0xf5, 0xb0, 0x2e];
-/// The last colour of them.
+/// The last of these colours.
 const NEARLY_FULL: [u8; 3] = [0xb0, 0x3a, 0x83];
 const FULL: [u8; 3] = [0x3f, 0x6f, 0xb5];
 
-/// The image's address, the image in it: a column for each sample, which has the units in use of each row.
+/// Returns the image as a data address. It has a column for each sample, and a sample has the units in use in each row.
 pub fn of(samples: &[Vec<u64>], units_per_row: u64) -> Result<String, png::EncodingError> {
     let rows = samples.first().map_or(0, Vec::len);
     let mut file = Vec::new();
@@ -21,7 +21,7 @@ pub fn of(samples: &[Vec<u64>], units_per_row: u64) -> Result<String, png::Encod
     encoder.set_color(ColorType::Indexed);
     encoder.set_depth(BitDepth::Four);
     encoder.set_palette(palette());
-    // Free memory shows the page behind it.
+    // Free memory is transparent.
     encoder.set_trns(&[0][..]);
     encoder.set_compression(png::Compression::High);
     let colours = |row: usize| {
@@ -37,7 +37,7 @@ pub fn of(samples: &[Vec<u64>], units_per_row: u64) -> Result<String, png::Encod
     Ok(format!("data:image/png;base64,{}", STANDARD.encode(file)))
 }
 
-/// 0 for free, 15 for full, what is between by the share in use.
+/// Returns 0 for free, 15 for full, and otherwise a colour by the share in use.
 fn colour(in_use: u64, units: u64) -> u8 {
     match in_use {
         0 => 0,

@@ -1,4 +1,4 @@
-//! A trace replayed, and where memory was in use while it ran.
+//! Replays a trace, and pictures which memory is in use while it runs.
 
 mod image;
 
@@ -10,16 +10,16 @@ use crate::replay::{Plan, verify};
 use crate::table::bytes;
 use crate::trace::Trace;
 
-/// Units of a frame, the least that a row of the image shows: 2 MiB, a huge page of x86-64.
+/// The units of a frame, which is the least that a row of the image shows: 2 MiB, a huge page of x86-64.
 const FRAME: u64 = 512;
 
 /// The most rows of an image.
 const ROWS: u64 = 512;
 
-/// Samples over the trace: columns of an image.
+/// The number of samples over the trace, which are the columns of an image.
 const SAMPLES: usize = 320;
 
-/// Whom the page shows: one of each family of the back-ends, unless it would take minutes.
+/// The back-ends that the page shows: one of each family, unless it would take minutes.
 const SHOWN: [&str; 7] =
     ["nbbs", "linux", "linux-pcp", "nb4", "buddy-sl", "bitmap-tree", "frame-allocator"];
 
@@ -27,7 +27,7 @@ const SHOWN: [&str; 7] =
 pub struct Pictures {
     pub trace: String,
     pub units: u64,
-    /// Units that a row of the images stands for.
+    /// The units that a row of the images stands for.
     pub units_per_row: u64,
     /// Operations before each sample.
     pub at: Vec<usize>,
@@ -36,50 +36,50 @@ pub struct Pictures {
     pub pictures: Vec<Picture>,
 }
 
-/// One allocator's.
+/// The picture of one allocator.
 pub struct Picture {
     pub contender: &'static Contender,
     /// A PNG, as the address of an image.
     pub image: String,
     /// Percent of the free memory that lies outside free frames, by sample.
     pub unusable: Vec<f64>,
-    /// The last sample of the trace itself.
+    /// The index of the last sample of the trace itself.
     ends: usize,
-    /// Allocations that were refused.
+    /// The number of refused allocations.
     pub failed: u64,
     pub violation: Option<String>,
 }
 
 impl Picture {
-    /// The worst sample.
+    /// Returns the worst sample.
     pub fn worst(&self) -> f64 {
         self.unusable.iter().copied().fold(0.0, f64::max)
     }
 
-    /// When the trace ends.
+    /// Returns the sample at the end of the trace.
     pub fn at_end(&self) -> f64 {
         self.unusable.get(self.ends).copied().unwrap_or(0.0)
     }
 
-    /// When what it leaves has been freed too.
+    /// Returns the sample after the remaining blocks have been freed, too.
     pub fn empty(&self) -> f64 {
         self.unusable.last().copied().unwrap_or(0.0)
     }
 }
 
 impl Pictures {
-    /// Size of the arena.
+    /// Returns the size of the arena.
     pub fn arena(&self) -> String {
         bytes(self.units * UNIT_BYTES)
     }
 
-    /// Memory that a row of the images stands for.
+    /// Returns the memory that a row of the images stands for.
     pub fn row(&self) -> String {
         bytes(self.units_per_row * UNIT_BYTES)
     }
 
-    /// Replays the trace on each, and then frees what it leaves, in the order of the trace and without a clock: the same build draws the same
-    /// pictures everywhere.
+    /// Replays the trace on each back-end, and then frees what it leaves. It does so in the order of the trace and
+    /// without a clock, so the same build draws the same pictures everywhere.
     pub fn of(trace: &Trace) -> anyhow::Result<Self> {
         let units = trace.peak_units.next_power_of_two().max(FRAME);
         let units_per_row = FRAME.max(units / ROWS);
@@ -116,7 +116,7 @@ impl Pictures {
     }
 }
 
-/// Units in use in each row of the image, by address.
+/// Returns the units in use in each row of the image, by address.
 fn rows_in_use(oracle: &Oracle, units_per_row: u64) -> Vec<u64> {
     let row = |first: u64| {
         let units = first..(first + units_per_row).min(oracle.units());
@@ -125,7 +125,7 @@ fn rows_in_use(oracle: &Oracle, units_per_row: u64) -> Vec<u64> {
     (0..oracle.units()).step_by(units_per_row as usize).map(row).collect()
 }
 
-/// Percent of the free units that lie in rows of which a part is in use.
+/// Returns the percentage of the free units that lie in rows that are partly in use.
 fn unusable(rows: &[u64], units_per_row: u64) -> f64 {
     let free: u64 = rows.iter().map(|in_use| units_per_row - in_use).sum();
     let whole = rows.iter().filter(|&&in_use| in_use == 0).count() as u64 * units_per_row;

@@ -1,4 +1,4 @@
-//! What can be wrong with a record: every message names the file, the line and what it broke.
+//! The errors of records: every message names the file, the line and the rule that is broken.
 
 use super::header::FORMAT;
 use crate::located::Located;
@@ -9,13 +9,13 @@ pub type RecordError = Located<Fault>;
 /// What is wrong with a record.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The file system refuses.
+    /// The file system refuses to read it.
     #[error("cannot be read: {0}")]
     Unreadable(std::io::Error),
     /// Compressed data that cannot be decoded, or text that is not UTF-8.
     #[error("damaged: {0}")]
     Damaged(std::io::Error),
-    /// No object on the line.
+    /// A line without an object.
     #[error("not a JSON object: {0}")]
     NotJson(String),
     /// A row outside a run.
@@ -27,21 +27,21 @@ pub enum Fault {
     /// A header of another format.
     #[error("a record of format {0}; this command reads formats up to {FORMAT}")]
     Format(String),
-    /// A header without all it needs.
+    /// A header that lacks something.
     #[error("not a header of a record: {0}")]
     Header(String),
-    /// A row without all it needs, or with a figure that cannot be.
+    /// A row that lacks something, or has an impossible figure.
     #[error("not a row of a benchmark: {0}")]
     Row(String),
-    /// What is left out is said in words.
+    /// A note about what was not measured that is not a text.
     #[error("`skipped` must be a text, not {0}")]
     Skipped(String),
-    /// An end that counts other rows than there are.
+    /// An end with another number of rows than there are.
     #[error("the end of a run of {told} rows after {seen}")]
     End {
-        /// What it says.
+        /// The number of rows that it states.
         told: String,
-        /// Rows behind the header.
+        /// The number of rows after the header.
         seen: u64,
     },
     /// Headers only, or nothing at all.

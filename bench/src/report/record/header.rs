@@ -1,4 +1,4 @@
-//! When, where and how the rows after it were measured.
+//! The header of a run: when, where and how the rows after it were measured.
 
 use std::time::SystemTime;
 
@@ -9,15 +9,15 @@ use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 /// The layout of the records that this command writes.
 pub const FORMAT: u32 = 2;
 
-/// The oldest layout that it reads: runs without an end.
+/// The oldest layout that this command reads, in which runs have no end.
 const OLDEST: u32 = 1;
 
 /// The first line of a record, and of each further run in it.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Header {
-    /// [`FORMAT`], when it was written.
+    /// The [`FORMAT`] of the command that wrote it.
     pub record: u32,
-    /// UTC, as in 2026-11-21T12:00:00Z.
+    /// The time in UTC, as in 2026-11-21T12:00:00Z.
     pub date: String,
     /// The command line.
     pub command: String,
@@ -25,28 +25,28 @@ pub struct Header {
     pub versions: Versions,
 }
 
-/// What it was measured on.
+/// The machine on which rows were measured.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Machine {
     pub cpu: String,
-    /// Logical ones, all of which the command may use.
+    /// The number of logical CPUs, all of which the command may use.
     pub cpus: usize,
     pub memory_bytes: u64,
-    /// System, kernel and architecture.
+    /// The operating system, the kernel and the architecture.
     pub system: String,
 }
 
-/// What was measured, and what built it.
+/// The version of nbbs that was measured, and the compiler that built it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Versions {
     pub nbbs: String,
-    /// Commit of the sources.
+    /// The commit of the sources.
     pub revision: String,
     pub rustc: String,
 }
 
 impl Header {
-    /// Of this machine, this build, this command line and this moment.
+    /// Returns the header for this machine, this build, this command line and this moment.
     pub fn of_this_run() -> Self {
         let args = std::env::args().skip(1);
         let command: Vec<String> = ["nbbs".to_owned()].into_iter().chain(args).collect();
@@ -59,17 +59,17 @@ impl Header {
         }
     }
 
-    /// Whether this command reads records of a format.
+    /// Returns whether this command reads records of a format.
     pub fn reads(format: &Value) -> bool {
         format.as_u64().is_some_and(|format| (OLDEST.into()..=FORMAT.into()).contains(&format))
     }
 
-    /// Whether the rows after it are followed by an end.
+    /// Returns whether an end follows the rows after it.
     pub fn has_end(&self) -> bool {
         self.record > OLDEST
     }
 
-    /// The day, of the date.
+    /// Returns the day of the date.
     #[cfg(feature = "suite")]
     pub fn day(&self) -> &str {
         self.date.split('T').next().unwrap_or(&self.date)
@@ -77,7 +77,7 @@ impl Header {
 }
 
 impl Machine {
-    /// Memory, to be read.
+    /// Returns the size of the memory, for readers.
     #[cfg(feature = "suite")]
     pub fn memory(&self) -> String {
         crate::table::bytes(self.memory_bytes)
@@ -100,7 +100,7 @@ impl Machine {
 }
 
 impl Versions {
-    /// Of this build.
+    /// Returns the versions of this build.
     pub fn this() -> Self {
         Self {
             nbbs: env!("CARGO_PKG_VERSION").to_owned(),

@@ -1,10 +1,10 @@
 //! Records: the rows of the benchmarks, with when, where and how they were measured.
 //!
-//! A record is JSON lines, zstd-compressed or plain. A line with the key `record` is a header, and says
-//! where the rows after it come from; the first line is one. A line with the key `skipped` says what was not
-//! measured, and why; one with the key `end` ends a run, and counts its rows. A run without it is
-//! incomplete: it was killed, perhaps in the middle of a line. Records joined one behind the other are a
-//! record. A row that comes again, of the same case and allocator, replaces the one before.
+//! A record consists of JSON lines, zstd-compressed or plain. The first line is a header: a line with the key `record`,
+//! which says where the rows after it come from. A line with the key `skipped` says what was not measured, and why. A
+//! line with the key `end` ends a run, and counts its rows. A run without an end is incomplete: it was killed, perhaps
+//! in the middle of a line. Records that are concatenated form a record. A later row of the same case and allocator
+//! replaces an earlier one.
 
 mod error;
 mod header;
@@ -30,27 +30,27 @@ use crate::row::{Case, Name, Row};
 use crate::trace::decode::{Frames, MAGIC};
 use crate::trace::shorten;
 
-/// One run or several.
+/// A record of one or more runs.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
-    /// One for each run.
+    /// The runs.
     pub runs: Vec<Run>,
     pub rows: Vec<Row>,
-    /// Where the row of each case and allocator is.
+    /// The place of the row of each case and allocator.
     places: HashMap<(Case, Name), usize>,
 }
 
 impl Record {
-    /// No rows yet.
+    /// Creates a record without rows.
     #[cfg(feature = "suite")]
     pub fn new(header: Header) -> Self {
         Self { runs: vec![Run::new(header)], ..Self::default() }
     }
 
-    /// Reads a record's file.
+    /// Reads the file of a record.
     ///
     /// # Errors
-    /// The line that is wrong, and what is wrong with it.
+    /// A line is wrong; the error names the line and its fault.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
         let mut record = Self::default();
         let mut line = 0;
@@ -85,7 +85,7 @@ impl Record {
         if self.rows.is_empty() { Err(Fault::Empty) } else { Ok(()) }
     }
 
-    /// Whether a run has begun whose end is still to come.
+    /// Returns whether the latest run lacks its end.
     fn may_be_cut_off(&self) -> bool {
         self.runs.last().is_some_and(Run::lacks_end)
     }
@@ -118,7 +118,7 @@ impl Record {
     /// Adds a row, or replaces the one of the same case and allocator.
     ///
     /// # Errors
-    /// The row lacks something, or has a figure that cannot be.
+    /// The row lacks something, or has an impossible figure.
     pub fn add(&mut self, row: &Value) -> Result<(), Fault> {
         let row = Row::read(row).map_err(Fault::Row)?;
         if let Some(run) = self.runs.last_mut() {
@@ -145,7 +145,7 @@ impl Record {
     }
 }
 
-/// What is wrong with a line, which the parser takes for the first.
+/// Returns the fault of a line. The parser takes every line for line 1, so its line number is left out.
 fn not_json(error: &serde_json::Error) -> Fault {
     let text = error.to_string();
     let what = text.split(" at line ").next().unwrap_or(&text);

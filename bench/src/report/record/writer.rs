@@ -1,4 +1,4 @@
-//! A record, written while the run goes on.
+//! Writes a record while the run is in progress.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Header;
 
-/// A record's file. Whenever the run is killed, what was added before can be read.
+/// The file of a record. If the run is killed at any time, everything added before can be read.
 pub struct Writer {
     file: File,
     /// Whether each piece becomes a zstd frame of its own.
@@ -30,7 +30,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Adds rows, without what is null.
+    /// Adds rows, without their null values.
     ///
     /// # Errors
     /// The file cannot be written.

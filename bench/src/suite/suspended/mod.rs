@@ -1,8 +1,9 @@
-//! A thread is suspended in the middle of an operation: do the others go on?
+//! Suspends a thread in the middle of an operation, and measures whether the others go on.
 //!
 //! One thread allocates and frees, and is put to sleep again and again: within an operation, and, for comparison,
-//! between two. The others allocate and free all the time; their operations are timed while it sleeps. It sleeps
-//! until one of them has done something, or they have worked for [`PATIENCE`] in vain: then they wait for it.
+//! between two operations. The others allocate and free all the time; their operations are timed while it sleeps. It
+//! sleeps until one of them has completed something, or until they have worked in vain for [`PATIENCE`], which means
+//! that they wait for it.
 
 mod signal;
 
@@ -24,27 +25,27 @@ use crate::clock::Clock;
 use crate::market::{CheckedHeap, Contender, Kind};
 use crate::row::Row;
 
-/// How long a thread is suspended at least.
+/// The least time for which a thread is suspended.
 const AT_LEAST: Duration = Duration::from_millis(2);
-/// Who has worked so long and done nothing waits for somebody.
+/// The processor time after which threads that have completed nothing are waiting for another.
 const PATIENCE: Duration = Duration::from_millis(10);
-/// Who waits asleep does not work.
+/// The time after which threads that wait asleep, and so take no processor time, are waiting for another.
 const ASLEEP: Duration = Duration::from_secs(1);
-/// A caller comes so often, in tenths of nanoseconds: what comes while an operation is stuck waits too.
+/// The interval between callers, in tenths of nanoseconds: callers that arrive while an operation is stuck wait, too.
 const INTERVAL: u64 = 100_000;
 
-/// What was seen of one contender.
+/// The observations of one contender.
 struct Seen {
     latency: Histogram<u64>,
     ops: u64,
     ns: f64,
-    /// Suspensions during which nobody went on.
+    /// The number of suspensions during which no other thread went on.
     stalled: u64,
     metadata_bytes: Option<u64>,
     violation: Option<String>,
 }
 
-/// The rows of all contenders.
+/// Measures all contenders, and returns their rows.
 pub fn measure(case: &Case<'_>, contenders: &[&'static Contender], clock: &Clock) -> Vec<Row> {
     contenders.iter().map(|contender| row(case, contender, clock)).collect()
 }
@@ -88,7 +89,7 @@ fn seen(
     })
 }
 
-/// A few suspensions with every operation held against an owner map.
+/// Runs a few suspensions, and checks every operation against an owner map.
 fn verify(case: &Case<'_>, contender: &Contender, clock: &Clock) -> Option<String> {
     const FEW: u64 = 3;
     let violation = if contender.kind() == Kind::Heap {
@@ -112,13 +113,13 @@ fn verify(case: &Case<'_>, contender: &Contender, clock: &Clock) -> Option<Strin
 #[repr(align(128))]
 struct Done(AtomicU64);
 
-/// The stage of a run.
+/// The shared state of a run.
 struct Stage<'a> {
     back_end: &'a dyn BackEnd,
     order: u32,
     over: AtomicBool,
     wrong_frees: AtomicU64,
-    /// Operations of each of the others.
+    /// The operations of each of the other threads.
     done: Vec<Done>,
 }
 
@@ -175,12 +176,12 @@ fn run(
     }
 }
 
-/// Tenths of nanoseconds, up to a minute, to a hundredth of their size.
+/// Creates a histogram of tenths of nanoseconds, up to a minute, to a hundredth of their size.
 fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 600_000_000_000, 2).expect("bounds in order")
 }
 
-/// Does an operation; how many tenths of nanoseconds it took.
+/// Runs an operation, and returns how many tenths of nanoseconds it took.
 fn tenths<R>(clock: &Clock, operation: impl FnOnce() -> R) -> (R, u64) {
     let began = clock.ticks();
     let result = operation();
@@ -188,7 +189,8 @@ fn tenths<R>(clock: &Clock, operation: impl FnOnce() -> R) -> (R, u64) {
     (result, (ns * 10.0) as u64)
 }
 
-/// Time that this process has had on processors: the others', while one is suspended and one waits asleep.
+/// Returns the processor time of this process. While one thread is suspended and one waits asleep, it is that of the
+/// others.
 fn processor_time() -> Duration {
     ClockId::CLOCK_PROCESS_CPUTIME_ID.now().expect("every unix has this clock").into()
 }
@@ -198,19 +200,19 @@ impl Stage<'_> {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Operations of the others so far.
+    /// Returns the operations of the other threads so far.
     fn progress(&self) -> u64 {
         self.done.iter().map(|done| done.0.load(Ordering::Relaxed)).sum()
     }
 
-    /// Whether the others wait for whoever is suspended.
+    /// Returns whether the other threads wait for the suspended one.
     fn is_stalled(&self) -> bool {
         let (began, worked) = (Instant::now(), processor_time());
-        // What has got past the suspended thread may come to its end.
+        // Operations that have already got past the suspended thread may end.
         thread::sleep(AT_LEAST / 2);
         let before = self.progress();
         thread::sleep(AT_LEAST / 2);
-        // Not by the clock: on a busy machine the others may have no processor for a while.
+        // Not by wall-clock time: on a busy machine the others may have no processor for a while.
         while self.progress() == before
             && processor_time() - worked < PATIENCE
             && began.elapsed() < ASLEEP
@@ -226,7 +228,7 @@ impl Stage<'_> {
         }
     }
 
-    /// The thread that is suspended.
+    /// Runs the thread that is suspended.
     fn be_suspended(&self) {
         let lane = self.done.len();
         let mut random = fastrand::Rng::with_seed(1);
@@ -241,7 +243,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Another thread: allocates and frees; the times of what it does while that one is suspended.
+    /// Runs another thread: allocates and frees, and returns the times of its operations while the first is suspended.
     fn go_on(&self, lane: usize, clock: &Clock) -> Histogram<u64> {
         let mut latency = new_histogram();
         let mut done = 0;

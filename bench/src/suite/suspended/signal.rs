@@ -1,4 +1,4 @@
-//! Putting a thread to sleep in the middle of what it does: a signal, whose handler waits.
+//! Puts a thread to sleep in the middle of its work, by a signal whose handler waits.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use nix::sys::pthread::{Pthread, pthread_kill};
 use nix::sys::signal::Signal;
 
-/// Where a thread is to be suspended.
+/// The place at which to suspend a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Where {
     /// In the middle of an operation.
@@ -18,15 +18,15 @@ pub enum Where {
     Between,
 }
 
-/// Nothing is asked of a handler.
+/// The handler has nothing to do.
 const IDLE: u64 = 0;
 /// The handler is to wait if it finds its thread inside an operation.
 const ASK_INSIDE: u64 = 1;
-/// The handler is to wait if it finds its thread between two.
+/// The handler is to wait if it finds its thread between two operations.
 const ASK_BETWEEN: u64 = 2;
-/// It did not find it there.
+/// The handler did not find its thread there.
 const MISSED: u64 = 3;
-/// It waits until this changes.
+/// The handler waits until this changes.
 const SUSPENDED: u64 = 4;
 
 static STATE: AtomicU64 = AtomicU64::new(IDLE);
@@ -34,7 +34,7 @@ static STATE: AtomicU64 = AtomicU64::new(IDLE);
 /// How often a thread was suspended and released: odd while it is suspended.
 static TURNS: AtomicU64 = AtomicU64::new(0);
 
-/// There is one state.
+/// There is only one state, so only one suspender at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 thread_local! {
@@ -45,7 +45,7 @@ thread_local! {
 pub struct Suspender(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 impl Suspender {
-    /// Waits for whoever has it.
+    /// Waits until no one else has the right.
     pub fn new() -> Self {
         static HANDLER: Once = Once::new();
         HANDLER.call_once(|| {
@@ -57,11 +57,11 @@ impl Suspender {
         Self(ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Suspends the thread there, does `meanwhile`, and lets it go on.
+    /// Suspends the thread at that place, runs `meanwhile`, and lets the thread go on.
     pub fn suspend<R>(&self, thread: Pthread, place: Where, meanwhile: impl FnOnce() -> R) -> R {
         let ask = if place == Where::Inside { ASK_INSIDE } else { ASK_BETWEEN };
         loop {
-            // Release and Acquire, here and in `handle`: who sees a state sees what was done before it.
+            // Release and Acquire, here and in `handle`: a thread that sees a state sees what was done before it.
             STATE.store(ask, Ordering::Release);
             pthread_kill(thread, Signal::SIGUSR1).expect("the thread lives");
             let answer = loop {
@@ -97,12 +97,12 @@ fn handle() {
     }
 }
 
-/// How often a thread was suspended and released.
+/// Returns how often a thread was suspended and released.
 pub fn turns() -> u64 {
     TURNS.load(Ordering::Relaxed)
 }
 
-/// Does an operation, within which this thread may be suspended.
+/// Runs an operation, within which this thread may be suspended.
 pub fn inside<R>(operation: impl FnOnce() -> R) -> R {
     INSIDE.set(true);
     compiler_fence(Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! A program that has run for a while: it frees at random, asks for many sizes, and holds about as much all the time.
+//! A program that has run for a while: it frees at random, asks for many sizes, and always holds about the same amount.
 
 use super::Worker;
 
@@ -11,10 +11,10 @@ enum Mix {
     Uniform(u32),
 }
 
-/// Steps, of all threads together.
+/// The number of steps, of all threads together.
 const STEPS: u64 = 1_000_000;
 
-/// The phases: what is asked for, and how full the memory is in percent. Each mix begins with nothing held.
+/// The phases: the mix of orders, and how full the memory is in percent. Each mix begins with nothing held.
 const PHASES: &[(Mix, [(u64, &str); 3])] = &[
     (Mix::Uniform(0), [(30, "order 0, 30 %"), (60, "order 0, 60 %"), (90, "order 0, 90 %")]),
     (
@@ -35,7 +35,8 @@ const PHASES: &[(Mix, [(u64, &str); 3])] = &[
     ),
 ];
 
-/// Below the fill three steps in four allocate and one frees a random block; above it all free.
+/// Runs the phases. Below the fill, three steps in four allocate and one frees a random block; above it, all steps
+/// free.
 pub fn churn(worker: &mut Worker<'_>) {
     for &(mix, fills) in PHASES {
         let mut held_units = 0;
@@ -63,7 +64,7 @@ pub fn churn(worker: &mut Worker<'_>) {
     }
 }
 
-/// Allocates a block of a random order and keeps it; how many units that are.
+/// Allocates a block of a random order and keeps it. Returns its number of units.
 fn allocate(worker: &mut Worker<'_>, mix: Mix) -> u64 {
     let order = mix.draw(worker);
     u64::from(worker.hold(order)) << order

@@ -1,13 +1,13 @@
-//! How full a heap is when a program meets its first refusal.
+//! Measures how full a heap is when a program meets its first refusal.
 
 use crate::suite::gauge::{Gauge, measured};
 use crate::suite::on_heap::HeapRound;
 use crate::suite::round::Part;
 use crate::suite::worker::LONG;
 
-/// A trace in its order, on one thread, until something is refused: the bytes that were asked for and are live then, beside
-/// the heap's. Nothing is said of a heap that refuses nothing. What it refuses first is often large: heaps that stop at the same
-/// event have the same figure.
+/// Replays a trace in its order, on one thread, until something is refused, and compares the bytes that were asked for
+/// and are live then with those of the heap. A heap that refuses nothing has no figure. The first refusal is often that
+/// of a large block: heaps that stop at the same event have the same figure.
 pub fn first_failure(round: &HeapRound<'_>) -> Vec<Part> {
     let trace = round.trace.expect("a replay has a trace");
     let mut replay = Replay { round, blocks: vec![None; trace.places.len()], live_bytes: 0 };
@@ -35,13 +35,13 @@ pub fn first_failure(round: &HeapRound<'_>) -> Vec<Part> {
 
 struct Replay<'a> {
     round: &'a HeapRound<'a>,
-    /// By their places in the trace.
+    /// The blocks, by their places in the trace.
     blocks: Vec<Option<u64>>,
     live_bytes: u64,
 }
 
 impl Replay<'_> {
-    /// Allocates a block, frees it, or makes it another; `false` if that is refused.
+    /// Allocates a block, frees it, or resizes it into another. Returns `false` if that is refused.
     #[inline]
     fn carry_out(&mut self, from: Option<u32>, to: Option<u32>) -> bool {
         let (heap, layout) = (self.round.heap, |place| self.round.layout(place));

@@ -1,4 +1,4 @@
-//! Of the crate frusa, whose table has nanoseconds of a pair on one thread, at 1, 2, 4 and 8 threads.
+//! The workload of the crate frusa, whose table has the nanoseconds of a pair on one thread, at 1, 2, 4 and 8 threads.
 
 use std::alloc::Layout;
 
@@ -7,7 +7,8 @@ use crate::suite::gauge::{Gauge, measured};
 use crate::suite::on_heap::HeapRound;
 use crate::suite::round::Part;
 
-/// A block of a random power of two of 16 to 2,048 bytes, freed at once: 10,000,000 times on each thread, or until time is up.
+/// Allocates a block of a random power of two of 16 to 2,048 bytes, and frees it at once: 10,000,000 times on each
+/// thread, or until time is up.
 pub fn random_pairs(round: &HeapRound<'_>) -> Vec<Part> {
     const PAIRS: u64 = 10_000_000;
     Crew::run(round.setting.threads, |crew, lane| {

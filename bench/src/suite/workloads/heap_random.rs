@@ -1,8 +1,8 @@
-//! Of P. Schuster's simple_chunk_allocator: random sizes and alignments, until the heap is nearly full.
+//! The workload of P. Schuster's simple_chunk_allocator: random sizes and alignments, until the heap is nearly full.
 //!
-//! The original prints cycles of successful allocations. They are of the time stamp counter, whose rate does not
-//! follow the core's, so they are nanoseconds in another unit; cycles of the core take performance counters, which
-//! virtual machines seldom have. Here as everywhere it is nanoseconds, of allocations and frees.
+//! The original prints cycles of successful allocations. These are ticks of the time stamp counter, whose rate does not
+//! follow the core's, so they are nanoseconds in another unit. To count cycles of the core takes performance counters,
+//! which virtual machines seldom have. Here, as everywhere, the figures are nanoseconds, of allocations and frees.
 
 use std::alloc::Layout;
 use std::collections::VecDeque;
@@ -12,19 +12,19 @@ use crate::suite::gauge::{Gauge, Stretch, measured};
 use crate::suite::on_heap::HeapRound;
 use crate::suite::round::Part;
 
-/// One thread, and the blocks that it holds, the oldest first.
+/// A thread, and the blocks that it holds, the oldest first.
 struct Random<'a> {
     round: &'a HeapRound<'a>,
     random: fastrand::Rng,
     held: VecDeque<(u64, Layout)>,
     held_bytes: u64,
-    /// Bytes that it may hold.
+    /// The bytes that it may hold.
     share: u64,
     frees: u64,
     refused: u64,
 }
 
-/// Until something is refused, then as long again on a heap that is full.
+/// Runs until something is refused, then as long again on a full heap.
 pub fn heap_random(round: &HeapRound<'_>) -> Vec<Part> {
     let threads = round.setting.threads as u64;
     Crew::run(round.setting.threads, |crew, lane| {

@@ -1,9 +1,9 @@
-//! Of L. Wrenger et al., "LLFree: Scalable and Optionally-Persistent Page-Frame Allocation".
+//! The workloads of L. Wrenger et al., "LLFree: Scalable and Optionally-Persistent Page-Frame Allocation".
 
 use super::Worker;
 use crate::suite::worker::LONG;
 
-/// A thread's blocks: a share of half of the memory among the most threads of the run.
+/// Returns the number of a thread's blocks: a share of half of the memory, divided among the most threads of the run.
 fn blocks(worker: &Worker<'_>) -> u64 {
     let threads = worker.setting().max_threads as u64;
     ((worker.units() / threads / 2) >> worker.order()).max(1)
@@ -20,16 +20,16 @@ fn free(worker: &mut Worker<'_>, blocks: u64) {
     worker.repeat(blocks, Worker::free_last);
 }
 
-/// All allocated, all freed in reverse order.
+/// Allocates all blocks, then frees all in reverse order.
 pub fn bulk(worker: &mut Worker<'_>) {
     let blocks = blocks(worker);
     worker.stretch("alloc", |worker| alloc(worker, blocks));
     worker.stretch("free", |worker| free(worker, blocks));
 }
 
-/// Pairs while half of the memory is held.
+/// Runs pairs while half of the memory is held.
 pub fn repeat(worker: &mut Worker<'_>) {
-    /// Fewer would say little.
+    /// The least number of pairs: fewer would say little.
     const LEAST: u64 = 100_000;
     worker.prepare(|worker| {
         let half = worker.share((worker.units() >> worker.order()) / 2);
@@ -39,7 +39,7 @@ pub fn repeat(worker: &mut Worker<'_>) {
     worker.stretch("pairs", |worker| worker.up_to(pairs, Worker::pair));
 }
 
-/// What others allocated, freed in random order.
+/// Frees what other threads allocated, in random order.
 pub fn rand(worker: &mut Worker<'_>) {
     worker.prepare(|worker| {
         alloc(worker, blocks(worker));
@@ -48,9 +48,9 @@ pub fn rand(worker: &mut Worker<'_>) {
     worker.stretch("free", |worker| worker.repeat_all(Worker::free_last));
 }
 
-/// A hundredth of the memory allocated and freed, at several fills.
+/// Allocates and frees a hundredth of the memory, at several fills.
 pub fn filling(worker: &mut Worker<'_>) {
-    /// A hundredth may be few.
+    /// The number of repetitions, since a hundredth may be few blocks.
     const TIMES: u64 = 20;
     let all = worker.units() >> worker.order();
     let part = worker.share(all / 100).max(1);
@@ -71,7 +71,7 @@ pub fn filling(worker: &mut Worker<'_>) {
     }
 }
 
-/// A fragmented memory, in which a tenth is freed and allocated, again and again.
+/// Frees and allocates a tenth of a fragmented memory, again and again.
 pub fn frag(worker: &mut Worker<'_>) {
     worker.prepare(|worker| {
         let most = worker.share(worker.units() * 9 / 10);

@@ -1,4 +1,4 @@
-//! The workloads, by where they come from: what one is, and in `table` all of them.
+//! The workloads, by origin. This module says what a workload is; `table` lists all of them.
 
 mod churn;
 mod first_failure;
@@ -24,10 +24,10 @@ use crate::row::Row;
 use crate::trace::TraceError;
 pub use table::WORKLOADS;
 
-/// What is allocated.
+/// The orders that are allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Orders {
-    /// Blocks of one order, which the command line gives.
+    /// Blocks of one order, which the command line sets.
     Asked,
     /// Single units.
     Units,
@@ -35,33 +35,34 @@ pub enum Orders {
     Mixed,
 }
 
-/// What each thread does.
+/// A workload: what each thread does.
 pub struct Workload {
-    /// What the command line calls it.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// A line that says what it does.
     pub about: &'static str,
     pub orders: Orders,
-    /// How many orders it goes above the one that is asked for.
+    /// How far its orders go above the one that is asked for.
     pub orders_above: u32,
-    /// Blocks that a thread must have room for.
+    /// The blocks that a thread must have room for.
     pub blocks_per_thread: u64,
-    /// What it can be run on.
+    /// The kinds of allocators on which it runs.
     pub kinds: &'static [Kind],
-    /// The fewest threads that it takes, and the most.
+    /// The smallest and the largest number of threads.
     pub threads: (usize, usize),
-    /// Whether `all` has it.
+    /// Whether `all` includes it.
     pub of_all: bool,
-    /// What it is run with unless told otherwise, and with --quick.
+    /// The defaults, and those with `--quick`.
     pub usual: Usual,
     pub quick: Usual,
-    /// Whether its figures are those of single operations: as many rounds are timed so, and none is repeated.
+    /// Whether its figures are those of single operations. If so, as many rounds time these, and no round repeats the
+    /// case.
     pub by_operation: bool,
-    /// What is replayed: each trace has a table.
+    /// How to read the traces that are replayed; each trace has a table.
     pub traces: Option<ReadTraces>,
-    /// Whether heaps have half of what the trace holds at its peak, unless told otherwise: they are to refuse.
+    /// Whether heaps get by default half of what the trace holds at its peak, since they are to refuse.
     pub crowded: bool,
-    /// What rows of it have that no others have.
+    /// The figures that only its rows have.
     pub own: Option<&'static Own>,
     /// How its rows are printed.
     pub table: fn(&Workload, &[Row]) -> String,
@@ -70,11 +71,11 @@ pub struct Workload {
     pub run: Run,
 }
 
-/// What a workload is run with.
+/// The defaults of a workload.
 #[derive(Clone, Copy)]
 pub struct Usual {
     pub threads: &'static [usize],
-    /// Of blocks of back-ends, and of heaps.
+    /// The orders of the blocks of back-ends, and of heaps.
     pub orders: &'static [u32],
     pub sizes: &'static [u32],
     pub arena_units: &'static [u64],
@@ -82,7 +83,7 @@ pub struct Usual {
     pub rounds: usize,
 }
 
-/// 1 GiB of pages, 64 MiB of heap.
+/// The usual defaults: 1 GiB of pages, 64 MiB of heap.
 const USUAL: Usual = Usual {
     threads: &[1, 2, 4, 8, 16, 32],
     orders: &[0, 3, 6],
@@ -92,7 +93,7 @@ const USUAL: Usual = Usual {
     rounds: 5,
 };
 
-/// Less of everything.
+/// The usual defaults with `--quick`: less of everything.
 const QUICK: Usual = Usual {
     threads: &[1, 2, 8],
     orders: &[0],
@@ -102,17 +103,17 @@ const QUICK: Usual = Usual {
     rounds: 3,
 };
 
-/// Reads the traces that are asked for.
+/// A function that reads the traces that are asked for.
 pub type ReadTraces = fn(&Suite) -> Result<Vec<Replayed>, TraceError>;
 
-/// What each thread does, by what it asks for.
+/// What each thread runs, by what it asks for.
 #[derive(Clone, Copy)]
 pub enum Run {
     /// Blocks by order.
     Blocks(fn(&mut Worker<'_>)),
     /// Memory by size and alignment.
     Heap(fn(&HeapRound<'_>) -> Vec<Part>),
-    /// A thread that is put to sleep: module `suspended`.
+    /// A thread is put to sleep: module `suspended`.
     #[cfg(unix)]
     Suspended,
     /// A trace of page allocations.
@@ -121,10 +122,10 @@ pub enum Run {
     Cases(Cases),
 }
 
-/// A workload that knows its own cases.
+/// A workload that defines its own cases.
 #[derive(Clone, Copy)]
 pub struct Cases {
-    /// Steps of the progress bar; none if nobody that was asked for takes part.
+    /// Returns the steps of the progress bar, or 0 if none of the allocators asked for takes part.
     pub steps: fn(&Workload, &Suite) -> usize,
     /// Measures them all, and prints their tables.
     pub run: fn(&Workload, &Suite, &Clock, &mut Output) -> anyhow::Result<()>,

@@ -1,19 +1,19 @@
-//! Of R. Marotta et al., "NBBS: A Non-Blocking Buddy System for Multi-core Machines", and their own suite.
+//! The workloads of R. Marotta et al., "NBBS: A Non-Blocking Buddy System for Multi-core Machines", and of their suite.
 
 use super::Worker;
 
-/// The Linux scalability benchmark.
+/// Runs the Linux scalability benchmark.
 pub fn linux_scalability(worker: &mut Worker<'_>) {
     let pairs = worker.share(20_000_000);
     worker.stretch("pairs", |worker| worker.up_to(pairs, Worker::pair));
 }
 
-/// The same pairs, as many on each thread.
+/// Runs the same pairs, with a fixed number on each thread.
 pub fn cached(worker: &mut Worker<'_>) {
     worker.stretch("pairs", |worker| worker.up_to(5_000_000, Worker::pair));
 }
 
-/// Hoard's threadtest: allocate a share, free it, again and again.
+/// Runs Hoard's threadtest: allocates a share, frees it, again and again.
 pub fn threadtest(worker: &mut Worker<'_>) {
     let room = worker.share(worker.units() >> worker.order()) / 2;
     let blocks = worker.share(10_000).clamp(1, room.max(1));
@@ -27,9 +27,9 @@ pub fn threadtest(worker: &mut Worker<'_>) {
     });
 }
 
-/// Larson's server: what one thread allocated, the next replaces.
+/// Runs Larson's server: each thread replaces the blocks that another allocated.
 pub fn larson(worker: &mut Worker<'_>) {
-    /// Replacements before the blocks go to another thread.
+    /// The number of replacements before the blocks go to another thread.
     const TURN: u64 = 1000;
     let room = worker.share(worker.units() >> worker.order()) / 4;
     let blocks = room.clamp(1, 1000);
@@ -55,7 +55,7 @@ pub fn larson(worker: &mut Worker<'_>) {
     });
 }
 
-/// A pool of 31 blocks, more small ones than large ones.
+/// Replaces blocks in a pool of 31, with more small ones than large ones.
 pub fn constant_occupancy(worker: &mut Worker<'_>) {
     worker.prepare(|worker| {
         for above in 0..=4 {

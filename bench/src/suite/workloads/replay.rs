@@ -1,4 +1,4 @@
-//! Traces: what Linux asked of its page allocator, what a program asked of malloc.
+//! Replays traces: what Linux asked of its page allocator, and what a program asked of malloc.
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,12 @@ use crate::suite::round::Part;
 use crate::suite::worker::{LONG, Setting};
 use crate::trace::{Action, Event, HeapEvent, HeapTrace, Trace, TraceError};
 
-/// The page traces that are asked for.
+/// Reads the page traces that are asked for.
 pub fn page_traces(args: &Suite) -> Result<Vec<Replayed>, TraceError> {
     loaded("--traces", args.traces.iter(), Trace::sample, Trace::open, Events::Pages)
 }
 
-/// The heap trace that is asked for.
+/// Reads the heap trace that is asked for.
 pub fn heap_traces(args: &Suite) -> Result<Vec<Replayed>, TraceError> {
     loaded("--heap-trace", args.heap_trace.iter(), HeapTrace::sample, HeapTrace::open, Events::Heap)
 }
@@ -42,16 +42,16 @@ fn loaded<'a, T>(
     Ok(asked)
 }
 
-/// What is allocated from: blocks by their places in a trace.
+/// Memory to allocate from: blocks are named by their places in a trace.
 trait Memory: Sync {
     fn alloc(&self, lane: usize, place: u32) -> Option<u64>;
-    /// `false` if it is refused.
+    /// Frees the block of a place. Returns `false` if that is refused.
     fn free(&self, lane: usize, place: u32, at: u64) -> bool;
-    /// Makes the block at a place the one at another.
+    /// Resizes the block of one place into that of another.
     fn resize(&self, lane: usize, from: u32, at: u64, to: u32) -> Option<u64>;
 }
 
-/// A heap trace, on as many threads as it had, or fewer; then what it leaves is freed.
+/// Replays a heap trace, on as many threads as it had, or fewer, and then frees what it leaves.
 pub fn replay_heap(round: &HeapRound<'_>) -> Vec<Part> {
     let trace = round.trace.expect("a replay has a trace");
     let played = Play {
@@ -84,7 +84,7 @@ impl Memory for HeapRound<'_> {
     }
 }
 
-/// A page trace, on as many threads as it had CPUs, or fewer. Returns the blocks that it leaves as well.
+/// Replays a page trace, on as many threads as it had CPUs, or fewer. Also returns the blocks that it leaves.
 pub fn replay(
     back_end: &dyn BackEnd,
     trace: &Trace,
@@ -105,7 +105,7 @@ pub fn replay(
     (parts, left.into_iter().map(block).collect())
 }
 
-/// Page blocks.
+/// Blocks of pages.
 struct Pages<'a> {
     back_end: &'a dyn BackEnd,
     orders: &'a [u8],
@@ -131,7 +131,7 @@ impl Memory for Pages<'_> {
     }
 }
 
-/// A trace on a memory.
+/// A replay of a trace on a memory.
 struct Play<'a, M> {
     memory: &'a M,
     name: &'static str,
@@ -142,7 +142,7 @@ struct Play<'a, M> {
 }
 
 impl<M: Memory> Play<'_, M> {
-    /// The whole trace, or as much of it as there is time for; what is left, by places.
+    /// Replays the whole trace, or as much of it as there is time for. Also returns what is left, by places.
     fn run(&self) -> (Vec<Part>, Vec<(u32, u64)>) {
         let mut lanes = vec![Vec::new(); self.setting.threads];
         for &event in self.events {
@@ -162,7 +162,7 @@ impl<M: Memory> Play<'_, M> {
         (parts.collect(), left.collect())
     }
 
-    /// What a thread did that panicked.
+    /// Returns the part of a thread that panicked.
     fn broken(&self, panic: &(dyn std::any::Any + Send)) -> Part {
         let gauge = Gauge::new(self.setting, self.clock);
         Part {
@@ -173,7 +173,7 @@ impl<M: Memory> Play<'_, M> {
     }
 }
 
-/// One thread.
+/// A thread of a replay.
 struct Lane<'a, M> {
     play: &'a Play<'a, M>,
     course: &'a Course<'a, HeapEvent>,
@@ -192,7 +192,7 @@ impl<M: Memory> Lane<'_, M> {
         Part { stretches, refused: self.refused, wrong_frees: self.wrong_frees, ..Part::default() }
     }
 
-    /// Carries the events out; returns how many could be.
+    /// Carries the events out. Returns how many could be carried out.
     fn follow(&mut self, events: &[HeapEvent]) -> u64 {
         let mut ops = 0;
         for (&event, number) in events.iter().zip(1_u32..) {
@@ -207,7 +207,8 @@ impl<M: Memory> Lane<'_, M> {
         ops
     }
 
-    /// `false` if there is nothing to do, because an allocation was refused, or if it is refused.
+    /// Carries out an event. Returns `false` if it is refused, or if there is nothing to do because an allocation was
+    /// refused.
     fn carry_out(&mut self, HeapEvent { from, to, .. }: HeapEvent) -> bool {
         let (memory, lane, gauge) = (self.play.memory, self.number, &mut self.gauge);
         let old = from.and_then(|from| Some((from, self.course.wait(from)?)));
@@ -224,7 +225,7 @@ impl<M: Memory> Lane<'_, M> {
             }
             (None, Some(to)) => (gauge.time(|| memory.alloc(lane, to)), false),
         };
-        // What is found in a place in the end is left over.
+        // A block that is found in a place at the end is left over.
         if let (Some((from, _)), true) = (old, left) {
             self.course.publish(from, None);
         }

@@ -31,7 +31,7 @@ const fn workload(name: &'static str, about: &'static str, run: fn(&mut Worker<'
     }
 }
 
-/// One with cases of its own.
+/// Defines a workload with cases of its own.
 const fn apart(
     name: &'static str,
     about: &'static str,
@@ -43,12 +43,12 @@ const fn apart(
     Workload { of_all: false, footer, ..mixed }
 }
 
-/// One of which the paper also says what it is on heaps.
+/// Defines a workload of the paper, which also describes it for heaps.
 const fn paper(name: &'static str, about: &'static str, run: fn(&mut Worker<'_>)) -> Workload {
     Workload { kinds: &[Kind::BackEnd, Kind::Heap], ..workload(name, about, run) }
 }
 
-/// One whose sizes are no matter of the command line.
+/// Defines a workload whose sizes the command line does not set.
 const fn mixed(
     name: &'static str,
     about: &'static str,
@@ -59,7 +59,7 @@ const fn mixed(
     Workload { orders, blocks_per_thread: 0, kinds, run, ..workload(name, about, |_| {}) }
 }
 
-/// All of them.
+/// All workloads.
 pub static WORKLOADS: &[Workload] = &[
     paper(
         "linux-scalability",
@@ -215,7 +215,7 @@ pub static WORKLOADS: &[Workload] = &[
     },
     #[cfg(unix)]
     Workload {
-        // Somebody must go on, on a processor of its own.
+        // Another thread must go on, on a processor of its own.
         threads: (2, usize::MAX),
         usual: Usual { threads: &[2], ..USUAL },
         quick: Usual { threads: &[2], ..QUICK },

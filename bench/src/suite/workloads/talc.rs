@@ -1,6 +1,7 @@
-//! Of the crate talc: random actions, and how much of a heap is in use when it is full.
+//! The workloads of the crate talc: random actions, and how much of a heap is in use when it is full.
 //!
-//! Sizes and alignments are drawn as there: small ones are likelier, and alignments above a pointer's are seldom.
+//! Sizes and alignments are drawn as in that crate: small ones are likelier, and alignments above that of a pointer are
+//! rare.
 
 use std::alloc::Layout;
 
@@ -9,18 +10,18 @@ use crate::suite::gauge::{Gauge, Stretch, measured};
 use crate::suite::on_heap::HeapRound;
 use crate::suite::round::Part;
 
-/// One thread, and the blocks that it holds.
+/// A thread, and the blocks that it holds.
 struct Actor<'a> {
     round: &'a HeapRound<'a>,
     random: fastrand::Rng,
     held: Vec<(u64, Layout)>,
-    /// Bytes that it holds.
+    /// The bytes that it holds.
     bytes: u64,
     ops: u64,
     refused: u64,
 }
 
-/// The largest sizes of random actions, each a part of it.
+/// The largest sizes of random actions; each is a part of the workload.
 const LARGEST: [(&str, usize); 5] = [
     ("to 200", 200),
     ("to 1000", 1000),
@@ -29,7 +30,8 @@ const LARGEST: [(&str, usize); 5] = [
     ("to 30000", 30_000),
 ];
 
-/// Of seven actions, one resizes, three allocate, and three free, or allocate while there are fewer than 300 blocks.
+/// Runs random actions: of seven, one resizes, three allocate, and three free, or allocate while there are fewer than
+/// 300 blocks.
 pub fn random_actions(round: &HeapRound<'_>) -> Vec<Part> {
     Crew::run(round.setting.threads, |crew, lane| {
         let mut actor = Actor::new(round, lane as u64);
@@ -42,11 +44,12 @@ pub fn random_actions(round: &HeapRound<'_>) -> Vec<Part> {
     })
 }
 
-/// Of ten actions, five allocate, one frees, and four resize, to up to ten times the largest size, until something is refused;
-/// then all is freed. 300 times, or as often as there is time for.
+/// Fills the heap by random actions until something is refused, then frees everything: 300 times, or as often as there
+/// is time for. Of ten actions, five allocate, one frees, and four resize, to up to ten times the largest size.
 ///
-/// There is an efficiency on one thread, as several are not full at the same time; and none of a heap that gets its memory
-/// itself, and so refuses nothing: that is full when as much is in use as the others have.
+/// There is only an efficiency on one thread, as several threads do not meet a full heap at the same time. There is
+/// none for a heap that gets its memory itself and so refuses nothing: it counts as full when as much is in use as the
+/// other heaps have.
 pub fn heap_efficiency(round: &HeapRound<'_>) -> Vec<Part> {
     const TIMES: u32 = 300;
     Crew::run(round.setting.threads, |crew, lane| {
@@ -78,7 +81,7 @@ impl<'a> Actor<'a> {
     }
 
     fn stretch(&mut self, name: &'static str, most: usize, crew: &Crew) -> Stretch {
-        /// Blocks from which on it frees as often as it allocates.
+        /// The number of blocks from which on it frees as often as it allocates.
         const BLOCKS: usize = 300;
         let mut gauge = Gauge::new(self.round.setting, self.round.clock);
         crew.wait_awake();
@@ -100,7 +103,7 @@ impl<'a> Actor<'a> {
         gauge.stop(name.into(), self.ops - before, true)
     }
 
-    /// Until something is refused, or so much is in use as the heap has memory.
+    /// Fills the heap until something is refused, or as much is in use as the heap has memory.
     fn fill(&mut self, gauge: &mut Gauge<'_>) {
         const MOST: usize = 10_000;
         let share = self.round.bytes / self.round.setting.threads as u64;
@@ -113,7 +116,7 @@ impl<'a> Actor<'a> {
         {}
     }
 
-    /// Allocates a block; `false` if it is refused.
+    /// Allocates a block. Returns `false` if it is refused.
     fn alloc(&mut self, most: usize, gauge: &mut Gauge<'_>) -> bool {
         let below = self.random.usize(16..most);
         let size = self.random.usize(4..below);
@@ -136,7 +139,8 @@ impl<'a> Actor<'a> {
         true
     }
 
-    /// Makes one of the blocks, if there is one, smaller or larger, less than `below`; `false` if that is refused.
+    /// Makes one of the blocks, if there is one, smaller or larger, to less than `below`. Returns `false` if that is
+    /// refused.
     fn resize(&mut self, below: usize, gauge: &mut Gauge<'_>) -> bool {
         if self.held.is_empty() {
             return true;

@@ -1,17 +1,17 @@
-//! Of the C implementation of NBBS by T. Cici, and the fill of the Buddy Allocator Workshop.
+//! The workloads of the C implementation of NBBS by T. Cici, and the fill of the Buddy Allocator Workshop.
 
 use super::Worker;
 
-/// Blocks of one order, divided equally.
+/// Allocates blocks of one order, divided equally.
 pub fn alloc_seq(worker: &mut Worker<'_>) {
     let blocks = worker.share(worker.units() >> worker.order());
     worker.stretch("alloc", |worker| worker.repeat(blocks, |worker| worker.hold(worker.order())));
 }
 
-/// How often a memory is filled with random orders, of which it takes few.
+/// How often the memory is filled with random orders, as few blocks fill it.
 const TIMES: usize = 5;
 
-/// Random orders, raced.
+/// Allocates random orders; the threads race.
 pub fn alloc_rnd(worker: &mut Worker<'_>) {
     for _ in 0..TIMES {
         worker.stretch("alloc", fill_up);
@@ -19,7 +19,7 @@ pub fn alloc_rnd(worker: &mut Worker<'_>) {
     }
 }
 
-/// What was allocated in order, freed in order.
+/// Frees in order what was allocated in order.
 pub fn free_seq(worker: &mut Worker<'_>) {
     worker.prepare(|worker| {
         let blocks = worker.share(worker.units() >> worker.order());
@@ -29,7 +29,7 @@ pub fn free_seq(worker: &mut Worker<'_>) {
     free_all(worker);
 }
 
-/// What anybody allocated, freed at random.
+/// Frees at random what any thread allocated.
 pub fn free_rnd(worker: &mut Worker<'_>) {
     for _ in 0..TIMES {
         worker.prepare(|worker| {
@@ -40,7 +40,7 @@ pub fn free_rnd(worker: &mut Worker<'_>) {
     }
 }
 
-/// Nearly full, nearly empty, and again until time is up.
+/// Makes the memory nearly full, then nearly empty, again and again until time is up.
 pub fn stress(worker: &mut Worker<'_>) {
     let share = worker.units() / worker.threads() as u64;
     let (high, low) = (share * 95 / 100, share * 5 / 100);
@@ -66,7 +66,7 @@ fn free_all(worker: &mut Worker<'_>) {
     worker.stretch("free", |worker| worker.repeat_all(Worker::free_last));
 }
 
-/// Random orders, of those that were not refused yet, until a single unit is.
+/// Allocates random orders, of those that were not refused yet, until a single unit is refused.
 fn fill_up(worker: &mut Worker<'_>) {
     let mut largest = worker.largest_of_mix();
     worker.until_late(|worker| {
