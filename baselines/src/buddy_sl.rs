@@ -1,7 +1,7 @@
-//! The array-tree buddy with a spin lock that the paper compares with: what it calls `buddy-sl`.
+//! The array-tree buddy with a spin lock, with which the paper compares under the name `buddy-sl`.
 //!
-//! After <https://github.com/cloudwu/buddy>: a status for each node of a complete binary tree in an array,
-//! first fit by a walk that starts at the root, merging on every free; one lock around it all.
+//! It follows <https://github.com/cloudwu/buddy>: a status for each node of a complete binary tree in an array, first
+//! fit by a walk that starts at the root, merging on every free, and one lock around everything.
 
 use spin::mutex::SpinMutex;
 use testkit::BackEnd;
@@ -15,9 +15,9 @@ enum Status {
     Unused,
     /// Allocated as a whole.
     Used,
-    /// Some of what is below is free.
+    /// Some unit below is free.
     Split,
-    /// All of what is below is allocated.
+    /// All units below are allocated.
     Full,
 }
 
@@ -30,7 +30,7 @@ pub struct BuddySl {
 }
 
 impl BuddySl {
-    /// An arena of `units` free units.
+    /// Creates an arena of `units` free units.
     ///
     /// # Panics
     /// If `units` is 0 or above 2^36.
@@ -77,7 +77,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// A complete tree, of which everything behind the last unit is in use for good.
+    /// Creates a complete tree, in which everything after the last unit is in use permanently.
     fn new(units: u64) -> Self {
         let depth = units.next_power_of_two().ilog2();
         let nodes = vec![Status::Unused; 2 << depth].into_boxed_slice();
@@ -91,7 +91,7 @@ impl Tree {
         tree
     }
 
-    /// The first free block of the order, from the left.
+    /// Allocates the first free block of the order, from the left.
     fn alloc(&mut self, order: u32) -> Option<u64> {
         let mut node = 1;
         loop {
@@ -112,7 +112,7 @@ impl Tree {
         }
     }
 
-    /// `false`, and no change, unless a block of the order is in use at the unit.
+    /// Frees the block of the order at the unit. Returns `false`, and changes nothing, if no such block is in use.
     fn free(&mut self, unit: u64, order: u32) -> bool {
         let mut node = 1;
         loop {
@@ -150,7 +150,7 @@ impl Tree {
         self.nodes[2 * node..2 * node + 2].fill(Status::Unused);
     }
 
-    /// The node became used or full: so do its ancestors, as far as their other halves are.
+    /// Marks the ancestors of a node that became used or full as full, as far as their other halves are.
     fn mark_full_above(&mut self, mut node: usize) {
         while node > 1 && matches!(self.nodes[node ^ 1], Status::Used | Status::Full) {
             node /= 2;
@@ -170,7 +170,7 @@ impl Tree {
         }
     }
 
-    /// The first unit of the node.
+    /// Returns the first unit of the node.
     fn unit(&self, node: usize) -> u64 {
         ((node as u64) << (self.depth - level(node))) - (1 << self.depth)
     }
@@ -180,7 +180,7 @@ fn level(node: usize) -> u32 {
     node.ilog2()
 }
 
-/// The right-hand buddy of the node or of its nearest ancestor that has one.
+/// Returns the right-hand buddy of the node, or of its nearest ancestor that has one.
 fn next_to_the_right(node: usize) -> Option<usize> {
     let left = node >> node.trailing_ones();
     (left > 0).then_some(left + 1)

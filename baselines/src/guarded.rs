@@ -1,20 +1,20 @@
-//! A lock around an allocator that has none of its own.
+//! A lock around an allocator that has no lock.
 
 use spin::mutex::SpinMutex;
 use testkit::BackEnd;
 
 /// An allocator for one thread at a time.
 pub trait Sequential: Send {
-    /// An arena of `units` free units that serves orders 0 to `max_order`.
+    /// Creates an arena of `units` free units that serves orders 0 to `max_order`.
     fn new(units: u64, max_order: u32) -> Self;
 
     /// Allocates a block.
     fn alloc(&mut self, order: u32) -> Option<u64>;
 
-    /// Frees a block; `false`, and no change, if it can tell that there is none in use.
+    /// Frees a block. Returns `false`, and changes nothing, if it can tell that no such block is in use.
     fn free(&mut self, index: u64, order: u32) -> bool;
 
-    /// Bytes on the heap, now.
+    /// Returns the bytes that are on the heap now.
     fn heap_bytes(&self) -> usize;
 }
 
@@ -27,8 +27,8 @@ pub struct Guarded<S> {
 }
 
 impl<S: Sequential> Guarded<S> {
-    /// An arena of `units` free units that serves orders 0 to `max_order`, or to the largest of which a
-    /// block fits.
+    /// Creates an arena of `units` free units that serves orders 0 to `max_order`, or to the largest of which a block
+    /// fits.
     pub fn new(units: u64, max_order: u32) -> Self {
         let max_order = max_order.min(units.ilog2());
         Self { units, max_order, inner: SpinMutex::new(S::new(units, max_order)) }
@@ -65,7 +65,7 @@ impl<S: Sequential> BackEnd for Guarded<S> {
     }
 }
 
-/// All of `units` in the largest aligned blocks of at most `max_order` that fit, from the left.
+/// Divides `units` into the largest aligned blocks of at most `max_order` that fit, from the left.
 pub fn largest_blocks(units: u64, max_order: u32) -> impl Iterator<Item = (u64, u32)> {
     let mut index = 0;
     std::iter::from_fn(move || {

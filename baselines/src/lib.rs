@@ -1,7 +1,7 @@
-//! Other allocators, re-implemented faithfully, for checkers to be tried out on and for `nbbs` to be measured against.
+//! Other allocators, re-implemented faithfully: to test checkers on, and to measure `nbbs` beside.
 //!
 //! **Some are unsafe, on purpose**: faithful copies of systems that hand out memory twice, which every check has to
-//! catch. The table of everything that can be measured, these and what crates.io has, is `bench/src/market`.
+//! catch. The table of everything that can be measured, these and allocators from crates.io, is `bench/src/market`.
 //!
 //! ```text
 //! pool        slots of one size    spin    a spin lock that checkers can steer
@@ -9,7 +9,7 @@
 //! lock        the locks of that: test-and-test-and-set, tickets, MCS
 //! paper       the non-blocking buddy and its spin-lock twins, on one level per word and on four
 //! buddy_sl    the array-tree buddy under a spin lock
-//! guarded     a lock around what has none
+//! guarded     a lock around an allocator without one
 //! workshop    lists, red-black trees, the tree of largest free orders
 //! free_list   the pools of slots: lock-free, without and with a tag, and under a spin lock
 //! ```

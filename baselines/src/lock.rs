@@ -1,18 +1,18 @@
-//! The locks that the kernel's buddy can stand behind.
+//! The locks that can protect the kernel's buddy.
 
 use mcslock::raw::spins;
 use spin::mutex::{SpinMutex, TicketMutex};
 
-/// A lock around what it protects.
+/// A lock around the data that it protects.
 pub trait Lock<T>: Sync {
-    /// Nobody holds it.
+    /// Creates a lock that nobody holds.
     fn new(inner: T) -> Self;
 
-    /// Runs `section` while nobody else is in one.
+    /// Runs `section` while no other thread runs one.
     fn hold<R>(&self, section: impl FnOnce(&mut T) -> R) -> R;
 }
 
-/// Test-and-test-and-set: whoever sees it free first.
+/// A test-and-test-and-set lock: the first thread to see it free takes it.
 impl<T: Send> Lock<T> for SpinMutex<T> {
     fn new(inner: T) -> Self {
         Self::new(inner)
@@ -23,7 +23,7 @@ impl<T: Send> Lock<T> for SpinMutex<T> {
     }
 }
 
-/// By tickets: in the order in which they came, all of them waiting on one word.
+/// A ticket lock: threads take it in the order of arrival, and all wait on one word.
 impl<T: Send> Lock<T> for TicketMutex<T> {
     fn new(inner: T) -> Self {
         Self::new(inner)
@@ -34,7 +34,7 @@ impl<T: Send> Lock<T> for TicketMutex<T> {
     }
 }
 
-/// A lock of Mellor-Crummey and Scott: in the order in which they came, each waiting on a word of its own.
+/// A lock of Mellor-Crummey and Scott: threads take it in the order of arrival, and each waits on a word of its own.
 pub type Mcs<T> = spins::Mutex<T>;
 
 impl<T: Send> Lock<T> for Mcs<T> {

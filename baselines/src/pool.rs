@@ -5,12 +5,12 @@ use alloc::string::String;
 
 use testkit::BackEnd;
 
-/// A pool of slots that are all alike.
+/// A pool of slots of one size.
 pub trait Pool: Sync {
-    /// How many slots there are.
+    /// Returns the number of slots.
     fn slots(&self) -> u64;
 
-    /// Bytes of bookkeeping, everything included.
+    /// Returns the bytes of all bookkeeping.
     fn metadata_bytes(&self) -> usize;
 
     /// Allocates a slot.
@@ -23,7 +23,7 @@ pub trait Pool: Sync {
     fn free(&self, slot: u64);
 }
 
-/// A pool as a back-end that has units only: the oracle and the stress drive it like the others.
+/// A pool as a back-end that only has units: the oracle and the stress drive it like the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Units<P>(pub P);
 

@@ -5,9 +5,9 @@ use core::sync::atomic::AtomicU64;
 use nbbs::sync::{Ordering, Word};
 use testkit::hooked::{Hook, Hooked};
 
-/// A word that threads can wait on: a checker that takes turns gives the turn to another.
+/// A word that threads can wait on: a checker that runs threads in turn lets another run.
 pub trait Pause: Word {
-    /// Called between two looks at a lock that somebody else holds.
+    /// Called between two reads of a lock that another thread holds.
     fn pause() {
         core::hint::spin_loop();
     }
@@ -28,9 +28,9 @@ pub struct SpinLock<W> {
 }
 
 impl<W: Pause> SpinLock<W> {
-    /// Runs `section` while nobody else is in one.
+    /// Runs `section` while no other thread runs one.
     pub fn hold<R>(&self, section: impl FnOnce() -> R) -> R {
-        // Acquire pairs with the Release below: what the last holder did is seen by the next.
+        // Acquire pairs with the Release below: the next holder sees what the last one did.
         while self.held.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
             while self.held.load(Ordering::Relaxed) != 0 {
                 W::pause();

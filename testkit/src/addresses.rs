@@ -1,4 +1,4 @@
-//! Who holds which bytes.
+//! Records who holds which bytes.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use crate::Violation;
 
 /// An owner map over addresses, for heaps: the ranges that are held, none of which may overlap another.
 ///
-/// One lock orders all its changes, so it says nothing about the memory model; [`Oracle`](crate::Oracle) does.
+/// One lock orders all its changes, so it cannot check the memory model; [`Oracle`](crate::Oracle) can.
 ///
 /// ```
 /// use std::alloc::Layout;
@@ -26,15 +26,15 @@ use crate::Violation;
 /// ```
 #[derive(Debug, Default)]
 pub struct Addresses {
-    /// Ends by beginnings.
+    /// The ends of the held ranges, by their beginnings.
     held: Mutex<BTreeMap<usize, usize>>,
 }
 
 impl Addresses {
-    /// Records that bytes were handed out: to be called after that.
+    /// Records that bytes were handed out. Must be called afterwards.
     ///
     /// # Errors
-    /// They are not aligned as asked, run over the end of the address space, or somebody holds some of them.
+    /// The bytes are not aligned as asked, extend beyond the address space, or some of them are held.
     pub fn take(&self, at: usize, layout: Layout) -> Result<(), Violation> {
         if !at.is_multiple_of(layout.align()) {
             return Err(Violation::BytesMisaligned { at, align: layout.align() });
@@ -55,7 +55,7 @@ impl Addresses {
         }
     }
 
-    /// Records that the holder of the bytes is about to free them: to be called before that.
+    /// Records that the holder of the bytes is about to free them. Must be called before the free.
     ///
     /// # Errors
     /// These very bytes are not held as one block.
@@ -67,10 +67,10 @@ impl Addresses {
         }
     }
 
-    /// Whether everything has been returned.
+    /// Checks that everything has been returned.
     ///
     /// # Errors
-    /// The first bytes that somebody holds.
+    /// The first bytes that are held.
     pub fn check_empty(&self) -> Result<(), Violation> {
         let first = self.lock().iter().next().map(|(&begin, &end)| begin..end);
         first.map_or(Ok(()), |held: Range<usize>| Err(Violation::BytesStillHeld { held }))

@@ -1,4 +1,4 @@
-//! What is asked of an allocator that can do more than blocks.
+//! Requests to an allocator that can do more than blocks.
 
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
@@ -9,41 +9,41 @@ use nbbs::{AllocError, Buddy, Request, RequestError, ResizeError};
 /// Units that are held together, block or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// First unit.
+    /// The first unit.
     pub index: u64,
-    /// Units.
+    /// The number of units.
     pub len: u64,
 }
 
-/// What is asked of an allocator that can do more than blocks. Numbers are what they say, not yet picked.
+/// A request to an allocator that can do more than blocks. Its numbers are final, not picks.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ask<'a> {
-    /// So many units.
+    /// Allocate this many units.
     Units(u64),
-    /// So many units at this unit.
+    /// Allocate these units.
     At(Held),
-    /// So many units, a multiple of `2^order`, in a range, from its beginning or its end.
+    /// Allocate units in a range, at a multiple of `2^order`: from the beginning of the range, or from its end.
     Within(u64, u32, Range<u64>, bool),
-    /// To free what is held.
+    /// Free what is held.
     Free(Held),
-    /// To make what is held this long, which is shorter.
+    /// Shrink what is held to this length.
     Shrink(Held, u64),
-    /// To make what is held this long, which is longer.
+    /// Grow what is held to this length.
     Grow(Held, u64),
-    /// To cut what is held after so many units.
+    /// Cut what is held in two, after this many units.
     SplitOff(Held, u64),
-    /// To cut what is held into blocks of an order.
+    /// Cut what is held into blocks of an order.
     Split(Held, u32),
-    /// To give back a part of what is held.
+    /// Free a part of what is held.
     FreePart(Held, Range<u64>),
-    /// As many blocks of an order as there is room for.
+    /// Allocate as many blocks of an order as the list has room for.
     Batch(u32, &'a mut Vec<u64>),
-    /// To free blocks of an order.
+    /// Free blocks of an order.
     FreeBatch(u32, &'a [u64]),
 }
 
 impl Ask<'_> {
-    /// What the asker holds before, if it is about that.
+    /// Returns what the caller holds before, if the request is about that.
     #[must_use]
     pub fn held(&self) -> Option<Held> {
         match *self {
@@ -57,7 +57,7 @@ impl Ask<'_> {
         }
     }
 
-    /// How many units are asked for, of which none is held before.
+    /// Returns how many units are asked for, if none is held before.
     #[must_use]
     pub fn wanted(&self) -> Option<u64> {
         match *self {
@@ -66,7 +66,7 @@ impl Ask<'_> {
         }
     }
 
-    /// What is held afterwards of what is held before, if the answer is yes.
+    /// Returns the parts of what is held before that are held after the request is granted.
     #[must_use]
     pub fn parts(&self) -> Vec<Held> {
         let between = |from: u64, to: u64| Held { index: from, len: to - from };
@@ -90,7 +90,7 @@ impl Ask<'_> {
     }
 }
 
-/// Why not, as far as it can be judged.
+/// The reason for a refusal, as far as it can be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum No {
     /// The allocator does not offer this.
@@ -99,16 +99,17 @@ pub enum No {
     Exhausted,
     /// A unit is in use.
     InUse(u64),
-    /// Somebody's claim is in the way.
+    /// Another operation's claim is in the way.
     Contended,
     /// Anything else: never expected here.
     Wrong,
 }
 
-/// [`BackEnd::ask`](crate::BackEnd::ask) for this project's allocator. Returns the first unit where one is asked for.
+/// Implements [`BackEnd::ask`](crate::BackEnd::ask) for this project's allocator. Returns the first unit, if one is
+/// asked for.
 ///
 /// # Errors
-/// Why not.
+/// The reason for the refusal.
 pub fn ask<W: Word>(buddy: &Buddy<'_, W>, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
     let lane = buddy.on(lane);
     let resized = |result: Result<(), ResizeError>| result.map(|()| 0).map_err(No::from);
@@ -147,7 +148,7 @@ pub fn ask<W: Word>(buddy: &Buddy<'_, W>, lane: usize, ask: Ask<'_>) -> Result<u
     }
 }
 
-/// What [`Ask::Within`] asks for.
+/// Returns the request of [`Ask::Within`].
 pub fn within(units: u64, order: u32, range: Range<u64>, top_down: bool) -> Request {
     let request = Request::units(units).aligned(order).within(range);
     if top_down { request.top_down() } else { request }

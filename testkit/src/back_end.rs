@@ -1,4 +1,4 @@
-//! What the tests, the stress driver, the replay and the benchmarks ask of any block allocator.
+//! The interface through which tests, stress driver, replay and benchmarks use any block allocator.
 
 use alloc::string::{String, ToString};
 
@@ -8,33 +8,33 @@ use crate::ask::{self, Ask, No};
 
 /// An allocator of naturally aligned blocks of `2^order` units, by unit index.
 pub trait BackEnd: Sync {
-    /// Units in the arena.
+    /// Returns the number of units in the arena.
     fn units(&self) -> u64;
 
-    /// The largest order that can be asked for.
+    /// Returns the largest order that can be asked for.
     fn max_order(&self) -> u32;
 
-    /// Bytes of bookkeeping, everything included.
+    /// Returns the bytes of all bookkeeping.
     fn metadata_bytes(&self) -> usize;
 
     /// Allocates a block; `lane` is the caller's CPU or thread number.
     fn alloc(&self, lane: usize, order: u32) -> Option<u64>;
 
-    /// Frees the block of `order` at `index`; `Err` says why it was refused.
+    /// Frees the block of `order` at `index`.
     ///
     /// # Errors
-    /// The allocator's own message.
+    /// The free is refused; the error is the allocator's own message.
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String>;
 
-    /// Whether [`ask`](Self::ask) does anything.
+    /// Returns whether [`ask`](Self::ask) does anything.
     fn offers_runs(&self) -> bool {
         false
     }
 
-    /// Does something with runs, parts or many blocks. Returns the first unit where one is asked for.
+    /// Carries out a request about runs, parts or many blocks. Returns the first unit, if one is asked for.
     ///
     /// # Errors
-    /// Why not; by default that it is not offered.
+    /// The reason for the refusal; by default that this is not offered.
     fn ask(&self, _lane: usize, _ask: Ask<'_>) -> Result<u64, No> {
         Err(No::NotOffered)
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::ask::{Ask, No};
 use crate::{BackEnd, Block, Oracle, Spec, Violation, check_whole};
 
-/// Passes every operation on to an allocator, checks the answer, and remembers the first violation.
+/// An allocator that passes every operation on to another, checks the answer, and remembers the first violation.
 ///
 /// ```
 /// use testkit::{BackEnd, Checked};
@@ -28,39 +28,39 @@ pub struct Checked<B> {
 }
 
 impl<B: BackEnd> Checked<B> {
-    /// For any number of threads: who holds what is checked, refusals are not.
+    /// Wraps an allocator for any number of threads: overlaps are checked, refusals are not.
     pub fn concurrent(back_end: B) -> Self {
         let oracle = Oracle::of(&back_end);
         Self { back_end, oracle, spec: None, first: Mutex::new(None) }
     }
 
-    /// Runs the operations one at a time, whoever calls, and checks that each refusal is honest: that no
-    /// block of the order is free.
+    /// Wraps an allocator, runs operations one at a time, whichever thread calls, and checks that each refusal is
+    /// honest: that no block of the order is free.
     pub fn sequential(back_end: B) -> Self {
         let spec = Some(Mutex::new(Spec::new(back_end.units())));
         Self { spec, ..Self::concurrent(back_end) }
     }
 
-    /// The allocator, unchecked.
+    /// Returns the allocator, unchecked.
     pub fn back_end(&self) -> &B {
         &self.back_end
     }
 
-    /// The owner map.
+    /// Returns the owner map.
     pub fn oracle(&self) -> &Oracle {
         &self.oracle
     }
 
-    /// The first violation so far.
+    /// Returns the first violation so far.
     pub fn violation(&self) -> Option<Violation> {
         lock(&self.first).clone()
     }
 
-    /// To be called when everything has been returned and nothing runs.
+    /// Ends the check. Must be called when everything has been returned and nothing runs.
     ///
     /// # Errors
-    /// The first violation so far; else a unit that is still held; else an order that cannot be
-    /// allocated in full.
+    /// The first violation so far, or else a unit that is still held, or else an order that cannot be allocated in
+    /// full.
     pub fn finish(&self) -> Result<(), Violation> {
         self.violation().map_or(Ok(()), Err)?;
         self.oracle.check_empty()?;
@@ -113,7 +113,7 @@ impl<B: BackEnd> BackEnd for Checked<B> {
         answer
     }
 
-    /// A block that nobody holds must be refused; that is only certain if operations run one at a time.
+    /// The free of a block that nobody holds must be refused; this is only certain if operations run one at a time.
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
         let mut spec = self.spec.as_ref().map(lock);
         let block = Block { index, order };
@@ -168,7 +168,7 @@ impl<B: BackEnd + ?Sized> BackEnd for &B {
     }
 }
 
-/// A panic elsewhere does not hide the first violation.
+/// Locks a mutex, also after a panic elsewhere, which must not hide the first violation.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

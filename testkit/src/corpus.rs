@@ -1,13 +1,13 @@
-//! What the fuzzer has kept.
+//! Reads the inputs that the fuzzer has kept.
 
 use std::fs::File;
 use std::io::{Read, Result};
 use std::path::Path;
 
-/// The inputs of a fuzz target, with their names: `verify/fuzz/corpus/TARGET.tar`.
+/// Reads the inputs of a fuzz target, with their names, from `verify/fuzz/corpus/TARGET.tar`.
 ///
 /// # Errors
-/// The archive is not there, or cannot be read.
+/// The archive does not exist, or cannot be read.
 pub fn corpus(target: &str) -> Result<Vec<(String, Vec<u8>)>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../verify/fuzz/corpus");
     let mut archive = tar::Archive::new(File::open(folder.join(target).with_extension("tar"))?);

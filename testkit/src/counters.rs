@@ -1,4 +1,4 @@
-//! The counters in an arena's metadata, which wrap: set to their last values, so that tests see them do it.
+//! Sets the wrapping counters in an arena's metadata to their last values, so that tests see them wrap.
 
 use nbbs::sync::{Ordering, Word};
 
@@ -6,10 +6,10 @@ use crate::program::Arena;
 
 /// The version of an inner word: see the picture in DESIGN.md.
 const VERSION: u64 = ((1 << 25) - 1) << 32;
-/// Words of a lane. Reservations are on lane 0, which stands first.
+/// The words of a lane. Reservations are on lane 0, which comes first.
 const LANE_WORDS: usize = 16;
 
-/// Where the version of each inner word and the epoch stand.
+/// The places of the version of each inner word, and of the epoch.
 ///
 /// ```
 /// use testkit::{Counters, program::Arena};
@@ -29,18 +29,19 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Those of arenas like this one.
+    /// Finds the counters of arenas like this one.
     ///
-    /// Found by what is left in a second arena when a reservation has come and gone in every leaf word: each inner word
-    /// has been marked and has a version, and inspections above level 1 have ended epochs. All else but lane 0 is zero.
+    /// It makes and undoes a reservation in every leaf word of a second arena, and looks at what is left there: each
+    /// inner word has been marked and has a version, and inspections above level 1 have ended epochs. Everything else,
+    /// except lane 0, is zero.
     ///
     /// # Panics
-    /// If something else is not: then the metadata is not what it was when this was written.
+    /// If something else is not zero: then the layout of the metadata has changed since this was written.
     #[must_use]
     pub fn of<W: Word + Default>(arena: &Arena<W>) -> Self {
         let units = arena.buddy().units();
         let other = Arena::<W>::new(units);
-        // Two units are the least that a leaf word describes.
+        // A leaf word describes at least two units.
         for unit in (0..units).step_by(2) {
             let both_ways =
                 [other.buddy().reserve(unit..unit + 1), other.buddy().release(unit..unit + 1)];
@@ -54,13 +55,13 @@ impl Counters {
         Self { inner, epoch: epoch.first().copied() }
     }
 
-    /// How many there are.
+    /// Returns the number of counters.
     #[must_use]
     pub fn count(&self) -> usize {
         self.inner.len() + usize::from(self.epoch.is_some())
     }
 
-    /// Sets all of them to `before` less than the last value. To be called before anything happens in the arena.
+    /// Sets all counters to `before` less than the last value. Must be called before anything happens in the arena.
     pub fn preset<W: Word>(&self, words: &[W], before: u64) {
         for &place in &self.inner {
             let old = words[place].load(Ordering::Relaxed);
@@ -71,7 +72,7 @@ impl Counters {
         }
     }
 
-    /// How many of them have wrapped since.
+    /// Returns how many of them have wrapped since.
     #[must_use]
     pub fn wrapped<W: Word>(&self, words: &[W]) -> usize {
         let value = |&place: &usize| words[place].load(Ordering::Relaxed);

@@ -1,6 +1,6 @@
-//! How deep the suite goes.
+//! Sets how deep the suite goes.
 
-/// How many times as much as usual a test is to try that can try more: `NBBS_DEPTH`, or 1.
+/// Returns how many times as much as usual a test should try, if it can try more: `NBBS_DEPTH`, or 1.
 ///
 /// ```
 /// assert!(testkit::depth() >= 1);
@@ -10,7 +10,7 @@ pub fn depth() -> u64 {
     depth.unwrap_or(1).max(1)
 }
 
-/// With how many preemptions a test is to try every schedule: two, or three where [`depth`] is 100 or more.
+/// Returns with how many preemptions a test should try every schedule: two, or three if [`depth`] is 100 or more.
 ///
 /// ```
 /// assert!(testkit::preemptions() >= 2);

@@ -5,9 +5,9 @@ use core::marker::PhantomData;
 
 use nbbs::sync::{AtomicU64, Ordering, Word};
 
-/// What a checker does before every access to a word.
+/// The hook that a checker runs before every access to a word.
 pub trait Hook: fmt::Debug + Default {
-    /// Called before each access, where none of the next three says more.
+    /// Called before each access, unless one of the next three methods is implemented.
     fn before_access();
 
     /// Called before each load of the word at that address.
@@ -15,17 +15,17 @@ pub trait Hook: fmt::Debug + Default {
         Self::before_access();
     }
 
-    /// Called before each store to it.
+    /// Called before each store to the word at that address.
     fn before_store(_at: usize) {
         Self::before_access();
     }
 
-    /// Called before each compare-and-swap of it.
+    /// Called before each compare-and-swap of the word at that address.
     fn before_swap(_at: usize) {
         Self::before_access();
     }
 
-    /// Called between two looks at a lock that somebody else holds.
+    /// Called between two reads of a lock that another thread holds.
     fn pause() {
         Self::before_access();
         core::hint::spin_loop();

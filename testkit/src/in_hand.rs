@@ -1,35 +1,35 @@
-//! What a thread that stops for good may cost.
+//! The memory that may be lost when a thread stops for good.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::Block;
 
-/// What a thread is in the middle of: all that may be lost if it never goes on.
+/// What a thread has in hand: all that may be lost if it never goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum InHand {
-    /// Nothing: it is between two operations, or done.
+    /// Nothing: the thread is between two operations, or done.
     #[default]
     Nothing,
-    /// A block of this order that it has not been given yet, wherever that is.
+    /// A block of this order that the thread has not been given yet, at an unknown place.
     Claim(u32),
-    /// This very block: it is freeing it, or has claimed it and not been given it yet.
+    /// This very block: the thread is freeing it, or has claimed it and not been given it yet.
     Block(Block),
-    /// A range that it is reserving or releasing.
+    /// A range that the thread is reserving or releasing.
     Reserved(Range<u64>),
-    /// The first units of a range, as many as may be: it claims them from the front, or frees them from the end.
+    /// Any number of the first units of a range: the thread claims them from the front, or frees them from the end.
     First(Range<u64>),
-    /// Units, in ascending order: `least` it has yet to free; nothing beyond `most`.
+    /// Units, in ascending order. The thread has yet to free those in `least`, and none outside `most` is missing.
     Between {
-        /// Missing for certain.
+        /// The units that are certainly missing.
         least: Vec<u64>,
-        /// What else may be missing, and these.
+        /// All units that may be missing, including these.
         most: Vec<u64>,
     },
 }
 
 impl InHand {
-    /// Whether just these units, in ascending order, may be missing because the thread stopped.
+    /// Returns whether exactly these units, in ascending order, may be missing because the thread stopped.
     #[must_use]
     pub fn excuses(&self, missing: &[u64]) -> bool {
         if let Self::Between { least, most } = self {
@@ -51,7 +51,7 @@ impl InHand {
         }
     }
 
-    /// How many aligned blocks of an order can be spoilt by it.
+    /// Returns how many aligned blocks of an order may be spoilt.
     #[must_use]
     pub fn spoils(&self, order: u32) -> u64 {
         match *self {
@@ -69,8 +69,8 @@ impl InHand {
         }
     }
 
-    /// Whether an audit may name a slot over these units: one of just that, or one around it. Of a claim whose place is
-    /// not known nothing can be said.
+    /// Returns whether an audit may name a slot over these units: a slot of exactly what is in hand, or one around it.
+    /// If the place of a claim is not known, nothing can be said.
     #[must_use]
     pub fn explains(&self, units: &Range<u64>) -> bool {
         if units.is_empty() {

@@ -1,29 +1,30 @@
 //! One oracle, one form of operation program and one stress driver for every allocator in this project.
 //!
 //! ```text
-//! back_end    what is asked of any allocator
-//! ask         asking for runs of any size
-//! violation   what can go wrong, as a value
-//! symptom     which of it a broken allocator is known by
-//! in_hand     what a thread that stops for good may cost
+//! back_end    the interface of any allocator
+//! ask         requests for runs of any size
+//! violation   anything that can go wrong, as a value
+//! symptom     the violation by which a broken allocator is known
+//! in_hand     the memory that may be lost when a thread stops for good
 //! oracle      who holds which unit; exact under any number of threads
 //! addresses   who holds which bytes of a heap
-//! spec        the sequential specification: which blocks are free, hence which refusals are honest
+//! spec        the sequential specification: which blocks are free, and so which refusals are honest
 //! checked     an allocator with the two above beside it
-//! whole       after everything is returned, every order can be allocated in full
+//! whole       checks that every order can be allocated in full after everything is returned
 //! stress      threads, a mix of orders, blocks handed from thread to thread
 //! program     operations as data, and two interpreters: in turn, and one thread per lane
-//! corpus      what the fuzzer has kept
+//! corpus      the inputs that the fuzzer has kept
 //! counters    versions and the epoch, about to wrap
 //! depth       how deep the suite goes
-//! history     who asked what when, held against the specification
+//! history     recorded calls, checked against the specification
 //! hooked      a metadata word with a hook before every access
 //! touched     a word that notes which cache lines are touched, by lane
-//! steered     such a word by which a test steers its threads: jitter, schedules, sudden death
+//! steered     such a word, with which a test steers its threads: jitter, schedules, sudden death
 //! ```
 //!
-//! The oracle comes by itself, for what is measured; with the feature `full` come the programs, the schedules and the stress.
-//! Without the default feature `std` there are `back_end`, `ask` and `hooked`, for programs without an operating system.
+//! Without the feature `full` there is the oracle, for measurements; with it there are also the programs, the schedules
+//! and the stress. Without the default feature `std` there are only `back_end`, `ask` and `hooked`, for programs
+//! without an operating system.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
 

@@ -1,15 +1,15 @@
-//! Who holds which unit.
+//! Records who holds which unit.
 
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::{BackEnd, Block, Holder, Violation};
 
-/// An owner map: one atomic word per unit, written at every allocation and free by whoever does it.
+/// An owner map: one atomic word per unit, written by the caller of every allocation and free.
 ///
-/// It shares nothing with the allocator under test. Its accesses are all `Relaxed`, so it adds no
-/// ordering of its own: if an allocation does not happen after the free that made room for it, the map
-/// sees an overlap where the memory model allows one.
+/// It shares nothing with the allocator under test. All its accesses are `Relaxed`, so it adds no ordering of its own:
+/// if an allocation does not happen after the free that made room for it, the map sees an overlap wherever the memory
+/// model allows one.
 ///
 /// ```
 /// use testkit::{Oracle, Violation};
@@ -31,25 +31,25 @@ const FREE: u32 = 0;
 /// The unit is reserved. No holder's word looks like this: orders end below 63.
 const RESERVED: u32 = u32::MAX;
 
-/// `1 | order, 6 bits | lane, 16 bits`: not 0, whoever it is.
+/// Returns the word of a holder, `1 | order, 6 bits | lane, 16 bits`. It is never 0.
 fn tag(lane: usize, order: u32) -> u32 {
     1 << 31 | order << 16 | (lane as u32 & 0xffff)
 }
 
-/// Whom the word `tag` of `unit` names: the block's beginning follows from its alignment.
+/// Returns the holder that the word `tag` of `unit` names: the block's beginning follows from its alignment.
 fn holder(unit: u64, tag: u32) -> Holder {
     let order = tag >> 16 & 63;
     Holder { lane: (tag & 0xffff) as usize, block: Block { index: unit >> order << order, order } }
 }
 
 impl Oracle {
-    /// A map for `units` units that nobody holds.
+    /// Creates a map for `units` units that nobody holds.
     #[must_use]
     pub fn new(units: u64) -> Self {
         Self { owner: (0..units).map(|_| AtomicU32::new(FREE)).collect() }
     }
 
-    /// A map for an allocator that holds nothing yet.
+    /// Creates a map for an allocator of which nothing is held yet.
     #[must_use]
     pub fn of(back_end: &(impl BackEnd + ?Sized)) -> Self {
         Self::new(back_end.units())
@@ -57,12 +57,13 @@ impl Oracle {
 }
 
 impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
-    /// A map in words of the caller's, such as memory that several processes have: zero where nobody holds the unit.
+    /// Creates a map in the caller's words, such as memory that several processes share. A word is zero if nobody holds
+    /// the unit.
     pub const fn over(owner: M) -> Self {
         Self { owner }
     }
 
-    /// Units in the arena.
+    /// Returns the number of units in the arena.
     #[must_use]
     pub fn units(&self) -> u64 {
         self.owner.len() as u64
@@ -71,7 +72,7 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
     /// Records that `lane` was given the block of `order` at `index`.
     ///
     /// # Errors
-    /// The block is misaligned, outside the arena, or overlaps what somebody holds.
+    /// The block is misaligned, outside the arena, or overlaps a held block.
     pub fn take(&self, lane: usize, index: u64, order: u32) -> Result<Block, Violation> {
         let block = self.check_place(index, order)?;
         let claim = tag(lane, order);
@@ -88,10 +89,10 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
         Ok(block)
     }
 
-    /// Records that the holder of `block` is about to free it: to be called before the free.
+    /// Records that the holder of `block` is about to free it. Must be called before the free.
     ///
     /// # Errors
-    /// Some unit is not held as a part of this very block.
+    /// A unit is not held as a part of this very block.
     pub fn give(&self, block: Block) -> Result<(), Violation> {
         self.check_place(block.index, block.order)?;
         let claim = self.owner[block.index as usize].load(Relaxed);
@@ -107,11 +108,11 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
         Ok(())
     }
 
-    /// Records that nobody holds `block`, of which some units may still be held by the `dead`: a process that was killed while
-    /// it wrote here, or held the block.
+    /// Records that nobody holds `block`. The `dead` may still hold some of its units: processes that were killed while
+    /// they wrote here, or held the block.
     ///
     /// # Errors
-    /// Somebody else holds a unit of it.
+    /// Another lane holds a unit of it.
     pub fn bury(&self, block: Block, dead: impl Fn(usize) -> bool) -> Result<(), Violation> {
         self.check_place(block.index, block.order)?;
         for unit in block.units() {
@@ -125,7 +126,7 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
         Ok(())
     }
 
-    /// Whether `block` is held in this very form.
+    /// Returns whether `block` is held in this very form.
     #[must_use]
     pub fn holds(&self, block: Block) -> bool {
         block.is_aligned()
@@ -135,13 +136,13 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
                 .all(|unit| self.holder_of(unit).is_some_and(|holder| holder.block == block))
     }
 
-    /// Whether `unit` is in the arena, in nobody's block, and not reserved.
+    /// Returns whether `unit` is in the arena, not held, and not reserved.
     #[must_use]
     pub fn is_free(&self, unit: u64) -> bool {
         self.owner.get(unit as usize).is_some_and(|owner| owner.load(Relaxed) == FREE)
     }
 
-    /// Who holds `unit`.
+    /// Returns the holder of `unit`.
     #[must_use]
     pub fn holder_of(&self, unit: u64) -> Option<Holder> {
         match self.owner.get(unit as usize)?.load(Relaxed) {
@@ -150,10 +151,10 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
         }
     }
 
-    /// Records that the units of `range` were reserved: to be called afterwards.
+    /// Records that the units of `range` were reserved. Must be called afterwards.
     ///
     /// # Errors
-    /// Somebody holds one of them, or it is reserved already.
+    /// One of them is held, or is reserved already.
     pub fn reserve(&self, range: Range<u64>) -> Result<(), Violation> {
         for unit in range {
             match self.swap_if(unit, FREE, RESERVED) {
@@ -182,10 +183,10 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
         Ok(())
     }
 
-    /// Whether everything has been returned.
+    /// Checks that everything has been returned.
     ///
     /// # Errors
-    /// The first unit that somebody holds.
+    /// The first unit that is held.
     pub fn check_empty(&self) -> Result<(), Violation> {
         match (0..self.units()).find_map(|unit| Some((unit, self.holder_of(unit)?))) {
             Some((unit, holder)) => Err(Violation::StillHeld { unit, holder }),
@@ -193,20 +194,21 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
         }
     }
 
-    /// Units that somebody holds.
+    /// Returns the number of held units.
     #[must_use]
     pub fn held_units(&self) -> u64 {
         (0..self.units()).filter(|&unit| self.holder_of(unit).is_some()).count() as u64
     }
 
-    /// Blocks of `order` of which every unit is free: as many as can be allocated, if nobody else does.
+    /// Returns the number of blocks of `order` of which every unit is free: as many as can be allocated, if nobody else
+    /// allocates.
     #[must_use]
     pub fn free_blocks(&self, order: u32) -> u64 {
         let is_free = |owner: &AtomicU32| owner.load(Relaxed) == FREE;
         self.owner.chunks_exact(1 << order).filter(|block| block.iter().all(is_free)).count() as u64
     }
 
-    /// The block, if one can be there.
+    /// Returns the block, if one can be there.
     fn check_place(&self, index: u64, order: u32) -> Result<Block, Violation> {
         let (block, units) = (Block { index, order: order.min(63) }, self.units());
         if order >= 63 || index >= units || units - index < block.len() {
@@ -218,7 +220,7 @@ impl<M: Deref<Target = [AtomicU32]>> Oracle<M> {
         Ok(block)
     }
 
-    /// Changes the unit's word from `from` to `to`, or says what else it is.
+    /// Changes the unit's word from `from` to `to`, or returns its other value.
     fn swap_if(&self, unit: u64, from: u32, to: u32) -> Result<(), u32> {
         let owner = &self.owner[unit as usize];
         owner.compare_exchange(from, to, Relaxed, Relaxed).map(|_| ())

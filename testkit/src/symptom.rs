@@ -1,22 +1,22 @@
-//! What a broken allocator is known by.
+//! The symptom by which a broken allocator is known.
 
 use std::fmt;
 
 use crate::Violation;
 
-/// What a violation shows. A patient counts as caught by the one that it is known for, and by nothing else.
+/// What a violation shows. A patient only counts as caught by the symptom that it is known for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symptom {
     /// A unit is handed out twice.
     Overlap,
-    /// More memory is gone than what a thread that stopped had in hand.
+    /// More memory is lost than what a stopped thread had in hand.
     Loss,
-    /// Somebody waits for a thread that does not go on.
+    /// A thread waits for another that does not go on.
     Wait,
 }
 
 impl Symptom {
-    /// Whether this is what the violation shows.
+    /// Returns whether the violation shows this symptom.
     #[must_use]
     pub fn is_shown_by(self, violation: &Violation) -> bool {
         match self {

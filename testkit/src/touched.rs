@@ -1,28 +1,28 @@
-//! Which cache lines an operation touches: what one lane writes and another touches is what they can meet on.
+//! Records which cache lines an operation touches: lanes can only meet on a line that one writes and another touches.
 //!
-//! Operations that touch no line of each other's scale on any machine with caches, whatever it is called (A. Clements et
-//! al., "The Scalable Commutativity Rule", SOSP 2013). So this needs no more than one thread.
+//! Operations that touch none of each other's lines scale on any machine with caches (A. Clements et al., "The Scalable
+//! Commutativity Rule", SOSP 2013). So this check needs only one thread.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hooked::{Hook, Hooked};
 
-/// Bytes of a line.
+/// The bytes of a line.
 const LINE: usize = 64;
 
 thread_local!(static NOTES: RefCell<Touches> = RefCell::default());
 
-/// Lines, by number, that were touched.
+/// The lines that were touched, by number.
 #[derive(Clone, Debug, Default)]
 struct Touches {
     read: BTreeSet<usize>,
-    /// With how often; a compare-and-swap writes, won or lost.
+    /// The lines that were written, and how often; a compare-and-swap writes, won or lost.
     written: BTreeMap<usize, u64>,
 }
 
 impl Touches {
-    /// What this thread touches in `work`.
+    /// Returns what this thread touches in `work`.
     fn of(work: impl FnOnce()) -> Self {
         NOTES.take();
         work();
@@ -41,7 +41,7 @@ impl Touches {
     }
 }
 
-/// Notes what is done to words.
+/// The hook that notes accesses to words.
 #[derive(Debug, Default)]
 pub struct Touching;
 
@@ -67,7 +67,7 @@ impl Hook for Touching {
     }
 }
 
-/// A metadata word that notes what is done to it. It is for one thread, as what it notes is that thread's.
+/// A metadata word that notes accesses to it. It only works on one thread, as the notes belong to that thread.
 ///
 /// ```
 /// use nbbs::sync::{Ordering, Word};
@@ -86,7 +86,7 @@ pub type Touched = Hooked<Touching>;
 pub struct Lanes(Vec<Touches>);
 
 impl Lanes {
-    /// Has each lane do `step` in turn: so many rounds to come to the steady state, and so many that count.
+    /// Runs `step` on each lane in turn: first some rounds to reach the steady state, then the rounds that count.
     pub fn in_turn(
         lanes: usize,
         warm_up: usize,
@@ -103,14 +103,14 @@ impl Lanes {
         Self(all)
     }
 
-    /// How many lines were written.
+    /// Returns how many lines were written.
     #[must_use]
     pub fn lines_written(&self) -> usize {
         let lines: BTreeSet<_> = self.0.iter().flat_map(|lane| lane.written.keys()).collect();
         lines.len()
     }
 
-    /// How often some lane wrote a line that another one touched.
+    /// Returns how often a lane wrote a line that another one touched.
     #[must_use]
     pub fn shared_writes(&self) -> u64 {
         let of_lane = |(number, lane): (usize, &Touches)| {

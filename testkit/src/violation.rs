@@ -1,9 +1,9 @@
-//! What an allocator can do wrong, as a value that names the place.
+//! Violations: what an allocator can do wrong, as a value that names the place.
 
 use std::fmt;
 use std::ops::Range;
 
-/// `2^order` units from `index` on.
+/// A block: `2^order` units from `index` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Block {
     /// First unit.
@@ -13,32 +13,32 @@ pub struct Block {
 }
 
 impl Block {
-    /// The `len` units at `index`, if they are a block.
+    /// Returns the `len` units at `index` as a block, if they are one.
     #[must_use]
     pub fn of(index: u64, len: u64) -> Option<Self> {
         let block = Self { index, order: len.trailing_zeros().min(62) };
         (len.is_power_of_two() && block.is_aligned()).then_some(block)
     }
 
-    /// How many units the block has.
+    /// Returns how many units the block has.
     #[must_use]
     pub fn len(self) -> u64 {
         1 << self.order
     }
 
-    /// Never: a block has a unit at least.
+    /// Returns `false`: a block has at least one unit.
     #[must_use]
     pub fn is_empty(self) -> bool {
         false
     }
 
-    /// The units of the block.
+    /// Returns the units of the block.
     #[must_use]
     pub fn units(self) -> Range<u64> {
         self.index..self.index + self.len()
     }
 
-    /// Whether the block begins at a multiple of its size.
+    /// Returns whether the block begins at a multiple of its size.
     #[must_use]
     pub fn is_aligned(self) -> bool {
         self.index & (self.len() - 1) == 0
@@ -70,13 +70,13 @@ pub enum Violation {
         /// The block.
         block: Block,
     },
-    /// A unit was handed out while somebody held it.
+    /// A unit was handed out while it was held.
     Overlap {
         /// The unit.
         unit: u64,
-        /// Who held it.
+        /// The lane that held it.
         holder: Holder,
-        /// Who was given it as well.
+        /// The lane that was given it, too.
         claimant: Holder,
     },
     /// A unit was handed out, or reserved, while it was reserved.
@@ -84,20 +84,20 @@ pub enum Violation {
         /// The unit.
         unit: u64,
     },
-    /// A block is returned, but this unit is not held as a part of it: lost, or of another block.
+    /// A block is returned, but this unit is not held as a part of it: it was lost, or belongs to another block.
     NotHeld {
         /// The unit.
         unit: u64,
         /// The block that is returned.
         block: Block,
-        /// What holds the unit, if a block does.
+        /// The holder of the unit, if there is one.
         found: Option<Holder>,
     },
     /// A block that was held could not be freed.
     FreeRefused {
         /// The block.
         block: Block,
-        /// What the allocator said.
+        /// The allocator's message.
         reason: String,
     },
     /// A block that nobody held was freed.
@@ -121,24 +121,24 @@ pub enum Violation {
     NotWhole {
         /// The order.
         order: u32,
-        /// Blocks that could be allocated.
+        /// The number of blocks that could be allocated.
         blocks: u64,
-        /// Blocks that the arena has.
+        /// The number of blocks that the arena has.
         expected: u64,
     },
-    /// These units are in nobody's hands, and cannot be had.
+    /// These units are free, but cannot be allocated.
     Lost {
         /// The units.
         units: Vec<u64>,
     },
-    /// A heap handed out bytes that somebody held, or that are no addresses.
+    /// A heap handed out bytes that were held, or that are not addresses.
     BytesOverlap {
-        /// What was held.
+        /// The bytes that were held.
         held: Range<usize>,
-        /// What was handed out.
+        /// The bytes that were handed out.
         claimed: Range<usize>,
     },
-    /// A heap handed out bytes that are not aligned as was asked.
+    /// A heap handed out bytes that are not aligned as asked.
     BytesMisaligned {
         /// The first byte.
         at: usize,
@@ -147,12 +147,12 @@ pub enum Violation {
     },
     /// Bytes of a heap are returned that are not held as one block.
     BytesNotHeld {
-        /// What is returned.
+        /// The bytes that are returned.
         bytes: Range<usize>,
-        /// What is held from the same address on.
+        /// The bytes that are held from the same address on.
         found: Option<Range<usize>>,
     },
-    /// Everything is returned to a heap, but these bytes.
+    /// Everything is returned to a heap except these bytes.
     BytesStillHeld {
         /// The bytes.
         held: Range<usize>,
@@ -161,35 +161,35 @@ pub enum Violation {
     ContentsChanged {
         /// The byte's address.
         at: usize,
-        /// What its holder had written.
+        /// The value that its holder had written.
         expected: u8,
-        /// What it is.
+        /// The value that it has.
         got: u8,
     },
     /// An answer differs from the specification's.
     WrongAnswer {
-        /// What was asked.
+        /// The question.
         question: String,
-        /// What the specification says.
+        /// The answer of the specification.
         expected: String,
-        /// What the allocator said.
+        /// The allocator's message.
         got: String,
     },
     /// The allocator's own audit failed.
     Audit(String),
     /// The allocator panicked.
     Panicked(String),
-    /// A thread took so many steps without finishing its operation: it waits for somebody.
+    /// A thread took this many steps without finishing its operation: it waits for another.
     Stuck {
         /// The thread's lane.
         lane: usize,
-        /// Steps taken in all.
+        /// The number of steps taken in all.
         steps: u64,
     },
 }
 
 impl Violation {
-    /// An answer that is not the specification's.
+    /// Returns the violation of an answer that differs from the specification's.
     pub fn wrong(
         question: impl Into<String>,
         expected: impl fmt::Debug,
@@ -202,7 +202,7 @@ impl Violation {
         }
     }
 
-    /// What a thread panicked with.
+    /// Returns the violation of a panic, from its payload.
     #[must_use]
     pub fn from_panic(payload: &(dyn std::any::Any + Send)) -> Self {
         let text = payload

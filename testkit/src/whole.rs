@@ -1,18 +1,18 @@
-//! Is the memory whole again?
+//! Checks that the memory is whole again.
 
 use crate::{BackEnd, Block, Oracle, Violation};
 
-/// Allocates the arena in full at every order, from the largest down, and frees it again: as many blocks
-/// as the owner map has free must come, and no more. To be called when nothing else runs.
+/// Allocates the arena in full at every order, from the largest down, and frees it again: as many blocks must be
+/// granted as the owner map has free, and no more. Must be called when nothing else runs.
 ///
 /// # Errors
-/// [`Violation::NotWhole`], or whatever goes wrong on the way.
+/// [`Violation::NotWhole`], or anything that goes wrong on the way.
 pub fn check_whole<B: BackEnd + ?Sized>(back_end: &B, oracle: &Oracle) -> Result<(), Violation> {
     let orders = 0..=back_end.max_order();
     orders.rev().try_for_each(|order| check_order(back_end, oracle, order))
 }
 
-/// [`check_whole`] for one order.
+/// Does [`check_whole`] for one order.
 fn check_order<B: BackEnd + ?Sized>(
     back_end: &B,
     oracle: &Oracle,
@@ -24,7 +24,7 @@ fn check_order<B: BackEnd + ?Sized>(
         held.push(oracle.take(0, index, order)?);
     }
     let blocks = held.len() as u64;
-    // Both directions: merging meets its buddies on either side.
+    // In both directions, so that merges meet buddies on either side.
     if order % 2 == 1 {
         held.reverse();
     }
@@ -32,7 +32,7 @@ fn check_order<B: BackEnd + ?Sized>(
     if blocks == expected { Ok(()) } else { Err(Violation::NotWhole { order, blocks, expected }) }
 }
 
-/// Frees a block that its holder has, in the owner map first.
+/// Frees a held block, first in the owner map.
 pub(crate) fn free<B: BackEnd + ?Sized>(
     back_end: &B,
     oracle: &Oracle,

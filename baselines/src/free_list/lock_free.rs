@@ -1,4 +1,4 @@
-//! `next_free` changed by compare-and-swap.
+//! The list with `next_free` changed by compare-and-swap.
 
 use alloc::boxed::Box;
 
@@ -25,7 +25,7 @@ pub struct LockFree<W, const TAGGED: bool> {
 const LINK: u64 = (1 << 32) - 1;
 
 impl<W: Word + Default, const TAGGED: bool> LockFree<W, TAGGED> {
-    /// All slots free, the first one first.
+    /// Creates a pool with all slots free, the first one at the head.
     ///
     /// # Panics
     /// If there are none, or more than [`MAX_SLOTS`](super::MAX_SLOTS).
@@ -34,14 +34,14 @@ impl<W: Word + Default, const TAGGED: bool> LockFree<W, TAGGED> {
         Self { next_free: word(1), next: in_order(slots).map(word).collect() }
     }
 
-    /// The head that names another slot: another word than before, if tagged.
+    /// Returns the head that names another slot. If tagged, it differs from every word before.
     fn replaced(head: u64, link: u64) -> u64 {
         if TAGGED { (head >> 32).wrapping_add(1) << 32 | link } else { link }
     }
 
     fn swap(&self, head: u64, link: u64) -> bool {
         let new = Self::replaced(head, link);
-        // Release pairs with the Acquire of the next who reads the head: it sees the slot's link.
+        // Release pairs with the Acquire of the next thread that reads the head: it sees the slot's link.
         self.next_free.compare_exchange(head, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 }

@@ -1,4 +1,4 @@
-//! `next_free` behind a spin lock.
+//! The list with `next_free` behind a spin lock.
 
 use alloc::boxed::Box;
 use core::sync::atomic::AtomicU64;
@@ -18,7 +18,7 @@ pub struct Locked<W = AtomicU64> {
 }
 
 impl<W: Pause + Default> Locked<W> {
-    /// All slots free, the first one first.
+    /// Creates a pool with all slots free, the first one at the head.
     ///
     /// # Panics
     /// If there are none, or more than [`MAX_SLOTS`](super::MAX_SLOTS).
@@ -29,7 +29,7 @@ impl<W: Pause + Default> Locked<W> {
     }
 }
 
-/// Relaxed throughout: the lock orders it all.
+/// Relaxed throughout: the lock orders everything.
 impl<W: Pause + Default> Pool for Locked<W> {
     fn slots(&self) -> u64 {
         self.next.len() as u64

@@ -1,5 +1,5 @@
-//! The pools of fixed-size slots of "The Magicians: Lock-Free" (F. D'Agostino, 2022), which calls them arenas: a list
-//! of the free slots, the first of which `next_free` names.
+//! The pools of fixed-size slots of "The Magicians: Lock-Free" (F. D'Agostino, 2022), which calls them arenas. Each is
+//! a list of the free slots, and `next_free` names the first.
 //!
 //! **With an untagged `next_free`, as the article has it, the lock-free one is unsafe**: its
 //! compare-and-swap cannot tell a head that never changed from one that came back (ABA).
@@ -12,7 +12,7 @@
 //! | 4 | resumes: `next_free` is 0 still, so sets it to 1 and returns 0 | | 1, ... | 1 |
 //! | 5 | allocates 1: succeeds while B holds it | | | 1 |
 //!
-//! With a tag beside it that every change increments, step 4 finds another word, and tries again.
+//! With a tag beside the head that every change increments, step 4 finds another word, and tries again.
 //!
 //! ```text
 //! lock_free   next_free changed by compare-and-swap, with or without a tag
@@ -37,24 +37,23 @@ pub use mutexed::Mutexed;
 /// The most slots.
 pub const MAX_SLOTS: u64 = u32::MAX as u64;
 
-/// The lock-free pool as the article has it. **Unsafe: hands out slots that somebody holds (ABA).**
+/// The lock-free pool as the article has it. **Unsafe: hands out slots that are held (ABA).**
 pub type Untagged<W = AtomicU64> = LockFree<W, false>;
 
-/// The lock-free pool with a tag beside the head. A thread that stalls during 2^32 changes of the list
-/// would be fooled by it.
+/// The lock-free pool with a tag beside the head. It would fail a thread that stalls during 2^32 changes of the list.
 pub type Tagged<W = AtomicU64> = LockFree<W, true>;
 
-/// The list's end; slot n is n + 1 in the words, so that a word of 0 is no slot.
+/// The end of the list. Words hold slot n as n + 1, so a word of 0 is not a slot.
 const NONE: u64 = 0;
 
-/// A word that holds a value.
+/// Creates a word with a value.
 fn word<W: Word + Default>(value: u64) -> W {
     let word = W::default();
     word.store(value, Ordering::Relaxed);
     word
 }
 
-/// What the words of a new list hold for each slot: the slot after it.
+/// Returns the words of a new list: for each slot, the slot after it.
 fn in_order(slots: u64) -> impl Iterator<Item = u64> {
     assert!((1..=MAX_SLOTS).contains(&slots), "1 to {MAX_SLOTS} slots, not {slots}");
     (1..=slots).map(move |link| if link == slots { NONE } else { link + 1 })

@@ -1,11 +1,11 @@
-//! `next_free` behind the system's mutex.
+//! The list with `next_free` behind the system's mutex.
 
 use std::sync::{Mutex, PoisonError};
 
 use super::in_order;
 use crate::pool::Pool;
 
-/// `core::arena_allocator` with `std::mutex`, of one chunk: the same list, and who waits sleeps.
+/// `core::arena_allocator` with `std::mutex`, of one chunk: the same list, but waiting threads sleep.
 #[derive(Debug)]
 pub struct Mutexed(Mutex<List>);
 
@@ -17,7 +17,7 @@ struct List {
 }
 
 impl Mutexed {
-    /// All slots free, the first one first.
+    /// Creates a pool with all slots free, the first one at the head.
     ///
     /// # Panics
     /// If there are none, or more than [`MAX_SLOTS`](super::MAX_SLOTS).

@@ -5,12 +5,12 @@ use alloc::{vec, vec::Vec};
 /// No frame: the end of a list.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What the kernel's `struct page` keeps for the buddy: list links, the order, the buddy flag.
+/// The part of the kernel's `struct page` that the buddy uses: list links, the order, the buddy flag.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     prev: u32,
     next: u32,
-    /// Order of the free block that begins here; meaningful while `free_head` is set.
+    /// The order of the free block that begins here; only valid while `free_head` is set.
     order: u8,
     /// Whether a free block begins here: the kernel's `PageBuddy`.
     free_head: bool,
@@ -23,12 +23,12 @@ struct Ends {
     last: u32,
 }
 
-/// Where a block goes in its list.
+/// The end of its list to which a block is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// Handed out next.
+    /// The block is handed out next.
     Head,
-    /// Handed out last.
+    /// The block is handed out last.
     Tail,
 }
 
@@ -40,35 +40,35 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// `units` frames that are on no list, and lists for orders 0 to `max_order`.
+    /// Creates `units` frames that are on no list, and lists for orders 0 to `max_order`.
     pub fn new(units: u32, max_order: u32) -> Self {
         let frame = Frame { prev: NONE, next: NONE, order: 0, free_head: false };
         let empty = Ends { first: NONE, last: NONE };
         Self { frames: vec![frame; units as usize], lists: vec![empty; max_order as usize + 1] }
     }
 
-    /// Number of frames.
+    /// Returns the number of frames.
     pub fn len(&self) -> u32 {
         self.frames.len() as u32
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         size_of_val(&*self.frames) + size_of_val(&*self.lists)
     }
 
-    /// The block at the head of the list of `order`.
+    /// Returns the block at the head of the list of `order`.
     pub fn first(&self, order: u32) -> Option<u32> {
         let first = self.lists[order as usize].first;
         (first != NONE).then_some(first)
     }
 
-    /// Whether a free block of any order begins at `index`.
+    /// Returns whether a free block of any order begins at `index`.
     pub fn is_free_head(&self, index: u32) -> bool {
         self.frames.get(index as usize).is_some_and(|frame| frame.free_head)
     }
 
-    /// Whether a free block of exactly `order` begins at `index`: the kernel's `page_is_buddy`.
+    /// Returns whether a free block of exactly `order` begins at `index`: the kernel's `page_is_buddy`.
     pub fn is_free_block(&self, index: u32, order: u32) -> bool {
         let frame = self.frames.get(index as usize);
         frame.is_some_and(|frame| frame.free_head && u32::from(frame.order) == order)
@@ -99,7 +99,7 @@ impl Frames {
         }
     }
 
-    /// Makes the neighbours of `index`, or the ends of the list, point at it.
+    /// Makes the neighbours of `index`, or the ends of the list, point to it.
     fn link(&mut self, order: u32, prev: u32, index: u32, next: u32) {
         match prev {
             NONE => self.lists[order as usize].first = index,

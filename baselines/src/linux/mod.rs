@@ -1,10 +1,10 @@
-//! The classical kernel buddy: what Linux has below its per-CPU page lists.
+//! The classical kernel buddy, which Linux has below its per-CPU page lists.
 //!
-//! After `mm/page_alloc.c`. Kept: one free list per order with insertion at the head (at the tail if a
-//! merge is likely soon), a record per frame, splitting that keeps the lower half, merging as far as
-//! it goes on every free, one spin lock per zone. Left out, since nothing here asks for them:
-//! migration types, watermarks, page guards, reporting. The kernel's lock also turns interrupts off,
-//! which a process cannot do: a thread may lose its CPU while it holds the lock.
+//! It follows `mm/page_alloc.c`. Kept: one free list per order with insertion at the head (at the tail if a merge is
+//! likely soon), a record per frame, splitting that keeps the lower half, merging as far as possible on every free, one
+//! spin lock per zone. Left out, since nothing here needs them: migration types, watermarks, page guards, reporting.
+//! The kernel's lock also turns interrupts off, which a process cannot do: a thread may lose its CPU while it holds the
+//! lock.
 
 mod frames;
 #[cfg(feature = "std")]
@@ -32,10 +32,10 @@ pub const MAX_UNITS: u64 = frames::NONE as u64 - 1;
 /// The kernel's buddy behind one test-and-test-and-set spin lock.
 pub type Linux = Locked<SpinMutex<Zone>>;
 
-/// Behind a lock whose holders come in order: all wait on one word.
+/// The same behind a fair lock, on one word of which all threads wait.
 pub type LinuxTicket = Locked<TicketMutex<Zone>>;
 
-/// Behind a lock whose holders come in order: each waits on a word of its own, as in the kernel's queued spin lock.
+/// The same behind a fair lock in which each thread waits on a word of its own, as in the kernel's queued spin lock.
 pub type LinuxMcs = Locked<Mcs<Zone>>;
 
 /// The kernel's buddy: a `Zone` behind a lock.
@@ -48,8 +48,8 @@ pub struct Locked<L> {
 }
 
 impl<L: Lock<Zone>> Locked<L> {
-    /// An arena of `units` free frames that serves orders 0 to `max_order`, or to the largest of which
-    /// a block fits.
+    /// Creates an arena of `units` free frames that serves orders 0 to `max_order`, or to the largest of which a block
+    /// fits.
     ///
     /// # Panics
     /// If `units` is 0 or above `MAX_UNITS`.
@@ -65,7 +65,7 @@ impl<L: Lock<Zone>> Locked<L> {
         Self { units, max_order, metadata_bytes, zone: L::new(zone) }
     }
 
-    /// Whether a block of the order can be at the unit.
+    /// Checks that a block of the order can be at the unit.
     fn check_place(&self, index: u64, order: u32) -> Result<(), String> {
         if order > self.max_order {
             return Err(format!("order {order} is above the largest, {}", self.max_order));
@@ -100,7 +100,7 @@ impl<L: Lock<Zone>> BackEnd for Locked<L> {
         self.zone.hold(|zone| zone.alloc(order)).map(u64::from)
     }
 
-    /// Like the kernel, it takes the caller's word for the order of the block.
+    /// Like the kernel, it trusts the caller for the order of the block.
     fn free(&self, _lane: usize, index: u64, order: u32) -> Result<(), String> {
         self.check_place(index, order)?;
         if self.zone.hold(|zone| zone.free(index as u32, order)) {

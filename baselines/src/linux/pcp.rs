@@ -1,9 +1,9 @@
 //! The kernel's buddy with its per-CPU page lists.
 //!
-//! After `mm/page_alloc.c` of Linux 6.18. Kept: a list per CPU and order up to `PAGE_ALLOC_COSTLY_ORDER`, and one for huge
-//! pages; filled and emptied in batches under the zone's lock; the last block freed handed out first; all lists drained
-//! before an allocation is refused; how much a CPU keeps at least, from the zone's size. Left out: the tuning by which a
-//! busy CPU may come to keep more.
+//! It follows `mm/page_alloc.c` of Linux 6.18. Kept: a list per CPU and order up to `PAGE_ALLOC_COSTLY_ORDER`, and one
+//! for huge pages; lists are filled and emptied in batches under the zone's lock; the block freed last is handed out
+//! first; all lists are drained before an allocation is refused; the least that a CPU keeps follows from the zone's
+//! size. Left out: the tuning by which a busy CPU may keep more.
 
 use std::array;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use testkit::BackEnd;
 
 use super::Linux;
 
-/// CPUs, which lanes are dealt out to.
+/// The number of CPUs, to which lanes are dealt out.
 const CPUS: usize = 64;
 
 /// The kernel's `PAGE_ALLOC_COSTLY_ORDER`: larger blocks go to the zone.
@@ -23,7 +23,7 @@ const MAX_LISTED_ORDER: u32 = 3;
 /// The kernel's `HPAGE_PMD_ORDER`: huge pages have a list, too.
 const HUGE_ORDER: u32 = 9;
 
-/// The list of a block of `order`, if there is one: `order_to_pindex`.
+/// Returns the list for blocks of `order`, if there is one: `order_to_pindex`.
 fn list_of(order: u32) -> Option<usize> {
     match order {
         0..=MAX_LISTED_ORDER => Some(order as usize),
@@ -32,26 +32,26 @@ fn list_of(order: u32) -> Option<usize> {
     }
 }
 
-/// The order of the blocks on a list: `pindex_to_order`.
+/// Returns the order of the blocks on a list: `pindex_to_order`.
 fn order_of(list: usize) -> u32 {
     if list == LISTS - 1 { HUGE_ORDER } else { list as u32 }
 }
 
 const LISTS: usize = MAX_LISTED_ORDER as usize + 2;
 
-/// Frames that go from list to zone or back at a time: the kernel's default `pcp->batch`.
+/// The number of frames that move between list and zone at a time: the kernel's default `pcp->batch`.
 const BATCH: usize = 63;
 
-/// Blocks of `order` that come from the zone at a time: `nr_pcp_alloc`.
+/// Returns how many blocks of `order` come from the zone at a time: `nr_pcp_alloc`.
 fn batch(order: u32) -> usize {
     (BATCH >> order).max(2)
 }
 
-/// Frames that the lists of each of so many CPUs hold before they give a batch back, `zone_highsize`: the low watermark
-/// of a zone of so many frames, dealt out, and four batches at least.
+/// Returns how many frames the lists of each CPU hold before they give a batch back, `zone_highsize`: the low watermark
+/// of a zone of `frames` frames, divided among `cpus` CPUs, but at least four batches.
 fn high(frames: u64, cpus: usize) -> usize {
     const KIB_PER_FRAME: u64 = 4;
-    // `min_free_kbytes`, and the low watermark: a quarter, or a thousandth of the zone, above it.
+    // `min_free_kbytes`, and the low watermark, which lies a quarter of that, or a thousandth of the zone, above it.
     let least = (16 * frames * KIB_PER_FRAME).isqrt().clamp(128, 262_144) / KIB_PER_FRAME;
     let low = least + (least / 4).max(frames / 1000);
     (low as usize / cpus).max(4 * BATCH)
@@ -67,11 +67,11 @@ struct PerCpu {
 #[derive(Debug, Default)]
 struct Lists {
     frames: usize,
-    /// The block freed last at the front.
+    /// The blocks of each list, the one freed last at the front.
     blocks: [VecDeque<u32>; LISTS],
 }
 
-/// The kernel's buddy behind per-CPU page lists: private caches, which every `Linux` of a kernel has.
+/// The kernel's buddy behind per-CPU page lists, the private caches that it has in every kernel.
 #[derive(Debug)]
 pub struct LinuxPcp {
     linux: Linux,
@@ -80,10 +80,10 @@ pub struct LinuxPcp {
 }
 
 impl LinuxPcp {
-    /// An arena as [`Linux::new`] makes it.
+    /// Creates an arena as [`Linux::new`] does.
     ///
     /// # Panics
-    /// As [`Linux::new`].
+    /// See [`Linux::new`].
     #[must_use]
     pub fn new(units: u64, max_order: u32) -> Self {
         let cpus = Box::new(array::from_fn(|_| PerCpu::default()));
@@ -95,7 +95,7 @@ impl LinuxPcp {
         &self.cpus[lane % CPUS].lists
     }
 
-    /// `rmqueue_pcplist`: from the CPU's list, after a batch for an empty one: `rmqueue_bulk`.
+    /// Allocates from the CPU's list, `rmqueue_pcplist`. An empty list first gets a batch, `rmqueue_bulk`.
     fn alloc_listed(&self, lane: usize, list: usize) -> Option<u64> {
         let order = order_of(list);
         let mut lists = self.lists(lane).lock();
@@ -112,7 +112,7 @@ impl LinuxPcp {
         Some(u64::from(index))
     }
 
-    /// `free_unref_page`.
+    /// Frees a block to its CPU's list, `free_unref_page`.
     fn free_listed(&self, lane: usize, index: u32, list: usize) {
         let mut lists = self.lists(lane).lock();
         lists.blocks[list].push_front(index);
@@ -123,7 +123,8 @@ impl LinuxPcp {
         }
     }
 
-    /// `free_pcppages_bulk`: the blocks freed longest ago, list by list, until so few frames are left.
+    /// Gives back the blocks freed longest ago, list by list, until only `frames` frames are left:
+    /// `free_pcppages_bulk`.
     fn shrink(&self, lists: &mut Lists, frames: usize) {
         let mut zone = self.linux.zone.lock();
         for list in (0..LISTS).cycle() {
@@ -137,7 +138,7 @@ impl LinuxPcp {
         }
     }
 
-    /// `drain_all_pages`.
+    /// Empties all lists, `drain_all_pages`.
     fn drain(&self) {
         for cpu in &*self.cpus {
             self.shrink(&mut cpu.lists.lock(), 0);
@@ -180,8 +181,8 @@ impl BackEnd for LinuxPcp {
         })
     }
 
-    /// Like the kernel, it takes the caller's word for the order of the block, and notices no second free
-    /// of a block that is on a list.
+    /// Like the kernel, it trusts the caller for the order of the block, and does not notice a second free of a block
+    /// that is on a list.
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
         let Some(list) = list_of(order) else { return self.linux.free(lane, index, order) };
         self.linux.check_place(index, order)?;

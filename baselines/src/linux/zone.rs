@@ -2,7 +2,7 @@
 
 use super::frames::{End, Frames};
 
-/// A run of frames with its free lists; the caller holds the lock.
+/// A zone: a run of frames with its free lists. The caller holds the lock.
 #[derive(Debug)]
 pub struct Zone {
     frames: Frames,
@@ -10,7 +10,7 @@ pub struct Zone {
 }
 
 impl Zone {
-    /// All of `units` free, in the largest aligned blocks that fit, lowest address at the head.
+    /// Creates a zone with all units free, in the largest aligned blocks that fit, the lowest address at the head.
     pub fn new(units: u32, max_order: u32) -> Self {
         let mut frames = Frames::new(units, max_order);
         let mut index = 0;
@@ -22,12 +22,12 @@ impl Zone {
         Self { frames, max_order }
     }
 
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.frames.heap_bytes()
     }
 
-    /// The first block of the smallest order that suffices, cut to size: `__rmqueue_smallest`.
+    /// Allocates the first block of the smallest order that suffices, cut to size: `__rmqueue_smallest`.
     pub fn alloc(&mut self, order: u32) -> Option<u32> {
         for found in order..=self.max_order {
             if let Some(index) = self.frames.first(found) {
@@ -39,15 +39,15 @@ impl Zone {
         None
     }
 
-    /// Halves a block of order `high` until `low` is left, each upper half going on its list: `expand`.
+    /// Halves a block of order `high` until `low` is left, and puts each upper half on its list: `expand`.
     fn give_back_upper_halves(&mut self, index: u32, low: u32, high: u32) {
         for order in (low..high).rev() {
             self.frames.insert(index + (1 << order), order, End::Head);
         }
     }
 
-    /// Merges the block with its buddy as long as that is free, then lists it: `__free_one_page`.
-    /// `false`, and no change, if a free block begins at `index`.
+    /// Merges the block with its buddy as long as the buddy is free, then lists it: `__free_one_page`. Returns `false`,
+    /// and changes nothing, if a free block begins at `index`.
     pub fn free(&mut self, mut index: u32, mut order: u32) -> bool {
         if self.frames.is_free_head(index) {
             return false;
@@ -66,8 +66,8 @@ impl Zone {
         true
     }
 
-    /// Whether the block's buddy coming free would let the two merge with a free block of the next
-    /// order: then the block had better wait at the tail. The kernel's `buddy_merge_likely`.
+    /// Returns whether a free of the block's buddy would let the two merge with a free block of the next order. If so,
+    /// the block should wait at the tail: the kernel's `buddy_merge_likely`.
     fn merge_is_likely(&self, index: u32, order: u32) -> bool {
         if order + 1 >= self.max_order {
             return false;

@@ -1,8 +1,8 @@
 //! Four levels of the tree in one word (section III-D): pure arithmetic.
 //!
-//! A bunch is a node on level 0, 4, 8 and so on with the three levels below it. Its word has the status
-//! of its eight lowest nodes; what the other seven are follows from these. Where the tree ends within a
-//! bunch, its leaves stand for the nodes that would be below them.
+//! A bunch is a node on level 0, 4, 8 and so on with the three levels below it. Its word has the status of its eight
+//! lowest nodes; the status of the other seven follows from these. Where the tree ends within a bunch, its leaves stand
+//! for the nodes that would be below them.
 //!
 //! ```text
 //! 63      40 39    35 34    30        9      5 4      0
@@ -15,16 +15,16 @@
 use super::level;
 use super::status::{BITS, BUSY, COAL, OCC};
 
-/// Levels of a bunch.
+/// The levels of a bunch.
 const LEVELS: u32 = 4;
 
-/// Lowest nodes of a bunch: these are at position 8 to 15.
+/// The number of lowest nodes of a bunch, which are at positions 8 to 15.
 const LOWEST: u32 = 8;
 
 /// All bits of a status.
 const STATUS: u64 = (1 << BITS) - 1;
 
-/// By position: the lowest bit of the status of each lowest node there or below.
+/// For each position, the lowest bit of the status of each lowest node there or below.
 const EACH: [u64; 16] = {
     let mut each = [0; 16];
     let mut position = 15;
@@ -39,32 +39,33 @@ const EACH: [u64; 16] = {
     each
 };
 
-/// Any occupancy bit in the whole bunch.
+/// All occupancy bits in the whole bunch.
 const ANY_BUSY: u64 = EACH[1] * BUSY;
 
-/// Where the status of a node is.
+/// The place of the status of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The topmost node of the bunch.
     pub root: u64,
-    /// The level of that.
+    /// The level of the topmost node.
     pub root_level: u32,
-    /// Of the node in the bunch, counted as nodes are in the tree: the topmost is 1.
+    /// The position of the node in the bunch, counted as nodes are in the tree: the topmost is 1.
     position: usize,
 }
 
-/// How many bunches a tree of so many levels below the root has.
+/// Returns how many bunches a tree of `depth` levels below the root has.
 pub fn count(depth: u32) -> u64 {
     number(1 << (depth / LEVELS * LEVELS + LEVELS), depth / LEVELS + 1)
 }
 
-/// The number of a bunch in a tier, by its topmost node; each tier has 16 times as many as the one above.
+/// Returns the number of a bunch in a tier, by its topmost node. Each tier has 16 times as many bunches as the one
+/// above.
 fn number(root: u64, tier: u32) -> u64 {
     root - ((14 << (LEVELS * tier)) + 1) / 15
 }
 
 impl Place {
-    /// The node's own.
+    /// Returns the place of a node.
     pub fn of(node: u64) -> Self {
         let depth = level(node) % LEVELS;
         let position = 1 << depth | node & ((1 << depth) - 1);
@@ -72,28 +73,28 @@ impl Place {
         Self { root: node >> depth, root_level, position: position as usize }
     }
 
-    /// Of the parent of the topmost node: a lowest node of the bunch above.
+    /// Returns the place of the parent of the topmost node, which is a lowest node of the bunch above.
     pub fn above(self) -> Self {
         let position = LOWEST as usize | (self.root >> 1 & 7) as usize;
         Self { root: self.root >> LEVELS, root_level: self.root_level - LEVELS, position }
     }
 
-    /// The number of the bunch.
+    /// Returns the number of the bunch.
     pub fn bunch(self) -> usize {
         number(self.root, self.root_level / LEVELS) as usize
     }
 
-    /// The bits `status` in every lowest node at or below the node.
+    /// Returns the bits `status` in every lowest node at or below the node.
     pub fn bits(self, status: u64) -> u64 {
         EACH[self.position] * status
     }
 
-    /// The status of a lowest node.
+    /// Returns the status of a lowest node.
     pub fn status(self, word: u64) -> u64 {
         word >> self.shift() & STATUS
     }
 
-    /// The word with another status for a lowest node.
+    /// Returns the word with another status for a lowest node.
     pub fn with_status(self, word: u64, status: u64) -> u64 {
         word & !(STATUS << self.shift()) | status << self.shift()
     }
@@ -102,35 +103,35 @@ impl Place {
         BITS * (self.position as u32 - LOWEST)
     }
 
-    /// The word with the node and all below it neither occupied nor coalescing.
+    /// Returns the word with the node and all below it neither occupied nor coalescing.
     pub fn cleared(self, word: u64) -> u64 {
         word & !self.bits(STATUS)
     }
 
-    /// Whether the status of every lowest node at or below the node is 0.
+    /// Returns whether the status of every lowest node at or below the node is 0.
     pub fn is_clear(self, word: u64) -> bool {
         word & self.bits(STATUS) == 0
     }
 
-    /// Whether nothing at or below the node is allocated: no occupancy bit, in the logical OR.
+    /// Returns whether nothing at or below the node is allocated: no occupancy bit, in the logical OR.
     pub fn is_free(self, word: u64) -> bool {
         word & self.bits(BUSY) == 0
     }
 
-    /// Whether the buddy of the node, or of an ancestor in the bunch, is occupied: anything but the node.
+    /// Returns whether the buddy of the node, or of an ancestor in the bunch, is occupied: anything except the node.
     pub fn has_occ_buddy(self, word: u64) -> bool {
         self.cleared(word) & ANY_BUSY != 0
     }
 
-    /// Whether the buddy of the node, or of an ancestor in the bunch, is occupied and not coalescing,
-    /// both in the logical OR.
+    /// Returns whether the buddy of the node, or of an ancestor in the bunch, is occupied and not coalescing, both in
+    /// the logical OR.
     pub fn has_settled_buddy(self, word: u64) -> bool {
         let settled = |each| word & (each * BUSY) != 0 && word & (each * COAL) == 0;
         self.has_occ_buddy(word) && self.path().any(|position| settled(EACH[position ^ 1]))
     }
 
-    /// The topmost ancestor in the bunch that is wholly allocated, or the node itself: the occupied bits,
-    /// in the logical AND.
+    /// Returns the topmost ancestor in the bunch that is wholly allocated, or the node itself: the occupied bits, in
+    /// the logical AND.
     pub fn topmost_occupied(self, word: u64) -> u64 {
         let occupied = |position: usize| !word & (EACH[position] * OCC) == 0;
         let ancestors = self.path().map(|position| position / 2);
@@ -139,7 +140,7 @@ impl Place {
         )
     }
 
-    /// The positions of the node and its ancestors in the bunch, but for the topmost.
+    /// Iterates over the positions of the node and its ancestors in the bunch, except the topmost.
     fn path(self) -> impl Iterator<Item = usize> {
         (0..LEVELS - 1).map(move |up| self.position >> up).take_while(|&position| position > 1)
     }
@@ -154,7 +155,7 @@ impl Place {
 mod tests {
     use super::*;
 
-    /// The nodes of a bunch, and their positions.
+    /// Iterates over the nodes of a bunch, with their positions.
     fn bunch_of(root: u64) -> impl Iterator<Item = (u64, usize)> {
         (1..16).map(move |position: usize| {
             let depth = position.ilog2();
@@ -187,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Against the eight statuses one by one.
+    /// Compares with the eight statuses one by one.
     #[test]
     fn states_follow_from_the_lowest_nodes() {
         let mut random = fastrand::Rng::with_seed(1);

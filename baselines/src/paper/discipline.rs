@@ -1,4 +1,4 @@
-//! How threads are kept out of each other's way: the difference between the `nb` and the `sl` systems.
+//! How threads are kept from disturbing each other: the difference between the `nb` and the `sl` systems.
 
 use nbbs::sync::{Ordering, Word};
 
@@ -9,7 +9,7 @@ pub trait Discipline<W: Word>: Default + Sync {
     /// Runs one attempt to allocate a node, or one release.
     fn attempt<R>(&self, body: impl FnOnce() -> R) -> R;
 
-    /// Replaces `old` in a word by `new`, unless it holds something else by now.
+    /// Replaces `old` in a word by `new`, unless the word holds something else by now. Returns whether it did.
     fn swap(word: &W, old: u64, new: u64) -> bool;
 }
 
@@ -40,7 +40,8 @@ impl<W: Pause + Default> Discipline<W> for SpinLocked<W> {
     }
 
     fn swap(word: &W, old: u64, new: u64) -> bool {
-        // Relaxed: the lock orders these, and whoever looks without it takes what it sees for a hint.
+        // Relaxed: the lock orders these accesses, and a thread that reads without the lock only uses the value as a
+        // hint.
         let unchanged = word.load(Ordering::Relaxed) == old;
         if unchanged {
             word.store(new, Ordering::Relaxed);

@@ -12,8 +12,8 @@ use super::status::{self, BUSY, OCC};
 
 /// The bunches, tier by tier from the root on.
 ///
-/// What happens within a bunch takes one update of its word. A climb goes from the topmost node of a
-/// bunch to the parent of that, a lowest node of the bunch above.
+/// A change within a bunch takes one update of its word. A climb goes from the topmost node of a bunch to its parent, a
+/// lowest node of the bunch above.
 #[derive(Debug)]
 pub struct FourLevels<W, D> {
     bunches: Box<[W]>,
@@ -83,7 +83,7 @@ impl<W: Word + Default, D: Discipline<W>> Tree for FourLevels<W, D> {
 }
 
 impl<W: Word, D: Discipline<W>> FourLevels<W, D> {
-    /// F2 to F18. Within a bunch there is nothing to mark: the release clears it in one step.
+    /// F2 to F18. Within a bunch nothing has to be marked: the release clears it in one step.
     fn mark_coalescing(&self, mut runner: Place, upper_bound: u32) {
         let mut word = self.load(runner);
         while runner.root_level > upper_bound && !runner.has_settled_buddy(word) {
@@ -105,7 +105,7 @@ impl<W: Word, D: Discipline<W>> FourLevels<W, D> {
         }
     }
 
-    /// Algorithm 4, of which the levels within the bunch are done: its word became `word`.
+    /// Algorithm 4, after the levels within the bunch are done: its word became `word`.
     fn unmark(&self, mut current: Place, mut word: u64, upper_bound: u32) {
         while current.root_level > upper_bound && !current.has_occ_buddy(word) {
             let child = current.root;

@@ -1,9 +1,9 @@
-//! The systems of the paper: R. Marotta et al., "A Non-blocking Buddy System for Scalable Memory
-//! Allocation on Multi-core Machines", 2018. Written after its text and its Algorithms 1 to 4.
+//! The systems of the paper: R. Marotta et al., "A Non-blocking Buddy System for Scalable Memory Allocation on
+//! Multi-core Machines", 2018. They follow its text and its Algorithms 1 to 4.
 //!
-//! **`nb1` and `nb4` are unsafe: they hand out memory that somebody holds.** They are here to be measured,
-//! and to be caught by every check. A coalescing bit does not say whose release set it, so a release
-//! that stalls takes a later release's bit for its own:
+//! **`nb1` and `nb4` are unsafe: they hand out memory that is held.** They are here to be measured, and to be caught by
+//! every check. A coalescing bit does not say which release set it, so a release that stalls takes the bit of a later
+//! release for its own:
 //!
 //! | step | thread A | thread B | thread C | parent P | root R |
 //! |---|---|---|---|---|---|
@@ -19,10 +19,10 @@
 //! ```text
 //! status        a node's five bits
 //! bunch         four levels of them in a word
-//! discipline    compare-and-swap, or a lock
+//! discipline    compare-and-swap or a lock
 //! one_level     Algorithms 2 to 4: a word per node
 //! four_levels   Algorithms 2 to 4: a word per bunch
-//! search        where NBAlloc begins to look
+//! search        where NBAlloc begins its search
 //! ```
 
 mod bunch;
@@ -65,13 +65,13 @@ pub type Sl4<W = AtomicU64> = Paper<W, FourLevels<W, SpinLocked<W>>, SpinLocked<
 
 /// The status of all nodes, and Algorithms 2 to 4 on it.
 pub trait Tree: Sync {
-    /// A tree of so many levels below the root, all free.
+    /// Creates a tree of `depth` levels below the root, all free.
     fn new(depth: u32) -> Self;
 
-    /// How many words it has.
+    /// Returns how many words it has.
     fn words(&self) -> usize;
 
-    /// Whether the node looks neither allocated nor split.
+    /// Returns whether the node looks neither allocated nor split.
     fn is_free(&self, node: u64) -> bool;
 
     /// Allocates the node and marks its ancestors up to `max_level`, or changes nothing in effect.
@@ -84,30 +84,30 @@ pub trait Tree: Sync {
     fn free_node(&self, node: u64, upper_bound: u32);
 }
 
-/// The level of a node: 0 is the root's.
+/// Returns the level of a node: the root's is 0.
 fn level(node: u64) -> u32 {
     node.ilog2()
 }
 
 /// `NBAlloc` and `NBFree` on a tree of either kind, with or without a lock.
 ///
-/// The tree is complete, as the paper's; if the number of units is not a power of two, blocks that do not
-/// fit are never tried.
+/// The tree is complete, like the paper's; if the number of units is not a power of two, blocks that do not fit are
+/// never tried.
 #[derive(Debug)]
 pub struct Paper<W, T, D> {
     units: u64,
     depth: u32,
     max_level: u32,
     tree: T,
-    /// For each unit, the node that was allocated there last; 0 if none was.
+    /// For each unit, the node that was allocated there last, or 0 if none was.
     index: Box<[W]>,
     discipline: D,
     cursors: Cursors,
 }
 
 impl<W: Word + Default, T: Tree, D: Discipline<W>> Paper<W, T, D> {
-    /// An arena of `units` free units that serves orders 0 to `max_order`, or to the largest of which a
-    /// block fits.
+    /// Creates an arena of `units` free units that serves orders 0 to `max_order`, or to the largest of which a block
+    /// fits.
     ///
     /// # Panics
     /// If `units` is 0 or above [`MAX_UNITS`].
@@ -126,7 +126,7 @@ impl<W: Word + Default, T: Tree, D: Discipline<W>> Paper<W, T, D> {
         }
     }
 
-    /// Algorithm 1, from a scattered point on and around.
+    /// Algorithm 1, from a scattered point on and once around.
     fn nb_alloc(&self, lane: usize, order: u32) -> Option<u64> {
         let level = self.depth - order;
         let first = 1 << level;
@@ -134,7 +134,7 @@ impl<W: Word + Default, T: Tree, D: Discipline<W>> Paper<W, T, D> {
         let start = (first + (self.cursors.at(lane) >> order)).min(end - 1);
         let node = self.scan(level, start, end).or_else(|| self.scan(level, first, start))?;
         let unit = (node - first) << order;
-        // Relaxed: whoever frees the block was given it by its holder.
+        // Relaxed: a thread that frees the block got it from its holder.
         self.index[unit as usize].store(node, Ordering::Relaxed);
         self.cursors.set(lane, unit);
         Some(unit)
@@ -150,14 +150,14 @@ impl<W: Word + Default, T: Tree, D: Discipline<W>> Paper<W, T, D> {
             let attempt = || self.tree.try_alloc(node, self.max_level);
             match self.discipline.attempt(attempt) {
                 Ok(()) => return Some(node),
-                // A18, A19: behind all that is below the node that failed.
+                // A18, A19: after everything below the node that failed.
                 Err(failed_at) => node = (failed_at + 1) << (of_level - level(failed_at)),
             }
         }
         None
     }
 
-    /// `NBFree`. As published: a second free of the same block is not noticed, and frees others' memory.
+    /// `NBFree`, as published: a second free of the same block is not noticed, and frees memory that others hold.
     fn nb_free(&self, node: u64) {
         self.discipline.attempt(|| self.tree.free_node(node, self.max_level));
     }
@@ -181,7 +181,7 @@ impl<W: Word + Default, T: Tree, D: Discipline<W>> BackEnd for Paper<W, T, D> {
         if order <= self.max_order() { self.nb_alloc(lane, order) } else { None }
     }
 
-    /// The paper takes no order; a wrong one is refused.
+    /// The paper's free takes no order; here a wrong one is refused.
     fn free(&self, _lane: usize, index: u64, order: u32) -> Result<(), String> {
         let entry = usize::try_from(index).ok().and_then(|unit| self.index.get(unit));
         let entry = entry.ok_or_else(|| format!("{index} is outside {} units", self.units))?;

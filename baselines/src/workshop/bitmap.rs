@@ -1,8 +1,9 @@
-//! For each node of a complete binary tree, the largest order that is free at it or below.
+//! A tree with the largest free order at or below each node of a complete binary tree.
 
 use crate::guarded::Sequential;
 
-/// The root is node 1, the children of node n are 2n and 2n + 1. An entry is the order and 1; 0 is none.
+/// The root is node 1, the children of node n are 2n and 2n + 1. An entry is 1 more than the order, or 0 if there is
+/// none.
 #[derive(Debug)]
 pub struct Bitmap {
     entries: Box<[u8]>,
@@ -14,7 +15,7 @@ impl Bitmap {
         ((1 << self.depth | index) >> order) as usize
     }
 
-    /// Sets the entry of a node of the order, and those of all nodes above.
+    /// Sets the entry of a node of the order, and updates those of all nodes above.
     fn set(&mut self, mut node: usize, order: u32, entry: u8) {
         self.entries[node] = entry;
         let mut whole = order as u8 + 1;
@@ -62,7 +63,7 @@ impl Sequential for Bitmap {
         Some(((node as u64) << order) - (1 << self.depth))
     }
 
-    /// It takes the caller's word for the order, as the workshop's does.
+    /// It trusts the caller for the order, as the workshop's does.
     fn free(&mut self, index: u64, order: u32) -> bool {
         let node = self.node(index, order);
         let in_use = self.entries[node] == 0;

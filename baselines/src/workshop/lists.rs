@@ -1,4 +1,4 @@
-//! A list per order of all blocks, free and used: every search begins at its head.
+//! A list per order of all blocks, free and used; every search begins at its head.
 
 use std::collections::LinkedList;
 
@@ -11,21 +11,21 @@ pub struct Block {
     free: bool,
 }
 
-/// What both kinds of list can do.
+/// The operations of both kinds of list.
 pub trait BlockList: Default + Send {
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     fn heap_bytes(&self) -> usize;
 
-    /// How many blocks it has.
+    /// Returns how many blocks it has.
     fn count(&self) -> usize;
 
     /// Adds a block at the end.
     fn add(&mut self, block: Block);
 
-    /// The place of the first block that will do.
+    /// Returns the place of the first suitable block.
     fn place(&self, will_do: impl Fn(&Block) -> bool) -> Option<usize>;
 
-    /// The block at a place.
+    /// Returns the block at a place.
     fn at(&mut self, place: usize) -> &mut Block;
 
     /// Takes the block at a place out.
@@ -75,7 +75,7 @@ impl BlockList for LinkedList<Block> {
         self.iter().position(will_do)
     }
 
-    /// From the nearer end.
+    /// Searches from the nearer end.
     fn at(&mut self, place: usize) -> &mut Block {
         let from_behind = self.len() - 1 - place;
         let block = if place < from_behind {
@@ -103,7 +103,7 @@ impl<L: BlockList> Lists<L> {
         &mut self.0[order as usize]
     }
 
-    /// The place of the first free block of the order, split from a larger one if there is none.
+    /// Returns the place of the first free block of the order, split from a larger one if there is none.
     fn find_or_split(&mut self, order: u32) -> Option<usize> {
         if let Some(place) = self.0.get(order as usize)?.place(|block| block.free) {
             return Some(place);

@@ -1,7 +1,7 @@
-//! The five of the "Buddy Allocator Workshop" (Restioson, 2018), each behind a spin lock.
+//! The five allocators of the "Buddy Allocator Workshop" (Restioson, 2018), each behind a spin lock.
 //!
-//! The lists and the red-black trees of the workshop only allocate; how they free is ours, with the searches
-//! that their data structures have.
+//! The lists and the red-black trees of the workshop only allocate. Their frees are ours, with the searches that their
+//! data structures have.
 //!
 //! ```text
 //! lists    a list per order of all blocks, free and used: searched from its beginning

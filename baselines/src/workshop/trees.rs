@@ -27,12 +27,12 @@ impl<'a> KeyAdapter<'a> for ByIndex {
     }
 }
 
-/// What both kinds of list can do.
+/// The operations of both kinds of list.
 pub trait FreeList: Default + Send {
-    /// Bytes on the heap.
+    /// Returns the bytes on the heap.
     fn heap_bytes(&self) -> usize;
 
-    /// Adds a block where it is handed out next.
+    /// Adds a block to be handed out next.
     fn add(&mut self, index: u64);
 
     /// Takes the next block off the list.
@@ -114,7 +114,7 @@ impl<L: FreeList> Tree<L> {
         self.count += 1;
     }
 
-    /// A free block of the order, off its list, split from a larger one if there is none.
+    /// Takes a free block of the order off its list, split from a larger one if there is none.
     fn find_or_split(&mut self, order: u32) -> Option<u64> {
         if let Some(index) = self.free.get_mut(order as usize)?.next() {
             return Some(index);
@@ -133,7 +133,7 @@ impl<L: FreeList> Tree<L> {
         self.count -= 1;
     }
 
-    /// Whether a block of the order that is free, or in use, begins at the unit.
+    /// Returns whether a block of the order, free or in use as given, begins at the unit.
     fn has(&self, index: u64, order: u32, free: bool) -> bool {
         let block = self.blocks.find(&index);
         block.get().is_some_and(|block| block.order.get() == order && block.free.get() == free)

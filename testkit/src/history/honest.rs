@@ -1,28 +1,28 @@
-//! Whether a refusal is honest: whether at one instant of the call every block of the order was in use, or in
+//! Judges whether a refusal is honest: whether at one instant of the call every block of the order was in use, or in
 //! the hands of an allocation or a free that had not returned.
 //!
-//! A block is in use from the return of its allocation to the beginning of its free. A free that has not
-//! returned has what is left of its block in its hands, or no longer. An allocation that has not returned has
-//! any one free block of its order in its hands, or none, whatever it returns in the end.
+//! A block is in use from the return of its allocation to the beginning of its free. A free that has not returned may
+//! still have the rest of its block in its hands, or no longer. An allocation that has not returned has any one free
+//! block of its order in its hands, or none, whatever it returns in the end.
 
 use super::{Answer, Call};
 use crate::{Block, Spec, Unit};
 
-/// A block that was free at the last instant of the call, if the call is a refusal that is not honest.
+/// Returns a block that was free at the last instant of the call, if the call is a refusal that is not honest.
 pub(super) fn witness_against(units: u64, calls: &[Call], refusal: Call) -> Option<Block> {
     let Answer::Refused(order) = refusal.answer else { return None };
     let empty = Spec::new(units);
     if order > empty.max_order() {
         return None;
     }
-    // What is in use changes only where a call begins or returns.
+    // The blocks in use only change where a call begins or returns.
     let times = calls.iter().flat_map(|call| [call.start, call.end]);
     let during = times.filter(|time| (refusal.start..refusal.end).contains(time));
     let mut witness = None;
     for time in during {
         let mut spec = empty.clone();
         for unit in in_use(calls, time).flat_map(Block::units) {
-            // Overlaps are for others to find.
+            // It is not the task of this check to find overlaps.
             spec.reserve(unit..unit + 1);
         }
         let others = calls.iter().filter(|&&call| call != refusal);
@@ -41,7 +41,7 @@ pub(super) fn witness_against(units: u64, calls: &[Call], refusal: Call) -> Opti
 enum Hand {
     /// Any one block of this order.
     Any(u32),
-    /// What is free of this block.
+    /// What is free in this block.
     RestOf(Block),
 }
 
@@ -54,7 +54,7 @@ fn hand(answer: Answer) -> Option<Hand> {
     }
 }
 
-/// The blocks whose allocation had returned just after `time`, and whose free had not begun.
+/// Iterates over the blocks whose allocation had returned just after `time`, and whose free had not begun.
 fn in_use(calls: &[Call], time: u64) -> impl Iterator<Item = Block> + '_ {
     calls.iter().filter_map(move |call| {
         let Answer::Granted(block) = call.answer else { return None };
@@ -65,12 +65,12 @@ fn in_use(calls: &[Call], time: u64) -> impl Iterator<Item = Block> + '_ {
     })
 }
 
-/// Whether no block of `order` is left free if each hand takes what it may.
+/// Returns whether the hands can take blocks so that no block of `order` is left free.
 fn can_hide(spec: &mut Spec, order: u32, hands: &mut Vec<Hand>) -> bool {
     let Some(free) = spec.free_block(order) else { return true };
     for place in 0..hands.len() {
         let block = match hands[place] {
-            // A smaller block hides the one in which it is, wherever in it.
+            // A smaller block hides the block that contains it, wherever it is in that block.
             Hand::Any(order) => Block { index: free.index >> order << order, order },
             Hand::RestOf(block) => block,
         };

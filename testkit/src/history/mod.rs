@@ -1,15 +1,16 @@
-//! Who asked what when, and what the answer was; and whether one thread alone could have been told the same.
+//! Records each call, when it was made and its answer, and checks whether one thread alone could have got the same
+//! answers.
 //!
-//! [`Recorder`] stands before an allocator and writes down each call. A [`History`] is then held against the
+//! [`Recorder`] stands in front of an allocator and records each call. A [`History`] is then checked against the
 //! [`Spec`](crate::Spec):
 //!
-//! - [`History::check`]: there is an order of the calls, in accord with which returned before which began, in
-//!   which every grant, every free and every refused free is right; and each refusal of an allocation is
-//!   *honest*: at one instant of its call every block of the order was in use, or in the hands of an allocation
-//!   or a free that had not returned.
-//! - [`History::is_linearizable`]: the same with every refused allocation in that order too, at a point where no
-//!   block of its order is free. More than the allocator promises: an allocation that claims a block, finds
-//!   the area taken by a larger one, and lets go again, hides the block from others for a moment.
+//! - [`History::check`]: there is an order of the calls in which every grant, every free and every refused free is
+//!   right, and in which a call that returned before another began comes first. Each refusal of an allocation is
+//!   *honest*: at one instant of its call every block of the order was in use, or in the hands of an allocation or a
+//!   free that had not returned.
+//! - [`History::is_linearizable`]: the same with every refused allocation in that order, too, at a point where no block
+//!   of its order is free. This is more than the allocator promises: an allocation that claims a block, finds the area
+//!   taken by a larger one, and undoes its claim, hides the block from others for a moment.
 
 mod honest;
 mod order;
@@ -35,12 +36,12 @@ pub enum Answer {
     NotFreed(Block),
 }
 
-/// A request, its answer, and when.
+/// A call: a request, its answer, and the times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The caller's lane.
     pub lane: usize,
-    /// When it was made: no two times are alike.
+    /// When it was made. All times are different.
     pub start: u64,
     /// When it returned.
     pub end: u64,
@@ -48,19 +49,19 @@ pub struct Call {
     pub answer: Answer,
 }
 
-/// All calls, in the order of their beginnings.
+/// A history: all calls, in the order of their beginnings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History {
     units: u64,
     calls: Vec<Call>,
 }
 
-/// What no sequential buddy explains.
+/// A fault: something that no sequential buddy explains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// No order of the calls makes all answers right.
     Unordered(History),
-    /// An allocation was refused although this block was free and in nobody's hands all the time.
+    /// An allocation was refused although this block was free and in no operation's hands all the time.
     Dishonest(Call, Block, History),
 }
 
@@ -68,7 +69,7 @@ pub enum Fault {
 pub const MAX_CALLS: usize = 128;
 
 impl History {
-    /// The calls of an arena of `units` units, in any order.
+    /// Creates the history of an arena of `units` units from its calls, in any order.
     ///
     /// # Panics
     /// If there are more than [`MAX_CALLS`].
@@ -79,16 +80,16 @@ impl History {
         Self { units, calls }
     }
 
-    /// The calls, in the order of their beginnings.
+    /// Returns the calls, in the order of their beginnings.
     #[must_use]
     pub fn calls(&self) -> &[Call] {
         &self.calls
     }
 
-    /// Checks the history against what is promised; see [the module](self).
+    /// Checks the history against the allocator's promises; see [the module](self).
     ///
     /// # Errors
-    /// The first thing that cannot be.
+    /// The first fault.
     pub fn check(&self) -> Result<(), Fault> {
         let ordered =
             order::find(self.units, &self.calls, |answer| !matches!(answer, Answer::Refused(_)));
@@ -103,21 +104,21 @@ impl History {
         Ok(())
     }
 
-    /// Whether a unit was granted that somebody held: there is no order of all grants and frees that is right.
+    /// Returns whether a unit was granted while it was held: no order of all grants and frees is right.
     #[must_use]
     pub fn grants_twice(&self) -> bool {
         let counts = |answer: &Answer| matches!(answer, Answer::Granted(_) | Answer::Freed(_));
         !order::find(self.units, &self.calls, counts)
     }
 
-    /// Whether there is an order in which every answer is right, refused allocations included.
+    /// Returns whether there is an order in which every answer is right, including refused allocations.
     #[must_use]
     pub fn is_linearizable(&self) -> bool {
         order::find(self.units, &self.calls, |_| true)
     }
 }
 
-/// Passes every operation on to an allocator and writes it down.
+/// An allocator that passes every operation on to another and records it.
 ///
 /// ```
 /// use testkit::{BackEnd, history::Recorder};
@@ -135,18 +136,18 @@ impl History {
 pub struct Recorder<B> {
     back_end: B,
     clock: AtomicU64,
-    /// By lane: who has a lane of his own waits for nobody.
+    /// The calls by lane, so that threads on different lanes do not wait for each other.
     calls: Box<[Mutex<Vec<Call>>]>,
 }
 
 impl<B: BackEnd> Recorder<B> {
-    /// For callers on so many lanes, on an allocator that holds nothing.
+    /// Wraps an allocator of which nothing is held, for callers on `lanes` lanes.
     pub fn new(back_end: B, lanes: usize) -> Self {
         let calls = (0..lanes).map(|_| Mutex::default()).collect();
         Self { back_end, clock: AtomicU64::new(0), calls }
     }
 
-    /// What was written down.
+    /// Returns the recorded history.
     ///
     /// # Panics
     /// If there were more than [`MAX_CALLS`] calls.
@@ -199,14 +200,14 @@ impl<B: BackEnd> BackEnd for Recorder<B> {
     }
 }
 
-/// Runs a race of `Alloc`, `Free` and `FreeSized` on a fresh allocator and writes it down, without another
-/// judge. `together` is as in [`race`](crate::program::race).
+/// Runs a race of `Alloc`, `Free` and `FreeSized` on a fresh allocator and records it, without another judge.
+/// `together` is as in [`race`](crate::program::race).
 ///
 /// # Errors
-/// What `together` says.
+/// The error of `together`.
 ///
 /// # Panics
-/// If the race asks for something else, or more than [`MAX_CALLS`] times.
+/// If the race has other operations, or more than [`MAX_CALLS`] calls.
 pub fn record<B: BackEnd>(
     race: &Race,
     back_end: &B,
@@ -239,7 +240,7 @@ fn perform<B: BackEnd>(back_end: &B, lane: usize, op: &Op, held: &mut Vec<Block>
         Op::Free { .. } | Op::FreeSized { .. } if held.is_empty() => {}
         Op::Free { pick } | Op::FreeSized { pick } => {
             let block = held.remove(pick % held.len());
-            // A refusal is in the history.
+            // A refused free is recorded in the history.
             let _ = back_end.free(lane, block.index, block.order);
         }
         ref other => panic!("not every allocator can do {other:?}"),

@@ -1,5 +1,5 @@
-//! The search for an order of calls that the sequential specification accepts (J. M. Wing, C. Gong, "Testing
-//! and verifying concurrent objects", 1993), with a memory of what has been tried in vain (G. Lowe, "Testing for
+//! Searches for an order of calls that the sequential specification accepts (J. M. Wing, C. Gong, "Testing and
+//! verifying concurrent objects", 1993), and remembers what has been tried in vain (G. Lowe, "Testing for
 //! linearizability", 2017): what is free after some of the calls does not depend on their order.
 
 use std::collections::HashSet;
@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use super::{Answer, Call};
 use crate::{Block, Spec, Unit};
 
-/// Whether there is an order of those calls whose answer `counts`.
+/// Returns whether there is an order of those calls whose answer `counts`.
 pub(super) fn find(units: u64, calls: &[Call], counts: impl Fn(&Answer) -> bool) -> bool {
     let calls: Vec<Call> = calls.iter().copied().filter(|call| counts(&call.answer)).collect();
     let mut search =
@@ -18,17 +18,17 @@ pub(super) fn find(units: u64, calls: &[Call], counts: impl Fn(&Answer) -> bool)
 struct Search<'a> {
     calls: &'a [Call],
     spec: Spec,
-    /// The calls in the order so far, by their bits.
+    /// A bit for each call in the order so far.
     done: u128,
     in_vain: HashSet<u128>,
 }
 
 impl Search<'_> {
-    /// Whether the order so far can be continued to the end.
+    /// Returns whether the order so far can be continued to the end.
     fn goes_on(&mut self) -> bool {
         let calls = self.calls;
         let open = |done: u128| (0..calls.len()).filter(move |&call| done >> call & 1 == 0);
-        // Whoever began after another had returned comes after it.
+        // A call that began after another had returned comes after it.
         let Some(first_end) = open(self.done).map(|call| calls[call].end).min() else {
             return true;
         };
@@ -49,7 +49,7 @@ impl Search<'_> {
         false
     }
 
-    /// Changes the specification as the call did; `false` if its answer is wrong here.
+    /// Changes the specification as the call did. Returns `false` if its answer is wrong here.
     fn accept(&mut self, answer: Answer) -> bool {
         let spec = &mut self.spec;
         match answer {

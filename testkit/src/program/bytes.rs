@@ -1,5 +1,5 @@
-//! Programs and races out of a fuzzer's bytes: any bytes are one, and a small change of the bytes is a small
-//! change of it.
+//! Makes programs and races from a fuzzer's bytes: any bytes are one, and a small change of the bytes is a small change
+//! of it.
 
 use arbitrary::{Result, Unstructured};
 
@@ -13,7 +13,7 @@ const STEPS: usize = 200;
 const RACE_OPS: usize = 5;
 
 impl Program {
-    /// The program that the bytes stand for: up to 200 steps on 4 lanes.
+    /// Returns the program that the bytes stand for: up to 200 steps on 4 lanes.
     ///
     /// ```
     /// use testkit::program::Program;
@@ -36,8 +36,8 @@ impl Program {
 }
 
 impl Race {
-    /// The race that the bytes stand for, and the schedule to run it under: 2 to 4 lanes of up to 5
-    /// operations each, on arenas of one level to three.
+    /// Returns the race that the bytes stand for, and its schedule: 2 to 4 lanes of up to 5 operations each, on arenas
+    /// of one to three levels.
     ///
     /// ```
     /// use testkit::{program::Race, steered::replay};
@@ -70,7 +70,8 @@ impl Race {
         (Self { setup: Program { units, reserved: false, steps }, lanes, shared }, schedule)
     }
 
-    /// The race on another number of units, without what [`race_plain`](super::race_plain) cannot ask for.
+    /// Returns the race on another number of units, without the operations that [`race_plain`](super::race_plain) does
+    /// not have.
     ///
     /// ```
     /// use testkit::program::{Op, Race};
@@ -90,7 +91,7 @@ impl Race {
     }
 }
 
-/// Mostly small arenas, and sizes at which the structure changes.
+/// Draws the units of an arena: mostly small ones, and sizes at which the structure changes.
 fn units(bytes: &mut Unstructured<'_>) -> u64 {
     let drawn = bytes.arbitrary::<u16>().unwrap_or(0);
     match drawn & 3 {

@@ -1,4 +1,4 @@
-//! Everything that can be asked about a resting arena, against the specification.
+//! Compares everything that can be asked about a resting arena with the specification.
 
 use nbbs::sync::Word;
 use nbbs::{Buddy, Piece, Stats};
@@ -14,16 +14,16 @@ pub fn inspect<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violati
     check_walk(buddy, spec)?;
     check_stats(buddy, spec)?;
     check_bound(buddy, spec)?;
-    // The smallest order, the largest, and one between, so that each level's arithmetic is seen.
+    // The smallest order, the largest, and one between, so that the arithmetic of each level is checked.
     let middle = spec.max_order() / 2;
     [0, middle, spec.max_order()].iter().try_for_each(|&order| check_map(buddy, spec, order))
 }
 
-/// Looks at the arena while others use it, except for the blocks in `held`: a walk covers the arena
-/// without gap or overlap, and meets each of these blocks as it is.
+/// Looks at the arena while others use it, except for the blocks in `held`. A walk must cover the arena without gap or
+/// overlap, and meet each of these blocks as it is.
 ///
 /// # Errors
-/// What cannot be, whatever the others do.
+/// The first thing that is wrong, whatever the others do.
 pub fn observe<W: Word>(buddy: &Buddy<'_, W>, held: &[Block]) -> Result<(), Violation> {
     let (mut end, mut met, mut wrong) = (0, 0, None);
     buddy.walk(|piece| {
@@ -64,8 +64,8 @@ fn check_walk<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violatio
     let mut expected = spec.pieces();
     let mut wrong = None;
     buddy.walk(|piece| {
-        // A stretch of reserved units may be cut anywhere; the specification counts its units one by one, and those
-        // of runs.
+        // A stretch of reserved units may be cut anywhere; the specification counts these units, and those of runs, one
+        // by one.
         let stretch = match piece {
             Piece::Run { len, .. } | Piece::Reserved { len, .. } => len,
             _ => 1,
@@ -84,7 +84,7 @@ fn check_walk<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violatio
     }
 }
 
-/// A piece, or the `unit`-th unit of a run or a stretch of reserved units, as the specification puts it.
+/// Returns a piece, or the `unit`-th unit of a run or of a stretch of reserved units, in the form of the specification.
 fn seen(piece: Piece, unit: u64) -> (Unit, Block) {
     match piece {
         Piece::Free { index, order } => (Unit::Free, Block { index, order }),
@@ -142,7 +142,7 @@ fn check_stats<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violati
     Ok(())
 }
 
-/// An upper bound: too high is allowed, too low is not.
+/// Checks the upper bound: it may be too high, but not too low.
 fn check_bound<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violation> {
     let largest = (0..=spec.max_order()).rev().find(|&order| spec.free_block(order).is_some());
     let bound = buddy.order_bound();
@@ -154,7 +154,7 @@ fn check_bound<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violati
 
 fn check_map<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec, order: u32) -> Result<(), Violation> {
     let stretches = spec.units().div_ceil(1 << order) as usize;
-    // One byte more than needed, and of a value that must not stay in the others.
+    // One byte more than needed, and all of a value that must not stay in the others.
     let mut map = vec![77; stretches + 1];
     let filled = buddy.occupancy_map(order, &mut map);
     let mut unfree = vec![0; stretches];

@@ -1,4 +1,4 @@
-//! Requests to a subject, every answer judged by the owner map and the specification.
+//! Makes requests to a subject, and judges every answer by the owner map and the specification.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -12,24 +12,24 @@ use crate::{Block, Oracle, Spec, Unit, Violation};
 /// What a program did, so that a test can see that it did something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Blocks allocated.
+    /// The number of blocks allocated.
     pub granted: u64,
-    /// Allocations refused because nothing suitable was free, honestly.
+    /// Allocations that were honestly refused, because nothing suitable was free.
     pub exhausted: u64,
-    /// Other requests refused, rightly.
+    /// Other requests that were rightly refused.
     pub refused: u64,
 }
 
-/// Arenas up to this size are inspected after every refusal, as nothing may have changed.
+/// Arenas up to this size are inspected after every refusal, since nothing may have changed.
 const SMALL: u64 = 1100;
 
 /// The most blocks of an order that clearing up allocates after a program.
 pub(super) const MANY_BLOCKS: u64 = 1 << 12;
 
-/// The same after each of the thousands of schedules of a race.
+/// The most blocks of an order that clearing up allocates after each of the thousands of schedules of a race.
 pub(super) const FEW_BLOCKS: u64 = 64;
 
-/// A subject that nothing else is using, and what is known about it.
+/// A subject that nothing else uses, and what is known about it.
 pub(super) struct Judged<'a, S: ?Sized> {
     pub subject: &'a S,
     pub spec: Spec,
@@ -38,12 +38,12 @@ pub(super) struct Judged<'a, S: ?Sized> {
     pub runs: Vec<Held>,
     pub last_freed: Option<Block>,
     pub summary: Summary,
-    /// Whether refusals are followed by an inspection.
+    /// Whether an inspection follows each refusal.
     watchful: bool,
 }
 
 impl<'a, S: Subject + ?Sized> Judged<'a, S> {
-    /// A fresh subject, with all units free or, if `reserved`, all reserved.
+    /// Wraps a fresh subject, with all units free or, if `reserved`, all reserved.
     pub fn new(subject: &'a S, units: u64, reserved: bool) -> Self {
         let oracle = Oracle::new(units);
         let spec = if reserved { Spec::new_reserved(units) } else { Spec::new(units) };
@@ -64,7 +64,7 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
         }
     }
 
-    /// The block, if one was granted; to be kept in `held`, or freed.
+    /// Allocates a block. Returns it if it was granted; the caller must keep it in `held`, or free it.
     pub fn alloc(&mut self, lane: usize, order: u32) -> Result<Option<Block>, Violation> {
         let max = self.spec.max_order();
         let error = match self.subject.try_alloc(lane, order) {
@@ -104,7 +104,7 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
             }
         };
         match (block, answer) {
-            // A run frees as a whole: it was not by its pick that it was found, but by its index.
+            // A run is freed as a whole: it was found by its index, not by a pick.
             (None, Ok(freed)) if order.is_none() && self.spec.len_at(index) == Some(freed) => {
                 self.player(lane).forget_run(index)
             }
@@ -124,7 +124,7 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
         }
     }
 
-    /// Does something with runs, parts or many blocks.
+    /// Carries out an operation on runs, parts or many blocks.
     pub fn run_op(&mut self, lane: usize, op: &RunOp) -> Result<(), Violation> {
         if self.player(lane).step(op)? {
             self.summary.granted += 1;
@@ -150,7 +150,7 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
         if right { Ok(()) } else { Err(self.wrong(&format!("order_of({index})"), index, answer)) }
     }
 
-    /// The order of a block that would hold the run at `index`.
+    /// Returns the order of a block that would hold the run at `index`.
     fn order_of_run(&self, index: u64) -> Option<u32> {
         Some(self.spec.len_at(index)?.next_power_of_two().trailing_zeros())
     }
@@ -222,7 +222,7 @@ impl<'a, S: Subject + ?Sized> Judged<'a, S> {
         orders.into_iter().try_for_each(|order| self.drain(0, order))
     }
 
-    /// After a refusal.
+    /// Checks after a refusal that nothing has changed.
     fn unchanged(&self) -> Result<(), Violation> {
         if self.watchful { self.subject.inspect(&self.spec) } else { Ok(()) }
     }

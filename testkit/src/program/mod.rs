@@ -1,9 +1,8 @@
-//! Operation programs: plain data that property tests shrink, and that a fuzzer or a model checker can
-//! drive as well.
+//! Operation programs: plain data that property tests shrink, and that a fuzzer or a model checker can drive, too.
 //!
-//! [`run`] executes a program step by step with the specification beside it, and judges every answer.
-//! [`race`] runs several sequences of operations at once: the owner map judges while they run, the
-//! specification what they leave behind.
+//! [`run`] executes a program step by step with the specification beside it, and judges every answer. [`race`] runs
+//! several sequences of operations at once: the owner map judges them while they run, and the specification judges what
+//! they leave.
 
 mod bytes;
 mod inspect;
@@ -36,7 +35,7 @@ pub enum Op {
     },
     /// Frees a block that is held, without naming its order.
     Free {
-        /// Which: counted in the order of allocation, modulo the number held. Nothing if none is.
+        /// Which block, counted in the order of allocation, modulo the number held. Does nothing if none is held.
         pick: usize,
     },
     /// Frees a block that is held, by its order.
@@ -44,14 +43,14 @@ pub enum Op {
         /// As in `Free`.
         pick: usize,
     },
-    /// Frees the block that was freed last once more.
+    /// Frees once more the block that was freed last.
     FreeAgain,
-    /// Frees whatever is at a unit; usually nothing that could be freed.
+    /// Frees whatever is at a unit; usually that cannot be freed.
     FreeAt {
         /// The unit; may be outside the arena.
         index: u64,
     },
-    /// Frees whatever is at a unit, by an order; usually nothing that could be freed.
+    /// Frees whatever is at a unit, by an order; usually that cannot be freed.
     FreeSizedAt {
         /// The unit; may be outside the arena.
         index: u64,
@@ -63,107 +62,107 @@ pub enum Op {
         /// The unit; may be outside the arena.
         index: u64,
     },
-    /// Reserves a range; refused unless all of it is free.
+    /// Reserves a range. It is refused unless all of the range is free.
     Reserve {
         /// First unit.
         start: u64,
         /// The unit after the last; may be outside the arena, or before the first.
         end: u64,
     },
-    /// Gives a range to the allocator; refused unless all of it is reserved.
+    /// Gives a range to the allocator. It is refused unless all of the range is reserved.
     Release {
         /// First unit.
         start: u64,
         /// The unit after the last; may be outside the arena, or before the first.
         end: u64,
     },
-    /// Allocates blocks of an order until that is refused, then frees them all.
+    /// Allocates blocks of an order until one is refused, then frees them all.
     Drain {
         /// The order; may be above the largest.
         order: u32,
     },
     /// Compares statistics, walk and maps with the specification, and runs the audit.
     Inspect,
-    /// Something with a run, a part of what is held, or many blocks.
+    /// An operation on a run, a part of what is held, or many blocks.
     Run(RunOp),
 }
 
-/// An operation on runs of any number of units, on parts of what is held, or on many blocks. What is picked is
-/// a block or a run.
+/// An operation on runs of any number of units, on parts of what is held, or on many blocks. A pick names a block or a
+/// run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RunOp {
-    /// Allocates so many units.
+    /// Allocates a number of units.
     Alloc {
-        /// Units, 1 to those of the arena.
+        /// The number of units, from 1 to that of the arena.
         units: u64,
     },
-    /// Allocates units at a place; nothing if that ends outside the arena.
+    /// Allocates units at a place. Does nothing if they would end outside the arena.
     At {
         /// First unit.
         index: u64,
-        /// Units, 1 at least.
+        /// The number of units, at least 1.
         units: u64,
     },
-    /// Allocates units in a range; nothing if that is none of the arena.
+    /// Allocates units in a range. Does nothing if it is not a range of the arena.
     Within {
-        /// Units, 1 to those of the arena.
+        /// The number of units, from 1 to that of the arena.
         units: u64,
-        /// log2 of what the first unit is to be a multiple of.
+        /// log2 of the alignment of the first unit.
         order: u32,
         /// First unit of the range.
         start: u64,
         /// The unit after the last.
         end: u64,
-        /// Whether the last place is wanted, instead of the first.
+        /// Whether the last place is wanted instead of the first.
         top_down: bool,
     },
     /// Frees a block or run that is held.
     Free {
-        /// Which, counted modulo the number held. Nothing if none is.
+        /// Which one, counted modulo the number held. Does nothing if none is held.
         pick: usize,
     },
     /// Shrinks a block or run.
     Shrink {
         /// As in `Free`.
         pick: usize,
-        /// To one more than this, modulo its units.
+        /// The new length is one more than this, modulo its units.
         units: u64,
     },
     /// Grows a block or run.
     Grow {
         /// As in `Free`.
         pick: usize,
-        /// By so many units.
+        /// The number of units to add.
         units: u64,
     },
     /// Splits a block or run in two.
     SplitOff {
         /// As in `Free`.
         pick: usize,
-        /// After one more than this, modulo its units. Nothing if that is its end.
+        /// The split is after one more than this, modulo its units. Does nothing if that is its end.
         units: u64,
     },
     /// Splits a block or run into blocks.
     Split {
         /// As in `Free`.
         pick: usize,
-        /// Their order, or the largest that is possible.
+        /// Their order; the largest possible one is used if it is above that.
         order: u32,
     },
-    /// Gives back a part of a block or run.
+    /// Frees a part of a block or run.
     FreePart {
         /// As in `Free`.
         pick: usize,
-        /// Units before the part, modulo those there are.
+        /// The number of units before the part, modulo its units.
         skip: u64,
-        /// One less than the units of the part, modulo those there are.
+        /// One less than the number of units of the part, modulo the remaining units.
         units: u64,
     },
     /// Allocates many blocks.
     Batch {
         /// Their order, at most the largest.
         order: u32,
-        /// How many.
+        /// The number of blocks.
         count: usize,
     },
     /// Frees all held blocks of an order.
@@ -194,7 +193,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program on one lane, in an arena without reserved units.
+    /// Creates a program on one lane, in an arena without reserved units.
     #[must_use]
     pub fn new(units: u64, ops: impl IntoIterator<Item = Op>) -> Self {
         let steps = ops.into_iter().map(|op| Step { lane: 0, op }).collect();

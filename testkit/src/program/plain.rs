@@ -5,15 +5,15 @@ use super::{Body, Op, Race};
 use crate::whole::{check_whole, free};
 use crate::{BackEnd, Block, Oracle, Violation};
 
-/// Runs a race of `Alloc`, `Free` and `FreeSized` on a fresh allocator, the owner map on. `together` is as in
-/// [`race`](super::race). Afterwards exactly what nobody holds can be allocated at every order; then
-/// everything is returned, and the memory must be whole.
+/// Runs a race of `Alloc`, `Free` and `FreeSized` on a fresh allocator, with the owner map on. `together` is as in
+/// [`race`](super::race). Afterwards exactly what nobody holds must be allocatable at every order; then everything is
+/// returned, and the memory must be whole.
 ///
 /// # Errors
 /// The first violation.
 ///
 /// # Panics
-/// If the race asks for something else.
+/// If the race has other operations.
 pub fn race_plain<B: BackEnd>(
     race: &Race,
     back_end: &B,
@@ -51,7 +51,7 @@ struct Player<'a, B> {
     back_end: &'a B,
     oracle: &'a Oracle,
     lane: usize,
-    /// The lane that the allocator is told.
+    /// The lane that is passed to the allocator.
     told: usize,
     held: Vec<Block>,
 }

@@ -1,4 +1,4 @@
-//! Several sequences of operations at once.
+//! Runs several sequences of operations at once.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use super::sequential::pick_from;
 use super::{Held, Op, Program, Subject};
 use crate::{Block, Oracle, Spec, Unit, Violation};
 
-/// How many units a leaf word has, in the standard shape.
+/// The number of units of a leaf word, in the standard shape.
 const UNITS_OF_A_LEAF: u64 = 32;
 
-/// A program that runs first, and what each lane does then, all lanes at once.
+/// A race: a program that runs first, and then the operations of each lane, all lanes at once.
 ///
 /// A lane begins with the blocks that the program's steps on that lane left. It frees what it holds,
 /// releases what it has reserved, and asks only for refusals that are certain whatever the others do;
@@ -22,7 +22,7 @@ pub struct Race {
     pub setup: Program,
     /// The operations of each lane.
     pub lanes: Vec<Vec<Op>>,
-    /// Whether the allocator is told the same lane by all of them: allowed, but no allocator's favourite.
+    /// Whether all lanes pass the same lane to the allocator: allowed, but no allocator is made for it.
     pub shared: bool,
 }
 
@@ -35,13 +35,13 @@ pub struct LaneReport {
     pub refused: u64,
 }
 
-/// What a lane does, to be called on a thread.
+/// What a lane does: a function to call on a thread.
 pub type Body<'a> = Box<dyn FnOnce() -> Result<(), Violation> + Send + 'a>;
 
-/// Runs a race on a fresh subject. `together` calls each body, all on different threads, and returns when
-/// they have; see [`steered::at_once`](crate::steered::at_once) and
-/// [`Schedule`](crate::steered::Schedule). What they leave behind is compared with the specification,
-/// drained at every order, returned, and must be whole.
+/// Runs a race on a fresh subject. `together` calls each body, all on different threads, and returns when all have
+/// returned; see [`steered::at_once`](crate::steered::at_once) and [`Schedule`](crate::steered::Schedule). Afterwards
+/// the arena is compared with the specification and drained at every order; then everything is returned, and the arena
+/// must be whole.
 ///
 /// # Errors
 /// The first violation.
@@ -89,17 +89,17 @@ struct Lane<'a, S> {
     subject: &'a S,
     oracle: &'a Oracle,
     lane: usize,
-    /// The lane that the allocator is told.
+    /// The lane that is passed to the allocator.
     told: usize,
     held: Vec<Block>,
     runs: Vec<Held>,
-    /// Unit by unit.
+    /// The reserved units, one by one.
     reserved: Vec<u64>,
     report: LaneReport,
 }
 
 impl<'a, S: Subject> Lane<'a, S> {
-    /// With what the setup left on this lane; lane 0 has the reserved units.
+    /// Creates a lane with the blocks that the setup left on it; lane 0 has the reserved units.
     fn new(judged: &'a Judged<'a, S>, lane: usize, told: usize) -> Self {
         let Judged { subject, oracle, spec, held, runs, .. } = judged;
         let own = |index: u64| lane_of(oracle, index) == lane;
@@ -135,7 +135,7 @@ impl<'a, S: Subject> Lane<'a, S> {
                     .step(op)?;
                 Ok(())
             }
-            // Somebody else may hold it by now.
+            // Another lane may hold it by now.
             Op::FreeAgain => Ok(()),
         }
     }
@@ -165,9 +165,9 @@ impl<'a, S: Subject> Lane<'a, S> {
         }
     }
 
-    /// A free that is certainly refused: inside a block of this lane, or of the wrong order. A smaller order in a block
-    /// of a leaf word or more is not: it names words below the block, where another lane's claim may stand until it is
-    /// undone, and `free_sized` trusts the order.
+    /// Tries a free that is certainly refused: inside a block of this lane, or with the wrong order. A smaller order in
+    /// a block of a leaf word or more is not certain: it names words below the block, where another lane's claim may
+    /// stand until it is undone, and `free_sized` trusts the order.
     fn bad_free(&mut self, index: u64, order: Option<u32>) -> Result<(), Violation> {
         let held = self.held.iter().find(|block| block.units().contains(&index));
         let Some(&block) = held.filter(|block| block.index != index || order.is_some()) else {

@@ -1,17 +1,17 @@
-//! Operations on runs of any number of units, on parts of what is held, and on many blocks at once.
+//! Runs operations on runs of any number of units, on parts of what is held, and on many blocks at once.
 //!
-//! One interpreter for both kinds of program and for stress: the owner map judges always, the specification where
-//! operations run one at a time.
+//! It is one interpreter for both kinds of program and for stress. The owner map always judges; the specification
+//! judges if operations run one at a time.
 
 use super::sequential::pick_from;
 use super::{Ask, Held, No, RunOp};
 use crate::{BackEnd, Block, Oracle, Spec, Unit, Violation};
 
-/// Whose operation it is, and what is known.
+/// The player of an operation: its lane, and what is known.
 pub(crate) struct Player<'a, S: ?Sized> {
     pub subject: &'a S,
     pub oracle: &'a Oracle,
-    /// The lane, for the owner map, and the one that the allocator is told.
+    /// The lane, for the owner map, and the one that is passed to the allocator.
     pub lane: usize,
     pub told: usize,
     pub held: &'a mut Vec<Block>,
@@ -21,7 +21,8 @@ pub(crate) struct Player<'a, S: ?Sized> {
 }
 
 impl<S: BackEnd + ?Sized> Player<'_, S> {
-    /// Carries out an operation. `true`: it was granted; `false`: refused, or there was nothing to do.
+    /// Carries out an operation. Returns `true` if it was granted, and `false` if it was refused, or there was nothing
+    /// to do.
     pub fn step(&mut self, op: &RunOp) -> Result<bool, Violation> {
         if !self.subject.offers_runs() {
             return Ok(false);
@@ -114,13 +115,13 @@ impl<S: BackEnd + ?Sized> Player<'_, S> {
             .map_err(|no| Violation::wrong(format!("free of {held:?}"), "done", no))
     }
 
-    /// A run that was freed by its index.
+    /// Forgets a run that was freed by its index.
     pub fn forget_run(&mut self, index: u64) -> Result<(), Violation> {
         let run = self.runs.iter().find(|run| run.index == index).copied();
         run.map_or(Ok(()), |run| self.give(run))
     }
 
-    /// A change of what is held into parts: the owner map learns of it first, as units come free.
+    /// Changes what is held into parts. The owner map is told first, as units become free.
     fn change(&mut self, ask: Ask<'_>) -> Result<bool, Violation> {
         let (question, held, parts) = (format!("{ask:?}"), ask.held(), ask.parts());
         held.map_or(Ok(()), |held| self.give(held))?;

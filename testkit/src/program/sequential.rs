@@ -1,4 +1,4 @@
-//! A program step by step.
+//! Runs a program step by step.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use super::judged::{Judged, MANY_BLOCKS, Summary};
 use super::{Op, Program, Step, Subject};
 use crate::Violation;
 
-/// Where a program went wrong, and how.
+/// A failure: where a program went wrong, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The step, counted from 0, and what it was; none if it was the clearing up at the end.
+    /// The step, counted from 0, and its operation, or `None` for the clearing up at the end.
     pub step: Option<(usize, Step)>,
     /// What went wrong.
     pub violation: Violation,
 }
 
-/// Runs a program on a subject that is as fresh as the program demands. Then drains what is free at every
-/// order, returns everything, and sees that the arena is whole.
+/// Runs a program on a fresh subject, in the state that the program demands. Then drains what is free at every order,
+/// returns everything, and checks that the arena is whole.
 ///
 /// # Errors
-/// The first answer that is not the specification's.
+/// The first answer that differs from the specification's.
 pub fn run<S: Subject + ?Sized>(program: &Program, subject: &S) -> Result<Summary, Failure> {
     let mut judged = Judged::new(subject, program.units, program.reserved);
     judged.steps(&program.steps)?;
@@ -67,7 +67,7 @@ impl<S: Subject + ?Sized> Judged<'_, S> {
     }
 }
 
-/// The `pick`-th of `held`, counted round and round.
+/// Returns number `pick` of `held`, modulo its length.
 pub(super) fn pick_from<T: Clone>(held: &[T], pick: usize) -> Option<T> {
     (!held.is_empty()).then(|| held[pick % held.len()].clone())
 }

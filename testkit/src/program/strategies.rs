@@ -1,4 +1,4 @@
-//! Arenas, programs and races for property tests, with shrinking.
+//! Draws arenas, programs and races for property tests, with shrinking.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ pub const BOUNDARIES: [u64; 34] = [
     4095, 4096, 8191, 8192, 8193, 8704, 8705, 16383, 131_071, 131_072, 131_073, 131_616,
 ];
 
-/// Units of an arena, up to 2^17 and a little: most of them small, many at a [boundary](BOUNDARIES), some
+/// Draws the units of an arena, up to a little more than 2^17: most are small, many at a [boundary](BOUNDARIES), some
 /// odd.
 pub fn geometries() -> impl Strategy<Value = u64> {
     prop_oneof![
@@ -22,7 +22,7 @@ pub fn geometries() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Programs of up to `steps` steps on arenas of [these sizes](geometries).
+/// Draws programs of up to `steps` steps on arenas of [these sizes](geometries).
 pub fn programs(steps: usize) -> impl Strategy<Value = Program> {
     let parts = (geometries(), prop::bool::weighted(0.1), vec((0..4_usize, raw_ops()), 0..=steps));
     parts.prop_map(|(units, reserved, raw)| {
@@ -31,7 +31,7 @@ pub fn programs(steps: usize) -> impl Strategy<Value = Program> {
     })
 }
 
-/// Races of two or three lanes of one to `ops` operations, on arenas of one level to four.
+/// Draws races of two or three lanes of one to `ops` operations, on arenas of one to four levels.
 pub fn races(ops: usize) -> impl Strategy<Value = Race> {
     let units = prop_oneof![6 => 1_u64..=100, 2 => 512_u64..=600, 1 => 8192_u64..=9000];
     let lanes = vec(vec(raw_ops(), 1..=ops), 2..=3);
@@ -62,7 +62,7 @@ pub(super) enum Raw {
     Release(u64, u64),
     Drain(u32),
     Inspect,
-    /// An operation on runs: which, and its numbers.
+    /// An operation on runs: its kind, and its numbers.
     Run(u8, usize, u64, u64),
 }
 
@@ -89,7 +89,7 @@ fn raw_ops() -> impl Strategy<Value = Raw> {
 }
 
 impl Raw {
-    /// The operation in an arena of `units` units: most numbers fit, some miss by a little.
+    /// Returns the operation in an arena of `units` units: most numbers fit, some miss by a little.
     pub(super) fn of(self, units: u64) -> Op {
         let max = units.ilog2();
         let order = |raw: u32| raw % (max + 2);
@@ -114,8 +114,8 @@ impl Raw {
     }
 }
 
-/// An operation on runs in an arena of `units` units, from four numbers: of which kind, on which of what is held, where, and
-/// for how many units.
+/// Makes an operation on runs in an arena of `units` units from four numbers: its kind, the pick, the place, and the
+/// number of units.
 #[must_use]
 pub fn run_op(units: u64, kind: u8, pick: usize, at: u64, len: u64) -> RunOp {
     let small = u32::from(kind >> 4) % (units.ilog2() + 1);

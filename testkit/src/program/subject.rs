@@ -1,4 +1,4 @@
-//! What an operation program is run on.
+//! The interface of an allocator that operation programs run on.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::{BackEnd, Block, Spec, Violation};
 
 /// An allocator that answers everything a program can ask.
 pub trait Subject: BackEnd {
-    /// Allocates a block, and says why not.
+    /// Allocates a block, or says why not.
     ///
     /// # Errors
     /// As in [`Lane::alloc`](nbbs::Lane::alloc).
@@ -28,7 +28,7 @@ pub trait Subject: BackEnd {
     /// As in [`Lane::free_sized`](nbbs::Lane::free_sized).
     fn free_sized(&self, lane: usize, index: u64, order: u32) -> Result<(), FreeError>;
 
-    /// The order of the block at `index`.
+    /// Returns the order of the block at `index`.
     ///
     /// # Errors
     /// As in [`Buddy::order_of`].
@@ -46,7 +46,7 @@ pub trait Subject: BackEnd {
     /// As in [`Buddy::release`].
     fn release(&self, range: Range<u64>) -> Result<(), RangeError>;
 
-    /// Compares all that can be asked about the arena with the specification. Nothing else is running.
+    /// Compares all that can be asked about the arena with the specification. Nothing else may be running.
     ///
     /// # Errors
     /// The first difference.
@@ -55,7 +55,7 @@ pub trait Subject: BackEnd {
     /// Looks at the arena while others use it, except for the blocks in `held`.
     ///
     /// # Errors
-    /// What cannot be, whatever the others do.
+    /// The first thing that is wrong, whatever the others do.
     fn observe(&self, held: &[Block]) -> Result<(), Violation>;
 }
 
@@ -101,20 +101,20 @@ pub struct Arena<W = AtomicU64> {
 }
 
 impl<W: Word + Default> Arena<W> {
-    /// Zeroed metadata for `units` units.
+    /// Creates zeroed metadata for `units` units.
     #[must_use]
     pub fn new(units: u64) -> Self {
         let words = (0..W::SHAPE.metadata_words(units)).map(|_| W::default()).collect();
         Self { words, units }
     }
 
-    /// The words.
+    /// Returns the words.
     #[must_use]
     pub fn words(&self) -> &[W] {
         &self.words
     }
 
-    /// A handle to the arena; another one each time.
+    /// Returns a new handle to the arena.
     ///
     /// # Panics
     /// If no arena can have so many units.
@@ -123,7 +123,7 @@ impl<W: Word + Default> Arena<W> {
         self.expect(Buddy::new(&self.words, self.units))
     }
 
-    /// The arena with every unit reserved.
+    /// Returns a handle to the arena with every unit reserved.
     ///
     /// # Panics
     /// If no arena can have so many units.

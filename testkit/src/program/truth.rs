@@ -1,4 +1,4 @@
-//! Which refusals say what is so.
+//! Judges which refusals are true.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use nbbs::{FreeError, RangeError};
 
 use crate::{Block, Spec, Unit};
 
-/// Whether a free, or a question about a block, may be refused like this. Where several things are wrong
+/// Returns whether a free, or a question about a block, may be refused with this error. If several things are wrong
 /// with a request, each may be named.
 pub(super) fn of_free(spec: &Spec, index: u64, order: Option<u32>, error: FreeError) -> bool {
     let unit = spec.unit(index);
@@ -43,7 +43,7 @@ pub(super) fn of_free(spec: &Spec, index: u64, order: Option<u32>, error: FreeEr
     }
 }
 
-/// Whether a reservation may be refused like this.
+/// Returns whether a reservation may be refused with this error.
 pub(super) fn of_reserve(spec: &Spec, range: &Range<u64>, error: RangeError) -> bool {
     match error {
         RangeError::InUse { unit } => {
@@ -54,7 +54,7 @@ pub(super) fn of_reserve(spec: &Spec, range: &Range<u64>, error: RangeError) -> 
     }
 }
 
-/// Whether a release may be refused like this.
+/// Returns whether a release may be refused with this error.
 pub(super) fn of_release(spec: &Spec, range: &Range<u64>, error: RangeError) -> bool {
     match error {
         RangeError::NotReserved { unit } => {

@@ -1,5 +1,5 @@
-//! The sequential buddy system, as a specification: not which block an allocation gets, but which it
-//! may get, and when it may be refused.
+//! The sequential buddy system, as a specification. It says not which block an allocation gets, but which it may get,
+//! and when it may be refused.
 
 mod tree;
 
@@ -8,36 +8,36 @@ use std::ops::Range;
 use crate::{Block, Violation};
 use tree::Tree;
 
-/// What a unit is.
+/// The state of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nobody's.
+    /// The unit is free.
     Free,
-    /// The first of a block of this order.
+    /// The first unit of a block of this order.
     Head(u8),
-    /// The first of a run of so many units, which is no block.
+    /// The first unit of a run of this many units, which is not a block.
     Run(u32),
-    /// A later one of a block or run.
+    /// A later unit of a block or run.
     Body,
-    /// Never to be handed out.
+    /// The unit is reserved, and never handed out.
     Reserved,
 }
 
-/// What every unit is, and a tree over it that finds the largest free block.
+/// The state of every unit, and a tree over it that finds the largest free block.
 #[derive(Clone, Debug)]
 pub struct Spec {
     units: Vec<Unit>,
     free: Tree,
     /// Blocks that are held, by order.
     used: Vec<u64>,
-    /// Runs that are held and are no blocks, and their units.
+    /// The number of held runs that are not blocks, and of their units.
     runs: (u64, u64),
     /// Units that are reserved.
     reserved: u64,
 }
 
 impl Spec {
-    /// An arena of `units` units, all free.
+    /// Creates an arena of `units` units, all free.
     ///
     /// # Panics
     /// If `units` is 0.
@@ -52,7 +52,7 @@ impl Spec {
         }
     }
 
-    /// An arena of `units` units, all reserved.
+    /// Creates an arena of `units` units, all reserved.
     #[must_use]
     pub fn new_reserved(units: u64) -> Self {
         let mut spec = Self::new(units);
@@ -60,25 +60,25 @@ impl Spec {
         spec
     }
 
-    /// Units in the arena.
+    /// Returns the number of units in the arena.
     #[must_use]
     pub fn units(&self) -> u64 {
         self.units.len() as u64
     }
 
-    /// The largest order of which a block fits.
+    /// Returns the largest order of which a block fits.
     #[must_use]
     pub fn max_order(&self) -> u32 {
         self.free.max_order()
     }
 
-    /// What `unit` is; `None` outside the arena.
+    /// Returns the state of `unit`, or `None` outside the arena.
     #[must_use]
     pub fn unit(&self, unit: u64) -> Option<Unit> {
         self.units.get(usize::try_from(unit).ok()?).copied()
     }
 
-    /// The block that begins at `index`, if one is held there.
+    /// Returns the block that begins at `index`, if one is held there.
     #[must_use]
     pub fn block_at(&self, index: u64) -> Option<Block> {
         match self.unit(index) {
@@ -87,7 +87,7 @@ impl Spec {
         }
     }
 
-    /// A free block of `order`, if there is one.
+    /// Returns a free block of `order`, if there is one.
     #[must_use]
     pub fn free_block(&self, order: u32) -> Option<Block> {
         self.free.free_block(order)
@@ -101,10 +101,10 @@ impl Spec {
         self.free_block(order).map_or(Ok(()), |witness| Err(Violation::Dishonest { witness }))
     }
 
-    /// The block of `order` at `index` was handed out.
+    /// Records that the block of `order` at `index` was handed out.
     ///
     /// # Panics
-    /// If it is not free: the oracle is to be asked first.
+    /// If it is not free: the oracle must be asked first.
     pub fn grant(&mut self, index: u64, order: u32) {
         let block = Block { index, order };
         assert!(self.free.is_free(block), "{block} is not free");
@@ -115,7 +115,8 @@ impl Spec {
         self.free.set(block, false);
     }
 
-    /// The block that begins at `index` was returned; `None` if there is none, and nothing changes.
+    /// Records that the block that begins at `index` was returned. Returns `None`, and changes nothing, if there is
+    /// none.
     pub fn give_back(&mut self, index: u64) -> Option<Block> {
         let block = self.block_at(index)?;
         self.units[index as usize..block.units().end as usize].fill(Unit::Free);
@@ -124,7 +125,7 @@ impl Spec {
         Some(block)
     }
 
-    /// What is held at `index`: how many units, block or run.
+    /// Returns the number of units of the block or run that is held at `index`.
     #[must_use]
     pub fn len_at(&self, index: u64) -> Option<u64> {
         match self.unit(index)? {
@@ -134,7 +135,7 @@ impl Spec {
         }
     }
 
-    /// `len` units at `index` were handed out together.
+    /// Records that `len` units at `index` were handed out together.
     ///
     /// # Panics
     /// If they are not free.
@@ -148,7 +149,7 @@ impl Spec {
         self.runs = (self.runs.0 + 1, self.runs.1 + len);
     }
 
-    /// The block or run at `index` was returned; `None` if there is none, and nothing changes.
+    /// Records that the block or run at `index` was returned. Returns `None`, and changes nothing, if there is none.
     pub fn give_back_run(&mut self, index: u64) -> Option<u64> {
         let len = self.len_at(index)?;
         if self.give_back(index).is_none() {
@@ -158,7 +159,7 @@ impl Spec {
         Some(len)
     }
 
-    /// Where the first (or last) run of `units` free units in `range` can begin: at a multiple of `2^order`.
+    /// Returns where the first (or last) run of `units` free units in `range` can begin, at a multiple of `2^order`.
     #[must_use]
     pub fn place(&self, units: u64, order: u32, range: &Range<u64>, last: bool) -> Option<u64> {
         let possible = |&start: &u64| {
@@ -168,14 +169,14 @@ impl Spec {
         if last { starts.rev().find(possible) } else { starts.find(possible) }
     }
 
-    /// Runs that are held and are no blocks, and how many units they have.
+    /// Returns the number of held runs that are not blocks, and how many units they have.
     #[must_use]
     pub fn runs(&self) -> (u64, u64) {
         self.runs
     }
 
-    /// Reserves the free units of `range`. `false`, if one of them is not free or the range is not
-    /// one; then nothing changes.
+    /// Reserves the free units of `range`. Returns `false`, and changes nothing, if one of them is not free or the
+    /// range is not valid.
     pub fn reserve(&mut self, range: Range<u64>) -> bool {
         let possible = self.all(&range, Unit::Free);
         if possible {
@@ -184,8 +185,8 @@ impl Spec {
         possible
     }
 
-    /// Makes the reserved units of `range` free. `false`, if one of them is none or the range is not one; then
-    /// nothing changes.
+    /// Makes the reserved units of `range` free. Returns `false`, and changes nothing, if one of them is not reserved
+    /// or the range is not valid.
     pub fn release(&mut self, range: Range<u64>) -> bool {
         let possible = self.all(&range, Unit::Reserved);
         if possible {
@@ -194,7 +195,7 @@ impl Spec {
         possible
     }
 
-    /// Whether `range` is a range of the arena's units, and each is `what`.
+    /// Returns whether `range` is a range of the arena's units, and each is `what`.
     #[must_use]
     pub fn all(&self, range: &Range<u64>, what: Unit) -> bool {
         range.start < range.end
@@ -214,7 +215,7 @@ impl Spec {
         &self.used
     }
 
-    /// The largest free blocks, by order: each free unit is counted in one block.
+    /// Returns the number of largest free blocks, by order: each free unit is counted in one block.
     #[must_use]
     pub fn free_blocks(&self) -> Vec<u64> {
         let whole = |order| self.free.whole_blocks(order);
@@ -222,8 +223,8 @@ impl Spec {
         orders.map(|order| whole(order) - 2 * whole(order + 1)).collect()
     }
 
-    /// The arena from its first unit on, as the largest free blocks, the blocks held, and unit by unit
-    /// the runs held and the reserved units.
+    /// Iterates over the arena from its first unit on: the largest free blocks, the held blocks, and, unit by unit, the
+    /// held runs and the reserved units.
     pub fn pieces(&self) -> impl Iterator<Item = (Unit, Block)> + '_ {
         let mut index = 0;
         std::iter::from_fn(move || {
@@ -239,7 +240,7 @@ impl Spec {
         })
     }
 
-    /// The order of the largest free block that begins at the free unit `index`.
+    /// Returns the order of the largest free block that begins at the free unit `index`.
     fn free_order_at(&self, index: u64) -> u32 {
         let starts_here = |&order: &u32| self.free.is_free(Block { index, order });
         (0..=self.max_order()).take_while(starts_here).last().unwrap_or(0)
@@ -264,7 +265,7 @@ impl Spec {
 mod tests {
     use super::*;
 
-    /// The largest free blocks that `units` make up, found by looking at every aligned block.
+    /// Returns whether there is a free block of `order`, found by looking at every aligned block.
     fn has_free_block(spec: &Spec, order: u32) -> bool {
         let whole = |node: u64| spec.all(&(node << order..(node + 1) << order), Unit::Free);
         (0..spec.units() >> order).any(whole)

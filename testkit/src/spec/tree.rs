@@ -1,9 +1,9 @@
-//! Of each aligned block of each order, the largest free block inside.
+//! A tree with the largest free block inside each aligned block of each order.
 
 use crate::Block;
 
-/// `largest[k][i]`: of the block of order `k` at `i << k`, 1 + the order of the largest free block inside,
-/// 0 if there is none.
+/// The tree: `largest[k][i]` is 1 + the order of the largest free block inside the block of order `k` at `i << k`, or 0
+/// if there is none.
 ///
 /// Setting a block of order k costs 2^(k+1) bytes written, plus one step per order above.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// All of `units` units are free.
+    /// Creates the tree of `units` free units.
     pub fn new(units: u64) -> Self {
         let orders = 0..=units.ilog2();
         let largest = orders.map(|order| vec![0; units.div_ceil(1 << order) as usize]);
@@ -30,14 +30,14 @@ impl Tree {
         self.largest.len() as u32 - 1
     }
 
-    /// A free block of `order`, if there is one.
+    /// Returns a free block of `order`, if there is one.
     pub fn free_block(&self, order: u32) -> Option<Block> {
         let offers = |level: u32, node: &usize| {
             let largest = self.largest[level as usize].get(*node);
             largest.is_some_and(|&largest| u32::from(largest) > order)
         };
         let mut level = self.max_order();
-        // Two blocks of the largest order may begin in the arena, the second cut short by its end.
+        // Two blocks of the largest order may begin in the arena; its end cuts off the second.
         let mut node = (0..2).find(|node| offers(level, node))?;
         while level > order {
             level -= 1;
@@ -48,7 +48,7 @@ impl Tree {
         Some(Block { index, order })
     }
 
-    /// Whether all of the block is free.
+    /// Returns whether all of the block is free.
     pub fn is_free(&self, block: Block) -> bool {
         let node = (block.index >> block.order) as usize;
         let largest = self.largest.get(block.order as usize);
@@ -56,14 +56,14 @@ impl Tree {
         block.is_aligned() && largest.is_some_and(|&largest| u32::from(largest) == block.order + 1)
     }
 
-    /// How many blocks of `order` are wholly free.
+    /// Returns how many blocks of `order` are wholly free.
     pub fn whole_blocks(&self, order: u32) -> u64 {
         let largest = self.largest.get(order as usize).map_or(&[][..], Vec::as_slice);
         let whole = largest.iter().filter(|&&largest| u32::from(largest) == order + 1);
         whole.count() as u64
     }
 
-    /// Writes the tree below, in and above a block that became wholly free or wholly unfree.
+    /// Updates the tree below, in and above a block that became wholly free or wholly used.
     pub fn set(&mut self, block: Block, free: bool) {
         for order in 0..=block.order {
             let nodes = (block.index >> order) as usize..(block.units().end >> order) as usize;
@@ -74,7 +74,7 @@ impl Tree {
         }
     }
 
-    /// Two whole halves make a whole; else the better half counts.
+    /// Recomputes a node: two wholly free halves make a wholly free block; otherwise the better half counts.
     fn recompute(&mut self, order: u32, node: usize) {
         let halves = &self.largest[order as usize - 1];
         let left = halves[2 * node];

@@ -1,4 +1,4 @@
-//! Every schedule with few preemptions, one after the other.
+//! Runs every schedule with few preemptions, one after the other.
 //!
 //! A thread is preempted if another takes the next step although it could go on. Most races need one or
 //! two preemptions in the right places (Musuvathi and Qadeer, "Iterative context bounding for systematic
@@ -10,22 +10,22 @@ use super::turns::{Director, take_turns};
 use crate::Violation;
 use crate::program::Body;
 
-/// Runs a race once on fresh words: hands what its lanes do to its argument.
+/// A function that runs a race once on fresh words: it calls its argument with the bodies of the lanes.
 pub type Together<'t> = dyn FnMut(Vec<Body<'_>>) -> Result<(), Violation> + 't;
 
-/// The schedule under which a race went wrong, and how many it took to find it.
+/// The schedule under which a race went wrong, and the number of schedules that it took to find it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Culprit {
-    /// Which lane took each step.
+    /// The lane that took each step.
     pub lanes: Vec<usize>,
-    /// Schedules run, this one included.
+    /// The number of schedules run, including this one.
     pub schedules: u64,
     /// What went wrong.
     pub violation: Violation,
 }
 
-/// Runs a race under every schedule with at most so many preemptions, and returns how many there are.
-/// The race must do the same whenever the schedule is the same.
+/// Runs a race under every schedule with at most this many preemptions, and returns how many there are. The race must
+/// do the same whenever the schedule is the same.
 ///
 /// Where a thread [pauses](super::pause) because it waits for another, the one that has rested longest
 /// goes on, and nothing else is tried.
@@ -58,20 +58,20 @@ pub fn all_schedules(
 #[derive(Debug, Default)]
 struct Walk {
     preemptions: u32,
-    /// The way from the root to where the walk is.
+    /// The path from the root to the current place.
     steps: Vec<Step>,
-    /// Steps of the running schedule.
+    /// The number of steps of the running schedule so far.
     taken: usize,
-    /// Preemptions in these.
+    /// The number of preemptions in these steps.
     preempted: u32,
 }
 
-/// A point at which somebody takes a step.
+/// A point at which a lane takes a step.
 #[derive(Debug)]
 struct Step {
-    /// Lanes that take it, in the schedules so far; in the running one it is the last of them.
+    /// The lanes that took it in the schedules so far; the last one takes it in the running schedule.
     tried: Vec<usize>,
-    /// Lanes that take it in schedules to come.
+    /// The lanes that take it in schedules to come.
     open: Vec<usize>,
 }
 
@@ -96,7 +96,7 @@ impl Walk {
         Step { tried: vec![first], open: others.collect() }
     }
 
-    /// Goes back to the last point at which another lane could go on; `false` if there is none left.
+    /// Goes back to the last point at which another lane could go on. Returns `false` if there is none left.
     fn turn_back(&mut self) -> bool {
         (self.taken, self.preempted) = (0, 0);
         while let Some(mut step) = self.steps.pop() {
@@ -111,7 +111,7 @@ impl Walk {
 }
 
 impl fmt::Display for Culprit {
-    /// The schedule as turns: lane and number of steps.
+    /// Prints the schedule as turns: lane and number of steps.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (schedule {}:", self.violation, self.schedules)?;
         for turn in self.lanes.chunk_by(|a, b| a == b) {

@@ -1,4 +1,4 @@
-//! A race under many schedules.
+//! Runs a race under many schedules.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub fn explore(of: &Race, schedules: u64, seed: u64) -> Result<(), Found> {
     explore_with(of, schedules, seed, |_| Ok(()))
 }
 
-/// [`explore`], with a judgement on what the lanes report of each run.
+/// Does the same as [`explore`], and also judges what the lanes report of each run.
 ///
 /// # Errors
 /// The first violation, and the schedule that led to it.
@@ -39,13 +39,13 @@ pub fn explore_with(
         let (taken, result) = replay(of, schedule);
         let verdict = result.and_then(|reports| judge(&reports));
         verdict.map_err(|violation| Found { schedule, violation })?;
-        // Stalls are spread over the length of the longest run so far.
+        // The stalls are spread over the length of the longest run so far.
         steps = if number == 0 { taken } else { steps.max(taken) };
     }
     Ok(())
 }
 
-/// Runs a race under one schedule; returns the steps that it took as well.
+/// Runs a race under one schedule. Also returns the number of steps that it took.
 pub fn replay(of: &Race, schedule: Schedule) -> (u64, Result<Vec<LaneReport>, Violation>) {
     let arena = Arena::<Steered>::new(of.setup.units);
     let buddy = if of.setup.reserved { arena.all_reserved() } else { arena.buddy() };

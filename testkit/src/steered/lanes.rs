@@ -1,5 +1,5 @@
-//! Lanes that take turns: each runs its body as a thread would, on a stack of its own, but all of them on the
-//! thread that calls, so that a turn takes no help of the operating system.
+//! Lanes that take turns: each runs its body as a thread would, on a stack of its own. But all of them run on the
+//! calling thread, so a turn does not need the operating system.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -13,30 +13,30 @@ use super::{Place, STEER, called, die, survive, with_hook};
 use crate::Violation;
 use crate::program::Body;
 
-/// Says whose turn it is.
+/// The policy that says whose turn it is.
 pub(super) trait Turns {
-    /// Who takes the next step, which `lane` is about to take. `None`: the lane dies.
+    /// Returns the lane that takes the next step, which `lane` is about to take. `None` means that the lane dies.
     fn next(&mut self, lane: usize) -> Option<usize>;
 
-    /// Whether the lane takes its step, now that its turn has come; otherwise it dies.
+    /// Returns whether the lane takes its step, now that its turn has come; otherwise it dies.
     fn takes(&self, _lane: usize) -> bool {
         true
     }
 
-    /// Who goes on while `lane` waits for another.
+    /// Returns the lane that goes on while `lane` waits for another.
     fn rests(&mut self, lane: usize) -> usize;
 
-    /// Who goes on after `lane`, which is done. `None`: all are.
+    /// Returns the lane that goes on after `lane`, which is done. `None` means that all are done.
     fn leaves(&mut self, lane: usize) -> Option<usize>;
 
-    /// What the death of a lane means.
+    /// Returns what the death of a lane means.
     fn death(&self, lane: usize) -> Result<(), Violation>;
 }
 
-/// In words. Enough for the message of a panic.
+/// The size of a stack in words. It is enough for the message of a panic.
 const STACK: usize = 256 * 1024 / size_of::<usize>();
 
-/// What a lane yields: nothing when its turn is over; how it ended, if it did not die.
+/// What a lane yields: nothing when its turn is over, or how it ended, if it did not die.
 type Said = Option<Option<Result<(), Violation>>>;
 
 type Lane = Generator<'static, (), Said>;
@@ -45,19 +45,19 @@ thread_local! {
     /// By lane, before which of its next steps it dies.
     static DEATHS: RefCell<HashMap<usize, u64>> = RefCell::default();
     static PAUSE: Place = const { RefCell::new(None) };
-    /// Lanes that are done, to be used again: a new stack takes longer than most schedules.
+    /// Lanes that are done, for reuse: a new stack takes longer than most schedules.
     static IDLE: RefCell<Vec<Lane>> = const { RefCell::new(Vec::new()) };
 }
 
-/// To be called by a thread that waits for another, between two looks: another thread gets a turn.
+/// Gives another thread a turn. Must be called by a thread that waits for another, between two reads.
 pub fn pause() {
     if !called(&PAUSE) {
         thread::yield_now();
     }
 }
 
-/// Calls `body` in the lane with this number, which does so itself, and ends it as a crash would before its step number `step`.
-/// `None`: it died. As [`die_before`](super::die_before), which knows of no lanes.
+/// Calls `body` in lane `lane`, which is the caller's own, and ends it before its step number `step`, as a crash would.
+/// Returns `None` if it died. [`die_before`](super::die_before) does the same without lanes.
 ///
 /// ```
 /// use testkit::{program::{Arena, Body}, steered::{Steered, die_within, follow}};
@@ -78,7 +78,7 @@ pub fn die_within<R>(lane: usize, step: u64, body: impl FnOnce() -> R) -> Option
     ended
 }
 
-/// Whether a lane is to die before the step that it is about to take. Once: what unwinds takes steps, too.
+/// Returns whether a lane is to die before its next step, once only: unwinding takes steps, too.
 fn is_due(lane: usize) -> bool {
     DEATHS.with_borrow_mut(|deaths| {
         let Some(left) = deaths.get_mut(&lane) else { return false };
@@ -90,10 +90,10 @@ fn is_due(lane: usize) -> bool {
     })
 }
 
-/// Calls each body in a lane of its own, one at a time, `first` first; returns who said whose turn it was.
+/// Calls each body in a lane of its own, one at a time, beginning with `first`. Returns the policy.
 ///
 /// # Errors
-/// The first body's, in their order, that failed, panicked or died.
+/// The error of the first body, in their order, that failed, panicked or died.
 pub(super) fn take_turns<T: Turns + 'static>(
     turns: T,
     first: usize,
@@ -128,7 +128,7 @@ impl<T: Turns> Table<T> {
         results.into_iter().collect()
     }
 
-    /// Before a step of the lane that runs.
+    /// Called before a step of the running lane.
     fn step(&self) {
         let lane = self.turn.get();
         let next = self.turns.borrow_mut().next(lane);
@@ -147,14 +147,14 @@ impl<T: Turns> Table<T> {
     fn hand_over(&self, lane: usize, next: usize) {
         if next != lane {
             self.turn.set(next);
-            // The hook is too far from the lane's beginning to be handed its scope.
+            // The hook is too far from the lane's beginning to receive its scope.
             #[expect(deprecated)]
             generator::yield_with::<Said>(None);
         }
     }
 }
 
-/// A lane that is done, or dropped, before what `body` borrows ends.
+/// Creates a lane that is done, or dropped, before what `body` borrows ends.
 fn lane_of(body: Body<'_>) -> Lane {
     // SAFETY: `run` returns when all lanes are done; if it panics, it drops them, which unwinds or forgets them.
     // No body is used after that.

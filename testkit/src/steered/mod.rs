@@ -1,5 +1,5 @@
-//! A metadata word with a hook before every atomic step, by which a test steers what the threads that
-//! use it do: stall anywhere, take turns, die.
+//! A metadata word with a hook before every atomic step, by which a test steers the threads that use it: they stall
+//! anywhere, take turns, or die.
 //!
 //! ```
 //! use std::{cell::Cell, rc::Rc};
@@ -38,7 +38,7 @@ pub use script::{Turn, follow};
 /// A word that calls the thread's hook, if it has one, before every access.
 pub type Steered = Hooked<Steering>;
 
-/// Lets the thread's hook decide what comes before an access.
+/// The hook of these words: it calls the thread's hook, which decides what happens before an access.
 #[derive(Debug, Default)]
 pub struct Steering;
 
@@ -65,7 +65,7 @@ pub fn steer<R>(hook: impl FnMut() + 'static, body: impl FnOnce() -> R) -> R {
     with_hook(&STEER, move || hook.borrow_mut()(), body)
 }
 
-/// Calls `body` with `hook` in its place, and puts back what was there.
+/// Calls `body` with `hook` in its place, and then restores what was there.
 fn with_hook<R>(
     place: &'static LocalKey<Place>,
     hook: impl Fn() + 'static,
@@ -81,7 +81,8 @@ fn with_hook<R>(
     body()
 }
 
-/// Calls the hook, if there is one. The place is not borrowed meanwhile: another lane may come there before it returns.
+/// Calls the hook, if there is one. The place is not borrowed meanwhile: another lane may use it before the hook
+/// returns.
 fn called(place: &'static LocalKey<Place>) -> bool {
     let hook = place.with_borrow(Clone::clone);
     hook.inspect(|hook| hook()).is_some()
@@ -98,7 +99,7 @@ pub fn jitter<R>(seed: u64, one_in: u32, body: impl FnOnce() -> R) -> R {
     steer(hook, body)
 }
 
-/// Calls `body` and counts its accesses to [`Steered`] words. They are so many at most, or else.
+/// Calls `body` and counts its accesses to [`Steered`] words, of which `limit` are allowed.
 ///
 /// # Errors
 /// [`Violation::Stuck`] if `body` was about to make one more than `limit`.
@@ -123,10 +124,10 @@ pub fn count_steps<R>(limit: u64, body: impl FnOnce() -> R) -> Result<(R, u64), 
     result.map(|result| (result, steps.get())).ok_or(Violation::Stuck { lane: 0, steps: limit })
 }
 
-/// What unwinds a thread that dies.
+/// The payload with which a thread that dies unwinds.
 struct Died;
 
-/// Calls `body`, and ends it as a crash of its thread would before access number `step`. `None`: it died.
+/// Calls `body`, and ends it before access number `step`, as a crash of its thread would. Returns `None` if it died.
 pub fn die_before<R>(step: u64, body: impl FnOnce() -> R) -> Option<R> {
     let mut left = step;
     let hook = move || match left.checked_sub(1) {
@@ -141,7 +142,7 @@ fn die() -> ! {
     resume_unwind(Box::new(Died))
 }
 
-/// What `body` returns, unless it dies on the way.
+/// Returns the result of `body`, unless it dies on the way.
 fn survive<R>(body: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(result) => Some(result),
@@ -153,13 +154,13 @@ fn survive<R>(body: impl FnOnce() -> R) -> Option<R> {
 /// Calls each body on a thread of its own, all at the same time.
 ///
 /// # Errors
-/// The first body's, in their order, that failed or panicked.
+/// The error of the first body, in their order, that failed or panicked.
 pub fn at_once(bodies: Vec<Body<'_>>) -> Result<(), Violation> {
     let start = &Barrier::new(bodies.len());
     thread::scope(|scope| {
         let started = bodies.into_iter().map(|body| {
             scope.spawn(move || {
-                // Otherwise the first is done before the last is born.
+                // Otherwise the first thread is done before the last is created.
                 start.wait();
                 body()
             })
@@ -169,7 +170,7 @@ pub fn at_once(bodies: Vec<Body<'_>>) -> Result<(), Violation> {
             let result = thread.join();
             result.unwrap_or_else(|payload| Err(Violation::from_panic(&*payload)))
         });
-        // All threads are joined before the first failure is picked.
+        // All threads are joined before the first failure is chosen.
         results.collect::<Vec<_>>().into_iter().collect()
     })
 }

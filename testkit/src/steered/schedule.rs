@@ -1,4 +1,4 @@
-//! One lane at a time, and who goes next follows from a seed: what goes wrong goes wrong again.
+//! Runs one lane at a time, in an order that follows from a seed, so that failures can be repeated.
 
 use super::lanes::{Turns, take_turns};
 use crate::Violation;
@@ -6,29 +6,28 @@ use crate::program::Body;
 
 /// An order in which lanes take their steps on [`Steered`](super::Steered) words.
 ///
-/// The lane with the highest priority runs until it is done. At a few steps, chosen at random, the one
-/// that runs gets a lower priority, any of those that the others have: this stalls a lane anywhere while
-/// others go on. Much as in Burckhardt et al., "A randomized scheduler with probabilistic guarantees of
-/// finding bugs"; with the lowest only, lanes would always resume in the order in which they were
-/// stalled, and there are errors that need another.
+/// The lane with the highest priority runs until it is done. At a few steps, chosen at random, the running lane gets a
+/// lower priority, any of those that the others have: this stalls a lane anywhere while others go on. This is much as
+/// in Burckhardt et al., "A randomized scheduler with probabilistic guarantees of finding bugs". If it always got the
+/// lowest priority, lanes would resume in the order in which they were stalled, and some errors need another order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// All choices follow from it.
+    /// The seed from which all choices follow.
     pub seed: u64,
-    /// How many times a running lane is stalled.
+    /// The number of times that a running lane is stalled.
     pub stalls: u32,
-    /// About how many steps the lanes take together.
+    /// The approximate number of steps that the lanes take together.
     pub steps: u64,
 }
 
-/// So many steps and no end: some lane waits for another.
+/// The number of steps after which some lane must be waiting for another.
 const TOO_MANY: u64 = 1_000_000;
 
 impl Schedule {
-    /// Calls each body in a lane of its own, in this order. Returns how many steps they took.
+    /// Calls each body in a lane of its own, in the order of the schedule. Returns how many steps they took.
     ///
     /// # Errors
-    /// The first body's that failed or panicked, or [`Violation::Stuck`].
+    /// The error of the first body that failed or panicked, or [`Violation::Stuck`].
     pub fn run(self, bodies: Vec<Body<'_>>) -> Result<u64, Violation> {
         let state = State::new(self, bodies.len());
         let first = state.waiting.first().copied().unwrap_or_default();
@@ -40,7 +39,7 @@ impl Schedule {
 struct State {
     /// The lanes that are not done, the one with the highest priority first.
     waiting: Vec<usize>,
-    /// The steps before which the running lane is stalled, last one first.
+    /// The steps before which the running lane is stalled, the last one first.
     stalls: Vec<u64>,
     steps: u64,
     random: fastrand::Rng,

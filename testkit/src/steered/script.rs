@@ -1,45 +1,45 @@
-//! A schedule that is written down.
+//! A schedule that is given as a script.
 
 use super::turns::{Director, take_turns};
 use crate::Violation;
 use crate::program::Body;
 
-/// So many steps of one lane on [`Steered`](super::Steered) words, or all that it has left.
+/// A turn: a number of steps of one lane on [`Steered`](super::Steered) words, or all its remaining steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Whose turn it is.
+    /// The lane whose turn it is.
     pub lane: usize,
-    /// How many steps it takes; `None`: until it is done.
+    /// The number of steps that it takes. `None` means until it is done.
     pub steps: Option<u64>,
-    /// Whether it takes no further step ever, if it is not done by then.
+    /// Whether it never takes a further step, if it is not done by then.
     pub last: bool,
 }
 
 impl Turn {
-    /// So many steps, then it stalls.
+    /// Creates a turn of `steps` steps, after which the lane stalls.
     #[must_use]
     pub fn steps(lane: usize, steps: u64) -> Self {
         Self { lane, steps: Some(steps), last: false }
     }
 
-    /// To the end.
+    /// Creates a turn to the end.
     #[must_use]
     pub fn rest(lane: usize) -> Self {
         Self { lane, steps: None, last: false }
     }
 
-    /// So many steps, then it stands still for good, while all others run to their end.
+    /// Creates a turn of `steps` steps, after which the lane stops for good, while all others run to their end.
     #[must_use]
     pub fn last(lane: usize, steps: u64) -> Self {
         Self { lane, steps: Some(steps), last: true }
     }
 }
 
-/// Calls each body in a lane of its own, in the order of `script`; then the first that is not done to its
-/// end, and so on. A body that [stands still](Turn::last) counts as done without an error.
+/// Calls each body in a lane of its own, in the order of `script`. Then runs the first that is not done to its end, and
+/// so on. A body that [stops for good](Turn::last) counts as done without an error.
 ///
 /// # Errors
-/// The first body's that failed or panicked, or [`Violation::Stuck`].
+/// The error of the first body that failed or panicked, or [`Violation::Stuck`].
 pub fn follow(script: &[Turn], bodies: Vec<Body<'_>>) -> Result<(), Violation> {
     let mut turns = script.to_vec();
     turns.reverse();
@@ -47,7 +47,7 @@ pub fn follow(script: &[Turn], bodies: Vec<Body<'_>>) -> Result<(), Violation> {
 }
 
 struct Reader {
-    /// The next one last.
+    /// The turns to come, the next one at the end.
     turns: Vec<Turn>,
     frozen: Vec<usize>,
 }

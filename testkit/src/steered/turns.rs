@@ -4,23 +4,22 @@ use super::lanes::{self, Turns};
 use crate::Violation;
 use crate::program::Body;
 
-/// Says who takes the next step.
+/// A director: says who takes the next step.
 pub(super) trait Director {
-    /// One of `ready`, which are the lanes that are not done; `running` took the last step, unless it is
-    /// done.
+    /// Returns one of `ready`, the lanes that are not done. `running` took the last step, unless it is done.
     fn next(&mut self, running: Option<usize>, ready: &[usize]) -> usize;
 
-    /// Whether the lane takes no further step. It is only [told](Self::next) to go on when all others are
-    /// done or wait for it, and is ended then.
+    /// Returns whether the lane takes no further step. It is only [told](Self::next) to go on when all others are done
+    /// or wait for it, and then it is ended.
     fn stands_still(&self, _lane: usize) -> bool {
         false
     }
 }
 
-/// So many steps and no end: some lane waits for another that is never told to go on.
+/// The number of steps after which some lane must be waiting for another that is never told to go on.
 const TOO_MANY: u64 = 100_000;
 
-/// Calls each body in a lane of its own, one at a time; returns the director.
+/// Calls each body in a lane of its own, one at a time. Returns the director.
 pub(super) fn take_turns<D: Director + 'static>(
     mut director: D,
     bodies: Vec<Body<'_>>,
@@ -42,15 +41,15 @@ struct Directed<D> {
     director: D,
     /// The lanes that are not done.
     ready: Vec<usize>,
-    /// The same without the running one, longest at rest first.
+    /// The same without the running one, the one that has rested longest first.
     resting: Vec<usize>,
-    /// By lane: whether it has taken a step.
+    /// For each lane, whether it has taken a step.
     started: Vec<bool>,
     steps: u64,
 }
 
 impl<D> Directed<D> {
-    /// `lane` rests, and `next` goes on.
+    /// Makes `lane` rest and `next` go on.
     fn hand_over(&mut self, lane: usize, next: usize) -> usize {
         if next != lane {
             self.resting.retain(|&other| other != next);
@@ -66,7 +65,7 @@ impl<D: Director> Turns for Directed<D> {
         if self.steps >= TOO_MANY {
             return None;
         }
-        // A lane that begins was told to take this step.
+        // A lane that begins has been told to take this step.
         if !std::mem::replace(&mut self.started[lane], true) {
             return Some(lane);
         }
@@ -78,7 +77,7 @@ impl<D: Director> Turns for Directed<D> {
         !self.director.stands_still(lane)
     }
 
-    /// Whoever has rested longest goes on: no director can make lanes wait for each other forever.
+    /// The lane that has rested longest goes on, so no director can make lanes wait for each other forever.
     fn rests(&mut self, lane: usize) -> usize {
         let next = self.resting.first().copied().unwrap_or(lane);
         self.hand_over(lane, next)

@@ -1,33 +1,34 @@
-//! What the threads of a stress do, and what they did.
+//! The load of a stress, and the report of what its threads did.
 
 use std::ops::RangeInclusive;
 
-/// What the threads do.
+/// The load: what the threads do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// How many threads.
+    /// The number of threads.
     pub threads: usize,
-    /// Over how many lanes they are spread.
+    /// The number of lanes over which they are spread.
     pub lanes: usize,
-    /// Operations of each thread.
+    /// The number of operations of each thread.
     pub operations: u64,
-    /// Orders, each as likely as its number of entries.
+    /// The orders, each as likely as its number of entries.
     pub orders: Vec<u32>,
     /// The share of the arena that the threads hold together, on average, in percent.
     pub occupancy: u64,
-    /// Of 100 frees, how many are of a block that another thread allocated.
+    /// Of 100 frees, the number of those of a block that another thread allocated.
     pub hand_over: u32,
-    /// Of 100 steps, how many are operations on runs, parts and batches, where the allocator offers them.
+    /// Of 100 steps, the number of operations on runs, parts and batches, if the allocator offers them.
     pub runs: u32,
-    /// Gives other threads a turn before one in so many accesses to [`Steered`](crate::steered::Steered)
-    /// words; 0 is never.
+    /// Other threads get a turn before one in this many accesses to [`Steered`](crate::steered::Steered) words; 0 means
+    /// never.
     pub jitter: u32,
-    /// Each thread's random numbers follow from this and its lane.
+    /// The seed: each thread's random numbers follow from this and its lane.
     pub seed: u64,
 }
 
 impl Load {
-    /// Every order of `orders` alike, half the arena held, every fourth free handed over.
+    /// Creates a load with every order of `orders` equally likely, half the arena held, and every fourth free handed
+    /// over.
     #[must_use]
     pub fn new(threads: usize, operations: u64, orders: RangeInclusive<u32>) -> Self {
         let orders = orders.collect();
@@ -44,7 +45,7 @@ impl Load {
         }
     }
 
-    /// Orders such that each gets about the same share of the memory: many small, few large.
+    /// Weights the orders so that each gets about the same share of the memory: many small blocks, few large ones.
     #[must_use]
     pub fn by_size(mut self) -> Self {
         let largest = self.orders.iter().copied().max().unwrap_or(0);
@@ -53,38 +54,38 @@ impl Load {
         self
     }
 
-    /// The same with another share of the arena held.
+    /// Sets the share of the arena that is held.
     #[must_use]
     pub fn occupancy(self, occupancy: u64) -> Self {
         Self { occupancy, ..self }
     }
 
-    /// The same with other threads given a turn before one access in `one_in`.
+    /// Gives other threads a turn before one access in `one_in`.
     #[must_use]
     pub fn jitter(self, one_in: u32) -> Self {
         Self { jitter: one_in, ..self }
     }
 
-    /// The same with so many of 100 steps on runs.
+    /// Sets how many of 100 steps are on runs.
     #[must_use]
     pub fn runs(self, runs: u32) -> Self {
         Self { runs, ..self }
     }
 
-    /// The same with several threads on each of so few lanes.
+    /// Sets the number of lanes, which several threads then share.
     #[must_use]
     pub fn on_lanes(self, lanes: usize) -> Self {
         Self { lanes, ..self }
     }
 
-    /// The same with other random numbers.
+    /// Sets the seed of the random numbers.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 }
 
-/// What happened.
+/// The report of what the threads did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Allocations that succeeded.

@@ -1,4 +1,4 @@
-//! Threads that allocate, free and hand blocks to each other, with the owner map at every step.
+//! Runs threads that allocate, free and hand blocks to each other, and checks every step with the owner map.
 
 mod load;
 
@@ -14,20 +14,20 @@ use crate::whole::{check_whole, free};
 use crate::{BackEnd, Block, Oracle, Violation};
 pub use load::{Load, Report};
 
-/// Puts `load` on an allocator that holds nothing, then returns everything and checks that the memory is
-/// whole again.
+/// Puts `load` on an allocator of which nothing is held, then returns everything and checks that the memory is whole
+/// again.
 ///
 /// # Errors
-/// The first violation; a panic of the allocator counts as one.
+/// The first violation. A panic of the allocator counts as one.
 pub fn stress<B: BackEnd>(back_end: &B, oracle: &Oracle, load: &Load) -> Result<Report, Violation> {
     stress_beside(back_end, oracle, load, |_| Ok(()))
 }
 
-/// [`stress`] with another thread beside it, which does what `side` does until its argument is false
-/// (at once, if it was done before) and leaves no trace in the owner map but reserved units.
+/// Runs [`stress`] with another thread beside it, which runs `side` until its argument is false (at once, if the stress
+/// was done before). It leaves no trace in the owner map except reserved units.
 ///
 /// # Errors
-/// The first violation, of `side` too.
+/// The first violation, including those of `side`.
 pub fn stress_beside<B: BackEnd>(
     back_end: &B,
     oracle: &Oracle,
@@ -76,10 +76,10 @@ pub fn stress_beside<B: BackEnd>(
     Ok(report)
 }
 
-/// What the threads of a run have in common.
+/// The state that the threads of a run share.
 struct Shared {
     running: AtomicBool,
-    /// Nobody begins before all are there: otherwise the first is done before the last is born.
+    /// No thread begins before all exist: otherwise the first is done before the last is created.
     start: Barrier,
     /// Blocks on their way to another thread.
     exchange: Vec<AtomicU64>,
@@ -149,7 +149,7 @@ impl<'a, B: BackEnd> Worker<'a, B> {
                 self.run_step()?;
                 continue;
             }
-            // Twice as often towards the share as away from it.
+            // Steps go towards the share twice as often as away from it.
             if self.random.u8(0..3) < if self.held_units < share { 2 } else { 1 } {
                 self.alloc()?;
             } else {
@@ -165,7 +165,7 @@ impl<'a, B: BackEnd> Worker<'a, B> {
         Ok(())
     }
 
-    /// An operation on runs. Above the share, one that frees.
+    /// Does an operation on runs; above the share, one that frees.
     fn run_step(&mut self) -> Result<(), Violation> {
         let units = self.back_end.units();
         let share = units * self.load.occupancy / 100 / self.load.threads as u64;
@@ -221,7 +221,7 @@ impl<'a, B: BackEnd> Worker<'a, B> {
             return free(self.back_end, self.oracle, self.lane, block);
         }
         let slot = &self.shared.exchange[self.random.usize(..self.shared.exchange.len())];
-        // AcqRel: a block changes hands as users hand it over, with everything done to it before.
+        // AcqRel: a block is handed over as users do it, together with everything done to it before.
         match decode(slot.swap(encode(block), Ordering::AcqRel)) {
             Some(other) => {
                 self.report.foreign_frees += 1;
@@ -232,7 +232,7 @@ impl<'a, B: BackEnd> Worker<'a, B> {
     }
 }
 
-/// A block in one word; 0 is none.
+/// Encodes a block in one word; 0 is none.
 fn encode(block: Block) -> u64 {
     block.index << 6 | u64::from(block.order) | 1 << 63
 }
