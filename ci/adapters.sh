@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# adapters.sh [--long]: the adapters with all their features, and each feature by itself; ArceOS' own tests and benchmarks,
-# with its allocators and with nbbs in their place. A minute, and as much for building. `--long`: all of the benchmarks,
-# OSTD's tests in QEMU, and the adapters' unsafe code under Miri, a quarter of an hour more, most of them for building.
+# adapters.sh [--long]: tests the adapters with all their features, and builds each feature by itself; runs ArceOS' own
+# tests and benchmarks, with its allocators and with nbbs in their place. Takes a minute, and as much for building.
+# `--long` runs all of the benchmarks, OSTD's tests in QEMU, and the adapters' unsafe code under Miri: a quarter of an
+# hour more, mostly for building.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,17 +13,17 @@ done
 
 if [ "${1:-}" != --long ]; then
     adapters/arceos/run.sh --quick
-    echo "the adapters: tests, features and ArceOS' tests in order"
+    echo "adapters: tests, features and ArceOS' tests pass"
     exit
 fi
 adapters/arceos/run.sh
 adapters/asterinas/run.sh
 verify/install.sh rustup toolchain install nightly --profile minimal --component miri,rust-src >/dev/null 2>&1 ||
-    { echo "Miri cannot be had: rustup toolchain install nightly --component miri,rust-src"; exit 1; }
+    { echo "Miri cannot be installed: rustup toolchain install nightly --component miri,rust-src"; exit 1; }
 miri() {
     MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-ignore-leaks" \
         cargo +nightly miri test --package nbbs-adapters --all-features --quiet "$@"
 }
 miri --test aarch64_paging --test virtio --test ax_allocator
 miri --doc
-echo "the adapters: tests, features, ArceOS' tests and Miri in order"
+echo "adapters: tests, features, ArceOS' tests and Miri pass"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Conflict freedom on a simulated machine of 8 cores: where nothing is shared, pairs, bulk, churn, cache and pool and heap
-# hits move less than 0.1 lines a pair from cache to cache, and do at least 7.5 times what one core does. Cores that share a
-# lane must be found. Its format and lints. Installs the simulator from PyPI, and a target by rustup, or says that it
-# cannot. Two minutes; `nbbs bench cores` measures up to 64 cores, and others.
+# Checks conflict freedom on a simulated machine of 8 cores: if nothing is shared, pairs, bulk, churn, and hits of
+# cache, pool and heap move less than 0.1 lines a pair from cache to cache, and do at least 7.5 times what one core
+# does. Cores that share a lane must be found. Also checks format and lints. Installs the simulator from PyPI, and a
+# target by rustup, or says that it cannot. Takes two minutes; `nbbs bench cores` measures up to 64 cores, and other
+# allocators.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
@@ -15,13 +16,13 @@ target=riscv64gc-unknown-none-elf
 verify/install.sh rustup target add $target >"$said" 2>&1 || failed "no target $target: $(tail -n 1 "$said")"
 if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
     verify/install.sh debian --no-install-recommends python3-venv >"$said" 2>&1 ||
-        failed "python3-venv cannot be installed: it takes root on a Debian with a network"
+        failed "python3-venv cannot be installed: this needs root on a Debian with a network"
 fi
 target_dir=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)
 (cd bench/cores && cargo fmt --check && cargo clippy --quiet --locked --release --target-dir "$target_dir/cores" -- -D warnings)
 cargo build --quiet --package nbbs-bench --features suite
 
-# judged ALLOCATORS LOOPS: the rows of a run on 1 and 8 cores, in $said; its status is the command's.
+# judged ALLOCATORS LOOPS: writes the rows of a run on 1 and 8 cores to $said. Its status is that of the command.
 judged() {
     "$target_dir/debug/nbbs" bench cores --quick --check --json --threads 8 --allocators "$1" --loops "$2" >"$said"
 }
@@ -32,4 +33,4 @@ judged nbbs,nbbs-cache,nbbs-pool,nbbs-heap pairs,bulk,churn,objects || { cat "$s
 worst=$(grep -v '"phase":"counters"' "$said" | sed -n '/"threads":8/s/.*"beside_one":\([0-9.]*\).*/\1/p' | sort -n | head -n 1)
 if judged nbbs-one-lane pairs || [ $? != 1 ]; then cat "$said"; failed "cores that share a lane are not found"; fi
 grep -q '"violation":"8 harts that share nothing' "$said" || { cat "$said"; failed "cores that share a lane are not named"; }
-echo "8 simulated cores do $worst times what one does, at the least, where nothing is shared; who shares a lane is found"
+echo "8 simulated cores do at least $worst times what one does if nothing is shared; cores that share a lane are found"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The examples that run here: those of the library, and those of Linux, whose checks must find what `--broken` does. A minute.
+# Runs the examples that can run here: those of the library, and those for Linux, whose checks must find what `--broken`
+# does. Takes a minute.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 said=$(mktemp)
@@ -15,12 +16,12 @@ done
 cargo build --release --quiet --package linux-memory
 target_dir=${CARGO_TARGET_DIR:-target}
 
-# says PATTERN COMMAND...: it succeeds, and says so.
+# says PATTERN COMMAND...: checks that a command succeeds, and prints a line like this.
 says() {
     timeout 120 "$target_dir/release/$2" "${@:3}" >"$said" 2>&1 || failed "${*:2} fails"
     grep -qE -- "$1" "$said" || failed "${*:2} does not say: $1"
 }
-# finds PATTERN COMMAND...: it fails, and says what it found.
+# finds PATTERN COMMAND...: checks that a command fails, and prints a line like this.
 finds() {
     if timeout 120 "$target_dir/release/$2" "${@:3}" >"$said" 2>&1; then failed "${*:2} finds nothing"; fi
     grep -qE -- "$1" "$said" || failed "${*:2} does not say: $1"
@@ -32,4 +33,4 @@ finds '^reservation: --hold 1000000000: at most half' reservation --hold 1000000
 says '[1-9][0-9]* of them with a frame in hand.*nothing is lost' balloon --kills 40
 finds 'the guest ended' balloon --broken
 finds '^balloon: --memory 1000000000: at most half' balloon --memory 1000000000
-echo "the examples: in order, and what is broken on purpose is found"
+echo "the examples work, and what is broken on purpose is found"

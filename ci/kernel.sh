@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# kernel.sh: examples/kernel in QEMU, in software emulation. On x86-64 with 4 and 8 CPUs, 128 MiB, 4 GiB and the hole below,
-# and an odd size; on RISC-V with 4 CPUs. Then with a spin lock, of which the watchdog must find the deadlock, and with
-# blocks that stay free when they are given out, of which the owner map must find one. Its format and lints. Installs
-# QEMU from Debian's packages and the targets by rustup, or says that it cannot. A minute and a half.
+# kernel.sh: boots examples/kernel in QEMU, in software emulation: on x86-64 with 4 and 8 CPUs, 128 MiB, 4 GiB with the
+# hole below, and an odd size; on RISC-V with 4 CPUs. Then with a spin lock, whose deadlock the watchdog must find, and
+# with blocks that stay free when they are handed out, of which the owner map must find one. Also checks format and
+# lints. Installs QEMU from Debian's packages and the targets by rustup, or says that it cannot. Takes a minute and a
+# half.
 set -euo pipefail
 cd "$(dirname "$0")/../examples/kernel"
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
@@ -13,17 +14,18 @@ trap 'rm -f "$said"' EXIT
 failed() { echo "kernel: $*"; exit 1; }
 
 install=../../verify/install.sh
-$install rustup target add $pc $virt >"$said" 2>&1 || failed "not every target can be had: $(tail -n 1 "$said")"
+$install rustup target add $pc $virt >"$said" 2>&1 || failed "not every target can be installed: $(tail -n 1 "$said")"
 for component in rustfmt clippy; do
     cargo "${component/rustfmt/fmt}" --version >/dev/null 2>&1 || $install rustup component add "$component"
 done
 tools=(qemu-system-x86 qemu-system-misc)
 if ! dpkg -s "${tools[@]}" >/dev/null 2>&1; then
     $install debian --no-install-recommends "${tools[@]}" >"$said" 2>&1 ||
-        failed "${tools[*]} cannot be installed: it takes root on a Debian with a network"
+        failed "${tools[*]} cannot be installed: this needs root on a Debian with a network"
 fi
 
-# boots WORD STATUS TARGET FEATURE MEMORY CPUS: the kernel, built with the feature or none, ends so and says so.
+# boots WORD STATUS TARGET FEATURE MEMORY CPUS: checks that the kernel, built with the feature or none, ends with this
+# status and prints this word.
 boots() {
     local word=$1 status=$2 got=0 how="${3%%-*} ${4:-as it is}, $5, $6 CPUs"
     local build=(--release --quiet --target "$3" --features "$4")
@@ -38,7 +40,7 @@ boots() {
 }
 
 cargo fmt --check
-# QEMU ends with twice the kernel's status, and one.
+# QEMU ends with twice the kernel's status, plus one.
 boots Passed 33 $pc "" 128M 4
 boots Passed 33 $pc "" 4G 8
 boots Passed 33 $pc "" 333M 8
@@ -46,4 +48,4 @@ boots Deadlock 35 $pc locked 128M 4
 boots Overlap 37 $pc broken 128M 4
 boots Passed 33 $virt "" 128M 4
 boots Deadlock 35 $virt locked 128M 4
-echo "the kernel: in order wherever it boots, and what is broken on purpose is found"
+echo "the kernel works wherever it boots, and what is broken on purpose is found"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Format, lints, documentation, and the rules that a grep can check. About 2 minutes.
+# Checks format, lints, documentation, and the rules that a grep can check. Takes about 2 minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,12 +10,12 @@ done
 cargo fmt --all --check
 for apart in examples/*/ adapters/arceos/ adapters/asterinas/; do (cd "$apart" && cargo fmt --check); done
 cargo clippy --workspace --all-targets --quiet -- -D warnings
-# Without the feature `suite`, which its tests bring.
+# Without the feature `suite`, which the package's tests enable.
 cargo clippy --package nbbs-bench --quiet -- -D warnings
 cargo clippy --package nbbs --no-default-features --quiet -- -D warnings
 cargo clippy --package nbbs-heap --no-default-features --quiet -- -D warnings
 cargo clippy --package nbbs-c --features shared --all-targets --quiet -- -D warnings
-# All features but `nightly`.
+# All features except `nightly`.
 cargo clippy --package nbbs-heap --features allocator-api2,portable-atomic,poison,asan --all-targets --quiet -- -D warnings
 cargo clippy --package baselines --no-default-features --quiet -- -D warnings
 cargo clippy --package nbbs-adapters --all-features --all-targets --quiet -- -D warnings
@@ -23,10 +23,11 @@ RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 RUSTDOCFLAGS="-D warnings" cargo doc --package nbbs-adapters --all-features --no-deps --quiet
 
 dependencies=$(cargo tree --package nbbs --edges normal --prefix none | tail -n +2)
-[ -z "$dependencies" ] || { echo "nbbs must depend on nothing, but: $dependencies"; exit 1; }
+[ -z "$dependencies" ] || { echo "nbbs must depend on nothing, but depends on $dependencies"; exit 1; }
 
-# Each published crate builds from what is in its package, beside the others'; the licences are in it. Not by cargo's own
-# verification, which may take the others from its cache, as they were when they last had this version.
+# Each published crate builds from the contents of its package, beside the packages of the others, and has the licences.
+# This is not cargo's own verification, which may take the others from its cache, as they were when they last had this
+# version.
 packages=${CARGO_TARGET_DIR:-target}/package
 unpacked=$packages/unpacked
 rm -rf "$packages" && mkdir -p "$unpacked"
@@ -40,7 +41,7 @@ done
     cd "$unpacked"
     { echo '[workspace]'; echo 'resolver = "3"'; echo 'members = ["*"]'; echo '[patch.crates-io]'; } >Cargo.toml
     for crate in */; do
-        [ "$(find "$crate" -name 'LICENSE-*' | wc -l)" = 2 ] || { echo "$crate: both licences belong into the package"; exit 1; }
+        [ "$(find "$crate" -name 'LICENSE-*' | wc -l)" = 2 ] || { echo "$crate: the package must contain both licences"; exit 1; }
         echo "${crate%-*} = { path = \"${crate%/}\" }" >>Cargo.toml
     done
     CARGO_TARGET_DIR=target cargo check --workspace --quiet
@@ -49,4 +50,4 @@ done
 long=$(git ls-files '*.rs' '*.sh' | xargs wc -l | awk '$2 != "total" && $1 > 500')
 [ -z "$long" ] || { echo "files over 500 lines:"; echo "$long"; exit 1; }
 
-echo "format, lints, documentation and rules: in order"
+echo "format, lints, documentation and rules are in order"

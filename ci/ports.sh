@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Other platforms: the oldest Rust that is promised; a share of the tests on 32 bits (i686) and, under qemu, on AArch64;
-# builds without an operating system; what a target without 64-bit atomics is told. Installs what it takes by rustup and
-# from Debian's packages, or says that it cannot. Five minutes.
+# Checks other platforms: the oldest supported Rust; a share of the tests on 32 bits (i686) and, under qemu, on AArch64;
+# builds without an operating system; the message for a target without 64-bit atomics. Installs what it needs by rustup
+# and from Debian's packages, or says that it cannot. Takes five minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
@@ -17,16 +17,18 @@ without_os=(aarch64-unknown-none riscv64gc-unknown-none-elf x86_64-unknown-none)
 without_atomics=thumbv7em-none-eabihf
 verify/install.sh rustup toolchain install "$rust" --profile minimal >"$said" 2>&1 || failed "no Rust $rust: $(tail -n 1 "$said")"
 verify/install.sh rustup target add i686-unknown-linux-gnu aarch64-unknown-linux-gnu "${without_os[@]}" $without_atomics >"$said" 2>&1 ||
-    failed "not every target can be had: $(tail -n 1 "$said")"
+    failed "not every target can be installed: $(tail -n 1 "$said")"
 tools=(gcc-i686-linux-gnu libc6-dev-i386-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 if ! dpkg -s "${tools[@]}" >/dev/null 2>&1; then
-    verify/install.sh debian --no-install-recommends "${tools[@]}" >"$said" 2>&1 || failed "${tools[*]} cannot be installed: it takes root on a Debian with a network"
+    verify/install.sh debian --no-install-recommends "${tools[@]}" >"$said" 2>&1 || failed "${tools[*]} cannot be installed: this needs root on a Debian with a network"
 fi
 
-# The library's own tests, and those that are quick and of no order of bytes, size of a word or speed of their own.
+# The library's own tests, and those that are quick and do not depend on the order of bytes, the size of a word or
+# speed.
 tests=(attach batches lost_merges lost_races miri owned settling)
 
-# tested NAME COMMAND...: runs the tests, not optimised, which would take longer than they do; every file of them must have run, and passed some.
+# tested NAME COMMAND...: runs the tests, not optimised, as optimising would take longer than running them. Every file
+# of them must have run, and passed some.
 tested() {
     local name=$1 files=$((${#tests[@]} + 1)) passed
     if ! "${@:2}" test --config profile.dev.opt-level=0 --package nbbs --lib "${tests[@]/#/--test=}" >"$said" 2>&1; then
@@ -34,11 +36,11 @@ tested() {
         failed "tests fail: $name"
     fi
     passed=$(sed -n 's/^test result: ok\. \([1-9][0-9]*\) passed.*/\1/p' "$said")
-    [ "$(wc -l <<<"$passed")" = $files ] || failed "of $files files of tests not all were run: $name"
+    [ "$(wc -l <<<"$passed")" = $files ] || failed "not all of $files files of tests were run: $name"
     echo "ports: $(($(tr '\n' '+' <<<"$passed")0)) tests in $files files: $name, $SECONDS s so far"
 }
 
-# Static, so that neither needs the other's loader.
+# Static, so that neither platform needs the other's loader.
 export CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_LINKER=i686-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64
@@ -51,7 +53,7 @@ tested "32 bits, i686" on i686-unknown-linux-gnu
 tests=(batches lost_merges lost_races miri owned)
 tested "AArch64, under qemu" on aarch64-unknown-linux-gnu
 
-# bare TARGET PACKAGE FEATURES: builds, not optimised, as it does not run.
+# bare TARGET PACKAGE FEATURES: builds a package, not optimised, as it is not run.
 bare() {
     cargo build --quiet --config profile.dev.opt-level=0 \
         --target "$1" --package "$2" --no-default-features --features "$3"
@@ -69,7 +71,7 @@ for target in "${without_os[@]}"; do
     echo "ports: nbbs, nbbs-pool, nbbs-heap and nbbs-adapters build for $target"
 done
 
-# told WORDS PACKAGE FEATURES: the build fails, and says why.
+# told WORDS PACKAGE FEATURES: checks that the build fails, and says why.
 told() {
     if bare $without_atomics "$2" "$3" >"$said" 2>&1; then failed "$2 with '$3' builds for $without_atomics"; fi
     grep -qF -- "$1" "$said" || { tail -n 20 "$said"; failed "$2 with '$3' does not say: $1"; }
@@ -81,7 +83,7 @@ bare $without_atomics nbbs portable-atomic/fallback
 bare $without_atomics nbbs-pool nbbs,portable-atomic/fallback
 bare $without_atomics nbbs-heap portable-atomic/fallback
 echo "ports: $without_atomics is told of portable-atomic, and builds with it"
-# A program of Linux in which the heap is all there is.
+# A Linux program that has nothing but the heap.
 if ! (cd examples/freestanding && cargo run --quiet --locked --target-dir "$target_dir/freestanding") >"$said" 2>&1; then
     tail -n 20 "$said"
     failed "examples/freestanding does not run"
@@ -89,13 +91,13 @@ fi
 grep -qF 'no init, no libc' "$said" || failed "examples/freestanding does not say how much is in its heap"
 echo "ports: examples/freestanding runs, without std and libc"
 
-# code LEVEL [FEATURE]: the bytes of the firmware's code at an `opt-level`.
+# code LEVEL [FEATURE]: prints the bytes of the firmware's code at an `opt-level`.
 code() {
     (cd examples/firmware && CARGO_PROFILE_RELEASE_OPT_LEVEL=$1 cargo build --quiet --locked --release \
         --target-dir "$target_dir/firmware" "${@:2}") >"$said" 2>&1 || return
     size "$target_dir/firmware/$without_atomics/release/firmware" | awk 'NR == 2 { print $1 }'
 }
-# heap_code MOST LEVEL [FEATURE]: what of it is the heap's, and not more than so much.
+# heap_code MOST LEVEL [FEATURE]: sets $bytes to the part of it that belongs to the heap, which must not exceed MOST.
 heap_code() {
     local with without
     with=$(code "${@:2}") && without=$(code "$2" --features without) ||
@@ -108,4 +110,4 @@ heap_code 16800 z --features pairs; pairs=$bytes
 heap_code 22500 z --features resize; resize=$bytes
 heap_code 30500 s
 echo "ports: examples/firmware links for $without_atomics: bytes of code to allocate and free $pairs, to resize too $resize, with collections $bytes"
-echo "Rust $rust, i686, AArch64, ${without_os[*]} and $without_atomics: in order"
+echo "Rust $rust, i686, AArch64, ${without_os[*]} and $without_atomics are in order"

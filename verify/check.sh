@@ -1,4 +1,4 @@
-# To be sourced by the scripts in verify/checks: where things are, what counts as a finding, and mutants in turn.
+# Sourced by the scripts in verify/checks: where things are, what counts as a finding, and how mutants are tried.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -6,7 +6,7 @@ source verify/share.bash
 target=${CARGO_TARGET_DIR:-$root/target}
 case $target in /*) ;; *) target=$root/$target ;; esac
 export CARGO_TARGET_DIR=$target
-# Loom's small stacks have no room for printing one.
+# Loom's small stacks have no room to print one.
 export RUST_BACKTRACE=0
 check=$(basename "$0" .sh)
 long=no
@@ -19,26 +19,26 @@ mkdir -p "$target"
 
 log() { echo "$check: $*" >&2; }
 
-# Sees to the nightly toolchain with its source.
+# Installs the nightly toolchain with its source.
 nightly() {
     rustc +nightly --version >/dev/null 2>&1 ||
         verify/install.sh rustup toolchain install nightly --profile minimal >&2 2>&1 || return 1
     verify/install.sh rustup component add rust-src --toolchain nightly >&2 2>&1
 }
 
-# The words of `KEY: ...` in a mutant's block: of_mutant NAME KEY.
+# of_mutant NAME KEY: prints the words of `KEY: ...` in a mutant's block.
 of_mutant() {
     awk -v RS= -v name="$1" '$0 ~ "(^|\n)name: " name "(\n|$)"' "$list" | sed -n "s/^$2: *//p"
 }
 
-# What our programs say of memory that is handed out twice, lost, kept from its holder, or wrongly refused. Not what they
-# say of a panic, of a wait, or of a search that was not done in time.
+# What our programs print about memory that is handed out twice, lost, kept from its holder, or wrongly refused. It does
+# not match what they print about a panic, a wait, or a search that was not done in time.
 harm='handed out (twice|of an arena|, not aligned)|while it was reserved|returned, but|could not be freed|not whole'
 harm+='|cannot be had|still held|nobody held it|audit: |answered .*, not |refused order|at every instant|no order explains'
 harm+='|overlap in units|Causality violation|: lost$'
 
-# ends STATUS PATTERN COMMAND...: whether a command ends with this status and a line of what it said is like this, which
-# is printed. A time-out, a crash, or a finding of another kind is none of it.
+# ends STATUS PATTERN COMMAND...: whether a command ends with this status and a line of its output matches, which is
+# printed. A time-out, a crash, or a finding of another kind does not count.
 ends() {
     local status=0
     "${@:3}" >"$said" 2>&1 || status=$?
@@ -47,14 +47,14 @@ ends() {
     return 1
 }
 
-# Whether a command ends with 3, by which our programs say that they found something.
+# Whether a command ends with 3, with which our programs say that they found something.
 found() {
     local status=0
     "$@" >&2 || status=$?
     [ $status = 3 ]
 }
 
-# finds NAME COMMAND...: the same, and what is found is what the mutant NAME is to show: its `shows`, a pattern, or any
+# finds NAME COMMAND...: the same, and the finding is what the mutant NAME must show: its `shows`, a pattern, or any
 # harm.
 finds() {
     local shows
@@ -62,12 +62,13 @@ finds() {
     ends 3 "${shows:-$harm}" "${@:2}"
 }
 
-# What is said where a test fails: by its end, or by a panic on top of its own.
+# What is printed if a test fails: at its end, or by a panic on top of its own.
 test_fails='^test result: FAILED|^panic in a destructor during cleanup'
 
-# A mutant that a test has to notice, whose file and, perhaps, name is its `by`, which begins with `--lib` where the test is
-# the library's own; with the `features` that it names: whether that builds, and whether it fails, or says what the mutant
-# `shows`. test_builds NAME PACKAGE... and test_notices NAME PACKAGE...; a test may take so many seconds:
+# test_builds NAME PACKAGE... and test_notices NAME PACKAGE...: whether the test that has to notice a mutant builds, and
+# whether it fails, or prints what the mutant `shows`. The mutant's `by` names the file and, perhaps, the name of the
+# test, and begins with `--lib` if the test is the library's own; its `features` are those to test with. A test may take
+# this many seconds:
 test_seconds=200
 test_builds() {
     local arguments
@@ -85,10 +86,10 @@ test_notices() {
 test_of() { of_mutant "$1" by | sed '/^--lib/!s/^/--test /'; }
 test_features() { of_mutant "$1" features | sed 's/^/--features /'; }
 
-# How many tests passed, of which `cargo test` reports on standard input.
+# Prints how many tests passed, from a report of `cargo test` on standard input.
 passed() { { grep -oE '^test result: ok\. [0-9]+ passed' || true; } | awk '{ sum += $4 } END { print sum + 0 }'; }
 
-# For each patient: `harms NAME`, which the script defines. try_patients NAME...
+# try_patients NAME...: runs `harms NAME`, which the script defines, for each patient.
 try_patients() {
     local name
     for name in "$@"; do
@@ -101,24 +102,24 @@ try_patients() {
     done
 }
 
-# Where a list's mutants are built. What the workspace has built of other people's crates is linked there, so that it is
-# not built again; what cargo writes in place is copied. place_of_mutants LIST
+# place_of_mutants LIST: prints where a list's mutants are built. The workspace's builds of other people's crates are
+# linked there, so that they are not built again; files that cargo writes in place are copied.
 place_of_mutants() {
     local place=$target/mutants/$1 folder how
     for folder in $(cd "$target" && ls -d {debug,{thread,miri}/{,*/}debug}/{deps,build,.fingerprint} 2>/dev/null); do
         [ ! -d "$place/target/$folder" ] || continue
         mkdir -p "$place/target/$folder"
-        # Another check may be building: what comes and goes meanwhile is built here.
-        # Miri's programs are files of arguments, which are written in place, too.
+        # Another check may be building: files that come and go meanwhile are built here. Miri's programs are files of
+        # arguments, which cargo writes in place, too.
         case $folder in miri/*) how=-a ;; */deps) how=-al ;; *) how=-a ;; esac
         cp $how "$target/$folder/." "$place/target/$folder" 2>/dev/null || true
     done
     echo "$place"
 }
 
-# For each mutant of a list, or of its share: `build_mutant NAME` and `catches NAME`, which the script defines, in a copy of the
-# workspace. A mutant that does not build is not caught. Each list builds in a place of its own: cargo takes what one
-# copy built for what another would, if that is older. try_mutants LIST [CRATE]
+# try_mutants LIST [CRATE]: runs `build_mutant NAME` and `catches NAME`, which the script defines, for each mutant of a
+# list, or of its share, in a copy of the workspace. A mutant that does not build is not caught. Each list builds in a
+# place of its own: cargo would take the build of one copy for that of another, if that is older.
 try_mutants() {
     local list=$root/verify/mutants/$1.list names name copy start
     names=$("$root/verify/mutate.sh" "$list") || { log "could not run: no mutants in $list"; exit 1; }
@@ -138,7 +139,7 @@ try_mutants() {
     done
 }
 
-# finish COVERED PATIENTS OURS: prints the line, and fails unless all is well. PATIENTS is caught/tried.
+# finish COVERED PATIENTS OURS: prints the result line, and fails unless all is well. PATIENTS is caught/tried.
 finish() {
     local covered=$1 patients=$2 ours=$3
     [ $mutants_tried = $mutants_listed ] || covered+=" (of $mutants_listed mutants a share)"

@@ -46,14 +46,14 @@ KINDS = {
         (r"Ordering::(AcqRel|SeqCst|Acquire|Release)", "Ordering::Relaxed"),
     ],
 }
-# Not code that does anything, or nothing that a release does.
+# Lines that are not code, or that a release build does not execute.
 PASSED_OVER = re.compile(
     r"^(//|#|use |pub use |mod |pub mod |assert|debug_assert|unreachable|panic|write!|const _|"
     r"(pub(\(.*\))? )?(struct|fn)\b|(unsafe )?impl\b|where\b)")
 
 
 def lines_of(path):
-    """The lines of a file before its tests that are code, each once."""
+    """Returns the lines of code of a file before its tests, each once."""
     text = open(path, encoding="utf-8").read()
     text = re.split(r"^#\[cfg\(.*test.*\)\]\nmod ", text, flags=re.M)[0]
     lines = [line.split(" // ")[0].strip() for line in text.split("\n")]
@@ -61,7 +61,7 @@ def lines_of(path):
 
 
 def errors_of(crate):
-    """What can be drawn of each kind."""
+    """Returns the errors of each kind that can be drawn."""
     errors = {kind: [] for kind in KINDS}
     for path in sorted(glob.glob(f"{ROOT}/{crate}/src/**/*.rs", recursive=True)):
         if os.path.basename(path) == "tests.rs":
@@ -76,7 +76,7 @@ def errors_of(crate):
 
 
 def places(text, line):
-    """Which of the places where the text has it are lines of their own, from 1."""
+    """Returns the numbers, from 1, of the places in the text that are separate lines."""
     found = enumerate(re.finditer(re.escape(line), text), 1)
     begin = lambda at: text.rfind("\n", 0, at) + 1
     return [nth for nth, at in found if not text[begin(at.start()):at.start()].strip()
@@ -84,7 +84,7 @@ def places(text, line):
 
 
 def changed(line, swaps):
-    """The line with one swap in one place."""
+    """Returns all forms of the line with one swap in one place."""
     found = set()
     for pattern, new in swaps:
         for match in re.finditer(pattern, line):
@@ -93,14 +93,14 @@ def changed(line, swaps):
 
 
 def known():
-    """What the lists have: file, find and replace."""
+    """Returns the entries of the lists: file, find and replace."""
     group = r"^file: *(.*)\nfind: *(.*)\n(?:nth: .*\n)?replace: *(.*)$"
     lists = sorted(glob.glob(f"{ROOT}/verify/mutants/*.list"))
     return [found for path in lists for found in re.findall(group, open(path, encoding="utf-8").read(), re.M)]
 
 
 def is_known(error, lists):
-    """Whether some list makes the line the new one."""
+    """Returns whether a list already has this change of the line."""
     file, line, _, new = error
     return any(file == of and line.replace(find, to, 1).strip() == new for of, find, to in lists)
 

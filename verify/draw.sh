@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# draw.sh CRATE N [SEED]: each of the errors that verify/draw.py draws, in a copy of the workspace: whether it builds, and the
-# first test of the quick suite that fails with it. A line for each: caught, UNNOTICED, late (not done in five minutes), or
-# no build. The quick suite is that part of `cargo test` of the crate that is done in seconds, and for `capi` the C suite:
-# what passes it is for the rest of `cargo test`, and for the checks. Builds in target/mutants/drawn-CRATE; a minute or two
-# for each. NAMES="draw-7-1 draw-7-9" runs only these.
+# draw.sh CRATE N [SEED]: makes each of the errors that verify/draw.py draws, in a copy of the workspace: checks whether
+# it builds, and finds the first test of the quick suite that fails with it. Prints a line for each: caught, UNNOTICED,
+# late (not done in five minutes), or no build. The quick suite is the part of `cargo test` of the crate that takes
+# seconds, and for `capi` the C suite; errors that pass it are left to the rest of `cargo test`, and to the checks.
+# Builds in target/mutants/drawn-CRATE, and takes a minute or two for each error. NAMES="draw-7-1 draw-7-9" runs only
+# these.
 source "$(dirname "$0")/../capi/ci/common.bash"
 crate=$1 list=$target/drawn-$1.list said=$target/said-draw-$1
 verify/draw.py "$@" >"$list"
 
-# tests NAME...: the options that name them.
+# tests NAME...: prints the options that name these tests.
 tests() { printf '%s' "$(printf -- '--test %s ' "$@" | sed 's/--test --/--/')"; }
 case $crate in
 nbbs)
@@ -33,7 +34,7 @@ c_suite() {
     broken=$(library) && g++ "$work"/c-plain/*.o "$broken" -o "$work/drawn" -lgtest -lgtest_main "${system_libraries[@]}" &&
         timeout 300 "$work/drawn" --gtest_brief=1 >"$said" 2>&1
 }
-# What failed first.
+# Prints what failed first.
 first() { grep -m 1 -oE "^(    [a-z_:]+|\[  FAILED  \] [^ ]+|.*(SIGSEGV|SIGABRT).*|.*[Aa]ssert.*|.*panicked at.*)$" "$said" | cut -c 1-120; }
 try() {
     local name=$1 options status

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # install.sh debian PACKAGE...: installs Debian's packages, as root or by sudo.
 # install.sh remove PACKAGE...: removes them again.
-# install.sh rustup ARGUMENT...: calls rustup. One at a time: neither tool bears another of its kind beside it.
+# install.sh rustup ARGUMENT...: calls rustup. Only one at a time: neither tool tolerates a second instance.
 set -euo pipefail
 exec 9>"${TMPDIR:-/tmp}/nbbs-install.lock"
 flock 9
@@ -18,7 +18,7 @@ debian)
 remove) "${as[@]}" apt-get remove -y -qq "$@" ;;
 rustup) rustup "$@" ;;
 *)
-    echo "install.sh: debian, remove or rustup, not $tool"
+    echo "install.sh: expected debian, remove or rustup, not $tool"
     exit 2
     ;;
 esac

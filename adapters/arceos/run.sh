@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# run.sh [--quick]: the tests and benchmarks of ArceOS' ax-allocator, as they are in the crate that is published, with its
-# allocators and with nbbs in their place, side by side. Five minutes, and two for building; `--quick`, as CI runs it,
-# half a minute: benchmarks once over, and without its buddy allocator, which takes a hundred times as long as the others.
+# run.sh [--quick]: runs the tests and benchmarks of ArceOS' ax-allocator, unchanged from the published crate, with its
+# allocators and with nbbs in their place, side by side. Takes five minutes, and two for building. `--quick`, as CI runs
+# it, takes half a minute: it runs benchmarks once, and without the crate's buddy allocator, which takes a hundred times
+# as long as the others.
 set -euo pipefail
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
@@ -14,10 +15,10 @@ failed() { tail -n 30 "$said"; echo "arceos: $*"; exit 1; }
 
 rustc +nightly --version >/dev/null 2>&1 ||
     "$root/verify/install.sh" rustup toolchain install nightly --profile minimal >"$said" 2>&1 ||
-    failed "its tests take nightly Rust, which cannot be had: rustup toolchain install nightly"
-cargo +nightly fetch --locked >"$said" 2>&1 || failed "ax-allocator cannot be had from crates.io: is there a network?"
+    failed "its tests need nightly Rust, which cannot be installed: rustup toolchain install nightly"
+cargo +nightly fetch --locked >"$said" 2>&1 || failed "ax-allocator cannot be fetched from crates.io: is there a network?"
 
-# What ours is not asked: whether a bitmap that is too small panics, and the system's allocator once more.
+# Tests that do not apply to ours: whether a bitmap that is too small panics, and the system's allocator once more.
 skip=(--skip nbbs::pages::tests::test_init_capacity_exceeded --skip nbbs::bytes::system_alloc)
 measure=(--noplot)
 [ "${1:-}" != --quick ] || measure=(--noplot --quick '^(system|slab|tlsf|nbbs)/')

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The tests of OSTD, the kernel below Asterinas, in a kernel that boots in QEMU: with its frame allocator and with nbbs in its
-# place, side by side. All of it from crates that are published. Takes the nightly Rust that OSTD names, and QEMU; installs
-# them, or says that it cannot. Three minutes, nearly all of them for building.
+# Runs the tests of OSTD, the kernel below Asterinas, in a kernel that boots in QEMU: with its frame allocator and with
+# nbbs in its place, side by side. Everything comes from published crates. Needs the nightly Rust that OSTD names, and
+# QEMU; installs them, or says that it cannot. Takes three minutes, nearly all for building.
 set -euo pipefail
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
@@ -12,8 +12,8 @@ trap 'rm -f "$said"' EXIT
 
 failed() { tail -n 30 "$said"; echo "asterinas: $*"; exit 1; }
 
-cargo fetch --locked >"$said" 2>&1 || failed "OSTD cannot be had from crates.io: is there a network?"
-# Beside OSTD cargo has unpacked the crate whose sources say how such a kernel is built.
+cargo fetch --locked >"$said" 2>&1 || failed "OSTD cannot be fetched from crates.io: is there a network?"
+# Beside OSTD, cargo has unpacked the crate whose sources show how to build such a kernel.
 ostd=$(cargo metadata --locked --offline --format-version 1 2>"$said" | grep -o '"manifest_path":"[^"]*/ostd-[0-9.]*/' | cut -d '"' -f 4) ||
     failed "no package ostd"
 osdk=${ostd%ostd-*}cargo-osdk-${ostd##*/ostd-}
@@ -25,7 +25,7 @@ machine=x86_64-unknown-none
     failed "no $toolchain: $(tail -n 1 "$said")"
 if ! command -v qemu-system-x86_64 >/dev/null; then
     "$root/verify/install.sh" debian --no-install-recommends qemu-system-x86 >"$said" 2>&1 ||
-        failed "qemu-system-x86 cannot be installed: it takes root on a Debian with a network"
+        failed "qemu-system-x86 cannot be installed: this needs root on a Debian with a network"
 fi
 
 # As `cargo osdk test` does it.
@@ -34,8 +34,8 @@ export RUSTFLAGS="--cfg ktest --check-cfg cfg(ktest) -C link-arg=-T$script -C re
 export OSDK_BUILD_USERNAME=ci OSDK_BUILD_HOSTNAME=ci OSDK_BUILD_RUSTC=$toolchain
 build=(--locked --target $machine -Zbuild-std=core,alloc,compiler_builtins -Zbuild-std-features=compiler-builtins-mem)
 
-# boots FEATURE: what the tests say, into $target/FEATURE.log. OSTD ends QEMU with 33 if all passed. Below 4 GiB it does not
-# find its ACPI tables.
+# boots FEATURE: boots the kernel, and writes the output of the tests to $target/FEATURE.log. OSTD ends QEMU with 33 if
+# all passed. With less than 4 GiB it does not find its ACPI tables.
 boots() {
     local got=0 log=$target/${1:-nbbs}.log
     cargo "+$toolchain" build "${build[@]}" --features "$1" >"$said" 2>&1 || failed "the kernel does not build"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # conan.sh: Conan makes the package from this tree, static and shared, without any server, and the recipe's test program
-# builds by it and runs. A minute; installs Conan into the target directory.
+# builds with it and runs. Takes a minute; installs Conan into the target directory.
 source "$(dirname "$0")/common.bash"
 need git git
 need cmake cmake
@@ -19,7 +19,7 @@ export CONAN_HOME=$work/home
 conan() { "$tools/bin/conan" "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; return 1; }; }
 
 conan profile detect
-# The test program is built here, not in its source.
+# The test program is built here, not in its source folder.
 conf=(--conf "tools.cmake.cmake_layout:test_folder=$work/test" --conf tools.cmake.cmaketoolchain:user_presets=)
 for shared in False True; do
     [ $shared = True ] && expected=libnbbs.so || expected=libnbbs.a

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# cpp.sh: nbbs.hpp compiles, without a warning, as C++17, 20 and 23, with gcc and clang, and freestanding; what is wrong does
-# not compile, and says why; the C++ suite; then with the headers broken on purpose, each time in one place of
-# verify/mutants/cpp.list: the suite must fail. About a minute.
+# cpp.sh: nbbs.hpp compiles, without a warning, as C++17, 20 and 23, with gcc and clang, and freestanding. Wrong code
+# does not compile, and the message says why. Runs the C++ suite; then again with the headers broken on purpose, each
+# time in one place of verify/mutants/cpp.list: the suite must fail. Takes about a minute.
 source "$(dirname "$0")/common.bash"
 need g++ g++
 need clang++ clang
@@ -17,7 +17,7 @@ for compiler in g++ clang++; do
         printf '#include <nbbs.hpp>\n%s\n' "$instances" | "$compiler" -x c++ -std=$standard "${warnings[@]}" \
             -Dconstinit_=$constinit -Icapi/include -fsyntax-only -
     done
-    # Every header by itself; what kernels may use.
+    # Every header by itself, and those that kernels may use.
     for header in capi/include/nbbs/*.hpp; do
         echo "#include <nbbs/${header##*/}>" |
             "$compiler" -x c++ -std=c++17 "${warnings[@]}" -Icapi/include -fsyntax-only -
@@ -31,7 +31,7 @@ for compiler in g++ clang++; do
     done
 done
 
-# refused WORDS CODE [STANDARD]: whether code does not compile, with such a message, although all before it does.
+# refused WORDS CODE [STANDARD]: whether code does not compile, with such a message, although everything before it does.
 refused() {
     local before='#include <nbbs.hpp>
                   void f(const nbbs::buddy& pages, std::size_t cpu) {'
@@ -55,7 +55,7 @@ refused 'takes C\+\+17' '' c++14
 library=$(library)
 passes "the C++ suite" "$(suite cpp g++ "$library" plain -O1 "${warnings[@]}")"
 
-# The suite that has to notice a mutant, with the mutant's headers. GoogleTest's is compiled once for all.
+# The suite that has to notice a mutant, with the mutant's headers. GoogleTest's header is compiled once for all.
 mutant=(g++ -std=c++17 -O0 -w -fmax-errors=3)
 echo '#include <gtest/gtest.h>' >"$work/gtest.h"
 "${mutant[@]}" "$work/gtest.h" -o "$work/gtest.h.gch"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# debian.sh: Debian's packages are built without any other crate, lintian has nothing to say, and apt installs them: the
-# examples build and run by nothing else, as debian/tests says. Then they are removed. A minute.
+# debian.sh: Debian's packages are built without any other crate, lintian has no complaint, and apt installs them. The
+# examples build and run with nothing else, as debian/tests says. Then the packages are removed. Takes a minute.
 source "$(dirname "$0")/common.bash"
 need git git
 need dpkg-buildpackage dpkg-dev
@@ -17,7 +17,7 @@ as_packagers_do
 export DEB_BUILD_OPTIONS=parallel=2
 source=$(capi/packaging/debian.sh "$work")
 cd "$source"
-# Rust need not be Debian's, whose stable release has an older one. All else that is to be there is.
+# Rust need not be Debian's, whose stable release has an older one. Everything else that is needed is there.
 missing=$(dpkg-checkbuilddeps 2>&1 | sed 's/.*dependencies: //; s/\(cargo\|rustc\) ([^)]*)//g' | tr -d ' ') || true
 [ -z "$missing" ] || { log "could not run: to build, there is missing $missing"; exit 1; }
 dpkg-buildpackage --no-check-builddeps -us -uc >"$work/log" 2>&1 || { tail -n 40 "$work/log" >&2; exit 1; }

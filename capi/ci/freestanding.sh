@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# freestanding.sh: the library for kernels links with nothing else, needs no thread-locals and no unwinding, and works in
-# a static program that has no C library. Prints what the basic calls take. Half a minute.
+# freestanding.sh: the library for kernels links with nothing else, needs no thread-locals and no unwinding, and works
+# in a static program that has no C library. Prints what the basic calls take. Takes half a minute.
 source "$(dirname "$0")/common.bash"
 need gcc gcc
 need ld binutils

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# header.sh: nbbs.h and nbbs/nb.h are what the source says, and compile by themselves, without a warning, as any C and C++
-# that their users have. Some seconds.
+# header.sh: nbbs.h and nbbs/nb.h agree with the source, and compile by themselves, without a warning, as any C and C++
+# that their users have. Takes some seconds.
 source "$(dirname "$0")/common.bash"
 need gcc gcc
 need g++ g++
@@ -16,7 +16,7 @@ made_of_source() {
 made_of_source nbbs.h
 made_of_source nbbs/nb.h nb
 
-# What is on standard input, in the language and by the compiler of the moment.
+# Compiles standard input, in the current language and with the current compiler.
 compiles() {
     "$compiler" -x "$dialect" -std="$language" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
         -Icapi/include -fsyntax-only -
@@ -30,7 +30,7 @@ for language in c99 c11 c17 c++17 c++20; do
               nbbs_code use(nbbs_arena *arena) {
                   return nbbs_attach(arena, metadata, sizeof metadata, 262144, NULL);
               }' | compiles
-        # A program that has names of its own like those of nbbs.h.
+        # A program that defines names like those of nbbs.h.
         echo '#include <nbbs/nb.h>
               enum { nbbs_max_order = 9, nbbs_alloc = 1 };
               void *use(void);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# install.sh: what `cargo cinstall` installs is whole, has the files that CMake installs, and examples/c builds by nothing but
-# it through pkg-config, as C99 and with the shared and the static library. Half a minute; two more if cargo-c is missing.
+# install.sh: what `cargo cinstall` installs is complete, and has the files that CMake installs. With nothing else,
+# examples/c builds through pkg-config, as C99 and with the shared and the static library. Takes half a minute, and two
+# more if cargo-c is missing.
 source "$(dirname "$0")/common.bash"
 need gcc gcc
 need cmake cmake
@@ -21,7 +22,7 @@ done
 others=$(grep -vE '^nb(bs)?_' <<<"$exported") || true
 [ -z "$others" ] || { log "the shared library exports more than its own: $others"; exit 1; }
 
-# Away from the repository, by the installed package only.
+# Away from the repository, with only the installed package.
 cp -R capi/examples/c "$work/examples" && cd "$work/examples"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 for example in *.c; do

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# instrumented.sh: the library as README.md says how to build it for ThreadSanitizer, installed, static and shared, with gcc
-# and clang: programs that use it have no data race; one that frees what another thread holds has, and one that writes to what
-# it has given back to a heap. With the library
-# as it is otherwise ThreadSanitizer reports a race that is none. Seconds; three minutes the first time, for the
-# standard library.
+# instrumented.sh: builds the library for ThreadSanitizer as README.md says, and installs it, static and shared, with
+# gcc and clang. Programs that use it have no data race. A program that frees what another thread holds has one, and so
+# has one that writes to what it has given back to a heap. With the usual library ThreadSanitizer reports a race that
+# does not exist. Takes seconds, and three minutes the first time, for the standard library.
 source "$(dirname "$0")/common.bash"
 need cmake cmake
 need pkg-config pkg-config
@@ -14,13 +13,13 @@ need_nightly
 
 prefix=$(installed_by_cmake "" -DNBBS_THREAD_SANITIZER=ON)
 
-# compile COMPILER SOURCE LIBRARY: prints where the program is.
+# compile COMPILER SOURCE LIBRARY: compiles a program and prints its path.
 compile() {
     # shellcheck disable=SC2086
     $1 -O1 -g -fsanitize=thread "$2" -I"$prefix/include" "$3" "-Wl,-rpath,$prefix/lib" "${system_libraries[@]}" \
         -o "$work/program" && echo "$work/program"
 }
-# clean COMMAND...: whether it ends well, which it does not if there is a report.
+# clean COMMAND...: whether a command succeeds, which it does not if there is a report.
 clean() { [ "$(status_of "$@")" = 0 ] || { cat "$work/said" >&2; log "$*: FAILED"; return 1; }; }
 # races COMMAND...
 races() { fails "$@" >&2 && grep -q 'ThreadSanitizer: data race' "$work/said"; }

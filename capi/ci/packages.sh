@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# packages.sh: the C++ example built by nothing but what CMake installs, through pkg-config and through CMake, and from
-# source by CMake's add_subdirectory, static and shared, and by its FetchContent, which gets the last commit from this
-# repository; those in C through CMake. Half a minute.
+# packages.sh: builds the C++ example with nothing but what CMake installs, through pkg-config and through CMake; and
+# from source by CMake's add_subdirectory, static and shared, and by its FetchContent, which gets the last commit from
+# this repository. Builds the examples in C through CMake. Takes half a minute.
 source "$(dirname "$0")/common.bash"
 need g++ g++
 need cmake cmake
 need pkg-config pkg-config
 need git git
-# Without DESTDIR, and with one, to the same place below it.
+# Installs without DESTDIR, and with one, to the same place below it.
 rm -rf "$work" && mkdir -p "$work"
 prefix=$(installed_by_cmake "" -DNBBS_SHARED_MEMORY=ON)
 staged=$(installed_by_cmake "$work/stage" -DNBBS_SHARED_MEMORY=ON)
 [ "$(files "$prefix")" = "$(files "$staged")" ] || { log "DESTDIR has other files"; exit 1; }
 has_soname "$prefix"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
-# Away from the repository, save for what has it as a subdirectory.
+# Away from the repository, except for the build that has it as a subdirectory.
 mkdir -p "$work/examples"
 cp -R capi/examples/c capi/examples/cpp "$work/examples"
 example=$work/examples/cpp
@@ -41,7 +41,8 @@ build() {
     { configure "$@" && cmake --build "$work/$2" >>"$work/$2.log" 2>&1; } || { cat "$work/$2.log" >&2; return 1; }
 }
 
-# by_pkg_config [--static]: builds the example by what is installed, with the shared library or without any, and runs it.
+# by_pkg_config [--static]: builds the example with the installed package, with the shared library or without it, and
+# runs it.
 by_pkg_config() {
     local flags
     flags=$(pkg-config "$@" --cflags --libs nbbs)
@@ -65,7 +66,7 @@ uses "$work/package/sessions" yes
 runs "$work/package/sessions_static"
 uses "$work/package/sessions_static" no
 
-# A version that is not there is not found.
+# A version that does not exist is not found.
 sed -i 's/find_package(nbbs [0-9.]*/find_package(nbbs 99.0/' "$example/CMakeLists.txt"
 ! configure "$example" later "-DCMAKE_PREFIX_PATH=$prefix" && grep -q nbbs "$work/later.log" ||
     { log "find_package(nbbs 99.0) finds $prefix"; exit 1; }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# sanitizers.sh: the C and C++ suites under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer. Library
-# and suites are instrumented both: the suites' threads write to the memory that they hold without any synchronisation,
-# and a data race there is a fault of the allocator. Then two such faults on purpose, which must be reported: a
-# wrong free, and verify/mutants/tsan.list. Two minutes, and one more the first time, for the standard library.
+# sanitizers.sh: runs the C and C++ suites under AddressSanitizer with UndefinedBehaviorSanitizer, and under
+# ThreadSanitizer. Both library and suites are instrumented: the suites' threads write to the memory that they hold
+# without any synchronisation, and a data race there is a fault of the allocator. Then two such faults on purpose must
+# be reported: a wrong free, and verify/mutants/tsan.list. Takes two minutes, and one more the first time, for the
+# standard library.
 source "$(dirname "$0")/common.bash"
 need clang++ clang
 need "$(clang++ -print-resource-dir)/lib/linux/libclang_rt.tsan-$(uname -m).a" libclang-rt-dev
@@ -21,10 +22,10 @@ instrumented() {
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
 address=$(instrumented address)
 thread=$(instrumented thread)
-# Debian's clang is older than nightly's LLVM: its runtime has these three by their plain names only.
+# Debian's clang is older than nightly's LLVM: its runtime only has these three under their plain names.
 plain_names=-Wl,--defsym=__tsan_memcpy=memcpy,--defsym=__tsan_memmove=memmove,--defsym=__tsan_memset=memset
 threaded=(-fsanitize=thread -Wno-unused-command-line-argument "$plain_names")
-# run LANGUAGE STANDARD STANDARD: the suite of one language, under each sanitizer as another C++.
+# run LANGUAGE STANDARD STANDARD: runs the suite of one language, under each sanitizer as another C++.
 run() {
     local suite
     suite=$(suite "$1" clang++ "$address" address "-std=$2" -O1 -fsanitize=address,undefined -fno-sanitize-recover=all)
@@ -47,7 +48,8 @@ clang -std=c11 -O1 -g -Wall -Wextra -Wpedantic -Werror "${threaded[@]}" -Icapi/i
 races "$work/handover" wrong >&2 || { log "a wrong free goes UNNOTICED by ThreadSanitizer"; exit 1; }
 log "a wrong free: caught by ThreadSanitizer"
 
-# Built where the library itself was, so that std is not built again: only by another profile does cargo know the two apart.
+# It is built where the library itself was, so that std is not built again. Cargo distinguishes the two only by another
+# profile.
 build_mutant() {
     local broken
     broken=$(instrumented thread --config profile.dev.package.nbbs.debug=1) &&

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# shared.sh: segments that are made by Rust and by C are one: each recovers, takes and frees what the other has left. The
-# example of C runs, and loses nothing. Some seconds.
+# shared.sh: Rust and C can use the same segments: each recovers, takes and frees what the other has left. The C example
+# runs, and loses nothing. Takes some seconds.
 source "$(dirname "$0")/common.bash"
 need gcc gcc
 

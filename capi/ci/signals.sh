@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# signals.sh: threads and the signal handlers that interrupt them call the library: linked statically, as a shared library,
-# and loaded by dlopen; threads whose first call is made by a handler that has interrupted malloc. Then with the library
-# broken on purpose, each time in one place of verify/mutants/capi-signals.list. About a minute.
+# signals.sh: threads, and the signal handlers that interrupt them, call the library: linked statically, as a shared
+# library, and loaded by dlopen. The first call of some threads is made by a handler that has interrupted malloc. Then
+# runs again with the library broken on purpose, each time in one place of verify/mutants/capi-signals.list. Takes about
+# a minute.
 source "$(dirname "$0")/common.bash"
 need gcc gcc
 
-# shared_library: builds the shared library with debug assertions and prints where it is.
+# shared_library: builds the shared library with debug assertions and prints its path.
 shared_library() {
     cargo rustc --quiet --package nbbs-c --features shared --crate-type cdylib && echo "$CARGO_TARGET_DIR/debug/libnbbs_c.so"
 }
 
-# program NAME KIND FLAG...: compiles a program of capi/tests/signals and prints where it is.
+# program NAME KIND FLAG...: compiles a program of capi/tests/signals and prints its path.
 program() {
     gcc -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -Werror -Icapi/include "capi/tests/signals/$1.c" \
         -o "$work/$1-$2" "${@:3}" "${system_libraries[@]}" && echo "$work/$1-$2"
@@ -29,6 +30,6 @@ for name in first handlers; do
 done
 
 build_mutant() { shared_library; }
-# A mutant is caught by the one program that it names.
+# The one program that a mutant names must catch it.
 catches() { found timeout "$limit" "$work/$(of_mutant "$1" by)-loaded" "$CARGO_TARGET_DIR/debug/libnbbs_c.so"; }
 catch_mutants capi-signals capi

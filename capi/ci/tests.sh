@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tests.sh: the C suite; then with the library broken on purpose, each time in one place of verify/mutants/capi.list: the
-# suite must fail. About a minute.
+# tests.sh: runs the C suite; then again with the library broken on purpose, each time in one place of
+# verify/mutants/capi.list: the suite must fail. Takes about a minute.
 source "$(dirname "$0")/common.bash"
 need g++ g++
 need /usr/include/gtest/gtest.h libgtest-dev

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# vcpkg.sh: the port for vcpkg: `vcpkg install` if there is vcpkg, by VCPKG_ROOT or in the path, or else, and it says so, the port
-# run by CMake with stand-ins for vcpkg's functions. Then the C++ example built by what it installs. Half a minute.
+# vcpkg.sh: checks the port for vcpkg. Runs `vcpkg install` if there is vcpkg, by VCPKG_ROOT or in the path; otherwise
+# says so, and CMake runs the port with stand-ins for vcpkg's functions. Then builds the C++ example with what was
+# installed. Takes half a minute.
 source "$(dirname "$0")/common.bash"
 need git git
 need cmake cmake
@@ -13,7 +14,7 @@ grep -q "\"version\": \"$version\"" capi/packaging/vcpkg/nbbs/vcpkg.json ||
 as_packagers_do
 PATH=${VCPKG_ROOT:+$VCPKG_ROOT:}$PATH
 
-# Both leave the package in $prefix.
+# Both ways leave the package in $prefix.
 by_vcpkg() {
     prefix=$work/installed/x64-linux
     vcpkg format-manifest capi/packaging/vcpkg/nbbs/vcpkg.json && git diff --exit-code capi/packaging/vcpkg/nbbs/vcpkg.json &&

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# boot.sh KERNEL [MEMORY [CPUS]]: boots a kernel in QEMU, its serial port here. Ends with QEMU's status: twice that of
-# the kernel, and one.
+# boot.sh KERNEL [MEMORY [CPUS]]: boots a kernel in QEMU, with its serial port on this terminal. Ends with QEMU's
+# status: twice that of the kernel, plus one.
 set -euo pipefail
 kernel=$1 memory=${2:-128M} cpus=${3:-4}
 case $kernel in

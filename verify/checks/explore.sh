@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# explore.sh [--long]: the allocator's own code on words of a small shape, under every schedule with up to three
-# preemptions: a seeded share of thousands of programs in prepared scenes; whether a hundredth of it has the same ends
-# without reductions; which lines of the library a sixth of it reaches; then the mutants, each of which must be caught.
-# Five minutes; `--long` runs a share ten times as large, NBBS_SHARE a smaller one of another seed.
+# explore.sh [--long]: runs the allocator's own code on words of a small shape, under every schedule with up to three
+# preemptions: a seeded share of thousands of programs in prepared scenes. Checks whether a hundredth of it has the same
+# ends without reductions, and which lines of the library a sixth of it reaches. Then each of the mutants must be
+# caught. Takes five minutes; `--long` runs a share ten times as large, and NBBS_SHARE a smaller one of another seed.
 # Installs llvm-tools, which count the lines.
 source "$(dirname "$0")/../check.sh" "$@"
 
@@ -10,12 +10,13 @@ build_mutant() { cargo build --quiet --package verify-explore; }
 # shellcheck disable=SC2046
 catches() { finds "$1" timeout 300 "$CARGO_TARGET_DIR/debug/verify-explore" --first $(of_mutant "$1" by); }
 
-# lines: how many lines of the library are reached. Fails if one is not that has to be.
+# lines: prints how many lines of the library are reached. Fails if a line that must be reached is not.
 lines() {
     local place=$target/coverage tools lcov=$target/coverage/lines.lcov
     verify/install.sh rustup component add llvm-tools >&2 2>&1 || { log "could not run: no llvm-tools" && return 1; }
     tools=$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/bin
-    # In many pieces: in one, the compiler counts forms of functions that are not used at all, such as those without a lane.
+    # In many codegen units: in one, the compiler counts forms of functions that are not used at all, such as those
+    # without a lane.
     CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_CODEGEN_UNITS=256 CARGO_TARGET_DIR=$place RUSTFLAGS="-C instrument-coverage" \
         cargo build --quiet --package verify-explore &&
         LLVM_PROFILE_FILE=$place/explore.profraw "$place/debug/verify-explore" --thin 6 >&2 &&

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# fuzz.sh [--long]: operation programs, races and operations on pools out of bytes, judged by the oracles, beginning
-# with the corpus; then races on the broken allocators, which must be caught, and on a sound one. Four minutes; `--long`
-# ten minutes a target. Installs cargo-fuzz from crates.io if it is missing; needs nightly and a C++ compiler.
+# fuzz.sh [--long]: fuzzes operation programs, races and operations on pools, which the oracles judge, beginning with
+# the corpus. Then fuzzes races on the broken allocators, which must be caught, and on a sound one. Takes four minutes;
+# `--long` takes ten minutes a target. Installs cargo-fuzz from crates.io if it is missing; needs nightly and a C++
+# compiler.
 source "$(dirname "$0")/../check.sh" "$@"
 
 nightly || { log "no nightly toolchain"; exit 1; }
@@ -10,16 +11,16 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# For mutants in the same place: nothing else is built twice.
+# Mutants are built in the same place, so nothing else is built twice.
 build() { cargo +nightly fuzz build --fuzz-dir verify/fuzz --target-dir "$target/fuzz" --sanitizer none "$@"; }
-# corpus TARGET: unpacks what was kept, and prints where.
+# corpus TARGET: unpacks the kept inputs, and prints their path.
 corpus() {
     local folder=$scratch/corpus/$1
     [ -d "$folder" ] || { mkdir -p "$folder" && tar -xf "$root/verify/fuzz/corpus/$1.tar" -C "$folder"; }
     echo "$folder"
 }
-# fuzz TARGET SECONDS CORPUS...: new inputs go to the first corpus. Long inputs from the start: what a program of
-# few operations cannot show, libFuzzer's growing length reaches after half a minute only.
+# fuzz TARGET SECONDS CORPUS...: fuzzes a target; new inputs go to the first corpus. Inputs are long from the start:
+# libFuzzer's growing length takes half a minute to reach what a program of few operations cannot show.
 fuzz() {
     local name=$1 seconds=$2
     shift 2
@@ -27,7 +28,7 @@ fuzz() {
         -max_len=400 -len_control=0 -timeout=20 -artifact_prefix="$scratch/" -print_final_stats=1 "$@" 2>&1
 }
 build_mutant() { build; }
-# From nothing, as the corpus would be too much help; a race needs that.
+# It begins without a corpus, which would be too much help; only the race has one, which it needs.
 catches() {
     local name=${1%%-*} seeds=()
     [ "$name" != races ] || seeds=("$(corpus "$name")")
@@ -43,7 +44,7 @@ patient() {
 }
 harms() { { patient "$1" 90 || true; } | grep -m 1 'handed out twice'; }
 
-# Keeps the input of a finding, and what was said of it for the end. found_in TARGET STATUS.
+# found_in TARGET STATUS: keeps the input of a finding, and its output for the end.
 ours=clean findings=
 found_in() {
     ours=FOUND

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# heap.sh: the heap's races under loom, its tests, with handlers and the ends of threads, and both under Miri with strict
-# provenance, less what takes it minutes; its features that watch free memory, and the trait of nightly Rust. Its stress,
-# which wants the machine for itself, is left to `cargo test`. Six minutes, and some more with all mutants.
+# heap.sh: runs the heap's races under loom; its tests, with handlers and the ends of threads; and both under Miri with
+# strict provenance, except what takes Miri minutes. Tests its features that watch free memory, and the trait of nightly
+# Rust. Its stress, which needs the machine to itself, is left to `cargo test`. Takes six minutes, and some more with
+# all mutants.
 source "$(dirname "$0")/../check.sh" "$@"
 
 package=(--package nbbs-heap)
@@ -18,18 +19,19 @@ executions=$(sed -n 's/.*nothing in any of \([0-9]*\) executions/\1/p' <<<"$repo
 tests=$(passed <<<"$report")
 [ "$executions" -gt 1000 ] && [ "$tests" -gt 30 ] || { log "not everything was run"; ours=FOUND; }
 
-# With free memory watched: by the pattern, and by AddressSanitizer, which must see a read after a free, and nothing else.
+# With free memory watched: by the pattern, and by AddressSanitizer, which must report a read after a free, and nothing
+# else.
 report=$(cargo test "${package[@]}" --features poison --test watch --test layouts --test placed --test refusals 2>&1) || ours=FOUND
 watched=$(passed <<<"$report")
 [ "$watched" -gt 20 ] || { printf '%s\n' "$report" >&2; log "not everything was watched"; ours=FOUND; }
-# With slots that wait, and slots that are drawn by lot.
+# With slots that wait, and with slots that are drawn by lot.
 for features in quarantine shuffle,poison quarantine,shuffle; do
     report=$(cargo test "${package[@]}" --features "$features" --test hardened --test layouts --test placed --test refusals 2>&1) ||
         { printf '%s\n' "$report" >&2; ours=FOUND; }
     hardened=$(passed <<<"$report")
     [ "$hardened" -gt 18 ] || { log "not everything was run with $features"; ours=FOUND; }
 done
-# Valgrind must see a read after a free, and nothing else. Its headers are read by libclang.
+# Valgrind must report a read after a free, and nothing else. libclang reads its headers.
 watched_build() { command valgrind --version && cargo build --quiet "${package[@]}" --features valgrind --example after_free; }
 watched_build >&2 || { verify/install.sh debian valgrind libclang-dev && watched_build; } >&2 ||
     { log "could not run: valgrind and libclang-dev cannot be installed"; exit 1; }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# lemmas.sh [--long]: the arithmetic on codes, compiled from the library's own files and proved for every word by a
-# solver, against what verify/lemmas states slot by slot. About 5 minutes of one core; a share proves some; `--long` proves the release
-# build too. Installs the solver from PyPI, into the target folder, and the standard library for WebAssembly.
+# lemmas.sh [--long]: a solver proves the arithmetic on codes, compiled from the library's own files, for every word,
+# against what verify/lemmas states slot by slot. Takes about 5 minutes of one core; a share proves some lemmas;
+# `--long` proves the release build, too. Installs the solver from PyPI, into the target folder, and the standard
+# library for WebAssembly.
 source "$(dirname "$0")/../check.sh" "$@"
 
 lemmas=$root/verify/lemmas
@@ -16,7 +17,7 @@ install_solver() {
 }
 
 compile() { cargo build --quiet --package verify-lemmas --target $wasm "$@"; }
-# prove SECONDS PROFILE ARGUMENT...: proves what was compiled.
+# prove SECONDS PROFILE ARGUMENT...: proves the compiled code.
 prove() { timeout "$1" "$python" -B "$lemmas/prove.py" "$CARGO_TARGET_DIR/$wasm/$2/verify_lemmas.wasm" "${@:3}"; }
 
 build_mutant() { compile; }
@@ -28,7 +29,7 @@ verify/install.sh rustup target add $wasm >&2 2>&1 || rustc --print target-libdi
 compile && cargo build --quiet --package verify-lemmas
 
 ours=clean
-# Of all of them, `prove` sees that no function has none.
+# Given all lemmas, `prove` checks that every function has one.
 lemmas_of_share=()
 [ "$shares" = 1 ] || mapfile -t lemmas_of_share < <(prove 60 debug --names | share)
 report=$(prove 3600 debug --host "$target/debug/libverify_lemmas.so" "${lemmas_of_share[@]}" | tee /dev/stderr) || ours=FOUND

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# loom.sh [--long]: the allocator's own code under loom, weak memory included, and what is weaker on RISC-V, where fences
-# stand for sequentially consistent reads; then the broken allocators and the mutants, each of which must be caught. Ten
-# minutes; `--long` allows one preemption more where their number is bounded.
+# loom.sh [--long]: runs the allocator's own code under loom, including weak memory, and what is weaker on RISC-V, where
+# fences stand for sequentially consistent reads. Then each of the broken allocators and the mutants must be caught.
+# Takes ten minutes; `--long` allows one preemption more where their number is bounded.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { RUSTFLAGS=$(of_mutant "$1" flags) cargo build --quiet --package verify-loom; }
@@ -14,7 +14,7 @@ ours=clean
 mapfile -t races < <("$loom" --names)
 mapfile -t chosen < <(printf '%s\n' "${races[@]}" | share)
 results=$("$loom" "$@" "${chosen[@]}" 2>/dev/null | tee /dev/stderr) || ours=FOUND
-# What lanes know of paths, and what a claim acquires: where a read is relaxed between two fences. In all other races the
+# What lanes know of paths, and what a claim acquires: here a read between two fences is relaxed. In all other races the
 # accesses are those of the model Fences above.
 flags='--cfg nbbs_fenced'
 RUSTFLAGS=$flags cargo build --quiet --package verify-loom --target-dir "$target/fenced"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# miri.sh [--long]: Miri on nbbs, whose threads write to what they hold without any synchronisation, under several seeds:
-# each is another schedule and other stale values; and on the unsafe code of the pool. Five minutes on 2 cores that are
-# free, once Miri's library is built; `--long` runs eight times as many seeds, and the pool's `properties`.
+# miri.sh [--long]: runs Miri on nbbs, whose threads write to what they hold without any synchronisation, under several
+# seeds: each gives another schedule and other stale values. Also runs it on the unsafe code of the pool. Takes five
+# minutes on 2 idle cores, once Miri's library is built; `--long` runs eight times as many seeds, and the pool's
+# `properties`.
 source "$(dirname "$0")/../check.sh" "$@"
 
 # Thousands of objects take minutes.
@@ -9,21 +10,22 @@ mapfile -t seeds < <(seq 0 7 | share)
 pool=(--lib --test objects -- --skip 4096 --skip what_is_live_is_dropped)
 [ $long = no ] || seeds=({0..63}) pool=(--lib --test objects --test properties)
 
-# One seed after the other: beside each other they write into each other's lines.
+# One seed runs after the other: at the same time, they would write into each other's lines.
 on_nbbs() {
     local seed
     for seed in "$@"; do
         MIRIFLAGS=-Zmiri-seed=$seed cargo +nightly miri test --package nbbs --test miri || return
     done
 }
-# Tests leak static memory on purpose; those of the library's count what is dropped.
+# Tests leak static memory on purpose; those of the library count what is dropped.
 on_pool() { MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" cargo +nightly miri test --package nbbs-pool --features nbbs "$@"; }
 
-# A mutant of which package, and what it is run by.
+# The package of a mutant, and the test that runs it.
 of_pool() { grep -q "^name: $1\$" "$root/verify/mutants/miri-pool.list"; }
-# That it builds is seen before, by a compiler that is quicker than Miri's.
+# Whether it builds is checked before, by a compiler that is quicker than Miri's.
 build_mutant() { if of_pool "$1"; then cargo check --quiet --package nbbs-pool; else cargo check --quiet --package nbbs; fi; }
-# Miri's own verdict: no panic, no time-out. Tests of the pool show it under any schedule; those of nbbs under some seeds.
+# Only Miri's own verdict counts, not a panic or a time-out. Tests of the pool show it under any schedule, and those of
+# nbbs under some seeds.
 catches() {
     if of_pool "$1"; then
         # shellcheck disable=SC2046

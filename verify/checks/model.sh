@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The exhaustive model: every interleaving of small configurations under Spin, the published algorithm and the
-# mutants that must be caught. verify/models/README.md says what covers what. With --long, larger configurations as well.
+# Runs the exhaustive model: every interleaving of small configurations under Spin, and the published algorithm and the
+# mutants, which must be caught. verify/models/README.md says what covers what. With --long, runs larger configurations
+# as well.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -99,10 +100,10 @@ mutants() {
     echo "mutant BACK_LOWEST protocol safety OPS=2 SLOT0 $deep BACK_LOWEST"
 }
 
-# Runs one search; leaves "KIND NAME VERDICT STATES" in its folder. A search that was cut short has no verdict.
+# Runs one search, and leaves "KIND NAME VERDICT STATES" in its folder. A search that was cut short has no verdict.
 search() {
     local kind=$1 name=$2 model=$3 property=$4 verdict=broken states=0 start=$SECONDS
-    # NOREDUCE: nearly every step is one of a shared word, so a reduction finds next to nothing, at a price.
+    # NOREDUCE: nearly every step is on a shared word, so a reduction finds almost nothing, at a price.
     local folder=$work/$kind-$name optimise=-O0 check=(-DNOREDUCE -DMEMLIM=6000) run=()
     shift 4
     case "$kind $*" in

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# processes.sh [--long]: processes that share an arena in one mapping and are killed in the middle of their calls; others
-# go on beside them, and attach afterwards. Where processes begin that name no lane. Two minutes; `--long` ten more.
+# processes.sh [--long]: kills processes that share an arena in one mapping in the middle of their calls; others go on
+# beside them, and attach afterwards. Also checks where processes begin that name no lane. Takes two minutes; `--long`
+# takes ten more.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package hardware --bin processes; }

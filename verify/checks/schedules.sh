@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# schedules.sh [--long]: races of two to four operations under thousands of schedules, and under all with two
-# preemptions, in which threads stop anywhere: the suite's own tests. Four minutes; `--long` repeats the
-# random races with ten times the cases.
+# schedules.sh [--long]: runs the suite's own tests of races of two to four operations, under thousands of schedules,
+# and under all with two preemptions, in which threads stop anywhere. Takes four minutes; `--long` repeats the random
+# races with ten times the cases.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { test_builds "$1" --package nbbs; }
@@ -19,7 +19,7 @@ if [ $long = yes ]; then
     done
 fi
 
-# The tests of the patients fail where one is not caught, or a sound twin is.
+# The tests of the patients fail if a patient is not caught, or a sound twin is.
 cargo test --quiet --package baselines --test patients --no-run
 patients=$(cargo test --package baselines --test patients | tee /dev/stderr) || log "not all as expected"
 caught=$(grep -cE '^test (schedules_catch|.*_as_the_table_says).* ok$' <<<"$patients" || true)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# shared.sh [--long]: members of a shared segment that die, or stand still, at every step; recoverers that do; segments that
-# are none; and 2,000 processes that are killed, of which 1,000 are stopped first. Two minutes, and one or two for the mutants;
-# `--long` kills 100,000, in half an hour.
+# shared.sh [--long]: members of a shared segment die, or are stopped, at every step, and so do recoverers; files that
+# are not segments are refused; and 2,000 processes are killed, of which 1,000 are stopped first. Takes two minutes, and
+# one or two for the mutants; `--long` kills 100,000, in half an hour.
 source "$(dirname "$0")/../check.sh" "$@"
 
 package=(--package nbbs-shared)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# shuttle.sh [--long]: the allocator's own code under random and PCT schedules, 3 to 8 threads, the owner map
-# on; then the broken allocators, their sound twins and the mutants. Two minutes; `--long` runs fifty times
-# as many races.
+# shuttle.sh [--long]: runs the allocator's own code under random and PCT schedules, with 3 to 8 threads and the owner
+# map on; then the broken allocators, their sound twins and the mutants. Takes two minutes; `--long` runs fifty times as
+# many races.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package verify-shuttle; }

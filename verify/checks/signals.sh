@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# signals.sh [--long]: a million signals whose handlers allocate and free on the lane that they interrupt, a tenth of that
-# in the cache of their CPU, and of their thread.
-# A minute; ten million with `--long`.
+# signals.sh [--long]: a million signals whose handlers allocate and free on the lane that they interrupt, and a tenth
+# as many in the cache of their CPU, and in that of their thread. Takes a minute; `--long` sends ten million.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package hardware --bin signals; }
@@ -21,7 +20,7 @@ for front in caches thread-caches; do
     covered+="; $front: $("$signals" "$front" $((most / 10)))" || ours=FOUND
 done
 
-# The overlaps of nb1, whose way up is the longer, take nb4 a quarter of the time.
+# nb4 shows the same overlaps as nb1, whose way up is longer, in a quarter of the time.
 try_patients nb4 sl1 sl4 arena-untagged arena-sl
 "$signals" arena-tagged 100000 >&2 || { log "arena-tagged is sound, but something was found"; ours=FOUND; }
 try_mutants signals

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# stalls.sh [--long]: a thread stops for good, or for long, after every step of every operation; the others go on,
-# and what is left must be whole. Two minutes, and four for the mutants; `--long` stops the second thread everywhere too,
-# and lets them go on in every order.
+# stalls.sh [--long]: a thread stops for good, or for long, after every step of every operation. The others must go on,
+# and what is left must be whole. Takes two minutes, and four for the mutants; `--long` also stops the second thread
+# everywhere, and lets the threads go on in every order.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package stalls; }
-# In the mutant's own `scenes`, or in all.
+# Runs in the mutant's own `scenes`, or in all.
 catches() {
     local scenes
     scenes=$(of_mutant "$1" scenes)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# stress.sh [--long]: 2 to 16 threads with random delays between atomic steps; then on the processor's own words
-# under ThreadSanitizer. Three minutes; `--long` twenty.
+# stress.sh [--long]: runs 2 to 16 threads with random delays between atomic steps; then on the processor's own words
+# under ThreadSanitizer. Takes three minutes; `--long` takes twenty.
 #
-# ThreadSanitizer needs the nightly toolchain and its rust-src component: the script adds them, and fails where it
-# cannot. With NO_SANITIZERS=1 it says that it left that out, and goes on.
-# STRESS_SECONDS: how long each of the two runs takes, otherwise 22 or 600.
+# ThreadSanitizer needs the nightly toolchain and its rust-src component: the script installs them, and fails if it
+# cannot. With NO_SANITIZERS=1 it says that it leaves this out, and goes on. STRESS_SECONDS sets how long each of the
+# two runs takes, otherwise 22 or 600.
 source "$(dirname "$0")/../check.sh" "$@"
 
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -16,7 +16,7 @@ sanitized() {
         cargo +nightly build --quiet -Zbuild-std --target "$host" --package hardware --bin stress
 }
 
-# under_sanitizer SYSTEM SECONDS: runs it; 0 if nothing was found.
+# under_sanitizer SYSTEM SECONDS: runs it. Its status is 0 if nothing was found.
 under_sanitizer() {
     TSAN_OPTIONS="halt_on_error=1 exitcode=3" \
         timeout $(($2 * 3 + 60)) "$CARGO_TARGET_DIR/thread/$host/debug/stress" "$1" "$2" --plain
@@ -42,7 +42,8 @@ stress=$target/debug/stress
 ours=clean
 covered=$("$stress" nbbs "$seconds") || ours=FOUND
 
-# The overlaps of nb1 and nb4 take minutes here; the checks that choose their schedules find them in seconds.
+# It takes minutes to find the overlaps of nb1 and nb4 here; the checks that choose their schedules find them in
+# seconds.
 try_patients arena-untagged
 for sound in sl1 sl4 arena-tagged arena-sl; do
     "$stress" $sound 3 >&2 || { log "$sound is sound, but something was found"; ours=FOUND; }
@@ -53,7 +54,7 @@ if [ "${NO_SANITIZERS:-0}" = 1 ]; then
 else
     nightly && sanitized || { log "no ThreadSanitizer: install nightly with rust-src"; exit 1; }
     under_sanitizer nbbs "$seconds" >&2 || { log "found under ThreadSanitizer"; ours=FOUND; }
-    # No patient: the owner map, which is quicker, keeps its overlaps from becoming races.
+    # This is not a patient: the owner map, which is quicker, keeps its overlaps from becoming races.
     covered="$covered; ThreadSanitizer $seconds s"
     try_mutants tsan
 fi

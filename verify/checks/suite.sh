@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# suite.sh: errors in front-ends, audits, refusals and bounds, which no check of interleavings looks at: each must fail the
-# suite's own test of it. Three minutes.
+# suite.sh: makes errors in front-ends, audits, refusals and bounds, which no check of interleavings covers. With each,
+# the suite's own test of it must fail. Takes three minutes.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { test_builds "$1" --package nbbs; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reached.py LCOV LIST: compares the lines of the layers of nbbs/src below api that no schedule reached with those that need not be.
+"""reached.py LCOV LIST: compares the lines of the layers of nbbs/src below api that no schedule reached with those that need not be reached.
 
 Prints how many lines were reached; with a status of 3, which were not although they had to be, or which LIST names and
 are not there.
@@ -13,7 +13,7 @@ LIBRARY = re.compile(r".*/nbbs/src/((?:block|lane|look|run|tree|word)/.*)")
 
 
 def counts(lcov):
-    """How often each line was executed, by file and number. An instance of a generic function counts for its line."""
+    """Returns how often each line was executed, by file and number. An instance of a generic function counts for its line."""
     found, path = {}, None
     for line in lcov.read_text().splitlines():
         key, _, value = line.partition(":")
@@ -32,7 +32,7 @@ def name(path, number):
 
 def main():
     found = counts(Path(sys.argv[1]))
-    # A brace by itself says nothing about what was done.
+    # A brace by itself says nothing about what was executed.
     lines = {key: name(*key) for key in found if re.search(r"\w", name(*key).partition(": ")[2])}
     allowed = {line for line in Path(sys.argv[2]).read_text().splitlines() if line and not line.startswith("#")}
     missing = {lines[key] for key in lines if found[key] == 0}
