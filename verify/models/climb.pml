@@ -1,11 +1,11 @@
-/* From a claim to the top (lane/path.rs, tree/climb.rs), and back if the area is somebody's. Included into the
-   processes of worker.pml, runs.pml and search.pml, as free.pml and inspect.pml are. Each option of an `if` is one access
-   to one shared word, with the local work up to the next one; `goto` takes no step.
+/* From a claim to the top (lane/path.rs, tree/climb.rs), and back if the area is taken. It is included in the processes
+   of worker.pml, runs.pml and search.pml, like free.pml and inspect.pml. Each option of an `if` is one access to one
+   shared word, with the local work up to the next one; `goto` takes no step.
 
-   The block in hand is (n, pat). `at` is the word from which a climb, a merge or a publish goes up; `want` the
-   offer that a free wants the words above to allow for, 0 during an allocation; `ex` the exact one, or, in a merge,
-   that it may be left; `sl` the slots that an inspection looks into (3: tighten), `td` those still to be read, `em`
-   those found empty, `bd` a bound. Exits: won; done. */
+   The block in hand is (n, pat). `at` is the word from which a climb, a merge or a publish goes up. `want` is the offer
+   that a free wants the words above to allow for, or 0 during an allocation. `ex` is the exact offer or, in a merge,
+   whether it may be left. `sl` are the slots that an inspection looks into (3: tighten), `td` those still to be read,
+   and `em` those found empty. `bd` is a bound. Exits: won; done. */
 
 #ifdef CLAIM_SWAPPED
 early: /* the looks at the words above, before the claim */

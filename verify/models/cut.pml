@@ -1,10 +1,11 @@
 /* Holding and cutting (run/hold.rs, cut.rs), part of runs.pml. The run from `from` to `end` is written into the words
-   below the slot in which `unit` lies, from level `low` up to below that of the slot, one compare-and-swap each: `step`
-   is the level that is next. Then the slot is split. What a holder reads of its own run nobody else can change: such
-   reads are no steps of their own. `then` says what follows. */
+   below the slot in which `unit` lies, from level `low` up to below that of the slot, with one compare-and-swap each:
+   `step` is the next level. Then the slot is split. Nobody else can change what a holder reads of its own run, so such
+   reads are not separate steps. `then` says what follows. */
 
 #define WORD_AT(level, u) ((level) == 0 -> (u) / 2 : ((level) == 1 -> 4 + (u) / 4 : ((level) == 2 -> 6 : R)))
-/* The slots of a run at unit `f` in its leaf word, and what they show: hidden, 01 but for the last, 11; open, 01 and a rest. */
+/* The slots of a run at unit `f` in its leaf word, and their codes: if hidden, 01 except the last, 11; if open, 01 and
+   a rest. */
 #define HEAD_SLOTS(f) ((f) & 1 -> 12 : 15)
 #define HIDDEN_HEAD(f) ((f) & 1 -> 12 : 13)
 #define OPEN_HEAD(f) ((f) & 1 -> 4 : 9)
@@ -21,10 +22,11 @@
 #define SLOT_OF(p, u) ((u) >> LEVEL(p) & 1)
 #define BEGIN(p, u) ((u) >> LEVEL(p) << LEVEL(p))
 
-/* What is written into the word of `level`: a hidden head or rests in the lowest, else rests beside a split slot. */
+/* The codes that are written into the word of `level`: a hidden head or rests in the lowest, otherwise rests beside a
+   split slot. */
 #define LOWEST_CODES (then == HELD -> HIDDEN_HEAD(unit) : 10)
 #define HIDDEN(level) ((level) == low -> LOWEST_CODES : (SLOT_OF(WORD_AT(level, unit), unit) -> 6 : 9))
-/* Both bits of the split slot, which who takes the words back leaves as it stands. */
+/* Both bits of the split slot, which stays unchanged when the words are taken back. */
 #define KEPT(level) ((level) == low -> 0 : (SLOT_OF(WORD_AT(level, unit), unit) -> 12 : 3))
 #define HIDES WORD_AT(step, unit)
 
@@ -36,7 +38,7 @@ inline refine(u0, lowest, next) {
 }
 inline take_back_one() {
   u = HIDES;
-#ifdef CUT_CLEARS               /* split slots and all: nothing but a commit may do that */
+#ifdef CUT_CLEARS               /* including split slots: only a commit may do that */
   WRITE_CODES(u, 0)
 #else
   CHECK(!((CODES(u) ^ HIDDEN(step)) & (15 - KEPT(step))));

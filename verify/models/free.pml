@@ -1,4 +1,4 @@
-/* Telling the words above of what a free cleared (block/free.rs). */
+/* How a free tells the words above what it cleared (block/free.rs). */
 
 #ifdef FREE_SWAPPED
 tell_early: /* the looks at the words above, before the clear */

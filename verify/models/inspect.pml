@@ -1,4 +1,4 @@
-/* Merging what is empty, keeping the bounds honest (tree/inspect.rs). */
+/* Merging empty words, and keeping the bounds honest (tree/inspect.rs). */
 
 publish:
   if
@@ -62,7 +62,7 @@ inspect: /* the mark, then the epoch */
   :: d_step { HAS_EPOCH(IN) -> mark(); look_first() } goto epoch
 #endif
   fi;
-epoch: /* pass_epoch(): one attempt; who fails knows that somebody else has ended the epoch since */
+epoch: /* pass_epoch(): one attempt; if it fails, another thread has ended the epoch since */
 #ifdef EPOCH_AT_ONCE            /* the load and the attempt in one step: fewer states */
   if :: d_step { pass_epoch() } fi;
   goto look_below;

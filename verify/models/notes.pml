@@ -1,10 +1,9 @@
-/* What a lane knows of the path above a level-1 word (lane/notes.rs): one note of claims and one of frees. A claim believes
-   both. A place is
-   that word, or nothing: paths above R are never asked for; of the bounds, only whether they allow for 1 or UNSETTLED
-   is, and that by frees alone. With DEEP nobody knows a path.
+/* What a lane knows of the path above a level-1 word (lane/notes.rs): one note of claims and one of frees. A claim
+   believes both. A place is that word, or nothing, as nobody asks for paths above R. Of the bounds, only frees ask
+   whether they allow for 1 or UNSETTLED. With DEEP nobody knows a path.
 
-   Epochs are only compared for equality, with one read later. Those that no thread can compare with any more
-   are forgotten and the others renumbered, so that EPOCH stays small without wrapping. */
+   Epochs are only compared for equality, with one read later. Epochs that no thread can compare with any more are
+   forgotten, and the others renumbered, so that EPOCH stays small without wrapping. */
 
 byte EPOCH = 1;
 byte seen[THREADS];             /* the epoch that a thread holds in a local variable; 0 for none */
@@ -51,7 +50,7 @@ inline forget_epochs() {
      kept = kept + held;
      RENUMBER(seen, THREADS, kept);
 #ifdef PRIVATE
-     held = v == EPOCH;         /* a lane compares with the present epoch only */
+     held = v == EPOCH;         /* a lane only compares with the present epoch */
 #endif
      RENUMBER(epoch_of, NOTES, (held -> kept : 0));
      v++
@@ -79,7 +78,7 @@ inline pass_epoch() {
   forget_epochs()
 }
 
-#ifdef FREES_SEE_NO_SPLIT       /* a free looks for marks only */
+#ifdef FREES_SEE_NO_SPLIT       /* a free only looks for marks */
 #define PATH_IN_ORDER ALLOWS(R, 0)
 #else
 #define PATH_IN_ORDER PASSES(R, SLOT(ABOVE(at)))
@@ -90,7 +89,7 @@ inline pass_epoch() {
 #else
 #define HAS_EPOCH(p) ((p) == R)
 #endif
-#ifdef EPOCH_STALE              /* the epoch is read before the mark, and found changed by somebody who came before that */
+#ifdef EPOCH_STALE              /* the epoch is read before the mark, and found changed by a thread that came before it */
 #define SEEN_IN_VAIN seen[me] = 0; forget_epochs()
 #else
 #define SEEN_IN_VAIN skip

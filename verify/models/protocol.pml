@@ -1,5 +1,4 @@
-/* Threads that allocate and free wherever they like, of which the last RUNNERS hold runs; the audit when all have
-   stopped. */
+/* Threads that allocate and free anywhere, of which the last RUNNERS hold runs; the audit when all have stopped. */
 
 #define CLAIMED skip
 #define RETURNED

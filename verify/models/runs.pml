@@ -1,24 +1,24 @@
 /* A thread that holds runs, part of protocol.pml and search.pml if there are RUNNERS: exact.rs, run.rs, hold.rs, cut.rs
-   and resize.rs. A run is claimed at its place, its head first, and may be given up before any piece, whatever the
-   reason; it grows, is cut, and is freed. Whoever changes it holds it meanwhile: its head is hidden. A block in hand is
-   (n, pat), as in worker.pml; a run with an open head is units `from` to `end`, or in the course of a change to `to`.
+   and resize.rs. A run is claimed at its place, its head first, and may be given up before any piece, for any reason.
+   It grows, is cut, and is freed. A thread that changes it holds it meanwhile: its head is hidden. A block in hand is
+   (n, pat), as in worker.pml; a run with an open head is units `from` to `end`, or, during a change, to `to`.
 
-   MENU, by -D: RUN3, RUN4, RUN5 allocate so many units from unit 0, RUN1_3, RUN1_4, RUN3_6, RUN2_6, RUN2_8 those from the
-   first to before the second;
-   BLOCK1, BLOCK2, BLOCK4, BLOCK8 so many as a block at unit 0; GROW to any end; CUT anywhere, and give back what lies
-   behind; FRONT, what lies before. CUT_1: only at unit 1. */
+   MENU, by -D: RUN3, RUN4, RUN5 allocate that number of units from unit 0; RUN1_3, RUN1_4, RUN3_6, RUN2_6, RUN2_8 those
+   from the first number to before the second; BLOCK1, BLOCK2, BLOCK4, BLOCK8 that number as a block at unit 0. GROW
+   grows to any end; CUT cuts anywhere, and gives back what lies behind; FRONT gives back what lies before. CUT_1 cuts
+   only at unit 1. */
 
-/* What a runner is at; 0: between operations. */
+/* The stage of a runner; 0: between operations. */
 #define HEAD_PIECE 1
 #define TAILS 2
 #define BACK 3
-#define HELD 4                  /* the run is held: what is to be done with it */
+#define HELD 4                  /* the run is held: what to do with it */
 #define BEGUN 5                 /* a slot begins where the run is to be cut */
 #define SECOND 6                /* the head of the second run has a leaf word */
 #define REHEAD 7                /* the run ends at `end` now: it gets its head back */
 #define MERGES 8                /* a refused cut merges what it took back */
 #define IDLE (!phase && !end && MORE)
-/* What is to be done with a run that is held. */
+/* What to do with a run that is held. */
 #define GROWS 1
 #define SHRINKS 2
 #define LOSES_FRONT 3
@@ -52,7 +52,7 @@ inline check_run() {
   i = 0
 }
 
-/* When nothing runs: every rest belongs to what the unit before it belongs to. */
+/* When nothing runs: every rest belongs to the same block or run as the unit before it. */
 inline check_rests() {
   v = 0;
   kept = 0;
@@ -101,7 +101,7 @@ inline clear_head() {
   from = 0; to = 0; goal = 0; phase = 0
 }
 
-/* ---- hold.rs: a closed run becomes an open one that is held; rehead() with the codes of what is left of it */
+/* ---- hold.rs: a closed run becomes an open one that is held; rehead() with the codes of the rest of it */
 inline held_open() { from = BLOCK_FROM; end = BLOCK_END; n = 0; pat = 0 }
 #define HOLD_OPEN check_run(); u = from / 2; v = BESIDE_HEAD(from) | HIDDEN_HEAD(from); rewrite(); phase = HELD
 #define HEAD_LEFT LEFT(from / 2, HIDDEN_HEAD(from))
@@ -240,7 +240,7 @@ progress:
   CHANGE(LOSES_FRONT, 7)
 #endif
 #endif
-  /* claim_run(), claim_tails(): the pieces from the first on; overtaken, it tries again or gives up, whatever overtook it */
+  /* claim_run(), claim_tails(): the pieces from the first on; if overtaken, it tries again or gives up, whatever overtook it */
   :: d_step { phase == HEAD_PIECE && pat -> to = FIRST_TAIL; n = 0; pat = 0; phase = TAILS } goto done
   :: d_step { phase == HEAD_PIECE && !pat -> from = 0; goal = 0; phase = 0 } goto done
   :: d_step { phase == TAILS && pat -> to = to + PIECE_UNITS; n = 0; pat = 0 } goto done

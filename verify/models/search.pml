@@ -1,5 +1,5 @@
-/* Threads that search as search.rs does, from any cursor, among threads that allocate wherever they like. An
-   answer "none" must be honest: see `excused`. With HALF, half of the arena is reserved. */
+/* Threads that search as search.rs does, from any cursor, among threads that allocate anywhere. An answer "none" must
+   be honest: see `excused`. With HALF, half of the arena is reserved. */
 
 #ifdef NEVER
 #define NEVER_NONE && false
@@ -16,7 +16,7 @@
 #endif
 #define FIRST_SEARCHER (THREADS - SEARCHERS)
 
-/* Units 2 and 3 are reserved for good, as reserve() leaves it, or not. */
+/* Units 2 and 3 are reserved for good, in the form that reserve() leaves, or are not. */
 #ifdef HALF
 #define RESERVED 12
 #define START word[1] = 5; word[4] = 4; word[R] = 65; own = RESERVED;
@@ -30,9 +30,8 @@
 #define ALL 15
 #endif
 
-/* Ghost: the units in a thread's hands, from its claim to the return of its free or of the allocation that
-   claimed in vain; and whether there was an instant during a search at which others had every block of the
-   order in their hands. */
+/* Ghost: the units in a thread's hands, from its claim to the return of its free, or of the allocation that claimed in
+   vain; and whether others had every block of the order in their hands at an instant during a search. */
 byte hands[THREADS];
 byte asked[SEARCHERS];          /* order + 1; 0: no search */
 bool excused[SEARCHERS];
@@ -71,7 +70,8 @@ byte running = THREADS;
 
 #define ME (me - FIRST_SEARCHER)
 
-/* What an area must offer for the search to enter it: an order more above the level over its own, while areas are free. */
+/* The offer that an area needs for the search to enter it: one order more above the level over its own, while areas are
+   free. */
 #define ASK (room && LEVEL(pos) > need -> need + 1 : need)
 #ifdef NO_ROOM
 #define IS_SPACIOUS false
@@ -88,7 +88,7 @@ byte running = THREADS;
 #define FIT0 (WHOLE(pos) > 0 && CAN(pos, 3))
 #define FIT1 (!FIT0 && WHOLE(pos) > 1 && CAN(pos, 12))
 #define TOWARDS (pos == R && need == 1 -> ABOVE(cur) : cur)      /* the word below pos on the way to the cursor */
-#define HOME (me & 1)                                           /* a leaf word: only from there is there a way up */
+#define HOME (me & 1)                                           /* a leaf word: the only place with a way up */
 #define NEAR (pos == R || ABOVE(cur) == pos -> SLOT(TOWARDS) : me & 1)
 #define OLD_SPLITS (old >> 5 < ASK -> 0 : ((old & 3) == SPLIT) + 2 * ((old >> 2 & 3) == SPLIT))
 #define NEARER (td & (1 << NEAR) -> NEAR : 1 - NEAR)
@@ -230,8 +230,8 @@ offers:
   :: d_step { CODE(ABOVE(pos), SLOT(pos)) == FREE -> at = pos; READ_TO_SPLIT(ABOVE(at)); ret = UP_AFTER } goto split_over
   :: d_step { CODE(ABOVE(pos), SLOT(pos)) != FREE }
   fi;
-up: /* beside the cursor all is full: from home, by way of the top, whether memory is_spacious() or not; else a word up. For
-       restart() any area may be that of the lane's cursor. */
+up: /* beside the cursor everything is full: from home, by way of the top, whether memory is_spacious() or not; else a
+       word up. For restart() any area may be that of the lane's cursor. */
   if
   :: d_step { LEVEL(pos) == need && need == 1 && OFFER(4) >= need -> cur = HOME; room = IS_SPACIOUS; pos = 4 } goto round
   :: d_step { LEVEL(pos) == need && need == 1 && OFFER(5) >= need -> cur = HOME; room = IS_SPACIOUS; pos = 5 } goto round

@@ -1,13 +1,13 @@
-/* The transitions, by the names of tree/step.rs: each is one compare-and-swap of one word, asserts what that file
-   checks, and nothing else writes a word.
+/* The transitions, by the names of tree/step.rs. Each is one compare-and-swap of one word, and asserts what that file
+   checks; nothing else writes a word.
 
-   Versions. A version is raised when a word is marked, and by nothing else; all but `mark` leave no mark. So a word
-   that was marked when a thread read it holds the same again, if it was changed, only after another mark: a commit
-   succeeds if and only if nobody has changed the word since, and a bit for each thread in `fresh` says just that. A word
-   without a mark may hold the same again: `split_free` compares it with `snap`, and the thread's bit in `unmarked` says
-   that nobody has marked it meanwhile. They stand for a version that never wraps, and no two states differ by a count.
-   Loops around a compare-and-swap that decide anew from what they find (update, open, raise) are one step, and so is
-   the mark of an inspection. */
+   Versions. A version is raised when a word is marked, and by nothing else; all transitions except `mark` leave no
+   mark. So if a word that was marked when a thread read it is changed, it only holds the same again after another mark:
+   a commit succeeds if and only if nobody has changed the word since, and a bit for each thread in `fresh` says exactly
+   that. A word without a mark may hold the same again: `split_free` compares it with `snap`, and the thread's bit in
+   `unmarked` says that nobody has marked it meanwhile. These bits stand for a version that never wraps, and no two
+   states differ by a count. Loops around a compare-and-swap that decide anew from what they find (update, open, raise)
+   are one step, and so is the mark of an inspection. */
 
 byte fresh[R - 3];
 #ifdef NO_VERSION               /* a commit compares codes, bound and mark */
@@ -26,7 +26,7 @@ byte unmarked[R - 3];
 #define CAN_SPLIT(p) (word[p] == snap && (unmarked[(p) - 4] & (1 << me)))
 #define DROP(p) snap = 0; unmarked[(p) - 4] = unmarked[(p) - 4] & (255 - (1 << me))
 
-/* with_codes(), inner(): all but `mark` leave no mark. */
+/* with_codes(), inner(): all transitions except `mark` leave no mark. */
 #define WRITE_CODES(p, codes) word[p] = (word[p] & 224) | (codes); CHANGED(p)
 #define WRITE(codes, bound) word[u] = (codes) | ((bound) << 5); CHANGED(u)
 
@@ -37,7 +37,7 @@ inline claim(p, c) {
   WRITE_CODES(n, CODES(n) | pat);
   CLAIMED
 }
-/* A head is the whole of what it begins: with rests behind it, it is no block, and not there to be cleared. */
+/* A head is all of its block: with rests behind it, it is not a block, and not there to be cleared. */
 #define IS_THERE(p, c) ((word[p] & AREA(c)) == (c) && !((c) == 3 && CODE(p, 1) == REST))
 inline clear() {
   CHECK(IS_THERE(n, pat));
@@ -48,7 +48,7 @@ inline rewrite() {         /* word u becomes v */
   CHECK(u < 4 || SPLITS_IN(v) == SPLITS(u));
   WRITE_CODES(u, v)
 }
-/* What a claim leaves of a free slot is its largest half, at most. */
+/* Of a free slot, a claim leaves at most a free half. */
 #ifdef OPEN_NO_BOUND
 #define OPEN_BOUND BOUND(u)
 #else
@@ -79,7 +79,7 @@ inline raise() {
   :: else
   fi
 }
-/* A claim that is in the way of `hide` may have split the same slot. */
+/* A claim in the way of `hide` may have split the same slot. */
 #ifdef HIDE_OVER
 #define IN_THE_WAY(p, codes) 0
 #else
@@ -92,7 +92,7 @@ inline uncover() {
   CHECK(CODE(u, v) >= REST);
   WRITE_CODES(u, (CODES(u) & (15 - (3 << (2 * v)))) | SPLIT << (2 * v))
 }
-/* Sets the mark, or works under the one that is there. */
+/* Sets the mark, or works under an existing mark. */
 #define SET_MARK word[u] = word[u] | MARK; unmarked[u - 4] = 0; CHANGED(u)
 inline mark() {
   u = IN;

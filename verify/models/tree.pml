@@ -6,10 +6,10 @@
        level 1          word 4               word 5           slot: 2 units, order 1
        level 0     word 0    word 1     word 2    word 3      slot: 1 unit,  order 0
 
-   Of 4 units, R has one slot; of 6 units, word 5 and R's second slot reach past the end of the arena. With DEEP
-   there are 8 units and a fourth level: R = word 7, whose one slot stands for word 6.
-   A word is, as in the code, two slots of two bits, then the mark and the bound of an inner word (order + 1; 0
-   for none; UNSETTLED). Its version is not kept as a number: see step.pml. */
+   Of 4 units, R has one slot; of 6 units, word 5 and R's second slot reach past the end of the arena. With DEEP there
+   are 8 units and a fourth level: R = word 7, whose one slot stands for word 6. A word is, as in the code, two slots of
+   two bits, then the mark and the bound of an inner word (order + 1; 0 for none; UNSETTLED). Its version is not stored
+   as a number: see step.pml. */
 
 #ifndef UNITS
 #define UNITS 4
@@ -86,7 +86,7 @@ hidden byte u, v, i, kept, held;            /* used within one step only */
 #define CAN(p, c) (!(word[p] & AREA(c)))
 #define IS_RESERVED(p, c) ((p) < 4 && !((c) & 10))
 
-/* Ghost: the units that somebody holds, from the return of the allocation to the call of the free. */
+/* Ghost: the units that are held, from the return of the allocation to the call of the free. */
 byte own;
 #define SLOTSET(c) ((((c) | (c) >> 1) & 1) + (((c) | (c) >> 1) & 4) / 2)
 #define UNITS_OF(p, c) (LEVEL(p) == 0 -> SLOTSET(c) << (2 * (p)) : \
@@ -98,7 +98,7 @@ inline acquire(p, c) {
   assert(!(own & UNITS_OF(p, c)));
   own = own | UNITS_OF(p, c)
 }
-/* With OVERLAP_ONLY nothing else is checked: what a mutant leaves wrong is seen as two owners, or not at all. */
+/* With OVERLAP_ONLY nothing else is checked: a mutant's error is seen as two owners, or not at all. */
 #ifdef OVERLAP_ONLY
 #define CHECK(condition) skip
 #else
@@ -111,7 +111,7 @@ inline relinquish(p, c) {
   own = own & (255 - UNITS_OF(p, c))
 }
 
-/* When nothing runs: what settle() of the top word does before an allocation of the largest order gives up. */
+/* When nothing runs: the work of settle() of the top word before an allocation of the largest order gives up. */
 #define UNSETTLED_ABOVE(p) ((p) == R || (BOUND(ABOVE(p)) == UNSETTLED && CODE(ABOVE(p), SLOT(p)) == SPLIT))
 #define SETTLES(p) (BOUND(p) == UNSETTLED && UNSETTLED_ABOVE(p) && UNSETTLED_ABOVE(UP(p)))
 inline merge_empty(p, s) {
@@ -167,7 +167,7 @@ inline audit() {
   i = 0
 }
 
-/* What an operation is at. `me`, `n`, `pat`, `at` ... are the process's. */
+/* The place of an operation. `me`, `n`, `pat`, `at` ... are those of the process. */
 #define IN (sl == 3 -> at : ABOVE(at))                      /* the word under inspection */
 #define NEXT BELOW(IN, 1 - (td & 1))                        /* the word below it to read next */
 #define ABOVE_CODE CODE(ABOVE(at), SLOT(at))
@@ -178,7 +178,7 @@ inline audit() {
 inline win() { acquire(n, pat); at = 0 }
 inline settled() { at = 0; want = 0; ex = 0 }
 
-/* Mutants of what follows: a claim that is undone may leave its merge, too. */
+/* Mutants of what follows: an undone claim may leave its merge, too. */
 #ifdef UNDO_LEAVES
 #define LEAVES_UNDONE UNSETTLED
 #else

@@ -1,12 +1,12 @@
-/* A thread that allocates wherever it likes: any placement that any search could come to, in any order, and
-   between its operations any of the steps by which a search looks after the tree. It holds one block or
-   reservation at a time. For ever, or for OPS allocations.
+/* A thread that allocates anywhere: at any place that any search could reach, in any order; between its operations it
+   does any of the steps by which a search looks after the tree. It holds one block or reservation at a time. It runs
+   for ever, or for OPS allocations.
 
    MENU, by -D: UNIT0, 1, 2, 4 blocks of order 0 at that unit, SLOT0, 1, 2 of order 1, TOP0 of order 2, TOP of
    order 3, HALF1 of order 2 at unit 4 of a deep arena, RESERVATIONS of one and two units (lane 0: reserve() climbs as that lane), CARE tighten() and
    split_over() of every word, GIVE a block may be freed by another thread than the one that allocated it. */
 
-#ifdef HALF1                   /* one thread does just that, once */
+#ifdef HALF1                   /* one thread does exactly that, once */
 #define OTHERS_MORE (!me)
 #else
 #define OTHERS_MORE true
