@@ -1,10 +1,10 @@
-//! Finds the library's file beside this crate, in a mutant's copy of the workspace too, where `verify` is a link.
+//! Finds the library's file beside this crate, also in a mutant's copy of the workspace, where `verify` is a link.
 
 use std::path::Path;
 use std::{env, fs};
 
 fn main() {
-    // Asked at run time: a mutant's copy may take this program as it was built for the original.
+    // This is asked at run time, because a mutant's copy may use this program as it was built for the original.
     let here = env::var("CARGO_MANIFEST_DIR").expect("cargo says where");
     let workspace = Path::new(&here).ancestors().nth(2).expect("a workspace");
     let word = workspace.join("nbbs/src/word/mod.rs");

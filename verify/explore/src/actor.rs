@@ -1,4 +1,4 @@
-//! A lane at its calls: it tells the search what it holds, and when.
+//! Makes the calls of a lane, and tells the search what the lane holds, and when.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::calls::Call;
 use crate::search::{Event, Left, search};
 use crate::word::{Explored, Form};
 
-/// Who calls, and with what in its hands.
+/// The caller: a lane, and what it holds.
 pub struct Actor<'a, F> {
     pub buddy: Buddy<'a, Explored<F>>,
     pub lane: usize,
@@ -20,7 +20,7 @@ pub struct Actor<'a, F> {
 }
 
 impl<F: Form> Actor<'_, F> {
-    /// Makes a call, unless it is about something that the lane does not hold.
+    /// Makes a call, unless it concerns something that the lane does not hold.
     pub fn call(&mut self, call: &Call) {
         match call {
             Call::Alloc(order) => self.alloc(*order),
@@ -87,7 +87,7 @@ impl<F: Form> Actor<'_, F> {
             return;
         }
         begin();
-        // What grows does so in the end; anything else is given up at the beginning.
+        // A growth takes effect at the end; anything else is given up at the beginning.
         let grows = matches!(call, Call::Grow(..));
         if !grows {
             held.iter().for_each(|&held| self.will_give(held));
@@ -214,7 +214,7 @@ fn end(judge: impl FnOnce(&Oracle) -> Result<(), Violation>) {
     search(|search| search.end_call(judge));
 }
 
-/// An answer that cannot be right, whatever the others do.
+/// Reports an answer that cannot be right, whatever the others do.
 fn wrong(call: &Call, answer: impl Debug) {
     search(|search| search.found(Violation::wrong(format!("{call:?}"), "something else", answer)));
 }

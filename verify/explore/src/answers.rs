@@ -1,4 +1,4 @@
-//! What a call may answer if nobody else is about: by the specification.
+//! Judges by the specification what a call may answer if no other lane disturbs it.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use testkit::{Oracle, Spec, Unit, Violation};
 
 use crate::calls::Call;
 
-/// What the owner map knows: blocks and runs count as units that are not free.
+/// Returns the specification of what the owner map knows: blocks and runs count as units that are not free.
 fn spec(oracle: &Oracle) -> Spec {
     let mut spec = Spec::new(oracle.units());
     for unit in (0..oracle.units()).filter(|&unit| !oracle.is_free(unit)) {
@@ -16,12 +16,12 @@ fn spec(oracle: &Oracle) -> Spec {
     spec
 }
 
-/// A block of the order was refused.
+/// Judges the refusal of a block of the order.
 pub fn exhausted(oracle: &Oracle, order: u32) -> Result<(), Violation> {
     spec(oracle).check_refusal(order)
 }
 
-/// All units of the range were refused.
+/// Judges the refusal of the units of a range.
 pub fn in_use(oracle: &Oracle, range: &Range<u64>) -> Result<(), Violation> {
     if range.clone().all(|unit| oracle.is_free(unit)) {
         return Err(Violation::wrong(format!("{range:?}"), "free", "in use"));
@@ -29,7 +29,7 @@ pub fn in_use(oracle: &Oracle, range: &Range<u64>) -> Result<(), Violation> {
     Ok(())
 }
 
-/// What was wanted was granted, with `index` as the first unit.
+/// Judges a granted call, with `index` as the first unit.
 pub fn granted(oracle: &Oracle, call: &Call, index: u64) -> Result<(), Violation> {
     match call {
         Call::At(held) if held.index != index => {
@@ -48,7 +48,7 @@ pub fn granted(oracle: &Oracle, call: &Call, index: u64) -> Result<(), Violation
     }
 }
 
-/// What was wanted was refused.
+/// Judges a refused call.
 pub fn refused(oracle: &Oracle, call: &Call, no: No) -> Result<(), Violation> {
     let spec = spec(oracle);
     let all = 0..spec.units();

@@ -1,16 +1,16 @@
-//! What a lane does: calls of the library.
+//! The calls of the library that a lane makes.
 
 use std::ops::Range;
 
 use testkit::program::{Ask, Held};
 
-/// A call of the library. What is held is named by where it is.
+/// A call of the library. Whatever is held is named by its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
     Alloc(u32),
     Free(Held),
     FreeSized(Held),
-    /// Each thing that the lane holds, one after the other.
+    /// Frees everything that the lane holds, one thing after the other.
     FreeAll,
     Units(u64),
     At(Held),
@@ -27,7 +27,7 @@ pub enum Call {
     Split(Held, u32),
     FreePart(Held, Range<u64>),
     Batch(u32, usize),
-    /// All blocks of an order that the lane holds.
+    /// Frees all blocks of an order that the lane holds.
     FreeBatch(u32),
     Reserve(Range<u64>),
     Release(Range<u64>),
@@ -35,18 +35,18 @@ pub enum Call {
 }
 
 impl Call {
-    /// Whether this changes a run that the lane holds.
+    /// Returns whether this changes a run that the lane holds.
     pub fn is_change(&self) -> bool {
         use Call::{FreePart, Grow, Shrink, Split, SplitOff};
         matches!(self, Shrink(..) | Grow(..) | SplitOff(..) | Split(..) | FreePart(..))
     }
 
-    /// Whether this allocates a block.
+    /// Returns whether this allocates a block.
     pub fn is_claim(&self) -> bool {
         matches!(self, Self::Alloc(_))
     }
 
-    /// What is asked, if it is about a run and no more than a question.
+    /// Returns the request, if it concerns a run and is a single request.
     pub fn ask(&self) -> Option<Ask<'static>> {
         Some(match *self {
             Self::Units(units) => Ask::Units(units),

@@ -1,4 +1,4 @@
-//! A program under every schedule.
+//! Runs a program under every schedule.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -13,18 +13,18 @@ use crate::calls::Call;
 use crate::search::{self, Finding, Left, Program, Search, Seen, search};
 use crate::word::{Explored, Form};
 
-/// An arena as some calls have left it, and who holds what.
+/// A scene: an arena as some calls have left it, and who holds what.
 pub struct Scene<F> {
     units: u64,
     words: Box<[Explored<F>]>,
     hands: Vec<Left>,
 }
 
-/// How many lanes hold something in a scene.
+/// The number of lanes that can hold something in a scene.
 const LANES: usize = 4;
 
 impl<F: Form> Scene<F> {
-    /// Makes the calls in an empty arena, which becomes this thread's. A search ends with so many states.
+    /// Makes the calls in an empty arena, which becomes this thread's. A search ends after `most_states` states.
     ///
     /// # Errors
     /// A violation on the way.
@@ -51,18 +51,18 @@ impl<F: Form> Scene<F> {
         buddy(&self.words, self.units)
     }
 
-    /// What a lane holds.
+    /// Returns what a lane holds.
     pub fn held(&self, lane: usize) -> &[Held] {
         &self.hands[lane].held
     }
 
-    /// The units that a lane has reserved.
+    /// Returns the units that a lane has reserved.
     pub fn reservations(&self, lane: usize) -> &[Range<u64>] {
         &self.hands[lane].reservations
     }
 
-    /// Runs the tasks of lanes 0 and up under every schedule with so many preemptions, or until there are too many
-    /// states.
+    /// Runs the tasks of lanes 0 and up under every schedule with up to `preemptions` preemptions, or until there are
+    /// too many states.
     ///
     /// # Errors
     /// The first violation.
@@ -71,7 +71,7 @@ impl<F: Form> Scene<F> {
         search::explore(Rc::new(tasks), preemptions)
     }
 
-    /// [`explore`](Self::explore) without reductions, but for states that were met before.
+    /// Does the same as [`explore`](Self::explore), without reductions except that for states met before.
     ///
     /// # Errors
     /// The first violation.
@@ -85,7 +85,7 @@ impl<F: Form> Scene<F> {
     }
 }
 
-/// What each lane does in a scene.
+/// The tasks of the lanes in a scene.
 struct Tasks<F> {
     scene: Rc<Scene<F>>,
     tasks: Vec<Vec<Call>>,
@@ -113,7 +113,7 @@ fn buddy<F: Form>(words: &[Explored<F>], units: u64) -> Buddy<'_, Explored<F>> {
     Buddy::new(words, units).expect("the words are as many as it takes")
 }
 
-/// What lies in an arena at rest is what is held; all of it can be freed; then the arena is whole.
+/// Checks an arena at rest: it holds what the lanes hold, all of that can be freed, and then the arena is whole.
 fn aftermath<F: Form>(buddy: &Buddy<'_, Explored<F>>, hands: &[Left]) -> Result<(), Violation> {
     let mut spec = Spec::new(buddy.units());
     for left in hands {

@@ -1,28 +1,28 @@
-//! The states from which programs begin: what is in use, and what the lanes remember.
+//! The states in which programs begin: what is in use, and what the lanes remember.
 
 use testkit::program::Held;
 
 use crate::calls::Call;
 
-/// A name, and calls that lead there.
+/// A scene's name, and the calls that lead to it.
 pub struct Plan {
     pub name: &'static str,
     pub calls: Vec<(usize, Call)>,
 }
 
-/// The lane that is not part of programs, and holds what stands in their way.
+/// The lane that is not part of programs, and holds what is in their way.
 pub const BYSTANDER: usize = 3;
 
 const fn held(index: u64, len: u64) -> Held {
     Held { index, len }
 }
 
-/// What a lane takes, at a place.
+/// Allocates units for a lane, at a place.
 fn at(lane: usize, index: u64, len: u64) -> (usize, Call) {
     (lane, Call::At(held(index, len)))
 }
 
-/// Lets the lane's cursor for single units point at `unit`, which is even.
+/// Makes the lane's cursor for single units point at `unit`, which is even.
 fn cursor_at(lane: usize, unit: u64, units: u64) -> Vec<(usize, Call)> {
     let mut calls = Vec::new();
     if unit > 0 {
@@ -33,7 +33,7 @@ fn cursor_at(lane: usize, unit: u64, units: u64) -> Vec<(usize, Call)> {
     calls
 }
 
-/// The scenes of an arena of so many units, with leaf words of `leaf` units.
+/// Returns the scenes of an arena of `units` units, with leaf words of `leaf` units.
 pub fn plans(units: u64, leaf: u64) -> Vec<Plan> {
     let (half, quarter, top) = (units / 2, units / 4, units.ilog2());
     let stale = || {
@@ -120,7 +120,7 @@ pub fn plans(units: u64, leaf: u64) -> Vec<Plan> {
     ]
 }
 
-/// What a lane can do that holds this: each a task.
+/// Returns what a lane can do that holds this; each entry is a task.
 pub fn menu(
     held: &[Held],
     reservations: &[std::ops::Range<u64>],
@@ -193,7 +193,7 @@ pub fn menu(
     single.chain(then_free.into_iter().map(|call| vec![call, Call::FreeAll])).collect()
 }
 
-/// Where a run is cut: near its ends, and once in each size of slot.
+/// Returns where a run is cut: near its ends, and once in each size of slot.
 fn cuts(held: Held, leaf: u64) -> Vec<u64> {
     let len = held.len;
     let mut cuts: Vec<u64> = [

@@ -1,4 +1,4 @@
-//! Which programs are run, and what came of them.
+//! Chooses the programs to run, and collects the results.
 
 use std::fmt;
 use std::rc::Rc;
@@ -12,27 +12,27 @@ use crate::search::{Finding, MOST_LANES, Seen};
 use crate::tell;
 use crate::word::Form;
 
-/// Preemptions that a schedule may have.
+/// The most preemptions of a schedule.
 const PREEMPTIONS: u8 = 3;
 
-/// What is asked for on the command line.
+/// The options of the command line.
 #[derive(Debug, Default)]
 pub struct Options {
     pub long: bool,
-    /// Ends with the first finding.
+    /// Whether to end with the first finding.
     pub first: bool,
-    /// Searches once more without reductions, and compares the ends.
+    /// Whether to search once more without reductions, and compare the ends.
     pub compare: bool,
     pub seed: u64,
-    /// Of the share that is run otherwise, one program in so many is.
+    /// Run one in this many programs of the usual share.
     pub thin: u64,
-    /// What the programs that are run have in their names; no share of them, but all, if there is anything.
+    /// Texts that programs to run must have in their names. If there are any, all such programs run, not a share.
     pub only: Vec<String>,
-    /// Of these, triples instead of pairs.
+    /// Whether to run triples of these instead of pairs.
     pub triples: bool,
 }
 
-/// Of how many programs one is run.
+/// The share of programs to run: one in this many.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
     pub pairs: u64,
@@ -41,7 +41,7 @@ pub struct Share {
     pub changes: u64,
 }
 
-/// What was run, and how that went.
+/// The figures of a survey.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
     pairs: u64,
@@ -59,21 +59,21 @@ pub struct Survey {
     all: Figures,
 }
 
-/// A program, to be told: the scene, and each lane's task.
+/// The name of a program: the scene, and each lane's task.
 struct Name<'a>(&'a str, &'a [Vec<Call>]);
 
 impl Survey {
-    /// One that has run nothing yet.
+    /// Creates a survey that has run nothing yet.
     pub fn new(options: Options) -> Self {
         Self { options, all: Figures::default() }
     }
 
-    /// What was run so far.
+    /// Returns the figures so far.
     pub fn figures(&self) -> Figures {
         self.all
     }
 
-    /// Runs programs in each scene of an arena of so many units, and prints a line for each.
+    /// Runs programs in each scene of an arena of `units` units, and prints a line for each.
     pub fn run<F: Form>(&mut self, units: u64, share: Share) {
         for plan in scenes::plans(units, 1 << F::LEAF) {
             if self.is_over() {
@@ -93,7 +93,7 @@ impl Survey {
         self.options.first && self.all.found > 0
     }
 
-    /// States after which the search through a program ends.
+    /// Returns the number of states after which the search through a program ends.
     fn most_states(&self) -> u64 {
         if self.options.long || !self.options.only.is_empty() { 4_000_000 } else { 100_000 }
     }
@@ -133,7 +133,7 @@ impl Survey {
         figures
     }
 
-    /// Whether the program has the same ends without reductions, as far as both searches come to theirs.
+    /// Returns whether the program has the same ends without reductions, if both searches complete.
     fn agrees<F: Form>(
         &self,
         scene: &Rc<Scene<F>>,
@@ -151,7 +151,7 @@ impl Survey {
         }
     }
 
-    /// The programs that are run in a scene.
+    /// Returns the programs to run in a scene.
     fn programs<F: Form>(
         &self,
         title: &str,
@@ -187,7 +187,7 @@ impl Survey {
         pairs
     }
 
-    /// Whether a program has in its name all that it must; blanks do not count.
+    /// Returns whether a program has all required texts in its name; blanks do not count.
     fn is_chosen(&self, name: &Name<'_>) -> bool {
         let only = &self.options.only;
         only.is_empty() || {
@@ -197,7 +197,7 @@ impl Survey {
     }
 }
 
-/// Prints a finding; to standard error, the schedule that led there.
+/// Prints a finding, and, to standard error, the schedule that led there.
 fn report<F: Form>(name: &str, units: u64, finding: &Finding) {
     for line in tell::schedule::<F>(units, &finding.steps) {
         eprintln!("  {line}");
@@ -225,7 +225,7 @@ impl Figures {
         self.capped += u64::from(seen.capped);
     }
 
-    /// Programs that were run.
+    /// Returns the number of programs that were run.
     pub fn programs(&self) -> u64 {
         self.pairs + self.triples
     }

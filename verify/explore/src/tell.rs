@@ -1,13 +1,13 @@
-//! A schedule in words.
+//! Prints a schedule in words.
 
 use crate::search::{Step, Taken};
 use crate::word::Form;
 
-/// Words of a lane, and in a cache line.
+/// The words of a lane, and of a cache line.
 const LANE_WORDS: usize = 16;
 const LINE: usize = 8;
 
-/// The name of the word at a place of an arena of so many units: as the library lays them out.
+/// Returns the name of the word at a place of an arena of `units` units, as the library lays them out.
 fn name<F: Form>(units: u64, place: usize) -> String {
     let lanes = 4.min(1 << (units >> F::LANE | 1).ilog2());
     let epoch = lanes * LANE_WORDS;
@@ -27,7 +27,7 @@ fn name<F: Form>(units: u64, place: usize) -> String {
     "the epoch".to_string()
 }
 
-/// What a word of the protocol holds.
+/// Prints what a word of the protocol holds.
 fn value<F: Form>(name: &str, value: u64) -> String {
     let Some(level) = name.strip_prefix("word ").map(|name| &name[name.len() - 1..]) else {
         return format!("{value:#x}");
@@ -42,7 +42,7 @@ fn value<F: Form>(name: &str, value: u64) -> String {
     format!("{codes} bound {} version {}{mark}", value >> 57 & 63, value >> 32 & 0x1ff_ffff)
 }
 
-/// One line for each step on a word of the protocol.
+/// Returns a line for each step on a word of the protocol.
 pub fn schedule<F: Form>(units: u64, steps: &[Taken]) -> Vec<String> {
     let lines = steps.iter().filter_map(|taken| {
         let name = name::<F>(units, taken.place.into());

@@ -12,7 +12,7 @@ pub trait Form: 'static {
     /// log2 of the units of a leaf word, and of the slots of an inner word.
     const LEAF: u32;
     const FAN: u32;
-    /// log2 of the units for which there is a lane, where there are fewer than four lanes.
+    /// log2 of the units for which there is a lane, if there are fewer than four lanes.
     const LANE: u32 = 2;
 }
 
@@ -24,7 +24,7 @@ impl Form for Two {
     const FAN: u32 = 1;
 }
 
-/// [`Two`], and one lane that everybody shares.
+/// As [`Two`], with one lane that everybody shares.
 pub struct Shared;
 
 impl Form for Shared {
@@ -41,14 +41,14 @@ impl Form for Four {
     const FAN: u32 = 2;
 }
 
-/// A word that knows only its place: its value is with the search, which can take it back.
+/// A word that only knows its place: the search has its value, and can undo changes of it.
 pub struct Explored<F> {
     place: u32,
     form: PhantomData<fn() -> F>,
 }
 
 impl<F> Explored<F> {
-    /// The words at places 0 to `count`.
+    /// Returns the words at places from 0 to `count`.
     pub fn many(count: usize) -> Box<[Self]> {
         (0..count as u32).map(|place| Self { place, form: PhantomData }).collect()
     }

@@ -1,5 +1,5 @@
-//! Races out of bytes, as in `races`, on the allocator that the variable PATIENT names, each under the schedules with
-//! two preemptions: the broken ones hand out a unit twice.
+//! Makes races from bytes, as in `races`, and runs them on the allocator that the variable PATIENT names, each under
+//! the schedules with two preemptions: the broken allocators hand out a unit twice.
 #![no_main]
 
 use std::cell::Cell;

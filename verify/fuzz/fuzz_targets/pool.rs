@@ -1,4 +1,5 @@
-//! Operations one after the other, on pools of several shapes, every answer against the model of the tests.
+//! Runs operations one after the other on pools of several shapes, and checks every answer against the model of the
+//! tests.
 #![no_main]
 
 #[path = "../../../pool/tests/support/mod.rs"]

@@ -1,4 +1,4 @@
-//! Operations one after the other, every answer against the specification.
+//! Runs operations one after the other, and checks every answer against the specification.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Operations at once, under the schedule that the bytes choose, judged by the owner map.
+//! Runs operations at once, under the schedule that the bytes choose; the owner map judges them.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

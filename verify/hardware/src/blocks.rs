@@ -1,4 +1,4 @@
-//! Blocks, of any allocator.
+//! Allocates and frees blocks of any allocator.
 
 use std::ops::Deref;
 use std::sync::atomic::AtomicU32;
@@ -11,9 +11,9 @@ use crate::hands::{Actor, Hands, below};
 /// An actor that allocates and frees blocks.
 #[derive(Debug)]
 pub struct Blocks<'a, B: ?Sized, M = Box<[AtomicU32]>> {
-    /// Of what.
+    /// The allocator.
     pub back_end: &'a B,
-    /// What it holds.
+    /// What the actor holds.
     pub hands: Hands<'a, M>,
     /// The lane.
     pub lane: usize,
@@ -22,13 +22,13 @@ pub struct Blocks<'a, B: ?Sized, M = Box<[AtomicU32]>> {
 impl<B: BackEnd + ?Sized, M: Deref<Target = [AtomicU32]>> Blocks<'_, B, M> {
     fn alloc(&self) -> Result<(), Violation> {
         let orders = u64::from(self.back_end.max_order()) + 1;
-        // Small ones mostly, the largest now and then.
+        // Mostly small orders, and now and then the largest.
         let order = if below(4) == 0 { orders - 1 } else { below(orders) / 2 } as u32;
         self.hands.stakes(1 << order);
         if let Some(index) = self.back_end.alloc(self.lane, order) {
             let held = Held { index, len: 1 << order };
             self.hands.take(held)?;
-            // A handler may have filled the slot meanwhile.
+            // A handler may have filled the slot in the meantime.
             self.hands.exchange(Some(held)).map_or(Ok(()), |other| self.free(other))?;
         }
         Ok(())

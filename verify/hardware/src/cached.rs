@@ -10,11 +10,11 @@ use testkit::program::Arena;
 
 use crate::hands::below;
 
-/// CPUs that have a cache.
+/// The number of CPUs that have a cache.
 const CPUS: usize = 4;
 
-/// Few blocks of each order, so that they come and go; handlers in a drain of many would be interrupted without end. The
-/// code is that of a program that is not built for debugging.
+/// Caches keep few blocks of each order, so that these come and go; handlers in a drain of many blocks would be
+/// interrupted without end. The code is that of a program that is not built for debugging.
 const CAPS: Caps = Caps::new()
     .units(0, 4)
     .units(1, 4)
@@ -24,7 +24,7 @@ const CAPS: Caps = Caps::new()
     .units(4, 16)
     .checked(false);
 
-/// A cache for each CPU: its lane.
+/// A cache for each CPU; a lane is a CPU.
 struct OfCpus<'a, W>(Caches<'a, W>);
 
 impl<W: Word> BackEnd for OfCpus<'_, W> {
@@ -84,7 +84,7 @@ impl BackEnd for OfThreads {
     }
 }
 
-/// One call in a few of each.
+/// Makes each call now and then.
 fn now_and_then(one: impl FnOnce(), other: impl FnOnce()) {
     match below(64) {
         0 => one(),
@@ -96,7 +96,7 @@ fn now_and_then(one: impl FnOnce(), other: impl FnOnce()) {
 /// Lends fresh caches of CPUs, on words of any kind.
 ///
 /// # Panics
-/// If not all is in order afterwards.
+/// If something is not in order afterwards.
 pub fn of_cpus<W: Word + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
     let arena = Arena::<W>::new(units);
     let words: Box<[W]> = (0..cache_words(CPUS)).map(|_| W::default()).collect();
@@ -108,10 +108,11 @@ pub fn of_cpus<W: Word + Default>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd
     check(&arena.buddy());
 }
 
-/// Lends caches of threads in which nothing is allocated. As threads remember them, they are made once for each size.
+/// Lends caches of threads in which nothing is allocated. As threads remember them, they are created once for each
+/// size.
 ///
 /// # Panics
-/// If not all is in order afterwards.
+/// If something is not in order afterwards.
 pub fn of_threads(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
     static MADE: Mutex<BTreeMap<u64, &'static ThreadCaches>> = Mutex::new(BTreeMap::new());
     let made = || {
@@ -121,14 +122,14 @@ pub fn of_threads(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
     };
     let caches =
         *MADE.lock().unwrap_or_else(PoisonError::into_inner).entry(units).or_insert_with(made);
-    // The first use allocates memory, so it is none for a handler.
+    // The first use allocates memory, so it must not happen in a handler.
     caches.drain();
     visit(&OfThreads(caches));
     caches.drain();
     check(caches.buddy());
 }
 
-/// All memory is free.
+/// Checks that all memory is free.
 fn check<W: Word>(buddy: &Buddy<'_, W>) {
     let used = buddy.stats().used_units;
     assert_eq!(used, 0, "not whole: {used} units are in use");

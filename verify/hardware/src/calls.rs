@@ -1,5 +1,4 @@
-//! What may be asked of an arena: the same calls from a lane, from the thread's own, and of several arenas behind one
-//! handle.
+//! The calls of an arena: the same on a lane, on the thread's own lane, and on several arenas behind one handle.
 
 use std::ops::Range;
 
@@ -16,7 +15,7 @@ macro_rules! calls {
             $(fn $name(&self, $($argument: $kind),*) -> $answer;)*
         }
 
-        /// From the thread's own lane.
+        /// The calls on the thread's own lane.
         impl<W: Word> Calls for Buddy<'_, W> {
             $(fn $name(&self, $($argument: $kind),*) -> $answer {
                 Lane::$name(&self.here(), $($argument),*)
@@ -48,11 +47,11 @@ calls! {
     split(index: u64, order: u32) -> Result<(), ResizeError>;
 }
 
-/// Several arenas, the last one preferred.
+/// Several arenas; the last one is preferred.
 #[derive(Debug)]
 pub struct LastFirst<'a, W>(pub Zones<'a, W>);
 
-/// More than anybody has here; numbers of no zone are passed over.
+/// More zones than there are here; numbers of zones that do not exist are skipped.
 const ORDER: [usize; 4] = [3, 2, 1, 0];
 
 impl<W: Word> Calls for LastFirst<'_, W> {
@@ -113,9 +112,9 @@ impl<W: Word> Calls for LastFirst<'_, W> {
     }
 }
 
-/// Whether a refusal is an ordinary answer: memory that is not free, or somebody in the way.
+/// Tells whether a refusal is an ordinary answer: memory is not free, or another operation is in the way.
 pub trait Refusal {
-    /// Whether it is.
+    /// Returns whether it is an ordinary answer.
     fn is_ordinary(&self) -> bool;
 }
 
@@ -143,14 +142,14 @@ impl Refusal for nbbs::RangeError {
     }
 }
 
-/// What is held can be freed.
+/// It never is: whatever is held can be freed.
 impl Refusal for FreeError {
     fn is_ordinary(&self) -> bool {
         false
     }
 }
 
-/// As above.
+/// It never is, as above.
 impl Refusal for BatchError {
     fn is_ordinary(&self) -> bool {
         false

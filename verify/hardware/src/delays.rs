@@ -1,4 +1,4 @@
-//! Time that passes between two atomic steps.
+//! Lets time pass between two atomic steps.
 
 use std::cell::Cell;
 use std::thread;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::hooked::with_hook;
 
-/// How often and how long a thread stands still, before an access to a [`Hooked`](crate::Hooked) word.
+/// How often and how long a thread pauses before an access to a [`Hooked`](crate::Hooked) word.
 #[derive(Clone, Copy, Debug)]
 pub struct Delays {
-    /// One access in so many.
+    /// A delay comes before one access in this many.
     pub one_in: u32,
 }
 
@@ -25,7 +25,7 @@ pub fn delayed<R>(delays: Delays, body: impl FnOnce() -> R) -> R {
     with_hook(wait_sometimes, body)
 }
 
-/// Mostly a turn for another thread, at times a stretch of spinning, seldom a sleep.
+/// Waits now and then: mostly gives another thread a turn, sometimes spins for a while, and rarely sleeps.
 fn wait_sometimes() {
     let drawn = random();
     if !(drawn as u32).is_multiple_of(ONE_IN.get()) {
@@ -38,11 +38,12 @@ fn wait_sometimes() {
     }
 }
 
-/// A random number of 48 bits, by Marsaglia's xorshift: with nothing to lock or to allocate: signal handlers may call it.
+/// Returns a random number of 48 bits, by Marsaglia's xorshift. It locks and allocates nothing, so signal handlers may
+/// call it.
 pub fn random() -> u64 {
     let mut state = RANDOM.get();
     if state == 0 {
-        // Another seed for each thread: where its thread-locals are.
+        // A different seed for each thread: the address of its thread-locals.
         state = RANDOM.with(|random| std::ptr::from_ref(random).addr() as u64);
     }
     state ^= state << 13;

@@ -1,4 +1,4 @@
-//! Everything that can be asked of the buddy allocator.
+//! Makes every call of the buddy allocator.
 
 use std::fmt::Debug;
 use std::ops::{Deref, Range};
@@ -14,23 +14,23 @@ use crate::hands::{Actor, Hands, below};
 
 /// An actor that makes every call of the buddy allocator.
 ///
-/// Of the first arena by itself, on a lane and on the thread's own; and of all arenas behind one handle, in both ways,
-/// too. What came from one is changed and freed through another.
+/// It calls the first arena by itself, on a lane and on the thread's own lane, and all arenas behind one handle, also
+/// in both ways. What came from one is changed and freed through another.
 #[derive(Debug)]
 pub struct Everything<'a, W, M = Box<[AtomicU32]>> {
     zones: &'a [Zone<'a, W>],
     lane: Lane<'a, W>,
     together: [LastFirst<'a, W>; 2],
     hands: Hands<'a, M>,
-    /// Reservations, as in the hands' slots. No slots: none are made.
+    /// Reservations, as in the hands' slots. Without slots, none are made.
     reservations: Hands<'a, M>,
 }
 
-/// What may be asked of the arenas, and what of the first alone.
+/// The calls of all arenas, and those of the first arena alone.
 type Caller<'c> = &'c dyn Calls;
 
 impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
-    /// An actor on arenas that lie one behind the other, the first of them at 0; on `lane` where it says one.
+    /// Creates an actor on consecutive arenas, the first of them at 0; it uses `lane` if there is one.
     ///
     /// # Panics
     /// If the zones overlap.
@@ -46,7 +46,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         Self { zones, lane: zones[0].buddy.on(lane), together, hands, reservations }
     }
 
-    /// Whom to ask about a unit.
+    /// Returns the caller for a unit.
     fn about(&self, index: u64) -> Caller<'_> {
         let here = index < self.zones[0].buddy.units();
         match below(if here { 4 } else { 2 }) {
@@ -60,7 +60,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         &self.zones[below(self.zones.len() as u64) as usize]
     }
 
-    /// How many units to ask for: few mostly, now and then as many as the first zone has.
+    /// Draws how many units to ask for: mostly few, and now and then as many as the first zone has.
     fn any_len(&self) -> u64 {
         let most = self.zones[0].buddy.units();
         1 + below(if below(16) == 0 { most } else { most.min(40) })
@@ -110,7 +110,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         blocks.clone().try_for_each(|block| self.keep(block))
     }
 
-    /// What was just handed out.
+    /// Receives what was just handed out.
     fn receive(&self, held: Held) -> Result<(), Violation> {
         self.hands.take(held)?;
         self.keep(held)
@@ -121,7 +121,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         self.hands.exchange(Some(held)).map_or(Ok(()), |other| self.free(other))
     }
 
-    /// Frees a run in one of the ways there are.
+    /// Frees a run in one of the possible ways.
     fn free(&self, held: Held) -> Result<(), Violation> {
         let Held { index, len } = held;
         let (caller, all) = (self.about(index), self.together[0].0);
@@ -139,13 +139,13 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         }
     }
 
-    /// The zone of a unit, and its number there.
+    /// Returns the zone of a unit, and the unit's number there.
     fn within(&self, index: u64) -> (&Zone<'a, W>, u64) {
         let number = self.together[0].0.zone_of(index).expect("a unit of a zone");
         (&self.zones[number], index - self.zones[number].base)
     }
 
-    /// Makes a run another. Units come free only after the owner map has been told, and are new before.
+    /// Changes a run into another. The owner map is told before units become free, and after units are new.
     fn change(&self, held: Held) -> Result<(), Violation> {
         let Held { index, len } = held;
         let (caller, less) = (self.about(index), 1 + below(len));
@@ -180,7 +180,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         }
     }
 
-    /// A call by which these units of a run come free, if it is granted.
+    /// Makes a call that frees these units of a run, if it is granted.
     fn without<E: Refusal + Debug>(
         &self,
         part: Held,
@@ -234,7 +234,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
         must("release", zone.buddy.release(here..here + held.len), |()| true)
     }
 
-    /// Looks on. What others do meanwhile makes the figures what they are.
+    /// Looks at the arena. The figures depend on what others do meanwhile.
     fn look(&self) -> Result<(), Violation> {
         let buddy = &self.any_zone().buddy;
         let mut seen = 0;
@@ -252,7 +252,7 @@ impl<'a, W: Word, M: Deref<Target = [AtomicU32]>> Everything<'a, W, M> {
                 seen = buddy.units();
             }
             3 => {
-                // What it says is true of a moment without others only.
+                // Its answer is only valid at a moment without other operations.
                 let _ = buddy.audit();
                 seen = buddy.units();
             }
@@ -291,7 +291,7 @@ impl<W: Word, M: Deref<Target = [AtomicU32]>> Actor for Everything<'_, W, M> {
     }
 }
 
-/// Up to so many units side by side in a zone, by their numbers there.
+/// Draws a range of up to `most` units in a zone, by their numbers there.
 fn range_in<W: Word>(zone: &Zone<'_, W>, most: u64) -> Range<u64> {
     let units = 1 + below(most.min(zone.buddy.units()));
     let start = below(zone.buddy.units() - units + 1);
@@ -306,7 +306,7 @@ fn units_of(piece: Piece) -> u64 {
     }
 }
 
-/// What was granted; a refusal must be an ordinary answer.
+/// Returns what was granted; a refusal must be an ordinary answer.
 fn granted<T, E: Refusal + Debug>(
     question: &str,
     answer: Result<T, E>,
@@ -318,7 +318,7 @@ fn granted<T, E: Refusal + Debug>(
     }
 }
 
-/// What cannot be refused.
+/// Checks a call that cannot be refused.
 fn must<T: Debug + Copy, E: Debug>(
     question: &str,
     answer: Result<T, E>,

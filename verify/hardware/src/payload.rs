@@ -1,5 +1,5 @@
-//! Memory for the units, written by whoever holds them: ThreadSanitizer sees whether the last holder's
-//! writes happened before the next one's.
+//! Memory for the units, to which their holders write: ThreadSanitizer sees whether the last holder's writes happened
+//! before the next one's.
 
 use std::cell::UnsafeCell;
 
@@ -16,12 +16,12 @@ pub struct Payload<B> {
 #[derive(Debug, Default)]
 struct Cell(UnsafeCell<u64>);
 
-// SAFETY: a cell is only touched by whoever holds its unit, which is one thread at a time, and each holder's
-// accesses happen before the next one's: just what the allocator promises. This is how we find out.
+// SAFETY: only the holder of its unit touches a cell, which is one thread at a time, and each holder's accesses happen
+// before the next one's. This is exactly what the allocator promises, and what this checks.
 unsafe impl Sync for Cell {}
 
 impl<B: BackEnd> Payload<B> {
-    /// Memory for all units of an allocator that holds nothing yet.
+    /// Creates memory for all units of an allocator of which nothing is held yet.
     pub fn new(back_end: B) -> Self {
         let memory = (0..back_end.units()).map(|_| Cell::default()).collect();
         Self { back_end, memory }
@@ -35,7 +35,7 @@ impl<B: BackEnd> Payload<B> {
         }
     }
 
-    /// Whether the block still holds what some holder wrote to all of it.
+    /// Returns whether the block still holds what one holder wrote to all of it.
     fn is_intact(&self, index: u64, order: u32) -> bool {
         // SAFETY: the caller holds the block and is about to free it.
         let read = |unit: u64| unsafe { *self.memory[unit as usize].0.get() };
@@ -79,7 +79,7 @@ impl<B: BackEnd> BackEnd for Payload<B> {
         self.back_end.offers_runs()
     }
 
-    /// Writes to what is given back before it is, and to every part of what the caller holds afterwards.
+    /// Writes to memory before it is given back, and to every part of what the caller holds afterwards.
     fn ask(&self, lane: usize, ask: Ask<'_>) -> Result<u64, No> {
         match ask {
             Ask::Batch(order, blocks) => {

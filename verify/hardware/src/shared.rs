@@ -1,4 +1,4 @@
-//! A system in memory that several processes have, and what each of them holds.
+//! A system in memory that several processes share, and what each of them holds.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -20,18 +20,18 @@ use crate::hooked::Calls;
 use crate::systems::{BETWEEN, Body, SECOND, nb1, nb4, no_panic, sl1, sl4};
 use crate::{Blocks, Everything, Hands};
 
-/// A mapping with, in this order: whether to stop, a record for each member, the owner map, the words of the system.
-/// It stays until the process ends.
+/// A mapping. It has, in this order, whether to stop, a record for each member, the owner map, and the words of the
+/// system. It exists until the process ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
     words: &'static [AtomicU64],
     units: u64,
 }
 
-/// What others know of a member.
+/// What others know about a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
-    /// What it has done, counted.
+    /// The number of its operations.
     pub operations: &'static AtomicU64,
     /// As in [`Hands`].
     pub stake: &'static AtomicU64,
@@ -39,17 +39,17 @@ pub struct Member {
     slots: &'static [AtomicU64],
 }
 
-/// Words of a cache line, for which every part is rounded.
+/// The words of a cache line, to which every part is rounded up.
 const LINE: usize = 8;
-/// Words of a record, and how many there are.
+/// The words of a record, and the number of records.
 const RECORD: usize = 4 * LINE;
 const MEMBERS: usize = 64;
 
 impl Shared {
-    /// A fresh one for a system of so many units, zero throughout, and the file that it is in.
+    /// Creates a zeroed mapping for a system of `units` units. Also returns its file.
     ///
     /// # Panics
-    /// If there is no memory.
+    /// If there is not enough memory.
     #[must_use]
     pub fn create(units: u64) -> (File, Self) {
         let file = memfd_create("nbbs", MFdFlags::MFD_CLOEXEC).expect("files in memory");
@@ -59,21 +59,21 @@ impl Shared {
         (file, shared)
     }
 
-    /// The one in this file.
+    /// Opens the mapping in this file.
     ///
     /// # Panics
-    /// If the file is shorter.
+    /// If the file is too short.
     #[must_use]
     pub fn open(file: &File, units: u64) -> Self {
         let len = Self::len(units);
         let bytes = NonZeroUsize::new(8 * len).expect("never empty");
         assert!(file.metadata().is_ok_and(|found| found.len() >= bytes.get() as u64));
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        // SAFETY: a new mapping, at a place that the system chooses.
+        // SAFETY: this makes a new mapping, at a place that the system chooses.
         let at = unsafe { mmap(None, bytes, access, MapFlags::MAP_SHARED, file, 0) };
         let at = at.expect("room for a mapping").cast::<AtomicU64>();
-        // SAFETY: the mapping is page-aligned, has so many words, and is never unmapped; the file is as long, and is
-        // never truncated. Nobody accesses it but by atomics, of which any bits are a value.
+        // SAFETY: the mapping is page-aligned, has this many words, and is never unmapped; the file is as long, and is
+        // never truncated. It is only accessed through atomics, for which all bit patterns are valid.
         let words = unsafe { slice::from_raw_parts(at.as_ptr(), len) };
         Self { words, units }
     }
@@ -90,7 +90,7 @@ impl Shared {
         (units + BETWEEN + SECOND).div_ceil(2).next_multiple_of(LINE as u64) as usize
     }
 
-    /// Enough for any of the systems.
+    /// Returns a number of words that is enough for any of the systems.
     fn system_words(units: u64) -> usize {
         let ours = metadata_words(units).next_multiple_of(LINE) + metadata_words(SECOND);
         ours.max(4 * units.next_power_of_two() as usize + 2 * LINE)
@@ -100,23 +100,23 @@ impl Shared {
         &self.words[Self::map_at() + Self::map_words(self.units)..]
     }
 
-    /// Tells the members to give back what they hold, and to end.
+    /// Tells the members to give back what they hold, and then to end.
     pub fn stop(&self) {
-        // Relaxed: nothing is said by it but this.
+        // Relaxed: it communicates nothing else.
         self.words[0].store(1, Ordering::Relaxed);
     }
 
-    /// Whether they have been told.
+    /// Returns whether they have been told.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.words[0].load(Ordering::Relaxed) != 0
     }
 
-    /// The record of a member.
+    /// Returns the record of a member.
     #[must_use]
     pub fn member(&self, who: usize) -> Member {
         let record = &self.words[LINE + who * RECORD..][..RECORD];
-        // Fewer slots where units are few: what is in use is to come and go.
+        // Fewer slots if there are few units, so that what is in use comes and goes.
         let slots = (self.units / 4).clamp(2, 24) as usize;
         Member {
             operations: &record[0],
@@ -126,16 +126,16 @@ impl Shared {
         }
     }
 
-    /// Who holds which unit.
+    /// Returns the owner map.
     #[must_use]
     pub fn oracle(&self) -> Oracle<&'static [AtomicU32]> {
         let map = &self.words[Self::map_at()..][..Self::map_words(self.units)];
-        // SAFETY: these words are accessed as pairs of half their size only; alignment and lifetime are theirs.
+        // SAFETY: these words are only accessed as pairs of half their size; alignment and lifetime are theirs.
         let halves = unsafe { slice::from_raw_parts(map.as_ptr().cast(), map.len() * 2) };
         Oracle::over(&halves[..(self.units + BETWEEN + SECOND) as usize])
     }
 
-    /// The two arenas of nbbs, as in `Everything`, on the processor's own words.
+    /// Returns the two arenas of nbbs, as in `Everything`, on the processor's own words.
     ///
     /// # Errors
     /// `attach` refuses.
@@ -144,15 +144,15 @@ impl Shared {
         self.attach(first, second)
     }
 
-    /// Allocates a unit of the first arena as a C program does, which has attached to it.
+    /// Allocates a unit of the first arena as a C program does that has attached to it.
     #[must_use]
     pub fn alloc_as_c(&self) -> Option<u64> {
         let [words, _] = self.metadata();
         let (mut arena, mut index) = (MaybeUninit::<nbbs_c::Arena>::uninit(), 0);
         let (arena, no_error) = (arena.as_mut_ptr(), ptr::null_mut());
         let at = words.as_ptr().cast_mut().cast();
-        // SAFETY: room for a handle, words that are accessed by atomics and stay, room for a number, and no error
-        // wanted.
+        // SAFETY: there is room for a handle, the words are accessed by atomics and stay, there is room for a number,
+        // and no error is wanted.
         unsafe {
             (nbbs_c::nbbs_attach(arena, at, size_of_val(words), self.units, no_error) == Code::Ok
                 && nbbs_c::nbbs_alloc(arena, 0, &raw mut index, no_error) == Code::Ok)
@@ -181,10 +181,10 @@ impl Shared {
         ])
     }
 
-    /// Lends the actor `who` on a system to `body`, on words with a hook or, of nbbs, on the processor's own.
+    /// Lends the actor `who` on a system to `body`, on words with a hook or, for nbbs, on the processor's own.
     ///
     /// # Errors
-    /// Those of `body`, or that it panicked.
+    /// Those of `body`, or a panic of it.
     pub fn lend(
         &self,
         system: &str,
@@ -248,21 +248,21 @@ impl Shared {
     }
 }
 
-/// A word of a mapping, with a hook. The default is the next one that there is: a system that is built in the same way
-/// in two processes is one system.
+/// A word of a mapping, with a hook. The default is the next word of the mapping: a system that is built in the same
+/// way in two processes is one system.
 #[derive(Debug)]
 struct Mapped(&'static AtomicU64);
 
 thread_local! {
     static MARKS: Cell<u64> = const { Cell::new(0) };
-    /// The words that no [`Mapped`] stands for yet.
+    /// The words that no [`Mapped`] has taken yet.
     static NEXT: Cell<&'static [AtomicU64]> = const { Cell::new(&[]) };
 }
 
-/// The bit by which nbbs marks an inner word.
+/// The bit with which nbbs marks an inner word.
 const MARK: u64 = 1 << 63;
 
-/// How many words this thread has marked. Few steps come before it has changed them again.
+/// Returns how many words this thread has marked. It changes them again within a few steps.
 #[must_use]
 pub fn marks() -> u64 {
     MARKS.get()

@@ -1,4 +1,4 @@
-//! What is checked.
+//! The systems that are checked.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
@@ -19,13 +19,13 @@ type Fresh = fn(u64, &mut dyn FnMut(&dyn BackEnd));
 /// A system, on words of two kinds.
 #[derive(Debug)]
 pub struct System {
-    /// As in the baselines.
+    /// Its name, as in the baselines.
     pub name: &'static str,
     /// Whether all blocks are of one size.
     pub pool: bool,
-    /// Whether there is no hook before its steps, whatever is asked for: it has some that are plain accesses.
+    /// Whether it never has a hook before its steps: some of them are plain accesses.
     pub unhooked: bool,
-    /// What signals show of it, if it does not stand them.
+    /// What signals show of it, if it does not withstand them.
     pub under_signals: Option<Symptom>,
     /// What stress shows of it, if it is broken.
     pub under_stress: Option<Symptom>,
@@ -47,7 +47,7 @@ macro_rules! system {
     };
 }
 
-/// All of them, nbbs first.
+/// All systems, nbbs first.
 pub const SYSTEMS: &[System] = &[
     system!("nbbs", false, nbbs, None, None),
     system!("caches", false, of_cpus, None, None),
@@ -69,16 +69,16 @@ pub const SYSTEMS: &[System] = &[
     system!("arena-sl", true, locked, Some(Symptom::Wait), None),
 ];
 
-/// The system of that name.
+/// Finds the system of that name.
 pub fn find(name: &str) -> Option<&'static System> {
     SYSTEMS.iter().find(|system| system.name == name)
 }
 
 impl System {
-    /// Lends a fresh system of so many units to `body`, on words with a hook or the processor's own.
+    /// Lends a fresh system of `units` units to `body`, on words with a hook or the processor's own.
     ///
     /// # Errors
-    /// Those of `body`; a panic of it, or of the audit of nbbs afterwards.
+    /// Those of `body`, or a panic of it or of the audit of nbbs afterwards.
     pub fn lend(
         &self,
         units: u64,
@@ -94,11 +94,11 @@ impl System {
         result.and(lent)
     }
 
-    /// Lends an actor on such a system to `body`: of nbbs on two arenas, one of so many units, with everything that it
-    /// can do; of the others on blocks. Afterwards the actor gives everything back, and the memory must be whole.
+    /// Lends an actor on such a system to `body`. For nbbs it makes every call on two arenas, one of them of `units`
+    /// units; for the others it uses blocks. Afterwards the actor gives everything back, and the memory must be whole.
     ///
     /// # Errors
-    /// As [`lend`](Self::lend), and what is found afterwards.
+    /// Those of [`lend`](Self::lend), and what is found afterwards.
     pub fn lend_actor(&self, units: u64, hooked: bool, body: Body<'_>) -> Result<(), Violation> {
         match (self.name, hooked) {
             ("nbbs", false) => no_panic(|| everything::<AtomicU64>(units, body)),
@@ -110,13 +110,13 @@ impl System {
 
 pub(crate) type Body<'b> = &'b mut dyn FnMut(&dyn Actor) -> Result<(), Violation>;
 
-/// A panic in `body` as what it found.
+/// Runs `body`, and returns a panic as a violation.
 pub(crate) fn no_panic(body: impl FnOnce() -> Result<(), Violation>) -> Result<(), Violation> {
     let result = catch_unwind(AssertUnwindSafe(body));
     result.unwrap_or_else(|payload| Err(Violation::from_panic(&*payload)))
 }
 
-/// Slots for an actor on so many units: so few that what is in use comes and goes.
+/// Returns slots for an actor on `units` units: so few that what is in use comes and goes.
 fn slots(units: u64) -> Vec<AtomicU64> {
     (0..(units * 3 / 4).clamp(3, 24)).map(|_| AtomicU64::new(0)).collect()
 }
@@ -131,7 +131,7 @@ fn blocks(back_end: &dyn BackEnd, body: Body<'_>) -> Result<(), Violation> {
     check_whole(back_end, &oracle)
 }
 
-/// Units of the second arena, and what lies between the two.
+/// The units of the second arena, and the distance between the two.
 pub(crate) const SECOND: u64 = 40;
 pub(crate) const BETWEEN: u64 = 5;
 

@@ -1,14 +1,14 @@
-//! The arithmetic on codes, compiled from the library's own files: for each function one that takes and gives
-//! back `u64` only, which `prove.py` executes for all words.
+//! The arithmetic on codes, compiled from the library's own files: for each function, one that only takes and returns
+//! `u64`, which `prove.py` executes for all words.
 
-// A function of the library's that has none here is a gap in the proof.
+// A function of the library without a counterpart here is a gap in the proof.
 #![deny(dead_code)]
 
 include!(concat!(env!("OUT_DIR"), "/library.rs"));
 
 use word::span;
 
-/// `None`, where a slot or an order is asked for.
+/// `None`, for an optional slot or order.
 const NONE: u64 = u64::MAX;
 
 fn or_none(value: Option<u32>) -> u64 {

@@ -1,9 +1,9 @@
 //! The barrier of `drain_all`, as an interrupt that is sent to a CPU and answered from its handler.
 //!
-//! The handler comes before a step of the CPU's own, which the race chooses, or after its last one. What the sender did
-//! before it sent is seen from there on, and what the CPU did before it answered is seen by the sender from then on. That
-//! is all: there is no fence, which an interrupt or `membarrier` has besides. Where CPU and sender are at other places, as
-//! when the handler comes late, the race has another step for it.
+//! The handler comes before a step of the CPU, which the race chooses, or after its last step. From there on the CPU
+//! sees what the sender did before it sent the interrupt, and after the answer the sender sees what the CPU did before
+//! it answered. That is all: there is no fence, which an interrupt or `membarrier` has as well. If CPU and sender are
+//! at other places, as when the handler comes late, the race has another step for it.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool as Plain, Ordering};
@@ -30,7 +30,7 @@ impl Barrier {
     }
 }
 
-/// Blocks who waits for it, so that loom has no rounds of waiting to tell apart.
+/// A flag that blocks waiting threads, so that loom has no rounds of waiting to distinguish.
 #[derive(Debug, Default)]
 struct Flag(Mutex<bool>, Condvar);
 
@@ -49,19 +49,19 @@ impl Flag {
 }
 
 loom::thread_local! {
-    /// What is going to interrupt this thread, and how many steps it takes before.
+    /// The barrier that is going to interrupt this thread, and the number of steps before it does.
     static COMING: RefCell<Option<(Arc<Barrier>, usize)>> = RefCell::new(None);
 }
 
-/// Nothing that loom knows of.
+/// Loom does not track this.
 static CAME: Plain = Plain::new(false);
 
-/// Whether a step was interrupted since this was asked last.
+/// Returns whether a step was interrupted since the last call.
 pub fn was_interrupted() -> bool {
     CAME.swap(false, Ordering::Relaxed)
 }
 
-/// Calls `body`, interrupted by the barrier, if there is one, before step number `step`, or else at the end.
+/// Calls `body`; the barrier, if there is one, interrupts it before step number `step`, or otherwise at the end.
 pub fn on_cpu(barrier: Option<Arc<Barrier>>, step: usize, body: impl FnOnce()) {
     COMING.with(|coming| *coming.borrow_mut() = barrier.map(|barrier| (barrier, step)));
     body();
@@ -70,7 +70,7 @@ pub fn on_cpu(barrier: Option<Arc<Barrier>>, step: usize, body: impl FnOnce()) {
     }
 }
 
-/// To be called before every step.
+/// Must be called before every step.
 pub fn before_step() {
     let due = COMING.with(|coming| {
         let mut coming = coming.borrow_mut();

@@ -1,6 +1,6 @@
-//! The races of caches: on 32 units, one leaf word, in blocks of order 3, of which each CPU keeps up to four.
+//! The races of caches, on 32 units, one leaf word, in blocks of order 3, of which each CPU keeps up to four.
 //!
-//! All that orders a payload here is acquire and release: of the caches' words, of the leaf word, and of the barrier.
+//! Payloads are ordered only by acquire and release: of the caches' words, of the leaf word, and of the barrier.
 
 use loom::sync::Arc;
 use nbbs::{Buddy, Caches, Caps, cache_words, metadata_words};
@@ -15,16 +15,16 @@ const UNITS: u64 = 32;
 const ORDER: u32 = 3;
 const CPUS: usize = 2;
 
-/// What a CPU does. Lane and CPU have one number.
+/// An operation of a CPU. Lane and CPU have the same number.
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     /// Allocates a block, and keeps it if there is one.
     Alloc,
     /// Frees the oldest block that it holds, if any.
     Free,
-    /// The same, with a look through all caches.
+    /// Frees the oldest block that it holds, if any, and searches all caches for it.
     FreeChecked,
-    /// Frees a block, with a look through all caches, that another CPU has freed long ago and keeps: is refused.
+    /// Frees, with a search of all caches, a block that another CPU has freed long ago and keeps. It must be refused.
     Twice(u64),
     /// Gives back what it keeps.
     Drain,
@@ -39,21 +39,22 @@ pub enum Op {
 /// A race on the caches of two CPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheRace {
-    /// What the command line calls it.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What happens first, on which CPU; the last lane is the main thread's, which has no cache.
+    /// The operations that come first, with their CPUs; the last lane is the main thread's, which has no cache.
     setup: &'static [(usize, Op)],
     /// What each CPU does.
     lanes: &'static [&'static [Op]],
     /// Whether CPU 0 is interrupted by the barrier of a `DrainAll`, once at each of its steps.
     interrupted: bool,
-    /// How many preemptions at most.
+    /// The most preemptions.
     pub bound: Option<usize>,
 }
 
 /// All races of caches.
 pub static CACHES: &[CacheRace] = &[
-    // A CPU takes a block from its cache and brings one, while another empties it and allocates what came free.
+    // A CPU takes a block from its cache and brings one back, while another empties the cache and allocates what became
+    // free.
     CacheRace {
         name: "hit-or-drain-all",
         setup: &[(0, Alloc), (0, Alloc), (0, Free)],
@@ -61,7 +62,7 @@ pub static CACHES: &[CacheRace] = &[
         interrupted: true,
         bound: Some(2),
     },
-    // The same with a CPU that brings a block first, and finds its cache taken, or emptied, the next time.
+    // The same with a CPU that brings a block first, and next finds its cache taken or emptied.
     CacheRace {
         name: "free-or-drain-all",
         setup: &[(0, Alloc), (MAIN, Alloc), (MAIN, Alloc)],
@@ -69,7 +70,7 @@ pub static CACHES: &[CacheRace] = &[
         interrupted: true,
         bound: Some(1),
     },
-    // The same with a cache that takes from the buddy, and one that gives back by itself.
+    // The same with a cache that takes blocks from the buddy, and one that gives blocks back by itself.
     CacheRace {
         name: "refill-or-drain-all",
         setup: &[],
@@ -77,7 +78,7 @@ pub static CACHES: &[CacheRace] = &[
         interrupted: true,
         bound: Some(2),
     },
-    // Two empty a cache, whose CPU is idle.
+    // Two threads empty a cache whose CPU is idle.
     CacheRace {
         name: "two-drain-all",
         setup: &[(0, Alloc), (0, Alloc), (0, Free), (0, Free)],
@@ -85,7 +86,7 @@ pub static CACHES: &[CacheRace] = &[
         interrupted: false,
         bound: Some(3),
     },
-    // From one CPU's cache through the buddy into another's.
+    // A block goes from one CPU's cache through the buddy into another's.
     CacheRace {
         name: "cache-to-cache",
         setup: &[(MAIN, Alloc), (MAIN, Alloc), (0, Alloc), (0, Alloc)],
@@ -93,7 +94,7 @@ pub static CACHES: &[CacheRace] = &[
         interrupted: false,
         bound: Some(3),
     },
-    // The same where the other has to ask.
+    // The same, but the other CPU has to ask.
     CacheRace {
         name: "refused-and-asked",
         setup: &[(MAIN, Alloc), (MAIN, Alloc), (0, Alloc), (0, Alloc), (0, Free)],
@@ -101,7 +102,7 @@ pub static CACHES: &[CacheRace] = &[
         interrupted: false,
         bound: Some(3),
     },
-    // Both ask each other.
+    // Both CPUs ask each other.
     CacheRace {
         name: "ask-each-other",
         setup: &[(0, Alloc), (1, Alloc)],
@@ -109,7 +110,7 @@ pub static CACHES: &[CacheRace] = &[
         interrupted: false,
         bound: Some(3),
     },
-    // CPU 1 frees, with a look, what stood in CPU 0's cache once, where something else comes to stand.
+    // CPU 1 frees, with a search, a block that was once in CPU 0's cache, at a place that another block then takes.
     CacheRace {
         name: "what-stood-there-once",
         setup: &[(0, Alloc), (0, Drain), (1, Alloc)],
@@ -117,7 +118,7 @@ pub static CACHES: &[CacheRace] = &[
         interrupted: false,
         bound: None,
     },
-    // CPU 1 frees once more what CPU 0 keeps at the bottom of its stack.
+    // CPU 1 frees again a block that CPU 0 keeps at the bottom of its stack.
     CacheRace {
         name: "kept-all-the-while",
         setup: &[(0, Alloc), (0, Alloc), (0, Free)],
@@ -128,7 +129,7 @@ pub static CACHES: &[CacheRace] = &[
 ];
 
 impl CacheRace {
-    /// Runs the race under every execution that loom tells apart, with so many preemptions at most.
+    /// Runs the race under every execution that loom distinguishes, with at most this many preemptions.
     pub fn run(&self, preemptions: Option<usize>) -> Outcome {
         let race = *self;
         let mut all = check(Model::Bare, preemptions, move || race.once(0));
@@ -144,7 +145,7 @@ impl CacheRace {
         all
     }
 
-    /// One execution, in which the barrier's interrupt comes before step number `step` of CPU 0, or at its end.
+    /// Runs one execution, in which the barrier's interrupt comes before step number `step` of CPU 0, or at its end.
     fn once(&self, step: usize) {
         let world = Arc::new(World::new());
         let mut hands: Vec<Hands> =
@@ -194,7 +195,8 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        // The numbers, and the stack of the order with the word before it; loom has less to do where nobody comes.
+        // The counts, and the stack of the order with the word before it; loom has less to do for words that nobody
+        // uses.
         let word = |place| match place % cache_words(1) {
             0..8 | 11..20 => LoomWord::default(),
             _ => LoomWord::Unused,
@@ -248,7 +250,7 @@ impl Hands {
             Drain => caches.drain(cpu),
             Ask(other) => caches.ask(other),
             DrainAll if interrupted => caches.drain_all(|| world.barrier.pass()),
-            // Nobody is in an operation.
+            // No CPU is in an operation.
             DrainAll => caches.drain_all(|| {}),
             Look => assert!(caches.cached().units <= UNITS, "overlap in units that are counted"),
         }

@@ -1,8 +1,9 @@
 //! `verify-loom [--long] [--first] [NAME[/MODEL] ...]`: runs races on the allocator's own code under loom.
 //!
-//! One line for each race and model of `SeqCst`: how many executions, and whether that is all of them or those
-//! with so many preemptions. Ends with 3 if anything was found, with 0 if not, with anything else if it could
-//! not run. `--first` ends at the first finding; `--patients` runs the allocators that are known to be broken.
+//! Prints a line for each race and model of `SeqCst`: how many executions there were, and whether these are all of them
+//! or those with up to a number of preemptions. Ends with 3 if anything was found, with 0 if not, and with another
+//! status if it could not run. `--first` ends at the first finding; `--patients` runs the allocators that are known to
+//! be broken.
 
 mod barrier;
 mod caches;
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
         return patients();
     }
     let only_names = has("--names");
-    // With `--names`, nothing is chosen, and all that could be is printed.
+    // With `--names`, nothing is chosen, and everything that could be is printed.
     let chosen = |name: &str, race: &str| {
         if only_names {
             println!("{name}");

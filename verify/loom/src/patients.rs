@@ -13,21 +13,21 @@ use crate::race::check;
 use crate::report;
 use crate::word::{LoomWord, Model};
 
-/// What a thread does: allocates a unit, or frees the first that it holds.
+/// The operations of a thread: it allocates a unit, or frees the first that it holds.
 type Ops = &'static [bool];
 const ALLOC: bool = true;
 const FREE: bool = false;
 
-/// One thread frees a unit, one allocates and frees another, one allocates: all of them neighbours. The first
-/// holds a unit from the start.
+/// One thread frees a unit, one allocates and frees another, and one allocates: all units are neighbours. The first
+/// thread holds a unit from the start.
 const NEIGHBOURS: &[Ops] = &[&[FREE], &[ALLOC, FREE], &[ALLOC]];
-/// Two threads take slots, and one brings one back.
+/// Two threads take slots, and one of them brings one back.
 const SLOTS: &[Ops] = &[&[ALLOC, ALLOC], &[ALLOC, ALLOC, FREE]];
 
-/// Preemptions at most: the paper's error takes three threads, and two of them.
+/// The most preemptions: the paper's error takes three threads and two preemptions.
 const BOUND: Option<usize> = Some(3);
 
-/// Runs all of them. Fails if one goes unnoticed, or if the sound one is accused.
+/// Runs all patients. Fails if one goes unnoticed, or if the sound allocator is accused.
 pub fn run() -> ExitCode {
     let caught = [
         try_one("nb1", true, NEIGHBOURS, || Nb1::<LoomWord>::new(4, 2)),
@@ -40,7 +40,7 @@ pub fn run() -> ExitCode {
     if count == caught.len() && !accused { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }
 
-/// Whether loom finds that two hold the same unit, or that memory is lost.
+/// Returns whether loom finds that two threads hold the same unit, or that memory is lost.
 fn try_one<B: BackEnd + Send + 'static>(
     name: &str,
     first_holds: bool,
@@ -65,7 +65,7 @@ fn try_one<B: BackEnd + Send + 'static>(
         let threads: Vec<_> = threads.collect();
         let held = threads.into_iter().map(|thread| thread.join().expect("loom ends the run"));
         let held: Vec<Vec<u64>> = held.collect();
-        // Whatever is free can be had by one of whom the others are done.
+        // When the other threads are done, one thread can allocate whatever is free.
         let order = shared.0.max_order();
         if let Some(index) = shared.0.alloc(0, order) {
             shared.1.take(lanes.len(), index, order);

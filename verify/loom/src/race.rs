@@ -1,4 +1,4 @@
-//! A race as data, and how to put it to loom.
+//! Races as data, and how loom runs them.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,14 +13,14 @@ use nbbs::{Buddy, metadata_words};
 use crate::payload::Payload;
 use crate::word::{LANES, LoomWord, Model, on_lane};
 
-/// What a thread does.
+/// An operation of a thread.
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     /// Allocates a block, and keeps it if there is one.
     Alloc(u32),
-    /// Frees the oldest block that the thread holds, if any: with its order.
+    /// Frees the oldest block that the thread holds, if any, with its order.
     Free,
-    /// The same, without.
+    /// Frees the oldest block that the thread holds, if any, without its order.
     FreeUnsized,
     /// Reserves units, if they are free, and gives them back.
     ReserveRelease(u64, u64),
@@ -28,70 +28,70 @@ pub enum Op {
     Reserve(u64, u64),
     /// Gives units back.
     Release(u64, u64),
-    /// Allocates so many units, and keeps them if there are any.
+    /// Allocates this many units, and keeps them if there are any.
     Units(u64),
-    /// Allocates units from here to there, and keeps them if they are free.
+    /// Allocates units from the first number to the second, and keeps them if they are free.
     At(u64, u64),
     /// Frees the oldest run that the thread holds, if any.
     FreeRun,
-    /// Makes the oldest run end there: shorter or longer, if it is possible.
+    /// Makes the oldest run end there, shorter or longer, if that is possible.
     EndAt(u64),
-    /// Gives back units of the oldest run, from here to there, and keeps what lies on both sides.
+    /// Gives back units of the oldest run, from the first number to the second, and keeps both sides.
     FreePart(u64, u64),
-    /// Allocates up to so many blocks of an order at once.
+    /// Allocates up to a number of blocks of an order at once.
     Batch(u32, usize),
-    /// Frees all blocks that the thread holds, which are of an order, at once.
+    /// Frees all blocks that the thread holds at once; they are all of this order.
     FreeBatch(u32),
-    /// Ends the thread's part here, unless that lane's is done. Orders nothing.
+    /// Ends the thread's part here, unless that lane's part is done. It orders nothing.
     After(usize),
 }
 
-/// Who has the notes.
+/// Which threads share notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notes {
     /// Each thread has its own.
     Own,
-    /// All have the same, and see any value of them that the memory model allows.
+    /// All threads share the notes, and see any value of them that the memory model allows.
     Shared,
-    /// Of the notes of paths all have the same, of the others each its own.
+    /// All threads share the notes of paths, and each has its own other notes.
     OnePath,
 }
 
 /// A race on a small arena.
 #[derive(Clone, Copy, Debug)]
 pub struct Race {
-    /// What the command line calls it.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// Units of the arena.
+    /// The units of the arena.
     pub units: u64,
     /// The least order of its blocks.
     pub grain: u32,
-    /// What happens first, on which lane; the last lane is the main thread's.
+    /// The operations that come first, with their lanes; the last lane is the main thread's.
     pub setup: &'static [(usize, Op)],
     /// What each thread does.
     pub lanes: &'static [&'static [Op]],
-    /// Who has the notes.
+    /// Which threads share notes.
     pub notes: Notes,
-    /// The models of `SeqCst`, and for each how many preemptions at most; `None`: any number.
+    /// The models of `SeqCst`, and for each the most preemptions; `None` means any number.
     pub under: &'static [(Model, Option<usize>)],
 }
 
-/// The main thread.
+/// The lane of the main thread.
 pub const MAIN: usize = LANES - 1;
 
-/// What loom did.
+/// The outcome of a race under loom.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Executions.
+    /// The number of executions.
     pub executions: u64,
-    /// How long it took.
+    /// The time that it took.
     pub time: Duration,
     /// The first failure.
     pub failure: Option<String>,
 }
 
 impl Race {
-    /// Runs the race under every execution that loom tells apart, with so many preemptions at most.
+    /// Runs the race under every execution that loom distinguishes, with at most this many preemptions.
     pub fn run(&self, model: Model, preemptions: Option<usize>) -> Outcome {
         let race = *self;
         check(model, preemptions, move || race.once())
@@ -117,7 +117,7 @@ impl Race {
         idle.extend(threads.into_iter().map(|thread| thread.join().expect("loom ends the run")));
 
         if Model::Bare.is_chosen() {
-            // Without fences the bounds are not kept; only the payloads are judged.
+            // Without fences the bounds do not hold; only the payloads are judged.
             return;
         }
         on_lane(MAIN);
@@ -160,7 +160,7 @@ pub fn check(
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
         text.unwrap_or("a panic without a message").lines().next().unwrap_or("").to_owned()
     });
-    // Loom ends without a word when its time is up.
+    // Loom ends silently when its time is up.
     let failure = failure.or_else(|| (time >= LIMIT).then(|| "not done in time".to_owned()));
     Outcome { executions: executions.load(Ordering::Relaxed), time, failure }
 }
@@ -169,13 +169,13 @@ struct Arena {
     words: Box<[LoomWord]>,
     payload: Payload,
     units: u64,
-    /// Whose part is done: nothing that loom knows of.
+    /// The lanes whose part is done; loom does not track this.
     done: [AtomicBool; LANES],
 }
 
 impl Arena {
     fn new(race: &Race) -> Self {
-        /// The notes of the one lane of a small arena stand first.
+        /// The notes of the one lane of a small arena come first.
         const HINTS: Range<usize> = 0..16;
         /// Among them, the notes of paths.
         const PATHS: Range<usize> = 2..6;

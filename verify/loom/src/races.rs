@@ -1,7 +1,7 @@
-//! The races.
+//! The races of blocks and reservations.
 //!
-//! Most are on 64 units: two leaf words, of units 0 to 31 and 32 to 63, under one inner word. Where the first
-//! leaf word is full (two blocks of the main thread's), all that happens, happens in the second.
+//! Most are on 64 units: two leaf words, of units 0 to 31 and 32 to 63, under one inner word. If the first leaf word is
+//! full, with two blocks of the main thread, everything happens in the second.
 
 use crate::race::Op::{
     self, After, Alloc, At, Batch, Free, FreeUnsized, Release, Reserve, ReserveRelease,
@@ -9,21 +9,21 @@ use crate::race::Op::{
 use crate::race::{MAIN, Notes, Race};
 use crate::word::Model::{self, Bare, Fences, Leading, Trailing};
 
-/// Models, and for each how many preemptions at most; `None`: any number.
+/// Models, and for each the most preemptions; `None` means any number.
 pub type Under = &'static [(Model, Option<usize>)];
 
 /// Every model that has a fence, without a bound.
 pub const ALL: Under = &[(Fences, None), (Leading, None), (Trailing, None)];
-/// Every model that has a fence, with so many preemptions.
+/// Every model that has a fence, with up to five preemptions.
 pub const FIVE: Under = &[(Fences, Some(5)), (Leading, Some(5)), (Trailing, Some(5))];
-/// The same with fewer.
+/// Every model that has a fence, with up to four preemptions.
 pub const FOUR: Under = &[(Fences, Some(4)), (Leading, Some(4)), (Trailing, Some(4))];
-/// The same with fewer still.
+/// Every model that has a fence, with up to two preemptions.
 pub const TWO: Under = &[(Fences, Some(2)), (Leading, Some(2)), (Trailing, Some(2))];
 /// Only acquire and release, without a bound.
 pub const HAND_OVER: Under = &[(Bare, None)];
 
-/// On 64 units, with blocks of order 4 and up, each thread with notes of its own.
+/// Creates a race on 64 units, with blocks of order 4 and up, and separate notes for each thread.
 const fn half_words(
     name: &'static str,
     setup: &'static [(usize, Op)],
@@ -42,7 +42,7 @@ pub static RACES: &[Race] = &[
         &[&[Free], &[Alloc(4)]],
         HAND_OVER,
     ),
-    // The word looks to lane 1 as it left it: it claims without a look.
+    // The word looks to lane 1 as it left it, so it claims without a look.
     half_words(
         "hand-over-by-a-guess",
         &[(MAIN, Alloc(4)), (MAIN, Alloc(4)), (MAIN, Alloc(4)), (1, Alloc(4)), (1, Free)],
@@ -56,14 +56,14 @@ pub static RACES: &[Race] = &[
         &[&[Free], &[Alloc(5)]],
         HAND_OVER,
     ),
-    // The same with two who merge, and a third who takes.
+    // The same with two lanes that merge, and a third that takes.
     half_words(
         "hand-over-by-another",
         &[(MAIN, Alloc(4)), (MAIN, Alloc(4)), (0, Alloc(4))],
         &[&[Free], &[Alloc(6)], &[Alloc(5)]],
         &[(Bare, Some(2))],
     ),
-    // Lane 0 frees the first leaf word as a block, lane 1 splits it, lane 2 claims beside lane 1: the top alone says
+    // Lane 0 frees the first leaf word as a block, lane 1 splits it, and lane 2 claims beside lane 1: only the top says
     // that lane 0 is done.
     Race {
         name: "hand-over-by-a-climb",
@@ -74,8 +74,8 @@ pub static RACES: &[Race] = &[
         notes: Notes::Own,
         under: &[(Bare, Some(0))],
     },
-    // The same with a level more, on one lane: lane 1 notes the path, lane 2 trusts the note and does not look at the
-    // top. Of the word between them it may see what lane 1 left there first.
+    // The same with one more level, on one lane: lane 1 notes the path; lane 2 trusts the note and does not look at the
+    // top. In the word between them it may see what lane 1 left there first.
     Race {
         name: "hand-over-by-a-path",
         units: 1024,
@@ -85,8 +85,8 @@ pub static RACES: &[Race] = &[
         notes: Notes::OnePath,
         under: &[(Bare, Some(0))],
     },
-    // The same, where lane 1 notes the path by a free. What it opens the way with is in the word of lane 2, what it
-    // frees in the next, so that neither orders anything of lane 0's before the claim.
+    // The same, but lane 1 notes the path by a free. The claim with which it opens the way is in the word of lane 2,
+    // and the block that it frees is in the next word, so neither orders anything of lane 0 before the claim.
     Race {
         name: "hand-over-by-the-path-of-a-free",
         units: 1024,
@@ -105,15 +105,14 @@ pub static RACES: &[Race] = &[
         notes: Notes::OnePath,
         under: &[(Bare, Some(0))],
     },
-    // Lane 0 frees the last block of a word and takes the slot above; lane 1 claims in the word, and knows its
-    // way up.
+    // Lane 0 frees the last block of a word and takes the slot above; lane 1 claims in the word and knows its way up.
     half_words(
         "claim-or-merge",
         &[(MAIN, Alloc(4)), (MAIN, Alloc(4)), (0, Alloc(4)), (1, Alloc(4)), (1, Free)],
         &[&[Free, Alloc(5)], &[Alloc(4)]],
         ALL,
     ),
-    // The same, where lane 1 has to search and climb.
+    // The same, but lane 1 has to search and climb.
     half_words(
         "climb-or-merge",
         &[(MAIN, Alloc(4)), (MAIN, Alloc(4)), (0, Alloc(4))],
@@ -128,14 +127,14 @@ pub static RACES: &[Race] = &[
         &[&[Free, Alloc(6)], &[Free, Alloc(5)]],
         ALL,
     ),
-    // A refused allocation lowers the bound while a block comes free, whose holder looks at the bound.
+    // A refused allocation lowers the bound while a block becomes free, whose holder looks at the bound.
     half_words(
         "free-or-tighten",
         &[(0, Alloc(4)), (MAIN, Alloc(4)), (0, Alloc(4)), (1, Alloc(4))],
         &[&[Alloc(4)], &[Free]],
         ALL,
     ),
-    // The same, where the freer's guess of the word is wrong.
+    // The same, but the freeing lane's guess of the word is wrong.
     half_words(
         "slow-free-or-tighten",
         &[(1, Alloc(4)), (MAIN, Alloc(4)), (MAIN, Alloc(4)), (MAIN, Alloc(4))],
@@ -168,7 +167,7 @@ pub static RACES: &[Race] = &[
         notes: Notes::Own,
         under: FIVE,
     },
-    // A search is about to split a slot over a word that is all reserved, and comes free again.
+    // A search is about to split a slot over a word that is entirely reserved, and becomes free again.
     Race {
         name: "split-over",
         units: 64,
@@ -203,8 +202,8 @@ pub static RACES: &[Race] = &[
         notes: Notes::Own,
         under: TWO,
     },
-    // Three levels: what a lane knows of its way up ends with a merge at the top. Lane 1's way up is known
-    // from before; lane 0 empties the word below the top, and takes the half.
+    // Three levels: what a lane knows about its way up ends with a merge at the top. Lane 1 knows its way up from
+    // before; lane 0 empties the word below the top, and takes the half.
     Race {
         name: "known-way-up",
         units: 1024,
@@ -237,7 +236,7 @@ pub static RACES: &[Race] = &[
         notes: Notes::Own,
         under: TWO,
     },
-    // The same, where lane 1 last claimed in the other half, and knows its way up from its last free alone.
+    // The same, but lane 1 last claimed in the other half, and knows its way up only from its last free.
     Race {
         name: "known-way-up-by-a-free-of-three",
         units: 1024,
@@ -254,8 +253,8 @@ pub static RACES: &[Race] = &[
         notes: Notes::Own,
         under: &[(Fences, Some(2))],
     },
-    // Three levels: what lane 1 knows of the path of its frees ends with a merge at the top. Lane 0 is late to raise
-    // a bound below the top, which from then on promises more than the top's does.
+    // Three levels: what lane 1 knows about the path of its frees ends with a merge at the top. Lane 0 is late to raise
+    // a bound below the top, which from then on promises more than the top's bound.
     Race {
         name: "known-path-of-frees",
         units: 512,
@@ -265,7 +264,7 @@ pub static RACES: &[Race] = &[
         notes: Notes::Own,
         under: FOUR,
     },
-    // Three levels: bounds at two of them, lowered by one and raised by the other.
+    // Three levels: one lane lowers bounds at two of them, and the other raises them.
     Race {
         name: "free-or-tighten-above",
         units: 1024,

@@ -1,14 +1,14 @@
-//! The races of runs: on 64 units, two leaf words, of units 0 to 31 and 32 to 63, under one inner word.
+//! The races of runs, on 64 units: two leaf words, of units 0 to 31 and 32 to 63, under one inner word.
 
 use crate::race::Op::{self, Alloc, At, Batch, EndAt, Free, FreeBatch, FreePart, FreeRun, Units};
 use crate::race::{MAIN, Notes, Race};
 use crate::races::{ALL, FOUR, HAND_OVER, TWO, Under};
 use crate::word::Model::Bare;
 
-/// The first leaf word is one block of the main thread's: all that happens, happens in the second.
+/// The first leaf word is one block of the main thread, so everything happens in the second.
 const FIRST_FULL: (usize, Op) = (MAIN, At(0, 32));
 
-/// Only acquire and release, with so many preemptions.
+/// Only acquire and release, with up to three preemptions.
 const HAND_OVER_OF_WORDS: Under = &[(Bare, Some(3))];
 
 const fn race(
@@ -22,26 +22,26 @@ const fn race(
 
 /// All races of runs.
 pub static RUNS: &[Race] = &[
-    // Two exact sizes in one word, where there is room for one.
+    // Two exact sizes in one word that has room for one.
     race(
         "exact-or-exact",
         &[FIRST_FULL, (MAIN, At(32, 50)), (MAIN, Units(3))],
         &[&[Units(9)], &[At(55, 62)]],
         ALL,
     ),
-    // Claims that overlap, each of which is given back.
+    // Two claims overlap, and each is given back.
     race("exact-again", &[FIRST_FULL], &[&[At(40, 47), FreeRun], &[At(45, 50), FreeRun]], FOUR),
-    // A run across words, and a claim in its second word: one of them is rolled back.
+    // A run across words meets a claim in its second word: one of them is rolled back.
     race("across-or-alloc", &[], &[&[At(20, 44), FreeRun], &[At(40, 43)]], FOUR),
     // Two runs across the same words, whose pieces overlap in the second.
     race("across-or-across", &[], &[&[At(20, 44)], &[At(4, 12), EndAt(34)]], FOUR),
     // A run across words meets a block above one of them.
     race("across-or-block", &[], &[&[At(24, 40), FreeRun], &[Alloc(5)]], TWO),
-    // A run grows in its word, and somebody claims behind it.
+    // A run grows in its word, and another lane claims behind it.
     race("grow-or-alloc", &[FIRST_FULL, (0, At(32, 36))], &[&[EndAt(42)], &[At(40, 44)]], ALL),
-    // A run grows beyond its word, and somebody claims there.
+    // A run grows beyond its word, and another lane claims there.
     race("grow-across-or-alloc", &[(0, At(24, 32))], &[&[EndAt(40), FreeRun], &[At(36, 40)]], FOUR),
-    // What is given back is taken by another: within a word, beyond one, from the middle, and the whole.
+    // Another lane takes what is given back: within a word, beyond one, from the middle, and the whole run.
     race(
         "hand-over-by-shrinking",
         &[FIRST_FULL, (0, At(32, 63))],
@@ -66,10 +66,10 @@ pub static RUNS: &[Race] = &[
         &[&[FreeRun], &[At(20, 32), At(36, 40)]],
         HAND_OVER_OF_WORDS,
     ),
-    // A block above the leaf words is cut, while another looks for units.
+    // A block above the leaf words is cut while another lane looks for units.
     race("cut-or-alloc", &[(0, At(32, 64)), (MAIN, At(0, 30))], &[&[EndAt(40)], &[Units(4)]], TWO),
-    // Many blocks by one compare-and-swap, and one among them.
+    // Many blocks are claimed by one compare-and-swap, and another lane claims one among them.
     race("batch-or-alloc", &[FIRST_FULL], &[&[Batch(2, 9), FreeBatch(2)], &[At(36, 37)]], FOUR),
-    // Many blocks in a word, and the word as a block.
+    // Many blocks in a word are claimed, and the word as a block.
     race("batch-or-block", &[FIRST_FULL], &[&[Batch(2, 3), FreeBatch(2)], &[Alloc(5), Free]], FOUR),
 ];

@@ -8,23 +8,23 @@ use nbbs::sync::{Ordering, Word};
 
 use crate::barrier::before_step;
 
-/// How `SeqCst` is put to loom, which models `SeqCst` fences, and of `SeqCst` accesses too little to find what
-/// goes wrong without them: all accesses are at most `AcqRel`.
+/// How `SeqCst` is presented to loom. Loom models `SeqCst` fences, but `SeqCst` accesses too weakly to find what goes
+/// wrong without them, so all accesses are at most `AcqRel`.
 ///
-/// Loom's fences also order accesses to plain memory among all who pass one, which is too kind: the hand-over
-/// of payloads is checked without any.
+/// Loom's fences also order accesses to plain memory among all threads that pass one, which is too strong: the
+/// hand-over of payloads is checked without fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Model {
     /// Only the code's own `store_load_fence` is a fence.
     Fences,
-    /// A fence before every `SeqCst` access, as processors with weak memory are told; the code's own are
-    /// nothing, as on real atomics. Shows a load that is too weak.
+    /// A fence before every `SeqCst` access, as in code for processors with weak memory; the code's own fences do
+    /// nothing, as on real atomics. It shows a load that is too weak.
     Leading,
-    /// A fence after every `SeqCst` compare-and-swap, likewise. Shows a compare-and-swap that is too weak.
+    /// A fence after every `SeqCst` compare-and-swap, likewise. It shows a compare-and-swap that is too weak.
     Trailing,
-    /// No fence at all: nothing but acquire and release orders a payload. With `--cfg nbbs_fenced` the code's own acquire
-    /// and release, and nothing more.
+    /// No fence at all: only acquire and release order a payload. With `--cfg nbbs_fenced` there are the code's own
+    /// acquire and release, and nothing more.
     Bare,
 }
 
@@ -36,26 +36,26 @@ impl Model {
         MODEL.store(self as u8, Ordering::Relaxed);
     }
 
-    /// Whether the code was built with accesses that this is a model of: `--cfg nbbs_fenced` leaves none for a fence to
-    /// stand beside.
+    /// Returns whether the code was built with accesses that this models: `--cfg nbbs_fenced` leaves none for a fence
+    /// to stand beside.
     pub fn is_of_this_build(self) -> bool {
         !cfg!(nbbs_fenced) || matches!(self, Self::Fences | Self::Bare)
     }
 
-    /// Whether this is the model of all words.
+    /// Returns whether this is the model of all words.
     pub fn is_chosen(self) -> bool {
         MODEL.load(Ordering::Relaxed) == self as u8
     }
 }
 
-/// Threads of a race, with the main thread.
+/// The number of threads of a race, including the main thread.
 pub const LANES: usize = 4;
 
 loom::thread_local! {
     static LANE: Cell<usize> = Cell::new(LANES - 1);
 }
 
-/// Makes the calling thread the one with the notes of `lane`.
+/// Gives the calling thread the notes of `lane`.
 pub fn on_lane(lane: usize) {
     LANE.with(|mine| mine.set(lane));
 }
@@ -63,17 +63,17 @@ pub fn on_lane(lane: usize) {
 /// A word of metadata.
 #[derive(Debug)]
 pub enum LoomWord {
-    /// A word of the protocol, or a note that all threads share: anybody may see any value that the memory
-    /// model allows.
+    /// A word of the protocol, or a note that all threads share: any thread may see any value that the memory model
+    /// allows.
     Shared(AtomicU64),
-    /// A note: each thread has its own, as threads on lanes of their own do. No step of the race.
+    /// A note of which each thread has its own, like threads on lanes of their own. Accesses are not steps of the race.
     Own([Plain; LANES]),
-    /// No step comes here.
+    /// A word that no step uses.
     Unused,
 }
 
 impl LoomWord {
-    /// A word of 0 for each thread.
+    /// Creates a zero word for each thread.
     pub fn own() -> Self {
         Self::Own([const { Plain::new(0) }; LANES])
     }

@@ -1,10 +1,10 @@
 //! Races under the schedules of shuttle.
 //!
 //! ```text
-//! word       a metadata word before each access to which shuttle may let another thread go on
+//! word       a metadata word: before each access to it shuttle may let another thread go on
 //! schedule   random and PCT schedules, and how to run a race under them
 //! races      races made from a seed: all orders, reservations, statistics
-//! share      which of the races are run
+//! share      the share of the races that is run
 //! patients   the allocators that are known to be broken, and their sound twins
 //! ```
 

@@ -1,9 +1,9 @@
-//! `verify-shuttle [--long] [--first] [--share K/N]`: the allocator's own code under random and PCT schedules, then the
-//! allocators that are known to be broken and their sound twins.
+//! `verify-shuttle [--long] [--first] [--share K/N]`: runs the allocator's own code under random and PCT schedules,
+//! then the allocators that are known to be broken and their sound twins.
 //!
-//! Ends with 3 if ours is not clean, with 1 if a patient is not caught at what it is known for. `--first` ends at the
-//! first finding in ours, and leaves the patients out; `--long` runs fifty times as many races, and
-//! `--share` every `N`th of them.
+//! Ends with 3 if ours is not clean, and with 1 if a patient is not caught at what it is known for. `--first` ends at
+//! the first finding in ours, and leaves the patients out; `--long` runs fifty times as many races, and `--share` every
+//! `N`th of them.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -16,13 +16,14 @@ use verify_shuttle::schedule::{Chooser, Found, Schedules, together};
 use verify_shuttle::share::Share;
 use verify_shuttle::word::Scheduled;
 
-/// Races in an ordinary run.
+/// The number of races in an ordinary run.
 const RACES: u64 = 1_800;
-/// Schedules of each kind for each.
+/// The number of schedules of each kind for each race.
 const EACH: usize = 12;
-/// Schedules of each kind in which a patient must be found.
+/// The number of schedules of each kind in which a patient must be caught.
 const FOR_PATIENTS: usize = 20_000;
-/// Those in which nothing may be found in a sound twin: of all kinds more than the patients take.
+/// The number of schedules of each kind in which nothing may be found in a sound twin. For all kinds together, these
+/// are more than the patients take.
 const FOR_TWINS: usize = 4_000;
 
 fn main() -> ExitCode {
@@ -79,7 +80,7 @@ fn ours(seed: u64) -> Result<u64, Found> {
     Ok(count)
 }
 
-/// Whether a patient is caught at what it is known for, or nothing is found in a sound one.
+/// Returns whether a patient is caught at what it is known for, or nothing is found in a sound twin.
 fn diagnose(patient: &Patient) -> bool {
     let start = Instant::now();
     let result = examine(patient);
@@ -94,7 +95,7 @@ fn diagnose(patient: &Patient) -> bool {
     }
 }
 
-/// Runs a patient's race. What else goes wrong than what it is known for is passed over.
+/// Runs a patient's race. Violations other than what it is known for are ignored.
 fn examine(patient: &Patient) -> Result<u64, Found> {
     let each = if patient.symptom.is_some() { FOR_PATIENTS } else { FOR_TWINS };
     let mut count = 0;

@@ -10,20 +10,20 @@ use testkit::{BackEnd, Symptom, Violation};
 use crate::races::{neighbours, slots};
 use crate::word::Scheduled;
 
-/// An allocator, and the race that shows what it is.
+/// An allocator, and the race that shows whether it is broken.
 #[derive(Clone, Copy, Debug)]
 pub struct Patient {
     /// Its name.
     pub name: &'static str,
-    /// What it is known for, if it is broken.
+    /// The symptom that it is known for, if it is broken.
     pub symptom: Option<Symptom>,
-    /// The race, with so many lanes.
+    /// Makes the race, with a number of lanes.
     pub race: fn(usize) -> Race,
-    /// Lends a fresh one, of so many units, to a visitor.
+    /// Lends a fresh allocator, of a number of units, to a visitor.
     pub with: With,
 }
 
-/// Lends a fresh allocator, of so many units, to a visitor.
+/// A function that lends a fresh allocator, of a number of units, to a visitor.
 pub type With =
     fn(u64, &mut dyn FnMut(&dyn BackEnd) -> Result<(), Violation>) -> Result<(), Violation>;
 
@@ -40,7 +40,7 @@ macro_rules! patient {
 
 const OVERLAP: Option<Symptom> = Some(Symptom::Overlap);
 
-/// All of them, the broken ones first.
+/// All patients, the broken ones first.
 pub const PATIENTS: &[Patient] = &[
     patient!("nb1", OVERLAP, |lanes| neighbours(4, lanes), |n: u64| {
         Nb1::<Scheduled>::new(n, n.ilog2())

@@ -1,4 +1,4 @@
-//! Schedules, and what came of them.
+//! Runs races under schedules, and reports failures.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,41 +12,41 @@ use testkit::program::Body;
 
 use crate::word::{not_racing, racing};
 
-/// Who chooses the thread that goes on.
+/// How the next thread is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chooser {
-    /// Anyone, at every step.
+    /// Any thread, at every step.
     Random,
-    /// The one with the highest priority, which changes at so many random steps less one (S. Burckhardt et
+    /// The thread with the highest priority; priorities change at this many random steps less one (S. Burckhardt et
     /// al., "A randomized scheduler with probabilistic guarantees of finding bugs", 2010).
     Pct(usize),
 }
 
-/// So many schedules, all of which follow from a seed.
+/// A number of schedules, all of which follow from a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedules {
-    /// Who chooses.
+    /// How the next thread is chosen.
     pub chooser: Chooser,
-    /// How many.
+    /// The number of schedules.
     pub count: usize,
-    /// What they follow from.
+    /// The seed from which they follow.
     pub seed: u64,
 }
 
 /// The schedule that went wrong, and how.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Which of the schedules.
+    /// The number of the schedule.
     pub number: u64,
-    /// How.
+    /// What went wrong.
     pub violation: Violation,
 }
 
 impl Schedules {
-    /// Runs `race` under each of the schedules: once on each call, with [`together`] for its threads.
+    /// Runs `race` under each of the schedules: once for each, with [`together`] for its threads.
     ///
     /// # Errors
-    /// The first that went wrong.
+    /// The first schedule that went wrong.
     pub fn run(
         self,
         race: impl Fn() -> Result<(), Violation> + Send + Sync + 'static,
@@ -79,7 +79,7 @@ impl Schedules {
                 Runner::new(scheduler, config).run(body)
             }
         }));
-        // Shuttle's own hook expects to be called by a thread of shuttle's.
+        // Shuttle's own hook expects to be called by a thread of shuttle.
         std::panic::set_hook(Box::new(|_| {}));
         let number = number.load(Ordering::Relaxed);
         let Err(payload) = ran else { return Ok(number) };
@@ -89,10 +89,10 @@ impl Schedules {
     }
 }
 
-/// Calls each body on a thread of shuttle's.
+/// Calls each body on a thread of shuttle.
 ///
 /// # Errors
-/// The first body's, in their order, that failed.
+/// The error of the first body, in their order, that failed.
 pub fn together(bodies: Vec<Body<'_>>) -> Result<(), Violation> {
     racing(|| {
         shuttle::thread::scope(|scope| {

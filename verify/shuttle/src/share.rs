@@ -1,6 +1,6 @@
-//! Which of the races are run.
+//! Selects the races that are run.
 
-/// Every so manieth of the numbers from 0 on.
+/// A share of the numbers from 0 on: every `n`th.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
     first: u64,
@@ -8,8 +8,8 @@ pub struct Share {
 }
 
 impl Share {
-    /// What `--share K/N` among the arguments asks for: every `N`th number from the remainder of `K` on. All without it;
-    /// `None` if it is no such thing.
+    /// Parses `--share K/N` among the arguments: every `N`th number, from the remainder of `K` on. Returns the share of
+    /// all numbers if it is missing, and `None` if it is malformed.
     #[must_use]
     pub fn from_arguments() -> Option<Self> {
         let mut arguments = std::env::args().skip_while(|argument| argument != "--share");
@@ -22,7 +22,7 @@ impl Share {
         Some(Self { first: first.parse::<u64>().ok()? % every, every })
     }
 
-    /// Those of the first `count` numbers that are in the share.
+    /// Iterates over those of the first `count` numbers that are in the share.
     pub fn of(self, count: u64) -> impl Iterator<Item = u64> {
         (self.first..count).step_by(self.every as usize)
     }

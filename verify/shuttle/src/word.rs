@@ -15,7 +15,7 @@ pub struct Shuttle;
 impl Hook for Shuttle {
     fn before_access() {
         if RACING.load(Ordering::Relaxed) {
-            // Any access to an atomic of shuttle's is a point at which it may switch.
+            // Any access to an atomic of shuttle is a point at which it may switch.
             shuttle::sync::atomic::AtomicBool::new(false).load(Ordering::SeqCst);
         }
     }
@@ -25,7 +25,7 @@ impl Hook for Shuttle {
     }
 }
 
-/// Whether threads are racing. Before and after that, nobody else could go on.
+/// Whether threads are racing. Before and after that, no other thread could go on.
 static RACING: AtomicBool = AtomicBool::new(false);
 
 /// Calls `body` as a race: accesses to the words are steps.
@@ -36,7 +36,7 @@ pub fn racing<R>(body: impl FnOnce() -> R) -> R {
     result
 }
 
-/// What a race that failed may have left behind.
+/// Ends the racing state that a failed race may have left behind.
 pub fn not_racing() {
     RACING.store(false, Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! What is left when everybody stands still or is done.
+//! Checks what is left when all lanes are stopped or done.
 
 use std::ops::Range;
 
@@ -10,19 +10,19 @@ use crate::player::Player;
 use crate::system::System;
 use crate::word::{Stop, alone};
 
-/// The most steps that an operation took while nobody else moved, beside the most that it may.
+/// The most steps that an operation took while no other lane moved, or the most that it may take.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Steps {
     /// An allocation, granted or refused.
     pub alloc: u64,
     /// A free of a block.
     pub free: u64,
-    /// A reservation or release of the whole arena, or anything with a run or many blocks.
+    /// A reservation or release of the whole arena, or any operation on a run or many blocks.
     pub wide: u64,
 }
 
 impl Steps {
-    /// The larger of each.
+    /// Returns the larger of each.
     pub fn max(self, other: Self) -> Self {
         Self {
             alloc: self.alloc.max(other.alloc),
@@ -32,7 +32,7 @@ impl Steps {
     }
 }
 
-/// Words in the tree over so many units, lanes and padding aside.
+/// Returns the number of words in the tree over this many units, without lanes and padding.
 pub fn tree_words(units: u64) -> u64 {
     let mut words = units.div_ceil(32);
     let mut all = words;
@@ -43,19 +43,19 @@ pub fn tree_words(units: u64) -> u64 {
     all
 }
 
-/// The bound on the steps of an operation that runs alone, whoever stands still wherever.
+/// Returns the bound on the steps of an operation that runs alone, whichever lanes are stopped at whichever places.
 pub fn bound(units: u64) -> Steps {
     let words = tree_words(units);
     let levels = u64::from(units.ilog2() / 4 + 1);
     Steps { alloc: 64 + 24 * words, free: 32 + 32 * levels, wide: 64 + 64 * words }
 }
 
-/// Drains and returns everything: beside what the players hold, then without, then once more, by when it is
-/// known what is missing. Nobody but the caller moves, so that every operation here also shows what it costs alone.
+/// Drains and returns everything: beside what the players hold, then without it, and then once more, when it is known
+/// what is missing. Only the caller moves, so every operation here also shows what it costs alone.
 ///
 /// # Errors
-/// A unit is missing that no frozen lane had in hand, or what is left does not merge, or is refused at its place, or
-/// the audit names anything else, or an operation takes more steps than it may.
+/// A unit is missing that no stopped lane had in hand, or the rest does not merge or is refused at its place, or the
+/// audit names anything else, or an operation takes more steps than it may.
 pub fn check(
     system: &dyn System,
     oracle: &Oracle,
@@ -95,7 +95,7 @@ struct Last<'a> {
 const LANE: usize = 9;
 
 impl Last<'_> {
-    /// Does something in so many steps at most; returns what is held then, and the steps.
+    /// Does something in at most the allowed steps. Returns what is held then, and the number of steps.
     fn alone(
         &self,
         held: Vec<Held>,
@@ -147,7 +147,7 @@ impl Last<'_> {
         Ok(held)
     }
 
-    /// Returns what a lane holds that it is not in the middle of changing.
+    /// Frees what a lane holds, except what it is in the middle of changing.
     fn give_back(&mut self, player: Player<'_>) -> Result<(), Violation> {
         player.held.into_iter().try_for_each(|held| self.free_held(held))?;
         player.reservations.into_iter().try_for_each(|range| {
@@ -175,8 +175,8 @@ impl Last<'_> {
         Ok(())
     }
 
-    /// Every order, from the largest down, then what is missing. Where `missing` is known already, all other
-    /// units must come merged as far as they go; else a lane that stopped may spoil what it had in hand.
+    /// Drains every order, from the largest down, and returns what is missing. If `missing` is already known, all other
+    /// units must be merged as far as possible; otherwise a stopped lane may spoil what it had in hand.
     fn drain_all(&mut self, missing: Option<&[u64]>) -> Result<Vec<u64>, Violation> {
         let mut not_had = Vec::new();
         for order in (0..=self.system.max_order()).rev() {
@@ -199,7 +199,7 @@ impl Last<'_> {
         Err(Violation::Lost { units: not_had })
     }
 
-    /// The owner map with these units held as well.
+    /// Returns the owner map with these units held as well.
     fn without(&self, missing: &[u64]) -> Result<Oracle, Violation> {
         let without = Oracle::new(self.system.units());
         for unit in 0..self.system.units() {
@@ -210,7 +210,8 @@ impl Last<'_> {
         Ok(without)
     }
 
-    /// Takes all blocks of an order and returns them: how many there were, and which units were free and not in one.
+    /// Allocates all blocks of an order and frees them. Returns how many there were, and which units were free and not
+    /// in one.
     fn drain(&mut self, order: u32) -> Result<(u64, Vec<u64>), Violation> {
         let mut blocks = Vec::new();
         while let Some(block) = self.alloc(order)? {
@@ -223,7 +224,7 @@ impl Last<'_> {
         Ok((count, left))
     }
 
-    /// Every stretch of free units can be had at its place.
+    /// Checks that every stretch of free units can be allocated at its place.
     fn take_places(&mut self, missing: &[u64]) -> Result<(), Violation> {
         for Range { start, end } in self.stretches(missing)? {
             let op = Op::Run(RunOp::At { index: start, units: end - start });
@@ -236,7 +237,7 @@ impl Last<'_> {
         Ok(())
     }
 
-    /// One batch gets every unit.
+    /// Checks that one batch gets every unit.
     fn take_batch(&mut self, missing: &[u64]) -> Result<(), Violation> {
         let free = self.without(missing)?.free_blocks(0);
         let op = Op::Run(RunOp::Batch { order: 0, count: self.system.units() as usize });
@@ -254,7 +255,7 @@ impl Last<'_> {
         Ok(())
     }
 
-    /// The stretches of units that are free and not missing, none across a border.
+    /// Returns the stretches of units that are free and not missing, none across a border.
     fn stretches(&self, missing: &[u64]) -> Result<Vec<Range<u64>>, Violation> {
         let map = self.without(missing)?;
         let borders = self.system.borders();

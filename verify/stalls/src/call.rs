@@ -1,4 +1,4 @@
-//! What a lane asks of a system, resolved: made anew, it asks the same.
+//! The calls of a lane, with resolved arguments: a repeated call asks for the same.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,29 +11,29 @@ use testkit::{Block, InHand};
 pub enum Call {
     Alloc(u32),
     FreeSized(Block),
-    /// By its index alone.
+    /// Frees by the index alone.
     Free(Held),
-    /// Anything else with a run, a part or many blocks: about what is held, if it is, or about these blocks.
+    /// Any other operation on a run, a part or many blocks: on what is held, if it concerns that, or on these blocks.
     Run(RunOp, Option<Held>, Vec<u64>),
     Reserve(Range<u64>),
     Release(Range<u64>),
     Look(Op),
 }
 
-/// What a system said.
+/// The answer of a system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Done; the first unit where one was asked for.
+    /// Done, with the first unit, if one was asked for.
     Yes(u64),
-    /// These blocks.
+    /// Done, with these blocks.
     Blocks(Vec<u64>),
     No(No),
-    /// What must not be refused was, with these words.
+    /// A call was refused that must not be, with this message.
     Wrong(String),
 }
 
 impl Call {
-    /// What is asked, if it is about runs, parts or many blocks; `blocks` is where those of a batch go.
+    /// Returns the request, if it concerns runs, parts or many blocks. `blocks` receives those of a batch.
     pub fn ask<'a>(&'a self, blocks: &'a mut Vec<u64>) -> Option<Ask<'a>> {
         let Self::Run(op, held, given) = self else { return None };
         let about = || held.expect("it is about what is held");
@@ -65,7 +65,7 @@ impl Call {
         })
     }
 
-    /// What its lane still holds while it is cut, of what it held before. Nothing if it is not cut.
+    /// Returns what its lane still holds, of what it held before, while that is cut; nothing if it is not cut.
     pub fn kept(&self) -> Vec<Held> {
         match self {
             Self::Run(RunOp::Grow { .. }, ..) => Vec::new(),
@@ -73,7 +73,7 @@ impl Call {
         }
     }
 
-    /// What is held before, if that is cut or grows.
+    /// Returns what is held before, if that is cut or grows.
     pub fn changed(&self) -> Option<Held> {
         match self {
             Self::Run(RunOp::Free { .. }, ..) => None,
@@ -82,7 +82,7 @@ impl Call {
         }
     }
 
-    /// What its lane gives up before it begins.
+    /// Returns what its lane gives up before the call begins.
     pub fn given(&self) -> Vec<Held> {
         let of_block = |block: &Block| Held { index: block.index, len: block.len() };
         match self {
@@ -96,7 +96,7 @@ impl Call {
         }
     }
 
-    /// The units that it gives back of what its lane holds: nothing unless it cuts.
+    /// Returns the units that it gives back of what its lane holds: nothing unless it cuts.
     pub fn gap(&self) -> Range<u64> {
         match self.ask(&mut Vec::new()) {
             Some(Ask::Shrink(held, len)) => held.index + len..held.index + held.len,
@@ -105,7 +105,7 @@ impl Call {
         }
     }
 
-    /// Whether it may claim just these units.
+    /// Returns whether it may claim exactly these units.
     pub fn may_claim(&self, units: &BTreeSet<u64>) -> bool {
         let within = |range: Range<u64>| units.iter().all(|unit| range.contains(unit));
         let at_most = |most: u64| units.len() as u64 <= most;
@@ -124,17 +124,17 @@ impl Call {
     }
 }
 
-/// What a call costs that never goes on.
+/// The cost of a call that never goes on.
 #[derive(Clone, Debug, Default)]
 pub struct Cost {
-    /// What may be missing.
+    /// The memory that may be missing.
     pub in_hand: InHand,
-    /// The run that was being changed: no other part of the metadata may be out of order.
+    /// The run that was being changed: only its part of the metadata may be out of order.
     pub run: Option<Held>,
 }
 
 impl Cost {
-    /// Whether an audit may name a slot over these units.
+    /// Returns whether an audit may name a slot over these units.
     pub fn explains(&self, units: &Range<u64>) -> bool {
         let meets = |run: Held| {
             !units.is_empty() && run.index < units.end && units.start < run.index + run.len

@@ -1,4 +1,4 @@
-//! A case: what is in use, what each lane does, and where the lanes stop.
+//! Cases: what is in use, what each lane does, and where the lanes stop.
 
 use testkit::program::Op;
 use testkit::{Oracle, Violation};
@@ -8,23 +8,23 @@ use crate::player::Player;
 use crate::system::{Fresh, System};
 use crate::word::Stop;
 
-/// What the lanes do in which arena.
+/// A case: an arena, and what the lanes do in it.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Units of the arena.
     pub units: u64,
-    /// What happens before, by lane.
+    /// The operations that come first, with their lanes.
     pub setup: Vec<(usize, Op)>,
     /// What each lane does.
     pub lanes: Vec<Vec<Op>>,
 }
 
-/// Who moves next, and how far.
+/// A turn: the lane that moves next, and how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// A lane takes so many steps, then it stalls.
+    /// A lane takes this many steps, then it stalls.
     Steps(usize, u64),
-    /// A lane takes so many steps, then it stands still for good.
+    /// A lane takes this many steps, then it stops for good.
     Last(usize, u64),
     /// A lane goes on to its end.
     Rest(usize),
@@ -32,25 +32,25 @@ pub enum Turn {
     Alternate(usize, usize),
 }
 
-/// What a run of a case came to.
+/// The outcome of a run of a case.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// Whether the lane that stood still had anything left to do.
+    /// Whether the lane that stopped had anything left to do.
     pub stopped: bool,
     /// Whether it was in the middle of an operation.
     pub frozen: bool,
-    /// What single operations took afterwards.
+    /// The steps of single operations afterwards.
     pub steps: Steps,
 }
 
-/// So many steps and no end: a lane waits for another that does not go on.
+/// The number of steps after which a lane must be waiting for another that does not go on.
 const MANY: u64 = 100_000;
 
-/// So often it may wait on the way while others take a step each.
+/// How often a lane may wait on the way while others take a step each.
 const WAITS: u32 = 300;
 
 impl Case {
-    /// Runs the case on a fresh system under a script, then looks at what is left.
+    /// Runs the case on a fresh system under a script, then checks what is left.
     ///
     /// # Errors
     /// The first violation.
@@ -72,7 +72,7 @@ impl Case {
         Ok(Outcome { stopped, frozen, steps })
     }
 
-    /// The lanes after the setup.
+    /// Returns the lanes after the setup.
     fn players<'a>(
         &'a self,
         system: &'a dyn System,
@@ -88,7 +88,7 @@ impl Case {
         Ok(players)
     }
 
-    /// Steps of the first `ops` operations of a lane if nobody else moves.
+    /// Returns the number of steps of the first `ops` operations of a lane if no other lane moves.
     ///
     /// # Errors
     /// The first violation.
@@ -105,7 +105,7 @@ impl Case {
     }
 }
 
-/// Lets a lane go on that nobody else is in the way of; returns its steps.
+/// Lets an undisturbed lane go on to its end. Returns the number of its steps.
 fn to_end(player: &mut Player<'_>, lane: usize) -> Result<u64, Violation> {
     let mut left = MANY;
     match player.advance(&mut left, false)? {
@@ -143,13 +143,13 @@ impl Stage<'_> {
         }
     }
 
-    /// A lane goes on to its end, unless it stands still for good.
+    /// Lets a lane go on to its end, unless it has stopped for good.
     fn rest(&mut self, lane: usize) -> Result<(), Violation> {
         let is_done = self.frozen == Some(lane) || self.go_on(lane, &mut MANY.clone())?;
         if is_done { Ok(()) } else { Err(Violation::Stuck { lane, steps: MANY }) }
     }
 
-    /// A lane takes up to so many steps; whenever it waits, another takes one. Returns whether it is done.
+    /// Lets a lane take up to `left` steps; whenever it waits, another lane takes one. Returns whether it is done.
     fn go_on(&mut self, lane: usize, left: &mut u64) -> Result<bool, Violation> {
         if self.frozen == Some(lane) {
             return Ok(true);
@@ -162,7 +162,7 @@ impl Stage<'_> {
             match self.players[lane].advance(left, other.is_some())? {
                 Stop::Done(()) => return Ok(true),
                 Stop::Steps => return Ok(false),
-                // It may wait in its turn; then it has looked, at least.
+                // The other lane may wait, too; then it has at least looked.
                 Stop::Waits => {
                     _ = other.map(|other| self.players[other].advance(&mut 1, true)).transpose()?
                 }

@@ -1,18 +1,18 @@
-//! Stops a thread, for good or for long, after every step of every operation, lets the others go on, and
-//! looks at what is left: `stalls ours [--long | SCENES]` or `stalls patients`. Ends with 3 if something was found in
-//! nbbs, with 1 if something was not found in a patient.
+//! `stalls ours [--long | SCENES]` or `stalls patients`: stops a thread, for good or for long, after every step of
+//! every operation, lets the others go on, and checks what is left. Ends with 3 if something was found in nbbs, and
+//! with 1 if something was not found in a patient.
 //!
 //! ```text
 //! word        calls that can be stopped before any access, and go on later
 //! system      nbbs and the others, with all that they can do
 //! zones       two arenas of nbbs behind one handle
 //! scenes      what is in use, and what the lanes do
-//! case        one of these on a fresh system, under a script
+//! case        one of these scenes on a fresh system, under a script
 //! player      a lane: what it holds, and what it is in the middle of
-//! call        what that is, and what it costs
-//! places      which units it has claimed or cleared by then
+//! call        the calls of a lane, and what they cost
+//! places      the units that a call has claimed or cleared so far
 //! matrix      every place at which the lanes can stop
-//! aftermath   nothing missing but what was in hand, everything else whole, no operation alone is long
+//! aftermath   checks that only what was in hand is missing, the rest is whole, and no operation alone is long
 //! ```
 #![forbid(unsafe_code)]
 
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Everything about nbbs, or the scenes of one name; fails at the first violation, and if nothing is run.
+/// Runs everything about nbbs, or the scenes of one name. Fails at the first violation, and if nothing is run.
 fn ours(depth: Depth, only: Option<&str>) -> ExitCode {
     let mut all = Figures::default();
     for (subject, units, name, scenes) in OURS.iter().flat_map(scenes_of) {
@@ -74,7 +74,7 @@ fn ours(depth: Depth, only: Option<&str>) -> ExitCode {
     if all.frozen == 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// All scenes of a subject, by arena and name.
+/// Returns all scenes of a subject, by arena and name.
 fn scenes_of(
     subject: &'static Subject,
 ) -> impl Iterator<Item = (&'static Subject, u64, &'static str, Scenes)> {
@@ -84,7 +84,7 @@ fn scenes_of(
     })
 }
 
-/// Fails if a patient is not caught at what it does, or a system is that stands this.
+/// Fails if a patient is not caught at what it does wrong, or if a sound system is accused.
 fn patients(depth: Depth) -> ExitCode {
     let mut caught = 0;
     for (patient, symptoms) in PATIENTS {
@@ -112,7 +112,7 @@ fn shows(symptom: Symptom) -> impl Fn(&Violation) -> bool + Copy + Sync {
     move |violation| symptom.is_shown_by(violation)
 }
 
-/// The first violation that is looked for, in any of the subject's arenas.
+/// Finds the first violation of the kind that is looked for, in any of the subject's arenas.
 fn first(
     subject: &'static Subject,
     depth: Depth,

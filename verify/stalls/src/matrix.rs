@@ -1,4 +1,4 @@
-//! Every place at which lanes can stop.
+//! Runs every place at which lanes can stop.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -12,19 +12,19 @@ use crate::case::{Case, Outcome, Turn};
 use crate::scenes::Scenes;
 use crate::system::Subject;
 
-/// How many of the places are tried.
+/// The depth: how many of the places are tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Depth {
-    /// Of the places at which the second lane stops, every so many.
+    /// The stride among the places at which the second lane stops.
     pub stride: u64,
-    /// Of those at which the first does.
+    /// The stride among the places at which the first lane stops.
     pub first: u64,
-    /// Every order in which lanes go on, for every pair of places.
+    /// Whether every order in which lanes go on is tried, for every pair of places.
     pub all_orders: bool,
 }
 
 impl Depth {
-    /// In larger arenas programs take more steps, and each run more time.
+    /// Returns the depth for an arena: in larger ones programs take more steps, and each run takes more time.
     pub fn in_arena(self, units: u64) -> Self {
         let is_whole = self.stride == 1;
         if units <= 104 || is_whole {
@@ -35,18 +35,18 @@ impl Depth {
     }
 }
 
-/// What was run.
+/// The figures of what was run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
-    /// Runs in which a lane stood still for good in the middle of an operation.
+    /// The number of runs in which a lane stopped for good in the middle of an operation.
     pub frozen: u64,
-    /// Runs in which all lanes went on in the end.
+    /// The number of runs in which all lanes went on in the end.
     pub resumed: u64,
     /// The most steps that an operation took alone.
     pub steps: Steps,
 }
 
-/// What went wrong, and when.
+/// A violation, and the case and script in which it occurred.
 #[derive(Clone, Debug)]
 pub struct Culprit {
     case: Case,
@@ -75,10 +75,10 @@ impl fmt::Display for Culprit {
     }
 }
 
-/// Runs every case of a subject in an arena of so many units, on two threads.
+/// Runs every case of a subject in an arena of `units` units, on two threads.
 ///
 /// # Errors
-/// The first violation that is looked for; others are passed over.
+/// The first violation of the kind that is looked for; others are ignored.
 pub fn run(
     subject: &Subject,
     units: u64,
@@ -126,8 +126,8 @@ struct Walk<'a, L> {
 }
 
 impl<L: Fn(&Violation) -> bool> Walk<'_, L> {
-    /// The second lane stops after every step of its program, then the first after every step of its own;
-    /// the first for good, or for long.
+    /// Runs a case: the second lane stops after every step of its program, then the first after every step of its own,
+    /// for good or for long.
     fn case(&mut self, case: &Case, program: usize) -> Result<(), Box<Culprit>> {
         let steps = match case.steps_of(self.subject.fresh, 1, program) {
             Ok(steps) => steps,
@@ -140,7 +140,7 @@ impl<L: Fn(&Violation) -> bool> Walk<'_, L> {
                 }));
             }
         };
-        // Whoever goes on late does nothing that would cover up what it did.
+        // A lane that goes on late does nothing that would hide what it did.
         let mut short = case.clone();
         short.lanes[1].truncate(program);
         short.lanes[2].truncate(1);
@@ -163,7 +163,7 @@ impl<L: Fn(&Violation) -> bool> Walk<'_, L> {
         Ok(())
     }
 
-    /// `false`: the first lane was done before.
+    /// Stops the first lane for good. Returns `false` if it was done before.
     fn freeze(
         &mut self,
         case: &Case,
@@ -177,13 +177,13 @@ impl<L: Fn(&Violation) -> bool> Walk<'_, L> {
             1 => script.extend([Turn::Rest(1), Turn::Rest(2)]),
             _ => script.push(Turn::Alternate(2, 1)),
         }
-        // Nothing can be said of a run that went wrong in another way.
+        // Nothing can be said about a run that went wrong in another way.
         let Some(outcome) = self.run(case, script)? else { return Ok(true) };
         self.figures.frozen += u64::from(outcome.frozen);
         Ok(outcome.stopped)
     }
 
-    /// Both go on in the end, in the order in which they stopped or the other.
+    /// Lets both lanes go on in the end, in the order in which they stopped or the other order.
     fn resume(&mut self, case: &Case, first: u64, second: u64) -> Result<(), Box<Culprit>> {
         let stops = [
             [Turn::Steps(1, second), Turn::Steps(0, first)],
@@ -203,7 +203,7 @@ impl<L: Fn(&Violation) -> bool> Walk<'_, L> {
         Ok(())
     }
 
-    /// `None`: something went wrong that is not looked for.
+    /// Runs a script. Returns `None` if something went wrong that is not looked for.
     fn run(&mut self, case: &Case, script: Vec<Turn>) -> Result<Option<Outcome>, Box<Culprit>> {
         match case.run(self.subject.fresh, &script) {
             Ok(outcome) => {

@@ -1,4 +1,4 @@
-//! Which units the words of an arena are about, and so which units a call has claimed and which it has cleared.
+//! Finds out which units the words of an arena describe, and so which units a call has claimed and cleared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use testkit::program::Arena;
 
 use crate::word::{Change, Past, Stepped, advance};
 
-/// What the slots of a word are about: from this unit on, so many units (their log2) each.
+/// The units that the slots of a word describe: from this unit on, a number of units each (as its log2).
 #[derive(Clone, Copy)]
 struct Slots {
     first: u64,
@@ -15,14 +15,14 @@ struct Slots {
 }
 
 impl Slots {
-    /// The slots that are held in a word, by number.
+    /// Returns the slots that are held in a word.
     fn held(self, word: u64) -> u64 {
-        // In a leaf word every code but 00 is somebody's; in an inner word 01 is a slot that is split.
+        // In a leaf word every code except 00 is held; in an inner word 01 is a split slot.
         let pairs = 0x5555_5555_5555_5555;
         if self.order == 0 { (word | word >> 1) & pairs } else { word >> 1 & pairs >> 32 }
     }
 
-    /// The units of slots, given by their low bits.
+    /// Returns the units of slots, which are given by their low bits.
     fn units(self, slots: u64) -> Vec<u64> {
         let numbers = (0..32).filter(|number| slots >> (2 * number) & 1 == 1);
         let size = 1 << self.order;
@@ -32,35 +32,35 @@ impl Slots {
     }
 }
 
-/// The free slots of a word, by their low bits.
+/// Returns the free slots of a word, by their low bits.
 fn free(slots: Slots, word: u64) -> u64 {
     let pairs = 0x5555_5555_5555_5555;
     !(word | word >> 1) & if slots.order == 0 { pairs } else { pairs >> 32 }
 }
 
-/// What a call has taken and given so far.
+/// The ledger of a call: what it has claimed and cleared so far.
 #[derive(Default)]
 pub struct Ledger {
     /// The units that it has claimed, and not cleared again.
     pub claimed: BTreeSet<u64>,
     /// The units that it has cleared.
     pub cleared: BTreeSet<u64>,
-    /// Those that it cleared last: it may not have told the words above.
+    /// The units that it cleared last: it may not have told the words above.
     pub untold: Vec<u64>,
 }
 
-/// Which units the words of an arena are about, by their places.
+/// The units that the words of an arena describe, by the words' places.
 pub struct Places(BTreeMap<usize, Slots>);
 
 impl Places {
-    /// Those of an arena of so many units.
+    /// Returns the places of an arena of `units` units.
     pub fn of(units: u64) -> Arc<Self> {
         static KNOWN: Mutex<BTreeMap<u64, Arc<Places>>> = Mutex::new(BTreeMap::new());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(known.entry(units).or_insert_with(|| Arc::new(Self::learn(units))))
     }
 
-    /// Claims the first slot of each word on a fresh arena, which changes that word first.
+    /// Learns the places: claims the first slot of each word on a fresh arena, which changes that word first.
     fn learn(units: u64) -> Self {
         let mut places = BTreeMap::new();
         for level in 0..=units.ilog2() / 4 {
@@ -78,7 +78,7 @@ impl Places {
         Self(places)
     }
 
-    /// Enters the changes of this arena's words, whose first unit is `base` in the ledger.
+    /// Enters the changes of this arena's words in the ledger, where the arena's first unit is `base`.
     pub fn enter(
         &self,
         arena: &Arena<Stepped>,

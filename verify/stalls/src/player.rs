@@ -1,4 +1,4 @@
-//! One lane's part in a case.
+//! Plays the part of a lane in a case.
 
 use std::ops::Range;
 
@@ -14,44 +14,44 @@ pub struct Player<'a> {
     system: &'a dyn System,
     oracle: &'a Oracle,
     lane: usize,
-    /// Its blocks and runs, in the order in which it got them; not what it is in the middle of changing.
+    /// Its blocks and runs, in the order in which it got them, without what it is in the middle of changing.
     pub held: Vec<Held>,
-    /// What it has reserved.
+    /// The ranges that it has reserved.
     pub reservations: Vec<Range<u64>>,
-    /// What it has still to do.
+    /// The operations that are still to be done.
     todo: &'a [Op],
-    /// What it is in the middle of.
+    /// The call that it is in the middle of.
     call: Option<(Call, Past)>,
 }
 
 impl<'a> Player<'a> {
-    /// A lane that holds nothing.
+    /// Creates a lane that holds nothing.
     pub fn new(system: &'a dyn System, oracle: &'a Oracle, lane: usize) -> Self {
         let (held, reservations) = (Vec::new(), Vec::new());
         Self { system, oracle, lane, held, reservations, todo: &[], call: None }
     }
 
-    /// Gives it something to do.
+    /// Gives it operations to do.
     pub fn set(&mut self, todo: &'a [Op]) {
         self.todo = todo;
     }
 
-    /// Whether it has done all that it had to do.
+    /// Returns whether it has done everything.
     pub fn is_done(&self) -> bool {
         self.call.is_none() && self.todo.is_empty()
     }
 
-    /// Whether it is in the middle of a call.
+    /// Returns whether it is in the middle of a call.
     pub fn is_busy(&self) -> bool {
         self.call.is_some()
     }
 
-    /// What is lost if it never goes on.
+    /// Returns what is lost if it never goes on.
     pub fn cost(&self) -> Cost {
         self.call.as_ref().map_or_else(Cost::default, |(call, past)| self.system.cost(call, past))
     }
 
-    /// Takes up to `left` steps; they become fewer.
+    /// Takes up to `left` steps, and subtracts them.
     ///
     /// # Errors
     /// The first violation.
@@ -79,7 +79,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The call, if there is something that it can be about.
+    /// Returns the call for an operation, if there is something that it can act on.
     fn resolve(&self, op: &Op) -> Option<Call> {
         let picked = |pick: usize| {
             let len = self.held.len();
@@ -125,7 +125,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// What happens before the first step of a call.
+    /// Records what happens before the first step of a call.
     fn begin(&mut self, call: &Call) -> Result<(), Violation> {
         for held in call.given() {
             self.forget(held);
@@ -134,7 +134,7 @@ impl<'a> Player<'a> {
         if let Some(held) = call.changed() {
             self.forget(held);
             if !call.kept().is_empty() || !call.gap().is_empty() {
-                // What comes free does so at any time from now on; the rest stays the lane's.
+                // What is freed may become free at any time from now on; the rest stays with the lane.
                 self.give(held)?;
                 call.kept().into_iter().try_for_each(|part| self.take(part))?;
             }
@@ -146,7 +146,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// What happens after the last step of a call.
+    /// Records what happens after the last step of a call.
     fn end(&mut self, call: Call, answer: Answer) -> Result<(), Violation> {
         let wrong = |answer| Err(Violation::wrong(format!("{call:?}"), "something else", answer));
         match (&call, answer) {
@@ -178,7 +178,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// `false`: the answer cannot be right, whatever the others do.
+    /// Ends an operation on a run. Returns `false` if the answer cannot be right, whatever the others do.
     fn end_run(
         &mut self,
         call: &Call,

@@ -1,4 +1,4 @@
-//! Every operation, in the situations in which it does something different.
+//! Scenes: every operation, in the situations in which it does something different.
 
 use testkit::program::{Op, RunOp};
 
@@ -7,7 +7,7 @@ use crate::system::Kind;
 
 /// Frees the lane's oldest block or run, by its size.
 const FREE: Op = Op::FreeSized { pick: 0 };
-/// The same, by its index alone.
+/// Frees the lane's oldest block or run, by its index alone.
 const FREE_UNSIZED: Op = Op::Free { pick: 0 };
 
 const fn alloc(order: u32) -> Op {
@@ -30,18 +30,18 @@ const fn free_batch(order: u32) -> Op {
     Op::Run(RunOp::FreeBatch { order })
 }
 
-/// Situations, and programs for them.
+/// Scenes: situations, and programs for them.
 pub struct Scenes {
     /// What is in use.
     setups: Vec<Vec<(usize, Op)>>,
-    /// What a lane does that stops on the way.
+    /// The programs of a lane that stops on the way.
     programs: Vec<Vec<Op>>,
-    /// What a lane does that goes on.
+    /// The operations of a lane that goes on.
     workload: Vec<Op>,
 }
 
 impl Scenes {
-    /// Those for what a system can do, by name.
+    /// Returns the scenes for what a system can do, by name.
     pub fn of(kind: Kind, units: u64) -> Vec<(&'static str, Self)> {
         match kind {
             Kind::Nbbs if units < 64 => {
@@ -59,7 +59,7 @@ impl Scenes {
         }
     }
 
-    /// Blocks, unsized frees and reservations.
+    /// Returns scenes with blocks, unsized frees and reservations.
     fn of_nbbs(units: u64) -> Self {
         let scenes = Self::of_buddies(units);
         let end = units.min(40);
@@ -74,7 +74,7 @@ impl Scenes {
         Self { setups, programs, ..scenes }
     }
 
-    /// Those for a system of blocks of `2^order` units.
+    /// Returns scenes for a system of blocks of `2^order` units.
     fn of_buddies(units: u64) -> Self {
         let max = units.ilog2();
         let middle = max.saturating_sub(1).min(5);
@@ -84,9 +84,9 @@ impl Scenes {
             vec![(0, alloc(0))],
             // One block each.
             vec![(0, alloc(0)), (1, alloc(3.min(max))), (2, alloc(leaf))],
-            // The last in a word whose neighbours are in use: its free merges.
+            // The last block in a word whose neighbours are in use: its free merges.
             vec![(0, alloc(leaf)), (0, alloc(leaf)), (1, alloc(leaf)), (2, alloc(leaf))],
-            // The last in each of two words, the lane's own word being a third: both frees merge, in one word.
+            // The last block in each of two words, while the lane's own word is a third: both frees merge, in one word.
             vec![
                 (0, alloc(leaf)),
                 (2, alloc(leaf)),
@@ -100,9 +100,9 @@ impl Scenes {
             ],
             // A block that fills words of its own, and little else.
             vec![(0, alloc(middle)), (1, alloc(0))],
-            // The lane remembers a word that is a part of a large block by now: its claim is undone.
+            // The lane remembers a word that is now part of a large block: its claim is undone.
             vec![(0, alloc(0)), (0, FREE), (1, alloc(max))],
-            // All but one unit: large ones are sought in vain.
+            // All units except one are in use: searches for large blocks are in vain.
             vec![(1, alloc(max)), (0, alloc(0)), (1, FREE), (2, alloc(max - 1))],
         ];
         let programs = vec![
@@ -117,17 +117,17 @@ impl Scenes {
         Self { setups, programs, workload }
     }
 
-    /// Runs, in one word and across words, wherever there is room, at a place, and in a range.
+    /// Returns scenes with runs, in one word and across words, wherever there is room, at a place, and in a range.
     fn of_runs(arena: u64) -> Self {
         let top = RunOp::Within { units: 20, order: 1, start: 8, end: 90, top_down: true };
         let setups = vec![
             vec![],
-            // One run each: in one word; across words.
+            // One run each: one in a word, and one across words.
             vec![(0, units(7)), (1, at(20, 30))],
             vec![(0, at(20, 42)), (1, units(9))],
-            // Words that a lane remembers are a part of a block by now.
+            // Words that a lane remembers are now part of a block.
             vec![(0, alloc(0)), (1, units(3)), (0, FREE), (1, FREE), (2, at(0, 64))],
-            // Single units in the way.
+            // Single units are in the way.
             vec![(2, at(31, 1)), (2, at(64, 1)), (0, units(5)), (1, units(40))],
         ];
         let programs = vec![
@@ -144,7 +144,7 @@ impl Scenes {
         Self { setups, programs, workload }
     }
 
-    /// Cuts and growth of blocks and runs, also in words below their own.
+    /// Returns scenes with cuts and growth of blocks and runs, also in words below their own.
     fn of_cuts(arena: u64) -> Self {
         let max = arena.ilog2();
         let shrink = |units| Op::Run(RunOp::Shrink { pick: 0, units });
@@ -155,7 +155,7 @@ impl Scenes {
             // A run in a word each; one across words beside one in a word.
             vec![(0, units(7)), (1, units(9))],
             vec![(0, at(18, 30)), (1, at(50, 12))],
-            // A block of many words, and what another lane remembers lies in it.
+            // A block of many words, in which lies what another lane remembers.
             vec![(1, alloc(0)), (1, FREE), (0, alloc(max)), (1, at(arena - 6, 3))],
             vec![(1, units(3)), (1, FREE), (0, at(0, 64)), (1, at(66, 7))],
         ];
@@ -175,7 +175,7 @@ impl Scenes {
         Self { setups, programs, workload }
     }
 
-    /// Many blocks at once.
+    /// Returns scenes with many blocks at once.
     fn of_batches(arena: u64) -> Self {
         let most = arena as usize;
         let large = arena.ilog2().min(5);
@@ -183,7 +183,7 @@ impl Scenes {
             vec![],
             vec![(0, batch(0, 5)), (1, batch(0, 5))],
             vec![(0, batch(0, most * 2 / 5)), (1, batch(large - 1, 1))],
-            // Words that a lane remembers are a part of a block by now.
+            // Words that a lane remembers are now part of a block.
             vec![(0, batch(0, 3)), (0, free_batch(0)), (1, alloc(arena.ilog2()))],
         ];
         let programs = vec![
@@ -198,7 +198,7 @@ impl Scenes {
         Self { setups, programs, workload }
     }
 
-    /// Everything that zones can do, in two zones of which the lanes prefer different ones.
+    /// Returns scenes with everything that zones can do, in two zones; the lanes prefer different ones.
     fn of_zones() -> Self {
         let setups = vec![
             vec![],
@@ -206,7 +206,7 @@ impl Scenes {
             // The first zone has no room for more.
             vec![(0, alloc(6)), (1, alloc(3))],
             vec![(0, units(40)), (1, batch(0, 3))],
-            // Words that a lane remembers are a part of a block by now.
+            // Words that a lane remembers are now part of a block.
             vec![(0, alloc(0)), (0, FREE), (2, alloc(6)), (1, units(6))],
         ];
         let programs = vec![
@@ -223,15 +223,15 @@ impl Scenes {
         Self { setups, programs, workload }
     }
 
-    /// Those for a pool.
+    /// Returns scenes for a pool.
     fn of_slots() -> Self {
         let programs = vec![vec![alloc(0), FREE], vec![FREE], vec![alloc(0), alloc(0), FREE]];
         let setups = vec![vec![], vec![(0, alloc(0)), (1, alloc(0))]];
         Self { setups, programs, workload: vec![alloc(0), alloc(0), FREE, alloc(0)] }
     }
 
-    /// Two lanes that stop, with a third that does not: the cases, and how many operations of the second
-    /// lane are its program.
+    /// Returns the cases of two lanes that stop and a third that does not, and how many operations of the second lane
+    /// are its program.
     pub fn cases(&self, units: u64) -> impl Iterator<Item = (Case, usize)> + '_ {
         self.setups.iter().flat_map(move |setup| {
             let pairs = self

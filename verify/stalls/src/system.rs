@@ -1,4 +1,4 @@
-//! What can be stalled: nbbs with everything it can do, and the others.
+//! The systems that can be stalled: nbbs with everything that it can do, and the others.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub trait System: BackEnd {
         Answer::Wrong(format!("not every system can do {call:?}"))
     }
 
-    /// What a call costs that never goes on.
+    /// Returns the cost of a call that never goes on.
     fn cost(&self, call: &Call, _past: &Past) -> Cost {
         let in_hand = match *call {
             Call::Alloc(order) => InHand::Claim(order),
@@ -48,26 +48,26 @@ pub trait System: BackEnd {
         Cost { in_hand, run: None }
     }
 
-    /// Where a part of the units ends that no block or run crosses.
+    /// Returns the borders between units that no block or run crosses.
     fn borders(&self) -> Vec<u64> {
         vec![self.units()]
     }
 
-    /// Whether units can be reserved and released.
+    /// Returns whether units can be reserved and released.
     fn reserves(&self) -> bool {
         false
     }
 
-    /// Where the metadata is out of order, once everybody stands still or is done.
+    /// Checks whether the metadata is in order, once all lanes are stopped or done.
     ///
     /// # Errors
-    /// What is wrong, and the units that it concerns.
+    /// The violation, and the units that it concerns.
     fn check(&self) -> Result<(), (Violation, Range<u64>)> {
         Ok(())
     }
 }
 
-/// Puts a question about runs, parts or many blocks.
+/// Makes a request about runs, parts or many blocks.
 fn ask_run(call: &Call, put: impl FnOnce(Ask<'_>) -> Result<u64, No>) -> Answer {
     let mut blocks = Vec::new();
     let Some(ask) = call.ask(&mut blocks) else { return Answer::No(No::NotOffered) };
@@ -80,10 +80,10 @@ fn ask_run(call: &Call, put: impl FnOnce(Ask<'_>) -> Result<u64, No>) -> Answer 
     }
 }
 
-/// What a call costs by what it has claimed and cleared.
+/// Returns the cost of a call from what it has claimed and cleared.
 pub fn cost(call: &Call, mut ledger: Ledger) -> Cost {
     if let Some(Held { index, len }) = call.changed() {
-        // A run that is written in smaller slots is the lane's already.
+        // A run that is written in smaller slots already belongs to the lane.
         ledger.claimed.retain(|unit| !(index..index + len).contains(unit));
     }
     let gap = call.gap();
@@ -100,13 +100,13 @@ pub fn cost(call: &Call, mut ledger: Ledger) -> Cost {
         let most: BTreeSet<u64> = most.collect();
         InHand::Between { least: Vec::from_iter(least), most: Vec::from_iter(most) }
     } else {
-        // More than it may: all of it is lost without an excuse.
+        // It has claimed more than it may: all of that is lost without an excuse.
         InHand::Nothing
     };
     Cost { in_hand, run: call.changed() }
 }
 
-/// The answer to the free of what is held by its index.
+/// Returns the answer to a free of what is held by its index.
 pub fn freed(held: Held, answer: Result<u64, FreeError>) -> Answer {
     match answer {
         Ok(units) if units == held.len => Answer::Yes(held.index),
@@ -126,11 +126,11 @@ pub fn look(buddy: &Buddy<'_, Stepped>, op: &Op) {
     buddy.occupancy_map(1, &mut [0; 16]).expect("every arena here has this order");
 }
 
-/// What an audit finds out of order, and the units that it concerns.
+/// Runs an audit. Returns what it finds out of order, and the units that this concerns.
 pub fn audit(buddy: &Buddy<'_, Stepped>) -> Result<(), (Violation, Range<u64>)> {
     buddy.audit().map(|_| ()).map_err(|broken| {
-        // A claim that died below a slot that is not split, or a free that died before it told the
-        // words above: both are named by the slot. Nothing else can be out of order.
+        // A claim that died below a slot that is not split, or a free that died before it told the words above: the
+        // audit names the slot in both cases. Nothing else can be out of order.
         let len = match broken.invariant {
             Invariant::Dormant | Invariant::Bound if broken.level == 0 => 1,
             Invariant::Dormant | Invariant::Bound => 1 << (1 + 4 * broken.level),
@@ -140,7 +140,7 @@ pub fn audit(buddy: &Buddy<'_, Stepped>) -> Result<(), (Violation, Range<u64>)> 
     })
 }
 
-/// nbbs, and where its words are.
+/// nbbs, and the places of its words.
 struct Ours<'a> {
     arena: &'a Arena<Stepped>,
     buddy: Buddy<'a, Stepped>,
@@ -218,15 +218,15 @@ impl System for Sl1<Stepped> {}
 impl System for Sl4<Stepped> {}
 impl<P: Pool> System for Units<P> {}
 
-/// Makes a fresh system of so many units and lends it to the visitor.
+/// A function that creates a fresh system of a number of units and lends it to the visitor.
 pub type Fresh = fn(u64, &mut dyn FnMut(&dyn System));
 
-/// What a system can do, and so what is asked of it.
+/// The kind of a system: what it can do, and so what is asked of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// nbbs, all of it.
+    /// All of nbbs.
     Nbbs,
-    /// Two of its arenas behind one handle.
+    /// Two arenas of nbbs behind one handle.
     Zones,
     /// Blocks of `2^order` units.
     Buddy,
@@ -236,13 +236,13 @@ pub enum Kind {
 
 /// A system to run the matrix on.
 pub struct Subject {
-    /// What it is called here and in the baselines.
+    /// Its name, here and in the baselines.
     pub name: &'static str,
-    /// How to make one.
+    /// How to create one.
     pub fresh: Fresh,
     /// What it can do.
     pub kind: Kind,
-    /// Arenas to run it in; for a patient those in which it is known to show its error.
+    /// The arenas to run it in; for a patient, those in which it is known to show its error.
     pub units: &'static [u64],
 }
 
@@ -261,7 +261,7 @@ pub const OURS: &[Subject] = &[
     }),
 ];
 
-/// All that must be caught, and at what.
+/// All systems that must be caught, and their symptoms.
 pub const PATIENTS: &[(Subject, &[Symptom])] = &[
     (
         subject("nb1", &[8, 16], Kind::Buddy, |units, visit| visit(&Nb1::<Stepped>::new(units, 9))),
@@ -295,7 +295,7 @@ pub const PATIENTS: &[(Subject, &[Symptom])] = &[
     ),
 ];
 
-/// What stands up to the same although it is not ours: a thread that stops takes a slot, and no more.
+/// The sound systems that are not ours: a thread that stops takes a slot, and no more.
 pub const SOUND: &[Subject] = &[subject("arena-tagged", &[8], Kind::Pool, |slots, visit| {
     visit(&Units(Tagged::<Stepped>::new(slots)));
 })];

@@ -1,7 +1,7 @@
 //! Calls that can be stopped before any access, and go on later, all on one thread.
 //!
-//! A call that stops is unwound. When it goes on, it is made anew and given the answers that it had: nothing but words
-//! is shared, so it comes to where it stopped.
+//! A call that stops is unwound. When it goes on, it is made anew and given the answers that it had: only words are
+//! shared, so it comes to the place where it stopped.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -22,23 +22,23 @@ pub struct Change {
     pub to: u64,
 }
 
-/// What is known of a call that has begun.
+/// What is known about a call that has begun.
 #[derive(Debug, Default)]
 pub struct Past {
-    /// By step: the word's address, and what it answered.
+    /// For each step, the word's address, and its answer.
     answers: Vec<(usize, u64)>,
-    /// What it has changed.
+    /// The changes that it has made.
     pub changes: Vec<Change>,
 }
 
-/// How far a call came.
+/// How far a call got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop<R> {
     /// To its end.
     Done(R),
-    /// It has taken all the steps that it was given.
+    /// Through all the steps that it was given.
     Steps,
-    /// It waits for somebody else.
+    /// To a place where it waits for another lane.
     Waits,
 }
 
@@ -46,19 +46,19 @@ pub enum Stop<R> {
 #[derive(Default)]
 struct Now {
     past: Past,
-    /// How many of its answers it has been given again.
+    /// The number of answers that it has been given again.
     again: usize,
-    /// Steps that it may still take.
+    /// The number of steps that it may still take.
     left: u64,
     /// Whether it may go on later, and so keeps its answers.
     keeps: bool,
-    /// Whether somebody else may take a step where it waits.
+    /// Whether another lane may take a step when it waits.
     yields: bool,
-    /// Whether it has taken a step since it was made anew: it does not stop where it has stopped already.
+    /// Whether it has taken a step since it was made anew: it does not stop again where it stopped before.
     is_fresh: bool,
 }
 
-/// What unwinds a call that stops.
+/// The payload that unwinds a call that stops.
 enum Unwound {
     Steps,
     Waits,
@@ -68,7 +68,7 @@ thread_local! {
     static NOW: RefCell<Option<Now>> = const { RefCell::new(None) };
 }
 
-/// Makes a call, or goes on with it, for at most `left` more steps, which become fewer as it takes them.
+/// Makes a call, or continues it, for at most `left` more steps, from which its steps are subtracted.
 pub fn advance<R>(
     past: &mut Past,
     left: &mut u64,
@@ -88,7 +88,7 @@ pub fn advance<R>(
     stop
 }
 
-/// Makes a call that nobody is in the way of, and counts its steps: `None` if there are more than `limit`.
+/// Makes an undisturbed call, and counts its steps. Returns `None` if there are more than `limit`.
 pub fn alone<R>(limit: u64, call: impl FnOnce() -> R) -> Option<(R, u64)> {
     let now = Now { left: limit, ..Now::default() };
     match make(now, call) {
@@ -112,10 +112,10 @@ fn make<R>(now: Now, call: impl FnOnce() -> R) -> (Now, Stop<R>) {
     (now, stop)
 }
 
-/// An access: answers what `access` does, and what it changed.
+/// Makes an access, and records its answer and change.
 fn step(word: usize, access: impl FnOnce() -> (u64, Option<Change>)) -> u64 {
     let answer = NOW.with_borrow_mut(|now| {
-        // Before and after a case nobody takes turns.
+        // Before and after a case lanes do not take turns.
         let Some(now) = now else { return Some(access().0) };
         if let Some(&(place, answer)) = now.past.answers.get(now.again) {
             assert_eq!(place, word, "a call that goes on does what it did");

@@ -12,19 +12,19 @@ use crate::places::{Ledger, Places};
 use crate::system::{System, audit, cost, freed, look};
 use crate::word::{Past, Stepped};
 
-/// The memory of two zones: 64 units, and the rest behind them.
+/// The memory of two zones: one of 64 units, and one of the rest behind them.
 pub struct TwoZones {
     zones: [(u64, Arena<Stepped>, Arc<Places>); 2],
 }
 
 impl TwoZones {
-    /// So many units in all.
+    /// Creates zones of `units` units in all.
     pub fn of(units: u64) -> Self {
         let zone = |base, units| (base, Arena::new(units), Places::of(units));
         Self { zones: [zone(0, 64), zone(64, units - 64)] }
     }
 
-    /// Lends them as a system.
+    /// Lends the zones as a system.
     pub fn visit(&self, visit: &mut dyn FnMut(&dyn System)) {
         let zone = |number: usize| {
             let (base, arena, _) = &self.zones[number];
@@ -36,7 +36,7 @@ impl TwoZones {
     }
 }
 
-/// Zones of which even lanes prefer the first, odd ones the second.
+/// Zones of which even lanes prefer the first, and odd lanes the second.
 struct Lent<'a> {
     memory: &'a TwoZones,
     zones: Zones<'a, Stepped>,

@@ -1,7 +1,7 @@
-//! Hashes of states.
+//! Computes hashes of states.
 //!
-//! They have 61 bits, and stand for the states. A program has at most a few million states, so the chance that it has
-//! two with the same hash is a millionth.
+//! The hashes have 61 bits, and stand for the states. A program has at most a few million states, so the chance that
+//! two of them have the same hash is a millionth.
 
 /// Mixes two numbers: each bit of either changes half of the bits of the result.
 #[inline]

@@ -1,4 +1,4 @@
-//! What the search knows of a lane.
+//! What the search knows about a lane.
 
 use std::ops::Range;
 
@@ -11,28 +11,28 @@ use super::reach::Footprint;
 /// The most lanes that a program has.
 pub const MOST_LANES: usize = 3;
 
-/// Where a lane stands; all else about it is in its answers.
+/// The state of a lane; everything else about it is in its answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// The hash of the answers that others can change; of a lane that is done, of what it holds.
+    /// The hash of the answers that others can change, or, of a lane that is done, of what it holds.
     pub hash: u64,
-    /// Answers that it has got.
+    /// The number of answers that it has got.
     pub answers: u32,
-    /// The word of its last step that others can see.
+    /// The word of its last visible step.
     pub word: u32,
-    /// What else is known, as bits.
+    /// Other facts, as bits.
     flags: u8,
 }
 
 /// The lane has taken a step.
 pub const BEGUN: u8 = 1;
-/// It has come to its end.
+/// The lane has come to its end.
 pub const DONE: u8 = 2;
-/// Since another lane runs, a step depended on its last one.
+/// Since another lane has been running, a step depended on the lane's last one.
 pub const WOKEN: u8 = 4;
 /// Its last step wrote.
 pub const WROTE: u8 = 8;
-/// With its last step, who holds what changed, or a call began or ended.
+/// With the lane's last step, the owner of something changed, or a call began or ended.
 pub const EVENT: u8 = 16;
 /// A call has begun and not returned.
 pub const IN_CALL: u8 = 32;
@@ -40,7 +40,7 @@ pub const IN_CALL: u8 = 32;
 pub const DISTURBED: u8 = 64;
 
 impl Standing {
-    /// Of a lane at its end.
+    /// Returns the state of a lane at its end.
     pub fn done(hash: u64, answers: u32) -> Self {
         Self { hash, answers, word: 0, flags: DONE }
     }
@@ -53,17 +53,17 @@ impl Standing {
         self.flags = if value { self.flags | flag } else { self.flags & !flag };
     }
 
-    /// The lane's part of a state.
+    /// Returns the lane's part of a state.
     pub fn token(&self, lane: usize) -> u64 {
         mix(self.hash, u64::from(self.flags) << 2 | lane as u64)
     }
 
-    /// Its last step that others can see.
+    /// Returns its last visible step.
     pub fn last(&self) -> Footprint {
         Footprint { word: self.word, wrote: self.is(WROTE), event: self.is(EVENT) }
     }
 
-    /// Its last step is this one.
+    /// Records its last step.
     pub fn take(&mut self, step: Footprint, answer: u64) {
         self.hash = mix(self.hash, answer);
         self.word = step.word;
@@ -71,7 +71,7 @@ impl Standing {
         self.set(EVENT, step.event);
     }
 
-    /// Learns of another lane's step. Whether that changed anything.
+    /// Learns of another lane's step. Returns whether that changed anything.
     pub fn learn(&mut self, step: Footprint) -> bool {
         let before = self.flags;
         self.flags |= if self.last().depends_on(step) { WOKEN } else { 0 };
@@ -83,12 +83,12 @@ impl Standing {
 /// A lane of the program.
 #[derive(Debug, Default)]
 pub struct Lane {
-    /// What its steps were answered.
+    /// The answers to its steps.
     pub answers: Vec<u64>,
-    /// The steps themselves, if they are to be told.
+    /// The steps themselves, if they are to be printed.
     pub steps: Vec<(u16, Step)>,
     pub now: Standing,
-    /// What it holds when it is done.
+    /// What the lane holds when it is done.
     pub left: Left,
 }
 
@@ -100,7 +100,7 @@ pub struct Left {
 }
 
 impl Left {
-    /// A hash of it, whatever the order in which it came.
+    /// Returns a hash of it, independent of the order in which it was received.
     pub fn hash(&self) -> u64 {
         let held = self.held.iter().map(|held| mix(held.index, held.len));
         let reservations = self.reservations.iter().map(|range| mix(!range.start, range.end));

@@ -1,4 +1,4 @@
-//! The words and the owner map, with a way back.
+//! The words and the owner map, with changes that can be undone.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use testkit::{Block, Oracle, Violation};
 use super::Step;
 use super::hash::mix;
 
-/// A change of who holds what.
+/// A change of owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The lane holds these units from now on.
@@ -21,14 +21,14 @@ pub enum Event {
     Release(Range<u64>),
 }
 
-/// What to do to take a change back.
+/// How to undo a change.
 #[derive(Debug)]
 enum Undo {
     Write { place: u16, old: u64 },
     Event { lane: usize, event: Box<Event> },
 }
 
-/// All that the lanes share.
+/// The memory that the lanes share.
 #[derive(Debug)]
 pub struct Memory {
     values: Vec<u64>,
@@ -39,7 +39,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// So many words, all zero, for an arena of so many units.
+    /// Creates zeroed words for an arena of `units` units.
     pub fn new(words: usize, units: u64) -> Self {
         Self { values: vec![0; words], hash: 0, oracle: Oracle::new(units), undo: Vec::new() }
     }
@@ -48,12 +48,12 @@ impl Memory {
         self.hash
     }
 
-    /// How many changes can be taken back.
+    /// Returns how many changes can be undone.
     pub fn changes(&self) -> usize {
         self.undo.len()
     }
 
-    /// What the word held before the step, and whether the step wrote.
+    /// Takes a step. Returns what the word held before, and whether the step wrote.
     pub fn perform(&mut self, place: usize, step: Step) -> (u64, bool) {
         let old = self.values[place];
         let new = match step {
@@ -73,7 +73,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Takes changes back until so many are left.
+    /// Undoes changes until only `changes` are left.
     pub fn back_to(&mut self, changes: usize) {
         while self.undo.len() > changes {
             match self.undo.pop() {
@@ -109,7 +109,7 @@ impl Memory {
     }
 }
 
-/// What is held, as the owner map has it: a run that is no block unit by unit.
+/// Iterates over what is held, in the form of the owner map: a run that is not a block is given unit by unit.
 fn blocks(held: Held) -> impl Iterator<Item = Block> {
     let whole = Block::of(held.index, held.len);
     let units = if whole.is_some() { 0..0 } else { held.index..held.index + held.len };

@@ -1,4 +1,4 @@
-//! Every schedule of a program with few preemptions: how it is found is told at the top of the crate.
+//! Searches every schedule of a program with few preemptions. The top of the crate says how.
 
 mod hash;
 mod lane;
@@ -36,31 +36,31 @@ pub struct Taken {
     pub found: u64,
 }
 
-/// What went wrong, and the steps that led there.
+/// A finding: what went wrong, and the steps that led there.
 #[derive(Clone, Debug)]
 pub struct Finding {
     pub violation: Violation,
     pub steps: Vec<Taken>,
 }
 
-/// What a search has seen.
+/// The figures of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
-    /// States, with who runs.
+    /// The number of states, each with the running lane.
     pub states: u64,
-    /// Turns taken.
+    /// The number of turns taken.
     pub turns: u64,
-    /// Schedules that went to their end.
+    /// The number of schedules that went to their end.
     pub schedules: u64,
-    /// Different ends.
+    /// The number of different ends.
     pub ends: u64,
-    /// The sum of their hashes.
+    /// The sum of the hashes of the ends.
     pub sum: u64,
-    /// Whether the search ended before its time, with too many states.
+    /// Whether the search ended early, with too many states.
     pub capped: bool,
 }
 
-/// So many steps of one lane, without another in between, and no end: it waits for somebody.
+/// The number of steps of one lane, without another lane's in between, after which it must be waiting for another.
 const TOO_MANY: u32 = 20_000;
 
 thread_local! {
@@ -73,7 +73,7 @@ pub fn search<R>(act: impl FnOnce(&mut Search) -> R) -> R {
     SEARCH.with_borrow_mut(act)
 }
 
-/// What is done with the steps of the lane that runs.
+/// How the steps of the running lane are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// They are remembered, and the lane may be preempted.
@@ -82,34 +82,34 @@ enum Mode {
     Unwatched,
     /// They say which words the lane uses.
     Scout,
-    /// They are no part of a schedule: the arena is set up or looked at.
+    /// They are not part of a schedule: the arena is set up or inspected.
     Aside,
 }
 
-/// A lane's turn that is not over: it runs, or others are tried in its place.
+/// An unfinished turn of a lane: the lane runs, or others are tried in its place.
 #[derive(Debug)]
 struct Turn {
     lane: usize,
     mode: Mode,
-    /// Preemptions that may follow.
+    /// The number of preemptions that may follow.
     budget: u8,
-    /// Answers that the lane had before.
+    /// The number of answers that the lane had before.
     from: usize,
-    /// Answers that it has been given.
+    /// The number of answers that it has been given.
     position: usize,
-    /// Steps that it has taken anew.
+    /// The number of new steps that it has taken.
     steps: u32,
-    /// Whether it has yet to come to its first step that others can see.
+    /// Whether its first visible step is still to come.
     fresh: bool,
-    /// The first lane that has not been thought of to go on before the next step.
+    /// The first lane that has not been considered to go on before the next step.
     others: usize,
-    /// What happens with the next step that others can see.
+    /// The events that happen with the next visible step.
     pending: Vec<Event>,
-    /// Whether a call begins with it.
+    /// Whether a call begins with the next visible step.
     begins: bool,
-    /// By lane: what was seen when that went on in place of this one.
+    /// For each lane, what was seen when it went on in place of this one.
     tried: [Option<Trial>; MOST_LANES],
-    /// Where its points begin among those of all turns.
+    /// The place where its points begin among those of all turns.
     points: usize,
 }
 
@@ -135,27 +135,27 @@ impl Turn {
 /// A turn that another lane took before a step.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
-    /// Where others stepped before the lane that was preempted went on.
+    /// The words on which others stepped before the preempted lane went on.
     reach: Reach,
-    /// Which lanes had been woken.
+    /// The lanes that had been woken.
     woken: [bool; MOST_LANES],
 }
 
-/// A state on the way, and what followed until the next such state.
+/// A recorded state on the way, and what followed until the next one.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     place: Place,
     reached: Reached,
 }
 
-/// Where everything stands before a step.
+/// The state of everything before a step.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     changes: usize,
     standings: [Standing; MOST_LANES],
 }
 
-/// Which lanes accessed a word, and which wrote, as bits.
+/// The lanes that accessed a word, and those that wrote it, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Users {
     all: u8,
@@ -167,30 +167,30 @@ struct Users {
 pub struct Search {
     pub memory: Memory,
     lanes: Vec<Lane>,
-    /// By lane, its part of the state.
+    /// For each lane, its part of the state.
     tokens: [u64; MOST_LANES],
-    /// By word, who is known to use it, and its bit; and who used it in this search.
+    /// For each word, the lanes that are known to use it, and its bit; and the lanes that used it in this search.
     known: Vec<(Users, u32)>,
     users: Vec<Users>,
-    /// Whether it turned out that lanes are in touch by a word who were not known to be.
+    /// Whether it turned out that lanes share a word that was not known to be shared.
     news: bool,
-    /// The last one is that of the lane that runs.
+    /// The turns; the last one is that of the running lane.
     turns: Vec<Turn>,
     points: Vec<Point>,
     visited: Visited,
     ends: Visited,
-    /// Whether nothing but states met before is left out.
+    /// Whether only states met before are left out.
     in_full: bool,
-    /// So many states are enough.
+    /// The number of states that are enough.
     pub most_states: u64,
-    /// Whether steps are kept.
+    /// Whether steps are recorded.
     telling: bool,
     finding: Option<Finding>,
     pub seen: Seen,
 }
 
 impl Search {
-    /// Over so many words, all zero, of an arena of so many units.
+    /// Creates a search over zeroed words of an arena of `units` units.
     pub fn new(words: usize, units: u64) -> Self {
         Self {
             memory: Memory::new(words, units),
@@ -211,12 +211,12 @@ impl Search {
         }
     }
 
-    /// Calls made from now on, until the turn is over, are those of this lane, before or after a search.
+    /// Begins a turn outside the search: until it is over, calls are those of this lane, before or after a search.
     pub fn aside(&mut self, lane: usize) {
         self.turns.push(Turn::new(lane, Mode::Aside, 0));
     }
 
-    /// Something is wrong in this schedule.
+    /// Records a violation in this schedule.
     pub fn found(&mut self, violation: Violation) {
         if self.finding.is_none() {
             self.finding = Some(Finding { violation, steps: self.steps_taken() });
@@ -227,7 +227,7 @@ impl Search {
         self.finding.as_ref()
     }
 
-    /// The steps of this schedule, if they were kept.
+    /// Returns the steps of this schedule, if they were recorded.
     fn steps_taken(&self) -> Vec<Taken> {
         let of_turn = |turn: &Turn| {
             let (lane, known) = (turn.lane, &self.lanes[turn.lane]);
@@ -238,7 +238,7 @@ impl Search {
         self.turns.iter().filter(|turn| turn.mode == Mode::Watched).flat_map(of_turn).collect()
     }
 
-    /// The turn of the lane that runs.
+    /// Returns the turn of the running lane.
     #[inline]
     fn turn(&mut self) -> &mut Turn {
         self.turns.last_mut().expect("somebody runs")
@@ -254,12 +254,12 @@ impl Search {
         self.turns[self.turns.len() - 1].mode
     }
 
-    /// A call of the lane that runs begins.
+    /// Records that a call of the running lane begins.
     pub fn begin_call(&mut self) {
         self.turn().begins = true;
     }
 
-    /// The lane that runs gives something up, at the latest moment: with its next step.
+    /// Records that the running lane gives something up, at the latest moment: with its next step.
     pub fn will(&mut self, event: Event) {
         match self.mode() {
             Mode::Aside => self.record(event),
@@ -267,7 +267,7 @@ impl Search {
         }
     }
 
-    /// The lane that runs has been given something, at the earliest moment: with its last step.
+    /// Records that the running lane has been given something, at the earliest moment: with its last step.
     pub fn has(&mut self, event: Event) {
         if self.mode() == Mode::Aside {
             self.record(event);
@@ -278,11 +278,11 @@ impl Search {
         }
     }
 
-    /// A call of the lane that runs has returned. If nobody else was about, `judge` says whether rightly.
+    /// Records that a call of the running lane has returned. If no other lane disturbed it, `judge` judges its answer.
     pub fn end_call(&mut self, judge: impl FnOnce(&Oracle) -> Result<(), Violation>) {
         let mut alone = self.mode() == Mode::Aside;
         if self.is_live() {
-            // If the call took no step that others can see.
+            // Only matters if the call took no visible step.
             self.happen();
             self.mark_event();
             let running = self.running();
@@ -296,27 +296,27 @@ impl Search {
         self.forget_pending();
     }
 
-    /// What was pending has happened.
+    /// Forgets the pending events, which have happened.
     fn forget_pending(&mut self) {
         let turn = self.turn();
         turn.pending.clear();
         turn.begins = false;
     }
 
-    /// Something happened with the last step of the lane that runs.
+    /// Records that something happened with the last step of the running lane.
     fn mark_event(&mut self) {
         let running = self.running();
         self.lanes[running].now.set(EVENT, true);
         self.tell(Footprint { event: true, ..Footprint::default() });
     }
 
-    /// Whether the lane is past the answers that it had at the beginning of its turn.
+    /// Returns whether the lane is past the answers that it had at the beginning of its turn.
     fn is_live(&mut self) -> bool {
         let turn = self.turn();
         turn.mode == Mode::Watched && turn.steps > 0
     }
 
-    /// What was to happen with the next step. Returns whether anything did.
+    /// Makes the pending events happen. Returns whether there were any.
     fn happen(&mut self) -> bool {
         let turn = self.turn();
         let (running, begins) = (turn.lane, std::mem::take(&mut turn.begins));
@@ -334,7 +334,7 @@ impl Search {
         happened
     }
 
-    /// The other lanes learn of a step.
+    /// Tells the other lanes of a step.
     fn tell(&mut self, step: Footprint) {
         let running = self.running();
         for (number, lane) in self.lanes.iter_mut().enumerate() {

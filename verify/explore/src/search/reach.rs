@@ -1,4 +1,4 @@
-//! Which words are stepped on.
+//! Records which words are stepped on.
 
 /// A step, as far as others depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -6,7 +6,7 @@ pub struct Footprint {
     /// The bit of the word; 0 for none.
     pub word: u32,
     pub wrote: bool,
-    /// Whether who holds what changed with it, or a call began or ended.
+    /// Whether an owner changed with it, or a call began or ended.
     pub event: bool,
 }
 
@@ -20,13 +20,14 @@ pub struct Reach {
 /// Events write to a word of their own.
 const EVENT: u32 = 1 << 31;
 
-/// The bit of the `number`-th word that several lanes use. If there are more than 31, some count as one.
+/// Returns the bit of word number `number` among those that several lanes use. If there are more than 31, some count as
+/// one.
 pub fn bit(number: usize) -> u32 {
     1 << (number % 31)
 }
 
 impl Footprint {
-    /// Whether two steps may not change places.
+    /// Returns whether two steps may not change places.
     pub fn depends_on(self, other: Self) -> bool {
         self.word & other.word != 0 && (self.wrote || other.wrote) || self.event && other.event
     }
@@ -43,7 +44,7 @@ impl Reach {
         self.written |= other.written;
     }
 
-    /// Whether a step may not change places with one of these.
+    /// Returns whether a step may not change places with one of these.
     pub fn meets(self, step: Footprint) -> bool {
         step.word & self.written != 0
             || step.wrote && step.word & self.read != 0

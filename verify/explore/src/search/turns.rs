@@ -1,4 +1,4 @@
-//! Turns within turns: before a step of one lane, the others are tried in its place.
+//! Takes turns within turns: before a step of one lane, the others are tried in its place.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -14,14 +14,14 @@ use super::{
     Turn, Users, search,
 };
 
-/// What is done in a program, and judged at its end.
+/// A program: what its lanes do, and how its end is judged.
 pub trait Program {
     fn lanes(&self) -> usize;
 
-    /// Carries out all that the lane does, from its beginning.
+    /// Carries out everything that the lane does, from its beginning.
     fn run(&self, lane: usize) -> Left;
 
-    /// All lanes are done, and hold this.
+    /// Judges the end: all lanes are done, and hold this.
     ///
     /// # Errors
     /// What is wrong.
@@ -32,7 +32,7 @@ thread_local! {
     static PROGRAM: RefCell<Option<Rc<dyn Program>>> = const { RefCell::new(None) };
 }
 
-/// What unwinds a lane that goes on and on.
+/// The payload that unwinds a lane that never ends.
 struct Stopped;
 
 /// Takes a step on the word at a place, and returns what the word held before.
@@ -50,14 +50,14 @@ pub fn access(place: u32, step: Step) -> u64 {
     }
 }
 
-/// Runs a program under every schedule with so many preemptions, from the state as it is.
+/// Runs a program under every schedule with up to `preemptions` preemptions, from the current state.
 ///
 /// # Errors
 /// The first violation.
 pub fn explore(program: Rc<dyn Program>, preemptions: u8) -> Result<Seen, Finding> {
     PROGRAM.set(Some(program));
     let result = attempt(preemptions).map_err(|finding| {
-        // Once more, with its steps.
+        // Runs it once more, and records its steps.
         search(|search| search.telling = true);
         let told = attempt(preemptions);
         search(|search| search.telling = false);
@@ -67,7 +67,7 @@ pub fn explore(program: Rc<dyn Program>, preemptions: u8) -> Result<Seen, Findin
     result
 }
 
-/// [`explore`] without reductions, but for states that were met before.
+/// Does the same as [`explore`], without reductions except that for states met before.
 ///
 /// # Errors
 /// The first violation.
@@ -107,13 +107,13 @@ fn scout() {
     search(|search| search.users.fill(Users::default()));
     for lane in (0..program.lanes()).chain((0..program.lanes()).rev()) {
         search(|search| search.turns.push(Turn::new(lane, Mode::Scout, 0)));
-        // What goes wrong here, will again.
+        // A violation here will occur again in the search.
         _ = catch_unwind(AssertUnwindSafe(|| program.run(lane)));
         search(|search| search.turns.pop());
     }
 }
 
-/// A lane is done, or none has begun: each other goes on.
+/// Lets each other lane go on, after a lane is done, or when none has begun.
 fn hand_over(done: Option<usize>, budget: u8) -> Reached {
     let (mark, lanes) = search(|search| (search.mark(), search.lanes.len()));
     let mut all = Reached::default();
@@ -125,7 +125,7 @@ fn hand_over(done: Option<usize>, budget: u8) -> Reached {
     all
 }
 
-/// Lets a lane take a turn, and takes it back. Returns what followed.
+/// Lets a lane take a turn, and undoes it. Returns what followed.
 fn try_turn(mark: Mark, lane: usize, budget: u8) -> Reached {
     let reached = match search(|search| search.begin_turn(lane, budget)) {
         Some(reached) => reached,
@@ -171,16 +171,16 @@ fn merge(all: &mut Reached, more: &Reached) {
     all.iter_mut().zip(more).for_each(|(all, &more)| all.merge(more));
 }
 
-/// What a lane is to do about its next step.
+/// What a lane has to do before its next step.
 enum Next {
     Answer(u64),
     /// First another lane's turn is tried.
     Try(Mark, usize, u8),
-    /// It goes on and on.
+    /// Stop: the lane never ends.
     Stop,
 }
 
-/// What is to be done when a lane has come to its end.
+/// What to do when a lane has come to its end.
 enum Done {
     Nothing,
     HandOver,
@@ -194,12 +194,12 @@ impl Users {
         self.writers |= u8::from(wrote) << lane;
     }
 
-    /// Whether steps of some lane on the word matter to another.
+    /// Returns whether steps of some lane on the word matter to another.
     fn are_in_touch(self) -> bool {
         self.writers != 0 && self.all.count_ones() > 1
     }
 
-    /// Whether others can see such a step of the lane, or change its answer.
+    /// Returns whether others can see such a step of the lane, or change its answer.
     #[inline]
     fn see(self, lane: usize, step: Step) -> bool {
         let others = if step == Step::Load { self.writers } else { self.all };
@@ -208,7 +208,7 @@ impl Users {
 }
 
 impl Search {
-    /// Begins with all lanes at their beginnings, and what is known about the words.
+    /// Begins a search with all lanes at their beginnings, and with what is known about the words.
     fn begin(&mut self, lanes: usize) {
         let mut numbers = 0..;
         for (known, &users) in self.known.iter_mut().zip(&self.users) {
@@ -226,7 +226,7 @@ impl Search {
         self.ends.clear();
     }
 
-    /// Whether there is nothing more to be seen.
+    /// Returns whether the search is over.
     fn is_over(&self) -> bool {
         self.seen.capped || self.news || self.finding.is_some()
     }
@@ -249,7 +249,7 @@ impl Search {
         }
     }
 
-    /// Begins a turn. If what would follow has been seen, it does not, and says what that is.
+    /// Begins a turn, unless what would follow has been seen; then returns that.
     fn begin_turn(&mut self, lane: usize, budget: u8) -> Option<Reached> {
         if self.is_over() {
             return Some(Reached::default());
@@ -267,7 +267,7 @@ impl Search {
         None
     }
 
-    /// The turn is over: what followed is known of the states on its way.
+    /// Ends a turn: what followed is now known for the states on its way.
     fn end_turn(&mut self) -> Reached {
         let turn = self.turns.pop().expect("somebody ran");
         let mut all = Reached::default();
@@ -280,7 +280,7 @@ impl Search {
         all
     }
 
-    /// The lane that runs has come to its end.
+    /// Records that the running lane has come to its end.
     fn lane_done(&mut self, left: Left) -> Done {
         if self.mode() != Mode::Watched || self.is_over() {
             return Done::Nothing;
@@ -350,7 +350,7 @@ impl Search {
         Next::Answer(found)
     }
 
-    /// Before a step that others can see: a lane that is to be tried first.
+    /// Returns a lane to be tried first, before a visible step.
     fn other_turn(&mut self) -> Option<(Mark, usize, u8)> {
         let turn = self.turn();
         if std::mem::take(&mut turn.fresh) {
@@ -369,7 +369,7 @@ impl Search {
         next.map(|lane| (mark, lane, budget - 1))
     }
 
-    /// Comes by a state. `false`: what follows has been seen.
+    /// Passes a state. Returns `false` if what follows has been seen.
     fn come_by(&mut self, running: usize, budget: u8) -> bool {
         let lane = &self.lanes[running];
         self.tokens[running] = lane.now.token(running);
@@ -391,7 +391,7 @@ impl Search {
         true
     }
 
-    /// Comes to a state. `Err`: it was met before, and this followed.
+    /// Meets a state. Returns `Err` with what followed if it was met before.
     fn meet(&mut self, running: usize, budget: u8) -> Result<(), Reached> {
         let states = self.visited.len();
         let place = self.visited.meet(mix(self.state(), running as u64), budget, running)?;
@@ -401,18 +401,18 @@ impl Search {
         Ok(())
     }
 
-    /// What the words hold and where the lanes stand.
+    /// Returns the hash of what the words hold and where the lanes are.
     fn state(&self) -> u64 {
         self.tokens.iter().fold(self.memory.hash(), |sum, &token| sum.wrapping_add(token))
     }
 
-    /// Whether a lane can take the next turn, in a schedule that is not left out.
+    /// Returns whether a lane can take the next turn, in a schedule that is not left out.
     fn may_go_on(&self, standing: &Standing) -> bool {
         !standing.is(DONE) && (!standing.is(BEGUN) || standing.is(WOKEN) || self.in_full)
     }
 
-    /// Whether schedules in which another lane goes on here may differ from those in which it went on before the last
-    /// step.
+    /// Returns whether schedules in which another lane goes on here may differ from those in which it went on before
+    /// the last step.
     fn matters(&self, other: usize, mark: &Mark) -> bool {
         let turn = &self.turns[self.turns.len() - 1];
         let same = |trial: &Trial| {
@@ -425,7 +425,7 @@ impl Search {
             && !turn.tried[other].as_ref().is_some_and(same)
     }
 
-    /// Another lane went on in place of the one that runs.
+    /// Records that another lane went on in place of the running one.
     fn tried(&mut self, other: usize, reached: Reached) {
         let woken = self.mark().woken();
         let turn = self.turn();
@@ -433,7 +433,7 @@ impl Search {
         self.reached(&reached);
     }
 
-    /// This followed the last point.
+    /// Records what followed the last point.
     fn reached(&mut self, reached: &Reached) {
         merge(&mut self.points.last_mut().expect("a turn begins with one").reached, reached);
     }

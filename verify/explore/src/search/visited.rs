@@ -1,38 +1,38 @@
-//! The states that were met.
+//! The set of states that were met.
 
 use super::lane::MOST_LANES;
 use super::reach::Reach;
 
-/// By lane, where the others stepped until it went on.
+/// For each lane, the words on which the others stepped until it went on.
 pub type Reached = [Reach; MOST_LANES];
 
-/// What is known of a state.
+/// What is known about a state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// The high bits of its hash, and in the low ones, [`BUDGET`], one more than the preemptions that were left when it was
-    /// met; 0 if it is none.
+    /// The high bits of its hash and, in the low bits, [`BUDGET`], one more than the preemptions that were left when it
+    /// was met; 0 if there is no state.
     entry: u64,
-    /// Of all schedules that follow, but for the lane that runs.
+    /// What all schedules that follow reach, except for the running lane.
     reached: [Reach; MOST_LANES - 1],
 }
 
-/// States, each with the preemptions that were left when it was met, and what followed.
+/// A set of states, each with the preemptions that were left when it was met, and what followed.
 #[derive(Debug)]
 pub struct Visited {
-    /// A power of two of slots.
+    /// The slots: their number is a power of two.
     slots: Vec<Known>,
     count: usize,
-    /// Whether slots are where they were.
+    /// Changes when slots are moved.
     pub generation: u32,
 }
 
 const BUDGET: u64 = 7;
 
-/// Slots of an empty set; one with more than [`LARGE`] is not kept for the next program.
+/// The number of slots of an empty set. A set with more than [`LARGE`] slots is not kept for the next program.
 const SMALL: usize = 1 << 10;
 const LARGE: usize = 1 << 15;
 
-/// Where a state stands, as long as it does.
+/// The place of a state, while it is valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     entry: u64,
@@ -58,7 +58,8 @@ impl Visited {
         self.count
     }
 
-    /// Adds a state in which `running` runs. `Err`: it was met before with as many preemptions left, and this followed.
+    /// Adds a state in which `running` runs. Returns `Err` with what followed if it was met before with as many
+    /// preemptions left.
     pub fn meet(&mut self, hash: u64, preemptions: u8, running: usize) -> Result<Place, Reached> {
         if 2 * self.count > self.slots.len() {
             self.grow();
@@ -77,7 +78,7 @@ impl Visited {
         Ok(Place { entry, slot: slot as u32, generation: self.generation })
     }
 
-    /// What followed a state.
+    /// Records what followed a state.
     pub fn reach(&mut self, place: Place, running: usize, reached: &Reached) {
         let Place { entry, slot, generation } = place;
         let slot = if generation == self.generation { slot as usize } else { self.find(entry) };
@@ -86,7 +87,7 @@ impl Visited {
         others.zip(known).for_each(|(lane, reach)| reach.merge(reached[lane]));
     }
 
-    /// The slot of a state, or the empty one where it belongs.
+    /// Returns the slot of a state, or the empty slot where it belongs.
     fn find(&self, entry: u64) -> usize {
         let mask = self.slots.len() - 1;
         let mut slot = (entry >> 3) as usize & mask;

@@ -1,13 +1,13 @@
-//! `signals SYSTEM SIGNALS`: handlers that call the allocator on the lane whose calls they interrupt, so many times:
-//! nbbs in every way there is, the others to allocate and free blocks.
+//! `signals SYSTEM SIGNALS`: this many handlers call the allocator on the lane whose calls they interrupt. They make
+//! every call of nbbs; of the other systems they allocate and free blocks.
 //!
-//! One in ten is sent by timers and comes wherever it comes, and all are to `thread-caches`. The others the interrupted thread raises itself before an
-//! atomic step, at random: every place between two steps is met, and handlers are interrupted by handlers in the same
-//! way.
+//! Timers send one in ten, which may come anywhere; for `thread-caches` they send all. The interrupted thread raises
+//! the others itself before an atomic step, at random: every place between two steps is met, and handlers are
+//! interrupted by handlers in the same way.
 //!
 //! Ends with 3 if something was found: a unit handed out twice, memory lost, or a thread that never goes on, because
-//! what its handler waits for is what it has interrupted; in a patient, if that is what it is known for. Ends with 0 if
-//! nothing was found, with 4 if a patient that is known for something else waits.
+//! its handler waits for what it has interrupted; in a patient, if that is what the patient is known for. Ends with 0
+//! if nothing was found, with 4 if a patient that is known for something else waits.
 
 use std::process::{ExitCode, exit};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -21,16 +21,16 @@ use nix::sys::timer::{Expiration, Timer, TimerSetTimeFlags};
 use nix::time::ClockId;
 use testkit::{Symptom, Violation};
 
-/// A handler of one of them may be interrupted by the others.
+/// The signals. The others may interrupt a handler of one of them.
 const SIGNALS: [Signal; 3] = [Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGWINCH];
 
-/// Handlers that have not.
+/// The number of handlers that have not returned.
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
 
-/// Handlers that have returned.
+/// The number of handlers that have returned.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
-/// Operations of anybody.
+/// The number of operations of the thread and its handlers.
 static OPERATIONS: AtomicU64 = AtomicU64::new(0);
 
 /// What the handlers work on; null outside a run.
@@ -54,12 +54,12 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     for signal in SIGNALS {
-        // SAFETY: the handler calls the allocator, which has to bear it (that is the question), and uses
-        // atomics, an initialised thread-local and nothing else while all is well.
+        // SAFETY: the handler calls the allocator, which has to allow it (this is what is tested), and uses atomics, an
+        // initialised thread-local and nothing else while all is well.
         let registered = unsafe { signal_hook_registry::register(signal as i32, handle) };
         registered.expect("these signals can be handled");
     }
-    // The signals are for the thread that works: the one that watches begins with them blocked.
+    // The signals are for the working thread: the watching thread begins with them blocked.
     let ours = SIGNALS.into_iter().collect::<SigSet>();
     ours.thread_block().expect("signals can be blocked");
     thread::spawn(|| watch(system.under_signals));
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
         "nbbs" => &[4, 32, 33, 64, 100, 600, 9000],
         "caches" | "thread-caches" => &[32, 64, 600, 9000],
         "nb4" => &[32],
-        // The longer the way up, the more places to be interrupted at.
+        // The longer the way up, the more places there are to be interrupted.
         _ => &[16, 64],
     };
     let rounds = 200;
@@ -94,7 +94,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Acts until so many signals have been handled.
+/// Acts until `until` signals have been handled.
 fn run(actor: &dyn Actor, until: u64, sent: bool) -> Result<(), Violation> {
     let stage = Stage { actor, wrong: AtomicBool::new(false), first: Mutex::new(None) };
     STAGE.store((&raw const stage).cast_mut().cast(), Ordering::Release);
@@ -110,13 +110,13 @@ fn run(actor: &dyn Actor, until: u64, sent: bool) -> Result<(), Violation> {
     } else {
         with_hook(raise_sometimes, work);
     }
-    // A signal that is still on its way finds no stage.
+    // A signal that is still under way finds no stage.
     STAGE.store(std::ptr::null_mut(), Ordering::Release);
     let first = stage.first.into_inner().unwrap_or_else(PoisonError::into_inner);
     first.map_or(Ok(()), Err)
 }
 
-/// Timers that send the signals every so often, by which their handlers interrupt each other, too.
+/// Creates timers that send the signals periodically, so that their handlers interrupt each other, too.
 fn timers() -> [Timer; SIGNALS.len()] {
     let mut interval = Duration::from_micros(25);
     SIGNALS.map(|signal| {
@@ -130,7 +130,7 @@ fn timers() -> [Timer; SIGNALS.len()] {
 }
 
 fn handle() {
-    // SAFETY: the stage outlives the run, and is taken away by the only thread that is interrupted: `watch` is not.
+    // SAFETY: the stage outlives the run, and the only interrupted thread takes it away: `watch` is not interrupted.
     if let Some(stage) = unsafe { STAGE.load(Ordering::Acquire).as_ref() } {
         DEPTH.fetch_add(1, Ordering::Relaxed);
         for _ in 0..1 + random() % 4 {
@@ -141,7 +141,7 @@ fn handle() {
     }
 }
 
-/// Before one access in a few, one of the signals; sooner in a handler, so that handlers pile up.
+/// Raises one of the signals before one access in a few; more often in a handler, so that handlers pile up.
 fn raise_sometimes() {
     let drawn = random();
     let one_in = [48, 12, 12, u64::MAX][DEPTH.load(Ordering::Relaxed).min(3)];
@@ -155,7 +155,7 @@ impl Stage<'_> {
         OPERATIONS.fetch_add(1, Ordering::Relaxed);
         if let Err(violation) = self.actor.act() {
             self.wrong.store(true, Ordering::Relaxed);
-            // Never waits: what is interrupted here is just writing down another.
+            // It never waits: the interrupted code may be recording another violation.
             if let Ok(mut first) = self.first.try_lock() {
                 first.get_or_insert(violation);
             }
@@ -163,7 +163,7 @@ impl Stage<'_> {
     }
 }
 
-/// Ends the process if nothing moves: the main thread cannot say so itself.
+/// Ends the process if nothing moves, since the main thread cannot say so itself.
 fn watch(known_for: Option<Symptom>) {
     let (mut last, mut since) = (0, Instant::now());
     loop {

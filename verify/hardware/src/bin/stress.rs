@@ -1,8 +1,8 @@
-//! `stress SYSTEM SECONDS [--plain]`: threads on a system for so long, with delays between atomic steps, or
-//! on the processor's own words.
+//! `stress SYSTEM SECONDS [--plain]`: runs threads on a system for this long, with delays between atomic steps, or on
+//! the processor's own words.
 //!
-//! Ends with 0 if nothing was found, with 3 if something was: in a patient, what it is known for. Another violation
-//! of a patient's ends a round, not the run.
+//! Ends with 0 if nothing was found, and with 3 if something was: in a patient, what it is known for. Another violation
+//! of a patient ends a round, but not the run.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The same arena and load for the same number.
+/// Runs a round. The same number gives the same arena and load.
 fn round(system: &System, number: u64, plain: bool) -> Result<Report, Violation> {
     let (units, load) = load(system, number);
     let mut report = Report::default();
@@ -58,7 +58,7 @@ fn round(system: &System, number: u64, plain: bool) -> Result<Report, Violation>
     Ok(report)
 }
 
-/// Tiny arenas, in which everybody is in everybody's way, and larger ones; few orders and all; 2 to 16
+/// Draws a load: tiny arenas, in which threads are in each other's way, and larger ones; few orders and all; 2 to 16
 /// threads.
 fn load(system: &System, number: u64) -> (u64, Load) {
     let mut random = fastrand::Rng::with_seed(number);
@@ -66,7 +66,7 @@ fn load(system: &System, number: u64) -> (u64, Load) {
         _ if system.pool => &[3, 8, 64],
         "nb4" => &[32, 64],
         "nbbs" => &[8, 33, 64, 100, 512, 600, 8192, 40_000],
-        // The longer the way up, the more places to stop on it.
+        // The longer the way up, the more places there are to stop.
         _ => &[64, 512, 600],
     };
     let units = arenas[random.usize(..arenas.len())];
@@ -75,7 +75,7 @@ fn load(system: &System, number: u64) -> (u64, Load) {
     let operations = 6_000 / threads as u64;
     let load = Load::new(threads, operations, 0..=max);
     let load = match number % 3 {
-        // The smallest and the largest: every free merges, or tries to.
+        // The smallest and the largest order: every free merges, or tries to.
         0 if max > 0 => Load { orders: vec![0, 0, 0, 0, max], ..load },
         1 => load.by_size(),
         _ => load,

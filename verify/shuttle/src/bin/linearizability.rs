@@ -1,7 +1,7 @@
-//! `linearizability [--long] [--first] [--share K/N]`: writes down the calls of small races, under shuttle, under every
-//! schedule with few preemptions and on real threads, and holds them against the sequential buddy.
+//! `linearizability [--long] [--first] [--share K/N]`: records the calls of small races, under shuttle, under every
+//! schedule with few preemptions and on real threads, and checks them against the sequential buddy.
 //!
-//! Ends with 3 if ours breaks its promise, with 1 if a patient goes unnoticed. `--first` ends at the first finding
+//! Ends with 3 if ours breaks its promise, and with 1 if a patient goes unnoticed. `--first` ends at the first finding
 //! in ours, and leaves the patients out. `--share` runs every `N`th of the random races.
 
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use verify_shuttle::schedule::{Chooser, Schedules, together};
 use verify_shuttle::share::Share;
 use verify_shuttle::word::Scheduled;
 
-/// Histories, and how many of them are not linearizable if refusals count.
+/// Counts histories, and how many of them are not linearizable if refusals count.
 #[derive(Debug, Default)]
 struct Count {
     histories: AtomicU64,
@@ -28,7 +28,7 @@ struct Count {
 }
 
 impl Count {
-    /// Holds a history against what is promised, and counts it.
+    /// Checks a history against the allocator's promises, and counts it.
     fn check(&self, history: &History) -> Result<(), Violation> {
         use testkit::history::Answer::Refused;
         let refused = history.calls().iter().filter(|call| matches!(call.answer, Refused(_)));
@@ -111,10 +111,10 @@ fn main() -> ExitCode {
     ExitCode::from(if clean { u8::from(!right) } else { 3 })
 }
 
-/// A way to make histories: so many times the usual number of random races, and a share of those.
+/// A way to make histories: from a multiple of the usual number of random races, and a share of those.
 type Part = fn(u64, Share, &Arc<Count>) -> Result<(), String>;
 
-/// Random races of 3 to 8 lanes under random and PCT schedules.
+/// Runs random races of 3 to 8 lanes under random and PCT schedules.
 fn under_shuttle(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), String> {
     for seed in share.of(4_000 * factor) {
         for chooser in [Chooser::Pct(3), Chooser::Pct(5), Chooser::Random] {
@@ -130,7 +130,7 @@ fn under_shuttle(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), St
     Ok(())
 }
 
-/// Races on full and nearly full arenas, under every schedule with two preemptions.
+/// Runs races on full and nearly full arenas, under every schedule with two preemptions.
 fn under_all_schedules(_factor: u64, _share: Share, count: &Arc<Count>) -> Result<(), String> {
     for of in [hidden_block(), merge_or_refuse(), whole_or_parts()] {
         let result = all_schedules(2, |turns| {
@@ -142,7 +142,7 @@ fn under_all_schedules(_factor: u64, _share: Share, count: &Arc<Count>) -> Resul
     Ok(())
 }
 
-/// Random races on threads, which give each other turns now and then.
+/// Runs random races on threads, which give each other turns now and then.
 fn on_threads(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), String> {
     for seed in share.of(20_000 * factor) {
         let of = make(Kind::Plain, seed);
@@ -172,25 +172,25 @@ const fn alloc(order: u32) -> Op {
     Op::Alloc { order }
 }
 
-/// Lane 0 claims in a word that a larger block covers, and lets go again; lane 1 gives back that block, takes
-/// its parts, and misses the one that lane 0 has in its hands for a moment.
+/// A race: lane 0 claims in a word that a larger block covers, and undoes the claim. Lane 1 gives back that block,
+/// takes its parts, and misses the one that lane 0 has in its hands for a moment.
 fn hidden_block() -> Race {
     let setup = [(1, alloc(5)), (2, alloc(5))];
     race_of(64, &setup, &[&[alloc(4)], &[FREE, alloc(4), alloc(4), alloc(4)]])
 }
 
-/// The last blocks of two words come free, while others ask for the whole and are refused.
+/// A race: the last blocks of two words become free, while others ask for the whole arena and are refused.
 fn merge_or_refuse() -> Race {
     let setup = [(0, alloc(4)), (2, alloc(4)), (1, alloc(4)), (2, alloc(4)), (2, FREE), (2, FREE)];
     race_of(64, &setup, &[&[FREE, alloc(5)], &[FREE, alloc(5)], &[alloc(6)]])
 }
 
-/// All ask for the whole arena, or for a part.
+/// A race: all lanes ask for the whole arena, or for a part.
 fn whole_or_parts() -> Race {
     race_of(64, &[], &[&[alloc(6), FREE], &[alloc(4), alloc(6)], &[alloc(5), FREE]])
 }
 
-/// The first history, under few preemptions, in which a refusal has no place in any order.
+/// Finds the first history, under few preemptions, in which a refusal has no place in any order.
 fn counterexample() -> Option<History> {
     let first = std::cell::RefCell::new(None);
     let of = hidden_block();
@@ -206,7 +206,7 @@ fn counterexample() -> Option<History> {
     search.err().and_then(|_| first.take())
 }
 
-/// The first history of a patient in which a unit is granted that somebody holds.
+/// Finds the first history of a patient in which a unit is granted while it is held.
 fn hands_out_twice(
     race: fn(usize) -> Race,
     with: verify_shuttle::patients::With,
@@ -216,7 +216,7 @@ fn hands_out_twice(
         let schedules = Schedules { chooser, count: 100_000, seed: 1 };
         let result = schedules.run(move || {
             with(of.setup.units, &mut |back_end: &dyn BackEnd| {
-                // Of refusals the patients promise nothing.
+                // The patients promise nothing about refusals.
                 let history = record(&of, &back_end, together)?;
                 if history.grants_twice() { judge(&history) } else { Ok(()) }
             })

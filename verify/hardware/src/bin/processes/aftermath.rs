@@ -1,4 +1,4 @@
-//! What is left when all members have ended.
+//! Checks what is left when all members have ended.
 
 use std::sync::atomic::AtomicU64;
 
@@ -12,7 +12,7 @@ use crate::member::alone;
 /// Attaches once more. Returns how many units are lost.
 ///
 /// # Errors
-/// Something is missing that was not at stake, or the rest is not whole.
+/// Units are missing that were not at stake, or the rest is not whole.
 pub fn check(system: &str, shared: &Shared, stakes: &[Stake]) -> Result<u64, End> {
     let mut missing = Vec::new();
     alone(system, || {
@@ -28,7 +28,7 @@ pub fn check(system: &str, shared: &Shared, stakes: &[Stake]) -> Result<u64, End
     Ok(missing.len() as u64)
 }
 
-/// Whether a zone is in order, but for the words of what was being changed when its owner died.
+/// Checks that a zone is in order, except the words of what was being changed when its owner died.
 fn audit(zone: &Zone<'_, AtomicU64>, stakes: &[Stake]) -> Result<(), Violation> {
     let Err(broken) = zone.buddy.audit() else { return Ok(()) };
     let unit = zone.base + broken.unit;
@@ -39,7 +39,7 @@ fn audit(zone: &Zone<'_, AtomicU64>, stakes: &[Stake]) -> Result<(), Violation> 
     Err(Violation::Audit(broken.to_string()))
 }
 
-/// Whether just these units may be missing: those of known places, and of the others no more than were at stake.
+/// Checks that exactly these units may be missing: those at known places, and of the others no more than were at stake.
 fn excused(missing: &[u64], stakes: &[Stake]) -> Result<(), Violation> {
     let known =
         |unit: u64| stakes.iter().filter_map(Stake::place).any(|place| place.contains(&unit));
@@ -51,7 +51,8 @@ fn excused(missing: &[u64], stakes: &[Stake]) -> Result<(), Violation> {
     Err(Violation::Lost { units: missing.to_vec() })
 }
 
-/// The units that nobody holds and that cannot be had one by one. All others must come at every order, merged.
+/// Returns the units that nobody holds and that cannot be allocated one by one. All others must be allocatable at every
+/// order, merged.
 fn missing_of<B: BackEnd + ?Sized>(
     back_end: &B,
     shared: &Shared,
@@ -61,7 +62,7 @@ fn missing_of<B: BackEnd + ?Sized>(
     for unit in (0..rest.units()).filter(|unit| !held.is_free(base + unit)) {
         rest.take(0, unit, 0)?;
     }
-    // Whatever death has left behind in the words above comes to light by this.
+    // This reveals everything that a death has left behind in the words above.
     for order in (0..=back_end.max_order()).rev() {
         drain(back_end, &rest, order)?;
     }
@@ -73,7 +74,7 @@ fn missing_of<B: BackEnd + ?Sized>(
     Ok(missing.into_iter().map(|unit| base + unit).collect())
 }
 
-/// Takes all blocks of an order and frees them. Returns the free units that were in none.
+/// Allocates all blocks of an order and frees them. Returns the free units that were in none.
 fn drain<B: BackEnd + ?Sized>(
     back_end: &B,
     oracle: &Oracle,

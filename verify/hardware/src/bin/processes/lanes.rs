@@ -1,4 +1,4 @@
-//! Where processes begin that name no lane.
+//! Checks where processes begin that name no lane.
 
 use std::collections::BTreeMap;
 use std::io::stdin;
@@ -8,16 +8,16 @@ use std::process::{Command, Stdio};
 use crate::End;
 use hardware::Shared;
 
-/// Units of an arena with 64 lanes, and of the area where one of them begins.
+/// The units of an arena with 64 lanes, and of the area in which one of them begins.
 const UNITS: u64 = 1 << 20;
 const AREA: u64 = UNITS / 64;
 
-/// Lanes that a process draws: for its thread, for C, and further ones. Five processes with numbers in a row have as many
-/// each before they meet, and more.
+/// The number of lanes that a process draws: for its thread, for C, and further ones. Five processes with consecutive
+/// numbers have at least as many each before they meet.
 const LANES: u64 = 8;
 const IN_A_ROW: u32 = 5;
 
-/// How many pairs of processes with numbers so near are wanted, and processes that may be made for them.
+/// The number of wanted pairs of processes with such close numbers, and of processes that may be started for them.
 const PAIRS: usize = 40;
 const PROCESSES: usize = 400;
 
@@ -45,7 +45,7 @@ pub fn run() -> Result<(), End> {
     Ok(())
 }
 
-/// A process on a fresh arena: its number, and the areas where its lanes begin.
+/// Starts a process on a fresh arena. Returns its number, and the areas in which its lanes begin.
 fn begin() -> Result<(u32, Vec<u64>), End> {
     let failed = |reason: &dyn ToString| End::NotRun(reason.to_string());
     let (file, _) = Shared::create(UNITS);
@@ -73,7 +73,7 @@ pub fn member() -> Result<(), End> {
     let shared = Shared::open(&file.into(), UNITS);
     let zones = shared.zones();
     let [zone, _] = zones.map_err(|violation| End::NotRun(violation.to_string()))?;
-    // No further threads: they would take numbers between those of two processes.
+    // There are no further threads: they would take numbers between those of two processes.
     let drawn = (2..LANES).map(|_| zone.buddy.on(nbbs::next_lane()).alloc(0).ok());
     for unit in [zone.buddy.alloc(0).ok(), shared.alloc_as_c()].into_iter().chain(drawn) {
         println!("{}", unit.ok_or_else(|| End::NotRun("no unit".to_string()))? / AREA);

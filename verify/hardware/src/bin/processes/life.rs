@@ -17,37 +17,38 @@ use crate::End;
 use crate::aftermath;
 use crate::member::{Fate, alone};
 
-/// What each survivor has to do after a death before the next.
+/// The number of operations that each survivor has to complete between two deaths.
 const GO_ON: u64 = 30;
 
-/// How long a process may take for its first operation, if that takes steps without an end, before it is killed.
+/// The time that a process may take for its first operation before it is killed, if that takes steps without an end.
 const BIRTH: Duration = Duration::from_secs(1);
 
-/// As many steps as an operation or two, or as a hundred: 2 to the power of up to this.
+/// Steps are drawn below a power of two with an exponent of up to this: as many as an operation or two take, or a
+/// hundred.
 const STEPS_LOG2: u64 = 12;
 
-/// What was run.
+/// The figures of what was run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
-    /// Systems.
+    /// The number of systems.
     pub lives: u64,
-    /// Processes that were killed.
+    /// The number of processes that were killed.
     pub killed: u64,
-    /// Of these, in the middle of a call.
+    /// The number of those that were killed in the middle of a call.
     pub cut_short: u64,
-    /// Of these, at any moment, by another process.
+    /// The number of those that another process killed, at any moment.
     pub at_once: u64,
-    /// Processes that stood still before.
+    /// The number of processes that were stopped before.
     pub stopped: u64,
-    /// Units that were lost, and that were at stake.
+    /// The number of units that were lost, and of those that were at stake.
     pub lost: u64,
     at_stake: u64,
-    /// What the survivors did.
+    /// The number of operations of the survivors.
     operations: u64,
 }
 
 impl Figures {
-    /// Both.
+    /// Adds up both.
     pub fn and(self, other: Self) -> Self {
         Self {
             lives: self.lives + other.lives,
@@ -73,13 +74,13 @@ impl fmt::Display for Figures {
     }
 }
 
-/// A system and the processes on it. Those that are left when it is dropped are killed.
+/// A system and the processes on it. The remaining processes are killed when it is dropped.
 pub struct Life<'a> {
     system: &'a str,
     units: u64,
     file: File,
     shared: Shared,
-    /// The survivors first.
+    /// The processes, the survivors first.
     members: Vec<Child>,
     survivors: usize,
     figures: Figures,
@@ -89,7 +90,7 @@ pub struct Life<'a> {
 impl Drop for Life<'_> {
     fn drop(&mut self) {
         for member in &mut self.members {
-            // Whoever has ended cannot be killed.
+            // A process that has ended cannot be killed.
             let _ = member.kill();
             let _ = member.wait();
         }
@@ -97,7 +98,7 @@ impl Drop for Life<'_> {
 }
 
 impl<'a> Life<'a> {
-    /// A fresh system of so many units, with so many survivors at work.
+    /// Starts a fresh system of `units` units, with `survivors` survivors at work.
     pub fn begin(system: &'a str, units: u64, survivors: usize) -> Result<Self, End> {
         let (file, shared) = Shared::create(units);
         let (members, stakes, figures) = (Vec::new(), Vec::new(), Figures::default());
@@ -109,7 +110,7 @@ impl<'a> Life<'a> {
         Ok(life)
     }
 
-    /// So many deaths, and what is left.
+    /// Runs the given number of deaths, and checks what is left.
     pub fn live(mut self, deaths: u64) -> Result<Figures, End> {
         for number in 0..deaths {
             let step = random() % (1 << (1 + random() % STEPS_LOG2));
@@ -133,7 +134,7 @@ impl<'a> Life<'a> {
         Ok(self.figures)
     }
 
-    /// Another process, which attaches, acts and dies.
+    /// Starts another process, which attaches, acts and dies.
     fn one_more(&mut self, fate: Fate) -> Result<(), End> {
         let who = self.join(fate)?;
         match fate {
@@ -156,7 +157,7 @@ impl<'a> Life<'a> {
         self.bury(who, fate)
     }
 
-    /// Waits until it stands still, and lets the survivors go on; then it is killed, or continued.
+    /// Waits until the process is stopped, and lets the survivors go on; then kills it, or continues it.
     fn stand_still(&mut self, who: usize) -> Result<(), End> {
         let process = self.process(who);
         match waitpid(process, Some(WaitPidFlag::WUNTRACED)).map_err(not_run)? {
@@ -170,7 +171,8 @@ impl<'a> Life<'a> {
         kill(process, signal).map_err(not_run)
     }
 
-    /// Sees the survivors go on, and frees what the dead one held; its call may have cost what was at stake.
+    /// Waits for the survivors to go on, and frees what the dead process held; its call may have cost what was at
+    /// stake.
     fn bury(&mut self, who: usize, fate: Fate) -> Result<(), End> {
         self.go_on()?;
         let stake = Stake::of(self.shared.member(who).stake.load(Ordering::Relaxed));
@@ -185,7 +187,7 @@ impl<'a> Life<'a> {
         self.go_on()
     }
 
-    /// Waits until every survivor has done something, however long its share of the processor takes.
+    /// Waits until every survivor has completed something, however long its share of the processor takes.
     fn go_on(&mut self) -> Result<(), End> {
         let before: Vec<u64> = (0..self.survivors).map(|who| self.done(who)).collect();
         let begun = Instant::now();
@@ -224,7 +226,7 @@ impl<'a> Life<'a> {
         Pid::from_raw(self.members[who].id() as i32)
     }
 
-    /// Whether a member has not ended; if it has, it has found something.
+    /// Returns whether a member has not ended; if it has, it has found something.
     fn is_there(&mut self, who: usize) -> Result<bool, End> {
         match self.members[who].try_wait().map_err(not_run)? {
             None => Ok(true),
@@ -233,7 +235,7 @@ impl<'a> Life<'a> {
     }
 }
 
-/// Why a member ended, which has said more by itself.
+/// Returns why a member ended, which has printed more by itself.
 fn ended(status: ExitStatus) -> End {
     match status.code() {
         Some(3) => End::Found,

@@ -1,16 +1,16 @@
-//! `processes SYSTEM SECONDS`: processes that attach to one system in shared memory, and act at random until they are
-//! killed, one after the other, beside one or two that go on; for so long.
+//! `processes SYSTEM SECONDS`: for this long, processes attach to one system in shared memory, and act at random until
+//! they are killed, one after the other, beside one or two that go on.
 //!
 //! One in four is killed by another process at any moment. The others kill themselves before an atomic step: one drawn
-//! beforehand, or the one after a mark. Some stop there first, until the survivors have gone on, and are killed then or
-//! continued for some steps more. After each death each survivor has to go on, and what was held by the dead is freed in its stead. In the end
-//! nothing may be missing but what was at stake in the calls that were cut short, and that in place and number; the rest
-//! must be whole.
+//! beforehand, or the one after a mark. Some stop there first, until the survivors have gone on, and are then killed or
+//! continued for some more steps. After each death each survivor has to go on, and what the dead process held is freed
+//! on its behalf. At the end only what was at stake in the calls that were cut short may be missing, checked by place
+//! and number; the rest must be whole.
 //!
-//! `processes lanes`: processes that name no lane begin in areas of their own, in Rust and in C.
+//! `processes lanes`: checks that processes that name no lane begin in areas of their own, in Rust and in C.
 //!
-//! Ends with 3 if something was found; in a patient, if it is what that is known for. Ends with 0 if nothing was, with 1 if
-//! not all was run.
+//! Ends with 3 if something was found; in a patient, if it is what the patient is known for. Ends with 0 if nothing was
+//! found, and with 1 if not everything was run.
 
 mod aftermath;
 mod lanes;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use life::{Figures, Life};
 use testkit::{Symptom, Violation};
 
-/// What the patients are known for. What else they do goes on.
+/// What the patients are known for. Other violations do not end a run.
 const PATIENTS: [(&str, Symptom); 4] = [
     ("nb1", Symptom::Overlap),
     ("nb4", Symptom::Overlap),
@@ -31,19 +31,19 @@ const PATIENTS: [(&str, Symptom); 4] = [
     ("sl4", Symptom::Wait),
 ];
 
-/// Why a process ends before its time.
+/// Why a process ends early.
 #[derive(Debug)]
 enum End {
     /// A violation that is looked for.
     Found,
     /// Another violation.
     Other,
-    /// It could not do its part, and why.
+    /// It could not do its part, with the reason.
     NotRun(String),
 }
 
 impl End {
-    /// What a violation of a system is. Prints it.
+    /// Prints a violation of a system, and returns its kind.
     fn of(system: &str, violation: &Violation) -> Self {
         eprintln!("{system}: {violation}");
         let known = PATIENTS.iter().find(|(name, _)| *name == system);
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
 }
 
 fn lives(system: &str, time: Duration) -> Result<(), End> {
-    // Two levels and three; few units, in which everybody is in everybody's way.
+    // Two and three levels; few units, so that processes are in each other's way.
     let arenas: &[u64] = match system {
         "nbbs" => &[33, 64, 100, 600, 9000],
         "nb4" => &[32, 256],
@@ -93,9 +93,9 @@ fn lives(system: &str, time: Duration) -> Result<(), End> {
     let (begun, mut all) = (Instant::now(), Figures::default());
     while begun.elapsed() < time {
         let units = arenas[all.lives as usize % arenas.len()];
-        // What a single death costs is known most exactly; many lie in each other's way.
+        // The cost of a single death is known most exactly; many deaths get in each other's way.
         let deaths = [1, 2, 8][all.lives as usize % 3];
-        // One alone shows whether it waits for the dead; two also work on what these have left.
+        // One survivor alone shows whether it waits for the dead; two also work on what the dead have left.
         let survivors = 1 + all.lives as usize % 2;
         match Life::begin(system, units, survivors).and_then(|life| life.live(deaths)) {
             Ok(figures) => all = all.and(figures),

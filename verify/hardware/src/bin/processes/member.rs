@@ -1,4 +1,4 @@
-//! A process that acts on the system until it is told to stop, or dies.
+//! Runs a process that acts on the system until it is told to stop, or dies.
 
 use std::cell::Cell;
 use std::io::stdin;
@@ -15,20 +15,20 @@ use crate::End;
 /// How a member ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// When it is told to.
+    /// It ends when it is told to.
     Survives,
-    /// Another kills it.
+    /// Another process kills it.
     IsKilled,
     /// It kills itself before this step.
     Dies(u64),
-    /// It kills itself when it has marked so many words, before it does anything else.
+    /// It kills itself when it has marked this many words, before it does anything else.
     DiesAtMark(u64),
-    /// It stops before this step; continued, it kills itself after as many more.
+    /// It stops before this step; if it is continued, it kills itself after as many more steps.
     Stops(u64),
 }
 
 impl Fate {
-    /// As an argument of a command.
+    /// Encodes it as an argument of a command.
     pub fn encode(self) -> String {
         match self {
             Self::Survives => "survives".to_string(),
@@ -51,12 +51,12 @@ impl Fate {
     }
 }
 
-/// More steps than any operation takes beside others that go on: whoever takes so many waits for one that does not.
+/// More steps than any operation takes beside others that go on: a process that takes more waits for one that does not.
 const MANY: u64 = 20_000_000;
 
 thread_local! {
     static FATE: Cell<Fate> = const { Cell::new(Fate::Survives) };
-    /// Steps of the operation under way of one who survives; else of the life.
+    /// The steps of the current operation for a survivor, and of the whole life for others.
     static STEPS: Cell<u64> = const { Cell::new(0) };
     static SYSTEM: Cell<&'static str> = const { Cell::new("") };
 }
@@ -78,7 +78,7 @@ pub fn run(system: &str, units: &str, who: &str, fate: &str) -> Result<(), End> 
                     STEPS.set(0);
                 }
                 actor.act()?;
-                // Relaxed: a count, and nothing else.
+                // Relaxed: it is only a count.
                 member.operations.fetch_add(1, Ordering::Relaxed);
             }
             actor.give_back()
@@ -93,7 +93,7 @@ pub fn alone(system: &str, body: impl FnOnce() -> Result<(), Violation>) -> Resu
     with_hook(count, body).map_err(|violation| End::of(system, &violation))
 }
 
-/// Before a step.
+/// Called before a step.
 fn count() {
     let steps = STEPS.get();
     STEPS.set(steps + 1);
