@@ -1,4 +1,4 @@
-//! Tells the command what it was built by and from: records of measurements say so.
+//! Tells the command by which compiler and from which commit it was built, for records of measurements.
 
 use std::process::Command;
 
@@ -8,14 +8,14 @@ fn main() {
     println!("cargo::rustc-env=BUILT_BY={}", output(&rustc, &["--version"]));
     println!("cargo::rustc-env=BUILT_FROM={revision}");
     println!("cargo::rerun-if-changed=build.rs");
-    // Grows with every commit and checkout.
+    // This file grows with every commit and checkout.
     let log = output("git", &["rev-parse", "--git-path", "logs/HEAD"]);
     if std::path::Path::new(&log).exists() {
         println!("cargo::rerun-if-changed={log}");
     }
 }
 
-/// The first line that a command prints, or "unknown".
+/// Returns the first line that a command prints, or "unknown".
 fn output(command: &str, args: &[&str]) -> String {
     let output = Command::new(command).args(args).output();
     let output = output.ok().filter(|output| output.status.success());

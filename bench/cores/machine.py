@@ -8,7 +8,7 @@ CLOCK_MHZ = 2400
 
 
 def machine(harts, hop_latency):
-    """So many cores, and cycles from one node of the mesh to the next."""
+    """Returns a machine with a number of cores, and of cycles from one node of the mesh to the next."""
     return Config(
         hart_count=harts,
         cpu_clock_mhz=CLOCK_MHZ,
@@ -34,5 +34,5 @@ def machine(harts, hop_latency):
     )
 
 
-# A server's, with an interconnect better than most; and one with an interconnect worse than most.
+# The machine of a server, with an interconnect better than most, and one with an interconnect worse than most.
 HOP_LATENCY = {"server": 2, "far": 8}

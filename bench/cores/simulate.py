@@ -1,6 +1,6 @@
-"""simulate.py IMAGE MACHINE HARTS REQUEST: runs the image once, which reads the request from its console.
+"""simulate.py IMAGE MACHINE HARTS REQUEST: runs the image once; the image reads the request from its console.
 
-Prints an object of JSON: what the image wrote to its console, and what the simulator counted while it measured.
+Prints a JSON object: what the image wrote to its console, and what the simulator counted while it measured.
 """
 
 import json
@@ -9,7 +9,7 @@ import sys
 from machine import CLOCK_MHZ, HOP_LATENCY, machine
 from rvsim import Simulator
 
-# Cycles after which a run is given up: more than a second on the simulated machine, hours on this one.
+# The cycles after which a run is given up: more than a second on the simulated machine, and hours on the host.
 LIMIT = 4_000_000_000
 
 
@@ -24,7 +24,7 @@ def run(image, config, request):
     return {
         "clock_mhz": CLOCK_MHZ,
         "console": console,
-        # There is nothing to be kept coherent on one hart.
+        # On one hart nothing has to be kept coherent.
         "transfers": stats.get("coherence.ha.c2c_transfers", 0),
         "instructions": stats["system.retired_insts"],
     }

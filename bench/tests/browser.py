@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""browser.py PAGE [SHOTS]: opens a page of `nbbs report` in headless Chromium, wide and narrow, light and dark, and finds its
-charts drawn. Prints what is wrong, and ends with 1 if anything is. Screenshots go into the folder SHOTS."""
+"""browser.py PAGE [SHOTS]: opens a page of `nbbs report` in headless Chromium, wide and narrow, light and dark, and
+checks that its charts are drawn. Prints what is wrong, and ends with 1 if anything is. Screenshots go into the folder
+SHOTS."""
 
 import base64
 import json
@@ -12,8 +13,8 @@ from selenium.webdriver.chrome.service import Service
 
 VIEWS = [(1280, 900, "light"), (1280, 900, "dark"), (360, 740, "light"), (360, 740, "dark")]
 
-# What the page holds, as it stands in the browser. A chart is drawn if some of its pixels are neither transparent
-# nor grey: grid, axes and lines that nobody has chosen are.
+# The contents of the page in the browser. A chart is drawn if some of its pixels are neither transparent nor grey;
+# grid, axes and lines that are not chosen are one or the other.
 LOOK = """
 const charts = JSON.parse(document.getElementById("charts").textContent);
 const coloured = (canvas) => {
@@ -44,7 +45,7 @@ return {
 };
 """
 
-# Presses the last button of the first workload that has some; returns what is pressed and how the sentence changed.
+# Presses the last button of the first workload that has buttons. Returns what is pressed, and how the sentence changed.
 PRESS = """
 const bar = [...document.querySelectorAll(".tabs")].find((bar) => bar.children.length > 1);
 if (!bar) return null;
@@ -54,7 +55,7 @@ bar.lastElementChild.click();
 return { before, after: verdict(), pressed: bar.lastElementChild.getAttribute("aria-pressed") };
 """
 
-# Takes all colours away, or gives them back.
+# Removes all colours, or restores them.
 CHOOSE = """
 document.querySelectorAll("#picker input").forEach((box) => { box.checked = arguments[0]; });
 document.getElementById("picker").dispatchEvent(new Event("change"));

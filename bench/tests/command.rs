@@ -1,4 +1,4 @@
-//! The binary as its users meet it.
+//! Tests the binary as its users meet it.
 
 mod support;
 
@@ -90,7 +90,7 @@ fn bench_limit_prints_tables() {
     }
 }
 
-/// What every row of the workloads has.
+/// The keys of every row of the workloads.
 const KEYS: [&str; 24] = [
     "command",
     "workload",
@@ -118,7 +118,7 @@ const KEYS: [&str; 24] = [
     "phase",
 ];
 
-/// The workloads, on an arena of 16 MiB.
+/// Returns the arguments that run the workloads on an arena of 16 MiB.
 fn bench(words: &str) -> Vec<String> {
     let more = "--quick --arena 16M --heap 64M --rounds 1 --duration 0.003";
     ["bench"]
@@ -186,7 +186,7 @@ fn bench_runs_every_workload_on_every_allocator() {
     assert!(row["worst_loads"].as_u64().unwrap() >= 2, "{row}");
 }
 
-/// 160 blocks a thread, of which some are 16 times as large.
+/// A thread needs room for 160 blocks, some of which are 16 times as large.
 #[test]
 fn an_arena_grows_until_the_threads_have_room() {
     let args = bench("constant-occupancy --threads 1,32 --orders 6 --allocators nbbs --json");
@@ -212,7 +212,7 @@ fn what_cannot_be_measured_is_left_out_and_named() {
         assert!(said.contains(words), "{words} in {said}");
     }
     let rows = String::from_utf8(output.stdout).unwrap();
-    // Each has figures of its own, and a line of names.
+    // Each workload has figures of its own, and so a line of names.
     assert_eq!(rows.lines().count(), 2 * (1 + 1), "{rows}");
 }
 
@@ -226,7 +226,8 @@ fn a_pair_of_one_thread_takes_two_read_modify_writes() {
     assert!((1.0..2.01).contains(&row["lines_written_per_op"].as_f64().unwrap()), "{row}");
 }
 
-/// A locked allocator whose thread sleeps with the lock held stops the others; so often it must be hit.
+/// A locked allocator whose thread sleeps with the lock held stops the others. There are enough suspensions to hit
+/// this.
 #[cfg(unix)]
 #[test]
 fn a_suspended_thread_stops_only_who_waits_for_it() {
@@ -244,7 +245,7 @@ fn a_suspended_thread_stops_only_who_waits_for_it() {
     assert!(locked.into_iter().map(stalled).sum::<u64>() > 0, "{rows:?}");
 }
 
-/// Needs valgrind, and says so without it.
+/// The command needs valgrind, and says so without it.
 #[test]
 fn instructions_are_counted_if_valgrind_is_there() {
     let args = "bench cached --quick --threads 1,2 --rounds 1 --allocators nbbs,talc --instructions --json";
@@ -273,7 +274,7 @@ fn bench_prints_tables_and_comma_separated_values() {
     let lines = stdout(&[&args[..], &["--csv"]].concat());
     let mut lines = lines.lines();
     assert!(lines.next().unwrap().starts_with("command,workload,phase,allocator,kind,safe"));
-    // Allocators, threads, phases; and the names of the second workload's figures.
+    // Allocators, threads and phases, and the names of the second workload's figures.
     assert_eq!(lines.count(), 3 * 2 * 3 + 1);
 }
 
@@ -284,7 +285,7 @@ fn bench_pool_prints_an_object_per_row() {
     let of = |case: &str, allocator: &str| {
         rows.iter().filter(|row| row["phase"] == case && row["allocator"] == allocator).count()
     };
-    // A hand-over takes two threads, and what is not shared takes one.
+    // A hand-over needs two threads, and a pool that is not shared runs on one.
     for case in ["bulk", "pair", "burst"] {
         assert_eq!(
             [of(case, "nbbs-pool"), of(case, "nbbs-pool-single"), of(case, "nothing")],

@@ -1,4 +1,4 @@
-//! Every contender, whatever it was made by, under the oracle.
+//! Tests every contender, of any origin, under the oracle.
 
 use nbbs_bench::market::{CONTENDERS, Contender, POOLS, find};
 use testkit::{BackEnd, Checked, Load, Oracle, Violation, stress};
@@ -14,7 +14,8 @@ fn for_each_safe(check: impl Fn(&Contender, &dyn BackEnd)) {
     }
 }
 
-/// Random allocations and frees, one at a time; more of either until the arena is full, then empty.
+/// Makes random allocations and frees, one at a time: more allocations until the arena is full, then more frees until
+/// it is empty.
 fn run_in_turn(allocator: &dyn BackEnd, seed: u64) -> Result<(), Violation> {
     let checked = Checked::sequential(allocator);
     let mut random = fastrand::Rng::with_seed(seed);
@@ -26,7 +27,7 @@ fn run_in_turn(allocator: &dyn BackEnd, seed: u64) -> Result<(), Violation> {
             held.extend(checked.alloc(lane, order).map(|index| (index, order)));
         } else if !held.is_empty() {
             let (index, order) = held.swap_remove(random.usize(..held.len()));
-            // A refusal is a violation, which `checked` remembers.
+            // A refused free is a violation, and `checked` remembers it.
             let _ = checked.free(lane, index, order);
         }
     }
@@ -73,7 +74,7 @@ fn names_are_unique() {
     assert!(find("").is_none());
 }
 
-/// One operation at a time the unsafe ones are right too.
+/// With one operation at a time the unsafe contenders are right, too.
 #[test]
 fn all_are_right_in_turn() {
     for contender in CONTENDERS.iter().chain(POOLS) {
@@ -94,7 +95,7 @@ fn the_safe_pools_on_many_threads() {
     }
 }
 
-/// What a user sees of them: the flag, and the word in the description and the label.
+/// Users see the flag, and the word in the description and the label.
 #[test]
 fn the_unsafe_ones_say_so() {
     let contenders = || CONTENDERS.iter().chain(POOLS);

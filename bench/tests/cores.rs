@@ -1,4 +1,5 @@
-//! `nbbs bench cores` where it cannot be had, and what the page shows of it. `ci/cores.sh` runs it.
+//! Tests `nbbs bench cores` where its tools are missing, and what the page shows of it. `ci/cores.sh` runs the command
+//! itself.
 #![cfg(unix)]
 
 mod support;
@@ -10,14 +11,14 @@ use assert_cmd::Command;
 use serde_json::json;
 use support::{json as rows_of, refusal, stdout};
 
-/// A command that does this.
+/// Creates a command that runs this script.
 fn fake(folder: &Path, name: &str, script: &str) {
     let path = folder.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// What the command says where those are all the programs there are.
+/// Returns the message of the command when there are no programs except those in the folder.
 fn said(folder: &Path) -> String {
     let mut nbbs = Command::cargo_bin("nbbs").unwrap();
     nbbs.env("PATH", folder).env("CARGO", "cargo").env("CARGO_TARGET_DIR", folder);

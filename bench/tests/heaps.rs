@@ -1,4 +1,4 @@
-//! Heaps under an owner map of their bytes; and heaps that do wrong, which it must find.
+//! Tests heaps under an owner map of their bytes, and faulty heaps, whose faults it must find.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -10,7 +10,7 @@ use testkit::Violation;
 
 const BYTES: u64 = 1 << 22;
 
-/// A block that is freed once: by the thread that has it.
+/// A block that is freed once, by the thread that has it.
 struct Held {
     at: NonNull<u8>,
     layout: Layout,
@@ -38,7 +38,7 @@ impl Held {
     }
 }
 
-/// Random blocks on one thread: allocated, resized, freed; more of one, then more of the other.
+/// Allocates, resizes and frees random blocks on one thread: first more allocations, then more frees.
 fn run(heap: &dyn Heap, seed: u64, steps: usize) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut held: Vec<Held> = Vec::new();
@@ -98,17 +98,17 @@ fn heaps_are_contenders_like_others() {
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,
-    /// A block begins in the one before.
+    /// A block begins inside the one before.
     Overlap,
     /// A block is not aligned.
     Misaligned,
     /// A resized block loses its contents.
     Forgets,
-    /// A free writes to a block of somebody else.
+    /// A free writes to another block.
     Scribbles,
 }
 
-/// Hands out memory from first to last and takes none back; from the hundredth call on it does wrong.
+/// A heap that hands out memory from first to last and takes none back. From the hundredth call on it is faulty.
 struct Faulty {
     fault: Fault,
     calls: AtomicUsize,
@@ -129,7 +129,7 @@ impl Faulty {
     }
 }
 
-// SAFETY: it is a lie: the memory is valid, but may be handed out twice, by one thread.
+// SAFETY: this is a lie: the memory is valid, but may be handed out twice, to one thread.
 unsafe impl Heap for Faulty {
     fn metadata_bytes(&self) -> Option<usize> {
         None
@@ -160,7 +160,7 @@ unsafe impl Heap for Faulty {
     unsafe fn resize(&self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>> {
         let moved = self.alloc(Layout::from_size_align(size, layout.align()).unwrap())?;
         if self.fault != Fault::Forgets {
-            // SAFETY: both blocks have so many bytes.
+            // SAFETY: both blocks have this many bytes.
             unsafe { moved.copy_from_nonoverlapping(at, size.min(layout.size())) };
         }
         Some(moved)

@@ -1,4 +1,4 @@
-//! Records, pages and comparisons, as users meet them.
+//! Tests records, pages and comparisons as users meet them.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use support::{json as rows_of, nbbs, refusal, stdout};
 
-/// A header as the command writes it.
+/// Returns a header as the command writes it.
 fn header() -> Value {
     json!({
         "record": 1,
@@ -18,7 +18,7 @@ fn header() -> Value {
     })
 }
 
-/// A row of `bulk`.
+/// Returns a row of `bulk`.
 fn row(allocator: &str, threads: usize, ns: f64) -> Value {
     json!({
         "command": "bench", "workload": "bulk", "phase": "alloc", "allocator": allocator, "kind": "backend",
@@ -29,7 +29,7 @@ fn row(allocator: &str, threads: usize, ns: f64) -> Value {
     })
 }
 
-/// Lines of a record.
+/// Returns the lines of a record.
 fn lines(values: &[Value]) -> String {
     values.iter().map(|value| format!("{value}\n")).collect()
 }
@@ -122,7 +122,7 @@ fn what_is_measured_can_be_kept_and_shown() {
     assert_eq!(rows_of(&["compare", "--json", &plain, &compressed]).len(), 2);
 }
 
-/// Whatever is measured can be kept, shown and compared: no two of its cases are taken for one.
+/// Whatever is measured can be kept, shown and compared: no two of its cases are confused.
 #[test]
 fn every_command_that_measures_can_be_kept() {
     let folder = Folder::new();
@@ -146,7 +146,7 @@ fn every_command_that_measures_can_be_kept() {
     }
 }
 
-/// Rows of a run that was killed once there was one.
+/// Kills a run once it has a row. Returns its number of rows.
 #[cfg(unix)]
 fn killed_run(record: &Path) -> usize {
     let args = "bench cached larson --quick --threads 1,2,4,8 --allocators nbbs,linux --rounds 40 --record";
@@ -200,7 +200,7 @@ fn a_record_may_end_anywhere_and_says_so() {
         json!({"end": 2}),
     ]);
     let ends: Vec<usize> = whole.match_indices('\n').map(|(place, _)| place + 1).collect();
-    // Behind the first row, in the second, behind it, in the last line.
+    // After the first row, in the second, after the second, and in the last line.
     for (end, rows) in [(ends[1], 1), (ends[1] + 9, 1), (ends[2], 2), (ends[4] - 1, 2)] {
         let cut = folder.file("cut.jsonl", &whole[..end]);
         let output = nbbs(&["compare", &cut, &cut, "--json"]);

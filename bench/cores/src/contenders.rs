@@ -1,4 +1,4 @@
-//! Allocators by name. All but the counters are [`BackEnd`]s, or have a loop of their own.
+//! Finds allocators by name. All except the counters are [`BackEnd`]s, or have a loop of their own.
 
 use alloc::format;
 use alloc::string::String;
@@ -16,7 +16,7 @@ use crate::loops::{Job, block_loop, own_loop};
 use crate::memory;
 use crate::request::Request;
 
-/// All harts on one lane, which they share: it must be seen that they do.
+/// All harts on one shared lane. The check must notice that they share it.
 struct OneLane<B>(B);
 
 impl<B: BackEnd> BackEnd for OneLane<B> {
@@ -41,7 +41,7 @@ impl<B: BackEnd> BackEnd for OneLane<B> {
     }
 }
 
-/// No allocator: what a loop that hands blocks over costs by itself.
+/// No allocator: the cost of a loop that hands blocks over by itself.
 struct Nothing;
 
 impl BackEnd for Nothing {
@@ -66,7 +66,7 @@ impl BackEnd for Nothing {
     }
 }
 
-/// What each hart is to do; an error names what there is not.
+/// Returns what each hart has to do. The error names a loop or contender that does not exist.
 pub fn job(request: &Request, harts: usize) -> Result<Job, String> {
     let &Request { ref name, ref contender, units, .. } = request;
     if let Some(job) = own_loop(request, harts) {

@@ -1,20 +1,20 @@
-//! Where harts begin: all of them at the same place, with their number, how many there are, and no stack.
+//! The entry of harts: all begin at the same place, with their number, the number of harts, and no stack.
 
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
 
 use crate::main;
 
-/// The most harts.
+/// The largest number of harts.
 pub const HARTS: usize = 64;
 
-/// Bytes of a stack, as a power of two.
+/// The size of a stack in bytes, as a power of two.
 const STACK: usize = 16;
 
 #[repr(C, align(4096))]
 struct Stacks(UnsafeCell<[u8; HARTS << STACK]>);
 
-// SAFETY: each hart reaches its own part only, as its stack.
+// SAFETY: each hart only reaches its own part, as its stack.
 unsafe impl Sync for Stacks {}
 
 static STACKS: Stacks = Stacks(UnsafeCell::new([0; HARTS << STACK]));
@@ -23,7 +23,7 @@ static STACKS: Stacks = Stacks(UnsafeCell::new([0; HARTS << STACK]));
 /// zero.
 ///
 /// # Safety
-/// Only the machine may come here, once on each hart.
+/// Only the machine may call this, once on each hart.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 #[unsafe(link_section = ".text.start")]

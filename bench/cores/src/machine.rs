@@ -4,16 +4,16 @@ use core::arch::asm;
 use core::fmt::{self, Write};
 use core::ptr::{read_volatile, write_volatile};
 
-/// The registers of a serial port: data, and its state.
+/// The registers of a serial port: its data, and its state.
 const DATA: *mut u8 = 0x1000_0000 as *mut u8;
 const STATE: *const u8 = 0x1000_0005 as *const u8;
-/// A byte has come.
+/// A byte has arrived.
 const READY: u8 = 1;
 
 /// A word for each hart: interrupts it.
 const INTERRUPTS: *mut u32 = 0x0200_0000 as *mut u32;
 
-/// The simulator's controls: a command, and its argument.
+/// The simulator's control registers: a command, and its argument.
 const COMMAND: *mut u64 = 0x0010_2000 as *mut u64;
 const ARGUMENT: *mut u64 = 0x0010_2008 as *mut u64;
 
@@ -21,9 +21,9 @@ const ARGUMENT: *mut u64 = 0x0010_2008 as *mut u64;
 pub struct Console;
 
 impl Console {
-    /// The next byte that somebody sends.
+    /// Waits for the next byte that is sent.
     pub fn get(&mut self) -> u8 {
-        // SAFETY: the addresses are the port's, which hart 0 alone uses.
+        // SAFETY: the addresses are the port's, which only hart 0 uses.
         unsafe {
             while read_volatile(STATE) & READY == 0 {}
             read_volatile(DATA)
@@ -48,25 +48,25 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Cycles since the machine was started.
+/// Returns the cycles since the machine was started.
 #[inline]
 pub fn cycles() -> u64 {
     let cycles;
-    // SAFETY: reads a counter.
+    // SAFETY: it reads a counter.
     unsafe { asm!("csrr {}, mcycle", out(reg) cycles, options(nomem, nostack)) };
     cycles
 }
 
-/// The number of this hart.
+/// Returns the number of this hart.
 #[inline]
 pub fn hart() -> usize {
     let hart;
-    // SAFETY: reads a constant.
+    // SAFETY: it reads a constant.
     unsafe { asm!("csrr {}, mhartid", out(reg) hart, options(nomem, nostack, pure)) };
     hart
 }
 
-/// Sleeps until somebody wakes this hart: who sleeps is not simulated.
+/// Sleeps until another hart wakes this one: a sleeping hart is not simulated.
 pub fn sleep() {
     // SAFETY: the interrupt ends `wfi` and is not taken, as interrupts are off. The word is this hart's.
     unsafe {
@@ -75,7 +75,7 @@ pub fn sleep() {
     }
 }
 
-/// Wakes another hart, which sees what happened before on this one.
+/// Wakes another hart, which then sees what happened before on this one.
 pub fn wake(hart: usize) {
     // SAFETY: the fence orders memory before the device; the word is that hart's.
     unsafe {
@@ -84,20 +84,20 @@ pub fn wake(hart: usize) {
     }
 }
 
-/// Never again does anything.
+/// Stops this hart for good.
 pub fn halt() -> ! {
     loop {
-        // SAFETY: waits.
+        // SAFETY: it only waits.
         unsafe { asm!("csrwi mie, 0", "wfi") };
     }
 }
 
-/// Has the simulator count from here on.
+/// Makes the simulator count from here on.
 pub fn reset_statistics() {
     control(1, 0);
 }
 
-/// Has the simulator note what it has counted.
+/// Makes the simulator note what it has counted.
 pub fn note_statistics() {
     control(2, 0);
 }
@@ -108,7 +108,7 @@ pub fn exit(status: u64) {
 }
 
 fn control(command: u64, argument: u64) {
-    // SAFETY: the addresses are the simulator's; the fences keep the rest on the side where it stands.
+    // SAFETY: the addresses are the simulator's; the fences keep everything else on its side of the command.
     unsafe {
         asm!("fence iorw, iorw");
         write_volatile(ARGUMENT, argument);

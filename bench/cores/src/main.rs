@@ -1,7 +1,8 @@
-//! What `nbbs bench cores` has a simulated machine run: one loop on one allocator, on every hart at the same time.
+//! The program that `nbbs bench cores` runs on a simulated machine: one loop on one allocator, on every hart at the
+//! same time.
 //!
-//! Hart 0 reads the request from the console, prepares, and wakes the others; each does the loop and notes how long it
-//! took; hart 0 writes the notes to the console.
+//! Hart 0 reads the request from the console, prepares, and wakes the others. Each runs the loop and notes how long it
+//! took. Hart 0 writes the notes to the console.
 //!
 //! ```text
 //! entry       where harts begin        machine     console, cycles, wake-ups, the simulator's controls
@@ -34,10 +35,10 @@ use machine::{Console, say};
 use measure::Course;
 use request::Request;
 
-/// What all harts do.
+/// The course and the job of all harts.
 static COURSE: Once<(Course, Job)> = Once::new();
 
-/// Where each hart goes from its entry.
+/// The main function, to which each hart jumps from its entry.
 extern "C" fn main(hart: usize, harts: usize) -> ! {
     if hart == 0 {
         let request = Request::read(&mut Console);

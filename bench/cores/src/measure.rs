@@ -1,4 +1,4 @@
-//! The one way in which every loop is measured.
+//! Measures every loop in the same way.
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -13,7 +13,7 @@ pub struct Course {
     warm_up: u64,
     operations: u64,
     pub barrier: Barrier,
-    /// How many have measured what they were to.
+    /// The number of harts that have finished measuring.
     done: Line,
     notes: [Note; HARTS],
 }
@@ -23,7 +23,7 @@ pub struct Course {
 struct Note {
     operations: AtomicU64,
     cycles: AtomicU64,
-    /// Operations while anybody measured.
+    /// The operations while any hart measured.
     all: AtomicU64,
 }
 
@@ -40,8 +40,8 @@ impl Course {
         }
     }
 
-    /// Does `step`, which says how many operations it made, again and again: warms up, waits for the others, and measures.
-    /// Who is done goes on until all are: nobody measures a machine that empties.
+    /// Repeats `step`, which returns how many operations it made: warms up, waits for the others, and measures. A hart
+    /// that is done goes on until all are, so no hart measures a machine that becomes idle.
     pub fn measure(&self, hart: usize, mut step: impl FnMut() -> u64) {
         repeat(self.warm_up, &mut step);
         self.barrier.wait();
@@ -54,7 +54,7 @@ impl Course {
         let operations = repeat(self.operations, &mut step);
         let cycles = machine::cycles() - begin;
 
-        // Relaxed, as is the rest: numbers, which are read behind the barrier.
+        // Relaxed, like the rest: these are numbers that are read after the barrier.
         if self.done.0.fetch_add(1, Relaxed) + 1 == self.harts {
             machine::note_statistics();
         }
@@ -77,7 +77,7 @@ impl Course {
     }
 }
 
-/// Steps until there are so many operations; how many there are then.
+/// Repeats `step` until there are at least `operations` operations. Returns how many there are then.
 #[inline]
 fn repeat(operations: u64, step: &mut impl FnMut() -> u64) -> u64 {
     let mut done = 0;

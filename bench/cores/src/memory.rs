@@ -6,7 +6,7 @@ use nbbs_heap::{Cpu, Heap};
 use crate::entry::HARTS;
 use crate::machine;
 
-/// The hart by its register.
+/// Identifies a hart by its register.
 pub struct Hart;
 
 impl Cpu for Hart {
@@ -15,7 +15,7 @@ impl Cpu for Hart {
     }
 }
 
-/// The heap: of the loop that measures it, and of all contenders that need memory.
+/// The heap, for the loop that measures it and for all contenders that need memory.
 #[global_allocator]
 static HEAP: Heap<{ 96 << 20 }, HARTS, Hart> = Heap::new();
 
@@ -25,16 +25,16 @@ const MAX_UNITS: u64 = 1 << 20;
 static METADATA: Metadata<{ metadata_words(MAX_UNITS) }> = Metadata::new();
 static LANES: Metadata<{ lane_words(HARTS) }> = Metadata::new();
 
-/// The arena: there is one.
+/// Returns the arena. There is only one.
 ///
 /// # Panics
-/// It has more than [`MAX_UNITS`].
+/// If it has more than [`MAX_UNITS`] units.
 pub fn arena(units: u64) -> Buddy<'static> {
     assert!(units <= MAX_UNITS, "an arena of {units} units; there is room for {MAX_UNITS}");
     Buddy::new(&METADATA.words()[..metadata_words(units)], units).expect("room for its metadata")
 }
 
-/// The same with a lane for each hart, however small it is.
+/// Returns the arena with a lane for each hart, however small it is.
 pub fn arena_with_lanes(units: u64) -> Buddy<'static> {
     arena(units).with_lanes(LANES.words()).expect("room for its lanes")
 }

@@ -1,4 +1,4 @@
-//! What is asked for: one line of the console.
+//! The request: one line of the console.
 
 use alloc::string::String;
 use core::str::FromStr;
@@ -7,25 +7,25 @@ use crate::machine::Console;
 
 /// `LOOP CONTENDER ORDER UNITS WARM-UP OPERATIONS`, with spaces between.
 pub struct Request {
-    /// What each hart does.
+    /// The name of the loop that each hart runs.
     pub name: String,
-    /// On which allocator.
+    /// The allocator.
     pub contender: String,
-    /// Of the blocks, where the loop has one order.
+    /// The order of the blocks, if the loop has one order.
     pub order: u32,
-    /// Of the arena.
+    /// The units of the arena.
     pub units: u64,
-    /// Operations of each hart before anything is measured.
+    /// The operations of each hart before anything is measured.
     pub warm_up: u64,
-    /// Operations of each hart that are measured, at least.
+    /// The least number of measured operations of each hart.
     pub operations: u64,
 }
 
 impl Request {
-    /// Waits for it.
+    /// Waits for the request, and reads it.
     ///
     /// # Panics
-    /// The line lacks a word.
+    /// If the line lacks a word.
     pub fn read(console: &mut Console) -> Self {
         let mut line = String::new();
         loop {

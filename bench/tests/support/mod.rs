@@ -1,4 +1,4 @@
-//! Running the binary.
+//! Runs the binary.
 
 use std::process::Output;
 
@@ -10,7 +10,7 @@ pub fn nbbs(args: &[&str]) -> Output {
     Command::cargo_bin("nbbs").unwrap().args(args).output().unwrap()
 }
 
-/// What the command says on its way out; it must end with `code`, and print nothing.
+/// Returns the error message of the command, which must end with `code`, and print nothing.
 pub fn refusal(args: &[&str], code: i32) -> String {
     let output = nbbs(args);
     let error = String::from_utf8(output.stderr).unwrap();
@@ -20,14 +20,14 @@ pub fn refusal(args: &[&str], code: i32) -> String {
     error
 }
 
-/// The standard output of a command that succeeds.
+/// Returns the standard output of a command, which must succeed.
 pub fn stdout(args: &[&str]) -> String {
     let output = nbbs(args);
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The rows that it prints.
+/// Returns the rows that it prints.
 pub fn json(args: &[&str]) -> Vec<Value> {
     stdout(args).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

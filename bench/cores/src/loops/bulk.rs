@@ -1,4 +1,4 @@
-//! Many blocks are allocated, then freed, the last one first.
+//! Allocates many blocks, then frees them, the last one first.
 
 use alloc::boxed::Box;
 
@@ -6,7 +6,7 @@ use testkit::BackEnd;
 
 use super::Job;
 
-/// Blocks that a hart allocates before it frees any.
+/// The number of blocks that a hart allocates before it frees any.
 const BLOCKS: usize = 64;
 
 pub fn bulk<B: BackEnd + Send + 'static>(blocks: B, order: u32) -> Job {

@@ -1,5 +1,5 @@
-//! A program that has run for a while: 60 % of the arena is in use, here and there, and random blocks of mixed orders are
-//! replaced.
+//! Acts like a program that has run for a while: 60 % of the arena is in use, here and there, and random blocks of
+//! mixed orders are replaced.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,10 +12,10 @@ use crate::random::Random;
 /// The order of the blocks that fill the arena.
 const FILLER: u32 = 7;
 
-/// Of eight of those, so many stay.
+/// Of eight of those, this many stay.
 const STAY: usize = 5;
 
-/// Blocks that each hart holds, and their orders, from 0: both powers of two.
+/// The number of blocks that each hart holds, and of their orders, from 0: both are powers of two.
 const HELD: usize = 32;
 const ORDERS: usize = 4;
 

@@ -1,18 +1,18 @@
-//! What every other figure stands beside: counters that nobody shares, and one that all share.
+//! The counters beside which every other figure stands: some that are not shared, and one that all harts share.
 
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::Job;
 
-/// On a cache line of its own.
+/// A counter on a cache line of its own.
 #[derive(Default)]
 #[repr(align(64))]
 struct Counter(AtomicU64);
 
 impl Counter {
     fn count(&self) -> u64 {
-        // Relaxed: nothing else is told by it.
+        // Relaxed: it communicates nothing else.
         self.0.fetch_add(1, Relaxed);
         1
     }
@@ -26,7 +26,7 @@ pub fn private() -> Job {
     })
 }
 
-/// One counter for all: what scales no better has one line through which all go.
+/// One counter for all: an allocator that scales no better has one line that all harts use.
 pub fn shared() -> Job {
     let shared = Counter::default();
     Box::new(move |course, hart| course.measure(hart, || shared.count()))

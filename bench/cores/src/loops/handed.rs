@@ -1,4 +1,4 @@
-//! Blocks that another hart frees.
+//! Loops with blocks that another hart frees.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -8,10 +8,10 @@ use testkit::BackEnd;
 
 use super::Job;
 
-/// Blocks that each hart allocates before anything is measured, if any; of which it keeps every second one.
+/// The number of blocks that each hart allocates before anything is measured, if any. It keeps every second one.
 pub const KEPT: usize = 256;
 
-/// Blocks on their way from one hart to one other. A place holds a block's index and 1, or 0.
+/// Blocks on their way from one hart to another. A place holds 1 more than a block's index, or 0.
 #[derive(Default)]
 #[repr(align(64))]
 struct Way([AtomicU64; 16]);
@@ -20,7 +20,7 @@ impl Way {
     /// Sends a block, if the place has been emptied.
     fn send(&self, at: &mut usize, alloc: impl FnOnce() -> u64) -> u64 {
         let place = &self.0[*at % self.0.len()];
-        // Acquire and Release, here and below, pair with each other's: who receives a block sees what its sender did.
+        // Acquire and Release, here and below, pair with each other: the receiver of a block sees what its sender did.
         if place.load(Ordering::Acquire) != 0 {
             return 0;
         }
@@ -44,7 +44,7 @@ fn ways(number: usize) -> Vec<Way> {
     (0..number).map(|_| Way::default()).collect()
 }
 
-/// Each hart allocates for the next, and frees what the one before has allocated.
+/// Each hart allocates for the next, and frees what the previous one has allocated.
 pub fn ring<B: BackEnd + Send + 'static>(blocks: B, harts: usize, order: u32, kept: usize) -> Job {
     let ways = ways(harts);
     Box::new(move |course, hart| {
@@ -59,7 +59,7 @@ pub fn ring<B: BackEnd + Send + 'static>(blocks: B, harts: usize, order: u32, ke
     })
 }
 
-/// Every hart of an even number allocates for the next, which frees. One hart alone does both.
+/// Every hart with an even number allocates for the next, which frees. One hart alone does both.
 pub fn producers<B: BackEnd + Send + 'static>(blocks: B, harts: usize, order: u32) -> Job {
     let ways = ways(harts.div_ceil(2));
     Box::new(move |course, hart| {
@@ -75,7 +75,7 @@ pub fn producers<B: BackEnd + Send + 'static>(blocks: B, harts: usize, order: u3
     })
 }
 
-/// So that the words in which blocks come and go are never empty.
+/// Allocates blocks and frees every second one, so that the words in which blocks come and go are never empty.
 fn keep_every_second<B: BackEnd>(blocks: &B, hart: usize, order: u32, kept: usize) {
     let all: Vec<u64> = (0..kept).filter_map(|_| blocks.alloc(hart, order)).collect();
     for &block in all.iter().step_by(2) {

@@ -1,4 +1,4 @@
-//! Larson's server: random blocks are replaced, and who has replaced some goes on with another hart's.
+//! Larson's server: each hart replaces random blocks, and after some goes on with those of another hart.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,13 +9,13 @@ use testkit::BackEnd;
 use super::Job;
 use crate::random::Random;
 
-/// Blocks of a hart: a power of two.
+/// The number of blocks of a hart: a power of two.
 const BLOCKS: usize = 64;
 
-/// Replacements before a hart goes on with the next one's blocks.
+/// The number of replacements before a hart goes on with the next one's blocks.
 const TURN: usize = 64;
 
-/// A block's index and 1, or 0.
+/// The blocks of a hart: each entry is 1 more than a block's index, or 0.
 struct Table([AtomicU64; BLOCKS]);
 
 pub fn larson<B: BackEnd + Send + 'static>(blocks: B, harts: usize, order: u32) -> Job {
@@ -28,7 +28,8 @@ pub fn larson<B: BackEnd + Send + 'static>(blocks: B, harts: usize, order: u32) 
             let table = &tables[(hart + replaced / TURN) % harts];
             replaced += 1;
             let new = blocks.alloc(hart, order).expect("there is room") + 1;
-            // Acquire and Release pair with each other: who takes a block out sees what was done by who put it there.
+            // Acquire and Release pair with each other: a hart that takes a block out sees what the hart that put it
+            // there did.
             let old = table.0[random.below(BLOCKS)].swap(new, Ordering::AcqRel);
             let Some(block) = old.checked_sub(1) else { return 1 };
             blocks.free(hart, block, order).expect("it was allocated");

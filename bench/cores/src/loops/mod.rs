@@ -1,4 +1,4 @@
-//! What a hart does again and again.
+//! The loops that harts run.
 
 mod bulk;
 mod churn;
@@ -15,10 +15,10 @@ use testkit::BackEnd;
 use crate::measure::Course;
 use crate::request::Request;
 
-/// What every hart does, by its number.
+/// A job: what every hart does, by its number.
 pub type Job = Box<dyn Fn(&Course, usize) + Send + Sync>;
 
-/// The loops that every allocator of blocks can do.
+/// Returns a loop that every allocator of blocks can run.
 pub fn block_loop<B: BackEnd + Send + 'static>(
     request: &Request,
     harts: usize,
@@ -38,7 +38,7 @@ pub fn block_loop<B: BackEnd + Send + 'static>(
     })
 }
 
-/// Those of one contender only.
+/// Returns a loop that only one contender can run.
 pub fn own_loop(request: &Request, harts: usize) -> Option<Job> {
     let &Request { ref name, ref contender, order, units, .. } = request;
     Some(match (name.as_str(), contender.as_str()) {

@@ -1,4 +1,4 @@
-//! Objects: eight are allocated, then freed.
+//! Allocates eight objects, then frees them.
 
 use alloc::boxed::Box;
 use core::hint::black_box;
@@ -7,16 +7,16 @@ use nbbs_pool::{Config, Pool, Region};
 
 use super::Job;
 
-/// What is allocated: 48 bytes.
+/// The objects that are allocated: 48 bytes.
 type Object = [u64; 6];
 
-/// Objects that a hart holds at a time.
+/// The number of objects that a hart holds at a time.
 const HELD: usize = 8;
 
 /// Memory of the pool.
 static MEMORY: Region<{ 2 << 20 }> = Region::new();
 
-/// From the typed pool, through each hart's own claims.
+/// Allocates from the typed pool, through each hart's own claims.
 pub fn pool(harts: usize) -> Job {
     let pool: Pool<Object, _> = Pool::with_source(&MEMORY, Config::new());
     pool.reserve(harts * 256).expect("memory for the slots");
@@ -31,7 +31,7 @@ pub fn pool(harts: usize) -> Job {
     })
 }
 
-/// From the heap, which has a cache for each hart.
+/// Allocates from the heap, which has a cache for each hart.
 pub fn heap() -> Job {
     Box::new(|course, hart| {
         course.measure(hart, || {

@@ -1,4 +1,4 @@
-//! A block is allocated and freed.
+//! Allocates a block and frees it.
 
 use alloc::boxed::Box;
 
@@ -7,7 +7,7 @@ use testkit::BackEnd;
 use super::Job;
 use crate::memory;
 
-/// By the allocator.
+/// Runs pairs on the allocator.
 pub fn pairs<B: BackEnd + Send + 'static>(blocks: B, order: u32) -> Job {
     Box::new(move |course, hart| {
         course.measure(hart, || {
@@ -17,12 +17,12 @@ pub fn pairs<B: BackEnd + Send + 'static>(blocks: B, order: u32) -> Job {
     })
 }
 
-/// Blocks of an order that the first hart of [`beside_merges`] allocates before it frees any, and the orders: what it does
-/// splits and merges words of level 1, and above.
+/// The number of blocks of an order that the first hart of [`beside_merges`] allocates before it frees any, and the
+/// orders. They split and merge words of level 1 and above.
 const LARGE: usize = 16;
 const LARGE_ORDERS: [u32; 2] = [5, 10];
 
-/// The same, beside a first hart that fills and drains with large blocks. One hart alone does pairs.
+/// Runs pairs beside a first hart that fills and drains with large blocks. One hart alone does pairs.
 pub fn beside_merges<B: BackEnd + Send + 'static>(blocks: B, harts: usize, order: u32) -> Job {
     Box::new(move |course, hart| {
         let mut held = [0; LARGE];
@@ -49,7 +49,7 @@ fn pair<B: BackEnd>(blocks: &B, hart: usize, order: u32) {
     blocks.free(hart, block, order).expect("it was allocated");
 }
 
-/// By a cache of each hart's own.
+/// Runs pairs through a cache for each hart.
 pub fn cached(units: u64, order: u32) -> Job {
     let arena = memory::arena(units);
     Box::new(move |course, hart| {
