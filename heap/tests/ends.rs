@@ -52,7 +52,7 @@ fn blocks_outlive_their_thread() {
     assert_whole(&HEAP);
 }
 
-/// Frees what it has and uses the heap when it is dropped.
+/// When dropped, frees what it has and uses the heap.
 struct Late(&'static Small, RefCell<Vec<Block>>);
 
 impl Drop for Late {
@@ -62,7 +62,8 @@ impl Drop for Late {
     }
 }
 
-/// On Linux the destructors run before the cache's; elsewhere after it where they were registered before, too.
+/// On Linux the destructors run before the cache's. Elsewhere they may also run after it, if they were registered
+/// before.
 #[test]
 fn destructors_use_the_heap() {
     static HEAP: Small = Heap::new();
@@ -85,7 +86,7 @@ fn destructors_use_the_heap() {
     assert_eq!(HEAP.refused(), 0);
 }
 
-/// The destructor of a key that was made after the heap's runs when the cache has given everything back.
+/// The destructor of a key that was created after the heap's key runs when the cache has given everything back.
 #[cfg(target_os = "linux")]
 #[test]
 fn keys_of_others_use_the_heap() {
@@ -109,14 +110,14 @@ fn keys_of_others_use_the_heap() {
     assert_eq!(unsafe { pthread_key_create(&raw mut key, Some(at_end)) }, 0);
     let work = move || {
         use_heap(&HEAP, 3);
-        // SAFETY: the key was made above.
+        // SAFETY: the key was created above.
         assert_eq!(unsafe { pthread_setspecific(key, NonNull::dangling().as_ptr()) }, 0);
     };
     thread::spawn(work).join().unwrap();
     assert_whole(&HEAP);
 }
 
-/// A thread whose first use of the heap is at its end.
+/// A thread first uses the heap at its end.
 #[test]
 fn a_destructor_is_the_first_to_use_the_heap() {
     static HEAP: Small = Heap::new();
@@ -127,7 +128,7 @@ fn a_destructor_is_the_first_to_use_the_heap() {
     assert_whole(&HEAP);
 }
 
-/// A thread that is alive gives back what its cache keeps once another has asked for it.
+/// A living thread gives back what its cache keeps once another has asked for it.
 #[test]
 fn caches_of_others_are_asked() {
     static HEAP: Small = Heap::new();
@@ -148,7 +149,7 @@ fn caches_of_others_are_asked() {
     use_sizes(&SIZES);
     HEAP.trim();
     let kept = HEAP.stats().free;
-    // Of this size it has no slot.
+    // It has no slot of this size.
     use_sizes(&[250]);
     HEAP.trim();
     assert!(HEAP.stats().free > kept + (100 << 10), "it keeps slots that were asked for");
@@ -157,7 +158,7 @@ fn caches_of_others_are_asked() {
     assert_whole(&HEAP);
 }
 
-/// The cache is the first heap's; another is used without, and has all of its memory at once.
+/// The cache belongs to the first heap; another heap is used without a cache, and has all of its memory back at once.
 #[test]
 fn another_heap_is_used_without_a_cache() {
     static FIRST: Small = Heap::new();

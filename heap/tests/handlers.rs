@@ -15,11 +15,11 @@ use support::{Block, assert_whole, layout};
 
 const SIZES: [usize; 8] = [8, 64, 300, 1000, 2000, 5000, 30_000, 50_000];
 
-/// What passes between a handler and the thread that it interrupts: a block of each size, begun by its size.
+/// The state shared by a handler and the thread that it interrupts: a block of each size, which begins with its size.
 struct Scene<const B: usize, C: 'static = ()> {
     heap: &'static Heap<B, 1, C>,
     left: [AtomicPtr<u8>; SIZES.len()],
-    /// Handlers that have begun, and that have ended.
+    /// The number of handlers that have begun, and of those that have ended.
     begun: AtomicUsize,
     ended: AtomicUsize,
     stop: AtomicBool,
@@ -54,10 +54,10 @@ impl<const B: usize, C: Cpu> Scene<B, C> {
         unsafe { self.heap.free(old, of) };
     }
 
-    /// What a handler does: no memory but the heap's.
+    /// Acts as a handler: it uses no memory except the heap's.
     fn handle(&self) {
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
-        // One in sixteen takes something larger.
+        // One in sixteen allocates something larger.
         let which =
             |by| if number.is_multiple_of(16) { number / 16 + by } else { (number + by) % 2 };
         let blocks = [0, 1, 1].map(|by| {
@@ -69,12 +69,12 @@ impl<const B: usize, C: Cpu> Scene<B, C> {
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What the interrupted thread does, until it is told to stop.
+    /// Acts as the interrupted thread, until it is told to stop.
     fn work(&self) {
         let mut random = fastrand::Rng::with_seed(1);
         let mut held: Vec<Block> = Vec::new();
         while !self.stop.load(Ordering::Relaxed) {
-            // Mostly what takes no longer than the heap does.
+            // Mostly operations that take no longer than the heap itself.
             let small = random.u8(..) < 250;
             let size = SIZES[random.usize(..if small { 2 } else { SIZES.len() })];
             match random.u8(..16) {
@@ -96,7 +96,7 @@ impl<const B: usize, C: Cpu> Scene<B, C> {
         held.into_iter().for_each(|block| block.free(self.heap));
     }
 
-    /// Interrupts a thread so many times, also in its handlers.
+    /// Interrupts a thread a number of times, also in its handlers.
     fn run(&'static self, signals: usize, signal: Signal, handler: extern "C" fn(i32)) {
         let action = SigAction::new(
             SigHandler::Handler(handler),
@@ -109,7 +109,8 @@ impl<const B: usize, C: Cpu> Scene<B, C> {
         for sent in 0..signals {
             pthread_kill(worker.as_pthread_t(), signal).unwrap();
             (0..sent * 7 % 64).for_each(|_| std::hint::spin_loop());
-            // None is on its way when the next is sent, and two are not at their ends at most: the stack has one.
+            // No signal is under way when the next is sent, and at most two handlers have not ended, since there is one
+            // stack.
             while self.begun.load(Ordering::Relaxed) <= sent
                 || self.ended.load(Ordering::Relaxed) + 2 <= sent
             {
@@ -145,7 +146,7 @@ fn beside_the_cache_of_the_thread() {
 
 #[test]
 fn beside_the_cache_of_the_cpu() {
-    /// The only one.
+    /// The only CPU.
     struct First;
     impl Cpu for First {
         fn number() -> Option<usize> {
@@ -178,7 +179,7 @@ fn the_first_use_is_in_a_handler() {
 
     static HEAP: Heap<{ 4 << 20 }> = Heap::new();
     static HANDLED: AtomicUsize = AtomicUsize::new(0);
-    /// Of how many threads it has begun, and may end.
+    /// The number of threads whose first use has begun, and which may end.
     static BEGUN: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn handler(_: i32) {
         Block::alloc(&HEAP, layout(100, 8), 1).unwrap().free(&HEAP);

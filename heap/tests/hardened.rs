@@ -1,4 +1,4 @@
-//! Freed slots that wait, with the feature `quarantine`, and slots that are drawn by lot, with `shuffle`.
+//! Tests freed slots that wait, with the feature `quarantine`, and slots that are drawn by lot, with `shuffle`.
 #![cfg(any(feature = "quarantine", feature = "shuffle"))]
 
 mod support;
@@ -17,13 +17,13 @@ fn a_freed_slot_waits_for_255_others() {
     for (number, &block) in blocks.iter().enumerate() {
         // SAFETY: ours.
         unsafe { HEAP.free(block, of) };
-        // SAFETY: not ours any more, which is seen as long as it waits.
+        // SAFETY: it is no longer ours, which the heap notices as long as it waits.
         let again = unsafe { HEAP.free_at(blocks[number.saturating_sub(255)]) };
         assert!(matches!(again, Err(FreeError::NotAllocated { .. })), "{number}: {again:?}");
         let next = HEAP.alloc(of).unwrap();
         let freed_since = blocks[..=number].iter().rev().position(|&freed| freed == next);
         assert!(freed_since.is_none_or(|since| since >= 256), "{number}: {freed_since:?}");
-        // Kept, so that the next that waits comes out of the queue, and not this one again.
+        // It is kept, so that the next waiting slot comes out of the queue, and not this one again.
     }
     assert_eq!(HEAP.audit(), Ok(()));
 }
@@ -38,7 +38,7 @@ fn no_more_waits_than_is_said() {
         // SAFETY: ours.
         unsafe { HEAP.free(block, of) };
     }
-    // 256 KiB of them wait; the others can be had.
+    // 256 KiB of them wait; the others can be allocated.
     let again = (0..40).map(|_| HEAP.alloc(of).unwrap());
     let same = again.filter(|block| blocks.contains(block)).count();
     assert!(same >= 40 - 8, "{same}");
@@ -55,7 +55,7 @@ fn slots_are_in_no_order() {
             let blocks: Vec<usize> =
                 (0..48).map(|_| HEAP.alloc(of).unwrap().addr().get()).collect();
             let rises = blocks.windows(2).filter(|pair| pair[0] < pair[1]).count();
-            // Of 47 as many as of coins, about: fewer than 8 or more than 39 in one of a million.
+            // Like tosses of 47 coins: fewer than 8 or more than 39 come up once in a million.
             assert!((8..40).contains(&rises), "{rises} of 47");
             let first = blocks.iter().min().copied().unwrap();
             blocks.into_iter().map(|at| at - first).collect::<Vec<_>>()
@@ -65,7 +65,7 @@ fn slots_are_in_no_order() {
     orders.sort();
     orders.dedup();
     assert_eq!(orders.len(), 4, "threads draw different lots");
-    // Freed ones come back in no order either.
+    // Freed slots are not handed out in order, either.
     let blocks: Vec<_> = (0..30).map(|_| HEAP.alloc(of).unwrap()).collect();
     for &block in &blocks {
         // SAFETY: ours.

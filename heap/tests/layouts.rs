@@ -9,7 +9,7 @@ use nbbs_heap::Heap;
 use proptest::prelude::*;
 use support::{Block, assert_whole, layout};
 
-/// Who has which bytes.
+/// Records who has which bytes.
 #[derive(Default)]
 struct Owners(BTreeMap<usize, usize>);
 
@@ -111,7 +111,7 @@ fn cases() -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Runs a program, and looks whether all of the heap is free then.
+/// Runs a program, and checks that all of the heap is free then.
 fn run<const B: usize>(heap: &'static Heap<B>, program: Vec<Step>) {
     let (mut owners, mut held) = (Owners::default(), Vec::<Block>::new());
     for (seed, step) in program.into_iter().enumerate() {
@@ -151,7 +151,7 @@ proptest! {
         run(&HEAP, program);
     }
 
-    /// There is too little memory for many slabs: slots are runs of their own, and allocations fail.
+    /// If there is too little memory for many slabs, slots are runs of their own, and allocations fail.
     #[test]
     fn programs_in_little_memory(
         program in prop::collection::vec(step(), 0..if cfg!(miri) { 20 } else { 400 })
@@ -160,7 +160,7 @@ proptest! {
         run(&HEAP, program);
     }
 
-    /// One after the other without a thread's cache, as a handler has none.
+    /// Programs run one after the other, without a thread's cache, as a handler has none.
     #[test]
     fn programs_past_the_cache(
         program in prop::collection::vec(step(), 0..if cfg!(miri) { 20 } else { 400 })

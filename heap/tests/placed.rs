@@ -1,4 +1,4 @@
-//! Heaps in memory that is given at run time, and blocks of which only the address is known.
+//! Tests heaps in memory that is given at run time, and blocks of which only the address is known.
 
 mod support;
 
@@ -20,7 +20,7 @@ fn heap(caches: usize, bytes: usize) -> &'static Placed {
     unsafe { Placed::new(memory(all), all, caches) }.unwrap()
 }
 
-/// Sees to it that all of a heap is free.
+/// Checks that all of a heap is free.
 #[track_caller]
 fn assert_whole(heap: &Placed, caches: usize) {
     (0..caches).for_each(|cpu| _ = heap.on(cpu).trim());
@@ -44,7 +44,7 @@ fn any_memory() {
     for (caches, skip) in [(0, 0), (1, 1), (2, 63), (3, 4095)] {
         for bytes in [1, 1024, 50_000, if cfg!(miri) { 60_000 } else { 1 << 20 }] {
             let all = Placed::bytes_for(caches, bytes).unwrap();
-            // SAFETY: the memory is leaked, and so much of it is left.
+            // SAFETY: the memory is leaked, and this much of it is left.
             let heap = unsafe { Placed::new(memory(all + skip).add(skip), all, caches) }.unwrap();
             assert!(heap.stats().bytes >= bytes, "{} of {bytes}", heap.stats().bytes);
             let found = heap.on(7).alloc(layout(1, 1)).unwrap();
@@ -77,7 +77,7 @@ fn any_address() {
             let (at, size) = held.pop_first().unwrap();
             let usable = heap.on(0).usable(at).unwrap();
             assert!(usable >= size, "{usable} of {size}");
-            // SAFETY: ours, and so many bytes, as the heap says.
+            // SAFETY: ours, and of this many bytes, as the heap says.
             unsafe { at.write_bytes(round as u8, usable) };
             // SAFETY: ours.
             assert_eq!(unsafe { free(heap, at) }, Ok(usable));
@@ -98,7 +98,7 @@ fn addresses_of_nothing() {
         for by in [1, 8, 100] {
             let at = NonNull::new(block.as_ptr().wrapping_add(by)).unwrap();
             let (address, begins) = (at.addr().get(), block.addr().get());
-            // SAFETY: wrong, as the heap sees.
+            // SAFETY: wrong, as the heap notices.
             let refused = unsafe { free(heap, at) };
             assert_eq!(refused, Err(FreeError::Inside { address, begins }));
         }
@@ -114,7 +114,7 @@ fn addresses_of_nothing() {
     assert_eq!(unsafe { free(heap, at) }, Err(FreeError::Foreign { address, regions }));
     assert_eq!(heap.on(0).usable(at), Err(FreeError::Foreign { address, regions }));
     assert_eq!(heap.refused(), 8);
-    // A slot that its slab has back is nobody's, and its slab stays while another of its slots is held.
+    // A slot that is back in its slab belongs to nobody, and the slab stays while another of its slots is held.
     let other = heap.on(0).alloc(layout(100, 1)).unwrap();
     for block in [slot, run] {
         // SAFETY: ours.
@@ -145,7 +145,8 @@ fn twice_in_a_cache() {
     // SAFETY: ours.
     unsafe { free(heap, blocks[0]) }.unwrap();
     twice(blocks[0]);
-    // A slot that the cache took with its slab, and nobody has had yet: with `shuffle` the next one may be one of these.
+    // A slot that the cache took with its slab, and that has never been handed out: with `shuffle` the next one may be
+    // held.
     let lowest = blocks.iter().min().unwrap().as_ptr();
     let slots = (1..).map(|slot| NonNull::new(lowest.wrapping_add(slot * 112)).unwrap());
     twice({ slots }.find(|slot| !blocks.contains(slot)).unwrap());
@@ -177,7 +178,7 @@ fn resized_by_address() {
         // SAFETY: ours.
         unsafe { free(heap, at) }.unwrap();
     }
-    // Slots that are runs, where no slab has room: a heap of twelve units has none for slots of 3 KiB.
+    // Slots are runs if no slab has room: a heap of twelve units has none for slots of 3 KiB.
     let tight = self::heap(1, 12 << 10);
     let at = tight.on(0).alloc(layout(3000, 1)).unwrap();
     assert_eq!(tight.on(0).usable(at), Ok(3072));
@@ -234,10 +235,10 @@ fn an_audit_finds_what_was_freed_twice() {
     // SAFETY: ours.
     unsafe { free(heap, blocks[0]) }.unwrap();
     assert_eq!(heap.audit(), Ok(()));
-    // SAFETY: wrong, and not seen by the cache of another CPU.
+    // SAFETY: wrong, and the cache of another CPU does not notice.
     unsafe { heap.on(1).free_at(blocks[0]) }.unwrap();
     assert_eq!(heap.audit(), Err(AuditError::Kept { address: blocks[0].addr().get() }));
-    // One of the two is refused where both come back.
+    // One of the two frees is refused when both come back.
     heap.on(0).trim();
     heap.on(1).trim();
     assert_eq!((heap.audit(), heap.refused()), (Ok(()), 1));

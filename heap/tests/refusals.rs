@@ -1,4 +1,4 @@
-//! Frees that are wrong: counted once the cache has given the slots back, and nothing else changes.
+//! Tests wrong frees: they are counted once the cache has given the slots back, and nothing else changes.
 
 mod support;
 
@@ -11,13 +11,13 @@ use support::{Block, assert_whole, layout};
 type Small = Heap<{ 1 << 20 }>;
 
 /// # Safety
-/// None of it is right: the heap is to notice.
+/// The free is wrong, and the heap must notice.
 unsafe fn free(heap: &'static Small, at: *mut u8, layout: Layout) {
     // SAFETY: as above.
     unsafe { heap.free(NonNull::new(at).unwrap(), layout) };
 }
 
-/// How the memory is used, whatever was refused, and how many frees were.
+/// Returns how the memory is used, and how many frees were refused.
 fn looks(heap: &'static Small) -> (Stats, usize) {
     heap.trim();
     let mut stats = heap.stats();
@@ -26,7 +26,7 @@ fn looks(heap: &'static Small) -> (Stats, usize) {
     (stats, refused)
 }
 
-/// Makes wrong frees of which so many are refused, and looks whether anything else has changed.
+/// Makes wrong frees, and checks that `count` of them are refused and nothing else has changed.
 #[track_caller]
 fn refuses(heap: &'static Small, count: usize, wrong: impl FnOnce()) {
     let before = looks(heap);
@@ -61,7 +61,7 @@ fn twice_with_others_between() {
     first.free(&HEAP);
     // SAFETY: wrong.
     refuses(&HEAP, 1, || unsafe { free(&HEAP, at, SMALL) });
-    // One that is refused takes none of its batch with it.
+    // A refused slot does not affect the rest of its batch.
     blocks.drain(..3).flatten().for_each(|block| block.free(&HEAP));
     // SAFETY: wrong.
     unsafe { free(&HEAP, at, SMALL) };
@@ -69,8 +69,7 @@ fn twice_with_others_between() {
     assert_eq!(HEAP.stats().classes.iter().map(|class| class.used).sum::<usize>(), 1);
     blocks.into_iter().flatten().for_each(|block| block.free(&HEAP));
     assert_whole(&HEAP);
-    // Where its slab is no more.
-    // SAFETY: wrong.
+    // Its slab is gone. SAFETY: wrong.
     refuses(&HEAP, 1, || unsafe { free(&HEAP, at, SMALL) });
 }
 
@@ -102,8 +101,7 @@ fn memory_of_others() {
             refuses(&HEAP, 1, || unsafe { free(&HEAP, at, layout) });
         }
     }
-    // The heap itself, which is not what it hands out.
-    // SAFETY: wrong.
+    // The address of the heap itself, which it never hands out. SAFETY: wrong.
     refuses(&HEAP, 1, || unsafe { free(&HEAP, (&raw const HEAP).cast_mut().cast(), SMALL) });
     assert_whole(&HEAP);
 }
@@ -144,7 +142,7 @@ fn another_layout() {
     }
 }
 
-/// A thread whose cache is another heap's learns at once.
+/// A thread whose cache belongs to another heap is refused at once.
 #[test]
 fn past_the_cache() {
     static FIRST: Small = Heap::new();

@@ -1,4 +1,4 @@
-//! Memory that is added while a heap runs.
+//! Tests memory that is added while a heap runs.
 
 mod support;
 
@@ -8,12 +8,12 @@ use std::ptr::NonNull;
 use nbbs_heap::{AddError, Heap};
 use support::{Block, assert_whole, layout};
 
-/// Memory that is not zero, as what is added may be.
+/// Returns memory that is not zero, as added memory may be.
 fn memory(bytes: usize) -> NonNull<u8> {
     NonNull::from(Box::leak(vec![0xa5_u8; bytes].into_boxed_slice())).cast()
 }
 
-/// Everything that a heap has, in blocks of a layout.
+/// Allocates everything that a heap has, in blocks of a layout.
 fn fill<const B: usize>(heap: &'static Heap<B>, of: Layout) -> Vec<Block> {
     (0..).map_while(|seed| Block::alloc(heap, of, seed)).collect()
 }
@@ -64,7 +64,7 @@ fn eight_regions() {
         let mut odd = fastrand::Rng::with_seed(most as u64);
         for _ in 0..most {
             let (length, skip) = (odd.usize(30_000..60_000), odd.usize(0..5000));
-            // SAFETY: the memory is leaked, and so much of it is left.
+            // SAFETY: the memory is leaked, and this much of it is left.
             unsafe { heap.add(memory(length).add(skip), length - skip) }.unwrap();
             let more = heap.stats().bytes;
             assert!(more > bytes && more - bytes < length - skip, "{more} of {length} more");
@@ -106,7 +106,7 @@ fn batches_of_several_regions() {
     assert_eq!(HEAP.refused(), 0);
 }
 
-/// What the first region has no room for comes from a later one, and goes back there.
+/// A block for which the first region has no room comes from a later one, and goes back there.
 #[test]
 fn memory_of_a_later_region() {
     static HEAP: Heap<{ 1 << 16 }> = Heap::new();
@@ -121,10 +121,10 @@ fn memory_of_a_later_region() {
     assert_whole(&HEAP);
 }
 
-/// A slot that is a run of its own is aligned as one of a slab is.
+/// A slot that is a run of its own has the same alignment as a slot of a slab.
 #[test]
 fn slots_that_are_runs_are_aligned() {
-    // No slab of these slots fits into so little.
+    // No slab of these slots fits into so little memory.
     static HEAP: Heap<{ 64 << 10 }> = Heap::new();
     let odd = Block::alloc(&HEAP, layout(33 << 10, 1), 1).unwrap();
     let blocks = fill(&HEAP, layout(6144, 2048));

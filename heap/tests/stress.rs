@@ -1,4 +1,5 @@
-//! Random layouts on several threads, each block filled with a pattern of its own which nobody else may overwrite.
+//! Tests random layouts on several threads. Each block is filled with a pattern of its own, which nobody else may
+//! overwrite.
 
 mod support;
 
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use nbbs_heap::{Cpu, Heap, Small};
 use support::{Block, Global, Memory};
 
-/// Most are small, some have some units, few are large or much aligned.
+/// Draws a layout: most are small, some have some units, few are large or strongly aligned.
 fn layout(random: &mut fastrand::Rng) -> Layout {
     let most = match random.u8(0..100) {
         0..70 => 200,
@@ -66,11 +67,11 @@ fn stress(heap: &'static (impl Memory + Sync), threads: u64, steps: usize) {
     });
 }
 
-/// Everything was freed: half of the heap can be had in one piece.
+/// Checks that everything was freed: half of the heap can be allocated in one piece.
 fn is_whole<const BYTES: usize, const CPUS: usize, C: Cpu>(heap: &'static Heap<BYTES, CPUS, C>) {
     assert_eq!(heap.refused(), 0);
     let half = Layout::from_size_align(BYTES / 2, 1).unwrap();
-    // A thread's cache is drained when it ends, for which the end of a scope does not wait.
+    // A thread's cache is drained when the thread ends, and the end of a scope does not wait for that.
     let until = Instant::now() + Duration::from_secs(10);
     let at = loop {
         heap.trim();
@@ -104,7 +105,7 @@ fn a_heap_that_is_nearly_full() {
 #[test]
 fn cpus_that_share_caches() {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    /// As wrong a number as it gets: another one each time.
+    /// The worst possible CPU number: a different one each time.
     struct Any;
     impl Cpu for Any {
         fn number() -> Option<usize> {

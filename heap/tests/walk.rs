@@ -1,4 +1,4 @@
-//! Every block that is in use is shown once, and counted in the profile.
+//! Tests that every block in use is shown once, and counted in the profile.
 
 mod support;
 

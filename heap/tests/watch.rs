@@ -1,4 +1,4 @@
-//! Writes to memory that is free, with the feature `poison`.
+//! Tests writes to free memory, with the feature `poison`.
 #![cfg(feature = "poison")]
 
 mod support;
@@ -16,7 +16,7 @@ fn a_write_after_a_free_is_seen() {
         let at = block.at;
         block.free(&HEAP);
         assert_eq!(HEAP.damaged(), before);
-        // SAFETY: wrong, though it is memory.
+        // SAFETY: wrong, although it is memory.
         unsafe { at.add(place).write(1) };
         let next = Block::alloc(&HEAP, of, 3).unwrap();
         assert_eq!(HEAP.damaged(), before + 1, "byte {place} of {size}");
@@ -56,7 +56,7 @@ fn wrong_frees_touch_nothing() {
     let block = Block::alloc(&HEAP, layout(100, 8), 1).unwrap();
     let mut own = [7_u8; 100];
     for (at, size) in [(own.as_mut_ptr(), 100), (block.at.as_ptr(), 300)] {
-        // SAFETY: wrong, which the heap sees before it writes there.
+        // SAFETY: wrong, and the heap notices before it writes there.
         unsafe { HEAP.free(std::ptr::NonNull::new(at).unwrap(), layout(size, 8)) };
     }
     assert_eq!((own, HEAP.refused()), ([7; 100], 2));

@@ -1,4 +1,5 @@
-//! Memory that is asked for as zero is zero, and what is known to be is not touched; pages that are free go back.
+//! Tests that memory requested as zero is zero, that memory known to be zero is not touched, and that free pages go
+//! back.
 
 mod support;
 
@@ -7,22 +8,22 @@ use std::ptr::NonNull;
 use nbbs_heap::Heap;
 use support::{Memory, assert_whole, layout};
 
-/// What Miri has time for.
+/// The size of the memory: less under Miri, which is slow.
 const MUCH: usize = (if cfg!(miri) { 1 } else { 8 }) << 20;
 
-/// Memory that is not zero, as what is added may be.
+/// Returns memory that is not zero, as added memory may be.
 fn memory(bytes: usize) -> NonNull<u8> {
     NonNull::from(Box::leak(vec![0xa5_u8; bytes].into_boxed_slice())).cast()
 }
 
-/// Allocates zero memory, frees memory that is not, and resizes, at random.
+/// Allocates zeroed memory, frees memory that is not zero, and resizes, at random.
 fn programs<const B: usize>(heap: &'static Heap<B>, seed: u64, mut more: impl FnMut()) {
     let (mut rng, mut held) = (fastrand::Rng::with_seed(seed), Vec::new());
     for _ in 0..if cfg!(miri) { 30 } else { 2000 } {
         let most = [300, 40_000, 300_000][rng.usize(..3)];
         let of = layout(rng.usize(..most), 1 << rng.usize(..14));
         let Some(at) = heap.alloc_zeroed(of) else { continue };
-        // SAFETY: ours, and zero at least.
+        // SAFETY: ours, and at least zeroed.
         let bytes = unsafe { NonNull::slice_from_raw_parts(at, of.size()).as_mut() };
         let mut some = bytes.iter().step_by(if cfg!(miri) { 509 } else { 1 });
         assert!(some.all(|&byte| byte == 0), "{of:?}: not zero");
@@ -66,7 +67,7 @@ fn what_was_added_is_zero_when_asked_for() {
     // SAFETY: the memory is leaked.
     unsafe { HEAP.add(memory(MUCH), MUCH) }.unwrap();
     programs(&HEAP, 3, || ());
-    // Also where pages are taken back that are zero, or only some of them.
+    // Also if pages that are taken back are zero, or only some of them are taken back.
     let mut rng = fastrand::Rng::with_seed(4);
     let mut taken = 0;
     let mut discard = |at: NonNull<u8>, bytes: usize| {
@@ -110,13 +111,13 @@ fn nothing_that_is_held_is_discarded() {
                 true
             });
         }
-        // What they keep comes back as they end, which is after their work.
+        // What they keep comes back when they end, which is after their work.
         others.into_iter().for_each(|other| other.join().unwrap());
     });
     assert_whole(&HEAP);
 }
 
-/// How many of its pages the process has in memory.
+/// Returns how many of its pages are in the process's memory.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn resident(at: NonNull<u8>, bytes: usize) -> usize {
     let begin = at.addr().get() & !4095;
@@ -150,7 +151,7 @@ fn fresh_memory_is_not_touched_and_free_memory_goes_back() {
         HEAP.trim();
         let left = resident(at, BYTES);
         assert!(left <= 32, "{left} pages of free memory are left");
-        // And so there is nothing left to take back.
+        // So there is nothing left to take back.
         assert_eq!(HEAP.discard(4096, |_, _| false), 0);
     }
     // SAFETY: ours.

@@ -26,7 +26,7 @@ fn what_one_handle_allocates_another_frees() {
     }
 }
 
-/// The words say everything: copied elsewhere, they are the same arena.
+/// The words hold everything: if they are copied elsewhere, they are the same arena.
 #[test]
 fn the_words_can_be_moved() {
     let arena: Arena = Arena::new(5000);
@@ -83,8 +83,7 @@ fn every_thread_has_a_handle_of_its_own() {
     buddy.audit().unwrap();
 }
 
-/// Words that do not belong to an arena of that size: refused, or at least no panic and no block out of
-/// range.
+/// Words that do not belong to an arena of that size are refused, or at least cause no panic and no block out of range.
 #[test]
 fn a_handle_of_another_size_is_refused_or_harmless() {
     let (mut refused, mut attached) = (0, 0);

@@ -1,10 +1,11 @@
-//! Many blocks at once are what as many calls for one block each would be.
+//! A batch of blocks has the same effect as one call for each block.
 
 use nbbs::{AllocError, BatchError, Buddy};
 use testkit::Spec;
 use testkit::program::{Arena, BOUNDARIES};
 
-/// Blocks, runs that look like blocks but for their place, a reserved unit, and free units, in 40 of 64 units.
+/// Returns an arena with blocks, runs that look like blocks except for their place, a reserved unit, and free units, in
+/// 40 of 64 units.
 fn in_use(arena: &Arena) -> Buddy<'_> {
     let buddy = arena.buddy();
     for (index, units) in
@@ -17,7 +18,7 @@ fn in_use(arena: &Arena) -> Buddy<'_> {
     buddy
 }
 
-/// Frees one after the other, up to the first that is refused.
+/// Frees blocks one after the other, up to the first that is refused.
 fn one_by_one(buddy: &Buddy<'_>, order: u32, blocks: &[u64]) -> Result<(), BatchError> {
     for (done, &block) in blocks.iter().enumerate() {
         buddy.free_sized(block, order).map_err(|error| BatchError { done, error })?;
@@ -36,7 +37,7 @@ fn assert_same(order: u32, blocks: &[u64]) {
     many.audit().unwrap();
 }
 
-/// Every batch of three, twice the same and misaligned ones among them.
+/// Every batch of three blocks is tried, including duplicates and misaligned blocks.
 #[test]
 fn a_batch_is_freed_as_its_blocks_would_be() {
     const PLACES: [u64; 13] = [0, 1, 2, 4, 5, 6, 8, 13, 14, 31, 32, 34, 64];
@@ -53,7 +54,7 @@ fn a_batch_is_freed_as_its_blocks_would_be() {
     }
 }
 
-/// Batches of every size at every order: as many blocks as are free, no block twice, and none is left out.
+/// Batches of every size at every order get as many blocks as are free, no block twice, and leave none out.
 #[test]
 fn a_batch_gets_what_is_free() {
     for units in BOUNDARIES.into_iter().filter(|&units| units <= 1025) {

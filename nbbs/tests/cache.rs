@@ -9,13 +9,13 @@ fn words(cpus: usize) -> Vec<AtomicU64> {
     (0..cache_words(cpus)).map(|_| AtomicU64::new(0)).collect()
 }
 
-/// Units that are in use in the arena.
+/// Returns the number of units in use in the arena.
 fn used(buddy: &Buddy<'_>) -> u64 {
     buddy.audit().unwrap();
     buddy.stats().used_units
 }
 
-/// As many blocks as there are.
+/// Allocates as many blocks as there are.
 fn all(mut alloc: impl FnMut() -> Result<u64, AllocError>) -> Vec<u64> {
     std::iter::from_fn(|| alloc().ok()).collect()
 }
@@ -53,7 +53,7 @@ fn nothing_is_kept_beyond_the_cap_of_an_order() {
     }
 }
 
-/// The block freed last is handed out first, and those freed longest ago go back.
+/// The block freed last is handed out first, and the blocks freed longest ago go back.
 #[test]
 fn the_oldest_half_goes_back() {
     let arena: Arena = Arena::new(1 << 10);
@@ -82,7 +82,7 @@ fn orders_that_are_not_kept_go_past() {
     }
     let too_large = Err(AllocError::OrderTooLarge { order: 13, max: 12 });
     assert_eq!((caches.alloc(0, 13), cache.alloc(13)), (too_large, too_large));
-    // A large order that the arena has no block of.
+    // A large order of which the arena has no block.
     let caches = caches.with_caps(Caps::new().large(13));
     assert_eq!(caches.alloc(0, 13), too_large);
     assert_eq!(caches.free_sized(0, 0, 13), Err(FreeError::OrderTooLarge { order: 13, max: 12 }));
@@ -119,7 +119,7 @@ fn dropping_gives_everything_back() {
     assert_eq!(used(&buddy), 0);
 }
 
-/// Everything can be had through a cache, whatever it keeps, at every order.
+/// Everything can be allocated through a cache, whatever it keeps, at every order.
 #[test]
 fn a_refusal_comes_after_all_was_given_back() {
     for order in 0..=9 {
@@ -147,7 +147,7 @@ fn a_refusal_comes_after_all_was_given_back() {
     }
 }
 
-/// What others keep is refused, they are asked, and give it back with their next operation.
+/// An allocation of what others keep is refused; they are asked, and give it back with their next operation.
 #[test]
 fn a_refusal_asks_the_others() {
     let arena: Arena = Arena::new(64);
@@ -200,7 +200,7 @@ fn what_is_cached_is_told_from_what_is_used() {
     assert_eq!(buddy.stats().cached_units, 0);
 }
 
-/// Runs go past the cache, and come back as what they are.
+/// Runs bypass the cache, and come back as runs.
 #[test]
 fn runs_are_no_blocks() {
     let arena: Arena = Arena::new(1 << 12);
@@ -212,7 +212,7 @@ fn runs_are_no_blocks() {
         caches.drain(0);
         assert_eq!(used(&buddy), 0, "{units} units at {index}");
     }
-    // A run of as many units as a block of the large order, aligned as that would be, may pass for one.
+    // A run with as many units as a block of the large order, and its alignment, may be taken for one.
     let run = buddy.here().alloc_at(64, 128).unwrap();
     buddy.here().shrink(run, 64).unwrap();
     caches.free_sized(0, run, 6).unwrap();
@@ -220,7 +220,7 @@ fn runs_are_no_blocks() {
     assert_eq!((used(&buddy), caches.refused()), (0, 0));
 }
 
-/// Any handle on the same words is the same caches.
+/// All handles on the same words share the same caches.
 #[test]
 fn caches_are_in_their_words() {
     let arena: Arena = Arena::new(64);

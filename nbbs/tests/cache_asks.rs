@@ -1,4 +1,4 @@
-//! Caches that are asked to give back, or are taken, just when it is least convenient.
+//! Tests caches that are asked to give back, or are taken, at the least convenient moments.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -24,7 +24,7 @@ impl World {
         Caches::new(self.arena.buddy(), &self.words).with_caps(caps)
     }
 
-    /// Whether CPU 1 keeps nothing, or nothing after its next operation.
+    /// Returns whether CPU 1 keeps nothing, or nothing after its next operation.
     fn is_emptied(&self) -> bool {
         let is_empty = || self.caches().cached().units == 0;
         is_empty() || {
@@ -34,7 +34,7 @@ impl World {
     }
 }
 
-/// Who is refused has given back what he keeps and tried again, also if he was asked for it meanwhile.
+/// A CPU that is refused has given back what it keeps and tried again, also if it was asked for it meanwhile.
 #[test]
 fn who_is_asked_and_refused_at_once_tries_again() {
     let world = World::new();
@@ -43,7 +43,7 @@ fn who_is_asked_and_refused_at_once_tries_again() {
     caches.free_sized(0, blocks[0], 3).unwrap();
     caches.ask(0);
     assert!(blocks.contains(&caches.alloc(0, 0).unwrap()));
-    // And where the order goes past the cache.
+    // The same if the order bypasses the cache.
     caches.drain(0);
     let world = World::new();
     let caches = world.caches();
@@ -53,15 +53,15 @@ fn who_is_asked_and_refused_at_once_tries_again() {
     assert_eq!(caches.alloc(0, 6), Ok(0));
 }
 
-/// The same with a handler that allocates, or gives everything back, at any step of the call: at one instant of it the
-/// blocks were in the hands of the handler, or of the buddy.
+/// The same with a handler that allocates, or gives everything back, at any step of the call: at one instant of the
+/// call the blocks were in the hands of the handler, or of the buddy.
 #[test]
 fn a_handler_does_not_make_a_cpu_be_refused_what_it_keeps() {
     let handlers: [fn(&Caches<'static, Steered>); 3] = [
         |caches| caches.drain(0),
         |caches| caches.ask(0),
         |caches| {
-            // Taken from what has just come free, half a cap is kept again.
+            // If it was taken from what has just become free, half a cap is kept again.
             if let Ok(block) = caches.alloc(0, 0) {
                 caches.free_sized(0, block, 0).unwrap();
             }

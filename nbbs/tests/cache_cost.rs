@@ -1,4 +1,4 @@
-//! What caches cost, in accesses to shared words: counts, which are the same on every machine.
+//! Tests what caches cost, in accesses to shared words. These are counts, which are the same on every machine.
 
 use std::cell::Cell;
 
@@ -7,11 +7,11 @@ use testkit::hooked::{Hook, Hooked};
 use testkit::program::Arena;
 
 thread_local! {
-    /// Loads and stores, and compare-and-swaps.
+    /// The numbers of loads and stores, and of compare-and-swaps.
     static COUNTS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// Counts what is done to words.
+/// Counts accesses to words.
 #[derive(Debug, Default)]
 struct Counting;
 
@@ -27,7 +27,7 @@ impl Hook for Counting {
 
 type Counted = Hooked<Counting>;
 
-/// Plain accesses and read-modify-writes that `work` takes.
+/// Returns the plain accesses and read-modify-writes that `work` takes.
 fn count<R>(work: impl FnOnce() -> R) -> (R, (u64, u64)) {
     COUNTS.set((0, 0));
     let result = work();
@@ -53,7 +53,7 @@ impl World {
         Caches::new(self.arena.buddy(), &self.words).with_caps(Caps::new().checked(false))
     }
 
-    /// Memory that is 60 % full, at random.
+    /// Fills memory to 60 %, at random.
     fn fill(&self, order: u32, random: &mut fastrand::Rng) {
         let all = || self.arena.buddy().on(1).alloc(order).ok();
         let mut blocks: Vec<u64> = std::iter::from_fn(all).collect();
@@ -83,14 +83,14 @@ fn a_hit_takes_few_plain_accesses_and_no_read_modify_write() {
         let (_, free) = count(|| caches.free_sized(0, block, order).unwrap());
         assert_eq!((alloc, free.1), ((8, 0), 0), "order {order}");
         assert!(free.0 <= 9, "order {order}: {free:?}");
-        // To find the order takes a load for each level more.
+        // Finding the order takes one more load for each level.
         let block = caches.alloc(0, order).unwrap();
         let (_, unsized_free) = count(|| caches.free(0, block).unwrap());
         assert!(unsized_free.1 == 0 && unsized_free.0 <= 9 + 4, "{unsized_free:?}");
     }
 }
 
-/// Read-modify-writes of a drain and of a refill, in thousandths of a unit.
+/// Checks the read-modify-writes of a drain and of a refill, in thousandths per unit.
 #[track_caller]
 fn assert_cost(
     world: &World,
@@ -117,7 +117,7 @@ fn what_a_unit_costs_in_fresh_memory() {
     assert_cost(&World::new(), 9, |_| {}, [3, 3]);
 }
 
-/// What the cache took goes back as it came, or in any order: then each block of a batch lies in a word of its own.
+/// What the cache took goes back as it came, or in any order; then each block of a batch lies in a word of its own.
 #[test]
 fn what_a_unit_costs_in_memory_that_is_60_percent_full_at_random() {
     let mut random = fastrand::Rng::with_seed(7);
@@ -130,7 +130,7 @@ fn what_a_unit_costs_in_memory_that_is_60_percent_full_at_random() {
     }
 }
 
-/// A program that allocates and frees at random seldom comes to the buddy.
+/// A program that allocates and frees at random rarely needs the buddy.
 #[test]
 fn what_a_step_costs_in_a_churn_at_random() {
     let mut random = fastrand::Rng::with_seed(7);
@@ -158,7 +158,7 @@ fn scattered_units_cost_one_for_each_word() {
     let world = World::new();
     let all = world.alloc(0, UNITS / 2);
     let caches = world.caches();
-    // Four units of each of eight words that stay in use, in no order.
+    // Four units of each of eight words that stay in use, in random order.
     let mut scattered: Vec<u64> =
         all.iter().copied().filter(|unit| unit % 8 == 3 && unit / 32 % 5 == 2).take(32).collect();
     fastrand::Rng::with_seed(3).shuffle(&mut scattered);
@@ -168,6 +168,6 @@ fn scattered_units_cost_one_for_each_word() {
     });
     let (_, (_, given)) = count(|| caches.drain(0));
     assert_eq!((kept, caches.cached().units), (0, 0));
-    // The words above learn that there is something to be had: they are full otherwise.
+    // The words above learn that something is free: otherwise they are full.
     assert!((8..=12).contains(&given), "{given} for 8 words");
 }

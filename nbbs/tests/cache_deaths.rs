@@ -1,5 +1,5 @@
-//! A thread that dies in the middle of an operation on a cache: nothing is handed out twice, nobody waits, and at most
-//! that cache is lost; of that, with the CPU's number put to use again, what was in its hands.
+//! Tests a thread that dies in the middle of an operation on a cache: nothing is handed out twice, nobody waits, and at
+//! most that cache is lost. If the CPU's number is used again, only what was in its hands is lost.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ use testkit::{Block, Oracle};
 
 const UNITS: u64 = 256;
 const MANY: u64 = 5000;
-/// Units of an order that a cache keeps.
+/// The number of units of an order that a cache keeps.
 const CAP: u64 = 16;
 
 const CAPS: Caps = Caps::new()
@@ -42,20 +42,20 @@ impl World {
         Caches::new(self.arena.buddy(), &self.words).with_caps(CAPS)
     }
 
-    /// Blocks that CPU 0 has and nobody frees.
+    /// Allocates blocks on CPU 0 that nobody frees.
     fn hold(&self, order: u32, count: usize) -> Vec<Block> {
         let next = || self.caches().alloc(0, order).ok();
         let blocks = std::iter::from_fn(next).take(count);
         blocks.map(|index| self.oracle.take(0, index, order).unwrap()).collect()
     }
 
-    /// Blocks that CPU 0 frees, without the owner map: it may die.
+    /// Allocates blocks for CPU 0 to free, without the owner map, as it may die.
     fn free(&self, order: u32, count: usize) {
         let blocks: Vec<u64> = (0..count).map(|_| self.caches().alloc(0, order).unwrap()).collect();
         blocks.iter().for_each(|&block| self.caches().free_sized(0, block, order).unwrap());
     }
 
-    /// All that CPU 1, and others that come to the dead one's cache, can have; it stays theirs.
+    /// Allocates everything that CPU 1, and others that use the dead CPU's cache, can get. They keep it.
     fn take_all(&self) -> u64 {
         let mut units = 0;
         for cpu in [0, 1] {
@@ -98,8 +98,8 @@ const OPERATIONS: [(Act, Act); 8] = [
     ),
 ];
 
-/// Lets each operation die at each of its steps, and `check` what it cost, given the units that nobody holds, those
-/// that the cache kept before, and those that can be had.
+/// Lets each operation die at each of its steps, and calls `check` with the units that nobody holds, those that the
+/// cache kept before, and those that can be allocated.
 fn die_everywhere(recover: bool, check: impl Fn(u64, u64, u64)) {
     for (number, (before, act)) in OPERATIONS.into_iter().enumerate() {
         let steps = (0..MANY).find(|&step| {
@@ -126,7 +126,7 @@ fn die_everywhere(recover: bool, check: impl Fn(u64, u64, u64)) {
 #[test]
 fn at_most_the_cache_is_lost_and_what_was_in_its_hands() {
     die_everywhere(false, |free, kept, had| {
-        // What goes to or from the buddy is half a cap at most, and a block.
+        // At most half a cap and a block go to or from the buddy.
         assert!(had + kept + CAP / 2 + 1 >= free, "{had} of {free} units, {kept} were kept");
     });
 }
@@ -134,12 +134,12 @@ fn at_most_the_cache_is_lost_and_what_was_in_its_hands() {
 #[test]
 fn a_number_that_is_used_again_has_its_cache_back() {
     die_everywhere(true, |free, _, had| {
-        // All of one order's, while its older half moves.
+        // All blocks of one order, while its older half moves.
         assert!(had + CAP + 1 >= free, "{had} of {free} units");
     });
 }
 
-/// A cache of its owner's own, which is not dropped.
+/// An owned cache is not dropped.
 #[test]
 fn an_owner_who_dies_takes_his_cache_with_him() {
     let steps = (0..MANY).find(|&step| {
@@ -153,7 +153,7 @@ fn an_owner_who_dies_takes_his_cache_with_him() {
         };
         let alive = die_before(step, work).is_some();
         let had = world.take_all();
-        // What the program itself had in its hands, 20 units, is its own loss.
+        // The 20 units that the program itself had in its hands are lost, too.
         assert!(had + 20 + CAP + 1 >= UNITS, "{had} of {UNITS} units, step {step}");
         alive
     });

@@ -1,5 +1,5 @@
-//! Double and wrong frees: what a cache refuses by itself, what only the buddy sees, and that with checks nothing
-//! passes.
+//! Tests double and wrong frees: what a cache refuses by itself, what only the buddy notices, and that with checks
+//! nothing passes.
 
 use nbbs::sync::AtomicU64;
 use nbbs::{BrokenCache, Buddy, Cache, Caches, Caps, FreeError, cache_words};
@@ -23,7 +23,7 @@ fn with_both(checked: bool, test: impl Fn(Both<'_>)) {
 }
 
 impl Both<'_> {
-    /// What both say to a free.
+    /// Returns the refusal of a free by both.
     #[track_caller]
     fn refuse(&mut self, index: u64, order: u32) -> FreeError {
         let by_cpu = self.caches.free_sized(0, index, order).unwrap_err();
@@ -84,7 +84,7 @@ fn the_block_freed_last_is_refused() {
                 let refused = FreeError::NotAllocated { index: block };
                 assert_eq!(both.caches.free_sized(0, block, order), Err(refused));
                 assert_eq!(both.caches.free(0, block), Err(refused));
-                // The one that is on top by now may have been there before: it is nobody else's.
+                // The block that is now on top may have been there before: nobody else holds it.
                 assert_eq!(both.caches.alloc(0, order), Ok(block));
                 assert_eq!(both.caches.free_sized(0, block, order), Ok(()));
                 let block = both.cache.alloc(order).unwrap();
@@ -95,7 +95,7 @@ fn the_block_freed_last_is_refused() {
     }
 }
 
-/// An index that stands above the stack, from earlier, is none that was freed.
+/// An index that is left above the stack from earlier does not count as freed.
 #[test]
 fn what_stood_there_once_is_not_refused() {
     with_both(false, |both| {
@@ -111,7 +111,7 @@ fn what_stood_there_once_is_not_refused() {
     });
 }
 
-/// Nor is one that stands below it, where the stack of another order ends.
+/// Nor does an index below the stack, where the stack of another order ends.
 #[test]
 fn what_stands_below_an_empty_stack_is_not_refused() {
     with_both(false, |mut both| {
@@ -122,7 +122,7 @@ fn what_stands_below_an_empty_stack_is_not_refused() {
                 both.caches.free_sized(0, block, order).unwrap();
                 both.cache.free_sized(block, order).unwrap();
             }
-            // Out of the cache, and of the arena, it may come back as a smaller one.
+            // Once it has left the cache, it may come back from the arena as a smaller block.
             let top = both.caches.alloc(0, order).unwrap();
             assert_eq!(both.cache.alloc(order), Ok(top));
             assert_eq!(both.caches.cached().blocks[order as usize - 1], 0);
@@ -136,12 +136,12 @@ fn what_stands_below_an_empty_stack_is_not_refused() {
     });
 }
 
-/// Without checks a cache believes what it is told, and an audit, or the buddy in the end, sees what it was.
+/// Without checks a cache believes its caller, and an audit, or in the end the buddy, notices the error.
 #[test]
 fn what_only_the_buddy_sees() {
     with_both(false, |mut both| {
         let (one, two) = (both.buddy.alloc(0).unwrap(), both.buddy.alloc(0).unwrap());
-        // Twice, with another between.
+        // A double free, with another free between.
         for index in [one, two, one] {
             both.caches.free_sized(0, index, 0).unwrap();
             both.cache.free_sized(index, 0).unwrap();
@@ -152,12 +152,12 @@ fn what_only_the_buddy_sees() {
             broken.to_string(),
             format!("CPU 0 keeps a block of order 0 at unit {one} that is not its own")
         );
-        // What the other gave back first is refused, and what was given back twice.
+        // Refused are a block that the other gave back first, and a block that was given back twice.
         both.cache.drain();
         assert_eq!((both.cache.refused(), both.buddy.stats().used_units), (1, 0));
         both.caches.drain(0);
         assert_eq!((both.caches.refused(), both.buddy.stats().used_units), (3, 0));
-        // By a wrong order, and one that was never allocated, among good ones.
+        // A free with a wrong order, and one of a block that was never allocated, among good ones.
         let blocks = [0; 4].map(|_| both.buddy.alloc(1).unwrap());
         both.caches.free_sized(1, blocks[0], 0).unwrap();
         both.caches.free_sized(1, 4000, 1).unwrap();

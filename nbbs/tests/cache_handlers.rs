@@ -1,5 +1,5 @@
-//! A handler that interrupts an operation on its CPU's cache at any step, and one that interrupts that handler: nothing
-//! is handed out twice or lost, and nobody waits.
+//! Tests a handler that interrupts an operation on its CPU's cache at any step, and one that interrupts that handler:
+//! nothing is handed out twice or lost, and nobody waits.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,10 +10,10 @@ use testkit::steered::{Steered, count_steps, steer};
 use testkit::{Block, Oracle};
 
 const UNITS: u64 = 256;
-/// More steps than an operation takes here: whoever takes so many waits.
+/// More steps than an operation takes here: an operation that takes more is waiting.
 const MANY: u64 = 5000;
 
-/// A CPU in the middle of its work, with all that it may do at a time.
+/// A CPU in the middle of its work, with everything that it may do at a time.
 struct World {
     arena: Arena<Steered>,
     words: Vec<Steered>,
@@ -30,7 +30,7 @@ impl World {
         Self { arena: Arena::new(UNITS), words, oracle: Oracle::new(UNITS), held: Cell::default() }
     }
 
-    /// Few blocks of each order, so that each operation soon comes to the buddy.
+    /// Creates caches of few blocks of each order, so that each operation soon needs the buddy.
     fn caches(&self) -> Caches<'_, Steered> {
         let caps = Caps::new().units(0, 4).units(1, 4).units(2, 8).units(3, 16).large(4);
         Caches::new(self.arena.buddy(), &self.words).with_caps(caps.units(4, 16).checked(false))
@@ -57,7 +57,7 @@ impl World {
         }
     }
 
-    /// Everything comes back, and all memory is free.
+    /// Gives everything back, and checks that all memory is free.
     fn end(self) {
         for block in self.held.take() {
             self.oracle.give(block).unwrap();
@@ -119,13 +119,13 @@ const HANDLERS: [(&str, Act); 7] = [
     ("frees", |world| world.free(0)),
     ("does both", |world| (0..4).for_each(|_| (world.alloc(0), world.free(0)).1)),
     ("drains", |world| world.caches().drain(0)),
-    // On its own CPU there is no need of a barrier.
+    // On its own CPU no barrier is needed.
     ("drains all", |world| world.caches().drain_all(|| {})),
     ("asks", |world| world.caches().ask_all()),
     ("takes all", |world| (0..70).for_each(|_| world.alloc(1))),
 ];
 
-/// Runs `act` with `handler` before its step number `step`. `false`: it has no such step.
+/// Runs `act` with `handler` before its step number `step`. Returns `false` if it has no such step.
 fn interrupted(
     world: &Rc<World>,
     act: impl FnOnce(&World),
@@ -145,7 +145,7 @@ fn interrupted(
     left.get().is_none()
 }
 
-/// `act` where no other handler comes in between, within a bound.
+/// Runs `act` without another handler in between, within a bound.
 fn alone(world: &World, act: Act) {
     count_steps(MANY, || act(world)).unwrap();
 }
@@ -211,7 +211,7 @@ fn and_at_every_step_of_the_handler() {
     assert!(runs > 20_000, "{runs}");
 }
 
-/// A drain that interrupts an operation is done when that has ended, whatever step it came at.
+/// A drain that interrupts an operation is done when the operation has ended, at whatever step it came.
 #[test]
 fn a_drain_in_between_is_done_in_the_end() {
     let before: Act = |world| {
@@ -234,7 +234,7 @@ fn a_drain_in_between_is_done_in_the_end() {
             end(world);
             !was_there
         });
-        // The last step is the look whether anybody asked.
+        // The last step checks whether anybody asked.
         assert!(steps.is_some_and(|steps| steps >= 7), "{steps:?}");
     }
 }

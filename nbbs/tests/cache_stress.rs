@@ -1,4 +1,4 @@
-//! Threads with caches, handlers in the middle of what they do, and the owner map at every step.
+//! Tests threads with caches, with handlers in the middle of their work, and the owner map at every step.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use testkit::{BackEnd, Block, Load, Oracle, Violation, check_whole, depth, stres
 const UNITS: u64 = 600;
 const THREADS: usize = 3;
 
-/// What the threads of a run have in common.
+/// The state that the threads of a run share.
 struct World {
     arena: Arena<Steered>,
     words: Vec<Steered>,
@@ -37,7 +37,7 @@ impl World {
         Caches::new(self.arena.buddy(), &self.words).with_caps(caps.large(5).checked(true))
     }
 
-    /// Something that a program, or a handler, may do on its CPU at any time.
+    /// Does something that a program, or a handler, may do on its CPU at any time.
     fn step(
         &self,
         cpu: usize,
@@ -59,7 +59,7 @@ impl World {
                 let block = held.swap_remove(random.usize(..held.len()));
                 if choice < 70 {
                     let word = (block.index << 4 | u64::from(block.order)) + 1;
-                    // AcqRel: a block changes hands with everything that was done to it.
+                    // AcqRel: a block is handed over with everything that was done to it.
                     let other = self.exchange[random.usize(..4)].swap(word, Ordering::AcqRel);
                     held.extend(
                         other
@@ -84,7 +84,7 @@ impl World {
         freed.map_err(|error| Violation::FreeRefused { block, reason: error.to_string() })
     }
 
-    /// A CPU's work, in which one access in so many is interrupted by a handler.
+    /// Does a CPU's work, in which handlers interrupt some of the accesses, at random.
     fn work(&'static self, cpu: usize, seed: u64) -> Result<(), Violation> {
         let mut random = fastrand::Rng::with_seed(seed << 8 | cpu as u64);
         let handlers = Rc::new(RefCell::new((Vec::new(), None)));
@@ -170,7 +170,7 @@ fn threads_that_end_leave_nothing_behind() {
     assert_eq!(PAGES.buddy().stats().used_units, 0);
 }
 
-/// Each arena has a cache of its own in each thread, and asks are heard in others.
+/// Each arena has a cache of its own in each thread, and requests to drain reach the others.
 #[test]
 fn threads_keep_arenas_apart_and_hear_each_other() {
     const fn caches(words: &'static Metadata<{ metadata_words(64) }>) -> ThreadCaches {
@@ -185,7 +185,7 @@ fn threads_keep_arenas_apart_and_hear_each_other() {
     let (first, second) = (one.alloc(0).unwrap(), two.alloc(1).unwrap());
     assert_eq!((one.cached().blocks[0], two.cached().blocks[1]), (31, 15));
     std::thread::spawn(|| {
-        // What the other thread keeps is refused; it is asked.
+        // An allocation of what the other thread keeps is refused, and that thread is asked.
         let all = std::iter::from_fn(|| PAGES[0].alloc(0).ok()).count();
         assert_eq!(all, 32);
     })

@@ -1,5 +1,5 @@
-//! Caches that others empty, in the middle of anything, under every schedule with few preemptions. In turns each access
-//! is in order for all, so no barrier is needed.
+//! Tests caches that others empty, in the middle of anything, under every schedule with few preemptions. When lanes
+//! take turns, all see accesses in order, so no barrier is needed.
 
 use nbbs::{Caches, Caps, cache_words};
 use testkit::program::{Arena, Body};

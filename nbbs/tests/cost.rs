@@ -1,4 +1,4 @@
-//! What one allocation costs at worst, in accesses to the metadata.
+//! Tests what one allocation costs at worst, in accesses to the metadata.
 //!
 //! Claims at given places leave the bounds of the words above them too high. The first search that they mislead lowers
 //! them, in every word: its cost is linear in the arena, once, and less than that of the claims.
@@ -7,14 +7,14 @@ use nbbs::{AllocError, Buddy, Request};
 use testkit::program::Arena;
 use testkit::steered::{Steered, count_steps};
 
-/// Accesses to a word of the tree that a refused allocation makes at most, and those that it makes besides.
+/// The most accesses of a refused allocation to a word of the tree, and those that it makes besides.
 const OF_A_WORD: u64 = 6;
 const BESIDES: u64 = 64;
 
-/// The same where the bounds are true: a few for each of up to five levels.
+/// The most accesses if the bounds are true: a few for each of up to five levels.
 const SETTLED: u64 = 32;
 
-/// Words in the tree over so many units, padding aside.
+/// Returns the number of words in the tree over this many units, without padding.
 fn tree_words(units: u64) -> u64 {
     let levels = std::iter::successors(Some(units.div_ceil(32)), |&words| {
         (words > 1).then(|| words.div_ceil(16))
@@ -22,14 +22,15 @@ fn tree_words(units: u64) -> u64 {
     levels.sum()
 }
 
-/// Refuses an allocation, on any lane, within so many accesses, and returns how many it took.
+/// Makes an allocation that must be refused, on any lane, within `limit` accesses. Returns how many it took.
 fn refuse(buddy: &Buddy<'_, Steered>, lane: usize, order: u32, limit: u64) -> u64 {
     let (answer, steps) = count_steps(limit, || buddy.on(lane).alloc(order)).unwrap();
     assert_eq!(answer, Err(AllocError::Exhausted { units: 1 << order }));
     steps
 }
 
-/// Holds all but the first half of every block of the order, so that just what is asked for is nowhere.
+/// Holds everything except the first half of every block of the order, so that a block of exactly this order is nowhere
+/// free.
 fn hold_halves(buddy: &Buddy<'_, Steered>, order: u32) {
     // In leaf words, one run for each: the fewest claims for the most bounds.
     let size = 1_u64 << order.max(5);
@@ -56,7 +57,7 @@ fn a_refusal_looks_at_each_word_a_few_times_and_then_no_more() {
             for larger in order + 1..=log2 {
                 refuse(&buddy, 5, larger, SETTLED);
             }
-            // What is there can still be had, and is found at once.
+            // What is free can still be allocated, and is found at once.
             let (half, steps) = count_steps(limit, || buddy.on(3).alloc(order - 1)).unwrap();
             assert!(
                 half.is_ok() && steps <= 2 * SETTLED,
@@ -80,7 +81,7 @@ fn the_worst_that_is_known() {
     refuse(&buddy, 0, 1, SETTLED);
 }
 
-/// A request that names nothing but a length is `alloc_units`: the same place for as many accesses.
+/// A request that only names a length is `alloc_units`: it gets the same place with as many accesses.
 #[test]
 fn a_request_for_units_alone_costs_what_alloc_units_does() {
     let [asked, plain] = [(); 2].map(|()| Arena::<Steered>::new(1 << 14));

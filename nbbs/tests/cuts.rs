@@ -1,4 +1,4 @@
-//! Changes of runs across words: refused, overtaken by a free of the same run, beside claims on their way.
+//! Tests changes of runs across words: refused, overtaken by a free of the same run, and beside claims under way.
 
 use std::cell::Cell;
 
@@ -17,7 +17,7 @@ fn race(race: impl Fn(&mut Together<'_>) -> Result<(), Violation>) {
     assert!(schedules > 100, "{schedules} schedules are no race");
 }
 
-/// Frees every block and run there is, and sees to it that the arena is whole then.
+/// Frees every block and run, and checks that the arena is whole then.
 fn clear_up(buddy: &Steers<'_>) {
     let mut held = Vec::new();
     buddy.walk(|piece| match piece {
@@ -32,8 +32,8 @@ fn clear_up(buddy: &Steers<'_>) {
     assert_eq!(all.len() as u64, buddy.units() >> largest, "not whole: {:?}", buddy.stats());
 }
 
-/// Two operations on the run of `units` units at `index` that lane 0 holds, the second a free: under every schedule with
-/// two preemptions one of them is refused, or both are done, and nothing is lost.
+/// Runs two operations on the run of `units` units at `index` that lane 0 holds; the second is a free. Under every
+/// schedule with two preemptions one of them is refused, or both are done, and nothing is lost.
 fn beside_a_free(
     (index, units): (u64, u64),
     change: impl Fn(&Steers<'_>, u64) -> Result<(), ResizeError> + Sync,
@@ -94,8 +94,8 @@ fn a_growth_beside_a_free_of_the_same_run() {
     beside_a_free((31, 1), |buddy, run| buddy.on(0).grow(run, 40));
 }
 
-/// While a run across words changes, its units in the first leaf word look reserved, and the last of them like a block. Who
-/// releases or frees them by mistake may be believed: then the run is gone, all of it, and its owner is told.
+/// While a run across words changes, its units in the first leaf word look reserved, and the last of them like a block.
+/// A mistaken release or free of them may succeed: then all of the run is gone, and its owner is told.
 #[test]
 fn units_that_are_just_then_changing_are_released_or_freed() {
     mistaken_for(|buddy| buddy.release(40..63).is_ok());
@@ -151,7 +151,8 @@ fn mistaken_for(mistake: fn(&Steers<'_>) -> bool) {
     assert!(believed.get() > 100, "{} mistakes were believed", believed.get());
 }
 
-/// A closed run that meets another's unit in its leaf word is refused, and does not take the rest of the word.
+/// The growth of a closed run that meets another's unit in its leaf word is refused, and does not take the rest of the
+/// word.
 #[test]
 fn growth_takes_what_it_says() {
     race(|together| {
@@ -204,7 +205,7 @@ fn a_claim_below(buddy: &Steers<'_>, step: u64) {
     die_before(step, || buddy.on(1).alloc(9));
 }
 
-/// A race of this kind beside a claim that stands in a word of level 2 only.
+/// Runs a race of this kind beside a claim that only stands in a word of level 2.
 fn beside_a_claim_below(body: impl Fn(&Steers<'_>, &mut Together<'_>) -> Result<(), Violation>) {
     let stands = |&step: &u64| {
         let arena = Arena::<Steered>::new(LARGE);
@@ -269,7 +270,7 @@ fn what_a_refused_cut_takes_back_is_free_again() {
         if let Some(unit) = unit {
             buddy.on(0).free(unit).unwrap();
         }
-        // All but the claim of the lane that died.
+        // Everything except the claim of the lane that died.
         let free = std::iter::from_fn(|| buddy.on(3).alloc(9).ok()).count() as u64;
         assert_eq!(free, (LARGE >> 9) - 1);
         Ok(())
@@ -296,7 +297,7 @@ fn a_claim_beside_what_a_refused_cut_takes_back_is_undone() {
         ];
         together(bodies)?;
         buddy.on(2).free(0).unwrap();
-        // All but the claim of the lane that died.
+        // Everything except the claim of the lane that died.
         let free = std::iter::from_fn(|| buddy.on(3).alloc(9).ok()).count() as u64;
         assert_eq!(free, (LARGE >> 9) - 1);
         Ok(())

@@ -1,5 +1,5 @@
-//! A thread that dies, or stalls for good, at any step of any operation: nobody else waits, nothing is
-//! handed out twice, and at most what the operation had in hand is lost.
+//! Tests a thread that dies, or stalls for good, at any step of any operation: nobody else waits, nothing is handed out
+//! twice, and at most what the operation had in hand is lost.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use testkit::{Block, InHand, Oracle};
 
 const UNITS: [u64; 6] = [8, 33, 64, 100, 600, 1024];
 
-/// More steps than any operation here takes: whoever takes so many waits.
+/// More steps than any operation here takes: an operation that takes more is waiting.
 const MANY: u64 = 10_000;
 
-/// Lets `act` die before each of its steps in turn, on an arena with some blocks in use, and lets the
-/// others go on. At most what `in_hand` says is lost.
+/// Lets `act` die before each of its steps in turn, on an arena with some blocks in use, and lets the others go on. At
+/// most what `in_hand` returns may be lost.
 fn die_everywhere<T: Clone>(
     prepare: impl Fn(&Buddy<'_, Steered>, &Oracle) -> Option<T>,
     act: impl Fn(&Buddy<'_, Steered>, Option<T>),
@@ -45,7 +45,7 @@ fn die_everywhere<T: Clone>(
     }
 }
 
-/// Those who go on after a thread died before its step number `step`.
+/// The threads that go on after another died before its step number `step`.
 struct Survivors<'a> {
     buddy: Buddy<'a, Steered>,
     oracle: Oracle,
@@ -54,8 +54,8 @@ struct Survivors<'a> {
 }
 
 impl Survivors<'_> {
-    /// They free what they hold, then take all that is left at every order: first whatever the dead thread may
-    /// have spoilt, then, with what is missing known, all the rest.
+    /// They free what they hold, then take everything that is left at every order: first what the dead thread may have
+    /// spoilt, and then, when it is known what is missing, all the rest.
     fn go_on(self, held: Vec<Block>) {
         let Self { buddy, oracle, in_hand, step } = &self;
         held.into_iter().for_each(|block| self.free(2, block));
@@ -79,7 +79,7 @@ impl Survivors<'_> {
         assert_eq!(buddy.stats().free_units, oracle.free_blocks(0), "died before step {step}");
     }
 
-    /// The answer of an operation that nobody is in the way of.
+    /// Returns the answer of an undisturbed operation.
     fn alone<R>(&self, operation: impl FnOnce() -> R) -> R {
         let answer = count_steps(MANY, operation);
         answer.unwrap_or_else(|stuck| panic!("died before step {}: {stuck}", self.step)).0
@@ -91,7 +91,7 @@ impl Survivors<'_> {
         assert_eq!(freed, Ok(block.len()), "died before step {}", self.step);
     }
 
-    /// All blocks of an order.
+    /// Allocates all blocks of an order.
     fn take_all(&self, order: u32) -> Vec<Block> {
         let next = || self.alone(|| self.buddy.on(3).alloc(order)).ok();
         let take = |index| self.oracle.take(3, index, order).unwrap();
@@ -106,7 +106,7 @@ impl Survivors<'_> {
         count
     }
 
-    /// The units that nobody holds and that cannot be had one by one.
+    /// Returns the units that nobody holds and that cannot be allocated one by one.
     fn missing(&self) -> Vec<u64> {
         let blocks = self.take_all(0);
         let missing = (0..self.buddy.units()).filter(|&unit| self.oracle.is_free(unit)).collect();
@@ -115,7 +115,7 @@ impl Survivors<'_> {
     }
 }
 
-/// What an allocation may cost: nothing where no block of its order fits.
+/// Returns what an allocation may cost: nothing if no block of its order fits.
 fn claim(buddy: &Buddy<'_, Steered>, order: u32) -> InHand {
     if order <= buddy.max_order() { InHand::Claim(order) } else { InHand::Nothing }
 }
@@ -148,7 +148,7 @@ fn during_a_free() {
 #[test]
 fn during_a_search_in_vain() {
     let prepare = |buddy: &Buddy<'_, Steered>, oracle: &Oracle| {
-        // One reserved unit in the only block of the largest order, unless something is in the way already.
+        // Reserves one unit in the only block of the largest order, unless something is in the way already.
         let reserved =
             (0..buddy.units().min(32)).find(|&unit| buddy.reserve(unit..unit + 1).is_ok());
         reserved.into_iter().for_each(|unit| oracle.reserve(unit..unit + 1).unwrap());
@@ -159,7 +159,7 @@ fn during_a_search_in_vain() {
     die_everywhere(prepare, search, |_, _| InHand::Nothing);
 }
 
-/// Reservations are not promised to be undone; what they covered may stay reserved, all of it or a part.
+/// There is no promise that reservations are undone; what they covered may stay reserved, all of it or a part.
 #[test]
 fn during_a_reservation_or_release() {
     let range = |buddy: &Buddy<'_, Steered>| 6..buddy.units().min(70);
@@ -188,7 +188,7 @@ fn during_the_allocation_of_a_run() {
     }
 }
 
-/// Takes the run if there is room; of it `kept` stays its holder's, whatever happens to him.
+/// Takes the run if there is room. The part `kept` stays with its holder, whatever happens to it.
 fn hold(
     run: &Range<u64>,
     kept: &Range<u64>,
@@ -246,7 +246,7 @@ fn during_growth() {
     }
 }
 
-/// The units of blocks of an order.
+/// Returns the units of blocks of an order.
 fn units_of(blocks: &[u64], order: u32) -> Vec<u64> {
     let mut units: Vec<u64> =
         blocks.iter().flat_map(|&index| Block { index, order }.units()).collect();
@@ -254,7 +254,7 @@ fn units_of(blocks: &[u64], order: u32) -> Vec<u64> {
     units
 }
 
-/// The blocks of a batch; the same each time in the same arena.
+/// Allocates the blocks of a batch, which are the same each time in the same arena.
 fn batch(buddy: &Buddy<'_, Steered>, order: u32) -> Vec<u64> {
     let mut blocks = vec![0; 40];
     let count = buddy.on(0).alloc_batch(order, &mut blocks).unwrap_or(0);

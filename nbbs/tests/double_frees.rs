@@ -1,4 +1,4 @@
-//! Of several threads that free the same block at the same time, one succeeds.
+//! Tests that exactly one of several threads that free the same block at the same time succeeds.
 
 use nbbs::sync::Word;
 use nbbs::{Buddy, FreeError};
@@ -9,8 +9,8 @@ use testkit::steered::{Schedule, Steered, Turn, at_once, follow};
 /// Sizes of one level to four, the last with several lanes.
 const ARENAS: [u64; 4] = [20, 64, 600, 20_000];
 
-/// Allocates a block of `order`, lets three threads free it, and sees that one did. A neighbour is held
-/// meanwhile or not, so that the block's word empties or does not.
+/// Allocates a block of `order`, lets three threads free it, and checks that one did. A neighbour is held meanwhile or
+/// not, so that the block's word empties or does not.
 fn race_to_free<W: Word>(
     buddy: Buddy<'_, W>,
     order: u32,

@@ -1,9 +1,9 @@
-//! Every sequence of operations up to a length, on small arenas.
+//! Tests every sequence of operations up to a length, on small arenas.
 
 use nbbs::Buddy;
 use testkit::program::{Arena, Op, Program, run};
 
-/// Every sequence of `length` operations out of `alphabet`, on fresh arenas of `units` units.
+/// Runs every sequence of `length` operations from `alphabet`, on fresh arenas of `units` units.
 fn check_all(units: u64, alphabet: &[Op], length: usize) {
     let sequences = alphabet.len().pow(length as u32);
     for sequence in 0..sequences {
@@ -21,7 +21,7 @@ fn check(program: &Program) {
     }
 }
 
-/// Allocations of every order and one too many, and frees of the first four blocks.
+/// Returns allocations of every order and of one above the largest, and frees of the first four blocks.
 fn allocs_and_frees(orders: impl IntoIterator<Item = u32>) -> Vec<Op> {
     let allocs = orders.into_iter().map(|order| Op::Alloc { order });
     allocs.chain((0..3).map(|pick| Op::Free { pick })).collect()

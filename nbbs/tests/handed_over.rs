@@ -1,4 +1,5 @@
-//! Blocks that another lane frees than the one that allocated them: what that costs, and that nothing is kept.
+//! Tests blocks that are freed by another lane than the one that allocated them: what that costs, and that nothing is
+//! kept.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -60,7 +61,7 @@ fn a_pair_takes_at_most_one_swap_more_than_on_one_lane() {
             let swaps = ring(&buddy, lanes, held, order);
             let case = format!("{lanes} lanes, {held} held, order {order}");
             assert!(swaps <= 3.2, "{swaps} compare-and-swaps a pair: {case}");
-            // What stayed split for its lane is merged for whoever needs it.
+            // What stayed split for its lane is merged when another lane needs it.
             assert_eq!(buddy.on(lanes).alloc(18), Ok(0), "{case}");
             buddy.on(0).free(0).unwrap();
             buddy.audit().unwrap();
@@ -68,12 +69,12 @@ fn a_pair_takes_at_most_one_swap_more_than_on_one_lane() {
     }
 }
 
-/// Lanes of the caller's are as good as those in the metadata, beside them and beside each other.
+/// The caller's lanes work like those in the metadata, beside them and beside each other.
 #[test]
 fn lanes_may_be_the_callers() {
     const LANES: usize = 64;
     let arena = Arena::<Counted>::new(UNITS);
-    // What was in them does not matter.
+    // Their previous contents do not matter.
     let words: Vec<Counted> =
         (0..lane_words(LANES) as u64).map(|word| Counted::from(word << 13)).collect();
     let (few, many) = (arena.buddy(), arena.buddy().with_lanes(&words).unwrap());

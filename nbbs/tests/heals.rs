@@ -1,4 +1,5 @@
-//! Broken-up memory heals: what is freed anywhere and allocated again gathers, so that areas become whole.
+//! Tests that broken-up memory heals: blocks that are freed anywhere and allocated again gather, so that areas become
+//! whole.
 //!
 //! Lanes take turns on one thread, so that the outcome is the same at every run.
 
@@ -6,7 +7,7 @@ use fastrand::Rng;
 use nbbs::Buddy;
 use testkit::program::Arena;
 
-/// Units of a frame, the area that is to become whole.
+/// The units of a frame, the area that is to become whole.
 const FRAME: u64 = 512;
 
 /// Blocks in use, by index and order.
@@ -26,7 +27,8 @@ fn free_down_to(buddy: &Buddy<'_>, held: &mut Held, left: u64, random: &mut Rng)
     }
 }
 
-/// How many in a hundred of the frames that could be whole, were all that is held packed together, are.
+/// Returns the percentage of whole frames, of those that would be whole if everything that is held were packed
+/// together.
 fn whole_frames(buddy: &Buddy<'_>, held: &Held) -> u64 {
     let used: std::collections::HashSet<_> = held.iter().map(|&(block, _)| block / FRAME).collect();
     let whole = buddy.units() / FRAME - used.len() as u64;

@@ -1,5 +1,5 @@
-//! When an allocation may be refused while others run: only if at some instant of the call every block
-//! of the order was in use, or in the hands of an allocation or a free that had not returned.
+//! Tests when an allocation may be refused while others run: only if at some instant of the call every block of the
+//! order was in use, or in the hands of an allocation or a free that had not returned.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use nbbs::{AllocError, Buddy};
 use testkit::program::{Arena, Body};
 use testkit::steered::{Steered, at_once, jitter};
 
-/// Clears a flag when it goes, by a panic too: nobody waits for a test that failed.
+/// Clears a flag when dropped, also by a panic, so that nobody waits for a failed test.
 struct Running<'a>(&'a AtomicBool);
 
 impl Drop for Running<'_> {
@@ -42,7 +42,7 @@ fn beside(others: &[&(dyn Fn(&AtomicBool) + Sync)], main: impl FnOnce()) {
     });
 }
 
-/// A buddy in which everything is taken but for one block of `order`.
+/// Takes everything except one block of `order`.
 fn full_but_one<W: Word>(buddy: &Buddy<'_, W>, order: u32) -> u64 {
     while buddy.alloc(order).is_ok() {}
     let blocks = buddy.units() >> order;
@@ -51,7 +51,7 @@ fn full_but_one<W: Word>(buddy: &Buddy<'_, W>, order: u32) -> u64 {
     index
 }
 
-/// The bounds are lowered by those who fail, while the one free block comes and goes.
+/// Failing allocations lower the bounds while the only free block comes and goes.
 #[test]
 fn failing_allocations_do_not_hide_a_block() {
     for (units, order) in [(64, 2), (600, 0), (1024, 4), (1024, 5), (9000, 0), (9000, 8), (9000, 3)]
@@ -81,7 +81,7 @@ fn failing_allocations_do_not_hide_a_block() {
     }
 }
 
-/// Another thread frees and allocates a larger block; one of the two is there for us at any time.
+/// Another thread frees and allocates a larger block; at any time one of the two is free for us.
 #[test]
 fn a_block_that_stays_free_is_found_while_another_comes_and_goes() {
     for (units, order, larger) in
@@ -116,7 +116,7 @@ fn a_block_that_stays_free_is_found_while_another_comes_and_goes() {
     }
 }
 
-/// Threads ask for the whole arena at the same time, or for one unit: somebody gets it.
+/// Threads ask for the whole arena at the same time, or for one unit: one of them gets it.
 #[test]
 fn not_all_can_be_refused() {
     for (units, orders) in

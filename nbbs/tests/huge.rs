@@ -9,7 +9,7 @@ use testkit::program::Arena;
 
 const TIB: u64 = 1 << 28;
 
-/// The owner map of an arena too large for one: only what is held.
+/// An owner map for an arena that is too large for the usual one: it only has what is held.
 #[derive(Default)]
 struct Held(BTreeMap<u64, Block>);
 
@@ -68,8 +68,8 @@ fn one_tebibyte() {
     buddy.audit().unwrap();
 }
 
-/// All memory in blocks of 2 MiB but for one of them and one unit: what is left is found, and what is
-/// not there is refused, in far less time than a look at every word would take.
+/// All memory is in use in blocks of 2 MiB, except one of them and one unit. What is left is found, and other requests
+/// are refused, in far less time than it would take to look at every word.
 #[test]
 fn a_full_tebibyte_is_searched_quickly() {
     let arena: Arena = Arena::new(TIB);
@@ -92,7 +92,7 @@ fn a_full_tebibyte_is_searched_quickly() {
         assert_eq!(unit >> 9, gap >> 9);
         buddy.free(unit).unwrap();
     }
-    // A look at every leaf word is 40 ms at least; 5000 of them 200 s.
+    // A look at every leaf word takes at least 40 ms; 5000 of these take 200 s.
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
     buddy.audit().unwrap();
 }

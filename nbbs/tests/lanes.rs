@@ -1,4 +1,4 @@
-//! Lanes: any number is valid, none is unsafe, and none keeps memory from the others.
+//! Tests lanes: any number is valid, none is unsafe, and none keeps memory from the others.
 
 use std::thread;
 
@@ -24,8 +24,7 @@ fn any_lane_is_valid() {
     }
 }
 
-/// A lane's last word stays open when it empties: the lane's own or another's allocation of a larger
-/// block closes it.
+/// A lane's last word stays open when it empties. An allocation of a larger block, on that lane or another, closes it.
 #[test]
 fn no_lane_keeps_memory_from_another() {
     const UNITS: u64 = 1 << 18;
@@ -64,7 +63,7 @@ fn a_lane_gets_the_last_unit() {
     assert_eq!(buddy.alloc(14), Ok(0));
 }
 
-/// Threads that name no lane, more of them than there are lanes.
+/// More threads than there are lanes, none of which names a lane.
 #[test]
 fn threads_without_a_lane() {
     let arena: Arena = Arena::new(9000);

@@ -1,4 +1,4 @@
-//! What a free says whose block another thread frees, and allocates again, while it looks.
+//! Tests the answer of a free whose block another thread frees, and allocates again, while the free looks.
 
 use nbbs::{Buddy, FreeError};
 use testkit::program::{Arena, Body};
@@ -33,7 +33,7 @@ fn stopped_everywhere<T: Send>(
     answers
 }
 
-/// The block was free when a second free of it came, and is held again when that looks why.
+/// The block was free when a second free of it came, and is held again when that free looks for the reason.
 #[test]
 fn a_sized_free_that_comes_too_late_names_no_other_order() {
     for (index, order) in [(0, 0), (4, 2), (32, 5), (64, 6), (0, 9)] {
@@ -48,7 +48,7 @@ fn a_sized_free_that_comes_too_late_names_no_other_order() {
     }
 }
 
-/// The run was there when its free looked, and is gone when that clears it.
+/// The run was there when its free looked, and is gone when the free clears it.
 #[test]
 fn a_free_of_a_run_that_lost_says_that_nothing_is_there() {
     for (index, units) in [(3, 5), (40, 24), (3, 40), (64, 96)] {

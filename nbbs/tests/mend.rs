@@ -1,4 +1,4 @@
-//! What a thread that died anywhere in an allocation or free leaves behind, once somebody has mended it: nothing but the
+//! Tests what a thread that died anywhere in an allocation or free leaves behind, once it has been mended: only the
 //! block that it had claimed, which can be found and freed.
 
 use nbbs::{Buddy, Piece};
@@ -11,7 +11,7 @@ const UNITS: [u64; 5] = [8, 33, 64, 100, 600];
 /// More steps than any operation here takes.
 const MANY: u64 = 10_000;
 
-/// What was in use before.
+/// What was in use before the death.
 #[derive(Clone, Copy, Debug)]
 struct Scene {
     units: u64,
@@ -24,7 +24,7 @@ impl Scene {
     }
 }
 
-/// Lets `act` die before each of its steps, in every scene, and looks at what is left.
+/// Lets `act` die before each of its steps, in every scene, and checks what is left.
 fn die_everywhere(act: impl Fn(&Buddy<'_, Steered>, &[u64])) {
     for units in UNITS {
         for taken in [&[][..], &[0], &[0, 3], &[4, 0, 2]] {
@@ -42,9 +42,9 @@ fn die_everywhere(act: impl Fn(&Buddy<'_, Steered>, &[u64])) {
     }
 }
 
-/// Everything that is in use can be found and freed, and then all is whole.
+/// Checks that everything in use can be found and freed, and that all is whole then.
 fn assert_mends(buddy: &Buddy<'_, Steered>, step: u64, scene: Scene) {
-    // What lies below a block comes to light when that is free.
+    // What lies below a block shows when the block is free.
     for _ in 0..3 {
         buddy.mend();
         buddy.audit().unwrap_or_else(|broken| panic!("{scene:?}, step {step}: {broken}"));
@@ -100,7 +100,7 @@ fn mending_that_died() {
     }
 }
 
-/// A claim by an old cursor, which meets a block: the count says that it is gone.
+/// A claim by an old cursor meets a block: the count shows that it is undone.
 #[test]
 fn claims_that_are_undone_are_counted() {
     let arena: Arena = Arena::new(64);

@@ -9,7 +9,8 @@ use nbbs::{Buddy, Metadata, Request, metadata_words};
 /// A word of memory for each unit.
 struct Memory(Vec<UnsafeCell<u64>>);
 
-// SAFETY: who accesses a cell holds its unit, which the allocator hands out to one at a time: that is what is tested.
+// SAFETY: a thread that accesses a cell holds its unit, which the allocator hands out to one thread at a time: this is
+// what is tested.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -24,7 +25,7 @@ impl Memory {
         }
     }
 
-    /// The holder's last look, before it frees.
+    /// The holder's last read, before it frees.
     fn check(&self, index: u64, units: u64, value: u64) {
         for cell in &self.0[index as usize..(index + units) as usize] {
             // SAFETY: as above.

@@ -1,11 +1,12 @@
-//! Blocks that free themselves: how long they are, and what they give back.
+//! Tests blocks that free themselves: how long they are, and what they give back.
 
 use nbbs::{Block, Buddy, FreeError, Request, RequestError, ResizeError};
 use testkit::program::Arena;
 
 const UNITS: u64 = 128;
 
-/// Something held on each side of the places at which the tests work: units 0 to 2 and 120 to 127.
+/// Returns an arena with neighbours on each side of the places at which the tests work: units 0 to 2 and 120 to 127 are
+/// held.
 fn with_neighbours(arena: &Arena) -> Buddy<'_> {
     let buddy = arena.buddy();
     buddy.here().alloc_at(0, 3).unwrap();
@@ -17,14 +18,14 @@ fn at<'a>(buddy: &'a Buddy<'a>, index: u64, units: u64) -> Block<'a> {
     Block::new(buddy.here(), Request::units(units).within(index..index + units)).unwrap()
 }
 
-/// What a block says of itself is what is held, no less and no more.
+/// Checks that what a block says about itself is exactly what is held.
 #[track_caller]
 fn assert_is(block: &Block<'_>, buddy: &Buddy<'_>, index: u64, units: u64) {
     assert_eq!(block.units(), index..index + units);
     assert_eq!(buddy.len_of(index), Ok(units));
 }
 
-/// After the blocks are gone, the neighbours are left, and nothing else.
+/// Checks that after the blocks are gone only the neighbours are left.
 #[track_caller]
 fn assert_only_neighbours(buddy: &Buddy<'_>) {
     assert_eq!((buddy.len_of(0), buddy.len_of(120)), (Ok(3), Ok(8)));

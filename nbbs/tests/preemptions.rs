@@ -55,7 +55,7 @@ fn what_a_lane_knows_of_its_way_up_ends_with_a_merge() {
     what_is_known_ends_with_a_merge(&[]);
 }
 
-/// The same, where the lane's last claim was elsewhere, and what it knows comes from its last free.
+/// The same, but the lane's last claim was elsewhere, and what it knows comes from its last free.
 #[test]
 fn what_a_lane_knows_of_its_way_up_by_a_free_ends_with_a_merge() {
     what_is_known_ends_with_a_merge(&[alloc(9, 0)]);
@@ -67,8 +67,8 @@ fn what_is_known_ends_with_a_merge(elsewhere: &[Step]) {
     let mut setup = vec![alloc(0, 0), alloc(9, 1)];
     // The rest of the first half, so that the cursor for single units leaves it.
     setup.extend([0, 2, 3, 4, 5, 6, 7, 8, 0].map(|order| alloc(9, order)));
-    // All but the block of lane 0 and that last unit come back, and a pair comes and goes once more: its
-    // way up is what the lane knows last.
+    // Everything except the block of lane 0 and that last unit comes back, and a pair comes and goes once more: its way
+    // up is the last that the lane knows.
     setup.extend((0..9).map(|_| free(1)));
     setup.push(alloc(9, 1));
     setup.extend_from_slice(elsewhere);
@@ -100,11 +100,11 @@ fn a_stale_bound_below_does_not_stand_for_the_top() {
     }
 }
 
-/// The same, where a later free knew its path from before the merge, or from the free before it: by the first note
-/// the top allows for what it offers, by the second for less.
+/// The same, but a later free knew its path from before the merge, or from the free before it: by the first note the
+/// top allows for what it offers, and by the second for less.
 #[test]
 fn what_a_lane_knows_of_the_path_of_its_frees_ends_with_a_merge() {
-    // All but the first 512 units are in use for good. Lane 0 has raised the bounds; lane 1 remembers them.
+    // All units except the first 512 are in use for good. Lane 0 has raised the bounds; lane 1 remembers them.
     let own = |lane, pick| Step { lane, op: Op::Free { pick } };
     let full = [alloc(0, 0), alloc(9, 9), alloc(9, 10)];
     let raised = [own(0, 0), alloc(0, 0), alloc(1, 0), own(1, 3)];
@@ -113,8 +113,8 @@ fn what_a_lane_knows_of_the_path_of_its_frees_ends_with_a_merge() {
     check(2048, setup, &[&[FREE], &[half, FREE, unit.clone(), unit, FREE, FREE]]);
 }
 
-/// Claims that find out that the area is a block's stand in the leaf word where that block begins, for moments. Its owner,
-/// who frees it without a size, must not take one for it.
+/// Claims that find out that the area belongs to a block stand for a moment in the leaf word where that block begins.
+/// The block's owner, who frees it without a size, must not take such a claim for the block.
 #[test]
 fn a_free_does_not_take_a_claim_below_its_block_for_the_block() {
     let own = |lane, pick| Step { lane, op: Op::Free { pick } };
@@ -127,8 +127,8 @@ fn a_free_does_not_take_a_claim_below_its_block_for_the_block() {
     }
 }
 
-/// A search has met a word that is reserved throughout by a lane about to find out that the area was a block's,
-/// and stalls before it splits the slot above; that lane gives the word back. The split slot then
+/// A search has met a word that is entirely reserved by a lane that is about to find out that the area belonged to a
+/// block. The search stalls before it splits the slot above, and that lane gives the word back. The split slot then
 /// stands over an empty word, and the search, which goes elsewhere, must not leave that to chance.
 #[test]
 fn a_search_does_not_leave_a_split_over_a_word_that_emptied() {
@@ -139,7 +139,7 @@ fn a_search_does_not_leave_a_split_over_a_word_that_emptied() {
     check(64, setup, &[&[FREE], &[reserve, FREE], &[Op::Alloc { order: 0 }]]);
 }
 
-/// A run over two words meets a block whose claim has yet to reach the top, where the slot still is free: it gives
+/// A run over two words meets a block whose claim has yet to reach the top, where the slot is still free: the run gives
 /// up, and waits for nobody.
 #[test]
 fn a_claim_under_way_is_not_waited_for() {

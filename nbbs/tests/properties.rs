@@ -1,4 +1,4 @@
-//! Random programs on random arenas, every answer against the specification.
+//! Tests random programs on random arenas, and checks every answer against the specification.
 
 use nbbs::Buddy;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// A fresh arena as the program demands it.
+/// Returns a fresh arena as the program demands it.
 fn subject<'a>(program: &Program, arena: &'a Arena) -> Buddy<'a> {
     if program.reserved { arena.all_reserved() } else { arena.buddy() }
 }
@@ -60,7 +60,7 @@ proptest! {
 fn boundary_sizes_are_whole_and_exact() {
     for units in BOUNDARIES {
         let max = units.ilog2();
-        // The largest, then ever smaller ones into what is left of it; then the same again backwards.
+        // The largest order, then ever smaller ones in what is left; then the same backwards.
         let down = (0..=max).rev().chain(0..=max).map(|order| Op::Alloc { order });
         let frees = (0..2 * max as usize).map(|step| Op::Free { pick: 7 * step });
         let up = (0..=max).map(|order| Op::Alloc { order });

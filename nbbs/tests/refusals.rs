@@ -3,8 +3,8 @@
 use nbbs::{AllocError, Buddy, FreeError, MAX_UNITS, MetadataError, RangeError, metadata_words};
 use testkit::program::Arena;
 
-/// An arena of 1000 units: a block of order 3 at 0, of order 5 at 32, of order 8 at 256, a reservation at
-/// 100..110.
+/// Returns an arena of 1000 units with a block of order 3 at 0, of order 5 at 32, of order 8 at 256, and a reservation
+/// at 100..110.
 fn with_three_blocks(arena: &Arena) -> Buddy<'_> {
     let buddy = arena.buddy();
     buddy.reserve(512..1000).unwrap();
@@ -15,7 +15,7 @@ fn with_three_blocks(arena: &Arena) -> Buddy<'_> {
     buddy
 }
 
-/// The refusal of a unit that an arena of so many units does not have.
+/// Returns the refusal of a unit that an arena of this many units does not have.
 fn outside(index: u64, units: u64) -> FreeError {
     FreeError::OutOfRange { start: index, end: index.saturating_add(1), units }
 }

@@ -1,4 +1,4 @@
-//! Units that are never handed out: at construction, and later, while others allocate.
+//! Tests units that are never handed out: at construction, and later, while others allocate.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -97,7 +97,7 @@ fn a_refused_reservation_leaves_nothing_behind() {
     buddy.audit().unwrap();
 }
 
-/// Reserves random ranges and releases them again, as long as the others run, and tells the owner map.
+/// Reserves random ranges and releases them again, as long as the others run, and records this in the owner map.
 fn reserve<W: Word>(
     buddy: &Buddy<'_, W>,
     oracle: &Oracle,

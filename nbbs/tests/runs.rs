@@ -1,4 +1,4 @@
-//! Runs of any number of units, under schedules, under load, and with threads that die in the middle.
+//! Tests runs of any number of units, under schedules, under load, and with threads that die in the middle.
 
 use nbbs::{Buddy, FreeError, Piece, RangeError, Request, RequestError};
 use testkit::Oracle;
@@ -28,7 +28,7 @@ fn grow_by(units: u64) -> RunOp {
     Grow { pick: 0, units }
 }
 
-/// What the setup does on each lane, and the lanes then.
+/// Runs `before` on each lane, and then the lanes.
 #[track_caller]
 fn check(units: u64, before: &[RunOp], lanes: &[&[RunOp]]) {
     let steps = before.iter().cloned().enumerate();
@@ -55,7 +55,7 @@ fn claims_across_words_meet() {
     }
 }
 
-/// The rests of a run that is being freed, or given up, are nobody else's.
+/// The rests of a run that is being freed, or given up, are never taken for another's.
 #[test]
 fn frees_meet_claims_that_end_where_they_begin() {
     for units in ARENAS {
@@ -148,7 +148,7 @@ fn one_free_of_a_run_succeeds() {
     }
 }
 
-/// A second free that comes late takes nothing from whoever has the units then.
+/// A second free that comes late takes nothing from the lane that has the units then.
 #[test]
 fn a_late_second_free_takes_nothing() {
     for (index, len) in [(0, 40), (7, 30), (31, 40), (16, 48), (3, 100)] {
@@ -187,7 +187,7 @@ fn a_late_second_free_takes_nothing() {
     }
 }
 
-/// Lets `act` die before each of its steps in turn. It concerns at most `lost` units.
+/// Lets `act` die before each of its steps in turn. At most `lost` units may be lost.
 fn die_everywhere(
     prepare: impl Fn(&Buddy<'_, Steered>),
     act: impl Fn(&Buddy<'_, Steered>),
@@ -207,7 +207,7 @@ fn die_everywhere(
     }
 }
 
-/// What is left for others: all units but those lost, at every order but for the blocks that these touch.
+/// Checks what is left for others: all units except the lost ones, at every order, except the blocks that these touch.
 fn go_on(buddy: &Buddy<'_, Steered>, lost: u64, step: u64) {
     let (units, oracle) = (buddy.units(), Oracle::new(buddy.units()));
     for order in (0..=buddy.max_order()).rev() {
@@ -307,7 +307,7 @@ fn every_place_and_length() {
     }
 }
 
-/// In the last unit of a word, a reservation and the head of a run across words differ by what the next word has.
+/// In the last unit of a word, a reservation and the head of a run across words only differ by what the next word has.
 #[test]
 fn a_head_in_the_last_unit_of_a_word_is_not_reserved() {
     for units in [2, 33, 65] {

@@ -1,5 +1,5 @@
-//! Races under thousands of schedules, each of which stalls threads at chosen steps: what needs several
-//! unlucky stalls, and would take hours to meet by chance, is met here and can be met again.
+//! Tests races under thousands of schedules, each of which stalls threads at chosen steps. Errors that need several
+//! unlucky stalls, and would take hours to meet by chance, are met here and can be repeated.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -9,7 +9,7 @@ use testkit::{Violation, depth};
 
 use Op::{Alloc, Drain, Free, FreeSized, Inspect, Release, Reserve};
 
-/// How many schedules each race is run under at depth 1, on lanes of their own and again on one for all.
+/// The number of schedules for each race at depth 1, on separate lanes and again on one for all.
 const SCHEDULES: u64 = 100;
 
 fn alloc(order: u32) -> Op {
@@ -19,7 +19,7 @@ fn alloc(order: u32) -> Op {
 const FREE: Op = Free { pick: 0 };
 const FREE_SIZED: Op = FreeSized { pick: 0 };
 
-/// The blocks of these orders are allocated first, one for each lane.
+/// Makes a race before which blocks of these orders are allocated, one for each lane.
 fn race(units: u64, before: &[u32], lanes: &[&[Op]]) -> Race {
     let steps = before.iter().enumerate();
     let steps = steps.map(|(lane, &order)| Step { lane, op: alloc(order) }).collect();
@@ -46,8 +46,8 @@ fn check_with(race: &Race, judge: impl Fn(&[LaneReport]) -> Result<(), Violation
 /// Two levels, cut and whole; three levels, cut and whole; four levels and two lanes.
 const ARENAS: [u64; 6] = [33, 64, 96, 512, 600, 16_500];
 
-/// The schedule that breaks the published algorithm: a release stalls before the root, and takes a later
-/// release's mark for its own while somebody allocates below.
+/// The schedule that breaks the published algorithm: a release stalls before the root, and takes a later release's mark
+/// for its own while another lane allocates below.
 #[test]
 fn a_stalled_release_frees_nothing_of_others() {
     for units in ARENAS {
@@ -92,7 +92,7 @@ fn claims_of_all_sizes_meet() {
     }
 }
 
-/// Whoever is last must leave the arena whole, whatever the others saw.
+/// The last lane must leave the arena whole, whatever the others saw.
 #[test]
 fn frees_of_neighbours_meet() {
     for units in ARENAS {
@@ -122,8 +122,8 @@ fn reservations_meet_claims_and_merges() {
     }
 }
 
-/// A block that is free from the beginning of a call to its end must not be refused, nor hidden by those
-/// who look for more.
+/// A block that is free from the beginning of a call to its end must not be refused, nor hidden by lanes that look for
+/// larger ones.
 #[test]
 fn no_refusal_while_a_block_is_free() {
     for units in ARENAS {
@@ -134,19 +134,19 @@ fn no_refusal_while_a_block_is_free() {
                 refused => Err(Violation::wrong("allocations refused", 0, refused)),
             }
         };
-        // Half is taken: the others look for all of it, in vain, or free what they have.
+        // Half is taken: the other lanes look for all of it, in vain, or free what they have.
         let lanes: [&[Op]; 3] = [&[alloc(max - 1), FREE_SIZED], &[alloc(max)], &[alloc(max)]];
         let mut half = race(units, &[], &lanes);
         half.setup.steps.push(Step { lane: 9, op: alloc(max - 1) });
         if units == 1 << max {
             check_with(&half, none_refused_on(0));
         }
-        // The last block of its size comes back while another gives up looking for more.
+        // The last block of its size comes back while another lane gives up looking for a larger one.
         let lanes: [&[Op]; 3] = [&[FREE, alloc(0), FREE, alloc(3)], &[alloc(max)], &[alloc(5)]];
         let mut full = race(units, &[4], &lanes);
         full.setup.steps.extend(fill(max));
         check_with(&full, none_refused_on(0));
-        // Two units free, two lanes that look for one each, and a free that merges nothing.
+        // Two units are free, two lanes look for one each, and a free merges nothing.
         let lanes: [&[Op]; 3] = [&[alloc(0)], &[alloc(0)], &[FREE]];
         let mut few = race(units, &[], &lanes);
         let pair = |lane| Step { lane, op: alloc(1) };
@@ -157,7 +157,7 @@ fn no_refusal_while_a_block_is_free() {
     }
 }
 
-/// At every instant some block is free, though never the same: more blocks than lanes.
+/// At every instant some block is free, although not always the same: there are more blocks than lanes.
 #[test]
 fn no_refusal_while_blocks_outnumber_lanes() {
     for (units, order) in [(4, 0), (64, 4), (96, 3), (160, 5), (512, 7), (600, 7), (16_500, 12)] {
@@ -175,8 +175,8 @@ fn none_refused(reports: &[LaneReport]) -> Result<(), Violation> {
     }
 }
 
-/// Takes all that is left of an arena in which few blocks are in use: after the larger orders, no order
-/// is left more than three times.
+/// Takes everything that is left of an arena in which few blocks are in use: after the larger orders, at most three
+/// blocks of each order are left.
 fn fill(max: u32) -> impl Iterator<Item = Step> {
     (0..=max).rev().flat_map(|order| [order; 3]).map(|order| Step { lane: 9, op: alloc(order) })
 }

@@ -1,4 +1,4 @@
-//! Bounds and merges: nothing is hidden by an inspection, and what one has settled is merged as far up as it goes.
+//! Tests bounds and merges: an inspection hides nothing, and what it has settled is merged as far up as possible.
 
 use nbbs::{Buddy, Request};
 use testkit::program::{Arena, Op, Program, Race, Step, race};
@@ -11,7 +11,7 @@ use testkit::steered::{Steered, all_schedules};
 fn a_free_beside_a_search_in_vain_is_not_hidden() {
     for (units, order) in [(64, 4), (96, 3), (608, 4)] {
         let alloc = |lane| Step { lane, op: Op::Alloc { order } };
-        // No more than there are: a refusal would lower the bounds beforehand.
+        // No more blocks than there are: a refusal would lower the bounds beforehand.
         let blocks = (0..units >> order).map(|number| alloc(if number < 2 { 0 } else { 9 }));
         let steps = blocks.collect();
         let setup = Program { units, reserved: false, steps };
@@ -27,7 +27,7 @@ fn a_free_beside_a_search_in_vain_is_not_hidden() {
     }
 }
 
-/// The lane's own word stays split when it empties. Whoever looks for a larger block settles the word above, finds nothing
+/// The lane's own word stays split when it empties. A search for a larger block settles the word above, finds nothing
 /// in its range there and goes elsewhere: no merge is left waiting.
 #[test]
 fn what_a_search_has_settled_is_merged_to_the_top() {

@@ -1,4 +1,4 @@
-//! Threads against each other, with the owner map at every step, at every order and with orders mixed.
+//! Tests threads against each other, with the owner map at every step, at every order and with mixed orders.
 
 use nbbs::sync::Word;
 use testkit::program::Arena;
@@ -15,7 +15,7 @@ fn check<W: Word + Default>(units: u64, load: &Load) -> Report {
     report
 }
 
-/// On plain words and on words before which threads stall: the second makes two cores look like many.
+/// Runs on plain words and on words before which threads stall: the latter make two cores look like many.
 fn check_both(units: u64, load: &Load) {
     check::<std::sync::atomic::AtomicU64>(units, load);
     let fewer = Load { operations: load.operations / 4, ..load.clone() };
@@ -77,7 +77,7 @@ fn arenas_smaller_than_a_word_and_a_little_larger() {
     }
 }
 
-/// Blocks of a quarter of the arena and more, so that most allocations meet somebody on their way.
+/// Blocks of a quarter of the arena and more, so that most allocations meet others on their way.
 #[test]
 fn few_large_blocks() {
     for units in [96, 512, 1024, 4096] {

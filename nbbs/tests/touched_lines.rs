@@ -1,7 +1,7 @@
-//! Which cache lines the lanes' operations write, in the steady state: a lane's own, where nothing is shared.
+//! Tests which cache lines the lanes' operations write, in the steady state: only a lane's own, if nothing is shared.
 //!
-//! What one lane writes and another touches is what they can meet on, on any number of cores: so no cores are needed to see
-//! it.
+//! Lanes can only meet on a line that one writes and another touches, on any number of cores, so no cores are needed to
+//! check this.
 
 use std::cell::RefCell;
 
@@ -11,18 +11,18 @@ use testkit::touched::{Lanes, Touched};
 /// 1 GiB in pages.
 const UNITS: u64 = 1 << 18;
 
-/// As many lanes as such an arena has at least.
+/// The least number of lanes of such an arena.
 const LANES: usize = 16;
 
-/// Rounds until the state is steady, and those that count.
+/// The number of rounds until the state is steady, and of those that count.
 const WARM_UP: usize = 256;
 const ROUNDS: usize = 1024;
 
-/// What a lane does again and again.
+/// The step that a lane repeats.
 type Step<'a> = Box<dyn FnMut(usize) + 'a>;
 
-/// An operation, and how often a round of it writes a line that another lane touches, at most: in an arena of which nothing
-/// else is in use, and where each lane has blocks in use here and there.
+/// An operation, and how often a round of it may write a line that another lane touches: in an arena of which nothing
+/// else is in use, and in one where each lane has blocks in use here and there.
 struct Bound {
     name: &'static str,
     step: fn(Buddy<'_, Touched>) -> Step<'_>,
@@ -39,8 +39,9 @@ const fn bound(
     Bound { name, step, alone, in_use }
 }
 
-/// What an operation may cost others, on any number of cores. A run that leaves its word empty has it merged up to the top,
-/// and the next splits it again from there. A block that another lane frees is two writes of its word's line.
+/// What an operation may cost others, on any number of cores. When a run leaves its word empty, the word is merged up
+/// to the top, and the next run splits it again from there. A block that another lane frees takes two writes of its
+/// word's line.
 static BOUNDS: &[Bound] = &[
     bound("pairs of order 0", |buddy| pairs(buddy, 0), 0.0, 0.0),
     bound("pairs of order 4", |buddy| pairs(buddy, 4), 0.0, 0.0),
@@ -64,7 +65,7 @@ fn pairs(buddy: Buddy<'_, Touched>, order: u32) -> Step<'_> {
     })
 }
 
-/// 64 blocks, the last one freed first.
+/// Allocates 64 blocks, and frees the last one first.
 fn bulk(buddy: Buddy<'_, Touched>) -> Step<'_> {
     Box::new(move |lane| {
         let blocks = [0; 64].map(|_: u64| buddy.on(lane).alloc(0).unwrap());
@@ -72,7 +73,7 @@ fn bulk(buddy: Buddy<'_, Touched>) -> Step<'_> {
     })
 }
 
-/// A random one of 32 blocks of orders 0 to 3 is replaced; five eighths of the rest are in use.
+/// Replaces a random one of 32 blocks of orders 0 to 3; five eighths of the rest are in use.
 fn churn(buddy: Buddy<'_, Touched>) -> Step<'_> {
     let mut random = fastrand::Rng::with_seed(15);
     let filler: Vec<u64> = std::iter::from_fn(|| buddy.on(0).alloc(7).ok()).collect();
@@ -106,7 +107,7 @@ fn runs(buddy: Buddy<'_, Touched>, units: u64) -> Step<'_> {
     })
 }
 
-/// Pairs that a cache of the lane's own has blocks for.
+/// Runs pairs for which the lane's own cache has blocks.
 fn cache_hits(buddy: Buddy<'_, Touched>) -> Step<'_> {
     let caches: Vec<RefCell<Cache<'_, Touched>>> =
         (0..LANES).map(|lane| RefCell::new(buddy.cache(lane))).collect();
@@ -117,7 +118,7 @@ fn cache_hits(buddy: Buddy<'_, Touched>) -> Step<'_> {
     })
 }
 
-/// A block of the next lane's is freed, and one allocated.
+/// Frees a block of the next lane, and allocates one.
 fn handed(buddy: Buddy<'_, Touched>) -> Step<'_> {
     let mut held: Vec<Option<u64>> = vec![None; LANES];
     Box::new(move |lane| {
@@ -128,7 +129,7 @@ fn handed(buddy: Buddy<'_, Touched>) -> Step<'_> {
     })
 }
 
-/// Of 256 units of each lane every second one stays in use.
+/// Keeps every second one of 256 units of each lane in use.
 fn keep_every_second(buddy: Buddy<'_, Touched>) {
     for lane in 0..LANES {
         let units = [0; 256].map(|_: u64| buddy.on(lane).alloc(0).unwrap());
@@ -136,7 +137,7 @@ fn keep_every_second(buddy: Buddy<'_, Touched>) {
     }
 }
 
-/// How often a round writes a line that another lane touches.
+/// Returns how often a round writes a line that another lane touches.
 fn shared_writes(step: fn(Buddy<'_, Touched>) -> Step<'_>, in_use: bool) -> f64 {
     let metadata: MetadataBox<Touched> = MetadataBox::zeroed(metadata_words(UNITS)).unwrap();
     let buddy = Buddy::new(metadata.words(), UNITS).unwrap();

@@ -1,5 +1,6 @@
-//! The most that one operation of a churn takes, counted in loads: no clock tells a slow operation from a thread that was
-//! not running. Alone, and behind a cache. Printed by `cargo test -p nbbs --test worst -- --nocapture`.
+//! Tests the most that one operation of a churn takes, alone and behind a cache. It is counted in loads: no clock can
+//! distinguish a slow operation from a thread that was not running. `cargo test -p nbbs --test worst -- --nocapture`
+//! prints the counts.
 
 use std::cell::Cell;
 
@@ -12,10 +13,12 @@ use testkit::program::Arena;
 const UNITS: u64 = 1 << 18;
 const STEPS: usize = 250_000;
 
-/// Loads that no operation exceeds: an allocation, a free. A free goes up its path, and looks at the sixteen words that it
-/// merges, on each level. An allocation is misled by bounds that earlier operations left too high, and lowers each.
+/// The loads that no operation exceeds: an allocation, and a free. A free goes up its path, and looks at the sixteen
+/// words that it merges, on each level. An allocation is misled by bounds that earlier operations left too high, and
+/// lowers each.
 const ALONE: [u64; 2] = [1000, 32];
-/// The same behind a cache, which takes 32 blocks at a time, or gives them back; all that it keeps, if there are none.
+/// The same behind a cache, which takes or gives back 32 blocks at a time, or gives back everything that it keeps if
+/// there are none.
 const CACHED: [u64; 2] = [3000, 300];
 
 thread_local!(static LOADS: Cell<u64> = const { Cell::new(0) });
@@ -42,7 +45,7 @@ fn loads<R>(operation: impl FnOnce() -> R) -> (R, u64) {
     (result, LOADS.get())
 }
 
-/// Loads of the operations of a kind.
+/// The loads of the operations of a kind.
 #[derive(Default)]
 struct Seen {
     worst: u64,
@@ -62,8 +65,8 @@ impl Seen {
     }
 }
 
-/// Fills so many percent of the arena, then allocates three times in four while less is in use, and else frees any block.
-/// Returns what allocations took, and frees.
+/// Fills a percentage of the arena; then allocates three times in four while less is in use, and otherwise frees any
+/// block. Returns what allocations and frees took.
 fn churn(
     fill: u64,
     draw: Draw,
@@ -98,7 +101,8 @@ fn churn(
     seen
 }
 
-/// Orders as programs ask for them: single units; half of the blocks of each order as many as of the one below; all alike.
+/// Orders as programs ask for them: single units; half as many blocks of each order as of the one below; all orders
+/// alike.
 const ORDERS: [(&str, Draw); 4] = [
     ("order 0", |_| 0),
     ("orders 0 to 4, geometric", |random| (random.u64(..) | 1 << 4).trailing_zeros()),
@@ -106,7 +110,7 @@ const ORDERS: [(&str, Draw); 4] = [
     ("orders 0 to 9, uniform", |random| random.u32(0..=9)),
 ];
 
-/// Churns with all orders and at 30, 60 and 90 %, and checks that no operation takes more loads than that.
+/// Churns with all mixes of orders at 30, 60 and 90 %, and checks that no operation takes more loads than the limits.
 fn check(name: &str, limits: [u64; 2], run: impl Fn(Buddy<'_, Counted>, u64, Draw) -> [Seen; 2]) {
     for (orders, draw) in ORDERS {
         for fill in [30, 60, 90] {

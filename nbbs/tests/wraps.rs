@@ -1,5 +1,5 @@
-//! Arenas in which every counter begins at the last value that it has, or shortly before: the version of each inner word,
-//! and the epoch. `preemptions.rs` runs its races on such arenas, too.
+//! Tests arenas in which every counter begins at its last value, or shortly before: the version of each inner word, and
+//! the epoch. `preemptions.rs` runs its races on such arenas, too.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use testkit::program::{Arena, Program, programs, race, races, run};
 use testkit::steered::{Schedule, Steered};
 use testkit::{Counters, Load, Oracle, stress};
 
-/// A handle to an arena as the program wants it, its counters so many steps before the end.
+/// Returns a handle to an arena as the program demands it, with its counters a number of steps before the end.
 fn subject<'a>(
     program: &Program,
     arena: &'a Arena<Steered>,
@@ -22,7 +22,7 @@ fn subject<'a>(
     buddy
 }
 
-/// Runs a property that says how many counters have wrapped: most cases are to see some.
+/// Runs a property that returns how many counters have wrapped: most cases must see some.
 fn check<T>(cases: u32, values: T, property: impl Fn(T::Value) -> Result<usize, TestCaseError>)
 where
     T: Strategy,
@@ -30,7 +30,7 @@ where
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let with_wraps = AtomicUsize::new(0);
     let judged = TestRunner::new(config).run(&values, |value| {
-        // Relaxed: a count.
+        // Relaxed: it is only a count.
         with_wraps.fetch_add(usize::from(property(value)? > 0), Ordering::Relaxed);
         Ok(())
     });
@@ -64,7 +64,7 @@ fn random_races() {
         let counters = Counters::of(&Arena::<Steered>::new(of.setup.units));
         let runs = (0..100).map(|number| {
             let arena = Arena::new(of.setup.units);
-            // The setup counts, too: with some steps left the race itself meets the end.
+            // The setup counts, too: with some steps left, the race itself reaches the end.
             let buddy = subject(&of.setup, &arena, &counters, number % 4);
             let schedule = Schedule { seed: seed ^ number, stalls: number as u32 % 5, steps: 150 };
             race(&of, &buddy, |bodies| schedule.run(bodies).map(|_| ()))

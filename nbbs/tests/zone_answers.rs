@@ -1,4 +1,4 @@
-//! Zones answer what each of their arenas would, in the numbers that units have among all zones.
+//! Tests that zones answer as each of their arenas would, in the numbers that units have among all zones.
 
 use std::fmt::Debug;
 
@@ -8,7 +8,7 @@ use testkit::program::Arena;
 const UNITS: u64 = 72;
 const BASES: [u64; 2] = [0, 1000];
 
-/// Blocks, runs in one word and across two, a reservation, and free units.
+/// Returns an arena with blocks, runs in one word and across two, a reservation, and free units.
 fn in_use(arena: &Arena) -> Buddy<'_> {
     let buddy = arena.buddy();
     for (index, units) in [(0, 4), (5, 3), (20, 20), (48, 16), (31 + 32 + 8, 1)] {
@@ -18,8 +18,8 @@ fn in_use(arena: &Arena) -> Buddy<'_> {
     buddy
 }
 
-/// An answer with every number of a unit raised by `by`: that of an error's `index`, `unit`, `start` and `end`, and
-/// where a range ends, of its `units`.
+/// Returns an answer with every number of a unit raised by `by`: an error's `index`, `unit`, `start` and `end`, and,
+/// where a range ends, its `units`.
 fn raised(answer: &str, by: u64) -> String {
     let mut fields = answer.split_inclusive([' ', ',']).map(str::to_string).collect::<Vec<_>>();
     for field in 1..fields.len() {
@@ -37,7 +37,8 @@ fn raised(answer: &str, by: u64) -> String {
     fields.concat()
 }
 
-/// Asks an arena and, in the numbers of each of two zones, both of those; what is then left of all three, too.
+/// Asks an arena and, in the numbers of each of two zones, both zones, and compares the answers and what is left of all
+/// three.
 #[track_caller]
 fn assert_same<T: Debug>(
     alone: impl Fn(&Buddy<'_>) -> T,
@@ -151,7 +152,7 @@ fn places_and_batches_are_those_of_the_zone() {
     }
 }
 
-/// Everything that is free is got and given back by batches that are larger than what a zone is told at once.
+/// Batches that are larger than what a zone is told at once get everything that is free, and give it back.
 #[test]
 fn large_batches_go_to_their_zones() {
     let arenas: [Arena; 3] = [Arena::new(200), Arena::new(70), Arena::new(130)];
@@ -176,14 +177,14 @@ fn large_batches_go_to_their_zones() {
     }
 }
 
-/// Three zones, a gap before the last.
+/// Returns three zones, with a gap before the last.
 fn of(arenas: &[Arena; 3]) -> Vec<Zone<'_>> {
     let zones = arenas.iter().zip([0, 20, 300]);
     zones.map(|(arena, base)| Zone { base, buddy: arena.buddy() }).collect()
 }
 
-/// Every order of preference of three zones and one that is none, every order, while they are empty and as they fill
-/// up.
+/// Tries every preference of three zones and one that does not exist, at every order, while they are empty and as they
+/// fill up.
 #[test]
 fn a_refusal_is_that_of_all_zones_together() {
     let arenas: [Arena; 3] = [Arena::new(20), Arena::new(100), Arena::new(40)];
@@ -232,7 +233,8 @@ fn a_refusal_is_that_of_all_zones_together() {
     }
 }
 
-/// A zone that could have the run says more than one that could not; of these the last one says why.
+/// The refusal of a zone that could have the run is preferred to that of one that could not; of these, the last one is
+/// returned.
 #[test]
 fn a_refused_request_says_why() {
     let arenas: [Arena; 3] = [Arena::new(20), Arena::new(100), Arena::new(40)];

@@ -1,4 +1,4 @@
-//! Zones: which one is asked, which one is given back to, and what each of them says.
+//! Tests zones: which one is asked, which one gets a block back, and what each of them answers.
 
 use nbbs::sync::Word;
 use nbbs::{AllocError, BatchError, FreeError, Request, RequestError, ResizeError, Zone, Zones};
@@ -7,7 +7,7 @@ use testkit::program::{Arena, Ask, No, within};
 use testkit::steered::Steered;
 use testkit::{BackEnd, Load, Oracle, Spec, Unit, Violation, stress};
 
-/// Arenas of these sizes, and where each begins among all units.
+/// Arenas, and where each begins among all units.
 struct Machine<W = std::sync::atomic::AtomicU64> {
     arenas: Vec<(u64, Arena<W>)>,
 }
@@ -154,7 +154,7 @@ fn batches_go_through_all_zones_and_back() {
     assert!(blocks[..90].iter().all(|&index| zones.zone_of(index) == Some(2)));
     assert_eq!(zones.alloc_batch(&[0, 1], 0, &mut [0]), Err(AllocError::Exhausted { units: 1 }));
     assert_eq!(zones.alloc_batch(&[0, 1], 0, &mut []), Ok(0));
-    // Zones mixed, and one block twice.
+    // Blocks of mixed zones, and one block twice.
     let mut mixed = blocks[..got].to_vec();
     mixed.sort_by_key(|index| index % 7);
     mixed.push(mixed[3]);
@@ -171,7 +171,7 @@ fn batches_go_through_all_zones_and_back() {
     assert!(list.iter().all(|zone| zone.buddy.audit().is_ok()));
 }
 
-/// What is asked of zones at random.
+/// A random request to zones.
 #[derive(Clone, Debug)]
 enum Do {
     Alloc(Vec<usize>, u32),
@@ -234,7 +234,7 @@ impl Model<'_> {
         (index, len)
     }
 
-    /// The first zone of a preference in whose specification there is a place, and whether it is `index`'s.
+    /// Checks that the first zone of a preference in whose specification there is a place is that of `index`.
     fn judge(
         &self,
         preference: &[usize],

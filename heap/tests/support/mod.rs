@@ -1,4 +1,4 @@
-//! Blocks filled with patterns of their own, and what a heap is like when it is whole.
+//! Blocks filled with patterns of their own, and the check that a heap is whole.
 #![allow(dead_code, reason = "no test needs all of it")]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use nbbs_heap::{Cpu, Heap};
 
-/// What blocks come from.
+/// Memory that blocks come from.
 pub trait Memory {
     fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>>;
     /// # Safety
@@ -20,7 +20,7 @@ pub trait Memory {
         layout: Layout,
         size: usize,
     ) -> Option<NonNull<u8>>;
-    /// Whether a byte may be part of a block.
+    /// Returns whether a byte may be part of a block.
     fn contains(&'static self, at: *const u8) -> bool;
 }
 
@@ -49,12 +49,12 @@ impl<const B: usize, const N: usize, C: Cpu> Memory for Heap<B, N, C> {
     }
 }
 
-/// A heap as the global allocator is used.
+/// A heap, used as the global allocator is.
 pub struct Global<A: 'static>(pub &'static A);
 
 impl<A: GlobalAlloc> Memory for Global<A> {
     fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: tests ask for a byte at least.
+        // SAFETY: tests ask for at least one byte.
         NonNull::new(unsafe { self.0.alloc(layout) })
     }
 
@@ -78,7 +78,7 @@ impl<A: GlobalAlloc> Memory for Global<A> {
     }
 }
 
-/// A block that somebody holds, filled with a pattern that says which block it is.
+/// A held block, filled with a pattern that identifies it.
 #[derive(Debug)]
 pub struct Block {
     pub at: NonNull<u8>,
@@ -86,7 +86,7 @@ pub struct Block {
     seed: u64,
 }
 
-// SAFETY: whoever has it holds the block.
+// SAFETY: the owner of this value holds the block.
 unsafe impl Send for Block {}
 
 pub fn layout(size: usize, align: usize) -> Layout {
@@ -117,7 +117,7 @@ impl Block {
 
     fn fill(&self, from: usize) {
         for at in self.places(from) {
-            // SAFETY: the block has so many bytes, and is ours.
+            // SAFETY: the block has this many bytes, and is ours.
             unsafe { self.at.add(at).write(self.byte(at)) };
         }
     }
@@ -130,7 +130,7 @@ impl Block {
         }
     }
 
-    /// Whether it has that size now.
+    /// Resizes the block. Returns whether it has that size now.
     pub fn resize(&mut self, heap: &'static impl Memory, size: usize) -> bool {
         self.check();
         // SAFETY: the block is ours.
@@ -154,7 +154,7 @@ impl Block {
     }
 }
 
-/// Sees to it that all of a heap is free, once the caller's cache is empty.
+/// Checks that all of a heap is free, once the caller's cache is empty.
 #[track_caller]
 pub fn assert_whole<const B: usize, const N: usize, C: Cpu>(heap: &'static Heap<B, N, C>) {
     heap.trim();

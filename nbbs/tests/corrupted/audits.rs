@@ -12,13 +12,13 @@ use crate::tree::{
 /// One level, a cut word, two levels, a cut slot, and three levels.
 const ARENAS: [u64; 6] = [8, 20, 64, 100, 545, 600];
 
-/// Arenas in use in as many ways as matter to an audit.
+/// Brings an arena into one of the states that matter to an audit.
 fn states(buddy: &Buddy<'_>, number: usize) -> bool {
     let units = buddy.units();
     let last = units - 1;
     match number {
         0 => {}
-        // Blocks of every order, as far as they go.
+        // Blocks of every order, as far as they fit.
         1 => (0..=buddy.max_order()).rev().for_each(|order| _ = buddy.on(0).alloc(order)),
         // A run that begins in the middle of a word and ends in the middle of another, and a reservation.
         2 => {
@@ -39,7 +39,7 @@ fn states(buddy: &Buddy<'_>, number: usize) -> bool {
             blocks.into_iter().for_each(|block| _ = buddy.on(0).free(block));
             _ = buddy.here().request(Request::units(1).top_down());
         }
-        // Everything in use, by units, and all at once.
+        // Everything is in use, by units, and all at once.
         6 => while buddy.alloc(0).is_ok() {},
         7 => _ = buddy.reserve(0..units),
         _ => return false,
@@ -47,7 +47,7 @@ fn states(buddy: &Buddy<'_>, number: usize) -> bool {
     true
 }
 
-/// Each state of each arena, with its tree.
+/// Calls `visit` for each state of each arena, with its tree.
 fn each(visit: impl Fn(&Tree, &Arena, &Buddy<'_>)) {
     for units in ARENAS {
         let tree = Tree::of(units);
@@ -63,7 +63,7 @@ fn each(visit: impl Fn(&Tree, &Arena, &Buddy<'_>)) {
     }
 }
 
-/// The audit's answer, against all that there is to be found.
+/// Compares the audit's answer with everything that there is to find.
 #[track_caller]
 fn judge(tree: &Tree, arena: &Arena, buddy: &Buddy<'_>) -> bool {
     let (content, answer) = (tree.read(arena), buddy.audit());
@@ -101,7 +101,7 @@ fn every_code_in_every_slot() {
     });
 }
 
-/// From the lowest that is in order on, each is; and no lower.
+/// Every bound from the lowest valid one on is valid, and none below it.
 #[test]
 fn every_bound_of_every_word() {
     each(|tree, arena, buddy| {

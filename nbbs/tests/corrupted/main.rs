@@ -1,4 +1,4 @@
-//! Metadata that somebody else has written to: what `audit` and `attach` say of it.
+//! Tests what `audit` and `attach` say about metadata that something else has written to.
 //!
 //! ```text
 //! tree      the words of an arena, and everything that breaks a rule in them

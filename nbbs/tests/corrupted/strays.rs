@@ -1,4 +1,4 @@
-//! Attaching refuses words that an arena of so many units never writes, and no others.
+//! Attaching refuses words that an arena of this size never writes, and no others.
 
 use std::sync::atomic::Ordering;
 
@@ -7,7 +7,7 @@ use testkit::program::Arena;
 
 use crate::tree::{Tree, slot_units, slots_of};
 
-/// Words that pad a level, by their places; from level 2 on, each word has a cache line of its own.
+/// Returns the places of the words that pad a level; from level 2 on, each word has a cache line of its own.
 fn padding(tree: &Tree, level: usize) -> std::ops::Range<usize> {
     let own = if level < 2 { 1 } else { 8 };
     let end = tree.places[level].last().unwrap() + own;
@@ -15,7 +15,7 @@ fn padding(tree: &Tree, level: usize) -> std::ops::Range<usize> {
     end..next
 }
 
-/// The bits of a level's last word that lie beyond the arena.
+/// Returns the bits of a level's last word that lie beyond the arena.
 fn beyond(tree: &Tree, level: usize) -> u64 {
     let covered = tree.units.div_ceil(slot_units(level));
     let before = (tree.places[level].len() as u64 - 1) * u64::from(slots_of(level));

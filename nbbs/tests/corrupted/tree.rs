@@ -1,4 +1,4 @@
-//! The words of an arena, found by watching which ones a claim changes, and what they ought to say.
+//! The words of an arena, found by watching which ones a claim changes, and what they should contain.
 
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
@@ -32,7 +32,7 @@ impl Hook for Watching {
 
 type Watched = Hooked<Watching>;
 
-/// Where the words of an arena stand.
+/// The places of the words of an arena.
 pub struct Tree {
     pub units: u64,
     /// By level, from the leaves up: the place of each word.
@@ -48,11 +48,11 @@ pub struct Content {
     words: Vec<Vec<(Codes, u64)>>,
 }
 
-/// Something that breaks a rule: the rule, level, word and slot.
+/// A breach of a rule: the rule, level, word and slot.
 pub type Breach = (Invariant, usize, u64, u32);
 
 impl Tree {
-    /// A single unit of each leaf word is claimed in a fresh arena: the words change from the leaf to the top.
+    /// Claims a single unit of each leaf word in a fresh arena: the words change from the leaf to the top.
     pub fn of(units: u64) -> Self {
         let mut places: Vec<Vec<usize>> = Vec::new();
         for leaf in 0..units.div_ceil(32) {
@@ -73,7 +73,7 @@ impl Tree {
         Self { units, places }
     }
 
-    /// Each word: its level, number and place.
+    /// Iterates over the words: level, number and place.
     pub fn words(&self) -> impl Iterator<Item = (usize, u64, usize)> + '_ {
         let levels = self.places.iter().enumerate();
         levels.flat_map(|(level, places)| {
@@ -94,22 +94,22 @@ impl Tree {
     }
 }
 
-/// Slots of a word of `level`.
+/// Returns the number of slots of a word of `level`.
 pub fn slots_of(level: usize) -> u32 {
     if level == 0 { 32 } else { 16 }
 }
 
-/// Units that one slot of a word of `level` stands for.
+/// Returns the number of units that one slot of a word of `level` stands for.
 pub fn slot_units(level: usize) -> u64 {
     if level == 0 { 1 } else { 32 << (4 * (level - 1)) }
 }
 
-/// A word of which one slot has another code.
+/// Returns the word with another code in one slot.
 pub fn with_code(word: u64, slot: u32, code: u64) -> u64 {
     word & !(0b11 << (2 * slot)) | code << (2 * slot)
 }
 
-/// An inner word with another bound.
+/// Returns an inner word with another bound.
 pub fn with_bound(word: u64, bound: u64) -> u64 {
     word & !(63 << BOUND_SHIFT) | bound << BOUND_SHIFT
 }
@@ -123,13 +123,13 @@ impl Content {
         self.codes(level, idx).iter().all(|&code| code == FREE)
     }
 
-    /// The units of a slot that are inside the arena.
+    /// Returns the units of a slot that are inside the arena.
     fn area(&self, level: usize, idx: u64, slot: u32) -> std::ops::Range<u64> {
         let first = (idx * u64::from(slots_of(level)) + u64::from(slot)) * slot_units(level);
         first.min(self.units)..(first + slot_units(level)).min(self.units)
     }
 
-    /// Where a unit is described: by the highest slot that is not split.
+    /// Returns where a unit is described: by the highest slot that is not split.
     fn spot(&self, unit: u64) -> (usize, u64, u32) {
         let at = |level: usize| {
             let slot = unit / slot_units(level);
@@ -142,7 +142,7 @@ impl Content {
         (0..self.words.len()).rev().map(at).find(not_split).expect("level 0 is not split")
     }
 
-    /// The order, plus 1, of the largest free block in a range of units.
+    /// Returns the order, plus 1, of the largest free block in a range of units.
     fn largest(&self, range: std::ops::Range<u64>) -> u64 {
         let is_free = |unit| {
             let (level, idx, slot) = self.spot(unit);
@@ -158,7 +158,7 @@ impl Content {
         (0..40).take_while(fits).count() as u64
     }
 
-    /// The split slots of a word, and what is below each.
+    /// Iterates over the split slots of a word, and what is below each.
     fn below(&self, level: usize, idx: u64) -> impl Iterator<Item = (u32, u64)> + '_ {
         let slots = (0..slots_of(level)).filter(move |&slot| {
             level > 0
@@ -168,7 +168,7 @@ impl Content {
         slots.map(move |slot| (slot, 16 * idx + u64::from(slot)))
     }
 
-    /// How many split slots stand over an empty word, in a word and below.
+    /// Returns how many split slots stand over an empty word, in a word and below.
     pub fn waiting_merges(&self, level: usize, idx: u64) -> u64 {
         let waits = |(_, below)| {
             if self.is_empty(level - 1, below) { 1 } else { self.waiting_merges(level - 1, below) }
@@ -176,7 +176,7 @@ impl Content {
         self.below(level, idx).map(waits).sum()
     }
 
-    /// Everything that breaks a rule.
+    /// Returns everything that breaks a rule.
     pub fn breaches(&self) -> Vec<Breach> {
         let mut found = Vec::new();
         for level in 0..self.words.len() {
@@ -194,7 +194,7 @@ impl Content {
     fn breaches_of_codes(&self, level: usize, idx: u64, found: &mut Vec<Breach>) {
         let codes = self.codes(level, idx);
         let mut start = 0;
-        // A word falls into free and split slots one by one, and what has rests.
+        // A word consists of single free and split slots, and of heads with their rests.
         while start < codes.len() {
             let rests = codes[start + 1..].iter().take_while(|&&code| code == REST).count();
             let slot = start as u32;
@@ -223,8 +223,8 @@ impl Content {
         }
     }
 
-    /// Whether a run may go on at `unit`, which begins a word or follows a split slot: the unit before belongs to a
-    /// run that does not end in its word, or is its head, open or hidden.
+    /// Returns whether a run may go on at `unit`, which begins a word or follows a split slot: the unit before belongs
+    /// to a run that does not end in its word, or is its head, open or hidden.
     fn goes_on(&self, unit: u64) -> bool {
         let Some(before) = unit.checked_sub(1) else { return false };
         let (level, idx, slot) = self.spot(before);
