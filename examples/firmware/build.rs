@@ -1,4 +1,4 @@
-//! Says where the linker finds `memory.x`.
+//! Tells the linker where to find `memory.x`.
 
 fn main() {
     println!("cargo:rustc-link-search={}", env!("CARGO_MANIFEST_DIR"));

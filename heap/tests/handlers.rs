@@ -46,7 +46,7 @@ impl<const B: usize, C: Cpu> Scene<B, C> {
         });
         let Some(old) = NonNull::new(self.left[number].swap(new, Ordering::AcqRel)) else { return };
         for at in [0, of.size() / 2, of.size() - 1] {
-            // SAFETY: whoever takes the block out has it.
+            // SAFETY: the one that takes the block out holds it.
             let found = unsafe { old.add(at).read() };
             assert_eq!(found, number as u8, "handed out twice");
         }
@@ -125,7 +125,7 @@ impl<const B: usize, C: Cpu> Scene<B, C> {
         worker.join().unwrap();
         for (left, size) in self.left.iter().zip(SIZES) {
             if let Some(at) = NonNull::new(left.swap(null_mut(), Ordering::AcqRel)) {
-                // SAFETY: whoever takes the block out has it.
+                // SAFETY: the one that takes the block out holds it.
                 unsafe { self.heap.free(at, layout(size, 8)) };
             }
         }

@@ -1,5 +1,5 @@
-//! A thread that dies, or stalls for good, at any step: nobody else waits, nothing is handed out twice, and
-//! no more than what it had in its hands is lost.
+//! Tests a thread that dies, or stalls for good, at any step: nobody else waits, nothing is handed out twice, and at
+//! most what it had in its hands is lost.
 
 mod support;
 
@@ -72,7 +72,7 @@ fn during_a_free() {
 fn in_a_local() {
     for (held, most) in [(0, 1025), (1, 1025), (65, 1025), (1, 2), (65, 5)] {
         die_everywhere(held, most.min(64), |back_end| {
-            // Not dropped by a thread that dies.
+            // A thread that dies does not drop it.
             let mut local = std::mem::ManuallyDrop::new(back_end.pool.local_of(most));
             let one = local.alloc(item()).map(PoolBox::into_raw);
             // SAFETY: it comes from a box of this pool, and is turned back once.

@@ -1,4 +1,4 @@
-//! When a pool grows, where threads begin, and how many words an operation looks at.
+//! Tests when a pool grows, where threads begin, and how many words an operation looks at.
 
 mod support;
 
@@ -12,7 +12,7 @@ use testkit::steered::count_steps;
 
 const ITEM: Item = Item([0; 4]);
 
-/// Whoever makes a word full, or finds it so, adds a chunk if too few slots are left.
+/// An allocation that makes a word full, or finds it full, adds a chunk if too few slots are left.
 #[test]
 fn chunks_are_added_ahead_of_demand() {
     for ahead in [1, 40, 64, 200] {
@@ -30,7 +30,7 @@ fn chunks_are_added_ahead_of_demand() {
     }
 }
 
-/// Each begins with a cache line of words of its own, as far as they go.
+/// Each begins with a cache line of words of its own, as long as there are enough.
 #[test]
 fn threads_and_locals_begin_apart() {
     let bank = Bank::new(64 * 64, 1);
@@ -44,7 +44,7 @@ fn threads_and_locals_begin_apart() {
 
     let begin = || {
         let first = line(pool.alloc(ITEM).unwrap().as_ptr());
-        // It goes on where it is.
+        // It continues where it is.
         (0..63).for_each(|_| assert_eq!(line(pool.alloc(ITEM).unwrap().as_ptr()), first));
         first
     };
@@ -52,7 +52,7 @@ fn threads_and_locals_begin_apart() {
     assert!(lines.collect::<BTreeSet<_>>().len() > 1);
 }
 
-/// So many words at most, however many chunks there are, and however often they have gone and come.
+/// The most words that an operation looks at, however many chunks there are, and however often they have gone and come.
 const FEW: u64 = 80;
 
 #[test]
@@ -76,7 +76,7 @@ fn operations_look_at_few_words() {
     }
 }
 
-/// Chunks that are full are passed over by what the hints say of 64 at a time, not one by one.
+/// Full chunks are skipped by hints, 64 at a time, not one by one.
 #[test]
 fn nobody_looks_into_full_chunks() {
     let bank = Bank::new(1, 120);
@@ -88,7 +88,7 @@ fn nobody_looks_into_full_chunks() {
     assert_eq!(again.unwrap(), all[118]);
 }
 
-/// What is freed together is given back by the word, and taken so.
+/// Slots that are freed together are given back and taken word by word.
 #[test]
 fn a_batch_takes_few_steps() {
     let bank = Bank::new(256, 1);
@@ -101,7 +101,7 @@ fn a_batch_takes_few_steps() {
     assert_eq!((pool.len(), pool.shrink()), (0, 256));
 }
 
-/// The bookkeeping is what it is said to be.
+/// The bookkeeping has the documented size.
 #[test]
 fn a_chunk_takes_what_it_says() {
     fn check<const SLOTS: usize>() {

@@ -1,4 +1,4 @@
-//! What happens to objects: constructed, dropped and refused as the interface says, whatever their type.
+//! Tests what happens to objects: they are constructed, dropped and refused as the interface says, whatever their type.
 
 mod support;
 
@@ -13,7 +13,7 @@ use nbbs_pool::{
 };
 use support::{Bank, Item};
 
-/// As many as fill chunks many times over; Miri takes a millisecond for each.
+/// Enough objects to fill chunks many times over; Miri takes a millisecond for each.
 const MANY: usize = if cfg!(miri) { 150 } else { 5000 };
 
 /// Counts its drops; panics in some of them.
@@ -73,7 +73,7 @@ fn a_slot_survives_a_destructor_that_panics() {
     assert_eq!(drops.get(), 7);
 }
 
-/// Whoever frees a slot first and drops its object then gives it away while it is in use.
+/// If a slot were freed before its object is dropped, it would be given away while in use.
 #[test]
 fn a_destructor_still_has_its_slot() {
     static ONE: Pool<Greedy> = Pool::with_source(Global, Config::new().chunk_size(1).limit(1));
@@ -261,7 +261,7 @@ fn more_locals_than_lanes() {
     assert_eq!(pool.len(), MANY);
     all.into_iter().enumerate().for_each(|(n, each)| locals[(n + 7) % 40].free(each));
     assert_eq!(pool.len(), 0);
-    // Those without a lane keep nothing.
+    // Locals without a lane keep nothing.
     assert!(locals[32..].iter().all(|local| local.kept() == 0));
     drop(locals);
     assert!(pool.shrink() > 0 && pool.capacity() == 0);
@@ -301,7 +301,7 @@ fn static_memory_and_one_thread() {
     assert_eq!(single.shrink(), MANY.next_multiple_of(64));
 }
 
-/// A small handle tells 2^12 objects of a slot apart, and is a number of its own.
+/// A small handle distinguishes 2^12 objects of a slot, and is a number of its own.
 #[test]
 fn a_small_handle_is_good_again_after_4096_objects() {
     let config = Config::new().chunk_size(1).limit(1);

@@ -1,4 +1,4 @@
-//! Any sequence of operations against a model.
+//! Tests random sequences of operations against a model.
 
 mod support;
 
@@ -19,7 +19,7 @@ proptest! {
     }
 }
 
-/// What the fuzzer has kept: each input is a program.
+/// The inputs that the fuzzer has kept: each is a program.
 #[test]
 #[cfg_attr(miri, ignore = "reads a file")]
 fn the_corpus() {

@@ -1,5 +1,5 @@
-//! Under shuttle: random schedules of more threads than can be explored in full, with growth and shrinking
-//! beside allocation. Contents are checked; the bank checks that no slot is in a chunk that has gone.
+//! Tests under shuttle: random schedules of more threads than can be explored in full, with growth and shrinking beside
+//! allocation. Contents are checked; the bank checks that no slot is in a chunk that has gone.
 #![cfg(not(miri))]
 
 mod support;
@@ -111,7 +111,7 @@ fn growth_shrink_and_allocation() {
     assert_eq!(all.len(), bank.slots());
 }
 
-/// How many schedules, which it says.
+/// Returns and prints the number of schedules.
 fn iterations() -> usize {
     let iterations = 500 * testkit::depth() as usize;
     println!("under {iterations} random schedules");

@@ -1,5 +1,5 @@
-//! What every source of memory owes the pool: blocks of the right size and alignment, none inside another, and all of
-//! it again when they have been given back.
+//! Tests what every source of memory owes the pool: blocks of the right size and alignment, none inside another, and
+//! all of the memory again when they have been given back.
 #![cfg(feature = "nbbs")]
 
 use std::alloc::{Layout, System};
@@ -56,7 +56,7 @@ fn take(blocks: &mut BTreeMap<usize, Block>, block: Block) {
         before.is_none_or(|(&at, other)| at + other.layout.size() <= address),
         "two blocks overlap"
     );
-    // SAFETY: so many bytes are ours.
+    // SAFETY: this many bytes are ours.
     unsafe { block.start.write_bytes(block.fill, size) };
     blocks.insert(address, block);
 }
@@ -69,7 +69,7 @@ fn give(source: &impl ChunkSource, block: Block) {
     unsafe { source.free(block.start, block.layout) };
 }
 
-/// Pages of any size, wherever they start. A block takes the fewest that there can be.
+/// Pages of any size, wherever they start. A block takes the fewest possible pages.
 #[test]
 fn pages() {
     const UNITS: usize = 256;
@@ -96,7 +96,7 @@ fn pages() {
     }
 }
 
-/// Units of a block: a power of two, with room for what the alignment may skip.
+/// Returns the units of a block: a power of two, with room for what the alignment may skip.
 fn fewest(layout: Layout, begin: usize, unit: usize) -> usize {
     let (size, align) = (layout.size(), layout.align());
     let in_step = unit.is_multiple_of(align) || unit.is_power_of_two();
@@ -143,7 +143,7 @@ fn a_region() {
     assert!(refused > 0, "what is not the last block does not come back");
 }
 
-/// A pool on each.
+/// A pool works on each source.
 #[test]
 fn pools() {
     fn check<S: ChunkSource>(source: S) {
@@ -159,7 +159,8 @@ fn pools() {
     check(&MEMORY);
 }
 
-/// Whoever gets bytes writes after those who gave them back: otherwise Miri finds a race, under any schedule.
+/// A thread that gets bytes writes after the thread that gave them back: otherwise Miri finds a race, under any
+/// schedule.
 #[test]
 fn bytes_pass_from_thread_to_thread() {
     static MEMORY: Region<64> = Region::new();

@@ -1,5 +1,5 @@
-//! A thread that stands still for good after any step of growing or shrinking the pool, beside another that was
-//! stopped in the middle of its own and goes on: it costs its chunk at most, and the others neither wait nor lose anything.
+//! Tests a thread that stops for good after any step of growing or shrinking the pool, beside another that was stopped
+//! in the middle of its own and goes on: the loss is at most its chunk, and the others neither wait nor lose anything.
 
 mod support;
 
@@ -18,7 +18,7 @@ use testkit::steered::{Turn, count_steps, follow};
 const CHUNK: usize = 2;
 const ITEM: Item = Item([1, 0, 0, !1]);
 
-/// So many words at most does an operation look at after it: 12 chunks, and as many words again for each that it adds.
+/// The most words that an operation looks at afterwards: 12 chunks, and as many words again for each that it adds.
 const STEPS: u64 = 400;
 
 /// A pool before the race.
@@ -30,7 +30,7 @@ struct Scene {
     spare: usize,
     /// Chunks that have lost their memory.
     bare: usize,
-    /// Further ones that there may be.
+    /// The number of further chunks that there may be.
     more: usize,
 }
 
@@ -89,7 +89,7 @@ const CHURN: Act = |stage| {
     SHRINK(stage);
 };
 
-/// Everything that can be had afterwards, each step counted. At most so many slots are lost, and so many stay.
+/// Allocates everything that is left afterwards, and counts each step. At most `cost` slots may be lost.
 fn look_after(stage: Stage<'_>, scene: Scene, cost: usize, place: &str) {
     let Scene { busy, spare, bare, more } = scene;
     while count_steps(STEPS, || stage.alloc()).expect(place).0 {}
@@ -107,13 +107,13 @@ fn look_after(stage: Stage<'_>, scene: Scene, cost: usize, place: &str) {
 fn bank(scene: Scene) -> Bank {
     let Scene { busy, spare, bare, more } = scene;
     let bank = Bank::new(CHUNK, busy + spare + bare + more + 1);
-    // What the one who stands still has just got.
+    // The block that the stopped thread has just got.
     bank.write_off(1);
     bank
 }
 
-/// Stops `one` after each of its steps, with `other` stopped at every twelfth of its own, or more of them at a greater
-/// depth; returns how many cases there are.
+/// Stops `one` after each of its steps, with `other` stopped at every twelfth of its own, or at more of them with a
+/// greater depth. Returns how many cases there are.
 fn stop_everywhere(scene: Scene, one: Act, other: Act) -> u32 {
     let alone = bank(scene);
     let (_, steps) = count_steps(10_000, || other(&Stage::new(&alone, scene))).unwrap();

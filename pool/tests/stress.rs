@@ -1,4 +1,4 @@
-//! Threads against each other, with the owner map at every step, while the pool grows and shrinks.
+//! Tests threads against each other, with the owner map at every step, while the pool grows and shrinks.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Real threads on the processor's atomics: objects go from hand to hand while chunks come and go. Small enough for
-//! Miri, which sees races on the memory itself, and lets a relaxed load return what is old.
+//! Tests real threads on the processor's atomics: objects go from hand to hand while chunks come and go. The tests are
+//! small enough for Miri, which finds races on the memory itself, and lets a relaxed load return old values.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -7,7 +7,7 @@ use std::thread;
 
 use nbbs_pool::{Config, Handle, Handles, Key, Pool, PoolBox, Region};
 
-/// Rounds: under Miri seeds take their place.
+/// The number of rounds: under Miri, seeds take their place.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 300 };
 
 fn small(chunks: usize) -> Pool<Box<usize>> {
@@ -69,7 +69,7 @@ fn two_grow_behind_eight_chunks() {
     }
 }
 
-/// A lane that a local has left is empty for the next one, on whichever thread.
+/// A lane that a local has left is empty for the next one, on any thread.
 #[test]
 fn a_lane_goes_from_thread_to_thread() {
     for _ in 0..ROUNDS {
@@ -95,7 +95,7 @@ fn a_lane_goes_from_thread_to_thread() {
     }
 }
 
-/// Boxes and pointers are freed by another thread than allocated them, into its local.
+/// A thread frees boxes and pointers that another allocated, into its local.
 #[test]
 fn objects_are_handed_over() {
     for _ in 0..ROUNDS {
@@ -127,7 +127,7 @@ fn objects_are_handed_over() {
     }
 }
 
-/// A guard's object outlives its removal by another thread, and is dropped by the last who has it. Handles are guessed.
+/// A guard's object outlives its removal by another thread, and the last that has it drops it. Handles are guessed.
 #[test]
 fn guards_and_removal_race() {
     struct Canary(AtomicU32);
@@ -160,7 +160,7 @@ fn guards_and_removal_race() {
     }
 }
 
-/// Memory that one pool gave back to a region is another's.
+/// Memory that one pool gave back to a region goes to another.
 #[test]
 fn a_region_hands_memory_on() {
     use nbbs_pool::ChunkSource;

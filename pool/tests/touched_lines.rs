@@ -1,6 +1,7 @@
-//! Which cache lines of the bitmaps locals write, in the steady state: none that another one touches.
+//! Tests which cache lines of the bitmaps locals write, in the steady state: none that another local touches.
 //!
-//! What a local writes besides, which slots it keeps and where it claimed last, has cache lines of its own by its type.
+//! Other data that a local writes, which slots it keeps and where it claimed last, has cache lines of its own by its
+//! type.
 
 use std::sync::atomic::AtomicPtr;
 
@@ -9,10 +10,10 @@ use nbbs_pool::sync::{Ordering, Word};
 use nbbs_pool::{Config, Global, Local, Pool};
 use testkit::touched::{Lanes, Touched};
 
-/// A word that notes what is done to it.
+/// A word that notes accesses to it.
 struct Noted(Touched);
 
-// SAFETY: an atomic, with the orderings that it is given; what else is done is this thread's.
+// SAFETY: an atomic, with the orderings that it is given; everything else belongs to this thread.
 unsafe impl Word for Noted {
     type Pointer<P> = AtomicPtr<P>;
 
@@ -41,14 +42,15 @@ unsafe impl Word for Noted {
 
 type Object = [u64; 6];
 
-/// As many locals as a pool has lanes for.
+/// The number of locals for which a pool has lanes.
 const LOCALS: usize = 32;
 
-/// Objects that a local allocates before it frees them, and how often a round of that writes a line that another local
-/// touches, at most. It keeps slots of 16 words of 64, so that more than 1024 come from words that all claim from.
+/// The objects that a local allocates before it frees them, and how often a round of that may write a line that another
+/// local touches. A local keeps slots of 16 words of 64, so beyond 1024 objects they come from words from which all
+/// claim.
 static BOUNDS: &[(usize, f64)] = &[(1, 0.0), (8, 0.0), (64, 0.0), (1000, 0.0), (2000, 100.0)];
 
-/// How often a round of a local's writes a line that another local touches.
+/// Returns how often a round of a local writes a line that another local touches.
 fn shared_writes(objects: usize) -> f64 {
     let pool: Pool<Object, Global, Noted> = Pool::with_words(Global, Config::new());
     pool.reserve(2 * LOCALS * objects.max(64)).unwrap();

@@ -19,7 +19,7 @@ use nbbs_heap::Small;
 #[global_allocator]
 static HEAP: Small<{ 16 << 10 }> = Small::new();
 
-/// Samples come in, and the last hundred packets of them are kept.
+/// Receives samples, and keeps the last hundred packets of them.
 #[cfg(not(any(feature = "without", feature = "pairs")))]
 #[entry]
 fn main() -> ! {
@@ -32,7 +32,7 @@ fn main() -> ! {
     }
 }
 
-/// Blocks of any size, which are freed again, or made larger or smaller before.
+/// Allocates blocks of any size, and frees them, or first makes them larger or smaller.
 #[cfg(feature = "pairs")]
 #[entry]
 fn main() -> ! {
@@ -55,7 +55,7 @@ fn main() -> ! {
     }
 }
 
-/// The rest of the program, to tell how much code is the heap's and the collections'.
+/// The rest of the program, to find out how much code belongs to the heap and the collections.
 #[cfg(feature = "without")]
 #[entry]
 fn main() -> ! {
@@ -64,7 +64,7 @@ fn main() -> ! {
     }
 }
 
-/// The timer's handler allocates, too, whatever it has interrupted.
+/// The handler of the timer, which allocates, too, whatever it has interrupted.
 #[exception]
 fn SysTick() {
     #[cfg(not(any(feature = "without", feature = "pairs")))]

@@ -1,4 +1,4 @@
-//! A program of Linux without `std` and without a C library, whose collections live in a static heap.
+//! A Linux program without `std` and without a C library, whose collections live in a static heap.
 //!
 //! `cargo run` in this folder builds it for `x86_64-unknown-none`, which `rustup target add` brings.
 #![no_std]
@@ -18,7 +18,7 @@ use nbbs_heap::Heap;
 #[global_allocator]
 static HEAP: Heap<{ 4 << 20 }> = Heap::new();
 
-/// Where Linux begins: aligns the stack as calls want it.
+/// The entry point of Linux: aligns the stack as calls need it.
 ///
 /// # Safety
 /// Only Linux may call it, once.
@@ -49,7 +49,7 @@ extern "C" fn main() -> ! {
 }
 
 fn print(text: &str) {
-    // SAFETY: `write` reads so many bytes of the text, and changes no memory.
+    // SAFETY: `write` reads this many bytes of the text, and changes no memory.
     unsafe { system_call(1, 1, text.as_ptr() as usize, text.len()) };
 }
 
@@ -61,7 +61,7 @@ fn exit(status: usize) -> ! {
 }
 
 /// # Safety
-/// As the call of Linux is.
+/// Those of the Linux call.
 unsafe fn system_call(number: usize, first: usize, second: usize, third: usize) -> usize {
     let result;
     // SAFETY: as the caller promises. Linux keeps all registers but these.

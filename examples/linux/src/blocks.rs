@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// A block in somebody's hands: its place, and the number that its contents are made of.
+/// A held block: its place, and the number from which its contents are made.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
     /// First unit.
@@ -14,14 +14,14 @@ pub struct Held {
 }
 
 impl Held {
-    /// Its units.
+    /// Returns its units.
     pub fn units(self) -> Range<u64> {
         self.index..self.index + (1 << self.order)
     }
 }
 
-/// The order of the next block. About half of all memory is in blocks of `large` and twice that, the rest in blocks of 1
-/// to 32 units, each size half as often as the one before.
+/// Draws the order of the next block. About half of all memory is in blocks of `large` and twice that, and the rest in
+/// blocks of 1 to 32 units, each size half as often as the one before.
 pub fn draw(random: &mut fastrand::Rng, large: u32) -> u32 {
     // A small block has 3.5 units; a large one as much as 1.5 of `large`, that is 3 for each block drawn.
     if random.u32(..1 << (large - 1)) == 0 {
@@ -31,7 +31,7 @@ pub fn draw(random: &mut fastrand::Rng, large: u32) -> u32 {
     }
 }
 
-/// Takes one out of the blocks, whichever it is.
+/// Takes a random one out of the blocks.
 pub fn take_any(random: &mut fastrand::Rng, held: &mut Vec<Held>) -> Option<Held> {
     (!held.is_empty()).then(|| held.swap_remove(random.usize(..held.len())))
 }

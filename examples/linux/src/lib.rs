@@ -1,5 +1,5 @@
-//! What the examples of Linux are made of: [`reservation`] gives out addresses and has them backed by memory only while
-//! they are in use; [`balloon`] gives a running guest's free memory back to its host.
+//! The code of the Linux examples: [`reservation`] gives out addresses, and has them backed by memory only while they
+//! are in use; [`balloon`] gives a running guest's free memory back to its host.
 //!
 //! ```text
 //! mapping      memory by offset, and the words by which its contents are checked
@@ -16,7 +16,7 @@ mod mapping;
 pub mod reservation;
 mod table;
 
-/// How a program called `name` ends; prints why, if it did not do its part.
+/// Returns the exit status of a program called `name`. Prints why, if it failed.
 pub fn status(name: &str, result: anyhow::Result<()>) -> std::process::ExitCode {
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -8,7 +8,7 @@ use std::{fmt, io};
 
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 
-/// What may be done with pages.
+/// The allowed accesses to pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Nothing: an access ends the program.
@@ -17,33 +17,34 @@ pub enum Access {
     All,
 }
 
-/// A mapping, which ends with this value.
+/// A mapping, which is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
-    /// What the operating system was asked for: more than `bytes`, so that `start` could be aligned.
+    /// The range requested from the operating system: more than `bytes`, so that `start` could be aligned.
     whole: (NonNull<u8>, usize),
 }
 
-// SAFETY: addresses of memory that any thread may ask the operating system about, and access by the atomics of
-// `word` only.
+// SAFETY: addresses of memory about which any thread may ask the operating system, and which is only accessed by the
+// atomics of `word`.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: this mapping, as it was made; all references into it borrow `self`.
+        // SAFETY: this is the mapping as it was made; all references into it borrow `self`.
         let _ = unsafe { mm::munmap(self.whole.0.as_ptr().cast(), self.whole.1) };
     }
 }
 
 impl Mapping {
-    /// Addresses without memory, the first a multiple of `align` bytes. Nothing is charged for them before they are used.
+    /// Reserves addresses without memory, the first a multiple of `align` bytes. Nothing is charged for them before
+    /// they are used.
     ///
     /// # Errors
-    /// The operating system's: there are not so many addresses, or it does not promise them.
+    /// Those of the operating system: there are not enough addresses, or it does not promise them.
     pub fn reserve(bytes: usize, align: usize, access: Access) -> io::Result<Self> {
         let asked = bytes + align;
         let protection = match access {
@@ -51,7 +52,7 @@ impl Mapping {
             Access::All => ProtFlags::READ | ProtFlags::WRITE,
         };
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping, at a place that the system chooses.
+        // SAFETY: this makes a new mapping, at a place that the system chooses.
         let at = unsafe { mm::mmap_anonymous(ptr::null_mut(), asked, protection, flags)? };
         let whole = NonNull::new(at.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         // SAFETY: at most `align` bytes further, which were asked for in addition.
@@ -60,28 +61,28 @@ impl Mapping {
         Ok(Self { start, bytes, whole: (whole, asked) })
     }
 
-    /// The first `bytes` bytes of a file, as every process sees them that maps them.
+    /// Maps the first `bytes` bytes of a file, shared with every process that maps them.
     ///
     /// # Errors
-    /// The operating system's; the file is shorter.
+    /// Those of the operating system; the file is too short.
     pub fn shared(file: &File, bytes: usize) -> io::Result<Self> {
         if file.metadata()?.len() < bytes as u64 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, at a place that the system chooses, of a file that is long enough.
+        // SAFETY: this makes a new mapping, at a place that the system chooses, of a file that is long enough.
         let at = unsafe { mm::mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0)? };
         let start = NonNull::new(at.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, bytes, whole: (start, bytes) })
     }
 
-    /// Its addresses.
+    /// Returns its addresses.
     pub fn addresses(&self) -> Range<usize> {
         let start = self.start.addr().get();
         start..start + self.bytes
     }
 
-    /// `len` words from byte `from` on. No process accesses them but by atomics.
+    /// Returns `len` words from byte `from` on. All processes only access them by atomics.
     ///
     /// # Safety
     /// They can be accessed as long as `self` is there.
@@ -94,13 +95,13 @@ impl Mapping {
     /// Allows or forbids access to a range.
     ///
     /// # Errors
-    /// The operating system's: above all, more ranges than it keeps apart (`vm.max_map_count`).
+    /// Those of the operating system, above all if there are more ranges than it keeps apart (`vm.max_map_count`).
     pub fn protect(&self, range: &Range<usize>, access: Access) -> io::Result<()> {
         let flags = match access {
             Access::None => MprotectFlags::empty(),
             Access::All => MprotectFlags::READ | MprotectFlags::WRITE,
         };
-        // SAFETY: pages of this mapping. Those that forbid access answer for nobody's accessing them.
+        // SAFETY: pages of this mapping. A caller that forbids access ensures that nobody accesses them.
         unsafe { mm::mprotect(self.at(range).cast(), range.len(), flags)? };
         Ok(())
     }
@@ -139,8 +140,9 @@ impl Mapping {
             // SAFETY: the caller says so.
             let word = unsafe { &self.words(at, 1)[0] };
             let expected = from.word(at);
-            // Relaxed: whoever holds the block is ordered after its last holder by the allocator, which is what is
-            // looked at here. A swap, not a load and a store, which would have the page given twice: to read, to write.
+            // Relaxed: the allocator orders the holder of the block after its last holder, and this is what is checked
+            // here. It is a swap, not a load and a store, with which the page would be provided twice: to read, and to
+            // write.
             let found = word.swap(to.word(at), Ordering::Relaxed);
             if found != expected {
                 return Err(Foreign { at, found, expected });
@@ -150,12 +152,12 @@ impl Mapping {
     }
 }
 
-/// What is in a block's pages.
+/// The contents of a block's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// Zeros, as in memory that was never written to.
     Zero,
-    /// Words made of a number and of where they stand, never zero.
+    /// Words made from a number and their place, never zero.
     Of(u64),
 }
 
@@ -168,7 +170,7 @@ impl Contents {
     }
 }
 
-/// A word of a block that is not what its holder left there.
+/// A word of a block that differs from what its holder left there.
 #[derive(Clone, Copy, Debug)]
 pub struct Foreign {
     at: usize,

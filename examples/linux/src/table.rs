@@ -1,11 +1,11 @@
-//! How figures are printed.
+//! Prints figures.
 
 use comfy_table::{CellAlignment, Table};
 
-/// Lines above and below, and a double one under the header.
+/// The lines of a table: above, below, and a double one under the header.
 const LINES: &str = "  ── ══      ──    ";
 
-/// A table whose first `left` columns are text and whose others are figures.
+/// Creates a table whose first `left` columns are text and whose others are figures.
 pub fn table(header: &[&str], left: usize) -> Table {
     let mut table = Table::new();
     table.load_preset(LINES).set_header(header);
@@ -16,7 +16,7 @@ pub fn table(header: &[&str], left: usize) -> Table {
     table
 }
 
-/// Bytes in the unit that suits, without decimals if there are none.
+/// Prints bytes in a suitable unit, without decimals if there are none.
 pub fn size(bytes: u64) -> String {
     let (one, unit) =
         if bytes != 0 && bytes < 1 << 20 { (1 << 10, "KiB") } else { (1 << 20, "MiB") };

@@ -1,4 +1,4 @@
-//! Chunks that come and go.
+//! Races with chunks that come and go.
 
 use crate::plot::{Object, Watched};
 use crate::race;
@@ -13,14 +13,14 @@ fn shrink(watched: &Watched) {
     watched.pool.shrink();
 }
 
-/// From nothing: who follows a pointer to a segment, a chunk or its memory finds it complete.
+/// From nothing: a thread that follows a pointer to a segment, a chunk or its memory finds it complete.
 #[test]
 fn two_grow() {
     race(1, || Watched::new(1, 0, 2), &[grow, grow]);
     race(1, || Watched::new(1, 0, 2), &[point_at_it, grow]);
 }
 
-/// Memory goes back after all that was done in it.
+/// Memory goes back after everything that was done in it.
 #[test]
 fn one_shrinks() {
     race(2, || Watched::new(1, 1, 1), &[box_it, shrink]);
@@ -34,13 +34,13 @@ fn one_grows_and_one_shrinks() {
     race(1, || Watched::new(1, 1, 2), &[|watched| (grow(watched), box_it(watched)).1, shrink]);
 }
 
-/// Whoever claims in a chunk that came back, by a cursor and past all hints, finds its memory.
+/// A thread that claims in a chunk that came back, by a cursor and without hints, finds its memory.
 #[test]
 fn a_chunk_that_comes_back() {
     race(2, || Watched::new(1, 1, 1), &[|watched| (shrink(watched), grow(watched)).1, box_it]);
 }
 
-/// The ninth chunk is the first that an index lists: whoever has an object of it finds it there.
+/// The ninth chunk is the first that an index lists: a thread that has an object of it finds it there.
 #[test]
 fn a_chunk_that_is_listed() {
     fn hold_eight() -> std::sync::Arc<Watched> {

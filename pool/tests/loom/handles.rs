@@ -1,4 +1,5 @@
-//! Objects by handle: complete for whoever gets one, and dropped once, after all who looked at it.
+//! Races with objects by handle: each is complete for every thread that gets it, and dropped once, after all threads
+//! that looked at it.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use nbbs_pool::{Config, Global, Handle, Handles, Key};
 use crate::model;
 use crate::words::Loom;
 
-/// Read by those who get it, written when it is dropped.
+/// An object that is read by the threads that get it, and written when it is dropped.
 struct Canary(UnsafeCell<u64>);
 
 // SAFETY: watched by loom.
@@ -30,8 +31,7 @@ fn fresh(slots: usize) -> Arc<Canaries> {
 
 fn insert(canaries: &Canaries, value: u64) -> Option<Handle> {
     let canary = Canary(UnsafeCell::new(0));
-    // Loom does not take a cell's beginning for a write.
-    // SAFETY: nobody else has it yet.
+    // Loom does not count a cell's creation as a write. SAFETY: nobody else has it yet.
     canary.0.with_mut(|cell| unsafe { *cell = value });
     canaries.insert(canary).ok()
 }
@@ -75,7 +75,7 @@ fn two_guards_and_a_removal() {
     });
 }
 
-/// Of two who remove an object one succeeds, and drops it.
+/// Of two threads that remove an object, one succeeds, and drops it.
 #[test]
 fn two_removals() {
     model(2, || {
@@ -89,7 +89,7 @@ fn two_removals() {
     });
 }
 
-/// Says something to the destructor of an object, whoever runs it.
+/// Passes a value to the destructor of an object, on whichever thread it runs.
 struct Heir(Arc<Will>);
 
 struct Will(UnsafeCell<u64>);
@@ -106,7 +106,7 @@ impl Drop for Heir {
     }
 }
 
-/// What was done before a removal happens before the drop, also if that is a guard's.
+/// What was done before a removal happens before the drop, also if a guard drops the object.
 #[test]
 fn a_removal_is_told_to_the_last_guard() {
     model(2, || {
@@ -134,7 +134,7 @@ fn a_handle_is_guessed() {
     for reads in [0, 1] {
         model(2, move || {
             let canaries = fresh(2);
-            // With this, no write of ours is left for which loom's words put a fence before the object's word.
+            // After this, no write of this thread is left for which loom's words put a fence before the object's word.
             canaries.remove(insert(&canaries, 6).unwrap()).unwrap();
             let theirs = Arc::clone(&canaries);
             let thread = thread::spawn(move || {

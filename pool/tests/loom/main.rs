@@ -1,5 +1,5 @@
-//! Under loom: what was done with a slot happens before what its next holder does, on every path by which
-//! slots change hands, in every execution of the memory model that loom knows.
+//! Tests under loom: what was done with a slot happens before what its next holder does, on every path by which slots
+//! change hands, in every execution of loom's memory model.
 #![cfg(not(miri))]
 
 mod growth;
@@ -31,10 +31,10 @@ fn model(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     assert!(executions > 5, "{executions} executions are no race");
 }
 
-/// What a thread does in a race.
+/// The part of a thread in a race.
 type Lane = fn(&Watched);
 
-/// Races lanes on fresh pools, and looks whether anything was lost.
+/// Races lanes on fresh pools, and checks whether anything was lost.
 #[track_caller]
 fn race(
     preemptions: usize,

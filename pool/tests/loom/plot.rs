@@ -10,22 +10,23 @@ use nbbs_pool::{ChunkSource, Config, Pool};
 
 use crate::words::Loom;
 
-/// An object; its alignment tells blocks for slots from all others.
+/// An object; its alignment distinguishes blocks for slots from all others.
 #[repr(align(256))]
 pub struct Object(pub u64);
 
-/// Slots of a plot at most.
+/// The most slots of a plot.
 const MOST: usize = 16;
 
 std::thread_local! {
-    /// Where the slots are: for every execution in the same place, since where a chunk is listed depends on that.
+    /// The memory of the slots. It is at the same place in every execution, since the place where a chunk is listed
+    /// depends on it.
     static MEMORY: NonNull<Object> =
         NonNull::from(Box::leak(Box::<[Object; MOST]>::new_uninit())).cast();
 }
 
-/// Places for chunks, beside each slot a cell that loom watches: it fails a race in which two touch a slot, or one
-/// touches it while its chunk is being taken or given back, and neither happens before the other. A place is taken once.
-/// Loom counts the blocks for bookkeeping too.
+/// Places for chunks, with a cell beside each slot that loom watches. Loom fails a race in which two threads touch a
+/// slot, or one touches it while its chunk is being taken or given back, and neither happens before the other. A place
+/// is taken once. Loom counts the blocks for bookkeeping, too.
 pub struct Plot {
     memory: NonNull<Object>,
     cells: Vec<UnsafeCell<()>>,
@@ -34,7 +35,7 @@ pub struct Plot {
     given_back: AtomicUsize,
 }
 
-// SAFETY: loom fails the test if two threads are in one cell at once; whose the memory is they show.
+// SAFETY: loom fails the test if two threads are in one cell at once; the cells show who owns the memory.
 unsafe impl Sync for Plot {}
 // SAFETY: as above.
 unsafe impl Send for Plot {}
@@ -51,12 +52,12 @@ impl Plot {
         })
     }
 
-    /// Places that the pool has.
+    /// Returns the number of places that the pool has.
     pub fn places(&self) -> usize {
         self.taken.load(Ordering::Relaxed) - self.given_back.load(Ordering::Relaxed)
     }
 
-    /// Where a slot is, whether or not it has been taken.
+    /// Returns where a slot is, whether or not it has been taken.
     pub fn object(&self, slot: usize) -> NonNull<Object> {
         assert!(slot < self.cells.len());
         // SAFETY: the memory has as many objects as there are cells.
@@ -67,12 +68,12 @@ impl Plot {
         &self.cells[(object as usize - self.memory.as_ptr() as usize) / size_of::<Object>()]
     }
 
-    /// What the holder of a slot does with it.
+    /// Writes to a slot, as its holder does.
     pub fn touch(&self, object: *const Object) {
         self.cell(object).with_mut(|_| ());
     }
 
-    /// What those do with whom the holder shares it.
+    /// Reads a slot, as threads do with which the holder shares it.
     pub fn look(&self, object: *const Object) {
         self.cell(object).with(|_| ());
     }
@@ -126,7 +127,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Chunks of `chunk_size`, `at_first` of them there, at most `most`.
+    /// Creates a pool with chunks of `chunk_size`: `at_first` of them at first, and at most `most`.
     pub fn new(chunk_size: usize, at_first: usize, most: usize) -> Arc<Self> {
         let plot = Plot::new(chunk_size, most + 3);
         let config = Config::new().chunk_size(chunk_size).limit(most * chunk_size);
@@ -135,7 +136,7 @@ impl Watched {
         Arc::new(Self { plot, pool })
     }
 
-    /// Nobody uses the pool: what is there is free, and found before the pool grows.
+    /// Checks a pool that nobody uses: everything is free, and found before the pool grows.
     pub fn check(&self) {
         let (plot, pool) = (&self.plot, &self.pool);
         assert!(pool.is_empty(), "{pool:?}");

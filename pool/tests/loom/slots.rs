@@ -1,4 +1,4 @@
-//! Slots that change hands.
+//! Races with slots that change hands.
 
 use std::ptr::NonNull;
 
@@ -21,7 +21,7 @@ pub fn point_at_it(watched: &Watched) {
     }
 }
 
-/// A slot at a time.
+/// The local keeps one slot at a time.
 fn keep_it(watched: &Watched) {
     let mut local = watched.pool.local_of(2);
     if let Ok(object) = local.alloc(Object(1)) {
@@ -30,7 +30,7 @@ fn keep_it(watched: &Watched) {
     }
 }
 
-/// All that a word has.
+/// The local keeps all slots of a word.
 fn keep_all(watched: &Watched) {
     let mut local = watched.pool.local();
     if let Ok(object) = local.alloc(Object(1)) {
@@ -58,7 +58,7 @@ fn locals_hand_over() {
     race(2, || Watched::new(2, 1, 2), &[keep_all, box_it]);
 }
 
-/// The box of the only slot is freed by another thread, which puts it into its local or not.
+/// Another thread frees the box of the only slot, into its local or not.
 #[test]
 fn a_box_is_freed_elsewhere() {
     fn from_first(watched: &Watched) -> PoolBox<'_, Object, crate::words::Loom> {
@@ -86,8 +86,8 @@ fn a_box_is_freed_elsewhere() {
     }
 }
 
-/// One takes the last slot of a word and keeps it, while the other gives back the one before: the word has room, and the
-/// hints say so, by which a local looks for it.
+/// One thread takes the last slot of a word and keeps it, while the other gives back the slot before: the word has
+/// room, and the hints, by which a local searches, say so.
 #[test]
 fn a_slot_is_freed_in_a_word_that_fills_up() {
     fn hold_it(watched: &Watched) {
@@ -116,7 +116,7 @@ fn take_it(watched: &Watched, object: NonNull<Object>) -> bool {
     taken.map(|object| watched.plot.touch(&raw const *object)).is_ok()
 }
 
-/// Of two who free a pointer one succeeds, with what the other did behind it.
+/// Of two threads that free a pointer, one succeeds, after what the other did.
 #[test]
 fn a_pointer_is_freed_twice() {
     fn take(watched: &Watched) {
@@ -132,8 +132,8 @@ fn a_pointer_is_freed_twice() {
     });
 }
 
-/// A pointer that was guessed, or told without synchronisation: whoever has it sees a complete object or none, in a
-/// pool that grows for it meanwhile.
+/// A pointer is guessed, or passed on without synchronisation: its user sees a complete object or none, in a pool that
+/// grows for it meanwhile.
 #[test]
 fn a_pointer_is_guessed() {
     fn let_go(watched: &Watched) {

@@ -6,12 +6,13 @@ use std::ptr::null_mut;
 use loom::sync::atomic::{AtomicPtr, AtomicU64, fence};
 use nbbs_pool::sync::{Ordering, Pointer, Word};
 
-/// Loom's word. Loom has `SeqCst` fences and takes a `SeqCst` access for an `AcqRel` one: so there is a fence between
+/// Loom's word. Loom has `SeqCst` fences, but treats a `SeqCst` access as an `AcqRel` one. So there is a fence between
 /// each `SeqCst` write of a thread and its next `SeqCst` read, and none if either is weaker.
 pub struct Loom(AtomicU64, Turn);
 
-/// Loom's search forgets a load as soon as somebody else loads the same word, and so tries no schedule in which a write
-/// of theirs comes before it. Here every access is preceded by one that it does not forget, and that orders nothing.
+/// Loom's search forgets a load as soon as another thread loads the same word, and so tries no schedule in which a
+/// write of that thread comes before it. Here every access is preceded by one that loom does not forget, and that
+/// orders nothing.
 struct Turn(AtomicU64);
 
 impl Turn {
@@ -94,7 +95,7 @@ unsafe impl Word for Loom {
     }
 }
 
-/// Loom's pointer: who follows it must have synchronised with whoever made what it leads to.
+/// Loom's pointer: a thread that follows it must have synchronised with the thread that made what it leads to.
 pub struct AtomicLoom<P>(AtomicPtr<P>, Turn);
 
 impl<P> Pointer<P> for AtomicLoom<P> {

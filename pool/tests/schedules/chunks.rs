@@ -1,4 +1,4 @@
-//! Chunks come and go while others look for them.
+//! Tests chunks that come and go while others look for them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,7 +14,8 @@ const ITEM: Item = Item([1, 0, 0, !1]);
 
 type Stepping<'b> = BankPool<'b, Stepped>;
 
-/// A pool with so many chunks of one slot, all in use. By a local, which leaves no cursor behind: see `Pointers`.
+/// Creates a pool with `chunks` chunks of one slot, all in use. It allocates by a local, which leaves no cursor behind:
+/// see `Pointers`.
 fn in_use<'b>(bank: &'b Bank, config: Config, chunks: usize) -> Stepping<'b> {
     let pool = Stepping::with_words(bank, config);
     let mut local = pool.local_of(2);
@@ -30,7 +31,7 @@ fn body<'a>(act: impl FnOnce() + Send + 'a) -> Body<'a> {
     })
 }
 
-/// An object is found by its address as soon as somebody has it. The ninth chunk is the first that an index lists.
+/// An object is found by its address as soon as it is handed out. The ninth chunk is the first that an index lists.
 #[test]
 fn a_chunk_is_listed_before_it_is_used() {
     for busy in [0, 8] {
@@ -51,7 +52,7 @@ fn a_chunk_is_listed_before_it_is_used() {
     }
 }
 
-/// Chunks that go and come beside each other are counted, and what is to stay stays.
+/// Chunks that go and come at the same time are counted, and reserved chunks stay.
 #[test]
 fn two_shrink_and_one_grows() {
     for (name, lanes) in [("shrink twice", 2), ("shrink twice, and grow", 3)] {
@@ -65,7 +66,7 @@ fn two_shrink_and_one_grows() {
             together(all.into_iter().take(lanes).collect())?;
             assert!(pool.capacity() >= 1, "what is reserved has gone");
             assert_eq!(pool.capacity(), bank.taken().iter().sum());
-            // What has lost its memory gets some again.
+            // Chunks that have lost their memory get some again.
             let all: Vec<_> = (0..4).map(|_| pool.alloc_box(ITEM).unwrap()).collect();
             drop(all);
             assert_eq!(pool.shrink(), 3);
@@ -106,8 +107,8 @@ fn a_stale_pointer_harms_nobody() {
     println!("stale pointers: nothing under any of {schedules} schedules");
 }
 
-/// Of two who free an object at once one succeeds, also if its chunk has gone and come back elsewhere before the other
-/// takes a step: that one then leaves alone what has the slot by now.
+/// Of two threads that free an object at once, one succeeds, also if its chunk has gone and come back elsewhere before
+/// the other takes a step: the other then leaves alone the object that has the slot by now.
 #[test]
 fn a_second_free_that_comes_late_harms_nobody() {
     let mut schedules = 0;

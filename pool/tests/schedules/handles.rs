@@ -1,4 +1,4 @@
-//! Handles: of those who remove an object one succeeds, and the last who has it drops it.
+//! Tests handles: of the threads that remove an object, one succeeds, and the last that has it drops it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use testkit::steered::all_schedules;
 use crate::must_pass;
 use crate::support::steps::Stepped;
 
-/// Objects by their generation: how many have been dropped.
+/// The number of dropped objects, by generation.
 type Drops = [AtomicUsize; 4];
 
 struct Counted<'a>(&'a AtomicUsize);
@@ -55,7 +55,7 @@ impl<'a> Case<'a> {
         self.removals.fetch_add(usize::from(removed), Ordering::Relaxed);
     }
 
-    /// Puts an object in, as far as there is room, which there is only after the last one's end; and removes it.
+    /// Inserts an object if there is room, which there only is after the last one's end, and removes it.
     fn insert(&self) {
         let turn = self.insertions.load(Ordering::Relaxed);
         if let Ok(handle) = self.handles.insert(Counted(&self.drops[turn])) {

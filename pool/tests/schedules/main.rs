@@ -1,4 +1,5 @@
-//! Every schedule with few preemptions of small races; and the same suite on the list that hands out slots twice.
+//! Tests every schedule with few preemptions of small races, and runs the same suite on the list that hands out slots
+//! twice.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! Slots go back and forth, by pointer and by local, while chunks come and go.
+//! Tests slots that go back and forth, by pointer and by local, while chunks come and go.
 
 use std::sync::atomic::Ordering;
 
@@ -99,7 +99,7 @@ fn growth_and_shrink_beside_allocation() {
     must_pass("grow and shrink", explore_pointers(2, &one, (2, 0), &grow_and_shrink));
 }
 
-/// What a lane does with a pool of three chunks of which one or two are there.
+/// The part of a lane, on a pool of three chunks of which one or two exist.
 type Lane = fn(&BankPool<'_, Stepped>, &Bank);
 
 const ITEM: Item = Item([1, 0, 0, !1]);
@@ -129,8 +129,8 @@ fn give_back_third(pool: &BankPool<'_, Stepped>, bank: &Bank) {
     pool.free(bank.object(2)).unwrap();
 }
 
-/// What is given back while others take the last slots of its word, or of its chunk, is found again before the pool
-/// grows.
+/// A slot that is given back while others take the last slots of its word, or of its chunk, is found again before the
+/// pool grows.
 #[test]
 fn room_is_not_forgotten() {
     // A name, the slots of a chunk, how many are held before, and what the lanes do.

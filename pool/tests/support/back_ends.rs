@@ -1,4 +1,4 @@
-//! The pool as an allocator that has units only, so that the oracle and the explorer drive it like any other.
+//! The pool as an allocator that only has units, so that the oracle and the explorer drive it like any other.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, TryLockError};
@@ -19,7 +19,7 @@ pub fn config<T>(bank: &Bank<T>) -> Config {
 pub struct Pointers<'b, W: Word> {
     pub bank: &'b Bank,
     pub pool: BankPool<'b, W>,
-    /// Allocations leave no cursor behind, which a thread that comes to share the lane might find: which
+    /// Whether allocations leave no cursor behind. A thread that comes to share the lane might find one, and which
     /// threads do depends on how many there have been.
     pub traceless: AtomicBool,
 }
@@ -76,13 +76,13 @@ pub struct Locals<'b, W: Word> {
 }
 
 impl<'b, W: Word> Locals<'b, W> {
-    /// Each keeps `most` slots at most.
+    /// Creates locals that keep at most `most` slots each.
     pub fn new(bank: &'b Bank, pool: &'b BankPool<'b, W>, lanes: usize, most: usize) -> Self {
         let lanes = (0..lanes).map(|_| Mutex::new(pool.local_of(most))).collect();
         Self { bank, pool, lanes }
     }
 
-    /// The lane's local, unless its thread died in it.
+    /// Calls `act` with the lane's local, unless its thread died in it.
     pub fn with<R>(
         &self,
         lane: usize,
@@ -92,13 +92,13 @@ impl<'b, W: Word> Locals<'b, W> {
             match self.lanes[lane % self.lanes.len()].try_lock() {
                 Ok(mut local) => return act(&mut local),
                 Err(TryLockError::Poisoned(local)) => return act(&mut local.into_inner()),
-                // Somebody flushes it, and may need a turn to go on.
+                // Another lane flushes it, and may need a turn to go on.
                 Err(TryLockError::WouldBlock) => steered::pause(),
             }
         }
     }
 
-    /// Flushes the locals that nobody is using.
+    /// Flushes the locals that are not in use.
     fn flush(&self) {
         for local in &self.lanes {
             match local.try_lock() {
@@ -123,7 +123,7 @@ impl<W: Word + Sync> BackEnd for Locals<'_, W> {
         self.pool.chunk_overhead()
     }
 
-    /// What others keep is flushed before an allocation is refused, as far as they are not being used.
+    /// Before an allocation is refused, the locals of others are flushed, unless they are in use.
     fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
         assert_eq!(order, 0);
         let alloc = || self.with(lane, |local| local.alloc(item(lane)).ok());

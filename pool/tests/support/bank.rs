@@ -9,13 +9,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nbbs_pool::{ChunkSource, Global};
 
-/// An object; its alignment tells blocks for slots from all others.
+/// An object; its alignment distinguishes blocks for slots from all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(32))]
 pub struct Item(pub [u64; 4]);
 
-/// So many places for chunks, in a row: a slot's address gives its number. Bookkeeping is from elsewhere. The bank
-/// knows every block that it has lent, and insists on having it back.
+/// A number of places for chunks, in a row: a slot's address gives its number. Bookkeeping comes from elsewhere. The
+/// bank knows every block that it has lent, and requires it back.
 pub struct Bank<T = Item> {
     memory: Box<[UnsafeCell<MaybeUninit<T>>]>,
     chunk_size: usize,
@@ -24,13 +24,13 @@ pub struct Bank<T = Item> {
 
 #[derive(Default)]
 struct Ledger {
-    /// By place: slots of the chunk there.
+    /// For each place, the slots of the chunk there.
     taken: Vec<usize>,
-    /// Places in the order in which they have been taken. The next chunk goes behind the last one: a chunk that comes
-    /// back gets other memory.
+    /// The places in the order in which they have been taken. The next chunk goes behind the last one, so a chunk that
+    /// comes back gets other memory.
     log: Vec<usize>,
     lent: BTreeMap<usize, Layout>,
-    /// So many blocks may be lost.
+    /// The number of blocks that may be lost.
     written_off: usize,
 }
 
@@ -59,22 +59,22 @@ impl<T> Bank<T> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// By place: slots of the chunk that is there; 0: none is.
+    /// Returns, for each place, the slots of the chunk there, or 0 if there is none.
     pub fn taken(&self) -> Vec<usize> {
         self.ledger().taken.clone()
     }
 
-    /// The places that have been taken since the log had so many.
+    /// Returns the places that have been taken since the log had `number` entries.
     pub fn taken_since(&self, number: usize) -> Vec<usize> {
         self.ledger().log[number..].to_vec()
     }
 
-    /// The sizes of the blocks that are lent.
+    /// Returns the sizes of the blocks that are lent.
     pub fn lent_sizes(&self) -> BTreeSet<usize> {
         self.ledger().lent.values().map(Layout::size).collect()
     }
 
-    /// A thread that dies may cost so many blocks.
+    /// Allows for the loss of this many blocks by a thread that dies.
     pub fn write_off(&self, blocks: usize) {
         self.ledger().written_off = blocks;
     }
@@ -83,10 +83,10 @@ impl<T> Bank<T> {
         self.memory.as_ptr() as usize
     }
 
-    /// The number of an object's slot.
+    /// Returns the number of an object's slot.
     ///
     /// # Panics
-    /// If it is none, or the pool has given its chunk back.
+    /// If it is not a slot, or the pool has given its chunk back.
     pub fn number(&self, object: *const T) -> u64 {
         let offset = (object as usize).wrapping_sub(self.base());
         assert!(offset.is_multiple_of(size_of::<T>()), "inside a slot");
@@ -103,7 +103,7 @@ impl<T> Bank<T> {
         unsafe { first.add(usize::try_from(number).unwrap().min(self.slots() - 1)) }
     }
 
-    /// Memory for a chunk, in the next place that is free.
+    /// Returns memory for a chunk, in the next free place.
     fn place(&self, ledger: &mut Ledger, layout: Layout) -> Option<NonNull<u8>> {
         let slots = layout.size() / size_of::<T>();
         assert!(slots <= self.chunk_size && layout.size().is_multiple_of(size_of::<T>()));
@@ -120,7 +120,7 @@ fn is_slots<T>(layout: Layout) -> bool {
     layout.align() == align_of::<T>()
 }
 
-// SAFETY: a place is taken by one at a time, and lasts as long as the bank, which nobody else writes to.
+// SAFETY: a place is taken by one chunk at a time, and lasts as long as the bank, to which nobody else writes.
 unsafe impl<T> ChunkSource for &Bank<T> {
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         let mut ledger = self.ledger();
@@ -146,7 +146,7 @@ unsafe impl<T> ChunkSource for &Bank<T> {
     }
 }
 
-// SAFETY: the memory is reached through blocks only.
+// SAFETY: the memory is only reached through blocks.
 unsafe impl<T> Sync for Bank<T> {}
 
 impl<T> Drop for Bank<T> {

@@ -1,4 +1,4 @@
-//! Operations on handles out of bytes, against a model: which are good, and which objects they keep.
+//! Runs operations on handles, made from bytes, against a model of which are valid, and which objects they keep.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ fn decode(byte: u8) -> Op {
     }
 }
 
-/// What has become of an object.
+/// The fate of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Live,
@@ -46,10 +46,10 @@ const SLOTS: usize = 7;
 struct Model<'b, K: Key, W: Word> {
     handles: &'b Handles<Tracked, K, &'b Bank<Tracked>, W>,
     register: Register,
-    /// Every handle there ever was: object and fate.
+    /// Every handle that was ever issued, with its object and fate.
     issued: Vec<(K, u64, Fate)>,
     guards: Vec<(u64, Guard<'b, Tracked, W>)>,
-    /// By slot: objects that it has had, the present one not counted.
+    /// For each slot, the number of objects that it has had, without the present one.
     past: BTreeMap<usize, u32>,
 }
 
@@ -58,7 +58,7 @@ impl<K: Key + PartialEq + Debug, W: Word> Model<'_, K, W> {
         self.guards.iter().filter(|&&(guarded, _)| guarded == serial).count()
     }
 
-    /// Whether the object is there: live, or kept by a guard.
+    /// Returns whether the object exists: live, or kept by a guard.
     fn is_there(&self, serial: u64, fate: Fate) -> bool {
         fate == Fate::Live || self.guards_of(serial) > 0
     }

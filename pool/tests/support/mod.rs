@@ -1,5 +1,5 @@
-//! What the tests have in common: memory whose slots have numbers, words that a test steers, the pool as an allocator under test,
-//! and models of what it has to answer.
+//! Code that the tests share: memory whose slots have numbers, words that a test steers, the pool as an allocator under
+//! test, and models of its answers.
 #![allow(dead_code, unused_imports)] // each test is a crate of its own and uses a part
 
 pub mod back_ends;

@@ -1,4 +1,4 @@
-//! What a pool is asked, one operation after the other, and what it has to answer.
+//! A model of a pool: operations one after the other, and the right answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,14 @@ use super::tracked::{Register, Tracked};
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub chunk_size: usize,
-    /// Chunks for which the source has memory.
+    /// The number of chunks for which the source has memory.
     pub places: usize,
-    /// 0: none.
+    /// The limit; 0 means none.
     pub limit: usize,
     pub reserve: usize,
     pub ahead: usize,
     pub by_helper: bool,
-    /// What a local keeps at most.
+    /// The most slots that a local keeps.
     pub most: usize,
 }
 
@@ -35,12 +35,12 @@ impl Shape {
         if self.limit == 0 { usize::MAX } else { self.limit }
     }
 
-    /// Slots of a chunk.
+    /// Returns the slots of a chunk.
     fn slots_of(&self, number: usize) -> usize {
         self.max_len().saturating_sub(number * self.chunk_size).min(self.chunk_size)
     }
 
-    /// Whether a local has a place for each word.
+    /// Returns whether a local has a place for each word.
     pub fn words_are_apart(&self) -> bool {
         self.places <= 16 && self.chunk_size <= 64
     }
@@ -59,24 +59,24 @@ pub struct Model<'b, W: Word> {
     pub pool: &'b Banked<'b, W>,
     pub register: Register,
     pub locals: Vec<Local<'b, Tracked, &'b Bank<Tracked>, W>>,
-    /// By slot: the serial number of an object that was allocated by pointer.
+    /// For each slot, the serial number of an object that was allocated by pointer.
     pub pointers: BTreeMap<u64, u64>,
-    /// Slot, serial number, box.
+    /// The boxes, with slot and serial number.
     pub boxes: Vec<(u64, u64, Boxed<'b, W>)>,
-    /// By number: where a chunk is, if it has memory.
+    /// For each chunk, by number, where it is, if it has memory.
     chunks: Vec<Option<usize>>,
-    /// Places of the bank's log that are in `chunks`.
+    /// The number of places of the bank's log that are in `chunks`.
     seen: usize,
 }
 
-/// What decides an allocation.
+/// The state that decides an allocation.
 pub struct Before {
-    /// Slots that the one who asks keeps.
+    /// The slots that the caller itself keeps.
     own: usize,
     free: usize,
     capacity: usize,
     may_grow: Result<(), Exhausted>,
-    /// Chunks that an allocation adds that finds nothing free: one, and what is to be reserved.
+    /// The chunks that an allocation adds if it finds nothing free: one, and those to be reserved.
     demand: usize,
 }
 
@@ -114,7 +114,7 @@ impl<'b, W: Word> Model<'b, W> {
         self.capacity() - self.held() - self.kept()
     }
 
-    /// The number of the chunk that gets memory next.
+    /// Returns the number of the chunk that gets memory next.
     fn next_chunk(&self) -> usize {
         let bare = self.chunks.iter().position(Option::is_none);
         bare.unwrap_or(self.chunks.len())
@@ -132,7 +132,8 @@ impl<'b, W: Word> Model<'b, W> {
         }
     }
 
-    /// How many chunks have so many slots, the next ones first and as far as there are any; whether that is enough.
+    /// Returns how many chunks have this many slots, the next ones first, as far as there are any, and whether that is
+    /// enough.
     fn chunks_for(&self, slots: usize) -> (usize, bool) {
         let without_memory = |&number: &usize| self.chunks.get(number).is_none_or(Option::is_none);
         let places = self.bank.taken().iter().filter(|&&slots| slots == 0).count();
@@ -162,7 +163,7 @@ impl<'b, W: Word> Model<'b, W> {
         since.len()
     }
 
-    /// The bookkeeping of a chunk for which there was no memory.
+    /// Records the bookkeeping of a chunk for which there was no memory.
     pub fn note_refusal(&mut self, reason: Exhausted) {
         if matches!(reason, Exhausted::Memory { .. }) && self.next_chunk() == self.chunks.len() {
             self.chunks.push(None);
@@ -173,7 +174,7 @@ impl<'b, W: Word> Model<'b, W> {
         self.chunks.len()
     }
 
-    /// Before an allocation by a local, or by nobody in particular.
+    /// Returns the state before an allocation by a local, or without one.
     pub fn before(&self, local: Option<usize>) -> Before {
         let (free, capacity, may_grow) = (self.free(), self.capacity(), self.may_grow());
         let own = local.map_or(0, |local| self.locals[local].kept());
@@ -181,7 +182,7 @@ impl<'b, W: Word> Model<'b, W> {
         Before { own, free, capacity, may_grow, demand: self.chunks_for(missing.max(1)).0 }
     }
 
-    /// An allocation was granted if there was room, and the pool has grown if there was none.
+    /// Checks that an allocation was granted if there was room, and that the pool has grown if there was none.
     pub fn judge(&mut self, before: &Before, refused: Option<Exhausted>) {
         let grown = self.grown();
         let ahead = usize::from(self.shape.looks_ahead());
@@ -207,7 +208,7 @@ impl<'b, W: Word> Model<'b, W> {
         })
     }
 
-    /// Notes where an object is: nowhere where another one is.
+    /// Records where an object is, and checks that no other is there.
     pub fn place(&self, object: *const Tracked) -> u64 {
         let slot = self.bank.number(object);
         assert!(!self.pointers.contains_key(&slot), "slot {slot} is in use");
@@ -226,7 +227,7 @@ impl<'b, W: Word> Model<'b, W> {
         self.pointers.insert(slot, unsafe { object.as_ref() }.serial());
     }
 
-    /// One more chunk, if there may be one.
+    /// Adds a chunk, if there may be one more.
     pub fn grow(&mut self) {
         let (capacity, may_grow) = (self.capacity(), self.may_grow());
         let answer = self.pool.grow();
@@ -236,7 +237,7 @@ impl<'b, W: Word> Model<'b, W> {
         answer.err().into_iter().for_each(|reason| self.note_refusal(reason));
     }
 
-    /// So many more slots, by `act`.
+    /// Adds this many slots, by `act`.
     pub fn grow_by(
         &mut self,
         more: usize,
@@ -266,11 +267,11 @@ impl<'b, W: Word> Model<'b, W> {
         assert_eq!(self.grown(), 0);
         assert_eq!(gone, capacity - self.capacity());
         let reserved = gone == 0 || self.capacity() >= self.shape.reserve;
-        // Where the slots are that locals keep is not known.
+        // It is not known where the slots are that locals keep.
         assert!(if kept == 0 { gone == capacity - left } else { reserved }, "{gone} slots");
     }
 
-    /// Everything that can be asked without changing anything.
+    /// Checks everything that can be asked without changing anything.
     pub fn check(&self) {
         let (pool, capacity) = (self.pool, self.capacity());
         assert_eq!(pool.capacity(), capacity);

@@ -1,4 +1,4 @@
-//! Operations on a pool out of bytes, against its model.
+//! Runs operations on a pool, made from bytes, against its model.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -38,7 +38,7 @@ enum Op {
     Look,
 }
 
-/// An operation for each byte: proptest makes them, and so does whoever writes a corpus.
+/// Returns an operation for each byte. The bytes come from proptest, or from a corpus.
 fn decode(byte: u8) -> Op {
     let (kind, pick) = (byte % 21, usize::from(byte / 21));
     let local = pick % 2;
@@ -175,7 +175,7 @@ impl<'b, W: Word> Model<'b, W> {
             let local = &mut model.locals[local];
             let kept = local.kept();
             act(local, each, serial);
-            // Words that a local cannot keep apart push each other out, and what is too much goes by the word.
+            // Words that a local cannot keep apart push each other out, and surplus slots go word by word.
             let room = model.shape.words_are_apart() && kept + 1 < model.shape.most;
             assert!((if room { kept + 1 } else { 0 }..=kept + 1).contains(&local.kept()));
         });
@@ -197,7 +197,7 @@ impl<'b, W: Word> Model<'b, W> {
         }
     }
 
-    /// What is no pointer to an object is refused by name.
+    /// A pointer that does not point to an object is refused, and the error says why.
     fn wrong_free(&self, pick: usize) {
         let slot = (pick * 7 % self.bank.slots()) as u64;
         let (object, chunks) = (self.bank.object(slot), self.chunks());
@@ -230,7 +230,7 @@ impl<'b, W: Word> Model<'b, W> {
         );
     }
 
-    /// What is live is found, and nothing else.
+    /// Checks that live objects are found, and nothing else.
     fn look(&self) {
         let mut found: Vec<u64> =
             self.pool.iter().map(|each| self.bank.number(each.as_ptr())).collect();
@@ -240,7 +240,7 @@ impl<'b, W: Word> Model<'b, W> {
         assert!((0..self.bank.slots() as u64).filter(valid).eq(found));
     }
 
-    /// Frees everything, and looks whether anything is lost.
+    /// Frees everything, and checks whether anything is lost.
     fn end(mut self) {
         self.look();
         self.boxes.clear();
@@ -249,7 +249,7 @@ impl<'b, W: Word> Model<'b, W> {
             self.pool.free(self.bank.object(slot)).expect("a live object");
         }
         self.check();
-        // All that there may ever be.
+        // Grows to the limit, and takes every slot.
         while self.may_grow().is_ok() || self.free() > 0 {
             self.step(Op::Box);
         }
@@ -270,7 +270,7 @@ fn run<W: Word>(shape: Shape, program: &[u8]) {
         let mut model = Model::new(shape, &bank, &pool, &register);
         program.iter().for_each(|&byte| model.step(decode(byte)));
         match program.len() % 3 {
-            // What nobody owns is the pool's.
+            // Objects that nobody owns belong to the pool.
             0 => model.boxes.clear(),
             _ => model.end(),
         }

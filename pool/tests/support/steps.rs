@@ -1,4 +1,4 @@
-//! Words and pointers that take their turns.
+//! Words and pointers each access to which is a step.
 
 use std::sync::atomic::AtomicPtr;
 
@@ -10,7 +10,7 @@ use testkit::steered::Steered;
 #[derive(Debug, Default)]
 pub struct Stepped(Steered);
 
-/// A pointer each access to which is one.
+/// A pointer each access to which is a step of the explorer.
 #[derive(Debug)]
 pub struct SteppedPointer<P> {
     step: Steered,
@@ -23,7 +23,7 @@ unsafe impl Word for Stepped {
 
     fn new(value: u64) -> Self {
         let word = Steered::default();
-        // Not an access: nobody else has the word.
+        // This does not count as an access: nobody else has the word.
         word.store(value, Ordering::Relaxed);
         Self(word)
     }

@@ -1,4 +1,4 @@
-//! Objects that are known as long as they live.
+//! Objects that are registered as long as they live.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ impl Drop for Tracked {
     fn drop(&mut self) {
         let serial = self.serial();
         let was_alive = self.register.0.alive.borrow_mut().remove(&serial);
-        // What is wrong is reported by the first who finds it.
+        // The first finder reports an error.
         assert!(was_alive || std::thread::panicking(), "object {serial} is dropped twice");
     }
 }

@@ -2,15 +2,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits that several processes have.
+/// Bits that several processes share.
 ///
-/// A frame's bit is changed only by who holds the frame, or a part of it. All accesses are relaxed: between one holder's
-/// and the next one's stands the allocator, whose claim of a unit happens after whatever its last holder did.
+/// Only a holder of the frame, or of a part of it, changes its bit. All accesses are relaxed: the allocator orders one
+/// holder's accesses before the next one's, as a claim of a unit happens after everything that its last holder did.
 #[derive(Clone, Copy, Debug)]
 pub struct Bits<'a>(pub &'a [AtomicU64]);
 
 impl Bits<'_> {
-    /// Whether the bit is set.
+    /// Returns whether the bit is set.
     pub fn get(self, frame: u64) -> bool {
         self.word(frame).load(Ordering::Relaxed) & bit(frame) != 0
     }
@@ -25,14 +25,14 @@ impl Bits<'_> {
         self.word(frame).fetch_and(!bit(frame), Ordering::Relaxed) & bit(frame) != 0
     }
 
-    /// Sets the first `frames` bits, of which nobody else knows yet.
+    /// Sets the first `frames` bits, which nobody else knows yet.
     pub fn set_all(self, frames: u64) {
         (0..frames).for_each(|frame| {
             self.set(frame);
         });
     }
 
-    /// How many are set.
+    /// Returns how many bits are set.
     pub fn count(self) -> u64 {
         self.0.iter().map(|word| u64::from(word.load(Ordering::Relaxed).count_ones())).sum()
     }

@@ -1,4 +1,4 @@
-//! What happens in which order, and what is seen of it.
+//! The course of the demonstration: what happens in which order, and what is observed.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -10,13 +10,13 @@ use super::processes::Processes;
 use super::shared::{FRAME, Number, Order, Shared, frame_units, units_of};
 use crate::table::{size, table};
 
-/// Between two looks.
+/// The time between two observations.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How long something may take that has to come.
+/// The most time that an expected event may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs all of it.
+/// Runs the whole course.
 pub fn run(processes: Processes, shared: &Shared, kills: u32) -> anyhow::Result<()> {
     let page = rustix::param::page_size() as u64;
     println!(
@@ -54,17 +54,17 @@ struct Course<'a> {
     shared: &'a Shared,
     begun: Instant,
     rows: Table,
-    /// When it was looked last, and the counts then.
+    /// The time of the last observation, and the counts then.
     last: Instant,
     before: [u64; 4],
 }
 
-/// What the hosts that were killed left behind.
+/// What the killed hosts left behind.
 struct Deaths {
     killed: u32,
-    /// In the middle of a frame.
+    /// The number of hosts that were killed in the middle of a frame.
     in_hand: u32,
-    /// Units that a successor gave back.
+    /// The number of units that a successor gave back.
     inherited: u64,
 }
 
@@ -90,7 +90,7 @@ impl Course<'_> {
         Ok(deaths)
     }
 
-    /// Says how many thousandths the guest is to hold, and looks on.
+    /// Sets how many thousandths of its memory the guest is to hold, and observes.
     fn want(&mut self, wanted: u64, what: &str) -> anyhow::Result<()> {
         self.shared.set(Number::Wanted, wanted);
         self.watch(what)
@@ -107,7 +107,7 @@ impl Course<'_> {
         self.watch(what)
     }
 
-    /// Two looks, one of them at the beginning.
+    /// Observes twice, once at the beginning.
     fn watch(&mut self, what: &str) -> anyhow::Result<()> {
         sleep(LOOK / 2);
         self.look(what)?;
@@ -139,7 +139,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Waits for what has to come while guest and host are there.
+    /// Waits for an expected event while guest and host are running.
     fn until(&mut self, mut there: impl FnMut(&Shared) -> bool, what: &str) -> anyhow::Result<()> {
         let begun = Instant::now();
         while !there(self.shared) {
@@ -150,7 +150,7 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// The guest does something, whatever has become of the host.
+    /// Checks that the guest goes on, whatever has become of the host.
     fn guest_goes_on(&mut self) -> anyhow::Result<()> {
         let before = self.shared.get(Number::Operations);
         self.until(|shared| shared.get(Number::Operations) > before + 1000, "the guest goes on")
@@ -165,11 +165,11 @@ impl Course<'_> {
         self.processes.suspend_host(false)
     }
 
-    /// Kills hosts at work. The guest goes on without, and the next one takes up what was left.
+    /// Kills hosts at work. The guest goes on without a host, and the next host takes over what was left.
     fn kill(&mut self, kills: u32) -> anyhow::Result<Deaths> {
         let mut deaths = Deaths { killed: 0, in_hand: 0, inherited: 0 };
         for kill in 0..kills {
-            // Need that changes gives the host something to do.
+            // A changing demand gives the host something to do.
             self.shared.set(Number::Wanted, if kill % 2 == 0 { 200 } else { 600 });
             let (passes, reclaimed) =
                 (self.shared.get(Number::Passes), self.shared.get(Number::Reclaimed));
@@ -192,7 +192,7 @@ impl Course<'_> {
         Ok(deaths)
     }
 
-    /// The guest frees everything and ends; the host takes all of it, and ends.
+    /// Ends guest and host: the guest frees everything, and the host takes all of it.
     fn end(&mut self) -> anyhow::Result<()> {
         self.shared.set(Number::Wanted, 0);
         self.until(|shared| shared.get(Number::Held) == 0, "the guest frees everything")?;
@@ -203,7 +203,7 @@ impl Course<'_> {
         self.processes.wait()
     }
 
-    /// Checks that nothing is missing, and says what was done.
+    /// Checks that nothing is missing, and returns a summary.
     fn verdict(&self, deaths: &Deaths) -> anyhow::Result<String> {
         let shared = self.shared;
         let resident = shared.resident()?;

@@ -1,4 +1,4 @@
-//! The guest: threads that allocate, write, check and free in memory that the host takes back behind them.
+//! The guest: threads that allocate, write, check and free in memory that the host takes back once it is free.
 
 use std::thread;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::shared::{Number, Shared, frame_units};
 use crate::blocks::{Held, draw, take_any};
 use crate::mapping::Contents;
 
-/// Has `cpus` threads use the guest's memory until they are told to stop; then they free it all.
+/// Runs `cpus` threads that use the guest's memory until they are told to stop; then they free all of it.
 pub fn run(shared: &Shared, cpus: usize) -> anyhow::Result<()> {
     thread::scope(|scope| {
         let cpu = |lane| scope.spawn(move || Cpu::new(shared, lane, cpus)?.run());
@@ -43,7 +43,7 @@ impl<'a> Cpu<'a> {
     fn run(mut self) -> anyhow::Result<()> {
         while self.shared.get(Number::Stop) == 0 {
             let wanted = self.most * self.shared.get(Number::Wanted) / 1000;
-            // Around what is wanted it comes and goes; towards it, mostly one way.
+            // Near the wanted amount it allocates and frees; otherwise it mostly moves towards it.
             let alloc = match self.units {
                 units if units + self.most / 50 < wanted => self.random.u32(..8) != 0,
                 units if units > wanted + self.most / 50 => self.random.u32(..8) == 0,
@@ -64,7 +64,7 @@ impl<'a> Cpu<'a> {
         Ok(())
     }
 
-    /// What a guest's kernel does: allocate, see whether there is memory, have it installed if not.
+    /// Acts as a guest's kernel: allocates, checks whether there is memory, and has it installed if not.
     fn alloc(&mut self) -> anyhow::Result<()> {
         let order = draw(&mut self.random, frame_units().ilog2());
         let index = match self.pages.on(self.lane).alloc(order) {
@@ -84,8 +84,8 @@ impl<'a> Cpu<'a> {
         Ok(())
     }
 
-    /// Has each frame of a block backed. Of two that find the same frame without memory both have it installed, which
-    /// does no harm; neither waits for the other. The host cannot take it before both have freed their blocks.
+    /// Has each frame of a block backed. If two find the same frame without memory, both have it installed, which does
+    /// no harm; neither waits for the other. The host cannot take the frame before both have freed their blocks.
     fn back(&self, held: Held) -> anyhow::Result<()> {
         let units = held.units();
         for frame in units.start / frame_units()..units.end.div_ceil(frame_units()) {
@@ -103,7 +103,7 @@ impl<'a> Cpu<'a> {
             thread::sleep(Duration::from_micros(100));
             return Ok(());
         };
-        // As the next one finds memory that was taken and came again: zeros.
+        // Leaves zeros, which the next holder also finds in memory that was taken and returned.
         self.shared.replace(held, Contents::Of(held.tag), Contents::Zero)?;
         self.shared.owners().give(Block { index: held.index, order: held.order })?;
         let freed = self.pages.on(self.lane).free(held.index)?;

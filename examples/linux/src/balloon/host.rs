@@ -8,10 +8,10 @@ use nbbs::{Buddy, Piece, RangeError};
 
 use super::shared::{Number, Order, Shared, frame_units, units_of};
 
-/// Between two passes.
+/// The time between two passes.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Acts as it is told until it is told to stop.
+/// Follows the orders until it is told to stop.
 ///
 /// `broken`: takes what was free when it looked, without claiming it first.
 pub fn run(shared: &Shared, broken: bool) -> anyhow::Result<()> {
@@ -57,14 +57,15 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Takes the memory of a frame, if it is still free. `keep`: and the frame, too (hard); else the guest can allocate it
-    /// at once, and has it installed (soft).
+    /// Takes the memory of a frame, if the frame is still free. With `keep` it takes the frame, too (hard); otherwise
+    /// the guest can allocate the frame at once, and has memory installed (soft).
     fn reclaim(&self, frame: u64, keep: bool) -> anyhow::Result<bool> {
         if self.broken {
             self.take_memory(frame)?;
             return Ok(true);
         }
-        // Claims all units, or none. From now on the guest gets none of them; it does not wait for us, it goes elsewhere.
+        // Claims all units, or none. From now on the guest gets none of them; it does not wait for us, but goes
+        // elsewhere.
         match self.pages.reserve(units_of(frame)) {
             Ok(()) => {}
             Err(RangeError::InUse { .. }) => return Ok(false),
@@ -80,7 +81,7 @@ impl Host<'_> {
         Ok(true)
     }
 
-    /// Says first that there is no memory, as a host may be killed in between.
+    /// Takes a frame's memory. It first records that there is none, as a host may be killed in between.
     fn take_memory(&self, frame: u64) -> anyhow::Result<()> {
         if !self.shared.not_backed().set(frame) {
             self.shared.add(Number::Reclaimed, 1);
@@ -89,7 +90,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Ends what was withheld. There is still no memory.
+    /// Ends the withholding of a frame. The frame still has no memory.
     fn give_back(&self, frame: u64) -> anyhow::Result<()> {
         self.shared.withheld().clear(frame);
         self.release(units_of(frame))
@@ -101,9 +102,9 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Gives back what a host had claimed when it was killed: what is reserved, as only hosts reserve, and not withheld.
+    /// Gives back what a killed host had claimed: units that are reserved, as only hosts reserve, and not withheld.
     ///
-    /// The guest allocates blocks only. Runs across words look reserved for moments; beside those, a host would have to
+    /// The guest only allocates blocks. Runs across words look reserved for moments; beside runs, a host would have to
     /// note which frame it is about to claim.
     fn inherit(&self) -> anyhow::Result<()> {
         let mut pieces = Vec::new();
@@ -118,7 +119,7 @@ impl Host<'_> {
             }
             let units: u64 = frame.iter().map(|piece| piece.end - piece.start).sum();
             if units == frame_units() {
-                // It may have been about to take the memory, having said so.
+                // The host may have been about to take the memory, after it had recorded that.
                 self.take_memory(frame_of(&frame[0]))?;
             }
             for piece in frame {

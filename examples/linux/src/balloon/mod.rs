@@ -1,4 +1,4 @@
-//! A balloon in the manner of HyperAlloc: the host works on the guest's own frame allocator, in memory that both have.
+//! A balloon in the manner of HyperAlloc: the host works on the guest's own frame allocator, in shared memory.
 
 mod bits;
 mod course;
@@ -17,21 +17,21 @@ use crate::table::size;
 use processes::Processes;
 use shared::{FRAME, Shared};
 
-/// Gives a running guest's free memory back to its host and again to the guest. Guest and host are processes; the host is
-/// killed again and again.
+/// Gives a running guest's free memory back to its host, and then to the guest again. Guest and host are processes; the
+/// host is killed again and again.
 #[derive(Debug, clap::Parser)]
 #[command(name = "balloon")]
 pub struct Args {
     /// The guest's memory, in MiB.
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..))]
     memory: u32,
-    /// Threads of the guest.
+    /// Number of threads of the guest.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     cpus: u16,
-    /// How often a host is killed.
+    /// Number of hosts that are killed.
     #[arg(long, default_value_t = 20)]
     kills: u32,
-    /// The host takes frames that it saw free without claiming them: the guest must notice.
+    /// Makes the host take frames that it saw free, without claiming them: the guest must notice.
     #[arg(long)]
     broken: bool,
     #[command(subcommand)]
@@ -41,10 +41,10 @@ pub struct Args {
 /// What the other processes are.
 #[derive(Debug, Clone, clap::Subcommand)]
 enum Part {
-    /// Of this program only.
+    /// Only for this program itself.
     #[command(hide = true)]
     Guest { memory: PathBuf, state: PathBuf },
-    /// Of this program only.
+    /// Only for this program itself.
     #[command(hide = true)]
     Host { memory: PathBuf, state: PathBuf },
 }

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::Args;
 use super::shared::Shared;
 
-/// The two; those that are left when this is dropped are killed.
+/// Guest and host. When this is dropped, those that still run are killed.
 #[derive(Debug)]
 pub struct Processes {
     options: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         for child in [&mut self.guest, &mut self.host].into_iter().flatten() {
-            // Whoever has ended cannot be killed.
+            // A process that has ended cannot be killed.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -32,7 +32,7 @@ impl Drop for Processes {
 }
 
 impl Processes {
-    /// None yet. They find the files where the operating system shows ours.
+    /// Creates no process yet. They find the files where the operating system shows ours.
     pub fn new(args: &Args, state: &File, shared: &Shared) -> anyhow::Result<Self> {
         let path = |file: &File| PathBuf::from(format!("/proc/{}/fd/{}", id(), file.as_raw_fd()));
         let mut options = vec![format!("--cpus={}", args.cpus)];
@@ -46,7 +46,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Starts a host; there must be none.
+    /// Starts a host. There must be no other.
     pub fn start_host(&mut self) -> anyhow::Result<()> {
         ensure!(self.host.is_none(), "two hosts at a time");
         self.host = Some(self.start("host")?);
@@ -68,7 +68,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Has the host stand still wherever it is, or go on.
+    /// Suspends the host wherever it is, or lets it go on.
     pub fn suspend_host(&self, suspend: bool) -> anyhow::Result<()> {
         let host = self.host.as_ref().context("there is no host")?;
         let signal = if suspend { Signal::STOP } else { Signal::CONT };
@@ -76,7 +76,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Whether both are still there, or were never started.
+    /// Checks that both still run, or were never started.
     ///
     /// # Errors
     /// One has ended: it found something.
@@ -90,7 +90,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Waits until both have ended, which they were told to.
+    /// Waits until both have ended, as they were told to.
     ///
     /// # Errors
     /// One found something.

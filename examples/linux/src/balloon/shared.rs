@@ -14,7 +14,7 @@ use super::bits::Bits;
 use crate::blocks::Held;
 use crate::mapping::{Contents, Mapping};
 
-/// What the host takes and gives: 2 MiB, as one entry of a second page table maps it.
+/// The unit in which the host takes and gives memory: 2 MiB, as one entry of a second page table maps it.
 pub const FRAME: u64 = 2 << 20;
 
 /// A guest as each process sees it, wherever it has mapped it.
@@ -27,10 +27,10 @@ pub struct Shared {
     bytes: u64,
 }
 
-/// One word each, at the beginning of the state.
+/// The numbers, one word each, at the beginning of the state.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
-    /// Not 0: end.
+    /// Not 0 if the processes are to end.
     Stop,
     /// Thousandths of its memory that the guest wants to hold.
     Wanted,
@@ -56,10 +56,10 @@ pub enum Number {
     Passes,
 }
 
-/// How many there may be.
+/// The most numbers.
 const NUMBERS: usize = 64;
 
-/// What the host is to do.
+/// An order for the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Nothing.
@@ -71,7 +71,7 @@ pub enum Order {
 }
 
 impl Shared {
-    /// A guest of so many bytes, none of them backed, and the file in which its state is.
+    /// Creates a guest of `bytes` bytes, none of them backed. Also returns the file with its state.
     pub fn create(bytes: u64) -> anyhow::Result<(File, Self)> {
         let file = |name, len| -> io::Result<File> {
             let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC)?);
@@ -84,7 +84,7 @@ impl Shared {
         Ok((state, shared))
     }
 
-    /// The one that another process has created.
+    /// Opens the guest that another process has created.
     pub fn open(memory: File, state: &File) -> anyhow::Result<Self> {
         let bytes = memory.metadata()?.len();
         Self::new(memory, state, bytes)
@@ -96,44 +96,45 @@ impl Shared {
         Ok(Self { memory, ram, state, bytes })
     }
 
-    /// The file of the guest's memory.
+    /// Returns the file of the guest's memory.
     pub fn memory(&self) -> &File {
         &self.memory
     }
 
-    /// The guest's allocator.
+    /// Returns the guest's allocator.
     pub fn pages(&self) -> anyhow::Result<Buddy<'_>> {
         let at = Self::metadata_at(self.bytes);
         let words = self.words(at..at + metadata_words(self.units()));
         Ok(Buddy::attach(words, self.units())?)
     }
 
-    /// Who holds which page: guest or host.
+    /// Returns the owner map, which says whether guest or host holds a page.
     pub fn owners(&self) -> Oracle<&[AtomicU32]> {
         let at = Self::owners_at(self.bytes);
         let words = self.words(at..at + self.units().div_ceil(2) as usize);
-        // SAFETY: these words are accessed as pairs of half their size only; alignment and lifetime are theirs.
+        // SAFETY: these words are only accessed as pairs of half their size; alignment and lifetime are theirs.
         let halves = unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), 2 * words.len()) };
         Oracle::over(&halves[..self.units() as usize])
     }
 
-    /// Frames without memory, free or not: who allocates there has them installed.
+    /// Returns the bits of frames without memory, free or not: a thread that allocates there has it installed.
     pub fn not_backed(&self) -> Bits<'_> {
         Bits(self.words(NUMBERS..NUMBERS + Self::bit_words(self.bytes)))
     }
 
-    /// Frames that the host withholds. Only hosts use this; it is here so that the next one finds it.
+    /// Returns the bits of frames that the host withholds. Only hosts use these; they are here so that the next host
+    /// finds them.
     pub fn withheld(&self) -> Bits<'_> {
         let bits = Self::bit_words(self.bytes);
         Bits(self.words(NUMBERS + bits..NUMBERS + 2 * bits))
     }
 
-    /// One of the numbers. Relaxed, wherever it is accessed: it says nothing of anything else.
+    /// Returns one of the numbers. All accesses are relaxed: it says nothing about anything else.
     pub fn number(&self, number: Number) -> &AtomicU64 {
         &self.words(0..NUMBERS)[number as usize]
     }
 
-    /// The value of a number.
+    /// Returns the value of a number.
     pub fn get(&self, number: Number) -> u64 {
         self.number(number).load(Ordering::Relaxed)
     }
@@ -164,24 +165,24 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes a frame's memory away, from all processes. Whoever accesses it afterwards finds zeros.
+    /// Takes a frame's memory away, from all processes. Later accesses find zeros.
     pub fn punch(&self, frame: u64) -> io::Result<()> {
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         fallocate(&self.memory, hole, frame * FRAME, FRAME)?;
         Ok(())
     }
 
-    /// Bytes of memory that the operating system has for the guest.
+    /// Returns the bytes of memory that the operating system has for the guest.
     pub fn resident(&self) -> anyhow::Result<u64> {
         Ok(rustix::fs::fstat(&self.memory)?.st_blocks as u64 * 512)
     }
 
-    /// Units: pages of the system.
+    /// Returns the number of units, which are pages of the system.
     pub fn units(&self) -> u64 {
         units(self.bytes)
     }
 
-    /// Frames.
+    /// Returns the number of frames.
     pub fn frames(&self) -> u64 {
         self.bytes / FRAME
     }
@@ -214,12 +215,12 @@ fn units(bytes: u64) -> u64 {
     bytes / rustix::param::page_size() as u64
 }
 
-/// Units of a frame.
+/// Returns the number of units of a frame.
 pub fn frame_units() -> u64 {
     units(FRAME)
 }
 
-/// The units of a frame.
+/// Returns the units of a frame.
 pub fn units_of(frame: u64) -> Range<u64> {
     frame * frame_units()..(frame + 1) * frame_units()
 }

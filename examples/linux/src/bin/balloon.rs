@@ -1,4 +1,4 @@
-//! A guest's free memory goes back to its host, and comes again, without a lock. See the folder's README.
+//! Gives a guest's free memory back to its host, and to the guest again, without a lock. See the folder's README.
 
 use std::process::ExitCode;
 

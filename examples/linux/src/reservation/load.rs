@@ -22,7 +22,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// The worker of a lane.
+    /// Creates the worker of a lane.
     pub fn new(lane: usize) -> Self {
         let random = fastrand::Rng::with_seed(lane as u64);
         Self { lane, random, held: Vec::new(), pages: 0, operations: 0, blocks: 0 }
@@ -54,7 +54,7 @@ impl Worker {
         self.fill(reserved, share)
     }
 
-    /// Frees blocks, whichever, until it holds no more than `share` pages.
+    /// Frees random blocks until it holds no more than `share` pages.
     pub fn free(&mut self, reserved: &Reserved<'_>, share: u64) -> anyhow::Result<()> {
         while self.pages > share {
             self.free_any(reserved)?;
@@ -87,7 +87,7 @@ impl Worker {
     }
 }
 
-/// Has each worker act on a thread of its own. Returns what they did, counted.
+/// Lets each worker act on a thread of its own. Returns the counts of what they did.
 pub fn on_threads(
     workers: &mut [Worker],
     act: impl Fn(&mut Worker) -> anyhow::Result<()> + Sync,

@@ -18,21 +18,21 @@ use seen::Seen;
 
 use crate::table::{size, table};
 
-/// Gives out blocks of a large address range, which are backed by memory only while somebody holds them, and shows what
-/// the operating system sees of it.
+/// Gives out blocks of a large address range, which are backed by memory only while they are held, and shows what the
+/// operating system sees of it.
 #[derive(Debug, clap::Parser)]
 #[command(name = "reservation")]
 pub struct Args {
-    /// Addresses that are reserved, in GiB.
+    /// Addresses to reserve, in GiB.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     reserve: u32,
     /// Memory that all threads hold together, in MiB.
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..))]
     hold: u32,
-    /// Threads, each of them with its lane.
+    /// Number of threads, each of them with its lane.
     #[arg(long, default_value = "4")]
     threads: NonZeroUsize,
-    /// How long they allocate and free at random, in milliseconds.
+    /// Time for which they allocate and free at random, in milliseconds.
     #[arg(long, default_value_t = 500)]
     churn: u64,
     /// Does not give memory back when a block is freed: the checks must notice.
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is printed of a phase.
+/// The columns printed for a phase.
 const HEADER: [&str; 10] = [
     "freed memory",
     "phase",
@@ -87,7 +87,7 @@ const HEADER: [&str; 10] = [
     "mappings",
 ];
 
-/// All phases, in a reservation of their own.
+/// Runs all phases, in a separate reservation.
 fn demonstrate(args: &Args, guard: Guard, rows: &mut Table) -> anyhow::Result<()> {
     let page = rustix::param::page_size() as u64;
     let units = args.reserved_bytes() / page;
@@ -115,7 +115,7 @@ fn demonstrate(args: &Args, guard: Guard, rows: &mut Table) -> anyhow::Result<()
     })
 }
 
-/// The phases, after each of which `report` is told its name, its operations, how long it took, and what is seen then.
+/// Runs the phases. After each, calls `report` with its name, its operations, how long it took, and what is seen then.
 fn course(
     args: &Args,
     reserved: &Reserved<'_>,
@@ -138,7 +138,7 @@ fn course(
     phase("reserved", &mut workers, &|_| Ok(()))?;
     phase("filled", &mut workers, &|worker| worker.fill(reserved, share))?;
     phase("in random use", &mut workers, &|worker| worker.churn(reserved, share, churn))?;
-    // What one thread has allocated another frees.
+    // Another thread frees what one thread has allocated.
     load::pass_on(&mut workers);
     phase("half freed, by others", &mut workers, &|worker| worker.free(reserved, share / 2))?;
     phase("freed", &mut workers, &|worker| worker.free(reserved, 0))?;

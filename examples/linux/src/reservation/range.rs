@@ -12,13 +12,14 @@ use crate::blocks::Held;
 use crate::mapping::{Access, Contents, Mapping};
 use crate::table::size;
 
-/// What becomes of the addresses of freed memory.
+/// How the addresses of freed memory are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// They can still be accessed, and then have a page of zeros: one system call a free, and none an allocation.
+    /// They can still be accessed, and then have a page of zeros. This takes one system call a free, and none an
+    /// allocation.
     Open,
-    /// They cannot: who uses freed memory is stopped. Two more system calls, and as many mappings as there are stretches
-    /// in use, which Linux limits to 65530.
+    /// They cannot be accessed: a program that uses freed memory is stopped. This takes two more system calls, and as
+    /// many mappings as there are stretches in use, which Linux limits to 65530.
     Closed,
 }
 
@@ -53,15 +54,15 @@ impl<'a> Reserved<'a> {
         let mapping = Mapping::reserve(pages.units() as usize * page, huge, access)?;
         let huge_order = (huge / page).ilog2();
         let reserved = Self { pages, mapping, guard, page, huge_order, broken };
-        // Where the system takes huge pages whatever it is asked, a page that is used alone would have memory for 512.
+        // If the system always uses huge pages, a single used page would have memory for 512.
         reserved.mapping.advise(&(0..reserved.bytes()), Advice::LinuxNoHugepage)?;
         Ok(reserved)
     }
 
     /// Allocates a block, from the lane of the caller, and has it backed.
     ///
-    /// Small blocks are backed when they are first accessed, as the operating system does it; large ones, which are aligned
-    /// to their size, by huge pages.
+    /// The operating system backs small blocks when they are first accessed; large ones, which are aligned to their
+    /// size, are backed by huge pages.
     pub fn alloc(&self, lane: usize, order: u32) -> anyhow::Result<u64> {
         let index = self.pages.on(lane).alloc(order)?;
         let range = self.bytes_of(index, order);
@@ -71,7 +72,7 @@ impl<'a> Reserved<'a> {
         Ok(index)
     }
 
-    /// Frees a block. Its memory goes back before its addresses do: afterwards they may be somebody else's.
+    /// Frees a block. Its memory goes back before its addresses do: afterwards these may belong to another holder.
     pub fn free(&self, lane: usize, index: u64, order: u32) -> anyhow::Result<()> {
         self.decommit(&self.bytes_of(index, order), order)?;
         Ok(self.pages.on(lane).free_sized(index, order)?)
@@ -109,12 +110,12 @@ impl<'a> Reserved<'a> {
         Ok(())
     }
 
-    /// The order of a huge page.
+    /// Returns the order of a huge page.
     pub fn huge_order(&self) -> u32 {
         self.huge_order
     }
 
-    /// Pages in blocks that are asked to be in huge ones.
+    /// Returns the number of pages in blocks that are requested as huge pages.
     pub fn huge_in_use(&self) -> u64 {
         let mut pages = 0;
         self.pages.walk(|piece| match piece {
@@ -124,12 +125,12 @@ impl<'a> Reserved<'a> {
         pages
     }
 
-    /// Its addresses.
+    /// Returns its addresses.
     pub fn addresses(&self) -> Range<usize> {
         self.mapping.addresses()
     }
 
-    /// Whether just those pages are resident that are in use, while nobody allocates or frees: each was written to.
+    /// Checks that exactly the pages in use are resident, while nobody allocates or frees: each was written to.
     pub fn check_resident(&self, seen: &Seen) -> anyhow::Result<()> {
         let in_use = self.pages.stats().used_units * self.page as u64;
         ensure!(
@@ -167,10 +168,10 @@ impl fmt::Display for Reserved<'_> {
     }
 }
 
-/// Why access may not be changed.
+/// Returns why access cannot be changed.
 const MAPPINGS: &str = "more mappings than Linux keeps apart: raise vm.max_map_count, or hold less";
 
-/// Bytes of a huge page; what is common, if there are none.
+/// Returns the bytes of a huge page, or the common size if there are none.
 fn huge_page() -> usize {
     let said = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
     said.ok().and_then(|said| said.trim().parse().ok()).unwrap_or(2 << 20)

@@ -4,21 +4,21 @@ use std::ops::Range;
 
 use procfs::process::Process;
 
-/// Bytes and counts.
+/// What is seen, as bytes and counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Backed by memory, or put out of it: what the range costs.
+    /// The bytes that are backed by memory, or swapped out: what the range costs.
     pub resident: u64,
-    /// Of these, in huge pages.
+    /// The bytes of these that are in huge pages.
     pub huge: u64,
-    /// Page faults of the process, so far.
+    /// The page faults of the process so far.
     pub faults: u64,
-    /// Stretches that it keeps apart, as what may be done with them differs.
+    /// The stretches that the system keeps apart because their access rights differ.
     pub mappings: usize,
 }
 
 impl Seen {
-    /// Now.
+    /// Returns what is seen now.
     pub fn of(addresses: Range<usize>) -> anyhow::Result<Self> {
         let process = Process::myself()?;
         let maps = process.smaps()?;
@@ -33,7 +33,7 @@ impl Seen {
         Ok(seen)
     }
 
-    /// The same, with the page faults since `before`.
+    /// Returns the same, with the page faults since `before`.
     pub fn since(self, before: &Self) -> Self {
         Self { faults: self.faults - before.faults, ..self }
     }
