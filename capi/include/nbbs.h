@@ -304,7 +304,8 @@ enum nbbs_code
      */
     NBBS_CODE_OUTSIDE_SEGMENT,
     /**
-     * No block of the segment can begin there. `value`: the offset; `limit`: bytes of a unit.
+     * No block or slot of the segment can begin there. `value`: the offset; `limit`: bytes of a unit, or, where `other` is 1, of a
+     * slot.
      */
     NBBS_CODE_OFFSET_MISALIGNED,
     /**
@@ -829,7 +830,7 @@ typedef struct nbbs_shared_id {
 
 #if defined(__linux__)
 /**
- * Says of a block that is recovered whether the recoverer keeps it; otherwise it is freed.
+ * Says of a block, or a slot of the heap, that is recovered whether the recoverer keeps it; otherwise it is freed.
  *
  * Called inside `nbbs_shared_recover`, by the same thread; it may use the member.
  */
@@ -858,7 +859,7 @@ typedef struct nbbs_shared_recovery {
      */
     size_t pending;
     /**
-     * Blocks that nothing can be said of, as somebody has written where he must not. They stay as they are.
+     * Blocks and slots that nothing can be said of, as somebody has written where he must not. They stay as they are.
      */
     size_t damaged;
 } nbbs_shared_recovery;
@@ -2183,7 +2184,7 @@ nbbs_code nbbs_shared_recover(const struct nbbs_shared_member *member,
 #if defined(__linux__)
 /**
  * Bytes that a segment takes, everything included: beside the units 64 bits a unit for its owner, 2.3 for the buddy
- * allocator, 64 bytes a member, and a page. 0 if there can be no such segment.
+ * allocator, 320 bytes a member, and two pages. 0 if there can be no such segment.
  */
 uint64_t nbbs_shared_bytes(const struct nbbs_shared_geometry *geometry);
 #endif
@@ -2302,7 +2303,7 @@ uint64_t nbbs_shared_offset(const struct nbbs_shared *segment, const void *addre
 
 #if defined(__linux__)
 /**
- * Writes to `owner` whose block begins at an offset, at this moment. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
+ * Writes to `owner` whose block, or slot of the heap, begins at an offset, at this moment. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
  * `OFFSET_MISALIGNED`.
  */
 nbbs_code nbbs_shared_owner(const struct nbbs_shared *segment,

@@ -123,7 +123,8 @@ pub enum Code {
     /// The offset is not in the memory that the segment hands out. `value`: the offset; `limit`: where that begins; `other`:
     /// where it ends.
     OutsideSegment,
-    /// No block of the segment can begin there. `value`: the offset; `limit`: bytes of a unit.
+    /// No block or slot of the segment can begin there. `value`: the offset; `limit`: bytes of a unit, or, where `other` is 1, of a
+    /// slot.
     OffsetMisaligned,
     /// No block of the member's begins there: freed before, never allocated, or another's. `value`: the offset; `limit`: the seat
     /// of the member whose it is, from 1 on, or 0; `other`: that member's generation.

@@ -319,6 +319,9 @@ impl fmt::Display for Error {
             Code::OutsideSegment => {
                 write!(f, "offset {value:#x} is not in the memory from {limit:#x} to {other:#x}")
             }
+            Code::OffsetMisaligned if other == 1 => {
+                write!(f, "no slot of {limit} bytes begins at offset {value:#x}")
+            }
             Code::OffsetMisaligned => {
                 write!(f, "no unit of {limit} bytes begins at offset {value:#x}")
             }

@@ -7,6 +7,8 @@ use crate::error::{AllocError, OffsetError};
 use crate::ledger::NotHeld;
 use crate::member::{Member, MemberId};
 use crate::offset::Offset;
+#[cfg(doc)]
+use crate::segment::Segment;
 
 /// The heap of a segment, as one member uses it. All members share its memory: one can allocate what another takes and
 /// frees.
@@ -91,7 +93,7 @@ impl<'m> Heap<'m> {
         let Self(member) = self;
         let at = member.segment().within(offset.bytes())?;
         match member.segment().slabs().free(&member.seat, &member.cursors, at) {
-            Some(freed) => freed.map_err(|error| member.refusal(offset.bytes(), error)),
+            Some(freed) => freed.map_err(|error| member.segment().refusal(offset.bytes(), error)),
             None => member.free(offset),
         }
     }
@@ -108,7 +110,7 @@ impl<'m> Heap<'m> {
         match member.segment().slabs().take(&member.seat, at) {
             Some(taken) => taken
                 .map(|owner| MemberId::of(owner).unwrap_or(member.id()))
-                .map_err(|error| member.refusal(offset.bytes(), error)),
+                .map_err(|error| member.segment().refusal(offset.bytes(), error)),
             None => member.take(offset),
         }
     }
@@ -127,23 +129,17 @@ impl<'m> Heap<'m> {
         let held = found.and_then(|(bytes, owner)| {
             if owner == member.seat.owner { Ok(bytes) } else { Err(NotHeld::By(owner)) }
         });
-        let bytes = held.map_err(|error| member.refusal(offset.bytes(), error))?;
+        let bytes = held.map_err(|error| member.segment().refusal(offset.bytes(), error))?;
         let start = member.segment().start_of(offset.bytes(), bytes)?;
         Ok(NonNull::slice_from_raw_parts(start, bytes as usize))
     }
 
-    /// Returns the member whose slot or block begins at an offset, at this moment.
+    /// Returns the member whose slot or block begins at an offset, at this moment, as [`Segment::owner`] does.
     ///
     /// # Errors
-    /// [`OffsetError::Outside`], [`OffsetError::Misaligned`] and [`OffsetError::NoSlot`].
+    /// Those of [`Segment::owner`].
     pub fn owner<T: ?Sized>(&self, offset: Offset<T>) -> Result<Option<MemberId>, OffsetError> {
-        let Self(member) = self;
-        let at = member.segment().within(offset.bytes())?;
-        match member.segment().slabs().owner_at(at) {
-            Some(Ok((_, owner))) => Ok(MemberId::of(owner)),
-            Some(Err(error)) => Err(member.refusal(offset.bytes(), error)),
-            None => member.segment().owner(offset),
-        }
+        self.0.segment().owner(offset)
     }
 
     /// Makes empty slabs blocks again, for any use, and returns how many.

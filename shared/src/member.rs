@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use crate::error::{AllocError, OffsetError};
 use crate::heap::Heap;
 use crate::layout::PAGE;
-use crate::ledger::{Fate, NotHeld, Owner, Recovery, Seat};
+use crate::ledger::{Fate, Owner, Recovery, Seat};
 use crate::offset::Offset;
 use crate::pool::Pool;
 use crate::segment::{Locks, Segment};
@@ -142,7 +142,9 @@ impl Member {
     pub fn free<T: ?Sized>(&self, offset: Offset<T>) -> Result<u64, OffsetError> {
         let index = self.segment.index_of(offset.bytes())?;
         let freed = self.segment.ledger().free(&self.seat, index);
-        freed.map(|units| self.bytes(units)).map_err(|error| self.refusal(offset.bytes(), error))
+        freed
+            .map(|units| self.bytes(units))
+            .map_err(|error| self.segment.refusal(offset.bytes(), error))
     }
 
     /// Makes the block at `offset` this member's, and returns its former owner. That owner must have handed the block
@@ -160,7 +162,7 @@ impl Member {
         let taken = self.segment.ledger().take(&self.seat, index);
         taken
             .map(|owner| MemberId::of(owner).unwrap_or(self.id()))
-            .map_err(|error| self.refusal(offset.bytes(), error))
+            .map_err(|error| self.segment.refusal(offset.bytes(), error))
     }
 
     /// Returns all bytes of the member's block at `offset`. They stay in place as long as the segment is attached.
@@ -170,7 +172,7 @@ impl Member {
     pub fn block<T: ?Sized>(&self, offset: Offset<T>) -> Result<NonNull<[u8]>, OffsetError> {
         let index = self.segment.index_of(offset.bytes())?;
         let units = self.segment.ledger().len(&self.seat, index);
-        let bytes = self.bytes(units.map_err(|error| self.refusal(offset.bytes(), error))?);
+        let bytes = self.bytes(units.map_err(|error| self.segment.refusal(offset.bytes(), error))?);
         let start = self.segment.start_of(offset.bytes(), bytes)?;
         Ok(NonNull::slice_from_raw_parts(start, bytes as usize))
     }
@@ -229,20 +231,6 @@ impl Member {
 
     fn bytes(&self, units: u64) -> u64 {
         units * self.segment.geometry().unit_bytes
-    }
-
-    #[cold]
-    pub(crate) fn refusal(&self, offset: u64, error: NotHeld) -> OffsetError {
-        match error {
-            NotHeld::NoSlot(bytes) => OffsetError::NoSlot { offset, bytes },
-            NotHeld::By(owner) => OffsetError::NotYours { offset, owner: MemberId::of(owner) },
-            NotHeld::Damaged => OffsetError::Damaged { offset },
-            NotHeld::Outside => {
-                let (start, end) = (self.segment.layout().arena, self.segment.layout().end());
-                let bytes = self.segment.geometry().unit_bytes;
-                OffsetError::Outside { offset, bytes, start, end }
-            }
-        }
     }
 }
 

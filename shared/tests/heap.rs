@@ -2,7 +2,7 @@
 
 use std::alloc::Layout;
 
-use nbbs_shared::{AllocError, Geometry, Member, Offset, Segment};
+use nbbs_shared::{AllocError, Geometry, Member, Offset, OffsetError, Segment};
 
 const BYTES: u64 = 64 << 10;
 
@@ -87,4 +87,23 @@ fn a_slot_of_another_class_is_no_pools() {
     member.pool::<[u64; 2000]>().get(block.cast()).unwrap_err();
     small.free(slot).unwrap();
     large.free(block).unwrap();
+}
+
+#[test]
+fn a_slot_has_an_owner() {
+    let segment = segment();
+    let (member, other) = (segment.join().unwrap(), segment.join().unwrap());
+    let slot = member.heap().alloc(layout(40)).unwrap();
+    assert_eq!(segment.owner(slot), Ok(Some(member.id())));
+    other.heap().take(slot).unwrap();
+    assert_eq!(member.heap().owner(slot), Ok(Some(other.id())));
+    other.heap().free(slot).unwrap();
+    assert_eq!(segment.owner(slot), Ok(None));
+    let within = Offset::<u8>::new(slot.bytes() + 16).unwrap();
+    assert_eq!(
+        segment.owner(within),
+        Err(OffsetError::NoSlot { offset: within.bytes(), bytes: 48 })
+    );
+    let block = member.alloc(layout(400)).unwrap();
+    assert_eq!(segment.owner(block), Ok(Some(member.id())));
 }

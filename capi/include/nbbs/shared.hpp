@@ -52,13 +52,14 @@ public:
         return try_alloc(bytes, align).value();
     }
 
-    /// A `T` in memory of its own. It must lead nowhere by pointers, and nobody destroys it.
+    /// A `T` in memory of its own. It must lead nowhere by pointers, and nobody destroys it. If its constructor throws, the memory
+    /// is freed.
     template <class T, class... Arguments>
     [[nodiscard]] offset<T> make(Arguments&&... arguments) const {
         static_assert(std::is_trivially_destructible_v<T>, "a process that dies destroys nothing");
-        const offset<void> place = alloc(sizeof(T), alignof(T));
-        ::new (block(place).memory) T(std::forward<Arguments>(arguments)...);
-        return place.as<T>();
+        unmade place{*this, alloc(sizeof(T), alignof(T))};
+        ::new (block(place.at).memory) T(std::forward<Arguments>(arguments)...);
+        return std::exchange(place.at, offset<void>()).template as<T>();
     }
 
     /// Frees what is this member's.
@@ -95,6 +96,21 @@ public:
 
 protected:
     nbbs_shared_member* member_;
+
+private:
+    /// Memory in which nothing was made yet, or nowhere: it is freed.
+    struct unmade {
+        const of_member& member;
+        offset<void> at;
+        unmade(const of_member& of, offset<void> place) noexcept : member(of), at(place) {}
+        unmade(const unmade&) = delete;
+        unmade& operator=(const unmade&) = delete;
+        ~unmade() {
+            if (at) {
+                static_cast<void>(member.try_free(at));
+            }
+        }
+    };
 };
 
 using blocks_of_member =
@@ -248,7 +264,7 @@ public:
         return swapped;
     }
 
-    /// Whose block begins there, at this moment.
+    /// Whose block, or slot of the heap, begins there, at this moment.
     template <class T>
     result<nbbs_shared_id> try_owner(offset<T> block) const noexcept {
         return detail::get<nbbs_shared_id>(nbbs_shared_owner, segment_, block.bytes());

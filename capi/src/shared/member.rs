@@ -17,7 +17,7 @@ pub struct SharedMember {
     reporter: Reporter,
 }
 
-/// Says of a block that is recovered whether the recoverer keeps it; otherwise it is freed.
+/// Says of a block, or a slot of the heap, that is recovered whether the recoverer keeps it; otherwise it is freed.
 ///
 /// Called inside `nbbs_shared_recover`, by the same thread; it may use the member.
 pub type SharedKeeps =
@@ -35,7 +35,7 @@ pub struct SharedRecovery {
     pub kept: usize,
     /// Blocks of which it could not be told whether they belong to an operation under way. Another recovery will tell.
     pub pending: usize,
-    /// Blocks that nothing can be said of, as somebody has written where he must not. They stay as they are.
+    /// Blocks and slots that nothing can be said of, as somebody has written where he must not. They stay as they are.
     pub damaged: usize,
 }
 

@@ -93,7 +93,7 @@ impl From<OffsetError> for Error {
                 Self::of(Code::OutsideSegment, offset, start).and(end)
             }
             OffsetError::NoSlot { offset, bytes } => {
-                Self::of(Code::OffsetMisaligned, offset, bytes)
+                Self::of(Code::OffsetMisaligned, offset, bytes).and(1)
             }
             OffsetError::Misaligned { offset, align } => {
                 Self::of(Code::OffsetMisaligned, offset, align)

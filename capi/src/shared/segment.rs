@@ -97,7 +97,7 @@ unsafe fn geometry(geometry: *const SharedGeometry) -> Result<Geometry, Error> {
 }
 
 /// Bytes that a segment takes, everything included: beside the units 64 bits a unit for its owner, 2.3 for the buddy
-/// allocator, 64 bytes a member, and a page. 0 if there can be no such segment.
+/// allocator, 320 bytes a member, and two pages. 0 if there can be no such segment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_bytes(geometry: *const SharedGeometry) -> u64 {
     // SAFETY: the caller's promise about pointers.
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn nbbs_shared_offset(segment: *const Shared, address: *co
     }
 }
 
-/// Writes to `owner` whose block begins at an offset, at this moment. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
+/// Writes to `owner` whose block, or slot of the heap, begins at an offset, at this moment. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
 /// `OFFSET_MISALIGNED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_owner(

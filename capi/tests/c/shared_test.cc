@@ -192,6 +192,72 @@ TEST(Shared, SaysWhyNot) {
     nbbs_shared_leave(other);
 }
 
+// A slot of 48 bytes, freed last.
+TEST(Shared, HeapSaysWhyNot) {
+    Segment segment;
+    nbbs_shared_member *member = segment.join(), *other = segment.join();
+    uint64_t slot = 0, offset = 0;
+    ASSERT_EQ(nbbs_shared_heap_alloc(member, 40, 16, &slot, nullptr), NBBS_CODE_OK);
+    expect_refusal(NBBS_CODE_SIZE, "a size of 20000 bytes: it takes 1 to 16384",
+                   [&](nbbs_error *error) { return nbbs_shared_heap_alloc(member, 20000, 8, &offset, error); });
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 8192: it takes a power of two up to 4096",
+                   [&](nbbs_error *error) { return nbbs_shared_heap_alloc(member, 1, 8192, &offset, error); });
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 0: it takes a power of two up to 4096",
+                   [&](nbbs_error *error) { return nbbs_shared_heap_alloc(member, 1, 0, &offset, error); });
+    const size_t misused = segment.misuse.size();
+    expect_refusal(NBBS_CODE_SEGMENT_FULL, "the segment has no 16384 bytes at a multiple of 8",
+                   [&](nbbs_error *error) { return nbbs_shared_heap_alloc(member, kBytes, 8, &offset, error); });
+    EXPECT_EQ(segment.misuse.size(), misused);
+    char at[20];
+    snprintf(at, sizeof at, "%#zx", static_cast<size_t>(slot));
+    const auto not_his = [&](auto what) {
+        expect_refusal(NBBS_CODE_NOT_YOURS, std::string("the block at ") + at + " is member 0.1's", what);
+    };
+    not_his([&](nbbs_error *error) { return nbbs_shared_heap_free(other, slot, error); });
+    not_his([&](nbbs_error *error) { return nbbs_shared_heap_block(other, slot, nullptr, nullptr, error); });
+    EXPECT_EQ(segment.misuse.size(), misused + 2);
+    nbbs_shared_id owner{};
+    EXPECT_EQ(nbbs_shared_owner(segment, slot, &owner, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(owner.seat, nbbs_shared_id_of(member).seat);
+    snprintf(at, sizeof at, "%#zx", static_cast<size_t>(slot + 16));
+    const auto no_slot = [&](auto what) {
+        expect_refusal(NBBS_CODE_OFFSET_MISALIGNED, std::string("no slot of 48 bytes begins at offset ") + at, what);
+    };
+    no_slot([&](nbbs_error *error) { return nbbs_shared_heap_free(member, slot + 16, error); });
+    no_slot([&](nbbs_error *error) { return nbbs_shared_heap_take(member, slot + 16, nullptr, error); });
+    no_slot([&](nbbs_error *error) { return nbbs_shared_heap_block(member, slot + 16, nullptr, nullptr, error); });
+    no_slot([&](nbbs_error *error) { return nbbs_shared_owner(segment, slot + 16, &owner, error); });
+    EXPECT_EQ(nbbs_shared_free(member, slot, nullptr), NBBS_CODE_OFFSET_MISALIGNED) << "a slot is no block";
+    EXPECT_EQ(nbbs_shared_heap_free(member, slot, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_shared_heap_free(member, slot, nullptr), NBBS_CODE_NOT_YOURS);
+    EXPECT_EQ(nbbs_shared_heap_take(member, slot, nullptr, nullptr), NBBS_CODE_NOT_YOURS);
+    nbbs_shared_leave(member);
+    nbbs_shared_leave(other);
+}
+
+// A member's memory stays where it is when the segment's handle goes, and other members'.
+TEST(Shared, HeapOutlivesTheHandle) {
+    auto *segment = new Segment;
+    nbbs_shared_member *member = segment->join(), *goes = segment->join();
+    uint64_t slot = 0, left = 0;
+    ASSERT_EQ(nbbs_shared_heap_alloc(member, 100, 8, &slot, nullptr), NBBS_CODE_OK);
+    ASSERT_EQ(nbbs_shared_heap_alloc(goes, 100, 8, &left, nullptr), NBBS_CODE_OK);
+    delete segment;
+    nbbs_shared_leave(goes);
+    void *address = nullptr;
+    size_t bytes = 0;
+    ASSERT_EQ(nbbs_shared_heap_block(member, slot, &address, &bytes, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(bytes, 112u);
+    memset(address, 1, bytes);
+    nbbs_shared_id from{};
+    EXPECT_EQ(nbbs_shared_heap_take(member, left, &from, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(from.seat, 2u);
+    EXPECT_EQ(nbbs_shared_heap_free(member, left, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_shared_heap_free(member, slot, nullptr), NBBS_CODE_OK);
+    EXPECT_GE(nbbs_shared_heap_trim(member), 1u);
+    nbbs_shared_leave(member);
+}
+
 TEST(Shared, OffsetsAreLookedAt) {
     const Segment segment;
     nbbs_shared_member *member = segment.join();
@@ -203,6 +269,9 @@ TEST(Shared, OffsetsAreLookedAt) {
         EXPECT_EQ(nbbs_shared_free(member, offset, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
         EXPECT_EQ(nbbs_shared_take(member, offset, nullptr, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
         EXPECT_EQ(nbbs_shared_block(member, offset, nullptr, nullptr, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
+        EXPECT_EQ(nbbs_shared_heap_free(member, offset, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
+        EXPECT_EQ(nbbs_shared_heap_take(member, offset, nullptr, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
+        EXPECT_EQ(nbbs_shared_heap_block(member, offset, nullptr, nullptr, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
     }
     EXPECT_EQ(nbbs_shared_at(segment, 4096, SIZE_MAX, &address, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
     nbbs_shared_leave(member);
@@ -280,9 +349,16 @@ TEST(Shared, NullIsRefused) {
     EXPECT_EQ(nbbs_shared_join(nullptr, nullptr, nullptr), NBBS_CODE_NULL);
     EXPECT_EQ(nbbs_shared_alloc(nullptr, 1, 1, nullptr, nullptr), NBBS_CODE_NULL);
     EXPECT_EQ(nbbs_shared_recover(nullptr, nullptr, nullptr, nullptr, nullptr), NBBS_CODE_NULL);
+    EXPECT_EQ(nbbs_shared_heap_alloc(nullptr, 1, 1, nullptr, nullptr), NBBS_CODE_NULL);
+    EXPECT_EQ(nbbs_shared_heap_free(nullptr, 4096, nullptr), NBBS_CODE_NULL);
+    EXPECT_EQ(nbbs_shared_heap_take(nullptr, 4096, nullptr, nullptr), NBBS_CODE_NULL);
+    EXPECT_EQ(nbbs_shared_heap_block(nullptr, 4096, nullptr, nullptr, nullptr), NBBS_CODE_NULL);
+    EXPECT_EQ(nbbs_shared_heap_trim(nullptr), 0u);
     const Segment made;
     nbbs_shared_member *member = made.join();
     EXPECT_EQ(nbbs_shared_alloc(member, 1, 1, nullptr, &error), NBBS_CODE_NULL);
+    EXPECT_EQ(error.value, 4u);
+    EXPECT_EQ(nbbs_shared_heap_alloc(member, 1, 1, nullptr, &error), NBBS_CODE_NULL);
     EXPECT_EQ(error.value, 4u);
     nbbs_shared_leave(member);
 }

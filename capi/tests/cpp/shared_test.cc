@@ -2,6 +2,7 @@
 #include "support.hpp"
 
 #include <atomic>
+#include <stdexcept>
 
 namespace {
 
@@ -56,6 +57,7 @@ TEST(Shared, TheHeapIsOfAllMembers) {
     EXPECT_EQ(taker.heap().try_free(node).error().code(), NBBS_CODE_NOT_YOURS);
     EXPECT_EQ(taker.heap().take(node).seat, maker.id().seat);
     EXPECT_EQ(segment.at(node)->number, 7);
+    EXPECT_EQ(segment.try_owner(node).value().seat, taker.id().seat);
     taker.heap().free(node);
     EXPECT_EQ(taker.heap().try_free(node).error().code(), NBBS_CODE_NOT_YOURS);
     const auto large = maker.heap().alloc(5000, 64);
@@ -63,6 +65,20 @@ TEST(Shared, TheHeapIsOfAllMembers) {
     maker.heap().free(large);
     EXPECT_EQ(maker.heap().trim(), 1u);
     EXPECT_EQ(segment.free_bytes(), 256u * 4096);
+}
+
+// What is not made leaves nothing behind.
+TEST(Shared, AConstructorThrows) {
+    struct Throws {
+        char bytes[40];
+        Throws() { throw std::runtime_error("on purpose"); }
+    };
+    const auto segment = nbbs::shared_segment::create_memfd("throws", kGeometry);
+    const auto member = segment.join();
+    EXPECT_THROW(static_cast<void>(member.heap().make<Throws>()), std::runtime_error);
+    EXPECT_THROW(static_cast<void>(member.make<Throws>()), std::runtime_error);
+    EXPECT_EQ(member.heap().trim(), 1u);
+    EXPECT_EQ(segment.free_bytes(), 256u * 64);
 }
 
 TEST(Shared, WhoEndsIsRecovered) {

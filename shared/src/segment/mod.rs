@@ -22,7 +22,7 @@ use nbbs::{Buddy, MetadataError};
 use crate::error::{AttachError, JoinError, OffsetError, errno_of};
 use crate::header::ROOT_AT;
 use crate::layout::{Geometry, Layout};
-use crate::ledger::{Ledger, Liveness, Owner, TURN_STRIDE};
+use crate::ledger::{Ledger, Liveness, NotHeld, Owner, TURN_STRIDE};
 use crate::member::{Member, MemberId};
 use crate::offset::{AtomicOffset, Offset};
 use crate::slabs::class::Shape;
@@ -289,14 +289,32 @@ impl Segment {
         Offset::new(offset)
     }
 
-    /// Returns the member whose block begins at an offset, at this moment.
+    /// Returns the member whose block, or slot of the heap, begins at an offset, at this moment.
     ///
     /// # Errors
-    /// [`OffsetError::Outside`] and [`OffsetError::Misaligned`].
+    /// [`OffsetError::Outside`], [`OffsetError::Misaligned`] and [`OffsetError::NoSlot`].
     pub fn owner<T: ?Sized>(&self, offset: Offset<T>) -> Result<Option<MemberId>, OffsetError> {
+        if let Some(slot) = self.slabs().owner_at(self.within(offset.bytes())?) {
+            let owner = slot.map_err(|error| self.refusal(offset.bytes(), error))?.1;
+            return Ok(MemberId::of(owner));
+        }
         let index = self.index_of(offset.bytes())?;
         let owner = self.ledger().owner_at(index).unwrap_or(Owner::NOBODY);
         Ok(MemberId::of(owner))
+    }
+
+    /// What is said of something at an offset that is not a member's.
+    #[cold]
+    pub(crate) fn refusal(&self, offset: u64, error: NotHeld) -> OffsetError {
+        match error {
+            NotHeld::NoSlot(bytes) => OffsetError::NoSlot { offset, bytes },
+            NotHeld::By(owner) => OffsetError::NotYours { offset, owner: MemberId::of(owner) },
+            NotHeld::Damaged => OffsetError::Damaged { offset },
+            NotHeld::Outside => {
+                let (start, end) = (self.layout().arena, self.layout().end());
+                OffsetError::Outside { offset, bytes: self.geometry().unit_bytes, start, end }
+            }
+        }
     }
 
     pub(crate) fn ledger(&self) -> &Ledger<'static, AtomicU64> {

@@ -119,6 +119,11 @@ impl World {
         self.hints[0].store(slab + 1, Ordering::Relaxed);
     }
 
+    /// Where that would be looked for.
+    pub fn hint(&self) -> Option<u64> {
+        self.hints[0].load(Ordering::Relaxed).checked_sub(1)
+    }
+
     /// A word of one of the parts, but not of the slab with this number.
     pub fn word(&self, part: usize, at: &prop::sample::Index, slab: u64) -> Option<&Steered> {
         let words = [&self.tags, &self.pins, &self.hints, &self.units.0][part];

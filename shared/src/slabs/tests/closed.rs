@@ -1,8 +1,10 @@
-//! A slab that is closed while a recoverer looks at it, by one who is gone when the recoverer reads what he wrote into its words.
+//! A slab that is closed while a recoverer looks at it, by one who is gone when the recoverer reads what he wrote into its words;
+//! and what keeps a slab from being closed.
 
 use testkit::program::Body;
-use testkit::steered::{Turn, follow};
+use testkit::steered::{Turn, die_before, follow};
 
+use crate::ledger::Fate;
 use crate::ledger::tests::world::{Hand, World};
 
 /// The order of a slab, and the bytes of its units.
@@ -27,9 +29,51 @@ fn by_one_who_was_killed_and_recovered() {
     });
 }
 
+/// Whatever a trimmer leaves that dies, no slot of it was anybody's.
+#[test]
+fn nobody_is_asked_about_slots_that_were_free() {
+    for step in 0..400 {
+        let world = World::new(16);
+        let mut trimmer = world.sit(1);
+        trimmer.alloc_slot().unwrap();
+        trimmer.free_slot().unwrap();
+        let _ = die_before(step, || trimmer.trim());
+        world.kill(1);
+        world.slabs().recover(&world.sit(2).seat, &world, |at, bytes| {
+            assert!(bytes >= 64, "{step}: slot {at} was free");
+            Fate::Free
+        });
+    }
+}
+
+#[test]
+fn a_newcomer_has_no_pins_of_who_was_before() {
+    let world = World::new(16);
+    let mut dies = world.sit(1);
+    dies.alloc_slot().unwrap();
+    dies.free_slot().unwrap();
+    world.kill(1);
+    let (_newcomer, other) = (world.sit(1), world.sit(2));
+    assert_eq!(other.trim(), 1);
+}
+
+/// Whoever comes after does not look there again.
+#[test]
+fn a_hint_that_led_to_nothing_goes() {
+    let world = World::new(16);
+    let (mut first, mut second) = (world.sit(1), world.sit(2));
+    // As many as there are.
+    (0..10).for_each(|_| first.alloc_slot().unwrap());
+    let slab = (first.slots[0] / BYTES) << ORDER;
+    world.hint_at(slab);
+    second.alloc_slot().unwrap();
+    assert_ne!((second.slots[0] / BYTES) << ORDER, slab);
+    assert_eq!(world.hint(), None);
+}
+
 /// The recoverer stops at any step, and the trimmer closes the slab, and is gone.
 fn at_any_step(goes: impl Fn(&World, &Hand<'_>) + Sync) {
-    // A trim takes 52 steps before it has closed the slab, of which all slots are as any of them.
+    // Most of these have read the recoverer's pins, and not yet closed the slab.
     for trims in (60..200).step_by(20) {
         for recovers in 0..120 {
             let world = World::new(16);
