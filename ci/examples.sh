@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the examples that can run here: those of the library, and those for Linux, whose checks must find what `--broken`
-# does. Takes a minute.
+# Runs the examples that can run here: those of the library, that of shared segments, and those for Linux, whose checks
+# must find what `--broken` does. Takes a minute.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 said=$(mktemp)
@@ -14,6 +14,7 @@ for example in nbbs/examples/*.rs; do
 done
 
 cargo build --release --quiet --package linux-memory
+cargo build --release --quiet --package nbbs-shared --example survivors
 target_dir=${CARGO_TARGET_DIR:-target}
 
 # says PATTERN COMMAND...: checks that a command succeeds, and prints a line like this.
@@ -33,4 +34,5 @@ finds '^reservation: --hold 1000000000: at most half' reservation --hold 1000000
 says '[1-9][0-9]* of them with a frame in hand.*nothing is lost' balloon --kills 40
 finds 'the guest ended' balloon --broken
 finds '^balloon: --memory 1000000000: at most half' balloon --memory 1000000000
+says '^0 messages lost, 0 bytes lost' examples/survivors 2
 echo "the examples work, and what is broken on purpose is found"

@@ -102,7 +102,7 @@ fn truncated_segments_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(64 * testkit::depth() as u32))]
 
     /// Whatever stands in the file but the units: refused, or attached; and nobody crashes who then looks and joins.
     #[test]

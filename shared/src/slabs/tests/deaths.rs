@@ -1,7 +1,7 @@
 //! A member that dies at any step of what it does with slots, and a recoverer at any step of recovery.
 
-use testkit::Violation;
 use testkit::steered::die_before;
+use testkit::{Violation, depth};
 
 use crate::ledger::tests::world::{Hand, World};
 
@@ -110,4 +110,58 @@ fn stops_for_good() {
             world.assert_whole(&mut other, &what);
         }
     }
+}
+
+/// A recoverer does: what it has recovered so far stays its own.
+#[test]
+fn a_recoverer_stops_for_good() {
+    for (name, slots, act) in ACTS {
+        for stops_at in (0..800).step_by(if depth() == 1 { 3 } else { 1 }) {
+            let world = World::new(64);
+            dies(&world, slots, act, 30);
+            let mut acting = world.sit(1);
+            let _ = die_before(stops_at, || {
+                acting.recover().unwrap();
+                acting.trim();
+            });
+            let mut other = world.sit(2);
+            let what = format!("{name}, recoverer stopped at {stops_at}");
+            let ended = testkit::steered::count_steps(8000, || {
+                other.recover()?;
+                other.trim();
+                other.alloc_slot()?;
+                other.free_slot()?;
+                other.alloc(0)?;
+                other.free()
+            });
+            ended.unwrap_or_else(|stuck| panic!("{what}: {stuck}")).0.unwrap();
+            world.kill(1);
+            world.assert_whole(&mut other, &what);
+        }
+    }
+}
+
+/// What was sent is the giver's or the taker's when both are dead, whenever the taker died.
+#[test]
+fn at_every_step_of_a_take() {
+    let ends = (0..MANY).find(|&step| {
+        let world = World::new(16);
+        let mut giver = world.sit(0);
+        giver.alloc_slot().unwrap();
+        giver.alloc(1).unwrap();
+        let (slot, block) = (giver.slots[0], giver.held[0].index);
+        let taker = world.sit(1);
+        let took = die_before(step, || {
+            world.slabs().take(&taker.seat, slot).unwrap().unwrap();
+            world.ledger().take(&taker.seat, block).unwrap();
+        });
+        world.kill(0);
+        world.kill(1);
+        let mut other = world.sit(2);
+        let found = other.recover().unwrap();
+        assert_eq!((found.kept + found.freed, found.pending), (2, 0), "{step}");
+        world.assert_whole(&mut other, &format!("take, step {step}"));
+        took.is_some()
+    });
+    assert!(ends.is_some_and(|ends| ends > 3), "{ends:?}");
 }
