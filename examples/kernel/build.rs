@@ -1,4 +1,4 @@
-//! Tells the linker where the machine wants the kernel.
+//! Tells the linker where the machine expects the kernel.
 
 fn main() {
     let said = |name| std::env::var(name).expect("cargo says it");
@@ -6,6 +6,6 @@ fn main() {
     let script = format!("src/arch/{machine}/link.ld");
     println!("cargo::rerun-if-changed={script}");
     println!("cargo::rustc-link-arg-bins=-T{folder}/{script}");
-    // At the address of the script, and nowhere else.
+    // The kernel lies at the address of the script, and nowhere else.
     println!("cargo::rustc-link-arg-bins=--no-pie");
 }

@@ -89,7 +89,8 @@ const CHURN: Act = |stage| {
     SHRINK(stage);
 };
 
-/// Allocates everything that is left afterwards, and counts each step. At most `cost` slots may be lost.
+/// Allocates everything that is left afterwards, and counts each step. At most `cost` slots may be lost, and at most as
+/// many may stay.
 fn look_after(stage: Stage<'_>, scene: Scene, cost: usize, place: &str) {
     let Scene { busy, spare, bare, more } = scene;
     while count_steps(STEPS, || stage.alloc()).expect(place).0 {}

@@ -1,7 +1,7 @@
 //! The kernel's collections, and the heap that they live in.
 //!
-//! The heap is there from the first instruction on, as it is all zero then: what the machine says at boot is read into
-//! lists before there is any other memory.
+//! The heap exists from the first instruction on, as it is all zero then: lists hold what the machine says at boot
+//! before there is any other memory.
 
 use nbbs_heap::{Cpu, Heap};
 
@@ -10,14 +10,14 @@ use crate::arch;
 /// Lists of things known at boot: stretches of memory, CPUs.
 pub use alloc::vec::Vec as List;
 
-/// How many CPUs have a cache of their own.
+/// The number of CPUs that have a cache of their own.
 const CACHES: usize = 8;
 
 /// 4 MiB with their bookkeeping. A kernel that needs more adds blocks of the arena: `Heap::add`.
 #[global_allocator]
 static HEAP: Heap<{ 4 << 20 }, CACHES, Current> = Heap::new();
 
-/// Says whose cache it is.
+/// Says which CPU's cache to use.
 pub struct Current;
 
 impl Cpu for Current {
@@ -26,7 +26,7 @@ impl Cpu for Current {
     }
 }
 
-/// The heap.
+/// Returns the heap.
 pub fn heap() -> &'static Heap<{ 4 << 20 }, CACHES, Current> {
     &HEAP
 }

@@ -1,4 +1,4 @@
-//! The CPUs: what each counts, and whether it is in the middle of an operation.
+//! The CPUs: their counters, and whether each is in the middle of an operation.
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU64, compiler_fence};
@@ -61,7 +61,7 @@ impl Interrupts {
 pub struct Cpu {
     /// How many operations are under way: more than one if a handler's has interrupted the program's.
     depth: AtomicU64,
-    /// How many operations have ended, those of handlers too.
+    /// How many operations have ended, including those of handlers.
     pub operations: Counter,
     /// How many found no block.
     pub refusals: Counter,
@@ -69,18 +69,18 @@ pub struct Cpu {
     pub timer: Interrupts,
     /// Interrupts that cannot be masked.
     pub nmi: Interrupts,
-    /// Looks whether operations end.
+    /// Checks whether operations end.
     pub watchdog: Watchdog,
 }
 
 static CPUS: [Cpu; MAX] = [const { Cpu::new() }; MAX];
 
-/// The CPU that this runs on.
+/// Returns the CPU that this runs on.
 pub fn this() -> &'static Cpu {
     &CPUS[arch::cpu_number()]
 }
 
-/// The first `number` CPUs.
+/// Returns the first `number` CPUs.
 pub fn first(number: usize) -> &'static [Cpu] {
     &CPUS[..number]
 }

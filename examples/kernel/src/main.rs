@@ -1,5 +1,4 @@
-//! A kernel that boots, allocates page frames on all CPUs and in their interrupt handlers, and judges what it was
-//! given.
+//! A kernel that boots, allocates page frames on all CPUs and in their interrupt handlers, and judges what it gets.
 //!
 //! ```text
 //! arch          what the machine is, and how it is started
@@ -31,8 +30,8 @@ use cpus::Cpu;
 use load::{LOAD, Plug};
 use report::Outcome;
 
-/// The load runs for so many ticks, and until so many interrupts have come in the middle of an operation, and so many
-/// ranges were taken offline.
+/// The load runs for this many ticks, and until a number of interrupts have come in the middle of an operation, and a
+/// number of ranges were taken offline.
 const TICKS: u64 = 3 * arch::NMI_HERTZ as u64;
 const INTERRUPTS: u64 = 2000;
 const ROUNDS: u64 = 20;
@@ -42,7 +41,7 @@ const ROUNDS: u64 = 20;
 pub struct Stretch {
     /// Its physical addresses.
     addresses: Range<u64>,
-    /// Whether it is memory that is free for use, save for what entries that are not say.
+    /// Whether it is memory that is free for use, except where entries that are not usable overlap it.
     is_usable: bool,
 }
 
@@ -50,13 +49,13 @@ pub struct Stretch {
 pub struct Boot {
     /// The memory map.
     map: List<Stretch>,
-    /// Where the kernel lies.
+    /// The addresses of the kernel.
     image: Range<u64>,
-    /// How many CPUs there are.
+    /// The number of CPUs.
     cpus: usize,
 }
 
-/// The boot CPU comes here.
+/// The main function of the boot CPU.
 fn kernel(boot: Boot) -> ! {
     report::machine(&boot);
     memory::set_up(&boot);
@@ -81,13 +80,13 @@ fn kernel(boot: Boot) -> ! {
     report::after(&boot, &plug)
 }
 
-/// Whether the load has run for long enough, and enough has happened in it.
+/// Returns whether the load has run for long enough, and enough has happened in it.
 fn is_enough(boot: &Boot, plug: &Plug) -> bool {
     let inside: u64 = cpus::first(boot.cpus).iter().map(Cpu::inside).sum();
     arch::ticks() >= TICKS && plug.rounds >= ROUNDS && inside >= INTERRUPTS
 }
 
-/// The other CPUs come here.
+/// The main function of the other CPUs.
 fn started() -> ! {
     LOAD.run(|| ());
     arch::halt()

@@ -1,4 +1,4 @@
-//! What is drawn at random.
+//! Draws at random.
 
 use fastrand::Rng;
 
@@ -21,7 +21,7 @@ impl Random {
         self.0.u64(..end)
     }
 
-    /// An order: each half as often as the one below, and now and then any up to `max`.
+    /// Draws an order: each half as often as the one below, and now and then any up to `max`.
     pub fn order(&mut self, max: u32) -> u32 {
         if self.below(1024) == 0 {
             self.0.u32(..=max)

@@ -1,4 +1,4 @@
-//! What the kernel says on the serial port, and how it ends.
+//! Prints what the kernel says on the serial port, and ends it.
 
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -22,7 +22,7 @@ pub enum Outcome {
     /// A CPU has waited for itself.
     #[cfg_attr(not(feature = "locked"), expect(dead_code))]
     Deadlock = 17,
-    /// Two held the same frame.
+    /// Two holders had the same frame.
     Overlap = 18,
     /// Anything else that must not happen.
     Panic = 19,
@@ -36,13 +36,13 @@ macro_rules! print {
 static SERIAL: Mutex<Serial> = Mutex::new(Serial);
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Writes text: in one piece, unless the writer was interrupted by who writes now.
+/// Writes text: in one piece, unless this writer has interrupted another.
 fn write(text: fmt::Arguments) {
     let _held = (0..1_000_000).find_map(|_| SERIAL.try_lock());
     let _ = Serial.write_fmt(text);
 }
 
-/// Ends the run, and says why. The first CPU that does so is heard, the others wait for the end.
+/// Ends the run, and says why. Only the first CPU that does so prints; the others wait for the end.
 pub fn end(outcome: Outcome, why: fmt::Arguments) -> ! {
     // Relaxed: nothing is handed over with it.
     if HAS_ENDED.swap(true, Relaxed) {
@@ -100,7 +100,7 @@ pub fn deadlock() -> ! {
     end(Outcome::Deadlock, format_args!("watchdog: CPU {number} {why}"))
 }
 
-/// Ends the run, as somebody's frame is not his alone.
+/// Ends the run, as a frame has more than one holder.
 pub fn overlap(found: Finding) -> ! {
     end(Outcome::Overlap, format_args!("owner map: {found}"))
 }
@@ -113,7 +113,7 @@ pub fn during() {
     occupancy();
 }
 
-/// Says what has become of it all, and ends the run.
+/// Prints the results, and ends the run.
 pub fn after(boot: &Boot, plug: &Plug) -> ! {
     for (number, cpu) in cpus::first(boot.cpus).iter().enumerate() {
         print!(
@@ -151,7 +151,7 @@ fn interrupts(name: &str, of: &Interrupts) {
     print!("; {name}: {count}, {inside} inside an operation, {blocks} blocks");
 }
 
-/// Frames that are or could be in use.
+/// Returns the number of frames that are or could be in use.
 fn usable(stats: &Stats) -> u64 {
     stats.units - stats.reserved_units
 }

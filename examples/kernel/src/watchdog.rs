@@ -1,4 +1,4 @@
-//! The watchdog: interrupts that cannot be masked look whether the CPU's operations end.
+//! The watchdog: interrupts that cannot be masked check whether the CPU's operations end.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -7,10 +7,10 @@ use crate::cpus::Cpu;
 use crate::memory::lock;
 use crate::report;
 
-/// So many interrupts in one operation are too many: about two seconds.
+/// The number of interrupts in one operation that is too many: about two seconds.
 const PATIENCE: u64 = 2 * crate::arch::NMI_HERTZ as u64;
 
-/// What a CPU's watchdog has seen. Relaxed: one handler on one CPU has it.
+/// What a CPU's watchdog has seen. Relaxed: only one handler on one CPU uses it.
 pub struct Watchdog {
     operations: AtomicU64,
     looks: AtomicU64,
@@ -21,7 +21,7 @@ impl Watchdog {
         Self { operations: AtomicU64::new(0), looks: AtomicU64::new(0) }
     }
 
-    /// Looks at the CPU, from its handler. Does not return if one operation has been under way for too long.
+    /// Checks the CPU, from its handler. Does not return if one operation has been under way for too long.
     pub fn look(&self, cpu: &Cpu) {
         let operations = cpu.operations.get();
         let is_stuck = cpu.depth() > 0 && self.operations.swap(operations, Relaxed) == operations;
@@ -31,7 +31,7 @@ impl Watchdog {
         if looks >= PATIENCE && lock::is_mine() {
             report::deadlock();
         }
-        // The others wait for it: they are not the first to say so.
+        // The other CPUs wait for it, and must not be the first to say so.
         if looks >= 5 * PATIENCE {
             report::stuck(cpu);
         }

@@ -1,4 +1,4 @@
-//! What the kernel takes from the machine.
+//! The machine-dependent parts of the kernel.
 
 #[cfg(target_arch = "riscv64")]
 mod riscv64;

@@ -1,4 +1,4 @@
-//! What an interrupt handler does: it allocates and frees, whatever it has interrupted.
+//! The work of an interrupt handler: it allocates and frees, whatever it has interrupted.
 
 use arrayvec::ArrayVec;
 
@@ -18,7 +18,7 @@ pub struct Handler {
 }
 
 impl Handler {
-    /// Nothing is held.
+    /// Creates a handler that holds nothing.
     pub const fn new(context: Context) -> Self {
         let random = Random::new(context as u64);
         Self { context, held: ArrayVec::new_const(), random, has_ended: false }
@@ -52,7 +52,7 @@ impl Interrupts {
         }
     }
 
-    /// On the CPU itself: frees what its handlers hold. From now on they do nothing.
+    /// Frees what the CPU's handlers hold, on the CPU itself. From now on they do nothing.
     pub fn end(&self) {
         let mut handler = self.handler.lock();
         handler.has_ended = true;

@@ -1,4 +1,4 @@
-//! Collections of the kernel's, in its heap: maps that grow and shrink, lists in interrupt handlers.
+//! Collections of the kernel, in its heap: maps that grow and shrink, lists in interrupt handlers.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ fn list(random: &mut Random) -> Vec<u64> {
     (first..=first + random.below(100)).collect()
 }
 
-/// Whether nobody else has written to a list.
+/// Checks that nobody else has written to a list.
 fn check(list: &[u64]) {
     let is_whole = list.iter().zip(list[0]..).all(|(&number, expected)| number == expected);
     assert!(is_whole, "a list from {} is not as it was made", list[0]);
@@ -41,7 +41,7 @@ impl Lists {
         }
     }
 
-    /// Looks at all of them, and frees them.
+    /// Checks all lists, and frees them.
     pub fn free_all(&mut self) {
         self.0.values().for_each(|list| check(list));
         self.0.clear();

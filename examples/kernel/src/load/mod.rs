@@ -22,11 +22,11 @@ pub use handler::{Handler, nmi, timer};
 pub use objects::tasks;
 pub use plug::Plug;
 
-/// How the load stands.
+/// The state of the load.
 pub struct Load {
     /// Set by the boot CPU when everything has been set up.
     begin: AtomicBool,
-    /// Set by the boot CPU when it is enough.
+    /// Set by the boot CPU when the load has run long enough.
     stop: AtomicBool,
     /// How many CPUs have ended.
     ended: AtomicUsize,
@@ -86,7 +86,7 @@ impl Load {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether so many CPUs have given everything back.
+    /// Returns whether this many CPUs have given everything back.
     pub fn have_ended(&self, cpus: usize) -> bool {
         // Acquire: pairs with the Release in `run`.
         self.ended.load(Ordering::Acquire) == cpus

@@ -13,26 +13,26 @@ use crate::memory::{Context, Held, Holder, memory};
 use crate::random::Random;
 use crate::{arch, cpus};
 
-/// What a kernel has many of.
+/// An object of which a kernel has many.
 pub struct Task {
     number: u64,
     from: usize,
-    /// What the rest of the task would be, written to when it is made.
+    /// The place of the rest of a task, written to when it is created.
     state: [u64; 14],
 }
 
 type Tasks = Pool<Task, Chunks>;
 
 static TASKS: Once<Tasks> = Once::new();
-/// Where one CPU leaves a task for another to take.
+/// The places where one CPU leaves a task for another to take.
 static MAILBOXES: [AtomicPtr<Task>; 16] = [const { AtomicPtr::new(ptr::null_mut()) }; 16];
 
 /// The pool.
 pub fn tasks() -> &'static Tasks {
     TASKS.call_once(|| {
         let start = NonNull::new(arch::direct(0)).expect("the direct map does not begin at 0");
-        // SAFETY: the direct map has frame `n` at `n * FRAME_SIZE`, for as long as the kernel runs. To whom the arena
-        // has given a frame, it belongs.
+        // SAFETY: the direct map has frame `n` at `n * FRAME_SIZE`, for as long as the kernel runs. A frame belongs to
+        // the holder to whom the arena has given it.
         let pages = unsafe { Pages::new(memory().buddy(), start, FRAME_SIZE as usize) };
         Pool::with_source(Chunks(pages), Config::new().chunk_size(512))
     })
@@ -41,7 +41,7 @@ pub fn tasks() -> &'static Tasks {
 /// Blocks of the arena, judged by the owner map.
 pub struct Chunks(Pages<'static>);
 
-/// The frames of a chunk, which any CPU may give back: the pool's, whoever asked for it.
+/// Returns the frames of a chunk, which any CPU may give back: the pool holds them, whichever CPU asked for them.
 fn held(block: NonNull<u8>, layout: Layout) -> Held {
     let frame = (block.as_ptr().addr() - arch::direct(0).addr()) as u64 / FRAME_SIZE;
     let frames = (layout.size() as u64).div_ceil(FRAME_SIZE).next_power_of_two();
@@ -79,8 +79,8 @@ impl Objects {
         Self { cpu, made: 0, kept: ArrayVec::new(), local: tasks().local() }
     }
 
-    /// Makes a few tasks to keep, or ends some of those; hands another one to whichever CPU takes it, and ends one that
-    /// it was handed.
+    /// Creates a few tasks to keep, or ends some of those. Hands another one to any CPU that takes it, and ends one
+    /// that it was handed.
     pub fn step(&mut self, random: &mut Random) {
         for _ in 0..16 {
             if random.below(MOST as u64) < self.kept.len() as u64 {
@@ -97,7 +97,7 @@ impl Objects {
         }
     }
 
-    /// Makes a task. `None`: there is no memory.
+    /// Creates a task. Returns `None` if there is no memory.
     fn make(&mut self) -> Option<PoolBox<'static, Task>> {
         self.made += 1;
         let (number, from) = (self.made, self.cpu);
@@ -108,7 +108,8 @@ impl Objects {
     /// Leaves a task in a mailbox, and ends the one that lay there.
     fn hand_over(&mut self, task: PoolBox<'static, Task>, random: &mut Random) {
         let mailbox = &MAILBOXES[random.below(MAILBOXES.len() as u64) as usize];
-        // Release: pairs with the Acquire of who takes the task. Acquire: with the Release of who has left one.
+        // Release: pairs with the Acquire of the CPU that takes the task. Acquire: with the Release of the CPU that has
+        // left one.
         let found = mailbox.swap(PoolBox::into_raw(task).as_ptr(), Ordering::AcqRel);
         self.end_handed(found);
     }
@@ -128,7 +129,7 @@ impl Objects {
         self.local.free(task);
     }
 
-    /// Ends all that the CPU keeps, and those in mailboxes.
+    /// Ends all tasks that the CPU keeps, and those in mailboxes.
     pub fn free_all(&mut self) {
         while let Some(task) = self.kept.pop() {
             self.end(task);

@@ -1,4 +1,4 @@
-//! Memory that comes and goes while everybody works: added for the first time, taken offline, given back.
+//! Memory that comes and goes while all CPUs work: added for the first time, taken offline, given back.
 
 use nbbs_adapters::FRAME_SIZE;
 
@@ -6,7 +6,7 @@ use crate::memory::{Context, Held, Holder, memory};
 use crate::random::Random;
 use crate::{arch, cpus, report};
 
-/// What is done to the memory, in turn.
+/// The changes of the memory, one after the other.
 pub struct Plug {
     random: Random,
     is_added: bool,
@@ -14,24 +14,24 @@ pub struct Plug {
     offline: Option<(Held, u64)>,
     /// How often a range was taken offline and given back.
     pub rounds: u64,
-    /// How often a range could not be taken, as somebody had a frame of it.
+    /// How often a range could not be taken, as one of its frames was held.
     pub refused: u64,
 }
 
-/// For so many ticks a range stays offline.
+/// The ticks for which a range stays offline.
 const TICKS_OFFLINE: u64 = arch::NMI_HERTZ as u64 / 20;
 /// The orders of the ranges that are taken offline.
 const SMALLEST: u32 = 3;
 const LARGEST: u32 = 10;
 
 impl Plug {
-    /// Nothing has been done.
+    /// Creates a state in which nothing has been done.
     pub const fn new() -> Self {
         let random = Random::new(u64::MAX);
         Self { random, is_added: false, offline: None, rounds: 0, refused: 0 }
     }
 
-    /// Does what is next. `now`: ticks since the load began.
+    /// Does what is next. `now` is the number of ticks since the load began.
     pub fn step(&mut self, now: u64) {
         if !self.is_added && now > u64::from(arch::NMI_HERTZ) {
             self.is_added = true;
@@ -47,7 +47,7 @@ impl Plug {
         }
     }
 
-    /// Takes a range offline that nobody has at this moment: a kernel would first move what is in it elsewhere.
+    /// Takes a range offline that nobody holds at this moment. A kernel would first move its contents elsewhere.
     fn take_offline(&mut self, now: u64) {
         let order = SMALLEST + self.random.below(u64::from(LARGEST - SMALLEST) + 1) as u32;
         let start = self.random.below(memory().buddy().units() >> order) << order;

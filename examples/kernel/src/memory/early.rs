@@ -1,4 +1,4 @@
-//! Memory before there is an allocator: usable stretches, from which is cut what must be there first.
+//! Memory before there is an allocator: usable stretches, from which the first structures are cut.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64};
@@ -16,7 +16,7 @@ pub struct Early {
 /// A type whose values may be memory that is all zero, and that others write to meanwhile.
 ///
 /// # Safety
-/// Zero is a value of it, and it is shared by atomic accesses alone.
+/// Zero is a value of it, and it is only shared by atomic accesses.
 pub unsafe trait Zeroed: 'static {}
 
 // SAFETY: an atomic number.
@@ -33,7 +33,7 @@ impl Early {
         Self { free: whole.filter(|stretch| !stretch.is_empty()).collect() }
     }
 
-    /// Takes a stretch out, which others use, and all frames that it touches.
+    /// Takes a stretch out that others use, and all frames that it touches.
     pub fn without(&mut self, taken: Range<u64>) {
         let taken = taken.start / FRAME_SIZE * FRAME_SIZE..taken.end.next_multiple_of(FRAME_SIZE);
         let mut left = List::new();
@@ -45,7 +45,7 @@ impl Early {
         self.free = left;
     }
 
-    /// The address behind the last frame.
+    /// Returns the address after the last frame.
     pub fn end(&self) -> u64 {
         self.free.iter().map(|stretch| stretch.end).max().unwrap_or(0)
     }
@@ -77,7 +77,7 @@ impl Early {
         }
     }
 
-    /// What is left.
+    /// Returns what is left.
     pub fn free(self) -> List<Range<u64>> {
         self.free
     }

@@ -1,5 +1,5 @@
-//! Blocks that are allocated: judged by the owner map, and by marks that are written into them. The first finding ends
-//! the run, as nothing is sure after it.
+//! Allocated blocks, judged by the owner map, and by marks that are written into them. The first finding ends the run,
+//! as nothing is certain after it.
 
 use core::ops::Range;
 
@@ -8,7 +8,7 @@ use nbbs_adapters::FRAME_SIZE;
 use super::{Context, Finding, Holder, memory};
 use crate::{arch, cpus, report};
 
-/// A block of frames. Whoever has it holds the frames; it has to be freed by [`free`](Self::free).
+/// A block of frames. The owner of this value holds the frames, and has to free them by [`free`](Self::free).
 #[derive(Debug)]
 #[must_use]
 pub struct Held {
@@ -18,7 +18,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Allocates a block of `2^order` frames from this CPU's cache and lane. `None`: there is none.
+    /// Allocates a block of `2^order` frames from this CPU's cache and lane. Returns `None` if there is none.
     pub fn alloc(context: Context, order: u32) -> Option<Self> {
         let cpu = cpus::this();
         let frame = cpu.operation(|| memory().alloc(order));
@@ -32,7 +32,7 @@ impl Held {
         Some(held)
     }
 
-    /// Frees the block, on whatever CPU.
+    /// Frees the block, on any CPU.
     pub fn free(self) {
         self.check_marks();
         self.note_given();
@@ -41,7 +41,7 @@ impl Held {
         }
     }
 
-    /// Frames that are allocated or reserved by other means.
+    /// Returns frames that are allocated or reserved by other means.
     pub const fn of(frame: u64, order: u32, holder: Holder) -> Self {
         Self { frame, order, holder }
     }
@@ -77,7 +77,7 @@ impl Held {
         self.frame * FRAME_SIZE..(self.frame + (1 << self.order)) * FRAME_SIZE
     }
 
-    /// The first frame and the last, and their first words, in which stands whose they are.
+    /// Iterates over the first frame and the last, with their first words, which say who holds them.
     fn marks(&self) -> impl Iterator<Item = (u64, *mut u64)> {
         let ends = [self.frame, self.frames().end - 1];
         ends.into_iter().map(|frame| (frame, arch::direct(frame * FRAME_SIZE).cast()))

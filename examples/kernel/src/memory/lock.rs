@@ -7,7 +7,7 @@ use spin::{Mutex, MutexGuard};
 use crate::arch;
 
 static LOCK: Mutex<()> = Mutex::new(());
-/// Which CPU holds the lock. Relaxed: to the CPU itself, the only one that has to know, its accesses are in order.
+/// The CPU that holds the lock. Relaxed: only that CPU has to know, and for it its accesses are in order.
 static HOLDER: AtomicUsize = AtomicUsize::new(NOBODY);
 const NOBODY: usize = usize::MAX;
 
@@ -27,7 +27,7 @@ impl Drop for Section {
     }
 }
 
-/// Whether this CPU holds the lock.
+/// Returns whether this CPU holds the lock.
 pub fn is_mine() -> bool {
     HOLDER.load(Relaxed) == arch::cpu_number()
 }

@@ -37,21 +37,21 @@ pub struct Memory {
 
 static MEMORY: Once<Memory> = Once::new();
 
-/// What [`set_up`] has set up.
+/// Returns what [`set_up`] has set up.
 pub fn memory() -> &'static Memory {
     MEMORY.get().expect("the boot CPU sets memory up before anything else")
 }
 
-/// Builds the arena from what the machine says. Everything is reserved in it but the usable frames that nobody has.
+/// Builds the arena from what the machine says. Everything in it is reserved except the usable frames that nobody uses.
 pub fn set_up(boot: &Boot) {
     let usable = boot.map.iter().filter(|stretch| stretch.is_usable);
     let mut early = Early::new(usable.map(|stretch| stretch.addresses.clone()));
     let frames = early.end() / FRAME_SIZE;
-    // Maps overlap: what is not usable by one entry is not.
+    // Maps overlap: memory that one entry calls unusable is unusable.
     for stretch in boot.map.iter().filter(|stretch| !stretch.is_usable) {
         early.without(stretch.addresses.clone());
     }
-    // A null pointer is no frame's.
+    // No frame is at a null pointer.
     early.without(0..FRAME_SIZE);
     early.without(boot.image.clone());
     let kept_back = early.keep_back(8, arch::MAP_STEP);

@@ -1,5 +1,5 @@
-//! The owner map: who holds which frame, written by whoever allocates or frees it. It shares nothing with the
-//! allocator. It does what the oracle of `testkit` does, which needs an operating system.
+//! The owner map: who holds which frame, written by the code that allocates or frees it. It shares nothing with the
+//! allocator. It does the same as the oracle of `testkit`, which needs an operating system.
 
 use core::fmt;
 use core::ops::Range;
@@ -7,10 +7,10 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::arch;
 
-/// In what part of the kernel a block is held.
+/// The part of the kernel that holds a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
-    /// The program that interrupts interrupt.
+    /// The program, which interrupts interrupt.
     Program,
     /// The handler of the timer's interrupt.
     Timer,
@@ -36,7 +36,7 @@ const CONTEXTS: [Context; 7] = [
     Context::Kernel,
 ];
 
-/// Who holds a frame: its CPU, and in what part of the kernel.
+/// The holder of a frame: its CPU, and the part of the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder {
     /// The CPU's number.
@@ -71,7 +71,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// What must not happen to a frame that somebody holds.
+/// A finding: something that must not happen to a held frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Finding {
     frame: u64,
@@ -81,7 +81,7 @@ pub struct Finding {
 
 #[derive(Clone, Copy, Debug)]
 enum What {
-    /// The owner map says that it is another's, or nobody's.
+    /// The owner map says that another holds it, or nobody.
     Owner(u32),
     /// Its mark was overwritten.
     Mark,
@@ -158,7 +158,7 @@ impl Owners {
         Ok(())
     }
 
-    /// How many frames somebody holds.
+    /// Returns how many frames are held.
     pub fn held(&self) -> usize {
         self.words.iter().filter(|word| word.load(Relaxed) != NOBODY).count()
     }

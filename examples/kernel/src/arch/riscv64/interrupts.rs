@@ -1,8 +1,8 @@
 //! Interrupts of two priorities, and exceptions.
 //!
-//! There is none that cannot be masked. The timer's plays its part: it is masked neither in the handler of the software
-//! interrupt, which plays the part of the common one, nor where those are off. The timer's handler leaves a software
-//! interrupt behind, which comes when that has returned.
+//! There is no interrupt that cannot be masked. The timer's interrupt takes its place: it is masked neither in the
+//! handler of the software interrupt, which acts as the common interrupt, nor where software interrupts are off. The
+//! timer's handler leaves a software interrupt behind, which comes when the handler has returned.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -37,12 +37,12 @@ fn enter(root: u64) {
     unsafe { asm!("csrw satp, {}", "sfence.vma", in(reg) THREE_LEVELS | (root / FRAME_SIZE)) };
 }
 
-/// Where an address has its entry in a table of a level: 2 is the top.
+/// Returns the place of an address's entry in a table of a level: 2 is the top.
 fn slot(address: u64, level: u32) -> usize {
     (address >> (12 + 9 * level)) as usize % ENTRIES
 }
 
-/// The entry that points to a frame.
+/// Returns the entry that points to a frame.
 fn entry_of(frame: &Held, flags: u64) -> u64 {
     (frame.addresses().start >> 2) | flags
 }
@@ -62,14 +62,14 @@ fn table() -> Option<Held> {
     Held::alloc(Context::Tables, 0)
 }
 
-/// Clears a table, the frame's mark too: it is written again before the frame goes back.
+/// Clears a table, including the frame's mark, which is written again before the frame goes back.
 fn clear(table: &Held) {
     // SAFETY: the frame is the table's, and in the direct map.
     unsafe { table.pointer().write_bytes(0, FRAME_SIZE as usize) };
 }
 
 impl AddressSpace {
-    /// One with no pages of its own. `None`: there is no memory for its top table.
+    /// Creates an address space without pages of its own. Returns `None` if there is no memory for its top table.
     pub fn new() -> Option<Self> {
         let root = table()?;
         // SAFETY: the kernel's top table does not change; the new frame is ours.
@@ -83,8 +83,8 @@ impl AddressSpace {
         Some(Self { tables: ArrayVec::from_iter([root]), pages: ArrayVec::new() })
     }
 
-    /// Maps a frame at an address of the lower half, brought to where an address space has pages of its own. Refused:
-    /// the frame, if there is no memory for tables, or something is mapped there.
+    /// Maps a frame at an address of the lower half, moved to where an address space has pages of its own. Returns the
+    /// frame if there is no memory for tables, or something is mapped there.
     pub fn map(&mut self, address: u64, frame: Held) -> Result<(), Held> {
         let address = OWN.start + address % (OWN.end - OWN.start);
         let Some(entry) = self.entry(address) else { return Err(frame) };
@@ -99,7 +99,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// The entry of the lowest table, with new tables on the way if need be.
+    /// Returns the entry of the lowest table, with new tables on the way if necessary.
     fn entry(&mut self, address: u64) -> Option<*mut u64> {
         let mut at = self.tables[0].addresses().start;
         for level in [2, 1] {

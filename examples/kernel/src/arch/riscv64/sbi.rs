@@ -20,7 +20,7 @@ impl fmt::Write for Serial {
     }
 }
 
-/// The next interrupt of this CPU's timer is at this time.
+/// Sets the time of the next interrupt of this CPU's timer.
 pub fn set_timer(time: u64) {
     call(TIMER, [time as usize, 0, 0]);
 }

@@ -8,13 +8,13 @@ use fdt::node::FdtNode;
 use crate::Stretch;
 use crate::collections::List;
 
-/// What the tree says.
+/// The contents of the tree.
 pub struct Machine {
-    /// Memory, and what of it is the firmware's.
+    /// The memory map, with the memory that belongs to the firmware.
     pub map: List<Stretch>,
     /// The ids of all CPUs.
     pub cpus: List<usize>,
-    /// How often the clock ticks, in a second.
+    /// The ticks of the clock per second.
     pub clock_hertz: u64,
 }
 

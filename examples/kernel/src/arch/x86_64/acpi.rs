@@ -5,7 +5,7 @@ use core::ptr;
 use super::direct;
 use crate::collections::List;
 
-/// What the table says.
+/// The contents of the table.
 pub struct Processors {
     /// The ids of the local APICs of all CPUs that may be started.
     pub local_apics: List<u8>,
@@ -37,7 +37,7 @@ pub unsafe fn processors(root_pointer: u64) -> Processors {
 }
 
 /// # Safety
-/// As [`processors`], of whose table this is the address.
+/// Those of [`processors`]; `table` is the address of its table.
 unsafe fn entries(table: u64) -> Processors {
     let mut found = Processors { local_apics: List::new(), io_apic: 0, timer_pin: 0 };
     // SAFETY: each entry says its kind and its length, and ends before the table does.

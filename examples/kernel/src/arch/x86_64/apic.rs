@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 
 use super::direct;
 
-/// Where each CPU sees its own, in a page that is mapped as a device.
+/// The address at which each CPU sees its own, in a page that is mapped as a device.
 pub const LOCAL_APICS: u64 = 0xfee0_0000;
 
 /// Registers, by their offset.
@@ -40,17 +40,17 @@ fn write(offset: usize, value: u32) {
     unsafe { register(offset).write_volatile(value) };
 }
 
-/// The id of this CPU's.
+/// Returns the id of this CPU's local APIC.
 pub fn id() -> u8 {
     (read(ID) >> 24) as u8
 }
 
-/// Turns this CPU's on. Interrupts that have gone when the CPU asks come at `spurious`.
+/// Turns this CPU's local APIC on. Interrupts that have gone when the CPU asks come at `spurious`.
 pub fn enable(spurious: u8) {
     write(SPURIOUS, ENABLE | u32::from(spurious));
 }
 
-/// Has this CPU's timer interrupt at `vector`, each time after `count` times 16 cycles of the bus.
+/// Makes this CPU's timer interrupt at `vector`, each time after `count` times 16 cycles of the bus.
 pub fn start_timer(vector: u8, count: u32) {
     write(TIMER_DIVIDER, DIVIDE_BY_16);
     write(TIMER, PERIODIC | u32::from(vector));
@@ -62,7 +62,7 @@ pub fn stop_timer() {
     write(TIMER, MASKED);
 }
 
-/// Says that an interrupt's handler has ended.
+/// Signals that an interrupt's handler has ended.
 pub fn end_of_interrupt() {
     write(END_OF_INTERRUPT, 0);
 }
@@ -72,7 +72,7 @@ pub fn send_init(target: u8) {
     send(target, INIT);
 }
 
-/// Has a CPU that was reset begin at the frame of this address, below 1 MiB.
+/// Makes a CPU that was reset begin at the frame of this address, below 1 MiB.
 pub fn send_start_up(target: u8, address: u64) {
     send(target, START_UP | (address >> 12) as u32);
 }

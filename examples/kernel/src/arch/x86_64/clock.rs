@@ -1,4 +1,4 @@
-//! The interval timer, whose interrupts the IO-APIC makes into ones that cannot be masked, for all CPUs: they come also
+//! The interval timer. The IO-APIC turns its interrupts into ones that cannot be masked, for all CPUs: they also come
 //! where interrupts are off, and where a CPU waits for ever.
 
 use core::ptr::NonNull;
@@ -8,7 +8,7 @@ use x86_64::instructions::port::PortWriteOnly;
 
 use super::{cpu, direct};
 
-/// How often, on every CPU.
+/// The frequency of these interrupts, on every CPU.
 pub const NMI_HERTZ: u32 = 200;
 
 const INPUT_HERTZ: u32 = 1_193_182;
@@ -19,7 +19,7 @@ const PERIODIC: u8 = 0x34;
 /// The interrupt masks of the old controllers, which are not used.
 const OLD_MASKS: [u16; 2] = [0x21, 0xa1];
 
-/// Registers of the IO-APIC: which of the others is meant, and that one.
+/// Registers of the IO-APIC: one that selects another register, and one that accesses it.
 const SELECT: u64 = 0;
 const WINDOW: u64 = 0x10;
 const FIRST_PIN: u32 = 0x10;
@@ -41,7 +41,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// From now on, every CPU gets the interrupts.
+    /// Starts the interrupts on every CPU.
     pub fn start(self) {
         let divisor = INPUT_HERTZ / NMI_HERTZ;
         for mask in OLD_MASKS {
@@ -54,7 +54,7 @@ impl Clock {
         self.write(FIRST_PIN + 2 * self.pin, AS_NMI);
     }
 
-    /// From now on, none does.
+    /// Stops the interrupts on every CPU.
     pub fn stop(self) {
         self.write(FIRST_PIN + 2 * self.pin, AS_NMI | MASKED);
     }
@@ -73,14 +73,14 @@ fn out(port: u16, value: u8) {
     unsafe { PortWriteOnly::new(port).write(value) };
 }
 
-/// In the handler: the boot CPU counts.
+/// Counts an interrupt in the handler, on the boot CPU.
 pub fn tick() {
     if cpu::cpu_number() == 0 {
         TICKS.fetch_add(1, Relaxed);
     }
 }
 
-/// Ticks since the clock was started.
+/// Returns the ticks since the clock was started.
 pub fn ticks() -> u64 {
     TICKS.load(Relaxed)
 }

@@ -1,4 +1,4 @@
-//! A CPU's number, without a lock and without a look at memory that others write.
+//! Finds a CPU's number without a lock, and without reading memory that others write.
 
 use core::arch::asm;
 
@@ -22,7 +22,7 @@ pub fn set_number(number: usize) {
     GsBase::write(VirtAddr::from_ptr(&NUMBERS[number]));
 }
 
-/// This CPU's number.
+/// Returns this CPU's number.
 pub fn cpu_number() -> usize {
     let number;
     // SAFETY: `gs` points to the number since `set_number`, the first thing that a CPU does; nobody writes there.

@@ -20,13 +20,13 @@ const TIMER_COUNT: u32 = 62_500;
 
 static TABLE: Once<InterruptDescriptorTable> = Once::new();
 
-/// Has this CPU use the table.
+/// Makes this CPU use the table.
 pub fn set_up() {
     TABLE.call_once(table).load();
     apic::enable(SPURIOUS);
 }
 
-/// Has this CPU's timer interrupt it from now on.
+/// Makes this CPU's timer interrupt it from now on.
 pub fn start_timer() {
     apic::start_timer(TIMER, TIMER_COUNT);
 }

@@ -53,7 +53,7 @@ unsafe extern "C" {
     static image_end: u8;
 }
 
-/// The CPU that the boot loader starts comes here, with the tables of `boot.s`.
+/// The entry of the CPU that the boot loader starts, with the tables of `boot.s`.
 #[unsafe(no_mangle)]
 extern "C" fn boot_cpu(start_info: u32) -> ! {
     cpu::set_number(0);
@@ -72,7 +72,7 @@ fn clock() -> Clock {
     Clock { io_apic: processors().io_apic, pin: processors().timer_pin }
 }
 
-/// After memory was set up: builds the kernel's tables, and starts all other CPUs, which come to `started`.
+/// After memory was set up, builds the kernel's tables, and starts all other CPUs, which enter `started`.
 pub fn set_up(boot: &Boot) {
     let usable = boot.map.iter().filter(|stretch| stretch.is_usable);
     let kept_back = memory().kept_back();
@@ -86,23 +86,23 @@ pub fn set_up(boot: &Boot) {
     start::start_others(&processors().local_apics);
 }
 
-/// Interrupts that cannot be masked come to all CPUs from now on.
+/// Starts the interrupts that cannot be masked, on all CPUs.
 pub fn start_clock() {
     clock().start();
 }
 
-/// And from now on they do not.
+/// Stops the interrupts that cannot be masked.
 pub fn stop_clock() {
     clock().stop();
 }
 
-/// The timer interrupts this CPU from now on.
+/// Makes the timer interrupt this CPU from now on.
 pub fn enable_interrupts() {
     interrupts::start_timer();
     flag::enable();
 }
 
-/// And from now on it does not.
+/// Stops the timer's interrupts on this CPU.
 pub fn disable_interrupts() {
     flag::disable();
     apic::stop_timer();
@@ -115,12 +115,12 @@ pub fn halt() -> ! {
     }
 }
 
-/// The kernel's own physical addresses.
+/// Returns the kernel's own physical addresses.
 fn image() -> Range<u64> {
     (&raw const image_start).addr() as u64..(&raw const image_end).addr() as u64
 }
 
-/// The address of a frame below `limit`, for who needs it there: the kernel's own, and for ever.
+/// Allocates a frame below `limit` for the kernel, for ever. Returns its address.
 fn low_frame(limit: u64) -> Option<u64> {
     let buddy = memory().buddy();
     let limit = (limit / FRAME_SIZE).min(buddy.units());
@@ -130,7 +130,7 @@ fn low_frame(limit: u64) -> Option<u64> {
     Some(frame * FRAME_SIZE)
 }
 
-/// Where a physical address is in the direct map.
+/// Returns where a physical address is in the direct map.
 pub fn direct(address: u64) -> *mut u8 {
     ptr::with_exposed_provenance_mut(DIRECT_MAP + address as usize)
 }

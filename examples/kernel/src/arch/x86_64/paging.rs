@@ -36,7 +36,7 @@ pub fn set_up(image: &Range<u64>, usable: impl Iterator<Item = Range<u64>>) {
     unsafe { direct(root.start_address().as_u64()).write_bytes(0, FRAME_SIZE as usize) };
     // Release: pairs with the Acquire in `kernel_root`.
     KERNEL_ROOT.store(root.start_address().as_u64(), Ordering::Release);
-    // The first page too, as there CPUs start.
+    // This includes the first page, as CPUs start there.
     map(0..image.end, 0, WRITABLE);
     for addresses in usable {
         map_memory(addresses);
@@ -47,12 +47,12 @@ pub fn set_up(image: &Range<u64>, usable: impl Iterator<Item = Range<u64>>) {
     enter_kernel();
 }
 
-/// Adds memory to the direct map, in which all address spaces have part.
+/// Adds memory to the direct map, which all address spaces share.
 pub fn map_memory(addresses: Range<u64>) {
     map(addresses, DIRECT_MAP as u64, WRITABLE);
 }
 
-/// Has the kernel's tables map physical addresses, `offset` further up. For the boot CPU alone.
+/// Makes the kernel's tables map physical addresses, `offset` further up. Only for the boot CPU.
 fn map(addresses: Range<u64>, offset: u64, flags: PageTableFlags) {
     let mut frames = TablesBelow(MAPPED_AT_BOOT);
     // SAFETY: the kernel's tables are in the direct map, and only the boot CPU changes them.
@@ -106,7 +106,7 @@ struct Tables(Frames<'static>);
 impl Tables {
     fn new() -> Self {
         let region = Region::new(memory().buddy(), 0).expect("0 is a multiple of everything");
-        // SAFETY: the arena's frames are memory that only those use to whom it has given them.
+        // SAFETY: the arena's frames are memory that only their holders use.
         Self(unsafe { Frames::new(region.on(cpu_number())) })
     }
 }
@@ -143,7 +143,7 @@ pub struct AddressSpace {
 }
 
 impl AddressSpace {
-    /// One with no pages of its own. `None`: there is no memory for its top table.
+    /// Creates an address space without pages of its own. Returns `None` if there is no memory for its top table.
     pub fn new() -> Option<Self> {
         let mut frames = Tables::new();
         let root = frames.allocate_frame()?;
@@ -156,7 +156,7 @@ impl AddressSpace {
         Some(Self { root, frames, pages: ArrayVec::new() })
     }
 
-    /// Maps a frame at an address of the lower half. Refused: the frame, if there is no memory for tables, or something
+    /// Maps a frame at an address of the lower half. Returns the frame if there is no memory for tables, or something
     /// is mapped there.
     pub fn map(&mut self, address: u64, frame: Held) -> Result<(), Held> {
         let page = Page::containing_address(VirtAddr::new(address));
@@ -177,7 +177,7 @@ impl AddressSpace {
     /// Writes numbers where the pages are mapped, and looks for them where the frames are.
     pub fn check(&self, seed: u64) {
         let number = |page: &Page| seed ^ page.start_address().as_u64();
-        // SAFETY: what the kernel uses is mapped in this space too.
+        // SAFETY: this space also maps what the kernel uses.
         unsafe { Cr3::write(self.root, Cr3Flags::empty()) };
         for (page, _) in &self.pages {
             // The second word, as the first is the frame's mark.
@@ -201,7 +201,7 @@ impl AddressSpace {
 impl Drop for AddressSpace {
     /// Gives back the pages, then the tables.
     fn drop(&mut self) {
-        // SAFETY: the tables are this space's, which nobody is in.
+        // SAFETY: the tables belong to this space, which nobody is in.
         let mut tables = unsafe { tables(self.root) };
         for (page, frame) in self.pages.drain(..) {
             tables.unmap(page).expect("the page was mapped").1.ignore();

@@ -1,4 +1,4 @@
-//! What the boot loader hands over by the PVH protocol.
+//! Reads what the boot loader hands over by the PVH protocol.
 
 use core::ptr;
 
@@ -33,7 +33,7 @@ struct MapEntry {
     reserved: u32,
 }
 
-/// The start info's memory map, and where ACPI's tables begin.
+/// Returns the start info's memory map, and where ACPI's tables begin.
 ///
 /// # Safety
 /// `start_info` is what the boot loader passed, all of which is still untouched, and mapped where it is.

@@ -1,4 +1,4 @@
-//! Starting the other CPUs.
+//! Starts the other CPUs.
 
 use core::ptr;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ unsafe extern "C" {
     static trampoline_end: u8;
 }
 
-/// Frames of a stack: 2 to this power.
+/// The frames of a stack, as a power of two.
 const STACK_ORDER: u32 = 4;
 /// CPUs start below 1 MiB.
 const REAL_MODE: u64 = 1 << 20;
@@ -38,7 +38,7 @@ pub fn start_others(local_apics: &[u8]) {
     }
 }
 
-/// As Intel's manual says: a reset, 10 ms, the start twice, 200 us apart.
+/// Starts a CPU as Intel's manual says: a reset, 10 ms, and the start twice, 200 us apart.
 fn start(target: u8, code: u64, number: usize) {
     apic::send_init(target);
     wait_micros(10_000);
@@ -55,7 +55,7 @@ fn start(target: u8, code: u64, number: usize) {
     }
 }
 
-/// Puts the code with which a CPU starts where it can: into a frame below 1 MiB, which the arena gives.
+/// Copies the code with which a CPU starts to where it can start: into a frame below 1 MiB, which the arena gives.
 fn copy_trampoline() -> u64 {
     let frame = low_frame(REAL_MODE).expect("a frame below 1 MiB is free");
     let (from, to) = (&raw const trampoline, &raw const trampoline_end);
@@ -72,7 +72,7 @@ fn wait_micros(micros: u32) {
     }
 }
 
-/// A CPU that was started comes here from `boot.s`, on its stack and with the kernel's tables.
+/// The entry of a started CPU, from `boot.s`, on its stack and with the kernel's tables.
 #[unsafe(no_mangle)]
 extern "C" fn started_cpu() -> ! {
     // Acquire: pairs with the Release in `start_others`.
