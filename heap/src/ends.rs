@@ -20,8 +20,29 @@ mod imp {
         fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
     }
 
-    /// The key plus one, or 0.
+    /// The key plus one, or 0; [`GONE`] once the library that contains this is unloaded, or the process exits.
     static KEY: AtomicU32 = AtomicU32::new(0);
+
+    const GONE: u32 = u32::MAX;
+
+    /// Deletes the key when the loader unloads the library that contains `at_end`: the C library would still call it
+    /// when a thread ends.
+    #[used]
+    // SAFETY: the loader calls what this section holds, functions that need no arguments, and this is one.
+    #[unsafe(link_section = ".fini_array")]
+    static UNLOADED: extern "C" fn() = unloaded;
+
+    extern "C" fn unloaded() {
+        // From now on callers that have no cache yet go past the caches.
+        if let Some(key) = key_of(KEY.swap(GONE, Ordering::Relaxed)) {
+            // SAFETY: the key exists, and nobody gets to know it from now on.
+            unsafe { pthread_key_delete(key) };
+        }
+    }
+
+    fn key_of(known: u32) -> Option<c_uint> {
+        known.checked_sub(1).filter(|_| known != GONE)
+    }
 
     /// Arranges that [`give_back`](crate::threads::give_back) is called when the calling thread ends. Returns whether
     /// it will be.
@@ -33,8 +54,9 @@ mod imp {
 
     fn key() -> Option<c_uint> {
         // Relaxed, here and below: nothing but the key is communicated.
-        if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
-            return Some(key);
+        match KEY.load(Ordering::Relaxed) {
+            0 => {}
+            known => return key_of(known),
         }
         let mut key = 0;
         // SAFETY: it writes the key, and calls `at_end` with values that threads set.
@@ -46,7 +68,7 @@ mod imp {
             Err(theirs) => {
                 // SAFETY: nobody else knows the key.
                 unsafe { pthread_key_delete(key) };
-                theirs.checked_sub(1)
+                key_of(theirs)
             }
         }
     }
