@@ -151,7 +151,7 @@ impl Class {
 
     /// Returns whether a slot may be a run of its own, when there is no room for a slab.
     pub const fn may_be_run(self) -> bool {
-        self.size() >= UNIT
+        self.slab_order() > 0
     }
 
     /// Returns the slot that begins `offset` bytes from the start of its slab, if one does.

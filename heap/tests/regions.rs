@@ -133,6 +133,26 @@ fn slots_that_are_runs_are_aligned() {
     assert_whole(&HEAP);
 }
 
+/// Where all free memory is in pieces too small for most slabs, every size gets a run of its own.
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn sizes_below_a_unit_where_no_slab_fits() {
+    static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    let mut runs = fill(&HEAP, layout(40 << 10, 8));
+    let units = fill(&HEAP, layout(1 << 10, 1));
+    runs.iter_mut().for_each(|run| assert!(run.resize(&HEAP, 33 << 10)));
+    let free = HEAP.stats().free;
+    let sizes = [16, 100, 150, 200, 300, 400, 500, 600, 800, 1000, 1100, 2000, 5000, 7000];
+    let blocks: Vec<_> = sizes
+        .map(|size| Block::alloc(&HEAP, layout(size, 8), size as u64).ok_or(size))
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .unwrap_or_else(|size| panic!("{size} bytes cannot be had, of {free}"));
+    runs.into_iter().chain(units).chain(blocks).for_each(|block| block.free(&HEAP));
+    assert_whole(&HEAP);
+    assert_eq!(HEAP.refused(), 0);
+}
+
 #[test]
 fn errors_speak() {
     assert_eq!(AddError::TooMany { most: 8 }.to_string(), "a heap has at most 8 regions");
