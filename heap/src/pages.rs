@@ -7,6 +7,7 @@ use nbbs::Piece;
 
 use crate::class::UNIT;
 use crate::region::Region;
+use crate::watch;
 
 /// The most units that are withheld from others at a time: 1 MiB.
 const MOST_UNITS: u64 = 1 << 10;
@@ -50,8 +51,11 @@ impl Region<'_> {
         if lane.alloc_at(units.start, len).is_err() {
             return 0;
         }
+        let at = self.runs.pointer(pages.start);
         let bytes = (pages.end - pages.start) as usize * UNIT;
-        let is_zero = discard(self.runs.pointer(pages.start), bytes);
+        watch::open(at, bytes);
+        let is_zero = discard(at, bytes);
+        watch::close_run(at, bytes);
         if is_zero {
             self.fresh.renew(pages);
         } else {
