@@ -127,7 +127,7 @@ cost. Times that differ by one step of the clock count as equal, except means, w
 the last, divided by their number. It includes waiting for a block that another thread has yet to
 allocate; the other times leave this out. Each round has a fresh allocator, and allocators take
 turns. With nbbs-cached and linux-pcp each thread keeps free blocks of its own; the traces were
-recorded above such caches, and have few hits left for others. \"Verified\", peak and end come from
-separate passes with an owner map: one in the order of the trace, and one on all threads. The end
-is where the trace ends, before the blocks that it leaves are freed. Fragmented: the share of the
-free memory that lies outside free, aligned 2 MiB. A unit is a page of 4 KiB.";
+recorded above the kernel's own such lists. \"Verified\", peak and end come from separate passes
+with an owner map: one in the order of the trace, and one on all threads. The end is where the
+trace ends, before the blocks that it leaves are freed. Fragmented: the share of the free memory
+that lies outside free, aligned 2 MiB. A unit is a page of 4 KiB.";

@@ -48,8 +48,9 @@ pub struct Suite {
     #[arg(long, value_name = "LIST", alias = "arenas", value_delimiter = ',', value_parser = arena)]
     pub arena: Vec<Arena>,
 
-    /// Memory for heaps to allocate from [default: 64M, for `heap-random` 160M, for `replay-heap` 256M; with --quick a
-    /// quarter, a tenth and a half of that; doubled until the blocks have room]
+    /// Memory for heaps to allocate from [default: 64M, for `heap-random` 160M, for `random-actions` and
+    /// `heap-efficiency` 128M, for `replay-heap` 256M, for `first-failure` half of what the trace needs; most are smaller
+    /// with --quick; doubled until the blocks have room]
     #[arg(long, value_name = "SIZE", value_parser = arena)]
     pub heap: Option<Arena>,
 
