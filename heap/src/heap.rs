@@ -62,7 +62,8 @@ impl Cpu for () {
 /// `heap/src/loads.rs` counts them.
 ///
 /// No operation waits for another thread. All may be called from interrupt and signal handlers, whatever these
-/// interrupt.
+/// interrupt, with one exception: in a Rust library that is loaded by `dlopen`, a thread's first use of the heap takes
+/// the thread-local of its cache from `malloc`, so a handler that may interrupt `malloc` must not make it.
 ///
 /// With the feature `std` a thread's cache is emptied when the thread ends; the thread's first call registers this with
 /// the C library. On Linux this takes no memory, as long as the program has fewer than 32 keys of `pthread_key_create`.
@@ -117,7 +118,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Cost: no read-modify-write if the caller's thread has a slot of this class, one if a CPU's cache has. Otherwise
     /// one for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab. Anything
     /// larger than 32 KiB is a run of units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is
-    /// trimmed first.
+    /// trimmed first. This misses slabs that another thread, or an interrupted caller, has in hand while it trims: then
+    /// memory is refused that could be had a moment later.
     #[inline]
     pub fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc(self, layout)

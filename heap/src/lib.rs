@@ -11,14 +11,27 @@
 //! - **Most operations make no atomic access**: each thread, or CPU, caches slots of every size.
 //! - **Nothing is written into free memory**: the bookkeeping, 1.6 % of the memory, is separate from it. A program that
 //!   writes past its blocks does not break the heap.
-//! - **A refusal is the last resort**: before the heap reports that there is no memory, it returns slabs of
-//!   which no slot is in use, whatever their class, and asks other caches to give back theirs.
+//! - **A refusal is the last resort**: before the heap reports that there is no memory, it returns slabs of which no
+//!   slot is in use, whatever their class, except those that another thread has in hand, and asks other caches to give
+//!   back theirs.
 //!
 //! # How it works
 //! The memory is an arena of the buddy allocator [`nbbs`], in units of 1 KiB. Sizes up to 32 KiB have classes, eight
 //! for each power of two. A slab is a block of units with up to 63 slots of one class, and a word whose bits are its
 //! free slots. A cache takes all free slots of a slab by one compare-and-swap, and gives back one or many of a slab by
 //! another. Anything larger is a run of exactly as many units as it takes.
+//!
+//! # When a refusal comes too early
+//! Memory may be refused although it is free:
+//!
+//! - Other caches give back what they keep only when they next take or give back slots.
+//! - A thread that trims has all slabs of one class in hand at a time. Until it has looked at them all, which a handler
+//!   that interrupts it delays, others miss them. So of two threads that trim at once, as they find no memory, one may
+//!   be refused.
+//! - A layout that is aligned to more than a page may need a free piece as large as its size and its alignment
+//!   together: the last place that is aligned may be refused.
+//! - A thread whose first use of the heap is in the last destructors of the C library's keys does not empty its cache.
+//! - After a `fork`, the child never gets back what the caches of other threads kept.
 //!
 //! # Without `std`
 //! Without the feature `std` there are no thread-locals. Callers name their cache through [`Cpu`], or share one cache,

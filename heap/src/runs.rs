@@ -71,7 +71,8 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         Some(self.pointer(unit))
     }
 
-    /// Allocates more than is needed, when the memory is less aligned than the run, and gives back both ends.
+    /// Allocates more than is needed, when the memory is less aligned than the run, and gives back both ends. This
+    /// takes `units + align - 1` units in one piece, so the last place that is aligned may be refused.
     fn alloc_aligned(
         &self,
         lane: Lane<'_, HeapWord>,

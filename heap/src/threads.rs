@@ -69,7 +69,8 @@ impl Local {
     /// Makes the cache that of the heap, if it belongs to nobody. Returns whether it is the heap's.
     #[cold]
     fn become_that_of(&self, memory: Memory<'static>, regions: &Regions) -> bool {
-        // A thread that is ending would give nothing back.
+        // A thread that cannot announce itself would give nothing back. Neither does one that does so in the last round
+        // of its keys' destructors, which the C library does not tell.
         let free = self.regions.get().is_null() && ends::announce();
         if free {
             self.lane.set(nbbs::default_lane());
