@@ -36,8 +36,8 @@ pub fn freed(at: NonNull<u8>) {
 /// Records that a block has become larger or smaller in place.
 #[inline]
 pub fn resized(at: NonNull<u8>, from: usize, to: usize) {
-    // As another block: to resize one, Valgrind has to be told the size that it knows, which is a slot's where that is a
-    // run, and 0 where nothing was asked for.
+    // As another block: to resize one, Valgrind has to be told the size that it knows, which is a slot's where that is
+    // a run, and 0 where nothing was asked for.
     #[cfg(feature = "valgrind")]
     {
         crabgrind::valgrind::freelike_block(at.as_ptr().cast(), 0);

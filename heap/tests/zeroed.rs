@@ -131,6 +131,21 @@ fn resident(at: NonNull<u8>, bytes: usize) -> usize {
     pages.iter().filter(|&page| page & 1 != 0).count()
 }
 
+/// What was added need not be memory that is zero once the system has taken it back.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn a_trim_keeps_pages_that_were_added() {
+    static HEAP: Heap<0> = Heap::new();
+    // SAFETY: the memory is leaked.
+    unsafe { HEAP.add(memory(2 << 20), 2 << 20) }.unwrap();
+    let of = layout(1 << 20, 1);
+    let at = HEAP.alloc(of).unwrap();
+    // SAFETY: ours.
+    unsafe { HEAP.free(at, of) };
+    HEAP.trim();
+    assert!(resident(at, of.size()) >= of.size() / 4096);
+}
+
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
 fn fresh_memory_is_not_touched_and_free_memory_goes_back() {
