@@ -35,8 +35,8 @@ mod imp {
     extern "C" fn unloaded() {
         // From now on callers that have no cache yet go past the caches.
         if let Some(key) = key_of(KEY.swap(GONE, Ordering::Relaxed)) {
-            // SAFETY: the key exists, and nobody gets to know it from now on. While the process exits, a thread may have
-            // read it just before: what it sets has no destructor then, and the C library checks the key.
+            // SAFETY: the key exists, and nobody gets to know it from now on. While the process exits, a thread may
+            // have read it just before: what it sets has no destructor then, and the C library checks the key.
             unsafe { pthread_key_delete(key) };
         }
     }
