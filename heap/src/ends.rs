@@ -3,8 +3,8 @@
 pub use imp::announce;
 
 /// By a key of the C library. Unlike a thread-local with a destructor it takes no memory, for which the C library would
-/// call its `malloc`: a thread may announce itself in a signal handler that has interrupted `malloc`. With glibc its
-/// destructor runs after all destructors of thread-locals; elsewhere those that come later go past the cache.
+/// call its `malloc`: a thread may announce itself in a signal handler that has interrupted `malloc`. With glibc the
+/// key's destructor runs after all destructors of thread-locals; elsewhere destructors that run later bypass the cache.
 #[cfg(target_os = "linux")]
 mod imp {
     use core::ffi::{c_int, c_uint, c_void};

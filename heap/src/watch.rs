@@ -36,8 +36,8 @@ pub fn freed(at: NonNull<u8>) {
 /// Records that a block has become larger or smaller in place.
 #[inline]
 pub fn resized(at: NonNull<u8>, from: usize, to: usize) {
-    // As another block: to resize one, Valgrind has to be told the size that it knows, which is a slot's where that is
-    // a run, and 0 where nothing was asked for.
+    // Valgrind is told of a free and an allocation: a resize would have to name the size that Valgrind knows, which
+    // differs from `from` where a run serves as a slot, and is 0 where nothing was asked for.
     #[cfg(feature = "valgrind")]
     {
         crabgrind::valgrind::freelike_block(at.as_ptr().cast(), 0);

@@ -160,7 +160,8 @@ impl<'a, T> Slots<'a, T> {
     #[must_use]
     #[inline(always)]
     pub unsafe fn from_raw(name: NonNull<c_void>) -> Self {
-        // SAFETY: a chunk stays until its pool is dropped, by the contract not within 'a.
+        // SAFETY: by the contract this points to a chunk of that type, which stays until its pool is dropped, so not
+        // within 'a.
         Self(unsafe { name.cast().as_ref() })
     }
 

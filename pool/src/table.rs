@@ -71,7 +71,7 @@ impl<T, W: Word> Table<T, W> {
         unsafe { found.as_ref() }
     }
 
-    /// A chunk by number.
+    /// Returns a chunk by its number.
     #[inline]
     pub(crate) fn get(&self, number: usize) -> Option<&Chunk<T, W>> {
         let (segment, at) = place(number);
@@ -275,7 +275,7 @@ impl<T, W: Word> Segment<T, W> {
         None
     }
 
-    /// The last chunk before `to` that may have room.
+    /// Returns the last chunk before `to` that may have room.
     fn last_with_room(&self, to: usize) -> Option<usize> {
         let to = to.min(self.len);
         let mut mask = !(u64::MAX << (to % SLOTS));
@@ -290,10 +290,11 @@ impl<T, W: Word> Segment<T, W> {
         None
     }
 
-    /// Which of 64 chunks may have room.
+    /// Returns which of 64 chunks may have room, a bit for each.
     fn room(&self, idx: usize) -> u64 {
         debug_assert!(idx < self.len.div_ceil(SLOTS));
-        // SAFETY: the array has a word for each 64 chunks, initialised by `Plan::make`; callers keep to that.
+        // SAFETY: the array has a word for each 64 chunks, initialised by `Plan::make`. `next_with_room` stops before its
+        // end. `last_with_room`, whose `to` is at most `len`, asks for no word of which no chunk is before `to`.
         let room = unsafe { self.room.add(idx).as_ref() };
         // SeqCst: as all accesses to hints, see `Hint`.
         room.load(Ordering::SeqCst)

@@ -207,11 +207,12 @@ impl PoolLocal {
         self.kept -= count;
     }
 
-    /// The chunk of a slot that is kept, and its number there.
+    /// Returns the chunk of a slot that is kept, and its number there.
     fn slot_of<'a>(&self, pool: &'a Pool, slot: &PoolSlot) -> Option<(Slots<'a>, usize)> {
         let chunk = &self.chunks[(slot.object.addr() >> self.shift) % LOCAL_CHUNKS];
         if let Some(name) = NonNull::new(chunk.name.cast_mut()) {
-            // SAFETY: `remember` noted the chunk's, and the pool keeps its bookkeeping.
+            // SAFETY: the name came from `Slots::into_raw` in `remember`, of a chunk of this pool, which keeps the chunk's
+            // bookkeeping to its end.
             let slots = unsafe { Slots::from_raw(name) };
             // Marks stay where they are, whatever becomes of the chunk's memory.
             let number = slot.mark.addr().wrapping_sub(chunk.marks.addr());

@@ -1,9 +1,10 @@
 //! Finding a word in which a block can be claimed.
 //!
 //! The search starts at the lowest word above the lane's cursor that is in use as such. It goes down wherever a bound
-//! promises a block, and up where nothing is left. Once the words beside the cursor are full it starts again at the
-//! top, and goes first towards the lane's home, then to what follows it in each word. So areas next to a lane's home
-//! fill up, and areas far from it empty and become whole.
+//! promises a block, and up where nothing is left. Once the words beside the cursor are full it starts again. A block
+//! smaller than a leaf word is first looked for in the area from which the lane takes single units; anything else from
+//! the top, first towards the lane's home, then in what follows it in each word. So areas next to a lane's home fill
+//! up, and areas far from it empty and become whole.
 //!
 //! As long as whole areas are free, the search first enters only areas that promise a larger block: an area that yields
 //! one block and no more would cost a search for each. Once no area is whole, every area is used to the last block, so
@@ -121,16 +122,17 @@ impl<W: Word> Blocks<'_, W> {
         true
     }
 
-    /// Returns where a search for a word of `level` begins again. That is the top; for a block smaller than a leaf word it is
-    /// the area from which the lane takes single units, if that promises such a block: frees left it there, and an area
-    /// in use fills up before another is entered.
+    /// Returns where a search for a word of `level` begins again. That is the top; for a block smaller than a leaf word
+    /// it is the area from which the lane takes single units, if that is in use and promises such a block. Frees left
+    /// it there, and areas that are emptier are spared.
     fn restart(self, level: usize, need: u64) -> (usize, u64) {
-        let area = W::SHAPE.parent(self.lane.cursor(0)).0;
-        if level == 0 && self.offers(1, area, need) {
-            (1, area)
-        } else {
-            (self.geometry().top(), 0)
+        if level == 0 {
+            let (at, area) = self.lowest_in_use(0, self.lane.cursor(0));
+            if at == 1 && self.offers(1, area, need) {
+                return (at, area);
+            }
         }
+        (self.geometry().top(), 0)
     }
 
     /// Returns whether an area, that is, a word above one of `level`, may be free as a whole. Then memory is not tight,

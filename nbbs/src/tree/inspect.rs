@@ -81,7 +81,7 @@ impl<W: Word> Tree<'_, W> {
 
     /// Returns the codes and the bound that an inspection of `slots` would give an inner word.
     fn look_below(&self, level: usize, idx: u64, word: u64, slots: u64) -> (u64, u64) {
-        // Told apart here, as in `Blocks::choose`.
+        // Level 1 is tested here, so that the loop over leaf words does not test each of them, as in `Blocks::choose`.
         if level == 1 {
             self.look_at(1, idx, word, slots)
         } else {

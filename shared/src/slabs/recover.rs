@@ -85,8 +85,8 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         left
     }
 
-    /// Frees a slot that nobody had: who is gone was about to close its slab, which the member has pinned. Unless that one has
-    /// closed it since it was pinned: what it did before it was gone is seen now.
+    /// Frees a slot that a trimmer, gone since, had taken to close its slab, unless the slab was closed. The caller has
+    /// pinned the slab and seen the trimmer's tag, so it also sees whether the trimmer closed the slab after the pin.
     fn reopen(&self, slab: Slab, word: &W, tag: u64) {
         if self.is_open(slab) && Self::swap(word, tag, Owner::NOBODY) {
             self.hint(slab);
