@@ -17,7 +17,7 @@ pub(crate) struct Below<'b, W> {
 
 impl<W: Word> Tree<'_, W> {
     /// Returns the words below word `idx` of inner `level`.
-    #[inline(always)]
+    #[inline]
     pub fn below(&self, level: usize, idx: u64) -> Below<'_, W> {
         let first = W::SHAPE.child(idx, 0);
         let place = self.geometry.place(level - 1, first);
@@ -33,7 +33,7 @@ impl<W: Word> Tree<'_, W> {
 
 impl<W: Word> Below<'_, W> {
     /// Reads the word below `slot`.
-    #[inline(always)]
+    #[inline]
     pub fn read(&self, slot: u32) -> u64 {
         let place = self.tree.geometry.place_after(self.level, self.place, slot);
         // As in `Tree::read`.
@@ -41,7 +41,7 @@ impl<W: Word> Below<'_, W> {
     }
 
     /// [`Tree::offers`], for the word below `slot`, which holds `word`.
-    #[inline(always)]
+    #[inline]
     pub fn offers(&self, slot: u32, word: u64, need: u64) -> bool {
         if self.whole {
             Tree::<W>::offers_if_whole(self.level, word, need)
@@ -51,7 +51,7 @@ impl<W: Word> Below<'_, W> {
     }
 
     /// [`Tree::offer`], for the word below `slot`, which holds `word`.
-    #[inline(always)]
+    #[inline]
     pub fn offer(&self, slot: u32, word: u64) -> u64 {
         self.tree.offer(self.level, self.first + u64::from(slot), word)
     }

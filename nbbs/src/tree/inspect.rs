@@ -89,7 +89,7 @@ impl<W: Word> Tree<'_, W> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn look_at(&self, level: usize, idx: u64, word: u64, slots: u64) -> (u64, u64) {
         let mut codes = word::codes(level, word);
         let split = self.split_slots(level, idx, codes);

@@ -144,7 +144,7 @@ impl<'a, W: Word> Tree<'a, W> {
     }
 
     /// [`offers`](Self::offers) for a word that lies wholly inside the arena. For another it may return `true` wrongly.
-    #[inline(always)]
+    #[inline]
     fn offers_if_whole(level: usize, word: u64, need: u64) -> bool {
         let codes = word::codes(level, word);
         if level > 0 && word::bound(word) >= need && word::split_slots(codes) != 0 {

@@ -271,7 +271,7 @@ pub(crate) const fn grown(codes: u64, slot: u32, slots: u32, most: u32) -> u32 {
 }
 
 /// Iterates over the slots of `set`, given by their low bits, beginning with `start` and wrapping around.
-#[inline(always)]
+#[inline]
 pub(crate) fn from_slot(set: u64, start: u32) -> impl Iterator<Item = u32> {
     let mut rest = set.rotate_right(2 * start);
     core::iter::from_fn(move || {
