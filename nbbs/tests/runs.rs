@@ -152,7 +152,7 @@ fn one_free_of_a_run_succeeds() {
 #[test]
 fn a_late_second_free_takes_nothing() {
     for (index, len) in [(0, 40), (7, 30), (31, 40), (16, 48), (3, 100)] {
-        for seed in 0..1500 {
+        for seed in 0..3000 {
             let arena = Arena::<Steered>::new(128);
             let buddy = arena.buddy();
             buddy.here().alloc_at(index, len).unwrap();
@@ -168,7 +168,7 @@ fn a_late_second_free_takes_nothing() {
                     Ok(())
                 }),
             ];
-            testkit::steered::Schedule { seed, stalls: 1 + seed as u32 % 4, steps: 60 }
+            testkit::steered::Schedule { seed, stalls: 1 + seed as u32 % 4, steps: 90 }
                 .run(bodies)
                 .unwrap();
             let held = match (first, second, again) {
