@@ -70,7 +70,7 @@ impl<W: Word> Blocks<'_, W> {
         let old = notes.guess(place, word);
         let whole_slots = self.geometry().whole_slots(level, cursor);
         let Some(slot) = fit(level, whole_slots, old, slots) else {
-            return self.search(self.lane.cursor(order), order);
+            return self.alloc_beside::<LEAF>(cursor, order);
         };
         let new = match word.claim(level, old, slot, slots) {
             Ok(new) => new,
@@ -94,7 +94,7 @@ impl<W: Word> Blocks<'_, W> {
 
     /// Allocates in word `from` of the order's level, or as near to it as a search finds room.
     #[cold]
-    fn alloc_from(self, from: u64, order: u32) -> Option<u64> {
+    pub(super) fn alloc_from(self, from: u64, order: u32) -> Option<u64> {
         let claimed = self.claim(W::SHAPE.level_of(order), from, order);
         if claimed.is_some() {
             self.lane.notes().set_cursor(order, from);
@@ -118,7 +118,7 @@ impl<W: Word> Blocks<'_, W> {
 
     /// Climbs from a claim; if it met a larger block, undoes it and searches on.
     #[inline(never)]
-    fn keep_or_search(self, index: u64, order: u32) -> Option<u64> {
+    pub(super) fn keep_or_search(self, index: u64, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);
         let (idx, _) = W::SHAPE.locate(level, index);
         if self.lane.climb(level, idx) {

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! alloc     claims a block where the lane claimed last
-//! claim     claims a block in a given word      search    finds a word in which a block can be claimed
-//! free      finds a block and clears it         batch     claims and frees many blocks of one word at once
+//! beside    claims a block beside that word     search    finds a word in which a block can be claimed
+//! claim     claims a block in a given word      batch     claims and frees many blocks of one word at once
+//! free      finds a block and clears it
 //! ```
 
 mod alloc;
 mod batch;
+mod beside;
 mod claim;
 mod free;
 mod search;

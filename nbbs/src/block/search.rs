@@ -51,10 +51,30 @@ impl<W: Word> Blocks<'_, W> {
         self.search_by(from, order, |idx| self.claim(level, idx, order))
     }
 
+    /// Does the same as [`search`](Self::search), for a caller that has found nothing in the words beside `from`.
+    #[cold]
+    pub(super) fn search_beyond(self, from: u64, order: u32) -> Option<u64> {
+        let level = W::SHAPE.level_of(order);
+        self.search_from(true, from, order, |idx| self.claim(level, idx, order))
+    }
+
     /// Does the same as [`search`](Self::search), but calls `claim` for each word that promises a block, and returns
     /// what it claimed there.
     pub(super) fn search_by<T>(
         self,
+        from: u64,
+        order: u32,
+        claim: impl FnMut(u64) -> Option<T>,
+    ) -> Option<T> {
+        self.search_from(false, from, order, claim)
+    }
+
+    /// Does the same as [`search_by`](Self::search_by). `looked`: the caller has found nothing in the words beside
+    /// `from`.
+    #[inline(always)]
+    fn search_from<T>(
+        self,
+        looked: bool,
         from: u64,
         order: u32,
         mut claim: impl FnMut(u64) -> Option<T>,
@@ -63,6 +83,12 @@ impl<W: Word> Blocks<'_, W> {
         let need = u64::from(order) + 1;
         let (at, idx) = self.lowest_in_use(level, from);
         let mut search = Search { level, need, room: need, from, at, idx };
+        if looked && at == level + 1 {
+            self.tighten_if_misled(at, idx, need);
+            if !self.turn_away(&mut search) {
+                return None;
+            }
+        }
         loop {
             if search.at > level {
                 if self.descend(&mut search) {
@@ -182,7 +208,14 @@ impl<W: Word> Blocks<'_, W> {
 
     /// Chooses a free slot of an inner word: the partial one if it suffices, else `near`, else one whose buddy is in
     /// use.
-    fn choose_free(self, level: usize, idx: u64, codes: u64, need: u64, near: u32) -> Option<u32> {
+    pub(super) fn choose_free(
+        self,
+        level: usize,
+        idx: u64,
+        codes: u64,
+        need: u64,
+        near: u32,
+    ) -> Option<u32> {
         let free =
             word::free_slots(codes) & word::first_slots(self.geometry().whole_slots(level, idx));
         let partial = self.geometry().partial_slot(level, idx).filter(|&(slot, order)| {

@@ -37,14 +37,14 @@ use crate::layout::geometry::{LANE_WORDS, LINE};
 use crate::sync::{ACQUIRE_BY_FENCE, Ordering, Word};
 use crate::tree::{At, LaneWords};
 
-/// The position of the claims' path among the words of a lane.
-const CLAIMS: usize = 2;
-/// The position of the frees' path.
-const FREES: usize = 4;
-/// The position of the first cursor that is not in the second cache line.
-const CURSORS: usize = 6;
 /// The number of cursors: one for each small order, and one for all larger ones.
-const CURSOR_ORDERS: usize = LANE_WORDS - CURSORS;
+const CURSOR_ORDERS: usize = 10;
+/// The position of the word changed last.
+const CHANGED: usize = 2;
+/// The position of the claims' path.
+const CLAIMS: usize = 4;
+/// The position of the frees' path.
+const FREES: usize = 6;
 
 /// The words of one lane. Accesses are `Relaxed` where they publish nothing.
 pub(crate) struct Notes<'a, W>(&'a LaneWords<W>);
@@ -100,24 +100,24 @@ impl<'a, W: Word> Notes<'a, W> {
     /// [Notes](Self::note) a word, and that a block of `order` may fit at `slot`.
     #[inline(always)]
     pub fn note_next(self, place: usize, left: u64, order: u32, slot: Option<u32>) {
-        self.0[0].store(Changed::new(place, order, slot).0, Ordering::Relaxed);
-        self.0[1].store(left, Ordering::Relaxed);
+        self.0[CHANGED].store(Changed::new(place, order, slot).0, Ordering::Relaxed);
+        self.0[CHANGED + 1].store(left, Ordering::Relaxed);
     }
 
     /// Forgets the block that may fit.
     pub fn forget_fit(self) {
         let place = self.changed().place();
-        self.0[0].store(Changed::new(place, 0, None).0, Ordering::Relaxed);
+        self.0[CHANGED].store(Changed::new(place, 0, None).0, Ordering::Relaxed);
     }
 
     #[inline(always)]
     fn changed(self) -> Changed {
-        Changed(self.0[0].load(Ordering::Relaxed))
+        Changed(self.0[CHANGED].load(Ordering::Relaxed))
     }
 
     #[inline(always)]
     fn left(self) -> u64 {
-        self.0[1].load(Ordering::Relaxed)
+        self.0[CHANGED + 1].load(Ordering::Relaxed)
     }
 
     /// Returns the epoch in which the lane last saw the path above the inner word at `place`, with bounds of at least
@@ -218,22 +218,18 @@ const fn path_at(path: Path) -> usize {
     }
 }
 
+/// The position of the cursor for `order`. Those of the orders below 8 take the second cache line, the others what the
+/// notes leave of the first.
 #[inline(always)]
 const fn cursor_at(order: u32) -> usize {
-    let order = order as usize;
-    if order < LINE {
-        LANE_WORDS - LINE + order
-    } else if order < CURSOR_ORDERS {
-        CURSORS + order - LINE
-    } else {
-        CURSORS + CURSOR_ORDERS - 1 - LINE
-    }
+    let order = if (order as usize) < CURSOR_ORDERS { order as usize } else { CURSOR_ORDERS - 1 };
+    (order + LINE) % LANE_WORDS
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CURSOR_ORDERS, CURSORS, Changed, Seen, cursor_at};
-    use crate::layout::geometry::{LANE_WORDS, MAX_ORDERS};
+    use super::{CHANGED, CURSOR_ORDERS, Changed, Seen, cursor_at};
+    use crate::layout::geometry::{LANE_WORDS, LINE, MAX_ORDERS};
 
     const PLACES: [usize; 5] = [0, 1, 63, 4096, 1 << 30];
 
@@ -241,7 +237,7 @@ mod tests {
     fn orders_have_cursors_of_their_own_and_large_ones_share_one() {
         let mut places: std::vec::Vec<_> = (0..CURSOR_ORDERS as u32).map(cursor_at).collect();
         places.sort_unstable();
-        assert!(places.into_iter().eq(CURSORS..LANE_WORDS));
+        assert!(places.into_iter().eq((0..CHANGED).chain(LINE..LANE_WORDS)));
         for order in CURSOR_ORDERS..MAX_ORDERS {
             assert_eq!(cursor_at(order as u32), cursor_at(CURSOR_ORDERS as u32 - 1));
         }

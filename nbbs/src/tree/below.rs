@@ -35,9 +35,14 @@ impl<W: Word> Below<'_, W> {
     /// Reads the word below `slot`.
     #[inline]
     pub fn read(&self, slot: u32) -> u64 {
-        let place = self.tree.geometry.place_after(self.level, self.place, slot);
         // As in `Tree::read`.
-        self.tree.words[place].load(AFTER_FENCE)
+        self.tree.words[self.place(slot)].load(AFTER_FENCE)
+    }
+
+    /// Returns the place of the word below `slot`.
+    #[inline]
+    pub fn place(&self, slot: u32) -> usize {
+        self.tree.geometry.place_after(self.level, self.place, slot)
     }
 
     /// [`Tree::offers`], for the word below `slot`, which holds `word`.

@@ -190,13 +190,24 @@ pub(crate) const fn is_block(codes: u64, slot: u32, order: u32) -> bool {
 
 /// Returns the slots at which `2^order` slots, aligned, are all among `free`.
 #[inline(always)]
-pub(crate) fn runs(free: u64, order: u32) -> u64 {
-    let mut runs = free;
-    for step in 0..order {
-        runs &= runs >> (2 << step);
-    }
-    runs & ALIGNED[order as usize & 7]
+pub(crate) const fn runs(free: u64, order: u32) -> u64 {
+    let last = LAST_BITS[order as usize & 7];
+    // The addition carries into the last bit of each run in which a slot is missing, and no further.
+    let missing = (!free & LOW).wrapping_add(!last);
+    (!missing & last).wrapping_shr((2 << order) - 1)
 }
+
+/// The last bit of each run of `2^order` slots.
+const LAST_BITS: [u64; 8] = [
+    HIGH,
+    0x8888_8888_8888_8888,
+    0x8080_8080_8080_8080,
+    0x8000_8000_8000_8000,
+    0x8000_0000_8000_0000,
+    0x8000_0000_0000_0000,
+    0,
+    0,
+];
 
 /// Finds where to claim `2^order` slots, aligned, among `free`: a place whose buddy is in use, if there is one.
 #[inline(always)]
