@@ -1,7 +1,7 @@
 //! Reads the words below one inner word, as searches and inspections do, one after the other.
 
 use super::Tree;
-use crate::sync::{AFTER_FENCE, Word};
+use crate::sync::Word;
 
 /// The words below one inner word.
 pub(crate) struct Below<'b, W> {
@@ -35,8 +35,7 @@ impl<W: Word> Below<'_, W> {
     /// Reads the word below `slot`.
     #[inline]
     pub fn read(&self, slot: u32) -> u64 {
-        // As in `Tree::read`.
-        self.tree.words[self.place(slot)].load(AFTER_FENCE)
+        self.tree.read_at(self.place(slot))
     }
 
     /// Returns the place of the word below `slot`.

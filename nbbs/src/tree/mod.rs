@@ -63,9 +63,15 @@ impl<'a, W: Word> Tree<'a, W> {
     /// Reads word `idx` of `level`.
     #[inline(always)]
     pub fn read(&self, level: usize, idx: u64) -> u64 {
+        self.read_at(self.geometry.place(level, idx))
+    }
+
+    /// Reads the word that stands at `place` in the metadata.
+    #[inline(always)]
+    fn read_at(&self, place: usize) -> u64 {
         // The read of a pair "write one word, then read another"; DESIGN.md lists both ends. It acquires what the
         // transitions released.
-        self.words[self.geometry.place(level, idx)].load(AFTER_FENCE)
+        self.words[place].load(AFTER_FENCE)
     }
 
     /// The word that stands at `place` in the metadata.
