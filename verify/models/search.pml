@@ -84,16 +84,23 @@ byte running = THREADS;
 #define SETTLE_AFTER 3
 #define UP_AFTER 4
 #define LOWEST_AFTER 5
+#define MISSED_AFTER 6
 
 #define FIT0 (WHOLE(pos) > 0 && CAN(pos, 3))
 #define FIT1 (!FIT0 && WHOLE(pos) > 1 && CAN(pos, 12))
 #define TOWARDS (pos == R && need == 1 -> ABOVE(cur) : cur)      /* the word below pos on the way to the cursor */
 #define HOME (me & 1)                                           /* a leaf word: the only place with a way up */
 #define NEAR (pos == R || ABOVE(cur) == pos -> SLOT(TOWARDS) : me & 1)
+/* The word behind pos of the level at which is claimed: a search in turn goes there next. */
+#define BEHIND (need == 3 -> R : (need == 2 -> (pos == 4 && UNITS > 4 -> 5 : 4) : \
+  (pos < 4 && 2 * (pos + 1) < UNITS -> pos + 1 : (pos == 4 && UNITS > 4 -> 2 : 0))))
 #define OLD_SPLITS (old >> 5 < ASK -> 0 : ((old & 3) == SPLIT) + 2 * ((old >> 2 & 3) == SPLIT))
 #define NEARER (td & (1 << NEAR) -> NEAR : 1 - NEAR)
 #define KID BELOW(R, 1 - (kids & 1))
 #define WAS_FREE(s) (!(old & (3 << (2 * (s)))) && WHOLE(pos) > (s))
+/* A search in turn prefers a free slot that comes first. */
+#define TURN_NEAR (turns && !found && WAS_FREE(NEAR))
+#define TURN_FAR (turns && !found && !WAS_FREE(NEAR) && !(td & (1 << NEAR)) && WAS_FREE(1 - NEAR))
 #if UNITS == 6
 #define PART_FITS (pos == R && !(old & 12) && ASK <= 2)
 #else
@@ -105,7 +112,7 @@ inline descend() { pos = BELOW(pos, go); old = 0; found = false; go = 0 }
 proctype Searcher(byte me) {
   byte n, pat, at, want, ex, sl, td, em, bd, snap;
   byte need, cur, pos, old, go, ret, kids;
-  bool found, room;
+  bool found, room, turns;
   goto won;
 
 done: /* where the caller of free(), undo(), tighten() or split_over() goes on */
@@ -116,9 +123,10 @@ done: /* where the caller of free(), undo(), tighten() or split_over() goes on *
   :: d_step { ret == SETTLE_AFTER -> ret = 0 } goto settle
   :: d_step { ret == UP_AFTER -> ret = 0 } goto up
   :: d_step { ret == LOWEST_AFTER -> hands[me] = 0; ret = 0 } goto lowest
+  :: d_step { ret == MISSED_AFTER -> ret = 0 } goto missed
   fi;
 won: progress:
-  if :: d_step { need = 0; cur = 0; pos = 0; ret = 0; room = false; asked[ME] = 0; excused[ME] = false } fi;
+  if :: d_step { need = 0; cur = 0; pos = 0; ret = 0; room = false; turns = false; asked[ME] = 0; excused[ME] = false } fi;
 
   if
 #define CALL(order, p) \
@@ -175,18 +183,25 @@ take: /* claim() */
 took_none:
   if
 #ifdef NO_SETTLE
-  :: goto offers
+  :: goto missed
 #else
   :: d_step { need > 1 && BOUND(pos) == UNSETTLED -> kids = (pos == R -> SPLITS(R) : 0) } goto settle
-  :: d_step { need == 1 || BOUND(pos) != UNSETTLED } goto offers
+  :: d_step { need == 1 || BOUND(pos) != UNSETTLED } goto missed
 #endif
+  fi;
+missed: /* miss(), which may be the one too many */
+  if
+  :: d_step { turns = true; cur = BEHIND } goto offers
+  :: d_step { !turns } goto offers
   fi;
 
 choose: /* choose(): the word, then the words below its split slots, the near one first */
   if :: d_step { old = word[pos]; td = OLD_SPLITS } fi;
 choose_next:
   if
-  :: d_step { td -> u = BELOW(pos, NEARER);
+  :: d_step { TURN_NEAR -> td = 0; go = NEAR; descend() } goto round
+  :: d_step { TURN_FAR -> td = 0; go = 1 - NEAR; descend() } goto round
+  :: d_step { td && !TURN_NEAR && !TURN_FAR -> u = BELOW(pos, NEARER);
        if
        :: OFFER(u) >= ASK -> found = true; go = SLOT(u); td = 0
        :: else -> td = td & (2 - SLOT(u))
@@ -215,12 +230,12 @@ settle: /* settle() of the words below, then of the word itself */
   if
   :: d_step { kids && BOUND(KID) == UNSETTLED -> at = KID; kids = kids & (2 - SLOT(at)); ret = SETTLE_AFTER } goto loose
   :: d_step { kids && BOUND(KID) != UNSETTLED -> kids = kids & (2 - SLOT(KID)) } goto settle
-  :: d_step { !kids -> at = pos; ret = OFFERS_AFTER } goto loose
+  :: d_step { !kids -> at = pos; ret = MISSED_AFTER } goto loose
   fi;
 
 offers:
   if
-  :: d_step { OFFER(pos) >= ASK -> pos = R } goto round
+  :: d_step { OFFER(pos) >= ASK -> turns = true; cur = BEHIND; pos = R } goto round
   :: d_step { OFFER(pos) < ASK && pos == R && ASK == need -> assert(excused[ME] NEVER_NONE) } goto won    /* None */
   :: d_step { OFFER(pos) < ASK && pos == R && ASK > need -> room = false } goto round
   :: d_step { OFFER(pos) < ASK && pos < R }
@@ -233,9 +248,9 @@ offers:
 up: /* beside the cursor everything is full: from home, by way of the top, whether memory is_spacious() or not; else a
        word up. For restart() any area may be that of the lane's cursor. */
   if
-  :: d_step { LEVEL(pos) == need && need == 1 && OFFER(4) >= need -> cur = HOME; room = IS_SPACIOUS; pos = 4 } goto round
-  :: d_step { LEVEL(pos) == need && need == 1 && OFFER(5) >= need -> cur = HOME; room = IS_SPACIOUS; pos = 5 } goto round
-  :: d_step { LEVEL(pos) == need -> cur = HOME; room = IS_SPACIOUS; pos = R } goto round
+  :: d_step { LEVEL(pos) == need && need == 1 && OFFER(4) >= need -> cur = (turns -> cur : HOME); room = IS_SPACIOUS; pos = 4 } goto round
+  :: d_step { LEVEL(pos) == need && need == 1 && OFFER(5) >= need -> cur = (turns -> cur : HOME); room = IS_SPACIOUS; pos = 5 } goto round
+  :: d_step { LEVEL(pos) == need -> cur = (turns -> cur : HOME); room = IS_SPACIOUS; pos = R } goto round
   :: d_step { LEVEL(pos) != need -> pos = ABOVE(pos) } goto round
   fi;
 

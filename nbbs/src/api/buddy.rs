@@ -47,6 +47,9 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// same arena. Lanes stay off each other's cache lines if the words begin on a 64-byte boundary, as those of
     /// [`Metadata`](crate::Metadata) do.
     ///
+    /// The words have room for 64 lanes at 4 GiB of pages, 16 at 1 GiB, 4 in small arenas. CPUs that share a lane are
+    /// slow: where there are more, [`with_lanes`](Self::with_lanes), or `MetadataBox::for_cpus`, gives each its own.
+    ///
     /// With any other words, the results of the methods are meaningless, and the methods may panic or never return.
     /// Memory safety is not at stake, as the crate has no `unsafe`. For words with arbitrary content see
     /// [`new_cleared`](Self::new_cleared) and [`new_reserved`](Self::new_reserved).

@@ -6,16 +6,25 @@
 //! the top, first towards the lane's home, then in what follows it in each word. So areas next to a lane's home fill
 //! up, and areas far from it empty and become whole.
 //!
+//! Other lanes can deceive a search for ever. One that allocates a unit in an empty area and frees it again and again
+//! leaves a promise that all of the area may be merged, and has broken it whenever the search comes to merge. So a
+//! search that found less than a word had promised takes the areas in turn from there on, free ones as well as split
+//! ones, and comes back to such a word only when it has been everywhere else.
+//!
 //! As long as whole areas are free, the search first enters only areas that promise a larger block: an area that yields
 //! one block and no more would cost a search for each. Once no area is whole, every area is used to the last block, so
 //! that the larger blocks last. The top word's answer ends the search: one load decides that nothing is left.
 
 use super::Blocks;
+use crate::layout::geometry::Geometry;
 use crate::sync::Word;
 use crate::word;
 
 /// How many orders more than needed an area must offer for a search to enter it first, as long as memory is not tight.
 const ROOM: u64 = 1;
+
+/// After how many words that had less than they promised a search takes the areas in turn.
+const FEW: u32 = 4;
 
 /// The state of a search, which has reached word `idx` of level `at`.
 struct Search {
@@ -27,6 +36,8 @@ struct Search {
     room: u64,
     /// The word of `level` near which it looks.
     from: u64,
+    /// In how many words it found less than they promised: from [`FEW`] on it takes the areas in turn.
+    misses: u32,
     at: usize,
     idx: u64,
 }
@@ -36,6 +47,20 @@ impl Search {
     #[inline(always)]
     fn ask(&self) -> u64 {
         if self.at > self.level + 1 { self.room } else { self.need }
+    }
+
+    #[inline(always)]
+    fn goes_in_turn(&self) -> bool {
+        self.misses >= FEW
+    }
+
+    /// Notes that the word at which it stands had less than it promised, `times` over.
+    fn miss<W: Word>(&mut self, geometry: &Geometry<W>, times: u32) {
+        self.misses += times;
+        if self.goes_in_turn() {
+            let behind = W::SHAPE.first_below(self.at - self.level, self.idx + 1);
+            self.from = if behind < geometry.words_of(self.level) { behind } else { 0 };
+        }
     }
 }
 
@@ -82,7 +107,7 @@ impl<W: Word> Blocks<'_, W> {
         let level = W::SHAPE.level_of(order);
         let need = u64::from(order) + 1;
         let (at, idx) = self.lowest_in_use(level, from);
-        let mut search = Search { level, need, room: need, from, at, idx };
+        let mut search = Search { level, need, room: need, from, misses: 0, at, idx };
         if looked && at == level + 1 {
             self.tighten_if_misled(at, idx, need);
             if !self.turn_away(&mut search) {
@@ -100,6 +125,7 @@ impl<W: Word> Blocks<'_, W> {
                     return Some(claimed);
                 }
                 self.tree().settle(level, search.idx);
+                search.miss(self.geometry(), 1);
             }
             if !self.turn_away(&mut search) {
                 return None;
@@ -113,7 +139,12 @@ impl<W: Word> Blocks<'_, W> {
     fn descend(self, search: &mut Search) -> bool {
         let Search { level, from, at, idx, .. } = *search;
         let near = near::<W>(self.lane.number, level, from, at, idx);
-        if let Some(slot) = self.choose(at, idx, search.ask(), near) {
+        let in_turn = if search.goes_in_turn() {
+            self.choose_in_turn(at, idx, search.ask(), near)
+        } else {
+            None
+        };
+        if let Some(slot) = in_turn.or_else(|| self.choose(at, idx, search.ask(), near)) {
             (search.at, search.idx) = (at - 1, W::SHAPE.child(idx, slot));
             return true;
         }
@@ -127,7 +158,9 @@ impl<W: Word> Blocks<'_, W> {
         let Search { level, need, at, idx, .. } = *search;
         let top = self.geometry().top();
         if self.offers(at, idx, search.ask()) {
-            // More came free, or the claim met a larger block above.
+            // More came free, or the claim met a larger block above. Or a lane is at work there, which should not be
+            // driven away as long as there is room elsewhere.
+            search.miss(self.geometry(), FEW);
             (search.at, search.idx) = (top, 0);
         } else if at == top {
             if search.ask() == need {
@@ -138,7 +171,9 @@ impl<W: Word> Blocks<'_, W> {
             self.split_over(at, idx);
             if at == level + 1 {
                 // The words beside it are full, too: first fit, from home.
-                search.from = self.lane.home(level);
+                if !search.goes_in_turn() {
+                    search.from = self.lane.home(level);
+                }
                 search.room = if self.is_spacious(level) { need + ROOM } else { need };
                 (search.at, search.idx) = self.restart(level, need);
             } else {
@@ -204,6 +239,21 @@ impl<W: Word> Blocks<'_, W> {
             split.find(|&slot| below.offers(slot, below.read(slot), need))
         };
         found.or_else(|| self.choose_free(level, idx, codes, need, near))
+    }
+
+    /// Chooses the first slot from `near` on that is free or offers a block of order `need` - 1.
+    #[cold]
+    fn choose_in_turn(self, level: usize, idx: u64, need: u64, near: u32) -> Option<u32> {
+        let word = self.tree().read(level, idx);
+        let codes = word::codes(level, word);
+        let free =
+            word::free_slots(codes) & word::first_slots(self.geometry().whole_slots(level, idx));
+        let split =
+            if word::bound(word) < need { 0 } else { self.tree().split_slots(level, idx, codes) };
+        let below = self.tree().below(level, idx);
+        word::from_slot(free | split, near).find(|&slot| {
+            word::code(codes, slot) == word::FREE || below.offers(slot, below.read(slot), need)
+        })
     }
 
     /// Chooses a free slot of an inner word: the partial one if it suffices, else `near`, else one whose buddy is in

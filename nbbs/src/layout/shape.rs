@@ -124,6 +124,12 @@ impl Shape {
         idx >> (self.fan as usize * levels)
     }
 
+    /// The first of the words `levels` below word `idx`.
+    #[inline(always)]
+    pub(crate) const fn first_below(self, levels: usize, idx: u64) -> u64 {
+        idx << (self.fan as usize * levels)
+    }
+
     /// The word below `slot` of inner word `idx`.
     #[inline(always)]
     pub(crate) const fn child(self, idx: u64, slot: u32) -> u64 {
