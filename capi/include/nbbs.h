@@ -53,7 +53,7 @@
           ((size_t)(units) >= 524288 ? (size_t)506 : (size_t)250)))
 
 /** `nbbs_cache_bytes(cpus)` as a constant expression, for static arrays. */
-#define NBBS_CACHE_BYTES(cpus) ((size_t)(cpus) * 1088)
+#define NBBS_CACHE_BYTES(cpus) ((size_t)(cpus) * 2944)
 
 /** `nbbs_lane_bytes(lanes)` as a constant expression, for static arrays. */
 #define NBBS_LANE_BYTES(lanes) ((size_t)(lanes) * 128)
@@ -548,20 +548,21 @@ typedef struct nbbs_audit_report {
 } nbbs_audit_report;
 
 /**
- * What each CPU may keep. All zero: 64 units of each order from 0 to 3, and 2 blocks of order 9.
+ * What each CPU may keep. All zero: 64 blocks of orders 0 and 1, 32 of orders 2 and 3, 16 of orders 4 and 5, 8 of order 6,
+ * 4 of order 7, 2 of order 8, and 2 of order 9; 3904 units in all.
  */
 typedef struct nbbs_cache_config {
     /**
-     * The most units in blocks of orders 0, 1, 2 and 3: 64 at most; 0: 64; `NBBS_CACHE_NONE`: none. Rounded down to
-     * blocks.
+     * The most blocks of each order from 0 to 8: 64 of orders 0 to 3 and 16 of the others at most; 0: the default;
+     * `NBBS_CACHE_NONE`: none.
      */
-    uint32_t units[4];
+    uint32_t blocks[9];
     /**
-     * The large order of which blocks are kept: 4 at least, 40 at most; 0: 9.
+     * The large order of which blocks are kept: 9 at least, 40 at most; 0: 9.
      */
     uint32_t large_order;
     /**
-     * The most blocks of it: 4 at most; 0: 2; `NBBS_CACHE_NONE`: none.
+     * The most blocks of it: 16 at most; 0: 2; `NBBS_CACHE_NONE`: none.
      */
     uint32_t large_blocks;
     /**
@@ -1340,7 +1341,7 @@ nbbs_code nbbs_audit(const struct nbbs_arena *arena,
                      struct nbbs_error *error);
 
 /**
- * Bytes that the caches of so many CPUs take: 1,088 each. For static arrays there is `NBBS_CACHE_BYTES`.
+ * Bytes that the caches of so many CPUs take: 2,944 each. For static arrays there is `NBBS_CACHE_BYTES`.
  */
 size_t nbbs_cache_bytes(size_t cpus);
 

@@ -76,7 +76,7 @@ impl World {
 fn a_hit_takes_few_plain_accesses_and_no_read_modify_write() {
     let world = World::new();
     let caches = world.caches();
-    for order in [0, 1, 2, 3, 9] {
+    for order in 0..=9 {
         let first = caches.alloc(0, order).unwrap();
         caches.free_sized(0, first, order).unwrap();
         let (block, alloc) = count(|| caches.alloc(0, order).unwrap());

@@ -119,7 +119,7 @@ pub static CONTENDERS: &[Contender] = &[
         counted: Some(with_nbbs_cached::<Counted>),
         ..back_end(
             "nbbs-cached",
-            "this project, behind caches of orders 0 to 3 and 9; PRIVATE CACHES",
+            "this project, behind caches of orders 0 to 9; PRIVATE CACHES",
             nbbs::MAX_UNITS,
             with_nbbs_cached::<AtomicU64>,
         )

@@ -20,25 +20,26 @@ pub use blocks::*;
 /// In an `nbbs_cache_config`: no block of that order is kept.
 pub const CACHE_NONE: u32 = u32::MAX;
 
-/// What each CPU may keep. All zero: 64 units of each order from 0 to 3, and 2 blocks of order 9.
+/// What each CPU may keep. All zero: 64 blocks of orders 0 and 1, 32 of orders 2 and 3, 16 of orders 4 and 5, 8 of order 6,
+/// 4 of order 7, 2 of order 8, and 2 of order 9; 3904 units in all.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CacheConfig {
-    /// The most units in blocks of orders 0, 1, 2 and 3: 64 at most; 0: 64; `NBBS_CACHE_NONE`: none. Rounded down to
-    /// blocks.
-    pub units: [u32; 4],
-    /// The large order of which blocks are kept: 4 at least, 40 at most; 0: 9.
+    /// The most blocks of each order from 0 to 8: 64 of orders 0 to 3 and 16 of the others at most; 0: the default;
+    /// `NBBS_CACHE_NONE`: none.
+    pub blocks: [u32; 9],
+    /// The large order of which blocks are kept: 9 at least, 40 at most; 0: 9.
     pub large_order: u32,
-    /// The most blocks of it: 4 at most; 0: 2; `NBBS_CACHE_NONE`: none.
+    /// The most blocks of it: 16 at most; 0: 2; `NBBS_CACHE_NONE`: none.
     pub large_blocks: u32,
     /// Not 0: every free is checked against the arena and the caches of all CPUs, so that all wrong frees are refused, save
     /// for those of a block that another CPU is just then freeing or giving back.
     pub checked: u32,
 }
 
-/// The most units of a small order, and the most blocks of the large one.
-const MOST_UNITS: u32 = 64;
-const MOST_LARGE: u32 = 4;
+/// The most blocks of each order from 0 to 8, and of the large one.
+const MOST: [u32; 9] = [64, 64, 64, 64, 16, 16, 16, 16, 16];
+const MOST_LARGE: u32 = 16;
 
 /// What a setting asks for, unless that is the default.
 fn setting(value: u32, most: u32) -> Result<Option<u64>, Error> {
@@ -54,13 +55,13 @@ impl CacheConfig {
     fn caps(&self) -> Result<Caps, Error> {
         let large = match self.large_order {
             0 => 9,
-            order @ 4..=40 => order,
+            order @ 9..=40 => order,
             order => return Err(Error::of(Code::Setting, order.into(), 40)),
         };
         let mut caps = Caps::new().checked(self.checked != 0).large(large);
-        for (order, units) in (0..).zip(self.units) {
-            if let Some(units) = setting(units, MOST_UNITS)? {
-                caps = caps.units(order, units);
+        for (order, (blocks, most)) in (0..).zip(self.blocks.into_iter().zip(MOST)) {
+            if let Some(blocks) = setting(blocks, most)? {
+                caps = caps.units(order, blocks << order);
             }
         }
         if let Some(blocks) = setting(self.large_blocks, MOST_LARGE)? {
@@ -83,7 +84,7 @@ impl CacheConfig {
     }
 }
 
-/// Bytes that the caches of so many CPUs take: 1,088 each. For static arrays there is `NBBS_CACHE_BYTES`.
+/// Bytes that the caches of so many CPUs take: 2,944 each. For static arrays there is `NBBS_CACHE_BYTES`.
 #[unsafe(no_mangle)]
 pub extern "C" fn nbbs_cache_bytes(cpus: usize) -> usize {
     cache_words(cpus).checked_mul(8).unwrap_or(0)

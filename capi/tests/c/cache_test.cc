@@ -88,11 +88,12 @@ TEST(Cache, OtherOrdersAndOtherCpusGoPast) {
 
 TEST(Cache, ConfigurationsSayWhatIsKept) {
     nbbs_cache_config config{};
-    config.units[0] = 8;
-    config.units[1] = NBBS_CACHE_NONE;
-    config.large_order = 6;
+    config.blocks[0] = 8;
+    config.blocks[1] = NBBS_CACHE_NONE;
+    config.blocks[6] = 4;
+    config.large_order = 10;
     config.large_blocks = 4;
-    Cached cached(1 << 12, &config);
+    Cached cached(1 << 13, &config);
     cached.alloc(0, 0);
     EXPECT_EQ(cached.arena.stats().cached_units, 3u);
     cached.alloc(0, 1);
@@ -101,8 +102,10 @@ TEST(Cache, ConfigurationsSayWhatIsKept) {
     EXPECT_EQ(cached.arena.stats().cached_units, 3u + 28u);
     cached.alloc(0, 6);
     EXPECT_EQ(cached.arena.stats().cached_units, 3u + 28u + 64u);
+    cached.alloc(0, 10);
+    EXPECT_EQ(cached.arena.stats().cached_units, 3u + 28u + 64u + 1024u);
     cached.alloc(0, 9);
-    EXPECT_EQ(cached.arena.stats().cached_units, 3u + 28u + 64u);
+    EXPECT_EQ(cached.arena.stats().cached_units, 3u + 28u + 64u + 1024u);
 }
 
 TEST(Cache, RefusesImpossibleConfigurations) {
@@ -113,11 +116,14 @@ TEST(Cache, RefusesImpossibleConfigurations) {
         };
     };
     nbbs_cache_config config{};
-    config.units[3] = 65;
+    config.blocks[3] = 65;
     expect_refusal(NBBS_CODE_SETTING, "a setting of 65: it takes at most 64", give(config));
     config = {};
-    config.large_blocks = 5;
-    expect_refusal(NBBS_CODE_SETTING, "a setting of 5: it takes at most 4", give(config));
+    config.blocks[8] = 17;
+    expect_refusal(NBBS_CODE_SETTING, "a setting of 17: it takes at most 16", give(config));
+    config = {};
+    config.large_blocks = 18;
+    expect_refusal(NBBS_CODE_SETTING, "a setting of 18: it takes at most 16", give(config));
     config = {};
     config.large_order = 41;
     expect_refusal(NBBS_CODE_SETTING, "a setting of 41: it takes at most 40", give(config));
@@ -126,8 +132,8 @@ TEST(Cache, RefusesImpossibleConfigurations) {
             return nbbs_cache_create(&cached.arena.handle, memory, bytes, nullptr, error);
         };
     };
-    expect_refusal(NBBS_CODE_TOO_SHORT, "memory of 1087 bytes: 1088 are needed", of_bytes(cached.words, 1087));
-    expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer", of_bytes(nullptr, 1088));
+    expect_refusal(NBBS_CODE_TOO_SHORT, "memory of 2943 bytes: 2944 are needed", of_bytes(cached.words, 2943));
+    expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer", of_bytes(nullptr, 2944));
     EXPECT_EQ(nbbs_cache_cpus(cached.arena), kCpus);
     EXPECT_EQ(nbbs_cache_bytes(kCpus), NBBS_CACHE_BYTES(kCpus));
     EXPECT_EQ(nbbs_cache_bytes(SIZE_MAX), 0u);

@@ -30,7 +30,7 @@ TEST(Caches, AreConfiguredAndShared) {
     Place memory;
     nbbs::buddy pages(1 << 12);
     nbbs::cache_config config{};
-    config.units[0] = 4;
+    config.blocks[0] = 4;
     pages.set_caches(memory.place(), config);
     const std::uint64_t block = pages.on(0).alloc(0);
     EXPECT_EQ(pages.stats().cached_units, 1u);
@@ -43,7 +43,7 @@ TEST(Caches, AreConfiguredAndShared) {
     pages.on(0).free(pages.on(0).alloc(0));
     pages.drain_all([](void*) {});
     expect_empty(pages);
-    config.large_order = 3;
+    config.large_order = 8;
     EXPECT_EQ(pages.try_set_caches(memory.place(), config).code(), NBBS_CODE_SETTING);
 }
 

@@ -128,6 +128,11 @@ impl<'b, W: Word> Lane<'b, W> {
         self.runs.blocks.alloc_batch(order, blocks)
     }
 
+    /// Allocates blocks of `order` into `blocks`, at least one, and as many as lie together. Returns how many.
+    pub(crate) fn alloc_near(&self, order: u32, blocks: &mut [u64]) -> Result<usize, AllocError> {
+        self.runs.blocks.alloc_near(order, blocks)
+    }
+
     /// Frees blocks of `order`.
     ///
     /// Cost: one read-modify-write for neighbours in the slice that lie in the same word; sort the slice for the

@@ -37,6 +37,20 @@ impl<W: Word> Blocks<'_, W> {
         Ok(done)
     }
 
+    /// Allocates as many blocks of `order` as one word has and `blocks` has room for, and returns how many. It is the word
+    /// at the cursor, or else the first that a search finds.
+    pub fn alloc_near(self, order: u32, blocks: &mut [u64]) -> Result<usize, AllocError> {
+        if order > self.geometry().max_order() {
+            return Err(AllocError::OrderTooLarge { order, max: self.geometry().max_order() });
+        }
+        let level = W::SHAPE.level_of(order);
+        let from = self.lane.cursor(order);
+        let mut claim =
+            |idx| Some(self.claim_many(level, idx, order, blocks)).filter(|&got| got > 0);
+        let got = claim(from).or_else(|| self.search_by(from, order, claim));
+        got.ok_or(AllocError::Exhausted { units: 1 << order })
+    }
+
     /// Claims blocks of `order` in one word, climbs, and returns how many.
     fn claim_many(self, level: usize, idx: u64, order: u32, blocks: &mut [u64]) -> usize {
         let slots = order - W::SHAPE.slot_order(level);

@@ -47,7 +47,7 @@ impl Cached {
 impl<W: Word> Caches<'_, W> {
     /// Returns how many blocks and units all CPUs keep.
     ///
-    /// Cost: 5 loads for each CPU. While others run, the numbers are read one after the other, not at one instant.
+    /// Cost: 10 loads for each CPU. While others run, the numbers are read one after the other, not at one instant.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};

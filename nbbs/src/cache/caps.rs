@@ -1,13 +1,17 @@
 //! Limits on what a cache may keep.
 
-use super::stacks::{CLASSES, LARGE, capacity};
+use super::stacks::{CLASSES, LARGE, SMALL, capacity};
 use crate::layout::geometry::MAX_ORDERS;
 
 /// The largest number of units that a cache keeps of each order, and which large order it keeps.
 ///
-/// A cache keeps blocks of orders 0 to 3 and of one large order: by default 64 units of each small order, and 2 blocks
-/// of order 9, which are 2 MiB each in pages of 4 KiB. A cache takes and gives back half of what it may keep of an
-/// order at a time.
+/// A cache keeps blocks of orders 0 to 8 and of one large order. By default these are 64 blocks of orders 0 and 1, 32 of
+/// orders 2 and 3, 16 of orders 4 and 5, 8 of order 6, 4 of order 7, and 2 of order 8 and of order 9, the large one: 3904
+/// units in all, or 15 MiB in pages of 4 KiB.
+///
+/// A cache that has no block of an order takes as many as one word of the buddy allocator has, up to half of what it may
+/// keep: at most 32 units of the orders up to 4. A cache that may keep no more gives back an eighth, or half if those
+/// blocks lie close together.
 ///
 /// ```
 /// use nbbs::{Cache, Caps};
@@ -30,18 +34,18 @@ pub struct Caps {
 }
 
 impl Caps {
-    /// Creates the default: 64 units of each order from 0 to 3, and 2 blocks of order 9.
+    /// Creates the default: from 64 blocks of order 0 to 2 blocks of order 9.
     ///
     /// ```
     /// assert_eq!(nbbs::Caps::new(), nbbs::Caps::default());
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        let blocks = [64, 32, 16, 8, 2];
+        let blocks = [64, 64, 32, 32, 16, 16, 8, 4, 2, 2];
         Self { blocks, unchecked: blocks, large: 9, checked: false }.checked(cfg!(debug_assertions))
     }
 
-    /// Sets the large order. No large block is kept if `order` is one of the small orders, or larger than any.
+    /// Sets the large order. If it is 8 or less, or larger than any, no block above order 8 is kept.
     ///
     /// ```
     /// let none = nbbs::Caps::new().large(0);
@@ -55,14 +59,14 @@ impl Caps {
 
     /// Limits the blocks of `order` to `units` units, rounded down to whole blocks.
     ///
-    /// A limit above 64 units of a small order, or 4 blocks of the large one, is lowered to that. The limit has no
-    /// effect for an order that is not kept.
+    /// A limit above 64 blocks of orders 0 to 3, or 16 of any other, is lowered to that. The limit has no effect for an
+    /// order that is not kept.
     ///
     /// ```
     /// let caps = nbbs::Caps::new();
-    /// assert_eq!(caps.units(1, 1000), caps.units(1, 64));
+    /// assert_eq!(caps.units(1, 1000), caps.units(1, 128));
     /// assert_eq!(caps.units(9, 1 << 10), caps);
-    /// assert_eq!(caps.units(8, 0), caps);
+    /// assert_eq!(caps.units(10, 0), caps);
     /// ```
     #[must_use]
     pub const fn units(mut self, order: u32, units: u64) -> Self {
@@ -95,17 +99,19 @@ impl Caps {
 
     /// Returns the class of `order`, if it is kept.
     pub(super) const fn class(&self, order: u32) -> Option<usize> {
-        match Self::small(order) {
-            None if order == self.large && order < MAX_ORDERS as u32 => Some(LARGE),
-            class => class,
+        if order < LARGE as u32 {
+            Some(order as usize)
+        } else if order == self.large && order < MAX_ORDERS as u32 {
+            Some(LARGE)
+        } else {
+            None
         }
     }
 
-    /// Returns the class of `order`, if it is a small one. Small orders are the most frequent, so their hits are
-    /// inlined.
+    /// Returns the class of `order`, if it is a small one. Small orders are the most frequent: their hits are inlined.
     #[inline(always)]
     pub(super) const fn small(order: u32) -> Option<usize> {
-        if order < LARGE as u32 { Some(order as usize) } else { None }
+        if order < SMALL as u32 { Some(order as usize) } else { None }
     }
 
     /// Returns the order of a class.
@@ -124,10 +130,16 @@ impl Caps {
         self.unchecked[class] as u64
     }
 
-    /// Returns how many blocks of a class are taken or given back at a time: at least one.
+    /// Returns how many blocks of a class are taken or given back at a time if they lie together: at least one.
     pub(super) const fn half(&self, class: usize) -> usize {
         let half = self.blocks[class] as usize / 2;
         if half == 0 { 1 } else { half }
+    }
+
+    /// Returns how many blocks of a class are given back at a time if they lie apart: at least one.
+    pub(super) const fn eighth(&self, class: usize) -> usize {
+        let eighth = self.blocks[class] as usize / 8;
+        if eighth == 0 { 1 } else { eighth }
     }
 
     pub(super) const fn is_checked(&self) -> bool {

@@ -7,11 +7,11 @@ use crate::api::Buddy;
 use crate::error::{AllocError, MetadataError};
 use crate::sync::{AtomicU64, Word};
 
-/// Returns the number of 64-bit words that [`Caches`] take for `cpus` CPUs: 1088 bytes for each.
+/// Returns the number of 64-bit words that [`Caches`] take for `cpus` CPUs: 2944 bytes for each.
 ///
 /// ```
 /// static WORDS: nbbs::Metadata<{ nbbs::cache_words(4) }> = nbbs::Metadata::new(); // in .bss
-/// assert_eq!(WORDS.words().len(), 4 * 136);
+/// assert_eq!(WORDS.words().len(), 4 * 368);
 /// ```
 #[must_use]
 pub const fn cache_words(cpus: usize) -> usize {
@@ -20,7 +20,7 @@ pub const fn cache_words(cpus: usize) -> usize {
 
 /// A cache of free blocks for each CPU, in front of a [`Buddy`].
 ///
-/// Each CPU's cache keeps blocks of orders 0 to 3 and of one large order, up to the [`Caps`]; blocks of other orders
+/// Each CPU's cache keeps blocks of orders 0 to 8 and of one large order, up to the [`Caps`]; blocks of other orders
 /// bypass it. An allocation or free that the cache serves costs 8 or 9 plain loads and stores, and no
 /// read-modify-write.
 ///
@@ -172,9 +172,9 @@ impl<'a, W: Word> Caches<'a, W> {
 
     /// Allocates a block of `2^order` units, aligned to its size, and returns its first unit.
     ///
-    /// Cost: 8 plain loads and stores, if the CPU keeps such a block. Otherwise
-    /// [`Lane::alloc_batch`](crate::Lane::alloc_batch) allocates half of what the cache may keep of the order, with the
-    /// CPU number as the lane. Callable from interrupt and signal handlers.
+    /// Cost: 8 plain loads and stores, if the CPU keeps such a block. Otherwise that of
+    /// [`Lane::alloc`](crate::Lane::alloc), with the CPU number as the lane, for all blocks of one word, up to half of
+    /// what the cache may keep of the order. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// Those of [`Lane::alloc`](crate::Lane::alloc). [`Caches`] says what a refusal means.

@@ -35,8 +35,8 @@ impl<W: Word> Front<'_, W> {
         keeps
     }
 
-    /// Pushes a block of `order`, after giving back the older half if there is no room, or says where else the block
-    /// has to go.
+    /// Pushes a block of `order`, after giving back older ones if there is no room, or says where else the block has to
+    /// go.
     pub fn free(
         &self,
         stacks: &mut impl Stacks,
@@ -53,7 +53,7 @@ impl<W: Word> Front<'_, W> {
             return Err(FreeError::NotAllocated { index });
         }
         if count >= self.caps.cap(class) {
-            self.give_back(stacks, class);
+            self.make_room(stacks, class);
             count = stacks.count(class);
         }
         stacks.push(class, count, index);
@@ -88,11 +88,12 @@ impl<W: Word> Front<'_, W> {
         }
     }
 
-    /// Allocates half of what the class may keep, while it keeps nothing, and returns the first block of it.
+    /// Allocates what one word has, up to half of what the class may keep, while it keeps nothing. Returns the first block
+    /// of it. Where free blocks are scattered, taking more would search for each.
     fn refill(&self, stacks: &mut impl Stacks, class: usize) -> Result<u64, AllocError> {
         let mut blocks = [0; BATCH];
         let half = &mut blocks[..self.caps.half(class)];
-        let got = self.lane.alloc_batch(self.caps.order(class), half)?;
+        let got = self.lane.alloc_near(self.caps.order(class), half)?;
         // The lowest ends up on top.
         for (count, &block) in (0..).zip(half[1..got].iter().rev()) {
             stacks.push(class, count, block);
@@ -119,14 +120,24 @@ impl<W: Word> Front<'_, W> {
         }
     }
 
-    /// Gives back the oldest half of what the class may keep. Returns whether there was any.
-    ///
-    /// The oldest half, since the other blocks may still be in the processor's cache; sorted, so that one
-    /// compare-and-swap frees neighbours in one word.
+    /// Gives back the oldest blocks of a class that is full: half of them if one read-modify-write frees many, else only
+    /// an eighth, as each costs one.
     #[inline(never)]
-    pub fn give_back(&self, stacks: &mut impl Stacks, class: usize) -> bool {
+    fn make_room(&self, stacks: &mut impl Stacks, class: usize) {
+        let few = self.caps.eighth(class);
+        let apart = stacks.block(class, 0).abs_diff(stacks.block(class, few as u64 - 1));
+        // They fill a quarter of where they lie, going by the ends, or more.
+        let are_close = few > 1 && apart >> self.caps.order(class) < 4 * few as u64;
+        self.give_back(stacks, class, if are_close { self.caps.half(class) } else { few });
+    }
+
+    /// Gives back the `most` blocks that were freed longest ago. Returns whether there was any.
+    ///
+    /// The oldest, since the other blocks may still be in the processor's cache; sorted, so that one compare-and-swap
+    /// frees neighbours in one word.
+    fn give_back(&self, stacks: &mut impl Stacks, class: usize, most: usize) -> bool {
         let mut blocks = [0; BATCH];
-        let taken = stacks.take_oldest(class, &mut blocks[..self.caps.half(class)]);
+        let taken = stacks.take_oldest(class, &mut blocks[..most]);
         blocks[..taken].sort_unstable();
         let mut left = &blocks[..taken];
         // A refused block was freed twice, or with a wrong order: it is left alone, and counted.
@@ -142,7 +153,7 @@ impl<W: Word> Front<'_, W> {
     pub fn drain(&self, stacks: &mut impl Stacks) -> bool {
         let mut any = false;
         for class in 0..CLASSES {
-            while self.give_back(stacks, class) {
+            while self.give_back(stacks, class, BATCH) {
                 any = true;
             }
         }

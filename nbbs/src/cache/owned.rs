@@ -10,7 +10,7 @@ use crate::sync::{AtomicU64, Word};
 
 /// A cache of free blocks for one owner, in front of a [`Buddy`]: see [`Buddy::cache`].
 ///
-/// It keeps blocks of orders 0 to 3 and of one large order, up to its [`Caps`]; blocks of other orders bypass it. To
+/// It keeps blocks of orders 0 to 8 and of one large order, up to its [`Caps`]; blocks of other orders bypass it. To
 /// the buddy allocator, and to everybody else, the blocks that it keeps are in use. It gives them back when it is
 /// dropped; if it is never dropped, they are lost.
 ///
@@ -44,7 +44,7 @@ pub struct Cache<'a, W: Word = AtomicU64> {
 }
 
 impl<'a, W: Word> Buddy<'a, W> {
-    /// Creates an empty cache of free blocks, which allocates and frees them on `lane`. It takes 1 KiB.
+    /// Creates an empty cache of free blocks, which allocates and frees them on `lane`. It takes 3 KiB.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -79,8 +79,9 @@ impl<'a, W: Word> Cache<'a, W> {
 
     /// Allocates a block of `2^order` units, aligned to its size, and returns its first unit.
     ///
-    /// Cost: a few plain loads and stores, if the cache has such a block. Otherwise
-    /// [`Lane::alloc_batch`](crate::Lane::alloc_batch) allocates half of what the cache may keep of the order.
+    /// Cost: a few plain loads and stores, if the cache has such a block. Otherwise that of
+    /// [`Lane::alloc`](crate::Lane::alloc), for all blocks of one word, up to half of what the cache may keep of the
+    /// order.
     ///
     /// # Errors
     /// Those of [`Lane::alloc`](crate::Lane::alloc). Before the cache reports [`AllocError::Exhausted`], it gives back
@@ -143,8 +144,9 @@ impl<'a, W: Word> Cache<'a, W> {
 
     /// Frees the block of `order` at unit `index`.
     ///
-    /// Cost: a few plain loads and stores, if the cache has room. Otherwise it gives back the half that was freed
-    /// longest ago, with a read-modify-write for each word in which those blocks lie.
+    /// Cost: a few plain loads and stores, if the cache has room. Otherwise it gives back the blocks
+    /// that were freed longest ago, an eighth of them, or half if those lie close together, with a read-modify-write for
+    /// each word in which they lie.
     ///
     /// # Errors
     /// Those of [`Lane::free_sized`](crate::Lane::free_sized), as far as a cache can detect them: see [`Cache`].

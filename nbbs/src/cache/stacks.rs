@@ -1,9 +1,10 @@
 //! The blocks in a cache: a stack for each class of order, in plain words.
 //!
 //! ```text
-//! word 0      busy: an operation is under way        word 2        blocks that were not taken back
-//! word 1      asked to drain, taken by another       words 3 to 7  blocks in the stack of each class
-//! words 8+    the stacks, the block freed longest ago first: 4 large ones, 8 of order 3, and so on; 64 of order 0
+//! word 0      busy: an operation is under way        word 2         blocks that were not taken back
+//! word 1      asked to drain, taken by another       words 3 to 12  blocks in the stack of each class
+//! words 16+   the stacks, the block freed longest ago first: 64 of each order from 0 to 3, then
+//!             16 of each other class
 //! ```
 //!
 //! At every instant the blocks below a stack's count are exactly those that are cached: a count falls before a block
@@ -12,12 +13,14 @@
 
 use core::sync::atomic::Ordering;
 
-/// The number of classes: the small orders, and a large one.
-pub(super) const CLASSES: usize = 5;
+/// The number of classes: the orders 0 to 8, and a large one.
+pub(super) const CLASSES: usize = 10;
+/// The number of small orders, which are the most frequent: their hits are inlined.
+pub(super) const SMALL: usize = 4;
 /// The class of the large order.
 pub(super) const LARGE: usize = CLASSES - 1;
 /// Words of a cache: a multiple of a cache line.
-pub(super) const PART_WORDS: usize = 136;
+pub(super) const PART_WORDS: usize = SMALL_PLACES + SMALL * SMALL_ROOM + (CLASSES - SMALL) * ROOM;
 /// The largest number of blocks that are taken or given back at a time.
 pub(super) const BATCH: usize = 32;
 
@@ -25,20 +28,25 @@ pub(super) const BUSY: usize = 0;
 pub(super) const ASKED: usize = 1;
 const REFUSED: usize = 2;
 const COUNTS: usize = 3;
-/// Where place 0 would be. The stack of a class begins at the place whose number is its capacity, behind the stacks of
-/// the classes above; the first of these begins at place 4.
-const PLACES: usize = 4;
-const PLACE_COUNT: usize = 128;
+/// Where the stacks of the small orders begin, and how many blocks there is room for in each.
+const SMALL_PLACES: usize = 16;
+const SMALL_ROOM: usize = 64;
+/// How many blocks there is room for in each other stack. These are behind those of the small orders.
+const ROOM: usize = 16;
 
 /// Returns the number of blocks of a class for which there is room.
 pub(super) const fn capacity(class: usize) -> u64 {
-    64 >> class
+    if class < SMALL { SMALL_ROOM as u64 } else { ROOM as u64 }
 }
 
 /// Returns the word of a block in a stack. It is always within the cache, whatever a count may say.
 #[inline(always)]
 const fn slot(class: usize, at: u64) -> usize {
-    PLACES + capacity(class).wrapping_add(at) as usize % PLACE_COUNT
+    if class < SMALL {
+        SMALL_PLACES + (class * SMALL_ROOM + at as usize) % (SMALL * SMALL_ROOM)
+    } else {
+        SMALL_PLACES + (SMALL * SMALL_ROOM + (class - SMALL) * ROOM) + at as usize % ROOM
+    }
 }
 
 /// The words of one cache.
@@ -102,6 +110,9 @@ pub(super) trait Stacks {
     fn take_oldest(&mut self, class: usize, blocks: &mut [u64]) -> usize {
         let count = self.count(class).min(capacity(class));
         let taken = count.min(blocks.len() as u64);
+        if taken == 0 {
+            return 0;
+        }
         // While the others move down the count is 0: a block that stood twice might be given back twice, if this caller
         // dies.
         self.set_count(class, 0);

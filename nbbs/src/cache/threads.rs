@@ -13,7 +13,7 @@ use crate::error::{AllocError, FreeError};
 
 /// A cache of free blocks for each thread, in front of a [`Buddy`], made and drained automatically.
 ///
-/// A thread gets a [`Cache`] of 1 KiB with its first operation. It is drained when the thread ends. If the thread does
+/// A thread gets a [`Cache`] of 3 KiB with its first operation. It is drained when the thread ends. If the thread does
 /// not end in order, as at the end of a process, the blocks in it are lost. With every operation a thread searches its
 /// caches, one for each `ThreadCaches` that it uses, so there should be few.
 ///
