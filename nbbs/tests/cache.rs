@@ -55,8 +55,7 @@ fn nothing_is_kept_beyond_the_cap_of_an_order() {
     }
 }
 
-/// Caches in front of an arena, of which 17 blocks were allocated and freed `step` blocks apart, in a cache that has room
-/// for 16. Returns how many were given back.
+/// Frees 17 blocks, `step` blocks apart, into a cache that has room for 16. Returns how many it gave back.
 fn given_back(step: usize) -> usize {
     let arena: Arena = Arena::new(1 << 10);
     let (buddy, words) = (arena.buddy(), words(1));

@@ -6,12 +6,12 @@ use crate::layout::geometry::MAX_ORDERS;
 /// The largest number of units that a cache keeps of each order, and which large order it keeps.
 ///
 /// A cache keeps blocks of orders 0 to 8 and of one large order. By default these are 64 blocks of orders 0 and 1, 32 of
-/// orders 2 and 3, 16 of orders 4 and 5, 8 of order 6, 4 of order 7, and 2 of order 8 and of order 9, the large one: 3904
-/// units in all, or 15 MiB in pages of 4 KiB.
+/// orders 2 and 3, 16 of orders 4 and 5, 8 of order 6, 4 of order 7, and 2 of order 8 and of order 9, the large one:
+/// 3904 units in all, or 15 MiB in pages of 4 KiB.
 ///
-/// A cache that has no block of an order takes as many as one word of the buddy allocator has, up to half of what it may
-/// keep: at most 32 units of the orders up to 4. A cache that may keep no more gives back an eighth, or half if those
-/// blocks lie close together.
+/// A cache that has no block of an order takes as many as one word of the buddy allocator has, up to half of what it
+/// may keep: at most 32 units of the orders up to 4. A cache that may keep no more gives back an eighth, or half if
+/// those blocks lie close together.
 ///
 /// ```
 /// use nbbs::{Cache, Caps};

@@ -37,9 +37,9 @@ impl<W: Word> Caches<'_, W> {
 
     /// Frees the block of `order` at unit `index`.
     ///
-    /// Cost: 8 or 9 plain loads and stores, if the cache has room. Otherwise it gives back the blocks that
-    /// were freed longest ago, an eighth of them, or half if those lie close together, with a read-modify-write for each
-    /// word in which they lie. Callable from interrupt and signal handlers.
+    /// Cost: 8 or 9 plain loads and stores, if the cache has room. Otherwise it gives back the blocks that were freed
+    /// longest ago, an eighth of them, or half if those lie close together, with a read-modify-write for each word in
+    /// which they lie. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// Those of [`Lane::free_sized`](crate::Lane::free_sized), as far as a cache can detect them: see [`Caches`].

@@ -88,8 +88,8 @@ impl<W: Word> Front<'_, W> {
         }
     }
 
-    /// Allocates what one word has, up to half of what the class may keep, while it keeps nothing. Returns the first block
-    /// of it. Where free blocks are scattered, taking more would search for each.
+    /// Allocates what one word has, up to half of what the class may keep, while it keeps nothing. Returns the first
+    /// block of it. Where free blocks are scattered, taking more would search for each.
     fn refill(&self, stacks: &mut impl Stacks, class: usize) -> Result<u64, AllocError> {
         let mut blocks = [0; BATCH];
         let half = &mut blocks[..self.caps.half(class)];
@@ -120,8 +120,8 @@ impl<W: Word> Front<'_, W> {
         }
     }
 
-    /// Gives back the oldest blocks of a class that is full: half of them if one read-modify-write frees many, else only
-    /// an eighth, as each costs one.
+    /// Gives back the oldest blocks of a class that is full: half of them if one read-modify-write frees many, else an
+    /// eighth, as each costs one.
     #[inline(never)]
     fn make_room(&self, stacks: &mut impl Stacks, class: usize) {
         let few = self.caps.eighth(class);

@@ -144,9 +144,9 @@ impl<'a, W: Word> Cache<'a, W> {
 
     /// Frees the block of `order` at unit `index`.
     ///
-    /// Cost: a few plain loads and stores, if the cache has room. Otherwise it gives back the blocks
-    /// that were freed longest ago, an eighth of them, or half if those lie close together, with a read-modify-write for
-    /// each word in which they lie.
+    /// Cost: a few plain loads and stores, if the cache has room. Otherwise it gives back the blocks that were freed
+    /// longest ago, an eighth of them, or half if those lie close together, with a read-modify-write for each word in
+    /// which they lie.
     ///
     /// # Errors
     /// Those of [`Lane::free_sized`](crate::Lane::free_sized), as far as a cache can detect them: see [`Cache`].
