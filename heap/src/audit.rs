@@ -87,6 +87,6 @@ fn audit_region(region: &Region<'_>) -> Result<(), AuditError> {
             }
         }
     }
-    let wrong = Class::all().find(|&class| slabs.on_stack(class) != listed[class.number()]);
+    let wrong = Class::all().find(|&class| slabs.on_stacks(class) != listed[class.number()]);
     wrong.map_or(Ok(()), |class| Err(AuditError::Stack { size: class.size() }))
 }

@@ -6,10 +6,8 @@ use crate::class::{CLASSES, Class, MOST_KEPT};
 use crate::lot::Lot;
 use crate::region::Region;
 use crate::regions::Memory;
+use crate::slabs::AT_ONCE;
 use crate::waiting::{self, Waiting};
-
-/// The most slabs that a cache takes at once.
-const SLABS: usize = 4;
 
 /// A cache of slots of all classes, for one thread at a time.
 ///
@@ -212,7 +210,7 @@ impl Bin {
         lot: &mut Lot,
     ) -> Option<NonNull<u8>> {
         memory.find(|region| {
-            region.take(class, SLABS, |slab, slots| self.put(class, region, lane, slab, slots));
+            region.take(class, AT_ONCE, |slab, slots| self.put(class, region, lane, slab, slots));
             (self.spare != 0).then_some(())
         });
         if self.spare == 0

@@ -54,10 +54,10 @@ impl Cpu for () {
 /// The worst costs, when no cache serves an operation and no other thread is in its way, in loads of the bookkeeping
 /// (and read-modify-writes), are:
 ///
-/// - In any memory: 8 (4) for a slot of a slab that has free ones, 4 (3) to free it, 16 (4) to free the last of its
+/// - In any memory: 10 (4) for a slot of a slab that has free ones, 5 (3) to free it, 16 (4) to free the last of its
 ///   slab.
 /// - In a region of n MiB: 80 + 8n (8 + n) for a slot of a new slab, 100 + 256n (12) for a run of units, 110 (24) to
-///   free it, and 90 + 11264n (8 + 3072n) to trim, which an allocation does before it is refused.
+///   free it, and 170 + 12288n (8 + 3072n) to trim, which an allocation does before it is refused.
 ///
 /// `heap/src/loads.rs` counts them.
 ///
@@ -118,8 +118,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Cost: no read-modify-write if the caller's thread has a slot of this class, one if a CPU's cache has. Otherwise
     /// one for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab. Anything
     /// larger than 32 KiB is a run of units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is
-    /// trimmed first. This misses slabs that another thread, or an interrupted caller, has in hand while it trims: then
-    /// memory is refused that could be had a moment later.
+    /// trimmed first. This misses the slabs, four at most, that another thread, or an interrupted caller, has in hand at
+    /// that moment.
     #[inline]
     pub fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc(self, layout)

@@ -12,7 +12,7 @@
 //! - **Nothing is written into free memory**: the bookkeeping, 1.6 % of the memory, is separate from it. A program that
 //!   writes past its blocks does not break the heap.
 //! - **A refusal is the last resort**: before the heap reports that there is no memory, it returns slabs of which no
-//!   slot is in use, whatever their class, except those that another thread has in hand, and asks other caches to give
+//!   slot is in use, whatever their class, except the few that another thread has in hand, and asks other caches to give
 //!   back theirs.
 //!
 //! # How it works
@@ -25,9 +25,8 @@
 //! Memory may be refused although it is free:
 //!
 //! - Other caches give back what they keep only when they next take or give back slots.
-//! - A thread that trims has all slabs of one class in hand at a time. Until it has looked at them all, which a handler
-//!   that interrupts it delays, others miss them. So of two threads that trim at once, as they find no memory, one may
-//!   be refused.
+//! - A thread that takes slots, gives some back or trims has up to four slabs in hand at a time. Until it has finished
+//!   with them, which a handler that interrupts it delays, others miss them.
 //! - A layout that is aligned to more than a page may need a free piece as large as its size and its alignment
 //!   together: the last place that is aligned may be refused.
 //! - A thread whose first use of the heap is in the last destructors of the C library's keys does not empty its cache.

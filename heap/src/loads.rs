@@ -21,14 +21,14 @@ const fn bound(name: &'static str, loads: (u64, u64), swaps: (u64, u64)) -> Boun
 
 /// The most loads and read-modify-writes, as the documentation of [`Heap`](crate::Heap) states them.
 const BOUNDS: [Bound; 8] = [
-    bound("a slot of a slab that has some", (8, 0), (4, 0)),
-    bound("a slot freed", (4, 0), (3, 0)),
+    bound("a slot of a slab that has some", (10, 0), (4, 0)),
+    bound("a slot freed", (5, 0), (3, 0)),
     bound("the last slot of a slab freed", (16, 0), (4, 0)),
     bound("a slot of a new slab", (80, 8), (8, 1)),
     bound("a run of 33 units", (100, 256), (12, 0)),
     bound("a run of 1000 units", (40, 28), (12, 0)),
     bound("a run freed", (110, 0), (24, 0)),
-    bound("trim", (90, 11 * 1024), (8, 3 * 1024)),
+    bound("trim", (170, 12 * 1024), (8, 3 * 1024)),
 ];
 
 /// Makes a region with at least this many units.

@@ -13,7 +13,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// these are.
     ///
     /// The caller's cache gives back what it keeps at once; other caches do when they next take slots or give some
-    /// back. Slabs that another thread has in hand may be missed. With the feature `std`, on Linux, whole pages of the
+    /// back. The slabs that another thread has in hand, four at most, are missed. With the feature `std`, on Linux, whole pages of the
     /// heap's own memory that are free, and were in use since the last time, go back to the operating system. This
     /// takes a system call for each piece of at most 1 MiB, which nobody else can allocate in the meantime. For added
     /// memory, and on other systems, there is [`discard`](Self::discard).

@@ -1,7 +1,7 @@
 //! A region of memory: bookkeeping at its front, then the units that the buddy allocator hands out.
 //!
 //! ```text
-//! buddy's metadata | slots, a word per unit | links, a word per unit | two words per class | a bit per chunk | units
+//! buddy's metadata | slots, a word per unit | links, a word per unit | three words per class | a bit per chunk | units
 //! ```
 
 use core::alloc::Layout;
@@ -15,7 +15,7 @@ use crate::class::{Class, PAGE, UNIT, UNIT_LOG2};
 use crate::error::{AddError, FreeError};
 use crate::fresh::{CHUNK_LOG2, Fresh, fresh_words};
 use crate::runs::Runs;
-use crate::slabs::{Given, Slabs, WORDS_OF_CLASSES};
+use crate::slabs::{AT_ONCE, Given, Slabs, WORDS_OF_CLASSES};
 use crate::watch;
 
 /// The most units of a region: a number of units takes half a word.
@@ -295,7 +295,7 @@ impl Region<'_> {
     pub fn trim(&self, lane: usize) -> usize {
         let mut bytes = 0;
         for class in Class::all() {
-            self.slabs.take_all_if_whole(class, |unit, slots| {
+            self.slabs.take_all_if_whole(class, AT_ONCE, |unit, slots| {
                 self.give(class, lane, unit, slots);
                 bytes += if slots == class.all_slots() { class.slab_bytes() } else { 0 };
             });

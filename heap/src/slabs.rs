@@ -1,19 +1,24 @@
 //! Slabs: which slots are free, and which slabs have some. The protocol of the heap.
 //!
 //! A slab has a word, with a bit for each free slot and the mark `LISTED`, and a link, which says its class. For each
-//! class there is a stack of slabs that have free slots. There are four rules:
+//! class there are two stacks of slabs that have free slots. There are four rules:
 //!
 //! - A caller that holds slots gives them back by setting their bits, and the mark with them. If the mark was not set,
 //!   the caller now has the slab in hand, and lists it.
-//! - A caller that takes a slab off its stack has it in hand, and takes all its slots and the mark at once.
+//! - A caller that takes a slab off a stack has it in hand, and takes all its slots and the mark at once.
 //! - So a slab without the mark has no free slots, and nobody but the holders of its slots can reach it.
 //! - A caller that holds all slots of such a slab holds its memory, and may return it.
 //!
 //! Slots are never claimed one by one: a thread takes all that a slab has, keeps them in its cache, and gives back what
 //! it does not need. So no compare-and-swap can mistake a slab that was returned and made anew for what it was before.
 //!
+//! Slabs are listed on one of the two stacks, the current one. To find the slabs that are whole, a caller makes the other
+//! stack current and takes the slabs off the former one, a few at a time. It returns those that are whole and lists the
+//! others on the current stack. So it meets each slab once, several callers can share the work, and anybody can take
+//! slots meanwhile, from either stack. The stacks change places only once the one that becomes current has been empty.
+//!
 //! A thread that stops between two steps withholds the slabs that it has in hand: as many as it takes at once (see
-//! [`Slabs::take`]), those that it has yet to list, and in [`Slabs::take_all`] those of one class.
+//! [`Slabs::take`]), and those that it has yet to list.
 
 use nbbs::sync::{Ordering, Word};
 
@@ -29,6 +34,15 @@ const LISTED: u64 = 1 << 63;
 /// takes, so that a stack that looks unchanged is unchanged.
 const FIRST: u64 = u32::MAX as u64;
 
+/// In the word that says whether slabs may be whole: set if all slots of a listed slab may be free.
+const SAID: u64 = 1;
+
+/// In the same word: the number of the class's stack that is current.
+const CURRENT: u64 = 2;
+
+/// In the same word: counts how often it was said, so that a word that looks unchanged is unchanged.
+const TIMES: u64 = 4;
+
 /// The words of all slabs of a region, by the number of their first unit.
 #[derive(Debug)]
 pub struct Slabs<'a, W> {
@@ -37,14 +51,17 @@ pub struct Slabs<'a, W> {
     /// The next slab on the stack, as in [`FIRST`], and the slab's class plus one in the high half: 0 if there is no
     /// slab.
     links: &'a [W],
-    /// A stack for each class.
+    /// Two stacks for each class.
     stacks: &'a [W],
-    /// For each class, whether all slots of a listed slab may be free.
+    /// For each class, whether slabs may be whole, and which stack is current: see [`SAID`] and [`CURRENT`].
     whole: &'a [W],
 }
 
+/// The most slabs that a caller of the heap takes at once.
+pub const AT_ONCE: usize = 4;
+
 /// The number of words that all classes take, beside those of each unit.
-pub const WORDS_OF_CLASSES: usize = 2 * CLASSES;
+pub const WORDS_OF_CLASSES: usize = 3 * CLASSES;
 
 impl<W> Clone for Slabs<'_, W> {
     fn clone(&self) -> Self {
@@ -69,7 +86,7 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Creates the slabs over these words, all zero at first: `slots` and `links` have one for each unit, `classes` has
     /// [`WORDS_OF_CLASSES`].
     pub fn new(slots: &'a [W], links: &'a [W], classes: &'a [W]) -> Self {
-        let (stacks, whole) = classes.split_at(CLASSES);
+        let (stacks, whole) = classes.split_at(2 * CLASSES);
         Self { slots, links, stacks, whole }
     }
 
@@ -81,40 +98,86 @@ impl<'a, W: Word> Slabs<'a, W> {
         }
     }
 
-    /// Takes up to `most` slabs off the stack of `class`, with all their free slots. Calls `visit` with each slab's
-    /// unit, and a bit for each of its slots.
+    /// Takes up to `most` slabs off a stack of `class`, with all their free slots. Calls `visit` with each slab's unit,
+    /// and a bit for each of its slots.
     ///
     /// Cost: a read-modify-write, and one for each slab.
-    pub fn take(&self, class: Class, most: usize, visit: impl FnMut(u64, u64)) {
-        self.take_from(class, Some(most), visit);
+    pub fn take(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
+        _ = self.take_from(class, 0, most, &mut visit)
+            || self.take_from(class, 1, most, &mut visit);
     }
 
-    /// Takes all slabs off the stack of `class`, like [`take`](Self::take), if all slots of one of them may be free.
-    pub fn take_all_if_whole(&self, class: Class, visit: impl FnMut(u64, u64)) {
+    /// Takes all slabs of `class`, up to `most` at a time, like [`take`](Self::take), if all slots of one of them may be
+    /// free. `visit` gives back what it is called with. This includes the slabs that other callers have yet to look at,
+    /// but not those that they have in hand.
+    pub fn take_all_if_whole(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
         let Some(whole) = self.whole.get(class.number()) else { return };
-        // Relaxed: a caller that sees an old value comes too early, and leaves the word as it is.
-        let said = whole.load(Ordering::Relaxed) != 0;
-        // Acquire: pairs with the Release in `say_whole`: all slabs recorded so far as whole are on the stack, or were.
-        // A slab that becomes whole from now on is recorded again.
-        if said && whole.compare_exchange(1, 0, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-            self.take_from(class, None, visit);
+        let mut has_changed_places = false;
+        // Each slab is met twice at most: on the stack that others left half done, and on the one that was current.
+        for _ in 0..=2 * self.links.len() {
+            // Acquire: pairs with the Release in `say_whole`: all slabs recorded so far as whole have been listed, or
+            // their listers will see that they are whole.
+            let said = whole.load(Ordering::Acquire);
+            let former = usize::from(said & CURRENT == 0);
+            if self.take_from(class, former, most, &mut visit) {
+                continue;
+            }
+            if has_changed_places || said & SAID == 0 {
+                return;
+            }
+            // Fails if a slab has been recorded since, which may be on the stack that was found empty. Relaxed: the
+            // exchange passes on what earlier ones have released.
+            has_changed_places = self.is_still_empty(class, former)
+                && whole
+                    .compare_exchange(
+                        said,
+                        said ^ (SAID | CURRENT),
+                        Ordering::Relaxed,
+                        Ordering::Relaxed,
+                    )
+                    .is_ok();
         }
     }
 
-    fn take_from(&self, class: Class, most: Option<usize>, mut visit: impl FnMut(u64, u64)) {
-        let (mut next, end) = self.detach(class, most);
+    /// Takes nothing off a stack, if it is empty. Returns whether it is.
+    fn is_still_empty(&self, class: Class, number: usize) -> bool {
+        let Some(stack) = self.stack(class, number) else { return false };
+        let seen = stack.load(Ordering::Relaxed);
+        // Release: pairs with the Acquire in `list`: a caller that lists a slab later sees what was said before.
+        seen & FIRST == 0
+            && stack
+                .compare_exchange(
+                    seen,
+                    seen.wrapping_add(FIRST + 1),
+                    Ordering::Release,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
+    }
+
+    /// Takes up to `most` slabs off one of the stacks of `class`. Returns whether there were any.
+    fn take_from(
+        &self,
+        class: Class,
+        number: usize,
+        most: usize,
+        visit: &mut impl FnMut(u64, u64),
+    ) -> bool {
+        let (first, end) = self.detach(class, number, most);
+        let mut next = first;
         while next != end {
-            let Some(unit) = next.checked_sub(1) else { return };
+            let Some(unit) = next.checked_sub(1) else { break };
             // Before the slab is listed anew. Relaxed: `detach` has acquired it.
             next = self.link(unit).map_or(0, |link| link.load(Ordering::Relaxed) & FIRST);
             let slots = self.take_slots(unit);
             visit(unit, slots);
         }
+        first != 0
     }
 
-    /// Takes the first `most` slabs, or all, off a stack. Returns the first of them, and the one behind the last.
-    fn detach(&self, class: Class, most: Option<usize>) -> (u64, u64) {
-        let Some(stack) = self.stacks.get(class.number()) else { return (0, 0) };
+    /// Takes the first `most` slabs off a stack. Returns the first of them, and the one behind the last.
+    fn detach(&self, class: Class, number: usize, most: usize) -> (u64, u64) {
+        let Some(stack) = self.stack(class, number) else { return (0, 0) };
         // Acquire, here and below: pairs with the Release in `list`, for links.
         let mut seen = stack.load(Ordering::Acquire);
         loop {
@@ -122,7 +185,7 @@ impl<'a, W: Word> Slabs<'a, W> {
             if first == 0 {
                 return (0, 0);
             }
-            let end = most.map_or(0, |most| self.walk(first, most));
+            let end = self.walk(first, most);
             let new = (seen & !FIRST).wrapping_add(FIRST + 1) | end;
             match stack.compare_exchange(seen, new, Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) => return (first, end),
@@ -186,39 +249,47 @@ impl<'a, W: Word> Slabs<'a, W> {
                 Err(found) => seen = found,
             }
         }
+        let mut now = seen | slots;
         if seen & LISTED == 0 {
             self.list(class, unit);
+            // Another caller may have made the slab whole, and said so before it was listed. Relaxed: `list` has
+            // acquired it if whoever heard of it found the stack empty.
+            now = word.load(Ordering::Relaxed);
         }
-        if (seen | slots) & !LISTED == class.all_slots() {
+        if now & !LISTED == class.all_slots() {
             self.say_whole(class);
         }
         Given::Free
     }
 
-    /// Records that all slots of a slab on the stack of `class` may be free.
+    /// Records that all slots of a listed slab of `class` may be free.
     fn say_whole(&self, class: Class) {
         let Some(whole) = self.whole.get(class.number()) else { return };
         let mut seen = whole.load(Ordering::Relaxed);
-        // Release: pairs with the Acquire in `take_all_if_whole`, so that the slab is found on the stack. This is also
-        // done when it is recorded already, and never by a store, which would hide earlier records from those that see
-        // it.
-        while let Err(found) = whole.compare_exchange(seen, 1, Ordering::Release, Ordering::Relaxed)
-        {
-            seen = found;
+        loop {
+            let new = (seen | SAID).wrapping_add(TIMES);
+            // Release: pairs with the Acquire in `take_all_if_whole`, so that the slab is found on a stack. It is an
+            // exchange, as a store would hide earlier records from those that see it.
+            match whole.compare_exchange(seen, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(found) => seen = found,
+            }
         }
     }
 
-    /// Puts a slab that the caller has in hand on the stack of `class`.
+    /// Puts a slab that the caller has in hand on the current stack of `class`.
     fn list(&self, class: Class, unit: u64) {
-        let (Some(stack), Some(link)) = (self.stacks.get(class.number()), self.link(unit)) else {
-            return;
-        };
+        // Relaxed: on the stack that was current a moment ago it is found, too.
+        let whole = self.whole.get(class.number()).map_or(0, |word| word.load(Ordering::Relaxed));
+        let stack = self.stack(class, usize::from(whole & CURRENT != 0));
+        let (Some(stack), Some(link)) = (stack, self.link(unit)) else { return };
         let mut seen = stack.load(Ordering::Relaxed);
         loop {
             link.store(tag(class) | seen & FIRST, Ordering::Relaxed);
             let new = seen & !FIRST | (unit + 1);
-            // Release: pairs with the Acquire in `detach`, for the link.
-            match stack.compare_exchange(seen, new, Ordering::Release, Ordering::Relaxed) {
+            // Release: pairs with the Acquire in `detach`, for the link. Acquire: pairs with the Release in
+            // `is_still_empty`.
+            match stack.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(found) => seen = found,
             }
@@ -238,10 +309,14 @@ impl<'a, W: Word> Slabs<'a, W> {
         self.word(unit).is_some_and(|word| word.load(Ordering::Relaxed) & LISTED != 0)
     }
 
-    /// Returns how many slabs with the mark the stack of a class has; `usize::MAX` if it has no end, or leads to
+    /// Returns how many slabs with the mark the stacks of a class have; `usize::MAX` if one has no end, or leads to
     /// anything else.
-    pub fn on_stack(&self, class: Class) -> usize {
-        let stack = self.stacks.get(class.number());
+    pub fn on_stacks(&self, class: Class) -> usize {
+        self.on_stack(class, 0).saturating_add(self.on_stack(class, 1))
+    }
+
+    fn on_stack(&self, class: Class, number: usize) -> usize {
+        let stack = self.stack(class, number);
         let mut next = stack.map_or(0, |stack| stack.load(Ordering::Relaxed) & FIRST);
         let mut count = 0;
         while let Some(unit) = next.checked_sub(1) {
@@ -263,6 +338,11 @@ impl<'a, W: Word> Slabs<'a, W> {
             let (class, free) = self.look(first)?;
             (class.slab_order() == order).then_some((first, class, free))
         })
+    }
+
+    /// Returns the first or the second stack of a class, numbers 0 and 1.
+    fn stack(&self, class: Class, number: usize) -> Option<&'a W> {
+        self.stacks.get(2 * class.number() + number)
     }
 
     fn word(&self, unit: u64) -> Option<&'a W> {

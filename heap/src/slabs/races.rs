@@ -169,6 +169,17 @@ fn the_memory_of_a_slab_is_handed_on() {
     race(2, 1, fresh, &[give_all, take_and_return, make]);
 }
 
+/// Races lanes, and checks that a trim afterwards leaves no slab of which all slots are free.
+#[track_caller]
+fn race_and_trim(preemptions: usize, units: usize, fresh: Fresh, lanes: &'static [Lane]) {
+    plot::model(preemptions, move || {
+        let (plot, held) = plot::together(units, fresh, lanes);
+        plot.trim(wide());
+        plot.check(&held);
+        assert!(!plot.has_whole(wide()), "a slab of which all slots are free was forgotten");
+    });
+}
+
 /// A slab becomes whole while all are taken: afterwards it is returned, or the next look finds it.
 #[test]
 fn no_whole_slab_is_forgotten() {
@@ -190,14 +201,108 @@ fn no_whole_slab_is_forgotten() {
     };
     let races: [(Fresh, &'static [Lane]); 3] =
         [(two, &[give_all, trim]), (two, &[give_all, take_one_slot]), (one, &[give_all, trim])];
-    for (fresh, lanes) in races {
-        plot::model(3, move || {
-            let (plot, held) = plot::together(2, fresh, lanes);
-            plot.trim(wide());
-            plot.check(&held);
-            assert!(!plot.has_whole(wide()), "a slab of which all slots are free was forgotten");
-        });
+    races.into_iter().for_each(|(fresh, lanes)| race_and_trim(3, 2, fresh, lanes));
+    // Two give back what makes a slab whole, and the one that lists it is not the one that gives the last slot.
+    let parts = |plot: &Plot| {
+        let all = plot.make(wide(), 0);
+        vec![vec![all.part(0x0f)], vec![all.part(0xf0)], vec![]]
+    };
+    race_and_trim(2, 1, parts, &[give_all, give_all, trim]);
+}
+
+/// A caller that lists a slab where it was to be listed two trims ago does not hide it.
+#[test]
+fn a_slab_listed_late_is_not_forgotten() {
+    fn trim_twice(plot: &Plot, held: Vec<Held>) -> Vec<Held> {
+        plot.trim(wide());
+        give_all(plot, held);
+        plot.trim(wide());
+        Vec::new()
     }
+    let fresh = |plot: &Plot| {
+        let [late, whole, next] = [0, 1, 2].map(|unit| plot.make(wide(), unit));
+        plot.give(whole.part(0x0f));
+        plot.give(whole.part(0xf0));
+        plot.give(next.part(0x0f));
+        vec![vec![late.part(0x0f), late.part(0xf0)], vec![next.part(0xf0)]]
+    };
+    race_and_trim(2, 3, fresh, &[give_all, trim_twice]);
+    // The last slot is given between the trims.
+    let parts = |plot: &Plot| {
+        let [late, whole] = [0, 1].map(|unit| plot.make(wide(), unit));
+        plot.give(whole.part(0x0f));
+        plot.give(whole.part(0xf0));
+        vec![vec![late.part(0x0f)], vec![late.part(0xf0)]]
+    };
+    race_and_trim(2, 2, parts, &[give_all, trim_twice]);
+}
+
+/// Of two that trim at once each finds all whole slabs, except the one that the other has in hand.
+#[test]
+fn two_trim() {
+    fn trim_all_but_one(plot: &Plot, _: Vec<Held>) -> Vec<Held> {
+        plot.trim(wide());
+        assert!(plot.returned() >= 1, "one of two whole slabs is in nobody's hands");
+        Vec::new()
+    }
+    // The first slab on the stack is not whole.
+    fn fresh(plot: &Plot) -> Vec<Vec<Held>> {
+        for unit in 0..2 {
+            let whole = plot.make(wide(), unit);
+            plot.give(whole.part(0x0f));
+            plot.give(whole.part(0xf0));
+        }
+        vec![vec![but(plot, 2, 1)], vec![]]
+    }
+    fn trim_and_keep(plot: &Plot, held: Vec<Held>) -> Vec<Held> {
+        trim_all_but_one(plot, Vec::new());
+        held
+    }
+    race_and_trim(2, 3, fresh, &[trim_and_keep, trim_all_but_one]);
+    race_and_trim(2, 3, fresh, &[give_all, trim_all_but_one]);
+}
+
+/// Slots are found while slabs are moved from one stack to the other, on both.
+#[test]
+fn slots_of_both_stacks() {
+    plot::model(0, || {
+        let plot = Plot::new(4);
+        let held = [0, 1, 2].map(|unit| but(&plot, unit, 1));
+        let whole = plot.make(wide(), 3);
+        plot.give(whole.part(0x0f));
+        plot.give(whole.part(0xf0));
+        let mut taken = Vec::new();
+        plot.trim_with(wide(), |in_hand| {
+            plot.give(in_hand);
+            taken.extend(plot.take(wide(), 1));
+        });
+        taken.extend(plot.take(wide(), 1));
+        assert_eq!(taken.len(), 3, "each slab has slots");
+        taken.extend(held);
+        plot.check(&taken);
+    });
+}
+
+/// A handler trims in the middle of a trim.
+#[test]
+fn a_trim_within_a_trim() {
+    plot::model(0, || {
+        let plot = Plot::new(6);
+        for unit in 0..6 {
+            let all = plot.make(wide(), unit);
+            plot.give(all.part(0x0f));
+            plot.give(all.part(0xf0));
+        }
+        let mut in_hand = 0;
+        plot.trim_with(wide(), |held| {
+            in_hand += 1;
+            plot.trim(wide());
+            assert_eq!(plot.returned(), 5, "one is in the interrupted caller's hands");
+            plot.give(held);
+        });
+        assert_eq!((in_hand, plot.returned()), (1, 6));
+        plot.check(&[]);
+    });
 }
 
 #[test]

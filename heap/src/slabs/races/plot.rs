@@ -9,7 +9,7 @@ use loom::sync::atomic::AtomicU64;
 use loom::thread;
 
 use super::{Fresh, Lane};
-use crate::class::{Class, UNIT};
+use crate::class::{CLASSES, Class, UNIT};
 use crate::slabs::{FIRST, Given, LISTED, Slabs, WORDS_OF_CLASSES, tag};
 
 /// The class of eight slots in a unit, and the bits of all of them.
@@ -122,7 +122,8 @@ impl Plot {
     pub fn new(units: usize) -> Self {
         let words = || (0..units).map(|_| Word::raced()).collect();
         let of_class = |number: usize| {
-            let number = number % (WORDS_OF_CLASSES / 2);
+            // Two stacks for each class, then a word for each.
+            let number = number.checked_sub(2 * CLASSES).unwrap_or(number / 2);
             let is_raced = [wide().number(), narrow().number()].contains(&number);
             if is_raced { Word::raced() } else { Word::Unused }
         };
@@ -192,14 +193,32 @@ impl Plot {
 
     /// Returns the memory of slabs that are whole.
     pub fn trim(&self, class: Class) {
-        self.slabs().take_all_if_whole(class, |unit, slots| self.give(Held { class, unit, slots }));
+        self.trim_with(class, |held| self.give(held));
     }
 
-    /// Returns the slabs on a stack, and their slots. Nobody else is running.
-    fn on_stack(&self, class: Class) -> Vec<Held> {
+    /// Trims, and calls `visit` with the slots of each slab, one slab at a time. `visit` gives them back.
+    pub fn trim_with(&self, class: Class, mut visit: impl FnMut(Held)) {
+        let visit = |unit, slots| visit(Held { class, unit, slots });
+        self.slabs().take_all_if_whole(class, 1, visit);
+    }
+
+    /// Returns how many slabs were returned.
+    pub fn returned(&self) -> u32 {
+        // A swap reads the newest value.
+        self.returned.fetch_or(0, Ordering::Acquire).count_ones()
+    }
+
+    /// Returns the slabs on the stacks of a class, and their slots. Nobody else is running.
+    fn on_stacks(&self, class: Class) -> Vec<Held> {
+        let mut found = Vec::new();
+        (0..2).for_each(|number| self.add_stack(class, number, &mut found));
+        found
+    }
+
+    fn add_stack(&self, class: Class, number: usize, found: &mut Vec<Held>) {
         use nbbs::sync::Word as _;
-        let mut found: Vec<Held> = Vec::new();
-        let mut next = self.slabs().stacks[class.number()].load(Ordering::Acquire) & FIRST;
+        let stack = self.slabs().stack(class, number).unwrap();
+        let mut next = stack.load(Ordering::Acquire) & FIRST;
         while let Some(unit) = next.checked_sub(1) {
             assert!(found.len() < self.slots.len(), "a stack goes round");
             let word = self.slots[unit as usize].load(Ordering::Relaxed);
@@ -209,19 +228,18 @@ impl Plot {
             found.push(Held { class, unit, slots: word & !LISTED });
             next = link & FIRST;
         }
-        found
     }
 
-    /// Returns whether a slab on the stack is whole.
+    /// Returns whether a slab on the stacks is whole.
     pub fn has_whole(&self, class: Class) -> bool {
-        self.on_stack(class).iter().any(|slab| slab.slots == class.all_slots())
+        self.on_stacks(class).iter().any(|slab| slab.slots == class.all_slots())
     }
 
     /// Checks that every slot is in one place: on a stack, in somebody's hands, or returned with its slab.
     pub fn check(&self, held: &[Held]) {
         use nbbs::sync::Word as _;
         let listed: Vec<Held> =
-            [wide(), narrow()].into_iter().flat_map(|class| self.on_stack(class)).collect();
+            [wide(), narrow()].into_iter().flat_map(|class| self.on_stacks(class)).collect();
         let mut found = vec![0; self.slots.len()];
         for held in held.iter().chain(&listed) {
             let unit = &mut found[held.unit as usize];
