@@ -56,8 +56,8 @@ impl Cpu for () {
 ///
 /// - In any memory: 10 (4) for a slot of a slab that has free ones, 5 (3) to free it, 16 (4) to free the last of its
 ///   slab.
-/// - In a region of n MiB: 80 + 8n (8 + n) for a slot of a new slab, 100 + 256n (12) for a run of units, 110 (24) to
-///   free it, and 170 + 12288n (8 + 3072n) to trim, which an allocation does before it is refused.
+/// - In a region of n MiB: 80 + 140n (8 + 5n) for a slot of a new slab, 100 + 400n (12) for a run of units, 110 (24)
+///   to free it, and 170 + 12288n (8 + 3072n) to trim, which an allocation does before it is refused.
 ///
 /// `heap/src/loads.rs` counts them.
 ///

@@ -195,12 +195,16 @@ impl Region<'_> {
         }
     }
 
-    /// Makes a new slab, all of whose slots are the caller's, and returns its address.
+    /// Makes a new slab, all of whose slots are the caller's, and returns its address. Makes none if the region
+    /// is short of memory and the class has runs instead then.
     pub fn make_slab(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
         self.new_slab(class, lane).map(|unit| self.runs.pointer(unit))
     }
 
     fn new_slab(&self, class: Class, lane: usize) -> Option<u64> {
+        if class.is_run_if_short() && self.runs.is_short() {
+            return None;
+        }
         let unit = self.runs.buddy.on(lane).alloc(class.slab_order()).ok()?;
         self.fresh.touch(unit..unit + (1 << class.slab_order()));
         // SAFETY: the units are the caller's.
@@ -216,7 +220,7 @@ impl Region<'_> {
         self.keep_one(class, lane, found?)
     }
 
-    /// Allocates a slot of a new slab.
+    /// Allocates a slot of a new slab, as [`make_slab`](Self::make_slab) makes it.
     pub fn alloc_slot_of_new(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
         let unit = self.new_slab(class, lane)?;
         self.keep_one(class, lane, (unit, class.all_slots()))

@@ -8,6 +8,9 @@ use nbbs::{Buddy, Lane, Request};
 
 use crate::words::HeapWord;
 
+/// The parts of an arena in which lanes begin to search for places of runs.
+const PARTS: u64 = 16;
+
 /// An arena of units of `UNIT` bytes, a power of two, and their address.
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<'a, const UNIT: usize> {
@@ -42,9 +45,31 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         unsafe { self.base.add(unit as usize * UNIT) }
     }
 
-    /// Allocates a run for a layout, searching from where the last one was found.
+    /// Returns whether memory is short: no block is free that is half as large as the largest, between a quarter and
+    /// half of the arena.
+    ///
+    /// Cost: a load.
+    #[inline]
+    pub fn is_short(&self) -> bool {
+        self.buddy.order_bound().is_none_or(|order| order + 1 < self.buddy.max_order())
+    }
+
+    /// Allocates a run for a layout, searching from where the last one was found. While memory is short, it searches
+    /// from the beginning of the lane's part of the arena. That takes longer, but uses what is free in front of the last
+    /// run, and lanes do not meet.
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
-        self.alloc_by(layout, lane, |units| units)
+        if !self.is_short() {
+            return self.alloc_by(layout, lane, |units| units);
+        }
+        let end = self.buddy.units();
+        let start = end / PARTS * (lane as u64 % PARTS);
+        // A run that begins in front of the start may end behind it.
+        let reach = Self::units_of(layout.size().saturating_add(layout.align()));
+        let sooner = 0..end.min(start.saturating_add(reach));
+        self.alloc_by(layout, lane, |units| units.within(start..end)).or_else(|| {
+            (start > 0)
+                .then(|| self.alloc_by(layout, lane, |units| units.within(sooner.clone())))?
+        })
     }
 
     /// Allocates a run for a layout in the first place that has room, so that free memory stays in large pieces. The

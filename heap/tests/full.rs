@@ -1,0 +1,86 @@
+//! How much of a heap is in use when it first refuses a block.
+
+use std::alloc::Layout;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use nbbs_heap::{Cpu, Heap};
+
+const BYTES: usize = 32 << 20;
+
+/// Allocates blocks of random sizes, and frees two for each five of them, until one is refused, several times. Returns
+/// the percentage of the heap that the blocks had asked for, on average.
+fn percent_in_use(heap: &'static Heap<BYTES>, sizes: Range<usize>) -> usize {
+    const TIMES: usize = 4;
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut used = 0;
+    for _ in 0..TIMES {
+        let mut held = Vec::new();
+        loop {
+            let layout = Layout::from_size_align(random.usize(sizes.clone()), 8).unwrap();
+            let Some(at) = heap.alloc(layout) else { break };
+            held.push((at, layout));
+            if random.u8(..5) < 2 {
+                let (at, layout) = held.swap_remove(random.usize(..held.len()));
+                // SAFETY: the block is ours.
+                unsafe { heap.free(at, layout) };
+            }
+        }
+        used += held.iter().map(|(_, layout)| layout.size()).sum::<usize>();
+        // SAFETY: the blocks are ours.
+        held.into_iter().for_each(|(at, layout)| unsafe { heap.free(at, layout) });
+    }
+    assert_eq!(heap.audit(), Ok(()));
+    println!("{sizes:?}: {} %", used * 100 / (TIMES * BYTES));
+    used * 100 / (TIMES * BYTES)
+}
+
+/// Runs are put where memory was freed, in front of the last one.
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn runs() {
+    static HEAP: Heap<BYTES> = Heap::new();
+    assert!(percent_in_use(&HEAP, 33 << 10..100 << 10) >= 90);
+}
+
+/// The last place is found from the lane of every CPU, also if it lies in front of the lane's part, or across its start.
+#[test]
+fn from_every_lane() {
+    static HEAP: Heap<BYTES, 16, Turns> = Heap::new();
+    static CPU: AtomicUsize = AtomicUsize::new(0);
+
+    struct Turns;
+
+    impl Cpu for Turns {
+        fn number() -> Option<usize> {
+            Some(CPU.load(Ordering::Relaxed))
+        }
+    }
+
+    let layout = Layout::from_size_align(700 << 10, 8).unwrap();
+    let all: Vec<_> = std::iter::from_fn(|| HEAP.alloc(layout)).collect();
+    for cpu in 0..16 {
+        CPU.store(cpu, Ordering::Relaxed);
+        for &at in &all {
+            // SAFETY: the block is ours.
+            unsafe { HEAP.free(at, layout) };
+            assert_eq!(HEAP.alloc(layout), Some(at), "from lane {cpu}");
+        }
+    }
+}
+
+/// Slots for which there is no room in slabs lie between runs.
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn slots_and_runs() {
+    static HEAP: Heap<BYTES> = Heap::new();
+    assert!(percent_in_use(&HEAP, 2 << 10..50 << 10) >= 87);
+}
+
+/// Slots of many sizes are not put into slabs of which most would stay unused.
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn slots() {
+    static HEAP: Heap<BYTES> = Heap::new();
+    assert!(percent_in_use(&HEAP, 2 << 10..32 << 10) >= 87);
+}
