@@ -27,8 +27,8 @@
 //! - Other caches give back what they keep only when they next take or give back slots.
 //! - A thread that takes slots, gives some back or trims has up to four slabs in hand at a time. Until it has finished
 //!   with them, which a handler that interrupts it delays, others miss them.
-//! - A layout that is aligned to more than a page may need a free piece as large as its size and its alignment
-//!   together: the last place that is aligned may be refused.
+//! - In a [`Small`] heap, a layout that is aligned to more than 64 bytes may need a free piece as large as its size and
+//!   its alignment together: the last place that is aligned may be refused.
 //! - A thread whose first use of the heap is in the last destructors of the C library's keys does not empty its cache.
 //! - After a `fork`, the child never gets back what the caches of other threads kept.
 //!

@@ -58,6 +58,10 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     /// from the beginning of the lane's part of the arena. That takes longer, but uses what is free in front of the last
     /// run, and lanes do not meet.
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
+        self.search(layout, lane).or_else(|| self.alloc_exactly(layout, lane))
+    }
+
+    fn search(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         if !self.is_short() {
             return self.alloc_by(layout, lane, |units| units);
         }
@@ -96,8 +100,27 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         Some(self.pointer(unit))
     }
 
+    /// Looks at every aligned place, when the memory is less aligned than the run: a search for more than is needed may
+    /// have missed one.
+    ///
+    /// Cost: up to some loads for each place.
+    #[cold]
+    fn alloc_exactly(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
+        let (units, base) = (Self::units_of(layout.size()), self.base.addr().get());
+        if base.is_multiple_of(layout.align()) {
+            return None;
+        }
+        let first = (base.checked_next_multiple_of(layout.align())? - base) / UNIT;
+        let end = (self.buddy.units() + 1).checked_sub(units)?;
+        let is_free = |unit| self.buddy.is_free(unit..unit + units) == Ok(true);
+        let unit = (first as u64..end)
+            .step_by((layout.align() / UNIT).max(1))
+            .find(|&unit| is_free(unit) && self.buddy.on(lane).alloc_at(unit, units).is_ok())?;
+        Some(self.pointer(unit))
+    }
+
     /// Allocates more than is needed, when the memory is less aligned than the run, and gives back both ends. This
-    /// takes `units + align - 1` units in one piece, so the last place that is aligned may be refused.
+    /// takes `units + align - 1` units in one piece, so the last place that is aligned may be missed.
     fn alloc_aligned(
         &self,
         lane: Lane<'_, HeapWord>,

@@ -69,6 +69,28 @@ fn from_every_lane() {
     }
 }
 
+/// The last place for a run that is aligned to more than the memory is found, though nothing around it is free.
+#[test]
+fn the_last_aligned_place() {
+    static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    for align in [8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10] {
+        let layout = Layout::from_size_align(40 << 10, align).unwrap();
+        let last = HEAP.alloc(layout).unwrap();
+        let mut others = Vec::new();
+        for size in [33 << 10, 8 << 10, 1 << 10] {
+            let other = Layout::from_size_align(size, 8).unwrap();
+            others.extend(std::iter::from_fn(|| Some((HEAP.alloc(other)?, other))));
+        }
+        // SAFETY: the block is ours.
+        unsafe { HEAP.free(last, layout) };
+        assert_eq!(HEAP.alloc(layout), Some(last), "aligned to {align}");
+        others.push((last, layout));
+        // SAFETY: the blocks are ours.
+        others.into_iter().for_each(|(at, layout)| unsafe { HEAP.free(at, layout) });
+        assert_eq!(HEAP.audit(), Ok(()));
+    }
+}
+
 /// Slots for which there is no room in slabs lie between runs.
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
