@@ -14,16 +14,21 @@
 //!
 //! Slabs are listed on one of the two stacks, the current one. To find the slabs that are whole, a caller makes the other
 //! stack current and takes the slabs off the former one, a few at a time. It returns those that are whole and lists the
-//! others on the current stack. So it meets each slab once, several callers can share the work, and anybody can take
-//! slots meanwhile, from either stack. The stacks change places only once the one that becomes current has been empty.
+//! others on the current stack. So it meets each slab once, or twice if others make the stacks change places meanwhile;
+//! several callers can share the work, and anybody can take slots meanwhile, from either stack. The stacks change
+//! places only once the one that becomes current has been empty.
 //!
 //! A thread that stops between two steps withholds the slabs that it has in hand: as many as it takes at once (see
-//! [`Slabs::take`]), and those that it has yet to list.
+//! [`Slabs::take`]), and those that it has yet to list. If it stops once it has made a listed slab whole, but before it
+//! has said so, others take slots of the slab, but its memory is withheld until another slab of the class is said to be
+//! whole.
 
 use nbbs::sync::{Ordering, Word};
 
 use crate::class::{CLASSES, Class, MOST_ORDER};
 
+#[cfg(test)]
+mod handlers;
 #[cfg(all(test, not(miri)))]
 mod races;
 
@@ -59,6 +64,13 @@ pub struct Slabs<'a, W> {
 
 /// The most slabs that a caller of the heap takes at once.
 pub const AT_ONCE: usize = 4;
+
+/// How often a caller that takes slabs looks at both stacks, if they change places meanwhile.
+const LOOKS: usize = 3;
+
+/// How often a caller that looks for whole slabs tries to make the stacks change places, which fails if a slab becomes
+/// whole meanwhile.
+const SWAPS: usize = 64;
 
 /// The number of words that all classes take, beside those of each unit.
 pub const WORDS_OF_CLASSES: usize = 3 * CLASSES;
@@ -99,40 +111,62 @@ impl<'a, W: Word> Slabs<'a, W> {
     }
 
     /// Takes up to `most` slabs off a stack of `class`, with all their free slots. Calls `visit` with each slab's unit,
-    /// and a bit for each of its slots.
+    /// and a bit for each of its slots. Misses the slabs that others have in hand, and may miss any if the stacks
+    /// change places during each of [`LOOKS`] looks at both.
     ///
     /// Cost: a read-modify-write, and one for each slab.
     pub fn take(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
-        _ = self.take_from(class, 0, most, &mut visit)
-            || self.take_from(class, 1, most, &mut visit);
+        let Some(whole) = self.whole.get(class.number()) else { return };
+        // Acquire, here and below: pairs with the Release of the caller that made the stacks change places, so that
+        // what others had moved to the former stack is found there.
+        let mut said = whole.load(Ordering::Acquire);
+        for _ in 0..LOOKS {
+            // In the order in which others move slabs: those that are on the former stack no more are on the other.
+            let former = usize::from(said & CURRENT == 0);
+            if self.take_from(class, former, most, &mut visit)
+                || self.take_from(class, 1 - former, most, &mut visit)
+            {
+                return;
+            }
+            // If it is the same, the stacks have not changed places, not even twice: in between something was said.
+            let now = whole.load(Ordering::Acquire);
+            if now == said {
+                return;
+            }
+            said = now;
+        }
     }
 
     /// Takes all slabs of `class`, up to `most` at a time, like [`take`](Self::take), if all slots of one of them may be
     /// free. `visit` gives back what it is called with. This includes the slabs that other callers have yet to look at,
-    /// but not those that they have in hand.
+    /// but not those that they have in hand. Gives up if a slab becomes whole during each of [`SWAPS`] tries to make
+    /// the stacks change places.
     pub fn take_all_if_whole(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
         let Some(whole) = self.whole.get(class.number()) else { return };
         let mut has_changed_places = false;
         // Each slab is met twice at most: on the stack that others left half done, and on the one that was current.
-        for _ in 0..=2 * self.links.len() {
+        let (mut looks, mut swaps) = (2 * self.links.len(), SWAPS);
+        while looks > 0 && swaps > 0 {
             // Acquire: pairs with the Release in `say_whole`: all slabs recorded so far as whole have been listed, or
             // their listers will see that they are whole.
             let said = whole.load(Ordering::Acquire);
             let former = usize::from(said & CURRENT == 0);
             if self.take_from(class, former, most, &mut visit) {
+                looks -= 1;
                 continue;
             }
             if has_changed_places || said & SAID == 0 {
                 return;
             }
-            // Fails if a slab has been recorded since, which may be on the stack that was found empty. Relaxed: the
-            // exchange passes on what earlier ones have released.
+            swaps -= 1;
+            // Fails if a slab has been recorded since, which may be on the stack that was found empty. Release: pairs
+            // with the Acquire in `take`, for slabs that others have moved to the stack that becomes the former one.
             has_changed_places = self.is_still_empty(class, former)
                 && whole
                     .compare_exchange(
                         said,
                         said ^ (SAID | CURRENT),
-                        Ordering::Relaxed,
+                        Ordering::Release,
                         Ordering::Relaxed,
                     )
                     .is_ok();
@@ -187,7 +221,9 @@ impl<'a, W: Word> Slabs<'a, W> {
             }
             let end = self.walk(first, most);
             let new = (seen & !FIRST).wrapping_add(FIRST + 1) | end;
-            match stack.compare_exchange(seen, new, Ordering::Acquire, Ordering::Acquire) {
+            // Release: pairs with the Acquire here and above of a `take` that finds the stack empty: it sees the slabs
+            // that the caller has moved to the other one before, and that the stacks have changed places.
+            match stack.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return (first, end),
                 Err(found) => seen = found,
             }

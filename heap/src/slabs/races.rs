@@ -283,6 +283,43 @@ fn slots_of_both_stacks() {
     });
 }
 
+/// Slabs with free slots are moved from one stack to the other between two looks of a take.
+#[test]
+fn a_take_beside_a_trim() {
+    fn trim(plot: &Plot, held: Vec<Held>) -> Vec<Held> {
+        plot.trim(wide());
+        held
+    }
+    fn take_some(plot: &Plot, mut held: Vec<Held>) -> Vec<Held> {
+        let taken = plot.take(wide(), 1);
+        assert!(!taken.is_empty(), "three slabs have free slots, and the other has one in hand");
+        held.extend(taken);
+        held
+    }
+    // It was said that a slab is whole, but it was taken since.
+    fn say_whole(plot: &Plot, whole: Held) -> Vec<Held> {
+        plot.give(whole.part(0x0f));
+        plot.give(whole.part(0xf0));
+        plot.take(wide(), 1)
+    }
+    // The first stack is current.
+    fn first(plot: &Plot) -> Vec<Vec<Held>> {
+        let mut held: Vec<_> = (0..3).map(|unit| but(plot, unit, 1)).collect();
+        held.extend(say_whole(plot, plot.make(wide(), 3)));
+        vec![vec![], held]
+    }
+    // The second stack is.
+    fn second(plot: &Plot) -> Vec<Vec<Held>> {
+        let whole = say_whole(plot, plot.make(wide(), 3));
+        plot.trim(wide());
+        let mut held: Vec<_> = (0..3).map(|unit| but(plot, unit, 1)).collect();
+        held.extend(whole.into_iter().flat_map(|whole| say_whole(plot, whole)));
+        vec![vec![], held]
+    }
+    race(2, 4, first, &[trim, take_some]);
+    race(2, 4, second, &[trim, take_some]);
+}
+
 /// A handler trims in the middle of a trim.
 #[test]
 fn a_trim_within_a_trim() {

@@ -1,0 +1,131 @@
+//! Handlers that interrupt a caller between any two of its accesses to the words, and change them.
+
+use core::alloc::Layout;
+use core::cell::RefCell;
+
+use nbbs::sync::{AtomicU64, Ordering};
+
+use super::{Slabs, WORDS_OF_CLASSES};
+use crate::class::Class;
+
+/// A word before each access to which the handler is called, if it does not run yet.
+struct Word(AtomicU64);
+
+type Handler = Box<dyn FnMut(&Word)>;
+
+std::thread_local! {
+    static HANDLER: RefCell<Option<Handler>> = const { RefCell::new(None) };
+}
+
+impl Word {
+    fn interrupted(&self) -> &AtomicU64 {
+        HANDLER.with(|handler| {
+            if let Some(handler) =
+                handler.try_borrow_mut().ok().as_deref_mut().and_then(Option::as_mut)
+            {
+                handler(self);
+            }
+        });
+        &self.0
+    }
+}
+
+impl nbbs::sync::Word for Word {
+    fn load(&self, order: Ordering) -> u64 {
+        self.interrupted().load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        self.interrupted().store(value, order);
+    }
+
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        self.interrupted().compare_exchange(current, new, success, failure)
+    }
+}
+
+/// Does `work`, which `handler` interrupts.
+fn interrupted<R>(handler: impl FnMut(&Word) + 'static, work: impl FnOnce() -> R) -> R {
+    HANDLER.set(Some(Box::new(handler)));
+    let result = work();
+    HANDLER.set(None);
+    result
+}
+
+/// The class of eight slots in a unit.
+fn wide() -> Class {
+    Class::of(Layout::new::<[u8; 128]>()).unwrap()
+}
+
+/// Makes slabs over this many units, each listed with these slots.
+fn listed(units: usize, slots: u64) -> Slabs<'static, Word> {
+    let words = |count| &*Vec::leak((0..count).map(|_| Word(AtomicU64::new(0))).collect());
+    let slabs = Slabs::new(words(units), words(units), words(WORDS_OF_CLASSES));
+    for unit in 0..units as u64 {
+        slabs.make(wide(), unit);
+        list(&slabs, unit, slots);
+    }
+    slabs
+}
+
+/// Gives slots back one after the other.
+fn list(slabs: &Slabs<'_, Word>, unit: u64, slots: u64) {
+    (0..8).map(|slot| slots & 1 << slot).filter(|&slot| slot != 0).for_each(|slot| {
+        slabs.give(wide(), unit, slot);
+    });
+}
+
+/// Returns how many slabs a trim returns.
+fn trim(slabs: &Slabs<'_, Word>) -> usize {
+    let mut returned = 0;
+    slabs.take_all_if_whole(wide(), 4, |unit, slots| {
+        slabs.give(wide(), unit, slots);
+        returned += usize::from(slots == wide().all_slots());
+    });
+    returned
+}
+
+/// A slab becomes whole each time before the stacks change places, more often than there are slabs to look at.
+#[test]
+fn a_trim_while_slabs_become_whole() {
+    let slabs = listed(20, wide().all_slots());
+    let mut times = 0;
+    let handler = move |at: &Word| {
+        if times == 120 || !core::ptr::eq(at, &raw const slabs.whole[wide().number()]) {
+            return;
+        }
+        times += 1;
+        let mut taken = None;
+        slabs.take(wide(), 1, |unit, slots| taken = Some((unit, slots)));
+        taken.into_iter().for_each(|(unit, slots)| list(&slabs, unit, slots));
+    };
+    assert_eq!(interrupted(handler, || trim(&slabs)), 20);
+}
+
+/// The stacks change places twice, before any two accesses of a take, or both times before the same.
+#[test]
+fn a_take_while_stacks_change_places_twice() {
+    const STEPS: usize = 12;
+    for (first, second) in
+        (0..STEPS).flat_map(|first| (first..STEPS).map(move |second| (first, second)))
+    {
+        let slabs = listed(6, 1);
+        let mut step = 0;
+        let handler = move |_: &Word| {
+            for _ in [first, second].into_iter().filter(|&at| at == step) {
+                slabs.say_whole(wide());
+                assert_eq!(trim(&slabs), 0);
+            }
+            step += 1;
+        };
+        let mut found = 0;
+        interrupted(handler, || slabs.take(wide(), 1, |_, _| found += 1));
+        assert_eq!(found, 1, "trims before steps {first} and {second}");
+    }
+}
