@@ -119,8 +119,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Cost: no read-modify-write if the caller's thread has a slot of this class, one if a CPU's cache has. Otherwise
     /// one for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab. Anything
     /// larger than 32 KiB is a run of units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is
-    /// trimmed first. This misses the slabs, four at most, that another thread, or an interrupted caller, has in hand at
-    /// that moment.
+    /// trimmed first. This misses the slabs that others have in hand at that moment, four at most for each thread, and
+    /// as many for each caller that a handler has interrupted. Beside others that trim, or make slabs whole, again and
+    /// again, it may miss more: a caller looks for slots three times, and tries 64 times to begin a trim.
     #[inline]
     pub fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc(self, layout)
