@@ -121,7 +121,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// larger than 32 KiB is a run of units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is
     /// trimmed first. This misses the slabs that others have in hand at that moment, four at most for each thread, and
     /// as many for each caller that a handler has interrupted. Beside others that trim, or make slabs whole, again and
-    /// again, it may miss more: a caller looks for slots three times, and tries 64 times to begin a trim.
+    /// again, it may miss more: a caller looks for slots three times, and tries 1000 times to begin a trim.
     #[inline]
     pub fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc(self, layout)

@@ -70,7 +70,7 @@ const LOOKS: usize = 3;
 
 /// How often a caller that looks for whole slabs tries to make the stacks change places, which fails if a slab becomes
 /// whole meanwhile.
-const SWAPS: usize = 64;
+const SWAPS: usize = 1000;
 
 /// The number of words that all classes take, beside those of each unit.
 pub const WORDS_OF_CLASSES: usize = 3 * CLASSES;
