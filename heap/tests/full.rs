@@ -40,7 +40,7 @@ fn percent_in_use(heap: &'static Heap<BYTES>, sizes: Range<usize>) -> usize {
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn runs() {
     static HEAP: Heap<BYTES> = Heap::new();
-    assert!(percent_in_use(&HEAP, 33 << 10..100 << 10) >= 90);
+    assert!(percent_in_use(&HEAP, 33 << 10..100 << 10) >= 88);
 }
 
 /// The last place is found from the lane of every CPU, also if it lies in front of the lane's part, or across its start.
