@@ -64,7 +64,8 @@ fn layouts_that_nobody_can_have() {
             let Ok(of) = Layout::from_size_align(size, align) else { continue };
             let found = HEAP.alloc(of);
             // Half of the memory, where a multiple of the alignment happens to lie before it.
-            let is_aligned = |at: NonNull<u8>| size == 1 << 19 && at.addr().get() % align == 0;
+            let is_aligned =
+                |at: NonNull<u8>| size == 1 << 19 && at.addr().get().is_multiple_of(align);
             assert!(found.is_none_or(is_aligned), "{of:?}");
             // SAFETY: allocated here.
             found.inspect(|&at| unsafe { HEAP.free(at, of) });
