@@ -8,19 +8,21 @@ use std::rc::Rc;
 use testkit::program::Arena;
 use testkit::steered::{Steered, steer};
 
-const UNITS: u64 = 1 << 18;
-
-/// The blocks of one order that are held at a time, and the orders.
-const HELD: usize = 16;
-const ORDERS: [u32; 3] = [5, 10, 12];
+/// An arena, the orders of large blocks, and how many of one order are held at a time.
+#[derive(Clone, Copy)]
+struct Large {
+    units: u64,
+    orders: &'static [u32],
+    held: usize,
+}
 
 /// The most accesses of an allocation.
 const MOST: u32 = 300;
 
 /// Fills and drains on lane 0. Before one access in `every`, each of the lanes up to `lanes` in turn allocates or frees a
 /// unit.
-fn fill_beside_pairs(lanes: usize, every: u32) {
-    let arena = Rc::new(Arena::<Steered>::new(UNITS));
+fn fill_beside_pairs(large: Large, lanes: usize, every: u32) {
+    let arena = Rc::new(Arena::<Steered>::new(large.units));
     let (others, accesses) = (Rc::clone(&arena), Rc::new(Cell::new(0)));
     let taken = Rc::clone(&accesses);
     let (mut units, mut turn) = (vec![None; lanes], 0);
@@ -41,8 +43,8 @@ fn fill_beside_pairs(lanes: usize, every: u32) {
     };
     let buddy = arena.buddy();
     let fill_and_drain = || {
-        for order in ORDERS.into_iter().cycle().take(4 * ORDERS.len()) {
-            let mut held = [0; HELD];
+        for &order in large.orders.iter().cycle().take(4 * large.orders.len()) {
+            let mut held = vec![0; large.held];
             for block in &mut held {
                 accesses.set(0);
                 *block = buddy.on(0).alloc(order).unwrap();
@@ -59,7 +61,11 @@ fn fill_beside_pairs(lanes: usize, every: u32) {
 
 #[test]
 fn a_large_block_is_found_beside_lanes_that_do_not_rest() {
+    let large = Large { units: 1 << 18, orders: &[5, 10, 12], held: 32 };
     for lanes in [2, 4, 8, 16] {
-        (1..100).for_each(|every| fill_beside_pairs(lanes, every));
+        (1..100).for_each(|every| fill_beside_pairs(large, lanes, every));
     }
+    // Few areas are not held, and some of them are other lanes'.
+    let large = Large { units: 1 << 15, orders: &[11], held: 8 };
+    (1..100).for_each(|every| fill_beside_pairs(large, 3, every));
 }
