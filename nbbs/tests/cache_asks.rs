@@ -6,7 +6,8 @@ use nbbs::{AllocError, Caches, Caps, FreeError, cache_words};
 use testkit::program::{Arena, Body};
 use testkit::steered::{Steered, Turn, count_steps, follow, steer};
 
-const UNITS: u64 = 64;
+/// No cache keeps blocks of order 10, which take the whole arena.
+const UNITS: u64 = 1 << 10;
 
 struct World {
     arena: Arena<Steered>,
@@ -20,7 +21,7 @@ impl World {
     }
 
     fn caches(&self) -> Caches<'_, Steered> {
-        let caps = Caps::new().units(0, 16).units(3, 64).checked(false);
+        let caps = Caps::new().units(0, 16).units(7, UNITS).checked(false);
         Caches::new(self.arena.buddy(), &self.words).with_caps(caps)
     }
 
@@ -39,18 +40,18 @@ impl World {
 fn who_is_asked_and_refused_at_once_tries_again() {
     let world = World::new();
     let caches = world.caches();
-    let blocks = [(); 8].map(|()| world.arena.buddy().alloc(3).unwrap());
-    caches.free_sized(0, blocks[0], 3).unwrap();
+    let blocks = [(); 8].map(|()| world.arena.buddy().alloc(7).unwrap());
+    caches.free_sized(0, blocks[0], 7).unwrap();
     caches.ask(0);
     assert!(blocks.contains(&caches.alloc(0, 0).unwrap()));
     // The same if the order bypasses the cache.
     caches.drain(0);
     let world = World::new();
     let caches = world.caches();
-    let blocks = [(); 8].map(|()| world.arena.buddy().alloc(3).unwrap());
-    blocks.iter().for_each(|&block| caches.free_sized(0, block, 3).unwrap());
+    let blocks = [(); 8].map(|()| world.arena.buddy().alloc(7).unwrap());
+    blocks.iter().for_each(|&block| caches.free_sized(0, block, 7).unwrap());
     caches.ask(0);
-    assert_eq!(caches.alloc(0, 6), Ok(0));
+    assert_eq!(caches.alloc(0, 10), Ok(0));
 }
 
 /// The same with a handler that allocates, or gives everything back, at any step of the call: at one instant of the
@@ -68,12 +69,12 @@ fn a_handler_does_not_make_a_cpu_be_refused_what_it_keeps() {
         },
     ];
     for (number, handler) in handlers.into_iter().enumerate() {
-        for order in [0, 1, 6] {
+        for order in [0, 1, 10] {
             for step in 0.. {
                 let world: &'static World = Box::leak(Box::new(World::new()));
                 let caches = world.caches();
-                let blocks = [(); 8].map(|()| world.arena.buddy().alloc(3).unwrap());
-                blocks.iter().for_each(|&block| caches.free_sized(0, block, 3).unwrap());
+                let blocks = [(); 8].map(|()| world.arena.buddy().alloc(7).unwrap());
+                blocks.iter().for_each(|&block| caches.free_sized(0, block, 7).unwrap());
                 let mut left = Some(step);
                 let was_there = std::rc::Rc::new(std::cell::Cell::new(false));
                 let tell = std::rc::Rc::clone(&was_there);
@@ -120,7 +121,7 @@ fn no_drain_is_forgotten_while_others_empty_the_cache() {
             for steps in 2..40 {
                 let world = World::new();
                 let caches = world.caches();
-                for order in [0, 3] {
+                for order in [0, 7] {
                     let block = caches.alloc(1, order).unwrap();
                     caches.free_sized(1, block, order).unwrap();
                 }
@@ -162,5 +163,5 @@ fn a_barrier_that_panics_leaves_nothing_taken() {
     assert!(caches.cached().units > 0);
     caches.drain_all(|| {});
     assert_eq!(caches.cached().units, 0);
-    assert_eq!(caches.alloc(0, 7), Err(AllocError::OrderTooLarge { order: 7, max: 6 }));
+    assert_eq!(caches.alloc(0, 11), Err(AllocError::OrderTooLarge { order: 11, max: 10 }));
 }
