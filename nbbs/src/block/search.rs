@@ -108,14 +108,11 @@ impl<W: Word> Blocks<'_, W> {
         let need = u64::from(order) + 1;
         let (at, idx) = self.lowest_in_use(level, from);
         let mut search = Search { level, need, room: need, from, misses: 0, at, idx };
-        if looked && at == level + 1 {
-            self.tighten_if_misled(at, idx, need);
-            if !self.turn_away(&mut search) {
-                return None;
-            }
-        }
+        let mut looked = looked && at == level + 1;
         loop {
-            if search.at > level {
+            if core::mem::take(&mut looked) {
+                self.tighten_if_misled(search.at, search.idx, need);
+            } else if search.at > level {
                 if self.descend(&mut search) {
                     continue;
                 }
