@@ -1,61 +1,16 @@
 //! Handlers that interrupt a caller between any two of its accesses to the words, and change them.
 
 use core::alloc::Layout;
-use core::cell::RefCell;
 
-use nbbs::sync::{AtomicU64, Ordering};
+use nbbs::sync::Word;
+use testkit::steered::{Steered, steer};
 
-use super::{Slabs, WORDS_OF_CLASSES};
+use super::{CURRENT, Ordering, Slabs, WORDS_OF_CLASSES};
 use crate::class::Class;
 
-/// A word before each access to which the handler is called, if it does not run yet.
-struct Word(AtomicU64);
-
-type Handler = Box<dyn FnMut(&Word)>;
-
-std::thread_local! {
-    static HANDLER: RefCell<Option<Handler>> = const { RefCell::new(None) };
-}
-
-impl Word {
-    fn interrupted(&self) -> &AtomicU64 {
-        HANDLER.with(|handler| {
-            if let Some(handler) =
-                handler.try_borrow_mut().ok().as_deref_mut().and_then(Option::as_mut)
-            {
-                handler(self);
-            }
-        });
-        &self.0
-    }
-}
-
-impl nbbs::sync::Word for Word {
-    fn load(&self, order: Ordering) -> u64 {
-        self.interrupted().load(order)
-    }
-
-    fn store(&self, value: u64, order: Ordering) {
-        self.interrupted().store(value, order);
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        self.interrupted().compare_exchange(current, new, success, failure)
-    }
-}
-
-/// Does `work`, which `handler` interrupts.
-fn interrupted<R>(handler: impl FnMut(&Word) + 'static, work: impl FnOnce() -> R) -> R {
-    HANDLER.set(Some(Box::new(handler)));
-    let result = work();
-    HANDLER.set(None);
-    result
+/// Does `work`, which `handler` interrupts before every access. The handler is not interrupted.
+fn interrupted<R>(mut handler: impl FnMut() + 'static, work: impl FnOnce() -> R) -> R {
+    steer(move || steer(|| {}, &mut handler), work)
 }
 
 /// The class of eight slots in a unit.
@@ -64,8 +19,8 @@ fn wide() -> Class {
 }
 
 /// Makes slabs over this many units, each listed with these slots.
-fn listed(units: usize, slots: u64) -> Slabs<'static, Word> {
-    let words = |count| &*Vec::leak((0..count).map(|_| Word(AtomicU64::new(0))).collect());
+fn listed(units: usize, slots: u64) -> Slabs<'static, Steered> {
+    let words = |count| &*Vec::leak((0..count).map(|_| Steered::default()).collect());
     let slabs = Slabs::new(words(units), words(units), words(WORDS_OF_CLASSES));
     for unit in 0..units as u64 {
         slabs.make(wide(), unit);
@@ -75,14 +30,14 @@ fn listed(units: usize, slots: u64) -> Slabs<'static, Word> {
 }
 
 /// Gives slots back one after the other.
-fn list(slabs: &Slabs<'_, Word>, unit: u64, slots: u64) {
+fn list(slabs: &Slabs<'_, Steered>, unit: u64, slots: u64) {
     (0..8).map(|slot| slots & 1 << slot).filter(|&slot| slot != 0).for_each(|slot| {
         slabs.give(wide(), unit, slot);
     });
 }
 
 /// Returns how many slabs a trim returns.
-fn trim(slabs: &Slabs<'_, Word>) -> usize {
+fn trim(slabs: &Slabs<'_, Steered>) -> usize {
     let mut returned = 0;
     slabs.take_all_if_whole(wide(), 4, |unit, slots| {
         slabs.give(wide(), unit, slots);
@@ -91,13 +46,15 @@ fn trim(slabs: &Slabs<'_, Word>) -> usize {
     returned
 }
 
-/// A slab becomes whole each time before the stacks change places, more often than there are slabs to look at.
+/// A slab becomes whole whenever the stacks are about to change places, more often than there are slabs to look at.
 #[test]
 fn a_trim_while_slabs_become_whole() {
     let slabs = listed(20, wide().all_slots());
     let mut times = 0;
-    let handler = move |at: &Word| {
-        if times == 120 || !core::ptr::eq(at, &raw const slabs.whole[wide().number()]) {
+    let handler = move || {
+        let whole = slabs.whole[wide().number()].load(Ordering::Relaxed);
+        let former = usize::from(whole & CURRENT == 0);
+        if times == 400 || slabs.on_stack(wide(), former) != 0 {
             return;
         }
         times += 1;
@@ -117,7 +74,7 @@ fn a_take_while_stacks_change_places_twice() {
     {
         let slabs = listed(6, 1);
         let mut step = 0;
-        let handler = move |_: &Word| {
+        let handler = move || {
             for _ in [first, second].into_iter().filter(|&at| at == step) {
                 slabs.say_whole(wide());
                 assert_eq!(trim(&slabs), 0);
