@@ -8,16 +8,15 @@ use std::rc::Rc;
 use testkit::program::Arena;
 use testkit::steered::{Steered, steer};
 
-/// An arena, the orders of large blocks, and how many of one order are held at a time.
+/// An arena, the orders of large blocks, how many of one order are held at a time, and the most accesses of an
+/// allocation.
 #[derive(Clone, Copy)]
 struct Large {
     units: u64,
     orders: &'static [u32],
     held: usize,
+    most: u32,
 }
-
-/// The most accesses of an allocation.
-const MOST: u32 = 300;
 
 /// Fills and drains on lane 0. Before one access in `every`, each of the lanes up to `lanes` in turn allocates or frees a
 /// unit.
@@ -29,7 +28,7 @@ fn fill_beside_pairs(large: Large, lanes: usize, every: u32) {
     let hook = move || {
         taken.set(taken.get() + 1);
         let case = format!("{lanes} lanes, a step of another before one access in {every}");
-        assert!(taken.get() <= MOST, "{} accesses: {case}", taken.get());
+        assert!(taken.get() <= large.most, "{} accesses: {case}", taken.get());
         if taken.get() % every == 0 {
             turn = turn % (lanes - 1) + 1;
             let (buddy, unit) = (others.buddy(), &mut units[turn]);
@@ -61,11 +60,17 @@ fn fill_beside_pairs(large: Large, lanes: usize, every: u32) {
 
 #[test]
 fn a_large_block_is_found_beside_lanes_that_do_not_rest() {
-    let large = Large { units: 1 << 18, orders: &[5, 10, 12], held: 32 };
-    for lanes in [2, 4, 8, 16] {
-        (1..100).for_each(|every| fill_beside_pairs(large, lanes, every));
-    }
+    let beside = |large: Large, lanes: &[usize]| {
+        for &lanes in lanes {
+            (1..100).for_each(|every| fill_beside_pairs(large, lanes, every));
+        }
+    };
+    let half = Large { units: 1 << 18, orders: &[5, 10, 12], held: 16, most: 100 };
+    beside(half, &[2, 4, 8, 16]);
+    // A search comes to areas of other lanes before it comes to one that is free.
+    beside(Large { held: 32, most: 500, ..half }, &[2, 4, 8, 16]);
     // Few areas are not held, and some of them are other lanes'.
-    let large = Large { units: 1 << 15, orders: &[11], held: 8 };
-    (1..100).for_each(|every| fill_beside_pairs(large, 3, every));
+    beside(Large { units: 1 << 15, orders: &[11], held: 8, most: 300 }, &[3]);
+    // What is free lies in a slot that is only partly inside the arena.
+    beside(Large { units: (1 << 15) + (1 << 12), orders: &[12], held: 8, most: 300 }, &[2]);
 }

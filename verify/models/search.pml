@@ -91,22 +91,36 @@ byte running = THREADS;
 #define TOWARDS (pos == R && need == 1 -> ABOVE(cur) : cur)      /* the word below pos on the way to the cursor */
 #define HOME (me & 1)                                           /* a leaf word: the only place with a way up */
 #define NEAR (pos == R || ABOVE(cur) == pos -> SLOT(TOWARDS) : me & 1)
-/* The word behind pos of the level at which is claimed: a search in turn goes there next. */
+/* A search in turn goes from slot to slot of the whole arena: cur is where it goes next. */
+#define PASSED(s) (turns && (pos == R || ABOVE(cur) == pos -> (s) < SLOT(TOWARDS) : pos < ABOVE(cur)))
+/* The word behind pos of the level at which is claimed, or the first if there is none. */
 #define BEHIND (need == 3 -> R : (need == 2 -> (pos == 4 && UNITS > 4 -> 5 : 4) : \
   (pos < 4 && 2 * (pos + 1) < UNITS -> pos + 1 : (pos == 4 && UNITS > 4 -> 2 : 0))))
-#define OLD_SPLITS (old >> 5 < ASK -> 0 : ((old & 3) == SPLIT) + 2 * ((old >> 2 & 3) == SPLIT))
-#define NEARER (td & (1 << NEAR) -> NEAR : 1 - NEAR)
+#define FIRST_WORD (need == 3 -> R : (need == 2 -> 4 : 0))
+#define OLD_SPLITS (old >> 5 < ASK -> 0 : ((old & 3) == SPLIT && !PASSED(0)) + 2 * ((old >> 2 & 3) == SPLIT && !PASSED(1)))
+#define BEGIN (turns -> 0 : NEAR)
+#define NEARER (td & (1 << BEGIN) -> BEGIN : 1 - BEGIN)
 #define KID BELOW(R, 1 - (kids & 1))
 #define WAS_FREE(s) (!(old & (3 << (2 * (s)))) && WHOLE(pos) > (s))
-/* A search in turn prefers a free slot that comes first. */
-#define TURN_NEAR (turns && !found && WAS_FREE(NEAR))
-#define TURN_FAR (turns && !found && !WAS_FREE(NEAR) && !(td & (1 << NEAR)) && WAS_FREE(1 - NEAR))
+/* A search in turn takes a free slot if none before it offers enough. */
+#define TURN_0 (turns && !found && WAS_FREE(0) && !PASSED(0))
+#define TURN_1 (turns && !found && !TURN_0 && !(td & 1) && (WAS_FREE(1) || PART_FITS) && !PASSED(1))
 #if UNITS == 6
 #define PART_FITS (pos == R && !(old & 12) && ASK <= 2)
 #else
 #define PART_FITS false
 #endif
 
+/* pass(): goes on behind pos, from the word above, or from the first word. A variable must not be changed by what is
+   computed from it, so cur comes last. */
+inline pass() {
+  go = BEHIND;
+  if
+  :: go == FIRST_WORD -> pos = R
+  :: else -> pos = ABOVE(pos)
+  fi;
+  cur = go; go = 0
+}
 inline descend() { pos = BELOW(pos, go); old = 0; found = false; go = 0 }
 
 proctype Searcher(byte me) {
@@ -158,6 +172,11 @@ first_take: /* alloc_from(): claim() at the cursor; search() then comes to `lowe
   :: d_step { FIT0 && pos == R -> claim(pos, 3); win() } goto won
   :: d_step { !FIT0 && (!FIT1 || pos == R) }
   fi;
+  /* alloc_beside(): if it has found nothing, what misled it is inspected, whatever stands above */
+  if
+  :: d_step { pos < R && CODES(ABOVE(cur)) && BOUND(ABOVE(cur)) >= need -> at = ABOVE(cur); sl = 3; ret = LOWEST_AFTER } goto inspect
+  :: d_step { true }
+  fi;
 
 lowest: /* lowest_in_use() of the words above the cursor */
   if :: d_step { pos = R } fi;
@@ -189,9 +208,9 @@ took_none:
   :: d_step { need == 1 || BOUND(pos) != UNSETTLED } goto missed
 #endif
   fi;
-missed: /* miss(), which may be the one too many */
+missed: /* a miss, which may be the one too many */
   if
-  :: d_step { turns = true; cur = BEHIND } goto offers
+  :: d_step { turns = true } goto offers
   :: d_step { !turns } goto offers
   fi;
 
@@ -199,18 +218,19 @@ choose: /* choose(): the word, then the words below its split slots, the near on
   if :: d_step { old = word[pos]; td = OLD_SPLITS } fi;
 choose_next:
   if
-  :: d_step { TURN_NEAR -> td = 0; go = NEAR; descend() } goto round
-  :: d_step { TURN_FAR -> td = 0; go = 1 - NEAR; descend() } goto round
-  :: d_step { td && !TURN_NEAR && !TURN_FAR -> u = BELOW(pos, NEARER);
+  :: d_step { TURN_0 -> td = 0; go = 0; descend() } goto round
+  :: d_step { TURN_1 -> td = 0; go = 1; descend() } goto round
+  :: d_step { td && !TURN_0 && !TURN_1 -> u = BELOW(pos, NEARER);
        if
        :: OFFER(u) >= ASK -> found = true; go = SLOT(u); td = 0
        :: else -> td = td & (2 - SLOT(u))
        fi } goto choose_next
   :: d_step { !td && found -> descend() } goto round
-  :: d_step { !td && !found && PART_FITS -> go = 1; descend() } goto round
-  :: d_step { !td && !found && !PART_FITS && WAS_FREE(NEAR) -> go = NEAR; descend() } goto round
-  :: d_step { !td && !found && !PART_FITS && !WAS_FREE(NEAR) && WAS_FREE(1 - NEAR) -> go = 1 - NEAR; descend() } goto round
-  :: d_step { !td && !found && !PART_FITS && !WAS_FREE(0) && !WAS_FREE(1) -> old = 0 }
+  :: d_step { !td && !found && turns && !TURN_1 && !TURN_0 && cur != FIRST_WORD -> old = 0; pass() } goto round
+  :: d_step { !td && !found && !TURN_0 && !TURN_1 && !(turns && cur != FIRST_WORD) && PART_FITS -> go = 1; descend() } goto round
+  :: d_step { !td && !found && !TURN_0 && !TURN_1 && !(turns && cur != FIRST_WORD) && !PART_FITS && WAS_FREE(NEAR) -> go = NEAR; descend() } goto round
+  :: d_step { !td && !found && !TURN_0 && !TURN_1 && !(turns && cur != FIRST_WORD) && !PART_FITS && !WAS_FREE(NEAR) && WAS_FREE(1 - NEAR) -> go = 1 - NEAR; descend() } goto round
+  :: d_step { !td && !found && !TURN_0 && !TURN_1 && !(turns && cur != FIRST_WORD) && !PART_FITS && !WAS_FREE(0) && !WAS_FREE(1) -> old = 0 }
   fi;
   /* tighten_if_misled(): what misled the search is inspected at once */
   if
@@ -235,7 +255,7 @@ settle: /* settle() of the words below, then of the word itself */
 
 offers:
   if
-  :: d_step { OFFER(pos) >= ASK -> turns = true; cur = BEHIND; pos = R } goto round
+  :: d_step { OFFER(pos) >= ASK -> turns = true; pass() } goto round
   :: d_step { OFFER(pos) < ASK && pos == R && ASK == need -> assert(excused[ME] NEVER_NONE) } goto won    /* None */
   :: d_step { OFFER(pos) < ASK && pos == R && ASK > need -> room = false } goto round
   :: d_step { OFFER(pos) < ASK && pos < R }
@@ -245,12 +265,16 @@ offers:
   :: d_step { CODE(ABOVE(pos), SLOT(pos)) == FREE -> at = pos; READ_TO_SPLIT(ABOVE(at)); ret = UP_AFTER } goto split_over
   :: d_step { CODE(ABOVE(pos), SLOT(pos)) != FREE }
   fi;
-up: /* beside the cursor everything is full: from home, by way of the top, whether memory is_spacious() or not; else a
+up: if
+  :: d_step { turns -> pass() } goto round
+  :: d_step { !turns }
+  fi;
+    /* beside the cursor everything is full: from home, by way of the top, whether memory is_spacious() or not; else a
        word up. For restart() any area may be that of the lane's cursor. */
   if
-  :: d_step { LEVEL(pos) == need && need == 1 && OFFER(4) >= need -> cur = (turns -> cur : HOME); room = IS_SPACIOUS; pos = 4 } goto round
-  :: d_step { LEVEL(pos) == need && need == 1 && OFFER(5) >= need -> cur = (turns -> cur : HOME); room = IS_SPACIOUS; pos = 5 } goto round
-  :: d_step { LEVEL(pos) == need -> cur = (turns -> cur : HOME); room = IS_SPACIOUS; pos = R } goto round
+  :: d_step { LEVEL(pos) == need && need == 1 && OFFER(4) >= need -> cur = HOME; room = IS_SPACIOUS; pos = 4 } goto round
+  :: d_step { LEVEL(pos) == need && need == 1 && OFFER(5) >= need -> cur = HOME; room = IS_SPACIOUS; pos = 5 } goto round
+  :: d_step { LEVEL(pos) == need -> cur = HOME; room = IS_SPACIOUS; pos = R } goto round
   :: d_step { LEVEL(pos) != need -> pos = ABOVE(pos) } goto round
   fi;
 

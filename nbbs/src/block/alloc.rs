@@ -46,11 +46,7 @@ impl<W: Word> Blocks<'_, W> {
         }
         let idx = self.geometry().idx_at(level, place);
         notes.set_cursor(order, idx);
-        let index = W::SHAPE.first_unit(level, idx, slot);
-        if self.lane.knows_way_up(level, idx) {
-            return Some(index);
-        }
-        self.keep_or_search(index, order)
+        self.keep(level, idx, slot, order)
     }
 
     /// Allocates in the word at the lane's cursor, or elsewhere if that word has no room or another lane claims there
@@ -85,11 +81,7 @@ impl<W: Word> Blocks<'_, W> {
         };
         let buddy = Some(slot ^ 1 << slots).filter(|buddy| buddy + (1 << slots) <= whole_slots);
         notes.note_next(place, new, order, buddy);
-        let index = W::SHAPE.first_unit(level, cursor, slot);
-        if self.lane.knows_way_up(level, cursor) {
-            return Some(index);
-        }
-        self.keep_or_search(index, order)
+        self.keep(level, cursor, slot, order)
     }
 
     /// Allocates in word `from` of the order's level, or as near to it as a search finds room.
@@ -116,9 +108,19 @@ impl<W: Word> Blocks<'_, W> {
         self.alloc_from(far, order)
     }
 
+    /// Returns the block that was claimed at `slot` of word `idx`, if the way up is known; otherwise climbs.
+    #[inline(always)]
+    pub(super) fn keep(self, level: usize, idx: u64, slot: u32, order: u32) -> Option<u64> {
+        let index = W::SHAPE.first_unit(level, idx, slot);
+        if self.lane.knows_way_up(level, idx) {
+            return Some(index);
+        }
+        self.keep_or_search(index, order)
+    }
+
     /// Climbs from a claim; if it met a larger block, undoes it and searches on.
     #[inline(never)]
-    pub(super) fn keep_or_search(self, index: u64, order: u32) -> Option<u64> {
+    fn keep_or_search(self, index: u64, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);
         let (idx, _) = W::SHAPE.locate(level, index);
         if self.lane.climb(level, idx) {

@@ -38,15 +38,15 @@ impl<W: Word> Blocks<'_, W> {
             let notes = self.lane.notes();
             notes.note_next(below.place(slot), new, order, Some(at ^ 1 << slots));
             notes.set_cursor(order, idx);
-            let index = W::SHAPE.first_unit(level, idx, at);
-            if self.lane.knows_way_up(level, idx) {
-                return Some(index);
-            }
-            return self.keep_or_search(index, order);
+            return self.keep(level, idx, at, order);
         }
         match self.choose_free(level + 1, area, codes, need, near) {
             Some(slot) => self.alloc_from(W::SHAPE.child(area, slot), order),
-            None => self.search_beyond(cursor, order),
+            None => {
+                // So that the search does not look at these words again.
+                self.tighten_if_misled(level + 1, area, need);
+                self.search(cursor, order)
+            }
         }
     }
 }

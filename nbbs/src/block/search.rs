@@ -15,6 +15,8 @@
 //! one block and no more would cost a search for each. Once no area is whole, every area is used to the last block, so
 //! that the larger blocks last. The top word's answer ends the search: one load decides that nothing is left.
 
+use core::cmp::Ordering;
+
 use super::Blocks;
 use crate::layout::geometry::Geometry;
 use crate::sync::Word;
@@ -54,12 +56,15 @@ impl Search {
         self.misses >= FEW
     }
 
-    /// Notes that the word at which it stands had less than it promised, `times` over.
-    fn miss<W: Word>(&mut self, geometry: &Geometry<W>, times: u32) {
-        self.misses += times;
-        if self.goes_in_turn() {
-            let behind = W::SHAPE.first_below(self.at - self.level, self.idx + 1);
-            self.from = if behind < geometry.words_of(self.level) { behind } else { 0 };
+    /// Goes on behind the word at which it stands: from the word above, or, after the last word, from the first.
+    fn pass<W: Word>(&mut self, geometry: &Geometry<W>) {
+        let behind = W::SHAPE.first_below(self.at - self.level, self.idx + 1);
+        if behind < geometry.words_of(self.level) {
+            self.from = behind;
+            (self.at, self.idx) = (self.at + 1, W::SHAPE.parent(self.idx).0);
+        } else {
+            self.from = 0;
+            (self.at, self.idx) = (geometry.top(), 0);
         }
     }
 }
@@ -76,30 +81,10 @@ impl<W: Word> Blocks<'_, W> {
         self.search_by(from, order, |idx| self.claim(level, idx, order))
     }
 
-    /// Does the same as [`search`](Self::search), for a caller that has found nothing in the words beside `from`.
-    #[cold]
-    pub(super) fn search_beyond(self, from: u64, order: u32) -> Option<u64> {
-        let level = W::SHAPE.level_of(order);
-        self.search_from(true, from, order, |idx| self.claim(level, idx, order))
-    }
-
     /// Does the same as [`search`](Self::search), but calls `claim` for each word that promises a block, and returns
     /// what it claimed there.
     pub(super) fn search_by<T>(
         self,
-        from: u64,
-        order: u32,
-        claim: impl FnMut(u64) -> Option<T>,
-    ) -> Option<T> {
-        self.search_from(false, from, order, claim)
-    }
-
-    /// Does the same as [`search_by`](Self::search_by). `looked`: the caller has found nothing in the words beside
-    /// `from`.
-    #[inline(always)]
-    fn search_from<T>(
-        self,
-        looked: bool,
         from: u64,
         order: u32,
         mut claim: impl FnMut(u64) -> Option<T>,
@@ -108,11 +93,8 @@ impl<W: Word> Blocks<'_, W> {
         let need = u64::from(order) + 1;
         let (at, idx) = self.lowest_in_use(level, from);
         let mut search = Search { level, need, room: need, from, misses: 0, at, idx };
-        let mut looked = looked && at == level + 1;
         loop {
-            if core::mem::take(&mut looked) {
-                self.tighten_if_misled(search.at, search.idx, need);
-            } else if search.at > level {
+            if search.at > level {
                 if self.descend(&mut search) {
                     continue;
                 }
@@ -122,7 +104,7 @@ impl<W: Word> Blocks<'_, W> {
                     return Some(claimed);
                 }
                 self.tree().settle(level, search.idx);
-                search.miss(self.geometry(), 1);
+                search.misses += 1;
             }
             if !self.turn_away(&mut search) {
                 return None;
@@ -135,13 +117,20 @@ impl<W: Word> Blocks<'_, W> {
     #[inline(always)]
     fn descend(self, search: &mut Search) -> bool {
         let Search { level, from, at, idx, .. } = *search;
-        let near = near::<W>(self.lane.number, level, from, at, idx);
-        let in_turn = if search.goes_in_turn() {
-            self.choose_in_turn(at, idx, search.ask(), near)
+        let slot = if search.goes_in_turn() {
+            match self.choose_in_turn(search) {
+                // What is left lies in front: after everything behind.
+                None if from > 0 => {
+                    search.pass(self.geometry());
+                    return true;
+                }
+                slot => slot,
+            }
         } else {
             None
         };
-        if let Some(slot) = in_turn.or_else(|| self.choose(at, idx, search.ask(), near)) {
+        let near = near::<W>(self.lane.number, level, from, at, idx);
+        if let Some(slot) = slot.or_else(|| self.choose(at, idx, search.ask(), near)) {
             (search.at, search.idx) = (at - 1, W::SHAPE.child(idx, slot));
             return true;
         }
@@ -157,8 +146,8 @@ impl<W: Word> Blocks<'_, W> {
         if self.offers(at, idx, search.ask()) {
             // More came free, or the claim met a larger block above. Or a lane is at work there, which should not be
             // driven away as long as there is room elsewhere.
-            search.miss(self.geometry(), FEW);
-            (search.at, search.idx) = (top, 0);
+            search.misses = FEW;
+            search.pass(self.geometry());
         } else if at == top {
             if search.ask() == need {
                 return false;
@@ -166,11 +155,11 @@ impl<W: Word> Blocks<'_, W> {
             search.room = need;
         } else {
             self.split_over(at, idx);
-            if at == level + 1 {
+            if search.goes_in_turn() {
+                search.pass(self.geometry());
+            } else if at == level + 1 {
                 // The words beside it are full, too: first fit, from home.
-                if !search.goes_in_turn() {
-                    search.from = self.lane.home(level);
-                }
+                search.from = self.lane.home(level);
                 search.room = if self.is_spacious(level) { need + ROOM } else { need };
                 (search.at, search.idx) = self.restart(level, need);
             } else {
@@ -238,17 +227,25 @@ impl<W: Word> Blocks<'_, W> {
         found.or_else(|| self.choose_free(level, idx, codes, need, near))
     }
 
-    /// Chooses the first slot from `near` on that is free or offers a block of order `need` - 1.
+    /// Chooses the first slot that is free or offers what the search asks for, behind what it has passed.
     #[cold]
-    fn choose_in_turn(self, level: usize, idx: u64, need: u64, near: u32) -> Option<u32> {
-        let word = self.tree().read(level, idx);
-        let codes = word::codes(level, word);
-        let free =
-            word::free_slots(codes) & word::first_slots(self.geometry().whole_slots(level, idx));
+    fn choose_in_turn(self, search: &Search) -> Option<u32> {
+        let Search { level, from, at, idx, .. } = *search;
+        let need = search.ask();
+        let word = self.tree().read(at, idx);
+        let codes = word::codes(at, word);
+        let part = self.free_part(at, idx, codes, need).map_or(0, |slot| 1 << (2 * slot));
+        let free = self.free_slots(at, idx, codes) | part;
         let split =
-            if word::bound(word) < need { 0 } else { self.tree().split_slots(level, idx, codes) };
-        let below = self.tree().below(level, idx);
-        word::from_slot(free | split, near).find(|&slot| {
+            if word::bound(word) < need { 0 } else { self.tree().split_slots(at, idx, codes) };
+        let (on_the_way, slot) = W::SHAPE.parent(W::SHAPE.ancestor(from, at - level - 1));
+        let passed = match idx.cmp(&on_the_way) {
+            Ordering::Less => u64::MAX,
+            Ordering::Equal => word::first_slots(slot),
+            Ordering::Greater => 0,
+        };
+        let below = self.tree().below(at, idx);
+        word::from_slot((free | split) & !passed, 0).find(|&slot| {
             word::code(codes, slot) == word::FREE || below.offers(slot, below.read(slot), need)
         })
     }
@@ -263,18 +260,26 @@ impl<W: Word> Blocks<'_, W> {
         need: u64,
         near: u32,
     ) -> Option<u32> {
-        let free =
-            word::free_slots(codes) & word::first_slots(self.geometry().whole_slots(level, idx));
-        let partial = self.geometry().partial_slot(level, idx).filter(|&(slot, order)| {
-            word::code(codes, slot) == word::FREE && u64::from(order) + 1 >= need
-        });
-        if let Some((slot, _)) = partial {
-            return Some(slot);
+        let free = self.free_slots(level, idx, codes);
+        let part = self.free_part(level, idx, codes, need);
+        if part.is_some() {
+            return part;
         }
         if free >> (2 * near) & 1 == 1 {
             return Some(near);
         }
         word::fit(free, 0)
+    }
+
+    /// Returns the free slots of a word that holds `codes`, without one that is only partly inside the arena.
+    fn free_slots(self, level: usize, idx: u64, codes: u64) -> u64 {
+        word::free_slots(codes) & word::first_slots(self.geometry().whole_slots(level, idx))
+    }
+
+    /// Returns the slot that is only partly inside the arena, if it is free and suffices.
+    fn free_part(self, level: usize, idx: u64, codes: u64, need: u64) -> Option<u32> {
+        let (slot, order) = self.geometry().partial_slot(level, idx)?;
+        (word::code(codes, slot) == word::FREE && u64::from(order) + 1 >= need).then_some(slot)
     }
 
     /// Splits the slot above a word that is in use but has no room, because its claims are still climbing or their
@@ -290,7 +295,7 @@ impl<W: Word> Blocks<'_, W> {
     }
 
     /// Tightens an inner word whose bound promises a block that was not found.
-    fn tighten_if_misled(self, level: usize, idx: u64, need: u64) {
+    pub(super) fn tighten_if_misled(self, level: usize, idx: u64, need: u64) {
         if word::bound(self.tree().read(level, idx)) >= need {
             self.tree().tighten(level, idx);
         }
