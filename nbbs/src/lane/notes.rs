@@ -1,11 +1,11 @@
 //! What a lane remembers between operations. All of it saves loads, and none of it is trusted unchecked.
 //!
 //! ```text
-//! word 0   the word that the lane changed last: its place,   word 2   the path of claims: the place of an
-//!          the order and slot of a block that may fit                 inner word, the least bound above it
-//! word 1   what the lane left in it                          word 3   the epoch of that path, sealed with word 2
-//! words 8+ cursor of each order from 0 on, plus 1            words 4, 5   the same for the path of frees
-//! words 6, 7   cursors of the largest orders
+//! words 0, 1  cursors of the largest orders         word 4      the path of claims: the place of an inner
+//! word 2      the word that the lane changed last:              word, the least bound above it
+//!             its place, the order and slot of a    word 5      the epoch of that path, sealed with word 4
+//!             block that may fit                    words 6, 7  the same for the path of frees
+//! word 3      what the lane left in it              words 8+    cursor of each order from 0 on, plus 1
 //! ```
 //!
 //! The cursors of small orders have a cache line of their own, which is written when one moves. Other lanes look at

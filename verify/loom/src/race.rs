@@ -178,7 +178,7 @@ impl Arena {
         /// The notes of the one lane of a small arena come first.
         const HINTS: Range<usize> = 0..16;
         /// Among them, the notes of paths.
-        const PATHS: Range<usize> = 2..6;
+        const PATHS: Range<usize> = 4..8;
         let words = (0..metadata_words(race.units)).map(|place| {
             let own = match race.notes {
                 Notes::Own => HINTS.contains(&place),
