@@ -149,7 +149,7 @@ fn every_command_that_measures_can_be_kept() {
 /// Kills a run once it has a row. Returns its number of rows.
 #[cfg(unix)]
 fn killed_run(record: &Path) -> usize {
-    let args = "bench cached larson --quick --threads 1,2,4,8 --allocators nbbs,linux --rounds 40 --record";
+    let args = "bench cached larson --quick --threads 1,2,4,8,16,32 --allocators nbbs,linux --rounds 40 --record";
     let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_nbbs"))
         .args(args.split(' '))
         .arg(record)
@@ -176,7 +176,7 @@ fn a_killed_run_leaves_what_it_measured() {
     for name in ["killed.jsonl", "killed.jsonl.zst"] {
         let record = folder.path(name);
         let rows = killed_run(&record);
-        assert!((2..16).contains(&rows), "{rows} rows");
+        assert!((2..24).contains(&rows), "{rows} rows");
         let (record, page) = (text_of(&record), text_of(&folder.path("page.html")));
         let output = nbbs(&["report", &record, "--output", &page]);
         let warned = String::from_utf8(output.stderr).unwrap();
