@@ -227,10 +227,10 @@ choose_next:
        fi } goto choose_next
   :: d_step { !td && found -> descend() } goto round
   :: d_step { !td && !found && turns && !TURN_1 && !TURN_0 && cur != FIRST_WORD -> old = 0; pass() } goto round
-  :: d_step { !td && !found && !TURN_0 && !TURN_1 && !(turns && cur != FIRST_WORD) && PART_FITS -> go = 1; descend() } goto round
-  :: d_step { !td && !found && !TURN_0 && !TURN_1 && !(turns && cur != FIRST_WORD) && !PART_FITS && WAS_FREE(NEAR) -> go = NEAR; descend() } goto round
-  :: d_step { !td && !found && !TURN_0 && !TURN_1 && !(turns && cur != FIRST_WORD) && !PART_FITS && !WAS_FREE(NEAR) && WAS_FREE(1 - NEAR) -> go = 1 - NEAR; descend() } goto round
-  :: d_step { !td && !found && !TURN_0 && !TURN_1 && !(turns && cur != FIRST_WORD) && !PART_FITS && !WAS_FREE(0) && !WAS_FREE(1) -> old = 0 }
+  :: d_step { !td && !found && !turns && PART_FITS -> go = 1; descend() } goto round
+  :: d_step { !td && !found && !turns && !PART_FITS && WAS_FREE(NEAR) -> go = NEAR; descend() } goto round
+  :: d_step { !td && !found && !turns && !PART_FITS && !WAS_FREE(NEAR) && WAS_FREE(1 - NEAR) -> go = 1 - NEAR; descend() } goto round
+  :: d_step { !td && !found && (turns -> !TURN_0 && !TURN_1 && cur == FIRST_WORD : !PART_FITS && !WAS_FREE(0) && !WAS_FREE(1)) -> old = 0 }
   fi;
   /* tighten_if_misled(): what misled the search is inspected at once */
   if

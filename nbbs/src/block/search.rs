@@ -73,8 +73,8 @@ impl<W: Word> Blocks<'_, W> {
     /// Claims a block of `order` anywhere, beginning near word `from` of its level. Returns `None` if the top word
     /// offers none.
     ///
-    /// Every round either claims, lowers a bound, splits a slot over a word in use, or was overtaken by another
-    /// operation's change.
+    /// Every round either claims, lowers a bound, splits a slot over a word in use, passes a word in turn, or was
+    /// overtaken by another operation's change.
     #[cold]
     pub(super) fn search(self, from: u64, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);
@@ -112,30 +112,26 @@ impl<W: Word> Blocks<'_, W> {
         }
     }
 
-    /// Goes down to the next word that promises a block. Returns `false` if no word below this one does; its bound then
-    /// says so.
+    /// Goes down to the next word that promises a block, or, in turn, past this one. Returns `false` if no word below
+    /// this one does; its bound then says so.
     #[inline(always)]
     fn descend(self, search: &mut Search) -> bool {
         let Search { level, from, at, idx, .. } = *search;
         let slot = if search.goes_in_turn() {
-            match self.choose_in_turn(search) {
-                // What is left lies in front: after everything behind.
-                None if from > 0 => {
-                    search.pass(self.geometry());
-                    return true;
-                }
-                slot => slot,
-            }
+            self.choose_in_turn(search)
         } else {
-            None
+            self.choose(at, idx, search.ask(), near::<W>(self.lane.number, level, from, at, idx))
         };
-        let near = near::<W>(self.lane.number, level, from, at, idx);
-        if let Some(slot) = slot.or_else(|| self.choose(at, idx, search.ask(), near)) {
+        if let Some(slot) = slot {
             (search.at, search.idx) = (at - 1, W::SHAPE.child(idx, slot));
-            return true;
+        } else if search.goes_in_turn() && from > 0 {
+            // What is left lies in front: after everything behind.
+            search.pass(self.geometry());
+        } else {
+            self.tighten_if_misled(at, idx, search.ask());
+            return false;
         }
-        self.tighten_if_misled(at, idx, search.ask());
-        false
+        true
     }
 
     /// Goes on from a word in which nothing was claimed. Returns `false` if the whole arena offers no such block.
@@ -213,9 +209,7 @@ impl<W: Word> Blocks<'_, W> {
     fn choose(self, level: usize, idx: u64, need: u64, near: u32) -> Option<u32> {
         let word = self.tree().read(level, idx);
         let codes = word::codes(level, word);
-        let split =
-            if word::bound(word) < need { 0 } else { self.tree().split_slots(level, idx, codes) };
-        let mut split = word::from_slot(split, near);
+        let mut split = word::from_slot(self.promising(level, idx, word, need), near);
         // Tested here, so that the loop over leaf words does not test each of them.
         let found = if level == 1 {
             let below = self.tree().below(1, idx);
@@ -235,9 +229,8 @@ impl<W: Word> Blocks<'_, W> {
         let word = self.tree().read(at, idx);
         let codes = word::codes(at, word);
         let part = self.free_part(at, idx, codes, need).map_or(0, |slot| 1 << (2 * slot));
-        let free = self.free_slots(at, idx, codes) | part;
-        let split =
-            if word::bound(word) < need { 0 } else { self.tree().split_slots(at, idx, codes) };
+        let free = self.tree().free_slots(at, idx, codes) | part;
+        let split = self.promising(at, idx, word, need);
         let (on_the_way, slot) = W::SHAPE.parent(W::SHAPE.ancestor(from, at - level - 1));
         let passed = match idx.cmp(&on_the_way) {
             Ordering::Less => u64::MAX,
@@ -260,7 +253,7 @@ impl<W: Word> Blocks<'_, W> {
         need: u64,
         near: u32,
     ) -> Option<u32> {
-        let free = self.free_slots(level, idx, codes);
+        let free = self.tree().free_slots(level, idx, codes);
         let part = self.free_part(level, idx, codes, need);
         if part.is_some() {
             return part;
@@ -271,15 +264,18 @@ impl<W: Word> Blocks<'_, W> {
         word::fit(free, 0)
     }
 
-    /// Returns the free slots of a word that holds `codes`, without one that is only partly inside the arena.
-    fn free_slots(self, level: usize, idx: u64, codes: u64) -> u64 {
-        word::free_slots(codes) & word::first_slots(self.geometry().whole_slots(level, idx))
-    }
-
     /// Returns the slot that is only partly inside the arena, if it is free and suffices.
     fn free_part(self, level: usize, idx: u64, codes: u64, need: u64) -> Option<u32> {
-        let (slot, order) = self.geometry().partial_slot(level, idx)?;
-        (word::code(codes, slot) == word::FREE && u64::from(order) + 1 >= need).then_some(slot)
+        let (slot, order) = self.tree().free_part(level, idx, codes)?;
+        (u64::from(order) + 1 >= need).then_some(slot)
+    }
+
+    /// Returns the split slots of an inner word below which its bound promises a block of order `need` - 1.
+    fn promising(self, level: usize, idx: u64, word: u64, need: u64) -> u64 {
+        if word::bound(word) < need {
+            return 0;
+        }
+        self.tree().split_slots(level, idx, word::codes(level, word))
     }
 
     /// Splits the slot above a word that is in use but has no room, because its claims are still climbing or their

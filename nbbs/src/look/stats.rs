@@ -134,8 +134,8 @@ impl<W: Word> Look<'_, W> {
     fn free_units_below(self, level: usize, idx: u64) -> u64 {
         let codes = word::codes(level, self.0.read(level, idx));
         let whole = word::first_slots(self.0.geometry.whole_slots(level, idx));
-        let free = word::free_slots(codes) & whole;
-        let here = u64::from(free.count_ones()) << W::SHAPE.slot_order(level);
+        let free = self.0.free_slots(level, idx, codes).count_ones();
+        let here = u64::from(free) << W::SHAPE.slot_order(level);
         let split = if level > 0 { word::split_slots(codes) & whole } else { 0 };
         let partial = self.0.geometry.partial_slot(level, idx).map(|(slot, _)| slot);
         let below = word::from_slot(split, 0).chain(partial);

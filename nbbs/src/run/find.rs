@@ -128,8 +128,8 @@ impl<W: Word> Runs<'_, W> {
         let codes = word::codes(level, word);
         let unit_of = |slot| W::SHAPE.first_unit(level, idx, slot);
         if sought.order >= slot_order {
-            let whole = word::first_slots(self.geometry().whole_slots(level, idx));
-            let runs = word::runs(word::free_slots(codes) & whole, sought.order - slot_order);
+            let free = self.tree().free_slots(level, idx, codes);
+            let runs = word::runs(free, sought.order - slot_order);
             return ends(runs, sought.last).map(unit_of).find(|&unit| sought.admits(unit));
         }
         let promises = word::bound(word) > u64::from(sought.order);

@@ -128,16 +128,13 @@ impl<'a, W: Word> Tree<'a, W> {
     /// [`word::UNSETTLED`] if a merge below might make more. It is never too little, sometimes too much.
     pub fn offer(&self, level: usize, idx: u64, word: u64) -> u64 {
         let codes = word::codes(level, word);
-        let inside = word::first_slots(self.geometry.whole_slots(level, idx));
-        let whole = word::largest(word::free_slots(codes) & inside)
+        let whole = word::largest(self.free_slots(level, idx, codes))
             .map_or(0, |slots| u64::from(slots + W::SHAPE.slot_order(level) + 1));
         if level == 0 {
             return whole;
         }
         let below = if word::split_slots(codes) == 0 { 0 } else { word::bound(word) };
-        let part = self.geometry.partial_slot(level, idx).map_or(0, |(slot, order)| {
-            if word::code(codes, slot) == word::FREE { u64::from(order + 1) } else { 0 }
-        });
+        let part = self.free_part(level, idx, codes).map_or(0, |(_, order)| u64::from(order + 1));
         whole.max(below).max(part)
     }
 
@@ -170,6 +167,18 @@ impl<'a, W: Word> Tree<'a, W> {
     /// Returns the split slots of an inner word, by their low bits.
     pub fn split_slots(&self, level: usize, idx: u64, codes: u64) -> u64 {
         word::split_slots(codes) & word::first_slots(self.geometry.slots(level, idx))
+    }
+
+    /// Returns the free slots of a word that are wholly inside the arena, by their low bits.
+    pub fn free_slots(&self, level: usize, idx: u64, codes: u64) -> u64 {
+        word::free_slots(codes) & word::first_slots(self.geometry.whole_slots(level, idx))
+    }
+
+    /// Returns the slot of an inner word that is only partly inside the arena, if it is free, and the order of the
+    /// largest block there.
+    pub fn free_part(&self, level: usize, idx: u64, codes: u64) -> Option<(u32, u32)> {
+        let part = self.geometry.partial_slot(level, idx);
+        part.filter(|&(slot, _)| word::code(codes, slot) == word::FREE)
     }
 
     /// Writes every word as it is in an empty arena. Nobody else may be using them.
