@@ -177,7 +177,7 @@ impl Arena {
     fn new(race: &Race) -> Self {
         /// The notes of the one lane of a small arena come first.
         const HINTS: Range<usize> = 0..16;
-        /// Among them, the notes of paths.
+        /// Among them, the notes of paths, as `lane/notes.rs` in nbbs lays them out.
         const PATHS: Range<usize> = 4..8;
         let words = (0..metadata_words(race.units)).map(|place| {
             let own = match race.notes {
