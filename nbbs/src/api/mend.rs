@@ -55,11 +55,11 @@ impl<W: Word> Buddy<'_, W> {
         Mend(&self.arena.tree).is_way_up(level, idx).then_some(order)
     }
 
-    /// Returns a count that changes whenever a claim that met a larger block is taken back: an allocation of a block
-    /// that then claimed elsewhere, or was refused.
+    /// Returns a count that changes whenever a claim of blocks that met a larger block is taken back: an allocation, of
+    /// one block or a batch, that then claimed elsewhere, or was refused. Claims of runs are not counted.
     ///
-    /// A caller that sees a block, and later the same count, knows that no operation that has returned in between took
-    /// the block back. Cost: one load. Callable from interrupt and signal handlers.
+    /// A caller that sees a block, and later the same count, knows that no such operation that has returned in between
+    /// took the block back. Cost: one load. Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();

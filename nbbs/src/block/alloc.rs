@@ -10,15 +10,19 @@ impl<W: Word> Blocks<'_, W> {
     /// Allocates a block of `2^order` units.
     #[inline]
     pub fn alloc(self, order: u32) -> Result<u64, AllocError> {
-        if order > self.geometry().max_order() {
-            return Err(AllocError::OrderTooLarge { order, max: self.geometry().max_order() });
-        }
+        self.check_order(order)?;
         let index = if order < W::SHAPE.word_order(0) {
             self.alloc_again::<true>(order)
         } else {
             self.alloc_again::<false>(order)
         };
         index.ok_or(AllocError::Exhausted { units: 1 << order })
+    }
+
+    #[inline(always)]
+    pub(super) fn check_order(self, order: u32) -> Result<(), AllocError> {
+        let max = self.geometry().max_order();
+        if order > max { Err(AllocError::OrderTooLarge { order, max }) } else { Ok(()) }
     }
 
     /// Allocates the block that the lane freed last, or the buddy of what it last claimed at its cursor, if that block

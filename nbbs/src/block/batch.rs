@@ -1,6 +1,7 @@
 //! Batches: one compare-and-swap claims or frees as many blocks as one word has.
 
 use super::Blocks;
+use super::beside::Beside;
 use crate::error::AllocError;
 use crate::sync::Word;
 use crate::word::{self, span};
@@ -8,47 +9,58 @@ use crate::word::{self, span};
 impl<W: Word> Blocks<'_, W> {
     /// Allocates blocks of `order` into `blocks`, and returns how many.
     pub fn alloc_batch(self, order: u32, blocks: &mut [u64]) -> Result<usize, AllocError> {
-        if order > self.geometry().max_order() {
-            return Err(AllocError::OrderTooLarge { order, max: self.geometry().max_order() });
-        }
+        self.check_order(order)?;
         let level = W::SHAPE.level_of(order);
-        let mut done = 0;
-        let mut idx = self.lane.cursor(order);
+        let (mut from, mut done) = (self.lane.cursor(order), 0);
         while done < blocks.len() {
-            let claimed = self.claim_many(level, idx, order, &mut blocks[done..]);
-            done += claimed;
-            if claimed > 0 {
-                self.lane.notes().set_cursor(order, idx);
-                // The next word of the same parent is as good as any.
-                let same_parent = W::SHAPE.parent(idx).0 == W::SHAPE.parent(idx + 1).0;
-                idx += u64::from(same_parent && idx + 1 < self.geometry().words_of(level));
-                continue;
-            }
-            let found = self.search_by(idx, order, |idx| {
-                let claimed = self.claim_many(level, idx, order, &mut blocks[done..]);
-                (claimed > 0).then_some((idx, claimed))
-            });
-            match found {
-                Some((at, claimed)) => (idx, done) = (at, done + claimed),
-                None if done == 0 => return Err(AllocError::Exhausted { units: 1 << order }),
-                None => break,
-            }
+            let Some((idx, got)) = self.claim_some(from, order, &mut blocks[done..]) else {
+                if done > 0 {
+                    break;
+                }
+                return Err(AllocError::Exhausted { units: 1 << order });
+            };
+            done += got;
+            // The next word of the same parent is as good as any.
+            let same_parent = W::SHAPE.parent(idx).0 == W::SHAPE.parent(idx + 1).0;
+            from = idx + u64::from(same_parent && idx + 1 < self.geometry().words_of(level));
         }
         Ok(done)
     }
 
-    /// Allocates as many blocks of `order` as one word has and `blocks` has room for, and returns how many. It is the word
-    /// at the cursor, or else the first that a search finds.
+    /// Allocates as many blocks of `order` as one word has and `blocks` has room for, and returns how many.
     pub fn alloc_near(self, order: u32, blocks: &mut [u64]) -> Result<usize, AllocError> {
-        if order > self.geometry().max_order() {
-            return Err(AllocError::OrderTooLarge { order, max: self.geometry().max_order() });
-        }
+        self.check_order(order)?;
+        let claimed = self.claim_some(self.lane.cursor(order), order, blocks);
+        claimed.map(|(_, got)| got).ok_or(AllocError::Exhausted { units: 1 << order })
+    }
+
+    /// Claims as many blocks of `order` as one word has and `blocks` has room for: word `from`, one beside it, or the
+    /// first that a search finds. Returns that word and how many.
+    fn claim_some(self, from: u64, order: u32, blocks: &mut [u64]) -> Option<(u64, usize)> {
         let level = W::SHAPE.level_of(order);
-        let from = self.lane.cursor(order);
-        let mut claim =
-            |idx| Some(self.claim_many(level, idx, order, blocks)).filter(|&got| got > 0);
-        let got = claim(from).or_else(|| self.search_by(from, order, claim));
-        got.ok_or(AllocError::Exhausted { units: 1 << order })
+        let mut claim = |idx| {
+            let got = self.claim_many(level, idx, order, blocks);
+            (got > 0).then_some((idx, got))
+        };
+        let claimed = claim(from).or_else(|| claim(self.word_beside(from, order)?));
+        if let Some((idx, _)) = claimed {
+            self.lane.notes().set_cursor(order, idx);
+        }
+        claimed.or_else(|| self.search_by(from, order, claim))
+    }
+
+    /// Returns a word beside word `from` in which blocks of `order` can perhaps be claimed.
+    fn word_beside(self, from: u64, order: u32) -> Option<u64> {
+        let beside = if order < W::SHAPE.word_order(0) {
+            self.look_beside::<true>(from, order)
+        } else {
+            self.look_beside::<false>(from, order)
+        };
+        match beside {
+            Beside::Room(room) => Some(room.idx),
+            Beside::Free(idx) => Some(idx),
+            Beside::Full => None,
+        }
     }
 
     /// Claims blocks of `order` in one word, climbs, and returns how many.
@@ -63,9 +75,11 @@ impl<W: Word> Blocks<'_, W> {
             (new != 0).then_some((codes | new, new))
         });
         let Some((_, new)) = self.lane.noted(level, idx, claimed) else { return 0 };
-        if !self.lane.climb(level, idx) {
+        if !self.lane.knows_way_up(level, idx) && !self.lane.climb(level, idx) {
             // Below somebody's block: nothing may stay split there.
             if let Some(left) = self.clear_many(level, idx, slots, new) {
+                // Before the merge, as in `undo`.
+                self.tree().count_undone();
                 self.tree().merge_or_publish(level, idx, left);
             }
             return 0;

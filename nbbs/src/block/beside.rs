@@ -5,48 +5,83 @@ use super::Blocks;
 use crate::sync::Word;
 use crate::word;
 
+/// What there is beside the word at the cursor, below the same word above.
+pub(super) enum Beside {
+    /// A word in use that has room.
+    Room(Room),
+    /// A free slot, above this word.
+    Free(u64),
+    /// Nothing.
+    Full,
+}
+
+/// A word that has room for a block.
+pub(super) struct Room {
+    /// The word's number in its level.
+    pub idx: u64,
+    place: usize,
+    /// What it held, and the slot that was free then.
+    old: u64,
+    slot: u32,
+}
+
 impl<W: Word> Blocks<'_, W> {
-    /// Allocates in the first word that is in use and has room, after word `cursor` and below the same word above. If
-    /// there is none, a search continues from there.
+    /// Allocates beside the word at the cursor. If there is no room, a search continues from there.
     #[inline(never)]
     pub(super) fn alloc_beside<const LEAF: bool>(self, cursor: u64, order: u32) -> Option<u64> {
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
         let slots = order - W::SHAPE.slot_order(level);
+        let found = self.look_beside::<LEAF>(cursor, order);
+        if let Beside::Free(idx) = found {
+            return self.alloc_from(idx, order);
+        }
+        if let Beside::Room(Room { idx, place, old, slot }) = found
+            && let Some(word) = self.tree().at(place)
+            && let Ok(new) = word.claim(level, old, slot, slots)
+        {
+            let notes = self.lane.notes();
+            notes.note_next(place, new, order, Some(slot ^ 1 << slots));
+            notes.set_cursor(order, idx);
+            return self.keep(level, idx, slot, order);
+        }
+        self.search(self.lane.cursor(order), order)
+    }
+
+    /// Looks for the first word that is in use and has room, after word `cursor` and below the same word above, and then
+    /// for a free slot there.
+    #[inline(always)]
+    pub(super) fn look_beside<const LEAF: bool>(self, cursor: u64, order: u32) -> Beside {
+        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
+        let slots = order - W::SHAPE.slot_order(level);
         let (area, near) = W::SHAPE.parent(cursor);
         if level == self.geometry().top() || !self.geometry().is_whole(level + 1, area) {
-            return self.search(self.lane.cursor(order), order);
+            return Beside::Full;
         }
         let need = u64::from(order) + 1;
         let above = self.tree().read(level + 1, area);
         let codes = word::codes(level + 1, above);
         if codes == 0 {
             // The area has been merged, and another may be in use.
-            return self.search(cursor, order);
+            return Beside::Full;
         }
         // All but the one at the cursor, which has no room.
         let others = word::split_slots(codes) & !(1 << (2 * near));
         let split = if word::bound(above) < need { 0 } else { others };
         let below = self.tree().below(level + 1, area);
         let inside = word::first_slots(W::SHAPE.slots(level));
-        for slot in word::from_slot(split, near) {
-            let old = below.read(slot);
+        for beside in word::from_slot(split, near) {
+            let old = below.read(beside);
             let free = word::free_slots(word::codes(level, old)) & inside;
-            let Some(at) = word::fit(free, slots) else { continue };
-            let idx = W::SHAPE.child(area, slot);
-            let Some(word) = self.tree().at(below.place(slot)) else { break };
-            let Ok(new) = word.claim(level, old, at, slots) else { break };
-            let notes = self.lane.notes();
-            notes.note_next(below.place(slot), new, order, Some(at ^ 1 << slots));
-            notes.set_cursor(order, idx);
-            return self.keep(level, idx, at, order);
-        }
-        match self.choose_free(level + 1, area, codes, need, near) {
-            Some(slot) => self.alloc_from(W::SHAPE.child(area, slot), order),
-            None => {
-                // So that the search does not look at these words again.
-                self.tighten_if_misled(level + 1, area, need);
-                self.search(cursor, order)
+            if let Some(slot) = word::fit(free, slots) {
+                let (idx, place) = (W::SHAPE.child(area, beside), below.place(beside));
+                return Beside::Room(Room { idx, place, old, slot });
             }
         }
+        if let Some(free) = self.choose_free(level + 1, area, codes, need, near) {
+            return Beside::Free(W::SHAPE.child(area, free));
+        }
+        // So that the search does not look at these words again.
+        self.tighten_if_misled(level + 1, area, need);
+        Beside::Full
     }
 }
