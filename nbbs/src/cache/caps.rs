@@ -1,6 +1,6 @@
 //! Limits on what a cache may keep.
 
-use super::stacks::{CLASSES, LARGE, SMALL, capacity};
+use super::stacks::{CLASSES, LARGE, capacity};
 use crate::layout::geometry::MAX_ORDERS;
 
 /// The largest number of units that a cache keeps of each order, and which large order it keeps.
@@ -99,19 +99,16 @@ impl Caps {
 
     /// Returns the class of `order`, if it is kept.
     pub(super) const fn class(&self, order: u32) -> Option<usize> {
-        if order < LARGE as u32 {
-            Some(order as usize)
-        } else if order == self.large && order < MAX_ORDERS as u32 {
-            Some(LARGE)
-        } else {
-            None
+        match Self::own_class(order) {
+            None if order == self.large && order < MAX_ORDERS as u32 => Some(LARGE),
+            class => class,
         }
     }
 
-    /// Returns the class of `order`, if it is a small one. Small orders are the most frequent: their hits are inlined.
+    /// Returns the class of `order`, if it has one of its own. Its hits are inlined.
     #[inline(always)]
-    pub(super) const fn small(order: u32) -> Option<usize> {
-        if order < SMALL as u32 { Some(order as usize) } else { None }
+    pub(super) const fn own_class(order: u32) -> Option<usize> {
+        if order < LARGE as u32 { Some(order as usize) } else { None }
     }
 
     /// Returns the order of a class.

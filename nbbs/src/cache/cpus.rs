@@ -191,7 +191,7 @@ impl<'a, W: Word> Caches<'a, W> {
     /// ```
     #[inline]
     pub fn alloc(&self, cpu: usize, order: u32) -> Result<u64, AllocError> {
-        let Some(class) = Caps::small(order) else { return self.alloc_large(cpu, order) };
+        let Some(class) = Caps::own_class(order) else { return self.alloc_large(cpu, order) };
         let Some(mut part) = self.enter(cpu) else { return self.alloc_past(cpu, order) };
         match part.pop(class) {
             Some(index) => {
@@ -202,7 +202,7 @@ impl<'a, W: Word> Caches<'a, W> {
         }
     }
 
-    /// Allocates a block that is not of a small order.
+    /// Allocates a block whose order has no class of its own.
     #[inline(never)]
     fn alloc_large(&self, cpu: usize, order: u32) -> Result<u64, AllocError> {
         if let Some(class) = self.caps.class(order)

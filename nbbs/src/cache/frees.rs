@@ -57,7 +57,7 @@ impl<W: Word> Caches<'_, W> {
     /// ```
     #[inline]
     pub fn free_sized(&self, cpu: usize, index: u64, order: u32) -> Result<(), FreeError> {
-        if let Some(class) = Caps::small(order)
+        if let Some(class) = Caps::own_class(order)
             && let Some(mut part) = self.enter(cpu)
         {
             if !self.front(cpu).keep(&mut part, class, index) {
@@ -69,7 +69,7 @@ impl<W: Word> Caches<'_, W> {
         self.free_slowly(cpu, index, order)
     }
 
-    /// Frees a block that is not of a small order, or whose cache is busy.
+    /// Frees a block whose order has no class of its own, or whose cache is busy.
     #[inline(never)]
     fn free_slowly(&self, cpu: usize, index: u64, order: u32) -> Result<(), FreeError> {
         if let Some(class) = self.caps.class(order) {

@@ -21,7 +21,7 @@ pub(super) enum Freed {
 }
 
 impl<W: Word> Front<'_, W> {
-    /// Pushes a block of a small `order`, which is also its class, if there is no reason against it: the common case.
+    /// Pushes a block of an order that has a `class` of its own, if there is no reason against it: the common case.
     /// Anything else, and any free to be checked, is left to [`free`](Self::free).
     #[inline(always)]
     pub fn keep(&self, stacks: &mut impl Stacks, class: usize, index: u64) -> bool {

@@ -102,10 +102,10 @@ impl<'a, W: Word> Cache<'a, W> {
         self.hit(order).map_or_else(|| self.alloc_slowly(order), Ok)
     }
 
-    /// Takes a block of a small order, if there is one.
+    /// Takes a block of an order that has a class of its own, if there is one.
     #[inline(always)]
     pub(super) fn hit(&mut self, order: u32) -> Option<u64> {
-        Caps::small(order).and_then(|class| self.stacks.pop(class))
+        Caps::own_class(order).and_then(|class| self.stacks.pop(class))
     }
 
     #[inline(never)]
@@ -165,11 +165,11 @@ impl<'a, W: Word> Cache<'a, W> {
         if self.keep(index, order) { Ok(()) } else { self.free_slowly(index, order) }
     }
 
-    /// Keeps a block of a small order, if there is no reason against it.
+    /// Keeps a block of an order that has a class of its own, if there is no reason against it.
     #[inline(always)]
     pub(super) fn keep(&mut self, index: u64, order: u32) -> bool {
         let (front, stacks) = self.parts();
-        Caps::small(order).is_some_and(|class| front.keep(stacks, class, index))
+        Caps::own_class(order).is_some_and(|class| front.keep(stacks, class, index))
     }
 
     #[inline(never)]

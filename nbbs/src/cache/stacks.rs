@@ -15,8 +15,8 @@ use core::sync::atomic::Ordering;
 
 /// The number of classes: the orders 0 to 8, and a large one.
 pub(super) const CLASSES: usize = 10;
-/// The number of small orders, which are the most frequent: their hits are inlined.
-pub(super) const SMALL: usize = 4;
+/// The number of small orders, which are the most frequent, and whose stacks have more room.
+const SMALL: usize = 4;
 /// The class of the large order.
 pub(super) const LARGE: usize = CLASSES - 1;
 /// Words of a cache: a multiple of a cache line.
