@@ -260,7 +260,10 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
     }
 
     fn lane(self) -> usize {
-        C::number().unwrap_or_else(nbbs::default_lane)
+        #[cfg(feature = "std")]
+        return C::number().unwrap_or_else(crate::threads::lane);
+        #[cfg(not(feature = "std"))]
+        return C::number().unwrap_or(0);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::{eq, null};
-use core::sync::atomic::{AtomicBool, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 
 use crate::cache::Cache;
 use crate::ends;
@@ -16,9 +16,16 @@ struct Local {
     /// The heap to which the cache belongs: null, and none, as long as it belongs to nobody.
     regions: Cell<*const Regions>,
     memory: Cell<Option<Memory<'static>>>,
+    /// The thread's lane, or [`UNSET`].
     lane: Cell<usize>,
     cache: UnsafeCell<Cache>,
 }
+
+/// In place of a lane that has not been drawn.
+const UNSET: usize = usize::MAX;
+
+/// The lane of the next thread that asks for one.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 std::thread_local! {
     // It needs no destructor, so that it can be used as long as the thread runs.
@@ -27,7 +34,7 @@ std::thread_local! {
             busy: AtomicBool::new(false),
             regions: Cell::new(null()),
             memory: Cell::new(None),
-            lane: Cell::new(0),
+            lane: Cell::new(UNSET),
             cache: UnsafeCell::new(Cache::new()),
         }
     };
@@ -41,13 +48,29 @@ pub fn give_back() {
         }
         if let Some(memory) = local.memory.get() {
             // SAFETY: `enter` said that nobody else uses the cache.
-            unsafe { &mut *local.cache.get() }.drain(&memory, local.lane.get());
+            unsafe { &mut *local.cache.get() }.drain(&memory, local.lane());
         }
         // Never left: what comes now goes past the cache.
     });
 }
 
+/// Returns the calling thread's lane. The first thread of a process has lane 0, which begins at the front of a heap, so
+/// that what it uses does not divide the memory.
+pub fn lane() -> usize {
+    // A thread that is being torn down, or that has no thread-locals, still gets a valid lane.
+    LOCAL.try_with(Local::lane).unwrap_or(0)
+}
+
 impl Local {
+    #[inline]
+    fn lane(&self) -> usize {
+        if self.lane.get() == UNSET {
+            // Relaxed: only the number matters, nothing is published with it.
+            self.lane.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        self.lane.get()
+    }
+
     /// Returns whether the cache is the caller's until it calls `leave`.
     #[inline]
     fn enter(&self) -> bool {
@@ -73,7 +96,6 @@ impl Local {
         // of its keys' destructors, which the C library does not tell.
         let free = self.regions.get().is_null() && ends::announce();
         if free {
-            self.lane.set(nbbs::default_lane());
             self.memory.set(Some(memory));
             self.regions.set(regions);
         }
@@ -98,7 +120,7 @@ pub fn with<R>(
                 eq(local.regions.get(), regions) || local.become_that_of(memory(), regions);
             let found = is_ours.then(|| {
                 // SAFETY: `enter` said that nobody else uses the cache.
-                visit(unsafe { &mut *local.cache.get() }, local.lane.get())
+                visit(unsafe { &mut *local.cache.get() }, local.lane())
             });
             local.leave();
             found
