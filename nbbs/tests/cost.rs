@@ -3,9 +3,12 @@
 //! Claims at given places leave the bounds of the words above them too high. The first search that they mislead lowers
 //! them, in every word: its cost is linear in the arena, once, and less than that of the claims.
 
-use nbbs::{AllocError, Buddy, Request};
+use std::cell::Cell;
+use std::rc::Rc;
+
+use nbbs::{AllocError, Buddy, Request, lane_words};
 use testkit::program::Arena;
-use testkit::steered::{Steered, count_steps};
+use testkit::steered::{Steered, count_steps, steer};
 
 /// The most accesses of a refused allocation to a word of the tree, and those that it makes besides.
 const OF_A_WORD: u64 = 6;
@@ -79,6 +82,65 @@ fn the_worst_that_is_known() {
     let steps = refuse(&buddy, 0, 1, OF_A_WORD * tree_words(UNITS) + BESIDES);
     assert!(steps > 3 * tree_words(UNITS), "{steps} accesses: the documentation says more");
     refuse(&buddy, 0, 1, SETTLED);
+}
+
+/// Holds everything but half of a leaf word below each word of level 2, where a merge has been left to whoever needs
+/// the block. Each of these words has a lane that is at home there.
+fn leave_merges(buddy: &Buddy<'_, Steered>) {
+    let areas = buddy.units() >> 13;
+    while buddy.on(0).alloc_batch(5, &mut [0; 1024]).is_ok() {}
+    for area in 0..areas as usize {
+        // Lanes are spread in the order of reversed bits.
+        let lane = buddy.on((area << 1).reverse_bits() >> (usize::BITS - 1 - areas.ilog2()));
+        let first = (area as u64) << 13;
+        lane.free(first).unwrap();
+        assert_eq!(lane.alloc(0), Ok(first));
+        lane.free(first).unwrap();
+        assert_eq!(lane.alloc(0), Ok(first));
+    }
+}
+
+#[test]
+fn a_refusal_settles_each_word_once() {
+    for log2 in [18, 22] {
+        let units = 1 << log2;
+        let words: Vec<_> =
+            (0..lane_words(units as usize >> 13)).map(|_| Steered::default()).collect();
+        let arena = Arena::<Steered>::new(units);
+        let buddy = arena.buddy().with_lanes(&words).unwrap();
+        leave_merges(&buddy);
+        refuse(&buddy, 0, 5, OF_A_WORD * tree_words(units) + BESIDES);
+        refuse(&buddy, 0, 5, SETTLED);
+        buddy.audit().unwrap();
+    }
+}
+
+/// A search enters a free area, and another lane takes the area before the search claims there.
+#[test]
+fn a_search_whose_claim_meets_a_block_does_not_go_on_below_it() {
+    const UNITS: u64 = 1 << 18;
+    let mut undone = 0;
+    for step in 0.. {
+        let arena = Rc::new(Arena::<Steered>::new(UNITS));
+        let buddy = arena.buddy();
+        buddy.on(0).alloc_batch(0, &mut [0; 512]).unwrap();
+        buddy.on(1).alloc_at(512, UNITS / 2 - 512).unwrap();
+        let (taken, other) = (Rc::new(Cell::new(0)), Rc::clone(&arena));
+        let count = Rc::clone(&taken);
+        let hook = move || {
+            if count.replace(count.get() + 1) == step {
+                steer(|| {}, || _ = other.buddy().on(1).alloc(17));
+            }
+            assert!(count.get() <= 10 * SETTLED, "more than {} accesses", 10 * SETTLED);
+        };
+        _ = steer(hook, || buddy.on(0).alloc(0));
+        buddy.audit().unwrap();
+        undone += buddy.undone();
+        if taken.get() < step {
+            break;
+        }
+    }
+    assert!(undone > 0, "no claim met the block");
 }
 
 /// A request that only names a length is `alloc_units`: it gets the same place with as many accesses.

@@ -97,6 +97,7 @@ byte running = THREADS;
 #define BEHIND (need == 3 -> R : (need == 2 -> (pos == 4 && UNITS > 4 -> 5 : 4) : \
   (pos < 4 && 2 * (pos + 1) < UNITS -> pos + 1 : (pos == 4 && UNITS > 4 -> 2 : 0))))
 #define FIRST_WORD (need == 3 -> R : (need == 2 -> 4 : 0))
+#define FIRST_BELOW (need == 1 && pos == 5 -> 2 : FIRST_WORD)     /* the first of these words below pos */
 #define OLD_SPLITS (old >> 5 < ASK -> 0 : ((old & 3) == SPLIT && !PASSED(0)) + 2 * ((old >> 2 & 3) == SPLIT && !PASSED(1)))
 #define BEGIN (turns -> 0 : NEAR)
 #define NEARER (td & (1 << BEGIN) -> BEGIN : 1 - BEGIN)
@@ -226,11 +227,11 @@ choose_next:
        :: else -> td = td & (2 - SLOT(u))
        fi } goto choose_next
   :: d_step { !td && found -> descend() } goto round
-  :: d_step { !td && !found && turns && !TURN_1 && !TURN_0 && cur != FIRST_WORD -> old = 0; pass() } goto round
+  :: d_step { !td && !found && turns && !TURN_1 && !TURN_0 && cur > FIRST_BELOW -> old = 0; pass() } goto round
   :: d_step { !td && !found && !turns && PART_FITS -> go = 1; descend() } goto round
   :: d_step { !td && !found && !turns && !PART_FITS && WAS_FREE(NEAR) -> go = NEAR; descend() } goto round
   :: d_step { !td && !found && !turns && !PART_FITS && !WAS_FREE(NEAR) && WAS_FREE(1 - NEAR) -> go = 1 - NEAR; descend() } goto round
-  :: d_step { !td && !found && (turns -> !TURN_0 && !TURN_1 && cur == FIRST_WORD : !PART_FITS && !WAS_FREE(0) && !WAS_FREE(1)) -> old = 0 }
+  :: d_step { !td && !found && (turns -> !TURN_0 && !TURN_1 && cur <= FIRST_BELOW : !PART_FITS && !WAS_FREE(0) && !WAS_FREE(1)) -> old = 0 }
   fi;
   /* tighten_if_misled(): what misled the search is inspected at once */
   if
@@ -255,7 +256,7 @@ settle: /* settle() of the words below, then of the word itself */
 
 offers:
   if
-  :: d_step { OFFER(pos) >= ASK -> turns = true; pass() } goto round
+  :: d_step { OFFER(pos) >= ASK -> turns = true; pass() } goto lowest
   :: d_step { OFFER(pos) < ASK && pos == R && ASK == need -> assert(excused[ME] NEVER_NONE) } goto won    /* None */
   :: d_step { OFFER(pos) < ASK && pos == R && ASK > need -> room = false } goto round
   :: d_step { OFFER(pos) < ASK && pos < R }

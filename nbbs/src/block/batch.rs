@@ -76,12 +76,8 @@ impl<W: Word> Blocks<'_, W> {
         });
         let Some((_, new)) = self.lane.noted(level, idx, claimed) else { return 0 };
         if !self.lane.knows_way_up(level, idx) && !self.lane.climb(level, idx) {
-            // Below somebody's block: nothing may stay split there.
-            if let Some(left) = self.clear_many(level, idx, slots, new) {
-                // Before the merge, as in `undo`.
-                self.tree().count_undone();
-                self.tree().merge_or_publish(level, idx, left);
-            }
+            let heads = word::from_slot(span::heads(new), 0);
+            heads.for_each(|slot| self.undo(W::SHAPE.first_unit(level, idx, slot), order));
             return 0;
         }
         let mut done = 0;

@@ -74,7 +74,8 @@ impl<W: Word> Blocks<'_, W> {
     /// offers none.
     ///
     /// Every round either claims, lowers a bound, splits a slot over a word in use, passes a word in turn, or was
-    /// overtaken by another operation's change.
+    /// overtaken by another operation's change. In turn, a word that was looked at from its first slot on is passed
+    /// once for each tour of the arena, and its bound lowered; so is that of the top word, which ends the search.
     #[cold]
     pub(super) fn search(self, from: u64, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);
@@ -124,7 +125,7 @@ impl<W: Word> Blocks<'_, W> {
         };
         if let Some(slot) = slot {
             (search.at, search.idx) = (at - 1, W::SHAPE.child(idx, slot));
-        } else if search.goes_in_turn() && from > 0 {
+        } else if search.goes_in_turn() && from > W::SHAPE.first_below(at - level, idx) {
             // What is left lies in front: after everything behind.
             search.pass(self.geometry());
         } else {
@@ -140,10 +141,12 @@ impl<W: Word> Blocks<'_, W> {
         let Search { level, need, at, idx, .. } = *search;
         let top = self.geometry().top();
         if self.offers(at, idx, search.ask()) {
-            // More came free, or the claim met a larger block above. Or a lane is at work there, which should not be
-            // driven away as long as there is room elsewhere.
+            // More came free, or a lane is at work there, which should not be driven away as long as there is room
+            // elsewhere.
             search.misses = FEW;
             search.pass(self.geometry());
+            // Or the claim met a larger block, and everything below that seems free.
+            (search.at, search.idx) = self.lowest_in_use(level, search.from);
         } else if at == top {
             if search.ask() == need {
                 return false;

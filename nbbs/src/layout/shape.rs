@@ -13,7 +13,7 @@
 ///
 /// const SMALL: Shape = Shape::new(2, 1, 3); // leaf words of 4 units, inner words of 2 slots
 /// assert_eq!(Shape::STANDARD.metadata_words(1 << 18), nbbs::metadata_words(1 << 18));
-/// assert_eq!(SMALL.max_units(), 2048);
+/// assert_eq!(SMALL.max_units(), 2047);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -53,8 +53,9 @@ impl Shape {
     /// ```
     #[must_use]
     pub const fn max_units(self) -> u64 {
-        let order = self.word_order(MAX_LEVELS - 1);
-        if order < 40 { 1 << order } else { crate::MAX_UNITS }
+        // No block may be as large as the word at the top.
+        let most = (1 << self.word_order(MAX_LEVELS - 1)) - 1;
+        if most < crate::MAX_UNITS { most } else { crate::MAX_UNITS }
     }
 
     /// Returns [`metadata_words`](crate::metadata_words) for words of this shape.
@@ -176,6 +177,16 @@ mod tests {
                     shape.word_order(level)
                 );
             }
+        }
+    }
+
+    #[test]
+    fn the_largest_arena_of_any_shape_has_a_layout() {
+        for (leaf, fan) in (1..=5).flat_map(|leaf| (1..=4).map(move |fan| (leaf, fan))) {
+            let shape = Shape::new(leaf, fan, 3);
+            let words = shape.metadata_words(shape.max_units());
+            assert!(words > 0 && words < usize::MAX, "{shape:?}: {words}");
+            assert_eq!(shape.metadata_words(shape.max_units() + 1), usize::MAX, "{shape:?}");
         }
     }
 
