@@ -59,7 +59,7 @@ impl<W: Word> Blocks<'_, W> {
         match beside {
             Beside::Room(room) => Some(room.idx),
             Beside::Free(idx) => Some(idx),
-            Beside::Full => None,
+            Beside::Unknown => None,
         }
     }
 

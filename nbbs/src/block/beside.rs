@@ -11,8 +11,8 @@ pub(super) enum Beside {
     Room(Room),
     /// A free slot, above this word.
     Free(u64),
-    /// Nothing.
-    Full,
+    /// Nothing that this look can tell: a search may know more.
+    Unknown,
 }
 
 /// A word that has room for a block.
@@ -55,14 +55,14 @@ impl<W: Word> Blocks<'_, W> {
         let slots = order - W::SHAPE.slot_order(level);
         let (area, near) = W::SHAPE.parent(cursor);
         if level == self.geometry().top() || !self.geometry().is_whole(level + 1, area) {
-            return Beside::Full;
+            return Beside::Unknown;
         }
         let need = u64::from(order) + 1;
         let above = self.tree().read(level + 1, area);
         let codes = word::codes(level + 1, above);
         if codes == 0 {
             // The area has been merged, and another may be in use.
-            return Beside::Full;
+            return Beside::Unknown;
         }
         // All but the one at the cursor, which has no room.
         let others = word::split_slots(codes) & !(1 << (2 * near));
@@ -82,6 +82,6 @@ impl<W: Word> Blocks<'_, W> {
         }
         // So that the search does not look at these words again.
         self.tighten_if_misled(level + 1, area, need);
-        Beside::Full
+        Beside::Unknown
     }
 }

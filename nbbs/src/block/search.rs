@@ -38,7 +38,7 @@ struct Search {
     room: u64,
     /// The word of `level` near which it looks.
     from: u64,
-    /// In how many words it found less than they promised: from [`FEW`] on it takes the areas in turn.
+    /// In how many words it found less than they promised. From [`FEW`] on it takes the areas in turn.
     misses: u32,
     at: usize,
     idx: u64,
@@ -54,6 +54,11 @@ impl Search {
     #[inline(always)]
     fn goes_in_turn(&self) -> bool {
         self.misses >= FEW
+    }
+
+    /// Takes the areas in turn from now on.
+    fn go_in_turn(&mut self) {
+        self.misses = FEW;
     }
 
     /// Goes on behind the word at which it stands: from the word above, or, after the last word, from the first.
@@ -74,8 +79,8 @@ impl<W: Word> Blocks<'_, W> {
     /// offers none.
     ///
     /// Every round either claims, lowers a bound, splits a slot over a word in use, passes a word in turn, or was
-    /// overtaken by another operation's change. In turn, a word that was looked at from its first slot on is passed
-    /// once for each tour of the arena, and its bound lowered; so is that of the top word, which ends the search.
+    /// overtaken by another operation's change. A tour of the arena in turn passes a word once, and lowers the bound of
+    /// each word that it looks at from the first slot on.
     #[cold]
     pub(super) fn search(self, from: u64, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);
@@ -143,7 +148,7 @@ impl<W: Word> Blocks<'_, W> {
         if self.offers(at, idx, search.ask()) {
             // More came free, or a lane is at work there, which should not be driven away as long as there is room
             // elsewhere.
-            search.misses = FEW;
+            search.go_in_turn();
             search.pass(self.geometry());
             // Or the claim met a larger block, and everything below that seems free.
             (search.at, search.idx) = self.lowest_in_use(level, search.from);

@@ -98,13 +98,13 @@ impl<W: Word> Caches<'_, W> {
         mut part: Part<'_, W>,
     ) -> Result<(), FreeError> {
         let freed = match self.check(cpu, class, index, order) {
-            Ok(Freed::Kept) => self.front(cpu).free(&mut part, class, index, order),
+            Ok(Freed::Cache) => self.front(cpu).free(&mut part, class, index, order),
             otherwise => otherwise,
         };
         self.leave(cpu, &part);
         match freed? {
-            Freed::Kept => Ok(()),
-            Freed::Past => self.buddy.on(cpu).free_sized(index, order),
+            Freed::Cache => Ok(()),
+            Freed::Buddy => self.buddy.on(cpu).free_sized(index, order),
         }
     }
 }

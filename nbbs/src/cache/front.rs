@@ -12,12 +12,12 @@ pub(super) struct Front<'b, W> {
     pub caps: &'b Caps,
 }
 
-/// Where a block to be freed belongs.
+/// Where a block to be freed belongs, or has been put.
 pub(super) enum Freed {
-    /// In the cache.
-    Kept,
-    /// In the buddy allocator, which also decides whether the free is an error.
-    Past,
+    /// Into the cache.
+    Cache,
+    /// Into the buddy allocator, which also decides whether the free is an error.
+    Buddy,
 }
 
 impl<W: Word> Front<'_, W> {
@@ -45,7 +45,7 @@ impl<W: Word> Front<'_, W> {
         order: u32,
     ) -> Result<Freed, FreeError> {
         if !self.fits(index, order) || self.caps.cap(class) == 0 {
-            return Ok(Freed::Past);
+            return Ok(Freed::Buddy);
         }
         // The one double free that costs nothing to detect.
         let mut count = stacks.count(class);
@@ -57,7 +57,7 @@ impl<W: Word> Front<'_, W> {
             count = stacks.count(class);
         }
         stacks.push(class, count, index);
-        Ok(Freed::Kept)
+        Ok(Freed::Cache)
     }
 
     /// Returns whether a block of `order` may begin at `index`.
@@ -75,16 +75,16 @@ impl<W: Word> Front<'_, W> {
         order: u32,
     ) -> Result<Freed, FreeError> {
         if !self.caps.is_checked() {
-            return Ok(Freed::Kept);
+            return Ok(Freed::Cache);
         }
         if is_cached() {
             return Err(FreeError::NotAllocated { index });
         }
         match self.lane.order_at(index) {
-            Ok(actual) if actual == order => Ok(Freed::Kept),
+            Ok(actual) if actual == order => Ok(Freed::Cache),
             Ok(actual) => Err(FreeError::WrongOrder { index, order, actual }),
             // Perhaps it is a run of as many units.
-            Err(_) => Ok(Freed::Past),
+            Err(_) => Ok(Freed::Buddy),
         }
     }
 

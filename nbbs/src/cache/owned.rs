@@ -176,8 +176,8 @@ impl<'a, W: Word> Cache<'a, W> {
     fn free_slowly(&mut self, index: u64, order: u32) -> Result<(), FreeError> {
         let (front, stacks) = self.parts();
         if let Some(class) = front.caps.class(order)
-            && let Freed::Kept = front.check(|| stacks.times(class, index) > 0, index, order)?
-            && let Freed::Kept = front.free(stacks, class, index, order)?
+            && let Freed::Cache = front.check(|| stacks.times(class, index) > 0, index, order)?
+            && let Freed::Cache = front.free(stacks, class, index, order)?
         {
             return Ok(());
         }

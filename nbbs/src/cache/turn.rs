@@ -274,7 +274,7 @@ impl<'a, W: Word> Caches<'a, W> {
     fn give_back(&self, cpu: usize) {
         let Some(mut part) = self.enter(cpu) else { return };
         // Before the blocks go: the next operation sees requests made from now on. Relaxed: as in `ask`. If it fails,
-        // the cache has been taken since.
+        // the cache has been taken since, or a handler has answered the request.
         _ = part.0[ASKED].compare_exchange(ASK, 0, Ordering::Relaxed, Ordering::Relaxed);
         self.front(cpu).drain(&mut part);
         part.end();

@@ -46,7 +46,7 @@ impl<'a, W: Word> Arena<'a, W> {
             return Err(MetadataError::TooShort { words: words.len(), needed: LANE_WORDS });
         };
         let lanes = &lanes[..1 << log2];
-        // Relaxed: notes publish nothing. Notes of another arena must not be trusted. A lane in use that reads a note
+        // Relaxed: zeros publish nothing. Notes of another arena must not be trusted. A lane in use that reads a note
         // of which one word is cleared trusts it no more than any other half of a note.
         lanes.as_flattened().iter().for_each(|word| word.store(0, Ordering::Relaxed));
         Ok(Self { lanes, ..self })

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! claim    free slots become a block                                  fill      free slots become held
-//! clear    a block's slots become free                                rewrite   slots beside a held one become free, held
+//! clear    a block's slots become free                                rewrite   held slots become free, or held otherwise
 //! open     a free slot becomes split, the bound allows for it         hide      a word below a held slot is written
 //! raise    the bound rises                                            uncover   a held slot becomes split
 //! mark     an inspection begins                                       commit    it ends: split slots become free, the
