@@ -329,6 +329,16 @@ fn malformed_records_are_refused_by_name_and_line() {
     assert!(refusal(&["report", &record, "--output", &nowhere], 2).contains("cannot be written"));
     let early = refusal(&["bench", "fill", "--html", &nowhere], 2);
     assert!(early.contains("cannot be written"), "{early}");
+    // Whatever is refused, what a record holds stays.
+    let run = ["bench", "fill", "--record", &record, "--html"];
+    assert!(refusal(&[&run[..], &[&nowhere]].concat(), 2).contains("cannot be written"));
+    assert!(refusal(&[&run[..], &[&record]].concat(), 2).contains("both record and page"));
+    let over = refusal(&["report", &record, "--output", &record], 2);
+    assert!(over.contains("cannot be the page"), "{over}");
+    assert!(
+        stdout(&["report", &record, "--output", &text_of(&folder.path("page.html"))])
+            .contains("page.html")
+    );
 }
 
 #[test]

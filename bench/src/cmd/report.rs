@@ -1,8 +1,11 @@
 //! `nbbs report`: the page of a record, or of a run made for it.
 
+use anyhow::ensure;
+
 use crate::cmd::{bench, open_record};
 use crate::output::print;
 use crate::report::args::Report;
+use crate::report::keep::is_same;
 use crate::report::page::write_page;
 use crate::report::record::Record;
 use crate::suite::args::Suite;
@@ -21,6 +24,8 @@ pub fn run(args: &Report) -> anyhow::Result<bool> {
     } else {
         let mut all = Record::default();
         for path in &args.records {
+            let page = &args.output;
+            ensure!(!is_same(path, page), "{} is a record, and cannot be the page", path.display());
             all.join(open_record(path)?);
         }
         write_page(&all, &args.output)?;

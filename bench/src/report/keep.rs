@@ -1,8 +1,8 @@
 //! Keeps the rows of a run in a record, on a page, or both.
 
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 #[cfg(feature = "suite")]
 use super::page::Awaited;
@@ -17,11 +17,21 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Opens and begins the record, if one is asked for.
+    /// Opens the page and begins the record, as far as they are asked for: now, since a run may take hours. The page comes
+    /// first, so that a page that is refused leaves the record as it was.
     ///
     /// # Errors
-    /// The file cannot be written.
-    pub fn new(record: Option<&Path>) -> anyhow::Result<Self> {
+    /// A file cannot be written, both are the same, or the page needs the feature `suite`.
+    pub fn new(record: Option<&Path>, page: Option<&Path>) -> anyhow::Result<Self> {
+        if let (Some(record), Some(page)) = (record, page) {
+            ensure!(!is_same(record, page), "{} cannot be both record and page", page.display());
+        }
+        #[cfg(feature = "suite")]
+        let page = page.map(Awaited::open).transpose()?;
+        #[cfg(not(feature = "suite"))]
+        if page.is_some() {
+            return Err(super::takes_suite());
+        }
         let begin = |path: &Path| {
             let writer = Writer::create(path, &Header::of_this_run());
             anyhow::Ok((path.to_owned(), writer.with_context(|| refused(path))?))
@@ -30,23 +40,8 @@ impl Kept {
         Ok(Self {
             record,
             #[cfg(feature = "suite")]
-            page: None,
+            page,
         })
-    }
-
-    /// Opens the page as well, if one is asked for: now, since a run may take hours.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    #[cfg(feature = "suite")]
-    pub fn with_page(self, page: Option<&Path>) -> anyhow::Result<Self> {
-        Ok(Self { page: page.map(Awaited::open).transpose()?, ..self })
-    }
-
-    /// Refuses a page, which needs the feature `suite`.
-    #[cfg(not(feature = "suite"))]
-    pub fn with_page(self, page: Option<&Path>) -> anyhow::Result<Self> {
-        if page.is_some() { Err(super::takes_suite()) } else { Ok(self) }
     }
 
     /// Adds rows to the record and the page, if there are any. When this returns, the record's file has them.
@@ -88,6 +83,12 @@ impl Kept {
         self.page.map_or(Ok(()), Awaited::finish)?;
         Ok(())
     }
+}
+
+/// Returns whether two paths lead to the same file, which need not exist.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    let full = |path: &Path| path.canonicalize().or_else(|_| absolute(path)).ok();
+    full(one).is_some_and(|one| full(other) == Some(one))
 }
 
 /// Returns the message about a file that cannot be written.

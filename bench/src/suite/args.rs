@@ -196,7 +196,7 @@ impl Suite {
             (.., true) => Format::Nothing,
             _ => Format::Tables,
         };
-        let kept = Kept::new(self.record.as_deref())?.with_page(self.html.as_deref())?;
+        let kept = Kept::new(self.record.as_deref(), self.html.as_deref())?;
         Ok(Output::new(format, kept))
     }
 

@@ -64,8 +64,8 @@ pub unsafe extern "C" fn nbbs_cache_free(
 /// Frees the block of `2^order` units at `index` into the cache of `cpu`, if it keeps such blocks. `cpu` as for
 /// `nbbs_cache_alloc`.
 ///
-/// 8 or 9 plain loads and stores, as long as there is room; otherwise the half that was freed longest ago goes back to the
-/// arena.
+/// 8 or 9 plain loads and stores, as long as there is room; otherwise the blocks that were freed longest ago go back to
+/// the arena: an eighth of them, or half if those lie close together.
 ///
 /// Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order, and a
 /// second free of the block that this CPU freed last. Other wrong frees are believed: such a block may be handed out twice,

@@ -34,7 +34,6 @@ use map::{Arena, Map};
 /// A child of `fork` inherits neither the mapping nor any member: it must not use what its parent made, and attaches
 /// for itself. Until a child has ended, or executed another program, its parent's members count as alive, as the child
 /// has their locks, too.
-/// their locks, too.
 #[derive(Clone, Debug)]
 pub struct Segment(Arc<Attached>);
 
