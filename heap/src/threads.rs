@@ -48,7 +48,7 @@ pub fn give_back() {
         }
         if let Some(memory) = local.memory.get() {
             // SAFETY: `enter` said that nobody else uses the cache.
-            unsafe { &mut *local.cache.get() }.drain(&memory, local.lane());
+            unsafe { &mut *local.cache.get() }.drain(&memory, local.lane.get());
         }
         // Never left: what comes now goes past the cache.
     });
@@ -62,7 +62,7 @@ pub fn lane() -> usize {
 }
 
 impl Local {
-    #[inline]
+    /// Returns the thread's lane, which is drawn when it is first asked for.
     fn lane(&self) -> usize {
         if self.lane.get() == UNSET {
             // Relaxed: only the number matters, nothing is published with it.
@@ -96,6 +96,8 @@ impl Local {
         // of its keys' destructors, which the C library does not tell.
         let free = self.regions.get().is_null() && ends::announce();
         if free {
+            // Here, so that whoever uses the cache need not look whether there is a lane.
+            self.lane();
             self.memory.set(Some(memory));
             self.regions.set(regions);
         }
@@ -120,7 +122,7 @@ pub fn with<R>(
                 eq(local.regions.get(), regions) || local.become_that_of(memory(), regions);
             let found = is_ours.then(|| {
                 // SAFETY: `enter` said that nobody else uses the cache.
-                visit(unsafe { &mut *local.cache.get() }, local.lane())
+                visit(unsafe { &mut *local.cache.get() }, local.lane.get())
             });
             local.leave();
             found

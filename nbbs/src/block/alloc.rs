@@ -19,6 +19,7 @@ impl<W: Word> Blocks<'_, W> {
         index.ok_or(AllocError::Exhausted { units: 1 << order })
     }
 
+    /// Checks that a block of `order` fits into the arena.
     #[inline(always)]
     pub(super) fn check_order(self, order: u32) -> Result<(), AllocError> {
         let max = self.geometry().max_order();

@@ -61,16 +61,19 @@ impl Search {
         self.misses = FEW;
     }
 
-    /// Goes on behind the word at which it stands: from the word above, or, after the last word, from the first.
+    /// Goes on behind the word at which it stands: from the word above, or, after the last word, from the top.
     fn pass<W: Word>(&mut self, geometry: &Geometry<W>) {
+        self.from = self.behind(geometry);
+        (self.at, self.idx) = match self.from {
+            0 => (geometry.top(), 0),
+            _ => (self.at + 1, W::SHAPE.parent(self.idx).0),
+        };
+    }
+
+    /// Returns the first word of its level behind the word at which it stands, or, after the last word, the first of all.
+    fn behind<W: Word>(&self, geometry: &Geometry<W>) -> u64 {
         let behind = W::SHAPE.first_below(self.at - self.level, self.idx + 1);
-        if behind < geometry.words_of(self.level) {
-            self.from = behind;
-            (self.at, self.idx) = (self.at + 1, W::SHAPE.parent(self.idx).0);
-        } else {
-            self.from = 0;
-            (self.at, self.idx) = (geometry.top(), 0);
-        }
+        if behind < geometry.words_of(self.level) { behind } else { 0 }
     }
 }
 
@@ -149,7 +152,7 @@ impl<W: Word> Blocks<'_, W> {
             // More came free, or a lane is at work there, which should not be driven away as long as there is room
             // elsewhere.
             search.go_in_turn();
-            search.pass(self.geometry());
+            search.from = search.behind(self.geometry());
             // Or the claim met a larger block, and everything below that seems free.
             (search.at, search.idx) = self.lowest_in_use(level, search.from);
         } else if at == top {
