@@ -92,7 +92,7 @@ byte running = THREADS;
 #define HOME (me & 1)                                           /* a leaf word: the only place with a way up */
 #define NEAR (pos == R || ABOVE(cur) == pos -> SLOT(TOWARDS) : me & 1)
 /* A search in turn goes from slot to slot of the whole arena: cur is where it goes next. */
-#define PASSED(s) (turns && (pos == R || ABOVE(cur) == pos -> (s) < SLOT(TOWARDS) : pos < ABOVE(cur)))
+#define PASSED(s) (turns && (pos == R || ABOVE(cur) == pos) && (s) < SLOT(TOWARDS))
 /* The word behind pos of the level at which is claimed, or the first if there is none. */
 #define BEHIND (need == 3 -> R : (need == 2 -> (pos == 4 && UNITS > 4 -> 5 : 4) : \
   (pos < 4 && 2 * (pos + 1) < UNITS -> pos + 1 : (pos == 4 && UNITS > 4 -> 2 : 0))))
@@ -112,13 +112,13 @@ byte running = THREADS;
 #define PART_FITS false
 #endif
 
-/* pass(): goes on behind pos, from the word above, or from the first word. A variable must not be changed by what is
-   computed from it, so cur comes last. */
+/* pass(): goes on behind pos, from the lowest word above both. A variable must not be changed by what is computed from
+   it, so cur comes last. */
 inline pass() {
   go = BEHIND;
   if
-  :: go == FIRST_WORD -> pos = R
-  :: else -> pos = ABOVE(pos)
+  :: pos < 4 && ABOVE(go) == ABOVE(pos) -> pos = ABOVE(pos)
+  :: else -> pos = R
   fi;
   cur = go; go = 0
 }

@@ -15,8 +15,6 @@
 //! one block and no more would cost a search for each. Once no area is whole, every area is used to the last block, so
 //! that the larger blocks last. The top word's answer ends the search: one load decides that nothing is left.
 
-use core::cmp::Ordering;
-
 use super::Blocks;
 use crate::layout::geometry::Geometry;
 use crate::sync::Word;
@@ -61,13 +59,15 @@ impl Search {
         self.misses = FEW;
     }
 
-    /// Goes on behind the word at which it stands: from the word above, or, after the last word, from the top.
+    /// Goes on behind the word at which it stands: from the lowest word above both.
     fn pass<W: Word>(&mut self, geometry: &Geometry<W>) {
         self.from = self.behind(geometry);
-        (self.at, self.idx) = match self.from {
-            0 => (geometry.top(), 0),
-            _ => (self.at + 1, W::SHAPE.parent(self.idx).0),
-        };
+        while self.at < geometry.top() {
+            (self.at, self.idx) = (self.at + 1, W::SHAPE.parent(self.idx).0);
+            if self.idx == W::SHAPE.ancestor(self.from, self.at - self.level) {
+                break;
+            }
+        }
     }
 
     /// Returns the first word of its level behind the word at which it stands, or, after the last word, the first of all.
@@ -243,11 +243,7 @@ impl<W: Word> Blocks<'_, W> {
         let free = self.tree().free_slots(at, idx, codes) | part;
         let split = self.promising(at, idx, word, need);
         let (on_the_way, slot) = W::SHAPE.parent(W::SHAPE.ancestor(from, at - level - 1));
-        let passed = match idx.cmp(&on_the_way) {
-            Ordering::Less => u64::MAX,
-            Ordering::Equal => word::first_slots(slot),
-            Ordering::Greater => 0,
-        };
+        let passed = if idx == on_the_way { word::first_slots(slot) } else { 0 };
         let below = self.tree().below(at, idx);
         word::from_slot((free | split) & !passed, 0).find(|&slot| {
             word::code(codes, slot) == word::FREE || below.offers(slot, below.read(slot), need)
