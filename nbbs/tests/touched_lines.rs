@@ -39,9 +39,8 @@ const fn bound(
     Bound { name, step, alone, in_use }
 }
 
-/// What an operation may cost others, on any number of cores. When a run leaves its word empty, the word is merged up
-/// to the top, and the next run splits it again from there. A block that another lane frees takes two writes of its
-/// word's line.
+/// What an operation may cost others, on any number of cores. A block that another lane frees takes two writes of its
+/// word's line. The words below a run of more than 512 units are merged when it is freed, which ends the epoch.
 static BOUNDS: &[Bound] = &[
     bound("pairs of order 0", |buddy| pairs(buddy, 0), 0.0, 0.0),
     bound("pairs of order 4", |buddy| pairs(buddy, 4), 0.0, 0.0),
@@ -51,9 +50,11 @@ static BOUNDS: &[Bound] = &[
     bound("churn, 60 % full", churn, 0.0, 0.0),
     bound("batches of 8", |buddy| batches(buddy, 8), 0.0, 0.0),
     bound("batches of 48", |buddy| batches(buddy, 48), 0.0, 0.0),
-    bound("runs of 13 units", |buddy| runs(buddy, 13), 9.0, 0.0),
+    bound("runs of 13 units", |buddy| runs(buddy, 13), 0.0, 0.0),
     bound("runs of 32 units", |buddy| runs(buddy, 32), 0.0, 0.0),
-    bound("runs of 70 units", |buddy| runs(buddy, 70), 9.0, 0.0),
+    bound("runs of 70 units", |buddy| runs(buddy, 70), 0.0, 0.0),
+    bound("runs of 96 units", |buddy| runs(buddy, 96), 0.0, 0.0),
+    bound("runs of 1000 units", |buddy| runs(buddy, 1000), 2.0, 1.0),
     bound("cache hits", cache_hits, 0.0, 0.0),
     bound("freed by the next lane", handed, 2.0, 2.0),
 ];
