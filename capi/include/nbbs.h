@@ -171,6 +171,11 @@ enum nbbs_code
      */
     NBBS_CODE_LENGTH,
     /**
+     * The units are not a part of the run: empty, backwards, or not within it. `value`: the first; `other`: the one
+     * after the last; `limit`: the first unit after the run or, where `detail` is 1, the first of the run.
+     */
+    NBBS_CODE_OUTSIDE_RUN,
+    /**
      * A unit at the place asked for is in use: an ordinary answer. `value`: the unit.
      */
     NBBS_CODE_IN_USE,
@@ -1157,8 +1162,8 @@ nbbs_code nbbs_free_batch(const struct nbbs_arena *arena,
  * Frees units `start` to `end - 1` of the block or run at `index`. What is left before and behind them stays
  * allocated, as a run each.
  *
- * Costs what two of `nbbs_split_off` and a free do. Refuses as `nbbs_split_off`: with `LENGTH` if the units are not of
- * that run.
+ * Costs what two of `nbbs_split_off` and a free do. Refuses as `nbbs_split_off`, but with `OUTSIDE_RUN` if the units
+ * are not of that run.
  */
 nbbs_code nbbs_free_part(const struct nbbs_arena *arena,
                          uint64_t index,

@@ -52,6 +52,9 @@ pub enum Code {
     /// A run cannot have, or be made to have, so many units. `value`: units; `limit`: the most; `other`: index of
     /// the run, if there is one.
     Length,
+    /// The units are not a part of the run: empty, backwards, or not within it. `value`: the first; `other`: the one
+    /// after the last; `limit`: the first unit after the run or, where `detail` is 1, the first of the run.
+    OutsideRun,
     /// A unit at the place asked for is in use: an ordinary answer. `value`: the unit.
     InUse,
     /// A unit to be released is not reserved. `value`: the first such unit.
@@ -287,6 +290,7 @@ names! {
     WrongOrder c"NBBS_CODE_WRONG_ORDER",
     WrongLength c"NBBS_CODE_WRONG_LENGTH",
     Length c"NBBS_CODE_LENGTH",
+    OutsideRun c"NBBS_CODE_OUTSIDE_RUN",
     InUse c"NBBS_CODE_IN_USE",
     NotReserved c"NBBS_CODE_NOT_RESERVED",
     Contended c"NBBS_CODE_CONTENDED",

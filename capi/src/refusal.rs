@@ -74,6 +74,12 @@ impl From<ResizeError> for Error {
             ResizeError::WrongLength { index, units, actual } => {
                 Self::of(Code::Length, units, actual).and(index)
             }
+            ResizeError::OutsideRun { index, start, end, .. } if start < index => {
+                Self { detail: 1, ..Self::of(Code::OutsideRun, start, index).and(end) }
+            }
+            ResizeError::OutsideRun { index, actual, start, end } => {
+                Self::of(Code::OutsideRun, start, index + actual).and(end)
+            }
             ResizeError::OrderTooLarge { order, max } => Self::order_too_large(order, max),
             ResizeError::OutOfRange { start, end, units } => Self::out_of_range(start, end, units),
             ResizeError::InUse { unit } => Self::of(Code::InUse, unit, 0),
@@ -247,6 +253,13 @@ impl fmt::Display for Error {
                 FreeError::WrongLength { index: value, units: other, actual: limit }.fmt(f)
             }
             Code::Length => write!(f, "{value} units: it takes 1 to {limit} here"),
+            Code::OutsideRun => {
+                let ends = if detail == 1 { "begins" } else { "ends" };
+                write!(
+                    f,
+                    "units {value}..{other} are no part of the run, which {ends} at unit {limit}"
+                )
+            }
             Code::InUse => RequestError::InUse { unit: value }.fmt(f),
             Code::NotReserved => RangeError::NotReserved { unit: value }.fmt(f),
             Code::Contended => ResizeError::Contended { unit: value }.fmt(f),

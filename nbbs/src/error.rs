@@ -3,8 +3,7 @@
 //! A variant that several errors have has the same fields with the same meaning in each. `index` is where a block or
 //! run begins that the caller named; `unit` is a unit at which something was found.
 
-use core::fmt;
-use core::ops::Range;
+mod text;
 
 /// Why a slice of words cannot be the metadata of an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +22,11 @@ pub enum MetadataError {
         words: usize,
         /// Words that the arena needs: [`metadata_words`](crate::metadata_words).
         needed: usize,
+    },
+    /// There is no memory for the words.
+    NoMemory {
+        /// Words asked for.
+        words: usize,
     },
     /// The words belong to something else: a word that an arena of this many units never writes is not zero.
     Foreign {
@@ -48,6 +52,11 @@ pub enum AllocError {
     Exhausted {
         /// Units asked for: `2^order` for a block.
         units: u64,
+    },
+    /// None of the numbers that were given is that of a zone: see [`Zones`](crate::Zones).
+    NoZone {
+        /// Number of zones, of which the first has number 0.
+        zones: usize,
     },
 }
 
@@ -111,6 +120,15 @@ pub enum FreeError {
         /// Units of the block or run.
         actual: u64,
     },
+    /// The unit is in none of the zones: see [`Zones`](crate::Zones).
+    InNoZone {
+        /// The unit.
+        unit: u64,
+        /// The first unit after the zone before it.
+        gap_start: u64,
+        /// The first unit of the next zone, or `u64::MAX`.
+        gap_end: u64,
+    },
 }
 
 impl FreeError {
@@ -128,7 +146,7 @@ impl FreeError {
 /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
 /// assert_eq!(buddy.here().alloc_units(65), Err(RequestError::Units { units: 65, max: 64 }));
 /// let refused = buddy.here().alloc_at(62, 3).unwrap_err();
-/// assert_eq!(refused.to_string(), "units 62..65 are not a range within the arena of 64 units");
+/// assert_eq!(refused.to_string(), "units 62..65 are not a range within units 0..64");
 /// # Ok::<(), nbbs::MetadataError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +185,20 @@ pub enum RequestError {
         /// The first such unit, as far as the call could tell; otherwise one before it, in the same word.
         unit: u64,
     },
+    /// None of the numbers that were given is that of a zone: see [`Zones`](crate::Zones).
+    NoZone {
+        /// Number of zones, of which the first has number 0.
+        zones: usize,
+    },
+    /// The unit is in none of the zones: see [`Zones`](crate::Zones).
+    InNoZone {
+        /// The unit.
+        unit: u64,
+        /// The first unit after the zone before it.
+        gap_start: u64,
+        /// The first unit of the next zone, or `u64::MAX`.
+        gap_end: u64,
+    },
 }
 
 /// Why a block or run was not resized or split. Nothing that its holder could see has changed.
@@ -189,10 +221,21 @@ pub enum ResizeError {
     WrongLength {
         /// Index given.
         index: u64,
-        /// Units given: the new length, or that of a part.
+        /// Units given.
         units: u64,
         /// Units of the block or run.
         actual: u64,
+    },
+    /// The part is empty, backwards, or not within the block or run.
+    OutsideRun {
+        /// Index given.
+        index: u64,
+        /// Units of the block or run.
+        actual: u64,
+        /// First unit of the part.
+        start: u64,
+        /// The unit after its last.
+        end: u64,
     },
     /// The arena has no block of the order.
     OrderTooLarge {
@@ -265,6 +308,15 @@ pub enum RangeError {
         /// The first such unit.
         unit: u64,
     },
+    /// The unit is in none of the zones: see [`Zones`](crate::Zones).
+    InNoZone {
+        /// The unit.
+        unit: u64,
+        /// The first unit after the zone before it.
+        gap_start: u64,
+        /// The first unit of the next zone, or `u64::MAX`.
+        gap_end: u64,
+    },
 }
 
 /// A rule that holds for the metadata whenever no operation is running.
@@ -311,132 +363,9 @@ pub struct BrokenCache {
     pub order: u32,
 }
 
-impl fmt::Display for MetadataError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Units { units, max } => {
-                write!(f, "an arena of {units} units: it takes 1 to {max}")
-            }
-            Self::TooShort { words, needed } => {
-                write!(f, "metadata of {words} words: the arena needs {needed}")
-            }
-            Self::Foreign { units, word } => {
-                write!(f, "metadata is not of an arena of {units} units: word {word} is in use")
-            }
-        }
-    }
-}
-
-impl fmt::Display for AllocError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
-            Self::Exhausted { units } => exhausted(f, units),
-        }
-    }
-}
-
-impl fmt::Display for FreeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
-            Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
-            Self::Misaligned { index, order } => {
-                write!(f, "unit {index} is not aligned to a block of order {order}")
-            }
-            Self::NotAllocated { index } => write!(f, "unit {index} is not allocated"),
-            Self::NotABlock { index } => write!(f, "no block begins at unit {index}"),
-            Self::Reserved { index } => write!(f, "unit {index} is reserved"),
-            Self::WrongOrder { index, order, actual } => {
-                write!(f, "the block at unit {index} has order {actual}, not {order}")
-            }
-            Self::WrongLength { index, units, actual } => wrong_length(f, index, units, actual),
-        }
-    }
-}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Units { units, max } => {
-                write!(f, "a run of {units} units: the arena takes 1 to {max}")
-            }
-            Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
-            Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
-            Self::Exhausted { units } => exhausted(f, units),
-            Self::InUse { unit } => in_use(f, unit),
-        }
-    }
-}
-
-impl fmt::Display for ResizeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Free(error) => error.fmt(f),
-            Self::WrongLength { index, units, actual } => wrong_length(f, index, units, actual),
-            Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
-            Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
-            Self::InUse { unit } => in_use(f, unit),
-            Self::Contended { unit } => {
-                write!(f, "another thread's claim waits to be undone below unit {unit}")
-            }
-        }
-    }
-}
-
-fn order_too_large(f: &mut fmt::Formatter<'_>, order: u32, max: u32) -> fmt::Result {
-    write!(f, "order {order} is above the arena's largest, {max}")
-}
-
-fn exhausted(f: &mut fmt::Formatter<'_>, units: u64) -> fmt::Result {
-    write!(f, "no such run of {units} units is free")
-}
-
-fn out_of_range(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fmt::Result {
-    write!(f, "units {range:?} are not a range within the arena of {units} units")
-}
-
-fn wrong_length(f: &mut fmt::Formatter<'_>, index: u64, units: u64, actual: u64) -> fmt::Result {
-    write!(f, "the run at unit {index} has {actual} units: {units} do not fit it")
-}
-
-fn in_use(f: &mut fmt::Formatter<'_>, unit: u64) -> fmt::Result {
-    write!(f, "unit {unit} is in use")
-}
-
-impl fmt::Display for BatchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "after {} blocks: {}", self.done, self.error)
-    }
-}
-
 impl From<FreeError> for ResizeError {
     fn from(error: FreeError) -> Self {
         Self::Free(error)
-    }
-}
-
-impl fmt::Display for RangeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
-            Self::InUse { unit } => in_use(f, unit),
-            Self::NotReserved { unit } => write!(f, "unit {unit} is not reserved"),
-        }
-    }
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { invariant, level, word, slot, unit } = self;
-        write!(f, "{invariant:?} broken at level {level}, word {word}, slot {slot} (unit {unit})")
-    }
-}
-
-impl fmt::Display for BrokenCache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cpu, index, order } = self;
-        write!(f, "CPU {cpu} keeps a block of order {order} at unit {index} that is not its own")
     }
 }
 

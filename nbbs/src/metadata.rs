@@ -143,7 +143,7 @@ impl<W: From<u64>> MetadataBox<W> {
     /// Allocates `words` words of zero, for an arena or for caches.
     ///
     /// # Errors
-    /// [`MetadataError::TooShort`], with no words, if there is no memory for them.
+    /// [`MetadataError::NoMemory`] if there is no memory for them.
     ///
     /// ```
     /// use nbbs::{Buddy, Caches, MetadataBox};
@@ -159,7 +159,7 @@ impl<W: From<u64>> MetadataBox<W> {
         let (needed, mut words) = (words, std::vec::Vec::new());
         let room = needed.saturating_add(LINE);
         if words.try_reserve_exact(room).is_err() {
-            return Err(MetadataError::TooShort { words: 0, needed });
+            return Err(MetadataError::NoMemory { words: needed });
         }
         words.resize_with(room, || W::from(0));
         let before = words.as_ptr().align_offset(LINE * size_of::<W>()).min(LINE);
@@ -196,6 +196,8 @@ mod tests {
     #[test]
     fn what_no_memory_holds_is_refused() {
         let refused = MetadataBox::<AtomicU64>::zeroed(usize::MAX).unwrap_err();
-        assert_eq!(refused, MetadataError::TooShort { words: 0, needed: usize::MAX });
+        assert_eq!(refused, MetadataError::NoMemory { words: usize::MAX });
+        let text = std::format!("there is no memory for {} words of metadata", usize::MAX);
+        assert_eq!(std::string::ToString::to_string(&refused), text);
     }
 }

@@ -1,6 +1,8 @@
 //! Every invalid request is refused with an error that names it, and changes nothing.
 
-use nbbs::{AllocError, Buddy, FreeError, MAX_UNITS, MetadataError, RangeError, metadata_words};
+use nbbs::{
+    AllocError, Buddy, FreeError, MAX_UNITS, MetadataError, RangeError, ResizeError, metadata_words,
+};
 use testkit::program::Arena;
 
 /// Returns an arena of 1000 units with a block of order 3 at 0, of order 5 at 32, of order 8 at 256, and a reservation
@@ -141,6 +143,20 @@ fn ranges() {
     for (start, end, unit) in [(0, 1, 0), (99, 105, 99), (105, 111, 110), (100, 1000, 110)] {
         let refused = asked(&buddy, || buddy.release(start..end));
         assert_eq!(refused, Err(RangeError::NotReserved { unit }));
+    }
+}
+
+#[test]
+fn parts() {
+    let arena = Arena::new(1000);
+    let buddy = arena.buddy();
+    buddy.here().alloc_at(40, 100).unwrap();
+    for (start, end) in [(39, 50), (50, 141), (0, 1), (60, 60), (70, 60), (140, 150), (u64::MAX, 0)]
+    {
+        let refused = asked(&buddy, || buddy.here().free_part(40, start..end)).unwrap_err();
+        assert_eq!(refused, ResizeError::OutsideRun { index: 40, actual: 100, start, end });
+        let text = format!("units {start}..{end} are not a part of the run of units 40..140");
+        assert_eq!(refused.to_string(), text);
     }
 }
 

@@ -207,11 +207,10 @@ fn a_refusal_is_that_of_all_zones_together() {
                     preference.iter().copied().filter(|&zone| zone < 3).collect();
                 let max = |&zone: &usize| list[zone].buddy.max_order();
                 let first = known.iter().find(|&zone| max(zone) >= order && held[*zone].is_none());
-                let largest = known.iter().map(max).max().unwrap_or(0);
-                let refused = if known.iter().any(|zone| max(zone) >= order) {
-                    AllocError::Exhausted { units: 1 << order }
-                } else {
-                    AllocError::OrderTooLarge { order, max: largest }
+                let refused = match known.iter().map(max).max() {
+                    None => AllocError::NoZone { zones: 3 },
+                    Some(max) if max < order => AllocError::OrderTooLarge { order, max },
+                    Some(_) => AllocError::Exhausted { units: 1 << order },
                 };
                 let expected = first.copied().ok_or(refused);
                 let got = zones.alloc(&preference, order);
@@ -256,8 +255,10 @@ fn a_refused_request_says_why() {
     assert_eq!(zones.free_units(300, 21), Ok(()));
     assert_eq!(ask(&[2, 0], Request::units(5).within(15..301)), Ok(15));
     assert_eq!(ask(&[0, 2], Request::units(2).within(19..301)), exhausted(2));
-    let reversed = std::ops::Range { start: 5, end: 2 };
-    assert_eq!(ask(&[0, 2], Request::units(2).within(reversed)), exhausted(2));
+    for (start, end) in [(5, 2), (50, 10), (310, 310), (u64::MAX, 0)] {
+        let refused = Err(RequestError::OutOfRange { start, end, units: 340 });
+        assert_eq!(ask(&[0, 2], Request::units(2).within(start..end)), refused);
+    }
     assert_eq!(ask(&[2], Request::units(2).within(0..u64::MAX)), Ok(300));
 }
 
@@ -267,14 +268,18 @@ fn zones_are_in_order_or_refused() {
     let arenas: [Arena; 2] = [Arena::new(10), Arena::new(33)];
     let zone = |base, arena: usize| Zone { base, buddy: arenas[arena].buddy() };
     let made = |list: &[Zone<'_>]| Zones::new(list).map(|zones| zones.zones().len());
-    let overlap = |zone| Err(ZoneError::Overlap { zone });
+    let overlap = |zone, base, end| Err(ZoneError::Overlap { zone, base, end });
+    let too_high = |zone, base, units| Err(ZoneError::TooHigh { zone, base, units });
     assert_eq!(made(&[]), Ok(0));
     assert_eq!(made(&[zone(5, 0), zone(15, 1)]), Ok(2));
-    assert_eq!(made(&[zone(5, 0), zone(14, 1)]), overlap(1));
-    assert_eq!(made(&[zone(15, 1), zone(5, 0)]), overlap(1));
+    assert_eq!(made(&[zone(5, 0), zone(14, 1)]), overlap(1, 14, 15));
+    assert_eq!(made(&[zone(15, 1), zone(5, 0)]), overlap(1, 5, 48));
     assert_eq!(made(&[zone(0, 0), zone(u64::MAX - 33, 1)]), Ok(2));
-    assert_eq!(made(&[zone(0, 0), zone(u64::MAX - 32, 1)]), overlap(1));
-    assert_eq!(made(&[zone(u64::MAX - 9, 0)]), overlap(0));
+    assert_eq!(made(&[zone(0, 0), zone(u64::MAX - 32, 1)]), too_high(1, u64::MAX - 32, 33));
+    assert_eq!(made(&[zone(u64::MAX - 9, 0)]), too_high(0, u64::MAX - 9, 10));
+    let text = |list: &[Zone<'_>]| Zones::new(list).unwrap_err().to_string();
+    let overlap = text(&[zone(5, 0), zone(14, 1)]);
+    assert_eq!(overlap, "zone 1 begins at unit 14: the one before it ends at unit 15");
     let list = [zone(5, 0), zone(15, 1)];
     let zones = Zones::new(&list).unwrap();
     for unit in 0..60 {
@@ -284,5 +289,35 @@ fn zones_are_in_order_or_refused() {
             _ => None,
         };
         assert_eq!(zones.zone_of(unit), expected, "{unit}");
+    }
+}
+
+/// Every operation that names a unit in no zone says so, and where the zones around it are.
+#[test]
+fn a_unit_in_no_zone_is_said_to_be_in_none() {
+    let arenas: [Arena; 3] = [Arena::new(20), Arena::new(100), Arena::new(40)];
+    let list = of(&arenas);
+    for (first, unit, said) in [
+        (0, 120, "unit 120 is in no zone: there is none from unit 120 on, up to unit 300"),
+        (0, 299, "unit 299 is in no zone: there is none from unit 120 on, up to unit 300"),
+        (0, 340, "unit 340 is in no zone: there is none from unit 340 on"),
+        (0, u64::MAX, "unit 18446744073709551615 is in no zone: there is none from unit 340 on"),
+        (1, 5, "unit 5 is in no zone: there is none from unit 0 on, up to unit 20"),
+        (3, 5, "unit 5 is in no zone: there is none from unit 0 on"),
+    ] {
+        let zones = Zones::new(&list[first..]).unwrap();
+        let end = unit.saturating_add(1);
+        let answers = [
+            zones.free(unit).unwrap_err().to_string(),
+            zones.free_units(unit, 1).unwrap_err().to_string(),
+            zones.free_batch(0, &[unit]).unwrap_err().error.to_string(),
+            zones.len_of(unit).unwrap_err().to_string(),
+            zones.split(unit, 0).unwrap_err().to_string(),
+            zones.free_part(unit, unit..end).unwrap_err().to_string(),
+            zones.alloc_at(unit, 2).unwrap_err().to_string(),
+            zones.is_free(unit..end).unwrap_err().to_string(),
+            zones.reserve(unit..end).unwrap_err().to_string(),
+        ];
+        assert!(answers.iter().all(|answer| answer == said), "{answers:?}");
     }
 }

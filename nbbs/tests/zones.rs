@@ -72,8 +72,14 @@ fn the_next_zone_when_the_first_is_full_or_too_small() {
     assert_eq!(full, Err(RequestError::Exhausted { units: 65 }), "not that zone 0 is too small");
     let never = zones.request(&[0], Request::units(65));
     assert_eq!(never, Err(RequestError::Units { units: 65, max: 64 }));
-    assert_eq!(zones.alloc(&[], 0), Err(AllocError::OrderTooLarge { order: 0, max: 0 }));
-    assert_eq!(zones.request(&[8], Request::units(1)), Err(RequestError::Exhausted { units: 1 }));
+    for none in [&[][..], &[3], &[8, usize::MAX]] {
+        let no_zone = AllocError::NoZone { zones: 3 };
+        assert_eq!(zones.alloc(none, 0), Err(no_zone));
+        assert_eq!(zones.alloc_batch(none, 0, &mut [0]), Err(no_zone));
+        let no_zone = RequestError::NoZone { zones: 3 };
+        assert_eq!(zones.request(none, Request::units(1)), Err(no_zone));
+        assert_eq!(zones.alloc_units(none, 500), Err(no_zone));
+    }
     assert_eq!(used(&list), [64, 192, 70]);
 }
 
@@ -96,7 +102,7 @@ fn a_range_is_one_of_units_among_all_zones() {
     );
     assert_eq!(
         zones.alloc_at(70, 8),
-        Err(RequestError::OutOfRange { start: 70, end: 78, units: 446 })
+        Err(RequestError::InNoZone { unit: 70, gap_start: 64, gap_end: 100 })
     );
     assert_eq!(zones.alloc_at(348, 8), Ok(348));
     assert_eq!(zones.alloc_at(355, 1), Err(RequestError::InUse { unit: 355 }));
@@ -124,14 +130,19 @@ fn resizing_stays_in_the_zone() {
     assert_eq!(zones.free_part(run, 305..310), Ok(()));
     assert_eq!([run, 310].map(|part| zones.len_of(part)), [Ok(5), Ok(10)]);
     for part in [99..101, 100..301, 299..301, 304..306, 303..303] {
-        assert!(zones.free_part(run, part.clone()).is_err(), "{part:?}");
+        let outside =
+            ResizeError::OutsideRun { index: run, actual: 5, start: part.start, end: part.end };
+        assert_eq!(zones.free_part(run, part), Err(outside));
     }
     let first = zones.alloc_at(100, 5).unwrap();
-    assert!(zones.free_part(first, 50..102).is_err(), "what lies before the zone is no part");
+    for part in [50..102, 50..60, 0..1, 102..u64::MAX, u64::MAX - 1..u64::MAX] {
+        let refused = zones.free_part(first, part.clone()).unwrap_err().to_string();
+        assert_eq!(refused, format!("units {part:?} are not a part of the run of units 100..105"));
+    }
     let edges = [0, 63, 64, 99, 100, 355, 356, 445, 446];
     let zones_of = [Some(0), Some(0), None, None, Some(1), Some(1), Some(2), Some(2), None];
     assert_eq!(edges.map(|unit| zones.zone_of(unit)), zones_of);
-    let nowhere = FreeError::OutOfRange { start: 70, end: 71, units: 446 };
+    let nowhere = FreeError::InNoZone { unit: 70, gap_start: 64, gap_end: 100 };
     assert_eq!(zones.shrink(70, 1), Err(ResizeError::Free(nowhere)));
     assert_eq!(zones.len_of(70), Err(nowhere));
     assert_eq!(zones.free_units(70, 1), Err(nowhere));
@@ -161,7 +172,7 @@ fn batches_go_through_all_zones_and_back() {
     let twice = BatchError { done: got, error: FreeError::NotAllocated { index: mixed[3] } };
     assert_eq!(zones.free_batch(0, &mixed), Err(twice));
     assert_eq!(used(&list), [0, 0, 0]);
-    let nowhere = FreeError::OutOfRange { start: 99, end: 100, units: 446 };
+    let nowhere = FreeError::InNoZone { unit: 99, gap_start: 64, gap_end: 100 };
     let nowhere = BatchError { done: 0, error: nowhere };
     assert_eq!(zones.free_batch(0, &[99, 0]), Err(nowhere));
 

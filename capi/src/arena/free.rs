@@ -100,8 +100,8 @@ pub unsafe extern "C" fn nbbs_free_batch(
 /// Frees units `start` to `end - 1` of the block or run at `index`. What is left before and behind them stays
 /// allocated, as a run each.
 ///
-/// Costs what two of `nbbs_split_off` and a free do. Refuses as `nbbs_split_off`: with `LENGTH` if the units are not of
-/// that run.
+/// Costs what two of `nbbs_split_off` and a free do. Refuses as `nbbs_split_off`, but with `OUTSIDE_RUN` if the units
+/// are not of that run.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_free_part(
     arena: *const Arena,

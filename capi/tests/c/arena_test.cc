@@ -146,7 +146,7 @@ TEST(Arena, BadFreesAreRefusedAndReported) {
     EXPECT_EQ(nbbs_free_sized(arena, block, 3, nullptr), NBBS_CODE_NOT_ALLOCATED);
     EXPECT_EQ(nbbs_free_sized(arena, 1, 3, nullptr), NBBS_CODE_MISALIGNED);
     EXPECT_EQ(nbbs_free_sized(arena, 0, 60, nullptr), NBBS_CODE_ORDER_TOO_LARGE);
-    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 100..101 are not a range within the arena of 100 units",
+    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 100..101 are not a range within units 0..100",
                    [&](nbbs_error *e) { return nbbs_free(arena, 100, nullptr, e); });
     EXPECT_EQ(nbbs_free(arena, UINT64_MAX, nullptr, nullptr), NBBS_CODE_OUT_OF_RANGE);
     EXPECT_EQ(arena.misuse.size(), 9u);
@@ -173,7 +173,7 @@ TEST(Arena, Places) {
     EXPECT_EQ(nbbs_alloc_at(arena, 17, 30, nullptr), NBBS_CODE_OK);
     expect_refusal(NBBS_CODE_IN_USE, "unit 46 is in use",
                    [&](nbbs_error *e) { return nbbs_alloc_at(arena, 46, 2, e); });
-    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 250..260 are not a range within the arena of 256 units",
+    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 250..260 are not a range within units 0..256",
                    [&](nbbs_error *e) { return nbbs_alloc_at(arena, 250, 10, e); });
     EXPECT_EQ(nbbs_alloc_at(arena, 95, 4, nullptr), NBBS_CODE_OK);
     nbbs_request request{};
@@ -228,7 +228,7 @@ TEST(Arena, ShrinksGrowsAndSplits) {
     EXPECT_EQ(arena.len_of(run), 20u);
     EXPECT_EQ(nbbs_alloc_at(arena, run + 25, 1, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(nbbs_grow(arena, run, 30, nullptr), NBBS_CODE_IN_USE);
-    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 0..1000 are not a range within the arena of 256 units",
+    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 0..1000 are not a range within units 0..256",
                    [&](nbbs_error *e) { return nbbs_grow(arena, run, 1000, e); });
     expect_refusal(NBBS_CODE_ORDER_TOO_LARGE, "order 4294967295 is above the arena's largest, 8",
                    [&](nbbs_error *e) { return nbbs_split(arena, run, UINT32_MAX, e); });
@@ -244,7 +244,17 @@ TEST(Arena, ShrinksGrowsAndSplits) {
     EXPECT_EQ(nbbs_free_part(arena, rest, rest + 4, rest + 8, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(arena.len_of(rest), 4u);
     EXPECT_EQ(arena.len_of(rest + 8), 4u);
-    EXPECT_EQ(nbbs_free_part(arena, rest, rest + 4, rest + 9, nullptr), NBBS_CODE_LENGTH);
+    const auto part = [&](uint64_t start, uint64_t end) {
+        return [=, &arena](nbbs_error *e) { return nbbs_free_part(arena, rest + 8, start, end, e); };
+    };
+    const std::string begins = std::to_string(rest + 8), ends = std::to_string(rest + 12);
+    expect_refusal(NBBS_CODE_OUTSIDE_RUN,
+                   "units " + begins + ".." + std::to_string(rest + 13) +
+                       " are no part of the run, which ends at unit " + ends,
+                   part(rest + 8, rest + 13));
+    expect_refusal(NBBS_CODE_OUTSIDE_RUN,
+                   "units 0.." + begins + " are no part of the run, which begins at unit " + begins,
+                   part(0, rest + 8));
     EXPECT_EQ(nbbs_shrink(arena, 200, 1, nullptr), NBBS_CODE_NOT_ALLOCATED);
     for (uint64_t index : {run, run + 2, run + 4, run + 6, rest, rest + 8, run + 25}) {
         EXPECT_EQ(nbbs_free(arena, index, nullptr, nullptr), NBBS_CODE_OK) << index;

@@ -111,7 +111,9 @@ impl<W: Word> Lane<'_, W> {
     /// handlers.
     ///
     /// # Errors
-    /// Those of [`split_off`](Self::split_off). Nothing that the caller could see has changed.
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::OutsideRun`] if `part` is empty or not within
+    /// the run, and [`ResizeError::Contended`] as in [`shrink`](Self::shrink). Nothing that the caller could see has
+    /// changed.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -120,6 +122,8 @@ impl<W: Word> Lane<'_, W> {
     /// let block = buddy.alloc(5)?;
     /// cpu.free_part(block, block + 8..block + 16)?;
     /// assert_eq!((buddy.len_of(block), buddy.len_of(block + 16)), (Ok(8), Ok(16)));
+    /// let refused = cpu.free_part(block, block + 4..block + 16).unwrap_err();
+    /// assert_eq!(refused.to_string(), "units 4..16 are not a part of the run of units 0..8");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn free_part(&self, index: u64, part: Range<u64>) -> Result<(), ResizeError> {

@@ -97,8 +97,7 @@ impl<W: Word> Runs<'_, W> {
         let run = self.held(index)?;
         let Range { start, end } = part;
         if start < index || start >= end || end > run.end {
-            let units = end.saturating_sub(start);
-            return Err(ResizeError::WrongLength { index, units, actual: run.units() });
+            return Err(ResizeError::OutsideRun { index, actual: run.units(), start, end });
         }
         self.carve(&run, part)
     }

@@ -1,5 +1,7 @@
 //! Allocation from the first zone of a preference list that has room.
 
+use core::ops::Range;
+
 use super::number::Numbered;
 use super::{Zone, Zones};
 use crate::error::{AllocError, RequestError};
@@ -13,7 +15,7 @@ impl<'a, W: Word> Zones<'a, W> {
     ///
     /// # Errors
     /// [`AllocError::Exhausted`] if none of these zones has one free now, [`AllocError::OrderTooLarge`] with the
-    /// largest order among them if all are too small.
+    /// largest order among them if all are too small, [`AllocError::NoZone`] if `preference` has no number of a zone.
     ///
     /// ```
     /// # use nbbs::{AllocError, Buddy, Metadata, Zone, Zones};
@@ -23,10 +25,11 @@ impl<'a, W: Word> Zones<'a, W> {
     /// assert_eq!(zones.alloc(&[0], 6)?, 1 << 30);
     /// assert_eq!(zones.alloc(&[0], 0), Err(AllocError::Exhausted { units: 1 }));
     /// assert_eq!(zones.alloc(&[0], 9), Err(AllocError::OrderTooLarge { order: 9, max: 6 }));
+    /// assert_eq!(zones.alloc(&[1], 0), Err(AllocError::NoZone { zones: 1 }));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn alloc(&self, preference: &[usize], order: u32) -> Result<u64, AllocError> {
-        let mut refusals = Refusals::of_order(order);
+        let mut refusals = Refusals::of(self.zones.len());
         for zone in self.preferred(preference) {
             match self.lane_of(zone).alloc(order) {
                 Ok(index) => return Ok(zone.base + index),
@@ -62,7 +65,7 @@ impl<'a, W: Word> Zones<'a, W> {
         order: u32,
         blocks: &mut [u64],
     ) -> Result<usize, AllocError> {
-        let (mut done, mut refusals) = (0, Refusals::of_order(order));
+        let (mut done, mut refusals) = (0, Refusals::of(self.zones.len()));
         for zone in self.preferred(preference) {
             match self.lane_of(zone).alloc_batch(order, &mut blocks[done..]) {
                 Ok(count) => {
@@ -85,6 +88,8 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Errors
     /// [`RequestError::Exhausted`] if some of these zones could have such a run, but none has one free now; otherwise
     /// the error of [`Lane::request`](crate::Lane::request) for the last zone that has a part of the range.
+    /// [`RequestError::OutOfRange`] if the range is empty or backwards, [`RequestError::NoZone`] if `preference` has no
+    /// number of a zone.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Request, Zone, Zones};
@@ -96,8 +101,16 @@ impl<'a, W: Word> Zones<'a, W> {
     /// ```
     pub fn request(&self, preference: &[usize], request: Request) -> Result<u64, RequestError> {
         let exhausted = RequestError::Exhausted { units: request.units };
-        let (mut possible, mut refusal) = (false, exhausted);
+        if let Some(&Range { start, end }) = request.range.as_ref().filter(|range| range.is_empty())
+        {
+            return Err(RequestError::OutOfRange { start, end, units: self.end() });
+        }
+        let no_zone = RequestError::NoZone { zones: self.zones.len() };
+        let (mut possible, mut refusal) = (false, no_zone);
         for zone in self.preferred(preference) {
+            if refusal == no_zone {
+                refusal = exhausted;
+            }
             let mut here = request.clone();
             if let Some(range) = &request.range {
                 let end = range.end.saturating_sub(zone.base).min(zone.buddy.units());
@@ -139,8 +152,8 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Allocates units `index..index + units`, if they lie in one zone and are all free, and returns `index`.
     ///
     /// # Errors
-    /// Those of [`Lane::alloc_at`](crate::Lane::alloc_at); [`RequestError::OutOfRange`] if no zone has all of the
-    /// units.
+    /// Those of [`Lane::alloc_at`](crate::Lane::alloc_at), if the units are of one zone; [`RequestError::InNoZone`] if
+    /// the first is in none.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, RequestError, Zone, Zones};
@@ -153,8 +166,8 @@ impl<'a, W: Word> Zones<'a, W> {
     /// ```
     pub fn alloc_at(&self, index: u64, units: u64) -> Result<u64, RequestError> {
         let Some((zone, here)) = self.find(index) else {
-            let end = index.saturating_add(units);
-            return Err(RequestError::OutOfRange { start: index, end, units: self.end() });
+            let Range { start: gap_start, end: gap_end } = self.gap(index);
+            return Err(RequestError::InNoZone { unit: index, gap_start, gap_end });
         };
         let claimed = self.lane_of(zone).alloc_at(here, units);
         claimed.map(|_| index).map_err(|error| error.among_all(zone.base))
@@ -172,8 +185,9 @@ struct Refusals {
 }
 
 impl Refusals {
-    fn of_order(order: u32) -> Self {
-        Self { all: AllocError::OrderTooLarge { order, max: 0 } }
+    /// Creates the refusal of none of so many zones.
+    fn of(zones: usize) -> Self {
+        Self { all: AllocError::NoZone { zones } }
     }
 
     /// A refusal by a zone that could have such a block says more than one by a zone that could not; of the latter, the
@@ -184,7 +198,7 @@ impl Refusals {
                 AllocError::OrderTooLarge { max: most, .. },
                 AllocError::OrderTooLarge { order, max },
             ) => AllocError::OrderTooLarge { order, max: max.max(most) },
-            (AllocError::OrderTooLarge { .. }, exhausted) => exhausted,
+            (AllocError::OrderTooLarge { .. } | AllocError::NoZone { .. }, error) => error,
             (exhausted, _) => exhausted,
         };
     }

@@ -15,7 +15,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Frees the block or run that begins at unit `index`, and returns its number of units.
     ///
     /// # Errors
-    /// Those of [`Lane::free`](crate::Lane::free); [`FreeError::OutOfRange`] if the unit is in no zone.
+    /// Those of [`Lane::free`](crate::Lane::free); [`FreeError::InNoZone`] if the unit is in no zone.
     ///
     /// ```
     /// # use nbbs::{Buddy, FreeError, Metadata, Request, Zone, Zones};
@@ -25,7 +25,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// let run = zones.request(&[0], Request::units(9))?;
     /// assert_eq!(zones.free(run)?, 9);
     /// assert_eq!(zones.free(run), Err(FreeError::NotAllocated { index: run }));
-    /// assert_eq!(zones.free(5), Err(FreeError::OutOfRange { start: 5, end: 6, units: 164 }));
+    /// assert_eq!(zones.free(5), Err(FreeError::InNoZone { unit: 5, gap_start: 0, gap_end: 100 }));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn free(&self, index: u64) -> Result<u64, FreeError> {
@@ -35,7 +35,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Frees the block of `order` at unit `index` without looking it up from the top of its zone.
     ///
     /// # Errors
-    /// Those of [`Lane::free_sized`](crate::Lane::free_sized); [`FreeError::OutOfRange`] if the unit is in no zone.
+    /// Those of [`Lane::free_sized`](crate::Lane::free_sized); [`FreeError::InNoZone`] if the unit is in no zone.
     ///
     /// ```
     /// # use nbbs::{Buddy, FreeError, Metadata, Zone, Zones};
@@ -54,7 +54,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Frees the block or run of `units` units at `index`.
     ///
     /// # Errors
-    /// Those of [`Lane::free_units`](crate::Lane::free_units); [`FreeError::OutOfRange`] if the unit is in no zone.
+    /// Those of [`Lane::free_units`](crate::Lane::free_units); [`FreeError::InNoZone`] if the unit is in no zone.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Request, Zone, Zones};
@@ -109,7 +109,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Frees all but the first `units` units of the block or run at `index`.
     ///
     /// # Errors
-    /// Those of [`Lane::shrink`](crate::Lane::shrink), and [`FreeError::OutOfRange`] in them.
+    /// Those of [`Lane::shrink`](crate::Lane::shrink), and [`FreeError::InNoZone`] in them.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -129,7 +129,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Extends the block or run at `index` to `units` units, within its zone.
     ///
     /// # Errors
-    /// Those of [`Lane::grow`](crate::Lane::grow), and [`FreeError::OutOfRange`] in them.
+    /// Those of [`Lane::grow`](crate::Lane::grow), and [`FreeError::InNoZone`] in them.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ResizeError, Zone, Zones};
@@ -147,7 +147,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Splits the block or run at `index` after `units` units, and returns the first unit of the second part.
     ///
     /// # Errors
-    /// Those of [`Lane::split_off`](crate::Lane::split_off), and [`FreeError::OutOfRange`] in them.
+    /// Those of [`Lane::split_off`](crate::Lane::split_off), and [`FreeError::InNoZone`] in them.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -165,7 +165,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Splits the block or run at `index` into blocks of `order`.
     ///
     /// # Errors
-    /// Those of [`Lane::split`](crate::Lane::split), and [`FreeError::OutOfRange`] in them.
+    /// Those of [`Lane::split`](crate::Lane::split), and [`FreeError::InNoZone`] in them.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -184,7 +184,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Frees the units of `part`, a part of the block or run at `index`, and keeps the rest.
     ///
     /// # Errors
-    /// Those of [`Lane::free_part`](crate::Lane::free_part), and [`FreeError::OutOfRange`] in them.
+    /// Those of [`Lane::free_part`](crate::Lane::free_part), and [`FreeError::InNoZone`] in them.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -214,8 +214,9 @@ impl<'a, W: Word> Zones<'a, W> {
         act(self.lane_of(zone), here).map_err(|error| error.among_all(zone.base))
     }
 
-    pub(super) fn in_no_zone(&self, index: u64) -> FreeError {
-        FreeError::outside(index, self.end())
+    pub(super) fn in_no_zone(&self, unit: u64) -> FreeError {
+        let Range { start: gap_start, end: gap_end } = self.gap(unit);
+        FreeError::InNoZone { unit, gap_start, gap_end }
     }
 }
 

@@ -13,7 +13,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// there.
     ///
     /// # Errors
-    /// Those of [`Buddy::order_of`]; [`FreeError::OutOfRange`] if the unit is in no zone.
+    /// Those of [`Buddy::order_of`]; [`FreeError::InNoZone`] if the unit is in no zone.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -31,7 +31,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Returns the number of units of the block or run that begins at `index`.
     ///
     /// # Errors
-    /// Those of [`Buddy::len_of`](crate::Buddy::len_of); [`FreeError::OutOfRange`] if the unit is in no zone.
+    /// Those of [`Buddy::len_of`](crate::Buddy::len_of); [`FreeError::InNoZone`] if the unit is in no zone.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -49,7 +49,8 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Returns whether every unit of `range`, all of one zone, is free.
     ///
     /// # Errors
-    /// [`RangeError::OutOfRange`] if no zone has all of the units, or the range is empty.
+    /// [`RangeError::InNoZone`] if the first unit is in no zone, [`RangeError::OutOfRange`] if its zone does not have
+    /// all of the units, or the range is empty.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -68,7 +69,8 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Reserves the units of `range`, all of one zone, as [`Buddy::reserve`] does.
     ///
     /// # Errors
-    /// Those of [`Buddy::reserve`]; [`RangeError::OutOfRange`] if no zone has all of the units.
+    /// Those of [`Buddy::reserve`], if the range is of units of one zone, and [`RangeError::InNoZone`] if its first
+    /// unit is in none.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, RangeError, Zone, Zones};
@@ -87,7 +89,8 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Frees the units of `range`, all of one zone and reserved, as [`Buddy::release`] does.
     ///
     /// # Errors
-    /// Those of [`Buddy::release`]; [`RangeError::OutOfRange`] if no zone has all of the units.
+    /// Those of [`Buddy::release`], if the range is of units of one zone, and [`RangeError::InNoZone`] if its first
+    /// unit is in none.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -109,11 +112,14 @@ impl<'a, W: Word> Zones<'a, W> {
         act: impl FnOnce(&Buddy<'a, W>, Range<u64>) -> Result<T, RangeError>,
     ) -> Result<T, RangeError> {
         let Range { start, end } = range;
-        let found = self.find(start);
-        let units = found.map_or(self.end(), |(zone, _)| zone.base + zone.buddy.units());
-        let Some((zone, here)) = found.filter(|_| start < end && end <= units) else {
-            return Err(RangeError::OutOfRange { start, end, units });
+        let Some((zone, here)) = self.find(start) else {
+            let Range { start: gap_start, end: gap_end } = self.gap(start);
+            return Err(RangeError::InNoZone { unit: start, gap_start, gap_end });
         };
+        let units = zone.end();
+        if start >= end || end > units {
+            return Err(RangeError::OutOfRange { start, end, units });
+        }
         act(&zone.buddy, here..end - zone.base).map_err(|error| error.among_all(zone.base))
     }
 }

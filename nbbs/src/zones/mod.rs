@@ -14,6 +14,7 @@ mod number;
 
 use crate::sync::AtomicU64;
 use core::fmt;
+use core::ops::Range;
 
 use crate::api::{Buddy, Lane, default_lane};
 use crate::sync::Word;
@@ -35,14 +36,34 @@ impl<W> Clone for Zone<'_, W> {
 
 impl<W> Copy for Zone<'_, W> {}
 
+impl<W: Word> Zone<'_, W> {
+    /// Returns the number after the last unit.
+    fn end(&self) -> u64 {
+        self.base + self.buddy.units()
+    }
+}
+
 /// Why a list of zones was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ZoneError {
-    /// A zone begins before its predecessor in the list ends, or the number of its last unit does not fit.
+    /// A zone begins before its predecessor in the list ends.
     Overlap {
         /// Position of the zone in the list.
         zone: usize,
+        /// The number of its first unit.
+        base: u64,
+        /// The unit after the last of its predecessor.
+        end: u64,
+    },
+    /// The number after the last unit of a zone is above `u64::MAX`.
+    TooHigh {
+        /// Position of the zone in the list.
+        zone: usize,
+        /// The number of its first unit.
+        base: u64,
+        /// Units of the zone.
+        units: u64,
     },
 }
 
@@ -52,7 +73,8 @@ pub enum ZoneError {
 /// It has the operations of a [`Lane`], with the same names, results and errors; those that may allocate anywhere take
 /// the preference list first. It is as lock-free as the arenas. Cost: that of the operation in its zone, plus a binary
 /// search of the zones to find it; an allocation tries one zone after the other. Errors also number units among all
-/// zones. No block or run spans two zones. The statistics of a zone are those of its arena.
+/// zones; what an `OutOfRange` names as the units of the arena is where the zone's end. No block or run spans two zones.
+/// The statistics of a zone are those of its arena.
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, Zone, Zones};
@@ -87,23 +109,26 @@ impl<'a, W: Word> Zones<'a, W> {
     /// Creates a handle to these zones, which must be in ascending order of their units.
     ///
     /// # Errors
-    /// [`ZoneError::Overlap`] if they are not, or overlap.
+    /// [`ZoneError::Overlap`] if they are not, or overlap; [`ZoneError::TooHigh`] if the number after the last unit of
+    /// one is above `u64::MAX`.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, ZoneError, Zones};
     /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
     /// let zone = Zone { base: 7, buddy: Buddy::new(metadata.words(), 64)? };
-    /// assert_eq!(Zones::new(&[zone, zone]).unwrap_err(), ZoneError::Overlap { zone: 1 });
+    /// let refused = ZoneError::Overlap { zone: 1, base: 7, end: 71 };
+    /// assert_eq!(Zones::new(&[zone, zone]).unwrap_err(), refused);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(zones: &'a [Zone<'a, W>]) -> Result<Self, ZoneError> {
         let mut end = 0;
         for (number, zone) in zones.iter().enumerate() {
-            if zone.base < end {
-                return Err(ZoneError::Overlap { zone: number });
+            let (base, units) = (zone.base, zone.buddy.units());
+            if base < end {
+                return Err(ZoneError::Overlap { zone: number, base, end });
             }
-            let after = zone.base.checked_add(zone.buddy.units());
-            end = after.ok_or(ZoneError::Overlap { zone: number })?;
+            let too_high = ZoneError::TooHigh { zone: number, base, units };
+            end = base.checked_add(units).ok_or(too_high)?;
         }
         Ok(Self { zones, lane: None })
     }
@@ -172,14 +197,28 @@ impl<'a, W: Word> Zones<'a, W> {
 
     /// Returns the number behind the last unit of the last zone.
     fn end(&self) -> u64 {
-        self.zones.last().map_or(0, |zone| zone.base + zone.buddy.units())
+        self.zones.last().map_or(0, Zone::end)
+    }
+
+    /// Returns the numbers around a unit in no zone that no zone has, up to `u64::MAX` behind the last zone.
+    fn gap(&self, unit: u64) -> Range<u64> {
+        let (before, after) =
+            self.zones.split_at(self.zones.partition_point(|zone| zone.base <= unit));
+        before.last().map_or(0, Zone::end)..after.first().map_or(u64::MAX, |zone| zone.base)
     }
 }
 
 impl fmt::Display for ZoneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Overlap { zone } = self;
-        write!(f, "zone {zone} overlaps the one before it, or ends beyond the last number")
+        match *self {
+            Self::Overlap { zone, base, end } => {
+                write!(f, "zone {zone} begins at unit {base}: the one before it ends at unit {end}")
+            }
+            Self::TooHigh { zone, base, units } => {
+                let most = u64::MAX;
+                write!(f, "zone {zone} has {units} units from unit {base} on: it ends above {most}")
+            }
+        }
     }
 }
 

@@ -19,6 +19,7 @@ impl Numbered for FreeError {
             | Self::Reserved { index }
             | Self::WrongOrder { index, .. }
             | Self::WrongLength { index, .. } => *index += base,
+            Self::InNoZone { .. } => {}
         }
         self
     }
@@ -36,7 +37,11 @@ impl Numbered for RequestError {
         match &mut self {
             Self::OutOfRange { start, end, units } => outside(start, end, units, base),
             Self::InUse { unit } => *unit += base,
-            Self::Units { .. } | Self::OrderTooLarge { .. } | Self::Exhausted { .. } => {}
+            Self::Units { .. }
+            | Self::OrderTooLarge { .. }
+            | Self::Exhausted { .. }
+            | Self::NoZone { .. }
+            | Self::InNoZone { .. } => {}
         }
         self
     }
@@ -47,6 +52,11 @@ impl Numbered for ResizeError {
         match &mut self {
             Self::Free(error) => *error = error.among_all(base),
             Self::WrongLength { index, .. } => *index += base,
+            Self::OutsideRun { index, start, end, .. } => {
+                *index += base;
+                // A number before the zone wrapped around.
+                (*start, *end) = (start.wrapping_add(base), end.wrapping_add(base));
+            }
             Self::OrderTooLarge { .. } => {}
             Self::OutOfRange { start, end, units } => outside(start, end, units, base),
             Self::InUse { unit } | Self::Contended { unit } => *unit += base,
@@ -60,6 +70,7 @@ impl Numbered for RangeError {
         match &mut self {
             Self::OutOfRange { start, end, units } => outside(start, end, units, base),
             Self::InUse { unit } | Self::NotReserved { unit } => *unit += base,
+            Self::InNoZone { .. } => {}
         }
         self
     }

@@ -1,0 +1,153 @@
+//! Errors as sentences.
+
+use core::fmt;
+use core::ops::Range;
+
+use super::{
+    AllocError, BatchError, Broken, BrokenCache, FreeError, MetadataError, RangeError,
+    RequestError, ResizeError,
+};
+
+impl fmt::Display for MetadataError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Units { units, max } => {
+                write!(f, "an arena of {units} units: it takes 1 to {max}")
+            }
+            Self::TooShort { words, needed } => {
+                write!(f, "metadata of {words} words: the arena needs {needed}")
+            }
+            Self::NoMemory { words } => {
+                write!(f, "there is no memory for {words} words of metadata")
+            }
+            Self::Foreign { units, word } => {
+                write!(f, "metadata is not of an arena of {units} units: word {word} is in use")
+            }
+        }
+    }
+}
+
+impl fmt::Display for AllocError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
+            Self::Exhausted { units } => exhausted(f, units),
+            Self::NoZone { zones } => no_zone(f, zones),
+        }
+    }
+}
+
+impl fmt::Display for FreeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
+            Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
+            Self::Misaligned { index, order } => {
+                write!(f, "unit {index} is not aligned to a block of order {order}")
+            }
+            Self::NotAllocated { index } => write!(f, "unit {index} is not allocated"),
+            Self::NotABlock { index } => write!(f, "no block begins at unit {index}"),
+            Self::Reserved { index } => write!(f, "unit {index} is reserved"),
+            Self::WrongOrder { index, order, actual } => {
+                write!(f, "the block at unit {index} has order {actual}, not {order}")
+            }
+            Self::WrongLength { index, units, actual } => wrong_length(f, index, units, actual),
+            Self::InNoZone { unit, gap_start, gap_end } => in_no_zone(f, unit, gap_start, gap_end),
+        }
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Units { units, max } => {
+                write!(f, "a run of {units} units: the arena takes 1 to {max}")
+            }
+            Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
+            Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
+            Self::Exhausted { units } => exhausted(f, units),
+            Self::InUse { unit } => in_use(f, unit),
+            Self::NoZone { zones } => no_zone(f, zones),
+            Self::InNoZone { unit, gap_start, gap_end } => in_no_zone(f, unit, gap_start, gap_end),
+        }
+    }
+}
+
+impl fmt::Display for ResizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Free(error) => error.fmt(f),
+            Self::WrongLength { index, units, actual } => wrong_length(f, index, units, actual),
+            Self::OutsideRun { index, actual, start, end } => {
+                let run = index..index.saturating_add(actual);
+                write!(f, "units {:?} are not a part of the run of units {run:?}", start..end)
+            }
+            Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
+            Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
+            Self::InUse { unit } => in_use(f, unit),
+            Self::Contended { unit } => {
+                write!(f, "another thread's claim waits to be undone below unit {unit}")
+            }
+        }
+    }
+}
+
+fn order_too_large(f: &mut fmt::Formatter<'_>, order: u32, max: u32) -> fmt::Result {
+    write!(f, "order {order} is above the arena's largest, {max}")
+}
+
+fn exhausted(f: &mut fmt::Formatter<'_>, units: u64) -> fmt::Result {
+    write!(f, "no such run of {units} units is free")
+}
+
+fn out_of_range(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fmt::Result {
+    write!(f, "units {range:?} are not a range within units 0..{units}")
+}
+
+fn wrong_length(f: &mut fmt::Formatter<'_>, index: u64, units: u64, actual: u64) -> fmt::Result {
+    write!(f, "the run at unit {index} has {actual} units: {units} do not fit it")
+}
+
+fn no_zone(f: &mut fmt::Formatter<'_>, zones: usize) -> fmt::Result {
+    write!(f, "no number of a zone was given: there are {zones} zones, numbered from 0")
+}
+
+fn in_no_zone(f: &mut fmt::Formatter<'_>, unit: u64, start: u64, end: u64) -> fmt::Result {
+    write!(f, "unit {unit} is in no zone: there is none from unit {start} on")?;
+    if end < u64::MAX { write!(f, ", up to unit {end}") } else { Ok(()) }
+}
+
+fn in_use(f: &mut fmt::Formatter<'_>, unit: u64) -> fmt::Result {
+    write!(f, "unit {unit} is in use")
+}
+
+impl fmt::Display for BatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after {} blocks: {}", self.done, self.error)
+    }
+}
+
+impl fmt::Display for RangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
+            Self::InUse { unit } => in_use(f, unit),
+            Self::NotReserved { unit } => write!(f, "unit {unit} is not reserved"),
+            Self::InNoZone { unit, gap_start, gap_end } => in_no_zone(f, unit, gap_start, gap_end),
+        }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { invariant, level, word, slot, unit } = self;
+        write!(f, "{invariant:?} broken at level {level}, word {word}, slot {slot} (unit {unit})")
+    }
+}
+
+impl fmt::Display for BrokenCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cpu, index, order } = self;
+        write!(f, "CPU {cpu} keeps a block of order {order} at unit {index} that is not its own")
+    }
+}
