@@ -203,7 +203,8 @@ enum nbbs_code
      */
     NBBS_CODE_FOREIGN_ADDRESS,
     /**
-     * The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins.
+     * The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins, or 0: before
+     * the KiB in which the address is.
      */
     NBBS_CODE_INSIDE_UNIT,
     /**
@@ -1669,7 +1670,7 @@ size_t nbbs_heap_profile(const struct nbbs_heap *heap,
  * Calls `discard` with whole pages of `page` bytes, a power of two, of free memory that was in use since it was last zero, 1 MiB
  * at most at a time. Nobody else can have them meanwhile. It may have the operating system take them back (`madvise`), as
  * long as they can be written to later, and returns whether they are zero from then on. Returns how many bytes it said so
- * of; 0 if `discard` is null.
+ * of; 0, without a call, if `page` is no power of two or `discard` is null.
  *
  * Reads all of the bookkeeping; two read-modify-writes for each call.
  */

@@ -70,7 +70,8 @@ pub enum Code {
     /// The address is not in the memory of the arena or pool. `value`: the address; `limit`: where the memory
     /// begins, or chunks in which it is not; `other`: where the memory ends.
     ForeignAddress,
-    /// The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins.
+    /// The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins, or 0: before
+    /// the KiB in which the address is.
     InsideUnit,
     /// The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most.
     Size,

@@ -171,6 +171,7 @@ impl From<NotHeld> for Error {
             NotHeld::Inside { address, begins } => {
                 Self::of(Code::InsideUnit, address as u64, begins as u64)
             }
+            NotHeld::InsideRun { address } => Self::of(Code::InsideUnit, address as u64, 0),
             NotHeld::NotAllocated { address } => Self::of(Code::NoBlock, address as u64, 0),
             _ => Self::of(Code::Other, 0, 0),
         }
@@ -277,6 +278,7 @@ impl fmt::Display for Error {
             Code::ForeignAddress => {
                 write!(f, "address {value:#x} is in none of the pool's {limit} chunks")
             }
+            Code::InsideUnit if limit == 0 => NotHeld::InsideRun { address: value as usize }.fmt(f),
             Code::InsideUnit => {
                 write!(f, "address {value:#x} is inside what begins at {limit:#x}")
             }

@@ -35,7 +35,7 @@ fn discard() {
         unsafe { pages.write_bytes(0, bytes) };
         true
     };
-    println!("{} bytes discarded", HEAP.discard(4096, clear));
+    println!("{} bytes discarded", HEAP.discard(4096, clear).unwrap());
 }
 
 /// Reads what a walk shows: blocks that are in use.

@@ -1,4 +1,4 @@
-//! Errors: why memory was not added, and why a free was refused.
+//! Errors: why memory was not added, why a free was refused, and why pages were not taken back.
 
 use core::fmt;
 
@@ -51,6 +51,11 @@ pub enum FreeError {
         /// Where the slot or the run begins.
         begins: usize,
     },
+    /// The address is inside a run, behind its first unit.
+    InsideRun {
+        /// The address.
+        address: usize,
+    },
     /// Nothing is allocated at the address: it was freed before, or never allocated.
     NotAllocated {
         /// The address.
@@ -67,9 +72,27 @@ impl fmt::Display for FreeError {
             Self::Inside { address, begins } => {
                 write!(f, "address {address:#x} is inside what begins at {begins:#x}")
             }
+            Self::InsideRun { address } => {
+                write!(f, "address {address:#x} is inside a block that begins before it")
+            }
             Self::NotAllocated { address } => write!(f, "nothing is allocated at {address:#x}"),
         }
     }
 }
 
 impl core::error::Error for FreeError {}
+
+/// Why pages were not taken back: pages do not have so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageError {
+    /// Bytes of a page, as given.
+    pub page: usize,
+}
+
+impl fmt::Display for PageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pages of {} bytes: a page is a power of two", self.page)
+    }
+}
+
+impl core::error::Error for PageError {}

@@ -82,7 +82,7 @@ mod watch;
 mod words;
 
 pub use audit::AuditError;
-pub use error::{AddError, FreeError};
+pub use error::{AddError, FreeError, PageError};
 pub use heap::{Cpu, Heap};
 pub use placed::{On, Placed};
 pub use placed_small::PlacedSmall;

@@ -3,6 +3,7 @@
 use core::ptr::NonNull;
 
 use crate::audit::AuditError;
+use crate::error::PageError;
 use crate::heap::{Cpu, Heap};
 use crate::profile::{LiveBlock, Profile};
 use crate::stats::Stats;
@@ -28,7 +29,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
             use crate::pages::system;
             // SAFETY: the pages are free, and nobody else can allocate them now.
             let discard = |at, bytes| unsafe { system::discard(at, bytes) };
-            self.memory().discard(false, system::page(), self.lane(), discard);
+            // The system's pages are a power of two.
+            _ = self.memory().discard(false, system::page(), self.lane(), discard);
         }
         bytes
     }
@@ -41,8 +43,11 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///
     /// Cost: a walk over all units, and two read-modify-writes for each call.
     ///
+    /// # Errors
+    /// [`PageError`] if `page` is no power of two; then `discard` is not called.
+    ///
     /// ```
-    /// use nbbs_heap::Heap;
+    /// use nbbs_heap::{Heap, PageError};
     /// use std::alloc::Layout;
     ///
     /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
@@ -57,14 +62,16 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// let bytes = HEAP.discard(4096, |pages, bytes| {
     ///     zero(pages, bytes);
     ///     true
-    /// });
+    /// })?;
     /// assert!(bytes >= 200 << 10);
+    /// assert_eq!(HEAP.discard(1000, |_, _| true), Err(PageError { page: 1000 }));
+    /// # Ok::<(), PageError>(())
     /// ```
     pub fn discard(
         &'static self,
         page: usize,
         discard: impl FnMut(NonNull<u8>, usize) -> bool,
-    ) -> usize {
+    ) -> Result<usize, PageError> {
         self.memory().discard(true, page, self.lane(), discard)
     }
 

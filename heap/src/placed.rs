@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use crate::audit::AuditError;
 use crate::cache::Cache;
-use crate::error::{AddError, FreeError};
+use crate::error::{AddError, FreeError, PageError};
 use crate::lanes::Lane;
 use crate::profile::{LiveBlock, Profile};
 use crate::region::bytes_for;
@@ -276,7 +276,14 @@ impl On<'_> {
 
     /// Calls `discard` for whole pages of free memory, which it may take back, as
     /// [`Heap::discard`](crate::Heap::discard) does.
-    pub fn discard(self, page: usize, discard: impl FnMut(NonNull<u8>, usize) -> bool) -> usize {
+    ///
+    /// # Errors
+    /// [`PageError`] if `page` is no power of two.
+    pub fn discard(
+        self,
+        page: usize,
+        discard: impl FnMut(NonNull<u8>, usize) -> bool,
+    ) -> Result<usize, PageError> {
         self.memory().discard(true, page, self.lane(), discard)
     }
 }

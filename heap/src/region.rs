@@ -179,7 +179,10 @@ impl Region<'_> {
         let nothing = FreeError::NotAllocated { address };
         let Some((slab, class, free)) = self.slabs.of((offset / UNIT) as u64) else {
             let unit = (offset / UNIT) as u64;
-            let units = self.runs.buddy.len_of(unit).map_err(|_| nothing)?;
+            let units = self.runs.buddy.len_of(unit).map_err(|error| match error {
+                nbbs::FreeError::NotABlock { .. } => FreeError::InsideRun { address },
+                _ => nothing,
+            })?;
             return match offset % UNIT {
                 0 => Ok(Held::Run { unit, units }),
                 by => Err(FreeError::Inside { address, begins: address - by }),

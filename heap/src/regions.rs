@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use crate::error::AddError;
+use crate::error::{AddError, PageError};
 use crate::region::Region;
 
 /// The most regions that a heap can have, its own memory included.
@@ -126,14 +126,17 @@ impl<'a> Memory<'a> {
     }
 
     /// Calls `discard` for whole pages of free memory, of all regions or only of the heap's own memory: see
-    /// [`Region::discard`].
+    /// [`Region::discard`]. Refuses pages whose size is no power of two.
     pub fn discard(
         &self,
         all: bool,
         page: usize,
         lane: usize,
         mut discard: impl FnMut(NonNull<u8>, usize) -> bool,
-    ) -> usize {
+    ) -> Result<usize, PageError> {
+        if !page.is_power_of_two() {
+            return Err(PageError { page });
+        }
         let mut bytes = 0;
         let of = |region: &Region<'static>| -> Option<()> {
             bytes += region.discard(page, lane, &mut discard);
@@ -144,7 +147,7 @@ impl<'a> Memory<'a> {
         } else {
             self.with_own(of)
         };
-        bytes
+        Ok(bytes)
     }
 
     /// Adds memory.

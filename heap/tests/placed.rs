@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
-use nbbs_heap::{AddError, AuditError, FreeError, Placed};
+use nbbs_heap::{AddError, AuditError, FreeError, PageError, Placed};
 use support::layout;
 
 /// Memory that is not zero.
@@ -103,17 +103,20 @@ fn addresses_of_nothing() {
             assert_eq!(refused, Err(FreeError::Inside { address, begins }));
         }
     }
-    let address = run.addr().get() + 1024;
-    let at = NonNull::new(run.as_ptr().wrapping_add(1024)).unwrap();
-    // SAFETY: wrong.
-    assert_eq!(unsafe { free(heap, at) }, Err(FreeError::NotAllocated { address }));
+    for by in [1024, 1025, 40_000] {
+        let at = NonNull::new(run.as_ptr().wrapping_add(by)).unwrap();
+        let refused = FreeError::InsideRun { address: at.addr().get() };
+        // SAFETY: wrong.
+        assert_eq!(unsafe { free(heap, at) }, Err(refused));
+        assert_eq!(heap.on(0).usable(at), Err(refused));
+    }
     let mut own = 0_u8;
     let at = NonNull::from(&mut own);
     let (address, regions) = (at.addr().get(), 1);
     // SAFETY: wrong.
     assert_eq!(unsafe { free(heap, at) }, Err(FreeError::Foreign { address, regions }));
     assert_eq!(heap.on(0).usable(at), Err(FreeError::Foreign { address, regions }));
-    assert_eq!(heap.refused(), 8);
+    assert_eq!(heap.refused(), 10);
     // A slot that is back in its slab belongs to nobody, and the slab stays while another of its slots is held.
     let other = heap.on(0).alloc(layout(100, 1)).unwrap();
     for block in [slot, run] {
@@ -130,7 +133,25 @@ fn addresses_of_nothing() {
     // SAFETY: ours.
     unsafe { free(heap, other) }.unwrap();
     assert_whole(heap, 1);
-    assert_eq!(heap.refused(), 10);
+    assert_eq!(heap.refused(), 12);
+}
+
+#[test]
+fn pages_are_powers_of_two() {
+    let heap = heap(1, 1 << 20);
+    let run = heap.on(0).alloc(layout(500_000, 1)).unwrap();
+    // SAFETY: ours.
+    unsafe { free(heap, run) }.unwrap();
+    for page in [0, 3, 1000, 4095, usize::MAX] {
+        let refused = heap.on(0).discard(page, |_, _| panic!("{page}"));
+        assert_eq!(refused, Err(PageError { page }));
+    }
+    let text = PageError { page: 1000 }.to_string();
+    assert_eq!(text, "pages of 1000 bytes: a page is a power of two");
+    assert_eq!(heap.on(0).discard(1 << (usize::BITS - 1), |_, _| true), Ok(0));
+    for page in [1, 512, 1 << 16] {
+        assert!(heap.on(0).discard(page, |_, bytes| bytes == 0).is_ok());
+    }
 }
 
 #[test]

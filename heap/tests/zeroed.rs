@@ -78,7 +78,7 @@ fn what_was_added_is_zero_when_asked_for() {
         taken += 1;
         zero
     };
-    programs(&HEAP, 5, || _ = HEAP.discard(4096, &mut discard));
+    programs(&HEAP, 5, || _ = HEAP.discard(4096, &mut discard).unwrap());
     assert!(taken > 10, "{taken}");
 }
 
@@ -109,7 +109,8 @@ fn nothing_that_is_held_is_discarded() {
                 // SAFETY: nobody else has them.
                 unsafe { at.write_bytes(0, bytes) };
                 true
-            });
+            })
+            .unwrap();
         }
         // What they keep comes back when they end, which is after their work.
         others.into_iter().for_each(|other| other.join().unwrap());
@@ -167,7 +168,7 @@ fn fresh_memory_is_not_touched_and_free_memory_goes_back() {
         let left = resident(at, BYTES);
         assert!(left <= 32, "{left} pages of free memory are left");
         // So there is nothing left to take back.
-        assert_eq!(HEAP.discard(4096, |_, _| false), 0);
+        assert_eq!(HEAP.discard(4096, |_, _| false), Ok(0));
     }
     // SAFETY: ours.
     unsafe { HEAP.free(before, layout(50_000, 1)) };

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_char, c_void};
 use core::fmt::Write;
+use core::ptr::NonNull;
 
 use nbbs_heap::{ClassStats, Stats};
 
@@ -147,7 +148,7 @@ pub unsafe extern "C" fn nbbs_heap_profile(
 /// Calls `discard` with whole pages of `page` bytes, a power of two, of free memory that was in use since it was last zero, 1 MiB
 /// at most at a time. Nobody else can have them meanwhile. It may have the operating system take them back (`madvise`), as
 /// long as they can be written to later, and returns whether they are zero from then on. Returns how many bytes it said so
-/// of; 0 if `discard` is null.
+/// of; 0, without a call, if `page` is no power of two or `discard` is null.
 ///
 /// Reads all of the bookkeeping; two read-modify-writes for each call.
 #[unsafe(no_mangle)]
@@ -161,7 +162,8 @@ pub unsafe extern "C" fn nbbs_heap_discard(
     // SAFETY: the caller's promise about pointers, and about the function.
     unsafe {
         ask(heap, |heap| {
-            heap.here().discard(page, |at, bytes| discard(context, at.as_ptr().cast(), bytes))
+            let discard = |at: NonNull<u8>, bytes| discard(context, at.as_ptr().cast(), bytes);
+            heap.here().discard(page, discard).unwrap_or(0)
         })
     }
 }

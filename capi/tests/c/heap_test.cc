@@ -169,7 +169,8 @@ TEST(Heap, RefusesWrongFrees) {
                    free_of(slot + 8));
     expect_refusal(NBBS_CODE_INSIDE_UNIT, "address " + hex(run + 8) + " is inside what begins at " + hex(run),
                    free_of(run + 8));
-    expect_refusal(NBBS_CODE_NO_BLOCK, "nothing is allocated at " + hex(run + 1024), free_of(run + 1024));
+    expect_refusal(NBBS_CODE_INSIDE_UNIT, "address " + hex(run + 1024) + " is inside a block that begins before it",
+                   free_of(run + 1024));
     expect_refusal(NBBS_CODE_NOT_OF_HEAP, "address " + hex(&own) + " is in none of the heap's 1 regions",
                    free_of(&own));
     for (auto *block : {slot, run}) {
@@ -305,6 +306,8 @@ TEST(Heap, HasFreePagesTakenBack) {
         return true;
     };
     size_t taken = 0;
+    for (size_t page : {0, 3, 1000}) EXPECT_EQ(nbbs_heap_discard(heap, page, clear, &taken), 0u);
+    EXPECT_EQ(taken, 0u) << "they are no powers of two";
     EXPECT_GT(nbbs_heap_discard(heap, 4096, clear, &taken), 2u << 20);
     EXPECT_EQ(block[1 << 19], 7) << "it is held";
     nbbs_heap_free(heap, block, nullptr);
