@@ -1,10 +1,12 @@
 //! Errors. Every error names the value and the limit that it broke.
 
 use std::alloc::Layout;
+use std::path::{Path, PathBuf};
 use std::{error, fmt, io};
 
 use nix::errno::Errno;
 
+use crate::header::HEADER_BYTES;
 use crate::member::MemberId;
 
 /// Why a geometry is that of no segment.
@@ -91,7 +93,7 @@ pub enum AttachError {
         /// Position of the word.
         word: usize,
     },
-    /// The header describes a segment that cannot exist.
+    /// A segment as it is asked for, or as the header describes it, cannot exist.
     Geometry(GeometryError),
     /// Somebody is making the segment at this moment.
     Making,
@@ -99,6 +101,15 @@ pub enum AttachError {
     HalfMade,
     /// There is a whole segment already, which is not overwritten.
     Exists,
+}
+
+/// Why a segment was not made in the file at a path, or not attached to there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathError {
+    /// The path.
+    pub path: PathBuf,
+    /// Why not.
+    pub error: AttachError,
 }
 
 /// Why a member was not registered.
@@ -199,6 +210,12 @@ impl AttachError {
     }
 }
 
+impl PathError {
+    pub(crate) fn at(path: &Path) -> impl Fn(AttachError) -> Self {
+        move |error| Self { path: path.to_owned(), error }
+    }
+}
+
 /// Returns the number of the system's error. An error without a number failed half-way.
 pub(crate) fn errno_of(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(Errno::EIO as i32)
@@ -239,7 +256,14 @@ impl fmt::Display for AttachError {
                 write!(f, "the file is no segment: it does not begin with \"nbbs-seg\"")
             }
             Self::Short { bytes, least } => {
-                write!(f, "the file has {bytes} bytes: a segment as it says needs {least}")
+                let header = HEADER_BYTES as u64;
+                if *least == header {
+                    return write!(
+                        f,
+                        "the file has {bytes} bytes: a segment's header has {header}"
+                    );
+                }
+                write!(f, "the file has {bytes} bytes: by its header the segment has {least}")
             }
             Self::Version { version, known } => {
                 write!(f, "the segment has layout version {version}: this code knows {known}")
@@ -251,11 +275,17 @@ impl fmt::Display for AttachError {
             Self::Bookkeeping { word } => {
                 write!(f, "word {word} of the bookkeeping is not zero, and nobody writes there")
             }
-            Self::Geometry(error) => write!(f, "the header describes no segment: {error}"),
+            Self::Geometry(error) => error.fmt(f),
             Self::Making => write!(f, "the segment is being made at this moment"),
             Self::HalfMade => write!(f, "whoever made the segment died before it was whole"),
             Self::Exists => write!(f, "there is a whole segment already"),
         }
+    }
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.path, self.error)
     }
 }
 
@@ -317,6 +347,7 @@ impl fmt::Display for OffsetError {
 
 impl error::Error for GeometryError {}
 impl error::Error for AttachError {}
+impl error::Error for PathError {}
 impl error::Error for JoinError {}
 impl error::Error for AllocError {}
 impl error::Error for OffsetError {}

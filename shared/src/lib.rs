@@ -73,7 +73,7 @@ mod segment;
 #[forbid(unsafe_code)]
 mod slabs;
 
-pub use error::{AllocError, AttachError, GeometryError, JoinError, OffsetError};
+pub use error::{AllocError, AttachError, GeometryError, JoinError, OffsetError, PathError};
 pub use heap::Heap;
 pub use layout::Geometry;
 pub use ledger::{Fate, Recovery};

@@ -12,7 +12,7 @@ use nbbs_shared::{
     AllocError, AttachError, Fate, Geometry, JoinError, Offset, OffsetError, Segment,
 };
 use nix::fcntl::{FcntlArg, fcntl};
-use nix::libc::{F_WRLCK, SEEK_SET, flock};
+use nix::libc::{EINVAL, F_WRLCK, SEEK_SET, flock};
 use proptest::prelude::*;
 
 const GEOMETRY: Geometry = Geometry { units: 300, unit_bytes: 64, members: 4 };
@@ -76,15 +76,38 @@ fn what_is_none_is_refused_and_stays_as_it_is() {
     let place = Place::new("foreign");
     for content in [&b"x"[..], b"nbbs-seg", &[0; 5000], &[0xff; 5000]] {
         fs::write(&place.0, content).unwrap();
-        let refused = Segment::attach(&place.0).unwrap_err();
+        let refused = Segment::attach(&place.0).unwrap_err().error;
         assert!(matches!(refused, AttachError::Foreign | AttachError::Short { .. }), "{refused}");
         assert!(Segment::create(&place.0, GEOMETRY).is_err());
         assert_eq!(fs::read(&place.0).unwrap(), content);
     }
-    assert!(matches!(Segment::attach("/dev/null"), Err(AttachError::Foreign)));
-    assert!(matches!(Segment::create("/dev/zero", GEOMETRY), Err(AttachError::Foreign)));
-    assert!(matches!(Segment::attach("/"), Err(AttachError::Foreign)));
-    assert!(matches!(Segment::attach("/nowhere"), Err(AttachError::System { .. })));
+    let attach = |path| Segment::attach(path).unwrap_err().error;
+    assert_eq!(attach("/dev/null"), AttachError::Foreign);
+    assert_eq!(attach("/"), AttachError::Foreign);
+    let refused = Segment::create("/dev/zero", GEOMETRY).unwrap_err();
+    assert_eq!(refused.error, AttachError::Foreign);
+    assert!(matches!(attach("/nowhere"), AttachError::System { .. }));
+}
+
+#[test]
+fn an_error_names_the_path_and_the_rule() {
+    let place = Place::new("five-bytes");
+    fs::write(&place.0, b"nbbs-").unwrap();
+    let said = "the file has 5 bytes: a segment's header has 64";
+    for refused in [Segment::attach(&place.0), Segment::create(&place.0, GEOMETRY)] {
+        assert_eq!(refused.unwrap_err().to_string(), format!("{:?}: {said}", place.0));
+    }
+    let missing = Segment::attach("/nowhere/at/all").unwrap_err().to_string();
+    assert!(missing.starts_with("\"/nowhere/at/all\": cannot open the file"), "{missing}");
+    let nothing = Segment::create(&place.0, Geometry { units: 0, ..GEOMETRY }).unwrap_err();
+    let said = format!("{:?}: 0 units: a segment has 1 to ", place.0);
+    assert!(nothing.to_string().starts_with(&said), "{nothing}");
+    for refused in [Segment::attach("a\0b"), Segment::create("a\0b", GEOMETRY)] {
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused.error, AttachError::System { errno: EINVAL, .. }), "{refused}");
+        let said = r#""a\0b": cannot open a path that contains a NUL byte: "#;
+        assert!(refused.to_string().starts_with(said), "{refused}");
+    }
 }
 
 #[test]
@@ -95,10 +118,16 @@ fn truncated_segments_are_refused() {
     let least = GEOMETRY.file_bytes().unwrap();
     for bytes in [least - 1, least / 2, 4096, 65] {
         file.set_len(bytes).unwrap();
-        assert_eq!(Segment::attach(&place.0).unwrap_err(), AttachError::Short { bytes, least });
+        assert_eq!(
+            Segment::attach(&place.0).unwrap_err().error,
+            AttachError::Short { bytes, least }
+        );
     }
     file.set_len(63).unwrap();
-    assert_eq!(Segment::attach(&place.0).unwrap_err(), AttachError::Short { bytes: 63, least: 64 });
+    assert_eq!(
+        Segment::attach(&place.0).unwrap_err().error,
+        AttachError::Short { bytes: 63, least: 64 }
+    );
 }
 
 proptest! {
@@ -150,15 +179,15 @@ fn creation_that_died_is_seen_and_taken_over() {
         {
             let creator = OpenOptions::new().read(true).write(true).open(&place.0).unwrap();
             creating(&creator);
-            assert_eq!(Segment::attach(&place.0).unwrap_err(), AttachError::Making);
-            assert_eq!(Segment::create(&place.0, GEOMETRY).unwrap_err(), AttachError::Making);
+            assert_eq!(Segment::attach(&place.0).unwrap_err().error, AttachError::Making);
+            assert_eq!(Segment::create(&place.0, GEOMETRY).unwrap_err().error, AttachError::Making);
         }
-        assert_eq!(Segment::attach(&place.0).unwrap_err(), AttachError::HalfMade);
+        assert_eq!(Segment::attach(&place.0).unwrap_err().error, AttachError::HalfMade);
         let larger = Geometry { units: 500, ..GEOMETRY };
         let taken_over = Segment::create(&place.0, larger).unwrap();
         assert_eq!(taken_over.geometry(), larger);
         assert_eq!(Segment::attach(&place.0).unwrap().free_bytes(), 500 * 64);
-        assert_eq!(Segment::create(&place.0, GEOMETRY).unwrap_err(), AttachError::Exists);
+        assert_eq!(Segment::create(&place.0, GEOMETRY).unwrap_err().error, AttachError::Exists);
     }
 }
 

@@ -1,6 +1,8 @@
 //! The errors of segments as numbers. Their sentences are where the others' are.
 
-use nbbs_shared::{AllocError, AttachError, GeometryError, JoinError, Offset, OffsetError};
+use nbbs_shared::{
+    AllocError, AttachError, GeometryError, JoinError, Offset, OffsetError, PathError,
+};
 
 use super::SharedId;
 use crate::error::{Code, Error};
@@ -57,6 +59,12 @@ impl From<AttachError> for Error {
             AttachError::Exists => Self::of(Code::SegmentExists, 0, 0),
             _ => Self::of(Code::Other, 0, 0),
         }
+    }
+}
+
+impl From<PathError> for Error {
+    fn from(error: PathError) -> Self {
+        error.error.into()
     }
 }
 

@@ -1,9 +1,11 @@
 //! Files that are, or become, segments.
 
 use std::fs::{File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl, posix_fallocate};
 use nix::libc::off_t;
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -13,8 +15,17 @@ use crate::error::AttachError;
 use crate::header::{self, HEADER_BYTES, STATE_AT, State};
 use crate::layout::Layout;
 
+/// Refuses a path that the system would take to end sooner.
+pub(super) fn check_path(path: &Path) -> Result<(), AttachError> {
+    if path.as_os_str().as_bytes().contains(&0) {
+        return Err(AttachError::system("open a path that contains a NUL byte")(Errno::EINVAL));
+    }
+    Ok(())
+}
+
 /// Opens the file at `path`, creates it if there is none, and makes a segment in it.
 pub(super) fn create(path: &Path, layout: &Layout, mode: u32) -> Result<File, AttachError> {
+    check_path(path)?;
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(mode);
     let file = options.open(path).map_err(AttachError::io("open the file"))?;

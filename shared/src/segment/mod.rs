@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicU64;
 
 use nbbs::{Buddy, MetadataError};
 
-use crate::error::{AttachError, JoinError, OffsetError, errno_of};
+use crate::error::{AttachError, JoinError, OffsetError, PathError, errno_of};
 use crate::header::ROOT_AT;
 use crate::layout::{Geometry, Layout};
 use crate::ledger::{Ledger, Liveness, NotHeld, Owner, TURN_STRIDE};
@@ -54,9 +54,9 @@ impl Segment {
     /// whole, is taken over.
     ///
     /// # Errors
-    /// [`AttachError::Geometry`]; [`AttachError::Exists`]; [`AttachError::Making`] if another process is just making
-    /// it; [`AttachError::Foreign`] and others if the file holds something else; [`AttachError::System`]. In none of
-    /// these cases has an existing file changed.
+    /// [`PathError`], which names the path and why: [`AttachError::Geometry`]; [`AttachError::Exists`];
+    /// [`AttachError::Making`] if another process is just making it; [`AttachError::Foreign`] and others if the file
+    /// holds something else; [`AttachError::System`]. In none of these cases has an existing file changed.
     ///
     /// ```
     /// use nbbs_shared::{AttachError, Geometry, Segment};
@@ -64,12 +64,13 @@ impl Segment {
     /// let path = std::env::temp_dir().join(format!("nbbs-create-{}", std::process::id()));
     /// let geometry = Geometry { units: 256, unit_bytes: 4096, members: 8 };
     /// let made = Segment::create(&path, geometry)?;
-    /// assert_eq!(Segment::create(&path, geometry).unwrap_err(), AttachError::Exists);
+    /// let refused = Segment::create(&path, geometry).unwrap_err();
+    /// assert_eq!((refused.error, refused.path), (AttachError::Exists, path.clone()));
     /// assert_eq!(Segment::attach(&path)?.geometry(), geometry);
     /// std::fs::remove_file(path)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn create(path: impl AsRef<Path>, geometry: Geometry) -> Result<Self, AttachError> {
+    pub fn create(path: impl AsRef<Path>, geometry: Geometry) -> Result<Self, PathError> {
         Self::create_for(path, geometry, 0o600)
     }
 
@@ -82,9 +83,13 @@ impl Segment {
         path: impl AsRef<Path>,
         geometry: Geometry,
         mode: u32,
-    ) -> Result<Self, AttachError> {
-        let layout = Layout::new(geometry)?;
-        Self::map(file::create(path.as_ref(), &layout, mode)?, layout)
+    ) -> Result<Self, PathError> {
+        let path = path.as_ref();
+        let create = || {
+            let layout = Layout::new(geometry)?;
+            Self::map(file::create(path, &layout, mode)?, layout)
+        };
+        create().map_err(PathError::at(path))
     }
 
     /// Makes a segment in memory without a name, to which others attach by its descriptor: [`as_fd`](Self::as_fd).
@@ -100,18 +105,23 @@ impl Segment {
     /// Attaches to the segment in the file at `path`.
     ///
     /// # Errors
-    /// Any [`AttachError`] except [`Exists`](AttachError::Exists). Nothing was changed, and nothing was mapped except
-    /// with [`Bookkeeping`](AttachError::Bookkeeping).
+    /// [`PathError`], which names the path and why: any [`AttachError`] except [`Exists`](AttachError::Exists). Nothing
+    /// was changed, and nothing was mapped except with [`Bookkeeping`](AttachError::Bookkeeping).
     ///
     /// ```
     /// use nbbs_shared::{AttachError, Segment};
     ///
-    /// assert_eq!(Segment::attach("/bin/sh").unwrap_err(), AttachError::Foreign);
+    /// assert_eq!(Segment::attach("/bin/sh").unwrap_err().error, AttachError::Foreign);
     /// ```
-    pub fn attach(path: impl AsRef<Path>) -> Result<Self, AttachError> {
-        let opened = OpenOptions::new().read(true).write(true).open(&path);
+    pub fn attach(path: impl AsRef<Path>) -> Result<Self, PathError> {
+        Self::attach_at(path.as_ref()).map_err(PathError::at(path.as_ref()))
+    }
+
+    fn attach_at(path: &Path) -> Result<Self, AttachError> {
+        file::check_path(path)?;
+        let opened = OpenOptions::new().read(true).write(true).open(path);
         // Distinguishes a file that may only be read from one that is not a segment.
-        let readable = || File::open(&path).ok();
+        let readable = || File::open(path).ok();
         match opened {
             Ok(file) => Self::attach_file(file),
             Err(error) => {
@@ -124,7 +134,7 @@ impl Segment {
     /// Attaches to the segment of a descriptor, which was inherited, or received over a socket.
     ///
     /// # Errors
-    /// Those of [`attach`](Self::attach).
+    /// Those of [`attach`](Self::attach), without a path.
     pub fn attach_fd(fd: OwnedFd) -> Result<Self, AttachError> {
         Self::attach_file(File::from(fd))
     }
