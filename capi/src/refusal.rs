@@ -74,11 +74,11 @@ impl From<ResizeError> for Error {
             ResizeError::WrongLength { index, units, actual } => {
                 Self::of(Code::Length, units, actual).and(index)
             }
-            ResizeError::OutsideRun { index, start, end, .. } if start < index => {
+            ResizeError::BeforeRun { start, end, index } => {
                 Self { detail: 1, ..Self::of(Code::OutsideRun, start, index).and(end) }
             }
-            ResizeError::OutsideRun { index, actual, start, end } => {
-                Self::of(Code::OutsideRun, start, index + actual).and(end)
+            ResizeError::BehindRun { start, end, behind } => {
+                Self::of(Code::OutsideRun, start, behind).and(end)
             }
             ResizeError::OrderTooLarge { order, max } => Self::order_too_large(order, max),
             ResizeError::OutOfRange { start, end, units } => Self::out_of_range(start, end, units),
@@ -254,12 +254,11 @@ impl fmt::Display for Error {
                 FreeError::WrongLength { index: value, units: other, actual: limit }.fmt(f)
             }
             Code::Length => write!(f, "{value} units: it takes 1 to {limit} here"),
+            Code::OutsideRun if detail == 1 => {
+                ResizeError::BeforeRun { start: value, end: other, index: limit }.fmt(f)
+            }
             Code::OutsideRun => {
-                let ends = if detail == 1 { "begins" } else { "ends" };
-                write!(
-                    f,
-                    "units {value}..{other} are no part of the run, which {ends} at unit {limit}"
-                )
+                ResizeError::BehindRun { start: value, end: other, behind: limit }.fmt(f)
             }
             Code::InUse => RequestError::InUse { unit: value }.fmt(f),
             Code::NotReserved => RangeError::NotReserved { unit: value }.fmt(f),

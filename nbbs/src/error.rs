@@ -226,16 +226,23 @@ pub enum ResizeError {
         /// Units of the block or run.
         actual: u64,
     },
-    /// The part is empty, backwards, or not within the block or run.
-    OutsideRun {
-        /// Index given.
-        index: u64,
-        /// Units of the block or run.
-        actual: u64,
+    /// The part begins before the block or run.
+    BeforeRun {
         /// First unit of the part.
         start: u64,
         /// The unit after its last.
         end: u64,
+        /// Index given.
+        index: u64,
+    },
+    /// The part is empty, backwards, or ends behind the block or run.
+    BehindRun {
+        /// First unit of the part.
+        start: u64,
+        /// The unit after its last.
+        end: u64,
+        /// The unit after the last of the block or run.
+        behind: u64,
     },
     /// The arena has no block of the order.
     OrderTooLarge {

@@ -154,9 +154,14 @@ fn parts() {
     for (start, end) in [(39, 50), (50, 141), (0, 1), (60, 60), (70, 60), (140, 150), (u64::MAX, 0)]
     {
         let refused = asked(&buddy, || buddy.here().free_part(40, start..end)).unwrap_err();
-        assert_eq!(refused, ResizeError::OutsideRun { index: 40, actual: 100, start, end });
-        let text = format!("units {start}..{end} are not a part of the run of units 40..140");
-        assert_eq!(refused.to_string(), text);
+        let (expected, said) = if start < 40 {
+            (ResizeError::BeforeRun { start, end, index: 40 }, "begins at unit 40")
+        } else {
+            (ResizeError::BehindRun { start, end, behind: 140 }, "ends at unit 140")
+        };
+        assert_eq!(refused, expected);
+        let said = format!("units {start}..{end} are no part of the run, which {said}");
+        assert_eq!(refused.to_string(), said);
     }
 }
 

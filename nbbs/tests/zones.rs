@@ -130,14 +130,24 @@ fn resizing_stays_in_the_zone() {
     assert_eq!(zones.free_part(run, 305..310), Ok(()));
     assert_eq!([run, 310].map(|part| zones.len_of(part)), [Ok(5), Ok(10)]);
     for part in [99..101, 100..301, 299..301, 304..306, 303..303] {
-        let outside =
-            ResizeError::OutsideRun { index: run, actual: 5, start: part.start, end: part.end };
-        assert_eq!(zones.free_part(run, part), Err(outside));
+        let std::ops::Range { start, end } = part;
+        let refused = if start < run {
+            ResizeError::BeforeRun { start, end, index: run }
+        } else {
+            ResizeError::BehindRun { start, end, behind: run + 5 }
+        };
+        assert_eq!(zones.free_part(run, part), Err(refused));
     }
     let first = zones.alloc_at(100, 5).unwrap();
-    for part in [50..102, 50..60, 0..1, 102..u64::MAX, u64::MAX - 1..u64::MAX] {
+    for (part, limit) in [
+        (50..102, "begins at unit 100"),
+        (50..60, "begins at unit 100"),
+        (0..1, "begins at unit 100"),
+        (102..u64::MAX, "ends at unit 105"),
+        (u64::MAX - 1..u64::MAX, "ends at unit 105"),
+    ] {
         let refused = zones.free_part(first, part.clone()).unwrap_err().to_string();
-        assert_eq!(refused, format!("units {part:?} are not a part of the run of units 100..105"));
+        assert_eq!(refused, format!("units {part:?} are no part of the run, which {limit}"));
     }
     let edges = [0, 63, 64, 99, 100, 355, 356, 445, 446];
     let zones_of = [Some(0), Some(0), None, None, Some(1), Some(1), Some(2), Some(2), None];

@@ -111,9 +111,9 @@ impl<W: Word> Lane<'_, W> {
     /// handlers.
     ///
     /// # Errors
-    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::OutsideRun`] if `part` is empty or not within
-    /// the run, and [`ResizeError::Contended`] as in [`shrink`](Self::shrink). Nothing that the caller could see has
-    /// changed.
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::BeforeRun`] and [`ResizeError::BehindRun`] if
+    /// `part` is empty or not within the run, and [`ResizeError::Contended`] as in [`shrink`](Self::shrink). Nothing
+    /// that the caller could see has changed.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -123,7 +123,7 @@ impl<W: Word> Lane<'_, W> {
     /// cpu.free_part(block, block + 8..block + 16)?;
     /// assert_eq!((buddy.len_of(block), buddy.len_of(block + 16)), (Ok(8), Ok(16)));
     /// let refused = cpu.free_part(block, block + 4..block + 16).unwrap_err();
-    /// assert_eq!(refused.to_string(), "units 4..16 are not a part of the run of units 0..8");
+    /// assert_eq!(refused.to_string(), "units 4..16 are no part of the run, which ends at unit 8");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn free_part(&self, index: u64, part: Range<u64>) -> Result<(), ResizeError> {

@@ -78,9 +78,17 @@ impl fmt::Display for ResizeError {
         match *self {
             Self::Free(error) => error.fmt(f),
             Self::WrongLength { index, units, actual } => wrong_length(f, index, units, actual),
-            Self::OutsideRun { index, actual, start, end } => {
-                let run = index..index.saturating_add(actual);
-                write!(f, "units {:?} are not a part of the run of units {run:?}", start..end)
+            Self::BeforeRun { start, end, index } => {
+                write!(
+                    f,
+                    "units {start}..{end} are no part of the run, which begins at unit {index}"
+                )
+            }
+            Self::BehindRun { start, end, behind } => {
+                write!(
+                    f,
+                    "units {start}..{end} are no part of the run, which ends at unit {behind}"
+                )
             }
             Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
             Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),

@@ -96,8 +96,11 @@ impl<W: Word> Runs<'_, W> {
     pub fn free_part(self, index: u64, part: Range<u64>) -> Result<(), ResizeError> {
         let run = self.held(index)?;
         let Range { start, end } = part;
-        if start < index || start >= end || end > run.end {
-            return Err(ResizeError::OutsideRun { index, actual: run.units(), start, end });
+        if start < index {
+            return Err(ResizeError::BeforeRun { start, end, index });
+        }
+        if start >= end || end > run.end {
+            return Err(ResizeError::BehindRun { start, end, behind: run.end });
         }
         self.carve(&run, part)
     }

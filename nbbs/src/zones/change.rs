@@ -202,6 +202,12 @@ impl<'a, W: Word> Zones<'a, W> {
             let number = |unit: u64| unit.wrapping_sub(index - here);
             zone.free_part(here, number(part.start)..number(part.end))
         })
+        .map_err(|error| match error {
+            ResizeError::BehindRun { start, end, .. } if start < index => {
+                ResizeError::BeforeRun { start, end, index }
+            }
+            error => error,
+        })
     }
 
     /// Calls an operation with a unit's number in its zone, from the caller's lane.

@@ -52,10 +52,11 @@ impl Numbered for ResizeError {
         match &mut self {
             Self::Free(error) => *error = error.among_all(base),
             Self::WrongLength { index, .. } => *index += base,
-            Self::OutsideRun { index, start, end, .. } => {
-                *index += base;
-                // A number before the zone wrapped around.
+            // Numbers of a part before the zone have wrapped around.
+            Self::BeforeRun { start, end, index: limit }
+            | Self::BehindRun { start, end, behind: limit } => {
                 (*start, *end) = (start.wrapping_add(base), end.wrapping_add(base));
+                *limit += base;
             }
             Self::OrderTooLarge { .. } => {}
             Self::OutOfRange { start, end, units } => outside(start, end, units, base),
