@@ -1,5 +1,8 @@
 //! The configuration of a pool's growth.
 
+use crate::error::Exhausted;
+use crate::table::MOST_CHUNKS;
+
 /// How a pool grows: the size of a chunk, the slots it starts with, its limit, and when a chunk is added ahead of
 /// demand.
 ///
@@ -41,7 +44,22 @@ impl Config {
 
     /// Sets how many slots get memory when the pool is made; [`Pool::shrink`] leaves that many.
     ///
+    /// More than the [limit](Self::limit) counts as the limit. If the source has too little memory, the pool has as many
+    /// slots as the source could serve. More slots than [any such pool can have](Self::check_slots) are refused whole: the
+    /// pool takes no memory ahead, and grows when it has to. [`Pool::reserve`] says why slots are missing.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Pool};
+    ///
+    /// let pool = Pool::<u32>::with_config(Config::new().reserve(1000).limit(150));
+    /// assert_eq!(pool.capacity(), 150);
+    /// let pool = Pool::<u32>::with_config(Config::new().reserve(usize::MAX));
+    /// assert_eq!(pool.capacity(), 0);
+    /// assert!(pool.reserve(pool.config().reserved()).is_err());
+    /// ```
+    ///
     /// [`Pool::shrink`]: crate::Pool::shrink
+    /// [`Pool::reserve`]: crate::Pool::reserve
     #[must_use]
     pub const fn reserve(mut self, slots: usize) -> Self {
         self.reserve = slots;
@@ -74,6 +92,38 @@ impl Config {
         self
     }
 
+    /// Checks whether a pool could ever have `slots` slots of `stride` bytes each, whatever memory its source has: its
+    /// limit allows so many, they take `isize::MAX` bytes at most, and they lie in 2^31 - 8 chunks at most.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Exhausted};
+    ///
+    /// let refused = Config::new().limit(150).check_slots(1000, 8).unwrap_err();
+    /// assert_eq!(refused, Exhausted::Slots { slots: 1000, limit: 150 });
+    /// assert!(Config::new().check_slots(1000, 8).is_ok());
+    /// assert!(Config::new().check_slots(usize::MAX / 8, 8).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// [`Exhausted::Slots`] with the most slots that the pool could have.
+    pub const fn check_slots(&self, slots: usize, stride: usize) -> Result<(), Exhausted> {
+        let by_bytes = isize::MAX as usize / if stride == 0 { 1 } else { stride };
+        let by_chunks = self.chunk_size.saturating_mul(MOST_CHUNKS);
+        let limit = least(self.max_len(), least(by_bytes, by_chunks));
+        if slots > limit { Err(Exhausted::Slots { slots, limit }) } else { Ok(()) }
+    }
+
+    /// Returns how many slots are [reserved](Self::reserve): no more than the [limit](Self::limit).
+    ///
+    /// ```
+    /// # use nbbs_pool::Config;
+    /// assert_eq!(Config::new().reserve(1000).limit(150).reserved(), 150);
+    /// ```
+    #[must_use]
+    pub const fn reserved(&self) -> usize {
+        least(self.reserve, self.max_len())
+    }
+
     /// Returns the most slots, as a number.
     pub(crate) const fn max_len(&self) -> usize {
         if self.limit == 0 { usize::MAX } else { self.limit }
@@ -82,8 +132,12 @@ impl Config {
     /// Returns the slots of chunk `number`; 0 beyond the limit.
     pub(crate) const fn slots_of(&self, number: usize) -> usize {
         let left = self.max_len().saturating_sub(number.saturating_mul(self.chunk_size));
-        if left < self.chunk_size { left } else { self.chunk_size }
+        least(left, self.chunk_size)
     }
+}
+
+const fn least(one: usize, other: usize) -> usize {
+    if one < other { one } else { other }
 }
 
 /// The most slots of a chunk.
@@ -98,6 +152,7 @@ impl Default for Config {
 #[cfg(test)]
 mod tests {
     use super::Config;
+    use crate::error::Exhausted;
 
     #[test]
     fn a_chunk_has_so_many_slots() {
@@ -112,5 +167,22 @@ mod tests {
         let config = Config::new().chunk_size(10).limit(25);
         assert_eq!([0, 1, 2, 3, 4].map(|number| config.slots_of(number)), [10, 10, 5, 0, 0]);
         assert_eq!(Config::default(), Config::new().reserve(0).limit(0).ahead(0));
+    }
+
+    /// The least of three decides: the limit, the bytes, and the chunks that the table has room for.
+    #[test]
+    fn a_pool_has_so_many_slots_at_most() {
+        let check = |config: Config, stride, limit: usize| {
+            assert_eq!(config.check_slots(limit, stride), Ok(()));
+            let refused = Err(Exhausted::Slots { slots: limit + 1, limit });
+            assert_eq!(config.check_slots(limit + 1, stride), refused);
+        };
+        let (config, bytes) = (Config::new(), isize::MAX as usize);
+        check(config.limit(150), 8, 150);
+        check(config.limit(usize::MAX).chunk_size(1 << 24), 1024, bytes / 1024);
+        let large = bytes / 8 + 1;
+        check(config.chunk_size(1 << 24), large, 7);
+        assert_eq!(config.chunk_size(1 << 24).check_slots(1 << 30, 0), Ok(()));
+        check(config.chunk_size(1), 1, (1 << 31) - 8);
     }
 }

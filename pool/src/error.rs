@@ -3,7 +3,7 @@
 use core::alloc::Layout;
 use core::fmt;
 
-/// Why there is no slot.
+/// Why there is no slot, or no memory for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exhausted {
@@ -12,8 +12,16 @@ pub enum Exhausted {
         /// The most slots that the pool may have.
         limit: usize,
     },
-    /// All slots are in use, or kept by [`Local`](crate::Local)s, and the source has no memory for a
-    /// further chunk.
+    /// A pool cannot have so many slots, whatever memory its source has. Nothing has changed.
+    Slots {
+        /// Slots that there were to be.
+        slots: usize,
+        /// The most slots that the pool may have: its limit, or as many as [there can be bytes
+        /// for](crate::Config::check_slots).
+        limit: usize,
+    },
+    /// The source has no memory for a further chunk. An allocation says so if, in addition, all slots are in use, or kept
+    /// by [`Local`](crate::Local)s.
     Memory {
         /// Bytes that could not be allocated.
         bytes: usize,
@@ -98,10 +106,13 @@ impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Limit { limit } => write!(f, "none of the pool's {limit} slots is free"),
+            Self::Slots { slots, limit } => {
+                write!(f, "{slots} slots are asked for, and the pool may have {limit}")
+            }
             Self::Memory { bytes, align } => {
                 write!(
                     f,
-                    "no slot is free, and the source has no {bytes} bytes at a multiple of {align}"
+                    "the source has no {bytes} bytes at a multiple of {align} for further slots"
                 )
             }
         }

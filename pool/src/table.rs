@@ -14,6 +14,8 @@ use crate::sync::{AtomicU64, Ordering, Pointer, Word};
 const FIRST: usize = 8;
 /// The number of segments: enough chunks for any address space.
 const SEGMENTS: usize = 28;
+/// Chunks in all segments.
+pub(crate) const MOST_CHUNKS: usize = FIRST * ((1 << SEGMENTS) - 1);
 /// Entries of a segment's index for each chunk.
 const ENTRIES: usize = 2;
 
@@ -137,11 +139,12 @@ impl<T, W: Word> Table<T, W> {
         if let Some(found) = self.segment(segment) {
             return Ok(found);
         }
+        let place = self.segments.get(segment).ok_or(Exhausted::ENDLESS)?;
         let plan = Plan::<T, W>::of(segment).ok_or(Exhausted::ENDLESS)?;
         let block = source.alloc(plan.layout).ok_or(Exhausted::of(plan.layout))?;
         // SAFETY: the block has the plan's layout and is ours.
         let new = unsafe { plan.make(block) };
-        let (none, place) = (core::ptr::null_mut(), &self.segments[segment]);
+        let none = core::ptr::null_mut();
         // Release pairs with the Acquire in `segment`.
         let won =
             place.compare_exchange(none, new.as_ptr(), Ordering::AcqRel, Ordering::Relaxed).is_ok();

@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeSet;
 use std::thread;
 
-use nbbs_pool::{Config, Pool, SmallHandle};
+use nbbs_pool::{Config, Exhausted, Pool, SmallHandle};
 use support::steps::Stepped;
 use support::{Bank, BankPool, Item, config};
 use testkit::steered::count_steps;
@@ -28,6 +28,56 @@ fn chunks_are_added_ahead_of_demand() {
             assert_eq!(pool.capacity(), capacity, "{made} made, {ahead} ahead");
         }
     }
+}
+
+/// What can never be met is refused before a chunk is added, and the error says what would be possible.
+#[test]
+fn a_reservation_that_cannot_be_is_refused_at_once() {
+    let bank = Bank::new(100, 2);
+    let limited = Pool::<Item, _>::with_source(&bank, Config::new().chunk_size(100).limit(150));
+    for slots in [151, 1000, usize::MAX] {
+        let refused = limited.reserve(slots).unwrap_err();
+        assert_eq!(refused, Exhausted::Slots { slots, limit: 150 });
+        let text = format!("{slots} slots are asked for, and the pool may have 150");
+        assert_eq!((refused.to_string(), limited.capacity()), (text, 0));
+    }
+    limited.reserve(150).unwrap();
+    assert_eq!(limited.grow(), Err(Exhausted::Slots { slots: 151, limit: 150 }));
+    assert_eq!((limited.len(), limited.shrink()), (0, 150));
+
+    let unlimited = Pool::<Item, _>::with_source(&bank, Config::new().chunk_size(100));
+    let most_chunks = (1 << 31) - 8;
+    let limit =
+        (isize::MAX as usize / size_of::<Item>()).min(100_usize.saturating_mul(most_chunks));
+    for slots in [limit + 1, usize::MAX] {
+        assert_eq!(unlimited.reserve(slots), Err(Exhausted::Slots { slots, limit }));
+        assert_eq!(unlimited.capacity(), 0);
+    }
+    // What is merely more than the source has is refused when the source says so, and what it gave stays.
+    let bytes = 100 * size_of::<Item>();
+    assert_eq!(unlimited.reserve(1000), Err(Exhausted::Memory { bytes, align: 32 }));
+    assert_eq!((unlimited.capacity(), unlimited.shrink()), (200, 200));
+}
+
+/// A configuration that reserves more than its limit reserves the limit; one that reserves what cannot be, nothing.
+#[test]
+fn a_pool_begins_with_what_can_be_reserved() {
+    let config = Config::new().chunk_size(100).limit(150).reserve(usize::MAX);
+    let pool = Pool::<u32>::with_config(config);
+    assert_eq!((pool.config().reserved(), pool.capacity(), pool.shrink()), (150, 150, 0));
+    // A pool that was made in a constant expression has it with the first allocation.
+    let bank = Bank::new(100, 2);
+    let later = Pool::<Item, _>::with_source(&bank, config);
+    later.alloc(ITEM).unwrap();
+    assert_eq!(later.capacity(), 150);
+
+    // What cannot be reserved is not tried: neither when a pool is made, nor when an allocation adds a chunk.
+    let config = Config::new().chunk_size(100).reserve(usize::MAX);
+    assert_eq!(Pool::<u32>::with_config(config).capacity(), 0);
+    let bank = Bank::new(100, 2);
+    let pool = Pool::<Item, _>::with_source(&bank, config);
+    pool.alloc(ITEM).unwrap();
+    assert_eq!((pool.config().reserved(), pool.capacity()), (usize::MAX, 100));
 }
 
 /// Each begins with a cache line of words of its own, as long as there are enough.

@@ -30,29 +30,39 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// let pool = Pool::<u32>::with_config(Config::new().chunk_size(100).limit(150));
     /// assert_eq!(pool.grow(), Ok(100));
     /// assert_eq!(pool.grow(), Ok(150));
-    /// assert!(pool.grow().is_err());
+    /// let refused = pool.grow().unwrap_err();
+    /// assert_eq!(refused.to_string(), "151 slots are asked for, and the pool may have 150");
     /// ```
     ///
     /// # Errors
-    /// The pool has all the slots that it may have, or the source has no memory.
+    /// [`Exhausted::Slots`]: the pool has all the slots that it may have; [`Exhausted::Memory`]: the source has no memory
+    /// for a chunk.
     pub fn grow(&self) -> Result<usize, Exhausted> {
-        self.add_chunk().map(|_| self.capacity())
+        self.add_chunk_ahead()?;
+        Ok(self.capacity())
     }
 
     /// Adds chunks until there are `slots` slots, free or not.
     ///
     /// ```
-    /// let pool = nbbs_pool::Pool::<u32>::new();
+    /// use nbbs_pool::{Config, Exhausted, Pool};
+    ///
+    /// let pool = Pool::<u32>::with_config(Config::new().limit(6000));
     /// pool.reserve(5000)?;
     /// assert_eq!(pool.capacity(), 5 * 1024);
-    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// assert_eq!(pool.reserve(7000), Err(Exhausted::Slots { slots: 7000, limit: 6000 }));
+    /// assert_eq!(pool.capacity(), 5 * 1024);
+    /// # Ok::<(), Exhausted>(())
     /// ```
     ///
     /// # Errors
-    /// Those of [`grow`](Self::grow). Chunks added before stay, and [`shrink`](Self::shrink) gives them back.
+    /// [`Exhausted::Slots`]: the pool [can never have](crate::Config::check_slots) so many, and nothing has changed.
+    /// [`Exhausted::Memory`]: the source has no memory for one of the chunks. Those added before stay, since others may
+    /// have allocated from them; [`shrink`](Self::shrink) gives them back.
     pub fn reserve(&self, slots: usize) -> Result<(), Exhausted> {
+        self.config.check_slots(slots, Chunk::<T, W>::STRIDE)?;
         while self.capacity() < slots {
-            self.add_chunk()?;
+            self.add_chunk_ahead()?;
         }
         Ok(())
     }
@@ -85,7 +95,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// Those of [`grow`](Self::grow).
     pub fn tend(&self) -> Result<(), Exhausted> {
         while self.is_low() {
-            self.add_chunk()?;
+            self.add_chunk_ahead()?;
         }
         Ok(())
     }
@@ -142,7 +152,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
 
     /// Returns the capacity without a chunk, unless that is less than what is reserved.
     fn without(&self, capacity: usize, chunk: &Chunk<T, W>) -> Option<usize> {
-        capacity.checked_sub(chunk.slots()).filter(|&rest| rest >= self.config.reserve)
+        capacity.checked_sub(chunk.slots()).filter(|&rest| rest >= self.config.reserved())
     }
 
     /// Gives the chunk's memory back if every slot is free.
@@ -174,8 +184,19 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     pub(super) fn grow_for_demand(&self) -> Result<usize, Exhausted> {
         let number = self.add_chunk()?;
         // The reservation of a pool that was made in a constant expression.
-        _ = self.reserve(self.config.reserve);
+        _ = self.reserve(self.config.reserved());
         Ok(number)
+    }
+
+    /// Adds a chunk although slots may be free: at the limit, that they are all in use is not the reason.
+    fn add_chunk_ahead(&self) -> Result<(), Exhausted> {
+        match self.add_chunk() {
+            Ok(_) => Ok(()),
+            Err(Exhausted::Limit { limit }) => {
+                Err(Exhausted::Slots { slots: limit.saturating_add(1), limit })
+            }
+            Err(reason) => Err(reason),
+        }
     }
 
     /// Gives memory to a chunk that has none, or to a new one. Returns its number.

@@ -98,8 +98,8 @@ impl<T> Pool<T> {
     #[must_use]
     pub fn with_config(config: Config) -> Self {
         let pool = Self::with_source(Global, config);
-        // Without memory the pool is empty, and the first allocation reports it.
-        _ = pool.reserve(config.reserve);
+        // What is missing here is asked for again by the first allocation that needs a chunk, which reports it.
+        _ = pool.reserve(config.reserved());
         pool
     }
 }

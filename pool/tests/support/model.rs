@@ -31,7 +31,7 @@ impl Shape {
         if self.by_helper { config.by_helper() } else { config }
     }
 
-    fn max_len(&self) -> usize {
+    pub fn max_len(&self) -> usize {
         if self.limit == 0 { usize::MAX } else { self.limit }
     }
 
@@ -47,6 +47,14 @@ impl Shape {
 
     fn looks_ahead(&self) -> bool {
         self.ahead > 0 && !self.by_helper
+    }
+}
+
+/// Returns the reason as whoever adds chunks ahead of demand gets it.
+fn ahead(reason: Exhausted) -> Exhausted {
+    match reason {
+        Exhausted::Limit { limit } => Exhausted::Slots { slots: limit + 1, limit },
+        other => other,
     }
 }
 
@@ -232,7 +240,7 @@ impl<'b, W: Word> Model<'b, W> {
         let (capacity, may_grow) = (self.capacity(), self.may_grow());
         let answer = self.pool.grow();
         assert_eq!(self.grown(), usize::from(may_grow.is_ok()));
-        assert_eq!(answer, may_grow.map(|()| self.capacity()));
+        assert_eq!(answer, may_grow.map(|()| self.capacity()).map_err(ahead));
         assert!(answer.is_err() || self.capacity() > capacity);
         answer.err().into_iter().for_each(|reason| self.note_refusal(reason));
     }
@@ -246,7 +254,7 @@ impl<'b, W: Word> Model<'b, W> {
         let (chunks, enough) = self.chunks_for(more);
         let answer = act(self.pool);
         assert_eq!(self.grown(), chunks);
-        assert_eq!(answer, if enough { Ok(()) } else { self.may_grow() });
+        assert_eq!(answer, if enough { Ok(()) } else { self.may_grow().map_err(ahead) });
         answer.err().into_iter().for_each(|reason| self.note_refusal(reason));
     }
 

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 use nbbs_pool::sync::Word;
-use nbbs_pool::{FreeError, Pool, PoolBox};
+use nbbs_pool::{Exhausted, FreeError, Pool, PoolBox};
 
 use super::bank::Bank;
 use super::model::{Banked, Boxed, Model, Shape};
@@ -135,8 +135,13 @@ impl<'b, W: Word> Model<'b, W> {
             }
             Op::Grow => self.grow(),
             Op::Reserve { more } => {
-                let slots = self.pool.capacity() + more;
-                self.grow_by(more, |pool| pool.reserve(slots));
+                let (slots, limit) = (self.pool.capacity() + more, self.shape.max_len());
+                if slots > limit {
+                    // `check` finds that nothing has changed.
+                    assert_eq!(self.pool.reserve(slots), Err(Exhausted::Slots { slots, limit }));
+                } else {
+                    self.grow_by(more, |pool| pool.reserve(slots));
+                }
             }
             Op::Tend => self.grow_by(self.shape.ahead.saturating_sub(self.free()), Pool::tend),
             Op::Shrink => self.shrink(),
