@@ -208,7 +208,8 @@ enum nbbs_code
      */
     NBBS_CODE_INSIDE_UNIT,
     /**
-     * The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most.
+     * The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most; `other`: 1 if it must be a
+     * power of two.
      */
     NBBS_CODE_SIZE,
     /**
@@ -230,7 +231,8 @@ enum nbbs_code
      */
     NBBS_CODE_SOURCE_EMPTY,
     /**
-     * A setting cannot have that value. `value`: the value; `limit`: the most.
+     * A setting cannot have that value. `detail`: which, an `nbbs_setting`, and above its 16 bits the place in an array;
+     * `value`: the value; `limit`: the most; `other`: the least.
      */
     NBBS_CODE_SETTING,
     /**
@@ -324,6 +326,10 @@ enum nbbs_code
      */
     NBBS_CODE_SEGMENT_DAMAGED,
     /**
+     * A pool can never have so many objects. `value`: the objects that there were to be; `limit`: the most.
+     */
+    NBBS_CODE_OBJECTS,
+    /**
      * Refused for a reason that this version of the interface has no code for.
      */
     NBBS_CODE_OTHER,
@@ -366,6 +372,55 @@ enum nbbs_piece_kind
 typedef enum nbbs_piece_kind nbbs_piece_kind;
 #else
 typedef uint32_t nbbs_piece_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Which setting was refused: in the `detail` of `NBBS_CODE_SETTING`.
+ */
+enum nbbs_setting
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * `limit` of an `nbbs_pool_config`.
+     */
+    NBBS_SETTING_LIMIT = 1,
+    /**
+     * `reserve` of an `nbbs_pool_config`.
+     */
+    NBBS_SETTING_RESERVE,
+    /**
+     * `chunk` of an `nbbs_pool_config`.
+     */
+    NBBS_SETTING_CHUNK,
+    /**
+     * `most` of `nbbs_pool_local_create`.
+     */
+    NBBS_SETTING_MOST,
+    /**
+     * `blocks` of an `nbbs_cache_config`: `detail` names the order, above its 16 bits.
+     */
+    NBBS_SETTING_BLOCKS,
+    /**
+     * `large_order` of an `nbbs_cache_config`.
+     */
+    NBBS_SETTING_LARGE_ORDER,
+    /**
+     * `large_blocks` of an `nbbs_cache_config`.
+     */
+    NBBS_SETTING_LARGE_BLOCKS,
+    /**
+     * `caches` of `nbbs_heap_create`.
+     */
+    NBBS_SETTING_CACHES,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum nbbs_setting nbbs_setting;
+#else
+typedef uint32_t nbbs_setting;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -1506,7 +1561,8 @@ const char *nbbs_code_name(uint32_t code);
 
 /**
  * Bytes of memory, at any address, that `nbbs_heap_create` makes a heap of that has so many caches and hands out `bytes`
- * bytes, rounded up to a KiB: 20 KiB a cache, 1.6 % of the bytes, and some KiB. 0 if there can be no such heap.
+ * bytes, rounded up to a KiB: 20 KiB a cache, 1.6 % of the bytes, and some KiB. 0 if there can be no such heap: `bytes` is
+ * 0, or more than 4 TiB less 2 KiB (on 32 bits, than 1 GiB), or there are more caches than addresses.
  */
 size_t nbbs_heap_bytes(size_t caches,
                        size_t bytes);
@@ -1519,7 +1575,8 @@ size_t nbbs_heap_bytes(size_t caches,
  * operation uses the cache of the CPU on which it runs: as `sched_getcpu` says on Linux; in the freestanding library, and
  * elsewhere, `nbbs_heap_set_cpu` names a function.
  *
- * A store for each word of the caches and the bookkeeping. Refuses with `NULL`, `SIZE`, `TOO_SHORT`.
+ * A store for each word of the caches and the bookkeeping. Refuses with `NULL`, `SIZE`, `SETTING` (`caches`),
+ * `TOO_SHORT`.
  */
 nbbs_code nbbs_heap_create(void *memory,
                            size_t bytes,
@@ -1837,7 +1894,7 @@ size_t nbbs_pool_bytes(const struct nbbs_pool_config *config);
  * `nbbs_pool_bytes(config)`. `reserve`, `chunk` and `ahead` do not matter. The memory is the pool's until
  * `nbbs_pool_destroy`.
  *
- * Refuses with `NULL`, `SIZE`, `ALIGNMENT`, `SETTING` (no limit), `TOO_SHORT`.
+ * Refuses with `NULL`, `SIZE`, `ALIGNMENT`, `SETTING` (`limit`: 0, or more than there are addresses), `TOO_SHORT`.
  */
 nbbs_code nbbs_pool_create_in(const struct nbbs_pool_config *config,
                               void *memory,
@@ -1849,8 +1906,8 @@ nbbs_code nbbs_pool_create_in(const struct nbbs_pool_config *config,
  * Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it; null: from the C library's `malloc`,
  * where there is one.
  *
- * Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`; or
- * more to `reserve` than there are addresses, or than the limit), `SOURCE_EMPTY`.
+ * Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`;
+ * `reserve`: more than the limit, or than there are addresses), `SOURCE_EMPTY`.
  */
 nbbs_code nbbs_pool_create(const struct nbbs_pool_config *config,
                            const struct nbbs_source *source,
@@ -1979,9 +2036,10 @@ size_t nbbs_pool_stride(const struct nbbs_pool *pool);
 /**
  * Adds chunks until there is memory for `objects` objects, allocated or not.
  *
- * Takes as long as the source does for each chunk. Refuses with `SETTING` if there are not so many addresses, with
- * `FULL` beyond the limit, and with `SOURCE_EMPTY`: then the chunks that it has added stay, and `nbbs_pool_shrink`
- * gives them back. Callable where the source is.
+ * Takes as long as the source does for each chunk. Refuses with `OBJECTS`, before it adds a chunk, if the pool can never
+ * have so many: its limit is lower, or there are not so many addresses. Refuses with `SOURCE_EMPTY` if the source has
+ * no memory for one of the chunks: those added before stay, and `nbbs_pool_shrink` gives them back. Callable where the
+ * source is.
  */
 nbbs_code nbbs_pool_reserve(const struct nbbs_pool *pool,
                             size_t objects,

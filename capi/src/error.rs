@@ -73,7 +73,8 @@ pub enum Code {
     /// The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins, or 0: before
     /// the KiB in which the address is.
     InsideUnit,
-    /// The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most.
+    /// The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most; `other`: 1 if it must be a
+    /// power of two.
     Size,
     /// The alignment is no power of two, or more than can be had. `value`: bytes; `limit`: the most.
     Alignment,
@@ -85,7 +86,8 @@ pub enum Code {
     /// The source has no memory: an ordinary answer. `value`: bytes asked for; `limit`: of which power of two their
     /// address was to be a multiple.
     SourceEmpty,
-    /// A setting cannot have that value. `value`: the value; `limit`: the most.
+    /// A setting cannot have that value. `detail`: which, an `nbbs_setting`, and above its 16 bits the place in an array;
+    /// `value`: the value; `limit`: the most; `other`: the least.
     Setting,
     /// An audit found a block in a CPU's cache that is not its own. `value`: index; `other`: order; `limit`: the CPU.
     CacheBroken,
@@ -135,6 +137,8 @@ pub enum Code {
     NotYours,
     /// Somebody has written into the segment's bookkeeping, where he must not. `value`: the offset of the block, or 0.
     SegmentDamaged,
+    /// A pool can never have so many objects. `value`: the objects that there were to be; `limit`: the most.
+    Objects,
     /// Refused for a reason that this version of the interface has no code for.
     Other,
 }
@@ -326,6 +330,7 @@ names! {
     OffsetMisaligned c"NBBS_CODE_OFFSET_MISALIGNED",
     NotYours c"NBBS_CODE_NOT_YOURS",
     SegmentDamaged c"NBBS_CODE_SEGMENT_DAMAGED",
+    Objects c"NBBS_CODE_OBJECTS",
     Other c"NBBS_CODE_OTHER",
 }
 

@@ -22,6 +22,7 @@
 //! cache     blocks of a CPU's own: nbbs_cache_*            heap     memory of any size: nbbs_heap_*
 //! shared    memory that outlives its processes: nbbs_shared_*, with the feature `shared`
 //! pointer   what a caller's pointer may be        error    codes, hooks           refusal   their text
+//! setting   which setting was refused
 //! malloc    the C library's   lane   the thread's lane           freestanding   the panic handler
 //! ```
 #![no_std]
@@ -47,6 +48,7 @@ mod plain;
 mod pointer;
 mod pool;
 mod refusal;
+mod setting;
 #[cfg(feature = "shared")]
 mod shared;
 
@@ -56,5 +58,6 @@ pub use error::*;
 pub use heap::*;
 pub use plain::*;
 pub use pool::*;
+pub use setting::*;
 #[cfg(feature = "shared")]
 pub use shared::*;

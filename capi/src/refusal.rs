@@ -10,6 +10,7 @@ use nbbs_heap::{AddError, AuditError, FreeError as NotHeld};
 use nbbs_pool::Exhausted;
 
 use crate::error::{Code, Error};
+use crate::setting;
 
 impl Error {
     fn order_too_large(order: u32, max: u32) -> Self {
@@ -142,6 +143,9 @@ impl From<Exhausted> for Error {
     fn from(error: Exhausted) -> Self {
         match error {
             Exhausted::Limit { limit } => Self::of(Code::Full, limit as u64, 0),
+            Exhausted::Slots { slots, limit } => {
+                Self::of(Code::Objects, slots as u64, limit as u64)
+            }
             Exhausted::Memory { bytes, align } => {
                 Self::of(Code::SourceEmpty, bytes as u64, align as u64)
             }
@@ -281,6 +285,9 @@ impl fmt::Display for Error {
             Code::InsideUnit => {
                 write!(f, "address {value:#x} is inside what begins at {limit:#x}")
             }
+            Code::Size if other == 1 => {
+                write!(f, "a size of {value} bytes: it takes a power of two up to {limit}")
+            }
             Code::Size => write!(f, "a size of {value} bytes: it takes 1 to {limit}"),
             Code::Alignment => {
                 write!(f, "an alignment of {value}: it takes a power of two up to {limit}")
@@ -290,7 +297,7 @@ impl fmt::Display for Error {
             Code::SourceEmpty => {
                 write!(f, "the source has no {value} bytes at a multiple of {limit}")
             }
-            Code::Setting => write!(f, "a setting of {value}: it takes at most {limit}"),
+            Code::Setting => setting::sentence(self, f),
             Code::CacheBroken => {
                 let (cpu, order) = (limit as usize, other as u32);
                 BrokenCache { cpu, index: value, order }.fmt(f)
@@ -347,6 +354,9 @@ impl fmt::Display for Error {
             }
             Code::SegmentDamaged => {
                 write!(f, "the segment's bookkeeping is damaged: offset {value:#x}")
+            }
+            Code::Objects => {
+                write!(f, "{value} objects are asked for, and the pool may have {limit}")
             }
             Code::Other => f.write_str("refused"),
         }

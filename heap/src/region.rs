@@ -35,7 +35,7 @@ pub const fn bookkeeping(units: u64) -> usize {
 /// region.
 pub const fn bytes_for(bytes: usize) -> Option<usize> {
     let units = bytes.div_ceil(UNIT) as u64;
-    if units > MOST_UNITS || bytes > isize::MAX as usize / 2 {
+    if units == 0 || units > MOST_UNITS || bytes > isize::MAX as usize / 2 {
         return None;
     }
     Some(PAGE - 1 + bookkeeping(units) + units as usize * UNIT)

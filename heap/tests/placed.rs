@@ -56,6 +56,7 @@ fn any_memory() {
         }
     }
     assert_eq!(Placed::bytes_for(usize::MAX, 1), None);
+    assert_eq!(Placed::bytes_for(1, 0), None);
     assert_eq!(Placed::bytes_for(1, usize::MAX), None);
     let needed = Placed::bytes_for(2, 1).unwrap();
     // SAFETY: the memory is leaked.

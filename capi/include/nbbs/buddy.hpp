@@ -69,8 +69,8 @@ public:
         return detail::run(make, &arena_, place.words, place.bytes, units);
     }
     result<void> try_create(region memory, metadata place, initial as = initial::free) noexcept {
-        const result<void> made = try_create(units_of(memory), place, as);
-        return made ? set_memory(memory) : made;
+        const result<void> made = check(memory);
+        return made ? with_memory(memory, try_create(units_of(memory), place, as)) : made;
     }
 
 #if __STDC_HOSTED__
@@ -84,7 +84,8 @@ public:
         const std::size_t own = nbbs_metadata_bytes(units), bytes = own + lanes;
         void* words = ::operator new(bytes, metadata_align, std::nothrow);
         if (words == nullptr) {
-            return refusal(nbbs_error{NBBS_CODE_SOURCE_EMPTY, 0, bytes, 0, 0});
+            return refusal(
+                nbbs_error{NBBS_CODE_SOURCE_EMPTY, 0, bytes, static_cast<std::uint64_t>(metadata_align), 0});
         }
         const initial fresh = as == initial::reserved ? as : initial::free;
         result<void> made = try_create(units, metadata{words, own}, fresh);
@@ -99,8 +100,8 @@ public:
         return made;
     }
     result<void> try_create(region memory, initial as = initial::free) noexcept {
-        const result<void> made = try_create(units_of(memory), as);
-        return made ? set_memory(memory) : made;
+        const result<void> made = check(memory);
+        return made ? with_memory(memory, try_create(units_of(memory), as)) : made;
     }
 #endif
 
@@ -333,11 +334,24 @@ private:
         return detail::get<std::uint64_t>(function, &arena_, arguments...);
     }
 
-    static std::uint64_t units_of(const region& memory) noexcept {
-        return memory.unit_bytes == 0 ? 0 : memory.bytes / memory.unit_bytes;
+    /// Whether a region has units at all. If not, there is no arena, either.
+    result<void> check(const region& memory) noexcept {
+        if (memory.unit_bytes != 0 && memory.unit_bytes <= memory.bytes) {
+            return {};
+        }
+        reset();
+        if (memory.unit_bytes == 0) {
+            return refusal(nbbs_error{NBBS_CODE_SIZE, 0, 0, static_cast<std::size_t>(-1) / 2 + 1, 1});
+        }
+        return refusal(nbbs_error{NBBS_CODE_TOO_SHORT, 0, memory.bytes, memory.unit_bytes, 0});
     }
 
-    result<void> set_memory(const region& memory) noexcept {
+    static std::uint64_t units_of(const region& memory) noexcept { return memory.bytes / memory.unit_bytes; }
+
+    result<void> with_memory(const region& memory, const result<void>& made) noexcept {
+        if (!made) {
+            return made;
+        }
         const result<void> set = detail::run(nbbs_set_memory, &arena_, memory.base, memory.unit_bytes);
         if (set) {
             memory_ = memory;

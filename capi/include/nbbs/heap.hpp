@@ -20,15 +20,18 @@ namespace nbbs {
 class heap {
 public:
     /// A heap that hands out `bytes` bytes, rounded up to a KiB, of memory from `operator new`, which it gives back when
-    /// it ends; `caches`: 0: as many as there are CPUs. Throws `std::bad_alloc`, `nbbs::error`.
+    /// it ends; `caches`: 0: as many as there are CPUs. Throws `nbbs::bad_alloc`, `nbbs::error`.
     explicit heap(std::size_t bytes, std::size_t caches = 0) {
         caches = caches != 0 ? caches : std::thread::hardware_concurrency();
         const std::size_t all = nbbs_heap_bytes(caches, bytes);
         if (all == 0) {
-            detail::fail<error>(refusal(
-                nbbs_error{NBBS_CODE_SIZE, 0, bytes, std::numeric_limits<std::size_t>::max() / 4, 0}));
+            detail::fail<error>(impossible(bytes, caches));
         }
-        own_ = ::operator new(all);
+        own_ = ::operator new(all, std::nothrow);
+        if (own_ == nullptr) {
+            constexpr std::size_t align = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+            detail::fail<bad_alloc>(refusal(nbbs_error{NBBS_CODE_SOURCE_EMPTY, 0, all, align, 0}));
+        }
         const result<void> made = create({own_, all}, caches);
         if (!made) {
             ::operator delete(std::exchange(own_, nullptr));
@@ -105,6 +108,22 @@ public:
     nbbs_heap* handle() const noexcept { return heap_; }
 
 private:
+    /// Why there can be no heap that hands out so many bytes with so many caches.
+    static refusal impossible(std::size_t bytes, std::size_t caches) noexcept {
+        if (nbbs_heap_bytes(caches, 1) == 0) {
+            // The caches are too many, whatever the bytes, and the library says how many there can be.
+            char place[1];
+            nbbs_heap* none = nullptr;
+            return detail::run(nbbs_heap_create, static_cast<void*>(place), sizeof place, caches, &none).error();
+        }
+        std::size_t fit = 1, above = std::numeric_limits<std::size_t>::max();
+        while (above - fit > 1) {
+            const std::size_t middle = fit + (above - fit) / 2;
+            (nbbs_heap_bytes(caches, middle) == 0 ? above : fit) = middle;
+        }
+        return refusal(nbbs_error{NBBS_CODE_SIZE, 0, bytes, fit, 0});
+    }
+
     result<void> create(storage place, std::size_t caches) noexcept {
         return detail::run(nbbs_heap_create, place.memory, place.bytes, caches, &heap_);
     }

@@ -278,7 +278,8 @@ pub unsafe extern "C" fn nbbs_set_memory(
         let base = pointer::checked(base.cast::<u8>(), 2)?.as_ptr();
         let most = (usize::MAX - base.addr()) as u64 / handle.buddy().units();
         if !unit_bytes.is_power_of_two() || unit_bytes as u64 > most {
-            return Err(Error::of(Code::Size, unit_bytes as u64, most));
+            let most = most.checked_ilog2().map_or(0, |log2| 1 << log2);
+            return Err(Error::of(Code::Size, unit_bytes as u64, most).and(1));
         }
         Ok(Handle { base, unit_shift: unit_bytes.ilog2(), ..handle })
     };

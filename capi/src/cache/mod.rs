@@ -15,6 +15,7 @@ use nbbs::{Caps, cache_words};
 use crate::arena::{Arena, Handle, derive};
 use crate::error::{Code, Error};
 use crate::pointer;
+use crate::setting::Setting;
 pub use blocks::*;
 
 /// In an `nbbs_cache_config`: no block of that order is kept.
@@ -41,12 +42,16 @@ pub struct CacheConfig {
 const MOST: [u32; 9] = [64, 64, 64, 64, 16, 16, 16, 16, 16];
 const MOST_LARGE: u32 = 16;
 
-/// What a setting asks for, unless that is the default.
-fn setting(value: u32, most: u32) -> Result<Option<u64>, Error> {
+/// What a setting asks for, unless that is the default. `refused` makes the error of a value above `most`.
+fn setting(
+    value: u32,
+    most: u32,
+    refused: impl FnOnce(u64, u64) -> Error,
+) -> Result<Option<u64>, Error> {
     match value {
         0 => Ok(None),
         CACHE_NONE => Ok(Some(0)),
-        value if value > most => Err(Error::of(Code::Setting, value.into(), most.into())),
+        value if value > most => Err(refused(value.into(), most.into())),
         value => Ok(Some(value.into())),
     }
 }
@@ -56,15 +61,20 @@ impl CacheConfig {
         let large = match self.large_order {
             0 => 9,
             order @ 9..=40 => order,
-            order => return Err(Error::of(Code::Setting, order.into(), 40)),
+            order => return Err(Setting::LargeOrder.refused(order.into(), 9..=40)),
         };
         let mut caps = Caps::new().checked(self.checked != 0).large(large);
         for (order, (blocks, most)) in (0..).zip(self.blocks.into_iter().zip(MOST)) {
-            if let Some(blocks) = setting(blocks, most)? {
+            let refused = |value, most| {
+                let refused = Setting::Blocks.refused(value, 0..=most);
+                Error { detail: refused.detail | order << 16, ..refused }
+            };
+            if let Some(blocks) = setting(blocks, most, refused)? {
                 caps = caps.units(order, blocks << order);
             }
         }
-        if let Some(blocks) = setting(self.large_blocks, MOST_LARGE)? {
+        let refused = |value, most| Setting::LargeBlocks.refused(value, 0..=most);
+        if let Some(blocks) = setting(self.large_blocks, MOST_LARGE, refused)? {
             caps = caps.units(large, blocks << large);
         }
         Ok(caps)

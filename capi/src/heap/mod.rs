@@ -15,6 +15,7 @@ use nbbs_heap::{On, Placed};
 
 use crate::error::{Code, Error, Hook, Reporter};
 use crate::pointer;
+use crate::setting::Setting;
 pub use blocks::*;
 pub use stats::*;
 
@@ -62,11 +63,22 @@ fn current_cpu() -> usize {
 const FRONT: Layout = Layout::new::<Heap>();
 
 /// Bytes of memory, at any address, that `nbbs_heap_create` makes a heap of that has so many caches and hands out `bytes`
-/// bytes, rounded up to a KiB: 20 KiB a cache, 1.6 % of the bytes, and some KiB. 0 if there can be no such heap.
+/// bytes, rounded up to a KiB: 20 KiB a cache, 1.6 % of the bytes, and some KiB. 0 if there can be no such heap: `bytes` is
+/// 0, or more than 4 TiB less 2 KiB (on 32 bits, than 1 GiB), or there are more caches than addresses.
 #[unsafe(no_mangle)]
 pub extern "C" fn nbbs_heap_bytes(caches: usize, bytes: usize) -> usize {
     let front = FRONT.size() + FRONT.align() - 1;
     Placed::bytes_for(caches, bytes).and_then(|all| all.checked_add(front)).unwrap_or(0)
+}
+
+/// Returns the most caches that a heap can have, by bisection: a refusal may take its time.
+fn most_caches() -> usize {
+    let (mut fit, mut above) = (0, usize::MAX);
+    while above - fit > 1 {
+        let caches = fit + (above - fit) / 2;
+        if nbbs_heap_bytes(caches, 1) == 0 { above = caches } else { fit = caches }
+    }
+    fit
 }
 
 /// Makes a heap of `memory`, whatever that holds, with `caches` caches: as many as there are CPUs; 0 is taken for 1. With
@@ -76,7 +88,8 @@ pub extern "C" fn nbbs_heap_bytes(caches: usize, bytes: usize) -> usize {
 /// operation uses the cache of the CPU on which it runs: as `sched_getcpu` says on Linux; in the freestanding library, and
 /// elsewhere, `nbbs_heap_set_cpu` names a function.
 ///
-/// A store for each word of the caches and the bookkeeping. Refuses with `NULL`, `SIZE`, `TOO_SHORT`.
+/// A store for each word of the caches and the bookkeeping. Refuses with `NULL`, `SIZE`, `SETTING` (`caches`),
+/// `TOO_SHORT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_create(
     memory: *mut c_void,
@@ -92,7 +105,8 @@ pub unsafe extern "C" fn nbbs_heap_create(
         let needed = nbbs_heap_bytes(caches, 1);
         let too_short = Error::of(Code::TooShort, bytes as u64, needed as u64);
         if needed == 0 {
-            return Err(Error::of(Code::Size, caches as u64, (isize::MAX as usize >> 15) as u64));
+            let most = most_caches();
+            return Err(Setting::Caches.refused(caches as u64, 0..=most as u64));
         }
         let skip = memory.addr().get().wrapping_neg() % FRONT.align();
         let front = skip + FRONT.size();

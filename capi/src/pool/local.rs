@@ -12,6 +12,7 @@ use super::{Pool, report};
 use crate::error::{Code, Error, Reporter};
 use crate::lane::thread_lane;
 use crate::pointer;
+use crate::setting::Setting;
 
 /// The most slots that an `nbbs_pool_local` keeps.
 pub const LOCAL_SLOTS: usize = 128;
@@ -269,7 +270,7 @@ pub unsafe extern "C" fn nbbs_pool_local_create(
         // SAFETY: the caller's promise about pointers.
         let pool = unsafe { pointer::checked(pool, 2)?.as_ref() };
         if most > LOCAL_SLOTS {
-            return Err(Error::of(Code::Setting, most as u64, LOCAL_SLOTS as u64));
+            return Err(Setting::Most.refused(most as u64, 0..=LOCAL_SLOTS as u64));
         }
         let usual = (pool.inner.max_len() / SHARES).clamp(1, LOCAL_SLOTS);
         let withdrawn = pool.withdrawn();

@@ -15,10 +15,11 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicUsize;
 
-use nbbs_pool::{ChunkSource, Config};
+use nbbs_pool::{ChunkSource, Config, Exhausted};
 
 use crate::error::{Code, Error, Hook, Reporter};
 use crate::pointer;
+use crate::setting::Setting;
 pub use local::*;
 pub use objects::*;
 use slots::WORD;
@@ -96,6 +97,16 @@ fn grows(config: &PoolConfig, chunk: usize) -> Config {
     Config::new().chunk_size(chunk).limit(config.limit).reserve(config.reserve).ahead(config.ahead)
 }
 
+/// Refuses to reserve more than such a pool can ever have.
+fn check_reserve(config: &Config, reserve: usize, stride: usize) -> Result<(), Error> {
+    config.check_slots(reserve, stride).map_err(|refused| match refused {
+        Exhausted::Slots { slots, limit } => {
+            Setting::Reserve.refused(slots as u64, 0..=limit as u64)
+        }
+        other => other.into(),
+    })
+}
+
 /// What a pool in one block needs: its own place, the bookkeeping and the objects.
 struct Plan {
     shape: Shape,
@@ -107,23 +118,21 @@ struct Plan {
 
 impl Plan {
     fn of(config: &PoolConfig) -> Result<Self, Error> {
-        if config.limit == 0 {
-            return Err(Error::of(Code::Setting, 0, usize::MAX as u64));
-        }
-        let chunk = config.limit.min(MOST_CHUNK);
+        let chunk = config.limit.clamp(1, MOST_CHUNK);
         let shape = Shape::new(config.size, config.align, chunk)?;
-        let too_large =
-            Error::of(Code::Size, config.size as u64, (usize::MAX / 8 / config.limit) as u64);
-        let objects =
-            shape.stride.checked_mul(config.limit).filter(|&bytes| bytes <= usize::MAX / 8);
-        let objects = objects.ok_or(too_large)?;
+        let most = shape.most_in_block();
+        let refused = Setting::Limit.refused(config.limit as u64, 1..=most as u64);
+        if config.limit == 0 || config.limit > most {
+            return Err(refused);
+        }
+        let objects = shape.stride * config.limit;
         // Two bits and a byte for each slot, one for each word, and the heads of chunks and of their table.
         let chunks = config.limit.div_ceil(chunk);
         let words = chunk.div_ceil(64);
         let bookkeeping = 2048 + chunks * (384 + 81 * words + words / 8);
         let align = align_of::<Pool>().max(shape.align);
         let front = (size_of::<Pool>() + bookkeeping).next_multiple_of(align);
-        let bytes = objects.checked_add(front).ok_or(too_large)?;
+        let bytes = objects.checked_add(front).ok_or(refused)?;
         Ok(Self { shape, front, bytes, align })
     }
 }
@@ -142,7 +151,7 @@ pub unsafe extern "C" fn nbbs_pool_bytes(config: *const PoolConfig) -> usize {
 /// `nbbs_pool_bytes(config)`. `reserve`, `chunk` and `ahead` do not matter. The memory is the pool's until
 /// `nbbs_pool_destroy`.
 ///
-/// Refuses with `NULL`, `SIZE`, `ALIGNMENT`, `SETTING` (no limit), `TOO_SHORT`.
+/// Refuses with `NULL`, `SIZE`, `ALIGNMENT`, `SETTING` (`limit`: 0, or more than there are addresses), `TOO_SHORT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_create_in(
     config: *const PoolConfig,
@@ -197,8 +206,8 @@ fn usual_shape(config: &PoolConfig, source_is_given: bool) -> Result<Shape, Erro
 /// Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it; null: from the C library's `malloc`,
 /// where there is one.
 ///
-/// Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`; or
-/// more to `reserve` than there are addresses, or than the limit), `SOURCE_EMPTY`.
+/// Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`;
+/// `reserve`: more than the limit, or than there are addresses), `SOURCE_EMPTY`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_create(
     config: *const PoolConfig,
@@ -221,21 +230,19 @@ pub unsafe extern "C" fn nbbs_pool_create(
             return Err(Error::of(Code::Null, 2, 0));
         }
         if config.chunk > MOST_CHUNK {
-            return Err(Error::of(Code::Setting, config.chunk as u64, MOST_CHUNK as u64));
-        }
-        if config.limit != 0 && config.reserve > config.limit {
-            return Err(Error::of(Code::Setting, config.reserve as u64, config.limit as u64));
+            return Err(Setting::Chunk.refused(config.chunk as u64, 0..=MOST_CHUNK as u64));
         }
         let shape = match config.chunk {
             0 => usual_shape(&config, given)?,
             chunk => Shape::new(config.size, config.align, chunk)?,
         };
-        shape.check_len(config.reserve)?;
+        let grows = grows(&config, shape.chunk_slots);
+        check_reserve(&grows, config.reserve, shape.stride)?;
         let memory = Memory::source(source, shape);
         let layout = Layout::new::<Pool>();
         let empty = Error::of(Code::SourceEmpty, layout.size() as u64, layout.align() as u64);
         let made = memory.alloc(layout).ok_or(empty)?.cast::<Pool>();
-        let inner = nbbs_pool::Pool::with_marks(memory, grows(&config, shape.chunk_slots));
+        let inner = nbbs_pool::Pool::with_marks(memory, grows);
         let (mask, reporter) = (!(shape.chunk_align - 1), Reporter::NOBODY);
         // SAFETY: memory for a Pool, ours.
         unsafe { made.write(Pool { inner, shape, base: 0, mask, source: Some(source), reporter }) };

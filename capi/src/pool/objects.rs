@@ -2,8 +2,6 @@
 
 use core::ffi::c_void;
 
-use nbbs_pool::Exhausted;
-
 use super::{Pool, report};
 use crate::error::{Code, Error, Reporter};
 use crate::pointer;
@@ -117,9 +115,10 @@ pub unsafe extern "C" fn nbbs_pool_stride(pool: *const Pool) -> usize {
 
 /// Adds chunks until there is memory for `objects` objects, allocated or not.
 ///
-/// Takes as long as the source does for each chunk. Refuses with `SETTING` if there are not so many addresses, with
-/// `FULL` beyond the limit, and with `SOURCE_EMPTY`: then the chunks that it has added stay, and `nbbs_pool_shrink`
-/// gives them back. Callable where the source is.
+/// Takes as long as the source does for each chunk. Refuses with `OBJECTS`, before it adds a chunk, if the pool can never
+/// have so many: its limit is lower, or there are not so many addresses. Refuses with `SOURCE_EMPTY` if the source has
+/// no memory for one of the chunks: those added before stay, and `nbbs_pool_shrink` gives them back. Callable where the
+/// source is.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_reserve(
     pool: *const Pool,
@@ -129,11 +128,7 @@ pub unsafe extern "C" fn nbbs_pool_reserve(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(pool, error, |pool| {
-            pool.shape.check_len(objects)?;
-            let limit = pool.inner.max_len();
-            if objects > limit {
-                return Err(Exhausted::Limit { limit }.into());
-            }
+            pool.inner.config().check_slots(objects, pool.shape.stride)?;
             pool.inner.reserve(objects).map_err(|reason| pool.shape.refusal(reason))
         })
     }

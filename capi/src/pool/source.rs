@@ -60,6 +60,11 @@ impl Shape {
         Ok(Self { stride, inverse, align, chunk_slots, chunk_align })
     }
 
+    /// Returns the most objects of this stride that lie in one block.
+    pub(super) fn most_in_block(&self) -> usize {
+        usize::MAX / 8 / self.stride
+    }
+
     /// Which object begins so many bytes behind the first of its chunk; more than any chunk has: none does. A division that
     /// has a remainder comes out larger than any that has none.
     #[inline]
@@ -76,15 +81,6 @@ impl Shape {
             }
             other => other.into(),
         }
-    }
-
-    /// Whether there are addresses for so many objects at all.
-    pub(super) fn check_len(&self, objects: usize) -> Result<(), Error> {
-        let most = usize::MAX / 8 / self.stride;
-        if objects > most {
-            return Err(Error::of(Code::Setting, objects as u64, most as u64));
-        }
-        Ok(())
     }
 }
 

@@ -103,9 +103,14 @@ TEST(Memory, MustBeToldAndPossible) {
     EXPECT_EQ(nbbs_address_of(arena, 0, &address, nullptr), NBBS_CODE_NO_MEMORY);
     EXPECT_EQ(nbbs_index_of(arena, &here, &index, nullptr), NBBS_CODE_NO_MEMORY);
     EXPECT_EQ(nbbs_set_memory(&arena.handle, nullptr, 64, nullptr), NBBS_CODE_NULL);
-    EXPECT_EQ(nbbs_set_memory(&arena.handle, &here, 0, nullptr), NBBS_CODE_SIZE);
-    EXPECT_EQ(nbbs_set_memory(&arena.handle, &here, 96, nullptr), NBBS_CODE_SIZE);
-    EXPECT_EQ(nbbs_set_memory(&arena.handle, &here, size_t{1} << 60, nullptr), NBBS_CODE_SIZE);
+    // The largest power of two of which 256 fit between `here` and the last address.
+    size_t most = 1;
+    while (most <= (SIZE_MAX - reinterpret_cast<uintptr_t>(&here)) / 256 / 2) most *= 2;
+    for (const size_t bytes : {size_t{0}, size_t{96}, size_t{3000}, 2 * most}) {
+        expect_refusal(NBBS_CODE_SIZE,
+                       "a size of " + std::to_string(bytes) + " bytes: it takes a power of two up to " + std::to_string(most),
+                       [&](nbbs_error *error) { return nbbs_set_memory(&arena.handle, &here, bytes, error); });
+    }
     EXPECT_EQ(nbbs_alloc_bytes(arena, 1, 1, &address, nullptr), NBBS_CODE_NO_MEMORY) << "nothing has changed";
 }
 

@@ -111,6 +111,7 @@ TEST(Heap, LivesWhereItIsPut) {
         }
     }
     EXPECT_EQ(nbbs_heap_bytes(SIZE_MAX, 1), 0u);
+    EXPECT_EQ(nbbs_heap_bytes(1, 0), 0u) << "that would have no unit";
     EXPECT_EQ(nbbs_heap_bytes(1, SIZE_MAX), 0u);
 }
 
@@ -125,7 +126,11 @@ TEST(Heap, IsNotMadeOfTooLittle) {
     expect_refusal(NBBS_CODE_NULL, "argument 4 is a null pointer",
                    [&](nbbs_error *error) { return nbbs_heap_create(memory, sizeof memory, 1, nullptr, error); });
     EXPECT_EQ(nbbs_heap_create(memory, SIZE_MAX, 1, &heap, nullptr), NBBS_CODE_SIZE);
-    EXPECT_EQ(nbbs_heap_create(memory, sizeof memory, SIZE_MAX, &heap, nullptr), NBBS_CODE_SIZE);
+    nbbs_error error{};
+    EXPECT_EQ(nbbs_heap_create(memory, sizeof memory, SIZE_MAX, &heap, &error), NBBS_CODE_SETTING);
+    EXPECT_EQ(error.detail, uint32_t{NBBS_SETTING_CACHES});
+    EXPECT_NE(nbbs_heap_bytes(static_cast<size_t>(error.limit), 1), 0u);
+    EXPECT_EQ(nbbs_heap_bytes(static_cast<size_t>(error.limit) + 1, 1), 0u);
     EXPECT_EQ(heap, nullptr);
     EXPECT_EQ(nbbs_heap_free(nullptr, nullptr, nullptr), NBBS_CODE_NULL);
     EXPECT_EQ(nbbs_heap_malloc(nullptr, 1), nullptr);

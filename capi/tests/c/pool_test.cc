@@ -250,13 +250,17 @@ TEST(Pool, WhatCannotBeOneIsRefused) {
     EXPECT_EQ(nbbs_pool_create(&config, nullptr, &pool, nullptr), NBBS_CODE_ALIGNMENT);
     config = config_of(8, 8, 10);
     config.chunk = SIZE_MAX;
-    EXPECT_EQ(nbbs_pool_create(&config, nullptr, &pool, nullptr), NBBS_CODE_SETTING);
-    config = config_of(8, 8, 0);
-    EXPECT_EQ(nbbs_pool_create_in(&config, memory, sizeof memory, &pool, nullptr), NBBS_CODE_SETTING);
-    EXPECT_EQ(nbbs_pool_bytes(&config), 0u);
-    config = config_of(8, 8, SIZE_MAX);
-    EXPECT_EQ(nbbs_pool_bytes(&config), 0u);
-    EXPECT_EQ(nbbs_pool_create_in(&config, memory, SIZE_MAX, &pool, nullptr), NBBS_CODE_SIZE);
+    expect_refusal(NBBS_CODE_SETTING, "the setting chunk is " + std::to_string(SIZE_MAX) + ": it takes at most 16777216",
+                   [&](nbbs_error *error) { return nbbs_pool_create(&config, nullptr, &pool, error); });
+    for (const size_t limit : {size_t{0}, SIZE_MAX}) {
+        config = config_of(8, 8, limit);
+        EXPECT_EQ(nbbs_pool_bytes(&config), 0u);
+        const std::string range = "1 to " + std::to_string(SIZE_MAX / 64);
+        expect_refusal(NBBS_CODE_SETTING, "the setting limit is " + std::to_string(limit) + ": it takes " + range,
+                       [&](nbbs_error *error) {
+                           return nbbs_pool_create_in(&config, memory, sizeof memory, &pool, error);
+                       });
+    }
     nbbs_source none{};
     EXPECT_EQ(nbbs_pool_create(&config, &none, &pool, nullptr), NBBS_CODE_NULL);
     EXPECT_EQ(nbbs_pool_create(nullptr, nullptr, &pool, nullptr), NBBS_CODE_NULL);
@@ -310,14 +314,17 @@ TEST(Pool, RefusesToReserveWhatCannotBe) {
     nbbs_pool *pool = nullptr;
     EXPECT_EQ(nbbs_pool_create(&config, nullptr, &pool, &error), NBBS_CODE_SETTING);
     EXPECT_EQ(error.value, SIZE_MAX);
-    EXPECT_EQ(error.limit, SIZE_MAX / 8 / 64);
+    EXPECT_EQ(error.limit, std::min<uint64_t>(SIZE_MAX / 2 / 64, 4096 * (uint64_t{0x80000000} - 8)))
+        << "of 4096 objects each, the table has room for so many chunks";
+    EXPECT_EQ(error.detail, uint32_t{NBBS_SETTING_RESERVE});
     config.limit = 5000, config.reserve = 5001;
-    expect_refusal(NBBS_CODE_SETTING, "a setting of 5001: it takes at most 5000", [&](nbbs_error *into) {
+    expect_refusal(NBBS_CODE_SETTING, "the setting reserve is 5001: it takes at most 5000", [&](nbbs_error *into) {
         return nbbs_pool_create(&config, nullptr, &pool, into);
     });
     pool = make(config_of(64, 64, 5000));
-    EXPECT_EQ(nbbs_pool_reserve(pool, SIZE_MAX, &error), NBBS_CODE_SETTING);
-    EXPECT_EQ(nbbs_pool_reserve(pool, 5001, &error), NBBS_CODE_FULL);
+    EXPECT_EQ(nbbs_pool_reserve(pool, SIZE_MAX, &error), NBBS_CODE_OBJECTS);
+    expect_refusal(NBBS_CODE_OBJECTS, "5001 objects are asked for, and the pool may have 5000",
+                   [&](nbbs_error *into) { return nbbs_pool_reserve(pool, 5001, into); });
     EXPECT_EQ(nbbs_pool_capacity(pool), 0u) << "nothing has changed";
     EXPECT_EQ(nbbs_pool_reserve(pool, 5000, &error), NBBS_CODE_OK);
     EXPECT_EQ(nbbs_pool_capacity(pool), 5000u);

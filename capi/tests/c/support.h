@@ -103,6 +103,10 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
     case NBBS_CODE_RESERVED:
         EXPECT_EQ(error.limit, 0u);
         break;
+    case NBBS_CODE_SETTING:
+        EXPECT_NE(error.detail, 0u);
+        return;
+    case NBBS_CODE_SIZE:
     case NBBS_CODE_OFFSET_MISALIGNED:
         EXPECT_LE(error.other, 1u);
         break;

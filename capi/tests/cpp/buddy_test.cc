@@ -144,8 +144,26 @@ TEST(Buddy, MayBeMadeLaterAndAnew) {
     EXPECT_EQ(global.try_alloc(0).code(), NBBS_CODE_NO_ARENA);
     static Memory<4096> memory;
     EXPECT_EQ(global.try_create(memory.region(48)).code(), NBBS_CODE_SIZE);
-    EXPECT_EQ(global.try_create(memory.region(0)).code(), NBBS_CODE_UNITS);
+    EXPECT_TRUE(global.try_create(64));
+    EXPECT_EQ(global.try_create(memory.region(0)).error().message(),
+              "a size of 0 bytes: it takes a power of two up to " + std::to_string(SIZE_MAX / 2 + 1));
+    EXPECT_EQ(global.units(), 0u) << "nothing is left of what was there";
+    EXPECT_EQ(global.try_create(memory.region(8192)).error().message(), "memory of 4096 bytes: 8192 are needed");
     expect_throw<nbbs::error>(NBBS_CODE_UNITS, [] { nbbs::buddy none(std::uint64_t{0}); });
+    const auto too_many = global.try_create((std::uint64_t{1} << 40) + 1);
+    EXPECT_EQ(too_many.error().message(), "an arena of 1099511627777 units: it takes 1 to 1099511627776");
+}
+
+TEST(Buddy, SaysWhatMemoryThereWasNot) {
+    if (!kCanBePoor) {
+        GTEST_SKIP();
+    }
+    const Poor poor(std::uint64_t{1} << 36);
+    const std::uint64_t units = std::uint64_t{1} << 40;
+    const nbbs::refusal why = nbbs::buddy().try_create(units).error();
+    EXPECT_EQ(why.code(), NBBS_CODE_SOURCE_EMPTY);
+    EXPECT_GE(why.value(), nbbs_metadata_bytes(units));
+    EXPECT_EQ(why.message(), "the source has no " + std::to_string(why.value()) + " bytes at a multiple of 64");
 }
 
 TEST(Buddy, IsLookedAt) {

@@ -50,13 +50,41 @@ TEST(Heap, SaysWhyNot) {
     int own = 0;
     EXPECT_EQ(heap.try_free(&own).error().code(), NBBS_CODE_NOT_OF_HEAP);
     EXPECT_EQ(misuse.seen.size(), 2u);
-    expect_throw<nbbs::error>(NBBS_CODE_SIZE, [] { nbbs::heap(SIZE_MAX, 1); });
+    for (const std::size_t bytes : {std::size_t{0}, SIZE_MAX}) {
+        try {
+            nbbs::heap none(bytes, 1);
+            ADD_FAILURE() << "a heap of " << bytes << " bytes";
+        } catch (const nbbs::error& thrown) {
+            EXPECT_EQ(thrown.code(), NBBS_CODE_SIZE);
+            EXPECT_EQ(thrown.why().value(), bytes);
+            const auto most = static_cast<std::size_t>(thrown.why().limit());
+            EXPECT_NE(nbbs::heap::bytes_for(1, most), 0u);
+            EXPECT_EQ(nbbs::heap::bytes_for(1, most + 1), 0u);
+        }
+    }
+    expect_throw<nbbs::error>(NBBS_CODE_SETTING, [] { nbbs::heap(10, SIZE_MAX); });
     std::byte little[100];
     expect_throw<nbbs::error>(NBBS_CODE_TOO_SHORT, [&] { nbbs::heap({little, sizeof little}, 1); });
     expect_throw<nbbs::error>(NBBS_CODE_TOO_SHORT, [&] { heap.add({little, sizeof little}); });
     std::vector<std::byte> more(2 << 20);
     heap.add({more.data(), more.size()});
     EXPECT_TRUE(heap.try_alloc(1 << 20));
+}
+
+TEST(Heap, SaysWhatMemoryThereWasNot) {
+    if (!kCanBePoor) {
+        GTEST_SKIP();
+    }
+    const Poor poor(std::uint64_t{1} << 36);
+    const std::size_t most = std::size_t{1} << (sizeof(void*) * 5);
+    try {
+        nbbs::heap none(most, 1);
+        ADD_FAILURE() << "a heap of " << most << " bytes";
+    } catch (const nbbs::bad_alloc& thrown) {
+        EXPECT_EQ(thrown.code(), NBBS_CODE_SOURCE_EMPTY);
+        EXPECT_EQ(thrown.why().value(), nbbs::heap::bytes_for(1, most));
+        EXPECT_EQ(thrown.why().message(), thrown.what());
+    }
 }
 
 TEST(Heap, IsAMemoryResource) {

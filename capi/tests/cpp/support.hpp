@@ -7,6 +7,8 @@
 
 #include <cstddef>
 
+#include <sys/resource.h>
+
 // Memory that a buddy manages, aligned to a page.
 template <std::size_t Bytes>
 struct alignas(4096) Memory {
@@ -17,6 +19,31 @@ struct alignas(4096) Memory {
         return bytes <= at && at < bytes + Bytes;
     }
 };
+
+// While it lives, the process has fewer addresses than `bytes`, so that no memory of that size can be had.
+struct Poor {
+    rlimit before{};
+    explicit Poor(std::uint64_t bytes) {
+        getrlimit(RLIMIT_AS, &before);
+        const rlimit less{static_cast<rlim_t>(bytes), before.rlim_max};
+        setrlimit(RLIMIT_AS, &less);
+    }
+    Poor(const Poor&) = delete;
+    ~Poor() { setrlimit(RLIMIT_AS, &before); }
+};
+
+// Sanitizers have more addresses mapped than any limit, and end a program that asks for too much memory.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kCanBePoor = false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kCanBePoor = false;
+#else
+constexpr bool kCanBePoor = sizeof(void*) == 8;
+#endif
+#else
+constexpr bool kCanBePoor = sizeof(void*) == 8;
+#endif
 
 // Counts what a buddy or pool reports as misuse.
 struct Misuse {
