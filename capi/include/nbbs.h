@@ -12,19 +12,19 @@
  *
  * What holds for all of them:
  *
- * - The first sentence on a function says what it does; then come its cost, what it refuses, and where it may be called if
- *   that is not everywhere. Where no cost is named, it is a few loads and stores, whatever the size of the arena or pool.
+ * - The first sentence on a function says what it does. Its cost, what it refuses, and restrictions on where it may be called
+ *   follow. Where no cost is named, it is a few loads and stores, whatever the size of the arena or pool.
  * - A function that can be refused returns an nbbs_code: 0, or why. Its last argument, which may be null, gets an
  *   nbbs_error with the values, of which nbbs_message makes a sentence. A refusal has changed nothing unless the
- *   function says otherwise. "Refuses with" lists codes without their NBBS_CODE_; what is said of pointers at the
- *   next point is not repeated there.
+ *   function says otherwise. "Refuses with" lists codes without their prefix NBBS_CODE_, and does not repeat
+ *   what the next point says of pointers.
  * - A null or misaligned pointer, or a handle that was never made, is refused (NULL, POINTER_MISALIGNED, NO_ARENA);
  *   functions that return a number say 0 then. Any other pointer must lead to what its type says.
  * - Functions on a const arena, pool or heap may be called by any thread at any time. None waits for another thread; all
  *   may be called from interrupt and signal handlers unless they say otherwise.
- * - Nothing allocates, but nb_init, nbbs_pool_create, a pool that grows, by its source, and where a segment is attached,
- *   joined or recovered. Nothing touches the memory that an arena or segment manages, nor what a heap has handed out, but
- *   for nbbs_heap_calloc, and where a block is moved.
+ * - Only nb_init and nbbs_pool_create allocate memory, a pool that grows, which gets it from its source, and functions that
+ *   attach to a segment, join or recover it. No function touches the memory that an arena or segment manages, or what a heap
+ *   has handed out, except nbbs_heap_calloc and those that move a block.
  *
  * This file is generated from the source and checked against it: edit the source.
  * MIT or Apache-2.0, at your choice.
@@ -108,7 +108,7 @@ enum nbbs_code
      */
     NBBS_CODE_POINTER_MISALIGNED,
     /**
-     * The handle is of no arena: it was never made. `value`: its address; 0: there was no `nb_init`.
+     * The handle is of no arena, since it was never made. `value`: its address; 0: `nb_init` was not called.
      */
     NBBS_CODE_NO_ARENA,
     /**
@@ -133,7 +133,7 @@ enum nbbs_code
      */
     NBBS_CODE_ORDER_TOO_LARGE,
     /**
-     * So many units are not free, at that place or anywhere: an ordinary answer. `value`: units.
+     * There are not so many free units in one piece, at that place or anywhere: an ordinary answer. `value`: units.
      */
     NBBS_CODE_EXHAUSTED,
     /**
@@ -226,8 +226,7 @@ enum nbbs_code
      */
     NBBS_CODE_FULL,
     /**
-     * The source has no memory: an ordinary answer. `value`: bytes asked for; `limit`: of which power of two their
-     * address was to be a multiple.
+     * The source has no memory: an ordinary answer. `value`: bytes asked for; `limit`: the alignment asked for.
      */
     NBBS_CODE_SOURCE_EMPTY,
     /**
@@ -240,8 +239,7 @@ enum nbbs_code
      */
     NBBS_CODE_CACHE_BROKEN,
     /**
-     * The heap has no memory for a block: an ordinary answer. `value`: bytes; `limit`: of which power of two their address
-     * was to be a multiple.
+     * The heap has no memory for a block: an ordinary answer. `value`: bytes; `limit`: the alignment asked for.
      */
     NBBS_CODE_HEAP_FULL,
     /**
@@ -253,7 +251,7 @@ enum nbbs_code
      */
     NBBS_CODE_NO_BLOCK,
     /**
-     * The heap has as many regions as it can have. `value`: so many.
+     * The heap has as many regions as it can have. `value`: how many.
      */
     NBBS_CODE_REGIONS,
     /**
@@ -262,7 +260,7 @@ enum nbbs_code
      */
     NBBS_CODE_HEAP_BROKEN,
     /**
-     * The operating system refused. `value`: its number for why, `errno`.
+     * The operating system refused. `value`: its `errno`.
      */
     NBBS_CODE_SYSTEM,
     /**
@@ -299,7 +297,7 @@ enum nbbs_code
      */
     NBBS_CODE_MEMBERS,
     /**
-     * All of the segment's members live: an ordinary answer. `value`: so many.
+     * The segment has as many living members as it can have: an ordinary answer. `value`: how many.
      */
     NBBS_CODE_SEATS_TAKEN,
     /**
@@ -317,12 +315,12 @@ enum nbbs_code
      */
     NBBS_CODE_OFFSET_MISALIGNED,
     /**
-     * No block of the member's begins there: freed before, never allocated, or another's. `value`: the offset; `limit`: the seat
-     * of the member whose it is, from 1 on, or 0; `other`: that member's generation.
+     * The member has no block there: it was freed before, never allocated, or is another member's. `value`: the offset; `limit`:
+     * the seat of the member that has it, from 1 on, or 0; `other`: that member's generation.
      */
     NBBS_CODE_NOT_YOURS,
     /**
-     * Somebody has written into the segment's bookkeeping, where he must not. `value`: the offset of the block, or 0.
+     * The segment's bookkeeping was overwritten by a stray write. `value`: the offset of the block, or 0.
      */
     NBBS_CODE_SEGMENT_DAMAGED,
     /**
@@ -489,8 +487,8 @@ typedef struct nbbs_error {
  * Is told of misuse: frees of what is not allocated, pointers that lead nowhere, numbers that no arena has.
  * Ordinary answers, such as "no block is free", are not reported.
  *
- * Called by the thread that made the mistake, inside the function that refuses it; the same conditions apply to
- * it as to that thread, a signal handler say. It may return, or stop the program.
+ * The thread that made the mistake calls the hook inside the function that refuses it. If that thread is in a signal handler,
+ * so is the hook, and the same restrictions apply. The hook may return, or stop the program.
  */
 typedef void (*nbbs_hook)(void *context, const struct nbbs_error *error);
 
@@ -512,11 +510,11 @@ typedef struct nbbs_request {
      */
     uint64_t end;
     /**
-     * The first unit is to be a multiple of `2^order`.
+     * The index of the first unit must be a multiple of `2^order`.
      */
     uint32_t order;
     /**
-     * The last place that will do, instead of the first.
+     * Whether to take the last place that will do, instead of the first.
      */
     bool top_down;
 } nbbs_request;
@@ -550,7 +548,7 @@ typedef struct nbbs_statistics {
      */
     uint64_t used_runs;
     /**
-     * Free blocks of each order, every unit counted once, in the largest block that contains it.
+     * Free blocks of each order. Every unit counts once, in the largest free block that contains it.
      */
     uint64_t free_blocks[NBBS_ORDERS];
     /**
@@ -682,7 +680,7 @@ typedef struct nbbs_heap_statistics {
      */
     size_t runs;
     /**
-     * Slots that are in use, or kept by a cache, and what their slabs are too large.
+     * Slots that are in use, or kept by a cache, and what is left of slabs behind their last slots.
      */
     size_t slots;
     /**
@@ -742,7 +740,8 @@ typedef void *(*nbbs_malloc_function)(size_t bytes);
 typedef void (*nbbs_free_function)(void *block);
 
 /**
- * What a pool is to be like. All zero but `size`: objects aligned to 1, as many as there is memory for.
+ * What a pool is to be like. If only `size` is not 0, objects are aligned to 1, and there may be as many as there is
+ * memory for.
  */
 typedef struct nbbs_pool_config {
     /**
@@ -750,7 +749,7 @@ typedef struct nbbs_pool_config {
      */
     size_t size;
     /**
-     * Objects are at multiples of it: a power of two; 0: any address.
+     * The alignment of objects: a power of two; 0: they may lie at any address.
      */
     size_t align;
     /**
@@ -758,17 +757,18 @@ typedef struct nbbs_pool_config {
      */
     size_t limit;
     /**
-     * Objects for which there is memory when the pool is made, and which `nbbs_pool_shrink` leaves it.
+     * Objects for which the pool gets memory when it is made; `nbbs_pool_shrink` leaves that many.
      */
     size_t reserve;
     /**
      * Objects in a chunk, at most 2^24. A chunk is what the pool grows by; its memory is aligned to its size, rounded up
-     * to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64; from a `source` that is given as many
-     * as fit into 4 KiB, for it may have little memory, or none at higher alignments: more are faster. No more than `limit`.
+     * to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64. With a `source` of the caller's, 0 means as
+     * many as fit into 4 KiB, since the source may have little memory, or none at higher alignments; larger chunks are
+     * faster. There are never more than `limit`.
      */
     size_t chunk;
     /**
-     * A chunk is added as soon as fewer than so many objects are free; 0: when none is.
+     * The pool adds a chunk as soon as fewer objects than this are free; 0: when none is.
      */
     size_t ahead;
 } nbbs_pool_config;
@@ -786,7 +786,7 @@ typedef struct nbbs_source {
      */
     void (*free)(void *context, void *block, size_t bytes, size_t align);
     /**
-     * Passed to both.
+     * Passed to both functions.
      */
     void *context;
 } nbbs_source;
@@ -892,7 +892,7 @@ typedef struct nbbs_shared_id {
 
 #if defined(__linux__)
 /**
- * Says of a block, or a slot of the heap, that is recovered whether the recoverer keeps it; otherwise it is freed.
+ * Returns whether the recoverer keeps a recovered block, or slot of the heap; otherwise it is freed.
  *
  * Called inside `nbbs_shared_recover`, by the same thread; it may use the member.
  */
@@ -921,7 +921,7 @@ typedef struct nbbs_shared_recovery {
      */
     size_t pending;
     /**
-     * Blocks and slots that nothing can be said of, as somebody has written where he must not. They stay as they are.
+     * Blocks and slots whose bookkeeping was overwritten by a stray write. They stay as they are.
      */
     size_t damaged;
 } nbbs_shared_recovery;
@@ -941,7 +941,7 @@ typedef struct nbbs_shared_geometry {
      */
     uint64_t unit_bytes;
     /**
-     * How many members may live at a time, from 1 to 1022.
+     * The most members that may live at a time, from 1 to 1022.
      */
     uint64_t members;
 } nbbs_shared_geometry;
@@ -973,8 +973,8 @@ nbbs_code nbbs_create(struct nbbs_arena *arena,
                       struct nbbs_error *error);
 
 /**
- * Makes an arena in which every unit is reserved: nothing is handed out but what `nbbs_release` gives it. What a
- * boot-time memory map wants. Otherwise as `nbbs_create`.
+ * Makes an arena in which every unit is reserved: it hands out only what `nbbs_release` gives it. This suits a boot-time
+ * memory map. Otherwise as `nbbs_create`.
  */
 nbbs_code nbbs_create_reserved(struct nbbs_arena *arena,
                                void *metadata,
@@ -997,8 +997,8 @@ nbbs_code nbbs_attach(struct nbbs_arena *arena,
                       struct nbbs_error *error);
 
 /**
- * Tells the arena where its memory is: unit 0 at `base`, units of `unit_bytes` bytes, a power of two. From then on
- * the handle, and copies made of it, take and give addresses too: `nbbs_alloc_bytes` and its kin. The memory itself
+ * Tells the arena where its memory is: unit 0 is at `base`, and a unit has `unit_bytes` bytes, a power of two. From then on
+ * the handle, and copies made of it, take and return addresses too: `nbbs_alloc_bytes` and its kin. The memory itself
  * is never touched.
  *
  * For a handle that nobody else is using yet. Refuses with `NULL`, `NO_ARENA`, `SIZE` (not a power of two, or
@@ -1010,8 +1010,8 @@ nbbs_code nbbs_set_memory(struct nbbs_arena *arena,
                           struct nbbs_error *error);
 
 /**
- * Has `hook` told of misuse of this handle and of copies made of it from now on; null: nobody. `context` is passed
- * on to it.
+ * Has `hook` told of misuse of this handle and of copies made of it from now on; null: nobody is told. `context` is
+ * passed on to the hook.
  *
  * For a handle that nobody else is using yet. Refuses with `NULL`, `NO_ARENA`.
  */
@@ -1027,8 +1027,8 @@ nbbs_code nbbs_set_hook(struct nbbs_arena *arena,
  * wrong or shared lane costs speed, never safety. A handle that was not made by this function uses a lane for
  * each thread; in the freestanding library, where there is no thread to ask, lane 0.
  *
- * If the arena has caches, `nbbs_alloc`, `nbbs_free` and `nbbs_free_sized` go through that of the CPU `lane`, if it has one:
- * then who uses the handle keeps the promise of `nbbs_cache_alloc`.
+ * If the arena has caches, `nbbs_alloc`, `nbbs_free` and `nbbs_free_sized` go through the cache of the CPU `lane`, if
+ * there is one; then callers with this handle must keep to what `nbbs_cache_alloc` says of CPU numbers.
  *
  * `lane_arena` may be `arena` itself. Refuses with `NULL`, `NO_ARENA`.
  */
@@ -1038,12 +1038,12 @@ nbbs_code nbbs_on(const struct nbbs_arena *arena,
                   struct nbbs_error *error);
 
 /**
- * Units in the arena; 0 if the handle is of none.
+ * Returns the number of units in the arena; 0 if the handle is of none.
  */
 uint64_t nbbs_units(const struct nbbs_arena *arena);
 
 /**
- * The largest order of which a block fits into the arena: log2 of its units, rounded down.
+ * Returns the largest order of which a block fits into the arena: log2 of its units, rounded down.
  */
 uint32_t nbbs_max_order(const struct nbbs_arena *arena);
 
@@ -1113,7 +1113,7 @@ nbbs_code nbbs_alloc_batch(const struct nbbs_arena *arena,
 
 /**
  * Allocates memory of `bytes` bytes, rounded up to whole units and no further, at an address that is a multiple of
- * `align`, and writes it to `address`. No bytes take a unit. `align` is a power of two; 0 and 1: any address. It can be
+ * `align`, and writes it to `address`. 0 bytes take a unit. `align` is a power of two; 0 and 1: any address. It can be
  * no more than the alignment of the base that `nbbs_set_memory` was told.
  *
  * Costs what `nbbs_alloc_units` does; an alignment above the unit, what `nbbs_alloc_request` does unless size and
@@ -1126,8 +1126,8 @@ nbbs_code nbbs_alloc_bytes(const struct nbbs_arena *arena,
                            struct nbbs_error *error);
 
 /**
- * Frees what `nbbs_alloc_bytes` allocated at `address`: `bytes` is what was asked for, or what `nbbs_resize_bytes` made of
- * it. 0: whatever is there. A null `address`: nothing to do.
+ * Frees what `nbbs_alloc_bytes` allocated at `address`: `bytes` is the size that was asked for, or that
+ * `nbbs_resize_bytes` made of it; 0: whatever is there is freed. A null `address`: does nothing.
  *
  * Costs what `nbbs_free_units` does, or `nbbs_free` for 0 bytes. Refuses as these, and with `NO_MEMORY`, `FOREIGN_ADDRESS`,
  * `INSIDE_UNIT`, `SIZE`.
@@ -1181,7 +1181,7 @@ nbbs_code nbbs_free(const struct nbbs_arena *arena,
 /**
  * Frees the block of `2^order` units at `index`.
  *
- * Costs what `nbbs_free` does, less a load for each level, by which that finds the order. Refuses as `nbbs_free`, and
+ * Costs what `nbbs_free` does, without the load for each level by which that finds the order. Refuses as `nbbs_free`, and
  * with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed while another thread is
  * allocating just there.
  */
@@ -1218,8 +1218,8 @@ nbbs_code nbbs_free_batch(const struct nbbs_arena *arena,
  * Frees units `start` to `end - 1` of the block or run at `index`. What is left before and behind them stays
  * allocated, as a run each.
  *
- * Costs what two of `nbbs_split_off` and a free do. Refuses as `nbbs_split_off`, but with `OUTSIDE_RUN` if the units
- * are not of that run.
+ * Costs what two calls of `nbbs_split_off` and a free do. Refuses as `nbbs_split_off`, but with `OUTSIDE_RUN` if the
+ * units are not of that run.
  */
 nbbs_code nbbs_free_part(const struct nbbs_arena *arena,
                          uint64_t index,
@@ -1243,8 +1243,8 @@ nbbs_code nbbs_reserve(const struct nbbs_arena *arena,
  * arrived later.
  *
  * One read-modify-write for every 32 units, and merges. Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`. The units must be
- * the caller's: those that another thread is just then reserving, releasing, freeing or resizing, or allocating as a
- * run across words, look reserved meanwhile, and who names them too may be refused after a part was released, or
+ * the caller's. Units that another thread is just then reserving, releasing, freeing or resizing, or allocating as a run
+ * across words, look reserved meanwhile: a caller that names them may be refused after a part was released, or may
  * release what is in use.
  */
 nbbs_code nbbs_release(const struct nbbs_arena *arena,
@@ -1253,7 +1253,7 @@ nbbs_code nbbs_release(const struct nbbs_arena *arena,
                        struct nbbs_error *error);
 
 /**
- * Bytes that so many lanes take: 128 each. For static arrays there is `NBBS_LANE_BYTES`.
+ * Returns the bytes that so many lanes take: 128 each. For static arrays there is `NBBS_LANE_BYTES`.
  */
 size_t nbbs_lane_bytes(size_t lanes);
 
@@ -1268,9 +1268,9 @@ size_t nbbs_lanes_for(uint64_t units,
  * Gives the handle at `arena`, and copies made of it from now on, lanes in `memory`, whatever that holds, in place of those
  * in the metadata: the largest power of two of them for which its `bytes` suffice.
  *
- * Metadata has 16 lanes at 2^18 units, 64 from 2^20 on, 4 in small arenas. Two CPUs of one lane claim in the same words,
- * which costs them ten times as much. Lanes are hints: handles with others, in other processes too, share the arena as
- * before.
+ * Metadata has 16 lanes at 2^18 units, 64 from 2^20 on, 4 in small arenas. Two CPUs that share a lane claim in the
+ * same words, which costs them ten times as much. Lanes are hints: handles with other lanes, in other processes too, share
+ * the arena as before.
  *
  * `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with these lanes is done
  * with it. For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`, `TOO_SHORT`,
@@ -1285,8 +1285,8 @@ nbbs_code nbbs_set_lanes(struct nbbs_arena *arena,
  * Gives back all but the first `units` units of the block or run at `index`, in place.
  *
  * One read-modify-write where the run lies in one word; otherwise one or two for each word that is freed, and for each
- * level that is split for the cut. Refuses with what `nbbs_free` refuses, `LENGTH`, and `CONTENDED`. Only for the holder
- * of the run, as all that changes one.
+ * level that is split for the cut. Refuses with what `nbbs_free` refuses, `LENGTH`, and `CONTENDED`. Only the
+ * holder of the run may call it, as with every function that changes one.
  */
 nbbs_code nbbs_shrink(const struct nbbs_arena *arena,
                       uint64_t index,
@@ -1297,7 +1297,8 @@ nbbs_code nbbs_shrink(const struct nbbs_arena *arena,
  * Takes the units behind the block or run at `index`, so that it has `units` units, in place.
  *
  * One read-modify-write where the run stays in one word; otherwise one or two for each word that is taken. Refuses as
- * `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, and with `IN_USE` if one of them is not free. What its holder sees has not changed then.
+ * `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, and with `IN_USE` if one of these units is not free.
+ * The run is then as it was.
  */
 nbbs_code nbbs_grow(const struct nbbs_arena *arena,
                     uint64_t index,
@@ -1305,10 +1306,10 @@ nbbs_code nbbs_grow(const struct nbbs_arena *arena,
                     struct nbbs_error *error);
 
 /**
- * Makes two runs of the block or run at `index`: its first `units` units, and the rest, whose first unit goes to
- * `rest` (unless that is null) and which is freed by itself.
+ * Splits the block or run at `index` in two: its first `units` units, and the rest. Each is freed by itself. The index of the
+ * rest is written to `rest`, unless that is null.
  *
- * Costs what `nbbs_shrink` does, but that nothing is freed. Refuses as that.
+ * Costs what `nbbs_shrink` does, without freeing. Refuses as `nbbs_shrink`.
  */
 nbbs_code nbbs_split_off(const struct nbbs_arena *arena,
                          uint64_t index,
@@ -1317,7 +1318,7 @@ nbbs_code nbbs_split_off(const struct nbbs_arena *arena,
                          struct nbbs_error *error);
 
 /**
- * Makes blocks of `2^order` units of the block or run at `index`, each to be freed by itself.
+ * Splits the block or run at `index` into blocks of `2^order` units. Each is freed by itself.
  *
  * One read-modify-write for each block, and one or two for each word that is split for them. Refuses as `nbbs_shrink`, and
  * with `ORDER_TOO_LARGE`.
@@ -1351,13 +1352,13 @@ nbbs_code nbbs_len_of(const struct nbbs_arena *arena,
 /**
  * The largest order of which a block may be free now, an upper bound. -1: nothing is free, or the handle is of no arena.
  *
- * One load, however often it is asked. It may be too high, never too low but for frees that have not returned.
+ * One load. The bound may be too high, but never too low, save for frees that have not returned.
  */
 int32_t nbbs_order_bound(const struct nbbs_arena *arena);
 
 /**
- * Counts the arena: units that are free, in use and reserved, and blocks of each order. Each piece was so at some time during
- * the call.
+ * Counts the units of the arena that are free, in use and reserved, and the blocks of each order. While others use the arena,
+ * each piece was so at some time during the call.
  *
  * A load for each word in use, of 32 units each where memory is broken up; for the largest free block alone
  * `nbbs_order_bound` takes one.
@@ -1381,8 +1382,8 @@ nbbs_code nbbs_occupancy_map(const struct nbbs_arena *arena,
                              struct nbbs_error *error);
 
 /**
- * Calls `visit` with every piece of the arena, in ascending order. Each was so at some time during the call. `visit`
- * may use the arena.
+ * Calls `visit` with every piece of the arena, in ascending order. Each piece was so at some time during the call.
+ * `visit` may use the arena.
  *
  * Costs what `nbbs_stats` does. Refuses with `NULL`.
  */
@@ -1408,7 +1409,7 @@ size_t nbbs_cache_bytes(size_t cpus);
 
 /**
  * Gives the handle at `arena`, and copies made of it from now on, caches in `memory`, whatever that holds: as many as its
- * `bytes` suffice for, one for each CPU number from 0 on. They are empty.
+ * `bytes` suffice for, one for each CPU number from 0 on. The caches are empty.
  *
  * `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with caches in it is done
  * with it; before that `nbbs_cache_drain` has to be called for each CPU, or what it keeps stays in use. `config` may be
@@ -1438,18 +1439,18 @@ nbbs_code nbbs_cache_attach(struct nbbs_arena *arena,
                             struct nbbs_error *error);
 
 /**
- * Allocates a block of `2^order` units by the cache of `cpu`, and writes its first unit to `index`.
+ * Allocates a block of `2^order` units from the cache of `cpu`, and writes its first unit to `index`.
  *
- * Two calls with one CPU number may meet in one way only: the second interrupts the first, and is over before that goes on.
- * So interrupts stay enabled, but a thread may not be preempted or moved from when it reads the number until the call
- * returns: a kernel disables preemption, a program gives each of its threads a number of its own. Where this is not kept,
- * units may be handed out twice or be lost. A handler that interrupts its CPU's cache goes past it to the arena, and so
- * does a number that has no cache. Nobody waits.
+ * Two calls with the same CPU number may overlap in one way only: the second interrupts the first, and returns before the
+ * first goes on. So interrupts may stay enabled, but a thread must not be preempted or moved between reading the number and
+ * the call's return: a kernel disables preemption, and a program gives each of its threads a number of its own. If this is
+ * not kept, units may be handed out twice or be lost. A handler that interrupts a call of its CPU's cache bypasses the cache
+ * and uses the arena, and so does a call with a number that has no cache. Nobody waits.
  *
- * 8 plain loads and stores, if the CPU keeps a block of the order; no read-modify-write. Refuses with `ORDER_TOO_LARGE`, or
- * `EXHAUSTED`: this CPU gave back what it keeps, and at one instant of the call no block of that order was free, save for
- * those in the hands of a call that had not returned. What other CPUs keep is in use; they have been asked to give it back
- * with their next call.
+ * 8 plain loads and stores, and no read-modify-write, if the CPU keeps a block of the order. Refuses with `ORDER_TOO_LARGE`,
+ * or with `EXHAUSTED` if, at one instant of the call, no block of that order was free, save for those in the hands of a call
+ * that had not returned. By then this CPU has given back what it kept, and the other CPUs, whose blocks count as in use, have
+ * been asked to do so with their next call.
  */
 nbbs_code nbbs_cache_alloc(const struct nbbs_arena *arena,
                            size_t cpu,
@@ -1459,7 +1460,8 @@ nbbs_code nbbs_cache_alloc(const struct nbbs_arena *arena,
 
 /**
  * Frees the block or run at `index` into the cache of `cpu`, if it keeps such blocks, and writes its number of units to
- * `units`, unless that is null. `cpu` as for `nbbs_cache_alloc`; any may free what another allocated.
+ * `units`, unless that is null. `cpu` as for `nbbs_cache_alloc`; a CPU may free what
+ * another one allocated.
  *
  * A load for each level, and then what `nbbs_cache_free_sized` costs. Refuses as `nbbs_free`.
  */
@@ -1477,9 +1479,9 @@ nbbs_code nbbs_cache_free(const struct nbbs_arena *arena,
  * the arena: an eighth of them, or half if those lie close together.
  *
  * Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order, and a
- * second free of the block that this CPU freed last. Other wrong frees are believed: such a block may be handed out twice,
- * or is left alone when the cache gives it back, and counted by `nbbs_cache_refused`. With `checked` in the configuration
- * all are refused.
+ * second free of the block that this CPU freed last. Other wrong frees go unnoticed: such a block may be handed out
+ * twice, or the arena refuses it when the cache gives it back, and `nbbs_cache_refused` counts it. With `checked` in the
+ * configuration all wrong frees are refused.
  */
 nbbs_code nbbs_cache_free_sized(const struct nbbs_arena *arena,
                                 size_t cpu,
@@ -1488,7 +1490,7 @@ nbbs_code nbbs_cache_free_sized(const struct nbbs_arena *arena,
                                 struct nbbs_error *error);
 
 /**
- * Gives all that `cpu` keeps back to the arena: before it sleeps, before the caches end. `cpu` as for `nbbs_cache_alloc`; for
+ * Gives all that `cpu` keeps back to the arena: to be called before the CPU sleeps, and before the caches end. `cpu` as for `nbbs_cache_alloc`; for
  * other CPUs see `nbbs_cache_ask` and `nbbs_cache_drain_all`.
  *
  * A read-modify-write for each word that the blocks lie in. Refuses only handles that were never made.
@@ -1498,15 +1500,15 @@ nbbs_code nbbs_cache_drain(const struct nbbs_arena *arena,
                            struct nbbs_error *error);
 
 /**
- * Asks `cpu` to give back all that it keeps with its next call. Any thread may. Refuses only handles that were never made.
+ * Asks `cpu` to give back, with its next call, all that it keeps. Any thread may call it. Refuses only handles that were never made.
  */
 nbbs_code nbbs_cache_ask(const struct nbbs_arena *arena,
                          size_t cpu,
                          struct nbbs_error *error);
 
 /**
- * Gives back what all CPUs keep, idle ones too, but those that are in the middle of a call: these do it themselves, at its
- * end. Any thread may call it; of several at once one gives back.
+ * Gives back what all CPUs keep, idle ones included. CPUs that are in the middle of a call do it themselves at its end. Any
+ * thread may call it; if several do at once, one of them does the work.
  *
  * `barrier`, which is called once, has to let every CPU pass a full memory barrier before it returns: an interrupt to all CPUs
  * that is waited for, or on Linux `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. Refuses with `NULL`, if there is none.
@@ -1517,21 +1519,21 @@ nbbs_code nbbs_cache_drain_all(const struct nbbs_arena *arena,
                                struct nbbs_error *error);
 
 /**
- * Has the cache of `cpu` used again, after somebody died in the middle of a call with that number, or in
- * `nbbs_cache_drain_all`: until then it is gone past. What he had in his hands is lost. While nobody is in a call with that
- * number. Refuses only handles that were never made.
+ * Makes the cache of `cpu` usable again after a thread died in the middle of a call with that number, or in
+ * `nbbs_cache_drain_all`; until then calls bypass that cache. What the thread had in its hands is lost. Call it only while
+ * nobody is in a call with that number. Refuses only handles that were never made.
  */
 nbbs_code nbbs_cache_recover(const struct nbbs_arena *arena,
                              size_t cpu,
                              struct nbbs_error *error);
 
 /**
- * CPUs that have a cache; 0 if the handle is of no arena.
+ * Returns how many CPUs have a cache; 0 if the handle is of no arena.
  */
 size_t nbbs_cache_cpus(const struct nbbs_arena *arena);
 
 /**
- * Blocks that the arena did not take back from the caches: each was freed twice, or by a wrong order.
+ * Returns how many blocks the arena did not take back from the caches: each was freed twice, or with a wrong order.
  */
 uint64_t nbbs_cache_refused(const struct nbbs_arena *arena);
 
@@ -1555,25 +1557,25 @@ size_t nbbs_message(const struct nbbs_error *error,
                     size_t bytes);
 
 /**
- * The name of a code, for logs: `"NBBS_CODE_EXHAUSTED"`. Of a number that is no code, `"unknown"`.
+ * Returns the name of a code, for logs: `"NBBS_CODE_EXHAUSTED"`; `"unknown"` for a number that is no code.
  */
 const char *nbbs_code_name(uint32_t code);
 
 /**
- * Bytes of memory, at any address, that `nbbs_heap_create` makes a heap of that has so many caches and hands out `bytes`
- * bytes, rounded up to a KiB: 20 KiB a cache, 1.6 % of the bytes, and some KiB. 0 if there can be no such heap: `bytes` is
+ * Returns how many bytes of memory, at any address, `nbbs_heap_create` needs for a heap with `caches` caches that hands out
+ * `bytes` bytes, rounded up to a KiB. A cache takes 20 KiB, the bookkeeping 1.6 % of the bytes, and some KiB. 0 if there can be no such heap: `bytes` is
  * 0, or more than 4 TiB less 2 KiB (on 32 bits, than 1 GiB), or there are more caches than addresses.
  */
 size_t nbbs_heap_bytes(size_t caches,
                        size_t bytes);
 
 /**
- * Makes a heap of `memory`, whatever that holds, with `caches` caches: as many as there are CPUs; 0 is taken for 1. With
- * them and its bookkeeping at its front, the heap hands out the rest.
+ * Makes a heap in `memory`, whatever that holds, with `caches` caches: best as many as there are CPUs; 0 is taken for 1. The
+ * caches and the bookkeeping lie at the front of the memory, and the heap hands out the rest.
  *
- * `memory` is `bytes` long, and the heap's until nobody uses it any more, or what it handed out; it needs no end. An
- * operation uses the cache of the CPU on which it runs: as `sched_getcpu` says on Linux; in the freestanding library, and
- * elsewhere, `nbbs_heap_set_cpu` names a function.
+ * `memory` is `bytes` long. It is the heap's until nobody uses the heap, or what it handed out, any more; a heap need not be
+ * ended. An operation uses the cache of the CPU on which it runs. On Linux `sched_getcpu` says which; elsewhere, and in the
+ * freestanding library, a function that `nbbs_heap_set_cpu` names.
  *
  * A store for each word of the caches and the bookkeeping. Refuses with `NULL`, `SIZE`, `SETTING` (`caches`),
  * `TOO_SHORT`.
@@ -1585,10 +1587,10 @@ nbbs_code nbbs_heap_create(void *memory,
                            struct nbbs_error *error);
 
 /**
- * Adds `bytes` bytes at `memory` to the heap, which keeps them: seven times at most. Their bookkeeping, 1.6 %, lies at their
- * front, and is cleared.
+ * Adds `bytes` bytes at `memory` to the heap, which keeps them. This can be done seven times. The bookkeeping of the new
+ * memory takes 1.6 % at its front.
  *
- * A store for each word of it. Refuses with `NULL`, `SIZE`, `TOO_SHORT`, `REGIONS`.
+ * Clearing that costs a store for each word. Refuses with `NULL`, `SIZE`, `TOO_SHORT`, `REGIONS`.
  */
 nbbs_code nbbs_heap_add(const struct nbbs_heap *heap,
                         void *memory,
@@ -1596,8 +1598,9 @@ nbbs_code nbbs_heap_add(const struct nbbs_heap *heap,
                         struct nbbs_error *error);
 
 /**
- * Has `cpu` say on which CPU an operation runs; null: as before. `context` is passed on to it. It is called from wherever
- * the heap is, handlers included. While nobody else is using the heap. Refuses with `NULL`.
+ * Has `cpu` say on which CPU an operation runs; null: as if this function had never been called. `context` is passed on to
+ * `cpu`, which is called from wherever the heap is, handlers included. Call this function only while nobody else is using
+ * the heap. Refuses with `NULL`.
  */
 nbbs_code nbbs_heap_set_cpu(struct nbbs_heap *heap,
                             nbbs_cpu_number cpu,
@@ -1605,7 +1608,8 @@ nbbs_code nbbs_heap_set_cpu(struct nbbs_heap *heap,
                             struct nbbs_error *error);
 
 /**
- * Has `hook` told of misuse of the heap; null: nobody. While nobody else is using the heap. Refuses with `NULL`.
+ * Has `hook` told of misuse of the heap; null: nobody is told. Call it only while nobody else is using the heap. Refuses with
+ * `NULL`.
  */
 nbbs_code nbbs_heap_set_hook(struct nbbs_heap *heap,
                              nbbs_hook hook,
@@ -1613,8 +1617,8 @@ nbbs_code nbbs_heap_set_hook(struct nbbs_heap *heap,
                              struct nbbs_error *error);
 
 /**
- * Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. 0 bytes are a
- * block, too, that is to be freed.
+ * Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. A block of
+ * 0 bytes has to be freed, too.
  *
  * A read-modify-write if the CPU's cache has a slot of that size. Otherwise one for up to four slabs and one for each of
  * these, or what the buddy allocator takes for a new slab; above 32 KiB what `nbbs_alloc_units` takes. If there is no
@@ -1629,20 +1633,21 @@ nbbs_code nbbs_heap_alloc(const struct nbbs_heap *heap,
 /**
  * Frees a block. Null: does nothing.
  *
- * A read-modify-write if the CPU's cache has room, and up to ten loads to find the block's size; more if not: one for each
- * slab of which the cache gives slots back, then. The address may be any: refuses with `NOT_OF_HEAP`, `INSIDE_UNIT`,
- * `NO_BLOCK`. A double free is refused if the block is free to all, which larger ones are at once, or the last one that was
- * freed on this CPU. What a cache keeps otherwise it may hand out twice then; `nbbs_heap_audit` finds it.
+ * Up to ten loads to find the block's size, and one read-modify-write if the CPU's cache has room; if not, one more for each
+ * slab to which the cache gives slots back. `block` may be any address: what is no block is refused with `NOT_OF_HEAP`,
+ * `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused if no cache keeps the block (large blocks are never kept), or if it is
+ * the last one that was freed on this CPU. Other double frees go unnoticed, and the cache may hand the slot out twice;
+ * `nbbs_heap_audit` finds it.
  */
 nbbs_code nbbs_heap_free(const struct nbbs_heap *heap,
                          void *block,
                          struct nbbs_error *error);
 
 /**
- * Makes the block whose address is at `block` larger or smaller, and moves what it holds if it must: then its new address
- * is written there. If it was null, a block is allocated. A block that is moved is aligned to 16 bytes.
+ * Makes the block whose address is at `block` larger or smaller. If the block has to move, its contents move with it, and the
+ * new address is written to `block`; it is then aligned to 16 bytes. If the address was null, a block is allocated.
  *
- * In place within a size class, and for what is larger if the units behind it are free; otherwise what `nbbs_heap_alloc` and
+ * A block stays in place within its size class, and a larger one if the units behind it are free; otherwise this costs what `nbbs_heap_alloc` and
  * `nbbs_heap_free` take, and a copy. Refuses as they do.
  */
 nbbs_code nbbs_heap_resize(const struct nbbs_heap *heap,
@@ -1661,7 +1666,7 @@ nbbs_code nbbs_heap_size_of(const struct nbbs_heap *heap,
                             struct nbbs_error *error);
 
 /**
- * Whether an address, which may be any, lies in memory that the heap hands out.
+ * Returns whether an address, which may be any, lies in memory that the heap hands out.
  */
 bool nbbs_heap_contains(const struct nbbs_heap *heap, const void *address);
 
@@ -1671,8 +1676,8 @@ bool nbbs_heap_contains(const struct nbbs_heap *heap, const void *address);
 void *nbbs_heap_malloc(const struct nbbs_heap *heap, size_t bytes);
 
 /**
- * `calloc`: memory for `count` times `bytes` bytes, all zero; null if `nbbs_heap_alloc` would refuse, or there is no such
- * number. A store for each word more.
+ * `calloc`: memory for `count` times `bytes` bytes, all zero. Null if `nbbs_heap_alloc` would refuse, or if the product
+ * is too large for a `size_t`. Costs a store for each word more.
  */
 void *nbbs_heap_calloc(const struct nbbs_heap *heap,
                        size_t count,
@@ -1694,7 +1699,7 @@ void *nbbs_heap_aligned_alloc(const struct nbbs_heap *heap, size_t align, size_t
 size_t nbbs_heap_usable_size(const struct nbbs_heap *heap, const void *block);
 
 /**
- * Writes what the memory is used for to `statistics`, as it is at some moments while it is looked at.
+ * Writes what the memory is used for to `statistics`. While others use the heap, each part was so at some moment of the call.
  *
  * Reads all of the bookkeeping.
  */
@@ -1724,10 +1729,10 @@ size_t nbbs_heap_profile(const struct nbbs_heap *heap,
                          size_t bytes);
 
 /**
- * Calls `discard` with whole pages of `page` bytes, a power of two, of free memory that was in use since it was last zero, 1 MiB
- * at most at a time. Nobody else can have them meanwhile. It may have the operating system take them back (`madvise`), as
- * long as they can be written to later, and returns whether they are zero from then on. Returns how many bytes it said so
- * of; 0, without a call, if `page` is no power of two or `discard` is null.
+ * Calls `discard` with free memory that has been in use since it was last zero: whole pages of `page` bytes, a power of two, and
+ * 1 MiB at most at a time. Nobody else can allocate them meanwhile. `discard` may have the operating system take them back
+ * (`madvise`), as long as they can be written to later, and returns whether they are zero from then on. The function returns
+ * of how many bytes `discard` said that; 0, without a call, if `page` is no power of two or `discard` is null.
  *
  * Reads all of the bookkeeping; two read-modify-writes for each call.
  */
@@ -1737,10 +1742,10 @@ size_t nbbs_heap_discard(const struct nbbs_heap *heap,
                          void *context);
 
 /**
- * Returns the memory of slabs of which no slot is in use, so that it may serve other sizes: how many bytes. The CPU's cache
- * gives back what it keeps at once; the others do when they next take slots or give some back.
+ * Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is. The
+ * calling CPU's cache gives back what it keeps at once; the others do when they next take slots or give some back.
  *
- * A read-modify-write or two for each slab that is looked at: those of each size of which one may be whole.
+ * A read-modify-write or two for each slab that is looked at: all slabs of a size of which one may be empty.
  */
 size_t nbbs_heap_trim(const struct nbbs_heap *heap);
 
@@ -1794,16 +1799,16 @@ int nb_set_min_size(uint64_t bytes);
 int nb_set_max_order(uint32_t order);
 
 /**
- * Sets where the bookkeeping comes from: `malloc_function` is called once by each `nb_init`, `free_function` with what
- * it returned by the next one that succeeds; null, if nothing is to be given back. A null `malloc_function`: the C
- * library's pair, or, in the freestanding library, none, and `nb_init` is refused.
+ * Sets where the bookkeeping comes from: each `nb_init` calls `malloc_function` once, and the next one that succeeds
+ * passes what it returned to `free_function`. A null `free_function`: nothing is given back. A null `malloc_function`: the
+ * C library's pair is used; the freestanding library has none, and refuses `nb_init`.
  */
 void nb_set_malloc(nbbs_malloc_function malloc_function,
                    nbbs_free_function free_function);
 
 /**
- * Has `hook` told of misuse, such as a double `nb_free`; null: nobody. For the next `nb_init`, and until the first one.
- * If it is never called, a sentence for each of the first ten mistakes is written to standard error, where there is one.
+ * Has `hook` told of misuse, such as a double `nb_free`; null: nobody is told. Takes effect with the next `nb_init`; before
+ * the first one, at once. If this function is never called, a sentence for each of the first ten mistakes is written to standard error, where there is one.
  */
 void nb_set_hook(nbbs_hook hook,
                  void *context);
@@ -1884,8 +1889,8 @@ uint8_t nb_stat_occupancy_map(uint8_t *buff,
                               uint32_t order);
 
 /**
- * Bytes that `nbbs_pool_create_in` needs for a pool of `config->limit` objects; 0 if there can be no such pool. 10 bits
- * an object and some KiB more than the objects themselves.
+ * Returns the bytes that `nbbs_pool_create_in` needs for a pool of `config->limit` objects; 0 if there can be no such
+ * pool. The bookkeeping takes 10 bits for each object, and some KiB.
  */
 size_t nbbs_pool_bytes(const struct nbbs_pool_config *config);
 
@@ -1903,8 +1908,8 @@ nbbs_code nbbs_pool_create_in(const struct nbbs_pool_config *config,
                               struct nbbs_error *error);
 
 /**
- * Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it; null: from the C library's `malloc`,
- * where there is one.
+ * Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it. If `source` is null, the memory comes
+ * from the C library's `malloc`, where there is one.
  *
  * Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`;
  * `reserve`: more than the limit, or than there are addresses), `SOURCE_EMPTY`.
@@ -1915,13 +1920,14 @@ nbbs_code nbbs_pool_create(const struct nbbs_pool_config *config,
                            struct nbbs_error *error);
 
 /**
- * Ends a pool and gives its memory back: to its source, or, that of `nbbs_pool_create_in`, to the caller. Objects that are
- * allocated go with it. Null: does nothing. Nobody else may be using the pool, or have objects of it.
+ * Ends a pool and gives its memory back to its source; the memory of a pool that `nbbs_pool_create_in` made is the caller's
+ * again. Objects that are still allocated are gone. Null: does nothing. Nobody else may be using the pool, or objects of it.
  */
 void nbbs_pool_destroy(struct nbbs_pool *pool);
 
 /**
- * Has `hook` told of misuse of the pool; null: nobody. While nobody else is using the pool. Refuses with `NULL`.
+ * Has `hook` told of misuse of the pool; null: nobody is told. Call it only while nobody else is using the pool. Refuses
+ * with `NULL`.
  */
 nbbs_code nbbs_pool_set_hook(struct nbbs_pool *pool,
                              nbbs_hook hook,
@@ -1929,11 +1935,11 @@ nbbs_code nbbs_pool_set_hook(struct nbbs_pool *pool,
                              struct nbbs_error *error);
 
 /**
- * Makes a local of a pool, which keeps at most `most` free slots: up to 128; 0: 128, or, of a pool with a limit, a 64th of
- * it, if that is less. Takes no slot yet.
+ * Makes a local of a pool, which keeps at most `most` free slots, 128 at most. 0 stands for 128, or for a 64th of the
+ * pool's limit if that is less. The local takes no slot yet.
  *
- * Nobody else can allocate what it keeps: where locals of `n` threads keep `most` each, others may be refused with
- * `FULL` while `n * most` slots are free. Refuses with `NULL`, `SETTING` (`most`).
+ * Nobody else can allocate what a local keeps: while `n` locals keep `most` slots each, others may be refused with `FULL`
+ * although `n * most` slots are free. Refuses with `NULL`, `SETTING` (`most`).
  */
 nbbs_code nbbs_pool_local_create(struct nbbs_pool_local *local,
                                  const struct nbbs_pool *pool,
@@ -1941,11 +1947,11 @@ nbbs_code nbbs_pool_local_create(struct nbbs_pool_local *local,
                                  struct nbbs_error *error);
 
 /**
- * Gives what a local keeps back and ends it: it is refused from then on (`NULL`). Null, or one that has ended: does
- * nothing.
+ * Gives back the slots that a local keeps, and ends it: every function refuses it from then on (`NULL`). Null, or a local
+ * that has ended: does nothing.
  *
- * One that is never ended costs the pool what it keeps. Once its pool has gone, a local must not be used, and needs no
- * end.
+ * A local that is never ended costs the pool the slots that it keeps. Once its pool has ended, a local must not be used,
+ * and need not be ended.
  */
 void nbbs_pool_local_destroy(struct nbbs_pool_local *local);
 
@@ -1953,8 +1959,8 @@ void nbbs_pool_local_destroy(struct nbbs_pool_local *local);
  * Allocates an object from a local and writes its address to `object`: `nbbs_pool_alloc`, mostly without a
  * read-modify-write. The object is like any other: any thread may free it, with a local or without.
  *
- * A few loads and stores, and one read-modify-write for up to 64 slots of a word. Refuses with `FULL`, `SOURCE_EMPTY`:
- * nothing was free but what other locals keep. Not callable from a handler that may have interrupted a call with the same
+ * A few loads and stores, and one read-modify-write for up to 64 slots of a word. Refuses with `FULL`, `SOURCE_EMPTY` if no
+ * slot was free but those that other locals keep. Not callable from a handler that may have interrupted a call with the same
  * local.
  */
 nbbs_code nbbs_pool_local_alloc(struct nbbs_pool_local *local,
@@ -1962,13 +1968,13 @@ nbbs_code nbbs_pool_local_alloc(struct nbbs_pool_local *local,
                                 struct nbbs_error *error);
 
 /**
- * Frees an object, whoever allocated it, and keeps its slot; when it keeps as many as it may, half of them go back to the
- * pool. Null: does nothing.
+ * Frees an object, whoever allocated it, and keeps its slot. A local that keeps as many as it may gives half of them back
+ * to the pool first. Null: does nothing.
  *
  * As `nbbs_pool_free`, but mostly without a read-modify-write. Not callable from a handler that may have interrupted a call
- * with the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`: a double free is told apart until the slot
- * is allocated again, whichever local keeps it; but of two threads that free the same object at the very same time
- * neither may be refused, and then its slot may be handed out twice, and after its chunk has gone.
+ * with the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as long as
+ * the slot has not been allocated again, whichever local keeps it. But if two threads free the same object at the very same
+ * time, perhaps neither is refused: then its slot may be handed out twice, and even after its chunk has gone.
  */
 nbbs_code nbbs_pool_local_free(struct nbbs_pool_local *local,
                                void *object,
@@ -1987,7 +1993,7 @@ nbbs_code nbbs_pool_local_flush(struct nbbs_pool_local *local, struct nbbs_error
 size_t nbbs_pool_local_kept(const struct nbbs_pool_local *local);
 
 /**
- * Allocates an object and writes its address to `object`. Its bytes are what they are.
+ * Allocates an object and writes its address to `object`. Its bytes are not initialised.
  *
  * One read-modify-write, whatever the size of the pool; growing takes as long as the source takes. Refuses with `FULL`,
  * `SOURCE_EMPTY`. Callable from interrupt and signal handlers if the source is, or if the pool need not grow.
@@ -1999,37 +2005,35 @@ nbbs_code nbbs_pool_alloc(const struct nbbs_pool *pool,
 /**
  * Frees an object. Null: does nothing.
  *
- * Two read-modify-writes. The address may be any: refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double
- * free is told apart until the object is allocated again.
+ * Two read-modify-writes. `object` may be any address: what is no object is refused with `FOREIGN_ADDRESS`,
+ * `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as long as the slot has not been allocated again.
  */
-nbbs_code nbbs_pool_free(const struct nbbs_pool *pool,
-                         void *object,
-                         struct nbbs_error *error);
+nbbs_code nbbs_pool_free(const struct nbbs_pool *pool, void *object, struct nbbs_error *error);
 
 /**
- * Whether an object is allocated at that address, which may be any.
+ * Returns whether an object is allocated at an address, which may be any.
  */
 bool nbbs_pool_is_valid(const struct nbbs_pool *pool, const void *object);
 
 /**
- * Objects that are allocated, without what locals keep. Exact when nothing else runs.
+ * Returns how many objects are allocated; slots that locals keep do not count. Exact when nothing else runs.
  *
  * A load for every 64 slots, and for each of them that is not free.
  */
 size_t nbbs_pool_len(const struct nbbs_pool *pool);
 
 /**
- * Objects for which there is memory now.
+ * Returns how many objects there is memory for now, allocated or not.
  */
 size_t nbbs_pool_capacity(const struct nbbs_pool *pool);
 
 /**
- * The most objects that the pool may ever have; `SIZE_MAX`: as many as there is memory for.
+ * Returns the most objects that the pool may ever have; `SIZE_MAX`: as many as there is memory for.
  */
 size_t nbbs_pool_limit(const struct nbbs_pool *pool);
 
 /**
- * Bytes from one object to the next.
+ * Returns the bytes from one object to the next.
  */
 size_t nbbs_pool_stride(const struct nbbs_pool *pool);
 
@@ -2046,16 +2050,16 @@ nbbs_code nbbs_pool_reserve(const struct nbbs_pool *pool,
                             struct nbbs_error *error);
 
 /**
- * Gives chunks without an object, and without a slot that a local keeps, back to the source, as long as what the
- * configuration reserves stays. Returns how many objects there is room for less.
+ * Gives chunks in which every slot is free back to the source, as long as the objects that the configuration reserves
+ * stay. Returns by how many objects the capacity has shrunk. A slot that a local keeps is not free.
  *
  * A read-modify-write for every 64 slots, and what the source takes. Callable where the source is.
  */
 size_t nbbs_pool_shrink(const struct nbbs_pool *pool);
 
 /**
- * Calls `visit` with every object that is allocated, in no order. `visit` may free it, and allocate others: those may
- * come or not.
+ * Calls `visit` with every object that is allocated, in no particular order. `visit` may free the object, and may
+ * allocate others, which may be visited or not.
  *
  * A load for every 64 slots, and for each object. Refuses with `NULL`.
  */
@@ -2065,7 +2069,7 @@ nbbs_code nbbs_pool_each(const struct nbbs_pool *pool,
                          struct nbbs_error *error);
 
 /**
- * Frees all objects; the memory stays the pool's, and what locals keep stays theirs.
+ * Frees all objects. The pool keeps its memory, and locals keep their slots.
  *
  * A load for every 64 slots, and for each object what `nbbs_pool_free` costs. Refuses with `NULL`. Nobody else may be
  * using the pool meanwhile.
@@ -2130,8 +2134,8 @@ nbbs_code nbbs_shared_heap_block(const struct nbbs_shared_member *member,
 
 #if defined(__linux__)
 /**
- * Makes empty slabs, from which slots are cut, blocks again, and returns how many. Of each size of slot, one that another living
- * member used last stays. A walk over the bookkeeping, and memory. Null: 0.
+ * Turns slabs of which no slot is in use into blocks again, and returns how many. For each size of slot, the slab that another
+ * living member used last stays. Costs a walk over the bookkeeping, and memory. Null: 0.
  */
 size_t nbbs_shared_heap_trim(const struct nbbs_shared_member *member);
 #endif
@@ -2152,15 +2156,15 @@ nbbs_code nbbs_shared_join(const struct nbbs_shared *segment,
 
 #if defined(__linux__)
 /**
- * Ends a member: nobody uses the handle any more. Null: does nothing. What it still holds others recover. In a child of
- * the process that joined, it gives back the child's memory, and the member goes on.
+ * Ends a member. Nobody may use the handle any more, and others can recover what the member still holds. In a child of the
+ * process that joined, the call only gives back the child's memory, and the member goes on. Null: does nothing.
  */
 void nbbs_shared_leave(struct nbbs_shared_member *member);
 #endif
 
 #if defined(__linux__)
 /**
- * Which member this is. Of a null pointer, nobody.
+ * Returns which member this is; for a null pointer, nobody.
  */
 struct nbbs_shared_id nbbs_shared_id_of(const struct nbbs_shared_member *member);
 #endif
@@ -2198,8 +2202,8 @@ nbbs_code nbbs_shared_free(const struct nbbs_shared_member *member,
  * Makes the block at `offset` this member's, and writes whose it was to `from`, which may be null: for a block that its
  * holder has handed over, by whatever way, and neither uses nor frees any more.
  *
- * If the holder has died meanwhile and another recovers, either this member gets it, or the other does and has freed or
- * kept it: who recovers should know what was sent, and keep it. A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
+ * If the holder has died meanwhile and another member recovers, either this member gets the block, or the other one has freed
+ * or kept it. So whoever recovers should know what was sent, and keep it. A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
  * `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
  */
 nbbs_code nbbs_shared_take(const struct nbbs_shared_member *member,
@@ -2224,20 +2228,21 @@ nbbs_code nbbs_shared_block(const struct nbbs_shared_member *member,
 
 #if defined(__linux__)
 /**
- * How many members have died that nobody has recovered. A system call for each seat that is taken.
+ * Returns how many members have died that nobody has recovered. A system call for each seat that is taken.
  */
 size_t nbbs_shared_dead(const struct nbbs_shared_member *member);
 #endif
 
 #if defined(__linux__)
 /**
- * Recovers what members held that have died or left: each block, and each slot of the heap, becomes this member's, and
- * `keeps` says whether it stays so or is freed; null: all are freed. Blocks that a dead member was allocating or freeing at
+ * Recovers what members that have died or left still held: each block, and each slot of the heap, becomes this member's, and
+ * `keeps` says whether the member keeps it or it is freed; null: all are freed. Blocks that a dead member was allocating or freeing at
  * its end are among them. `found`, which may be null, gets how many.
  *
- * May be called by several members at the same time, each block goes to one of them; whoever dies in it is recovered by the
- * next. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet received. Whom one was
- * sent to may take it while `keeps` is asked: then the answer has no effect. Waits for nobody. A walk over the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
+ * Several members may call it at the same time: each block goes to one of them, and the next recovery recovers whoever dies in
+ * the call. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet received. The
+ * receiver of a message may take it while `keeps` is asked: then the answer has no effect. Waits for nobody. Costs a walk over
+ * the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
  */
 nbbs_code nbbs_shared_recover(const struct nbbs_shared_member *member,
                               nbbs_shared_keeps keeps,
@@ -2248,8 +2253,8 @@ nbbs_code nbbs_shared_recover(const struct nbbs_shared_member *member,
 
 #if defined(__linux__)
 /**
- * Bytes that a segment takes, everything included: beside the units 64 bits a unit for its owner, 2.3 for the buddy
- * allocator, 320 bytes a member, and two pages. 0 if there can be no such segment.
+ * Returns the bytes that a segment takes: its units; for each unit, 64 bits for its owner and 2.3 for the buddy allocator;
+ * 320 bytes for each member; and two pages. 0 if there can be no such segment.
  */
 uint64_t nbbs_shared_bytes(const struct nbbs_shared_geometry *geometry);
 #endif
@@ -2295,8 +2300,8 @@ nbbs_code nbbs_shared_attach(const char *path, struct nbbs_shared **segment, str
 
 #if defined(__linux__)
 /**
- * Attaches to the segment that a descriptor is of, which was inherited, or received over a socket. The descriptor is
- * duplicated, and stays the caller's.
+ * Attaches to a segment by its descriptor, which was inherited, or received over a socket. The descriptor is duplicated,
+ * and stays the caller's.
  *
  * Refuses as `nbbs_shared_attach` does; `SYSTEM` if it is no descriptor.
  */
@@ -2307,8 +2312,8 @@ nbbs_code nbbs_shared_attach_fd(int fd,
 
 #if defined(__linux__)
 /**
- * Detaches from a segment: nobody uses the handle any more. Null: does nothing. The mapping goes with the last of its members.
- * A file stays where it is.
+ * Detaches from a segment. Nobody may use the handle any more; the memory stays mapped until the last member that joined by
+ * it has left. The segment's file stays. Null: does nothing.
  */
 void nbbs_shared_detach(struct nbbs_shared *segment);
 #endif
@@ -2342,15 +2347,15 @@ nbbs_code nbbs_shared_geometry_of(const struct nbbs_shared *segment,
 
 #if defined(__linux__)
 /**
- * Bytes that nobody holds. Two loads for each 512 units; right when nobody works.
+ * Returns how many bytes nobody holds. Two loads for each 512 units; exact when nothing else runs.
  */
 uint64_t nbbs_shared_free_bytes(const struct nbbs_shared *segment);
 #endif
 
 #if defined(__linux__)
 /**
- * Writes to `address` where in this process the `bytes` bytes at an offset are. Whose they are, and who may touch them, the
- * caller must know. Refuses with `NULL`, `OUTSIDE_SEGMENT`.
+ * Writes to `address` where in this process the `bytes` bytes at an offset are. The caller must know whose they are, and who
+ * may touch them. Refuses with `NULL`, `OUTSIDE_SEGMENT`.
  */
 nbbs_code nbbs_shared_at(const struct nbbs_shared *segment,
                          uint64_t offset,
@@ -2394,7 +2399,7 @@ nbbs_code nbbs_shared_set_root(const struct nbbs_shared *segment, uint64_t offse
 
 #if defined(__linux__)
 /**
- * Publishes `offset` as the root if that still is `*expected`, and says whether it was. If not, writes what it is to
+ * Publishes `offset` as the root if the root still is `*expected`, and returns whether it was. If not, writes what it is to
  * `*expected`. 0: none. Acquires and releases. Null: no.
  */
 bool nbbs_shared_swap_root(const struct nbbs_shared *segment,

@@ -19,7 +19,7 @@ pub enum Code {
     Null,
     /// A pointer is not aligned. `value`: the address; `limit`: the alignment.
     PointerMisaligned,
-    /// The handle is of no arena: it was never made. `value`: its address; 0: there was no `nb_init`.
+    /// The handle is of no arena, since it was never made. `value`: its address; 0: `nb_init` was not called.
     NoArena,
     /// An array cannot be so long. `value`: its length; `limit`: the most.
     TooLong,
@@ -32,7 +32,7 @@ pub enum Code {
     ForeignMetadata,
     /// The order is above the arena's largest. `value`: order; `limit`: the largest.
     OrderTooLarge,
-    /// So many units are not free, at that place or anywhere: an ordinary answer. `value`: units.
+    /// There are not so many free units in one piece, at that place or anywhere: an ordinary answer. `value`: units.
     Exhausted,
     /// The units are not in the arena. `value`: the first; `other`: the one after the last; `limit`: units of
     /// the arena.
@@ -83,27 +83,25 @@ pub enum Code {
     NoObject,
     /// All the objects that the pool may have are allocated: an ordinary answer. `value`: objects.
     Full,
-    /// The source has no memory: an ordinary answer. `value`: bytes asked for; `limit`: of which power of two their
-    /// address was to be a multiple.
+    /// The source has no memory: an ordinary answer. `value`: bytes asked for; `limit`: the alignment asked for.
     SourceEmpty,
     /// A setting cannot have that value. `detail`: which, an `nbbs_setting`, and above its 16 bits the place in an array;
     /// `value`: the value; `limit`: the most; `other`: the least.
     Setting,
     /// An audit found a block in a CPU's cache that is not its own. `value`: index; `other`: order; `limit`: the CPU.
     CacheBroken,
-    /// The heap has no memory for a block: an ordinary answer. `value`: bytes; `limit`: of which power of two their address
-    /// was to be a multiple.
+    /// The heap has no memory for a block: an ordinary answer. `value`: bytes; `limit`: the alignment asked for.
     HeapFull,
     /// The address is in no memory that the heap hands out. `value`: the address; `limit`: regions of the heap.
     NotOfHeap,
     /// No block of the heap is allocated at that address: freed before, or never allocated. `value`: the address.
     NoBlock,
-    /// The heap has as many regions as it can have. `value`: so many.
+    /// The heap has as many regions as it can have. `value`: how many.
     Regions,
     /// An audit found a heap's slabs or caches not in order. `value`: the address of the slab or slot; or, where `other` is
     /// 1, the bytes of a slot, for the stack of slabs with such slots; `other`: 0 a slab, 2 what a cache keeps.
     HeapBroken,
-    /// The operating system refused. `value`: its number for why, `errno`.
+    /// The operating system refused. `value`: its `errno`.
     System,
     /// The file is no segment of shared memory.
     NoSegment,
@@ -122,7 +120,7 @@ pub enum Code {
     UnitBytes,
     /// A segment cannot have so many members. `value`: members; `limit`: the most.
     Members,
-    /// All of the segment's members live: an ordinary answer. `value`: so many.
+    /// The segment has as many living members as it can have: an ordinary answer. `value`: how many.
     SeatsTaken,
     /// The segment has no memory for a block: an ordinary answer. `value`: bytes; `limit`: their alignment.
     SegmentFull,
@@ -132,10 +130,10 @@ pub enum Code {
     /// No block or slot of the segment can begin there. `value`: the offset; `limit`: bytes of a unit, or, where `other` is 1, of a
     /// slot.
     OffsetMisaligned,
-    /// No block of the member's begins there: freed before, never allocated, or another's. `value`: the offset; `limit`: the seat
-    /// of the member whose it is, from 1 on, or 0; `other`: that member's generation.
+    /// The member has no block there: it was freed before, never allocated, or is another member's. `value`: the offset; `limit`:
+    /// the seat of the member that has it, from 1 on, or 0; `other`: that member's generation.
     NotYours,
-    /// Somebody has written into the segment's bookkeeping, where he must not. `value`: the offset of the block, or 0.
+    /// The segment's bookkeeping was overwritten by a stray write. `value`: the offset of the block, or 0.
     SegmentDamaged,
     /// A pool can never have so many objects. `value`: the objects that there were to be; `limit`: the most.
     Objects,
@@ -238,8 +236,8 @@ impl Reporter {
 /// Is told of misuse: frees of what is not allocated, pointers that lead nowhere, numbers that no arena has.
 /// Ordinary answers, such as "no block is free", are not reported.
 ///
-/// Called by the thread that made the mistake, inside the function that refuses it; the same conditions apply to
-/// it as to that thread, a signal handler say. It may return, or stop the program.
+/// The thread that made the mistake calls the hook inside the function that refuses it. If that thread is in a signal handler,
+/// so is the hook, and the same restrictions apply. The hook may return, or stop the program.
 pub type Hook = Option<unsafe extern "C" fn(context: *mut c_void, error: *const Error)>;
 
 /// Writes an error as a sentence that names the value and the limit, cut off after `bytes - 1` characters, with a
@@ -263,7 +261,7 @@ pub unsafe extern "C" fn nbbs_message(
     cut.end()
 }
 
-/// The name of a code, for logs: `"NBBS_CODE_EXHAUSTED"`. Of a number that is no code, `"unknown"`.
+/// Returns the name of a code, for logs: `"NBBS_CODE_EXHAUSTED"`; `"unknown"` for a number that is no code.
 #[unsafe(no_mangle)]
 pub extern "C" fn nbbs_code_name(code: u32) -> *const c_char {
     NAMES.get(code as usize).map_or(c"unknown", |(_, name)| name).as_ptr()

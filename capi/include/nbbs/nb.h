@@ -33,8 +33,8 @@ typedef void (*nbbs_free_function)(void *block);
  * Is told of misuse: frees of what is not allocated, pointers that lead nowhere, numbers that no arena has.
  * Ordinary answers, such as "no block is free", are not reported.
  *
- * Called by the thread that made the mistake, inside the function that refuses it; the same conditions apply to
- * it as to that thread, a signal handler say. It may return, or stop the program.
+ * The thread that made the mistake calls the hook inside the function that refuses it. If that thread is in a signal handler,
+ * so is the hook, and the same restrictions apply. The hook may return, or stop the program.
  */
 typedef void (*nbbs_hook)(void *context, const nbbs_error *error);
 
@@ -84,16 +84,16 @@ int nb_set_min_size(uint64_t bytes);
 int nb_set_max_order(uint32_t order);
 
 /**
- * Sets where the bookkeeping comes from: `malloc_function` is called once by each `nb_init`, `free_function` with what
- * it returned by the next one that succeeds; null, if nothing is to be given back. A null `malloc_function`: the C
- * library's pair, or, in the freestanding library, none, and `nb_init` is refused.
+ * Sets where the bookkeeping comes from: each `nb_init` calls `malloc_function` once, and the next one that succeeds
+ * passes what it returned to `free_function`. A null `free_function`: nothing is given back. A null `malloc_function`: the
+ * C library's pair is used; the freestanding library has none, and refuses `nb_init`.
  */
 void nb_set_malloc(nbbs_malloc_function malloc_function,
                    nbbs_free_function free_function);
 
 /**
- * Has `hook` told of misuse, such as a double `nb_free`; null: nobody. For the next `nb_init`, and until the first one.
- * If it is never called, a sentence for each of the first ten mistakes is written to standard error, where there is one.
+ * Has `hook` told of misuse, such as a double `nb_free`; null: nobody is told. Takes effect with the next `nb_init`; before
+ * the first one, at once. If this function is never called, a sentence for each of the first ten mistakes is written to standard error, where there is one.
  */
 void nb_set_hook(nbbs_hook hook,
                  void *context);

@@ -17,9 +17,9 @@ pub struct Request {
     pub start: u64,
     /// The unit after the last of that place; 0: the arena's end.
     pub end: u64,
-    /// The first unit is to be a multiple of `2^order`.
+    /// The index of the first unit must be a multiple of `2^order`.
     pub order: u32,
-    /// The last place that will do, instead of the first.
+    /// Whether to take the last place that will do, instead of the first.
     pub top_down: bool,
 }
 

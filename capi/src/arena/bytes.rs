@@ -67,7 +67,7 @@ impl Handle {
 }
 
 /// Allocates memory of `bytes` bytes, rounded up to whole units and no further, at an address that is a multiple of
-/// `align`, and writes it to `address`. No bytes take a unit. `align` is a power of two; 0 and 1: any address. It can be
+/// `align`, and writes it to `address`. 0 bytes take a unit. `align` is a power of two; 0 and 1: any address. It can be
 /// no more than the alignment of the base that `nbbs_set_memory` was told.
 ///
 /// Costs what `nbbs_alloc_units` does; an alignment above the unit, what `nbbs_alloc_request` does unless size and
@@ -96,8 +96,8 @@ pub unsafe extern "C" fn nbbs_alloc_bytes(
     }
 }
 
-/// Frees what `nbbs_alloc_bytes` allocated at `address`: `bytes` is what was asked for, or what `nbbs_resize_bytes` made of
-/// it. 0: whatever is there. A null `address`: nothing to do.
+/// Frees what `nbbs_alloc_bytes` allocated at `address`: `bytes` is the size that was asked for, or that
+/// `nbbs_resize_bytes` made of it; 0: whatever is there is freed. A null `address`: does nothing.
 ///
 /// Costs what `nbbs_free_units` does, or `nbbs_free` for 0 bytes. Refuses as these, and with `NO_MEMORY`, `FOREIGN_ADDRESS`,
 /// `INSIDE_UNIT`, `SIZE`.

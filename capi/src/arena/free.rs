@@ -30,7 +30,7 @@ pub unsafe extern "C" fn nbbs_free(
 
 /// Frees the block of `2^order` units at `index`.
 ///
-/// Costs what `nbbs_free` does, less a load for each level, by which that finds the order. Refuses as `nbbs_free`, and
+/// Costs what `nbbs_free` does, without the load for each level by which that finds the order. Refuses as `nbbs_free`, and
 /// with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed while another thread is
 /// allocating just there.
 #[unsafe(no_mangle)]
@@ -100,8 +100,8 @@ pub unsafe extern "C" fn nbbs_free_batch(
 /// Frees units `start` to `end - 1` of the block or run at `index`. What is left before and behind them stays
 /// allocated, as a run each.
 ///
-/// Costs what two of `nbbs_split_off` and a free do. Refuses as `nbbs_split_off`, but with `OUTSIDE_RUN` if the units
-/// are not of that run.
+/// Costs what two calls of `nbbs_split_off` and a free do. Refuses as `nbbs_split_off`, but with `OUTSIDE_RUN` if the
+/// units are not of that run.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_free_part(
     arena: *const Arena,
@@ -143,8 +143,8 @@ pub unsafe extern "C" fn nbbs_reserve(
 /// arrived later.
 ///
 /// One read-modify-write for every 32 units, and merges. Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`. The units must be
-/// the caller's: those that another thread is just then reserving, releasing, freeing or resizing, or allocating as a
-/// run across words, look reserved meanwhile, and who names them too may be refused after a part was released, or
+/// the caller's. Units that another thread is just then reserving, releasing, freeing or resizing, or allocating as a run
+/// across words, look reserved meanwhile: a caller that names them may be refused after a part was released, or may
 /// release what is in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_release(

@@ -201,8 +201,8 @@ pub unsafe extern "C" fn nbbs_create(
     unsafe { open(arena, (metadata, bytes, units), error, make) }
 }
 
-/// Makes an arena in which every unit is reserved: nothing is handed out but what `nbbs_release` gives it. What a
-/// boot-time memory map wants. Otherwise as `nbbs_create`.
+/// Makes an arena in which every unit is reserved: it hands out only what `nbbs_release` gives it. This suits a boot-time
+/// memory map. Otherwise as `nbbs_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_create_reserved(
     arena: *mut Arena,
@@ -261,8 +261,8 @@ pub(crate) unsafe fn derive(
     }
 }
 
-/// Tells the arena where its memory is: unit 0 at `base`, units of `unit_bytes` bytes, a power of two. From then on
-/// the handle, and copies made of it, take and give addresses too: `nbbs_alloc_bytes` and its kin. The memory itself
+/// Tells the arena where its memory is: unit 0 is at `base`, and a unit has `unit_bytes` bytes, a power of two. From then on
+/// the handle, and copies made of it, take and return addresses too: `nbbs_alloc_bytes` and its kin. The memory itself
 /// is never touched.
 ///
 /// For a handle that nobody else is using yet. Refuses with `NULL`, `NO_ARENA`, `SIZE` (not a power of two, or
@@ -287,8 +287,8 @@ pub unsafe extern "C" fn nbbs_set_memory(
     unsafe { derive(arena, (arena, 1), error, told) }
 }
 
-/// Has `hook` told of misuse of this handle and of copies made of it from now on; null: nobody. `context` is passed
-/// on to it.
+/// Has `hook` told of misuse of this handle and of copies made of it from now on; null: nobody is told. `context` is
+/// passed on to the hook.
 ///
 /// For a handle that nobody else is using yet. Refuses with `NULL`, `NO_ARENA`.
 #[unsafe(no_mangle)]
@@ -309,8 +309,8 @@ pub unsafe extern "C" fn nbbs_set_hook(
 /// wrong or shared lane costs speed, never safety. A handle that was not made by this function uses a lane for
 /// each thread; in the freestanding library, where there is no thread to ask, lane 0.
 ///
-/// If the arena has caches, `nbbs_alloc`, `nbbs_free` and `nbbs_free_sized` go through that of the CPU `lane`, if it has one:
-/// then who uses the handle keeps the promise of `nbbs_cache_alloc`.
+/// If the arena has caches, `nbbs_alloc`, `nbbs_free` and `nbbs_free_sized` go through the cache of the CPU `lane`, if
+/// there is one; then callers with this handle must keep to what `nbbs_cache_alloc` says of CPU numbers.
 ///
 /// `lane_arena` may be `arena` itself. Refuses with `NULL`, `NO_ARENA`.
 #[unsafe(no_mangle)]
@@ -326,14 +326,14 @@ pub unsafe extern "C" fn nbbs_on(
     unsafe { derive(arena, (lane_arena, 3), error, |handle| Ok(Handle { lane, ..handle })) }
 }
 
-/// Units in the arena; 0 if the handle is of none.
+/// Returns the number of units in the arena; 0 if the handle is of none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_units(arena: *const Arena) -> u64 {
     // SAFETY: the caller's promise about pointers.
     unsafe { Handle::at(arena) }.map_or(0, |handle| handle.buddy().units())
 }
 
-/// The largest order of which a block fits into the arena: log2 of its units, rounded down.
+/// Returns the largest order of which a block fits into the arena: log2 of its units, rounded down.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_max_order(arena: *const Arena) -> u32 {
     // SAFETY: the caller's promise about pointers.

@@ -7,8 +7,8 @@ use crate::pointer;
 /// Gives back all but the first `units` units of the block or run at `index`, in place.
 ///
 /// One read-modify-write where the run lies in one word; otherwise one or two for each word that is freed, and for each
-/// level that is split for the cut. Refuses with what `nbbs_free` refuses, `LENGTH`, and `CONTENDED`. Only for the holder
-/// of the run, as all that changes one.
+/// level that is split for the cut. Refuses with what `nbbs_free` refuses, `LENGTH`, and `CONTENDED`. Only the
+/// holder of the run may call it, as with every function that changes one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shrink(
     arena: *const Arena,
@@ -28,7 +28,8 @@ pub unsafe extern "C" fn nbbs_shrink(
 /// Takes the units behind the block or run at `index`, so that it has `units` units, in place.
 ///
 /// One read-modify-write where the run stays in one word; otherwise one or two for each word that is taken. Refuses as
-/// `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, and with `IN_USE` if one of them is not free. What its holder sees has not changed then.
+/// `nbbs_shrink`, with `OUT_OF_RANGE` beyond the arena's end, and with `IN_USE` if one of these units is not free.
+/// The run is then as it was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_grow(
     arena: *const Arena,
@@ -45,10 +46,10 @@ pub unsafe extern "C" fn nbbs_grow(
     }
 }
 
-/// Makes two runs of the block or run at `index`: its first `units` units, and the rest, whose first unit goes to
-/// `rest` (unless that is null) and which is freed by itself.
+/// Splits the block or run at `index` in two: its first `units` units, and the rest. Each is freed by itself. The index of the
+/// rest is written to `rest`, unless that is null.
 ///
-/// Costs what `nbbs_shrink` does, but that nothing is freed. Refuses as that.
+/// Costs what `nbbs_shrink` does, without freeing. Refuses as `nbbs_shrink`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_split_off(
     arena: *const Arena,
@@ -67,7 +68,7 @@ pub unsafe extern "C" fn nbbs_split_off(
     }
 }
 
-/// Makes blocks of `2^order` units of the block or run at `index`, each to be freed by itself.
+/// Splits the block or run at `index` into blocks of `2^order` units. Each is freed by itself.
 ///
 /// One read-modify-write for each block, and one or two for each word that is split for them. Refuses as `nbbs_shrink`, and
 /// with `ORDER_TOO_LARGE`.

@@ -28,7 +28,7 @@ pub struct Statistics {
     pub cached_units: u64,
     /// Runs in use that are no blocks.
     pub used_runs: u64,
-    /// Free blocks of each order, every unit counted once, in the largest block that contains it.
+    /// Free blocks of each order. Every unit counts once, in the largest free block that contains it.
     pub free_blocks: [u64; ORDERS],
     /// Blocks in use of each order.
     pub used_blocks: [u64; ORDERS],
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn nbbs_len_of(
 
 /// The largest order of which a block may be free now, an upper bound. -1: nothing is free, or the handle is of no arena.
 ///
-/// One load, however often it is asked. It may be too high, never too low but for frees that have not returned.
+/// One load. The bound may be too high, but never too low, save for frees that have not returned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_order_bound(arena: *const Arena) -> i32 {
     // SAFETY: the caller's promise about pointers.
@@ -143,8 +143,8 @@ pub unsafe extern "C" fn nbbs_order_bound(arena: *const Arena) -> i32 {
     handle.ok().and_then(|handle| handle.buddy().order_bound()).map_or(-1, |order| order as i32)
 }
 
-/// Counts the arena: units that are free, in use and reserved, and blocks of each order. Each piece was so at some time during
-/// the call.
+/// Counts the units of the arena that are free, in use and reserved, and the blocks of each order. While others use the arena,
+/// each piece was so at some time during the call.
 ///
 /// A load for each word in use, of 32 units each where memory is broken up; for the largest free block alone
 /// `nbbs_order_bound` takes one.
@@ -201,8 +201,8 @@ pub unsafe extern "C" fn nbbs_occupancy_map(
     }
 }
 
-/// Calls `visit` with every piece of the arena, in ascending order. Each was so at some time during the call. `visit`
-/// may use the arena.
+/// Calls `visit` with every piece of the arena, in ascending order. Each piece was so at some time during the call.
+/// `visit` may use the arena.
 ///
 /// Costs what `nbbs_stats` does. Refuses with `NULL`.
 #[unsafe(no_mangle)]

@@ -9,18 +9,18 @@ use crate::pointer;
 /// Makes memory accesses of all CPUs visible to the caller, and the caller's to them: see `nbbs_cache_drain_all`.
 pub type Barrier = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
-/// Allocates a block of `2^order` units by the cache of `cpu`, and writes its first unit to `index`.
+/// Allocates a block of `2^order` units from the cache of `cpu`, and writes its first unit to `index`.
 ///
-/// Two calls with one CPU number may meet in one way only: the second interrupts the first, and is over before that goes on.
-/// So interrupts stay enabled, but a thread may not be preempted or moved from when it reads the number until the call
-/// returns: a kernel disables preemption, a program gives each of its threads a number of its own. Where this is not kept,
-/// units may be handed out twice or be lost. A handler that interrupts its CPU's cache goes past it to the arena, and so
-/// does a number that has no cache. Nobody waits.
+/// Two calls with the same CPU number may overlap in one way only: the second interrupts the first, and returns before the
+/// first goes on. So interrupts may stay enabled, but a thread must not be preempted or moved between reading the number and
+/// the call's return: a kernel disables preemption, and a program gives each of its threads a number of its own. If this is
+/// not kept, units may be handed out twice or be lost. A handler that interrupts a call of its CPU's cache bypasses the cache
+/// and uses the arena, and so does a call with a number that has no cache. Nobody waits.
 ///
-/// 8 plain loads and stores, if the CPU keeps a block of the order; no read-modify-write. Refuses with `ORDER_TOO_LARGE`, or
-/// `EXHAUSTED`: this CPU gave back what it keeps, and at one instant of the call no block of that order was free, save for
-/// those in the hands of a call that had not returned. What other CPUs keep is in use; they have been asked to give it back
-/// with their next call.
+/// 8 plain loads and stores, and no read-modify-write, if the CPU keeps a block of the order. Refuses with `ORDER_TOO_LARGE`,
+/// or with `EXHAUSTED` if, at one instant of the call, no block of that order was free, save for those in the hands of a call
+/// that had not returned. By then this CPU has given back what it kept, and the other CPUs, whose blocks count as in use, have
+/// been asked to do so with their next call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_alloc(
     arena: *const Arena,
@@ -40,7 +40,8 @@ pub unsafe extern "C" fn nbbs_cache_alloc(
 }
 
 /// Frees the block or run at `index` into the cache of `cpu`, if it keeps such blocks, and writes its number of units to
-/// `units`, unless that is null. `cpu` as for `nbbs_cache_alloc`; any may free what another allocated.
+/// `units`, unless that is null. `cpu` as for `nbbs_cache_alloc`; a CPU may free what
+/// another one allocated.
 ///
 /// A load for each level, and then what `nbbs_cache_free_sized` costs. Refuses as `nbbs_free`.
 #[unsafe(no_mangle)]
@@ -68,9 +69,9 @@ pub unsafe extern "C" fn nbbs_cache_free(
 /// the arena: an eighth of them, or half if those lie close together.
 ///
 /// Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order, and a
-/// second free of the block that this CPU freed last. Other wrong frees are believed: such a block may be handed out twice,
-/// or is left alone when the cache gives it back, and counted by `nbbs_cache_refused`. With `checked` in the configuration
-/// all are refused.
+/// second free of the block that this CPU freed last. Other wrong frees go unnoticed: such a block may be handed out
+/// twice, or the arena refuses it when the cache gives it back, and `nbbs_cache_refused` counts it. With `checked` in the
+/// configuration all wrong frees are refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_free_sized(
     arena: *const Arena,
@@ -88,7 +89,7 @@ pub unsafe extern "C" fn nbbs_cache_free_sized(
     }
 }
 
-/// Gives all that `cpu` keeps back to the arena: before it sleeps, before the caches end. `cpu` as for `nbbs_cache_alloc`; for
+/// Gives all that `cpu` keeps back to the arena: to be called before the CPU sleeps, and before the caches end. `cpu` as for `nbbs_cache_alloc`; for
 /// other CPUs see `nbbs_cache_ask` and `nbbs_cache_drain_all`.
 ///
 /// A read-modify-write for each word that the blocks lie in. Refuses only handles that were never made.
@@ -102,7 +103,7 @@ pub unsafe extern "C" fn nbbs_cache_drain(
     unsafe { about(arena, error, |arena| arena.caches.drain(cpu)) }
 }
 
-/// Asks `cpu` to give back all that it keeps with its next call. Any thread may. Refuses only handles that were never made.
+/// Asks `cpu` to give back, with its next call, all that it keeps. Any thread may call it. Refuses only handles that were never made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_ask(
     arena: *const Arena,
@@ -113,8 +114,8 @@ pub unsafe extern "C" fn nbbs_cache_ask(
     unsafe { about(arena, error, |arena| arena.caches.ask(cpu)) }
 }
 
-/// Gives back what all CPUs keep, idle ones too, but those that are in the middle of a call: these do it themselves, at its
-/// end. Any thread may call it; of several at once one gives back.
+/// Gives back what all CPUs keep, idle ones included. CPUs that are in the middle of a call do it themselves at its end. Any
+/// thread may call it; if several do at once, one of them does the work.
 ///
 /// `barrier`, which is called once, has to let every CPU pass a full memory barrier before it returns: an interrupt to all CPUs
 /// that is waited for, or on Linux `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. Refuses with `NULL`, if there is none.
@@ -135,9 +136,9 @@ pub unsafe extern "C" fn nbbs_cache_drain_all(
     }
 }
 
-/// Has the cache of `cpu` used again, after somebody died in the middle of a call with that number, or in
-/// `nbbs_cache_drain_all`: until then it is gone past. What he had in his hands is lost. While nobody is in a call with that
-/// number. Refuses only handles that were never made.
+/// Makes the cache of `cpu` usable again after a thread died in the middle of a call with that number, or in
+/// `nbbs_cache_drain_all`; until then calls bypass that cache. What the thread had in its hands is lost. Call it only while
+/// nobody is in a call with that number. Refuses only handles that were never made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_recover(
     arena: *const Arena,
@@ -148,14 +149,14 @@ pub unsafe extern "C" fn nbbs_cache_recover(
     unsafe { about(arena, error, |arena| arena.caches.recover(cpu)) }
 }
 
-/// CPUs that have a cache; 0 if the handle is of no arena.
+/// Returns how many CPUs have a cache; 0 if the handle is of no arena.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_cpus(arena: *const Arena) -> usize {
     // SAFETY: the caller's promise about pointers.
     unsafe { Handle::at(arena) }.map_or(0, |handle| handle.caches.cpus())
 }
 
-/// Blocks that the arena did not take back from the caches: each was freed twice, or by a wrong order.
+/// Returns how many blocks the arena did not take back from the caches: each was freed twice, or with a wrong order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_refused(arena: *const Arena) -> u64 {
     // SAFETY: the caller's promise about pointers.

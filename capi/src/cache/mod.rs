@@ -101,7 +101,7 @@ pub extern "C" fn nbbs_cache_bytes(cpus: usize) -> usize {
 }
 
 /// Gives the handle at `arena`, and copies made of it from now on, caches in `memory`, whatever that holds: as many as its
-/// `bytes` suffice for, one for each CPU number from 0 on. They are empty.
+/// `bytes` suffice for, one for each CPU number from 0 on. The caches are empty.
 ///
 /// `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with caches in it is done
 /// with it; before that `nbbs_cache_drain` has to be called for each CPU, or what it keeps stays in use. `config` may be

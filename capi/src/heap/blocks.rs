@@ -51,8 +51,8 @@ fn resize(heap: &Heap, block: *mut c_void, bytes: usize) -> Result<NonNull<u8>, 
     unsafe { heap.here().resize_at(at, bytes) }?.ok_or(full)
 }
 
-/// Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. 0 bytes are a
-/// block, too, that is to be freed.
+/// Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. A block of
+/// 0 bytes has to be freed, too.
 ///
 /// A read-modify-write if the CPU's cache has a slot of that size. Otherwise one for up to four slabs and one for each of
 /// these, or what the buddy allocator takes for a new slab; above 32 KiB what `nbbs_alloc_units` takes. If there is no
@@ -77,10 +77,11 @@ pub unsafe extern "C" fn nbbs_heap_alloc(
 
 /// Frees a block. Null: does nothing.
 ///
-/// A read-modify-write if the CPU's cache has room, and up to ten loads to find the block's size; more if not: one for each
-/// slab of which the cache gives slots back, then. The address may be any: refuses with `NOT_OF_HEAP`, `INSIDE_UNIT`,
-/// `NO_BLOCK`. A double free is refused if the block is free to all, which larger ones are at once, or the last one that was
-/// freed on this CPU. What a cache keeps otherwise it may hand out twice then; `nbbs_heap_audit` finds it.
+/// Up to ten loads to find the block's size, and one read-modify-write if the CPU's cache has room; if not, one more for each
+/// slab to which the cache gives slots back. `block` may be any address: what is no block is refused with `NOT_OF_HEAP`,
+/// `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused if no cache keeps the block (large blocks are never kept), or if it is
+/// the last one that was freed on this CPU. Other double frees go unnoticed, and the cache may hand the slot out twice;
+/// `nbbs_heap_audit` finds it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_free(
     heap: *const Heap,
@@ -91,10 +92,10 @@ pub unsafe extern "C" fn nbbs_heap_free(
     unsafe { run(heap, error, |heap| free(heap, block)) }
 }
 
-/// Makes the block whose address is at `block` larger or smaller, and moves what it holds if it must: then its new address
-/// is written there. If it was null, a block is allocated. A block that is moved is aligned to 16 bytes.
+/// Makes the block whose address is at `block` larger or smaller. If the block has to move, its contents move with it, and the
+/// new address is written to `block`; it is then aligned to 16 bytes. If the address was null, a block is allocated.
 ///
-/// In place within a size class, and for what is larger if the units behind it are free; otherwise what `nbbs_heap_alloc` and
+/// A block stays in place within its size class, and a larger one if the units behind it are free; otherwise this costs what `nbbs_heap_alloc` and
 /// `nbbs_heap_free` take, and a copy. Refuses as they do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_resize(
@@ -133,7 +134,7 @@ pub unsafe extern "C" fn nbbs_heap_size_of(
     }
 }
 
-/// Whether an address, which may be any, lies in memory that the heap hands out.
+/// Returns whether an address, which may be any, lies in memory that the heap hands out.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_contains(heap: *const Heap, address: *const c_void) -> bool {
     // SAFETY: the caller's promise about pointers.
@@ -147,8 +148,8 @@ pub unsafe extern "C" fn nbbs_heap_malloc(heap: *const Heap, bytes: usize) -> *m
     unsafe { or_null(heap, |heap| alloc(heap, bytes, 1)) }
 }
 
-/// `calloc`: memory for `count` times `bytes` bytes, all zero; null if `nbbs_heap_alloc` would refuse, or there is no such
-/// number. A store for each word more.
+/// `calloc`: memory for `count` times `bytes` bytes, all zero. Null if `nbbs_heap_alloc` would refuse, or if the product
+/// is too large for a `size_t`. Costs a store for each word more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_calloc(
     heap: *const Heap,

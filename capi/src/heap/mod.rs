@@ -62,8 +62,8 @@ fn current_cpu() -> usize {
 /// Where the heap's own place ends, behind which is that of its caches.
 const FRONT: Layout = Layout::new::<Heap>();
 
-/// Bytes of memory, at any address, that `nbbs_heap_create` makes a heap of that has so many caches and hands out `bytes`
-/// bytes, rounded up to a KiB: 20 KiB a cache, 1.6 % of the bytes, and some KiB. 0 if there can be no such heap: `bytes` is
+/// Returns how many bytes of memory, at any address, `nbbs_heap_create` needs for a heap with `caches` caches that hands out
+/// `bytes` bytes, rounded up to a KiB. A cache takes 20 KiB, the bookkeeping 1.6 % of the bytes, and some KiB. 0 if there can be no such heap: `bytes` is
 /// 0, or more than 4 TiB less 2 KiB (on 32 bits, than 1 GiB), or there are more caches than addresses.
 #[unsafe(no_mangle)]
 pub extern "C" fn nbbs_heap_bytes(caches: usize, bytes: usize) -> usize {
@@ -81,12 +81,12 @@ fn most_caches() -> usize {
     fit
 }
 
-/// Makes a heap of `memory`, whatever that holds, with `caches` caches: as many as there are CPUs; 0 is taken for 1. With
-/// them and its bookkeeping at its front, the heap hands out the rest.
+/// Makes a heap in `memory`, whatever that holds, with `caches` caches: best as many as there are CPUs; 0 is taken for 1. The
+/// caches and the bookkeeping lie at the front of the memory, and the heap hands out the rest.
 ///
-/// `memory` is `bytes` long, and the heap's until nobody uses it any more, or what it handed out; it needs no end. An
-/// operation uses the cache of the CPU on which it runs: as `sched_getcpu` says on Linux; in the freestanding library, and
-/// elsewhere, `nbbs_heap_set_cpu` names a function.
+/// `memory` is `bytes` long. It is the heap's until nobody uses the heap, or what it handed out, any more; a heap need not be
+/// ended. An operation uses the cache of the CPU on which it runs. On Linux `sched_getcpu` says which; elsewhere, and in the
+/// freestanding library, a function that `nbbs_heap_set_cpu` names.
 ///
 /// A store for each word of the caches and the bookkeeping. Refuses with `NULL`, `SIZE`, `SETTING` (`caches`),
 /// `TOO_SHORT`.
@@ -127,10 +127,10 @@ pub unsafe extern "C" fn nbbs_heap_create(
     unsafe { report(make(), Reporter::NOBODY, error) }
 }
 
-/// Adds `bytes` bytes at `memory` to the heap, which keeps them: seven times at most. Their bookkeeping, 1.6 %, lies at their
-/// front, and is cleared.
+/// Adds `bytes` bytes at `memory` to the heap, which keeps them. This can be done seven times. The bookkeeping of the new
+/// memory takes 1.6 % at its front.
 ///
-/// A store for each word of it. Refuses with `NULL`, `SIZE`, `TOO_SHORT`, `REGIONS`.
+/// Clearing that costs a store for each word. Refuses with `NULL`, `SIZE`, `TOO_SHORT`, `REGIONS`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_add(
     heap: *const Heap,
@@ -148,8 +148,9 @@ pub unsafe extern "C" fn nbbs_heap_add(
     }
 }
 
-/// Has `cpu` say on which CPU an operation runs; null: as before. `context` is passed on to it. It is called from wherever
-/// the heap is, handlers included. While nobody else is using the heap. Refuses with `NULL`.
+/// Has `cpu` say on which CPU an operation runs; null: as if this function had never been called. `context` is passed on to
+/// `cpu`, which is called from wherever the heap is, handlers included. Call this function only while nobody else is using
+/// the heap. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_set_cpu(
     heap: *mut Heap,
@@ -166,7 +167,8 @@ pub unsafe extern "C" fn nbbs_heap_set_cpu(
     unsafe { report(set, Reporter::NOBODY, error) }
 }
 
-/// Has `hook` told of misuse of the heap; null: nobody. While nobody else is using the heap. Refuses with `NULL`.
+/// Has `hook` told of misuse of the heap; null: nobody is told. Call it only while nobody else is using the heap. Refuses with
+/// `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_set_hook(
     heap: *mut Heap,

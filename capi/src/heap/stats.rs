@@ -37,7 +37,7 @@ pub struct HeapStatistics {
     pub free: usize,
     /// Blocks that have no size class, and those for which there was no room in a slab.
     pub runs: usize,
-    /// Slots that are in use, or kept by a cache, and what their slabs are too large.
+    /// Slots that are in use, or kept by a cache, and what is left of slabs behind their last slots.
     pub slots: usize,
     /// Slots of slabs that are free.
     pub free_slots: usize,
@@ -64,7 +64,7 @@ impl From<Stats> for HeapStatistics {
     }
 }
 
-/// Writes what the memory is used for to `statistics`, as it is at some moments while it is looked at.
+/// Writes what the memory is used for to `statistics`. While others use the heap, each part was so at some moment of the call.
 ///
 /// Reads all of the bookkeeping.
 #[unsafe(no_mangle)]
@@ -145,10 +145,10 @@ pub unsafe extern "C" fn nbbs_heap_profile(
     cut.end()
 }
 
-/// Calls `discard` with whole pages of `page` bytes, a power of two, of free memory that was in use since it was last zero, 1 MiB
-/// at most at a time. Nobody else can have them meanwhile. It may have the operating system take them back (`madvise`), as
-/// long as they can be written to later, and returns whether they are zero from then on. Returns how many bytes it said so
-/// of; 0, without a call, if `page` is no power of two or `discard` is null.
+/// Calls `discard` with free memory that has been in use since it was last zero: whole pages of `page` bytes, a power of two, and
+/// 1 MiB at most at a time. Nobody else can allocate them meanwhile. `discard` may have the operating system take them back
+/// (`madvise`), as long as they can be written to later, and returns whether they are zero from then on. The function returns
+/// of how many bytes `discard` said that; 0, without a call, if `page` is no power of two or `discard` is null.
 ///
 /// Reads all of the bookkeeping; two read-modify-writes for each call.
 #[unsafe(no_mangle)]
@@ -168,10 +168,10 @@ pub unsafe extern "C" fn nbbs_heap_discard(
     }
 }
 
-/// Returns the memory of slabs of which no slot is in use, so that it may serve other sizes: how many bytes. The CPU's cache
-/// gives back what it keeps at once; the others do when they next take slots or give some back.
+/// Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is. The
+/// calling CPU's cache gives back what it keeps at once; the others do when they next take slots or give some back.
 ///
-/// A read-modify-write or two for each slab that is looked at: those of each size of which one may be whole.
+/// A read-modify-write or two for each slab that is looked at: all slabs of a size of which one may be empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_trim(heap: *const Heap) -> usize {
     // SAFETY: the caller's promise about pointers.

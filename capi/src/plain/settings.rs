@@ -89,9 +89,9 @@ pub extern "C" fn nb_set_max_order(order: u32) -> c_int {
     0
 }
 
-/// Sets where the bookkeeping comes from: `malloc_function` is called once by each `nb_init`, `free_function` with what
-/// it returned by the next one that succeeds; null, if nothing is to be given back. A null `malloc_function`: the C
-/// library's pair, or, in the freestanding library, none, and `nb_init` is refused.
+/// Sets where the bookkeeping comes from: each `nb_init` calls `malloc_function` once, and the next one that succeeds
+/// passes what it returned to `free_function`. A null `free_function`: nothing is given back. A null `malloc_function`: the
+/// C library's pair is used; the freestanding library has none, and refuses `nb_init`.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_set_malloc(malloc_function: Malloc, free_function: Free) {
     SOURCE.store(
@@ -101,8 +101,8 @@ pub extern "C" fn nb_set_malloc(malloc_function: Malloc, free_function: Free) {
     SINK.store(free_function.map_or(ptr::null_mut(), |sink| sink as *mut ()), Ordering::Relaxed);
 }
 
-/// Has `hook` told of misuse, such as a double `nb_free`; null: nobody. For the next `nb_init`, and until the first one.
-/// If it is never called, a sentence for each of the first ten mistakes is written to standard error, where there is one.
+/// Has `hook` told of misuse, such as a double `nb_free`; null: nobody is told. Takes effect with the next `nb_init`; before
+/// the first one, at once. If this function is never called, a sentence for each of the first ten mistakes is written to standard error, where there is one.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_set_hook(hook: Hook, context: *mut c_void) {
     CONTEXT.store(context, Ordering::Relaxed);

@@ -253,11 +253,11 @@ unsafe fn on(
     }
 }
 
-/// Makes a local of a pool, which keeps at most `most` free slots: up to 128; 0: 128, or, of a pool with a limit, a 64th of
-/// it, if that is less. Takes no slot yet.
+/// Makes a local of a pool, which keeps at most `most` free slots, 128 at most. 0 stands for 128, or for a 64th of the
+/// pool's limit if that is less. The local takes no slot yet.
 ///
-/// Nobody else can allocate what it keeps: where locals of `n` threads keep `most` each, others may be refused with
-/// `FULL` while `n * most` slots are free. Refuses with `NULL`, `SETTING` (`most`).
+/// Nobody else can allocate what a local keeps: while `n` locals keep `most` slots each, others may be refused with `FULL`
+/// although `n * most` slots are free. Refuses with `NULL`, `SETTING` (`most`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_local_create(
     local: *mut PoolLocal,
@@ -290,11 +290,11 @@ pub unsafe extern "C" fn nbbs_pool_local_create(
     unsafe { report(make(), Reporter::NOBODY, error) }
 }
 
-/// Gives what a local keeps back and ends it: it is refused from then on (`NULL`). Null, or one that has ended: does
-/// nothing.
+/// Gives back the slots that a local keeps, and ends it: every function refuses it from then on (`NULL`). Null, or a local
+/// that has ended: does nothing.
 ///
-/// One that is never ended costs the pool what it keeps. Once its pool has gone, a local must not be used, and needs no
-/// end.
+/// A local that is never ended costs the pool the slots that it keeps. Once its pool has ended, a local must not be used,
+/// and need not be ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_local_destroy(local: *mut PoolLocal) {
     // SAFETY: the caller's promise about pointers.
@@ -310,8 +310,8 @@ pub unsafe extern "C" fn nbbs_pool_local_destroy(local: *mut PoolLocal) {
 /// Allocates an object from a local and writes its address to `object`: `nbbs_pool_alloc`, mostly without a
 /// read-modify-write. The object is like any other: any thread may free it, with a local or without.
 ///
-/// A few loads and stores, and one read-modify-write for up to 64 slots of a word. Refuses with `FULL`, `SOURCE_EMPTY`:
-/// nothing was free but what other locals keep. Not callable from a handler that may have interrupted a call with the same
+/// A few loads and stores, and one read-modify-write for up to 64 slots of a word. Refuses with `FULL`, `SOURCE_EMPTY` if no
+/// slot was free but those that other locals keep. Not callable from a handler that may have interrupted a call with the same
 /// local.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_local_alloc(
@@ -329,13 +329,13 @@ pub unsafe extern "C" fn nbbs_pool_local_alloc(
     }
 }
 
-/// Frees an object, whoever allocated it, and keeps its slot; when it keeps as many as it may, half of them go back to the
-/// pool. Null: does nothing.
+/// Frees an object, whoever allocated it, and keeps its slot. A local that keeps as many as it may gives half of them back
+/// to the pool first. Null: does nothing.
 ///
 /// As `nbbs_pool_free`, but mostly without a read-modify-write. Not callable from a handler that may have interrupted a call
-/// with the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`: a double free is told apart until the slot
-/// is allocated again, whichever local keeps it; but of two threads that free the same object at the very same time
-/// neither may be refused, and then its slot may be handed out twice, and after its chunk has gone.
+/// with the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as long as
+/// the slot has not been allocated again, whichever local keeps it. But if two threads free the same object at the very same
+/// time, perhaps neither is refused: then its slot may be handed out twice, and even after its chunk has gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_local_free(
     local: *mut PoolLocal,

@@ -41,23 +41,25 @@ pub struct Pool {
     reporter: Reporter,
 }
 
-/// What a pool is to be like. All zero but `size`: objects aligned to 1, as many as there is memory for.
+/// What a pool is to be like. If only `size` is not 0, objects are aligned to 1, and there may be as many as there is
+/// memory for.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PoolConfig {
     /// Bytes of an object.
     pub size: usize,
-    /// Objects are at multiples of it: a power of two; 0: any address.
+    /// The alignment of objects: a power of two; 0: they may lie at any address.
     pub align: usize,
     /// The most objects that the pool may ever have; 0: no limit.
     pub limit: usize,
-    /// Objects for which there is memory when the pool is made, and which `nbbs_pool_shrink` leaves it.
+    /// Objects for which the pool gets memory when it is made; `nbbs_pool_shrink` leaves that many.
     pub reserve: usize,
     /// Objects in a chunk, at most 2^24. A chunk is what the pool grows by; its memory is aligned to its size, rounded up
-    /// to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64; from a `source` that is given as many
-    /// as fit into 4 KiB, for it may have little memory, or none at higher alignments: more are faster. No more than `limit`.
+    /// to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64. With a `source` of the caller's, 0 means as
+    /// many as fit into 4 KiB, since the source may have little memory, or none at higher alignments; larger chunks are
+    /// faster. There are never more than `limit`.
     pub chunk: usize,
-    /// A chunk is added as soon as fewer than so many objects are free; 0: when none is.
+    /// The pool adds a chunk as soon as fewer objects than this are free; 0: when none is.
     pub ahead: usize,
 }
 
@@ -137,8 +139,8 @@ impl Plan {
     }
 }
 
-/// Bytes that `nbbs_pool_create_in` needs for a pool of `config->limit` objects; 0 if there can be no such pool. 10 bits
-/// an object and some KiB more than the objects themselves.
+/// Returns the bytes that `nbbs_pool_create_in` needs for a pool of `config->limit` objects; 0 if there can be no such
+/// pool. The bookkeeping takes 10 bits for each object, and some KiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_bytes(config: *const PoolConfig) -> usize {
     // SAFETY: the caller's promise about pointers.
@@ -203,8 +205,8 @@ fn usual_shape(config: &PoolConfig, source_is_given: bool) -> Result<Shape, Erro
     of(if config.limit == 0 { usual } else { usual.min(config.limit) })
 }
 
-/// Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it; null: from the C library's `malloc`,
-/// where there is one.
+/// Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it. If `source` is null, the memory comes
+/// from the C library's `malloc`, where there is one.
 ///
 /// Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`;
 /// `reserve`: more than the limit, or than there are addresses), `SOURCE_EMPTY`.
@@ -260,8 +262,8 @@ pub unsafe extern "C" fn nbbs_pool_create(
     unsafe { report(make(), Reporter::NOBODY, error) }
 }
 
-/// Ends a pool and gives its memory back: to its source, or, that of `nbbs_pool_create_in`, to the caller. Objects that are
-/// allocated go with it. Null: does nothing. Nobody else may be using the pool, or have objects of it.
+/// Ends a pool and gives its memory back to its source; the memory of a pool that `nbbs_pool_create_in` made is the caller's
+/// again. Objects that are still allocated are gone. Null: does nothing. Nobody else may be using the pool, or objects of it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_destroy(pool: *mut Pool) {
     if let Ok(pool) = pointer::checked(pool, 1) {
@@ -282,7 +284,8 @@ unsafe fn end(pool: NonNull<Pool>) {
     }
 }
 
-/// Has `hook` told of misuse of the pool; null: nobody. While nobody else is using the pool. Refuses with `NULL`.
+/// Has `hook` told of misuse of the pool; null: nobody is told. Call it only while nobody else is using the pool. Refuses
+/// with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_set_hook(
     pool: *mut Pool,

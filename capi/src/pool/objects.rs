@@ -40,7 +40,7 @@ unsafe fn ask<T: Default>(pool: *const Pool, ask: impl FnOnce(&Pool) -> T) -> T 
     pointer::checked(pool, 1).map_or_else(|_| T::default(), |pool| ask(unsafe { pool.as_ref() }))
 }
 
-/// Allocates an object and writes its address to `object`. Its bytes are what they are.
+/// Allocates an object and writes its address to `object`. Its bytes are not initialised.
 ///
 /// One read-modify-write, whatever the size of the pool; growing takes as long as the source takes. Refuses with `FULL`,
 /// `SOURCE_EMPTY`. Callable from interrupt and signal handlers if the source is, or if the pool need not grow.
@@ -62,8 +62,8 @@ pub unsafe extern "C" fn nbbs_pool_alloc(
 
 /// Frees an object. Null: does nothing.
 ///
-/// Two read-modify-writes. The address may be any: refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double
-/// free is told apart until the object is allocated again.
+/// Two read-modify-writes. `object` may be any address: what is no object is refused with `FOREIGN_ADDRESS`,
+/// `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as long as the slot has not been allocated again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_free(
     pool: *const Pool,
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn nbbs_pool_free(
     unsafe { run(pool, error, |pool| if object.is_null() { Ok(()) } else { pool.free(object) }) }
 }
 
-/// Whether an object is allocated at that address, which may be any.
+/// Returns whether an object is allocated at an address, which may be any.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_is_valid(pool: *const Pool, object: *const c_void) -> bool {
     let valid =
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn nbbs_pool_is_valid(pool: *const Pool, object: *const c_
     unsafe { ask(pool, valid) }
 }
 
-/// Objects that are allocated, without what locals keep. Exact when nothing else runs.
+/// Returns how many objects are allocated; slots that locals keep do not count. Exact when nothing else runs.
 ///
 /// A load for every 64 slots, and for each of them that is not free.
 #[unsafe(no_mangle)]
@@ -92,21 +92,21 @@ pub unsafe extern "C" fn nbbs_pool_len(pool: *const Pool) -> usize {
     unsafe { ask(pool, Pool::len) }
 }
 
-/// Objects for which there is memory now.
+/// Returns how many objects there is memory for now, allocated or not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_capacity(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
     unsafe { ask(pool, |pool| pool.inner.capacity()) }
 }
 
-/// The most objects that the pool may ever have; `SIZE_MAX`: as many as there is memory for.
+/// Returns the most objects that the pool may ever have; `SIZE_MAX`: as many as there is memory for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_limit(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
     unsafe { ask(pool, |pool| pool.inner.max_len()) }
 }
 
-/// Bytes from one object to the next.
+/// Returns the bytes from one object to the next.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_stride(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
@@ -134,8 +134,8 @@ pub unsafe extern "C" fn nbbs_pool_reserve(
     }
 }
 
-/// Gives chunks without an object, and without a slot that a local keeps, back to the source, as long as what the
-/// configuration reserves stays. Returns how many objects there is room for less.
+/// Gives chunks in which every slot is free back to the source, as long as the objects that the configuration reserves
+/// stay. Returns by how many objects the capacity has shrunk. A slot that a local keeps is not free.
 ///
 /// A read-modify-write for every 64 slots, and what the source takes. Callable where the source is.
 #[unsafe(no_mangle)]
@@ -144,8 +144,8 @@ pub unsafe extern "C" fn nbbs_pool_shrink(pool: *const Pool) -> usize {
     unsafe { ask(pool, |pool| pool.inner.shrink()) }
 }
 
-/// Calls `visit` with every object that is allocated, in no order. `visit` may free it, and allocate others: those may
-/// come or not.
+/// Calls `visit` with every object that is allocated, in no particular order. `visit` may free the object, and may
+/// allocate others, which may be visited or not.
 ///
 /// A load for every 64 slots, and for each object. Refuses with `NULL`.
 #[unsafe(no_mangle)]
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn nbbs_pool_each(
     }
 }
 
-/// Frees all objects; the memory stays the pool's, and what locals keep stays theirs.
+/// Frees all objects. The pool keeps its memory, and locals keep their slots.
 ///
 /// A load for every 64 slots, and for each object what `nbbs_pool_free` costs. Refuses with `NULL`. Nobody else may be
 /// using the pool meanwhile.

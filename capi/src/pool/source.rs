@@ -25,7 +25,7 @@ pub struct Source {
     pub free: Option<
         unsafe extern "C" fn(context: *mut c_void, block: *mut c_void, bytes: usize, align: usize),
     >,
-    /// Passed to both.
+    /// Passed to both functions.
     pub context: *mut c_void,
 }
 

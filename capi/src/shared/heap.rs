@@ -93,8 +93,8 @@ pub unsafe extern "C" fn nbbs_shared_heap_block(
     }
 }
 
-/// Makes empty slabs, from which slots are cut, blocks again, and returns how many. Of each size of slot, one that another living
-/// member used last stays. A walk over the bookkeeping, and memory. Null: 0.
+/// Turns slabs of which no slot is in use into blocks again, and returns how many. For each size of slot, the slab that another
+/// living member used last stays. Costs a walk over the bookkeeping, and memory. Null: 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_heap_trim(member: *const SharedMember) -> usize {
     // SAFETY: the caller's promise about pointers.

@@ -17,7 +17,7 @@ pub struct SharedMember {
     reporter: Reporter,
 }
 
-/// Says of a block, or a slot of the heap, that is recovered whether the recoverer keeps it; otherwise it is freed.
+/// Returns whether the recoverer keeps a recovered block, or slot of the heap; otherwise it is freed.
 ///
 /// Called inside `nbbs_shared_recover`, by the same thread; it may use the member.
 pub type SharedKeeps =
@@ -35,7 +35,7 @@ pub struct SharedRecovery {
     pub kept: usize,
     /// Blocks of which it could not be told whether they belong to an operation under way. Another recovery will tell.
     pub pending: usize,
-    /// Blocks and slots that nothing can be said of, as somebody has written where he must not. They stay as they are.
+    /// Blocks and slots whose bookkeeping was overwritten by a stray write. They stay as they are.
     pub damaged: usize,
 }
 
@@ -74,8 +74,8 @@ pub unsafe extern "C" fn nbbs_shared_join(
     }
 }
 
-/// Ends a member: nobody uses the handle any more. Null: does nothing. What it still holds others recover. In a child of
-/// the process that joined, it gives back the child's memory, and the member goes on.
+/// Ends a member. Nobody may use the handle any more, and others can recover what the member still holds. In a child of the
+/// process that joined, the call only gives back the child's memory, and the member goes on. Null: does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_leave(member: *mut SharedMember) {
     if let Ok(member) = pointer::checked(member, 1) {
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn nbbs_shared_leave(member: *mut SharedMember) {
     }
 }
 
-/// Which member this is. Of a null pointer, nobody.
+/// Returns which member this is; for a null pointer, nobody.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_id_of(member: *const SharedMember) -> SharedId {
     // SAFETY: the caller's promise about pointers.
@@ -144,8 +144,8 @@ pub unsafe extern "C" fn nbbs_shared_free(
 /// Makes the block at `offset` this member's, and writes whose it was to `from`, which may be null: for a block that its
 /// holder has handed over, by whatever way, and neither uses nor frees any more.
 ///
-/// If the holder has died meanwhile and another recovers, either this member gets it, or the other does and has freed or
-/// kept it: who recovers should know what was sent, and keep it. A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
+/// If the holder has died meanwhile and another member recovers, either this member gets the block, or the other one has freed
+/// or kept it. So whoever recovers should know what was sent, and keep it. A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
 /// `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_take(
@@ -187,20 +187,21 @@ pub unsafe extern "C" fn nbbs_shared_block(
     }
 }
 
-/// How many members have died that nobody has recovered. A system call for each seat that is taken.
+/// Returns how many members have died that nobody has recovered. A system call for each seat that is taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_dead(member: *const SharedMember) -> usize {
     // SAFETY: the caller's promise about pointers.
     unsafe { ask(member, |shared| shared.member.dead()) }
 }
 
-/// Recovers what members held that have died or left: each block, and each slot of the heap, becomes this member's, and
-/// `keeps` says whether it stays so or is freed; null: all are freed. Blocks that a dead member was allocating or freeing at
+/// Recovers what members that have died or left still held: each block, and each slot of the heap, becomes this member's, and
+/// `keeps` says whether the member keeps it or it is freed; null: all are freed. Blocks that a dead member was allocating or freeing at
 /// its end are among them. `found`, which may be null, gets how many.
 ///
-/// May be called by several members at the same time, each block goes to one of them; whoever dies in it is recovered by the
-/// next. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet received. Whom one was
-/// sent to may take it while `keeps` is asked: then the answer has no effect. Waits for nobody. A walk over the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
+/// Several members may call it at the same time: each block goes to one of them, and the next recovery recovers whoever dies in
+/// the call. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet received. The
+/// receiver of a message may take it while `keeps` is asked: then the answer has no effect. Waits for nobody. Costs a walk over
+/// the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_recover(
     member: *const SharedMember,

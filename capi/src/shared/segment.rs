@@ -29,7 +29,7 @@ pub struct SharedGeometry {
     pub units: u64,
     /// Bytes of a unit, the least that is handed out: a power of two from 64 to 2^30.
     pub unit_bytes: u64,
-    /// How many members may live at a time, from 1 to 1022.
+    /// The most members that may live at a time, from 1 to 1022.
     pub members: u64,
 }
 
@@ -96,8 +96,8 @@ unsafe fn geometry(geometry: *const SharedGeometry) -> Result<Geometry, Error> {
     pointer::checked(geometry, 2).map(|geometry| unsafe { geometry.read() }.into())
 }
 
-/// Bytes that a segment takes, everything included: beside the units 64 bits a unit for its owner, 2.3 for the buddy
-/// allocator, 320 bytes a member, and two pages. 0 if there can be no such segment.
+/// Returns the bytes that a segment takes: its units; for each unit, 64 bits for its owner and 2.3 for the buddy allocator;
+/// 320 bytes for each member; and two pages. 0 if there can be no such segment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_bytes(geometry: *const SharedGeometry) -> u64 {
     // SAFETY: the caller's promise about pointers.
@@ -162,8 +162,8 @@ pub unsafe extern "C" fn nbbs_shared_attach(
     unsafe { hand_out(segment, 2, error, || Ok(Segment::attach(self::path(text(path, 1)?))?)) }
 }
 
-/// Attaches to the segment that a descriptor is of, which was inherited, or received over a socket. The descriptor is
-/// duplicated, and stays the caller's.
+/// Attaches to a segment by its descriptor, which was inherited, or received over a socket. The descriptor is duplicated,
+/// and stays the caller's.
 ///
 /// Refuses as `nbbs_shared_attach` does; `SYSTEM` if it is no descriptor.
 #[unsafe(no_mangle)]
@@ -187,8 +187,8 @@ pub unsafe extern "C" fn nbbs_shared_attach_fd(
     }
 }
 
-/// Detaches from a segment: nobody uses the handle any more. Null: does nothing. The mapping goes with the last of its members.
-/// A file stays where it is.
+/// Detaches from a segment. Nobody may use the handle any more; the memory stays mapped until the last member that joined by
+/// it has left. The segment's file stays. Null: does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_detach(segment: *mut Shared) {
     if let Ok(segment) = pointer::checked(segment, 1) {
@@ -239,15 +239,15 @@ pub unsafe extern "C" fn nbbs_shared_geometry_of(
     }
 }
 
-/// Bytes that nobody holds. Two loads for each 512 units; right when nobody works.
+/// Returns how many bytes nobody holds. Two loads for each 512 units; exact when nothing else runs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_free_bytes(segment: *const Shared) -> u64 {
     // SAFETY: the caller's promise about pointers.
     unsafe { ask(segment, |shared| shared.segment.free_bytes()) }
 }
 
-/// Writes to `address` where in this process the `bytes` bytes at an offset are. Whose they are, and who may touch them, the
-/// caller must know. Refuses with `NULL`, `OUTSIDE_SEGMENT`.
+/// Writes to `address` where in this process the `bytes` bytes at an offset are. The caller must know whose they are, and who
+/// may touch them. Refuses with `NULL`, `OUTSIDE_SEGMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_at(
     segment: *const Shared,
@@ -327,7 +327,7 @@ pub unsafe extern "C" fn nbbs_shared_set_root(
     }
 }
 
-/// Publishes `offset` as the root if that still is `*expected`, and says whether it was. If not, writes what it is to
+/// Publishes `offset` as the root if the root still is `*expected`, and returns whether it was. If not, writes what it is to
 /// `*expected`. 0: none. Acquires and releases. Null: no.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_swap_root(
