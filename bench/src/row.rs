@@ -1,6 +1,7 @@
 //! Rows: measured cases, which are printed, kept in records, shown on pages and compared.
 
 use std::borrow::Cow;
+use std::thread::available_parallelism;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -56,6 +57,8 @@ pub struct Row {
     pub p99_ns: Option<f64>,
     pub p999_ns: Option<f64>,
     pub max_ns: Option<f64>,
+    /// The time between two readings of the clock that differ: the times of single operations are no finer.
+    pub clock_step_ns: Option<f64>,
     pub metadata_bytes: Option<u64>,
     /// Compare-and-swaps, won or lost.
     pub rmw_per_op: Option<f64>,
@@ -66,7 +69,7 @@ pub struct Row {
     pub worst_loads: Option<u64>,
     /// The instructions per operation, with `--instructions`, on one thread.
     pub instructions_per_op: Option<f64>,
-    /// The allocations that were refused in the first round.
+    /// The allocations that were refused in the round with the most of them, in all parts together.
     #[serde(default)]
     pub refused: u64,
     /// The allocations of single units, in the pass with an owner map, that were refused while a unit was free and in
@@ -74,6 +77,9 @@ pub struct Row {
     pub spurious_refusals: Option<u64>,
     pub verified: bool,
     pub violation: Option<String>,
+    /// The number of logical CPUs of the machine. In a record the header has it.
+    #[serde(skip)]
+    pub cpus: Option<usize>,
     #[serde(flatten)]
     pub more: Figures,
 }
@@ -129,6 +135,9 @@ pub struct Case {
 /// The spread of the rounds, as a part of their median, above which a row is called noisy.
 const NOISY: f64 = 0.25;
 
+/// The workload that runs on simulated cores, each with a thread.
+const SIMULATED: &str = "cores";
+
 impl Row {
     /// Creates a row with nothing measured yet.
     pub fn new(workload: &'static str, contender: &Contender, threads: usize) -> Self {
@@ -151,6 +160,7 @@ impl Row {
             safe: true,
             threads,
             verified: true,
+            cpus: available_parallelism().ok().map(usize::from),
             ..Self::default()
         }
     }
@@ -205,6 +215,11 @@ impl Row {
             (_, true) => format!("{} (caches)", self.allocator),
             _ => self.allocator.clone().into_owned(),
         }
+    }
+
+    /// Returns whether it had more threads than processors.
+    pub fn is_crowded(&self) -> bool {
+        self.workload != SIMULATED && self.cpus.is_some_and(|cpus| self.threads > cpus)
     }
 
     /// Returns the case that is measured.

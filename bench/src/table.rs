@@ -1,6 +1,6 @@
 //! Prints figures in tables.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use comfy_table::{CellAlignment, Table};
 use indicatif::HumanCount;
@@ -90,28 +90,63 @@ impl Layout<'_> {
                 None => groups.push((about, vec![row])),
             }
         }
-        let places: BTreeSet<(u64, String)> = (self.across.iter())
-            .flat_map(|across| {
-                rows.iter()
-                    .map(|row| (across.place)(row))
-                    .map(|place| (place, (across.title)(place)))
-            })
-            .collect();
+        let mut places: BTreeMap<u64, bool> = BTreeMap::new();
+        if let Some(across) = &self.across {
+            for row in rows {
+                *places.entry((across.place)(row)).or_default() |= row.is_crowded();
+            }
+        }
         let line = |(about, rows): (Vec<String>, Vec<&Row>)| {
             let cell = |place: u64| {
                 let across = self.across.as_ref()?;
                 rows.iter().find(|row| (across.place)(row) == place).map(|row| (across.cell)(row))
             };
-            let across = places.iter().map(|&(place, _)| cell(place).unwrap_or("-".to_owned()));
+            let across = places.keys().map(|&place| cell(place).unwrap_or("-".to_owned()));
             let more = self.more.iter().map(|more| more.1(&rows));
             about.into_iter().chain(across).chain(more).collect()
         };
         let lines = groups.into_iter().map(line).collect();
         let about = self.lines.iter().map(|line| line.0.to_owned());
         let more = self.more.iter().map(|more| more.0.to_owned());
-        let across = places.iter().map(|(_, title)| title.clone());
+        let title = |(&place, &crowded): (&u64, &bool)| {
+            let across = self.across.as_ref()?;
+            Some((across.title)(place) + if crowded { CROWDED } else { "" })
+        };
+        let across = places.iter().filter_map(title);
         (about.chain(across).chain(more).collect(), lines)
     }
+}
+
+/// The mark at a number of threads above that of the processors.
+const CROWDED: &str = "†";
+
+/// Prints the row's number of threads, marked if there were fewer processors.
+pub fn thread_count(row: &Row) -> String {
+    format!("{}{}", row.threads, if row.is_crowded() { CROWDED } else { "" })
+}
+
+/// Prints the same in words.
+pub fn with_threads(row: &Row) -> String {
+    threads(row.threads) + if row.is_crowded() { CROWDED } else { "" }
+}
+
+/// Explains the mark, if one of the rows has it.
+pub fn crowd_note<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<String> {
+    let note = "more threads than processors: the holder of a lock can lose its processor";
+    rows.into_iter().any(Row::is_crowded).then(|| format!("{CROWDED} {note}"))
+}
+
+/// Says how fine the times of single operations are, if one of the rows has some.
+pub fn clock_note<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Option<String> {
+    let is_timed = |row: &&Row| row.p50_ns.or(row.p99_ns).or(row.p999_ns).is_some();
+    let step_ns = rows.into_iter().filter(is_timed).find_map(|row| row.clock_step_ns)?;
+    Some(format!("times of single operations have steps of {step_ns:.1} ns, those of the clock"))
+}
+
+/// Returns the lines below a table of these rows.
+pub fn notes(rows: &[&Row]) -> String {
+    let notes = [crowd_note(rows.iter().copied()), clock_note(rows.iter().copied())];
+    notes.into_iter().flatten().map(|note| format!("\n  {note}")).collect()
 }
 
 /// Prints a figure, or a dash if there is none.
@@ -120,7 +155,7 @@ pub fn or_dash<T>(figure: Option<T>, print: impl Fn(T) -> String) -> String {
 }
 
 /// Columns of figures that rows of any workload may have, for the most threads.
-const FIGURES: [Column<'static>; 11] = [
+const FIGURES: [Column<'static>; 12] = [
     ("median", |rows| or_dash(most(rows).p50_ns, time)),
     ("p99", |rows| or_dash(most(rows).p99_ns, time)),
     ("p99.9", |rows| or_dash(most(rows).p999_ns, time)),
@@ -130,6 +165,11 @@ const FIGURES: [Column<'static>; 11] = [
     ("lines", |rows| or_dash(most(rows).lines_written_per_op, hundredths)),
     ("most loads", |rows| or_dash(most(rows).worst_loads, count)),
     ("instructions", |rows| or_dash(most(rows).instructions_per_op, |count| format!("{count:.0}"))),
+    ("refused", |rows| {
+        // Not only with the most threads: no refusal is to be missed.
+        let most = rows.iter().map(|row| row.refused).max();
+        or_dash(most.filter(|&refused| refused > 0), count)
+    }),
     ("spurious", |rows| {
         or_dash(most(rows).spurious_refusals.filter(|&refused| refused > 0), count)
     }),
@@ -202,7 +242,8 @@ pub fn percent(permille: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, percent, time};
+    use super::{Across, Column, Layout, bytes, columns, notes, percent, time};
+    use crate::row::Row;
 
     #[test]
     fn figures_read_well() {
@@ -212,5 +253,46 @@ mod tests {
         );
         assert_eq!([bytes(0), bytes(1 << 30), bytes(74_112)], ["0 B", "1 GiB", "72.4 KiB"]);
         assert_eq!([percent(0), percent(432), percent(1000)], ["0.0 %", "43.2 %", "100.0 %"]);
+    }
+
+    #[test]
+    fn refusals_are_shown_where_one_was_refused_anything() {
+        let row = |threads, refused| Row { threads, refused, ..Row::default() };
+        let titles = |lines: &[Vec<&Row>]| {
+            columns(None, lines).into_iter().map(|column| column.0).collect::<Vec<_>>()
+        };
+        let (none, few, more, last) = (row(1, 0), row(1, 7), row(2, 1200), row(2, 0));
+        assert!(titles(&[vec![&none]]).is_empty());
+        // The line with refusals on one thread, and none on two.
+        let lines = [vec![&none, &none], vec![&few, &last], vec![&few, &more]];
+        assert_eq!(titles(&lines), ["refused"]);
+        let column: Column<'_> = columns(None, &lines)[0];
+        assert_eq!(lines.each_ref().map(|rows| column.1(rows)), ["-", "7", "1,200"]);
+    }
+
+    #[test]
+    fn columns_with_more_threads_than_processors_are_marked_and_explained() {
+        let row = |threads| Row { threads, cpus: Some(2), ..Row::default() };
+        let rows = [row(1), row(2), row(3)];
+        let layout = Layout {
+            lines: &[],
+            across: Some(Across::threads(|_| String::new())),
+            more: &[],
+            left: 0,
+        };
+        let (header, _) = layout.cells(&rows.iter().collect::<Vec<_>>());
+        assert_eq!(header, ["1 thr.", "2 thr.", "3 thr.†"]);
+        assert_eq!(notes(&[&rows[0], &rows[1]]), "");
+        assert!(notes(&[&rows[2]]).contains("† more threads than processors"));
+        let simulated = Row { workload: "cores".into(), ..row(64) };
+        assert_eq!(notes(&[&simulated]), "");
+    }
+
+    #[test]
+    fn the_step_of_the_clock_is_told_where_single_operations_are_timed() {
+        let untimed = Row { clock_step_ns: Some(17.5), ..Row::default() };
+        let timed = Row { p999_ns: Some(100.0), ..untimed.clone() };
+        assert_eq!(notes(&[&untimed]), "");
+        assert!(notes(&[&untimed, &timed]).contains("steps of 17.5 ns"));
     }
 }

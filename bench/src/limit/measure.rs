@@ -177,7 +177,7 @@ impl Bench<'_> {
         let refused = |order: &u32| *order >= state.smallest_refused();
         for order in self.orders.clone().into_iter().filter(refused) {
             let cost = fail::time(arena, order, self.rounds, self.clock);
-            self.add(row::fail(units, state, order, &cost))?;
+            self.add(row::fail(units, state, order, &cost, self.clock))?;
         }
         self.output.bar.inc(1);
         Ok(())

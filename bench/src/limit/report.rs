@@ -1,7 +1,9 @@
 //! The tables of `bench limit`.
 
 use crate::row::Row;
-use crate::table::{About, Across, Column, Layout, bytes, or_dash, threads, time};
+use crate::table::{
+    About, Across, Column, Layout, bytes, notes, or_dash, thread_count, threads, time,
+};
 
 /// A table: its title, the cases in it, and how they are printed.
 pub struct Table {
@@ -53,7 +55,7 @@ pub static WAYS: Table = Table {
     },
     cases: &["way"],
     layout: listed(
-        &[("threads", |row| row.threads.to_string()), ("by", |row| row.text("by").to_owned())],
+        &[("threads", thread_count), ("by", |row| row.text("by").to_owned())],
         &[
             ("a pair", |rows| twice(rows[0].ns_per_op)),
             ("bare CAS\npair", |rows| twice(rows[0].figure("bare_ns_per_op"))),
@@ -70,11 +72,7 @@ pub static BULK: Table = Table {
     title: |_| "half the arena in blocks of order 0, allocated and freed".to_owned(),
     cases: &["bulk", "random_free"],
     layout: listed(
-        &[
-            ("arena", arena),
-            ("threads", |row| row.threads.to_string()),
-            ("case", |row| row.text("case").to_owned()),
-        ],
+        &[("arena", arena), ("threads", thread_count), ("case", |row| row.text("case").to_owned())],
         &[
             ("per\noperation", |rows| or_dash(rows[0].ns_per_op, time)),
             ("one bare\nCAS", |rows| ns(rows, "bare_ns_per_op")),
@@ -108,7 +106,7 @@ pub static FAIL: Table = Table {
 impl Table {
     /// Returns the table of rows of its cases.
     pub fn of(&self, rows: &[&Row]) -> String {
-        format!("{}\n{}\n", (self.title)(rows[0]), self.layout.table(rows))
+        format!("{}\n{}{}\n", (self.title)(rows[0]), self.layout.table(rows), notes(rows))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::ways::Way;
 use super::{bulk, fail, pairs};
+use crate::clock::Clock;
 use crate::market::Kind;
 use crate::median::hundredths;
 use crate::row::Row;
@@ -85,11 +86,12 @@ pub fn bulk(units: u64, threads: usize, cost: &bulk::Cost, steps: &bulk::Steps) 
 }
 
 /// Makes the row of allocations of `order` that are refused.
-pub fn fail(units: u64, state: fail::State, order: u32, cost: &fail::Cost) -> Row {
+pub fn fail(units: u64, state: fail::State, order: u32, cost: &fail::Cost, clock: &Clock) -> Row {
     let (fill_percent, phase) = (state.fill_percent(), format!("refused, {}", state.name()));
     let case = Case { units, order, threads: 1, fill_percent, case: "fail", phase, ops: 1.0 };
     let row = case.row(cost.ns, cost.bare_ns, cost.ns / cost.bare_ns, cost.spread_ns);
     let row = with_steps(row, cost.steps, None).with("state", state.name());
-    Row { p99_ns: Some(hundredths(cost.p99_ns)), ..row }
+    let clock_step_ns = Some(hundredths(clock.step_ns()));
+    Row { p99_ns: Some(hundredths(cost.p99_ns)), clock_step_ns, ..row }
         .with_all([("first_ns", Some(cost.first_ns))])
 }

@@ -3,7 +3,9 @@
 use crate::args::UNIT_BYTES;
 use crate::row::Row;
 use crate::suite::workloads::Workload;
-use crate::table::{Layout, bytes, count, or_dash, percent, threads, time};
+use crate::table::{
+    Layout, bytes, count, crowd_note, or_dash, percent, threads, time, with_threads,
+};
 
 /// Returns all that is printed about one trace.
 pub fn table(_: &Workload, rows: &[Row]) -> String {
@@ -11,6 +13,7 @@ pub fn table(_: &Workload, rows: &[Row]) -> String {
     let same_table = |a: &Row, b: &Row| rows.len() <= SIDE_BY_SIDE || a.threads == b.threads;
     let groups = rows.chunk_by(same_table).flat_map(|rows| rows.chunks(SIDE_BY_SIDE));
     lines.extend(groups.map(|rows| LAYOUT.turned(&rows.iter().collect::<Vec<_>>()).to_string()));
+    lines.extend(crowd_note(rows));
     lines.extend(violations(rows));
     lines.extend(comparisons(rows));
     lines.push(clock(&rows[0]));
@@ -35,7 +38,7 @@ fn clock(row: &Row) -> String {
     format!(
         "The clock costs {:.1} ns, which is subtracted, and has steps of {:.1} ns. Medians over {} rounds.",
         figure(row, "clock_ns"),
-        figure(row, "clock_step_ns"),
+        row.clock_step_ns.unwrap_or(0.0),
         figure(row, "rounds"),
     )
 }
@@ -46,7 +49,7 @@ fn name(row: &Row) -> String {
 }
 
 static LAYOUT: Layout<'static> = Layout {
-    lines: &[("", |row| format!("{}\n{}", name(row), threads(row.threads)))],
+    lines: &[("", |row| format!("{}\n{}", name(row), with_threads(row)))],
     across: None,
     more: &[
         ("operations", |rows| {
@@ -115,7 +118,7 @@ fn compare(first: &Row, other: &Row) -> String {
         name(first),
         name(other),
         at("in the mean", first.mean_ns, other.mean_ns, 0.0),
-        at("at p99.9", first.p999_ns, other.p999_ns, figure(first, "clock_step_ns")),
+        at("at p99.9", first.p999_ns, other.p999_ns, first.clock_step_ns.unwrap_or(0.0)),
     )
 }
 

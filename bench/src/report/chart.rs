@@ -168,7 +168,7 @@ fn over_threads(variant: &Variant<'_>) -> Option<Chart> {
     };
     Chart {
         title: "time per operation, all threads together, by number of threads".to_owned(),
-        places: variant.threads.iter().map(ToString::to_string).collect(),
+        places: variant.places(),
         unit: "threads",
         factors: false,
         lines: variant.lines.iter().map(curve).collect(),
@@ -184,7 +184,7 @@ fn beside_one(variant: &Variant<'_>) -> Option<Chart> {
     };
     Chart {
         title: "throughput by number of cores, beside one core: higher is better".to_owned(),
-        places: variant.threads.iter().map(ToString::to_string).collect(),
+        places: variant.places(),
         unit: "cores",
         factors: true,
         lines: variant.lines.iter().map(curve).collect(),
@@ -194,10 +194,13 @@ fn beside_one(variant: &Variant<'_>) -> Option<Chart> {
 
 /// Draws single operations with the most threads.
 fn percentiles(variant: &Variant<'_>) -> Option<Chart> {
-    let threads = variant.threads.last()?;
+    let (threads, count) = (variant.threads.last()?, variant.places().pop()?);
     let plural = if *threads == 1 { "" } else { "s" };
+    let rows = variant.lines.iter().filter_map(Line::last);
+    let step = rows.filter_map(|row| row.clock_step_ns).next();
+    let step = step.map(|ns| format!(", in steps of the clock of {ns:.1} ns"));
     Chart::of_single_operations(
-        format!("single operations, {threads} thread{plural}"),
+        format!("single operations, {count} thread{plural}{}", step.unwrap_or_default()),
         variant,
         &[
             ("median", |entry| entry.p50_ns),

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::row::Row;
 use crate::suite::report::FOOTER;
 use crate::suite::workloads::{WORKLOADS, Workload};
-use crate::table::bytes;
+use crate::table::{bytes, thread_count};
 
 /// The rows of a workload.
 pub struct Section<'a> {
@@ -28,6 +28,17 @@ pub struct Line<'a> {
     pub name: &'a str,
     /// The rows, by number of threads.
     pub entries: Vec<Option<&'a Row>>,
+}
+
+impl Variant<'_> {
+    /// Returns the numbers of threads for readers, marked where there were fewer processors.
+    pub fn places(&self) -> Vec<String> {
+        let place = |(place, threads): (usize, &usize)| {
+            let rows = self.lines.iter().filter_map(|line| line.entries[place]);
+            rows.max_by_key(|row| row.is_crowded()).map_or(threads.to_string(), thread_count)
+        };
+        self.threads.iter().enumerate().map(place).collect()
+    }
 }
 
 impl<'a> Line<'a> {

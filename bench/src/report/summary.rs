@@ -2,6 +2,7 @@
 
 use super::section::{Section, Together, Verdict, distinct, is_rival, subject};
 use crate::row::Row;
+use crate::table::thread_count;
 
 /// The factor up to which means have no colour, and losses are not listed.
 pub const EVEN: f64 = 1.05;
@@ -19,8 +20,9 @@ pub struct Summary {
     pub slower: usize,
     /// The geometric means over the cases with the fewest threads and with the most.
     pub fewest: Option<(usize, Factor)>,
-    pub most: Option<(usize, Factor)>,
-    pub threads: Vec<usize>,
+    pub most: Option<(String, Factor)>,
+    /// The numbers of threads, marked where there were fewer processors.
+    pub threads: Vec<String>,
     /// For each workload, the factor at each number of threads.
     pub matrix: Vec<(String, Vec<Option<Factor>>)>,
     pub rivals: Vec<Rival>,
@@ -48,7 +50,7 @@ pub struct Rival {
 /// A case in which another allocator is faster.
 pub struct Loss {
     pub case: String,
-    pub threads: usize,
+    pub threads: String,
     pub rival: String,
     pub rival_ns: f64,
     pub subject_ns: f64,
@@ -91,6 +93,10 @@ fn summary(kind: &str, sections: &[Section<'_>]) -> Option<Summary> {
         };
         (section.workload.to_owned(), threads.iter().map(cell).collect())
     };
+    let place = |&threads: &usize| {
+        let mut rows = cases.iter().filter_map(|(_, case)| Some(case.of(subject)?.0));
+        rows.find(|row| row.threads == threads).map_or(threads.to_string(), thread_count)
+    };
     let is_told = |(_, cells): &(String, Vec<Option<Factor>>)| cells.iter().any(Option::is_some);
     let matrix = sections.iter().map(row).filter(is_told).collect();
     (!verdicts.is_empty()).then(|| Summary {
@@ -103,11 +109,11 @@ fn summary(kind: &str, sections: &[Section<'_>]) -> Option<Summary> {
         undecided: count(Verdict::Undecided),
         slower: count(Verdict::Slower),
         fewest: threads.first().and_then(|&threads| at(threads)),
-        most: threads.last().and_then(|&threads| at(threads)),
+        most: threads.last().and_then(|threads| Some((place(threads), at(*threads)?.1))),
         matrix,
         rivals: rivals(&cases, subject),
         losses: losses(&cases, subject),
-        threads,
+        threads: threads.iter().map(place).collect(),
     })
 }
 
@@ -162,7 +168,7 @@ fn losses(cases: &[(&Section<'_>, Together<'_>)], subject: &str) -> Vec<Loss> {
         let is_named = |name: &&String| !name.is_empty();
         (factor.0 <= 1.0 / EVEN).then(|| Loss {
             case: case_name.iter().filter(is_named).cloned().collect::<Vec<_>>().join(": "),
-            threads: case.threads,
+            threads: thread_count(ours),
             rival: rival.label(),
             rival_ns,
             subject_ns,

@@ -6,7 +6,10 @@ use super::summary::Factor;
 use crate::args::UNIT_BYTES;
 use crate::row::Row;
 use crate::suite::own::Own;
-use crate::table::{Across, Layout, bytes as size, columns, marked, time};
+use crate::table::{
+    Across, Layout, bytes as size, clock_note, columns, crowd_note, marked, thread_count, time,
+    with_threads,
+};
 
 /// A table of the figures of one set of charts. The first cell of each row is the name of an allocator.
 pub struct Table {
@@ -14,6 +17,8 @@ pub struct Table {
     pub verdict: String,
     pub header: Vec<String>,
     pub rows: Vec<Vec<String>>,
+    /// What a reader must know about its marks and times.
+    pub notes: Vec<String>,
 }
 
 /// Returns a table for each set of charts of a workload.
@@ -32,8 +37,16 @@ fn table(variant: &Variant<'_>, own: Option<&Own>) -> Table {
         more: &more,
         left: 1,
     };
-    let (header, rows) = layout.cells(&lines.concat());
-    Table { label: variant.label.clone(), verdict: verdict(variant), header, rows }
+    let all = lines.concat();
+    let (header, rows) = layout.cells(&all);
+    let notes = [crowd_note(all.iter().copied()), clock_note(all.iter().copied())];
+    Table {
+        label: variant.label.clone(),
+        verdict: verdict(variant),
+        header,
+        rows,
+        notes: notes.into_iter().flatten().collect(),
+    }
 }
 
 /// The metadata that an allocator needs for the memory that it manages.
@@ -75,7 +88,7 @@ pub fn overheads(entries: &[Row]) -> Option<(String, Vec<Overhead>)> {
 /// What other threads notice while a thread is suspended in the middle of an operation.
 pub struct Stall {
     pub name: String,
-    pub threads: usize,
+    pub threads: String,
     /// p99.9 of an operation while no thread is suspended, and while one is.
     pub before: String,
     pub after: String,
@@ -89,7 +102,7 @@ pub fn stalls(entries: &[Row]) -> Vec<Stall> {
         let (before, after) = (entry.figure("baseline_p999_ns")?, entry.p999_ns?);
         Some(Stall {
             name: entry.label(),
-            threads: entry.threads,
+            threads: thread_count(entry),
             before: time(before),
             after: time(after),
             factor: Factor(after / before.max(1.0)),
@@ -120,7 +133,7 @@ pub fn failures(sections: &[Section<'_>]) -> Vec<Failure> {
                 None => failures.push(Failure {
                     name: entry.label(),
                     times: 1,
-                    first: format!("{}, {} threads", section.workload, case.threads),
+                    first: format!("{}, {}", section.workload, with_threads(entry)),
                     violation: entry.violation.clone().unwrap_or_default(),
                 }),
             }

@@ -104,7 +104,6 @@ pub static REPLAYED: Own = Own {
         row.set("rounds", case.rounds);
         row.set("metadata_bits_per_unit", hundredths(bits));
         row.set("clock_ns", hundredths(clock_ns));
-        row.set("clock_step_ns", hundredths(passes.clock.step_ns()));
         let Some(verdict) = passes.verified.as_ref().and_then(|pass| pass.replayed.as_ref()) else {
             return;
         };

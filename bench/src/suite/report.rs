@@ -2,12 +2,13 @@
 
 use super::workloads::Workload;
 use crate::row::Row;
-use crate::table::{Across, Layout, bytes, columns, marked};
+use crate::table::{Across, Layout, bytes, columns, marked, notes};
 
 /// The text below the tables.
 pub const FOOTER: &str = "ns per operation, all threads together: the median over the rounds.
 Times of single operations, counts and metadata are those of the most threads. The counts are: read-modify-writes (RMW)
 of an operation, those that lost against another thread, cache lines that it wrote to, loads of the worst operation.
+Refused: allocations that were refused in all parts together, in the round and with the number of threads with the most.
 Spurious: allocations of a unit, in all parts together, that were refused while one was free and in no operation's hands.
   ~  the rounds lie more than a quarter of their median apart: too noisy
   *  cut short by --duration, or by a refusal, before all was done
@@ -27,7 +28,7 @@ pub fn table(workload: &Workload, rows: &[Row]) -> String {
         more: &more,
         left: 2,
     };
-    layout.table(&rows).to_string()
+    format!("{}{}", layout.table(&rows), notes(&rows))
 }
 
 fn title(row: &Row) -> String {

@@ -31,7 +31,12 @@ pub fn rows(case: &Case<'_>, contender: &Contender, passes: &Passes<'_>) -> Vec<
     let metadata_bytes = rounds.iter().filter_map(|round| round.metadata_bytes).max();
     let common = row(case, contender, metadata_bytes, violation);
     let spurious = verified.as_ref().and_then(|outcome| outcome.spurious);
-    let common = Row { refused: rounds[0].refused, spurious_refusals: spurious, ..common };
+    let common = Row {
+        refused: rounds.iter().map(|round| round.refused).max().unwrap_or(0),
+        spurious_refusals: spurious,
+        clock_step_ns: (!latency.is_empty()).then(|| hundredths(clock.step_ns())),
+        ..common
+    };
     let of_phase = |place: usize| {
         let phases: Vec<&Phase> = rounds.iter().map(|round| &round.phases[place]).collect();
         let mut row = common.clone();

@@ -12,7 +12,7 @@ use super::record::{Record, Run, Versions};
 use super::section::{Section, distinct, sections};
 use super::summary::{Summary, summaries};
 use super::table::{Failure, Overhead, Stall, Table, failures, overheads, stalls, tables};
-use crate::table::time;
+use crate::table::{crowd_note, time};
 
 /// The number of cases in which another allocator is faster that are shown at first.
 const SHOWN_LOSSES: usize = 8;
@@ -28,6 +28,8 @@ struct Page<'a> {
     overheads: Option<(String, Vec<Overhead>)>,
     failures: Vec<Failure>,
     stalls: Vec<Stall>,
+    /// What the mark at a number of threads means, if there is one.
+    crowded: Option<String>,
     pictures: Option<&'a Pictures>,
     /// The contenders of the record: label, kind, source.
     sources: Vec<Source>,
@@ -68,6 +70,7 @@ fn render(record: &Record, pictures: Option<&Pictures>) -> askama::Result<String
         overheads: overheads(&record.rows),
         failures: failures(&sections),
         stalls: stalls(&record.rows),
+        crowded: crowd_note(&record.rows),
         pictures,
         sources: sources(&charts),
         charts,

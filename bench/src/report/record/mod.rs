@@ -120,9 +120,10 @@ impl Record {
     /// # Errors
     /// The row lacks something, or has an impossible figure.
     pub fn add(&mut self, row: &Value) -> Result<(), Fault> {
-        let row = Row::read(row).map_err(Fault::Row)?;
+        let mut row = Row::read(row).map_err(Fault::Row)?;
         if let Some(run) = self.runs.last_mut() {
             run.rows += 1;
+            row.cpus = Some(run.header.machine.cpus);
         }
         self.put(row);
         Ok(())

@@ -23,6 +23,7 @@ use super::round::settle_empty;
 use super::row::row as case_row;
 use crate::clock::Clock;
 use crate::market::{CheckedHeap, Contender, Kind};
+use crate::median::hundredths;
 use crate::row::Row;
 
 /// The least time for which a thread is suspended.
@@ -63,6 +64,7 @@ fn row(case: &Case<'_>, contender: &'static Contender, clock: &Clock) -> Row {
     if row.verified {
         row.set_times(&[(seen.ns, seen.ops)]);
         row.set_percentiles(|quantile| at(&seen.latency, quantile));
+        row.clock_step_ns = Some(hundredths(clock.step_ns()));
     }
     let verified = row.verified;
     row.with("suspensions", verified.then_some(suspensions))
