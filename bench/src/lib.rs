@@ -13,6 +13,7 @@
 //! clock    timing one operation      counted  counting read-modify-writes and lines
 //! located  errors of files, by line  lines    metadata words on a cache-line boundary
 //! crew     threads that begin together
+//! verdict  faster, slower or undecided: by the rounds
 //! median   table   csv   progress
 //! ```
 //!
@@ -42,6 +43,7 @@ mod row;
 mod suite;
 mod table;
 mod trace;
+mod verdict;
 
 use std::io;
 use std::process::ExitCode;

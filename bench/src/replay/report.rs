@@ -6,6 +6,7 @@ use crate::suite::workloads::Workload;
 use crate::table::{
     Layout, bytes, count, crowd_note, or_dash, percent, threads, time, with_threads,
 };
+use crate::verdict::{Rounds, Verdict};
 
 /// Returns all that is printed about one trace.
 pub fn table(_: &Workload, rows: &[Row]) -> String {
@@ -98,39 +99,113 @@ fn comparisons(rows: &[Row]) -> impl Iterator<Item = String> {
     rows.iter().enumerate().filter_map(|(place, other)| {
         let mut before = rows[..place].iter().filter(|row| row.threads == other.threads);
         let of_kind = before.clone().find(|row| row.private_caches == other.private_caches);
-        Some(compare(of_kind.or_else(|| before.next())?, other))
+        compare(of_kind.or_else(|| before.next())?, other)
     })
 }
 
-fn compare(first: &Row, other: &Row) -> String {
-    let at = |name: &str, first: Option<f64>, other: Option<f64>, step: f64| {
-        let (first, other) = (first.unwrap_or(0.0), other.unwrap_or(0.0));
-        match other / first.max(0.01) {
-            _ if (first - other).abs() <= step => format!("as fast {name}"),
-            ratio if ratio >= 1.005 => format!("{ratio:.2} times as fast {name}"),
-            ratio if ratio > 0.995 => format!("as fast {name}"),
-            ratio => format!("{:.2} times SLOWER {name}", 1.0 / ratio),
+/// Compares two rows, unless one was found wrong and has no times.
+fn compare(first: &Row, other: &Row) -> Option<String> {
+    let (all, all_of_other) = (Rounds::of(first)?, Rounds::of(other)?);
+    let (one, two) = (name(first), name(other));
+    let factor = all_of_other.ns / all.ns.max(0.01);
+    let over_all = match verdict(first, &all, &all_of_other) {
+        Verdict::Faster => format!("{one} is {factor:.2} times as fast as {two}"),
+        Verdict::Slower => {
+            format!("{one} is SLOWER than {two}, by a factor of {:.2}", 1.0 / factor)
         }
+        Verdict::Undecided => format!("it is undecided whether {one} or {two} is faster"),
     };
-    format!(
-        "{}: {} beside {}: {}, {}.",
-        threads(first.threads),
-        name(first),
-        name(other),
-        at("in the mean", first.mean_ns, other.mean_ns, 0.0),
-        at("at p99.9", first.p999_ns, other.p999_ns, first.clock_step_ns.unwrap_or(0.0)),
-    )
+    let slow = slow_ones(first).zip(slow_ones(other)).map(|(ours, theirs)| {
+        let step_ns = first.clock_step_ns.unwrap_or(0.0);
+        let is_equal = (ours.ns - theirs.ns).abs() <= step_ns;
+        let factor = theirs.ns / ours.ns.max(0.01);
+        match verdict(first, &ours, &theirs) {
+            Verdict::Faster if !is_equal => format!("{one} is {factor:.2} times as fast"),
+            Verdict::Slower if !is_equal => {
+                format!("{one} is SLOWER, by a factor of {:.2}", 1.0 / factor)
+            }
+            _ => "undecided".to_owned(),
+        }
+    });
+    let slow = slow.map_or(String::new(), |slow| format!("; at p99.9: {slow}"));
+    Some(format!("{}: {over_all}{slow}.", threads(first.threads)))
+}
+
+/// Compares two times. A single round has no spread, and decides nothing.
+fn verdict(first: &Row, one: &Rounds, other: &Rounds) -> Verdict {
+    if figure(first, "rounds") > 1.0 { one.beside(other) } else { Verdict::Undecided }
+}
+
+/// Returns the p99.9 of single operations.
+fn slow_ones(row: &Row) -> Option<Rounds> {
+    let (least, most) = (row.figure("min_p999_ns")?, row.figure("max_p999_ns")?);
+    Some(Rounds { ns: row.p999_ns?, least, most })
 }
 
 /// Explains how to read the figures.
 pub const FOOTER: &str = "\
 Every operation is timed by itself. Between operations the clock times nothing, to learn its own
-cost. Times that differ by one step of the clock count as equal, except means, which are finer.
+cost. Times of it that differ by one step of the clock count as equal.
 \"All threads together\" comes from rounds without a clock: the time from the first operation to
 the last, divided by their number. It includes waiting for a block that another thread has yet to
-allocate; the other times leave this out. Each round has a fresh allocator, and allocators take
+allocate; the other times leave this out. An allocator is faster if each of its rounds was faster
+than every round of the other; where rounds overlap, it is undecided, and more rounds (--repeat)
+may tell. Each round has a fresh allocator, and allocators take
 turns. With nbbs-cached and linux-pcp each thread keeps free blocks of its own; the traces were
 recorded above the kernel's own such lists. \"Verified\", peak and end come from separate passes
 with an owner map: one in the order of the trace, and one on all threads. The end is where the
 trace ends, before the blocks that it leaves are freed. Fragmented: the share of the free memory
 that lies outside free, aligned 2 MiB. A unit is a page of 4 KiB.";
+
+#[cfg(test)]
+mod tests {
+    use super::compare;
+    use crate::row::Row;
+
+    fn row(allocator: &'static str, rounds: [f64; 3], slow: [f64; 3]) -> Row {
+        let mut row = Row { allocator: allocator.into(), safe: true, threads: 2, ..Row::default() };
+        row.set_times(&rounds.map(|ns| (ns, 1)));
+        row.p999_ns = Some(slow[1]);
+        row.clock_step_ns = Some(10.0);
+        let figures = [("rounds", 3.0), ("min_p999_ns", slow[0]), ("max_p999_ns", slow[2])];
+        row.with_all(figures.map(|(name, figure)| (name, Some(figure))))
+    }
+
+    #[test]
+    fn who_is_faster_is_told_by_rounds_that_do_not_overlap() {
+        let nbbs = row("nbbs", [9.0, 10.0, 11.0], [90.0, 100.0, 110.0]);
+        for (other, told) in [
+            (
+                row("linux", [19.0, 20.0, 21.0], [140.0, 150.0, 160.0]),
+                "2 threads: nbbs is 2.00 times as fast as linux; at p99.9: nbbs is 1.50 times as fast.",
+            ),
+            (
+                row("linux", [4.0, 5.0, 6.0], [40.0, 50.0, 60.0]),
+                "2 threads: nbbs is SLOWER than linux, by a factor of 2.00; at p99.9: nbbs is SLOWER, by a factor of 2.00.",
+            ),
+            // The medians are far apart, but the rounds overlap.
+            (
+                row("linux", [10.9, 20.0, 21.0], [109.0, 150.0, 160.0]),
+                "2 threads: it is undecided whether nbbs or linux is faster; at p99.9: undecided.",
+            ),
+            // The rounds do not overlap, but the clock tells no more than a step.
+            (
+                row("linux", [11.1, 12.0, 13.0], [110.0, 110.0, 110.0]),
+                "2 threads: nbbs is 1.20 times as fast as linux; at p99.9: undecided.",
+            ),
+        ] {
+            assert_eq!(compare(&nbbs, &other).unwrap(), told);
+        }
+        assert_eq!(compare(&nbbs, &Row::default()), None);
+    }
+
+    #[test]
+    fn one_round_decides_nothing() {
+        let once = |allocator, ns: f64| Row {
+            more: crate::row::Figures::default(),
+            ..row(allocator, [ns; 3], [ns; 3])
+        };
+        let told = compare(&once("nbbs", 1.0), &once("linux", 2.0)).unwrap();
+        assert_eq!(told, "2 threads: it is undecided whether nbbs or linux is faster.");
+    }
+}

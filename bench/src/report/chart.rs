@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use super::pictures::Pictures;
-use super::section::{FLOOR, Line, Section, Variant, distinct, subject};
+use super::section::{FLOOR, Line, Section, Variant, distinct, is_ours, subject};
 use crate::row::Row;
 use crate::table::time;
+use crate::verdict::Verdict;
 
 /// All charts, as the page carries them.
 #[derive(Serialize)]
@@ -265,27 +266,38 @@ impl Chart {
     }
 }
 
-/// Names the fastest safe allocator with the most threads, and the next.
+/// Names the fastest safe allocator with the most threads, and the next; or two whose rounds overlap, between which it is
+/// undecided.
 pub fn verdict(variant: &Variant<'_>) -> String {
-    let timed = |entry: &Row| Some((entry.label(), entry.ns_per_op?));
-    let entries = variant.lines.iter().filter_map(Line::last);
-    let safe = entries.filter(|entry| entry.safe && entry.allocator != FLOOR);
-    let mut ranks: Vec<(String, f64)> = safe.filter_map(timed).collect();
-    ranks.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let safe = |row: &&Row| row.safe && row.allocator != FLOOR && row.ns_per_op.is_some();
+    let mut ranks: Vec<&Row> = variant.lines.iter().filter_map(Line::last).filter(safe).collect();
+    ranks.sort_by(|one, other| one.ns_per_op.partial_cmp(&other.ns_per_op).expect("no NaN"));
     let threads = variant.threads.last().copied().unwrap_or(0);
-    let with = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
-    match &ranks[..] {
-        [] => format!("No safe allocator was measured with {with}."),
-        [(name, ns)] => format!("With {with} {name} takes {}.", time(*ns)),
-        [(name, ns), others @ ..] => {
-            let fastest = format!("With {with} {name} is the fastest safe one: {}", time(*ns));
-            // Another front-end of nbbs says nothing about nbbs.
-            let is_nbbs = |name: &str| name.starts_with("nbbs");
-            match others.iter().find(|(other, _)| !(is_nbbs(name) && is_nbbs(other))) {
-                Some((next, ns)) => format!("{fastest}; next {next}: {}.", time(*ns)),
-                None => format!("{fastest}."),
-            }
+    let count = variant.places().pop().unwrap_or_default();
+    let with = if threads == 1 { format!("{count} thread") } else { format!("{count} threads") };
+    let takes = |row: &Row| time(row.ns_per_op.unwrap_or(0.0));
+    let Some((first, others)) = ranks.split_first() else {
+        return format!("No safe allocator was measured with {with}.");
+    };
+    let (name, ns) = (first.label(), takes(first));
+    if others.is_empty() {
+        return format!("With {with} {name} takes {ns}.");
+    }
+    // Another front-end of nbbs says nothing about nbbs.
+    let is_other = |row: &&&Row| !(is_ours(&first.allocator) && is_ours(&row.allocator));
+    let mut rivals = others.iter().filter(is_other);
+    let equal = rivals.clone().find(|row| Verdict::of(first, row) == Verdict::Undecided);
+    match (equal, rivals.next()) {
+        (Some(equal), _) => format!(
+            "With {with} it is undecided which safe one is the fastest: {name} takes {ns}, {} {}, and their rounds overlap.",
+            equal.label(),
+            takes(equal),
+        ),
+        (None, Some(next)) => {
+            let next = format!("next {}: {}", next.label(), takes(next));
+            format!("With {with} {name} is the fastest safe one: {ns}; {next}.")
         }
+        (None, None) => format!("With {with} {name} is the fastest safe one: {ns}."),
     }
 }
 

@@ -1,11 +1,10 @@
 //! Groups the rows of a record by workload, for the page's charts, tables and summary.
 
-use std::cmp::Ordering;
-
 use crate::row::Row;
 use crate::suite::report::FOOTER;
 use crate::suite::workloads::{WORKLOADS, Workload};
 use crate::table::{bytes, thread_count};
+use crate::verdict::Verdict;
 
 /// The rows of a workload.
 pub struct Section<'a> {
@@ -48,31 +47,33 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Returns the allocator that the figures of a kind are about: this project's, if it has one of that kind.
-pub fn subject(kind: &str) -> Option<&'static str> {
+/// Returns the allocators that the summaries of a kind are about: those of this project, each of which is compared with
+/// its equals. The first is the one that is drawn as ours.
+pub fn subjects(kind: &str) -> &'static [&'static str] {
     match kind {
-        "backend" => Some("nbbs"),
-        "pool" => Some("nbbs-pool"),
-        _ => None,
+        "backend" => &["nbbs", "nbbs-cached"],
+        "pool" => &["nbbs-pool"],
+        _ => &[],
     }
 }
 
-/// Other ways to use this project's allocators, which are not their rivals.
-const OTHER_FACES: [&str; 6] = [
-    "nbbs-c",
-    "nbbs-cache",
-    "nbbs-lanes",
-    "nbbs-pool-box",
-    "nbbs-pool-pointer",
-    "nbbs-pool-single",
-];
+/// Returns the allocator that the figures of a kind are about: this project's, if it has one of that kind.
+pub fn subject(kind: &str) -> Option<&'static str> {
+    subjects(kind).first().copied()
+}
+
+/// Returns whether an allocator is of this project. All of its ways to be used are named after it, and none is a rival
+/// of another.
+pub fn is_ours(name: &str) -> bool {
+    name == "nbbs" || name.starts_with("nbbs-") || name.starts_with("nbbs ")
+}
 
 /// The name of a loop without allocations, which is not a rival.
 pub const FLOOR: &str = "nothing";
 
 /// Returns whether it is fair to compare the subject with that allocator.
 pub fn is_rival(subject: &str, name: &str) -> bool {
-    name != subject && name != FLOOR && !OTHER_FACES.contains(&name)
+    name != subject && name != FLOOR && !is_ours(name)
 }
 
 /// Returns the sections, in the order of the record.
@@ -151,26 +152,6 @@ impl<'a> Together<'a> {
     }
 }
 
-/// The result of comparing two allocators by the spreads of their rounds. Better verdicts come first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// Each round of the first was faster than any round of the second.
-    Faster,
-    /// The rounds of the two overlap.
-    Undecided,
-    Slower,
-}
-
-impl Verdict {
-    pub fn of(one: &Row, other: &Row) -> Self {
-        match one.ns_per_op.partial_cmp(&other.ns_per_op) {
-            Some(Ordering::Less) if !one.overlaps(other) => Self::Faster,
-            Some(Ordering::Greater) if !one.overlaps(other) => Self::Slower,
-            _ => Self::Undecided,
-        }
-    }
-}
-
 fn variants<'a>(rows: &[&'a Row]) -> Vec<Variant<'a>> {
     let keys = distinct(rows.iter().map(|entry| key(entry)));
     let sizes = distinct(keys.iter().map(|key| key.1)).len();
@@ -215,20 +196,22 @@ pub fn distinct<T: PartialEq>(things: impl Iterator<Item = T>) -> Vec<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::Verdict;
-    use crate::row::Row;
+    use super::{is_rival, subjects};
+    use crate::market::{CONTENDERS, HEAPS, POOLS};
+    use crate::pool;
 
+    /// Whoever adds a way to use this project's allocators must not make it a rival of the others.
     #[test]
-    fn a_verdict_takes_rounds_that_do_not_overlap() {
-        let row = |rounds: [f64; 3]| {
-            let mut row = Row::default();
-            row.set_times(&rounds.map(|ns| (ns, 1)));
-            row
-        };
-        let (fast, slow, both) = (row([1.0, 2.0, 3.0]), row([4.0, 5.0, 6.0]), row([1.0, 5.5, 6.0]));
-        let verdicts = [(&fast, &slow), (&slow, &fast), (&both, &slow), (&fast, &both)];
-        let [one, two, three, four] = verdicts.map(|(one, other)| Verdict::of(one, other));
-        assert_eq!([one, two], [Verdict::Faster, Verdict::Slower]);
-        assert_eq!([three, four], [Verdict::Undecided; 2]);
+    fn nothing_of_this_project_is_a_rival_and_all_else_is() {
+        for contender in CONTENDERS.iter().chain(POOLS).chain(HEAPS) {
+            let others = !contender.source.starts_with("this project");
+            assert_eq!(is_rival("nbbs", contender.name), others, "{}", contender.name);
+        }
+        for contender in pool::CONTENDERS {
+            let others = !contender.name.starts_with("nbbs") && contender.name != "nothing";
+            assert_eq!(is_rival("nbbs-pool", contender.name), others, "{}", contender.name);
+        }
+        let subjects = ["backend", "pool"].map(subjects).concat();
+        assert!(subjects.iter().all(|subject| subjects.iter().all(|one| !is_rival(subject, one))));
     }
 }

@@ -1,13 +1,14 @@
 //! Summarises which allocator wins where, and by what factor.
 
-use super::section::{Section, Together, Verdict, distinct, is_rival, subject};
+use super::section::{Section, Together, distinct, is_rival, subjects};
 use crate::row::Row;
 use crate::table::thread_count;
+use crate::verdict::Verdict;
 
 /// The factor up to which means have no colour, and losses are not listed.
 pub const EVEN: f64 = 1.05;
 
-/// The summary of one kind: this project's allocator beside all others of that kind.
+/// The summary of one of this project's allocators beside all others of its kind.
 pub struct Summary {
     pub kind: String,
     pub subject: &'static str,
@@ -59,14 +60,14 @@ pub struct Loss {
     pub unsure: bool,
 }
 
-/// Returns a summary for each kind that has one of this project's allocators.
+/// Returns a summary for each of this project's allocators that was measured beside others.
 pub fn summaries(sections: &[Section<'_>]) -> Vec<Summary> {
     let kinds = distinct(sections.iter().map(|section| section.kind));
-    kinds.into_iter().filter_map(|kind| summary(kind, sections)).collect()
+    let pairs = kinds.iter().flat_map(|&kind| subjects(kind).iter().map(move |&one| (kind, one)));
+    pairs.filter_map(|(kind, subject)| summary(kind, subject, sections)).collect()
 }
 
-fn summary(kind: &str, sections: &[Section<'_>]) -> Option<Summary> {
-    let subject = subject(kind)?;
+fn summary(kind: &str, subject: &'static str, sections: &[Section<'_>]) -> Option<Summary> {
     let sections: Vec<&Section<'_>> =
         sections.iter().filter(|section| section.kind == kind && is_timed(section)).collect();
     let cases: Vec<(&Section<'_>, Together<'_>)> = sections

@@ -104,6 +104,12 @@ pub static REPLAYED: Own = Own {
         row.set("rounds", case.rounds);
         row.set("metadata_bits_per_unit", hundredths(bits));
         row.set("clock_ns", hundredths(clock_ns));
+        if row.p999_ns.is_some() {
+            let timed = passes.latency.iter().filter_map(|pass| pass.phases[0].latency.as_ref());
+            let slow: Vec<f64> = timed.map(|pass| pass.quantile_ns(0.999, passes.clock)).collect();
+            row.set("min_p999_ns", hundredths(slow.iter().copied().fold(f64::MAX, f64::min)));
+            row.set("max_p999_ns", hundredths(slow.iter().copied().fold(0.0, f64::max)));
+        }
         let Some(verdict) = passes.verified.as_ref().and_then(|pass| pass.replayed.as_ref()) else {
             return;
         };
