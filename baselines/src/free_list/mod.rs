@@ -1,6 +1,9 @@
 //! The pools of fixed-size slots of "The Magicians: Lock-Free" (F. D'Agostino, 2022), which calls them arenas. Each is
 //! a list of the free slots, and `next_free` names the first.
 //!
+//! The links are words of an array, eight to a cache line, while the article keeps each beside its object. So a link
+//! here costs another line than the object's, but neighbours share it.
+//!
 //! **With an untagged `next_free`, as the article has it, the lock-free one is unsafe**: its
 //! compare-and-swap cannot tell a head that never changed from one that came back (ABA).
 //!

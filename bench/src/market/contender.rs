@@ -134,7 +134,7 @@ pub static CONTENDERS: &[Contender] = &[
         private_caches: true,
         ..back_end(
             "linux-pcp",
-            "mm/page_alloc.c of Linux 6.18: the same behind per-CPU page lists, orders 0 to 3 and 9; PRIVATE CACHES",
+            "mm/page_alloc.c of Linux 6.18: the same behind per-CPU page lists, orders 0 to 3 and 9; their high mark is fixed (643 frames for each of 2 CPUs at 1 GiB), where Linux tunes it to more; PRIVATE CACHES",
             linux::MAX_UNITS,
             |units, visit| visit(&LinuxPcp::new(units, linux::MAX_ORDER)),
         )
@@ -245,23 +245,23 @@ pub const POOLS: &[Contender] = &[
         safe: false,
         ..pool(
             "arena-untagged",
-            "F. D'Agostino, 2022, lock_free::arena_allocator: an untagged free list; UNSAFE",
+            "F. D'Agostino, 2022, lock_free::arena_allocator: an untagged free list, its links in an array, not beside the objects as there; UNSAFE",
             |slots, visit| visit(&<Untagged>::new(slots)),
         )
     },
     pool(
         "arena-tagged",
-        "F. D'Agostino, 2022, lock_free::arena_allocator, with a tag beside the head",
+        "F. D'Agostino, 2022, lock_free::arena_allocator, with a tag beside the head; its links in an array, not beside the objects as there",
         |slots, visit| visit(&<Tagged>::new(slots)),
     ),
     pool(
         "arena-sl",
-        "F. D'Agostino, 2022, core::arena_allocator: a free list, a spin lock",
+        "F. D'Agostino, 2022, core::arena_allocator: a free list, a spin lock; its links in an array, not beside the objects as there",
         |slots, visit| visit(&<Locked>::new(slots)),
     ),
     pool(
         "arena-mutex",
-        "F. D'Agostino, 2022, core::arena_allocator, with std::mutex in place of its spin lock",
+        "F. D'Agostino, 2022, core::arena_allocator, with std::mutex in place of its spin lock; its links in an array, not beside the objects as there",
         |slots, visit| visit(&Mutexed::new(slots)),
     ),
 ];
