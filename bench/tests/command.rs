@@ -17,19 +17,19 @@ fn assert_numbers(row: &Value, keys: &[&str]) {
 #[test]
 fn replays_the_sample_without_being_told() {
     let table = stdout(&[]);
-    for words in [
-        "redis",
-        "nbbs",
-        "linux",
-        "p99.9",
-        "verified",
-        "332,194",
-        "2 threads: nbbs beside linux:",
-        "nbbs-cached beside linux-pcp",
-    ] {
+    for words in ["redis", "nbbs", "linux", "p99.9", "verified", "332,194"] {
         assert!(table.contains(words), "{words} in\n{table}");
     }
     assert!(!table.contains("NO"), "{table}");
+    for names in [["nbbs", "linux"], ["nbbs-cached", "linux-pcp"]] {
+        let is_about = |line: &&str| {
+            let words: Vec<&str> = line.split([' ', ',', ';']).collect();
+            line.starts_with("2 threads") && names.iter().all(|name| words.contains(name))
+        };
+        let told = table.lines().find(|line| is_about(line) && line.contains("p99.9: "));
+        let told = told.unwrap_or_else(|| panic!("{names:?} in\n{table}"));
+        assert!(["times as fast", "SLOWER", "undecided"].iter().any(|words| told.contains(words)));
+    }
 }
 
 #[test]
@@ -65,13 +65,16 @@ fn bench_limit_prints_an_object_per_row() {
     let rows = json(&args.split(' ').collect::<Vec<_>>());
     let of_case = |case: &str| rows.iter().filter(|row| row["case"] == case).count();
     assert_eq!(["pair", "bulk", "random_free"].map(of_case), [8, 2, 2]);
-    assert_eq!((of_case("fail"), of_case("way")), (4, 2 * 6));
+    assert_eq!((of_case("fail"), of_case("way")), (4, 2 * 7));
     for row in &rows {
         assert_eq!((&row["command"], &row["workload"]), (&"bench".into(), &"limit".into()));
         assert_numbers(row, &["order", "arena_bytes", "fill_percent", "threads"]);
         assert_numbers(row, &["ns_per_op", "bare_ns_per_op", "ratio"]);
         assert_eq!(row["by"].is_string(), row["case"] == "way", "{row}");
         assert_eq!(row["rmw_per_alloc"].is_number(), row["case"] != "way", "{row}");
+        let is_bulk = row["case"] == "bulk" || row["case"] == "random_free";
+        assert_eq!(row["free_unsized_ns"].is_number(), is_bulk, "{row}");
+        assert_eq!(row["clock_step_ns"].is_number(), row["case"] == "fail", "{row}");
         assert!(
             row["case"] == "way" || row["case"] == "fail" || row["rmw_per_free"].is_number(),
             "{row}"
@@ -85,7 +88,17 @@ fn bench_limit_prints_an_object_per_row() {
 fn bench_limit_prints_tables() {
     let args = "bench limit --arenas 64M --orders 9 --fills 0 --rounds 1";
     let tables = stdout(&args.split(' ').collect::<Vec<_>>());
-    for words in ["bare CAS", "2 threads", "random_free", "sprinkled", "ThreadCaches", "at most"] {
+    for words in [
+        "bare CAS",
+        "2 threads",
+        "random_free",
+        "no order",
+        "Buddy::alloc, free ",
+        "sprinkled",
+        "ThreadCaches",
+        "at most",
+        "steps of ",
+    ] {
         assert!(tables.contains(words), "{words} in\n{tables}");
     }
 }
@@ -276,6 +289,23 @@ fn bench_prints_tables_and_comma_separated_values() {
     assert!(lines.next().unwrap().starts_with("command,workload,phase,allocator,kind,safe"));
     // Allocators, threads and phases, and the names of the second workload's figures.
     assert_eq!(lines.count(), 3 * 2 * 3 + 1);
+}
+
+/// Full memory refuses requests, and whoever refuses more does less: tables say so.
+#[test]
+fn tables_count_refusals_and_mark_threads_that_take_turns() {
+    let crowd = std::thread::available_parallelism().unwrap().get() + 1;
+    let args = bench(&format!("churn --threads 1,{crowd} --allocators nbbs,linux"));
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let tables = stdout(&args);
+    let marked = format!("{crowd} thr.†");
+    for words in ["refused", "1 thr. ", &marked, "† more threads than processors", "steps of "] {
+        assert!(tables.contains(words), "{words} in\n{tables}");
+    }
+    let roomy = bench("cached --threads 1 --allocators nbbs,linux");
+    let roomy = stdout(&roomy.iter().map(String::as_str).collect::<Vec<_>>());
+    let table = roomy.split("ns per operation").next().unwrap();
+    assert!(!table.contains("refused") && !table.contains('†'), "{table}");
 }
 
 #[test]

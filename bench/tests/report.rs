@@ -24,9 +24,16 @@ fn row(allocator: &str, threads: usize, ns: f64) -> Value {
         "command": "bench", "workload": "bulk", "phase": "alloc", "allocator": allocator, "kind": "backend",
         "safe": allocator != "nb1", "threads": threads, "order": 0, "size_bytes": 4096,
         "arena_bytes": 1 << 27, "ns_per_op": ns, "min_ns_per_op": ns * 0.95, "max_ns_per_op": ns * 1.05,
-        "p50_ns": ns, "p99_ns": ns * 2.0, "p999_ns": ns * 3.0, "max_ns": ns * 100.0,
+        "clock_step_ns": 17.5, "p50_ns": ns, "p99_ns": ns * 2.0, "p999_ns": ns * 3.0, "max_ns": ns * 100.0,
         "metadata_bytes": 9000, "verified": true,
     })
+}
+
+/// Returns such a row with refusals.
+fn refusing(allocator: &str, threads: usize, ns: f64) -> Value {
+    let mut row = row(allocator, threads, ns);
+    row.as_object_mut().unwrap().insert("refused".to_owned(), 1234.into());
+    row
 }
 
 /// Returns the lines of a record.
@@ -66,7 +73,9 @@ fn a_page_says_who_wins_and_what_was_measured_where() {
         row("<sly> & co", 1, 30.0),
         row("nb1", 1, 5.0),
         row("nbbs", 8, 10.0),
-        row("linux", 8, 40.0),
+        refusing("linux", 8, 40.0),
+        row("nbbs-cached", 8, 12.0),
+        row("linux-pcp", 8, 12.1),
     ]);
     let mut stalled = row("linux", 2, 10.0);
     let keys = stalled.as_object_mut().unwrap();
@@ -82,7 +91,14 @@ fn a_page_says_who_wins_and_what_was_measured_where() {
         "In 1 of 2 cases <b>nbbs</b>", // nb1 is faster, and does not count
         "0.80 ×",                      // linux with one thread
         "4.0 ×",                       // and with eight
-        "With 8 threads nbbs is the fastest safe one: 10.0 ns; next linux: 40.0 ns.",
+        "In 0 of 1 cases <b>nbbs-cached</b>", // its rounds and those of linux-pcp overlap
+        "With 8† threads nbbs is the fastest safe one: 10.0 ns; next linux-pcp: 12.1 ns.",
+        "† more threads than processors",
+        "<th scope=\"col\">8† thr.</th>", // of 2 CPUs
+        "<th scope=\"col\">1 thr.</th>",
+        "<th scope=\"col\">refused</th>",
+        "<td>1,234</td>",
+        "steps of 17.5 ns",
         "A &#60;b&#62;bold&#60;/b&#62; processor",
         "&#60;sly&#62; &#38; co",
         "<td>4000 ×</td>", // p99.9 while a thread is suspended
@@ -97,6 +113,32 @@ fn a_page_says_who_wins_and_what_was_measured_where() {
     assert_eq!(sly, 0, "something is not escaped");
     let elsewhere = ["src=\"http", "url(http", "@import", "<link rel=\"stylesheet"];
     assert!(elsewhere.iter().all(|words| !page.contains(words)));
+}
+
+/// Returns the page of some rows.
+fn page_of(rows: &[Value]) -> String {
+    let folder = Folder::new();
+    let record = folder.file("a.jsonl", &lines(&[&[header()], rows].concat()));
+    let output = text_of(&folder.path("page.html"));
+    stdout(&["report", &record, "--output", &output]);
+    std::fs::read_to_string(&output).unwrap()
+}
+
+#[test]
+fn nobody_is_called_the_fastest_whose_rounds_overlap_those_of_another() {
+    let page = page_of(&[row("nbbs", 1, 10.0), row("nbbs-cached", 1, 10.1), row("linux", 1, 10.5)]);
+    let told = "With 1 thread it is undecided which safe one is the fastest: \
+                nbbs takes 10.0 ns, linux 10.5 ns, and their rounds overlap.";
+    assert!(page.contains(told), "{told}");
+    // Another way to use nbbs is no rival of it.
+    let page = page_of(&[row("nbbs", 1, 10.0), row("nbbs-cached", 1, 10.1), row("linux", 1, 20.0)]);
+    for words in [
+        "With 1 thread nbbs is the fastest safe one: 10.0 ns; next linux: 20.0 ns.",
+        "In 1 of 1 cases <b>nbbs</b>",
+        "In 1 of 1 cases <b>nbbs-cached</b>",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
 }
 
 #[test]
@@ -128,7 +170,7 @@ fn every_command_that_measures_can_be_kept() {
     let folder = Folder::new();
     let [page, record] = ["page.html", "run.jsonl"].map(|name| text_of(&folder.path(name)));
     for (args, rows) in [
-        ("bench limit --arenas 64M --orders 0,9 --fills 0,50 --rounds 3", 28),
+        ("bench limit --arenas 64M --orders 0,9 --fills 0,50 --rounds 3", 30),
         ("bench requests --rounds 1", 11),
         ("replay --repeat 1 --threads 1 --allocators nbbs,linux", 2),
         (

@@ -21,6 +21,9 @@ pub struct Cost {
     pub reverse_ns: f64,
     /// Frees in random order.
     pub random_ns: f64,
+    /// Both without the order, which the free finds.
+    pub reverse_unsized_ns: f64,
+    pub random_unsized_ns: f64,
     /// One bare compare-and-swap for each free in reverse order, on words in the same layout.
     pub reverse_floor_ns: f64,
     /// The same in random order.
@@ -64,6 +67,8 @@ pub fn time(arena: &Arena, threads: usize, rounds: usize, clock: &Clock) -> Cost
         alloc_ns: slowest(|cost| cost.alloc_ns),
         reverse_ns: slowest(|cost| cost.reverse_ns),
         random_ns: slowest(|cost| cost.random_ns),
+        reverse_unsized_ns: slowest(|cost| cost.reverse_unsized_ns),
+        random_unsized_ns: slowest(|cost| cost.random_unsized_ns),
         reverse_floor_ns: slowest(|cost| cost.reverse_floor_ns),
         random_floor_ns: slowest(|cost| cost.random_floor_ns),
         bare_ns: slowest(|cost| cost.bare_ns),
@@ -89,9 +94,15 @@ fn round(
     let reverse_ns = timed(&mut |range| hoard.free(range));
     let reverse_floor_ns = timed(&mut |range| footprint.touch(&hoard.blocks[range]));
     timed(&mut |range| hoard.alloc(range));
+    hoard.blocks.reverse();
+    let reverse_unsized_ns = timed(&mut |range| hoard.free_unsized(range));
+    timed(&mut |range| hoard.alloc(range));
     hoard.shuffle();
     let random_ns = timed(&mut |range| hoard.free(range));
     let random_floor_ns = timed(&mut |range| footprint.touch(&hoard.blocks[range]));
+    timed(&mut |range| hoard.alloc(range));
+    hoard.shuffle();
+    let random_unsized_ns = timed(&mut |range| hoard.free_unsized(range));
     crew.wait_awake();
     let stretch = |_| clock.time_ns(|| bare.pairs(PAIRS)) / (2 * PAIRS) as f64;
     let bare_ns = median((0..STRETCHES).map(stretch));
@@ -99,6 +110,8 @@ fn round(
         alloc_ns,
         reverse_ns,
         random_ns,
+        reverse_unsized_ns,
+        random_unsized_ns,
         reverse_floor_ns,
         random_floor_ns,
         bare_ns,
@@ -181,6 +194,14 @@ impl<'a, W: Word> Hoard<'a, W> {
     fn free(&mut self, range: Range<usize>) {
         for &block in &self.blocks[range] {
             let freed = self.buddy.on(self.lane).free_sized(u64::from(block), 0);
+            freed.expect("a block that was allocated");
+        }
+    }
+
+    #[inline(never)]
+    fn free_unsized(&mut self, range: Range<usize>) {
+        for &block in &self.blocks[range] {
+            let freed = self.buddy.on(self.lane).free(u64::from(block));
             freed.expect("a block that was allocated");
         }
     }

@@ -79,6 +79,7 @@ pub static BULK: Table = Table {
             ("ratio", ratio),
             ("alloc", |rows| ns(rows, "alloc_ns")),
             ("free", |rows| ns(rows, "free_ns")),
+            ("free,\nno order", |rows| ns(rows, "free_unsized_ns")),
             ("bare CAS\nthere", |rows| ns(rows, "floor_ns")),
             ("RMW per\nalloc", |rows| largest(rows.iter().copied(), "rmw_per_alloc")),
             ("RMW per\nfree", |rows| largest(rows.iter().copied(), "rmw_per_free")),
@@ -204,7 +205,8 @@ while the others sleep. RMW: read-modify-writes, counted on a copy of the arena;
 largest count in the row.
 Pairs as they can be called: nothing else is allocated, and a cache has the block.
 Bulk and random free: time per operation (bulk: the mean of both) beside one bare CAS. They
-are timed in stretches of 16,384; the median of 15 stretches stands for all 15. \"Bare CAS
+are timed in stretches of 16,384; the median of 15 stretches stands for all 15. The figures
+are those of frees with the order (free_sized); without it (free), a free finds it. \"Bare CAS
 there\": one CAS for each free, on words laid out like the leaf words, in the same order.
 It has the cache misses that no allocator can avoid. Refused: full (every unit in use),
 fragmented (every second unit in use), sprinkled (one unit in each 2 MiB in use).";

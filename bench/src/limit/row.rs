@@ -67,21 +67,24 @@ fn of_pairs(case: Case, cost: &pairs::Cost) -> Row {
 
 /// Makes the rows of half the arena, allocated and freed in reverse order; then the same, freed in random order.
 pub fn bulk(units: u64, threads: usize, cost: &bulk::Cost, steps: &bulk::Steps) -> [Row; 2] {
-    let row = |case, (ns, spread_ns): (f64, _), free_ns, floor_ns, per_free| {
+    let row = |case, (ns, spread_ns): (f64, _), (free_ns, unsized_ns), floor_ns, per_free| {
         let phase = str::replace(case, "_", " ");
         let case = Case { units, order: 0, threads, fill_percent: 50, case, phase, ops: 1.0 };
         let row = case.row(ns, cost.bare_ns, ns / cost.bare_ns, spread_ns);
         with_steps(row, steps.alloc, Some(per_free)).with_all([
             ("alloc_ns", Some(cost.alloc_ns)),
             ("free_ns", Some(free_ns)),
+            ("free_unsized_ns", Some(unsized_ns)),
             ("floor_ns", Some(floor_ns)),
         ])
     };
     let both = (f64::midpoint(cost.alloc_ns, cost.reverse_ns), cost.both_spread_ns);
     let random = (cost.random_ns, cost.random_spread_ns);
+    let frees = (cost.reverse_ns, cost.reverse_unsized_ns);
+    let random_frees = (cost.random_ns, cost.random_unsized_ns);
     [
-        row("bulk", both, cost.reverse_ns, cost.reverse_floor_ns, steps.reverse),
-        row("random_free", random, cost.random_ns, cost.random_floor_ns, steps.random),
+        row("bulk", both, frees, cost.reverse_floor_ns, steps.reverse),
+        row("random_free", random, random_frees, cost.random_floor_ns, steps.random),
     ]
 }
 

@@ -18,6 +18,8 @@ pub enum Way {
     Lane,
     /// `Buddy::alloc` and `Buddy::free_sized`, on the lane of the thread.
     Default,
+    /// `Buddy::alloc` and `Buddy::free`, which finds the order: what the first example teaches.
+    Taught,
     /// `Lane::alloc` and `Lane::free`, which finds the order.
     Unsized,
     /// A `Cache`.
@@ -30,14 +32,22 @@ pub enum Way {
 
 impl Way {
     /// All ways.
-    pub const ALL: [Self; 6] =
-        [Self::Lane, Self::Default, Self::Unsized, Self::Owned, Self::Cpu, Self::Thread];
+    pub const ALL: [Self; 7] = [
+        Self::Lane,
+        Self::Unsized,
+        Self::Default,
+        Self::Taught,
+        Self::Owned,
+        Self::Cpu,
+        Self::Thread,
+    ];
 
     /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lane => "Lane::alloc, free_sized",
             Self::Default => "Buddy::alloc, free_sized",
+            Self::Taught => "Buddy::alloc, free",
             Self::Unsized => "Lane::alloc, free",
             Self::Owned => "Cache",
             Self::Cpu => "Caches",
@@ -62,6 +72,9 @@ pub fn time(
         Way::Lane => pairs::time(arena, order, threads, rounds, clock),
         Way::Default => time_by(threads, rounds, clock, |_| {
             move || pair(|| buddy.alloc(order), |block| buddy.free_sized(block, order))
+        }),
+        Way::Taught => time_by(threads, rounds, clock, |_| {
+            move || pair(|| buddy.alloc(order), |block| buddy.free(block))
         }),
         Way::Unsized => time_by(threads, rounds, clock, |lane| {
             move || pair(|| buddy.on(lane).alloc(order), |block| buddy.on(lane).free(block))
