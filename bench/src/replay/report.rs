@@ -108,12 +108,14 @@ fn compare(first: &Row, other: &Row) -> Option<String> {
     let (all, all_of_other) = (Rounds::of(first)?, Rounds::of(other)?);
     let (one, two) = (name(first), name(other));
     let factor = all_of_other.ns / all.ns.max(0.01);
+    let is_one = figure(first, "rounds") <= 1.0;
+    let why = if is_one { "one round says too little" } else { "their rounds overlap" };
     let over_all = match verdict(first, &all, &all_of_other) {
         Verdict::Faster => format!("{one} is {factor:.2} times as fast as {two}"),
         Verdict::Slower => {
             format!("{one} is SLOWER than {two}, by a factor of {:.2}", 1.0 / factor)
         }
-        Verdict::Undecided => format!("it is undecided whether {one} or {two} is faster"),
+        Verdict::Undecided => format!("undecided whether {one} or {two} is faster, as {why}"),
     };
     let slow = slow_ones(first).zip(slow_ones(other)).map(|(ours, theirs)| {
         let step_ns = first.clock_step_ns.unwrap_or(0.0);
@@ -144,14 +146,14 @@ fn slow_ones(row: &Row) -> Option<Rounds> {
 
 /// Explains how to read the figures.
 pub const FOOTER: &str = "\
-Every operation is timed by itself. Between operations the clock times nothing, to learn its own
-cost. Times of it that differ by one step of the clock count as equal.
 \"All threads together\" comes from rounds without a clock: the time from the first operation to
 the last, divided by their number. It includes waiting for a block that another thread has yet to
-allocate; the other times leave this out. An allocator is faster if each of its rounds was faster
-than every round of the other; where rounds overlap, it is undecided, and more rounds (--repeat)
-may tell. Each round has a fresh allocator, and allocators take
-turns. With nbbs-cached and linux-pcp each thread keeps free blocks of its own; the traces were
+allocate. The other times leave this out: they come from rounds in which every operation is timed
+by itself. Between operations the clock times nothing, to learn its own cost. An allocator is
+called faster if each of its rounds was faster than every round of the other, by the time of all
+threads together; at p99.9 by more than a step of the clock, too. More rounds (--repeat) may
+decide what is undecided. Each round has a fresh allocator, and allocators take turns.
+With nbbs-cached and linux-pcp each thread keeps free blocks of its own; the traces were
 recorded above the kernel's own such lists. \"Verified\", peak and end come from separate passes
 with an owner map: one in the order of the trace, and one on all threads. The end is where the
 trace ends, before the blocks that it leaves are freed. Fragmented: the share of the free memory
@@ -186,7 +188,7 @@ mod tests {
             // The medians are far apart, but the rounds overlap.
             (
                 row("linux", [10.9, 20.0, 21.0], [109.0, 150.0, 160.0]),
-                "2 threads: it is undecided whether nbbs or linux is faster; at p99.9: undecided.",
+                "2 threads: undecided whether nbbs or linux is faster, as their rounds overlap; at p99.9: undecided.",
             ),
             // The rounds do not overlap, but the clock tells no more than a step.
             (
@@ -206,6 +208,9 @@ mod tests {
             ..row(allocator, [ns; 3], [ns; 3])
         };
         let told = compare(&once("nbbs", 1.0), &once("linux", 2.0)).unwrap();
-        assert_eq!(told, "2 threads: it is undecided whether nbbs or linux is faster.");
+        assert_eq!(
+            told,
+            "2 threads: undecided whether nbbs or linux is faster, as one round says too little."
+        );
     }
 }
