@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the examples that can run here: those of the library, that of shared segments, and those for Linux, whose checks
-# must find what `--broken` does. Takes a minute.
+# Runs the examples that can run here: those of the library and of the heap, that of shared segments, and those for
+# Linux, whose checks must find what `--broken` does. Takes two minutes. The heap's example that is a library belongs to
+# the test `unload`, and the one that reads after a free to `ci/prove heap`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 said=$(mktemp)
@@ -15,6 +16,7 @@ done
 
 cargo build --release --quiet --package linux-memory
 cargo build --release --quiet --package nbbs-shared --example survivors
+cargo build --release --quiet --package nbbs-heap --features allocator-api2 --example one_line --example in_a_heap
 target_dir=${CARGO_TARGET_DIR:-target}
 
 # says PATTERN COMMAND...: checks that a command succeeds, and prints a line like this.
@@ -35,4 +37,7 @@ says '[1-9][0-9]* of them with a frame in hand.*nothing is lost' balloon --kills
 finds 'the guest ended' balloon --broken
 finds '^balloon: --memory 1000000000: at most half' balloon --memory 1000000000
 says '^0 messages lost, 0 bytes lost' examples/survivors 2
+says '^31676 words counted by 4 threads, all in a heap of [1-9]' examples/one_line
+says '^a further MiB is refused: true' examples/in_a_heap
+says '^free again: ([0-9]+) of \1 KiB' examples/in_a_heap
 echo "the examples work, and what is broken on purpose is found"
