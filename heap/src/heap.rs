@@ -56,9 +56,10 @@ impl Cpu for () {
 ///
 /// - In any memory: 11 (4) for a slot of a slab that has free ones, 5 (3) to free it, 16 (4) to free the last of its
 ///   slab.
-/// - In a region of n MiB: 80 + 140n (8 + 5n) for a slot of a new slab, 100 + 400n (12) for a run of units, 110 (24)
-///   to free it, and 170 + 12288n (8 + 3400n) to trim, which an allocation does before it is refused; twice as much
-///   for each slab that a trim of another thread has left half done.
+/// - In a region of n MiB, less than 1 GiB: 80 + 140n (8 + 5n) for a slot of a new slab, 100 + 1500n (12 + n) for a run
+///   of units of any alignment, also one that is a slot, 120 (24) to free it, and 170 + 12288n (8 + 3400n) to trim,
+///   which an allocation does before it is refused; twice as much for each slab that a trim of another thread has left
+///   half done.
 ///
 /// `heap/src/loads.rs` counts them.
 ///

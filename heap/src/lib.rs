@@ -31,8 +31,6 @@
 //!   memory from other sizes, until another slab of the same size is empty.
 //! - A caller may miss slots, or empty slabs, while others trim or empty slabs of the same size again and again: it
 //!   looks for slots three times, and tries 1000 times to begin a trim.
-//! - In a [`Small`] heap, a layout that is aligned to more than 64 bytes may need a free piece as large as its size and
-//!   its alignment together: the last place that is aligned may be refused.
 //! - A thread whose first use of the heap is in the last destructors of the C library's keys does not empty its cache.
 //! - After a `fork`, the child never gets back what the caches of other threads kept.
 //!

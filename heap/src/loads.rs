@@ -4,8 +4,8 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::class::{Class, UNIT};
-use crate::region::Region;
+use crate::class::{Class, PAGE, UNIT};
+use crate::region::{Region, bookkeeping};
 use crate::words::counted;
 
 /// What an operation may cost: a constant, and an amount for each 1,024 units of the region.
@@ -25,18 +25,40 @@ const BOUNDS: [Bound; 8] = [
     bound("a slot freed", (5, 0), (3, 0)),
     bound("the last slot of a slab freed", (16, 0), (4, 0)),
     bound("a slot of a new slab", (80, 140), (8, 5)),
-    bound("a run of 33 units", (100, 400), (12, 0)),
-    bound("a run of 1000 units", (40, 28), (12, 0)),
-    bound("a run freed", (110, 0), (24, 0)),
+    bound("a run", (100, 1500), (12, 1)),
+    bound("a run aligned to more than a page", (100, 1500), (12, 1)),
+    bound("a run freed", (120, 0), (24, 0)),
     bound("trim", (170, 12 * 1024), (8, 3400)),
 ];
 
-/// Makes a region with at least this many units.
-fn region(units: usize) -> Region<'static> {
-    let bytes = units * UNIT / 60 * 61 + (16 << 10);
-    let memory = Vec::leak(vec![0_u8; bytes]);
-    // SAFETY: the memory is leaked, and nobody else has it.
-    unsafe { Region::new_cleared(NonNull::from(memory).cast(), bytes) }.expect("room for units")
+/// Memory for regions, one at a time.
+struct Ground {
+    units: usize,
+    /// At a multiple of the largest alignment.
+    start: NonNull<u8>,
+}
+
+/// The largest alignment that is tried, log2.
+const MOST_ALIGN: u32 = 20;
+
+impl Ground {
+    fn new(units: usize) -> Self {
+        let bytes = units * UNIT / 60 * 61 + (3 << MOST_ALIGN);
+        let memory = Vec::leak(vec![0_u8; bytes]);
+        let skip = memory.as_ptr().addr().wrapping_neg() % (1 << MOST_ALIGN);
+        // SAFETY: so many bytes are skipped, and there are more.
+        Self { units, start: unsafe { NonNull::from(memory).cast::<u8>().add(skip) } }
+    }
+
+    /// Makes a region with this many units, the first of which lies `skew` bytes behind a multiple of the largest
+    /// alignment.
+    fn region(&self, skew: usize) -> Region<'static> {
+        let units = self.units as u64;
+        let skip = skew.wrapping_sub(bookkeeping(units)) % (1 << MOST_ALIGN);
+        let bytes = bookkeeping(units) + self.units * UNIT;
+        // SAFETY: the memory is leaked, this long, and whoever had it before uses it no more.
+        unsafe { Region::new_cleared(self.start.add(skip), bytes) }.expect("room for units")
+    }
 }
 
 fn layout(units: usize) -> Layout {
@@ -47,24 +69,40 @@ fn layout_of(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, 8).unwrap()
 }
 
-/// What is in use: nothing, or runs of this many units, all of them or every second one.
-const STATES: [Option<(usize, bool)>; 7] = [
+/// What is in use: nothing, or so many of so many runs of this many units.
+type State = Option<(usize, usize, usize)>;
+
+const STATES: [State; 19] = [
     None,
-    Some((1, false)),
-    Some((1, true)),
-    Some((20, true)),
-    Some((32, true)),
-    Some((48, true)),
-    Some((700, true)),
+    Some((1, 1, 1)),
+    Some((1, 1, 2)),
+    Some((1, 1, 3)),
+    Some((1, 2, 3)),
+    Some((1, 1, 4)),
+    Some((1, 1, 8)),
+    Some((1, 1, 16)),
+    Some((1, 1, 17)),
+    Some((1, 1, 24)),
+    Some((1, 1, 32)),
+    Some((1, 1, 33)),
+    Some((1, 1, 64)),
+    Some((1, 1, 1000)),
+    Some((5, 1, 2)),
+    Some((20, 1, 2)),
+    Some((32, 1, 2)),
+    Some((48, 1, 2)),
+    Some((700, 1, 2)),
 ];
 
+/// Lengths of runs, in units: those of slots that are runs, and larger ones.
+const LENGTHS: [usize; 12] = [3, 5, 9, 20, 32, 33, 47, 64, 100, 300, 700, 1000];
+
 /// Puts a region into a state.
-fn prepared(units: usize, state: Option<(usize, bool)>) -> Region<'static> {
-    let region = region(units);
-    let Some((length, every_second)) = state else { return region };
+fn prepared(region: Region<'static>, state: State) -> Region<'static> {
+    let Some((length, used, of)) = state else { return region };
     let all: Vec<_> = core::iter::from_fn(|| region.alloc_run(layout(length), 0)).collect();
     for (number, at) in all.into_iter().enumerate() {
-        if every_second && number % 2 == 1 {
+        if number % of >= used {
             assert!(region.free_run(at, length * UNIT, 0));
         }
     }
@@ -83,8 +121,8 @@ impl Most {
 }
 
 /// Measures in a region that is full of slabs of which all slots are free, each listed.
-fn measure_slabs(units: usize, most: &mut Most) {
-    let (region, class) = (region(units), Class::of(layout_of(16)).unwrap());
+fn measure_slabs(ground: &Ground, most: &mut Most) {
+    let (region, class) = (ground.region(0), Class::of(layout_of(16)).unwrap());
     let slabs: Vec<_> = core::iter::from_fn(|| region.make_slab(class, 0)).collect();
     for slab in slabs {
         let (unit, _) = region.slot_of(class, slab).unwrap();
@@ -99,13 +137,13 @@ fn measure_slabs(units: usize, most: &mut Most) {
     assert!(given);
     most.note(1, cost);
     let (bytes, cost) = counted(|| region.trim(0));
-    assert!(bytes >= units * UNIT);
+    assert!(bytes >= ground.units * UNIT);
     most.note(7, cost);
 }
 
 /// Measures in a region that is full of slabs with a free slot, one of which is whole.
-fn measure_slabs_in_use(units: usize, most: &mut Most) {
-    let (region, class) = (region(units), Class::of(layout_of(16)).unwrap());
+fn measure_slabs_in_use(ground: &Ground, most: &mut Most) {
+    let (region, class) = (ground.region(0), Class::of(layout_of(16)).unwrap());
     let slabs: Vec<_> = core::iter::from_fn(|| region.make_slab(class, 0)).collect();
     for (number, slab) in slabs.into_iter().enumerate() {
         let (unit, _) = region.slot_of(class, slab).unwrap();
@@ -153,14 +191,21 @@ fn measure(region: &Region<'_>, most: &mut Most) {
         let (_, cost) = counted(|| region.trim(0));
         note(7, cost);
     }
-    for (row, length) in [(4, 33), (5, 1000)] {
-        for _ in 0..3 {
-            let (found, cost) = counted(|| region.alloc_run(layout(length), 0));
-            note(row, cost);
-            if let Some(at) = found {
-                let (freed, cost) = counted(|| region.free_run(at, length * UNIT, 0));
+}
+
+/// Measures runs of all lengths and alignments, from several lanes, in a region that is in a certain state.
+fn measure_runs(region: &Region<'_>, most: &mut Most) {
+    for length in LENGTHS {
+        for align in (4..=MOST_ALIGN).map(|log2| 1 << log2) {
+            let layout = Layout::from_size_align(length * UNIT, align).unwrap();
+            for lane in [0, 15] {
+                let (found, cost) = counted(|| region.alloc_run(layout, lane));
+                most.note(if align <= PAGE { 4 } else { 5 }, cost);
+                let Some(at) = found else { continue };
+                assert_eq!(at.addr().get() % align, 0);
+                let (freed, cost) = counted(|| region.free_run(at, length * UNIT, lane));
                 assert!(freed);
-                note(6, cost);
+                most.note(6, cost);
             }
         }
     }
@@ -171,15 +216,21 @@ fn no_operation_takes_more_loads_than_is_said() {
     let mut wrong = Vec::new();
     for units in [1 << 10, 1 << 14, 1 << 17] {
         let mut most = Most::default();
-        STATES.iter().for_each(|&state| measure(&prepared(units, state), &mut most));
-        measure_slabs(units, &mut most);
-        measure_slabs_in_use(units, &mut most);
+        let ground = Ground::new(units);
+        for state in STATES {
+            measure(&prepared(ground.region(0), state), &mut most);
+            for skew in [0, 3 * PAGE, (1 << (MOST_ALIGN - 1)) + PAGE] {
+                measure_runs(&prepared(ground.region(skew), state), &mut most);
+            }
+        }
+        measure_slabs(&ground, &mut most);
+        measure_slabs_in_use(&ground, &mut most);
         println!("in {units} units of 1 KiB, at worst:");
         for (of, (loads, swaps)) in BOUNDS.iter().zip(most.0) {
             let each = units as u64 / 1024;
             let may = (of.loads.0 + of.loads.1 * each, of.swaps.0 + of.swaps.1 * each);
             println!(
-                "{:>32}: {loads} loads (may be {}), {swaps} read-modify-writes ({})",
+                "{:>34}: {loads} loads (may be {}), {swaps} read-modify-writes ({})",
                 of.name, may.0, may.1
             );
             if loads > may.0 || swaps > may.1 {

@@ -4,7 +4,7 @@ use core::alloc::Layout;
 use core::cmp::Ordering;
 use core::ptr::NonNull;
 
-use nbbs::{Buddy, Lane, Request};
+use nbbs::{Buddy, Request};
 
 use crate::words::HeapWord;
 
@@ -54,21 +54,17 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         self.buddy.order_bound().is_none_or(|order| order + 1 < self.buddy.max_order())
     }
 
-    /// Allocates a run for a layout, searching from where the last one was found. While memory is short, it searches
-    /// from the beginning of the lane's part of the arena. That takes longer, but uses what is free in front of the last
-    /// run, and lanes do not meet.
+    /// Allocates a run for a layout, searching from where the last one was found. While memory is short, or less aligned
+    /// than the run, it searches from the beginning of the lane's part of the arena. That takes longer, but uses what is
+    /// free in front of the last run, and lanes do not meet.
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
-        self.search(layout, lane).or_else(|| self.alloc_exactly(layout, lane))
-    }
-
-    fn search(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
-        if !self.is_short() {
+        if self.base.addr().get().is_multiple_of(layout.align()) && !self.is_short() {
             return self.alloc_by(layout, lane, |units| units);
         }
         let end = self.buddy.units();
         let start = end / PARTS * (lane as u64 % PARTS);
         // A run that begins in front of the start may end behind it.
-        let reach = Self::units_of(layout.size().saturating_add(layout.align()));
+        let reach = Self::units_of(layout.size());
         let sooner = 0..end.min(start.saturating_add(reach));
         self.alloc_by(layout, lane, |units| units.within(start..end)).or_else(|| {
             (start > 0)
@@ -91,63 +87,20 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         place: impl Fn(Request) -> Request,
     ) -> Option<NonNull<u8>> {
         let (lane, units) = (self.buddy.on(lane), Self::units_of(layout.size()));
-        let align = (layout.align() / UNIT).max(1) as u64;
-        let unit = if align == 1 || self.base.addr().get().is_multiple_of(layout.align()) {
-            lane.request(place(Request::units(units).aligned(align.ilog2()))).ok()?
+        let (align, base) = ((layout.align() / UNIT).max(1) as u64, self.first_number());
+        let order = align.ilog2();
+        let found = if order > self.buddy.max_order() {
+            // Larger than the arena, which therefore has one aligned place at most.
+            lane.alloc_at(base.wrapping_neg() & (align - 1), units)
         } else {
-            self.alloc_aligned(lane, units, align, place)?
+            lane.request(place(Request::units(units).aligned(order).offset(base)))
         };
-        Some(self.pointer(unit))
+        found.ok().map(|unit| self.pointer(unit))
     }
 
-    /// Looks at every aligned place, when the memory is less aligned than the run: a search for more than is needed may
-    /// have missed one.
-    ///
-    /// Cost: up to some loads for each place.
-    #[cold]
-    fn alloc_exactly(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
-        let (units, base) = (Self::units_of(layout.size()), self.base.addr().get());
-        if base.is_multiple_of(layout.align()) {
-            return None;
-        }
-        let first = (base.checked_next_multiple_of(layout.align())? - base) / UNIT;
-        let end = (self.buddy.units() + 1).checked_sub(units)?;
-        let is_free = |unit| self.buddy.is_free(unit..unit + units) == Ok(true);
-        let unit = (first as u64..end)
-            .step_by((layout.align() / UNIT).max(1))
-            .find(|&unit| is_free(unit) && self.buddy.on(lane).alloc_at(unit, units).is_ok())?;
-        Some(self.pointer(unit))
-    }
-
-    /// Allocates more than is needed, when the memory is less aligned than the run, and gives back both ends. This
-    /// takes `units + align - 1` units in one piece, so the last place that is aligned may be missed.
-    fn alloc_aligned(
-        &self,
-        lane: Lane<'_, HeapWord>,
-        units: u64,
-        align: u64,
-        place: impl Fn(Request) -> Request,
-    ) -> Option<u64> {
-        let all = units.checked_add(align - 1)?;
-        let run = lane.request(place(Request::units(all))).ok()?;
-        let first = (self.base.addr().get() / UNIT) as u64 + run;
-        let before = first.next_multiple_of(align) - first;
-        let begin = match before {
-            0 => Ok(run),
-            _ => lane.split_off(run, before),
-        };
-        let Ok(begin) = begin else {
-            _ = lane.free_units(run, all);
-            return None;
-        };
-        if before > 0 {
-            _ = lane.free_units(run, before);
-        }
-        if lane.shrink(begin, units).is_err() {
-            _ = lane.free_units(begin, all - before);
-            return None;
-        }
-        Some(begin)
+    /// Returns the number of the first unit, counted from address 0: what alignment is about.
+    fn first_number(&self) -> u64 {
+        (self.base.addr().get() / UNIT) as u64
     }
 
     /// Gives back a run that was allocated with a size of `size` bytes. Returns whether there was one.

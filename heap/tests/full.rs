@@ -2,6 +2,7 @@
 
 use std::alloc::Layout;
 use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nbbs_heap::{Cpu, Heap};
@@ -89,6 +90,23 @@ fn the_last_aligned_place() {
         others.into_iter().for_each(|(at, layout)| unsafe { HEAP.free(at, layout) });
         assert_eq!(HEAP.audit(), Ok(()));
     }
+}
+
+/// A run that is aligned to more than the whole memory is found if there is one place for it.
+#[test]
+fn one_place_aligned() {
+    const ALIGN: usize = 4 << 20;
+    static HEAP: Heap<0> = Heap::new();
+    let memory = vec![0_u8; 3 * ALIGN].leak();
+    let place = memory.as_ptr().addr().next_multiple_of(ALIGN);
+    let place = if place - memory.as_ptr().addr() < 1 << 20 { place + ALIGN } else { place };
+    let skip = place - (300 << 10) - memory.as_ptr().addr();
+    // SAFETY: nobody else has it.
+    unsafe { HEAP.add(NonNull::from(&mut memory[skip..]).cast(), 1 << 20) }.unwrap();
+    let layout = Layout::from_size_align(40 << 10, ALIGN).unwrap();
+    let found = HEAP.alloc(layout);
+    assert_eq!(found.map(|at| at.addr().get()), Some(place));
+    assert_eq!(HEAP.alloc(layout), None);
 }
 
 /// Slots for which there is no room in slabs lie between runs.

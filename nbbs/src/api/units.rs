@@ -61,8 +61,8 @@ impl<W: Word> Lane<'_, W> {
     /// [`top_down`](Request::top_down). A request with neither a range nor `top_down` may be served at any place.
     ///
     /// Cost: that of [`alloc_units`](Self::alloc_units), and of a search from that end of the range, which descends
-    /// only where a bound promises a free block of half the size: few loads in the common case, one for each word in
-    /// use in the worst. Callable from interrupt and signal handlers.
+    /// only where a bound promises a free block of half the size: few loads in the common case, in the worst some
+    /// dozens for each word in use. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`RequestError::Units`], [`RequestError::OrderTooLarge`], [`RequestError::OutOfRange`] or

@@ -38,36 +38,37 @@ impl<W: Word> Runs<'_, W> {
     // Inlined, so that programs that always name a range do not include the other paths.
     #[inline]
     pub fn request(self, request: Request) -> Result<u64, RequestError> {
-        let Request { units, order, range, top_down } = request;
-        if range.is_some() || top_down {
-            let range = range.unwrap_or(0..self.geometry().units());
-            return self.claim_within(units, order, range, top_down);
-        }
-        if order == 0 {
+        let Request { units, order, offset, range, top_down } = request;
+        let is_anywhere = range.is_none() && !top_down;
+        if is_anywhere && order == 0 {
             return self.alloc_units(units);
         }
-        if 1_u64.checked_shl(order) == Some(units)
+        let align = 1_u64.checked_shl(order).unwrap_or(0);
+        let offset = offset & align.wrapping_sub(1);
+        if is_anywhere
+            && offset == 0
+            && align == units
             && let Ok(index) = self.blocks.alloc(order)
         {
             return Ok(index);
         }
-        self.claim_within(units, order, 0..self.geometry().units(), false)
+        let range = range.unwrap_or(0..self.geometry().units());
+        self.claim_within(Wanted { units, align, offset, top_down }, order, range)
     }
 
-    /// Allocates `units` units at a multiple of `2^order` in `range`, at the first such place or the last.
+    /// Allocates a run whose alignment is `2^order`, in `range`.
     fn claim_within(
         self,
-        units: u64,
+        wanted: Wanted,
         order: u32,
         range: Range<u64>,
-        top_down: bool,
     ) -> Result<u64, RequestError> {
-        self.check_units(units)?;
+        self.check_units(wanted.units)?;
         if order > self.geometry().max_order() {
             return Err(RequestError::OrderTooLarge { order, max: self.geometry().max_order() });
         }
         self.check_within(&range)?;
-        let wanted = Wanted { units, align: 1 << order, top_down };
+        let units = wanted.units;
         self.claim_in(wanted, range).ok_or(RequestError::Exhausted { units })
     }
 
@@ -116,7 +117,7 @@ impl<W: Word> Runs<'_, W> {
             let mut ranges = [&later, &sooner].into_iter();
             ranges.find_map(|range| self.claim_in_block(units, order, range))
         };
-        let wanted = Wanted { units, align: 1, top_down: false };
+        let wanted = Wanted { units, align: 1, offset: 0, top_down: false };
         let index = if in_leaf { within_block() } else { None }
             .or_else(|| self.claim_in(wanted, later.clone()))
             .or_else(|| self.claim_in(wanted, sooner.clone()))?;

@@ -14,8 +14,9 @@ use crate::word::{self, span};
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub units: u64,
-    /// The power of two of which the first unit must be a multiple.
+    /// The power of two of which the first unit must be a multiple, when `offset` is added. That is smaller.
     pub align: u64,
+    pub offset: u64,
     pub top_down: bool,
 }
 
@@ -25,32 +26,42 @@ impl Wanted {
         (&self.units + 1).ilog2() - 1
     }
 
+    /// Returns the last aligned unit up to `unit`.
+    fn down(&self, unit: u64) -> Option<u64> {
+        ((unit + self.offset) & !(self.align - 1)).checked_sub(self.offset)
+    }
+
+    /// Returns the first aligned unit from `unit` on.
+    fn up(&self, unit: u64) -> u64 {
+        ((unit + self.offset + self.align - 1) & !(self.align - 1)) - self.offset
+    }
+
     /// Returns where the run can begin in the free units of `range`.
     fn fit(&self, range: Range<u64>) -> Option<u64> {
-        let down = |unit: u64| unit & !(&self.align - 1);
         let start = if self.top_down {
-            down(range.end.checked_sub(self.units)?)
+            self.down(range.end.checked_sub(self.units)?)?
         } else {
-            down(range.start + self.align - 1)
+            self.up(range.start)
         };
         (start >= range.start && start + self.units <= range.end).then_some(start)
     }
 
     /// Returns what is left of `range` once no run that includes a part of the block at `block` can be claimed.
     fn beyond(&self, range: Range<u64>, block: u64) -> Range<u64> {
-        let down = |unit: u64| unit & !(&self.align - 1);
         if self.top_down {
             let end = block + (1 << self.core()) - 1;
-            range.start
-                ..end.checked_sub(self.units).map_or(range.start, |start| down(start) + self.units)
+            let start = end.checked_sub(self.units).and_then(|start| self.down(start));
+            range.start..start.map_or(range.start, |start| start + self.units)
         } else {
-            down(block + self.align)..range.end
+            self.up(block + 1)..range.end
         }
     }
 }
 
-/// A search for a free block of `2^order` units in `range`: the first one, or the last.
+/// A search for a free block of `2^order` units in `range`, for a run: the first one, or the last. It passes over those
+/// for which a leaf word shows that there is no room for the run.
 struct Sought<'r> {
+    wanted: &'r Wanted,
     order: u32,
     range: &'r Range<u64>,
     last: bool,
@@ -65,6 +76,14 @@ impl Sought<'_> {
     /// Returns whether some of `units` lie in the range.
     fn meets(&self, units: &Range<u64>) -> bool {
         units.start < self.range.end && units.end > self.range.start
+    }
+
+    /// Returns whether the run may fit into the free slots around one, in a leaf word of `slots` slots that begins at
+    /// `unit`. What lies beside the word may be free.
+    fn has_room(&self, free: u64, slot: u32, slots: u32, unit: u64) -> bool {
+        let (start, len) = (span::start_to(free, slot), span::length_from(free, slot));
+        let free = unit + u64::from(start)..unit + u64::from(slot + len);
+        start == 0 || slot + len >= slots || self.wanted.fit(free).is_some()
     }
 
     /// Returns the first such block in units that are all free, or the last.
@@ -85,7 +104,8 @@ impl<W: Word> Runs<'_, W> {
     pub(super) fn claim_in(self, wanted: Wanted, range: Range<u64>) -> Option<u64> {
         let mut rest = range.clone();
         while rest.start < rest.end {
-            let core = Sought { order: wanted.core(), range: &rest, last: wanted.top_down };
+            let (order, last) = (wanted.core(), wanted.top_down);
+            let core = Sought { wanted: &wanted, order, range: &rest, last };
             let block = self.next_block(self.geometry().top(), 0, &core)?;
             let reach = wanted.units - 1;
             let from = range.start.max((block + (1 << wanted.core())).saturating_sub(reach + 1));
@@ -113,7 +133,8 @@ impl<W: Word> Runs<'_, W> {
         if order > self.geometry().max_order() {
             return None;
         }
-        let sought = Sought { order, range, last: false };
+        let wanted = Wanted { units, align: 1, offset: 0, top_down: false };
+        let sought = Sought { wanted: &wanted, order, range, last: false };
         let block = self.next_block(self.geometry().top(), 0, &sought)?;
         self.claim_run(block, block + units).ok().map(|()| block)
     }
@@ -130,7 +151,12 @@ impl<W: Word> Runs<'_, W> {
         if sought.order >= slot_order {
             let free = self.tree().free_slots(level, idx, codes);
             let runs = word::runs(free, sought.order - slot_order);
-            return ends(runs, sought.last).map(unit_of).find(|&unit| sought.admits(unit));
+            let slots = W::SHAPE.slots(level);
+            let may_be = |slot| {
+                let has_room = || sought.has_room(free, slot, slots, unit_of(0));
+                sought.admits(unit_of(slot)) && (level > 0 || has_room())
+            };
+            return ends(runs, sought.last).find(|&slot| may_be(slot)).map(unit_of);
         }
         let promises = word::bound(word) > u64::from(sought.order);
         let promising = if promises { word::split_slots(codes) } else { 0 };
