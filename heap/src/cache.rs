@@ -49,7 +49,8 @@ impl Cache {
         self.bins[class.number()].pop(class, &mut self.lot)
     }
 
-    /// Frees a slot of this class, which the caller holds, if there is room for it. Returns whether there was.
+    /// Frees a slot of this class, which the caller holds, if there is room for it, and it is not the slot of this class
+    /// that was freed last. Returns whether it was freed.
     #[inline]
     pub fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
         if waiting::ON {
@@ -63,7 +64,7 @@ impl Cache {
     fn push_waiting(&mut self, class: Class, at: NonNull<u8>) -> bool {
         if !self.waiting.has_room(class) {
             let Some((oldest, waited)) = self.waiting.oldest() else { return false };
-            if !self.bins[oldest.number()].push(oldest, waited) {
+            if !self.bins[oldest.number()].add(oldest, waited) {
                 return false;
             }
             self.waiting.take_oldest();
@@ -119,7 +120,7 @@ impl Cache {
             bin.give_oldest(class.most_kept() / 2, class, memory, lane);
         }
         // There is room: if the cache kept the most slots, half of them have been given back.
-        bin.push(class, at);
+        bin.add(class, at);
     }
 
     /// Calls `visit` for all slots that it keeps, with their class.
@@ -182,8 +183,23 @@ impl Bin {
         freed.chain(spare).filter_map(NonNull::new).for_each(visit);
     }
 
+    /// Keeps a slot, if there is room and it is not the newest. Returns whether it does.
     #[inline]
     fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
+        let room = self.len < class.most_kept();
+        let Some([kept @ .., place]) = self.slots.get_mut(..=self.len).filter(|_| room) else {
+            return false;
+        };
+        let is_new = kept.last() != Some(&at.as_ptr());
+        if is_new {
+            *place = at.as_ptr();
+            self.len += 1;
+        }
+        is_new
+    }
+
+    /// Keeps a slot, if there is room, also one that it keeps already. Returns whether there was room.
+    fn add(&mut self, class: Class, at: NonNull<u8>) -> bool {
         let room = self.len < class.most_kept();
         if let Some(slot) = self.slots.get_mut(self.len).filter(|_| room) {
             *slot = at.as_ptr();
@@ -194,9 +210,9 @@ impl Bin {
 
     #[inline]
     fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
-        let newest = self.len.checked_sub(1).and_then(|last| self.slots.get(last));
         let offset = at.addr().get().wrapping_sub(self.slab.addr());
         let is_spare = || class.slot_at(offset).is_some_and(|slot| self.spare & 1 << slot != 0);
+        let newest = self.len.checked_sub(1).and_then(|last| self.slots.get(last));
         newest == Some(&at.as_ptr()) || self.spare != 0 && offset < class.slab_bytes() && is_spare()
     }
 

@@ -223,7 +223,8 @@ impl On<'_> {
         Steps::alloc_zeroed(self, layout)
     }
 
-    /// Frees memory. A free that is detected to be wrong changes nothing, and is counted.
+    /// Frees memory. A free that is found to be wrong changes nothing, and is counted, but the cache may hand out first
+    /// what it was given: see [`Heap::free`](crate::Heap::free).
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.

@@ -169,7 +169,7 @@ pub trait Steps<'h>: Copy {
 
     #[cold]
     fn free_slowly(self, class: Class, at: NonNull<u8>) {
-        if !self.free_with_room(class, at) {
+        if !self.free_known_slowly(class, at) {
             self.memory().refuse();
         }
     }

@@ -1,4 +1,4 @@
-//! Tests wrong frees: they are counted once the cache has given the slots back, and nothing else changes.
+//! Tests wrong frees: they are counted, at the latest once the cache has given the slots back, and nothing else changes.
 
 mod support;
 
@@ -49,6 +49,76 @@ fn twice_at_once() {
     unsafe { free(&HEAP, at, SMALL) };
     assert_eq!(looks(&HEAP).1, 1);
     second.free(&HEAP);
+    assert_whole(&HEAP);
+}
+
+/// Whether a slot is known to be one before it is freed.
+const WATCHED: bool = cfg!(any(feature = "poison", feature = "asan", feature = "valgrind"));
+
+/// Whether freed slots are handed out again later, or in another order.
+const HARDENED: bool = cfg!(any(feature = "quarantine", feature = "shuffle"));
+
+/// The slot that the cache would hand out next is not freed again, and not handed out twice.
+#[test]
+fn the_newest_twice() {
+    static HEAP: Small = Heap::new();
+    for size in [16, 100, 3000, 32 << 10] {
+        let (of, before) = (layout(size, 8), HEAP.refused());
+        let at = HEAP.alloc(of).unwrap();
+        // SAFETY: the first free is right, the others are wrong.
+        (0..3).for_each(|_| unsafe { HEAP.free(at, of) });
+        assert!(HARDENED || HEAP.refused() - before == 2, "refused at once");
+        let blocks = [(); 3].map(|()| HEAP.alloc(of).unwrap());
+        assert!(blocks[0] != blocks[1] && blocks[1] != blocks[2] && blocks[2] != blocks[0]);
+        // SAFETY: the blocks are ours.
+        blocks.into_iter().for_each(|at| unsafe { HEAP.free(at, of) });
+        assert_eq!(looks(&HEAP).1 - before, 2);
+    }
+    assert_whole(&HEAP);
+}
+
+/// What nobody looks at before it is in the cache is handed out, as the documentation of `free` says, and counted when
+/// it is given back. Where free memory is watched, it is refused at once.
+#[test]
+fn handed_out_before_it_is_given_back() {
+    static HEAP: Small = Heap::new();
+    let mut own = [0_u8; 64];
+    let block = HEAP.alloc(SMALL).unwrap();
+    // SAFETY: it lies in the block.
+    let inside = unsafe { block.add(16) };
+    for wrong in [NonNull::from(&mut own).cast::<u8>(), inside] {
+        let before = HEAP.refused();
+        // SAFETY: wrong.
+        unsafe { HEAP.free(wrong, SMALL) };
+        assert_eq!(HEAP.refused() - before, usize::from(WATCHED));
+        let next = [(); 2].map(|()| HEAP.alloc(SMALL).unwrap());
+        assert_eq!(next[0] == wrong, !WATCHED && !cfg!(feature = "quarantine"));
+        assert_ne!(next[1], wrong, "handed out twice after one free");
+        // SAFETY: the blocks are ours, or not, as above.
+        next.into_iter().for_each(|at| unsafe { HEAP.free(at, SMALL) });
+        assert_eq!(looks(&HEAP).1 - before, 1);
+    }
+    // SAFETY: the block is ours.
+    unsafe { HEAP.free(block, SMALL) };
+    assert_whole(&HEAP);
+}
+
+/// A slot that is freed again behind another is handed out once for each free, and counted when both are given back.
+#[test]
+fn twice_behind_another() {
+    static HEAP: Small = Heap::new();
+    let [first, second] = [(); 2].map(|()| HEAP.alloc(SMALL).unwrap());
+    for at in [first, second, first] {
+        // SAFETY: the last is wrong.
+        unsafe { HEAP.free(at, SMALL) };
+    }
+    if !HARDENED && !WATCHED {
+        let next = [(); 3].map(|()| HEAP.alloc(SMALL).unwrap());
+        assert_eq!(next, [first, second, first]);
+        // SAFETY: the second free of `first` is wrong.
+        next.into_iter().for_each(|at| unsafe { HEAP.free(at, SMALL) });
+    }
+    assert_eq!(looks(&HEAP).1, 1);
     assert_whole(&HEAP);
 }
 
