@@ -1,11 +1,14 @@
-//! The worst single operation that no cache serves, in loads and read-modify-writes: counted on memory that is as bad
+//! The worst single operation that a cache does not serve by itself, in loads and read-modify-writes: counted on memory that is as bad
 //! for it as possible, and compared with what the documentation says.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
+use crate::cache::Cache;
 use crate::class::{Class, PAGE, UNIT};
 use crate::region::{Region, bookkeeping};
+use crate::regions::{Memory, Regions};
+use crate::slabs::AT_ONCE;
 use crate::words::counted;
 
 /// What an operation may cost: a constant, and an amount for each 1,024 units of the region.
@@ -239,4 +242,71 @@ fn no_operation_takes_more_loads_than_is_said() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+/// The same for a cache: to take slabs that have slots, or to give back half of what it keeps of a class, and to give
+/// back everything, when somebody has asked for that.
+const CACHE_BOUNDS: [(u64, u64); 2] = [(200, 40), (15_000, 3500)];
+
+/// Measures the frees of a cache that keeps as much as it can of each class: the last slot in use of a slab each, or a
+/// run of its own; and what it takes when it keeps nothing. Returns the most of these, and what the first free takes after
+/// a trim.
+fn measure_cache(ground: &Ground, as_runs: bool) -> [(u64, u64); 2] {
+    let regions = Box::leak(Box::new(Regions::new()));
+    // SAFETY: the heap has no memory of its own.
+    let memory = unsafe { Memory::new(regions, ground.start, 0) };
+    let bytes = bookkeeping(ground.units as u64) + ground.units * UNIT;
+    // SAFETY: the memory is leaked, and whoever had it before uses it no more.
+    unsafe { memory.add(ground.start, bytes) }.unwrap();
+    let slot_of = |class: Class| {
+        memory.find(|region| {
+            if !as_runs {
+                return region.alloc_slot_of_new(class, 0);
+            }
+            let at = region.make_run(class, 0).or_else(|| region.alloc_slot_of_new(class, 0));
+            // So that what is freed has neighbours in use.
+            region.alloc_run(layout(1), 0).and(at)
+        })
+    };
+    let slot = |class: Class| slot_of(class).expect("there is room");
+    let mut cache = Box::new(Cache::new());
+    for class in Class::all() {
+        // Also the rest of a slab.
+        cache.alloc(class, &memory, 0).expect("there is room");
+        while cache.push(class, slot(class)) {}
+    }
+    let mut most = [(0, 0); 2];
+    let note = |most: &mut (u64, u64), cost: (u64, u64)| {
+        *most = (most.0.max(cost.0), most.1.max(cost.1));
+    };
+    for class in Class::all() {
+        let at = slot(class);
+        let ((), cost) = counted(|| cache.free(class, at, &memory, 0));
+        note(&mut most[0], cost);
+        while cache.push(class, slot(class)) {}
+    }
+    memory.trim(0);
+    let class = Class::numbered(0).unwrap();
+    let at = cache.pop(class).expect("it is full");
+    ((), most[1]) = counted(|| cache.free(class, at, &memory, 0));
+    for class in Class::all().skip(1) {
+        // Slabs with all slots but one.
+        (0..AT_ONCE).for_each(|_| _ = slot(class));
+        let (found, cost) = counted(|| cache.alloc(class, &memory, 0));
+        assert!(found.is_some());
+        note(&mut most[0], cost);
+    }
+    most
+}
+
+#[test]
+fn no_cache_takes_more_loads_than_is_said() {
+    let ground = Ground::new(1 << 19);
+    for as_runs in [false, true] {
+        let most = measure_cache(&ground, as_runs);
+        println!("some of a class, all of a cache: {most:?} (may be {CACHE_BOUNDS:?})");
+        for (most, may) in most.into_iter().zip(CACHE_BOUNDS) {
+            assert!(most.0 <= may.0 && most.1 <= may.1, "{most:?}, not {may:?}");
+        }
+    }
 }
