@@ -9,7 +9,7 @@ use crate::placed_small::PlacedSmall;
 
 /// A heap for little memory: `BYTES` bytes with their bookkeeping, each block a run of units of `UNIT` bytes.
 ///
-/// There are no caches, no slabs and no headers: a KiB and a half of bookkeeping for 64 KiB. Each allocation and each
+/// There are no caches, no slabs and no headers: a KiB of bookkeeping for 64 KiB. Each allocation and each
 /// free takes one read-modify-write if it has fewer than 32 units, and makes nobody wait: an interrupt handler may
 /// allocate in the middle of an allocation. A block lies in the first place that has room for it, so that free memory
 /// stays in large pieces; the search reads a word for each piece that is too small. `UNIT` is 16, 32 or 64.
