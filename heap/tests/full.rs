@@ -77,6 +77,7 @@ fn the_last_aligned_place() {
     for align in [8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10] {
         let layout = Layout::from_size_align(40 << 10, align).unwrap();
         let last = HEAP.alloc(layout).unwrap();
+        assert_eq!(last.addr().get() % align, 0);
         let mut others = Vec::new();
         for size in [33 << 10, 8 << 10, 1 << 10] {
             let other = Layout::from_size_align(size, 8).unwrap();
