@@ -9,40 +9,9 @@ use core::ptr::{NonNull, null_mut};
 use crate::cache::Cache;
 use crate::error::{AddError, FreeError};
 use crate::lanes::Lane;
+use crate::overlap::Cpu;
 use crate::regions::{Memory, Regions};
 use crate::steps::Steps;
-
-/// Tells on which CPU the caller runs, for a heap with a cache for each CPU.
-///
-/// A number that is wrong, or stale when it is used, costs time and nothing else. Numbers from the heap's `CPUS` on
-/// share caches.
-///
-/// ```
-/// use nbbs_heap::{Cpu, Heap};
-///
-/// struct Current;
-///
-/// impl Cpu for Current {
-///     fn number() -> Option<usize> {
-///         Some(0) // from a register that says it
-///     }
-/// }
-///
-/// static HEAP: Heap<{ 1 << 20 }, 4, Current> = Heap::new();
-/// # assert!(HEAP.alloc(std::alloc::Layout::new::<u64>()).is_some());
-/// ```
-pub trait Cpu: 'static {
-    /// Returns the number of the caller's CPU; `None` if caches are by thread.
-    fn number() -> Option<usize>;
-}
-
-/// Caches are by thread.
-impl Cpu for () {
-    #[inline]
-    fn number() -> Option<usize> {
-        None
-    }
-}
 
 /// A heap with `BYTES` bytes of its own, which also hold its bookkeeping, and `CPUS` caches beside those of threads.
 ///
@@ -120,8 +89,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Allocates memory of a layout; returns `None` if there is none.
     ///
-    /// Cost: no read-modify-write if the caller's thread has a slot of this class, one if a CPU's cache has. Otherwise
-    /// one for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab. Anything
+    /// Cost: no read-modify-write if the caller's thread has a slot of this class, or its CPU and operations only nest
+    /// ([`Overlap::nested`](crate::Overlap::nested)); one if another cache has. Otherwise one for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab. Anything
     /// larger than 32 KiB is a run of units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is
     /// trimmed first. This misses the slabs that others have in hand at that moment, four at most for each thread, and
     /// as many for each caller that a handler has interrupted. Beside others that trim, or make slabs whole, again and
@@ -263,12 +232,22 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
     #[inline]
     fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
         if let Some(cpu) = C::number() {
-            return self.lanes[cpu % CPUS].with(|cache| visit(cache, cpu));
+            let visit = |cache: &mut Cache| visit(cache, cpu);
+            if !C::OVERLAP.is_nested() {
+                return self.lanes[cpu % CPUS].with(visit);
+            }
+            // SAFETY: all calls for this lane get this number, and nest, as whoever said so promised.
+            return self.lanes.get(cpu).and_then(|lane| unsafe { lane.with_nested(visit) });
         }
         #[cfg(feature = "std")]
         return crate::threads::with(&self.regions, || self.memory(), visit);
+        // Where operations nest, the first cache is for those that get its number.
         #[cfg(not(feature = "std"))]
-        return self.lanes[0].with(|cache| visit(cache, 0));
+        return if C::OVERLAP.is_nested() {
+            None
+        } else {
+            self.lanes[0].with(|cache| visit(cache, 0))
+        };
     }
 
     fn lane(self) -> usize {

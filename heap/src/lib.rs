@@ -59,11 +59,14 @@ mod ends;
 mod error;
 mod fresh;
 mod heap;
+#[cfg(test)]
+mod hits;
 mod lanes;
 #[cfg(all(test, not(miri)))]
 mod loads;
 mod look;
 mod lot;
+mod overlap;
 mod pages;
 mod placed;
 mod placed_small;
@@ -77,13 +80,15 @@ mod stats;
 mod steps;
 #[cfg(feature = "std")]
 mod threads;
+mod turn;
 mod waiting;
 mod watch;
 mod words;
 
 pub use audit::AuditError;
 pub use error::{AddError, FreeError, PageError};
-pub use heap::{Cpu, Heap};
+pub use heap::Heap;
+pub use overlap::{Cpu, Overlap};
 pub use placed::{On, Placed};
 pub use placed_small::PlacedSmall;
 pub use profile::{LiveBlock, Profile};

@@ -4,7 +4,8 @@ use core::ptr::NonNull;
 
 use crate::audit::AuditError;
 use crate::error::PageError;
-use crate::heap::{Cpu, Heap};
+use crate::heap::Heap;
+use crate::overlap::Cpu;
 use crate::profile::{LiveBlock, Profile};
 use crate::stats::Stats;
 use crate::steps::Steps;

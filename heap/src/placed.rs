@@ -131,7 +131,41 @@ impl Placed {
     #[must_use]
     #[inline]
     pub fn on(&self, cpu: usize) -> On<'_> {
-        On { heap: self, cpu }
+        On { heap: self, cpu, is_nested: false }
+    }
+
+    /// Returns the heap as seen from a CPU on which operations overlap only if one interrupts the other. Using the
+    /// CPU's cache then takes no read-modify-write; a handler that interrupts an operation bypasses it. So do
+    /// operations with numbers from the number of caches on.
+    ///
+    /// ```
+    /// # use nbbs_heap::Placed;
+    /// # use std::alloc::Layout;
+    /// # use std::ptr::NonNull;
+    /// # const BYTES: usize = Placed::bytes_for(2, 1 << 20).unwrap();
+    /// # let memory = Box::leak(Box::new([0_u8; BYTES]));
+    /// # // SAFETY: nobody else ever uses the memory.
+    /// # let heap = unsafe { Placed::new(NonNull::from(memory).cast(), BYTES, 2)? };
+    /// let cpu = 1; // preemption is off
+    /// // SAFETY: nothing else uses the heap on this CPU, except handlers that interrupt this.
+    /// let on = unsafe { heap.on_nested(cpu) };
+    /// let block = on.alloc(Layout::new::<u64>()).unwrap();
+    /// // SAFETY: the block is ours.
+    /// assert_eq!(unsafe { on.free_at(block) }, Ok(16));
+    /// # Ok::<(), nbbs_heap::AddError>(())
+    /// ```
+    ///
+    /// # Safety
+    /// Of two operations that use this cache, one by what this method returns and one by that or by what
+    /// [`on`](Self::on) returns, or [`audit`](Self::audit), which uses all, either one happens before the other, or one
+    /// interrupts the other, in its thread or on its CPU, and ends before that continues. So interrupts may stay
+    /// enabled, but a thread must not be preempted or moved to another CPU from reading the number to the return of the
+    /// operation: a kernel disables preemption, a program gives each of its threads a number of its own. If this rule
+    /// is broken, memory may be handed out twice.
+    #[must_use]
+    #[inline]
+    pub unsafe fn on_nested(&self, cpu: usize) -> On<'_> {
+        On { heap: self, cpu, is_nested: true }
     }
 
     /// Returns whether an address lies in memory that the heap hands out.
@@ -165,19 +199,21 @@ impl Placed {
         for number in 0..self.count {
             // What this cache keeps is not counted again: its lane is in use.
             let others = |class, at| {
-                let of = |other| self.lane(other).with(|cache| cache.count(class, at));
+                let of = |other| self.lane(other)?.with(|cache| cache.count(class, at));
                 (0..self.count).filter_map(of).sum()
             };
-            self.lane(number).with(|cache| memory.audit_cache(cache, others)).unwrap_or(Ok(()))?;
+            let lane = self.lane(number);
+            lane.and_then(|lane| lane.with(|cache| memory.audit_cache(cache, others)))
+                .unwrap_or(Ok(()))?;
         }
         Ok(())
     }
 
-    /// Returns the lane of this number, or the one that it shares.
+    /// Returns the lane of this number, if there is one.
     #[inline]
-    fn lane(&self, cpu: usize) -> &Lane {
+    fn lane(&self, number: usize) -> Option<&Lane> {
         // SAFETY: this many lanes were made, and they are only reached by shared references.
-        unsafe { self.lanes.add(cpu % self.count).as_ref() }
+        (number < self.count).then(|| unsafe { self.lanes.add(number).as_ref() })
     }
 
     /// Returns how many frees were refused.
@@ -187,11 +223,12 @@ impl Placed {
 }
 
 /// A [`Placed`] heap as seen from a CPU: see [`Placed::on`]. Costs are those of [`Heap`](crate::Heap), plus one
-/// read-modify-write for the cache.
+/// read-modify-write for the cache, unless it is from [`Placed::on_nested`].
 #[derive(Clone, Copy, Debug)]
 pub struct On<'h> {
     heap: &'h Placed,
     cpu: usize,
+    is_nested: bool,
 }
 
 impl<'h> Steps<'h> for On<'h> {
@@ -202,7 +239,12 @@ impl<'h> Steps<'h> for On<'h> {
 
     #[inline]
     fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
-        self.heap.lane(self.cpu).with(|cache| visit(cache, self.cpu))
+        let visit = |cache: &mut Cache| visit(cache, self.cpu);
+        if !self.is_nested {
+            return self.heap.lane(self.cpu % self.heap.count)?.with(visit);
+        }
+        // SAFETY: as the caller of `on_nested` promised. Numbers that share no cache may overlap, and have none.
+        unsafe { self.heap.lane(self.cpu)?.with_nested(visit) }
     }
 
     #[inline]

@@ -2,17 +2,18 @@
 
 use core::cell::{Cell, UnsafeCell};
 use core::ptr::{eq, null};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cache::Cache;
 use crate::ends;
 use crate::regions::{Memory, Regions};
+use crate::turn::Turn;
 
 /// A thread's cache, for the first heap that the thread uses.
 struct Local {
-    /// Set while the cache is in use, so that a signal handler that comes then bypasses it. Set for good when the
-    /// thread has given everything back.
-    busy: AtomicBool,
+    /// Only the thread and its signal handlers have turns, which nest. The last, in which the thread gives everything
+    /// back, never ends.
+    turn: Turn,
     /// The heap to which the cache belongs: null, and none, as long as it belongs to nobody.
     regions: Cell<*const Regions>,
     memory: Cell<Option<Memory<'static>>>,
@@ -31,7 +32,7 @@ std::thread_local! {
     // It needs no destructor, so that it can be used as long as the thread runs.
     static LOCAL: Local = const {
         Local {
-            busy: AtomicBool::new(false),
+            turn: Turn::new(),
             regions: Cell::new(null()),
             memory: Cell::new(None),
             lane: Cell::new(UNSET),
@@ -43,11 +44,11 @@ std::thread_local! {
 /// Gives everything back when the calling thread ends.
 pub fn give_back() {
     _ = LOCAL.try_with(|local| {
-        if !local.enter() {
+        if !local.turn.enter_nested() {
             return;
         }
         if let Some(memory) = local.memory.get() {
-            // SAFETY: `enter` said that nobody else uses the cache.
+            // SAFETY: `enter_nested` said that nobody else uses the cache.
             unsafe { &mut *local.cache.get() }.drain(&memory, local.lane.get());
         }
         // Never left: what comes now goes past the cache.
@@ -69,24 +70,6 @@ impl Local {
             self.lane.set(NEXT.fetch_add(1, Ordering::Relaxed));
         }
         self.lane.get()
-    }
-
-    /// Returns whether the cache is the caller's until it calls `leave`.
-    #[inline]
-    fn enter(&self) -> bool {
-        if self.busy.load(Ordering::Relaxed) {
-            return false;
-        }
-        self.busy.store(true, Ordering::Relaxed);
-        // Only one thread uses it, and its handlers see the mark before anything that comes after it.
-        compiler_fence(Ordering::SeqCst);
-        true
-    }
-
-    #[inline]
-    fn leave(&self) {
-        compiler_fence(Ordering::SeqCst);
-        self.busy.store(false, Ordering::Relaxed);
     }
 
     /// Makes the cache that of the heap, if it belongs to nobody. Returns whether it is the heap's.
@@ -115,16 +98,16 @@ pub fn with<R>(
 ) -> Option<R> {
     LOCAL
         .try_with(|local| {
-            if !local.enter() {
+            if !local.turn.enter_nested() {
                 return None;
             }
             let is_ours =
                 eq(local.regions.get(), regions) || local.become_that_of(memory(), regions);
             let found = is_ours.then(|| {
-                // SAFETY: `enter` said that nobody else uses the cache.
+                // SAFETY: `enter_nested` said that nobody else uses the cache.
                 visit(unsafe { &mut *local.cache.get() }, local.lane.get())
             });
-            local.leave();
+            local.turn.leave_nested();
             found
         })
         .ok()

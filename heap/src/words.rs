@@ -1,20 +1,26 @@
-//! The words of which bookkeeping consists: the processor's atomics, and in this crate's own tests words that count.
+//! The words of which bookkeeping consists, and the flags of caches: the processor's atomics, and in this crate's own
+//! tests some that count.
 
+#[cfg(not(test))]
+pub use core::sync::atomic::AtomicBool as HeapFlag;
 #[cfg(not(test))]
 pub use nbbs::sync::AtomicU64 as HeapWord;
 
 #[cfg(test)]
-pub use counting::{HeapWord, counted};
+pub use counting::{HeapFlag, HeapWord, counted, interrupt, interrupted};
 
 #[cfg(test)]
 mod counting {
     use std::cell::Cell;
+    use std::sync::atomic::AtomicBool;
 
     use nbbs::sync::{AtomicU64, Ordering, Word};
 
     std::thread_local! {
         /// The loads and the read-modify-writes of the calling thread.
         static SO_FAR: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+        /// What interrupts the calling thread. Flags are used until a thread has ended, so it has no destructor.
+        static HANDLER: Cell<fn()> = const { Cell::new(|| {}) };
     }
 
     /// A word that counts what is done to it.
@@ -56,11 +62,51 @@ mod counting {
         }
     }
 
+    /// A flag that counts what is done to it, and lets a test interrupt it there.
+    #[derive(Debug)]
+    #[repr(transparent)]
+    pub struct HeapFlag(AtomicBool);
+
+    impl HeapFlag {
+        pub const fn new(value: bool) -> Self {
+            Self(AtomicBool::new(value))
+        }
+
+        pub fn load(&self, order: Ordering) -> bool {
+            interrupt();
+            count(1, 0);
+            self.0.load(order)
+        }
+
+        pub fn store(&self, value: bool, order: Ordering) {
+            interrupt();
+            self.0.store(value, order);
+        }
+
+        pub fn swap(&self, value: bool, order: Ordering) -> bool {
+            interrupt();
+            count(0, 1);
+            self.0.swap(value, order)
+        }
+    }
+
     fn count(loads: u64, swaps: u64) {
         SO_FAR.with(|so_far| {
             let (all_loads, all_swaps) = so_far.get();
             so_far.set((all_loads + loads, all_swaps + swaps));
         });
+    }
+
+    /// Calls the handler.
+    pub fn interrupt() {
+        HANDLER.get()();
+    }
+
+    /// Does `work`, which `handler` interrupts before each access to a flag. What it does itself is interrupted, too.
+    pub fn interrupted(handler: fn(), work: impl FnOnce()) {
+        let before = HANDLER.replace(handler);
+        work();
+        HANDLER.set(before);
     }
 
     /// Returns what `work` returns, its loads, and its read-modify-writes.

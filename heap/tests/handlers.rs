@@ -8,7 +8,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::thread;
 
-use nbbs_heap::{Cpu, Heap};
+use nbbs_heap::{Cpu, Heap, Overlap};
 use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use support::{Block, assert_whole, layout};
@@ -159,6 +159,26 @@ fn beside_the_cache_of_the_cpu() {
         SCENE.handle();
     }
     SCENE.run(4000, Signal::SIGUSR2, handler);
+}
+
+#[test]
+fn beside_the_cache_of_a_cpu_where_operations_nest() {
+    /// The only CPU.
+    struct First;
+    impl Cpu for First {
+        // SAFETY: one thread uses the heap, and its handlers; the test does after it.
+        const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
+
+        fn number() -> Option<usize> {
+            Some(0)
+        }
+    }
+    static HEAP: Heap<{ 16 << 20 }, 1, First> = Heap::new();
+    static SCENE: Scene<{ 16 << 20 }, First> = Scene::new(&HEAP);
+    extern "C" fn handler(_: i32) {
+        SCENE.handle();
+    }
+    SCENE.run(4000, Signal::SIGALRM, handler);
 }
 
 #[test]

@@ -249,6 +249,61 @@ fn threads_that_share_caches() {
     assert_eq!(heap.refused(), 0);
 }
 
+/// Threads whose operations nest, one on each CPU, beside others that have the numbers that are left, or none.
+#[test]
+fn threads_with_caches_of_their_own() {
+    let heap = heap(3, 8 << 20);
+    let rounds = if cfg!(miri) { 20 } else { 20_000 };
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            scope.spawn(move || {
+                let on = match thread {
+                    // SAFETY: no other thread has this number.
+                    0 | 1 => unsafe { heap.on_nested(thread) },
+                    // SAFETY: there is no such cache.
+                    2 => unsafe { heap.on_nested(3) },
+                    _ => heap.on(2),
+                };
+                let (mut rng, mut held) = (fastrand::Rng::with_seed(thread as u64), Vec::new());
+                for _ in 0..rounds {
+                    let most = SIZES[rng.usize(1..SIZES.len() - 2)];
+                    let size = 8 + rng.usize(..most);
+                    let Some(at) = on.alloc(layout(size, 8)) else { continue };
+                    // SAFETY: ours, and aligned.
+                    unsafe { at.cast().write(thread) };
+                    held.push(at);
+                    if held.len() > 20 {
+                        let at = held.swap_remove(rng.usize(..held.len()));
+                        // SAFETY: ours.
+                        unsafe {
+                            assert_eq!(at.cast::<usize>().read(), thread, "handed out twice");
+                            on.free_at(at).unwrap();
+                        }
+                    }
+                }
+                // SAFETY: ours.
+                held.into_iter().for_each(|at| _ = unsafe { on.free_at(at) }.unwrap());
+            });
+        }
+    });
+    assert_whole(heap, 3);
+    assert_eq!(heap.refused(), 0);
+}
+
+/// Numbers from the number of caches on share no cache where operations nest: what they free, all find.
+#[test]
+fn numbers_without_a_cache() {
+    let heap = heap(1, 1 << 20);
+    // SAFETY: there is no other thread.
+    let on = unsafe { heap.on_nested(1) };
+    let at = on.alloc(layout(100, 1)).unwrap();
+    // SAFETY: ours.
+    unsafe { on.free_at(at) }.unwrap();
+    let used: usize = heap.stats().classes.iter().map(|class| class.used).sum();
+    assert_eq!(used, 0, "a cache keeps the slot");
+    assert_whole(heap, 1);
+}
+
 #[test]
 fn an_audit_finds_what_was_freed_twice() {
     let heap = heap(2, 1 << 20);

@@ -1,0 +1,127 @@
+//! The read-modify-writes that an operation takes that a cache serves, by kind of cache, as the documentation of
+//! [`Heap`](crate::Heap) states them.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use crate::words::counted;
+use crate::{Cpu, Heap, Overlap, Placed};
+
+const BYTES: usize = 8 << 20;
+
+/// Any caller may have number 0.
+struct Any;
+
+impl Cpu for Any {
+    fn number() -> Option<usize> {
+        Some(0)
+    }
+}
+
+/// One caller at a time has number 0.
+struct Nested;
+
+impl Cpu for Nested {
+    // SAFETY: one test uses this, by one thread.
+    const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
+
+    fn number() -> Option<usize> {
+        Some(0)
+    }
+}
+
+/// Checks the read-modify-writes of an allocation and of a free, of slots of all sizes.
+#[track_caller]
+fn assert_swaps(
+    expected: u64,
+    alloc: impl Fn(Layout) -> Option<NonNull<u8>>,
+    free: impl Fn(NonNull<u8>, Layout),
+) {
+    for size in [1, 16, 100, 1000, 5000, 32 << 10] {
+        let layout = Layout::from_size_align(size, 1).unwrap();
+        free(alloc(layout).unwrap(), layout);
+        let (block, (_, swaps)) = counted(|| alloc(layout).unwrap());
+        assert_eq!(swaps, expected, "allocating {size} bytes");
+        let ((), (_, swaps)) = counted(|| free(block, layout));
+        assert_eq!(swaps, expected, "freeing {size} bytes");
+    }
+}
+
+#[track_caller]
+fn assert_swaps_of<C: Cpu>(expected: u64, heap: &'static Heap<BYTES, 1, C>) {
+    // SAFETY: the block is ours.
+    assert_swaps(
+        expected,
+        |layout| heap.alloc(layout),
+        |at, layout| unsafe {
+            heap.free(at, layout);
+        },
+    );
+}
+
+#[test]
+fn of_a_thread() {
+    static HEAP: Heap<BYTES> = Heap::new();
+    assert_swaps_of(0, &HEAP);
+}
+
+#[test]
+fn of_any_caller() {
+    static HEAP: Heap<BYTES, 1, Any> = Heap::new();
+    assert_swaps_of(1, &HEAP);
+}
+
+#[test]
+fn where_operations_nest() {
+    static HEAP: Heap<BYTES, 1, Nested> = Heap::new();
+    assert_swaps_of(0, &HEAP);
+}
+
+/// Where operations nest, only the callers of one number are known not to meet.
+#[test]
+fn numbers_without_a_cache() {
+    struct Second;
+
+    impl Cpu for Second {
+        // SAFETY: one test uses this, by one thread.
+        const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
+
+        fn number() -> Option<usize> {
+            Some(1)
+        }
+    }
+    static HEAP: Heap<BYTES, 1, Second> = Heap::new();
+    let layout = Layout::new::<u64>();
+    let block = HEAP.alloc(layout).unwrap();
+    // SAFETY: the block is ours.
+    unsafe { HEAP.free(block, layout) };
+    let used: usize = HEAP.stats().classes.iter().map(|class| class.used).sum();
+    assert_eq!(used, 0, "a cache keeps the slot");
+}
+
+#[test]
+fn in_given_memory() {
+    const ALL: usize = Placed::bytes_for(2, BYTES).unwrap();
+    let memory = NonNull::from(Vec::leak(vec![0_u8; ALL])).cast();
+    // SAFETY: the memory is leaked, and nobody else has it.
+    let heap = unsafe { Placed::new(memory, ALL, 2) }.unwrap();
+    // SAFETY: there is no other thread, and so no other caller.
+    for (expected, on) in [(1, heap.on(0)), (0, unsafe { heap.on_nested(1) })] {
+        // SAFETY: the block is ours.
+        assert_swaps(
+            expected,
+            |layout| on.alloc(layout),
+            |at, layout| unsafe {
+                on.free(at, layout);
+            },
+        );
+        // SAFETY: as above.
+        assert_swaps(
+            expected,
+            |layout| on.alloc(layout),
+            |at, _| unsafe {
+                assert!(on.free_at(at).is_ok());
+            },
+        );
+    }
+}

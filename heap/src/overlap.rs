@@ -1,0 +1,112 @@
+//! Which CPU a caller runs on, and which operations on one CPU may overlap.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+/// Tells on which CPU the caller runs, for a heap with a cache for each CPU.
+///
+/// A number that is wrong, or stale when it is used, costs time and nothing else, unless [`OVERLAP`](Self::OVERLAP)
+/// says more. Numbers from the heap's `CPUS` on share caches.
+///
+/// ```
+/// use nbbs_heap::{Cpu, Heap};
+///
+/// struct Current;
+///
+/// impl Cpu for Current {
+///     fn number() -> Option<usize> {
+///         Some(0) // from a register that says it
+///     }
+/// }
+///
+/// static HEAP: Heap<{ 1 << 20 }, 4, Current> = Heap::new();
+/// # assert!(HEAP.alloc(std::alloc::Layout::new::<u64>()).is_some());
+/// ```
+pub trait Cpu: 'static {
+    /// Which operations with one number may overlap: any, unless the implementation promises that they only nest.
+    const OVERLAP: Overlap<Self> = Overlap::any();
+
+    /// Returns the number of the caller's CPU; `None` if caches are by thread.
+    fn number() -> Option<usize>;
+}
+
+/// Caches are by thread.
+impl Cpu for () {
+    #[inline]
+    fn number() -> Option<usize> {
+        None
+    }
+}
+
+/// Which operations may overlap that get the same number from `C`, and so use the same cache.
+///
+/// ```
+/// use nbbs_heap::{Cpu, Heap, Overlap};
+///
+/// struct Current;
+///
+/// impl Cpu for Current {
+///     // SAFETY: this kernel has no threads, and a CPU's handlers end before what they interrupt continues.
+///     const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
+///
+///     fn number() -> Option<usize> {
+///         Some(0) // from a register that says it
+///     }
+/// }
+///
+/// static HEAP: Heap<{ 1 << 20 }, 4, Current> = Heap::new();
+/// # assert!(HEAP.alloc(std::alloc::Layout::new::<u64>()).is_some());
+/// ```
+///
+/// The promise is for one type's numbers only:
+///
+/// ```compile_fail,E0308
+/// # use nbbs_heap::{Cpu, Overlap};
+/// # struct Current;
+/// # impl Cpu for Current {
+/// #     const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
+/// #     fn number() -> Option<usize> { Some(0) }
+/// # }
+/// struct Other;
+///
+/// impl Cpu for Other {
+///     const OVERLAP: Overlap<Self> = Current::OVERLAP;
+///     # fn number() -> Option<usize> { Some(0) }
+/// }
+/// ```
+pub struct Overlap<C: ?Sized> {
+    is_nested: bool,
+    of: PhantomData<fn() -> C>,
+}
+
+impl<C: ?Sized> Overlap<C> {
+    /// Any operations may overlap. Using a cache takes a read-modify-write; who finds it in use bypasses it.
+    #[must_use]
+    pub const fn any() -> Self {
+        Self { is_nested: false, of: PhantomData }
+    }
+
+    /// Operations overlap only if one interrupts the other. Using a cache takes no read-modify-write; a handler that
+    /// interrupts an operation bypasses it. So do operations with numbers from the heap's `CPUS` on.
+    ///
+    /// # Safety
+    /// An operation begins when the heap calls `C::number`. Of two operations that get the same number, either one
+    /// happens before the other, or one interrupts the other, in its thread or on its CPU, and ends before that
+    /// continues. So interrupts may stay enabled, but a thread must not be preempted or moved to another CPU in an
+    /// operation: a kernel disables preemption, a program gives each of its threads a number of its own. If this rule
+    /// is broken, memory may be handed out twice.
+    #[must_use]
+    pub const unsafe fn nested() -> Self {
+        Self { is_nested: true, of: PhantomData }
+    }
+
+    pub(crate) const fn is_nested(&self) -> bool {
+        self.is_nested
+    }
+}
+
+impl<C: ?Sized> fmt::Debug for Overlap<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Overlap").field("is_nested", &self.is_nested).finish()
+    }
+}
