@@ -637,7 +637,8 @@ typedef struct nbbs_cache_config {
 typedef void (*nbbs_barrier)(void *context);
 
 /**
- * Returns the number of the CPU on which it is called. An old or a wrong number costs time and nothing else.
+ * Returns the number of the CPU on which it is called. An old or a wrong number costs time and nothing else, unless it was
+ * given to `nbbs_heap_set_nested_cpu`.
  */
 typedef size_t (*nbbs_cpu_number)(void *context);
 
@@ -1608,6 +1609,20 @@ nbbs_code nbbs_heap_set_cpu(struct nbbs_heap *heap,
                             struct nbbs_error *error);
 
 /**
+ * As `nbbs_heap_set_cpu`, where two calls with one CPU number meet in one way only: the second interrupts the first, and is
+ * over before that goes on. Then a call that the CPU's cache serves takes no read-modify-write.
+ *
+ * So interrupts stay enabled, but a thread may not be preempted or moved during a call: a kernel disables preemption, a
+ * program gives each of its threads a number of its own. Where this is not kept, memory may be handed out twice. A handler
+ * that interrupts its CPU's cache goes past it, and so does a number that has no cache. While nobody else is using the heap.
+ * Refuses with `NULL`.
+ */
+nbbs_code nbbs_heap_set_nested_cpu(struct nbbs_heap *heap,
+                                   nbbs_cpu_number cpu,
+                                   void *context,
+                                   struct nbbs_error *error);
+
+/**
  * Has `hook` told of misuse of the heap; null: nobody is told. Call it only while nobody else is using the heap. Refuses with
  * `NULL`.
  */
@@ -1620,9 +1635,9 @@ nbbs_code nbbs_heap_set_hook(struct nbbs_heap *heap,
  * Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. A block of
  * 0 bytes has to be freed, too.
  *
- * A read-modify-write if the CPU's cache has a slot of that size. Otherwise one for up to four slabs and one for each of
- * these, or what the buddy allocator takes for a new slab; above 32 KiB what `nbbs_alloc_units` takes. If there is no
- * memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
+ * A read-modify-write if the CPU's cache has a slot of that size, none after `nbbs_heap_set_nested_cpu`. Otherwise one for
+ * up to four slabs and one for each of these, or what the buddy allocator takes for a new slab; above 32 KiB what
+ * `nbbs_alloc_units` takes. If there is no memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
  */
 nbbs_code nbbs_heap_alloc(const struct nbbs_heap *heap,
                           size_t bytes,
@@ -1633,8 +1648,9 @@ nbbs_code nbbs_heap_alloc(const struct nbbs_heap *heap,
 /**
  * Frees a block. Null: does nothing.
  *
- * Up to ten loads to find the block's size, and one read-modify-write if the CPU's cache has room; if not, one more for each
- * slab to which the cache gives slots back. `block` may be any address: what is no block is refused with `NOT_OF_HEAP`,
+ * Up to ten loads to find the block's size, and one read-modify-write if the CPU's cache has room, none after
+ * `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. `block` may be any
+ * address: what is no block is refused with `NOT_OF_HEAP`,
  * `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused if no cache keeps the block (large blocks are never kept), or if it is
  * the last one that was freed on this CPU. Other double frees go unnoticed, and the cache may hand the slot out twice;
  * `nbbs_heap_audit` finds it.

@@ -103,6 +103,11 @@ public:
     result<void> set_cpu(nbbs_cpu_number cpu, void* context) noexcept {
         return detail::run(nbbs_heap_set_cpu, heap_, cpu, context);
     }
+    /// The same, where calls with one number only interrupt each other: a cache takes no read-modify-write then.
+    /// `nbbs_heap_set_nested_cpu` says what that asks of callers.
+    result<void> set_nested_cpu(nbbs_cpu_number cpu, void* context) noexcept {
+        return detail::run(nbbs_heap_set_nested_cpu, heap_, cpu, context);
+    }
 
     /// The heap, as C has it. Null: it was moved.
     nbbs_heap* handle() const noexcept { return heap_; }

@@ -54,9 +54,9 @@ fn resize(heap: &Heap, block: *mut c_void, bytes: usize) -> Result<NonNull<u8>, 
 /// Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. A block of
 /// 0 bytes has to be freed, too.
 ///
-/// A read-modify-write if the CPU's cache has a slot of that size. Otherwise one for up to four slabs and one for each of
-/// these, or what the buddy allocator takes for a new slab; above 32 KiB what `nbbs_alloc_units` takes. If there is no
-/// memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
+/// A read-modify-write if the CPU's cache has a slot of that size, none after `nbbs_heap_set_nested_cpu`. Otherwise one for
+/// up to four slabs and one for each of these, or what the buddy allocator takes for a new slab; above 32 KiB what
+/// `nbbs_alloc_units` takes. If there is no memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_alloc(
     heap: *const Heap,
@@ -77,8 +77,9 @@ pub unsafe extern "C" fn nbbs_heap_alloc(
 
 /// Frees a block. Null: does nothing.
 ///
-/// Up to ten loads to find the block's size, and one read-modify-write if the CPU's cache has room; if not, one more for each
-/// slab to which the cache gives slots back. `block` may be any address: what is no block is refused with `NOT_OF_HEAP`,
+/// Up to ten loads to find the block's size, and one read-modify-write if the CPU's cache has room, none after
+/// `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. `block` may be any
+/// address: what is no block is refused with `NOT_OF_HEAP`,
 /// `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused if no cache keeps the block (large blocks are never kept), or if it is
 /// the last one that was freed on this CPU. Other double frees go unnoticed, and the cache may hand the slot out twice;
 /// `nbbs_heap_audit` finds it.

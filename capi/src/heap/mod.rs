@@ -24,21 +24,46 @@ pub use stats::*;
 pub struct Heap {
     placed: &'static Placed,
     cpu: CpuNumber,
+    /// Calls with one number only nest.
+    nested: bool,
     context: *mut c_void,
     reporter: Reporter,
 }
 
-/// Returns the number of the CPU on which it is called. An old or a wrong number costs time and nothing else.
+/// Returns the number of the CPU on which it is called. An old or a wrong number costs time and nothing else, unless it was
+/// given to `nbbs_heap_set_nested_cpu`.
 pub type CpuNumber = Option<unsafe extern "C" fn(context: *mut c_void) -> usize>;
 
 impl Heap {
     /// The heap as seen from the caller's CPU.
     #[inline(always)]
     fn here(&self) -> On<'_> {
-        self.placed.on(match self.cpu {
+        let cpu = match self.cpu {
             // SAFETY: the function may be called with its context, as `nbbs_heap_set_cpu` was promised.
             Some(cpu) => unsafe { cpu(self.context) },
             None => current_cpu(),
+        };
+        if self.nested {
+            // SAFETY: as `nbbs_heap_set_nested_cpu` was promised.
+            return unsafe { self.placed.on_nested(cpu) };
+        }
+        self.placed.on(cpu)
+    }
+
+    /// Says how it learns on which CPU a call runs.
+    ///
+    /// # Safety
+    /// The pointer is null, misaligned, or leads to a heap that nobody else is using.
+    unsafe fn set_cpu(
+        heap: *mut Self,
+        cpu: CpuNumber,
+        nested: bool,
+        context: *mut c_void,
+    ) -> Result<(), Error> {
+        pointer::checked(heap, 1).map(|mut heap| {
+            // SAFETY: by the contract.
+            let heap = unsafe { heap.as_mut() };
+            (heap.cpu, heap.nested, heap.context) = (cpu, nested && cpu.is_some(), context);
         })
     }
 }
@@ -118,7 +143,7 @@ pub unsafe extern "C" fn nbbs_heap_create(
         // SAFETY: memory for a heap, aligned for one, and for a pointer to it.
         unsafe {
             let made: NonNull<Heap> = memory.add(skip).cast();
-            made.write(Heap { placed, cpu, context, reporter });
+            made.write(Heap { placed, cpu, nested: false, context, reporter });
             place.write(made.as_ptr());
         }
         Ok(())
@@ -158,13 +183,26 @@ pub unsafe extern "C" fn nbbs_heap_set_cpu(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
-    let set = pointer::checked(heap, 1).map(|mut heap| {
-        // SAFETY: a heap that nobody else is using, by the contract.
-        let heap = unsafe { heap.as_mut() };
-        (heap.cpu, heap.context) = (cpu, context);
-    });
     // SAFETY: the caller's promise about pointers.
-    unsafe { report(set, Reporter::NOBODY, error) }
+    unsafe { report(Heap::set_cpu(heap, cpu, false, context), Reporter::NOBODY, error) }
+}
+
+/// As `nbbs_heap_set_cpu`, where two calls with one CPU number meet in one way only: the second interrupts the first, and is
+/// over before that goes on. Then a call that the CPU's cache serves takes no read-modify-write.
+///
+/// So interrupts stay enabled, but a thread may not be preempted or moved during a call: a kernel disables preemption, a
+/// program gives each of its threads a number of its own. Where this is not kept, memory may be handed out twice. A handler
+/// that interrupts its CPU's cache goes past it, and so does a number that has no cache. While nobody else is using the heap.
+/// Refuses with `NULL`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_heap_set_nested_cpu(
+    heap: *mut Heap,
+    cpu: CpuNumber,
+    context: *mut c_void,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers, and about who calls when.
+    unsafe { report(Heap::set_cpu(heap, cpu, true, context), Reporter::NOBODY, error) }
 }
 
 /// Has `hook` told of misuse of the heap; null: nobody is told. Call it only while nobody else is using the heap. Refuses with

@@ -327,6 +327,48 @@ TEST(Heap, HasFreePagesTakenBack) {
     heap.expect_whole();
 }
 
+// A thread for each cache, whose number is its own, and one whose number has none.
+TEST(Heap, ServesThreadsWithCachesOfTheirOwn) {
+    static thread_local size_t number = 0;
+    Heap heap(8 << 20, 3);
+    const auto cpu = [](void *) { return number; };
+    ASSERT_EQ(nbbs_heap_set_nested_cpu(heap, cpu, nullptr, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_heap_set_nested_cpu(nullptr, cpu, nullptr, nullptr), NBBS_CODE_NULL);
+    std::vector<std::thread> threads;
+    for (size_t thread = 0; thread < 4; thread++) {
+        threads.emplace_back([&heap, thread] {
+            number = thread;
+            std::vector<size_t *> held;
+            for (size_t round = 0; round < 20000; round++) {
+                const size_t bytes = sizeof(size_t) + round * 37 % 2000;
+                held.push_back(static_cast<size_t *>(alloc(heap, bytes, 16)));
+                *held.back() = thread;
+                if (held.size() < 20) continue;
+                std::swap(held[round % 19], held.back());
+                EXPECT_EQ(*held.back(), thread);
+                EXPECT_EQ(nbbs_heap_free(heap, held.back(), nullptr), NBBS_CODE_OK);
+                held.pop_back();
+            }
+            for (size_t *block : held) EXPECT_EQ(nbbs_heap_free(heap, block, nullptr), NBBS_CODE_OK);
+        });
+    }
+    for (std::thread &thread : threads) thread.join();
+
+    // What the number without a cache frees, all find.
+    for (number = 0; number < 3; number++) nbbs_heap_trim(heap);
+    EXPECT_EQ(nbbs_heap_free(heap, alloc(heap, 100, 16), nullptr), NBBS_CODE_OK);
+    EXPECT_GT(nbbs_heap_trim(heap), 0u);
+    number = 0;
+    EXPECT_EQ(nbbs_heap_free(heap, alloc(heap, 100, 16), nullptr), NBBS_CODE_OK);
+    number = 3;
+    EXPECT_EQ(nbbs_heap_trim(heap), 0u);
+    // Where any calls may meet, it shares the first cache.
+    EXPECT_EQ(nbbs_heap_set_cpu(heap, cpu, nullptr, nullptr), NBBS_CODE_OK);
+    EXPECT_GT(nbbs_heap_trim(heap), 0u);
+    EXPECT_TRUE(heap.misuse.empty());
+    heap.expect_whole();
+}
+
 TEST(Heap, ServesThreads) {
     Heap heap(32 << 20);
     on_threads([&](int number) {

@@ -38,6 +38,18 @@ TEST(Heap, OwnsItsMemoryOrLivesInYours) {
     expect_whole(own);
 }
 
+TEST(Heap, HasCachesForCallsThatOnlyNest) {
+    nbbs::heap heap(1 << 20, 1);
+    std::size_t number = 0;
+    EXPECT_TRUE(heap.set_nested_cpu([](void* of) { return *static_cast<std::size_t*>(of); }, &number));
+    heap.free(heap.alloc(100));
+    number = 1;
+    EXPECT_EQ(heap.trim(), 0u) << "it shares no cache";
+    number = 0;
+    EXPECT_GT(heap.trim(), 0u);
+    expect_whole(heap);
+}
+
 TEST(Heap, SaysWhyNot) {
     nbbs::heap heap(100'000, 1);
     Misuse misuse;
