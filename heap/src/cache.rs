@@ -11,7 +11,7 @@ use crate::waiting::{self, Waiting};
 
 /// A cache of slots of all classes, for one thread at a time.
 ///
-/// An allocation or a free that the cache can serve makes no atomic access.
+/// An allocation or a free that the cache can serve makes no atomic access, besides those of the turn to use the cache.
 #[derive(Debug)]
 pub struct Cache {
     bins: [Bin; CLASSES],

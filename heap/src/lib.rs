@@ -8,7 +8,9 @@
 //!
 //! - **No thread waits for another**, wherever that one was interrupted. An interrupt or signal handler may allocate
 //!   and free in the middle of an allocation, where a heap behind a spin lock would wait for ever.
-//! - **Most operations make no atomic access**: each thread, or CPU, caches slots of every size.
+//! - **Most operations take no read-modify-write**: each thread caches slots of every size. So does each CPU, with
+//!   [`Cpu`] and [`Placed`]; using its cache takes a swap, or none if operations only interrupt each other:
+//!   [`Overlap::nested`], [`Placed::on_nested`].
 //! - **Nothing is written into free memory**: the bookkeeping, 1.6 % of the memory, is separate from it. A program that
 //!   writes past its blocks does not break the heap.
 //! - **A refusal is the last resort**: before the heap reports that there is no memory, it returns slabs of which no
@@ -36,7 +38,7 @@
 //!
 //! # Without `std`
 //! Without the feature `std` there are no thread-locals. Callers name their cache through [`Cpu`], or share one cache,
-//! which costs a read-modify-write; a caller that finds it in use bypasses it and goes to the slabs.
+//! which costs a read-modify-write; a caller that finds its cache in use bypasses it and goes to the slabs.
 //!
 //! # What it does not do
 //! - A thread caches slots of the first heap that it uses; it uses others without a cache.

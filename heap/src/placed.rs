@@ -16,8 +16,9 @@ use crate::steps::Steps;
 /// A heap at the front of memory that is given at run time, with a number of caches, which callers name.
 ///
 /// It hands out the rest of that memory, and what is added. [`on`](Self::on) says which cache a caller uses: best that
-/// of its CPU, as a cache serves one caller at a time. A caller that finds it in use bypasses it and goes to the slabs;
-/// nobody waits. All operations may be called from interrupt and signal handlers, whatever these interrupt.
+/// of its CPU, as a cache serves one caller at a time. Taking it costs a read-modify-write, and none where operations on
+/// a CPU only interrupt each other: [`on_nested`](Self::on_nested). A caller that finds it in use bypasses it and goes to
+/// the slabs; nobody waits. All operations may be called from interrupt and signal handlers, whatever these interrupt.
 ///
 /// ```
 /// use nbbs_heap::Placed;
@@ -127,7 +128,7 @@ impl Placed {
     /// Returns the heap as seen from a CPU, whose cache it then uses. Numbers from the number of caches on share
     /// caches.
     ///
-    /// A wrong number costs time and nothing else.
+    /// A wrong number costs time and nothing else, unless its cache is that of [`on_nested`](Self::on_nested), too.
     #[must_use]
     #[inline]
     pub fn on(&self, cpu: usize) -> On<'_> {

@@ -3,7 +3,7 @@
 //! The heap exists from the first instruction on, as it is all zero then: lists hold what the machine says at boot
 //! before there is any other memory.
 
-use nbbs_heap::{Cpu, Heap};
+use nbbs_heap::{Cpu, Heap, Overlap};
 
 use crate::arch;
 
@@ -21,6 +21,10 @@ static HEAP: Heap<{ 4 << 20 }, CACHES, Current> = Heap::new();
 pub struct Current;
 
 impl Cpu for Current {
+    // SAFETY: the kernel has no threads, and each CPU has a number of its own from the start. Handlers end before what
+    // they interrupt continues. A kernel with threads disables preemption around each operation.
+    const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
+
     fn number() -> Option<usize> {
         Some(arch::cpu_number())
     }
