@@ -95,6 +95,21 @@ fn heaps_are_contenders_like_others() {
     assert_eq!(["chunk", "buddy-alloc"].map(all_of_it), [true, false], "bookkeeping within");
 }
 
+#[test]
+fn the_least_heap_has_room_for_a_block() {
+    for heap in HEAPS {
+        let refused = heap.with_heap(heap.min_units, |heap| {
+            let checked = CheckedHeap::new(heap);
+            let block = checked.alloc(Layout::new::<u64>());
+            let refused = block.is_none();
+            // SAFETY: the block is held, with this layout, and ends here.
+            block.into_iter().for_each(|at| unsafe { checked.free(at, Layout::new::<u64>()) });
+            checked.finish().map(|()| refused)
+        });
+        assert_eq!(refused, Ok(false), "{} of {} bytes", heap.name, heap.min_units);
+    }
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,

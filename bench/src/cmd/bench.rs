@@ -59,5 +59,9 @@ fn table_of(args: &Suite, table: &Table, clock: &Clock, output: &mut Output) -> 
         output.add(&rows)?;
         all.extend(rows);
     }
+    if args.instructions && all.iter().all(|row| row.instructions_per_op.is_none()) {
+        let what = "--instructions, which counts cases of one phase on one thread";
+        output.skip(&format!("{}: {what}", workload.name))?;
+    }
     output.print(|| (workload.table)(workload, &all))
 }

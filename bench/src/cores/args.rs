@@ -10,9 +10,9 @@ pub struct Cores {
     #[arg(help = format!("Loops that the cores run, from {} [default: all; with --quick pairs]", names()))]
     pub loops: Vec<&'static Loop>,
 
-    /// Machine to simulate: a server, or one with a slow interconnect
-    #[arg(long, value_name = "NAME", default_value = "server")]
-    pub machine: Machine,
+    /// Machine to simulate: a server, or one with a slow interconnect [default: server]
+    #[arg(long, value_name = "NAME")]
+    pub machine: Option<Machine>,
 
     /// Also runs allocators whose cores wait for each other on more than 16 cores, which takes hours
     #[arg(long, conflicts_with = "quick")]
@@ -24,8 +24,9 @@ pub struct Cores {
 }
 
 /// The simulated machines: `bench/cores/machine.py` has their parameters.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub enum Machine {
+    #[default]
     Server,
     Far,
 }

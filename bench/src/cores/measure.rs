@@ -1,6 +1,6 @@
 //! Measures all loops, contender by contender.
 
-use super::plan::{COUNTERS, Contender, Depth, LOOPS, Loop};
+use super::plan::{COUNTERS, Contender, Depth, FEW, LOOPS, Loop};
 use super::row::Case;
 use super::run::Request;
 use super::tools::Tools;
@@ -12,7 +12,14 @@ use crate::suite::args::Suite;
 use crate::suite::workloads::{Cases, Workload};
 
 /// What `bench cores` measures.
-pub const CASES: Cases = Cases { steps, run };
+pub const CASES: Cases = Cases {
+    steps,
+    run,
+    allocators: |args| loops(args).iter().flat_map(|of| of.contenders).map(|of| of.name).collect(),
+    runs_on: "the allocators of its loops",
+    options: &["--loops", "--machine", "--long", "--check"],
+    left_out: |_, args| Ok(left_out(args)),
+};
 
 /// Returns 0 if no contender takes part except the counters, which always do.
 fn steps(workload: &Workload, args: &Suite) -> usize {
@@ -30,6 +37,31 @@ fn run(workload: &Workload, args: &Suite, _: &Clock, output: &mut Output) -> any
         judge::machine(private, shared)?;
     }
     loops(args).iter().try_for_each(|of| bench.measure(of).map(|_| ()))
+}
+
+/// Returns how long a run may take.
+fn depth(args: &Suite) -> Depth {
+    match (args.quick, args.cores.long) {
+        (true, _) => Depth::Quick,
+        (_, true) => Depth::Long,
+        _ => Depth::Usual,
+    }
+}
+
+/// Returns the allocators that do not run on all numbers of cores that were asked for.
+fn left_out(args: &Suite) -> Vec<String> {
+    let mut left_out = Vec::new();
+    for &harts in &args.threads {
+        for (_, contender) in loops(args).iter().flat_map(|of| series(args, of)) {
+            let name = contender.name;
+            let told =
+                format!("cores: {name} runs on at most {FEW} cores without --long, not {harts}");
+            if !contender.comes(harts, depth(args)) && !left_out.contains(&told) {
+                left_out.push(told);
+            }
+        }
+    }
+    left_out
 }
 
 /// Returns 1 and the numbers of cores asked for, or the usual ones: each once, ascending.
@@ -94,18 +126,14 @@ impl Bench<'_> {
         order: Option<u32>,
     ) -> anyhow::Result<Vec<Row>> {
         let (mut one, mut rows) = (None, Vec::new());
-        let depth = match (self.args.quick, self.args.cores.long) {
-            (true, _) => Depth::Quick,
-            (_, true) => Depth::Long,
-            _ => Depth::Usual,
-        };
+        let depth = depth(self.args);
         for &harts in &self.harts {
             self.output.bar.set_message(format!("{}: {}, {harts} harts", of.name, contender.name));
             if !contender.comes(harts, depth) {
                 self.output.bar.inc(1);
                 continue;
             }
-            let machine = self.args.cores.machine.name();
+            let machine = self.args.cores.machine.unwrap_or_default().name();
             let (warm_up, operations) = contender.operations(harts, depth);
             let request = Request {
                 machine,

@@ -173,7 +173,7 @@ pub static LOOPS: &[Loop] = &[
 ];
 
 /// The most harts on which contenders that wait are run, without `--long`.
-const FEW: usize = 16;
+pub const FEW: usize = 16;
 
 /// How long a run may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

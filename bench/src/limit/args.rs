@@ -4,8 +4,20 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub struct Limit {
-    /// Percent of the arena that is in use while pairs are measured
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,50,90,99",
-          value_parser = clap::value_parser!(u32).range(0..=99))]
+    /// Percent of the arena that is in use while pairs are measured [default: 0,50,90,99]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=99))]
     pub fills: Vec<u32>,
+}
+
+impl Limit {
+    /// Returns the percentages that were asked for, or the usual ones: each once, ascending.
+    pub fn fills(&self) -> Vec<u32> {
+        let mut fills = self.fills.clone();
+        if fills.is_empty() {
+            fills = vec![0, 50, 90, 99];
+        }
+        fills.sort_unstable();
+        fills.dedup();
+        fills
+    }
 }

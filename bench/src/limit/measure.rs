@@ -13,18 +13,29 @@ use crate::market::Kind;
 use crate::output::Output;
 use crate::row::Row;
 use crate::suite::args::Suite;
+use crate::suite::room;
 use crate::suite::workloads::{Cases, Workload};
 use crate::table::bytes;
 
 /// What `bench limit` measures.
-pub const CASES: Cases = Cases { steps, run };
+pub const CASES: Cases = Cases {
+    steps,
+    run,
+    allocators: |_| vec!["nbbs"],
+    runs_on: "nbbs alone",
+    options: &["--orders", "--arena", "--rounds", "--fills"],
+    left_out: |workload, args| {
+        let arenas = args.units(workload, Kind::BackEnd);
+        arenas.into_iter().try_for_each(|units| fits(workload, args, units)).map(|()| Vec::new())
+    },
+};
 
 /// The most units of an arena: half of them are listed, by 32-bit numbers.
 const MAX_UNITS: u64 = 1 << 32;
 
 fn steps(workload: &Workload, args: &Suite) -> usize {
     let (arenas, threads) = (args.units(workload, Kind::BackEnd), args.threads(workload));
-    let pairs = args.orders(workload, Kind::BackEnd).len() * args.limit.fills.len();
+    let pairs = args.orders(workload, Kind::BackEnd).len() * args.limit.fills().len();
     let steps = arenas.len() * (pairs + 2 * threads.len() + State::ALL.len());
     if args.takes_part("nbbs") { steps } else { 0 }
 }
@@ -35,22 +46,47 @@ fn run(
     clock: &Clock,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let mut fills = args.limit.fills.clone();
-    fills.sort_unstable();
-    fills.dedup();
     let mut bench = Bench {
         orders: args.orders(workload, Kind::BackEnd),
         threads: args.threads(workload),
         rounds: args.rounds(workload),
-        fills,
+        fills: args.limit.fills(),
         clock,
         output,
         rows: Vec::new(),
     };
     let arenas = args.units(workload, Kind::BackEnd);
-    arenas.iter().try_for_each(|&units| bench.fits(units))?;
     arenas.iter().try_for_each(|&units| bench.measure(&Arena::new(units)))?;
     bench.output.print(|| report::worst(&bench.rows))
+}
+
+/// Checks that an arena has room for the largest blocks and for what the threads' caches keep, no more units than can
+/// be listed, and no more bookkeeping than this machine has memory for.
+fn fits(workload: &Workload, args: &Suite, units: u64) -> anyhow::Result<()> {
+    /// The most units that a cache takes at once, unless a block has more.
+    const AT_ONCE: u64 = 256;
+    let orders = args.orders(workload, Kind::BackEnd);
+    let (smallest, largest) = (orders.iter().min().map_or(0, |&order| order), orders.iter().max());
+    let largest = largest.map_or(0, |&order| order);
+    let threads = args.threads(workload).into_iter().max().unwrap_or(1) as u64;
+    let least = (4.max(threads + 1) << largest).max(threads * AT_ONCE.max(1 << smallest));
+    let arena = bytes(units * UNIT_BYTES);
+    ensure!(
+        (least..=MAX_UNITS).contains(&units),
+        "an arena of {arena} does not fit: orders up to {largest} on up to {threads} threads take {} to {}",
+        bytes(least * UNIT_BYTES),
+        bytes(MAX_UNITS * UNIT_BYTES),
+    );
+    // The words, a copy that counts, and the list of half of the units.
+    let needed = 16 * nbbs::metadata_words(units) as u64 + 2 * units;
+    let there = room::of_machine();
+    ensure!(
+        needed <= there,
+        "limit with an arena of {arena} takes {} of memory, and this machine has {}",
+        bytes(needed),
+        bytes(there),
+    );
+    Ok(())
 }
 
 struct Bench<'a> {
@@ -65,20 +101,6 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Checks that an arena has room for the largest blocks, and no more units than can be listed.
-    fn fits(&self, units: u64) -> anyhow::Result<()> {
-        let largest = self.orders.iter().max().map_or(0, |&order| order);
-        let (least, most) = (4 << largest, MAX_UNITS);
-        ensure!(
-            (least..=most).contains(&units),
-            "an arena of {} does not fit: orders up to {largest} take {} to {}",
-            bytes(units * UNIT_BYTES),
-            bytes(least * UNIT_BYTES),
-            bytes(most * UNIT_BYTES),
-        );
-        Ok(())
-    }
-
     /// Measures all cases on one arena.
     fn measure(&mut self, arena: &Arena) -> anyhow::Result<()> {
         let from = self.rows.len();

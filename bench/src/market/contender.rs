@@ -79,6 +79,8 @@ pub struct Contender {
     pub safe: bool,
     /// Whether each lane keeps free blocks to itself, in front of the shared memory.
     pub private_caches: bool,
+    /// The least units that it can manage; for a pool slots, for a heap bytes.
+    pub min_units: u64,
     /// The most units that it can manage; for a pool slots, for a heap bytes.
     pub max_units: u64,
     /// How to create a fresh one.
@@ -94,8 +96,16 @@ const fn back_end(
     max_units: u64,
     build: WithBackEnd,
 ) -> Contender {
-    let (build, counted) = (Build::BackEnd(build), None);
-    Contender { name, source, safe: true, private_caches: false, max_units, build, counted }
+    Contender {
+        name,
+        source,
+        safe: true,
+        private_caches: false,
+        min_units: 1,
+        max_units,
+        build: Build::BackEnd(build),
+        counted: None,
+    }
 }
 
 /// Describes such a pool.
@@ -333,7 +343,7 @@ impl Contender {
     /// their memory themselves ignore the size.
     ///
     /// # Panics
-    /// If `bytes` is too little for its bookkeeping or above `max_units`, or if it is not a heap.
+    /// If `bytes` is below `min_units` or above `max_units`, or if it is not a heap.
     pub fn with_heap<R>(&self, bytes: u64, visit: impl FnOnce(&dyn Heap) -> R) -> R {
         let Build::Heap(build) = self.build else { panic!("{} is not a heap", self.name) };
         let mut visit = Some(visit);

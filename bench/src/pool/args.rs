@@ -4,6 +4,9 @@ use clap::{Args, ValueEnum};
 
 use super::Case;
 
+/// More than any machine does in an hour, and few enough to be added up.
+const MAX_PAIRS: u64 = 1_000_000_000_000;
+
 #[derive(Debug, Args)]
 pub struct Objects {
     /// What to do with objects [default: all]
@@ -11,11 +14,16 @@ pub struct Objects {
     cases: Vec<Case>,
 
     /// Number of allocations, and of frees, over all threads [default: 50000000; with --quick 1000000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_PAIRS))]
     pub pairs: Option<u64>,
 }
 
 impl Objects {
+    /// Returns whether cases were asked for.
+    pub fn has_cases(&self) -> bool {
+        !self.cases.is_empty()
+    }
+
     /// Returns the cases that were asked for, or all.
     pub fn cases(&self) -> &[Case] {
         if self.cases.is_empty() { Case::value_variants() } else { &self.cases }

@@ -12,7 +12,14 @@ use crate::suite::report;
 use crate::suite::workloads::{Cases, Workload};
 
 /// What `bench pool` measures.
-pub const CASES: Cases = Cases { steps, run };
+pub const CASES: Cases = Cases {
+    steps,
+    run,
+    allocators: |_| CONTENDERS.iter().map(|contender| contender.name).collect(),
+    runs_on: "pools",
+    options: &["--duration", "--rounds", "--cases", "--pairs"],
+    left_out: |_, args| Ok(left_out(args)),
+};
 
 fn steps(workload: &Workload, args: &Suite) -> usize {
     plans(workload, args).map(|plan| contenders(args, &plan).count() * args.rounds(workload)).sum()
@@ -57,4 +64,27 @@ fn contenders(args: &Suite, plan: &Plan) -> impl Iterator<Item = &'static Conten
     CONTENDERS.iter().filter(move |contender| {
         args.takes_part(contender.name) && is_possible && (contender.shared || alone)
     })
+}
+
+/// Returns the numbers of threads that were asked for and that a case, or an allocator asked for, cannot have.
+fn left_out(args: &Suite) -> Vec<String> {
+    let mut left_out = Vec::new();
+    let handed = args.objects.cases().contains(&Case::Handover);
+    for &threads in &args.threads {
+        if handed && !threads.is_multiple_of(2) {
+            left_out.push(format!("pool: handover takes an even number of threads, not {threads}"));
+        }
+    }
+    let is_named =
+        |contender: &&Contender| args.allocators.iter().any(|name| name == contender.name);
+    for contender in CONTENDERS.iter().filter(is_named).filter(|contender| !contender.shared) {
+        let name = contender.name;
+        let more = args.threads.iter().filter(|&&threads| threads > 1);
+        left_out
+            .extend(more.map(|threads| format!("pool: {name} runs on 1 thread, not {threads}")));
+        if handed && args.objects.has_cases() {
+            left_out.push(format!("pool: {name} runs on 1 thread, and handover takes 2"));
+        }
+    }
+    left_out
 }

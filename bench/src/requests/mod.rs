@@ -20,7 +20,14 @@ use crate::suite::workloads::{Cases, Workload};
 use work::{CASES, Case, Tally};
 
 /// What `bench requests` measures.
-pub const MEASURED: Cases = Cases { steps, run };
+pub const MEASURED: Cases = Cases {
+    steps,
+    run,
+    allocators: |_| vec!["nbbs"],
+    runs_on: "nbbs alone",
+    options: &["--rounds"],
+    left_out: |_, _| Ok(Vec::new()),
+};
 
 /// The units of the arena: 1 GiB in pages of 4 KiB.
 const UNITS: u64 = 1 << 18;

@@ -26,16 +26,18 @@ pub struct Suite {
     pub workloads: Vec<String>,
 
     /// Numbers of threads, or of cores [default: 1,2,4,8,16,32; with --quick 1,2,8; `limit` 1,2; `suspended` 2;
-    /// `replay` 1 and one per CPU; `cores` 2,4,8,16,32,64, with --quick 2,4,8, and 1 always]
+    /// `requests` and `first-failure` 1; `replay` 1 and one per CPU of the trace; `cores` 2,4,8,16,32,64, with --quick
+    /// 2,4,8, and 1 always]
     #[arg(long, value_name = "LIST", alias = "harts", value_delimiter = ',', value_parser = threads)]
     pub threads: Vec<usize>,
 
-    /// Orders of the blocks, unless the workload sets them [default: 0,3,6; with --quick 0; `limit` 0 to 9]
+    /// Orders of the blocks of back-ends, unless the workload sets them; a block of order N has 2^N pages of 4 KiB
+    /// [default: 0,3,6; with --quick 0; `limit` 0 to 9]
     #[arg(long, value_name = "LIST", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(0..=i64::from(limit::MAX_ORDER)))]
     pub orders: Vec<u32>,
 
-    /// Sizes of the blocks of heaps, in bytes [default: 8,128,1024; with --quick 64]
+    /// Sizes of the blocks of heaps, in bytes, unless the workload sets them [default: 8,128,1024; with --quick 64]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size_order)]
     pub sizes: Vec<u32>,
 
@@ -43,12 +45,12 @@ pub struct Suite {
     #[arg(help = format!("Allocators to measure, from {} [default: all]", all_names()))]
     pub allocators: Vec<String>,
 
-    /// Memory for back-ends to allocate from [default: 1G, with --quick 64M except for `replay`; `limit` 1G,64G,1T,
-    /// with --quick 1G,64G; doubled until the threads' blocks have room]
+    /// Memory for back-ends to allocate from, such as 64M or 1G [default: 1G, with --quick 64M except for `replay`;
+    /// `limit` 1G,64G,1T, with --quick 1G,64G; doubled until the threads' blocks have room]
     #[arg(long, value_name = "LIST", alias = "arenas", value_delimiter = ',', value_parser = arena)]
     pub arena: Vec<Arena>,
 
-    /// Memory for heaps to allocate from [default: 64M, for `heap-random` 160M, for `random-actions` and
+    /// Memory for heaps to allocate from, such as 64M or 1G [default: 64M, for `heap-random` 160M, for `random-actions` and
     /// `heap-efficiency` 128M, for `replay-heap` 256M, for `first-failure` half of what the trace needs; most are smaller
     /// with --quick; doubled until the blocks have room]
     #[arg(long, value_name = "SIZE", value_parser = arena)]
@@ -68,8 +70,8 @@ pub struct Suite {
     #[arg(long, value_name = "SECONDS", alias = "seconds", value_parser = seconds)]
     pub duration: Option<f64>,
 
-    /// Number of rounds; every figure is the median over the rounds [default: 5; with --quick 3; `requests` 11, `limit`
-    /// 101; with --quick 15]
+    /// Number of rounds; every figure is the median over the rounds [default: 5, with --quick 3; `requests` 11,
+    /// with --quick 3; `limit` 101, with --quick 15]
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub rounds: Option<usize>,
 
@@ -127,12 +129,13 @@ impl Suite {
 
     /// Returns the workloads asked for, in the order of the table.
     pub fn workloads(&self) -> impl Iterator<Item = &'static Workload> {
-        let asked = |workload: &Workload, name: &str| {
-            name == workload.name || (name == "all" && workload.of_all)
-        };
-        let is_asked =
-            move |workload: &&Workload| self.workloads.iter().any(|name| asked(workload, name));
-        WORKLOADS.iter().filter(is_asked)
+        let all = self.workloads.iter().any(|name| name == "all");
+        WORKLOADS.iter().filter(move |workload| self.names(workload) || (all && workload.of_all))
+    }
+
+    /// Returns whether a workload was asked for by its own name.
+    pub fn names(&self, workload: &Workload) -> bool {
+        self.workloads.iter().any(|name| name == workload.name)
     }
 
     /// Returns the defaults of a workload.
@@ -160,9 +163,12 @@ impl Suite {
 
     /// Returns the allocators of a kind that were asked for, or all.
     pub fn contenders(&self, kind: Kind) -> Vec<&'static Contender> {
-        let of_kind =
-            |contender: &&Contender| contender.kind() == kind && self.takes_part(contender.name);
-        CONTENDERS.iter().chain(HEAPS).filter(of_kind).collect()
+        self.market(kind).filter(|contender| self.takes_part(contender.name)).collect()
+    }
+
+    /// Returns all allocators of a kind that workloads can run on.
+    pub fn market(&self, kind: Kind) -> impl Iterator<Item = &'static Contender> {
+        CONTENDERS.iter().chain(HEAPS).filter(move |contender| contender.kind() == kind)
     }
 
     /// Returns whether an allocator of that name was asked for.

@@ -3,6 +3,7 @@
 //! ```text
 //! args        the command line       workloads  what each thread does, by source; what is measured by itself
 //! plan        tables of cases, with memory that they fit into
+//! room        how much memory a case takes, and the machine has     asked    what has no effect
 //! worker      one thread: allocating, freeing, timed stretches
 //! gauge       a timed stretch, times of its operations       instructions  of a case, counted by callgrind
 //! round       a workload on one allocator: its threads, its times, an owner map of what it left
@@ -15,6 +16,7 @@
 //! ```
 
 pub mod args;
+mod asked;
 mod gauge;
 pub mod instructions;
 pub mod measure;
@@ -22,6 +24,7 @@ pub mod on_heap;
 pub mod own;
 pub mod plan;
 pub mod report;
+pub mod room;
 mod round;
 mod row;
 mod spurious;

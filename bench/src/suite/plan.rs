@@ -5,8 +5,8 @@ use std::rc::Rc;
 use anyhow::{Context, ensure};
 
 use super::args::Suite;
-use super::on_heap;
 use super::workloads::{Cases, Run, Workload};
+use super::{asked, on_heap, room};
 use crate::args::UNIT_BYTES;
 use crate::market::{Contender, Kind};
 use crate::replay::{Events, Replayed};
@@ -46,9 +46,10 @@ impl Plan {
     /// # Errors
     /// Nothing fits, or a trace cannot be read.
     pub fn new(args: &Suite) -> anyhow::Result<Self> {
-        let (mut parts, mut skipped) = (Vec::new(), Vec::new());
+        let (mut parts, mut skipped) = (Vec::new(), asked::without_part(args));
         for workload in args.workloads() {
             if let Run::Cases(cases) = workload.run {
+                skipped.extend((cases.left_out)(workload, args)?);
                 let takes_part = (cases.steps)(workload, args) > 0;
                 parts.extend(takes_part.then_some(Part::Cases(workload, cases)));
                 continue;
@@ -65,6 +66,7 @@ impl Plan {
         }
         let nobody = "none of these allocators takes part in any of these workloads with these numbers of threads";
         ensure!(!parts.is_empty(), "{}", skipped.first().map_or(nobody, String::as_str));
+        skipped.extend(asked::without_effect(args));
         Ok(Self { parts, skipped })
     }
 }
@@ -140,11 +142,9 @@ impl Table {
         self.threads = threads;
         let (units, unit) = (self.units, self.unit());
         self.contenders.retain(|contender| {
-            let takes = units <= contender.max_units;
-            let max = bytes(contender.max_units.saturating_mul(unit));
-            let (who, what) = (contender.name, "takes memory of at most");
-            left_out.extend((!takes).then(|| format!("{name}: {who} {what} {max}, not {memory}")));
-            takes
+            let refused = refused(contender, units, unit);
+            left_out.extend(refused.iter().map(|why| format!("{name}: {} {why}", contender.name)));
+            refused.is_none()
         });
         left_out
     }
@@ -189,6 +189,29 @@ impl Table {
         }
         Ok(None)
     }
+}
+
+/// Says why a contender cannot be measured on so many units of so many bytes.
+fn refused(contender: &Contender, units: u64, unit: u64) -> Option<String> {
+    let of = |units: u64| bytes(units.saturating_mul(unit));
+    if units < contender.min_units {
+        return Some(format!(
+            "takes memory of at least {}, not {}",
+            of(contender.min_units),
+            of(units)
+        ));
+    }
+    if units > contender.max_units {
+        return Some(format!(
+            "takes memory of at most {}, not {}",
+            of(contender.max_units),
+            of(units)
+        ));
+    }
+    let (needed, there) = (room::of_case(contender, units), room::of_machine());
+    let (with, needs, has) = (of(units), bytes(needed), bytes(there));
+    (needed > there)
+        .then(|| format!("with {with} takes {needs} of memory, and this machine has {has}"))
 }
 
 /// Returns the smallest power of two of units that is at least twice what a trace holds at its peak.

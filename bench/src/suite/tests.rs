@@ -138,6 +138,7 @@ fn contender(build: crate::market::WithBackEnd) -> Contender {
         source: "a test",
         safe: true,
         private_caches: false,
+        min_units: 1,
         max_units: UNITS,
         build: Build::BackEnd(build),
         counted: None,

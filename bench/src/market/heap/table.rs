@@ -10,13 +10,24 @@ use super::locked::Locked;
 use super::own::{Own, OwnSmall};
 use crate::market::contender::{Build, Contender, WithHeap};
 
+/// The least bytes of a heap: every one has room for its bookkeeping and a block.
+const MIN_BYTES: u64 = 4096;
+
 /// The most bytes of a heap.
 const MAX_BYTES: u64 = 1 << 33;
 
 /// Describes a heap over a region, behind a spin lock unless its description says that it needs none.
 const fn locked(name: &'static str, source: &'static str, build: WithHeap) -> Contender {
-    let (safe, private_caches, build, counted) = (true, false, Build::Heap(build), None);
-    Contender { name, source, safe, private_caches, max_units: MAX_BYTES, build, counted }
+    Contender {
+        name,
+        source,
+        safe: true,
+        private_caches: false,
+        min_units: MIN_BYTES,
+        max_units: MAX_BYTES,
+        build: Build::Heap(build),
+        counted: None,
+    }
 }
 
 /// Describes a heap that gets its memory itself; all of these keep some for each thread.
@@ -28,6 +39,8 @@ const fn global(name: &'static str, source: &'static str, build: WithHeap) -> Co
 pub static HEAPS: &[Contender] = &[
     Contender {
         private_caches: true,
+        // Its first unit of 1 KiB lies behind four with its bookkeeping.
+        min_units: 5 << 10,
         ..locked(
             "nbbs-heap",
             "this project's heap: slabs of bits over the buddy allocator; PRIVATE CACHES",

@@ -180,6 +180,7 @@ fn contender(build: Make) -> Contender {
         source: "a test",
         safe: false,
         private_caches: false,
+        min_units: 1,
         max_units: UNITS,
         build,
         counted: None,

@@ -129,4 +129,12 @@ pub struct Cases {
     pub steps: fn(&Workload, &Suite) -> usize,
     /// Measures them all, and prints their tables.
     pub run: fn(&Workload, &Suite, &Clock, &mut Output) -> anyhow::Result<()>,
+    /// Returns the names of the allocators that can take part.
+    pub allocators: fn(&Suite) -> Vec<&'static str>,
+    /// The same, for readers.
+    pub runs_on: &'static str,
+    /// The options that it takes, beside those of all workloads.
+    pub options: &'static [&'static str],
+    /// Returns what was asked for and is left out, with the reasons, or the reason why nothing can be measured.
+    pub left_out: fn(&Workload, &Suite) -> anyhow::Result<Vec<String>>,
 }
