@@ -24,8 +24,14 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Replays page-allocation traces on several allocators, verified operation by operation
+    ///
+    /// It is `nbbs bench replay` with a choice of allocators, to the end of each trace. Exits with 1 if a safe allocator
+    /// is found wrong.
     Replay(Replay),
-    /// Measures allocators beside each other, or single operations
+    /// Runs workloads on allocators beside each other, and prints what operations cost
+    ///
+    /// To begin with: nbbs bench cached larson --quick --allocators nbbs,linux. What was asked for and cannot be
+    /// measured is named on standard error. Exits with 1 if a safe allocator is found wrong.
     Bench(Box<Suite>),
     /// Writes a page that shows what was measured: one self-contained HTML file
     Report(Report),
@@ -35,7 +41,7 @@ pub enum Command {
 
 #[derive(Debug, Default, Args)]
 pub struct Replay {
-    /// Trace files [default: the built-in redis trace]
+    /// Trace files, compressed with zstd, such as traces/redis.trace.zst [default: the same, which is built in]
     #[arg(value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
 
@@ -43,7 +49,7 @@ pub struct Replay {
     #[arg(help = format!("Allocators to replay on, from {} [default: {USUAL}]", names(", ")))]
     pub allocators: Vec<String>,
 
-    /// Numbers of threads, which stand in for the trace's CPUs [default: 1, and one per CPU]
+    /// Numbers of threads, which stand in for the trace's CPUs [default: 1, and one per CPU of the trace]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = threads)]
     pub threads: Vec<usize>,
 
@@ -88,7 +94,7 @@ impl From<Replay> for Suite {
 const USUAL: &str = "nbbs,nbbs-cached,linux,linux-pcp";
 
 /// The most threads: as many as there are lanes.
-const MAX_THREADS: usize = 64;
+pub const MAX_THREADS: usize = 64;
 
 /// A number of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +139,7 @@ pub fn arena(text: &str) -> Result<Arena, String> {
     if bytes % UNIT_BYTES != 0 || !(1..=nbbs::MAX_UNITS).contains(&units) {
         let max = (nbbs::MAX_UNITS * UNIT_BYTES) >> 50;
         return Err(format!(
-            "the size of an arena must be a multiple of 4 KiB, at least 4 KiB and at most {max} PiB"
+            "memory must be a multiple of 4 KiB, at least 4 KiB and at most {max} PiB"
         ));
     }
     Ok(Arena { units })

@@ -384,6 +384,33 @@ fn malformed_records_are_refused_by_name_and_line() {
 }
 
 #[test]
+fn figures_that_no_measurement_can_have_are_refused_by_line() {
+    let folder = Folder::new();
+    for (key, figure, words) in [
+        ("order", json!(200), "order is 200, above 40"),
+        ("threads", json!(65), "threads is 65, above 64"),
+        ("size_bytes", json!(0), "size_bytes is 0, below 1"),
+        ("arena_bytes", json!(1_u64 << 60), "arena_bytes is 1152921504606846976, above"),
+        ("ops_per_s", json!(-1), "ops_per_s is -1, below 0"),
+        ("rmw_per_op", json!(-0.5), "rmw_per_op is -0.5, below 0"),
+        ("baseline_p999_ns", json!(-2), "baseline_p999_ns is -2, below 0"),
+        ("min_ns_per_op", json!(1e6), "min_ns_per_op is 1000000, above max_ns_per_op,"),
+        ("recovered_percent", json!(101), "recovered_percent is 101, above 100"),
+        ("fragmentation_permille", json!(1001), "fragmentation_permille is 1001, above 1000"),
+        ("success_rate", json!(1.5), "success_rate is 1.5, above 1"),
+    ] {
+        let mut wrong = row("nbbs", 1, 10.0);
+        wrong.as_object_mut().unwrap().insert(key.to_owned(), figure);
+        let file = folder.file("bad.jsonl", &lines(&[header(), wrong]));
+        for command in [["compare", &file, &file].as_slice(), &["report", &file]] {
+            let error = refusal(command, 2);
+            let told = format!("bad.jsonl, line 2: not a row of a benchmark: {words}");
+            assert!(error.contains(&told), "{error}");
+        }
+    }
+}
+
+#[test]
 fn the_pool_has_rivals_with_caches_and_none_among_its_own() {
     let folder = Folder::new();
     let pool = |allocator: &str, caches: bool, ns: f64| {

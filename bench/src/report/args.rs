@@ -6,11 +6,11 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Records to show together [default: runs the whole suite]
+    /// Records to show together, as `bench --record` writes them [default: runs `bench all`, which takes hours]
     #[arg(value_name = "RECORD")]
     pub records: Vec<PathBuf>,
 
-    /// Measures less of everything
+    /// Measures less of everything, which takes about two minutes
     #[arg(long, conflicts_with = "records")]
     pub quick: bool,
 
@@ -25,10 +25,10 @@ pub struct Report {
 
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Record to compare with
+    /// Record of the earlier run
     pub old: PathBuf,
 
-    /// Record that is compared
+    /// Record of the later run, whose times are divided by those of OLD
     pub new: PathBuf,
 
     /// Number of rows to print, those that changed most

@@ -1,5 +1,7 @@
 //! Rows: measured cases, which are printed, kept in records, shown on pages and compared.
 
+mod impossible;
+
 use std::borrow::Cow;
 use std::thread::available_parallelism;
 
@@ -9,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::args::UNIT_BYTES;
 use crate::market::{Contender, Kind};
 use crate::median::{hundredths, median};
+use impossible::impossible;
 
 /// A name, of this program or read from a record.
 pub type Name = Cow<'static, str>;
@@ -258,25 +261,7 @@ impl Row {
         if row.phase.is_empty() {
             row.phase = row.text("case").to_owned().into();
         }
-        row.impossible().map_or(Ok(row), Err)
-    }
-
-    /// Names the first figure that no measurement can have.
-    fn impossible(&self) -> Option<String> {
-        let times = [
-            ("ns_per_op", self.ns_per_op),
-            ("min_ns_per_op", self.min_ns_per_op),
-            ("max_ns_per_op", self.max_ns_per_op),
-            ("mean_ns", self.mean_ns),
-            ("p50_ns", self.p50_ns),
-            ("p99_ns", self.p99_ns),
-            ("p999_ns", self.p999_ns),
-            ("max_ns", self.max_ns),
-            ("baseline_p999_ns", self.figure("baseline_p999_ns")),
-        ];
-        let negative = times.into_iter().find(|(_, ns)| ns.is_some_and(|ns| ns < 0.0));
-        let negative = negative.and_then(|(key, ns)| Some(format!("{key} is {}, below 0", ns?)));
-        negative.or_else(|| (self.threads == 0).then(|| "threads is 0, below 1".to_owned()))
+        impossible(&row).map_or(Ok(row), Err)
     }
 
     /// Sets the times of the rounds, from the nanoseconds and operations of each.
