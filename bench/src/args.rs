@@ -25,8 +25,8 @@ pub struct Cli {
 pub enum Command {
     /// Replays page-allocation traces on several allocators, verified operation by operation
     ///
-    /// It is `nbbs bench replay` with a choice of allocators, to the end of each trace. Exits with 1 if a safe allocator
-    /// is found wrong.
+    /// It is `nbbs bench replay` with a choice of allocators, to the end of each trace. Exits with 1 if a safe
+    /// allocator is found wrong.
     Replay(Replay),
     /// Runs workloads on allocators beside each other, and prints what operations cost
     ///

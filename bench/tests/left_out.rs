@@ -140,6 +140,6 @@ fn little_memory_is_no_reason_to_panic() {
         );
         let rows = json(&words(&args));
         assert!(rows.iter().all(|row| row["verified"] == true || row["safe"] == false), "{rows:?}");
-        assert!(rows.iter().any(|row| row["workload"] == "fill"), "{size}");
+        assert!(rows.iter().any(|row| row["workload"] == "heap-random"), "{size}");
     }
 }

@@ -48,8 +48,8 @@ fn negative(row: &Row) -> Option<String> {
         .find_map(|(key, figure)| (figure < 0.0).then(|| format!("{key} is {figure}, below 0")))
 }
 
-/// Says if the fastest round is slower than the slowest. (The median may lie outside: with several threads it is that of
-/// the slowest thread, and the spread that of the first.)
+/// Says so if the fastest round is slower than the slowest. (The median may lie outside: with several threads it is that
+/// of the slowest thread, and the spread that of the first.)
 fn disordered(row: &Row) -> Option<String> {
     let (min, max) = row.min_ns_per_op.zip(row.max_ns_per_op)?;
     (min > max).then(|| format!("min_ns_per_op is {min}, above max_ns_per_op, {max}"))

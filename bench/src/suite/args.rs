@@ -50,9 +50,9 @@ pub struct Suite {
     #[arg(long, value_name = "LIST", alias = "arenas", value_delimiter = ',', value_parser = arena)]
     pub arena: Vec<Arena>,
 
-    /// Memory for heaps to allocate from, such as 64M or 1G [default: 64M, for `heap-random` 160M, for `random-actions` and
-    /// `heap-efficiency` 128M, for `replay-heap` 256M, for `first-failure` half of what the trace needs; most are smaller
-    /// with --quick; doubled until the blocks have room]
+    /// Memory for heaps to allocate from, such as 64M or 1G [default: 64M, for `heap-random` 160M, for
+    /// `random-actions` and `heap-efficiency` 128M, for `replay-heap` 256M, for `first-failure` half of what the
+    /// trace needs; most are smaller with --quick; doubled until the blocks have room]
     #[arg(long, value_name = "SIZE", value_parser = arena)]
     pub heap: Option<Arena>,
 
