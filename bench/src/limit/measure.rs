@@ -6,7 +6,7 @@ use super::arena::{Arena, shuffled};
 use super::fail::State;
 use super::report::{self, Table};
 use super::ways::Way;
-use super::{bulk, fail, pairs, row, ways};
+use super::{bulk, fail, heap, pairs, row, ways};
 use crate::args::UNIT_BYTES;
 use crate::clock::Clock;
 use crate::market::Kind;
@@ -37,7 +37,8 @@ fn steps(workload: &Workload, args: &Suite) -> usize {
     let (arenas, threads) = (args.units(workload, Kind::BackEnd), args.threads(workload));
     let pairs = args.orders(workload, Kind::BackEnd).len() * args.limit.fills().len();
     let steps = arenas.len() * (pairs + 2 * threads.len() + State::ALL.len());
-    if args.takes_part("nbbs") { steps } else { 0 }
+    let of = |name, steps| if args.takes_part(name) { steps } else { 0 };
+    of("nbbs", steps) + of("nbbs-heap", threads.len())
 }
 
 fn run(
@@ -55,9 +56,13 @@ fn run(
         output,
         rows: Vec::new(),
     };
-    let arenas = args.units(workload, Kind::BackEnd);
+    let buddy = args.takes_part("nbbs");
+    let arenas = if buddy { args.units(workload, Kind::BackEnd) } else { Vec::new() };
     arenas.iter().try_for_each(|&units| bench.measure(&Arena::new(units)))?;
-    bench.output.print(|| report::worst(&bench.rows))
+    if args.takes_part("nbbs-heap") {
+        bench.heap()?;
+    }
+    if buddy { bench.output.print(|| report::worst(&bench.rows)) } else { Ok(()) }
 }
 
 /// Checks that an arena has room for the largest blocks and for what the threads' caches keep, no more units than can
@@ -203,6 +208,20 @@ impl Bench<'_> {
         }
         self.output.bar.inc(1);
         Ok(())
+    }
+
+    /// Measures pairs of the heap, whatever the arenas are.
+    fn heap(&mut self) -> anyhow::Result<()> {
+        let from = self.rows.len();
+        for threads in self.threads.clone() {
+            self.output.bar.set_message(format!("pairs of the heap, {threads} threads"));
+            for size in heap::SIZES {
+                let cost = heap::time(size, threads, self.rounds, self.clock);
+                self.add(row::heap(size, threads, &cost))?;
+            }
+            self.output.bar.inc(1);
+        }
+        self.print_table(from, &report::HEAP, |_| true)
     }
 
     /// Adds a row.

@@ -3,7 +3,8 @@
 //! ```text
 //! arena   metadata, filled and thinned out     bare    the floor: compare-and-swaps and nothing else
 //! pairs   allocate one, free it, again and again
-//! ways    the same as users call them          fail    allocations that find nothing
+//! ways    the same as users call them          heap    the same by the heap
+//! fail    allocations that find nothing
 //! bulk    half the arena, freed in two orders  row     the cases, as rows
 //! report  the tables, and the worst cases in plain words
 //! measure all of them, arena by arena              args    what the command line asks for
@@ -14,6 +15,7 @@ pub mod args;
 mod bare;
 mod bulk;
 mod fail;
+mod heap;
 mod measure;
 mod pairs;
 pub mod report;

@@ -56,16 +56,33 @@ pub static WAYS: Table = Table {
     cases: &["way"],
     layout: listed(
         &[("threads", thread_count), ("by", |row| row.text("by").to_owned())],
-        &[
-            ("a pair", |rows| twice(rows[0].ns_per_op)),
-            ("bare CAS\npair", |rows| twice(rows[0].figure("bare_ns_per_op"))),
-            ("ratio", ratio),
-            ("a tenth\nbelow", |rows| twice(rows[0].min_ns_per_op)),
-            ("a tenth\nabove", |rows| twice(rows[0].max_ns_per_op)),
-        ],
+        OF_PAIRS,
         1,
     ),
 };
+
+/// The pairs of the heap.
+pub static HEAP: Table = Table {
+    title: |row| format!("pairs of nbbs-heap, {}", arena(row)),
+    cases: &["heap"],
+    layout: listed(
+        &[
+            ("threads", |row| row.threads.to_string()),
+            ("block", |row| bytes(row.size_bytes.unwrap_or(0))),
+        ],
+        OF_PAIRS,
+        0,
+    ),
+};
+
+/// How pairs compare with bare compare-and-swaps.
+const OF_PAIRS: &[Column<'static>] = &[
+    ("a pair", |rows| twice(rows[0].ns_per_op)),
+    ("bare CAS\npair", |rows| twice(rows[0].figure("bare_ns_per_op"))),
+    ("ratio", ratio),
+    ("a tenth\nbelow", |rows| twice(rows[0].min_ns_per_op)),
+    ("a tenth\nabove", |rows| twice(rows[0].max_ns_per_op)),
+];
 
 /// Bulk and random free.
 pub static BULK: Table = Table {
@@ -203,7 +220,8 @@ ratios. N % full: every block of the order is allocated, then a random share is 
 On several threads the figure is that of the slowest, with its slowdown beside one thread
 while the others sleep. RMW: read-modify-writes, counted on a copy of the arena; the
 largest count in the row.
-Pairs as they can be called: nothing else is allocated, and a cache has the block.
+Pairs as they can be called, and of the heap: nothing else is allocated, and a cache has
+the block.
 Bulk and random free: time per operation (bulk: the mean of both) beside one bare CAS. They
 are timed in stretches of 16,384; the median of 15 stretches stands for all 15. The figures
 are those of frees with the order (free_sized); without it (free), a free finds it. \"Bare CAS

@@ -1,7 +1,7 @@
 //! Turns the cases into rows.
 
 use super::ways::Way;
-use super::{bulk, fail, pairs};
+use super::{bulk, fail, heap, pairs};
 use crate::clock::Clock;
 use crate::market::Kind;
 use crate::median::hundredths;
@@ -59,6 +59,21 @@ pub fn way(units: u64, way: Way, order: u32, threads: usize, cost: &pairs::Cost)
     let phase = format!("pairs by {}", way.name());
     let case = Case { units, order, threads, fill_percent: 0, case: "way", phase, ops: 2.0 };
     of_pairs(case, cost).with("by", way.name())
+}
+
+/// Makes the row of pairs of the heap.
+pub fn heap(size: usize, threads: usize, cost: &pairs::Cost) -> Row {
+    let (case, phase) = ("heap", format!("pairs of {size} bytes"));
+    let case = Case { units: 0, order: 0, threads, fill_percent: 0, case, phase, ops: 2.0 };
+    Row {
+        allocator: "nbbs-heap".into(),
+        kind: Kind::Heap.name().into(),
+        private_caches: true,
+        order: None,
+        size_bytes: Some(size as u64),
+        arena_bytes: Some(heap::BYTES as u64),
+        ..of_pairs(case, cost)
+    }
 }
 
 fn of_pairs(case: Case, cost: &pairs::Cost) -> Row {

@@ -229,8 +229,8 @@ pub static WORKLOADS: &[Workload] = &[
         quick: limit::QUICK,
         ..apart(
             "limit",
-            "single operations of nbbs beside bare compare-and-swaps",
-            &[Kind::BackEnd],
+            "single operations of nbbs and its heap beside bare compare-and-swaps",
+            &[Kind::BackEnd, Kind::Heap],
             limit::report::FOOTER,
             limit::CASES,
         )
