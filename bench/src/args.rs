@@ -93,8 +93,8 @@ impl From<Replay> for Suite {
 /// The allocators that a replay compares by default.
 const USUAL: &str = "nbbs,nbbs-cached,linux,linux-pcp";
 
-/// The most threads: as many as there are lanes.
-pub const MAX_THREADS: usize = 64;
+/// The most threads: those of `hermit`, more than there are lanes, so that some share one.
+pub const MAX_THREADS: usize = 128;
 
 /// A number of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

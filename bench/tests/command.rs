@@ -158,8 +158,8 @@ fn bench_runs_every_workload_on_every_allocator() {
     assert_eq!(of("backend").count(), back_ends * (16 + 2 + 4 + 15)); // two phases of bulk, four of filling, 15 of churn
     assert_eq!((names("pool", "workload"), names("pool", "phase")), (1, 4));
     let heaps = nbbs_bench::market::HEAPS.len();
-    assert_eq!((names("heap", "workload"), names("heap", "allocator")), (11, heaps));
-    assert_eq!(of("heap").count(), heaps * (9 + 2 + 5)); // phases of heap-random and random-actions
+    assert_eq!((names("heap", "workload"), names("heap", "allocator")), (16, heaps));
+    assert_eq!(of("heap").count(), heaps * (14 + 2 + 5)); // phases of heap-random and random-actions
     for row in &rows {
         assert!(KEYS.iter().all(|key| row.get(key).is_some()), "{row}");
         assert_eq!(row["command"], "bench", "{row}");
@@ -177,6 +177,9 @@ fn bench_runs_every_workload_on_every_allocator() {
             "random-actions",
             "heap-efficiency",
             "random-pairs",
+            "larson-sizes",
+            "xmalloc",
+            "mstress",
         ];
         let mixed = mixed.contains(&workload);
         let sizes = (row["order"].is_null(), row["size_bytes"].is_null());
@@ -384,9 +387,9 @@ fn nonsense_is_refused_with_the_limit() {
         ("frobnicate", "unrecognized subcommand 'frobnicate'"),
         ("bench", "Usage: nbbs bench"),
         ("replay --allocators nbbs,nobody", "the back-ends nbbs, nbbs-c, nbbs-cached, linux"),
-        ("replay --threads 0", "1 to 64"),
+        ("replay --threads 0", "1 to 128"),
         ("replay --threads 3", "redis has events of 2 threads"),
-        ("replay --threads many", "1 to 64"),
+        ("replay --threads many", "1 to 128"),
         ("replay --repeat 0", "1 to 100000"),
         ("replay --arena big", "512M, 1G or 1T"),
         ("replay --arena 5000", "multiple of 4 KiB"),

@@ -21,8 +21,12 @@ pub const CASES: Cases = Cases {
     left_out: |_, args| Ok(left_out(args)),
 };
 
-/// Returns 0 if no contender takes part except the counters, which always do.
+/// Returns 0 if no contender takes part except the counters, which always do, or the machine has fewer harts than were
+/// asked for.
 fn steps(workload: &Workload, args: &Suite) -> usize {
+    if args.threads(workload).is_empty() {
+        return 0;
+    }
     let of_loops: usize = loops(args).iter().map(|of| series(args, of).len()).sum();
     let counters = if of_loops > 0 { series(args, &COUNTERS).len() } else { 0 };
     (of_loops + counters) * harts(workload, args).len()

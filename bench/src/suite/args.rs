@@ -26,8 +26,8 @@ pub struct Suite {
     pub workloads: Vec<String>,
 
     /// Numbers of threads, or of cores [default: 1,2,4,8,16,32; with --quick 1,2,8; `limit` 1,2; `suspended` 2;
-    /// `requests` and `first-failure` 1; `replay` 1 and one per CPU of the trace; `cores` 2,4,8,16,32,64, with --quick
-    /// 2,4,8, and 1 always]
+    /// `requests` and `first-failure` 1; `hermit` also 128; `replay` 1 and one per CPU of the trace; `cores`
+    /// 2,4,8,16,32,64, with --quick 2,4,8, and 1 always]
     #[arg(long, value_name = "LIST", alias = "harts", value_delimiter = ',', value_parser = threads)]
     pub threads: Vec<usize>,
 
@@ -37,7 +37,8 @@ pub struct Suite {
           value_parser = clap::value_parser!(u32).range(0..=i64::from(limit::MAX_ORDER)))]
     pub orders: Vec<u32>,
 
-    /// Sizes of the blocks of heaps, in bytes, unless the workload sets them [default: 8,128,1024; with --quick 64]
+    /// Sizes of the blocks of heaps, in bytes, unless the workload sets them [default: 8,128,1024; with --quick 64;
+    /// `hermit` 64, `cache-scratch` 8]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size_order)]
     pub sizes: Vec<u32>,
 

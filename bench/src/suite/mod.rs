@@ -10,7 +10,7 @@
 //! measure     rounds of all contenders in turn; verification, latencies, read-modify-writes
 //! spurious    refusals that are wrong for certain
 //! suspended   a thread asleep in the middle of an operation
-//! on_heap     heaps as the workloads see them
+//! on_heap     heaps as the workloads see them       heap_worker  one thread of a workload for heaps
 //! row         what was measured of a contender, as rows
 //! own         what rows of one workload alone have           report        tables
 //! ```
@@ -18,6 +18,7 @@
 pub mod args;
 mod asked;
 mod gauge;
+mod heap_worker;
 pub mod instructions;
 pub mod measure;
 pub mod on_heap;

@@ -1,6 +1,7 @@
 //! Adapts heaps to the workloads.
 
 use std::alloc::Layout;
+use std::mem::MaybeUninit;
 use std::ptr::{NonNull, with_exposed_provenance_mut};
 
 use testkit::BackEnd;
@@ -19,7 +20,7 @@ impl<'h> ByAddress<'h> {
     /// Wraps a heap.
     ///
     /// # Safety
-    /// A caller that frees or resizes a block got it from this heap, with that layout, and gives it up.
+    /// A caller that frees, resizes or rewrites a block got it from this heap, with that layout, and holds it.
     pub unsafe fn new(heap: &'h dyn Heap) -> Self {
         Self(heap)
     }
@@ -39,6 +40,21 @@ impl<'h> ByAddress<'h> {
     pub fn resize(&self, at: u64, layout: Layout, size: usize) -> Option<u64> {
         // SAFETY: the creator of this value promised that the caller holds the block.
         unsafe { self.0.resize(pointer(at), layout, size) }.map(exposed)
+    }
+
+    /// Writes to every byte of a block, `times` times, what it holds: an owner map may have filled the block.
+    #[inline]
+    pub fn rewrite(&self, at: u64, layout: Layout, times: usize) {
+        for _ in 0..times {
+            for byte in 0..layout.size() {
+                // SAFETY: the creator of this value promised that the caller holds the block, which has this byte. It
+                // need not have been written to yet.
+                unsafe {
+                    let byte = pointer(at).cast::<MaybeUninit<u8>>().add(byte);
+                    byte.write_volatile(byte.read_volatile());
+                }
+            }
+        }
     }
 }
 
@@ -112,6 +128,11 @@ pub struct HeapRound<'a> {
 }
 
 impl HeapRound<'_> {
+    /// Returns the bytes of a block, if the workload has blocks of one size.
+    pub fn block_bytes(&self) -> usize {
+        layout(self.setting.order).size()
+    }
+
     /// Returns the layout of the allocation at a place of the trace.
     pub fn layout(&self, place: u32) -> Layout {
         self.trace.expect("a replay has a trace").places[place as usize]

@@ -12,7 +12,7 @@ use super::round::{self, Outcome};
 use super::worker::Setting;
 use super::workloads::{Run, WORKLOADS, Workload};
 use crate::clock::Clock;
-use crate::market::{Build, Contender, Heap};
+use crate::market::{Build, CheckedHeap, Contender, Heap};
 use crate::row::Row;
 use crate::trace::HeapTrace;
 
@@ -237,6 +237,31 @@ fn heap_random_times_frees_too() {
     let timed = filling.latency.as_ref().unwrap().count();
     // One allocation is refused, and that ends the filling.
     assert!((filling.ops..=filling.ops + 1).contains(&timed), "{timed} of {}", filling.ops);
+}
+
+/// The first must free what the main thread allocated, the second what other threads did.
+#[test]
+fn heap_workloads_free_what_they_allocate() {
+    let (clock, bytes) = (Clock::new(), 1 << 24);
+    for name in ["cache-scratch", "xmalloc", "mstress", "larson-sizes", "hermit", "random-pairs"] {
+        let Run::Heap(run) = workload(name).run else { panic!("{name} is for heaps") };
+        for threads in [2, 5] {
+            let setting = Setting::of(threads, 5e6, &clock);
+            let outcome = crate::market::find("talc").unwrap().with_heap(bytes, |heap| {
+                let checked = CheckedHeap::new(heap);
+                let outcome = round::run_heap(run, &checked, bytes, setting, &clock, None);
+                outcome.found(checked.finish().err())
+            });
+            assert_eq!((outcome.violation, outcome.refused), (None, 0), "{name}");
+            let [phase] = &outcome.phases[..] else { panic!("{name} has parts") };
+            // Blocks that the main thread allocated are none of the operations.
+            let given = if name == "cache-scratch" { threads as u64 } else { 0 };
+            assert!(
+                phase.ops > given && (phase.ops - given).is_multiple_of(2),
+                "{name}: {phase:?}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -1,15 +1,20 @@
 //! The workloads, by origin. This module says what a workload is; `table` lists all of them.
 
+mod cache_scratch;
 mod churn;
 mod first_failure;
 mod frusa;
 mod heap_random;
+mod hermit;
+mod larson_sizes;
 mod llfree;
+mod mstress;
 mod paper;
 mod replay;
 mod table;
 mod talc;
 mod until_full;
+mod xmalloc;
 
 use super::args::Suite;
 use super::on_heap::HeapRound;

@@ -1,6 +1,7 @@
 //! All workloads, in the order in which they are listed.
 
 use super::{Cases, Orders, QUICK, Run, USUAL, Usual, Workload};
+use super::{cache_scratch, hermit, larson_sizes, mstress, xmalloc};
 use super::{churn, first_failure, frusa, heap_random, llfree, paper, replay, talc, until_full};
 use crate::market::Kind;
 use crate::replay::report as replay_report;
@@ -165,6 +166,51 @@ pub static WORKLOADS: &[Workload] = &[
             Run::Heap(frusa::random_pairs),
         )
     },
+    mixed(
+        "larson-sizes",
+        "mimalloc-bench's: larson with 8 to 999 bytes",
+        &[Kind::Heap],
+        Run::Heap(larson_sizes::larson_sizes),
+    ),
+    Workload {
+        // One allocates, one frees.
+        threads: (2, usize::MAX),
+        ..mixed(
+            "xmalloc",
+            "mimalloc-bench's: batches of 8 to 2,048 bytes, which other threads free",
+            &[Kind::Heap],
+            Run::Heap(xmalloc::xmalloc),
+        )
+    },
+    mixed(
+        "mstress",
+        "mimalloc-bench's: many small sizes, few large ones, kept, freed, exchanged, in rounds",
+        &[Kind::Heap],
+        Run::Heap(mstress::mstress),
+    ),
+    Workload {
+        orders: Orders::Asked,
+        usual: Usual { sizes: &[0], ..USUAL },
+        quick: Usual { sizes: &[0], ..QUICK },
+        own: Some(&cache_scratch::WRITE_OF_A_THREAD),
+        ..mixed(
+            "cache-scratch",
+            "Hoard's: free a block beside those of other threads; allocate one, write to it, free it",
+            &[Kind::Heap],
+            Run::Heap(cache_scratch::cache_scratch),
+        )
+    },
+    Workload {
+        orders: Orders::Asked,
+        usual: Usual { threads: &[1, 2, 4, 8, 16, 32, 128], sizes: &[3], ..USUAL },
+        own: Some(&own::PAIR_OF_A_THREAD),
+        ..mixed(
+            "hermit",
+            "hermit-os/kernel#1984's: allocate a block, free it, on up to 128 threads",
+            &[Kind::Heap],
+            Run::Heap(hermit::hermit),
+        )
+    },
     Workload {
         usual: Usual { heap_bytes: 256 << 20, ..USUAL },
         quick: Usual { heap_bytes: 128 << 20, ..QUICK },
@@ -248,6 +294,8 @@ pub static WORKLOADS: &[Workload] = &[
         )
     },
     Workload {
+        // As many harts as the simulated machine has.
+        threads: (1, 64),
         usual: Usual { threads: &[2, 4, 8, 16, 32, 64], ..USUAL },
         quick: Usual { threads: &[2, 4, 8], ..QUICK },
         own: Some(&own::SCALING),
