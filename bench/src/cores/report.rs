@@ -17,6 +17,7 @@ pub static LAYOUT: Layout<'static> = Layout {
     }),
     more: &[
         ("cycles a pair,\nfewest harts", |rows| figure(rows.first(), "cycles_per_pair", 0)),
+        ("in bare\npairs", |rows| figure(rows.first(), "bare_pairs_per_pair", 1)),
         ("and most", |rows| figure(rows.last(), "cycles_per_pair", 0)),
         ("of the\nmedian hart", |rows| figure(rows.last(), "median_cycles_per_pair", 0)),
         ("an operation,\nall together", |rows| {

@@ -10,16 +10,18 @@ pub struct Case<'a> {
     pub of: &'a Loop,
     pub contender: &'a Contender,
     pub order: Option<u32>,
+    pub units: Option<u64>,
     pub harts: usize,
     pub machine: &'static str,
 }
 
 impl Case<'_> {
-    /// Returns what was measured, beside the throughput of one hart if that is known. A pair is two operations.
-    pub fn row(&self, outcome: &Outcome, one: Option<f64>) -> Row {
+    /// Returns what was measured, beside the throughput of one hart and the cycles of a bare compare-and-swap, as far as
+    /// these are known. A pair is two operations.
+    pub fn row(&self, outcome: &Outcome, one: Option<f64>, bare: Option<f64>) -> Row {
         let &Contender { name, kind, safe, private_caches, .. } = self.contender;
         let row = Row::named("cores", name, kind, self.harts);
-        let row = self.of.units.map_or(row.clone(), |units| row.on(units, self.order));
+        let row = self.units.map_or(row.clone(), |units| row.on(units, self.order));
         let per_second = outcome.per_second();
         let row = Row {
             phase: self.phase().into(),
@@ -38,6 +40,7 @@ impl Case<'_> {
             .with_all([
                 ("cycles_per_pair", Some(2.0 * outcome.cycles_per_op())),
                 ("median_cycles_per_pair", Some(2.0 * outcome.median_cycles_per_op())),
+                ("bare_pairs_per_pair", bare.map(|bare| outcome.cycles_per_op() / bare)),
                 ("beside_one", one.map(|one| per_second / one)),
             ])
             .with("transfers_per_pair", ten_thousandths(2.0 * outcome.per_op(outcome.transfers)))
