@@ -16,8 +16,8 @@ pub struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Returns what was measured, beside the throughput of one hart and the cycles of a bare compare-and-swap, as far as
-    /// these are known. A pair is two operations.
+    /// Returns what was measured, beside the throughput of one hart and the cycles of a bare compare-and-swap, as far
+    /// as these are known. A pair is two operations.
     pub fn row(&self, outcome: &Outcome, one: Option<f64>, bare: Option<f64>) -> Row {
         let &Contender { name, kind, safe, private_caches, .. } = self.contender;
         let row = Row::named("cores", name, kind, self.harts);
