@@ -57,7 +57,7 @@ const fn other(name: &'static str, safe: bool, waits: bool) -> Contender {
     Contender { safe, waits, ours: false, ..ours(name, Kind::BackEnd) }
 }
 
-static NBBS: Contender = ours("nbbs", Kind::BackEnd);
+pub static NBBS: Contender = ours("nbbs", Kind::BackEnd);
 /// With a lane for each hart, which the metadata of small arenas does not have.
 static LANES: Contender = ours("nbbs-lanes", Kind::BackEnd);
 static CACHE: Contender = Contender { private_caches: true, ..ours("nbbs-cache", Kind::BackEnd) };
@@ -252,6 +252,14 @@ mod tests {
     fn what_shares_nothing_has_one_of_ours() {
         for of_it in LOOPS.iter().filter(|of_it| of_it.shares_nothing) {
             assert!(of_it.contenders[0].ours, "{}", of_it.name);
+        }
+    }
+
+    #[test]
+    fn caches_take_part_in_all_loops_of_blocks() {
+        for of_it in LOOPS.iter().filter(|of_it| of_it.units.is_some()) {
+            let names: Vec<_> = of_it.contenders.iter().map(|contender| contender.name).collect();
+            assert!(names.contains(&"nbbs-cache"), "{}", of_it.name);
         }
     }
 }

@@ -54,3 +54,23 @@ impl Case<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Case;
+    use crate::cores::plan::{LOOPS, NBBS};
+    use crate::cores::run::{Hart, Outcome};
+
+    #[test]
+    fn rows_stand_beside_bare_pairs_and_are_verified_by_nobody() {
+        let harts = vec![Hart { operations: 100, cycles: 7_000, all: 100 }];
+        let outcome = Outcome { clock_mhz: 2400.0, harts, transfers: 0.0, instructions: 0.0 };
+        let (of, order, units) = (&LOOPS[0], Some(0), Some(1 << 10));
+        let case = Case { of, contender: &NBBS, order, units, harts: 1, machine: "server" };
+        let row = case.row(&outcome, None, Some(14.0));
+        assert_eq!((row.verified, row.is_good()), (None, true));
+        assert_eq!(row.arena_bytes, Some(4 << 20));
+        assert_eq!(row.figure("bare_pairs_per_pair"), Some(5.0));
+        assert_eq!(row.figure("beside_one"), None);
+    }
+}
