@@ -6,7 +6,7 @@ Prints a JSON object: what the image wrote to its console, and what the simulato
 import json
 import sys
 
-from machine import CLOCK_MHZ, HOP_LATENCY, machine
+from machine import CLOCK_MHZ, MESHES, machine
 from rvsim import Simulator
 
 # The cycles after which a run is given up: more than a second on the simulated machine, and hours on the host.
@@ -32,4 +32,4 @@ def run(image, config, request):
 
 if __name__ == "__main__":
     _, image, name, harts, request = sys.argv
-    print(json.dumps(run(image, machine(int(harts), HOP_LATENCY[name]), request)))
+    print(json.dumps(run(image, machine(int(harts), MESHES[name]), request)))

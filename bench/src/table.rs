@@ -199,8 +199,8 @@ pub fn marked(row: &Row, print: fn(f64) -> String) -> String {
     let marks: String = marks.into_iter().filter(|mark| mark.1).map(|mark| mark.0).collect();
     match row.ns_per_op {
         Some(ns) => format!("{marks}{}", print(ns)),
-        None if row.verified => "-".to_owned(),
-        None => "FAILED".to_owned(),
+        None if row.is_wrong() => "FAILED".to_owned(),
+        None => "-".to_owned(),
     }
 }
 

@@ -54,9 +54,11 @@ fn what_is_missing_is_named_with_how_to_get_it() {
 #[test]
 fn arguments_that_cannot_be_are_refused() {
     assert!(refusal(&["bench", "cores", "--loops", "knots"], 2).contains("bulk, churn"));
-    assert!(refusal(&["bench", "cores", "--harts", "65"], 2).contains("1 to 64"));
+    assert!(refusal(&["bench", "cores", "--harts", "65"], 2).contains("at most 64 threads"));
     let nobody = ["bench", "cores", "--loops", "objects", "--allocators", "nb4"];
     assert!(refusal(&nobody, 2).contains("nb4 is a back-end, and cores runs on"));
+    let large = ["bench", "cores", "--quick", "--arena", "8G"];
+    assert!(refusal(&large, 2).contains("at most 4 GiB, not 8 GiB"));
 }
 
 #[test]
@@ -73,14 +75,18 @@ fn the_page_draws_throughput_beside_one_core() {
         json!({
             "command": "bench cores", "workload": "cores", "phase": "pairs", "allocator": "nbbs", "kind": "backend",
             "threads": harts, "ns_per_op": 40.0 / times, "beside_one": times, "transfers_per_pair": 0.02,
-            "verified": true,
+            "verified": null,
         })
     };
     let lines = [header, row(1, 1.0), row(64, 61.25)].map(|line| format!("{line}\n"));
     std::fs::write(&record, lines.concat()).unwrap();
-    assert_eq!(rows_of(&["compare", "--json", &record, &record]).len(), 2);
+    let compared = rows_of(&["compare", "--json", &record, &record]);
+    assert_eq!(compared.len(), 2);
+    // Nobody judged them, so nothing is wrong and nothing is verified.
+    assert!(compared.iter().all(|row| row["new_verified"].is_null() && row["ratio"] == 1.0));
     stdout(&["report", &record, "--output", &page]);
     let page = std::fs::read_to_string(page).unwrap();
+    assert!(!page.contains("FAILED"));
     for words in
         ["beside one core: higher is better", "\"factors\":true", "61.25", "no SMT, no NUMA"]
     {

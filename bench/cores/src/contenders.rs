@@ -10,6 +10,7 @@ use baselines::free_list::Untagged;
 use baselines::linux::{self, LinuxMcs, LinuxTicket};
 use baselines::paper::{self, Nb1, Nb4};
 
+use nbbs::Caches;
 use testkit::BackEnd;
 
 use crate::loops::{Job, block_loop, own_loop};
@@ -38,6 +39,31 @@ impl<B: BackEnd> BackEnd for OneLane<B> {
 
     fn free(&self, _lane: usize, index: u64, order: u32) -> Result<(), String> {
         self.0.free(0, index, order)
+    }
+}
+
+/// A cache for each hart, in front of the arena.
+struct Cached(Caches<'static>);
+
+impl BackEnd for Cached {
+    fn units(&self) -> u64 {
+        self.0.buddy().units()
+    }
+
+    fn max_order(&self) -> u32 {
+        self.0.buddy().max_order()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.0.buddy().metadata_bytes() + 8 * nbbs::cache_words(self.0.cpus())
+    }
+
+    fn alloc(&self, hart: usize, order: u32) -> Option<u64> {
+        self.0.alloc(hart, order).ok()
+    }
+
+    fn free(&self, hart: usize, index: u64, order: u32) -> Result<(), String> {
+        self.0.free_sized(hart, index, order).map_err(|error| format!("{error}"))
     }
 }
 
@@ -76,6 +102,7 @@ pub fn job(request: &Request, harts: usize) -> Result<Job, String> {
         "nothing" => block_loop(request, harts, Nothing),
         "nbbs" => block_loop(request, harts, memory::arena(units)),
         "nbbs-lanes" => block_loop(request, harts, memory::arena_with_lanes(units)),
+        "nbbs-cache" => block_loop(request, harts, Cached(memory::caches(units))),
         "nbbs-one-lane" => block_loop(request, harts, OneLane(memory::arena(units))),
         "linux-ticket" => block_loop(request, harts, LinuxTicket::new(units, linux::MAX_ORDER)),
         "linux-mcs" => block_loop(request, harts, LinuxMcs::new(units, linux::MAX_ORDER)),

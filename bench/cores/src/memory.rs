@@ -1,6 +1,6 @@
 //! The heap, which is one of the contenders, and the metadata of arenas.
 
-use nbbs::{Buddy, Metadata, lane_words, metadata_words};
+use nbbs::{Buddy, Caches, Metadata, cache_words, lane_words, metadata_words};
 use nbbs_heap::{Cpu, Heap};
 
 use crate::entry::HARTS;
@@ -24,6 +24,7 @@ const MAX_UNITS: u64 = 1 << 20;
 
 static METADATA: Metadata<{ metadata_words(MAX_UNITS) }> = Metadata::new();
 static LANES: Metadata<{ lane_words(HARTS) }> = Metadata::new();
+static CACHES: Metadata<{ cache_words(HARTS) }> = Metadata::new();
 
 /// Returns the arena. There is only one.
 ///
@@ -37,4 +38,9 @@ pub fn arena(units: u64) -> Buddy<'static> {
 /// Returns the arena with a lane for each hart, however small it is.
 pub fn arena_with_lanes(units: u64) -> Buddy<'static> {
     arena(units).with_lanes(LANES.words()).expect("room for its lanes")
+}
+
+/// Returns a cache for each hart, in front of the arena.
+pub fn caches(units: u64) -> Caches<'static> {
+    Caches::new(arena(units), CACHES.words())
 }

@@ -1,6 +1,8 @@
 //! Measures all loops, contender by contender.
 
-use super::plan::{COUNTERS, Contender, Depth, FEW, LOOPS, Loop};
+use super::args::Machine;
+use super::cases::{Cases, Line, Table, allocators};
+use super::plan::{BARE, Depth};
 use super::row::Case;
 use super::run::Request;
 use super::tools::Tools;
@@ -9,157 +11,96 @@ use crate::clock::Clock;
 use crate::output::Output;
 use crate::row::Row;
 use crate::suite::args::Suite;
-use crate::suite::workloads::{Cases, Workload};
+use crate::suite::workloads::{self, Workload};
 
 /// What `bench cores` measures.
-pub const CASES: Cases = Cases {
-    steps,
+pub const CASES: workloads::Cases = workloads::Cases {
+    steps: |workload, args| Cases::new(workload, args).count(),
     run,
-    allocators: |args| loops(args).iter().flat_map(|of| of.contenders).map(|of| of.name).collect(),
+    allocators,
     runs_on: "the allocators of its loops",
-    options: &["--loops", "--machine", "--long", "--check"],
-    left_out: |_, args| Ok(left_out(args)),
+    options: &["--arena", "--orders", "--loops", "--machine", "--long", "--check"],
+    left_out: |workload, args| Ok(Cases::new(workload, args).skipped),
 };
 
-/// Returns 0 if no contender takes part except the counters, which always do, or the machine has fewer harts than were
-/// asked for.
-fn steps(workload: &Workload, args: &Suite) -> usize {
-    if args.threads(workload).is_empty() {
-        return 0;
-    }
-    let of_loops: usize = loops(args).iter().map(|of| series(args, of).len()).sum();
-    let counters = if of_loops > 0 { series(args, &COUNTERS).len() } else { 0 };
-    (of_loops + counters) * harts(workload, args).len()
+fn run(workload: &Workload, args: &Suite, _: &Clock, output: &mut Output) -> anyhow::Result<()> {
+    let Cases { depth, counters, tables, .. } = Cases::new(workload, args);
+    let mut bench = Bench { args, depth, tools: Tools::bring()?, output, bare: None };
+    let counters = bench.measure(&counters)?;
+    judge_counters(args.cores.machine.unwrap_or_default(), &counters)?;
+    tables.iter().try_for_each(|table| bench.measure(table).map(|_| ()))
 }
 
-fn run(workload: &Workload, args: &Suite, _: &Clock, output: &mut Output) -> anyhow::Result<()> {
-    let mut bench = Bench { args, harts: harts(workload, args), tools: Tools::bring()?, output };
-    let counters = bench.measure(&COUNTERS)?;
+/// Judges the machine by its counters.
+fn judge_counters(machine: Machine, counters: &[Row]) -> anyhow::Result<()> {
     for private in counters.iter().filter(|row| row.allocator == "private") {
         let is_shared = |row: &&Row| row.allocator == "shared" && row.threads == private.threads;
         let shared = counters.iter().find(is_shared).expect("both take part on all harts");
-        judge::machine(private, shared)?;
+        judge::counters(machine, private, shared)?;
     }
-    loops(args).iter().try_for_each(|of| bench.measure(of).map(|_| ()))
-}
-
-/// Returns how long a run may take.
-fn depth(args: &Suite) -> Depth {
-    match (args.quick, args.cores.long) {
-        (true, _) => Depth::Quick,
-        (_, true) => Depth::Long,
-        _ => Depth::Usual,
-    }
-}
-
-/// Returns the allocators that do not run on all numbers of cores that were asked for.
-fn left_out(args: &Suite) -> Vec<String> {
-    let mut left_out = Vec::new();
-    for &harts in &args.threads {
-        for (_, contender) in loops(args).iter().flat_map(|of| series(args, of)) {
-            let name = contender.name;
-            let told =
-                format!("cores: {name} runs on at most {FEW} cores without --long, not {harts}");
-            if !contender.comes(harts, depth(args)) && !left_out.contains(&told) {
-                left_out.push(told);
-            }
-        }
-    }
-    left_out
-}
-
-/// Returns 1 and the numbers of cores asked for, or the usual ones: each once, ascending.
-fn harts(workload: &Workload, args: &Suite) -> Vec<usize> {
-    let mut harts = args.threads(workload);
-    harts.push(1);
-    harts.sort_unstable();
-    harts.dedup();
-    harts
-}
-
-/// Returns the loops asked for, or the usual ones.
-fn loops(args: &Suite) -> Vec<&'static Loop> {
-    let usual = if args.quick { &LOOPS[..1] } else { LOOPS };
-    if args.cores.loops.is_empty() { usual.iter().collect() } else { args.cores.loops.clone() }
-}
-
-/// Returns the orders of a loop, or the first of them with --quick, and the contenders at each.
-fn series(args: &Suite, of: &'static Loop) -> Vec<(Option<u32>, &'static Contender)> {
-    let takes_part = |order: Option<u32>, contender: &Contender| {
-        let is_named = !args.allocators.is_empty() && args.takes_part(contender.name);
-        let is_usual = args.allocators.is_empty() && !contender.patient;
-        (is_named || is_usual || std::ptr::eq(of, &raw const COUNTERS))
-            && (!contender.units_only || order == Some(0))
-    };
-    let most = if args.quick { 1 } else { usize::MAX };
-    let mut orders: Vec<_> = of.orders.iter().take(most).map(|&order| Some(order)).collect();
-    if orders.is_empty() {
-        orders.push(None);
-    }
-    let contenders = |order| of.contenders.iter().map(move |&contender| (order, contender));
-    let all = orders.into_iter().flat_map(contenders);
-    all.filter(|&(order, contender)| takes_part(order, contender)).collect()
+    Ok(())
 }
 
 struct Bench<'a> {
     args: &'a Suite,
-    harts: Vec<usize>,
+    depth: Depth,
     tools: Tools,
     output: &'a mut Output,
+    /// The cycles of a pair of bare compare-and-swaps on one hart, once they are known.
+    bare: Option<f64>,
 }
 
 impl Bench<'_> {
-    /// Measures all contenders of a loop, at all orders, on all numbers of harts.
-    fn measure(&mut self, of: &'static Loop) -> anyhow::Result<Vec<Row>> {
+    /// Measures all lines of a table.
+    fn measure(&mut self, table: &Table) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
-        for (order, contender) in series(self.args, of) {
-            rows.extend(self.scale(of, contender, order)?);
+        for line in &table.lines {
+            rows.extend(self.scale(table, line)?);
         }
-        if rows.is_empty() {
-            return Ok(rows);
-        }
-        self.output.print(|| report::table(of, &rows))?;
+        self.output.print(|| report::table(table.of, &rows))?;
         Ok(rows)
     }
 
     /// Measures one contender on all numbers of harts.
-    fn scale(
-        &mut self,
-        of: &Loop,
-        contender: &Contender,
-        order: Option<u32>,
-    ) -> anyhow::Result<Vec<Row>> {
+    fn scale(&mut self, table: &Table, line: &Line) -> anyhow::Result<Vec<Row>> {
+        let (of, &Line { contender, order, ref harts }) = (table.of, line);
         let (mut one, mut rows) = (None, Vec::new());
-        let depth = depth(self.args);
-        for &harts in &self.harts {
+        for &harts in harts {
             self.output.bar.set_message(format!("{}: {}, {harts} harts", of.name, contender.name));
-            if !contender.comes(harts, depth) {
-                self.output.bar.inc(1);
-                continue;
+            let outcome = self.request(table, line, harts).run(&self.tools)?;
+            if harts == 1 {
+                one = Some(outcome.per_second());
+                if std::ptr::eq(contender, &raw const BARE) {
+                    self.bare = Some(outcome.cycles_per_op());
+                }
             }
             let machine = self.args.cores.machine.unwrap_or_default().name();
-            let (warm_up, operations) = contender.operations(harts, depth);
-            let request = Request {
-                machine,
-                harts,
-                name: of.name,
-                contender: contender.name,
-                order: order.unwrap_or(0),
-                units: of.units.unwrap_or(0),
-                warm_up,
-                operations,
-            };
-            let outcome = request.run(&self.tools)?;
-            one = if harts == 1 { Some(outcome.per_second()) } else { one };
-            let mut row = Case { of, contender, order, harts, machine }.row(&outcome, one);
+            let case = Case { of, contender, order, units: table.units, harts, machine };
+            let mut row = case.row(&outcome, one, self.bare);
             if self.args.cores.check && of.shares_nothing && contender.ours {
                 row.violation = judge::shares(&row);
-                row.verified = row.violation.is_none();
+                // Scaling says nothing about correctness, so this may only find fault.
+                row.verified = row.violation.is_some().then_some(false);
             }
             self.output.add(std::slice::from_ref(&row))?;
             self.output.bar.inc(1);
             rows.push(row);
         }
         Ok(rows)
+    }
+
+    /// Returns what is asked of the program.
+    fn request<'a>(&self, table: &'a Table, line: &Line, harts: usize) -> Request<'a> {
+        let (warm_up, operations) = line.contender.operations(harts, self.depth);
+        Request {
+            machine: self.args.cores.machine.unwrap_or_default().name(),
+            harts,
+            name: table.of.name,
+            contender: line.contender.name,
+            order: line.order.unwrap_or(0),
+            units: table.units.unwrap_or(0),
+            warm_up,
+            operations,
+        }
     }
 }

@@ -11,8 +11,12 @@ pub struct Loop {
     pub about: &'static str,
     /// The orders of the blocks, if they have any.
     pub orders: &'static [u32],
-    /// The units of the arena, if there is one.
+    /// The units of the arena, if there is one and no other is asked for.
     pub units: Option<u64>,
+    /// The blocks that a hart holds at most.
+    pub blocks_per_hart: u64,
+    /// The units in use beside these.
+    pub units_beside: u64,
     /// The contenders that take part, this project's first.
     pub contenders: &'static [&'static Contender],
     /// Whether harts share nothing in this loop, on this project's allocators.
@@ -53,7 +57,7 @@ const fn other(name: &'static str, safe: bool, waits: bool) -> Contender {
     Contender { safe, waits, ours: false, ..ours(name, Kind::BackEnd) }
 }
 
-static NBBS: Contender = ours("nbbs", Kind::BackEnd);
+pub static NBBS: Contender = ours("nbbs", Kind::BackEnd);
 /// With a lane for each hart, which the metadata of small arenas does not have.
 static LANES: Contender = ours("nbbs-lanes", Kind::BackEnd);
 static CACHE: Contender = Contender { private_caches: true, ..ours("nbbs-cache", Kind::BackEnd) };
@@ -74,24 +78,31 @@ static FREE_LIST: Contender = Contender { units_only: true, ..other("free-list",
 /// A counter for each hart, and one for all.
 pub static PRIVATE: Contender = other("private", true, false);
 pub static SHARED: Contender = other("shared", true, false);
+/// Pairs of bare compare-and-swaps: what a pair on a shared structure takes at least.
+pub static BARE: Contender = other("bare", true, false);
 
 /// All contenders that hand out blocks of any order.
-static BLOCKS: &[&Contender] = &[&NBBS, &LANES, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE];
+static BLOCKS: &[&Contender] = &[&NBBS, &LANES, &CACHE, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE];
 /// The same, and those that only have units.
 static UNITS: &[&Contender] =
     &[&NBBS, &LANES, &CACHE, &TICKET, &MCS, &NB1, &NB4, &NB4_WHOLE, &FREE_LIST, &ONE_LANE];
-static HANDED: &[&Contender] = &[&NBBS, &LANES, &MCS, &NB4, &NB4_WHOLE, &NOTHING];
-static MERGED: &[&Contender] = &[&NBBS, &LANES, &MCS];
+static HANDED: &[&Contender] = &[&NBBS, &LANES, &CACHE, &MCS, &NB4, &NB4_WHOLE, &NOTHING];
+static MERGED: &[&Contender] = &[&NBBS, &LANES, &CACHE, &MCS];
 
 /// The counters by which the machine is judged, and beside which every other figure stands.
 pub static COUNTERS: Loop = Loop {
     name: "counters",
-    about: "add to a counter: one for each hart, and one for all",
+    about: "add to a counter: one for each hart, and one for all; bare compare-and-swaps on a word for each",
     orders: &[],
     units: None,
-    contenders: &[&PRIVATE, &SHARED],
+    blocks_per_hart: 0,
+    units_beside: 0,
+    contenders: &[&PRIVATE, &SHARED, &BARE],
     shares_nothing: false,
 };
+
+/// The most units of an arena: the program has no more metadata.
+pub const MAX_UNITS: u64 = 1 << 20;
 
 /// 1 GiB in pages.
 const UNITS_1G: Option<u64> = Some(1 << 18);
@@ -103,6 +114,8 @@ pub static LOOPS: &[Loop] = &[
         about: "allocate a block, free it",
         orders: &[0, 5, 9],
         units: UNITS_1G,
+        blocks_per_hart: 1,
+        units_beside: 0,
         contenders: UNITS,
         shares_nothing: true,
     },
@@ -111,6 +124,8 @@ pub static LOOPS: &[Loop] = &[
         about: "the same, beside one hart that fills and drains with blocks of orders 5 and 10",
         orders: &[0],
         units: UNITS_1G,
+        blocks_per_hart: 1,
+        units_beside: 16 << 10,
         contenders: MERGED,
         shares_nothing: false,
     },
@@ -119,6 +134,8 @@ pub static LOOPS: &[Loop] = &[
         about: "allocate 64 blocks, free them, the last one first",
         orders: &[0],
         units: UNITS_1G,
+        blocks_per_hart: 64,
+        units_beside: 0,
         contenders: BLOCKS,
         shares_nothing: true,
     },
@@ -127,6 +144,9 @@ pub static LOOPS: &[Loop] = &[
         about: "60 % full: replace a random one of 32 blocks of orders 0 to 3",
         orders: &[],
         units: UNITS_1G,
+        // Blocks of orders 0 to 3, where three eighths of the arena are free.
+        blocks_per_hart: 1024,
+        units_beside: 0,
         contenders: BLOCKS,
         shares_nothing: true,
     },
@@ -135,6 +155,8 @@ pub static LOOPS: &[Loop] = &[
         about: "allocate for the next hart, free what the previous one allocated",
         orders: &[0],
         units: UNITS_1G,
+        blocks_per_hart: 17,
+        units_beside: 0,
         contenders: HANDED,
         shares_nothing: false,
     },
@@ -143,6 +165,8 @@ pub static LOOPS: &[Loop] = &[
         about: "the same where every second unit stays in use",
         orders: &[0],
         units: UNITS_1G,
+        blocks_per_hart: 273,
+        units_beside: 0,
         contenders: HANDED,
         shares_nothing: false,
     },
@@ -151,6 +175,8 @@ pub static LOOPS: &[Loop] = &[
         about: "every second hart allocates, the next one frees",
         orders: &[0],
         units: UNITS_1G,
+        blocks_per_hart: 17,
+        units_beside: 0,
         contenders: HANDED,
         shares_nothing: false,
     },
@@ -159,6 +185,8 @@ pub static LOOPS: &[Loop] = &[
         about: "replace random blocks, then leave them to another hart",
         orders: &[0],
         units: UNITS_1G,
+        blocks_per_hart: 65,
+        units_beside: 0,
         contenders: HANDED,
         shares_nothing: false,
     },
@@ -167,6 +195,8 @@ pub static LOOPS: &[Loop] = &[
         about: "allocate 8 objects of 48 bytes, free them",
         orders: &[],
         units: None,
+        blocks_per_hart: 0,
+        units_beside: 0,
         contenders: &[&POOL, &HEAP],
         shares_nothing: true,
     },
@@ -181,6 +211,11 @@ pub enum Depth {
     Quick,
     Usual,
     Long,
+}
+
+/// Returns the units that a cache keeps at most of an order, by the library's default.
+pub fn cached_units(order: u32) -> u64 {
+    (64 << order).min(1024)
 }
 
 /// Returns the names of all contenders.
@@ -217,6 +252,14 @@ mod tests {
     fn what_shares_nothing_has_one_of_ours() {
         for of_it in LOOPS.iter().filter(|of_it| of_it.shares_nothing) {
             assert!(of_it.contenders[0].ours, "{}", of_it.name);
+        }
+    }
+
+    #[test]
+    fn caches_take_part_in_all_loops_of_blocks() {
+        for of_it in LOOPS.iter().filter(|of_it| of_it.units.is_some()) {
+            let names: Vec<_> = of_it.contenders.iter().map(|contender| contender.name).collect();
+            assert!(names.contains(&"nbbs-cache"), "{}", of_it.name);
         }
     }
 }

@@ -20,7 +20,7 @@ pub fn row(contender: &Contender, plan: &Plan, rounds: &[Figure]) -> Row {
         size_bytes: Some(ITEM_BYTES as u64),
         ops: Some(median(rounds.iter().map(|figure| figure.ops as f64)) as u64),
         complete: rounds.iter().all(|figure| figure.complete),
-        verified,
+        verified: Some(verified),
         violation: (!verified).then(wrong),
         ..Row::named("pool", contender.name, Kind::Pool, plan.threads)
     };

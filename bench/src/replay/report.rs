@@ -76,7 +76,7 @@ static LAYOUT: Layout<'static> = Layout {
             order.map_or("none".to_owned(), |order| format!("order {order}"))
         }),
         ("fragmented at the end", |rows| percent(figure(rows[0], "unusable_huge_permille") as u64)),
-        ("verified", |rows| if rows[0].verified { "yes" } else { "NO" }.to_owned()),
+        ("verified", |rows| if rows[0].is_wrong() { "NO" } else { "yes" }.to_owned()),
     ],
     left: 1,
 };

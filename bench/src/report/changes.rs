@@ -23,8 +23,8 @@ pub struct Change {
     pub ratio: Option<f64>,
     /// Whether one of the two is noisy, or their rounds overlap.
     pub within_noise: bool,
-    pub old_verified: bool,
-    pub new_verified: bool,
+    pub old_verified: Option<bool>,
+    pub new_verified: Option<bool>,
 }
 
 /// The changes between two records.
@@ -59,7 +59,9 @@ impl Changes {
 
     /// Returns whether no safe allocator that was verified before is found wrong now.
     pub fn all_verified(&self) -> bool {
-        !self.rows.iter().any(|row| row.safe && row.old_verified && !row.new_verified)
+        !self.rows.iter().any(|row| {
+            row.safe && row.old_verified != Some(false) && row.new_verified == Some(false)
+        })
     }
 
     /// Returns the table of the first rows, and a summary of the rest.
@@ -104,7 +106,8 @@ impl Change {
     }
 
     fn verdict_changed(&self) -> bool {
-        self.old_verified != self.new_verified
+        // A case that nobody judged is not found wrong.
+        (self.old_verified == Some(false)) != (self.new_verified == Some(false))
     }
 
     fn is_sure(&self) -> bool {
@@ -112,10 +115,10 @@ impl Change {
     }
 
     fn cells(&self) -> [String; 8] {
-        let figure = |ns: Option<f64>, verified: bool| match ns {
+        let figure = |ns: Option<f64>, verified: Option<bool>| match ns {
             Some(ns) => time(ns),
-            None if verified => "-".to_owned(),
-            None => "FAILED".to_owned(),
+            None if verified == Some(false) => "FAILED".to_owned(),
+            None => "-".to_owned(),
         };
         let Case { workload, phase, order, size_bytes, threads, .. } = &self.case;
         let parts = [workload, phase].into_iter().filter(|part| !part.is_empty());

@@ -127,7 +127,7 @@ pub fn failures(sections: &[Section<'_>]) -> Vec<Failure> {
     let cases =
         sections.iter().flat_map(|section| section.cases().map(move |case| (section, case)));
     for (section, case) in cases {
-        for entry in case.entries.iter().filter(|entry| !entry.verified) {
+        for entry in case.entries.iter().filter(|entry| entry.is_wrong()) {
             match failures.iter_mut().find(|failure| failure.name == entry.label()) {
                 Some(failure) => failure.times += 1,
                 None => failures.push(Failure {

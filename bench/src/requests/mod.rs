@@ -80,7 +80,7 @@ fn row(case: &Case, tally: &Tally, times: &[(f64, u64)], steps: u64, verified: b
         ops: Some(tally.ops),
         complete: true,
         rmw_per_op: Some(share(steps, tally.ops)),
-        verified,
+        verified: Some(verified),
         violation: (!verified).then(|| "the owner map or the audit found a violation".to_owned()),
         ..Row::named("requests", case.allocator, Kind::BackEnd, 1).on(UNITS, None)
     };

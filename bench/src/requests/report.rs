@@ -19,7 +19,7 @@ pub static LAYOUT: Layout<'static> = Layout {
             or_dash(rows[0].figure("rmw_per_unit"), |steps| format!("{steps:.3}"))
         }),
         ("granted", |rows| {
-            let wrong = if rows[0].verified { "" } else { " WRONG" };
+            let wrong = if rows[0].is_wrong() { " WRONG" } else { "" };
             let percent = |rate: f64| format!("{:.1} %{wrong}", rate * 100.0);
             or_dash(rows[0].figure("success_rate"), percent)
         }),

@@ -78,7 +78,9 @@ pub struct Row {
     /// The allocations of single units, in the pass with an owner map, that were refused while a unit was free and in
     /// no operation's hands.
     pub spurious_refusals: Option<u64>,
-    pub verified: bool,
+    /// Whether an oracle found nothing wrong, or null if none has judged.
+    #[serde(default)]
+    pub verified: Option<bool>,
     pub violation: Option<String>,
     /// The number of logical CPUs of the machine. In a record the header has it.
     #[serde(skip)]
@@ -162,7 +164,7 @@ impl Row {
             kind: kind.name().into(),
             safe: true,
             threads,
-            verified: true,
+            verified: Some(true),
             cpus: available_parallelism().ok().map(usize::from),
             ..Self::default()
         }
@@ -206,9 +208,14 @@ impl Row {
         self.find(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Returns whether the allocator was verified, or is not meant to be safe.
+    /// Returns whether the allocator was found wrong.
+    pub fn is_wrong(&self) -> bool {
+        self.verified == Some(false)
+    }
+
+    /// Returns whether nothing was found wrong, or the allocator is not meant to be safe.
     pub fn is_good(&self) -> bool {
-        self.verified || !self.safe
+        !self.is_wrong() || !self.safe
     }
 
     /// Returns the name, and what a reader must know about the allocator.

@@ -23,7 +23,7 @@ use crate::row::Row;
 /// Valgrind is not installed, or does not report a count.
 pub fn count(case: &Case<'_>, rows: &mut [Row]) -> anyhow::Result<()> {
     let phases = |row: &Row| rows.iter().filter(|other| other.allocator == row.allocator).count();
-    let alone = |row: &Row| case.setting.threads == 1 && row.verified && phases(row) == 1;
+    let alone = |row: &Row| case.setting.threads == 1 && !row.is_wrong() && phases(row) == 1;
     let counted: Vec<bool> = rows.iter().map(alone).collect();
     for (row, _) in rows.iter_mut().zip(counted).filter(|(_, alone)| *alone) {
         row.instructions_per_op = Some(of(case, row)?);

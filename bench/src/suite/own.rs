@@ -19,7 +19,7 @@ pub struct Own {
 pub static RECOVERED: Own = Own {
     set: |row, _, passes| {
         let recovered = passes.rounds.iter().filter_map(|round| round.recovered_percent);
-        let recovered = (row.complete && row.verified).then(|| hundredths(median(recovered)));
+        let recovered = (row.complete && !row.is_wrong()).then(|| hundredths(median(recovered)));
         row.set("recovered_percent", recovered);
     },
     columns: &[("2 MiB free", |rows| {

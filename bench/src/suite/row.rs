@@ -43,7 +43,7 @@ pub fn rows(case: &Case<'_>, contender: &Contender, passes: &Passes<'_>) -> Vec<
         row.phase = phases[0].name.clone();
         row.ops = Some(median(phases.iter().map(|phase| phase.ops as f64)) as u64);
         row.complete = phases.iter().all(|phase| phase.complete);
-        if row.verified && row.ops > Some(0) {
+        if !row.is_wrong() && row.ops > Some(0) {
             let times: Vec<_> = phases.iter().map(|phase| (phase.ns, phase.ops)).collect();
             row.set_times(&times);
             let latency = latency.iter().filter_map(|pass| pass.phases[place].latency.as_ref());
@@ -73,7 +73,7 @@ pub fn row(
         size_bytes: asked.map(|order| unit << order),
         arena_bytes: Some(if heap { case.units } else { case.units * UNIT_BYTES }),
         metadata_bytes,
-        verified: violation.is_none(),
+        verified: Some(violation.is_none()),
         violation,
         ..Row::new(case.workload.name, contender, case.setting.threads)
     }

@@ -40,11 +40,11 @@ pub fn block_loop<B: BackEnd + Send + 'static>(
 
 /// Returns a loop that only one contender can run.
 pub fn own_loop(request: &Request, harts: usize) -> Option<Job> {
-    let &Request { ref name, ref contender, order, units, .. } = request;
+    let Request { name, contender, .. } = request;
     Some(match (name.as_str(), contender.as_str()) {
         ("counters", "private") => counters::private(),
         ("counters", "shared") => counters::shared(),
-        ("pairs", "nbbs-cache") => pairs::cached(units, order),
+        ("counters", "bare") => counters::bare(),
         ("objects", "nbbs-pool") => objects::pool(harts),
         ("objects", "nbbs-heap") => objects::heap(),
         _ => return None,

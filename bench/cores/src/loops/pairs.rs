@@ -5,7 +5,6 @@ use alloc::boxed::Box;
 use testkit::BackEnd;
 
 use super::Job;
-use crate::memory;
 
 /// Runs pairs on the allocator.
 pub fn pairs<B: BackEnd + Send + 'static>(blocks: B, order: u32) -> Job {
@@ -47,17 +46,4 @@ pub fn beside_merges<B: BackEnd + Send + 'static>(blocks: B, harts: usize, order
 fn pair<B: BackEnd>(blocks: &B, hart: usize, order: u32) {
     let block = blocks.alloc(hart, order).expect("a free block for each hart");
     blocks.free(hart, block, order).expect("it was allocated");
-}
-
-/// Runs pairs through a cache for each hart.
-pub fn cached(units: u64, order: u32) -> Job {
-    let arena = memory::arena(units);
-    Box::new(move |course, hart| {
-        let mut cache = arena.cache(hart);
-        course.measure(hart, || {
-            let block = cache.alloc(order).expect("a free block for each hart");
-            cache.free_sized(block, order).expect("it was allocated");
-            2
-        });
-    })
 }

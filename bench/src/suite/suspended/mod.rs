@@ -61,12 +61,12 @@ fn row(case: &Case<'_>, contender: &'static Contender, clock: &Clock) -> Row {
     row.ops = Some(seen.ops);
     row.complete = true;
     let at = |latency: &Histogram<u64>, quantile| latency.value_at_quantile(quantile) as f64 / 10.0;
-    if row.verified {
+    if !row.is_wrong() {
         row.set_times(&[(seen.ns, seen.ops)]);
         row.set_percentiles(|quantile| at(&seen.latency, quantile));
         row.clock_step_ns = Some(hundredths(clock.step_ns()));
     }
-    let verified = row.verified;
+    let verified = !row.is_wrong();
     row.with("suspensions", verified.then_some(suspensions))
         .with("stalled", verified.then_some(seen.stalled))
         .with("baseline_p999_ns", verified.then(|| at(&baseline.latency, 0.999)))
