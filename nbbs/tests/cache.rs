@@ -1,7 +1,7 @@
 //! Caches keep what they may, give it back when they are asked, and lose nothing.
 
 use nbbs::sync::AtomicU64;
-use nbbs::{AllocError, Buddy, Cache, Caches, Caps, FreeError, Piece, cache_words};
+use nbbs::{AllocError, Buddy, Cache, Caches, Caps, FreeError, MetadataBox, Piece, cache_words};
 use testkit::Oracle;
 use testkit::program::Arena;
 
@@ -241,4 +241,23 @@ fn caches_are_in_their_words() {
     other.free(1, block).unwrap();
     other.drain(1);
     assert_eq!(used(&buddy), 0);
+}
+
+#[test]
+fn caps_for_an_arena_keep_an_eighth_of_it() {
+    for units in [1, 100, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 30] {
+        for caches in [0, 1, 2, 16, 64, 1024] {
+            let caps = Caps::for_arena(units, caches).large(9);
+            let metadata = MetadataBox::new(1 << 14).unwrap();
+            let buddy = Buddy::new(metadata.words(), 1 << 14).unwrap();
+            let mut cache = Cache::new(buddy, 0, caps);
+            for order in 0..=9 {
+                let blocks: Vec<u64> =
+                    std::iter::from_fn(|| cache.alloc(order).ok()).take(100).collect();
+                blocks.iter().for_each(|&block| cache.free_sized(block, order).unwrap());
+            }
+            let kept = cache.cached().units;
+            assert!(kept <= units / 8 / 1.max(caches as u64), "{units} {caches}: {kept}");
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! The back-end behind caches, one for each thread that exists at a time.
 
 use std::cell::Cell;
+use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
 
 use nbbs::sync::Word;
 use nbbs::{Buddy, Caches, cache_words};
@@ -27,8 +29,10 @@ pub(crate) fn with_nbbs_cached<W: Word + From<u64>>(
     let words = zeroed::<W>(cache_words(CPUS));
     let buddy =
         Buddy::new(metadata.words(), units).expect("metadata of the size that was asked for");
-    // As in a release build, whatever this build is: the other contenders check nothing either.
-    let caps = nbbs::Caps::new().checked(false);
+    // As Linux's lists do, the caches keep a share of the memory for each CPU of the machine. As in a release build,
+    // whatever this build is: the other contenders check nothing either.
+    let cpus = available_parallelism().map_or(1, NonZero::get);
+    let caps = nbbs::Caps::for_arena(units, cpus).checked(false);
     visit(&NbbsCached { caches: Caches::new(buddy, words.words()).with_caps(caps) });
 }
 

@@ -45,6 +45,45 @@ impl Caps {
         Self { blocks, unchecked: blocks, large: 9, checked: false }.checked(cfg!(debug_assertions))
     }
 
+    /// Creates the default, lowered so that as many caches of it as `caches` keep an eighth of an arena of `units` units
+    /// at most: no order keeps more units than a limit, which is halved as often as that takes.
+    ///
+    /// ```
+    /// use nbbs::Caps;
+    ///
+    /// assert_eq!(Caps::for_arena(1 << 18, 4), Caps::new()); // 1 GiB in pages
+    /// let small = Caps::for_arena(1 << 14, 4); // 64 MiB: 64 units of each order
+    /// assert_eq!(small, (0..=9).fold(Caps::new(), |caps, order| caps.units(order, 64)));
+    /// ```
+    #[must_use]
+    pub const fn for_arena(units: u64, caches: usize) -> Self {
+        let share = units / 8 / if caches == 0 { 1 } else { caches as u64 };
+        let mut caps = Self::new();
+        let mut most = 1 << caps.large;
+        while caps.all_units() > share {
+            let mut class = 0;
+            while class < CLASSES {
+                let order = caps.order(class);
+                if caps.cap(class) << order > most {
+                    caps = caps.units(order, most);
+                }
+                class += 1;
+            }
+            most /= 2;
+        }
+        caps
+    }
+
+    /// Returns how many units a cache keeps at most.
+    const fn all_units(&self) -> u64 {
+        let (mut units, mut class) = (0, 0);
+        while class < CLASSES {
+            units += self.cap(class) << self.order(class);
+            class += 1;
+        }
+        units
+    }
+
     /// Sets the large order. If it is 8 or less, or larger than any, no block above order 8 is kept.
     ///
     /// ```
