@@ -111,6 +111,7 @@ fn what_has_no_effect_is_named_beside_what_is_measured() {
         (
             "bench all --allocators slab --threads 1 --pairs 100 --fills 3",
             vec![
+                "xmalloc runs on at least 2 threads, not 1",
                 "suspended runs on at least 2 threads, not 1",
                 "pool: handover takes an even number of threads, not 1",
                 "--fills, which has no effect on any workload of `all`",
