@@ -58,7 +58,8 @@ pub struct Heap<const BYTES: usize, const CPUS: usize = 1, C = ()> {
     bytes: UnsafeCell<[u8; BYTES]>,
     regions: Regions,
     lanes: [Lane; CPUS],
-    cpu: PhantomData<fn() -> C>,
+    // Invariant, as in `Overlap`: all see the heap with the same numbers.
+    cpu: PhantomData<fn(C) -> C>,
 }
 
 // SAFETY: the bytes are reached through a `Region`, whose bookkeeping is atomic, and through what it hands out.

@@ -76,7 +76,8 @@ impl Cpu for () {
 /// ```
 pub struct Overlap<C: ?Sized> {
     is_nested: bool,
-    of: PhantomData<fn() -> C>,
+    // Invariant: with a lifetime in it, a supertype of `C` may have numbers of its own.
+    of: PhantomData<fn(C) -> C>,
 }
 
 impl<C: ?Sized> Overlap<C> {
@@ -110,3 +111,37 @@ impl<C: ?Sized> fmt::Debug for Overlap<C> {
         f.debug_struct("Overlap").field("is_nested", &self.is_nested).finish()
     }
 }
+
+/// A type that differs from another by a lifetime only, and is its supertype, may have numbers of its own. It takes
+/// neither the other's promise nor its heap:
+///
+/// ```
+/// # use nbbs_heap::{Cpu, Heap, Overlap};
+/// struct Of<T>(T);
+/// type Sub = Of<for<'a> fn(&'a u8)>;
+///
+/// impl Cpu for Sub {
+///     // SAFETY: there are no threads.
+///     const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
+///     fn number() -> Option<usize> { Some(0) }
+/// }
+/// static HEAP: Heap<{ 1 << 20 }, 1, Sub> = Heap::new();
+/// ```
+///
+/// ```compile_fail,E0308
+/// # use nbbs_heap::{Cpu, Overlap};
+/// # struct Of<T>(T);
+/// # type Sub = Of<for<'a> fn(&'a u8)>;
+/// # type Super = Of<fn(&'static u8)>;
+/// fn promise(of: Overlap<Sub>) -> Overlap<Super> { of }
+/// ```
+///
+/// ```compile_fail,E0308
+/// # use nbbs_heap::{Cpu, Heap};
+/// # struct Of<T>(T);
+/// # type Sub = Of<for<'a> fn(&'a u8)>;
+/// # type Super = Of<fn(&'static u8)>;
+/// fn heap(of: &'static Heap<0, 1, Sub>) -> &'static Heap<0, 1, Super> { of }
+/// ```
+#[cfg(doctest)]
+struct Supertypes;
