@@ -60,8 +60,12 @@ impl Cache {
         }
     }
 
-    /// Makes the slot wait, if there is room, or if room can be made by keeping the slot that has waited longest.
+    /// Makes the slot wait, unless it was the last to begin that, if there is room, or if room can be made by keeping the
+    /// slot that has waited longest.
     fn push_waiting(&mut self, class: Class, at: NonNull<u8>) -> bool {
+        if self.waiting.is_newest(at) {
+            return false;
+        }
         if !self.waiting.has_room(class) {
             let Some((oldest, waited)) = self.waiting.oldest() else { return false };
             if !self.bins[oldest.number()].add(oldest, waited) {

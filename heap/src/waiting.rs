@@ -44,6 +44,10 @@ impl Waiting {
 
     pub fn add(&mut self, _class: Class, _at: NonNull<u8>) {}
 
+    pub fn is_newest(&self, _at: NonNull<u8>) -> bool {
+        false
+    }
+
     pub fn each(&self, _visit: impl FnMut(Class, NonNull<u8>)) {}
 }
 
@@ -78,6 +82,12 @@ impl Waiting {
         self.slots[(self.first + self.len) % MOST_WAITING] = (class.number() as u8, at.as_ptr());
         self.len += 1;
         self.bytes += class.size();
+    }
+
+    /// Returns whether that slot was added last, and waits.
+    pub fn is_newest(&self, at: NonNull<u8>) -> bool {
+        let place = (self.first + self.len + MOST_WAITING - 1) % MOST_WAITING;
+        self.len > 0 && self.slots[place].1 == at.as_ptr()
     }
 
     /// Calls `visit` for all slots that wait.
