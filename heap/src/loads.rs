@@ -28,8 +28,8 @@ const BOUNDS: [Bound; 8] = [
     bound("a slot freed", (5, 0), (3, 0)),
     bound("the last slot of a slab freed", (16, 0), (4, 0)),
     bound("a slot of a new slab", (80, 140), (8, 5)),
-    bound("a run", (100, 1500), (12, 1)),
-    bound("a run aligned to more than a page", (100, 1500), (12, 1)),
+    bound("a run", (100, 2000), (12, 1)),
+    bound("a run aligned to more than a page", (100, 2000), (12, 1)),
     bound("a run freed", (120, 0), (24, 0)),
     bound("trim", (170, 12 * 1024), (8, 3400)),
 ];
@@ -72,37 +72,42 @@ fn layout_of(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, 8).unwrap()
 }
 
-/// What is in use: nothing, or so many of so many runs of this many units.
-type State = Option<(usize, usize, usize)>;
+/// What is in use: nothing; or so many units, and behind them so many of so many runs of this many units.
+type State = Option<(usize, usize, usize, usize)>;
 
-const STATES: [State; 19] = [
+const STATES: [State; 22] = [
     None,
-    Some((1, 1, 1)),
-    Some((1, 1, 2)),
-    Some((1, 1, 3)),
-    Some((1, 2, 3)),
-    Some((1, 1, 4)),
-    Some((1, 1, 8)),
-    Some((1, 1, 16)),
-    Some((1, 1, 17)),
-    Some((1, 1, 24)),
-    Some((1, 1, 32)),
-    Some((1, 1, 33)),
-    Some((1, 1, 64)),
-    Some((1, 1, 1000)),
-    Some((5, 1, 2)),
-    Some((20, 1, 2)),
-    Some((32, 1, 2)),
-    Some((48, 1, 2)),
-    Some((700, 1, 2)),
+    Some((0, 1, 1, 1)),
+    Some((0, 1, 1, 2)),
+    Some((0, 1, 1, 3)),
+    Some((0, 1, 2, 3)),
+    Some((0, 1, 1, 4)),
+    Some((0, 1, 1, 8)),
+    Some((0, 1, 1, 16)),
+    Some((0, 1, 1, 17)),
+    Some((0, 1, 1, 24)),
+    Some((0, 1, 1, 32)),
+    Some((0, 1, 1, 33)),
+    Some((0, 1, 1, 64)),
+    Some((0, 1, 1, 1000)),
+    Some((0, 5, 1, 2)),
+    Some((0, 20, 1, 2)),
+    Some((0, 32, 1, 2)),
+    Some((0, 48, 1, 2)),
+    Some((0, 700, 1, 2)),
+    // Free pieces that lie in two words, with two blocks each that look as if a run fitted.
+    Some((4, 1, 1, 8)),
+    Some((4, 1, 1, 32)),
+    Some((16, 1, 1, 32)),
 ];
 
 /// Lengths of runs, in units: those of slots that are runs, and larger ones.
-const LENGTHS: [usize; 12] = [3, 5, 9, 20, 32, 33, 47, 64, 100, 300, 700, 1000];
+const LENGTHS: [usize; 15] = [3, 5, 6, 9, 20, 24, 28, 32, 33, 47, 64, 100, 300, 700, 1000];
 
 /// Puts a region into a state.
 fn prepared(region: Region<'static>, state: State) -> Region<'static> {
-    let Some((length, used, of)) = state else { return region };
+    let Some((front, length, used, of)) = state else { return region };
+    assert!(front == 0 || region.alloc_run(layout(front), 0).is_some());
     let all: Vec<_> = core::iter::from_fn(|| region.alloc_run(layout(length), 0)).collect();
     for (number, at) in all.into_iter().enumerate() {
         if number % of >= used {
