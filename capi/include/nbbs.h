@@ -1614,8 +1614,8 @@ nbbs_code nbbs_heap_set_cpu(struct nbbs_heap *heap,
  *
  * So interrupts stay enabled, but a thread may not be preempted or moved during a call: a kernel disables preemption, a
  * program gives each of its threads a number of its own. Where this is not kept, memory may be handed out twice. A handler
- * that interrupts its CPU's cache goes past it, and so does a number that has no cache. While nobody else is using the heap.
- * Refuses with `NULL`.
+ * that interrupts its CPU's cache goes past it, and so does a number that has no cache. Call this function only while nobody
+ * else is using the heap. Refuses with `NULL`.
  */
 nbbs_code nbbs_heap_set_nested_cpu(struct nbbs_heap *heap,
                                    nbbs_cpu_number cpu,
@@ -1652,8 +1652,7 @@ nbbs_code nbbs_heap_alloc(const struct nbbs_heap *heap,
  * `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. `block` may be any
  * address: what is no block is refused with `NOT_OF_HEAP`, `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused if no cache
  * keeps the block (large blocks are never kept), or if it is the last one that was freed on this CPU. Other double frees go
- * unnoticed, and the cache may hand the slot out twice;
- * `nbbs_heap_audit` finds it.
+ * unnoticed, and the cache may hand the slot out twice; `nbbs_heap_audit` finds it.
  */
 nbbs_code nbbs_heap_free(const struct nbbs_heap *heap,
                          void *block,

@@ -26,8 +26,8 @@ use crate::steps::Steps;
 /// - In a cache: none if it keeps a slot, or has room for one; otherwise 200 (40) to take slabs that have free slots, or
 ///   to give back half of what it keeps of that size. The first such operation after a trim or a refusal, anybody's,
 ///   gives back all that the cache keeps: 15,000 (3500) more, most of them if it is full of slots that are runs.
-/// - Past the caches, in any memory: 11 (4) for a slot of a slab that has free ones, 5 (3) to free it, 16 (4) to free the last of its
-///   slab.
+/// - Past the caches, in any memory: 11 (4) for a slot of a slab that has free ones, 5 (3) to free it, 16 (4) to free
+///   the last of its slab.
 /// - In a region of n MiB, less than 1 GiB: 80 + 140n (8 + 5n) for a slot of a new slab, 100 + 2000n (12 + n) for a run
 ///   of units of any alignment, also one that is a slot, 120 (24) to free it, and 170 + 12288n (8 + 3400n) to trim,
 ///   which an allocation does before it is refused; twice as much for each slab that a trim of another thread has left
@@ -91,11 +91,12 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Allocates memory of a layout; returns `None` if there is none.
     ///
     /// Cost: no read-modify-write if the caller's thread has a slot of this class, or its CPU and operations only nest
-    /// ([`Overlap::nested`](crate::Overlap::nested)); one if another cache has. Otherwise one for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab. Anything
-    /// larger than 32 KiB is a run of units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is
-    /// trimmed first. This misses the slabs that others have in hand at that moment, four at most for each thread, and
-    /// as many for each caller that a handler has interrupted. Beside others that trim, or make slabs whole, again and
-    /// again, it may miss more: a caller looks for slots three times, and tries 1000 times to begin a trim.
+    /// ([`Overlap::nested`](crate::Overlap::nested)); one if another cache has. Otherwise one for up to four slabs and
+    /// one for each of these, or what the buddy allocator takes for a new slab. Anything larger than 32 KiB is a run of
+    /// units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is trimmed first. This misses the slabs
+    /// that others have in hand at that moment, four at most for each thread, and as many for each caller that a handler
+    /// has interrupted. Beside others that trim, or make slabs whole, again and again, it may miss more: a caller looks
+    /// for slots three times, and tries 1000 times to begin a trim.
     #[inline]
     pub fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc(self, layout)
@@ -126,9 +127,10 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// A free that is found to be wrong changes nothing, and is counted: see [`refused`](Self::refused). What is found,
     /// and when:
     ///
-    /// - At once: the second free of the slot that was freed last through the caller's cache, among those of its size;
-    ///   any wrong free whose layout is larger than 32 KiB; any by a caller that bypasses the caches; and any of
-    ///   what is not allocated, with one of the features `poison`, `asan` and `valgrind`.
+    /// - At once: the second free of the slot that was freed last through the caller's cache, among those of its size
+    ///   (with the feature `quarantine`, among those of any size); any wrong free whose layout is larger than 32 KiB; any
+    ///   by a caller that bypasses the caches; and any of what is not allocated, with one of the features `poison`,
+    ///   `asan` and `valgrind`.
     /// - When the cache gives slots back, at the latest in [`trim`](Self::trim) or when the thread ends: any other free of
     ///   an address that is not the heap's, or lies inside a block, or has a slot of another size, or one that is free.
     ///   Until then **the cache may hand that address out**, once for each free, though somebody else may be using it.

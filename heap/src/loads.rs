@@ -1,5 +1,5 @@
-//! The worst single operation that a cache does not serve by itself, in loads and read-modify-writes: counted on memory that is as bad
-//! for it as possible, and compared with what the documentation says.
+//! The worst single operation that a cache does not serve by itself, in loads and read-modify-writes: counted on memory
+//! that is as bad for it as possible, and compared with what the documentation says.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;

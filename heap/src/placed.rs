@@ -50,7 +50,8 @@ unsafe impl Send for Placed {}
 impl Placed {
     /// Returns how many bytes of memory, at any address, make a heap with this many caches that hands out `bytes`
     /// bytes, rounded up to units of 1 KiB; `None` if there is no such heap: `bytes` is 0, or more than 4 TiB less
-    /// 2 KiB (on 32 bits, than 1 GiB), or there are more caches than addresses. A cache takes 20 KiB; there is at least one.
+    /// 2 KiB (on 32 bits, than 1 GiB), or there are more caches than addresses. A cache takes 20 KiB; there is at least
+    /// one.
     #[must_use]
     pub const fn bytes_for(caches: usize, bytes: usize) -> Option<usize> {
         let (Some(front), Some(region)) = (Self::front(caches), bytes_for(bytes)) else {

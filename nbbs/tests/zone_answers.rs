@@ -298,11 +298,11 @@ fn a_unit_in_no_zone_is_said_to_be_in_none() {
     let arenas: [Arena; 3] = [Arena::new(20), Arena::new(100), Arena::new(40)];
     let list = of(&arenas);
     for (first, unit, said) in [
-        (0, 120, "unit 120 is in no zone: there is none from unit 120 on, up to unit 300"),
-        (0, 299, "unit 299 is in no zone: there is none from unit 120 on, up to unit 300"),
+        (0, 120, "unit 120 is in no zone: there is none from unit 120 on, up to unit 299"),
+        (0, 299, "unit 299 is in no zone: there is none from unit 120 on, up to unit 299"),
         (0, 340, "unit 340 is in no zone: there is none from unit 340 on"),
         (0, u64::MAX, "unit 18446744073709551615 is in no zone: there is none from unit 340 on"),
-        (1, 5, "unit 5 is in no zone: there is none from unit 0 on, up to unit 20"),
+        (1, 5, "unit 5 is in no zone: there is none from unit 0 on, up to unit 19"),
         (3, 5, "unit 5 is in no zone: there is none from unit 0 on"),
     ] {
         let zones = Zones::new(&list[first..]).unwrap();

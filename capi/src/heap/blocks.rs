@@ -81,8 +81,7 @@ pub unsafe extern "C" fn nbbs_heap_alloc(
 /// `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. `block` may be any
 /// address: what is no block is refused with `NOT_OF_HEAP`, `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused if no cache
 /// keeps the block (large blocks are never kept), or if it is the last one that was freed on this CPU. Other double frees go
-/// unnoticed, and the cache may hand the slot out twice;
-/// `nbbs_heap_audit` finds it.
+/// unnoticed, and the cache may hand the slot out twice; `nbbs_heap_audit` finds it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_free(
     heap: *const Heap,

@@ -192,8 +192,8 @@ pub unsafe extern "C" fn nbbs_heap_set_cpu(
 ///
 /// So interrupts stay enabled, but a thread may not be preempted or moved during a call: a kernel disables preemption, a
 /// program gives each of its threads a number of its own. Where this is not kept, memory may be handed out twice. A handler
-/// that interrupts its CPU's cache goes past it, and so does a number that has no cache. While nobody else is using the heap.
-/// Refuses with `NULL`.
+/// that interrupts its CPU's cache goes past it, and so does a number that has no cache. Call this function only while nobody
+/// else is using the heap. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_set_nested_cpu(
     heap: *mut Heap,

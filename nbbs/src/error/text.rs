@@ -122,7 +122,7 @@ fn no_zone(f: &mut fmt::Formatter<'_>, zones: usize) -> fmt::Result {
 
 fn in_no_zone(f: &mut fmt::Formatter<'_>, unit: u64, start: u64, end: u64) -> fmt::Result {
     write!(f, "unit {unit} is in no zone: there is none from unit {start} on")?;
-    if end < u64::MAX { write!(f, ", up to unit {end}") } else { Ok(()) }
+    if end < u64::MAX { write!(f, ", up to unit {}", end - 1) } else { Ok(()) }
 }
 
 fn in_use(f: &mut fmt::Formatter<'_>, unit: u64) -> fmt::Result {
