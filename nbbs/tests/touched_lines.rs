@@ -41,8 +41,9 @@ const fn bound(
 }
 
 /// What an operation may cost others, on any number of cores. A block that another lane frees takes two writes of its
-/// word's line. The words below a run of more than 512 units are merged when it is freed, which ends the epoch. With 64
-/// lanes two share each word of 8192 units, which holds the blocks of order 9, and into which such a run is merged.
+/// word's line. When a run leaves its word empty, the word is merged up to the top, and the next run splits it again from
+/// there. The words below a run of more than 512 units are merged when it is freed, which ends the epoch. With 64 lanes two
+/// share each word of 8192 units, which holds the blocks of order 9, and into which such a run is merged.
 static BOUNDS: &[Bound] = &[
     bound("pairs of order 0", |buddy, _| pairs(buddy, 0), [0.0, 0.0, 0.0]),
     bound("pairs of order 4", |buddy, _| pairs(buddy, 4), [0.0, 0.0, 0.0]),
@@ -52,11 +53,11 @@ static BOUNDS: &[Bound] = &[
     bound("churn, 60 % full", churn, [0.0, 0.0, 0.001]),
     bound("batches of 8", |buddy, _| batches(buddy, 8), [0.0, 0.0, 0.0]),
     bound("batches of 48", |buddy, _| batches(buddy, 48), [0.0, 0.0, 0.0]),
-    bound("runs of 13 units", |buddy, _| runs(buddy, 13), [0.0, 0.0, 0.0]),
+    bound("runs of 13 units", |buddy, _| runs(buddy, 13), [9.0, 0.0, 12.0]),
     bound("runs of 32 units", |buddy, _| runs(buddy, 32), [0.0, 0.0, 0.0]),
-    bound("runs of 70 units", |buddy, _| runs(buddy, 70), [0.0, 0.0, 0.0]),
-    bound("runs of 96 units", |buddy, _| runs(buddy, 96), [0.0, 0.0, 0.0]),
-    bound("runs of 1000 units", |buddy, _| runs(buddy, 1000), [2.0, 1.0, 24.0]),
+    bound("runs of 70 units", |buddy, _| runs(buddy, 70), [9.0, 0.0, 12.0]),
+    bound("runs of 96 units", |buddy, _| runs(buddy, 96), [9.0, 0.0, 12.0]),
+    bound("runs of 1000 units", |buddy, _| runs(buddy, 1000), [10.0, 1.0, 32.0]),
     bound("cache hits", cache_hits, [0.0, 0.0, 0.0]),
     bound("freed by the next lane", handed, [2.0, 2.0, 2.0]),
 ];

@@ -124,12 +124,6 @@ impl<'b, W: Word> OnLane<'b, W> {
             .unwrap_or_else(|| self.home(level))
     }
 
-    /// Returns whether this lane claims blocks of `order` in word `idx` of `level`, or another does, as far as
-    /// [`is_another_at_work`](Self::is_another_at_work) can tell.
-    pub fn is_at_work(self, level: usize, idx: u64, order: u32) -> bool {
-        self.notes().cursor(order) == Some(idx) || self.is_another_at_work(level, idx, order)
-    }
-
     /// Returns whether the lane that is at home at word `idx` of `level` claims blocks of `order` there, and so is
     /// about to fill the word again. This is a hint.
     pub fn is_another_at_work(self, level: usize, idx: u64, order: u32) -> bool {

@@ -2,9 +2,9 @@
 
 use core::ops::Range;
 
+use super::Runs;
 use super::find::Wanted;
 use super::slots::Slots;
-use super::{Runs, order_for};
 use crate::error::RequestError;
 use crate::request::Request;
 use crate::sync::Word;
@@ -14,7 +14,7 @@ impl<W: Word> Runs<'_, W> {
     /// Allocates exactly `units` units.
     pub fn alloc_units(self, units: u64) -> Result<u64, RequestError> {
         self.check_units(units)?;
-        let order = order_for(units);
+        let order = units.next_power_of_two().trailing_zeros();
         if units.is_power_of_two()
             && let Ok(index) = self.blocks.alloc(order)
         {
@@ -85,8 +85,7 @@ impl<W: Word> Runs<'_, W> {
 
     /// Claims a run in the leaf word at the lane's cursor.
     fn claim_near(self, units: u32) -> Option<u64> {
-        let order = self.cursor_order(units.into());
-        let leaf = self.lane().cursor(order);
+        let leaf = self.lane().cursor(leaf_order::<W>(units.into()));
         let inside = word::first_slots(self.geometry().whole_slots(0, leaf));
         let claimed = self.tree().fill(0, leaf, |codes| {
             let slot = span::fit(word::free_slots(codes) & inside, units)?;
@@ -94,8 +93,6 @@ impl<W: Word> Runs<'_, W> {
         });
         let slot = self.lane().noted(0, leaf, claimed)?.1;
         if self.lane().climb(0, leaf) {
-            // Even if it was not set, so that frees know that the lane is at work here.
-            self.lane().notes().set_cursor(order, leaf);
             return Some(W::SHAPE.first_unit(0, leaf, slot));
         }
         let slots = Slots { level: 0, idx: leaf, slot, count: units };
@@ -107,7 +104,8 @@ impl<W: Word> Runs<'_, W> {
     #[cold]
     fn claim_anywhere(self, units: u64, order: u32) -> Option<u64> {
         let in_leaf = units < W::SHAPE.leaf_units();
-        let hint = self.cursor_order(units);
+        let hint =
+            if in_leaf { leaf_order::<W>(units) } else { order.min(self.geometry().max_order()) };
         let level = W::SHAPE.level_of(hint);
         let from = W::SHAPE.first_unit(level, self.lane().cursor(hint), 0);
         let (later, sooner) =
@@ -124,4 +122,9 @@ impl<W: Word> Runs<'_, W> {
         self.lane().notes().set_cursor(hint, W::SHAPE.locate(level, index).0);
         Some(index)
     }
+}
+
+/// Returns the order whose cursor leads to leaf words for runs of this many units.
+fn leaf_order<W: Word>(units: u64) -> u32 {
+    units.next_power_of_two().trailing_zeros().min(W::SHAPE.slots_log2(0) - 1)
 }

@@ -94,31 +94,11 @@ impl<W: Word> Runs<'_, W> {
     fn release_run(self, run: &Run) -> bool {
         if !run.is_open {
             let slots = run.slots::<W>();
-            return self.free_last(slots, slots.closed(), run.units());
+            return self.clear_slots(slots, slots.closed());
         }
         let Ok(held) = self.hold(run) else { return false };
         self.clear_tails(held.tails(), held.end);
-        let is_there = self.free_last(held.first, held.first.hidden(), run.units());
-        if !is_there {
-            self.clear_left(held.first);
-        }
-        is_there
-    }
-
-    /// Clears the last slots that a run of `units` units has, which hold `codes`. Merges what that leaves empty, but no
-    /// further than into a word where a lane is at work: its next allocation needs that word split. Returns `false` if
-    /// the slots do not hold `codes`.
-    fn free_last(self, slots: Slots, codes: u64, units: u64) -> bool {
-        let is_there = self.replace(slots, codes, 0).is_some();
-        if is_there {
-            let order = self.cursor_order(units);
-            let level = W::SHAPE.level_of(order);
-            let idx = W::SHAPE.ancestor(slots.idx, level - slots.level);
-            let is_at_work = self.lane().is_at_work(level, idx, order);
-            let last = if is_at_work { level } else { self.geometry().top() };
-            self.tree().merge_up_to(last, slots.level, slots.idx);
-        }
-        is_there
+        self.clear_hidden(held.first)
     }
 
     /// Clears the rests of units `from..to`, the end of a run, from the end.

@@ -117,7 +117,7 @@ impl<W: Word> Runs<'_, W> {
 
     /// Clears what is left of hidden slots of which somebody has released or freed some, and merges: the other caller
     /// may have been ahead of the climb.
-    pub(super) fn clear_left(self, first: Slots) {
+    fn clear_left(self, first: Slots) {
         let reserved = first.with_count(first.count - 1);
         if reserved.count > 0 && !self.clear_slots(reserved, reserved.reserved()) {
             let last = Slots { slot: first.slot + reserved.count, count: 1, ..first };

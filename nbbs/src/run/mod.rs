@@ -67,13 +67,8 @@ impl Run {
 
     /// The order of a block that would hold the run.
     pub fn order(&self) -> u32 {
-        order_for(self.units())
+        self.units().next_power_of_two().trailing_zeros()
     }
-}
-
-/// Returns the order of a block that would hold `units` units.
-fn order_for(units: u64) -> u32 {
-    units.next_power_of_two().trailing_zeros()
 }
 
 impl<'b, W: Word> Runs<'b, W> {
@@ -90,13 +85,6 @@ impl<'b, W: Word> Runs<'b, W> {
     #[inline(always)]
     fn geometry(self) -> &'b Geometry<W> {
         self.blocks.lane.geometry()
-    }
-
-    /// Returns the order whose cursor names the word in which, or below which, a lane claims runs of `units` units.
-    fn cursor_order(self, units: u64) -> u32 {
-        let is_in_leaf = units < W::SHAPE.leaf_units();
-        let max = if is_in_leaf { W::SHAPE.slots_log2(0) - 1 } else { self.geometry().max_order() };
-        order_for(units).min(max)
     }
 
     /// Finds the block or run that begins at `index`.

@@ -85,21 +85,15 @@ impl<W: Word> Runs<'_, W> {
     /// Replaces the codes `from` of slots by `to`, and updates the words above if some came free. Returns `false` if
     /// the slots do not hold `from`.
     pub(super) fn recode(self, slots: Slots, from: u64, to: u64) -> bool {
-        let Some(new) = self.replace(slots, from, to) else { return false };
-        let area = span::area(slots.slot, slots.count);
-        if word::free_slots(to) & !word::free_slots(from) & area != 0 {
-            self.tree().merge_or_publish(slots.level, slots.idx, new);
-        }
-        true
-    }
-
-    /// Replaces the codes `from` of slots by `to`, and returns what the word holds then.
-    pub(super) fn replace(self, slots: Slots, from: u64, to: u64) -> Option<u64> {
         let Slots { level, idx, slot, count } = slots;
         let area = span::area(slot, count);
         let changed = self.tree().rewrite(level, idx, |codes| {
             span::is_there(codes, slot, count, from).then_some((codes & !area | to, ()))
         });
-        self.lane().noted(level, idx, changed).map(|(new, ())| new)
+        let Some((new, ())) = self.lane().noted(level, idx, changed) else { return false };
+        if word::free_slots(to) & !word::free_slots(from) & area != 0 {
+            self.tree().merge_or_publish(level, idx, new);
+        }
+        true
     }
 }

@@ -26,14 +26,7 @@ impl<W: Word> Tree<'_, W> {
     /// not. Retries only when somebody else changed a word on the way.
     #[cold]
     pub fn merge(&self, level: usize, idx: u64) {
-        self.merge_within(u32::MAX, self.geometry.top(), level, idx);
-    }
-
-    /// Does the same as [`merge`](Self::merge), but no further than into a word of level `last`: where a lane is at work,
-    /// its next allocation needs that word split.
-    #[cold]
-    pub fn merge_up_to(&self, last: usize, level: usize, idx: u64) {
-        self.merge_within(u32::MAX, last, level, idx);
+        self.merge_within(u32::MAX, level, idx);
     }
 
     /// Does the same as [`merge`](Self::merge), after a free. If others change the word above again and again, it sets
@@ -41,18 +34,15 @@ impl<W: Word> Tree<'_, W> {
     /// what an undone claim leaves: that may lie below a block, where nobody looks for it.
     #[cold]
     pub fn merge_or_leave(&self, level: usize, idx: u64) {
-        self.merge_within(ATTEMPTS, self.geometry.top(), level, idx);
+        self.merge_within(ATTEMPTS, level, idx);
     }
 
-    fn merge_within(&self, most: u32, last: usize, mut level: usize, mut idx: u64) {
+    fn merge_within(&self, most: u32, mut level: usize, mut idx: u64) {
         let mut attempts = 0;
         while level < self.geometry.top() {
             let word = self.read(level, idx);
             if word::codes(level, word) != 0 {
                 return self.publish(level, idx, self.offer(level, idx, word));
-            }
-            if level == last {
-                return self.publish(level, idx, word::UNSETTLED);
             }
             let (above, slot) = W::SHAPE.parent(idx);
             match word::code(self.read(level + 1, above), slot) {
