@@ -31,7 +31,7 @@ impl<W: Word> Runs<'_, W> {
         let end = index.saturating_add(units);
         self.check_within(&(index..end))?;
         let claimed = self.claim_run(index, end);
-        claimed.map(|()| index).map_err(|unit| RequestError::InUse { unit })
+        claimed.map(|()| index).map_err(|unit| RequestError::InUse { unit: unit.unwrap_or(index) })
     }
 
     /// Allocates a run that meets `request`.

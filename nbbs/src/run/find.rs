@@ -101,7 +101,7 @@ impl<W: Word> Runs<'_, W> {
     /// Claims a run in `range` and returns its first unit. Returns `None` if the search never saw a place that could be
     /// claimed.
     #[cold]
-    pub(super) fn claim_in(self, wanted: Wanted, range: Range<u64>) -> Option<u64> {
+    pub(super) fn claim_in(self, wanted: Wanted, mut range: Range<u64>) -> Option<u64> {
         let mut rest = range.clone();
         while rest.start < rest.end {
             let (order, last) = (wanted.core(), wanted.top_down);
@@ -111,12 +111,19 @@ impl<W: Word> Runs<'_, W> {
             let from = range.start.max((block + (1 << wanted.core())).saturating_sub(reach + 1));
             let to = range.end.min(block + reach + 1);
             let free = self.free_around(block, from..to);
-            rest = wanted.beyond(rest, block);
             if let Some(start) = wanted.fit(free.clone()) {
-                if self.claim_run(start, start + wanted.units).is_ok() {
-                    return Some(start);
+                let end = start + wanted.units;
+                // The next place, perhaps at the same block, does not have the unit that was in the way.
+                match self.claim_run(start, end) {
+                    Ok(()) => return Some(start),
+                    Err(unit) if wanted.top_down => range.end = unit.unwrap_or(end - 1),
+                    Err(unit) => range.start = unit.unwrap_or(start) + 1,
                 }
-            } else if wanted.top_down {
+                rest = rest.start.max(range.start)..rest.end.min(range.end);
+                continue;
+            }
+            rest = wanted.beyond(rest, block);
+            if wanted.top_down {
                 // Nothing fits between two units in use, so what lies there need not be looked at again.
                 if free.start > from || from == range.start {
                     rest.end = rest.end.min(free.start);
