@@ -297,6 +297,14 @@ impl<W: Word> Blocks<'_, W> {
         }
     }
 
+    /// [Splits](Self::split_over) the free slots above every word in use that describes `unit`: claims that a look from the
+    /// top would not see.
+    #[cold]
+    pub fn split_over_all(self, unit: u64) {
+        (0..self.geometry().top())
+            .for_each(|level| self.split_over(level, W::SHAPE.locate(level, unit).0));
+    }
+
     /// Tightens an inner word whose bound promises a block that was not found.
     pub(super) fn tighten_if_misled(self, level: usize, idx: u64, need: u64) {
         if word::bound(self.tree().read(level, idx)) >= need {

@@ -9,7 +9,7 @@ use crate::word::{self, span};
 impl<W: Word> Runs<'_, W> {
     /// Claims units `start..end`: in one word by one compare-and-swap, otherwise head first and piece by piece, giving
     /// the pieces back if one cannot be claimed. `Err` names a unit that was in use, or is in an area that somebody
-    /// else is claiming, unless all are free again; then nothing is held.
+    /// else is claiming, if that can still be seen, or be seen yet; then nothing is held.
     pub(super) fn claim_run(self, start: u64, end: u64) -> Result<(), Option<u64>> {
         if let Some(slots) = self.slots_of_closed(start, end) {
             if self.claim_slots(slots, slots.closed()) {
@@ -17,7 +17,7 @@ impl<W: Word> Runs<'_, W> {
             }
             let in_use = self.first_in_use(start, end);
             if slots.level == 0 || in_use.is_some() {
-                return Err(in_use.or_else(|| self.in_the_way(slots)));
+                return Err(in_use);
             }
             // Free, but split: merges are waiting there.
             self.tree().settle(slots.level, slots.idx);
@@ -46,8 +46,7 @@ impl<W: Word> Runs<'_, W> {
         let held = Held { start, end, first };
         // Hidden until everything is claimed: nobody may free what is not yet allocated.
         if !self.claim_slots(first, first.hidden()) {
-            let in_use = self.first_in_use(start, held.tails());
-            return Err(in_use.or_else(|| self.in_the_way(first)));
+            return Err(self.first_in_use(start, held.tails()));
         }
         self.claim_tails(held.tails(), end).map_err(|unit| {
             self.clear_hidden(first);
@@ -109,14 +108,6 @@ impl<W: Word> Runs<'_, W> {
             }
         }
         None
-    }
-
-    /// Returns the first unit of slots of a leaf word that is not free. The slots above may be: its claimer has not split
-    /// them yet, or died.
-    fn in_the_way(self, slots: Slots) -> Option<u64> {
-        let free = word::free_slots(self.tree().read(0, slots.idx));
-        let free = span::length_from(free, slots.slot);
-        (free < slots.count).then(|| W::SHAPE.first_unit(0, slots.idx, slots.slot + free))
     }
 
     /// Returns how many units are free from `unit` on, in one word.

@@ -113,11 +113,15 @@ impl<W: Word> Runs<'_, W> {
             let free = self.free_around(block, from..to);
             if let Some(start) = wanted.fit(free.clone()) {
                 let end = start + wanted.units;
+                let Err(unit) = self.claim_run(start, end) else { return Some(start) };
+                if unit.is_none() {
+                    self.blocks.split_over_all(start);
+                }
                 // The next place, perhaps at the same block, does not have the unit that was in the way.
-                match self.claim_run(start, end) {
-                    Ok(()) => return Some(start),
-                    Err(unit) if wanted.top_down => range.end = unit.unwrap_or(end - 1),
-                    Err(unit) => range.start = unit.unwrap_or(start) + 1,
+                if wanted.top_down {
+                    range.end = unit.unwrap_or(end - 1);
+                } else {
+                    range.start = unit.unwrap_or(start) + 1;
                 }
                 rest = rest.start.max(range.start)..rest.end.min(range.end);
                 continue;
