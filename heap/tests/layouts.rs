@@ -3,36 +3,20 @@
 mod support;
 
 use std::alloc::Layout;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 
-use nbbs_heap::Heap;
+use nbbs_heap::{Heap, Small};
 use proptest::prelude::*;
+use support::programs::{Op, Step, run, run_bytes};
+use support::subjects::{Given, Spare};
 use support::{Block, assert_whole, layout};
-
-/// Records who has which bytes.
-#[derive(Default)]
-struct Owners(BTreeMap<usize, usize>);
-
-impl Owners {
-    fn add(&mut self, block: &Block) {
-        let start = block.at.addr().get();
-        let end = start + block.layout.size().max(1);
-        if let Some((_, &before)) = self.0.range(..end).next_back() {
-            assert!(before <= start, "{block:?}: handed out twice");
-        }
-        self.0.insert(start, end);
-    }
-
-    fn remove(&mut self, block: &Block) {
-        assert!(self.0.remove(&block.at.addr().get()).is_some());
-    }
-}
+use testkit::Addresses;
 
 #[test]
 fn every_size_and_alignment() {
     static HEAP: Heap<{ (if cfg!(miri) { 2 } else { 32 }) << 20 }> = Heap::new();
-    let (mut owners, mut held) = (Owners::default(), VecDeque::new());
+    let (owners, mut held) = (Addresses::default(), VecDeque::<Block>::new());
     let step = if cfg!(miri) { 19_973 } else { 61 };
     let aligns = (0..=if cfg!(miri) { 16 } else { 20 }).step_by(if cfg!(miri) { 4 } else { 1 });
     for align in aligns.map(|log2| 1 << log2) {
@@ -40,12 +24,12 @@ fn every_size_and_alignment() {
         let powers = (if cfg!(miri) { 14 } else { 4 }..=15).flat_map(|log2| around(1 << log2));
         for size in (0..=40_000).step_by(step).chain(powers) {
             while held.len() > 12 {
-                let oldest: Block = held.pop_front().unwrap();
-                owners.remove(&oldest);
+                let oldest = held.pop_front().unwrap();
+                owners.give(oldest.at.addr().get(), oldest.layout).unwrap();
                 oldest.free(&HEAP);
             }
             let block = Block::alloc(&HEAP, layout(size, align), size as u64).unwrap();
-            owners.add(&block);
+            owners.take(block.at.addr().get(), block.layout).unwrap();
             held.push_back(block);
         }
     }
@@ -88,26 +72,27 @@ fn layouts_that_nobody_can_have() {
     assert_eq!(HEAP.refused(), 0);
 }
 
-#[derive(Clone, Debug)]
-enum Step {
-    Alloc(usize, u32),
-    Resize(usize, usize),
-    Free(usize),
-    Trim,
-}
-
 fn size() -> impl Strategy<Value = usize> {
     prop_oneof![4 => 0..300_usize, 3 => 0..5000_usize, 2 => 0..40_000_usize, 1 => 0..300_000_usize]
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let align = prop_oneof![8 => 0..5_u32, 1 => 0..18_u32];
-    prop_oneof![
-        8 => (size(), align).prop_map(|(size, align)| Step::Alloc(size, align)),
-        3 => (any::<usize>(), size()).prop_map(|(which, size)| Step::Resize(which, size)),
-        6 => any::<usize>().prop_map(Step::Free),
-        1 => Just(Step::Trim),
-    ]
+    let op = prop_oneof![
+        8 => (size(), align, prop::bool::weighted(0.2))
+            .prop_map(|(size, align, zeroed)| Op::Alloc { size, align, zeroed }),
+        3 => (any::<usize>(), size()).prop_map(|(pick, size)| Op::Resize { pick, size }),
+        5 => any::<usize>().prop_map(|pick| Op::Free { pick }),
+        1 => any::<usize>().prop_map(|pick| Op::FreeAt { pick }),
+        1 => Just(Op::Trim),
+        1 => size().prop_map(|bytes| Op::Add { bytes }),
+        1 => Just(Op::Audit),
+    ];
+    (0..4_usize, op).prop_map(|(cpu, op)| Step { cpu, op })
+}
+
+fn program() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 0..if cfg!(miri) { 20 } else { 400 })
 }
 
 fn cases() -> ProptestConfig {
@@ -115,63 +100,52 @@ fn cases() -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Runs a program, and checks that all of the heap is free then.
-fn run<const B: usize>(heap: &'static Heap<B>, program: Vec<Step>) {
-    let (mut owners, mut held) = (Owners::default(), Vec::<Block>::new());
-    for (seed, step) in program.into_iter().enumerate() {
-        match step {
-            Step::Alloc(size, align) => {
-                let found = Block::alloc(heap, layout(size, 1 << align), seed as u64);
-                found.iter().for_each(|block| owners.add(block));
-                held.extend(found);
-            }
-            Step::Resize(which, size) if !held.is_empty() => {
-                let which = which % held.len();
-                let block = &mut held[which];
-                owners.remove(block);
-                block.resize(heap, size);
-                owners.add(block);
-            }
-            Step::Free(which) if !held.is_empty() => {
-                let block = held.swap_remove(which % held.len());
-                owners.remove(&block);
-                block.free(heap);
-            }
-            Step::Trim => _ = heap.trim(),
-            _ => {}
-        }
-    }
-    held.into_iter().for_each(|block| block.free(heap));
-    assert_whole(heap);
-    assert_eq!(heap.refused(), 0);
-}
-
 proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn programs(program in prop::collection::vec(step(), 0..if cfg!(miri) { 20 } else { 400 })) {
+    fn programs(program in program()) {
         static HEAP: Heap<{ 8 << 20 }> = Heap::new();
-        run(&HEAP, program);
+        run(&HEAP, Spare::default(), &program);
     }
 
     /// If there is too little memory for many slabs, slots are runs of their own, and allocations fail.
     #[test]
-    fn programs_in_little_memory(
-        program in prop::collection::vec(step(), 0..if cfg!(miri) { 20 } else { 400 })
-    ) {
+    fn programs_in_little_memory(program in program()) {
         static HEAP: Heap<{ 200 << 10 }> = Heap::new();
-        run(&HEAP, program);
+        run(&HEAP, Spare::default(), &program);
     }
 
     /// Programs run one after the other, without a thread's cache, as a handler has none.
     #[test]
-    fn programs_past_the_cache(
-        program in prop::collection::vec(step(), 0..if cfg!(miri) { 20 } else { 400 })
-    ) {
+    fn programs_past_the_cache(program in program()) {
         static FIRST: Heap<{ 100 << 10 }> = Heap::new();
         static HEAP: Heap<{ 300 << 10 }> = Heap::new();
         FIRST.trim();
-        run(&HEAP, program);
+        run(&HEAP, Spare::default(), &program);
+    }
+
+    /// New heaps, which get more memory as they go on.
+    #[test]
+    fn programs_in_given_memory(program in program(), caches in 1..4_usize, bytes in 1..300_000_usize) {
+        Given::with(caches, bytes, |heap, spare| run(heap, spare, &program));
+    }
+
+    #[test]
+    fn programs_of_small_heaps(program in program()) {
+        run(&Small::<{ 16 << 10 }, 16>::new(), Spare::default(), &program);
+        run(&Small::<{ 100 << 10 }, 64>::new(), Spare::default(), &program);
+    }
+}
+
+/// The inputs that the fuzzer has kept: each is a program.
+#[test]
+#[cfg_attr(miri, ignore = "reads a file")]
+fn the_corpus() {
+    let inputs = testkit::corpus("heap").unwrap();
+    assert!(inputs.len() >= 10, "{} programs", inputs.len());
+    for (name, program) in inputs {
+        println!("{name}");
+        run_bytes(&program);
     }
 }

@@ -25,7 +25,7 @@ fn layout(random: &mut fastrand::Rng) -> Layout {
 
 /// One thread allocates, resizes, frees and hands over at random, and frees all that it has or is given.
 fn run(
-    heap: &'static impl Memory,
+    heap: impl Memory,
     seed: u64,
     steps: usize,
     senders: Vec<mpsc::Sender<Block>>,
@@ -56,7 +56,7 @@ fn run(
     received.into_iter().for_each(|block| block.free(heap));
 }
 
-fn stress(heap: &'static (impl Memory + Sync), threads: u64, steps: usize) {
+fn stress(heap: impl Memory + Send, threads: u64, steps: usize) {
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| mpsc::channel()).unzip();
     std::thread::scope(|scope| {
         for (seed, received) in receivers.into_iter().enumerate() {
@@ -91,14 +91,14 @@ fn is_whole<const BYTES: usize, const CPUS: usize, C: Cpu>(heap: &'static Heap<B
 #[test]
 fn threads_with_caches() {
     static HEAP: Heap<{ 64 << 20 }> = Heap::new();
-    stress(&const { Global(&HEAP) }, 4, 200_000);
+    stress(Global(&HEAP), 4, 200_000);
     is_whole(&HEAP);
 }
 
 #[test]
 fn a_heap_that_is_nearly_full() {
     static HEAP: Heap<{ 4 << 20 }> = Heap::new();
-    stress(&const { Global(&HEAP) }, 3, 100_000);
+    stress(Global(&HEAP), 3, 100_000);
     is_whole(&HEAP);
 }
 
@@ -113,7 +113,7 @@ fn cpus_that_share_caches() {
         }
     }
     static HEAP: Heap<{ 16 << 20 }, 2, Any> = Heap::new();
-    stress(&const { Global(&HEAP) }, 4, 100_000);
+    stress(Global(&HEAP), 4, 100_000);
     is_whole(&HEAP);
 }
 
@@ -121,8 +121,8 @@ fn cpus_that_share_caches() {
 fn small_heaps() {
     static FINE: Small<{ 1 << 20 }, 16> = Small::new();
     static COARSE: Small<300_000, 64> = Small::new();
-    stress(&const { Global(&FINE) }, 3, 50_000);
-    stress(&const { Global(&COARSE) }, 3, 50_000);
+    stress(Global(&FINE), 3, 50_000);
+    stress(Global(&COARSE), 3, 50_000);
     for (bytes, free) in [FINE.free_bytes(), COARSE.free_bytes()] {
         assert_eq!(bytes, free);
     }

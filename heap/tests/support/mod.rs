@@ -1,5 +1,8 @@
-//! Blocks filled with patterns of their own, and the check that a heap is whole.
+//! Blocks filled with patterns of their own, programs of requests, and the check that a heap is whole.
 #![allow(dead_code, reason = "no test needs all of it")]
+
+pub mod programs;
+pub mod subjects;
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::NonNull;
@@ -7,76 +10,72 @@ use std::ptr::NonNull;
 use nbbs_heap::{Cpu, Heap};
 
 /// Memory that blocks come from.
-pub trait Memory {
-    fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>>;
+pub trait Memory: Copy {
+    fn alloc(self, layout: Layout) -> Option<NonNull<u8>>;
     /// # Safety
     /// As [`GlobalAlloc::dealloc`].
-    unsafe fn free(&'static self, at: NonNull<u8>, layout: Layout);
+    unsafe fn free(self, at: NonNull<u8>, layout: Layout);
     /// # Safety
     /// As [`GlobalAlloc::realloc`].
-    unsafe fn resize(
-        &'static self,
-        at: NonNull<u8>,
-        layout: Layout,
-        size: usize,
-    ) -> Option<NonNull<u8>>;
+    unsafe fn resize(self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>>;
     /// Returns whether a byte may be part of a block.
-    fn contains(&'static self, at: *const u8) -> bool;
+    fn contains(self, at: *const u8) -> bool;
 }
 
-impl<const B: usize, const N: usize, C: Cpu> Memory for Heap<B, N, C> {
-    fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
-        self.alloc(layout)
+impl<const B: usize, const N: usize, C: Cpu> Memory for &'static Heap<B, N, C> {
+    fn alloc(self, layout: Layout) -> Option<NonNull<u8>> {
+        Heap::alloc(self, layout)
     }
 
-    unsafe fn free(&'static self, at: NonNull<u8>, layout: Layout) {
+    unsafe fn free(self, at: NonNull<u8>, layout: Layout) {
         // SAFETY: as the caller promises.
-        unsafe { self.free(at, layout) };
+        unsafe { Heap::free(self, at, layout) };
     }
 
-    unsafe fn resize(
-        &'static self,
-        at: NonNull<u8>,
-        layout: Layout,
-        size: usize,
-    ) -> Option<NonNull<u8>> {
+    unsafe fn resize(self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>> {
         // SAFETY: as the caller promises.
-        unsafe { self.resize(at, layout, size) }
+        unsafe { Heap::resize(self, at, layout, size) }
     }
 
-    fn contains(&'static self, at: *const u8) -> bool {
-        self.contains(at)
+    fn contains(self, at: *const u8) -> bool {
+        Heap::contains(self, at)
     }
 }
 
 /// A heap, used as the global allocator is.
 pub struct Global<A: 'static>(pub &'static A);
 
+impl<A> Clone for Global<A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for Global<A> {}
+
 impl<A: GlobalAlloc> Memory for Global<A> {
-    fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
+    fn alloc(self, layout: Layout) -> Option<NonNull<u8>> {
         // SAFETY: tests ask for at least one byte.
         NonNull::new(unsafe { self.0.alloc(layout) })
     }
 
-    unsafe fn free(&'static self, at: NonNull<u8>, layout: Layout) {
+    unsafe fn free(self, at: NonNull<u8>, layout: Layout) {
         // SAFETY: as the caller promises.
         unsafe { self.0.dealloc(at.as_ptr(), layout) };
     }
 
-    unsafe fn resize(
-        &'static self,
-        at: NonNull<u8>,
-        layout: Layout,
-        size: usize,
-    ) -> Option<NonNull<u8>> {
+    unsafe fn resize(self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>> {
         // SAFETY: as the caller promises.
         NonNull::new(unsafe { self.0.realloc(at.as_ptr(), layout, size) })
     }
 
-    fn contains(&'static self, _at: *const u8) -> bool {
+    fn contains(self, _at: *const u8) -> bool {
         true
     }
 }
+
+/// After so many bytes the pattern of a block repeats.
+const PERIOD: usize = 2048;
 
 /// A held block, filled with a pattern that identifies it.
 #[derive(Debug)]
@@ -94,44 +93,65 @@ pub fn layout(size: usize, align: usize) -> Layout {
 }
 
 impl Block {
-    pub fn alloc(heap: &'static impl Memory, layout: Layout, seed: u64) -> Option<Self> {
-        let at = heap.alloc(layout)?;
+    pub fn alloc(heap: impl Memory, layout: Layout, seed: u64) -> Option<Self> {
+        heap.alloc(layout).map(|at| Self::new(heap, at, layout, seed))
+    }
+
+    /// Fills what was allocated, and checks where it is.
+    pub fn new(heap: impl Memory, at: NonNull<u8>, layout: Layout, seed: u64) -> Self {
         assert_eq!(at.addr().get() % layout.align(), 0, "{layout:?}: handed out, not aligned");
         assert!(heap.contains(at.as_ptr()));
         // SAFETY: the block is ours.
         assert!(heap.contains(unsafe { at.add(layout.size().saturating_sub(1)) }.as_ptr()));
         let block = Self { at, layout, seed };
         block.fill(0);
-        Some(block)
+        block
     }
 
-    fn byte(&self, at: usize) -> u8 {
-        self.seed.rotate_left(at as u32 * 8) as u8 ^ (at >> 3) as u8
+    /// What is in a block, again and again; of less than one period as much as the block has.
+    fn pattern(&self) -> [u8; PERIOD] {
+        let mut pattern = [0; PERIOD];
+        let words = pattern.as_chunks_mut().0.iter_mut().zip(0..=u8::MAX);
+        for (word, number) in words.take(self.layout.size().div_ceil(8)) {
+            *word = (self.seed ^ u64::from_ne_bytes([number; 8])).to_le_bytes();
+        }
+        pattern
     }
 
-    /// The bytes from there on; under Miri, which is slow, some of them.
-    fn places(&self, from: usize) -> impl Iterator<Item = usize> + use<> {
-        let step = if cfg!(miri) { 509 } else { 1 };
-        (from.next_multiple_of(step)..self.layout.size()).step_by(step)
+    /// The block from there on, cut where the pattern begins anew: where each piece begins, and what has to be there.
+    fn pieces<'p>(
+        &self,
+        from: usize,
+        pattern: &'p [u8; PERIOD],
+    ) -> impl Iterator<Item = (NonNull<u8>, &'p [u8])> + use<'p> {
+        let (at, size) = (self.at, self.layout.size());
+        (from / PERIOD..size.div_ceil(PERIOD)).map(move |number| {
+            let (begin, end) = (from.max(number * PERIOD), size.min((number + 1) * PERIOD));
+            // SAFETY: the block has this many bytes.
+            (unsafe { at.add(begin) }, &pattern[begin % PERIOD..][..end - begin])
+        })
     }
 
     fn fill(&self, from: usize) {
-        for at in self.places(from) {
-            // SAFETY: the block has this many bytes, and is ours.
-            unsafe { self.at.add(at).write(self.byte(at)) };
+        for (at, bytes) in self.pieces(from, &self.pattern()) {
+            // SAFETY: the piece has this many bytes, and is ours.
+            unsafe { at.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
         }
     }
 
     pub fn check(&self) {
-        for at in self.places(0) {
-            // SAFETY: as above.
-            let found = unsafe { self.at.add(at).read() };
-            assert_eq!(found, self.byte(at), "byte {at} of {self:?}: handed out twice");
+        for (at, bytes) in self.pieces(0, &self.pattern()) {
+            // SAFETY: as above, and it was filled.
+            let found = unsafe { NonNull::slice_from_raw_parts(at, bytes.len()).as_ref() };
+            if found != bytes {
+                let differs = found.iter().zip(bytes).position(|(found, byte)| found != byte);
+                panic!("{self:?}, byte {differs:?} behind {at:?}: changed, or handed out twice");
+            }
         }
     }
 
     /// Resizes the block. Returns whether it has that size now.
-    pub fn resize(&mut self, heap: &'static impl Memory, size: usize) -> bool {
+    pub fn resize(&mut self, heap: impl Memory, size: usize) -> bool {
         self.check();
         // SAFETY: the block is ours.
         let Some(at) = (unsafe { heap.resize(self.at, self.layout, size) }) else {
@@ -147,7 +167,7 @@ impl Block {
         true
     }
 
-    pub fn free(self, heap: &'static impl Memory) {
+    pub fn free(self, heap: impl Memory) {
         self.check();
         // SAFETY: the block is ours, and we give it up.
         unsafe { heap.free(self.at, self.layout) };
