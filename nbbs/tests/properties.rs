@@ -2,7 +2,7 @@
 
 use nbbs::Buddy;
 use proptest::prelude::*;
-use testkit::program::{Arena, BOUNDARIES, Op, Program, geometries, programs, run};
+use testkit::program::{Arena, BOUNDARIES, CacheProgram, Op, Program, geometries, programs, run};
 
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
@@ -34,6 +34,14 @@ proptest! {
     #[test]
     fn long_programs_keep_to_the_specification(program in programs(1500)) {
         check(&program)?;
+    }
+
+    /// Blocks of several CPUs, through caches with small caps.
+    #[test]
+    fn caches_keep_to_the_specification(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        let program = CacheProgram::from_bytes(&bytes);
+        let answer = program.run();
+        prop_assert!(answer.is_ok(), "{:?}: {program:?}", answer);
     }
 
     /// Fills the arena with one order, frees some, and asks for every order.

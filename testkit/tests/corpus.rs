@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 use testkit::corpus;
-use testkit::program::{Arena, Program, Race, run};
+use testkit::program::{Arena, CacheProgram, Program, Race, run};
 use testkit::steered::replay;
 
 /// Calls `check` with each input of a fuzz target's corpus, and its name.
@@ -29,5 +29,13 @@ fn races() {
         let (race, schedule) = Race::from_bytes(bytes);
         let (_, result) = replay(&race, schedule);
         result.unwrap_or_else(|violation| panic!("{name}: {violation}\n{race:?} {schedule:?}"));
+    });
+}
+
+#[test]
+fn caches() {
+    each_of("caches", |bytes, name| {
+        let program = CacheProgram::from_bytes(bytes);
+        program.run().unwrap_or_else(|violation| panic!("{name}: {violation}\n{program:?}"));
     });
 }

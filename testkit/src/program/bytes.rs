@@ -92,7 +92,7 @@ impl Race {
 }
 
 /// Draws the units of an arena: mostly small ones, and sizes at which the structure changes.
-fn units(bytes: &mut Unstructured<'_>) -> u64 {
+pub(super) fn units(bytes: &mut Unstructured<'_>) -> u64 {
     let drawn = bytes.arbitrary::<u16>().unwrap_or(0);
     match drawn & 3 {
         0 | 1 => u64::from(drawn >> 2) % 100 + 1,

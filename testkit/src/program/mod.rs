@@ -2,9 +2,10 @@
 //!
 //! [`run`] executes a program step by step with the specification beside it, and judges every answer. [`race`] runs
 //! several sequences of operations at once: the owner map judges them while they run, and the specification judges what
-//! they leave.
+//! they leave. [`CacheProgram`] is a program on caches.
 
 mod bytes;
+mod caches;
 mod inspect;
 mod judged;
 mod plain;
@@ -16,6 +17,7 @@ mod subject;
 mod truth;
 
 pub use crate::ask::{Ask, Held, No, ask, within};
+pub use caches::{CacheOp, CacheProgram};
 pub use inspect::{inspect, observe};
 pub use judged::Summary;
 pub use plain::race_plain;
