@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fuzz.sh [--long]: fuzzes operation programs, races and operations on pools, which the oracles judge, beginning with
-# the corpus. Then fuzzes races on the broken allocators, which must be caught, and on a sound one. Takes four minutes;
+# fuzz.sh [--long]: fuzzes operation programs, races, and operations on pools, heaps and caches, which the oracles
+# judge, beginning with the corpus. Then fuzzes races on the broken allocators, which must be caught, and on a sound one. Takes four minutes;
 # `--long` takes ten minutes a target. Installs cargo-fuzz from crates.io if it is missing; needs nightly and a C++
 # compiler.
 source "$(dirname "$0")/../check.sh" "$@"
@@ -27,7 +27,7 @@ fuzz() {
     timeout $((seconds + 60)) "$target/fuzz/$host/release/$name" -max_total_time="$seconds" \
         -max_len=400 -len_control=0 -timeout=20 -artifact_prefix="$scratch/" -print_final_stats=1 "$@" 2>&1
 }
-build_mutant() { build; }
+build_mutant() { build "${1%%-*}"; }
 # It begins without a corpus, which would be too much help; only the race has one, which it needs.
 catches() {
     local name=${1%%-*} seeds=()
@@ -55,9 +55,9 @@ found_in() {
 }
 
 build >&2
-seconds=$([ $long = no ] && echo 12 || echo 600)
+seconds=$([ $long = no ] && echo 8 || echo 600)
 total=0
-for name in programs races pool; do
+for name in programs races pool heap caches; do
     mkdir -p "$scratch/$name"
     output=$(fuzz $name "$seconds" "$scratch/$name" "$(corpus $name)") || found_in $name $?
     tail -n 8 <<<"$output" >&2
@@ -72,5 +72,6 @@ output=$(patient arena-tagged 4) || found_in arena-tagged $?
 
 try_mutants fuzz
 try_mutants fuzz-pool pool
+try_mutants fuzz-heap heap
 printf %s "$findings" >&2
 finish "$total inputs, $inputs kept" "$patients_caught/$patients_tried" "$ours"
