@@ -105,7 +105,7 @@ proptest! {
 
     #[test]
     fn programs(program in program()) {
-        static HEAP: Heap<{ 8 << 20 }> = Heap::new();
+        static HEAP: Heap<{ (if cfg!(miri) { 1 } else { 8 }) << 20 }> = Heap::new();
         run(&HEAP, Spare::default(), &program);
     }
 

@@ -52,6 +52,8 @@ pub fn run(heap: impl Subject, mut spare: Spare, program: &[Step]) {
             }
             Op::Trim => heap.trim(),
             Op::Add { bytes } => regions += usize::from(add(heap, &mut spare, bytes, regions)),
+            // It looks at all units, which takes Miri long; there is one at the end.
+            Op::Audit if cfg!(miri) => {}
             Op::Audit => heap.audit(&held),
             _ if held.is_empty() => {}
             Op::Resize { pick, size } => {
