@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # fuzz.sh [--long]: fuzzes operation programs, races, and operations on pools, heaps and caches, which the oracles
-# judge, beginning with the corpus. Then fuzzes races on the broken allocators, which must be caught, and on a sound one. Takes six minutes;
-# `--long` takes ten minutes a target. Installs cargo-fuzz from crates.io if it is missing; needs nightly and a C++
-# compiler.
+# judge, beginning with the corpus. Then fuzzes races on the broken allocators, which must be caught, and on a sound one.
+# Takes six minutes; `--long` takes ten minutes a target. Installs cargo-fuzz from crates.io if it is missing; needs
+# nightly and a C++ compiler.
 source "$(dirname "$0")/../check.sh" "$@"
 
 nightly || { log "no nightly toolchain"; exit 1; }
