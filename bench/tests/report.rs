@@ -388,7 +388,7 @@ fn figures_that_no_measurement_can_have_are_refused_by_line() {
     let folder = Folder::new();
     for (key, figure, words) in [
         ("order", json!(200), "order is 200, above 40"),
-        ("threads", json!(65), "threads is 65, above 64"),
+        ("threads", json!(129), "threads is 129, above 128"),
         ("size_bytes", json!(0), "size_bytes is 0, below 1"),
         ("arena_bytes", json!(1_u64 << 60), "arena_bytes is 1152921504606846976, above"),
         ("ops_per_s", json!(-1), "ops_per_s is -1, below 0"),
