@@ -140,7 +140,7 @@ fn addresses_of_nothing() {
 #[test]
 fn pages_are_powers_of_two() {
     let heap = heap(1, 1 << 20);
-    let run = heap.on(0).alloc(layout(500_000, 1)).unwrap();
+    let run = heap.on(0).alloc(layout(100_000, 1)).unwrap();
     // SAFETY: ours.
     unsafe { free(heap, run) }.unwrap();
     for page in [0, 3, 1000, 4095, usize::MAX] {

@@ -48,6 +48,7 @@ fn trim(slabs: &Slabs<'_, Steered>) -> usize {
 
 /// A slab becomes whole whenever the stacks are about to change places, more often than there are slabs to look at.
 #[test]
+#[cfg_attr(miri, ignore = "takes a minute, and has no unsafe code")]
 fn a_trim_while_slabs_become_whole() {
     let slabs = listed(20, wide().all_slots());
     let mut times = 0;
@@ -67,6 +68,7 @@ fn a_trim_while_slabs_become_whole() {
 
 /// The stacks change places twice, before any two accesses of a take, or both times before the same.
 #[test]
+#[cfg_attr(miri, ignore = "takes a minute, and has no unsafe code")]
 fn a_take_while_stacks_change_places_twice() {
     const STEPS: usize = 12;
     for (first, second) in
