@@ -38,7 +38,6 @@ impl Rounds {
     }
 }
 
-#[cfg(feature = "suite")]
 impl Verdict {
     /// Compares two rows by the time of an operation. It is undecided if one has none.
     pub fn of(one: &Row, other: &Row) -> Self {

@@ -396,7 +396,10 @@ fn nonsense_is_refused_with_the_limit() {
         ("replay --arena 8P", "at most 4 PiB"),
         ("replay --arena 1P --allocators linux", "linux takes memory of at most 16.0 TiB"),
         ("bench limit --orders 18", "18 is not in 0..=17"),
-        ("bench limit --allocators linux", "linux is a back-end, and limit runs on nbbs alone"),
+        (
+            "bench limit --allocators linux",
+            "linux is a back-end, and limit runs on nbbs and nbbs-heap",
+        ),
         ("bench limit --fills 100", "100 is not in 0..=99"),
         (
             "bench limit --arenas 1M --orders 9",

@@ -107,6 +107,8 @@ fn what_has_no_effect_is_named_beside_what_is_measured() {
                 "pool: slab runs on 1 thread, not 2",
             ],
         ),
+        // The heap has memory of its own, and what is too little for blocks does not concern it.
+        ("bench limit --allocators nbbs-heap --threads 1 --rounds 1", vec![]),
         // What only `all` asks for takes what it can.
         (
             "bench all --allocators slab --threads 1 --pairs 100 --fills 3",

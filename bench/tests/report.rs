@@ -327,8 +327,8 @@ fn malformed_records_are_refused_by_name_and_line() {
     let folder = Folder::new();
     let good = lines(&[header(), row("nbbs", 1, 10.0)]);
     let (mut negative, mut nobody, mut future) =
-        (row("nbbs", 1, -1.0), row("nbbs", 0, 1.0), header());
-    negative.as_object_mut().unwrap().remove("min_ns_per_op");
+        (row("nbbs", 1, 1.0), row("nbbs", 0, 1.0), header());
+    negative.as_object_mut().unwrap().insert("ns_per_op".to_owned(), (-1.0).into());
     nobody.as_object_mut().unwrap().insert("threads".to_owned(), 0.into());
     future.as_object_mut().unwrap().insert("record".to_owned(), 3.into());
     for (text, words) in [

@@ -2038,7 +2038,7 @@ bool nbbs_pool_is_valid(const struct nbbs_pool *pool, const void *object);
 size_t nbbs_pool_len(const struct nbbs_pool *pool);
 
 /**
- * Returns how many objects there is memory for now, allocated or not.
+ * Returns how many objects have memory, allocated or not.
  */
 size_t nbbs_pool_capacity(const struct nbbs_pool *pool);
 

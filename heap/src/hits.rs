@@ -49,13 +49,11 @@ fn assert_swaps(
 
 #[track_caller]
 fn assert_swaps_of<C: Cpu>(expected: u64, heap: &'static Heap<BYTES, 1, C>) {
-    // SAFETY: the block is ours.
     assert_swaps(
         expected,
         |layout| heap.alloc(layout),
-        |at, layout| unsafe {
-            heap.free(at, layout);
-        },
+        // SAFETY: the block is ours.
+        |at, layout| unsafe { heap.free(at, layout) },
     );
 }
 
@@ -107,21 +105,17 @@ fn in_given_memory() {
     let heap = unsafe { Placed::new(memory, ALL, 2) }.unwrap();
     // SAFETY: there is no other thread, and so no other caller.
     for (expected, on) in [(1, heap.on(0)), (0, unsafe { heap.on_nested(1) })] {
-        // SAFETY: the block is ours.
         assert_swaps(
             expected,
             |layout| on.alloc(layout),
-            |at, layout| unsafe {
-                on.free(at, layout);
-            },
+            // SAFETY: the block is ours.
+            |at, layout| unsafe { on.free(at, layout) },
         );
-        // SAFETY: as above.
         assert_swaps(
             expected,
             |layout| on.alloc(layout),
-            |at, _| unsafe {
-                assert!(on.free_at(at).is_ok());
-            },
+            // SAFETY: the block is ours.
+            |at, _| assert!(unsafe { on.free_at(at) }.is_ok()),
         );
     }
 }

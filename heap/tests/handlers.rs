@@ -134,14 +134,21 @@ impl<const B: usize, C: Cpu> Scene<B, C> {
     }
 }
 
+/// Interrupts a thread by so many signals, on a heap of its own of so many bytes, whose CPUs are told by a type.
+macro_rules! interrupt {
+    ($bytes:expr, $cpu:ty, $signals:expr, $signal:expr) => {{
+        static HEAP: Heap<{ $bytes }, 1, $cpu> = Heap::new();
+        static SCENE: Scene<{ $bytes }, $cpu> = Scene::new(&HEAP);
+        extern "C" fn handler(_: i32) {
+            SCENE.handle();
+        }
+        SCENE.run($signals, $signal, handler);
+    }};
+}
+
 #[test]
 fn beside_the_cache_of_the_thread() {
-    static HEAP: Heap<{ 16 << 20 }> = Heap::new();
-    static SCENE: Scene<{ 16 << 20 }> = Scene::new(&HEAP);
-    extern "C" fn handler(_: i32) {
-        SCENE.handle();
-    }
-    SCENE.run(4000, Signal::SIGUSR1, handler);
+    interrupt!(16 << 20, (), 4000, Signal::SIGUSR1);
 }
 
 #[test]
@@ -153,12 +160,7 @@ fn beside_the_cache_of_the_cpu() {
             Some(0)
         }
     }
-    static HEAP: Heap<{ 16 << 20 }, 1, First> = Heap::new();
-    static SCENE: Scene<{ 16 << 20 }, First> = Scene::new(&HEAP);
-    extern "C" fn handler(_: i32) {
-        SCENE.handle();
-    }
-    SCENE.run(4000, Signal::SIGUSR2, handler);
+    interrupt!(16 << 20, First, 4000, Signal::SIGUSR2);
 }
 
 #[test]
@@ -173,22 +175,12 @@ fn beside_the_cache_of_a_cpu_where_operations_nest() {
             Some(0)
         }
     }
-    static HEAP: Heap<{ 16 << 20 }, 1, First> = Heap::new();
-    static SCENE: Scene<{ 16 << 20 }, First> = Scene::new(&HEAP);
-    extern "C" fn handler(_: i32) {
-        SCENE.handle();
-    }
-    SCENE.run(4000, Signal::SIGALRM, handler);
+    interrupt!(16 << 20, First, 4000, Signal::SIGALRM);
 }
 
 #[test]
 fn where_memory_is_short() {
-    static HEAP: Heap<{ 512 << 10 }> = Heap::new();
-    static SCENE: Scene<{ 512 << 10 }> = Scene::new(&HEAP);
-    extern "C" fn handler(_: i32) {
-        SCENE.handle();
-    }
-    SCENE.run(500, Signal::SIGURG, handler);
+    interrupt!(512 << 10, (), 500, Signal::SIGURG);
 }
 
 /// A thread's first use of the heap is in a handler, which has interrupted `malloc`.

@@ -21,11 +21,11 @@ use crate::table::bytes;
 pub const CASES: Cases = Cases {
     steps,
     run,
-    allocators: |_| vec!["nbbs"],
-    runs_on: "nbbs alone",
+    allocators: |_| vec!["nbbs", "nbbs-heap"],
+    runs_on: "nbbs and nbbs-heap",
     options: &["--orders", "--arena", "--rounds", "--fills"],
     left_out: |workload, args| {
-        let arenas = args.units(workload, Kind::BackEnd);
+        let arenas = arenas(workload, args);
         arenas.into_iter().try_for_each(|units| fits(workload, args, units)).map(|()| Vec::new())
     },
 };
@@ -34,11 +34,15 @@ pub const CASES: Cases = Cases {
 const MAX_UNITS: u64 = 1 << 32;
 
 fn steps(workload: &Workload, args: &Suite) -> usize {
-    let (arenas, threads) = (args.units(workload, Kind::BackEnd), args.threads(workload));
+    let (arenas, threads) = (arenas(workload, args), args.threads(workload));
     let pairs = args.orders(workload, Kind::BackEnd).len() * args.limit.fills().len();
     let steps = arenas.len() * (pairs + 2 * threads.len() + State::ALL.len());
-    let of = |name, steps| if args.takes_part(name) { steps } else { 0 };
-    of("nbbs", steps) + of("nbbs-heap", threads.len())
+    steps + if args.takes_part("nbbs-heap") { threads.len() } else { 0 }
+}
+
+/// Returns the units of the arenas: none if only the heap takes part.
+fn arenas(workload: &Workload, args: &Suite) -> Vec<u64> {
+    if args.takes_part("nbbs") { args.units(workload, Kind::BackEnd) } else { Vec::new() }
 }
 
 fn run(
@@ -56,13 +60,12 @@ fn run(
         output,
         rows: Vec::new(),
     };
-    let buddy = args.takes_part("nbbs");
-    let arenas = if buddy { args.units(workload, Kind::BackEnd) } else { Vec::new() };
+    let arenas = arenas(workload, args);
     arenas.iter().try_for_each(|&units| bench.measure(&Arena::new(units)))?;
     if args.takes_part("nbbs-heap") {
         bench.heap()?;
     }
-    if buddy { bench.output.print(|| report::worst(&bench.rows)) } else { Ok(()) }
+    if arenas.is_empty() { Ok(()) } else { bench.output.print(|| report::worst(&bench.rows)) }
 }
 
 /// Checks that an arena has room for the largest blocks and for what the threads' caches keep, no more units than can

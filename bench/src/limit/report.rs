@@ -66,10 +66,7 @@ pub static HEAP: Table = Table {
     title: |row| format!("pairs of nbbs-heap, {}", arena(row)),
     cases: &["heap"],
     layout: listed(
-        &[
-            ("threads", |row| row.threads.to_string()),
-            ("block", |row| bytes(row.size_bytes.unwrap_or(0))),
-        ],
+        &[("threads", thread_count), ("block", |row| bytes(row.size_bytes.unwrap_or(0)))],
         OF_PAIRS,
         0,
     ),

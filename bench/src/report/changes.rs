@@ -8,6 +8,7 @@ use super::record::Record;
 use crate::args::UNIT_BYTES;
 use crate::row::{Case, Name, Row};
 use crate::table::{bytes, table, time};
+use crate::verdict::Verdict;
 
 /// An allocator in a case that both records have.
 #[derive(Clone, Debug, Serialize)]
@@ -99,7 +100,7 @@ impl Change {
             old_ns_per_op: old.ns_per_op,
             new_ns_per_op: new.ns_per_op,
             ratio: ratio.map(|(old, new)| (new / old * 1000.0).round() / 1000.0),
-            within_noise: old.noisy || new.noisy || old.overlaps(new),
+            within_noise: old.noisy || new.noisy || Verdict::of(old, new) == Verdict::Undecided,
             old_verified: old.verified,
             new_verified: new.verified,
         }

@@ -27,25 +27,12 @@ pub fn impossible(row: &Row) -> Option<String> {
 
 /// Names the first figure that is below 0: nothing that is measured can be.
 fn negative(row: &Row) -> Option<String> {
-    let figures = [
-        ("ops_per_s", row.ops_per_s),
-        ("ns_per_op", row.ns_per_op),
-        ("min_ns_per_op", row.min_ns_per_op),
-        ("max_ns_per_op", row.max_ns_per_op),
-        ("mean_ns", row.mean_ns),
-        ("p50_ns", row.p50_ns),
-        ("p99_ns", row.p99_ns),
-        ("p999_ns", row.p999_ns),
-        ("max_ns", row.max_ns),
-        ("rmw_per_op", row.rmw_per_op),
-        ("failed_cas_per_op", row.failed_cas_per_op),
-        ("lines_written_per_op", row.lines_written_per_op),
-        ("instructions_per_op", row.instructions_per_op),
-    ];
-    let own = row.more.0.iter().map(|(key, figure)| (&**key, figure.as_f64()));
-    let all = figures.into_iter().chain(own);
-    all.filter_map(|(key, figure)| Some((key, figure?)))
-        .find_map(|(key, figure)| (figure < 0.0).then(|| format!("{key} is {figure}, below 0")))
+    let all = serde_json::to_value(row).ok()?;
+    let below = |(key, figure): (&String, &Value)| {
+        let figure = figure.as_f64().filter(|&figure| figure < 0.0)?;
+        Some(format!("{key} is {figure}, below 0"))
+    };
+    all.as_object()?.iter().find_map(below)
 }
 
 /// Says so if the fastest round is slower than the slowest. (The median may lie outside: with several threads it is that

@@ -251,14 +251,6 @@ impl Row {
         Some((self.min_ns_per_op.unwrap_or(ns), self.max_ns_per_op.unwrap_or(ns)))
     }
 
-    /// Returns whether the rounds of the two overlap.
-    pub fn overlaps(&self, other: &Self) -> bool {
-        match (self.spread(), other.spread()) {
-            (Some(one), Some(other)) => one.0 <= other.1 && other.0 <= one.1,
-            _ => true,
-        }
-    }
-
     /// Reads a row from a record; the oldest records call the phase `case`.
     ///
     /// # Errors

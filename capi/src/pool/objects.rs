@@ -92,7 +92,7 @@ pub unsafe extern "C" fn nbbs_pool_len(pool: *const Pool) -> usize {
     unsafe { ask(pool, Pool::len) }
 }
 
-/// Returns how many objects there is memory for now, allocated or not.
+/// Returns how many objects have memory, allocated or not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_capacity(pool: *const Pool) -> usize {
     // SAFETY: the caller's promise about pointers.
