@@ -198,11 +198,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         size: usize,
     ) -> Option<NonNull<u8>> {
         let new = Layout::from_size_align(size, layout.align()).ok()?;
-        if self.resize_in_place(at, layout, new) {
-            return Some(at);
-        }
         // SAFETY: as the caller promises.
-        unsafe { relocate(self, at, layout, new) }
+        unsafe { Steps::resize(self, at, layout, new) }
     }
 
     /// Adds memory, which the heap keeps.
@@ -307,24 +304,4 @@ unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> GlobalAlloc for Heap<
         let moved = NonNull::new(at).and_then(|at| unsafe { heap.resize(at, layout, size) });
         moved.map_or(null_mut(), NonNull::as_ptr)
     }
-}
-
-/// Moves the contents of memory to memory of another layout, as far as they fit. Returns `None` if there is no memory;
-/// then nothing has changed.
-///
-/// # Safety
-/// The caller holds `at`, which this heap allocated with the layout `old`, and gives it up for what is returned.
-pub unsafe fn relocate(
-    heap: &impl GlobalAlloc,
-    at: NonNull<u8>,
-    old: Layout,
-    new: Layout,
-) -> Option<NonNull<u8>> {
-    // SAFETY: heaps of this crate allocate memory of any size, 0 included.
-    let moved = NonNull::new(unsafe { heap.alloc(new) })?;
-    // SAFETY: the caller holds both now, and they have this many bytes.
-    unsafe { moved.copy_from_nonoverlapping(at, old.size().min(new.size())) };
-    // SAFETY: as the caller promises.
-    unsafe { heap.dealloc(at.as_ptr(), old) };
-    Some(moved)
 }

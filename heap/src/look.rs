@@ -151,7 +151,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     }
 
     /// Returns how many slots were found written to while they were free, before they were to be handed out, with the
-    /// feature `poison`. These slots are never handed out again.
+    /// feature `poison`. These slots are never handed out again. Once no slot of a slab is in use and its memory is
+    /// given back, what was written there goes unnoticed.
     pub fn damaged(&'static self) -> usize {
         self.memory().damaged()
     }

@@ -129,7 +129,8 @@ impl Placed {
     /// Returns the heap as seen from a CPU, whose cache it then uses. Numbers from the number of caches on share
     /// caches.
     ///
-    /// A wrong number costs time and nothing else, unless its cache is that of [`on_nested`](Self::on_nested), too.
+    /// A wrong number costs time and nothing else, unless its cache is that of [`on_nested`](Self::on_nested), too. With
+    /// the feature `allocator-api2` or `nightly` it is an `Allocator`, for collections.
     #[must_use]
     #[inline]
     pub fn on(&self, cpu: usize) -> On<'_> {
@@ -218,6 +219,13 @@ impl Placed {
         (number < self.count).then(|| unsafe { self.lanes.add(number).as_ref() })
     }
 
+    /// Returns how many slots were found written to while they were free, before they were to be handed out, with the
+    /// feature `poison`. These slots are never handed out again. Once no slot of a slab is in use and its memory is
+    /// given back, what was written there goes unnoticed.
+    pub fn damaged(&self) -> usize {
+        self.memory().damaged()
+    }
+
     /// Returns how many frees were refused.
     pub fn refused(&self) -> usize {
         self.memory().refused()
@@ -275,6 +283,22 @@ impl On<'_> {
     #[inline]
     pub unsafe fn free(self, at: NonNull<u8>, layout: Layout) {
         Steps::free(self, at, layout);
+    }
+
+    /// Makes memory larger or smaller, and moves its contents if necessary, as
+    /// [`Heap::resize`](crate::Heap::resize) does.
+    ///
+    /// # Safety
+    /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
+    pub unsafe fn resize(
+        self,
+        at: NonNull<u8>,
+        layout: Layout,
+        size: usize,
+    ) -> Option<NonNull<u8>> {
+        let new = Layout::from_size_align(size, layout.align()).ok()?;
+        // SAFETY: as the caller promises.
+        unsafe { Steps::resize(self, at, layout, new) }
     }
 
     /// Frees memory of which only the address is known, and returns how many bytes it has.

@@ -8,7 +8,6 @@ use crate::words::HeapWord;
 use nbbs::{Buddy, metadata_words};
 
 use crate::error::AddError;
-use crate::heap::relocate;
 use crate::runs::Runs;
 
 /// The alignment of the heap.
@@ -136,12 +135,31 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         layout: Layout,
         size: usize,
     ) -> Option<NonNull<u8>> {
-        if self.runs.resize(at, layout.size(), size, nbbs::default_lane()) {
-            return Some(at);
-        }
         let new = Layout::from_size_align(size, layout.align()).ok()?;
         // SAFETY: as the caller promises.
-        unsafe { relocate(self, at, layout, new) }
+        unsafe { self.resize_to(at, layout, new) }
+    }
+
+    /// Changes the layout of memory, as [`resize`](Self::resize) does.
+    ///
+    /// # Safety
+    /// The caller holds `at`, which this heap allocated with the layout `old`, and gives it up for what is returned.
+    pub(crate) unsafe fn resize_to(
+        &self,
+        at: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Option<NonNull<u8>> {
+        let lane = nbbs::default_lane();
+        if old.align() == new.align() && self.runs.resize(at, old.size(), new.size(), lane) {
+            return Some(at);
+        }
+        let moved = self.alloc(new)?;
+        // SAFETY: the caller holds both, and they have this many bytes.
+        unsafe { moved.copy_from_nonoverlapping(at, old.size().min(new.size())) };
+        // SAFETY: as the caller promises.
+        unsafe { self.free(at, old) };
+        Some(moved)
     }
 }
 

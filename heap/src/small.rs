@@ -47,7 +47,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
 
     /// Returns the heap at its present address.
     #[inline]
-    fn placed(&self) -> Option<PlacedSmall<'_, UNIT>> {
+    pub(crate) fn placed(&self) -> Option<PlacedSmall<'_, UNIT>> {
         let start: NonNull<u8> = NonNull::new(self.bytes.get().cast())?;
         // SAFETY: the bytes are aligned as the heap is, zero at first, and nobody else reaches them.
         unsafe { PlacedSmall::of(start, Self::UNITS) }

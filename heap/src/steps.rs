@@ -61,6 +61,22 @@ pub trait Steps<'h>: Copy {
         }
     }
 
+    /// Changes the layout of memory, and moves its contents if necessary. Returns `None` if there is no memory; then
+    /// nothing has changed.
+    ///
+    /// # Safety
+    /// The caller holds `at`, which this heap allocated with the layout `old`, and gives it up for what is returned.
+    unsafe fn resize(self, at: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
+        if old.align() == new.align() && self.resize_in_place(at, old, new) {
+            return Some(at);
+        }
+        let moved = self.alloc(new)?;
+        // SAFETY: the caller holds both, and they have this many bytes.
+        unsafe { moved.copy_from_nonoverlapping(at, old.size().min(new.size())) };
+        self.free(at, old);
+        Some(moved)
+    }
+
     /// Finds what is allocated at an address.
     fn find(self, at: NonNull<u8>) -> Result<Held, FreeError> {
         let memory = self.memory();

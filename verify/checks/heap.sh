@@ -52,6 +52,8 @@ for size in 100 100000; do
     ! "$after_free" $size >"$said" 2>&1 && grep -q 'AddressSanitizer: use-after-poison' "$said" ||
         { log "a read of $size bytes after their free goes UNNOTICED by AddressSanitizer"; ours=FOUND; }
 done
+report=$(cargo test "${package[@]}" --features allocator-api2 --test collections 2>&1) && [ "$(passed <<<"$report")" = 4 ] ||
+    { printf '%s\n' "$report" >&2; log "collections in a heap: FOUND"; ours=FOUND; }
 report=$(cargo +nightly test "${package[@]}" --features nightly --test nightly 2>&1) && [ "$(passed <<<"$report")" = 1 ] ||
     { printf '%s\n' "$report" >&2; log "the trait of nightly Rust: FOUND"; ours=FOUND; }
 
