@@ -697,6 +697,12 @@ typedef struct nbbs_heap_statistics {
      */
     size_t refused;
     /**
+     * Slots that were found written to while they were free, before they were to be handed out, which they never are again. 0
+     * unless the library was built with the check `poison`. Once no slot of a slab is in use and its memory is given back, what
+     * was written there goes unnoticed.
+     */
+    size_t damaged;
+    /**
      * The same by size class.
      */
     struct nbbs_heap_class classes[NBBS_HEAP_CLASSES];

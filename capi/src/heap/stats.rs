@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_void};
 use core::fmt::Write;
 use core::ptr::NonNull;
 
-use nbbs_heap::{ClassStats, Stats};
+use nbbs_heap::{ClassStats, Placed, Stats};
 
 use super::{Heap, ask, run};
 use crate::error::{Code, Cut, Error};
@@ -45,6 +45,10 @@ pub struct HeapStatistics {
     pub largest_free: usize,
     /// Frees that were refused.
     pub refused: usize,
+    /// Slots that were found written to while they were free, before they were to be handed out, which they never are again. 0
+    /// unless the library was built with the check `poison`. Once no slot of a slab is in use and its memory is given back, what
+    /// was written there goes unnoticed.
+    pub damaged: usize,
     /// The same by size class.
     pub classes: [HeapClass; HEAP_CLASSES],
 }
@@ -56,11 +60,12 @@ impl From<ClassStats> for HeapClass {
     }
 }
 
-impl From<Stats> for HeapStatistics {
-    fn from(stats: Stats) -> Self {
+impl HeapStatistics {
+    fn of(heap: &Placed) -> Self {
+        let (stats, damaged) = (heap.stats(), heap.damaged());
         let Stats { bytes, free, runs, slots, free_slots, largest_free, refused, .. } = stats;
         let classes = stats.classes.map(HeapClass::from);
-        Self { bytes, free, runs, slots, free_slots, largest_free, refused, classes }
+        Self { bytes, free, runs, slots, free_slots, largest_free, refused, damaged, classes }
     }
 }
 
@@ -77,7 +82,7 @@ pub unsafe extern "C" fn nbbs_heap_stats(
     unsafe {
         run(heap, error, |heap| {
             let place = pointer::checked(statistics, 2)?;
-            place.write(heap.placed.stats().into());
+            place.write(HeapStatistics::of(heap.placed));
             Ok(())
         })
     }
