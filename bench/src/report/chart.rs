@@ -85,7 +85,8 @@ struct Unusable {
 type Place = (&'static str, fn(&Row) -> Option<f64>);
 
 /// The back-ends that are drawn in colour at first, each for its family.
-const CHOSEN: [&str; 7] = ["nbbs", "linux", "linux-pcp", "nb4", "sl4", "buddy-sl", "bitmap-tree"];
+const CHOSEN: [&str; 7] =
+    ["nbbs", "nbbs-cached", "linux", "linux-pcp", "nb4", "sl4", "frame-alloc"];
 
 /// Returns whether a back-end is one of those, or one of the ways to use this project's that are measured beside each
 /// other, as "nbbs exact".
