@@ -108,7 +108,7 @@ fn what_has_no_effect_is_named_beside_what_is_measured() {
             ],
         ),
         // The heap has memory of its own, and what is too little for blocks does not concern it.
-        ("bench limit --allocators nbbs-heap --threads 1 --rounds 1", vec![]),
+        ("bench limit --allocators nbbs-heap --threads 1 --rounds 1 --arena 4K", vec![]),
         // What only `all` asks for takes what it can.
         (
             "bench all --allocators slab --threads 1 --pairs 100 --fills 3",

@@ -34,7 +34,7 @@ need_cargo_c() {
 # need_nightly: installs nightly Rust and the source of its standard library.
 need_nightly() { nightly || { log "could not run: nightly Rust with rust-src cannot be installed"; exit 1; }; }
 
-# library: builds the static library, with all features and debug assertions, and prints its path.
+# library: builds the static library, with shared memory and debug assertions, and prints its path.
 library() {
     cargo rustc --quiet --package nbbs-c --features shared --crate-type staticlib && echo "$CARGO_TARGET_DIR/debug/libnbbs_c.a"
 }

@@ -19,6 +19,8 @@ checking() {
 
 hardened=$(checking "poison;quarantine;shuffle")
 passes "heaps with poison, quarantine and shuffle" "$(suite hardened g++ "$hardened" checked -O1)"
+poisoned=$(suite hardened g++ "$(checking poison)" poisoned -O1)
+[ "$(status_of "$poisoned" --gtest_filter=-*HandsOut*)" = 0 ] || { cat "$work/said" >&2; log "heaps with poison: FAILED"; exit 1; }
 plain=$(suite hardened g++ "$(library)" plain -O1)
 for name in FindsWritesAfterAFree RefusesASecondFreeAtOnce HandsOutWhatWasFreedLaterAndInNoOrder; do
     fails "$plain" --gtest_brief=1 "--gtest_filter=*.$name" >&2 || { log "$name passes without the checks"; exit 1; }

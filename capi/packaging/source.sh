@@ -23,6 +23,8 @@ without '^$' 'optional = true' "$to/capi/Cargo.toml"
 for crate in nbbs pool heap; do
     without 'dev-dependencies|^\[\[example' 'optional = true' "$to/$crate/Cargo.toml"
 done
+# Features of the heap that take a crate: here they are refused.
+sed -i -E '/"nbbs-heap\/(shuffle|valgrind)"/d' "$to/capi/Cargo.toml"
 sed -i -E 's/^([a-z0-9-]+) = \[.*"dep:.*/\1 = []/' "$to"/{nbbs,pool,heap,capi}/Cargo.toml
 without 'profile[.](dev|release[.]package)' '^(#|(testkit|baselines|default-members|exclude) )' "$to/Cargo.toml"
 sed -i 's/^members = .*/members = ["nbbs", "pool", "heap", "capi"]/' "$to/Cargo.toml"

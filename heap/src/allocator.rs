@@ -93,7 +93,8 @@ fn found<E>(at: Option<NonNull<u8>>, layout: Layout, refused: E) -> Result<NonNu
 macro_rules! implement {
     ($($api:ident)::+, [$($generics:tt)*] $heap:ty) => {
         // SAFETY: memory stays where it is and valid until it is freed: it lies outside of what the trait is implemented
-        // for, which is a reference, or a view of given memory. Copies are the same heap.
+        // for, which is a reference, or a view of memory that is the heap's as long as anything refers to it. Copies are
+        // the same heap.
         unsafe impl<$($generics)*> $($api)::+::Allocator for $heap {
             fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, $($api)::+::AllocError> {
                 found(Source::alloc(*self, layout), layout, $($api)::+::AllocError)

@@ -8,6 +8,7 @@ use crate::region::Region;
 use crate::regions::Memory;
 use crate::slabs::AT_ONCE;
 use crate::waiting::{self, Waiting};
+use crate::watch;
 
 /// A cache of slots of all classes, for one thread at a time.
 ///
@@ -80,7 +81,8 @@ impl Cache {
         has_room
     }
 
-    /// Returns whether it keeps that slot of this class, as far as the newest slot and the slab tell.
+    /// Returns whether it keeps that slot of this class, as far as the newest slot and the slab tell; where free memory
+    /// is watched, as all do.
     #[inline]
     pub fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
         let mut waits = false;
@@ -217,7 +219,10 @@ impl Bin {
         let offset = at.addr().get().wrapping_sub(self.slab.addr());
         let is_spare = || class.slot_at(offset).is_some_and(|slot| self.spare & 1 << slot != 0);
         let newest = self.len.checked_sub(1).and_then(|last| self.slots.get(last));
-        newest == Some(&at.as_ptr()) || self.spare != 0 && offset < class.slab_bytes() && is_spare()
+        let is_any = || self.slots.iter().take(self.len).any(|&kept| kept == at.as_ptr());
+        newest == Some(&at.as_ptr())
+            || watch::ON && is_any()
+            || self.spare != 0 && offset < class.slab_bytes() && is_spare()
     }
 
     /// Takes slabs that have free slots, or makes one, and allocates a slot; if there is no room for a slab, allocates

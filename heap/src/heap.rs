@@ -129,8 +129,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///
     /// - At once: the second free of the slot that was freed last through the caller's cache, among those of its size
     ///   (with the feature `quarantine`, among those of any size); any wrong free whose layout is larger than 32 KiB; any
-    ///   by a caller that bypasses the caches; and any of what is not allocated, with one of the features `poison`,
-    ///   `asan` and `valgrind`.
+    ///   by a caller that bypasses the caches; and with one of the features `poison`, `asan` and `valgrind` any of what
+    ///   is not allocated, except of what the cache of another thread or CPU keeps.
     /// - When the cache gives slots back, at the latest in [`trim`](Self::trim) or when the thread ends: any other free of
     ///   an address that is not the heap's, or lies inside a block, or has a slot of another size, or one that is free.
     ///   Until then **the cache may hand that address out**, once for each free, though somebody else may be using it.

@@ -79,7 +79,8 @@ impl Placed {
     /// [`AddError::TooSmall`] if there is no room for them and a unit. The content of the memory may have changed.
     ///
     /// # Safety
-    /// The memory belongs to the heap for as long as the heap is used, and all of it may be written to.
+    /// The memory belongs to the heap for as long as the heap is used, or anything refers to memory that it handed out (a
+    /// box in it, leaked, for `'m`). All of it may be written to.
     pub unsafe fn new<'m>(
         start: NonNull<u8>,
         bytes: usize,
@@ -120,7 +121,7 @@ impl Placed {
     /// [`AddError`] if no unit fits into it, or the heap has eight regions.
     ///
     /// # Safety
-    /// The memory belongs to the heap for as long as the heap is used.
+    /// The memory belongs to the heap for as long as the heap is used, or anything refers to memory that it handed out.
     pub unsafe fn add(&self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
         // SAFETY: as the caller promises.
         unsafe { self.memory().add(start, bytes) }
@@ -163,8 +164,9 @@ impl Placed {
     /// [`on`](Self::on) returns, or [`audit`](Self::audit), which uses all, either one happens before the other, or one
     /// interrupts the other, in its thread or on its CPU, and ends before that continues. So interrupts may stay
     /// enabled, but a thread must not be preempted or moved to another CPU from reading the number to the return of the
-    /// operation: a kernel disables preemption, a program gives each of its threads a number of its own. If this rule
-    /// is broken, memory may be handed out twice.
+    /// operation: a kernel disables preemption, a program gives each of its threads a number of its own. A collection in
+    /// what this method returns operates on this cache whenever it grows, shrinks or is dropped. If this rule is broken,
+    /// memory may be handed out twice.
     #[must_use]
     #[inline]
     pub unsafe fn on_nested(&self, cpu: usize) -> On<'_> {

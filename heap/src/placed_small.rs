@@ -46,7 +46,8 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// [`AddError::TooSmall`] if there is no room for a unit.
     ///
     /// # Safety
-    /// The memory belongs to the heap for as long as any copy of the heap is used, and all of it may be written to.
+    /// The memory belongs to the heap for as long as any copy of the heap is used, or anything refers to memory that it
+    /// handed out (a box in it, leaked, for `'m`). All of it may be written to.
     pub unsafe fn new(start: NonNull<u8>, bytes: usize) -> Result<Self, AddError> {
         let skip = start.addr().get().wrapping_neg() % ALIGN;
         let units = Self::units_in(bytes.saturating_sub(skip));

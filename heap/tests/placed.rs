@@ -217,6 +217,33 @@ fn resized_by_address() {
 }
 
 #[test]
+fn resized_by_layout() {
+    let heap = heap(1, 4 << 20);
+    let sizes = || SIZES.into_iter().step_by(if cfg!(miri) { 7 } else { 1 });
+    for (from, to) in sizes().flat_map(|from| sizes().map(move |to| (from, to))) {
+        let (on, [old, new]) = (heap.on(0), [from, to].map(|size| layout(size, 64)));
+        let at = on.alloc(old).unwrap();
+        // SAFETY: ours, and given up for what is returned.
+        let at = unsafe {
+            at.write_bytes(7, from);
+            on.resize(at, old, to).unwrap()
+        };
+        assert!(on.usable(at).unwrap() >= to && at.addr().get().is_multiple_of(64));
+        // SAFETY: ours, and was filled so far.
+        let kept = unsafe { NonNull::slice_from_raw_parts(at, from.min(to)).as_ref() };
+        assert!(kept.iter().all(|&byte| byte == 7), "{from} to {to}");
+        // SAFETY: ours.
+        assert_eq!(unsafe { on.resize(at, new, 5 << 20) }, None);
+        // SAFETY: ours.
+        assert_eq!(unsafe { on.resize(at, new, usize::MAX) }, None);
+        // SAFETY: ours.
+        unsafe { on.free(at, new) };
+    }
+    assert_eq!(heap.refused(), 0);
+    assert_whole(heap, 1);
+}
+
+#[test]
 fn threads_that_share_caches() {
     let heap = heap(2, 8 << 20);
     let rounds = if cfg!(miri) { 20 } else { 20_000 };

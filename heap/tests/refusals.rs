@@ -112,6 +112,9 @@ fn twice_behind_another() {
         // SAFETY: the last is wrong.
         unsafe { HEAP.free(at, SMALL) };
     }
+    if WATCHED {
+        assert_eq!(HEAP.refused(), 1, "refused at once");
+    }
     if !HARDENED && !WATCHED {
         let next = [(); 3].map(|()| HEAP.alloc(SMALL).unwrap());
         assert_eq!(next, [first, second, first]);

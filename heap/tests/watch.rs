@@ -3,7 +3,9 @@
 
 mod support;
 
-use nbbs_heap::Heap;
+use std::ptr::NonNull;
+
+use nbbs_heap::{Heap, Placed};
 use support::{Block, assert_whole, layout};
 
 #[test]
@@ -26,6 +28,21 @@ fn a_write_after_a_free_is_seen() {
     HEAP.trim();
     assert_eq!(HEAP.audit(), Ok(()));
     assert_eq!(HEAP.stats().classes.iter().map(|class| class.used).sum::<usize>(), 5);
+}
+
+#[test]
+fn a_write_after_a_free_is_seen_in_given_memory() {
+    let bytes = Placed::bytes_for(1, 1 << 18).unwrap();
+    let memory = NonNull::from(Box::leak(vec![0_u8; bytes].into_boxed_slice())).cast();
+    // SAFETY: the memory is leaked.
+    let heap = unsafe { Placed::new(memory, bytes, 1) }.unwrap();
+    let [block, _other] = [(); 2].map(|()| heap.on(0).alloc(layout(100, 8)).unwrap());
+    // SAFETY: the block is ours.
+    unsafe { heap.on(0).free(block, layout(100, 8)) };
+    // SAFETY: wrong, although it is memory.
+    unsafe { block.add(50).write(1) };
+    assert_ne!(heap.on(0).alloc(layout(100, 8)), Some(block));
+    assert_eq!(heap.damaged(), 1);
 }
 
 #[test]

@@ -60,7 +60,8 @@ report=$(cargo +nightly test "${package[@]}" --features nightly --test nightly 2
 verify/install.sh rustup component add miri --toolchain nightly >&2 &&
     cargo +nightly miri setup >&2 || { log "no Miri: install nightly with miri and rust-src"; exit 1; }
 MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-disable-isolation -Zmiri-ignore-leaks" cargo +nightly miri test "${package[@]}" \
-    --lib --test refusals --test regions --test ends --test reuse --test layouts --test placed >"$said" 2>&1 || ours=FOUND
+    --features allocator-api2 --lib --test refusals --test regions --test ends --test reuse --test layouts --test placed \
+    --test collections >"$said" 2>&1 || ours=FOUND
 cat "$said" >&2
 under_miri=$(passed <"$said")
 [ "$under_miri" -gt 10 ] || { log "not everything was run under Miri"; ours=FOUND; }

@@ -70,7 +70,7 @@ impl OwnSmall {
     /// Creates a heap of `bytes` bytes.
     pub fn new(bytes: u64) -> Self {
         let region = Region::new(bytes as usize);
-        // SAFETY: the region is ours alone, and is dropped after the heap.
+        // SAFETY: the region is ours alone, and is dropped after the heap, in which nothing is leaked.
         let heap = unsafe { PlacedSmall::new(region.begin(), region.bytes()) };
         Self { heap: heap.expect("room for a unit"), _region: region }
     }
