@@ -8,6 +8,7 @@
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 
 use nbbs_heap::{Heap, Placed};
 
@@ -51,10 +52,14 @@ fn walk() {
 }
 
 fn heap_without_room_for_slabs() -> &'static Placed {
-    let all = Placed::bytes_for(1, 100 << 10).expect("a size");
-    let memory = NonNull::from(Box::leak(vec![0_u8; all].into_boxed_slice())).cast();
-    // SAFETY: the memory is leaked.
-    unsafe { Placed::new(memory, all, 1) }.expect("room for a heap")
+    // Memory to which nothing refers would be reported as leaked.
+    static SMALL: OnceLock<&Placed> = OnceLock::new();
+    SMALL.get_or_init(|| {
+        let all = Placed::bytes_for(1, 100 << 10).expect("a size");
+        let memory = NonNull::from(Box::leak(vec![0_u8; all].into_boxed_slice())).cast();
+        // SAFETY: the memory is leaked.
+        unsafe { Placed::new(memory, all, 1) }.expect("room for a heap")
+    })
 }
 
 /// Uses all of a block that is a run, and of what it becomes when it grows in place.
