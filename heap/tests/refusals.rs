@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use nbbs_heap::{Heap, Stats};
 use support::{Block, assert_whole, layout};
 
-type Small = Heap<{ 1 << 20 }>;
+type Small = Heap<{ if cfg!(miri) { 256 << 10 } else { 1 << 20 } }>;
 
 /// # Safety
 /// The free is wrong, and the heap must notice.
