@@ -197,9 +197,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         layout: Layout,
         size: usize,
     ) -> Option<NonNull<u8>> {
-        let new = Layout::from_size_align(size, layout.align()).ok()?;
         // SAFETY: as the caller promises.
-        unsafe { Steps::resize(self, at, layout, new) }
+        unsafe { Steps::resize(self, at, layout, size) }
     }
 
     /// Adds memory, which the heap keeps.

@@ -298,9 +298,8 @@ impl On<'_> {
         layout: Layout,
         size: usize,
     ) -> Option<NonNull<u8>> {
-        let new = Layout::from_size_align(size, layout.align()).ok()?;
         // SAFETY: as the caller promises.
-        unsafe { Steps::resize(self, at, layout, new) }
+        unsafe { Steps::resize(self, at, layout, size) }
     }
 
     /// Frees memory of which only the address is known, and returns how many bytes it has.

@@ -9,6 +9,7 @@ use nbbs::{Buddy, metadata_words};
 
 use crate::error::AddError;
 use crate::runs::Runs;
+use crate::steps::relocate;
 
 /// The alignment of the heap.
 const ALIGN: usize = 64;
@@ -155,12 +156,10 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         if old.align() == new.align() && self.runs.resize(at, old.size(), new.size(), lane) {
             return Some(at);
         }
-        let moved = self.alloc(new)?;
-        // SAFETY: the caller holds both, and they have this many bytes.
-        unsafe { moved.copy_from_nonoverlapping(at, old.size().min(new.size())) };
         // SAFETY: as the caller promises.
-        unsafe { self.free(at, old) };
-        Some(moved)
+        let free = || _ = unsafe { self.free(at, old) };
+        // SAFETY: as the caller promises.
+        unsafe { relocate(at, old, new, |new| self.alloc(new), free) }
     }
 }
 

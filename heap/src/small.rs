@@ -47,7 +47,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
 
     /// Returns the heap at its present address.
     #[inline]
-    pub(crate) fn placed(&self) -> Option<PlacedSmall<'_, UNIT>> {
+    fn placed(&self) -> Option<PlacedSmall<'_, UNIT>> {
         let start: NonNull<u8> = NonNull::new(self.bytes.get().cast())?;
         // SAFETY: the bytes are aligned as the heap is, zero at first, and nobody else reaches them.
         unsafe { PlacedSmall::of(start, Self::UNITS) }
@@ -92,6 +92,21 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     ) -> Option<NonNull<u8>> {
         // SAFETY: as the caller promises.
         unsafe { self.placed()?.resize(at, layout, size) }
+    }
+
+    /// Changes the layout of memory, as [`resize`](Self::resize) changes its size.
+    ///
+    /// # Safety
+    /// The caller holds `at`, which this heap allocated with the layout `old`, and gives it up for what is returned.
+    #[cfg(any(feature = "allocator-api2", feature = "nightly"))]
+    pub(crate) unsafe fn resize_to(
+        &self,
+        at: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Option<NonNull<u8>> {
+        // SAFETY: as the caller promises.
+        unsafe { self.placed()?.resize_to(at, old, new) }
     }
 }
 

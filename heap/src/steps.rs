@@ -61,20 +61,27 @@ pub trait Steps<'h>: Copy {
         }
     }
 
-    /// Changes the layout of memory, and moves its contents if necessary. Returns `None` if there is no memory; then
+    /// Makes memory larger or smaller, and moves its contents if necessary. Returns `None` if there is no memory; then
     /// nothing has changed.
     ///
     /// # Safety
+    /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
+    unsafe fn resize(self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>> {
+        let new = Layout::from_size_align(size, layout.align()).ok()?;
+        // SAFETY: as the caller promises.
+        unsafe { self.resize_to(at, layout, new) }
+    }
+
+    /// Changes the layout of memory, as [`resize`](Self::resize) changes its size.
+    ///
+    /// # Safety
     /// The caller holds `at`, which this heap allocated with the layout `old`, and gives it up for what is returned.
-    unsafe fn resize(self, at: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
+    unsafe fn resize_to(self, at: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
         if old.align() == new.align() && self.resize_in_place(at, old, new) {
             return Some(at);
         }
-        let moved = self.alloc(new)?;
-        // SAFETY: the caller holds both, and they have this many bytes.
-        unsafe { moved.copy_from_nonoverlapping(at, old.size().min(new.size())) };
-        self.free(at, old);
-        Some(moved)
+        // SAFETY: as the caller promises.
+        unsafe { relocate(at, old, new, |new| self.alloc(new), || self.free(at, old)) }
     }
 
     /// Finds what is allocated at an address.
@@ -283,4 +290,23 @@ pub trait Steps<'h>: Copy {
         memory.audit()?;
         self.with_cache(|cache, _| memory.audit_cache(cache, |_, _| 0)).unwrap_or(Ok(()))
     }
+}
+
+/// Allocates memory of the layout `new`, copies to it what fits of the contents of `at`, of the layout `old`, and frees
+/// that. Returns `None` if there is no memory; then nothing has changed.
+///
+/// # Safety
+/// The caller holds `at`, and what `alloc` returns.
+pub unsafe fn relocate(
+    at: NonNull<u8>,
+    old: Layout,
+    new: Layout,
+    alloc: impl FnOnce(Layout) -> Option<NonNull<u8>>,
+    free: impl FnOnce(),
+) -> Option<NonNull<u8>> {
+    let moved = alloc(new)?;
+    // SAFETY: the caller holds both, and they have this many bytes.
+    unsafe { moved.copy_from_nonoverlapping(at, old.size().min(new.size())) };
+    free();
+    Some(moved)
 }

@@ -1,13 +1,15 @@
 //! Collections in each kind of heap, by the trait of `allocator-api2`.
 #![cfg(feature = "allocator-api2")]
 
-use std::alloc::Layout;
+mod support;
+
 use std::ptr::NonNull;
 
 use allocator_api2::alloc::Allocator;
 use allocator_api2::vec::Vec;
 use hashbrown::HashMap;
 use nbbs_heap::{Heap, Placed, PlacedSmall, Small};
+use support::{layout, memory};
 
 const BYTES: usize = 1 << 20;
 
@@ -31,7 +33,6 @@ fn fill<A: Allocator + Copy>(heap: A, contains: impl Fn(*const u8) -> bool) {
 
 /// Changes a block's size and alignment, up and down.
 fn relayout<A: Allocator>(heap: A) {
-    let layout = |bytes, align| Layout::from_size_align(bytes, align).unwrap();
     let mut held = layout(40, 8);
     let mut at: NonNull<u8> = heap.allocate_zeroed(held).unwrap().cast();
     // SAFETY: the block is ours, has so many bytes, and is given up for what is returned.
@@ -57,7 +58,7 @@ fn relayout<A: Allocator>(heap: A) {
 
 /// Asks for more alignment at the same size: of nine blocks in a MiB at most eight have it where they are.
 fn realign<A: Allocator>(heap: A) {
-    let [some, more] = [1, 1 << 17].map(|align| Layout::from_size_align(40_000, align).unwrap());
+    let [some, more] = [1, 1 << 17].map(|align| layout(40_000, align));
     for at in [(); 9].map(|()| heap.allocate(some).unwrap().cast::<u8>()) {
         // SAFETY: the block is ours, and given up for what is returned.
         unsafe {
@@ -69,10 +70,6 @@ fn realign<A: Allocator>(heap: A) {
             heap.deallocate(moved.cast(), more);
         }
     }
-}
-
-fn memory(bytes: usize) -> NonNull<u8> {
-    NonNull::from(Box::leak(vec![0xa5_u8; bytes].into_boxed_slice())).cast()
 }
 
 #[test]

@@ -6,12 +6,7 @@ use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
 use nbbs_heap::{AddError, AuditError, FreeError, PageError, Placed};
-use support::layout;
-
-/// Memory that is not zero.
-fn memory(bytes: usize) -> NonNull<u8> {
-    NonNull::from(Box::leak(vec![0xa5_u8; bytes].into_boxed_slice())).cast()
-}
+use support::{layout, memory};
 
 fn heap(caches: usize, bytes: usize) -> &'static Placed {
     let bytes = if cfg!(miri) { bytes.min(256 << 10) } else { bytes };

@@ -3,15 +3,9 @@
 mod support;
 
 use std::alloc::Layout;
-use std::ptr::NonNull;
 
 use nbbs_heap::{AddError, Heap};
-use support::{Block, assert_whole, layout};
-
-/// Returns memory that is not zero, as added memory may be.
-fn memory(bytes: usize) -> NonNull<u8> {
-    NonNull::from(Box::leak(vec![0xa5_u8; bytes].into_boxed_slice())).cast()
-}
+use support::{Block, assert_whole, layout, memory};
 
 /// Allocates everything that a heap has, in blocks of a layout.
 fn fill<const B: usize>(heap: &'static Heap<B>, of: Layout) -> Vec<Block> {

@@ -3,10 +3,8 @@
 
 mod support;
 
-use std::ptr::NonNull;
-
 use nbbs_heap::{Heap, Placed};
-use support::{Block, assert_whole, layout};
+use support::{Block, assert_whole, layout, memory};
 
 #[test]
 fn a_write_after_a_free_is_seen() {
@@ -33,9 +31,8 @@ fn a_write_after_a_free_is_seen() {
 #[test]
 fn a_write_after_a_free_is_seen_in_given_memory() {
     let bytes = Placed::bytes_for(1, 1 << 18).unwrap();
-    let memory = NonNull::from(Box::leak(vec![0_u8; bytes].into_boxed_slice())).cast();
     // SAFETY: the memory is leaked.
-    let heap = unsafe { Placed::new(memory, bytes, 1) }.unwrap();
+    let heap = unsafe { Placed::new(memory(bytes), bytes, 1) }.unwrap();
     let [block, _other] = [(); 2].map(|()| heap.on(0).alloc(layout(100, 8)).unwrap());
     // SAFETY: the block is ours.
     unsafe { heap.on(0).free(block, layout(100, 8)) };

@@ -6,15 +6,10 @@ mod support;
 use std::ptr::NonNull;
 
 use nbbs_heap::Heap;
-use support::{Memory, assert_whole, layout};
+use support::{Memory, assert_whole, layout, memory};
 
 /// The size of the memory: less under Miri, which is slow.
 const MUCH: usize = (if cfg!(miri) { 1 } else { 8 }) << 20;
-
-/// Returns memory that is not zero, as added memory may be.
-fn memory(bytes: usize) -> NonNull<u8> {
-    NonNull::from(Box::leak(vec![0xa5_u8; bytes].into_boxed_slice())).cast()
-}
 
 /// Allocates zeroed memory, frees memory that is not zero, and resizes, at random.
 fn programs<const B: usize>(heap: &'static Heap<B>, seed: u64, mut more: impl FnMut()) {

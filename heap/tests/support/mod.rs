@@ -88,6 +88,11 @@ pub struct Block {
 // SAFETY: the owner of this value holds the block.
 unsafe impl Send for Block {}
 
+/// Returns memory that is never freed, and is not zero.
+pub fn memory(bytes: usize) -> NonNull<u8> {
+    NonNull::from(Box::leak(vec![0xa5_u8; bytes].into_boxed_slice())).cast()
+}
+
 pub fn layout(size: usize, align: usize) -> Layout {
     Layout::from_size_align(size, align).unwrap()
 }

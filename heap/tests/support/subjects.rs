@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use nbbs_heap::{AddError, Cpu, Heap, On, Placed, Small};
 
-use super::{Block, Memory};
+use super::{Block, Memory, memory};
 
 /// A heap that answers everything a program can ask, or does nothing if it has no such operation.
 pub trait Subject: Memory {
@@ -86,9 +86,7 @@ impl Given {
         thread_local! {
             static MEMORY: Cell<Option<NonNull<u8>>> = const { Cell::new(None) };
         }
-        let memory = MEMORY.take().unwrap_or_else(|| {
-            NonNull::from(Box::leak(vec![0xa5_u8; GIVEN].into_boxed_slice())).cast()
-        });
+        let memory = MEMORY.take().unwrap_or_else(|| memory(GIVEN));
         let (all, left) = (Placed::bytes_for(caches, bytes).unwrap(), GIVEN / 2);
         assert!(all + left <= GIVEN);
         // SAFETY: the memory is leaked, has this many bytes, and is nobody else's while it is not in `MEMORY`.
