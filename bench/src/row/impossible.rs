@@ -8,8 +8,9 @@ use crate::args::{MAX_THREADS, UNIT_BYTES};
 /// The most bytes of an arena, and so of a block.
 const MAX_BYTES: u64 = nbbs::MAX_UNITS * UNIT_BYTES;
 
-/// Names the first figure of a row that no measurement can have, and the limit that it breaks.
-pub fn impossible(row: &Row) -> Option<String> {
+/// Names the first figure of a row that no measurement can have, and the limit that it breaks; `read` is what the row was
+/// read from.
+pub fn impossible(row: &Row, read: &Value) -> Option<String> {
     let order = row.order.map(u64::from);
     let counts = [
         ("threads", Some(row.threads as u64), 1, MAX_THREADS as u64),
@@ -22,17 +23,16 @@ pub fn impossible(row: &Row) -> Option<String> {
         count if count > most => Some(format!("{key} is {count}, above {most}")),
         _ => None,
     });
-    outside.or_else(|| negative(row)).or_else(|| disordered(row)).or_else(|| beyond(&row.more))
+    outside.or_else(|| negative(read)).or_else(|| disordered(row)).or_else(|| beyond(&row.more))
 }
 
 /// Names the first figure that is below 0: nothing that is measured can be.
-fn negative(row: &Row) -> Option<String> {
-    let all = serde_json::to_value(row).ok()?;
+fn negative(read: &Value) -> Option<String> {
     let below = |(key, figure): (&String, &Value)| {
         let figure = figure.as_f64().filter(|&figure| figure < 0.0)?;
         Some(format!("{key} is {figure}, below 0"))
     };
-    all.as_object()?.iter().find_map(below)
+    read.as_object()?.iter().find_map(below)
 }
 
 /// Says so if the fastest round is slower than the slowest. (The median may lie outside: with several threads it is that

@@ -260,7 +260,7 @@ impl Row {
         if row.phase.is_empty() {
             row.phase = row.text("case").to_owned().into();
         }
-        impossible(&row).map_or(Ok(row), Err)
+        impossible(&row, value).map_or(Ok(row), Err)
     }
 
     /// Sets the times of the rounds, from the nanoseconds and operations of each.
