@@ -37,6 +37,11 @@ impl Clock {
         self.ns(self.step)
     }
 
+    /// Returns the ticks between two times that the clock can tell apart.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
     /// Times nothing, and returns the ticks that it takes now.
     #[inline(always)]
     pub fn nothing(&self) -> u64 {

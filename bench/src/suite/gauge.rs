@@ -72,17 +72,18 @@ impl Latency {
         clock.ns(ticks.saturating_sub(self.nothing.value_at_quantile(0.5)))
     }
 
-    /// Returns the mean nanoseconds of an operation, without the clock's own cost. The clock's steps cancel out in the
-    /// mean.
+    /// Returns the mean nanoseconds of an operation, without the clock's own cost, and 0 where that was all. The clock's
+    /// steps cancel out in the mean.
     pub fn mean_ns(&self, clock: &Clock) -> f64 {
-        // Without the slowest hundredth: an interrupt in so few measurements would weigh too much.
-        let usual = self.nothing.value_at_quantile(0.99);
+        // Nothing takes its usual time and a step; where it took longer it met an interrupt, which would weigh too much
+        // among so few.
+        let usual = 2 * self.nothing.value_at_quantile(0.5) + clock.step();
         let nothing = self.nothing.iter_recorded().filter(|at| at.value_iterated_to() <= usual);
         let (sum, count) = nothing.fold((0, 0), |(sum, count), at| {
             let times = at.count_at_value();
             (sum + at.value_iterated_to() * times, count + times)
         });
-        clock.ns(1) * (self.operations.mean() - sum as f64 / count.max(1) as f64)
+        clock.ns(1) * (self.operations.mean() - sum as f64 / count.max(1) as f64).max(0.0)
     }
 
     /// Returns the nanoseconds that the clock itself cost.
@@ -148,4 +149,33 @@ impl<'a> Gauge<'a> {
 #[inline(never)]
 pub fn measured<R>(work: impl FnOnce() -> R) -> R {
     work()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Latency;
+    use crate::clock::Clock;
+
+    /// Records times of operations, and of nothing.
+    fn latency(operations: &[u64], nothing: &[u64]) -> Latency {
+        let mut latency = Latency::new();
+        operations.iter().for_each(|&ticks| latency.operations.saturating_record(ticks));
+        nothing.iter().for_each(|&ticks| latency.nothing.saturating_record(ticks));
+        latency
+    }
+
+    #[test]
+    fn an_interrupt_while_nothing_is_timed_is_not_the_clocks_cost() {
+        let clock = Clock::new();
+        let interrupted = latency(&[300; 100], &[100, 100, 100, 50_000_000]);
+        let mean = interrupted.mean_ns(&clock);
+        assert!((mean - clock.ns(200)).abs() < clock.ns(1), "{mean} ns, not {}", clock.ns(200));
+    }
+
+    #[test]
+    fn operations_that_take_less_than_the_clock_take_no_time() {
+        let clock = Clock::new();
+        let short = latency(&[90, 95], &[100; 10]);
+        assert_eq!((short.mean_ns(&clock), short.quantile_ns(0.5, &clock)), (0.0, 0.0));
+    }
 }
