@@ -32,7 +32,7 @@ impl Cached {
     pub(super) const NONE: Self = Self { units: 0, blocks: [0; MAX_ORDERS] };
 
     /// Adds what is in these stacks.
-    pub(super) fn and(mut self, stacks: &impl Stacks, caps: &Caps) -> Self {
+    pub(super) fn add(&mut self, stacks: &impl Stacks, caps: &Caps) {
         for class in 0..CLASSES {
             let (order, count) = (caps.order(class), stacks.count(class).min(capacity(class)));
             if let Some(blocks) = self.blocks.get_mut(order as usize) {
@@ -40,7 +40,6 @@ impl Cached {
                 self.units += count << order;
             }
         }
-        self
     }
 }
 
@@ -61,7 +60,9 @@ impl<W: Word> Caches<'_, W> {
     /// ```
     #[must_use]
     pub fn cached(&self) -> Cached {
-        self.each().fold(Cached::NONE, |cached, part| cached.and(&part, &self.caps))
+        let mut cached = Cached::NONE;
+        self.each().for_each(|part| cached.add(&part, &self.caps));
+        cached
     }
 
     /// Returns [`Buddy::stats`](crate::Buddy::stats), with cached units counted apart from used ones.

@@ -131,11 +131,11 @@ impl<W: Word> Front<'_, W> {
         self.give_back(stacks, class, if are_close { self.caps.half(class) } else { few });
     }
 
-    /// Gives back the `most` blocks that were freed longest ago. Returns whether there was any.
+    /// Gives back the `most` blocks that were freed longest ago.
     ///
     /// The oldest, since the other blocks may still be in the processor's cache; sorted, so that one compare-and-swap
     /// frees neighbours in one word.
-    fn give_back(&self, stacks: &mut impl Stacks, class: usize, most: usize) -> bool {
+    fn give_back(&self, stacks: &mut impl Stacks, class: usize, most: usize) {
         let mut blocks = [0; BATCH];
         let taken = stacks.take_oldest(class, &mut blocks[..most]);
         blocks[..taken].sort_unstable();
@@ -145,7 +145,6 @@ impl<W: Word> Front<'_, W> {
             stacks.count_refused();
             left = &left[refused.done + 1..];
         }
-        taken > 0
     }
 
     /// Gives everything back. Returns whether there was anything.
@@ -153,7 +152,8 @@ impl<W: Word> Front<'_, W> {
     pub fn drain(&self, stacks: &mut impl Stacks) -> bool {
         let mut any = false;
         for class in 0..CLASSES {
-            while self.give_back(stacks, class, BATCH) {
+            while stacks.count(class) > 0 {
+                self.give_back(stacks, class, BATCH);
                 any = true;
             }
         }

@@ -213,7 +213,9 @@ impl<'a, W: Word> Cache<'a, W> {
     /// ```
     #[must_use]
     pub fn cached(&self) -> Cached {
-        Cached::NONE.and(&self.stacks, &self.caps)
+        let mut cached = Cached::NONE;
+        cached.add(&self.stacks, &self.caps);
+        cached
     }
 
     /// Returns the number of blocks that the buddy allocator did not take back: each was freed twice, or with a wrong
