@@ -17,7 +17,7 @@ mod subject;
 mod truth;
 
 pub use crate::ask::{Ask, Held, No, ask, within};
-pub use caches::{CacheOp, CacheProgram};
+pub use caches::{CacheOp, CacheProgram, CacheRace, race_caches};
 pub use inspect::{inspect, observe};
 pub use judged::Summary;
 pub use plain::race_plain;

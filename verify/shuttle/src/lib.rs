@@ -4,10 +4,12 @@
 //! word       a metadata word: before each access to it shuttle may let another thread go on
 //! schedule   random and PCT schedules, and how to run a race under them
 //! races      races made from a seed: all orders, reservations, statistics
+//! caches     races of CPUs with caches, made from a seed
 //! share      the share of the races that is run
 //! patients   the allocators that are known to be broken, and their sound twins
 //! ```
 
+pub mod caches;
 pub mod patients;
 pub mod races;
 pub mod schedule;

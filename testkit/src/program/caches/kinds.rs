@@ -1,11 +1,13 @@
 //! The kinds of caches, as a program sees them.
 
-use nbbs::sync::AtomicU64;
+use nbbs::sync::{AtomicU64, Word};
 use nbbs::{AllocError, Buddy, Cache, Cached, Caches, Caps, FreeError, cache_words};
 
 /// A cache for each CPU.
 pub(super) trait Kind {
-    fn buddy(&self) -> &Buddy<'_>;
+    type Word: Word;
+
+    fn buddy(&self) -> &Buddy<'_, Self::Word>;
     fn alloc(&mut self, cpu: usize, order: u32) -> Result<u64, AllocError>;
     fn free(&mut self, cpu: usize, index: u64) -> Result<u64, FreeError>;
     fn free_sized(&mut self, cpu: usize, index: u64, order: u32) -> Result<(), FreeError>;
@@ -20,14 +22,16 @@ pub(super) trait Kind {
 }
 
 /// All caches in the same words.
-pub(super) struct ByCpu<'a> {
-    pub caches: Caches<'a>,
-    pub words: &'a [AtomicU64],
+pub(super) struct ByCpu<'a, W> {
+    pub caches: Caches<'a, W>,
+    pub words: &'a [W],
     pub caps: Caps,
 }
 
-impl Kind for ByCpu<'_> {
-    fn buddy(&self) -> &Buddy<'_> {
+impl<W: Word> Kind for ByCpu<'_, W> {
+    type Word = W;
+
+    fn buddy(&self) -> &Buddy<'_, W> {
         self.caches.buddy()
     }
 
@@ -79,6 +83,8 @@ pub(super) struct Owned<'a> {
 }
 
 impl Kind for Owned<'_> {
+    type Word = AtomicU64;
+
     fn buddy(&self) -> &Buddy<'_> {
         &self.buddy
     }

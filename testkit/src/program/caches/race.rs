@@ -1,0 +1,286 @@
+//! Races on caches: a thread for each CPU, and others without a cache that empty those of the CPUs.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nbbs::AllocError;
+use nbbs::sync::Word;
+
+use super::judged::Judged;
+use super::kinds::{ByCpu, Kind};
+use super::{CacheOp, CacheProgram, LARGE};
+use crate::program::sequential::pick_from;
+use crate::program::{Arena, Body, LaneReport, observe};
+use crate::{Block, Oracle, Spec, Violation};
+
+/// A race on caches: a program that runs first, and then the operations of each lane, all lanes at once.
+///
+/// Blocks belong to all lanes together: a lane frees what any other has allocated.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CacheRace {
+    /// The caches, of which there is one for each CPU, and what happens before the race. They are a
+    /// [`Caches`](nbbs::Caches), whether or not they are to be owned.
+    pub setup: CacheProgram,
+    /// The operations of each lane. A lane is the CPU of its number; those beyond the last cache have none.
+    pub lanes: Vec<Vec<CacheOp>>,
+}
+
+/// Runs a race on fresh caches. `together` is as in [`race`](crate::program::race), and must let all lanes see all
+/// accesses in one order, since nothing stands for the barrier of `drain_all`. The owner map judges every answer.
+///
+/// Afterwards a CPU that was asked gives back what it keeps with its next operation; then everything is freed, the
+/// caches are drained, and the arena must be whole.
+///
+/// # Errors
+/// The first violation.
+pub fn race_caches<W: Word + Default + Sync>(
+    race: &CacheRace,
+    together: impl FnOnce(Vec<Body<'_>>) -> Result<(), Violation>,
+) -> Result<LaneReport, Violation> {
+    let setup = &race.setup;
+    let (arena, words) = (Arena::<W>::new(setup.units), setup.words::<W>());
+    let mut judged = Judged::new(setup, setup.by_cpu(arena.buddy(), &words));
+    judged.steps()?;
+    let table = Table::new(race, &judged);
+    let bodies = race.lanes.iter().enumerate().map(|(lane, ops)| -> Body<'_> {
+        let table = &table;
+        Box::new(move || ops.iter().try_for_each(|op| table.step(lane, op)))
+    });
+    together(bodies.collect())?;
+
+    let Table { held, cpus, report, .. } = table;
+    judged.held = held.into_inner().unwrap_or_else(PoisonError::into_inner);
+    judged.spec = Spec::new(setup.units);
+    judged.held.iter().for_each(|block| judged.spec.grant(block.index, block.order));
+    judged.inspect()?;
+    for (cpu, seen) in cpus.into_iter().enumerate() {
+        judged.check_caps(cpu)?;
+        let keeps = judged.kind.cached(cpu).units > 0;
+        judged.asked[cpu] = keeps && seen.asked.into_inner();
+        judged.alloc(cpu, 0)?;
+    }
+    judged.finish()?;
+    Ok(report.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// What is known about a CPU. Only accesses to the allocator's words are steps of the race, so these never are.
+#[derive(Default)]
+struct Seen {
+    /// Operations that have begun or ended: odd in the middle of one.
+    turns: AtomicU64,
+    /// Whether it was asked to give back, and has begun no operation on its cache since.
+    asked: AtomicBool,
+}
+
+/// What the lanes of a race share.
+struct Table<'a, W> {
+    setup: &'a CacheProgram,
+    kind: &'a ByCpu<'a, W>,
+    oracle: &'a Oracle,
+    /// The blocks that no lane is just then freeing or looking at.
+    held: Mutex<Vec<Block>>,
+    cpus: Vec<Seen>,
+    /// Whether a lane empties the caches of all.
+    has_takers: bool,
+    report: Mutex<LaneReport>,
+}
+
+impl<'a, W: Word + Sync> Table<'a, W> {
+    fn new(race: &'a CacheRace, judged: &'a Judged<'a, ByCpu<'a, W>>) -> Self {
+        Self {
+            setup: &race.setup,
+            kind: &judged.kind,
+            oracle: &judged.oracle,
+            held: Mutex::new(judged.held.clone()),
+            cpus: (0..race.setup.cpus).map(|_| Seen::default()).collect(),
+            has_takers: race.lanes.iter().flatten().any(|op| *op == CacheOp::DrainAll),
+            report: Mutex::default(),
+        }
+    }
+
+    fn step(&self, cpu: usize, op: &CacheOp) -> Result<(), Violation> {
+        match *op {
+            CacheOp::Alloc { order } => self.in_turn(cpu, order, || self.alloc(cpu, order)),
+            CacheOp::Free { pick } | CacheOp::FreeSized { pick } => {
+                let sized = matches!(op, CacheOp::FreeSized { .. });
+                let Some(block) = self.take(|held| pick_from(held, pick)) else { return Ok(()) };
+                self.in_turn(cpu, block.order, || self.free(cpu, block, sized))
+            }
+            CacheOp::FreeSizedAt { index, order } => self.free_wrongly(cpu, index, order),
+            CacheOp::Drain => self.in_turn(cpu, 0, || {
+                self.kind.caches.drain(cpu);
+                self.expect_left_or_taken(cpu, "drain()")
+            }),
+            CacheOp::Ask { cpu } => {
+                let before = self.turns();
+                self.kind.caches.ask(cpu);
+                self.note_unless_turned([cpu], &before);
+                Ok(())
+            }
+            CacheOp::DrainAll => {
+                self.drain_all();
+                Ok(())
+            }
+            CacheOp::Inspect => self.look(),
+        }
+    }
+
+    /// Makes an operation under a CPU's number, on what it keeps of `order`. At its end the CPU has answered whoever asked
+    /// before.
+    fn in_turn(
+        &self,
+        cpu: usize,
+        order: u32,
+        operation: impl FnOnce() -> Result<(), Violation>,
+    ) -> Result<(), Violation> {
+        let Some(seen) = self.cpus.get(cpu) else { return operation() };
+        seen.turns.fetch_add(1, Ordering::Relaxed);
+        let asked = order <= LARGE && seen.asked.swap(false, Ordering::Relaxed);
+        operation()?;
+        seen.turns.fetch_add(1, Ordering::Relaxed);
+        if self.kind.cached(cpu).units == 0 {
+            // If it was asked meanwhile, it may have answered.
+            seen.asked.store(false, Ordering::Relaxed);
+        }
+        // One that takes caches may have answered before this operation, which then need not.
+        if asked && !self.has_takers {
+            self.expect_left_or_taken(cpu, "an operation after ask()")?;
+        }
+        Ok(())
+    }
+
+    /// Checks that a CPU, between its operations, keeps nothing. If others take caches, one may have had this: then it
+    /// gives back what is there, or leaves it to the CPU's next operation.
+    fn expect_left_or_taken(&self, cpu: usize, question: &str) -> Result<(), Violation> {
+        if cpu >= self.cpus.len() || self.kind.cached(cpu).units == 0 {
+            return Ok(());
+        }
+        if !self.has_takers {
+            let kept = self.kind.cached(cpu);
+            return Err(Violation::wrong(format!("{question}, what is kept,"), 0, kept));
+        }
+        self.note_asked(cpu);
+        Ok(())
+    }
+
+    fn note_asked(&self, cpu: usize) {
+        if let Some(seen) = self.cpus.get(cpu) {
+            seen.asked.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn alloc(&self, cpu: usize, order: u32) -> Result<(), Violation> {
+        let before = self.turns();
+        match self.kind.caches.alloc(cpu, order) {
+            Ok(index) => {
+                let block = self.oracle.take(cpu, index, order)?;
+                self.held().push(block);
+                self.report().granted += 1;
+                Ok(())
+            }
+            Err(AllocError::OrderTooLarge { max, .. }) if order > max => Ok(()),
+            Err(AllocError::Exhausted { .. }) => {
+                self.report().refused += 1;
+                // It has asked all others, and given back what it kept.
+                let others = (0..self.cpus.len()).filter(|&other| other != cpu);
+                self.note_unless_turned(others, &before);
+                self.expect_left_or_taken(cpu, "alloc(), refused")
+            }
+            Err(error) => Err(Violation::wrong("alloc()", "a refusal", error)),
+        }
+    }
+
+    fn free(&self, cpu: usize, block: Block, sized: bool) -> Result<(), Violation> {
+        self.oracle.give(block)?;
+        let answer = if sized {
+            self.kind.caches.free_sized(cpu, block.index, block.order).map(|()| block.len())
+        } else {
+            self.kind.caches.free(cpu, block.index)
+        };
+        match answer {
+            Ok(units) if units == block.len() => Ok(()),
+            Ok(units) => Err(Violation::wrong("free(), its units,", block.len(), units)),
+            Err(error) => Err(Violation::FreeRefused { block, reason: error.to_string() }),
+        }
+    }
+
+    /// Tries a free that is certainly refused: with another order, where a block begins, if frees are checked.
+    fn free_wrongly(&self, cpu: usize, index: u64, order: u32) -> Result<(), Violation> {
+        let begins_there = |held: &[Block]| held.iter().find(|block| block.index == index).copied();
+        let Some(block) = self.take(begins_there) else { return Ok(()) };
+        let wrong = self.setup.checked && order <= LARGE && order != block.order;
+        let freed = wrong && {
+            let mut freed = false;
+            self.in_turn(cpu, order, || {
+                freed = self.kind.caches.free_sized(cpu, index, order).is_ok();
+                Ok(())
+            })?;
+            freed
+        };
+        self.held().push(block);
+        if freed { Err(Violation::FreeAccepted { block: Block { index, order } }) } else { Ok(()) }
+    }
+
+    /// Empties all caches. CPUs that were in no operation meanwhile have been emptied, or asked.
+    fn drain_all(&self) {
+        let before = self.turns();
+        self.kind.caches.drain_all(|| {});
+        let keeps = |&cpu: &usize| self.kind.cached(cpu).units > 0;
+        let keeping: Vec<usize> = (0..self.cpus.len()).filter(keeps).collect();
+        self.note_unless_turned(keeping, &before);
+    }
+
+    fn turns(&self) -> Vec<u64> {
+        self.cpus.iter().map(|seen| seen.turns.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Notes that CPUs were asked during a call, except those that have begun or ended an operation since it began: they
+    /// may have answered. The same holds for one in the middle of an operation, if a third may empty its cache.
+    fn note_unless_turned(&self, cpus: impl IntoIterator<Item = usize>, before: &[u64]) {
+        let now = self.turns();
+        let stayed = |cpu: usize| {
+            now[cpu] == before[cpu] && (!self.has_takers || now[cpu].is_multiple_of(2))
+        };
+        let asked = cpus.into_iter().filter(|&cpu| cpu < now.len() && stayed(cpu));
+        asked.for_each(|cpu| self.note_asked(cpu));
+    }
+
+    /// Looks at the arena and the caches while others use them, with a block in hand that must be seen.
+    fn look(&self) -> Result<(), Violation> {
+        let block = self.take(|held| held.first().copied());
+        observe(self.kind.buddy(), block.as_slice())?;
+        self.held().extend(block);
+        let kept = self.kind.caches.cached();
+        for (blocks, (order, limit)) in kept.blocks.into_iter().zip((0..).zip(self.setup.limits)) {
+            let limit = limit * self.setup.cpus as u64;
+            if blocks << order > limit {
+                return Err(Violation::wrong(format!("cached(), order {order},"), limit, blocks));
+            }
+        }
+        let stats = self.kind.caches.stats();
+        let sum = stats.free_units + stats.used_units + stats.cached_units + stats.reserved_units;
+        if sum != stats.units {
+            return Err(Violation::wrong("stats(), the sum of its counts,", stats.units, &stats));
+        }
+        match self.kind.refused() {
+            0 => Ok(()),
+            refused => Err(Violation::wrong("refused()", 0, refused)),
+        }
+    }
+
+    /// Takes a block from those that are held, for this lane alone.
+    fn take(&self, choose: impl FnOnce(&[Block]) -> Option<Block>) -> Option<Block> {
+        let mut held = self.held();
+        let block = choose(&held)?;
+        held.retain(|&other| other != block);
+        Some(block)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<Block>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn report(&self) -> MutexGuard<'_, LaneReport> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
