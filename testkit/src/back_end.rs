@@ -69,3 +69,26 @@ impl<W: Word> BackEnd for nbbs::Buddy<'_, W> {
         ask::ask(self, lane, ask)
     }
 }
+
+/// A cache for each CPU; a lane is a CPU, or has no cache.
+impl<W: Word> BackEnd for nbbs::Caches<'_, W> {
+    fn units(&self) -> u64 {
+        self.buddy().units()
+    }
+
+    fn max_order(&self) -> u32 {
+        self.buddy().max_order()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        (nbbs::metadata_words(self.units()) + nbbs::cache_words(self.cpus())) * 8
+    }
+
+    fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
+        self.alloc(lane, order).ok()
+    }
+
+    fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
+        self.free_sized(lane, index, order).map_err(|error| error.to_string())
+    }
+}

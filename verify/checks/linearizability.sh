@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# linearizability.sh [--long]: checks histories of small races, under shuttle, under every schedule with few preemptions
-# and on real threads, against the sequential buddy; then the broken allocators and the mutants. Takes three minutes;
+# linearizability.sh [--long]: checks histories of small races, under shuttle, also behind a cache, under every schedule
+# with few preemptions and on real threads, against the sequential buddy; then the broken allocators and the mutants. Takes four minutes;
 # `--long` runs fifty times as many random races.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package verify-shuttle; }
-catches() { finds "$1" timeout 120 "$CARGO_TARGET_DIR/debug/linearizability" --first; }
+# Runs the part that a mutant is in, or all.
+# shellcheck disable=SC2046
+catches() { finds "$1" timeout 120 "$CARGO_TARGET_DIR/debug/linearizability" --first $(of_mutant "$1" by); }
 
 cargo build --quiet --package verify-shuttle
 results=$("$target/debug/linearizability" "$@" --share "$turn/$shares" 2>/dev/null | tee /dev/stderr) || log "not all as expected"

@@ -91,12 +91,21 @@ impl History {
     /// # Errors
     /// The first fault.
     pub fn check(&self) -> Result<(), Fault> {
+        self.check_refusals_of(|_| true)
+    }
+
+    /// Checks the history as [`check`](Self::check) does, but only the refusals of these lanes. Others may be refused
+    /// what a cache keeps.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn check_refusals_of(&self, lanes: impl Fn(usize) -> bool) -> Result<(), Fault> {
         let ordered =
             order::find(self.units, &self.calls, |answer| !matches!(answer, Answer::Refused(_)));
         if !ordered {
             return Err(Fault::Unordered(self.clone()));
         }
-        for &call in &self.calls {
+        for &call in self.calls.iter().filter(|call| lanes(call.lane)) {
             if let Some(witness) = honest::witness_against(self.units, &self.calls, call) {
                 return Err(Fault::Dishonest(call, witness, self.clone()));
             }

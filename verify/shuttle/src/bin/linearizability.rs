@@ -1,4 +1,4 @@
-//! `linearizability [--long] [--first] [--share K/N]`: records the calls of small races, under shuttle, under every
+//! `linearizability [PART] [--long] [--first] [--share K/N]`: records the calls of small races, under shuttle, under every
 //! schedule with few preemptions and on real threads, and checks them against the sequential buddy.
 //!
 //! Ends with 3 if ours breaks its promise, and with 1 if a patient goes unnoticed. `--first` ends at the first finding
@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use testkit::history::{History, record};
+use nbbs::{Caches, Caps, cache_words};
+use testkit::history::{Call, History, record};
 use testkit::program::{Arena, Body, Op, Program, Race, Step};
 use testkit::steered::{Steered, all_schedules, at_once, jitter};
 use testkit::{BackEnd, Symptom, Violation};
@@ -30,22 +31,28 @@ struct Count {
 impl Count {
     /// Checks a history against the allocator's promises, and counts it.
     fn check(&self, history: &History) -> Result<(), Violation> {
-        use testkit::history::Answer::Refused;
-        let refused = history.calls().iter().filter(|call| matches!(call.answer, Refused(_)));
-        self.histories.fetch_add(1, Ordering::Relaxed);
-        self.refusals.fetch_add(refused.count() as u64, Ordering::Relaxed);
-        judge(history)?;
+        self.check_lanes(history, |_| true)?;
         if !history.is_linearizable() {
             self.unlinearizable.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }
+
+    /// Does so, and judges the refusals of these lanes only.
+    fn check_lanes(&self, history: &History, lanes: fn(usize) -> bool) -> Result<(), Violation> {
+        use testkit::history::Answer::Refused;
+        let is_refusal = |call: &&Call| matches!(call.answer, Refused(_)) && lanes(call.lane);
+        let refused = history.calls().iter().filter(is_refusal);
+        self.histories.fetch_add(1, Ordering::Relaxed);
+        self.refusals.fetch_add(refused.count() as u64, Ordering::Relaxed);
+        judge(history, lanes)
+    }
 }
 
-fn judge(history: &History) -> Result<(), Violation> {
+fn judge(history: &History, lanes: fn(usize) -> bool) -> Result<(), Violation> {
     let wrong =
         |fault| Violation::wrong("the history", "an order and honest refusals", Text(fault));
-    history.check().map_err(|fault| wrong(fault.to_string()))
+    history.check_refusals_of(lanes).map_err(|fault| wrong(fault.to_string()))
 }
 
 /// A text that is its own debugging form.
@@ -66,13 +73,16 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     let factor = if has("--long") { 50 } else { 1 };
     let count = Arc::new(Count::default());
-    let parts: [(&str, Part); 3] = [
+    let parts: [(&str, Part); 4] = [
         ("schedules", under_shuttle),
+        ("caches", behind_a_cache),
         ("preemptions", under_all_schedules),
         ("threads", on_threads),
     ];
     let mut clean = true;
-    for (name, part) in parts {
+    let only = parts.iter().find(|(name, _)| has(name)).map(|&(name, _)| name);
+    for (name, part) in parts.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name))
+    {
         let start = Instant::now();
         let result = part(factor, share, &count);
         match &result {
@@ -123,6 +133,28 @@ fn under_shuttle(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), St
             let result = schedules.run(move || {
                 let arena = Arena::<Scheduled>::new(of.setup.units);
                 count.check(&record(&of, &arena.buddy(), together)?)
+            });
+            result.map_err(|found| format!("race {seed}: {found}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs random races in which the first lane has a cache and the others have none, under random and PCT schedules. Of its
+/// refusals no more is excused than without a cache: what it keeps itself must have become free. The others may be
+/// refused what it keeps.
+fn behind_a_cache(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), String> {
+    for seed in share.of(1_200 * factor) {
+        for chooser in [Chooser::Pct(3), Chooser::Pct(5), Chooser::Random] {
+            let (count, of) = (Arc::clone(count), make(Kind::Plain, seed));
+            let schedules = Schedules { chooser, count: 8, seed };
+            let result = schedules.run(move || {
+                let arena = Arena::<Scheduled>::new(of.setup.units);
+                let words: Vec<Scheduled> =
+                    (0..cache_words(1)).map(|_| Scheduled::default()).collect();
+                let caps = (0..9).fold(Caps::new(), |caps, order| caps.units(order, 6 << order));
+                let caches = Caches::new(arena.buddy(), &words).with_caps(caps.checked(false));
+                count.check_lanes(&record(&of, &caches, together)?, |lane| lane == 0)
             });
             result.map_err(|found| format!("race {seed}: {found}"))?;
         }
@@ -218,7 +250,7 @@ fn hands_out_twice(
             with(of.setup.units, &mut |back_end: &dyn BackEnd| {
                 // The patients promise nothing about refusals.
                 let history = record(&of, &back_end, together)?;
-                if history.grants_twice() { judge(&history) } else { Ok(()) }
+                if history.grants_twice() { judge(&history, |_| true) } else { Ok(()) }
             })
         });
         let found = result.err()?;
