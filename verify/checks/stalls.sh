@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # stalls.sh [--long]: a thread stops for good, or for long, after every step of every operation. The others must go on,
-# and what is left must be whole. Takes two minutes, and four for the mutants; `--long` also stops the second thread
+# and what is left must be whole. Takes two minutes, and five for the mutants; `--long` also stops the second thread
 # everywhere, and lets the threads go on in every order.
 source "$(dirname "$0")/../check.sh" "$@"
 

@@ -87,6 +87,8 @@ pub enum Op {
     Inspect,
     /// An operation on a run, a part of what is held, or many blocks.
     Run(RunOp),
+    /// An operation on the lane's cache, or on all. Does nothing where there are no caches.
+    Cache(CacheOp),
 }
 
 /// An operation on runs of any number of units, on parts of what is held, or on many blocks. A pick names a block or a

@@ -137,6 +137,7 @@ impl<'a, S: Subject> Lane<'a, S> {
             }
             // Another lane may hold it by now.
             Op::FreeAgain => Ok(()),
+            Op::Cache(_) => Ok(()),
         }
     }
 

@@ -63,6 +63,7 @@ impl<S: Subject + ?Sized> Judged<'_, S> {
             Op::Drain { order } => self.drain(lane, order),
             Op::Inspect => self.subject.inspect(&self.spec),
             Op::Run(ref op) => self.run_op(lane, op),
+            Op::Cache(_) => Ok(()),
         }
     }
 }

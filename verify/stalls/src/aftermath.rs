@@ -59,15 +59,16 @@ pub fn bound(units: u64) -> Steps {
 pub fn check(
     system: &dyn System,
     oracle: &Oracle,
-    players: Vec<Player<'_>>,
+    mut players: Vec<Player<'_>>,
 ) -> Result<Steps, Violation> {
-    let busy = players.iter().find(|player| player.is_busy());
-    let cost = busy.map(Player::cost).unwrap_or_default();
+    let stopped = players.iter().find(|player| player.is_busy());
+    system.settle(stopped.and_then(|player| Some((player.lane, player.call()?))))?;
+    let cost = stopped.map(Player::cost).unwrap_or_default();
     let bound = bound(system.units());
     let mut last = Last { system, oracle, cost, steps: Steps::default(), bound };
     last.audit()?;
     last.drain_all(None)?;
-    for player in players {
+    for player in &mut players {
         last.give_back(player)?;
     }
     last.audit()?;
@@ -79,6 +80,7 @@ pub fn check(
     }
     last.reserve_all()?;
     last.audit()?;
+    last.recover(&players)?;
     Ok(last.steps)
 }
 
@@ -148,12 +150,26 @@ impl Last<'_> {
     }
 
     /// Frees what a lane holds, except what it is in the middle of changing.
-    fn give_back(&mut self, player: Player<'_>) -> Result<(), Violation> {
-        player.held.into_iter().try_for_each(|held| self.free_held(held))?;
-        player.reservations.into_iter().try_for_each(|range| {
+    fn give_back(&mut self, player: &mut Player<'_>) -> Result<(), Violation> {
+        player.held.drain(..).try_for_each(|held| self.free_held(held))?;
+        player.reservations.drain(..).try_for_each(|range| {
             let release = Op::Release { start: range.start, end: range.end };
             self.wide(vec![range], &release).map(|_| ())
         })
+    }
+
+    /// Puts to use again what a stopped lane kept from the others: then only what it had in hand is missing.
+    fn recover(&mut self, players: &[Player<'_>]) -> Result<(), Violation> {
+        for player in players {
+            let Some(call) = player.call() else { continue };
+            if self.system.recover(player.lane, call)? {
+                self.cost = player.cost();
+                self.audit()?;
+                let missing = self.drain_all(None)?;
+                self.drain_all(Some(&missing))?;
+            }
+        }
+        Ok(())
     }
 
     /// Reserves everything, and releases it.

@@ -46,6 +46,9 @@ pub struct Outcome {
 /// The number of steps after which a lane must be waiting for another that does not go on.
 const MANY: u64 = 100_000;
 
+/// The same where two lanes take turns: each turn repeats a call from its beginning.
+const TURNS: u64 = 5_000;
+
 /// How often a lane may wait on the way while others take a step each.
 const WAITS: u32 = 300;
 
@@ -131,14 +134,14 @@ impl Stage<'_> {
             }
             Turn::Rest(lane) => self.rest(lane),
             Turn::Alternate(one, two) => {
-                for _ in 0..MANY {
+                for _ in 0..TURNS {
                     if self.players[one].is_done() && self.players[two].is_done() {
                         return Ok(());
                     }
                     self.go_on(one, &mut 1)?;
                     self.go_on(two, &mut 1)?;
                 }
-                Err(Violation::Stuck { lane: one, steps: MANY })
+                Err(Violation::Stuck { lane: one, steps: TURNS })
             }
         }
     }

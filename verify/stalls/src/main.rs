@@ -6,6 +6,7 @@
 //! word        calls that can be stopped before any access, and go on later
 //! system      nbbs and the others, with all that they can do
 //! zones       two arenas of nbbs behind one handle
+//! caches      CPUs with caches in front of nbbs
 //! scenes      what is in use, and what the lanes do
 //! case        one of these scenes on a fresh system, under a script
 //! player      a lane: what it holds, and what it is in the middle of
@@ -17,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod aftermath;
+mod caches;
 mod call;
 mod case;
 mod matrix;
@@ -58,7 +60,7 @@ fn ours(depth: Depth, only: Option<&str>) -> ExitCode {
         if only.is_some_and(|only| only != name) {
             continue;
         }
-        match run(subject, units, &scenes, depth.in_arena(units), |_| true) {
+        match run(subject, units, &scenes, depth.of(subject.kind, units), |_| true) {
             Ok(figures) => {
                 let (subject, bound) = (subject.name, bound(units));
                 eprintln!("{subject}, {name}, {units} units: {figures:?}; bound {bound:?}");

@@ -10,7 +10,7 @@ use testkit::Violation;
 use crate::aftermath::Steps;
 use crate::case::{Case, Outcome, Turn};
 use crate::scenes::Scenes;
-use crate::system::Subject;
+use crate::system::{Kind, Subject};
 
 /// The depth: how many of the places are tried.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +24,15 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// Returns the depth for an arena: in larger ones programs take more steps, and each run takes more time.
-    pub fn in_arena(self, units: u64) -> Self {
+    /// Returns the depth for an arena: in larger ones, and with caches, programs take more steps, and each run takes more
+    /// time.
+    pub fn of(self, kind: Kind, units: u64) -> Self {
         let is_whole = self.stride == 1;
-        if units <= 104 || is_whole {
-            self
-        } else {
-            Self { stride: 3 * self.stride, first: 6, ..self }
+        match kind {
+            _ if is_whole => self,
+            Kind::Caches => Self { stride: 21, first: 2, ..self },
+            _ if units > 104 => Self { stride: 3 * self.stride, first: 6, ..self },
+            _ => self,
         }
     }
 }

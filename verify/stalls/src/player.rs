@@ -13,7 +13,8 @@ use crate::word::{Past, Stop, advance};
 pub struct Player<'a> {
     system: &'a dyn System,
     oracle: &'a Oracle,
-    lane: usize,
+    /// Its number.
+    pub lane: usize,
     /// Its blocks and runs, in the order in which it got them, without what it is in the middle of changing.
     pub held: Vec<Held>,
     /// The ranges that it has reserved.
@@ -46,9 +47,15 @@ impl<'a> Player<'a> {
         self.call.is_some()
     }
 
+    /// Returns the call that it is in the middle of.
+    pub fn call(&self) -> Option<&Call> {
+        self.call.as_ref().map(|(call, _)| call)
+    }
+
     /// Returns what is lost if it never goes on.
     pub fn cost(&self) -> Cost {
-        self.call.as_ref().map_or_else(Cost::default, |(call, past)| self.system.cost(call, past))
+        let cost = |(call, past): &_| self.system.cost(self.oracle, call, past);
+        self.call.as_ref().map_or_else(Cost::default, cost)
     }
 
     /// Takes up to `left` steps, and subtracts them.
@@ -65,7 +72,8 @@ impl<'a> Player<'a> {
                 self.todo = todo;
                 let Some(call) = self.resolve(op) else { continue };
                 self.begin(&call)?;
-                self.call = Some((call, Past::default()));
+                let past = Past::beside(self.system.kept(self.lane, &call));
+                self.call = Some((call, past));
             }
             let Some((call, past)) = &mut self.call else { continue };
             match advance(past, left, yields, || self.system.call(self.lane, call)) {

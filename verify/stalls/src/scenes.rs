@@ -1,6 +1,6 @@
 //! Scenes: every operation, in the situations in which it does something different.
 
-use testkit::program::{Op, RunOp};
+use testkit::program::{CacheOp, Op, RunOp};
 
 use crate::case::Case;
 use crate::system::Kind;
@@ -30,6 +30,13 @@ const fn free_batch(order: u32) -> Op {
     Op::Run(RunOp::FreeBatch { order })
 }
 
+/// Empties the caches of all.
+const DRAIN_ALL: Op = Op::Cache(CacheOp::DrainAll);
+
+const fn ask(cpu: usize) -> Op {
+    Op::Cache(CacheOp::Ask { cpu })
+}
+
 /// Scenes: situations, and programs for them.
 pub struct Scenes {
     /// What is in use.
@@ -54,6 +61,7 @@ impl Scenes {
                 ("batches", Self::of_batches(units)),
             ],
             Kind::Zones => vec![("zones", Self::of_zones())],
+            Kind::Caches => vec![("caches", Self::of_caches(units))],
             Kind::Buddy => vec![("blocks", Self::of_buddies(units))],
             Kind::Pool => vec![("slots", Self::of_slots())],
         }
@@ -220,6 +228,44 @@ impl Scenes {
             vec![at(50, 14), FREE],
         ];
         let workload = vec![alloc(0), units(5), alloc(6), FREE, batch(3, 2), alloc(5)];
+        Self { setups, programs, workload }
+    }
+
+    /// Returns scenes with caches, which are empty, full, asked to give back, or all that others want.
+    fn of_caches(units: u64) -> Self {
+        let max = units.ilog2();
+        let keeping = vec![
+            (0, alloc(0)),
+            (0, alloc(0)),
+            (0, alloc(2)),
+            (0, FREE),
+            (1, alloc(1)),
+            (1, alloc(0)),
+            (1, FREE),
+            (2, alloc(0)),
+        ];
+        let asks = (0..2).map(|cpu| (2, ask(cpu)));
+        let asked = keeping.iter().cloned().chain(asks).collect();
+        let full = [vec![(0, alloc(0)); 6], vec![(0, FREE); 4], vec![(1, alloc(3)), (1, FREE)]];
+        let wanted = vec![
+            (2, alloc(max - 1)),
+            (1, alloc(max - 2)),
+            (0, alloc(3)),
+            (0, alloc(2)),
+            (0, FREE),
+            (1, alloc(1)),
+        ];
+        let setups = vec![vec![], keeping, asked, full.concat(), wanted];
+        let programs = vec![
+            vec![alloc(0), FREE],
+            vec![FREE, FREE],
+            vec![alloc(3), FREE_UNSIZED],
+            vec![alloc(max)],
+            vec![DRAIN_ALL],
+            vec![Op::Cache(CacheOp::Drain), alloc(1)],
+            vec![ask(0), ask(1), alloc(0)],
+        ];
+        let workload = vec![alloc(0), FREE, DRAIN_ALL, alloc(2), alloc(max - 1), FREE, alloc(0)];
         Self { setups, programs, workload }
     }
 

@@ -9,8 +9,9 @@ use baselines::paper::{Nb1, Nb4, Sl1, Sl4};
 use baselines::{Pool, Units};
 use nbbs::{Buddy, FreeError, Invariant};
 use testkit::program::{Arena, Ask, Held, No, Op};
-use testkit::{BackEnd, InHand, Symptom, Violation};
+use testkit::{BackEnd, Block, InHand, Oracle, Symptom, Violation};
 
+use crate::caches::Behind;
 use crate::call::{Answer, Call, Cost};
 use crate::places::{Ledger, Places};
 use crate::word::{Past, Stepped};
@@ -39,7 +40,7 @@ pub trait System: BackEnd {
     }
 
     /// Returns the cost of a call that never goes on.
-    fn cost(&self, call: &Call, _past: &Past) -> Cost {
+    fn cost(&self, _oracle: &Oracle, call: &Call, _past: &Past) -> Cost {
         let in_hand = match *call {
             Call::Alloc(order) => InHand::Claim(order),
             Call::FreeSized(block) => InHand::Block(block),
@@ -64,6 +65,29 @@ pub trait System: BackEnd {
     /// The violation, and the units that it concerns.
     fn check(&self) -> Result<(), (Violation, Range<u64>)> {
         Ok(())
+    }
+
+    /// Returns the blocks that are in caches which a call is about to use.
+    fn kept(&self, _lane: usize, _call: &Call) -> Vec<Block> {
+        Vec::new()
+    }
+
+    /// Has caches emptied, once all lanes are stopped or done, except what the lane that stopped in this call may keep
+    /// from the others.
+    ///
+    /// # Errors
+    /// More than that is kept, or the call that empties caches waits.
+    fn settle(&self, _stopped: Option<(usize, &Call)>) -> Result<(), Violation> {
+        Ok(())
+    }
+
+    /// Puts to use again, and empties, what the lane that stopped in this call for good kept from the others. Returns
+    /// `false` if there is nothing of the kind.
+    ///
+    /// # Errors
+    /// Something is still kept.
+    fn recover(&self, _lane: usize, _call: &Call) -> Result<bool, Violation> {
+        Ok(false)
     }
 }
 
@@ -141,10 +165,26 @@ pub fn audit(buddy: &Buddy<'_, Stepped>) -> Result<(), (Violation, Range<u64>)> 
 }
 
 /// nbbs, and the places of its words.
-struct Ours<'a> {
+pub struct Ours<'a> {
     arena: &'a Arena<Stepped>,
-    buddy: Buddy<'a, Stepped>,
+    /// A handle to the arena.
+    pub buddy: Buddy<'a, Stepped>,
     places: Arc<Places>,
+}
+
+impl<'a> Ours<'a> {
+    /// Creates a handle to an arena.
+    pub fn of(arena: &'a Arena<Stepped>) -> Self {
+        let buddy = arena.buddy();
+        Self { arena, buddy, places: Places::of(buddy.units()) }
+    }
+
+    /// Returns what a call has claimed and cleared so far.
+    pub fn ledger(&self, past: &Past) -> Ledger {
+        let mut ledger = Ledger::default();
+        self.places.enter(self.arena, 0, &past.changes, &mut ledger);
+        ledger
+    }
 }
 
 impl BackEnd for Ours<'_> {
@@ -197,10 +237,8 @@ impl System for Ours<'_> {
         }
     }
 
-    fn cost(&self, call: &Call, past: &Past) -> Cost {
-        let mut ledger = Ledger::default();
-        self.places.enter(self.arena, 0, &past.changes, &mut ledger);
-        cost(call, ledger)
+    fn cost(&self, _oracle: &Oracle, call: &Call, past: &Past) -> Cost {
+        cost(call, self.ledger(past))
     }
 
     fn reserves(&self) -> bool {
@@ -228,6 +266,8 @@ pub enum Kind {
     Nbbs,
     /// Two arenas of nbbs behind one handle.
     Zones,
+    /// Three CPUs with caches in front of nbbs.
+    Caches,
     /// Blocks of `2^order` units.
     Buddy,
     /// Blocks of one size.
@@ -254,10 +294,14 @@ const fn subject(name: &'static str, units: &'static [u64], kind: Kind, fresh: F
 pub const OURS: &[Subject] = &[
     subject("nbbs", &[96, 8, 33, 600], Kind::Nbbs, |units, visit| {
         let arena = Arena::<Stepped>::new(units);
-        visit(&Ours { arena: &arena, buddy: arena.buddy(), places: Places::of(units) });
+        visit(&Ours::of(&arena));
     }),
     subject("zones", &[104], Kind::Zones, |units, visit| {
         TwoZones::of(units).visit(visit);
+    }),
+    subject("caches", &[64], Kind::Caches, |units, visit| {
+        let (arena, words) = (Arena::<Stepped>::new(units), Behind::words());
+        visit(&Behind::new(&arena, &words));
     }),
 ];
 

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use baselines::Pause;
 use nbbs::sync::{Ordering, Word};
+use testkit::Block;
 
 /// A word whose every access is a step.
 #[derive(Debug, Default)]
@@ -29,6 +30,15 @@ pub struct Past {
     answers: Vec<(usize, u64)>,
     /// The changes that it has made.
     pub changes: Vec<Change>,
+    /// The blocks in the caches that it uses when it began.
+    pub kept: Vec<Block>,
+}
+
+impl Past {
+    /// Returns what is known about a call that is about to begin, beside these blocks in caches.
+    pub fn beside(kept: Vec<Block>) -> Self {
+        Self { kept, ..Self::default() }
+    }
 }
 
 /// How far a call got.

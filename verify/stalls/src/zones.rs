@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nbbs::{AllocError, Request, Zone, Zones};
 use testkit::program::{Arena, Ask, Held, No, within};
-use testkit::{BackEnd, Violation};
+use testkit::{BackEnd, Oracle, Violation};
 
 use crate::call::{Answer, Call, Cost};
 use crate::places::{Ledger, Places};
@@ -123,7 +123,7 @@ impl System for Lent<'_> {
         }
     }
 
-    fn cost(&self, call: &Call, past: &Past) -> Cost {
+    fn cost(&self, _oracle: &Oracle, call: &Call, past: &Past) -> Cost {
         let mut ledger = Ledger::default();
         for (base, arena, places) in &self.memory.zones {
             places.enter(arena, *base, &past.changes, &mut ledger);
