@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # linearizability.sh [--long]: checks histories of small races, under shuttle, also behind a cache, under every schedule
-# with few preemptions and on real threads, against the sequential buddy; then the broken allocators and the mutants. Takes four minutes;
-# `--long` runs fifty times as many random races.
+# with few preemptions and on real threads, against the sequential buddy; then the broken allocators and the mutants.
+# Takes four minutes; `--long` runs fifty times as many random races.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { cargo build --quiet --package verify-shuttle; }
