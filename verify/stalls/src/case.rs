@@ -5,7 +5,8 @@ use testkit::{Oracle, Violation};
 
 use crate::aftermath::{self, Steps};
 use crate::player::Player;
-use crate::system::{Fresh, System};
+use crate::subjects::Fresh;
+use crate::system::System;
 use crate::word::Stop;
 
 /// A case: an arena, and what the lanes do in it.

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! word        calls that can be stopped before any access, and go on later
-//! system      nbbs and the others, with all that they can do
+//! system      what a system can be asked, and nbbs
+//! subjects    nbbs and the others, by name
 //! zones       two arenas of nbbs behind one handle
 //! caches      CPUs with caches in front of nbbs
 //! scenes      what is in use, and what the lanes do
@@ -25,6 +26,7 @@ mod matrix;
 mod places;
 mod player;
 mod scenes;
+mod subjects;
 mod system;
 mod word;
 mod zones;
@@ -34,7 +36,7 @@ use std::process::ExitCode;
 use aftermath::bound;
 use matrix::{Culprit, Depth, Figures, run};
 use scenes::Scenes;
-use system::{OURS, PATIENTS, SOUND, Subject};
+use subjects::{OURS, PATIENTS, SOUND, Subject};
 use testkit::{Symptom, Violation};
 
 fn main() -> ExitCode {

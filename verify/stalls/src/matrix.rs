@@ -10,7 +10,7 @@ use testkit::Violation;
 use crate::aftermath::Steps;
 use crate::case::{Case, Outcome, Turn};
 use crate::scenes::Scenes;
-use crate::system::{Kind, Subject};
+use crate::subjects::{Kind, Subject};
 
 /// The depth: how many of the places are tried.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use testkit::program::{CacheOp, Op, RunOp};
 
 use crate::case::Case;
-use crate::system::Kind;
+use crate::subjects::Kind;
 
 /// Frees the lane's oldest block or run, by its size.
 const FREE: Op = Op::FreeSized { pick: 0 };
