@@ -18,7 +18,7 @@ nbbs)
         "$(tests zones runs exhaustive settling preemptions huge attach wraps double_frees cuts)" "--doc")
     ;;
 pool)
-    package=(--package nbbs-pool --features nbbs)
+    package=(--package nbbs-pool)
     stages=("$(tests --lib objects properties sources growth)" "$(tests stalls deaths threads schedules)" "--doc")
     ;;
 capi)

@@ -26,7 +26,7 @@ done
 # Features of the heap that take a crate: here they are refused.
 sed -i -E '/"nbbs-heap\/(shuffle|valgrind)"/d' "$to/capi/Cargo.toml"
 sed -i -E 's/^([a-z0-9-]+) = \[.*"dep:.*/\1 = []/' "$to"/{nbbs,pool,heap,capi}/Cargo.toml
-without 'profile[.](dev|release[.]package)' '^(#|(testkit|baselines|default-members|exclude) )' "$to/Cargo.toml"
+without 'profile[.](dev|release[.]package)' '^(#|(testkit|baselines|nix|default-members|exclude) )' "$to/Cargo.toml"
 sed -i 's/^members = .*/members = ["nbbs", "pool", "heap", "capi"]/' "$to/Cargo.toml"
 cargo generate-lockfile --quiet --offline --manifest-path "$to/Cargo.toml"
 echo "$to"

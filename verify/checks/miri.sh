@@ -18,7 +18,7 @@ on_nbbs() {
     done
 }
 # Tests leak static memory on purpose; those of the library count what is dropped.
-on_pool() { MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" cargo +nightly miri test --package nbbs-pool --features nbbs "$@"; }
+on_pool() { MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" cargo +nightly miri test --package nbbs-pool "$@"; }
 
 # The package of a mutant, and the test that runs it.
 of_pool() { grep -q "^name: $1\$" "$root/verify/mutants/miri-pool.list"; }

@@ -4,7 +4,7 @@
 # minutes; `--long` runs 25 times as many random schedules.
 source "$(dirname "$0")/../check.sh" "$@"
 
-package=(--package nbbs-pool --features nbbs)
+package=(--package nbbs-pool)
 build_mutant() { test_builds "$1" "${package[@]}"; }
 catches() { test_notices "$1" "${package[@]}"; }
 
