@@ -3,8 +3,11 @@
 mod support;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
+use ruzstd::decoding::StreamingDecoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::Value;
 use support::{json, refusal, stdout};
 
@@ -143,9 +146,22 @@ fn bench(words: &str) -> Vec<String> {
         .collect()
 }
 
+/// Writes the beginning of the sample, which fills the small arena, to a file of the folder, and returns its path.
+fn first_events(folder: &Path) -> String {
+    let sample = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../traces/redis.trace.zst"));
+    let mut text = String::new();
+    StreamingDecoder::new(&sample.unwrap()[..]).unwrap().read_to_string(&mut text).unwrap();
+    let lines: Vec<&str> = text.lines().take(30_000).collect();
+    let path = folder.join("first.trace.zst");
+    let content = compress_to_vec((lines.join("\n") + "\n").as_bytes(), CompressionLevel::Fastest);
+    std::fs::write(&path, content).unwrap();
+    path.into_os_string().into_string().unwrap()
+}
+
 #[test]
 fn bench_runs_every_workload_on_every_allocator() {
-    let args = bench("all --threads 2 --json");
+    let folder = tempfile::tempdir().unwrap();
+    let args = bench(&format!("all --threads 2 --json --traces {}", first_events(folder.path())));
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let rows = json(&args);
     let of = |kind: &'static str| rows.iter().filter(move |row| row["kind"] == kind);
