@@ -21,7 +21,8 @@ if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
 fi
 target_dir=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)
 (cd bench/cores && cargo fmt --check && cargo clippy --quiet --locked --release --target-dir "$target_dir/cores" -- -D warnings)
-cargo build --quiet --package nbbs-bench --features suite
+# The command as `cargo test` builds it.
+cargo test --quiet --no-run --test cores
 
 # judged ALLOCATORS LOOPS [OPTION...]: writes the rows of a run on 1 and 8 cores to $said. Its status is the command's.
 judged() {
