@@ -15,29 +15,30 @@ for example in nbbs/examples/*.rs; do
 done
 
 cargo build --release --quiet --package linux-memory
-cargo build --release --quiet --package nbbs-shared --example survivors
-cargo build --release --quiet --package nbbs-heap --features allocator-api2 --example one_line --example in_a_heap
+# As `cargo test` builds them: a release would build all that tests depend on once more.
+cargo build --quiet --package nbbs-shared --example survivors
+cargo build --quiet --package nbbs-heap --features allocator-api2 --example one_line --example in_a_heap
 target_dir=${CARGO_TARGET_DIR:-target}
 
 # says PATTERN COMMAND...: checks that a command succeeds, and prints a line like this.
 says() {
-    timeout 120 "$target_dir/release/$2" "${@:3}" >"$said" 2>&1 || failed "${*:2} fails"
+    timeout 120 "$target_dir/$2" "${@:3}" >"$said" 2>&1 || failed "${*:2} fails"
     grep -qE -- "$1" "$said" || failed "${*:2} does not say: $1"
 }
 # finds PATTERN COMMAND...: checks that a command fails, and prints a line like this.
 finds() {
-    if timeout 120 "$target_dir/release/$2" "${@:3}" >"$said" 2>&1; then failed "${*:2} finds nothing"; fi
+    if timeout 120 "$target_dir/$2" "${@:3}" >"$said" 2>&1; then failed "${*:2} finds nothing"; fi
     grep -qE -- "$1" "$said" || failed "${*:2} does not say: $1"
 }
 
-says 'just what was in use' reservation --churn 200
-finds 'is not 0x0, which its holder left there' reservation --churn 200 --broken
-finds '^reservation: --hold 1000000000: at most half' reservation --hold 1000000000
-says '[1-9][0-9]* of them with a frame in hand.*nothing is lost' balloon --kills 40
-finds 'the guest ended' balloon --broken
-finds '^balloon: --memory 1000000000: at most half' balloon --memory 1000000000
-says '^0 messages lost, 0 bytes lost' examples/survivors 2
-says '^31676 words counted by 4 threads, all in a heap of [1-9]' examples/one_line
-says '^a further MiB is refused: true' examples/in_a_heap
-says '^free again: ([0-9]+) of \1 KiB' examples/in_a_heap
+says 'just what was in use' release/reservation --churn 200
+finds 'is not 0x0, which its holder left there' release/reservation --churn 200 --broken
+finds '^reservation: --hold 1000000000: at most half' release/reservation --hold 1000000000
+says '[1-9][0-9]* of them with a frame in hand.*nothing is lost' release/balloon --kills 40
+finds 'the guest ended' release/balloon --broken
+finds '^balloon: --memory 1000000000: at most half' release/balloon --memory 1000000000
+says '^0 messages lost, 0 bytes lost' debug/examples/survivors 2
+says '^31676 words counted by 4 threads, all in a heap of [1-9]' debug/examples/one_line
+says '^a further MiB is refused: true' debug/examples/in_a_heap
+says '^free again: ([0-9]+) of \1 KiB' debug/examples/in_a_heap
 echo "the examples work, and what is broken on purpose is found"
