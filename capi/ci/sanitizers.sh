@@ -25,12 +25,13 @@ thread=$(instrumented thread)
 # Debian's clang is older than nightly's LLVM: its runtime only has these three under their plain names.
 plain_names=-Wl,--defsym=__tsan_memcpy=memcpy,--defsym=__tsan_memmove=memmove,--defsym=__tsan_memset=memset
 threaded=(-fsanitize=thread -Wno-unused-command-line-argument "$plain_names")
-# run LANGUAGE STANDARD STANDARD: runs the suite of one language, under each sanitizer as another C++.
+# run LANGUAGE STANDARD STANDARD: runs the suite of one language, under each sanitizer as another C++. Not optimised, as
+# that takes most of the time, and leaves less to look at.
 run() {
     local suite
-    suite=$(suite "$1" clang++ "$address" address "-std=$2" -O1 -fsanitize=address,undefined -fno-sanitize-recover=all)
+    suite=$(suite "$1" clang++ "$address" address "-std=$2" -O0 -fsanitize=address,undefined -fno-sanitize-recover=all)
     passes "the suite of $1, AddressSanitizer and UndefinedBehaviorSanitizer" "$suite"
-    suite=$(suite "$1" clang++ "$thread" thread "-std=$3" -O1 "${threaded[@]}")
+    suite=$(suite "$1" clang++ "$thread" thread "-std=$3" -O0 "${threaded[@]}")
     passes "the suite of $1, ThreadSanitizer" "$suite"
 }
 run c c++17 c++17
