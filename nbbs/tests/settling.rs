@@ -42,3 +42,20 @@ fn what_a_search_has_settled_is_merged_to_the_top() {
         assert_eq!(buddy.order_bound(), Some(units.ilog2() - 1));
     }
 }
+
+/// A lane fills the arena and frees it in reverse. Of the words that empty, only one stays split, for this lane's next
+/// block.
+#[test]
+fn a_drain_in_reverse_leaves_one_empty_word() {
+    for (lane, order) in [(0, 5), (1, 5), (0, 8), (1, 9), (0, 10)] {
+        let arena: Arena = Arena::new(1 << 15);
+        let buddy: Buddy<'_> = arena.buddy();
+        let blocks: Vec<u64> = std::iter::from_fn(|| buddy.on(lane).alloc(order).ok()).collect();
+        assert_eq!(blocks.len() as u64, buddy.units() >> order);
+        for &block in blocks.iter().rev() {
+            buddy.on(lane).free_sized(block, order).unwrap();
+        }
+        let waiting = buddy.audit().unwrap().waiting_merges;
+        assert!(waiting <= 1, "lane {lane}, order {order}: {waiting} words wait to be merged");
+    }
+}

@@ -34,18 +34,21 @@ impl<W: Word> Blocks<'_, W> {
         claimed.map(|(_, got)| got).ok_or(AllocError::Exhausted { units: 1 << order })
     }
 
-    /// Claims as many blocks of `order` as one word has and `blocks` has room for: word `from`, one beside it, or the
-    /// first that a search finds. Returns that word and how many.
+    /// Claims as many blocks of `order` as one word has and `blocks` has room for: word `from`, one beside it unless
+    /// memory is tight, or the first that a search finds. Returns that word and how many.
     fn claim_some(self, from: u64, order: u32, blocks: &mut [u64]) -> Option<(u64, usize)> {
         let level = W::SHAPE.level_of(order);
         let mut claim = |idx| {
             let got = self.claim_many(level, idx, order, blocks);
             (got > 0).then_some((idx, got))
         };
-        let claimed = claim(from).or_else(|| claim(self.word_beside(from, order)?));
+        let first_fit = self.takes_first_fit(level);
+        let beside = || if first_fit { None } else { self.word_beside(from, order) };
+        let claimed = claim(from).or_else(|| claim(beside()?));
         if let Some((idx, _)) = claimed {
             self.lane.notes().set_cursor(order, idx);
         }
+        let from = if first_fit { self.lane.home(level) } else { from };
         claimed.or_else(|| self.search_by(from, order, claim))
     }
 

@@ -26,11 +26,15 @@ pub(super) struct Room {
 }
 
 impl<W: Word> Blocks<'_, W> {
-    /// Allocates beside the word at the cursor. If there is no room, a search continues from there.
+    /// Allocates beside the word at the cursor, or [where the first room is](Self::takes_first_fit). If there is no room
+    /// beside it, a search continues from there.
     #[inline(never)]
     pub(super) fn alloc_beside<const LEAF: bool>(self, cursor: u64, order: u32) -> Option<u64> {
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
         let slots = order - W::SHAPE.slot_order(level);
+        if !LEAF && self.takes_first_fit(level) {
+            return self.search(self.lane.home(level), order);
+        }
         let found = self.look_beside::<LEAF>(cursor, order);
         if let Beside::Free(idx) = found {
             return self.alloc_from(idx, order);

@@ -131,7 +131,6 @@ impl<W: Word> Blocks<'_, W> {
             return true;
         }
         let offer = if left != 0 {
-            self.lane.draw_back(level, idx, order);
             offer_of::<W>(level, left, slot, slots)
         } else if notes.cursor(order) == Some(idx) {
             word::UNSETTLED
@@ -200,7 +199,6 @@ impl<W: Word> Blocks<'_, W> {
         if word::codes(level, left) == 0 {
             return self.merge_emptied(level, idx, order);
         }
-        self.lane.draw_back(level, idx, order);
         self.tree().merge_or_publish(level, idx, left);
         true
     }

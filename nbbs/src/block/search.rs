@@ -189,6 +189,14 @@ impl<W: Word> Blocks<'_, W> {
         (self.geometry().top(), 0)
     }
 
+    /// Returns whether a block of `level` is looked for from the lane's home on once there is no room at its cursor: if it
+    /// is at least as large as a leaf word, and memory is tight. To go on from the cursor would be next fit, which breaks
+    /// up what is large. Smaller blocks would pay more for the search than they gain.
+    #[inline(always)]
+    pub(super) fn takes_first_fit(self, level: usize) -> bool {
+        level > 0 && !self.is_spacious(level)
+    }
+
     /// Returns whether an area, that is, a word above one of `level`, may be free as a whole. Then memory is not tight,
     /// and the areas that a search passes need not be used to the last unit.
     fn is_spacious(self, level: usize) -> bool {

@@ -110,9 +110,6 @@ pub(super) trait Stacks {
     fn take_oldest(&mut self, class: usize, blocks: &mut [u64]) -> usize {
         let count = self.count(class).min(capacity(class));
         let taken = count.min(blocks.len() as u64);
-        if taken == 0 {
-            return 0;
-        }
         // While the others move down the count is 0: a block that stood twice might be given back twice, if this caller
         // dies.
         self.set_count(class, 0);

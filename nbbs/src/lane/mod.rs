@@ -124,24 +124,6 @@ impl<'b, W: Word> OnLane<'b, W> {
             .unwrap_or_else(|| self.home(level))
     }
 
-    /// Moves the cursor for blocks of `order` back to word `idx` of `level`, in which one came free, if that lies between
-    /// the lane's home and the cursor. Such blocks then fill memory from the home on, and what is far from it stays
-    /// whole. Blocks of a leaf word do not: it would cost them more than it gains.
-    #[inline(always)]
-    pub fn draw_back(self, level: usize, idx: u64, order: u32) {
-        if level > 0 {
-            self.draw_back_large(level, idx, order);
-        }
-    }
-
-    #[inline(never)]
-    fn draw_back_large(self, level: usize, idx: u64, order: u32) {
-        let notes = self.notes();
-        if notes.cursor(order).is_some_and(|cursor| idx < cursor) && idx >= self.home(level) {
-            notes.set_cursor(order, idx);
-        }
-    }
-
     /// Returns whether the lane that is at home at word `idx` of `level` claims blocks of `order` there, and so is
     /// about to fill the word again. This is a hint.
     pub fn is_another_at_work(self, level: usize, idx: u64, order: u32) -> bool {

@@ -1,6 +1,6 @@
 //! Races on caches: a thread for each CPU, and others without a cache that empty those of the CPUs.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nbbs::AllocError;
@@ -56,7 +56,7 @@ pub fn race_caches<W: Word + Default + Sync>(
     for (cpu, seen) in cpus.into_iter().enumerate() {
         judged.check_caps(cpu)?;
         let keeps = judged.kind.cached(cpu).units > 0;
-        judged.asked[cpu] = keeps && seen.asked.into_inner();
+        judged.asked[cpu] = keeps && seen.asked.into_inner() > 0;
         judged.alloc(cpu, 0)?;
     }
     judged.finish()?;
@@ -68,8 +68,23 @@ pub fn race_caches<W: Word + Default + Sync>(
 struct Seen {
     /// Operations that have begun or ended: odd in the middle of one.
     turns: AtomicU64,
-    /// Whether it was asked to give back, and has begun no operation on its cache since.
-    asked: AtomicBool,
+    /// 0, or 1 more than the calls that had emptied all caches, if it was asked to give back after those, and has begun no
+    /// operation on its cache since.
+    asked: AtomicU64,
+}
+
+impl Seen {
+    fn of(asked: bool) -> Self {
+        Self { turns: AtomicU64::new(0), asked: AtomicU64::new(asked.into()) }
+    }
+}
+
+/// What had happened before a call.
+struct Before {
+    /// The turns of each CPU.
+    turns: Vec<u64>,
+    /// How many calls that empty all caches had ended.
+    emptied: u64,
 }
 
 /// What the lanes of a race share.
@@ -80,8 +95,9 @@ struct Table<'a, W> {
     /// The blocks that no lane is just then freeing or looking at.
     held: Mutex<Vec<Block>>,
     cpus: Vec<Seen>,
-    /// Whether a lane empties the caches of all.
-    has_takers: bool,
+    /// How many calls that empty all caches have begun, and how many have ended.
+    emptying: AtomicU64,
+    emptied: AtomicU64,
     report: Mutex<LaneReport>,
 }
 
@@ -92,8 +108,9 @@ impl<'a, W: Word + Sync> Table<'a, W> {
             kind: &judged.kind,
             oracle: &judged.oracle,
             held: Mutex::new(judged.held.clone()),
-            cpus: (0..race.setup.cpus).map(|_| Seen::default()).collect(),
-            has_takers: race.lanes.iter().flatten().any(|op| *op == CacheOp::DrainAll),
+            cpus: judged.asked.iter().map(|&asked| Seen::of(asked)).collect(),
+            emptying: AtomicU64::new(0),
+            emptied: AtomicU64::new(0),
             report: Mutex::default(),
         }
     }
@@ -108,13 +125,14 @@ impl<'a, W: Word + Sync> Table<'a, W> {
             }
             CacheOp::FreeSizedAt { index, order } => self.free_wrongly(cpu, index, order),
             CacheOp::Drain => self.in_turn(cpu, 0, || {
+                let emptied = self.emptied();
                 self.kind.caches.drain(cpu);
-                self.expect_left_or_taken(cpu, "drain()")
+                self.expect_left_or_taken(cpu, emptied, "drain()")
             }),
-            CacheOp::Ask { cpu } => {
-                let before = self.turns();
-                self.kind.caches.ask(cpu);
-                self.note_unless_turned([cpu], &before);
+            CacheOp::Ask { cpu: other } => {
+                let before = self.before();
+                self.kind.caches.ask(other);
+                self.note_unless_turned([other], &before, before.emptied);
                 Ok(())
             }
             CacheOp::DrainAll => {
@@ -127,50 +145,70 @@ impl<'a, W: Word + Sync> Table<'a, W> {
 
     /// Makes an operation under a CPU's number, on what it keeps of `order`. At its end the CPU has answered whoever asked
     /// before.
-    fn in_turn(
+    fn in_turn<T>(
         &self,
         cpu: usize,
         order: u32,
-        operation: impl FnOnce() -> Result<(), Violation>,
-    ) -> Result<(), Violation> {
+        operation: impl FnOnce() -> Result<T, Violation>,
+    ) -> Result<T, Violation> {
         let Some(seen) = self.cpus.get(cpu) else { return operation() };
         seen.turns.fetch_add(1, Ordering::Relaxed);
-        let asked = order <= LARGE && seen.asked.swap(false, Ordering::Relaxed);
-        operation()?;
+        let asked = if order <= LARGE { seen.asked.swap(0, Ordering::Relaxed) } else { 0 };
+        let answer = operation()?;
         seen.turns.fetch_add(1, Ordering::Relaxed);
         if self.kind.cached(cpu).units == 0 {
             // If it was asked meanwhile, it may have answered.
-            seen.asked.store(false, Ordering::Relaxed);
+            seen.asked.store(0, Ordering::Relaxed);
         }
-        // One that takes caches may have answered before this operation, which then need not.
-        if asked && !self.has_takers {
-            self.expect_left_or_taken(cpu, "an operation after ask()")?;
+        // Whoever has emptied the cache since may have answered before this operation, which then need not.
+        if let Some(emptied) = asked.checked_sub(1)
+            && self.nobody_emptied(emptied)
+        {
+            self.expect_left_or_taken(cpu, emptied, "an operation after ask()")?;
         }
-        Ok(())
+        Ok(answer)
     }
 
-    /// Checks that a CPU, between its operations, keeps nothing. If others take caches, one may have had this: then it
-    /// gives back what is there, or leaves it to the CPU's next operation.
-    fn expect_left_or_taken(&self, cpu: usize, question: &str) -> Result<(), Violation> {
-        if cpu >= self.cpus.len() || self.kind.cached(cpu).units == 0 {
+    /// Checks that a CPU, between its operations, keeps nothing. Whoever has emptied caches since so many had may have had
+    /// this one: then it gives back what is there, or leaves it to the CPU's next operation.
+    fn expect_left_or_taken(
+        &self,
+        cpu: usize,
+        emptied: u64,
+        question: &str,
+    ) -> Result<(), Violation> {
+        if cpu >= self.cpus.len() {
             return Ok(());
         }
-        if !self.has_takers {
-            let kept = self.kind.cached(cpu);
+        let kept = self.kind.cached(cpu);
+        if kept.units > 0 && self.nobody_emptied(emptied) {
             return Err(Violation::wrong(format!("{question}, what is kept,"), 0, kept));
         }
-        self.note_asked(cpu);
+        if kept.units > 0 {
+            self.note_asked(cpu, self.emptied());
+        }
         Ok(())
     }
 
-    fn note_asked(&self, cpu: usize) {
+    /// Notes that a CPU was asked after so many calls had emptied all caches.
+    fn note_asked(&self, cpu: usize, emptied: u64) {
         if let Some(seen) = self.cpus.get(cpu) {
-            seen.asked.store(true, Ordering::Relaxed);
+            seen.asked.store(1 + emptied, Ordering::Relaxed);
         }
+    }
+
+    /// Returns how many calls have emptied all caches.
+    fn emptied(&self) -> u64 {
+        self.emptied.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether no call that empties all caches has been under way since so many had ended.
+    fn nobody_emptied(&self, ended: u64) -> bool {
+        self.emptying.load(Ordering::Relaxed) == ended
     }
 
     fn alloc(&self, cpu: usize, order: u32) -> Result<(), Violation> {
-        let before = self.turns();
+        let before = self.before();
         match self.kind.caches.alloc(cpu, order) {
             Ok(index) => {
                 let block = self.oracle.take(cpu, index, order)?;
@@ -183,8 +221,8 @@ impl<'a, W: Word + Sync> Table<'a, W> {
                 self.report().refused += 1;
                 // It has asked all others, and given back what it kept.
                 let others = (0..self.cpus.len()).filter(|&other| other != cpu);
-                self.note_unless_turned(others, &before);
-                self.expect_left_or_taken(cpu, "alloc(), refused")
+                self.note_unless_turned(others, &before, before.emptied);
+                self.expect_left_or_taken(cpu, before.emptied, "alloc(), refused")
             }
             Err(error) => Err(Violation::wrong("alloc()", "a refusal", error)),
         }
@@ -209,40 +247,46 @@ impl<'a, W: Word + Sync> Table<'a, W> {
         let begins_there = |held: &[Block]| held.iter().find(|block| block.index == index).copied();
         let Some(block) = self.take(begins_there) else { return Ok(()) };
         let wrong = self.setup.checked && order <= LARGE && order != block.order;
-        let freed = wrong && {
-            let mut freed = false;
-            self.in_turn(cpu, order, || {
-                freed = self.kind.caches.free_sized(cpu, index, order).is_ok();
-                Ok(())
-            })?;
-            freed
-        };
+        let free = || Ok(self.kind.caches.free_sized(cpu, index, order).is_ok());
+        let freed = wrong && self.in_turn(cpu, order, free)?;
         self.held().push(block);
         if freed { Err(Violation::FreeAccepted { block: Block { index, order } }) } else { Ok(()) }
     }
 
     /// Empties all caches. CPUs that were in no operation meanwhile have been emptied, or asked.
     fn drain_all(&self) {
-        let before = self.turns();
+        let before = self.before();
+        self.emptying.fetch_add(1, Ordering::Relaxed);
         self.kind.caches.drain_all(|| {});
+        let emptied = 1 + self.emptied.fetch_add(1, Ordering::Relaxed);
         let keeps = |&cpu: &usize| self.kind.cached(cpu).units > 0;
         let keeping: Vec<usize> = (0..self.cpus.len()).filter(keeps).collect();
-        self.note_unless_turned(keeping, &before);
+        self.note_unless_turned(keeping, &before, emptied);
+    }
+
+    fn before(&self) -> Before {
+        Before { turns: self.turns(), emptied: self.emptied() }
     }
 
     fn turns(&self) -> Vec<u64> {
         self.cpus.iter().map(|seen| seen.turns.load(Ordering::Relaxed)).collect()
     }
 
-    /// Notes that CPUs were asked during a call, except those that have begun or ended an operation since it began: they
-    /// may have answered. The same holds for one in the middle of an operation, if a third may empty its cache.
-    fn note_unless_turned(&self, cpus: impl IntoIterator<Item = usize>, before: &[u64]) {
+    /// Notes that CPUs were asked during a call, after so many calls had emptied all caches. Except those that have begun or
+    /// ended an operation since it began: they may have answered. The same holds for one in the middle of an operation, if
+    /// somebody was emptying its cache meanwhile.
+    fn note_unless_turned(
+        &self,
+        cpus: impl IntoIterator<Item = usize>,
+        before: &Before,
+        emptied: u64,
+    ) {
         let now = self.turns();
-        let stayed = |cpu: usize| {
-            now[cpu] == before[cpu] && (!self.has_takers || now[cpu].is_multiple_of(2))
-        };
+        let is_alone = self.nobody_emptied(before.emptied);
+        let stayed =
+            |cpu: usize| now[cpu] == before.turns[cpu] && (is_alone || now[cpu].is_multiple_of(2));
         let asked = cpus.into_iter().filter(|&cpu| cpu < now.len() && stayed(cpu));
-        asked.for_each(|cpu| self.note_asked(cpu));
+        asked.for_each(|cpu| self.note_asked(cpu, emptied));
     }
 
     /// Looks at the arena and the caches while others use them, with a block in hand that must be seen.
