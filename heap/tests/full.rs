@@ -41,7 +41,7 @@ fn percent_in_use(heap: &'static Heap<BYTES>, sizes: Range<usize>) -> usize {
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn runs() {
     static HEAP: Heap<BYTES> = Heap::new();
-    assert!(percent_in_use(&HEAP, 33 << 10..100 << 10) >= 88);
+    assert!(percent_in_use(&HEAP, 33 << 10..100 << 10) >= 90);
 }
 
 /// The last place is found from the lane of every CPU, also if it lies in front of the lane's part, or across its start.
@@ -115,7 +115,7 @@ fn one_place_aligned() {
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn slots_and_runs() {
     static HEAP: Heap<BYTES> = Heap::new();
-    assert!(percent_in_use(&HEAP, 2 << 10..50 << 10) >= 87);
+    assert!(percent_in_use(&HEAP, 2 << 10..50 << 10) >= 88);
 }
 
 /// Slots of many sizes are not put into slabs of which most would stay unused.

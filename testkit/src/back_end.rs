@@ -81,7 +81,7 @@ impl<W: Word> BackEnd for nbbs::Caches<'_, W> {
     }
 
     fn metadata_bytes(&self) -> usize {
-        (nbbs::metadata_words(self.units()) + nbbs::cache_words(self.cpus())) * 8
+        self.buddy().metadata_bytes() + 8 * nbbs::cache_words(self.cpus())
     }
 
     fn alloc(&self, lane: usize, order: u32) -> Option<u64> {

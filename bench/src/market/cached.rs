@@ -38,15 +38,15 @@ pub(crate) fn with_nbbs_cached<W: Word + From<u64>>(
 
 impl<W: Word> BackEnd for NbbsCached<'_, W> {
     fn units(&self) -> u64 {
-        self.caches.buddy().units()
+        BackEnd::units(&self.caches)
     }
 
     fn max_order(&self) -> u32 {
-        self.caches.buddy().max_order()
+        BackEnd::max_order(&self.caches)
     }
 
     fn metadata_bytes(&self) -> usize {
-        self.caches.buddy().metadata_bytes() + 8 * cache_words(CPUS)
+        BackEnd::metadata_bytes(&self.caches)
     }
 
     fn alloc(&self, _: usize, order: u32) -> Option<u64> {
@@ -62,7 +62,7 @@ impl<W: Word> BackEnd for NbbsCached<'_, W> {
 
     /// As with the kernel's lists, the order is believed, and a second free of a cached block is not always noticed.
     fn free(&self, _: usize, index: u64, order: u32) -> Result<(), String> {
-        self.caches.free_sized(number(), index, order).map_err(|error| error.to_string())
+        BackEnd::free(&self.caches, number(), index, order)
     }
 }
 

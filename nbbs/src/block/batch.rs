@@ -42,13 +42,16 @@ impl<W: Word> Blocks<'_, W> {
             let got = self.claim_many(level, idx, order, blocks);
             (got > 0).then_some((idx, got))
         };
-        let first_fit = self.takes_first_fit(level);
-        let beside = || if first_fit { None } else { self.word_beside(from, order) };
-        let claimed = claim(from).or_else(|| claim(beside()?));
+        let claimed = match claim(from) {
+            None if self.takes_first_fit(level) => {
+                return self.search_by(self.lane.home(level), order, claim);
+            }
+            None => self.word_beside(from, order).and_then(&mut claim),
+            claimed => claimed,
+        };
         if let Some((idx, _)) = claimed {
             self.lane.notes().set_cursor(order, idx);
         }
-        let from = if first_fit { self.lane.home(level) } else { from };
         claimed.or_else(|| self.search_by(from, order, claim))
     }
 

@@ -5,7 +5,7 @@
 //! schedule   random and PCT schedules, and how to run a race under them
 //! races      races made from a seed: all orders, reservations, statistics
 //! caches     races of CPUs with caches, made from a seed
-//! share      the share of the races that is run
+//! share      the parts and the share of the races that are run
 //! patients   the allocators that are known to be broken, and their sound twins
 //! ```
 

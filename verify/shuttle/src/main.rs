@@ -18,7 +18,7 @@ use verify_shuttle::caches;
 use verify_shuttle::patients::{PATIENTS, Patient};
 use verify_shuttle::races::{Kind, make};
 use verify_shuttle::schedule::{Chooser, Found, Schedules, together};
-use verify_shuttle::share::Share;
+use verify_shuttle::share::{Share, asked_for};
 use verify_shuttle::word::Scheduled;
 
 /// The number of schedules of each kind for each race.
@@ -52,10 +52,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     std::panic::set_hook(Box::new(|_| {}));
-    let only = PARTS.iter().find(|(name, ..)| has(name)).map(|(name, ..)| name);
     let mut all = Totals::default();
-    for (name, races, run) in PARTS.iter().filter(|(name, ..)| only.is_none_or(|only| only == name))
-    {
+    for (name, races, run) in asked_for(&PARTS, |(name, ..)| name) {
         let (start, most) = (Instant::now(), if has("--long") { 50 * races } else { *races });
         let before = all.races;
         for seed in share.of(most) {

@@ -1,4 +1,13 @@
-//! Selects the races that are run.
+//! Selects the parts and the races that are run.
+
+/// Returns the first of `parts` that an argument names, or all if none is named.
+pub fn asked_for<T>(parts: &[T], name: impl Fn(&T) -> &str) -> &[T] {
+    let is_named = |part| std::env::args().any(|argument| argument == name(part));
+    match parts.iter().position(is_named) {
+        Some(at) => &parts[at..=at],
+        None => parts,
+    }
+}
 
 /// A share of the numbers from 0 on: every `n`th.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use nbbs::AllocError;
 
 use super::kinds::Kind;
-use super::{CacheOp, CacheProgram, LARGE};
+use super::{CacheOp, CacheProgram, LARGE, check_freed, check_refused};
 use crate::{Block, Oracle, Spec, Violation, check_whole};
 
 /// Caches that nothing else uses, and what is known about them.
@@ -106,13 +106,8 @@ impl<'p, K: Kind> Judged<'p, K> {
         } else {
             self.kind.free(cpu, index)
         };
-        match answer {
-            Err(error) => Err(Violation::FreeRefused { block, reason: error.to_string() }),
-            Ok(units) if units != block.len() => {
-                Err(Violation::wrong("free(), its units,", block.len(), units))
-            }
-            Ok(_) => self.expect_answered(cpu, order),
-        }
+        check_freed(block, answer)?;
+        self.expect_answered(cpu, order)
     }
 
     /// Only checked frees of `Caches` look through all caches.
@@ -161,13 +156,7 @@ impl<'p, K: Kind> Judged<'p, K> {
         if cpu >= self.program.cpus {
             return Ok(());
         }
-        let kept = self.kind.cached(cpu);
-        for (order, limit) in self.program.limits.into_iter().enumerate() {
-            if kept.blocks[order] << order > limit {
-                return Err(Violation::wrong(format!("cached(), order {order},"), limit, kept));
-            }
-        }
-        Ok(())
+        self.program.check_kept(&self.kind.cached(cpu), 1)
     }
 
     pub fn inspect(&self) -> Result<(), Violation> {
@@ -178,9 +167,6 @@ impl<'p, K: Kind> Judged<'p, K> {
         if got != expected {
             return Err(Violation::wrong("stats(), used but not cached,", expected, got));
         }
-        match self.kind.refused() {
-            0 => Ok(()),
-            refused => Err(Violation::wrong("refused()", 0, refused)),
-        }
+        check_refused(self.kind.refused())
     }
 }

@@ -6,10 +6,10 @@ mod race;
 
 use arbitrary::{Result as Drawn, Unstructured};
 use nbbs::sync::{AtomicU64, Word};
-use nbbs::{Buddy, Cache, Caches, Caps, cache_words};
+use nbbs::{Buddy, Cache, Cached, Caches, Caps, FreeError, cache_words};
 
 use super::Arena;
-use crate::Violation;
+use crate::{Block, Violation};
 use judged::Judged;
 use kinds::{ByCpu, Kind, Owned};
 
@@ -133,6 +133,17 @@ impl CacheProgram {
         caps.checked(self.checked)
     }
 
+    /// Checks that so many CPUs keep no more of any order than they may.
+    fn check_kept(&self, kept: &Cached, cpus: usize) -> Result<(), Violation> {
+        for (order, limit) in self.limits.into_iter().enumerate() {
+            let limit = limit * cpus as u64;
+            if kept.blocks[order] << order > limit {
+                return Err(Violation::wrong(format!("cached(), order {order},"), limit, kept));
+            }
+        }
+        Ok(())
+    }
+
     fn words<W: Default>(&self) -> Vec<W> {
         (0..cache_words(self.cpus)).map(|_| W::default()).collect()
     }
@@ -141,6 +152,20 @@ impl CacheProgram {
         let caps = self.caps();
         ByCpu { caches: Caches::new(buddy, words).with_caps(caps), words, caps }
     }
+}
+
+/// Judges the answer to a free of a block in use.
+fn check_freed(block: Block, answer: Result<u64, FreeError>) -> Result<(), Violation> {
+    match answer {
+        Ok(units) if units == block.len() => Ok(()),
+        Ok(units) => Err(Violation::wrong("free(), its units,", block.len(), units)),
+        Err(error) => Err(Violation::FreeRefused { block, reason: error.to_string() }),
+    }
+}
+
+/// Judges the number of blocks that the buddy did not take back from the caches.
+fn check_refused(refused: u64) -> Result<(), Violation> {
+    if refused > 0 { Err(Violation::wrong("refused()", 0, refused)) } else { Ok(()) }
 }
 
 fn step(bytes: &mut Unstructured<'_>, cpus: usize) -> Drawn<(usize, CacheOp)> {

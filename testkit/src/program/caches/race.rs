@@ -8,7 +8,7 @@ use nbbs::sync::Word;
 
 use super::judged::Judged;
 use super::kinds::{ByCpu, Kind};
-use super::{CacheOp, CacheProgram, LARGE};
+use super::{CacheOp, CacheProgram, LARGE, check_freed, check_refused};
 use crate::program::sequential::pick_from;
 use crate::program::{Arena, Body, LaneReport, observe};
 use crate::{Block, Oracle, Spec, Violation};
@@ -48,15 +48,16 @@ pub fn race_caches<W: Word + Default + Sync>(
     });
     together(bodies.collect())?;
 
-    let Table { held, cpus, report, .. } = table;
+    // As at the end of an operation: whoever has emptied the cache since may have answered.
+    let still_asked: Vec<bool> = table.cpus.iter().map(|seen| table.is_asked(seen)).collect();
+    let Table { held, report, .. } = table;
     judged.held = held.into_inner().unwrap_or_else(PoisonError::into_inner);
     judged.spec = Spec::new(setup.units);
     judged.held.iter().for_each(|block| judged.spec.grant(block.index, block.order));
     judged.inspect()?;
-    for (cpu, seen) in cpus.into_iter().enumerate() {
+    for (cpu, asked) in still_asked.into_iter().enumerate() {
         judged.check_caps(cpu)?;
-        let keeps = judged.kind.cached(cpu).units > 0;
-        judged.asked[cpu] = keeps && seen.asked.into_inner() > 0;
+        judged.asked[cpu] = asked && judged.kind.cached(cpu).units > 0;
         judged.alloc(cpu, 0)?;
     }
     judged.finish()?;
@@ -64,7 +65,6 @@ pub fn race_caches<W: Word + Default + Sync>(
 }
 
 /// What is known about a CPU. Only accesses to the allocator's words are steps of the race, so these never are.
-#[derive(Default)]
 struct Seen {
     /// Operations that have begun or ended: odd in the middle of one.
     turns: AtomicU64,
@@ -202,6 +202,12 @@ impl<'a, W: Word + Sync> Table<'a, W> {
         self.emptied.load(Ordering::Relaxed)
     }
 
+    /// Returns whether a CPU was asked, and nobody has emptied its cache since.
+    fn is_asked(&self, seen: &Seen) -> bool {
+        let emptied = seen.asked.load(Ordering::Relaxed).checked_sub(1);
+        emptied.is_some_and(|emptied| self.nobody_emptied(emptied))
+    }
+
     /// Returns whether no call that empties all caches has been under way since so many had ended.
     fn nobody_emptied(&self, ended: u64) -> bool {
         self.emptying.load(Ordering::Relaxed) == ended
@@ -235,11 +241,7 @@ impl<'a, W: Word + Sync> Table<'a, W> {
         } else {
             self.kind.caches.free(cpu, block.index)
         };
-        match answer {
-            Ok(units) if units == block.len() => Ok(()),
-            Ok(units) => Err(Violation::wrong("free(), its units,", block.len(), units)),
-            Err(error) => Err(Violation::FreeRefused { block, reason: error.to_string() }),
-        }
+        check_freed(block, answer)
     }
 
     /// Tries a free that is certainly refused: with another order, where a block begins, if frees are checked.
@@ -294,22 +296,13 @@ impl<'a, W: Word + Sync> Table<'a, W> {
         let block = self.take(|held| held.first().copied());
         observe(self.kind.buddy(), block.as_slice())?;
         self.held().extend(block);
-        let kept = self.kind.caches.cached();
-        for (blocks, (order, limit)) in kept.blocks.into_iter().zip((0..).zip(self.setup.limits)) {
-            let limit = limit * self.setup.cpus as u64;
-            if blocks << order > limit {
-                return Err(Violation::wrong(format!("cached(), order {order},"), limit, blocks));
-            }
-        }
+        self.setup.check_kept(&self.kind.caches.cached(), self.setup.cpus)?;
         let stats = self.kind.caches.stats();
         let sum = stats.free_units + stats.used_units + stats.cached_units + stats.reserved_units;
         if sum != stats.units {
             return Err(Violation::wrong("stats(), the sum of its counts,", stats.units, &stats));
         }
-        match self.kind.refused() {
-            0 => Ok(()),
-            refused => Err(Violation::wrong("refused()", 0, refused)),
-        }
+        check_refused(self.kind.refused())
     }
 
     /// Takes a block from those that are held, for this lane alone.

@@ -17,7 +17,7 @@ use testkit::{BackEnd, Symptom, Violation};
 use verify_shuttle::patients::{PATIENTS, Patient};
 use verify_shuttle::races::{Kind, make};
 use verify_shuttle::schedule::{Chooser, Schedules, together};
-use verify_shuttle::share::Share;
+use verify_shuttle::share::{Share, asked_for};
 use verify_shuttle::word::Scheduled;
 
 /// Counts histories, and how many of them are not linearizable if refusals count.
@@ -80,9 +80,7 @@ fn main() -> ExitCode {
         ("threads", on_threads),
     ];
     let mut clean = true;
-    let only = parts.iter().find(|(name, _)| has(name)).map(|&(name, _)| name);
-    for (name, part) in parts.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name))
-    {
+    for (name, part) in asked_for(&parts, |(name, _)| name) {
         let start = Instant::now();
         let result = part(factor, share, &count);
         match &result {
@@ -126,36 +124,35 @@ type Part = fn(u64, Share, &Arc<Count>) -> Result<(), String>;
 
 /// Runs random races of 3 to 8 lanes under random and PCT schedules.
 fn under_shuttle(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), String> {
-    for seed in share.of(4_000 * factor) {
-        for chooser in [Chooser::Pct(3), Chooser::Pct(5), Chooser::Random] {
-            let (count, of) = (Arc::clone(count), make(Kind::Plain, seed));
-            let schedules = Schedules { chooser, count: 8, seed };
-            let result = schedules.run(move || {
-                let arena = Arena::<Scheduled>::new(of.setup.units);
-                count.check(&record(&of, &arena.buddy(), together)?)
-            });
-            result.map_err(|found| format!("race {seed}: {found}"))?;
-        }
-    }
-    Ok(())
+    random_races(share.of(4_000 * factor), count, |of, count| {
+        let arena = Arena::<Scheduled>::new(of.setup.units);
+        count.check(&record(of, &arena.buddy(), together)?)
+    })
 }
 
 /// Runs random races in which the first lane has a cache and the others have none, under random and PCT schedules. Of its
 /// refusals no more is excused than without a cache: what it keeps itself must have become free. The others may be
 /// refused what it keeps.
 fn behind_a_cache(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), String> {
-    for seed in share.of(1_200 * factor) {
+    random_races(share.of(1_200 * factor), count, |of, count| {
+        let arena = Arena::<Scheduled>::new(of.setup.units);
+        let words: Vec<Scheduled> = (0..cache_words(1)).map(|_| Scheduled::default()).collect();
+        let caps = (0..9).fold(Caps::new(), |caps, order| caps.units(order, 6 << order));
+        let caches = Caches::new(arena.buddy(), &words).with_caps(caps.checked(false));
+        count.check_lanes(&record(of, &caches, together)?, |lane| lane == 0)
+    })
+}
+
+/// Runs the races of these seeds under random and PCT schedules.
+fn random_races(
+    seeds: impl Iterator<Item = u64>,
+    count: &Arc<Count>,
+    run: fn(&Race, &Count) -> Result<(), Violation>,
+) -> Result<(), String> {
+    for seed in seeds {
         for chooser in [Chooser::Pct(3), Chooser::Pct(5), Chooser::Random] {
             let (count, of) = (Arc::clone(count), make(Kind::Plain, seed));
-            let schedules = Schedules { chooser, count: 8, seed };
-            let result = schedules.run(move || {
-                let arena = Arena::<Scheduled>::new(of.setup.units);
-                let words: Vec<Scheduled> =
-                    (0..cache_words(1)).map(|_| Scheduled::default()).collect();
-                let caps = (0..9).fold(Caps::new(), |caps, order| caps.units(order, 6 << order));
-                let caches = Caches::new(arena.buddy(), &words).with_caps(caps.checked(false));
-                count.check_lanes(&record(&of, &caches, together)?, |lane| lane == 0)
-            });
+            let result = Schedules { chooser, count: 8, seed }.run(move || run(&of, &count));
             result.map_err(|found| format!("race {seed}: {found}"))?;
         }
     }
