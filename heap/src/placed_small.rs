@@ -14,6 +14,16 @@ use crate::steps::relocate;
 /// The alignment of the heap.
 const ALIGN: usize = 64;
 
+/// How a heap lies in its memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan {
+    units: u64,
+    /// The words of the arena's metadata.
+    words: usize,
+    /// Where the first unit begins.
+    begin: usize,
+}
+
 /// A [`Small`](crate::Small) heap in memory that is given at run time. Copies are the same heap.
 ///
 /// ```
@@ -60,24 +70,23 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         unsafe {
             let start = start.add(skip);
             start.write_bytes(0, Self::begin(units));
-            Self::of(start, units).ok_or(too_small)
+            Self::of(start, Self::plan(units)).ok_or(too_small)
         }
     }
 
-    /// Creates the heap of this many units at `start`.
+    /// Creates the heap that is planned so at `start`.
     ///
     /// # Safety
     /// `start` is aligned to 64 bytes, and the units and their bookkeeping belong to the heap for as long as any copy
     /// of it is used. The bookkeeping is zero, or that of this same heap.
     #[inline]
-    pub(crate) unsafe fn of(start: NonNull<u8>, units: u64) -> Option<Self> {
+    pub(crate) unsafe fn of(start: NonNull<u8>, plan: Plan) -> Option<Self> {
         // SAFETY: the words lie in the memory, which is aligned for them, and are reached as atomics only.
-        let words = unsafe {
-            core::slice::from_raw_parts(start.cast::<HeapWord>().as_ptr(), metadata_words(units))
-        };
-        let buddy = Buddy::new(words, units).ok()?;
+        let words =
+            unsafe { core::slice::from_raw_parts(start.cast::<HeapWord>().as_ptr(), plan.words) };
+        let buddy = Buddy::new(words, plan.units).ok()?;
         // SAFETY: units lie behind the bookkeeping, and belong to the heap.
-        let runs = unsafe { Runs::new(buddy, start.add(Self::begin(units))) };
+        let runs = unsafe { Runs::new(buddy, start.add(plan.begin)) };
         Some(Self { runs, memory: PhantomData })
     }
 
@@ -94,6 +103,11 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
             }
         }
         fit
+    }
+
+    /// Plans a heap of this many units.
+    pub(crate) const fn plan(units: u64) -> Plan {
+        Plan { units, words: metadata_words(units), begin: Self::begin(units) }
     }
 
     /// Returns where the first of this many units begins.

@@ -5,7 +5,7 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::ptr::{NonNull, null_mut};
 
-use crate::placed_small::PlacedSmall;
+use crate::placed_small::{PlacedSmall, Plan};
 
 /// A heap for little memory: `BYTES` bytes with their bookkeeping, each block a run of units of `UNIT` bytes.
 ///
@@ -32,16 +32,16 @@ pub struct Small<const BYTES: usize, const UNIT: usize = 32> {
 unsafe impl<const BYTES: usize, const UNIT: usize> Sync for Small<BYTES, UNIT> {}
 
 impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
-    const UNITS: u64 = {
+    const PLAN: Plan = {
         let units = PlacedSmall::<UNIT>::units_in(BYTES);
         assert!(units > 0, "no unit fits beside the bookkeeping");
-        units
+        PlacedSmall::<UNIT>::plan(units)
     };
 
     /// Creates an empty heap: all zero.
     #[must_use]
     pub const fn new() -> Self {
-        _ = Self::UNITS;
+        _ = Self::PLAN;
         Self { bytes: UnsafeCell::new([0; BYTES]) }
     }
 
@@ -50,7 +50,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     fn placed(&self) -> Option<PlacedSmall<'_, UNIT>> {
         let start: NonNull<u8> = NonNull::new(self.bytes.get().cast())?;
         // SAFETY: the bytes are aligned as the heap is, zero at first, and nobody else reaches them.
-        unsafe { PlacedSmall::of(start, Self::UNITS) }
+        unsafe { PlacedSmall::of(start, Self::PLAN) }
     }
 
     /// Returns whether an address lies in memory that the heap hands out.

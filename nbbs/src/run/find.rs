@@ -152,6 +152,9 @@ impl<W: Word> Runs<'_, W> {
 
     /// Finds the next free block that matches `sought`, in or below a word.
     fn next_block(self, level: usize, idx: u64, sought: &Sought) -> Option<u64> {
+        if level == 0 {
+            return self.next_in_leaf(idx, sought);
+        }
         if level <= W::SHAPE.level_of(sought.order) {
             self.tree().settle(level, idx);
         }
@@ -162,12 +165,7 @@ impl<W: Word> Runs<'_, W> {
         if sought.order >= slot_order {
             let free = self.tree().free_slots(level, idx, codes);
             let runs = word::runs(free, sought.order - slot_order);
-            let slots = W::SHAPE.slots(level);
-            let may_be = |slot| {
-                let has_room = || sought.has_room(free, slot, slots, unit_of(0));
-                sought.admits(unit_of(slot)) && (level > 0 || has_room())
-            };
-            return ends(runs, sought.last).find(|&slot| may_be(slot)).map(unit_of);
+            return ends(runs, sought.last).map(unit_of).find(|&unit| sought.admits(unit));
         }
         let promises = word::bound(word) > u64::from(sought.order);
         let promising = if promises { word::split_slots(codes) } else { 0 };
@@ -183,6 +181,17 @@ impl<W: Word> Runs<'_, W> {
                 sought.in_free(units)
             }
         })
+    }
+
+    /// Finds the next free block that matches `sought` in a leaf word.
+    fn next_in_leaf(self, idx: u64, sought: &Sought) -> Option<u64> {
+        let (slots, first) = (W::SHAPE.slots(0), W::SHAPE.first_unit(0, idx, 0));
+        let free = self.tree().free_slots(0, idx, self.tree().read(0, idx));
+        let may_be = |&slot: &u32| {
+            sought.admits(first + u64::from(slot)) && sought.has_room(free, slot, slots, first)
+        };
+        let slot = ends(word::runs(free, sought.order), sought.last).find(may_be)?;
+        Some(first + u64::from(slot))
     }
 
     /// Returns the free units around `unit` in `range`.
