@@ -1,5 +1,5 @@
-//! Takes the tests and benchmarks out of the published crate, as cargo has unpacked it, so that they can be included with
-//! other allocators under the names that they use. Nothing else in them is changed.
+//! Takes the tests and benchmarks out of the published crate, as cargo has unpacked it, so that they can be included
+//! with other allocators under the names that they use. Nothing else in them is changed.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

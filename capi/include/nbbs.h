@@ -208,8 +208,8 @@ enum nbbs_code
      */
     NBBS_CODE_INSIDE_UNIT,
     /**
-     * The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most; `other`: 1 if it must be a
-     * power of two.
+     * The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most; `other`: 1 if it must be
+     * a power of two.
      */
     NBBS_CODE_SIZE,
     /**
@@ -230,8 +230,8 @@ enum nbbs_code
      */
     NBBS_CODE_SOURCE_EMPTY,
     /**
-     * A setting cannot have that value. `detail`: which, an `nbbs_setting`, and above its 16 bits the place in an array;
-     * `value`: the value; `limit`: the most; `other`: the least.
+     * A setting cannot have that value. `detail`: which, an `nbbs_setting`, and above its 16 bits the place in an
+     * array; `value`: the value; `limit`: the most; `other`: the least.
      */
     NBBS_CODE_SETTING,
     /**
@@ -255,8 +255,9 @@ enum nbbs_code
      */
     NBBS_CODE_REGIONS,
     /**
-     * An audit found a heap's slabs or caches not in order. `value`: the address of the slab or slot; or, where `other` is
-     * 1, the bytes of a slot, for the stack of slabs with such slots; `other`: 0 a slab, 2 what a cache keeps.
+     * An audit found a heap's slabs or caches not in order. `value`: the address of the slab or slot; or, where
+     * `other` is 1, the bytes of a slot, for the stack of slabs with such slots; `other`: 0 a slab, 2 what a cache
+     * keeps.
      */
     NBBS_CODE_HEAP_BROKEN,
     /**
@@ -272,8 +273,8 @@ enum nbbs_code
      */
     NBBS_CODE_SEGMENT_VERSION,
     /**
-     * The segment's header or bookkeeping has changed since it was made. `value`: what was found; `other`: 0 a field of the
-     * header, 1 its checksum, which is to be `limit`, 2 a word of the bookkeeping, and `value` is which.
+     * The segment's header or bookkeeping has changed since it was made. `value`: what was found; `other`: 0 a field
+     * of the header, 1 its checksum, which is to be `limit`, 2 a word of the bookkeeping, and `value` is which.
      */
     NBBS_CODE_SEGMENT_CORRUPT,
     /**
@@ -305,18 +306,18 @@ enum nbbs_code
      */
     NBBS_CODE_SEGMENT_FULL,
     /**
-     * The offset is not in the memory that the segment hands out. `value`: the offset; `limit`: where that begins; `other`:
-     * where it ends.
+     * The offset is not in the memory that the segment hands out. `value`: the offset; `limit`: where that begins;
+     * `other`: where it ends.
      */
     NBBS_CODE_OUTSIDE_SEGMENT,
     /**
-     * No block or slot of the segment can begin there. `value`: the offset; `limit`: bytes of a unit, or, where `other` is 1, of a
-     * slot.
+     * No block or slot of the segment can begin there. `value`: the offset; `limit`: bytes of a unit, or, where
+     * `other` is 1, of a slot.
      */
     NBBS_CODE_OFFSET_MISALIGNED,
     /**
-     * The member has no block there: it was freed before, never allocated, or is another member's. `value`: the offset; `limit`:
-     * the seat of the member that has it, from 1 on, or 0; `other`: that member's generation.
+     * The member has no block there: it was freed before, never allocated, or is another member's. `value`: the
+     * offset; `limit`: the seat of the member that has it, from 1 on, or 0; `other`: that member's generation.
      */
     NBBS_CODE_NOT_YOURS,
     /**
@@ -428,8 +429,8 @@ typedef uint32_t nbbs_setting;
 typedef struct nbbs_heap nbbs_heap;
 
 /**
- * A pool of objects of one size, for any number of threads: made by `nbbs_pool_create` or `nbbs_pool_create_in`, ended by
- * `nbbs_pool_destroy`.
+ * A pool of objects of one size, for any number of threads: made by `nbbs_pool_create` or `nbbs_pool_create_in`, ended
+ * by `nbbs_pool_destroy`.
  */
 typedef struct nbbs_pool nbbs_pool;
 
@@ -487,8 +488,8 @@ typedef struct nbbs_error {
  * Is told of misuse: frees of what is not allocated, pointers that lead nowhere, numbers that no arena has.
  * Ordinary answers, such as "no block is free", are not reported.
  *
- * The thread that made the mistake calls the hook inside the function that refuses it. If that thread is in a signal handler,
- * so is the hook, and the same restrictions apply. The hook may return, or stop the program.
+ * The thread that made the mistake calls the hook inside the function that refuses it. If that thread is in a signal
+ * handler, so is the hook, and the same restrictions apply. The hook may return, or stop the program.
  */
 typedef void (*nbbs_hook)(void *context, const struct nbbs_error *error);
 
@@ -607,8 +608,8 @@ typedef struct nbbs_audit_report {
 } nbbs_audit_report;
 
 /**
- * What each CPU may keep. All zero: 64 blocks of orders 0 and 1, 32 of orders 2 and 3, 16 of orders 4 and 5, 8 of order 6,
- * 4 of order 7, 2 of order 8, and 2 of order 9; 3904 units in all.
+ * What each CPU may keep. All zero: 64 blocks of orders 0 and 1, 32 of orders 2 and 3, 16 of orders 4 and 5, 8 of
+ * order 6, 4 of order 7, 2 of order 8, and 2 of order 9; 3904 units in all.
  */
 typedef struct nbbs_cache_config {
     /**
@@ -625,8 +626,8 @@ typedef struct nbbs_cache_config {
      */
     uint32_t large_blocks;
     /**
-     * Not 0: every free is checked against the arena and the caches of all CPUs, so that all wrong frees are refused, save
-     * for those of a block that another CPU is just then freeing or giving back.
+     * Not 0: every free is checked against the arena and the caches of all CPUs, so that all wrong frees are refused,
+     * save for those of a block that another CPU is just then freeing or giving back.
      */
     uint32_t checked;
 } nbbs_cache_config;
@@ -637,8 +638,8 @@ typedef struct nbbs_cache_config {
 typedef void (*nbbs_barrier)(void *context);
 
 /**
- * Returns the number of the CPU on which it is called. An old or a wrong number costs time and nothing else, unless it was
- * given to `nbbs_heap_set_nested_cpu`.
+ * Returns the number of the CPU on which it is called. An old or a wrong number costs time and nothing else, unless it
+ * was given to `nbbs_heap_set_nested_cpu`.
  */
 typedef size_t (*nbbs_cpu_number)(void *context);
 
@@ -697,9 +698,9 @@ typedef struct nbbs_heap_statistics {
      */
     size_t refused;
     /**
-     * Slots that were found written to while they were free, before they were to be handed out, which they never are again. 0
-     * unless the library was built with the check `poison`. Once no slot of a slab is in use and its memory is given back, what
-     * was written there goes unnoticed.
+     * Slots that were found written to while they were free, before they were to be handed out, which they never are
+     * again. 0 unless the library was built with the check `poison`. Once no slot of a slab is in use and its memory
+     * is given back, what was written there goes unnoticed.
      */
     size_t damaged;
     /**
@@ -768,10 +769,10 @@ typedef struct nbbs_pool_config {
      */
     size_t reserve;
     /**
-     * Objects in a chunk, at most 2^24. A chunk is what the pool grows by; its memory is aligned to its size, rounded up
-     * to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64. With a `source` of the caller's, 0 means as
-     * many as fit into 4 KiB, since the source may have little memory, or none at higher alignments; larger chunks are
-     * faster. There are never more than `limit`.
+     * Objects in a chunk, at most 2^24. A chunk is what the pool grows by; its memory is aligned to its size, rounded
+     * up to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64. With a `source` of the
+     * caller's, 0 means as many as fit into 4 KiB, since the source may have little memory, or none at higher
+     * alignments; larger chunks are faster. There are never more than `limit`.
      */
     size_t chunk;
     /**
@@ -838,8 +839,8 @@ typedef struct nbbs_pool_slot {
  * A place to allocate from and to free to, for one thread at a time: it takes free slots of the pool, as many as 64 at
  * a time by one read-modify-write, hands them out without any, and keeps what is freed to it.
  *
- * It lies where you put it, is made by `nbbs_pool_local_create`, and has to be ended by `nbbs_pool_local_destroy` before
- * its pool; it must not be copied. The fields are the functions' own, and those of `nbbs.hpp`.
+ * It lies where you put it, is made by `nbbs_pool_local_create`, and has to be ended by `nbbs_pool_local_destroy`
+ * before its pool; it must not be copied. The fields are the functions' own, and those of `nbbs.hpp`.
  */
 typedef struct nbbs_pool_local {
     /**
@@ -980,8 +981,8 @@ nbbs_code nbbs_create(struct nbbs_arena *arena,
                       struct nbbs_error *error);
 
 /**
- * Makes an arena in which every unit is reserved: it hands out only what `nbbs_release` gives it. This suits a boot-time
- * memory map. Otherwise as `nbbs_create`.
+ * Makes an arena in which every unit is reserved: it hands out only what `nbbs_release` gives it. This suits a
+ * boot-time memory map. Otherwise as `nbbs_create`.
  */
 nbbs_code nbbs_create_reserved(struct nbbs_arena *arena,
                                void *metadata,
@@ -1004,9 +1005,9 @@ nbbs_code nbbs_attach(struct nbbs_arena *arena,
                       struct nbbs_error *error);
 
 /**
- * Tells the arena where its memory is: unit 0 is at `base`, and a unit has `unit_bytes` bytes, a power of two. From then on
- * the handle, and copies made of it, take and return addresses too: `nbbs_alloc_bytes` and its kin. The memory itself
- * is never touched.
+ * Tells the arena where its memory is: unit 0 is at `base`, and a unit has `unit_bytes` bytes, a power of two. From
+ * then on the handle, and copies made of it, take and return addresses too: `nbbs_alloc_bytes` and its kin. The memory
+ * itself is never touched.
  *
  * For a handle that nobody else is using yet. Refuses with `NULL`, `NO_ARENA`, `SIZE` (not a power of two, or
  * more than the address space has room for).
@@ -1062,8 +1063,8 @@ const char *nbbs_version(void);
 /**
  * Allocates a block of `2^order` units, aligned to its size, and writes its first unit to `index`.
  *
- * One read-modify-write in the steady state. Refuses with `ORDER_TOO_LARGE`, or `EXHAUSTED`: at one instant of the call,
- * no block of that order was free, save for those in the hands of a call that had not returned.
+ * One read-modify-write in the steady state. Refuses with `ORDER_TOO_LARGE`, or `EXHAUSTED`: at one instant of the
+ * call, no block of that order was free, save for those in the hands of a call that had not returned.
  */
 nbbs_code nbbs_alloc(const struct nbbs_arena *arena,
                      uint32_t order,
@@ -1136,8 +1137,8 @@ nbbs_code nbbs_alloc_bytes(const struct nbbs_arena *arena,
  * Frees what `nbbs_alloc_bytes` allocated at `address`: `bytes` is the size that was asked for, or that
  * `nbbs_resize_bytes` made of it; 0: whatever is there is freed. A null `address`: does nothing.
  *
- * Costs what `nbbs_free_units` does, or `nbbs_free` for 0 bytes. Refuses as these, and with `NO_MEMORY`, `FOREIGN_ADDRESS`,
- * `INSIDE_UNIT`, `SIZE`.
+ * Costs what `nbbs_free_units` does, or `nbbs_free` for 0 bytes. Refuses as these, and with `NO_MEMORY`,
+ * `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `SIZE`.
  */
 nbbs_code nbbs_free_bytes(const struct nbbs_arena *arena,
                           void *address,
@@ -1175,7 +1176,8 @@ nbbs_code nbbs_index_of(const struct nbbs_arena *arena,
                         struct nbbs_error *error);
 
 /**
- * Frees the block or run at `index`, whatever its size, and writes its number of units to `units`, unless that is null.
+ * Frees the block or run at `index`, whatever its size, and writes its number of units to `units`, unless that is
+ * null.
  *
  * One read-modify-write in the steady state, and the merges that it makes possible. Refuses with `OUT_OF_RANGE`,
  * `NOT_ALLOCATED` (also a double free, until the units are allocated again), `NOT_A_BLOCK`, `RESERVED`.
@@ -1188,8 +1190,8 @@ nbbs_code nbbs_free(const struct nbbs_arena *arena,
 /**
  * Frees the block of `2^order` units at `index`.
  *
- * Costs what `nbbs_free` does, without the load for each level by which that finds the order. Refuses as `nbbs_free`, and
- * with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed while another thread is
+ * Costs what `nbbs_free` does, without the load for each level by which that finds the order. Refuses as `nbbs_free`,
+ * and with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed while another thread is
  * allocating just there.
  */
 nbbs_code nbbs_free_sized(const struct nbbs_arena *arena,
@@ -1200,8 +1202,8 @@ nbbs_code nbbs_free_sized(const struct nbbs_arena *arena,
 /**
  * Frees the block or run of exactly `units` units at `index`.
  *
- * Costs what `nbbs_free_sized` does for a block; otherwise three read-modify-writes for the first word of the run, and one
- * for each further word. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
+ * Costs what `nbbs_free_sized` does for a block; otherwise three read-modify-writes for the first word of the run, and
+ * one for each further word. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
  */
 nbbs_code nbbs_free_units(const struct nbbs_arena *arena,
                           uint64_t index,
@@ -1250,8 +1252,8 @@ nbbs_code nbbs_reserve(const struct nbbs_arena *arena,
  * arrived later.
  *
  * One read-modify-write for every 32 units, and merges. Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`. The units must be
- * the caller's. Units that another thread is just then reserving, releasing, freeing or resizing, or allocating as a run
- * across words, look reserved meanwhile: a caller that names them may be refused after a part was released, or may
+ * the caller's. Units that another thread is just then reserving, releasing, freeing or resizing, or allocating as a
+ * run across words, look reserved meanwhile: a caller that names them may be refused after a part was released, or may
  * release what is in use.
  */
 nbbs_code nbbs_release(const struct nbbs_arena *arena,
@@ -1272,16 +1274,16 @@ size_t nbbs_lanes_for(uint64_t units,
                       size_t cpus);
 
 /**
- * Gives the handle at `arena`, and copies made of it from now on, lanes in `memory`, whatever that holds, in place of those
- * in the metadata: the largest power of two of them for which its `bytes` suffice.
+ * Gives the handle at `arena`, and copies made of it from now on, lanes in `memory`, whatever that holds, in place of
+ * those in the metadata: the largest power of two of them for which its `bytes` suffice.
  *
  * Metadata has 16 lanes at 2^18 units, 64 from 2^20 on, 4 in small arenas. Two CPUs that share a lane claim in the
- * same words, which costs them ten times as much. Lanes are hints: handles with other lanes, in other processes too, share
- * the arena as before.
+ * same words, which costs them ten times as much. Lanes are hints: handles with other lanes, in other processes too,
+ * share the arena as before.
  *
- * `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with these lanes is done
- * with it. For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`, `TOO_SHORT`,
- * `SIZE`.
+ * `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with these lanes is
+ * done with it. For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`,
+ * `TOO_SHORT`, `SIZE`.
  */
 nbbs_code nbbs_set_lanes(struct nbbs_arena *arena,
                          void *memory,
@@ -1313,8 +1315,8 @@ nbbs_code nbbs_grow(const struct nbbs_arena *arena,
                     struct nbbs_error *error);
 
 /**
- * Splits the block or run at `index` in two: its first `units` units, and the rest. Each is freed by itself. The index of the
- * rest is written to `rest`, unless that is null.
+ * Splits the block or run at `index` in two: its first `units` units, and the rest. Each is freed by itself. The index
+ * of the rest is written to `rest`, unless that is null.
  *
  * Costs what `nbbs_shrink` does, without freeing. Refuses as `nbbs_shrink`.
  */
@@ -1327,8 +1329,8 @@ nbbs_code nbbs_split_off(const struct nbbs_arena *arena,
 /**
  * Splits the block or run at `index` into blocks of `2^order` units. Each is freed by itself.
  *
- * One read-modify-write for each block, and one or two for each word that is split for them. Refuses as `nbbs_shrink`, and
- * with `ORDER_TOO_LARGE`.
+ * One read-modify-write for each block, and one or two for each word that is split for them. Refuses as `nbbs_shrink`,
+ * and with `ORDER_TOO_LARGE`.
  */
 nbbs_code nbbs_split(const struct nbbs_arena *arena,
                      uint64_t index,
@@ -1357,15 +1359,16 @@ nbbs_code nbbs_len_of(const struct nbbs_arena *arena,
                       struct nbbs_error *error);
 
 /**
- * The largest order of which a block may be free now, an upper bound. -1: nothing is free, or the handle is of no arena.
+ * The largest order of which a block may be free now, an upper bound. -1: nothing is free, or the handle is of no
+ * arena.
  *
  * One load. The bound may be too high, but never too low, save for frees that have not returned.
  */
 int32_t nbbs_order_bound(const struct nbbs_arena *arena);
 
 /**
- * Counts the units of the arena that are free, in use and reserved, and the blocks of each order. While others use the arena,
- * each piece was so at some time during the call.
+ * Counts the units of the arena that are free, in use and reserved, and the blocks of each order. While others use the
+ * arena, each piece was so at some time during the call.
  *
  * A load for each word in use, of 32 units each where memory is broken up; for the largest free block alone
  * `nbbs_order_bound` takes one.
@@ -1402,8 +1405,8 @@ nbbs_code nbbs_walk(const struct nbbs_arena *arena,
 /**
  * Checks every invariant of the metadata. `report` may be null.
  *
- * Up to four loads a word. Refuses with `BROKEN`, which `nbbs_message` turns into the name of the invariant and the place.
- * Only while no other call is running.
+ * Up to four loads a word. Refuses with `BROKEN`, which `nbbs_message` turns into the name of the invariant and the
+ * place. Only while no other call is running.
  */
 nbbs_code nbbs_audit(const struct nbbs_arena *arena,
                      struct nbbs_audit_report *report,
@@ -1415,19 +1418,19 @@ nbbs_code nbbs_audit(const struct nbbs_arena *arena,
 size_t nbbs_cache_bytes(size_t cpus);
 
 /**
- * Gives the handle at `arena`, and copies made of it from now on, caches in `memory`, whatever that holds: as many as its
- * `bytes` suffice for, one for each CPU number from 0 on. The caches are empty.
+ * Gives the handle at `arena`, and copies made of it from now on, caches in `memory`, whatever that holds: as many as
+ * its `bytes` suffice for, one for each CPU number from 0 on. The caches are empty.
  *
- * `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with caches in it is done
- * with it; before that `nbbs_cache_drain` has to be called for each CPU, or what it keeps stays in use. `config` may be
- * null: the default, and nothing checked.
+ * `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with caches in it is
+ * done with it; before that `nbbs_cache_drain` has to be called for each CPU, or what it keeps stays in use. `config`
+ * may be null: the default, and nothing checked.
  *
- * From now on, `nbbs_cache_alloc` and its kin take a CPU number, and a handle that `nbbs_on` makes of this one is that of a
- * CPU: `nbbs_alloc`, `nbbs_free` and `nbbs_free_sized` go through its cache. All other functions, and handles not made by
- * `nbbs_on`, go past the caches. A block that is kept is in use to all but the cache.
+ * From now on, `nbbs_cache_alloc` and its kin take a CPU number, and a handle that `nbbs_on` makes of this one is that
+ * of a CPU: `nbbs_alloc`, `nbbs_free` and `nbbs_free_sized` go through its cache. All other functions, and handles not
+ * made by `nbbs_on`, go past the caches. A block that is kept is in use to all but the cache.
  *
- * For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`, `TOO_SHORT`, `SIZE`,
- * `SETTING`.
+ * For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`, `TOO_SHORT`,
+ * `SIZE`, `SETTING`.
  */
 nbbs_code nbbs_cache_create(struct nbbs_arena *arena,
                             void *memory,
@@ -1448,16 +1451,16 @@ nbbs_code nbbs_cache_attach(struct nbbs_arena *arena,
 /**
  * Allocates a block of `2^order` units from the cache of `cpu`, and writes its first unit to `index`.
  *
- * Two calls with the same CPU number may overlap in one way only: the second interrupts the first, and returns before the
- * first goes on. So interrupts may stay enabled, but a thread must not be preempted or moved between reading the number and
- * the call's return: a kernel disables preemption, and a program gives each of its threads a number of its own. If this is
- * not kept, units may be handed out twice or be lost. A handler that interrupts a call of its CPU's cache bypasses the cache
- * and uses the arena, and so does a call with a number that has no cache. Nobody waits.
+ * Two calls with the same CPU number may overlap in one way only: the second interrupts the first, and returns before
+ * the first goes on. So interrupts may stay enabled, but a thread must not be preempted or moved between reading the
+ * number and the call's return: a kernel disables preemption, and a program gives each of its threads a number of its
+ * own. If this is not kept, units may be handed out twice or be lost. A handler that interrupts a call of its CPU's
+ * cache bypasses the cache and uses the arena, and so does a call with a number that has no cache. Nobody waits.
  *
- * 8 plain loads and stores, and no read-modify-write, if the CPU keeps a block of the order. Refuses with `ORDER_TOO_LARGE`,
- * or with `EXHAUSTED` if, at one instant of the call, no block of that order was free, save for those in the hands of a call
- * that had not returned. By then this CPU has given back what it kept, and the other CPUs, whose blocks count as in use, have
- * been asked to do so with their next call.
+ * 8 plain loads and stores, and no read-modify-write, if the CPU keeps a block of the order. Refuses with
+ * `ORDER_TOO_LARGE`, or with `EXHAUSTED` if, at one instant of the call, no block of that order was free, save for
+ * those in the hands of a call that had not returned. By then this CPU has given back what it kept, and the other
+ * CPUs, whose blocks count as in use, have been asked to do so with their next call.
  */
 nbbs_code nbbs_cache_alloc(const struct nbbs_arena *arena,
                            size_t cpu,
@@ -1466,9 +1469,8 @@ nbbs_code nbbs_cache_alloc(const struct nbbs_arena *arena,
                            struct nbbs_error *error);
 
 /**
- * Frees the block or run at `index` into the cache of `cpu`, if it keeps such blocks, and writes its number of units to
- * `units`, unless that is null. `cpu` as for `nbbs_cache_alloc`; a CPU may free what
- * another one allocated.
+ * Frees the block or run at `index` into the cache of `cpu`, if it keeps such blocks, and writes its number of units
+ * to `units`, unless that is null. `cpu` as for `nbbs_cache_alloc`; a CPU may free what another one allocated.
  *
  * A load for each level, and then what `nbbs_cache_free_sized` costs. Refuses as `nbbs_free`.
  */
@@ -1485,10 +1487,10 @@ nbbs_code nbbs_cache_free(const struct nbbs_arena *arena,
  * 8 or 9 plain loads and stores, as long as there is room; otherwise the blocks that were freed longest ago go back to
  * the arena: an eighth of them, or half if those lie close together.
  *
- * Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order, and a
- * second free of the block that this CPU freed last. Other wrong frees go unnoticed: such a block may be handed out
- * twice, or the arena refuses it when the cache gives it back, and `nbbs_cache_refused` counts it. With `checked` in the
- * configuration all wrong frees are refused.
+ * Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order,
+ * and a second free of the block that this CPU freed last. Other wrong frees go unnoticed: such a block may be handed
+ * out twice, or the arena refuses it when the cache gives it back, and `nbbs_cache_refused` counts it. With `checked`
+ * in the configuration all wrong frees are refused.
  */
 nbbs_code nbbs_cache_free_sized(const struct nbbs_arena *arena,
                                 size_t cpu,
@@ -1497,8 +1499,8 @@ nbbs_code nbbs_cache_free_sized(const struct nbbs_arena *arena,
                                 struct nbbs_error *error);
 
 /**
- * Gives all that `cpu` keeps back to the arena: to be called before the CPU sleeps, and before the caches end. `cpu` as for `nbbs_cache_alloc`; for
- * other CPUs see `nbbs_cache_ask` and `nbbs_cache_drain_all`.
+ * Gives all that `cpu` keeps back to the arena: to be called before the CPU sleeps, and before the caches end. `cpu`
+ * as for `nbbs_cache_alloc`; for other CPUs see `nbbs_cache_ask` and `nbbs_cache_drain_all`.
  *
  * A read-modify-write for each word that the blocks lie in. Refuses only handles that were never made.
  */
@@ -1507,18 +1509,20 @@ nbbs_code nbbs_cache_drain(const struct nbbs_arena *arena,
                            struct nbbs_error *error);
 
 /**
- * Asks `cpu` to give back, with its next call, all that it keeps. Any thread may call it. Refuses only handles that were never made.
+ * Asks `cpu` to give back, with its next call, all that it keeps. Any thread may call it. Refuses only handles that
+ * were never made.
  */
 nbbs_code nbbs_cache_ask(const struct nbbs_arena *arena,
                          size_t cpu,
                          struct nbbs_error *error);
 
 /**
- * Gives back what all CPUs keep, idle ones included. CPUs that are in the middle of a call do it themselves at its end. Any
- * thread may call it; if several do at once, one of them does the work.
+ * Gives back what all CPUs keep, idle ones included. CPUs that are in the middle of a call do it themselves at its
+ * end. Any thread may call it; if several do at once, one of them does the work.
  *
- * `barrier`, which is called once, has to let every CPU pass a full memory barrier before it returns: an interrupt to all CPUs
- * that is waited for, or on Linux `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. Refuses with `NULL`, if there is none.
+ * `barrier`, which is called once, has to let every CPU pass a full memory barrier before it returns: an interrupt to
+ * all CPUs that is waited for, or on Linux `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. Refuses with `NULL`, if
+ * there is none.
  */
 nbbs_code nbbs_cache_drain_all(const struct nbbs_arena *arena,
                                nbbs_barrier barrier,
@@ -1527,8 +1531,8 @@ nbbs_code nbbs_cache_drain_all(const struct nbbs_arena *arena,
 
 /**
  * Makes the cache of `cpu` usable again after a thread died in the middle of a call with that number, or in
- * `nbbs_cache_drain_all`; until then calls bypass that cache. What the thread had in its hands is lost. Call it only while
- * nobody is in a call with that number. Refuses only handles that were never made.
+ * `nbbs_cache_drain_all`; until then calls bypass that cache. What the thread had in its hands is lost. Call it only
+ * while nobody is in a call with that number. Refuses only handles that were never made.
  */
 nbbs_code nbbs_cache_recover(const struct nbbs_arena *arena,
                              size_t cpu,
@@ -1545,8 +1549,8 @@ size_t nbbs_cache_cpus(const struct nbbs_arena *arena);
 uint64_t nbbs_cache_refused(const struct nbbs_arena *arena);
 
 /**
- * Checks that every block that a CPU keeps is in use in the arena, with its order, and kept once. Only while no other call is
- * running.
+ * Checks that every block that a CPU keeps is in use in the arena, with its order, and kept once. Only while no other
+ * call is running.
  *
  * Refuses with `CACHE_BROKEN`, which names the first block that is not.
  */
@@ -1569,9 +1573,10 @@ size_t nbbs_message(const struct nbbs_error *error,
 const char *nbbs_code_name(uint32_t code);
 
 /**
- * Returns how many bytes of memory, at any address, `nbbs_heap_create` needs for a heap with `caches` caches that hands out
- * `bytes` bytes, rounded up to a KiB. A cache takes 20 KiB, the bookkeeping 1.6 % of the bytes, and some KiB. 0 if there can be no such heap: `bytes` is
- * 0, or more than 4 TiB less 2 KiB (on 32 bits, than 1 GiB), or there are more caches than addresses.
+ * Returns how many bytes of memory, at any address, `nbbs_heap_create` needs for a heap with `caches` caches that
+ * hands out `bytes` bytes, rounded up to a KiB. A cache takes 20 KiB, the bookkeeping 1.6 % of the bytes, and some
+ * KiB. 0 if there can be no such heap: `bytes` is 0, or more than 4 TiB less 2 KiB (on 32 bits, than 1 GiB), or there
+ * are more caches than addresses.
  */
 size_t nbbs_heap_bytes(size_t caches,
                        size_t bytes);
@@ -1580,9 +1585,9 @@ size_t nbbs_heap_bytes(size_t caches,
  * Makes a heap in `memory`, whatever that holds, with `caches` caches: best as many as there are CPUs; 0 is taken for 1. The
  * caches and the bookkeeping lie at the front of the memory, and the heap hands out the rest.
  *
- * `memory` is `bytes` long. It is the heap's until nobody uses the heap, or what it handed out, any more; a heap need not be
- * ended. An operation uses the cache of the CPU on which it runs. On Linux `sched_getcpu` says which; elsewhere, and in the
- * freestanding library, a function that `nbbs_heap_set_cpu` names.
+ * `memory` is `bytes` long. It is the heap's until nobody uses the heap, or what it handed out, any more; a heap need
+ * not be ended. An operation uses the cache of the CPU on which it runs. On Linux `sched_getcpu` says which;
+ * elsewhere, and in the freestanding library, a function that `nbbs_heap_set_cpu` names.
  *
  * A store for each word of the caches and the bookkeeping. Refuses with `NULL`, `SIZE`, `SETTING` (`caches`),
  * `TOO_SHORT`.
@@ -1594,8 +1599,8 @@ nbbs_code nbbs_heap_create(void *memory,
                            struct nbbs_error *error);
 
 /**
- * Adds `bytes` bytes at `memory` to the heap, which keeps them. This can be done seven times. The bookkeeping of the new
- * memory takes 1.6 % at its front.
+ * Adds `bytes` bytes at `memory` to the heap, which keeps them. This can be done seven times. The bookkeeping of the
+ * new memory takes 1.6 % at its front.
  *
  * Clearing that costs a store for each word. Refuses with `NULL`, `SIZE`, `TOO_SHORT`, `REGIONS`.
  */
@@ -1605,9 +1610,9 @@ nbbs_code nbbs_heap_add(const struct nbbs_heap *heap,
                         struct nbbs_error *error);
 
 /**
- * Has `cpu` say on which CPU an operation runs; null: as if this function had never been called. `context` is passed on to
- * `cpu`, which is called from wherever the heap is, handlers included. Call this function only while nobody else is using
- * the heap. Refuses with `NULL`.
+ * Has `cpu` say on which CPU an operation runs; null: as if this function had never been called. `context` is passed
+ * on to `cpu`, which is called from wherever the heap is, handlers included. Call this function only while nobody else
+ * is using the heap. Refuses with `NULL`.
  */
 nbbs_code nbbs_heap_set_cpu(struct nbbs_heap *heap,
                             nbbs_cpu_number cpu,
@@ -1615,13 +1620,13 @@ nbbs_code nbbs_heap_set_cpu(struct nbbs_heap *heap,
                             struct nbbs_error *error);
 
 /**
- * As `nbbs_heap_set_cpu`, where two calls with one CPU number meet in one way only: the second interrupts the first, and is
- * over before that goes on. Then a call that the CPU's cache serves takes no read-modify-write.
+ * As `nbbs_heap_set_cpu`, where two calls with one CPU number meet in one way only: the second interrupts the first,
+ * and is over before that goes on. Then a call that the CPU's cache serves takes no read-modify-write.
  *
- * So interrupts stay enabled, but a thread may not be preempted or moved during a call: a kernel disables preemption, a
- * program gives each of its threads a number of its own. Where this is not kept, memory may be handed out twice. A handler
- * that interrupts its CPU's cache goes past it, and so does a number that has no cache. Call this function only while nobody
- * else is using the heap. Refuses with `NULL`.
+ * So interrupts stay enabled, but a thread may not be preempted or moved during a call: a kernel disables preemption,
+ * a program gives each of its threads a number of its own. Where this is not kept, memory may be handed out twice. A
+ * handler that interrupts its CPU's cache goes past it, and so does a number that has no cache. Call this function
+ * only while nobody else is using the heap. Refuses with `NULL`.
  */
 nbbs_code nbbs_heap_set_nested_cpu(struct nbbs_heap *heap,
                                    nbbs_cpu_number cpu,
@@ -1629,8 +1634,8 @@ nbbs_code nbbs_heap_set_nested_cpu(struct nbbs_heap *heap,
                                    struct nbbs_error *error);
 
 /**
- * Has `hook` told of misuse of the heap; null: nobody is told. Call it only while nobody else is using the heap. Refuses with
- * `NULL`.
+ * Has `hook` told of misuse of the heap; null: nobody is told. Call it only while nobody else is using the heap.
+ * Refuses with `NULL`.
  */
 nbbs_code nbbs_heap_set_hook(struct nbbs_heap *heap,
                              nbbs_hook hook,
@@ -1641,9 +1646,10 @@ nbbs_code nbbs_heap_set_hook(struct nbbs_heap *heap,
  * Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. A block of
  * 0 bytes has to be freed, too.
  *
- * A read-modify-write if the CPU's cache has a slot of that size, none after `nbbs_heap_set_nested_cpu`. Otherwise one for
- * up to four slabs and one for each of these, or what the buddy allocator takes for a new slab; above 32 KiB what
- * `nbbs_alloc_units` takes. If there is no memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
+ * A read-modify-write if the CPU's cache has a slot of that size, none after `nbbs_heap_set_nested_cpu`. Otherwise one
+ * for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab; above 32 KiB what
+ * `nbbs_alloc_units` takes. If there is no memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`,
+ * `HEAP_FULL`.
  */
 nbbs_code nbbs_heap_alloc(const struct nbbs_heap *heap,
                           size_t bytes,
@@ -1655,21 +1661,22 @@ nbbs_code nbbs_heap_alloc(const struct nbbs_heap *heap,
  * Frees a block. Null: does nothing.
  *
  * Up to ten loads to find the block's size, and one read-modify-write if the CPU's cache has room, none after
- * `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. `block` may be any
- * address: what is no block is refused with `NOT_OF_HEAP`, `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused if no cache
- * keeps the block (large blocks are never kept), or if it is the last one that was freed on this CPU. Other double frees go
- * unnoticed, and the cache may hand the slot out twice; `nbbs_heap_audit` finds it.
+ * `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. `block` may
+ * be any address: what is no block is refused with `NOT_OF_HEAP`, `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused
+ * if no cache keeps the block (large blocks are never kept), or if it is the last one that was freed on this CPU.
+ * Other double frees go unnoticed, and the cache may hand the slot out twice; `nbbs_heap_audit` finds it.
  */
 nbbs_code nbbs_heap_free(const struct nbbs_heap *heap,
                          void *block,
                          struct nbbs_error *error);
 
 /**
- * Makes the block whose address is at `block` larger or smaller. If the block has to move, its contents move with it, and the
- * new address is written to `block`; it is then aligned to 16 bytes. If the address was null, a block is allocated.
+ * Makes the block whose address is at `block` larger or smaller. If the block has to move, its contents move with it,
+ * and the new address is written to `block`; it is then aligned to 16 bytes. If the address was null, a block is
+ * allocated.
  *
- * A block stays in place within its size class, and a larger one if the units behind it are free; otherwise this costs what `nbbs_heap_alloc` and
- * `nbbs_heap_free` take, and a copy. Refuses as they do.
+ * A block stays in place within its size class, and a larger one if the units behind it are free; otherwise this costs
+ * what `nbbs_heap_alloc` and `nbbs_heap_free` take, and a copy. Refuses as they do.
  */
 nbbs_code nbbs_heap_resize(const struct nbbs_heap *heap,
                            void **block,
@@ -1697,8 +1704,8 @@ bool nbbs_heap_contains(const struct nbbs_heap *heap, const void *address);
 void *nbbs_heap_malloc(const struct nbbs_heap *heap, size_t bytes);
 
 /**
- * `calloc`: memory for `count` times `bytes` bytes, all zero. Null if `nbbs_heap_alloc` would refuse, or if the product
- * is too large for a `size_t`. Costs a store for each word more.
+ * `calloc`: memory for `count` times `bytes` bytes, all zero. Null if `nbbs_heap_alloc` would refuse, or if the
+ * product is too large for a `size_t`. Costs a store for each word more.
  */
 void *nbbs_heap_calloc(const struct nbbs_heap *heap,
                        size_t count,
@@ -1720,7 +1727,8 @@ void *nbbs_heap_aligned_alloc(const struct nbbs_heap *heap, size_t align, size_t
 size_t nbbs_heap_usable_size(const struct nbbs_heap *heap, const void *block);
 
 /**
- * Writes what the memory is used for to `statistics`. While others use the heap, each part was so at some moment of the call.
+ * Writes what the memory is used for to `statistics`. While others use the heap, each part was so at some moment of
+ * the call.
  *
  * Reads all of the bookkeeping.
  */
@@ -1729,8 +1737,8 @@ nbbs_code nbbs_heap_stats(const struct nbbs_heap *heap,
                           struct nbbs_error *error);
 
 /**
- * Calls `visit` with every block that is in use, in no order. Slots that a cache keeps are shown, too: `nbbs_heap_trim` empties
- * the CPU's. `visit` may free the block.
+ * Calls `visit` with every block that is in use, in no order. Slots that a cache keeps are shown, too:
+ * `nbbs_heap_trim` empties the CPU's. `visit` may free the block.
  *
  * Reads all of the bookkeeping. Refuses with `NULL`.
  */
@@ -1740,8 +1748,8 @@ nbbs_code nbbs_heap_walk(const struct nbbs_heap *heap,
                          struct nbbs_error *error);
 
 /**
- * Writes what is in use by size as a file of DHAT, which Valgrind's `dh_view.html` opens, cut off after `bytes - 1` characters,
- * with a 0 behind it. Returns the length of the whole text, like `snprintf`; 0 if there is no heap.
+ * Writes what is in use by size as a file of DHAT, which Valgrind's `dh_view.html` opens, cut off after `bytes - 1`
+ * characters, with a 0 behind it. Returns the length of the whole text, like `snprintf`; 0 if there is no heap.
  *
  * Reads all of the bookkeeping. `text` may be null if `bytes` is 0.
  */
@@ -1750,10 +1758,11 @@ size_t nbbs_heap_profile(const struct nbbs_heap *heap,
                          size_t bytes);
 
 /**
- * Calls `discard` with free memory that has been in use since it was last zero: whole pages of `page` bytes, a power of two, and
- * 1 MiB at most at a time. Nobody else can allocate them meanwhile. `discard` may have the operating system take them back
- * (`madvise`), as long as they can be written to later, and returns whether they are zero from then on. The function returns
- * of how many bytes `discard` said that; 0, without a call, if `page` is no power of two or `discard` is null.
+ * Calls `discard` with free memory that has been in use since it was last zero: whole pages of `page` bytes, a power
+ * of two, and 1 MiB at most at a time. Nobody else can allocate them meanwhile. `discard` may have the operating
+ * system take them back (`madvise`), as long as they can be written to later, and returns whether they are zero from
+ * then on. The function returns of how many bytes `discard` said that; 0, without a call, if `page` is no power of two
+ * or `discard` is null.
  *
  * Reads all of the bookkeeping; two read-modify-writes for each call.
  */
@@ -1763,8 +1772,8 @@ size_t nbbs_heap_discard(const struct nbbs_heap *heap,
                          void *context);
 
 /**
- * Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is. The
- * calling CPU's cache gives back what it keeps at once; the others do when they next take slots or give some back.
+ * Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is.
+ * The calling CPU's cache gives back what it keeps at once; the others do when they next take slots or give some back.
  *
  * A read-modify-write or two for each slab that is looked at: all slabs of a size of which one may be empty.
  */
@@ -1792,8 +1801,8 @@ int nb_init(uint64_t base,
             uint64_t size);
 
 /**
- * Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null: `size`
- * is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
+ * Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null:
+ * `size` is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
  *
  * One read-modify-write in the steady state, and one to count it.
  */
@@ -1808,8 +1817,8 @@ void *nb_alloc(uint64_t size);
 void nb_free(void *addr);
 
 /**
- * Sets the smallest block, in bytes: a power of two; 0: 4096. For the next `nb_init`. Returns 0, or 1 if it is no power
- * of two.
+ * Sets the smallest block, in bytes: a power of two; 0: 4096. For the next `nb_init`. Returns 0, or 1 if it is no
+ * power of two.
  */
 int nb_set_min_size(uint64_t bytes);
 
@@ -1821,15 +1830,16 @@ int nb_set_max_order(uint32_t order);
 
 /**
  * Sets where the bookkeeping comes from: each `nb_init` calls `malloc_function` once, and the next one that succeeds
- * passes what it returned to `free_function`. A null `free_function`: nothing is given back. A null `malloc_function`: the
- * C library's pair is used; the freestanding library has none, and refuses `nb_init`.
+ * passes what it returned to `free_function`. A null `free_function`: nothing is given back. A null `malloc_function`:
+ * the C library's pair is used; the freestanding library has none, and refuses `nb_init`.
  */
 void nb_set_malloc(nbbs_malloc_function malloc_function,
                    nbbs_free_function free_function);
 
 /**
- * Has `hook` told of misuse, such as a double `nb_free`; null: nobody is told. Takes effect with the next `nb_init`; before
- * the first one, at once. If this function is never called, a sentence for each of the first ten mistakes is written to standard error, where there is one.
+ * Has `hook` told of misuse, such as a double `nb_free`; null: nobody is told. Takes effect with the next `nb_init`;
+ * before the first one, at once. If this function is never called, a sentence for each of the first ten mistakes is
+ * written to standard error, where there is one.
  */
 void nb_set_hook(nbbs_hook hook,
                  void *context);
@@ -1900,9 +1910,9 @@ uint64_t nb_stat_total_blocks(uint32_t order);
 uint64_t nb_stat_used_blocks(uint32_t order);
 
 /**
- * Fills `buff`, which has room for `nb_stat_total_blocks(order)` bytes, with 1 for each block of `order` of which any part
- * is allocated and with 0 for each that is free. Returns 0, or 1 if `buff` is null, the order above the largest, or
- * there was no `nb_init`; then `buff` has not changed.
+ * Fills `buff`, which has room for `nb_stat_total_blocks(order)` bytes, with 1 for each block of `order` of which any
+ * part is allocated and with 0 for each that is free. Returns 0, or 1 if `buff` is null, the order above the largest,
+ * or there was no `nb_init`; then `buff` has not changed.
  *
  * A load for each word in use.
  */
@@ -1929,8 +1939,8 @@ nbbs_code nbbs_pool_create_in(const struct nbbs_pool_config *config,
                               struct nbbs_error *error);
 
 /**
- * Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it. If `source` is null, the memory comes
- * from the C library's `malloc`, where there is one.
+ * Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it. If `source` is null, the memory
+ * comes from the C library's `malloc`, where there is one.
  *
  * Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`;
  * `reserve`: more than the limit, or than there are addresses), `SOURCE_EMPTY`.
@@ -1941,14 +1951,15 @@ nbbs_code nbbs_pool_create(const struct nbbs_pool_config *config,
                            struct nbbs_error *error);
 
 /**
- * Ends a pool and gives its memory back to its source; the memory of a pool that `nbbs_pool_create_in` made is the caller's
- * again. Objects that are still allocated are gone. Null: does nothing. Nobody else may be using the pool, or objects of it.
+ * Ends a pool and gives its memory back to its source; the memory of a pool that `nbbs_pool_create_in` made is the
+ * caller's again. Objects that are still allocated are gone. Null: does nothing. Nobody else may be using the pool, or
+ * objects of it.
  */
 void nbbs_pool_destroy(struct nbbs_pool *pool);
 
 /**
- * Has `hook` told of misuse of the pool; null: nobody is told. Call it only while nobody else is using the pool. Refuses
- * with `NULL`.
+ * Has `hook` told of misuse of the pool; null: nobody is told. Call it only while nobody else is using the pool.
+ * Refuses with `NULL`.
  */
 nbbs_code nbbs_pool_set_hook(struct nbbs_pool *pool,
                              nbbs_hook hook,
@@ -1959,8 +1970,8 @@ nbbs_code nbbs_pool_set_hook(struct nbbs_pool *pool,
  * Makes a local of a pool, which keeps at most `most` free slots, 128 at most. 0 stands for 128, or for a 64th of the
  * pool's limit if that is less. The local takes no slot yet.
  *
- * Nobody else can allocate what a local keeps: while `n` locals keep `most` slots each, others may be refused with `FULL`
- * although `n * most` slots are free. Refuses with `NULL`, `SETTING` (`most`).
+ * Nobody else can allocate what a local keeps: while `n` locals keep `most` slots each, others may be refused with
+ * `FULL` although `n * most` slots are free. Refuses with `NULL`, `SETTING` (`most`).
  */
 nbbs_code nbbs_pool_local_create(struct nbbs_pool_local *local,
                                  const struct nbbs_pool *pool,
@@ -1968,11 +1979,11 @@ nbbs_code nbbs_pool_local_create(struct nbbs_pool_local *local,
                                  struct nbbs_error *error);
 
 /**
- * Gives back the slots that a local keeps, and ends it: every function refuses it from then on (`NULL`). Null, or a local
- * that has ended: does nothing.
+ * Gives back the slots that a local keeps, and ends it: every function refuses it from then on (`NULL`). Null, or a
+ * local that has ended: does nothing.
  *
- * A local that is never ended costs the pool the slots that it keeps. Once its pool has ended, a local must not be used,
- * and need not be ended.
+ * A local that is never ended costs the pool the slots that it keeps. Once its pool has ended, a local must not be
+ * used, and need not be ended.
  */
 void nbbs_pool_local_destroy(struct nbbs_pool_local *local);
 
@@ -1980,22 +1991,23 @@ void nbbs_pool_local_destroy(struct nbbs_pool_local *local);
  * Allocates an object from a local and writes its address to `object`: `nbbs_pool_alloc`, mostly without a
  * read-modify-write. The object is like any other: any thread may free it, with a local or without.
  *
- * A few loads and stores, and one read-modify-write for up to 64 slots of a word. Refuses with `FULL`, `SOURCE_EMPTY` if no
- * slot was free but those that other locals keep. Not callable from a handler that may have interrupted a call with the same
- * local.
+ * A few loads and stores, and one read-modify-write for up to 64 slots of a word. Refuses with `FULL`, `SOURCE_EMPTY`
+ * if no slot was free but those that other locals keep. Not callable from a handler that may have interrupted a call
+ * with the same local.
  */
 nbbs_code nbbs_pool_local_alloc(struct nbbs_pool_local *local,
                                 void **object,
                                 struct nbbs_error *error);
 
 /**
- * Frees an object, whoever allocated it, and keeps its slot. A local that keeps as many as it may gives half of them back
- * to the pool first. Null: does nothing.
+ * Frees an object, whoever allocated it, and keeps its slot. A local that keeps as many as it may gives half of them
+ * back to the pool first. Null: does nothing.
  *
- * As `nbbs_pool_free`, but mostly without a read-modify-write. Not callable from a handler that may have interrupted a call
- * with the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as long as
- * the slot has not been allocated again, whichever local keeps it. But if two threads free the same object at the very same
- * time, perhaps neither is refused: then its slot may be handed out twice, and even after its chunk has gone.
+ * As `nbbs_pool_free`, but mostly without a read-modify-write. Not callable from a handler that may have interrupted a
+ * call with the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as
+ * long as the slot has not been allocated again, whichever local keeps it. But if two threads free the same object at
+ * the very same time, perhaps neither is refused: then its slot may be handed out twice, and even after its chunk has
+ * gone.
  */
 nbbs_code nbbs_pool_local_free(struct nbbs_pool_local *local,
                                void *object,
@@ -2016,8 +2028,8 @@ size_t nbbs_pool_local_kept(const struct nbbs_pool_local *local);
 /**
  * Allocates an object and writes its address to `object`. Its bytes are not initialised.
  *
- * One read-modify-write, whatever the size of the pool; growing takes as long as the source takes. Refuses with `FULL`,
- * `SOURCE_EMPTY`. Callable from interrupt and signal handlers if the source is, or if the pool need not grow.
+ * One read-modify-write, whatever the size of the pool; growing takes as long as the source takes. Refuses with
+ * `FULL`, `SOURCE_EMPTY`. Callable from interrupt and signal handlers if the source is, or if the pool need not grow.
  */
 nbbs_code nbbs_pool_alloc(const struct nbbs_pool *pool,
                           void **object,
@@ -2061,10 +2073,10 @@ size_t nbbs_pool_stride(const struct nbbs_pool *pool);
 /**
  * Adds chunks until there is memory for `objects` objects, allocated or not.
  *
- * Takes as long as the source does for each chunk. Refuses with `OBJECTS`, before it adds a chunk, if the pool can never
- * have so many: its limit is lower, or there are not so many addresses. Refuses with `SOURCE_EMPTY` if the source has
- * no memory for one of the chunks: those added before stay, and `nbbs_pool_shrink` gives them back. Callable where the
- * source is.
+ * Takes as long as the source does for each chunk. Refuses with `OBJECTS`, before it adds a chunk, if the pool can
+ * never have so many: its limit is lower, or there are not so many addresses. Refuses with `SOURCE_EMPTY` if the
+ * source has no memory for one of the chunks: those added before stay, and `nbbs_pool_shrink` gives them back.
+ * Callable where the source is.
  */
 nbbs_code nbbs_pool_reserve(const struct nbbs_pool *pool,
                             size_t objects,
@@ -2100,12 +2112,12 @@ nbbs_code nbbs_pool_clear(struct nbbs_pool *pool,
 
 #if defined(__linux__)
 /**
- * Allocates memory of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its offset to
- * `offset`: a slot, of 16 bytes to 4 KiB in steps of a quarter at most, or a block if it is larger. What is in it is whatever
- * was there before. It is given to `nbbs_shared_heap_free` and the others here.
+ * Allocates memory of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its
+ * offset to `offset`: a slot, of 16 bytes to 4 KiB in steps of a quarter at most, or a block if it is larger. What is
+ * in it is whatever was there before. It is given to `nbbs_shared_heap_free` and the others here.
  *
- * A slot takes one read-modify-write in the steady state; before it refuses, it looks through the whole segment. Waits for
- * nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, `SEGMENT_DAMAGED`.
+ * A slot takes one read-modify-write in the steady state; before it refuses, it looks through the whole segment. Waits
+ * for nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, `SEGMENT_DAMAGED`.
  */
 nbbs_code nbbs_shared_heap_alloc(const struct nbbs_shared_member *member,
                                  size_t bytes,
@@ -2118,8 +2130,8 @@ nbbs_code nbbs_shared_heap_alloc(const struct nbbs_shared_member *member,
 /**
  * Frees the member's slot or block at `offset`.
  *
- * A read-modify-write. Waits for nobody. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED` also if no slot begins
- * there, `NOT_YOURS` also if it was freed before, `SEGMENT_DAMAGED`.
+ * A read-modify-write. Waits for nobody. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED` also if no slot
+ * begins there, `NOT_YOURS` also if it was freed before, `SEGMENT_DAMAGED`.
  */
 nbbs_code nbbs_shared_heap_free(const struct nbbs_shared_member *member,
                                 uint64_t offset,
@@ -2141,8 +2153,8 @@ nbbs_code nbbs_shared_heap_take(const struct nbbs_shared_member *member,
 
 #if defined(__linux__)
 /**
- * Writes where in this process the member's slot or block at `offset` is, and how many bytes it has, to `address` and `bytes`,
- * each of which may be null; as `nbbs_shared_block`.
+ * Writes where in this process the member's slot or block at `offset` is, and how many bytes it has, to `address` and
+ * `bytes`, each of which may be null; as `nbbs_shared_block`.
  *
  * Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS`, `SEGMENT_DAMAGED`.
  */
@@ -2155,20 +2167,20 @@ nbbs_code nbbs_shared_heap_block(const struct nbbs_shared_member *member,
 
 #if defined(__linux__)
 /**
- * Turns slabs of which no slot is in use into blocks again, and returns how many. For each size of slot, the slab that another
- * living member used last stays. Costs a walk over the bookkeeping, and memory. Null: 0.
+ * Turns slabs of which no slot is in use into blocks again, and returns how many. For each size of slot, the slab that
+ * another living member used last stays. Costs a walk over the bookkeeping, and memory. Null: 0.
  */
 size_t nbbs_shared_heap_trim(const struct nbbs_shared_member *member);
 #endif
 
 #if defined(__linux__)
 /**
- * Registers a member: a thread that allocates in the segment, until `nbbs_shared_leave`, or until its process ends, however it
- * ends. It may be handed to another thread. It must not be used by a signal handler that interrupts one of its own calls, nor
- * by a child of `fork`, which attaches for itself.
+ * Registers a member: a thread that allocates in the segment, until `nbbs_shared_leave`, or until its process ends,
+ * however it ends. It may be handed to another thread. It must not be used by a signal handler that interrupts one of
+ * its own calls, nor by a child of `fork`, which attaches for itself.
  *
- * Takes a descriptor, memory, and a system call or two for each seat that is taken. Refuses with `NULL`, `SEATS_TAKEN` if all
- * members live, `SYSTEM`.
+ * Takes a descriptor, memory, and a system call or two for each seat that is taken. Refuses with `NULL`, `SEATS_TAKEN`
+ * if all members live, `SYSTEM`.
  */
 nbbs_code nbbs_shared_join(const struct nbbs_shared *segment,
                            struct nbbs_shared_member **member,
@@ -2177,8 +2189,8 @@ nbbs_code nbbs_shared_join(const struct nbbs_shared *segment,
 
 #if defined(__linux__)
 /**
- * Ends a member. Nobody may use the handle any more, and others can recover what the member still holds. In a child of the
- * process that joined, the call only gives back the child's memory, and the member goes on. Null: does nothing.
+ * Ends a member. Nobody may use the handle any more, and others can recover what the member still holds. In a child of
+ * the process that joined, the call only gives back the child's memory, and the member goes on. Null: does nothing.
  */
 void nbbs_shared_leave(struct nbbs_shared_member *member);
 #endif
@@ -2192,12 +2204,12 @@ struct nbbs_shared_id nbbs_shared_id_of(const struct nbbs_shared_member *member)
 
 #if defined(__linux__)
 /**
- * Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its offset, which
- * is the same in every process, to `offset`. What is in it is whatever was there before.
+ * Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its
+ * offset, which is the same in every process, to `offset`. What is in it is whatever was there before.
  *
- * One read-modify-write in the steady state; before it refuses, it trims, as `nbbs_shared_heap_trim` does. Waits for nobody. Refuses
- * with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, after which `nbbs_shared_recover` may find memory of the dead,
- * `SEGMENT_DAMAGED`.
+ * One read-modify-write in the steady state; before it refuses, it trims, as `nbbs_shared_heap_trim` does. Waits for
+ * nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, after which `nbbs_shared_recover` may find memory
+ * of the dead, `SEGMENT_DAMAGED`.
  */
 nbbs_code nbbs_shared_alloc(const struct nbbs_shared_member *member,
                             size_t bytes,
@@ -2210,8 +2222,8 @@ nbbs_code nbbs_shared_alloc(const struct nbbs_shared_member *member,
 /**
  * Frees the member's block at `offset`.
  *
- * One read-modify-write in the steady state. Waits for nobody. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`,
- * `NOT_YOURS` also if it was freed before, `SEGMENT_DAMAGED`.
+ * One read-modify-write in the steady state. Waits for nobody. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
+ * `OFFSET_MISALIGNED`, `NOT_YOURS` also if it was freed before, `SEGMENT_DAMAGED`.
  */
 nbbs_code nbbs_shared_free(const struct nbbs_shared_member *member,
                            uint64_t offset,
@@ -2220,12 +2232,12 @@ nbbs_code nbbs_shared_free(const struct nbbs_shared_member *member,
 
 #if defined(__linux__)
 /**
- * Makes the block at `offset` this member's, and writes whose it was to `from`, which may be null: for a block that its
- * holder has handed over, by whatever way, and neither uses nor frees any more.
+ * Makes the block at `offset` this member's, and writes whose it was to `from`, which may be null: for a block that
+ * its holder has handed over, by whatever way, and neither uses nor frees any more.
  *
- * If the holder has died meanwhile and another member recovers, either this member gets the block, or the other one has freed
- * or kept it. So whoever recovers should know what was sent, and keep it. A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
- * `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
+ * If the holder has died meanwhile and another member recovers, either this member gets the block, or the other one
+ * has freed or kept it. So whoever recovers should know what was sent, and keep it. A read-modify-write. Refuses with
+ * `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
  */
 nbbs_code nbbs_shared_take(const struct nbbs_shared_member *member,
                            uint64_t offset,
@@ -2235,8 +2247,8 @@ nbbs_code nbbs_shared_take(const struct nbbs_shared_member *member,
 
 #if defined(__linux__)
 /**
- * Writes where in this process the member's block at `offset` is, and how many bytes it has, to `address` and `bytes`, each
- * of which may be null. It stays there as long as the segment is attached, or the member has not left.
+ * Writes where in this process the member's block at `offset` is, and how many bytes it has, to `address` and `bytes`,
+ * each of which may be null. It stays there as long as the segment is attached, or the member has not left.
  *
  * Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS`, `SEGMENT_DAMAGED`.
  */
@@ -2256,14 +2268,14 @@ size_t nbbs_shared_dead(const struct nbbs_shared_member *member);
 
 #if defined(__linux__)
 /**
- * Recovers what members that have died or left still held: each block, and each slot of the heap, becomes this member's, and
- * `keeps` says whether the member keeps it or it is freed; null: all are freed. Blocks that a dead member was allocating or freeing at
- * its end are among them. `found`, which may be null, gets how many.
+ * Recovers what members that have died or left still held: each block, and each slot of the heap, becomes this
+ * member's, and `keeps` says whether the member keeps it or it is freed; null: all are freed. Blocks that a dead
+ * member was allocating or freeing at its end are among them. `found`, which may be null, gets how many.
  *
- * Several members may call it at the same time: each block goes to one of them, and the next recovery recovers whoever dies in
- * the call. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet received. The
- * receiver of a message may take it while `keeps` is asked: then the answer has no effect. Waits for nobody. Costs a walk over
- * the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
+ * Several members may call it at the same time: each block goes to one of them, and the next recovery recovers whoever
+ * dies in the call. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet
+ * received. The receiver of a message may take it while `keeps` is asked: then the answer has no effect. Waits for
+ * nobody. Costs a walk over the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
  */
 nbbs_code nbbs_shared_recover(const struct nbbs_shared_member *member,
                               nbbs_shared_keeps keeps,
@@ -2274,20 +2286,20 @@ nbbs_code nbbs_shared_recover(const struct nbbs_shared_member *member,
 
 #if defined(__linux__)
 /**
- * Returns the bytes that a segment takes: its units; for each unit, 64 bits for its owner and 2.3 for the buddy allocator;
- * 320 bytes for each member; and two pages. 0 if there can be no such segment.
+ * Returns the bytes that a segment takes: its units; for each unit, 64 bits for its owner and 2.3 for the buddy
+ * allocator; 320 bytes for each member; and two pages. 0 if there can be no such segment.
  */
 uint64_t nbbs_shared_bytes(const struct nbbs_shared_geometry *geometry);
 #endif
 
 #if defined(__linux__)
 /**
- * Makes a segment in the file at `path`, such as `/dev/shm/name`, and attaches to it. `mode` are its permissions, less the
- * process's umask; 0 is taken for 0600: only its owner may open it.
+ * Makes a segment in the file at `path`, such as `/dev/shm/name`, and attaches to it. `mode` are its permissions, less
+ * the process's umask; 0 is taken for 0600: only its owner may open it.
  *
- * All of its memory is reserved now. A file that is empty, or holds a segment whose creator died before it was whole, is
- * taken over. Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`, `SEGMENT_MAKING` if another is
- * just making it, `NO_SEGMENT` and others if the file holds something else, `SYSTEM`.
+ * All of its memory is reserved now. A file that is empty, or holds a segment whose creator died before it was whole,
+ * is taken over. Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`, `SEGMENT_MAKING` if
+ * another is just making it, `NO_SEGMENT` and others if the file holds something else, `SYSTEM`.
  */
 nbbs_code nbbs_shared_create(const char *path,
                              const struct nbbs_shared_geometry *geometry,
@@ -2298,8 +2310,8 @@ nbbs_code nbbs_shared_create(const char *path,
 
 #if defined(__linux__)
 /**
- * Makes a segment in memory without a name, which others attach to by its descriptor: `nbbs_shared_fd`. It can be neither
- * shortened nor made longer. `name` is for debuggers.
+ * Makes a segment in memory without a name, which others attach to by its descriptor: `nbbs_shared_fd`. It can be
+ * neither shortened nor made longer. `name` is for debuggers.
  *
  * Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SYSTEM`.
  */
@@ -2321,28 +2333,26 @@ nbbs_code nbbs_shared_attach(const char *path, struct nbbs_shared **segment, str
 
 #if defined(__linux__)
 /**
- * Attaches to a segment by its descriptor, which was inherited, or received over a socket. The descriptor is duplicated,
- * and stays the caller's.
+ * Attaches to a segment by its descriptor, which was inherited, or received over a socket. The descriptor is
+ * duplicated, and stays the caller's.
  *
  * Refuses as `nbbs_shared_attach` does; `SYSTEM` if it is no descriptor.
  */
-nbbs_code nbbs_shared_attach_fd(int fd,
-                                struct nbbs_shared **segment,
-                                struct nbbs_error *error);
+nbbs_code nbbs_shared_attach_fd(int fd, struct nbbs_shared **segment, struct nbbs_error *error);
 #endif
 
 #if defined(__linux__)
 /**
- * Detaches from a segment. Nobody may use the handle any more; the memory stays mapped until the last member that joined by
- * it has left. The segment's file stays. Null: does nothing.
+ * Detaches from a segment. Nobody may use the handle any more; the memory stays mapped until the last member that
+ * joined by it has left. The segment's file stays. Null: does nothing.
  */
 void nbbs_shared_detach(struct nbbs_shared *segment);
 #endif
 
 #if defined(__linux__)
 /**
- * Has `hook` told of misuse of the segment, and of members that join from now on; null: nobody. While nobody else is using the
- * handle. Refuses with `NULL`.
+ * Has `hook` told of misuse of the segment, and of members that join from now on; null: nobody. While nobody else is
+ * using the handle. Refuses with `NULL`.
  */
 nbbs_code nbbs_shared_set_hook(struct nbbs_shared *segment,
                                nbbs_hook hook,
@@ -2375,8 +2385,8 @@ uint64_t nbbs_shared_free_bytes(const struct nbbs_shared *segment);
 
 #if defined(__linux__)
 /**
- * Writes to `address` where in this process the `bytes` bytes at an offset are. The caller must know whose they are, and who
- * may touch them. Refuses with `NULL`, `OUTSIDE_SEGMENT`.
+ * Writes to `address` where in this process the `bytes` bytes at an offset are. The caller must know whose they are,
+ * and who may touch them. Refuses with `NULL`, `OUTSIDE_SEGMENT`.
  */
 nbbs_code nbbs_shared_at(const struct nbbs_shared *segment,
                          uint64_t offset,
@@ -2394,8 +2404,8 @@ uint64_t nbbs_shared_offset(const struct nbbs_shared *segment, const void *addre
 
 #if defined(__linux__)
 /**
- * Writes to `owner` whose block, or slot of the heap, begins at an offset, at this moment. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
- * `OFFSET_MISALIGNED`.
+ * Writes to `owner` whose block, or slot of the heap, begins at an offset, at this moment. Refuses with `NULL`,
+ * `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`.
  */
 nbbs_code nbbs_shared_owner(const struct nbbs_shared *segment,
                             uint64_t offset,
@@ -2405,8 +2415,8 @@ nbbs_code nbbs_shared_owner(const struct nbbs_shared *segment,
 
 #if defined(__linux__)
 /**
- * The root: an offset for whatever the members agree on, by which a newcomer finds the rest. 0: none, as at first. Acquires
- * what `nbbs_shared_set_root` or `nbbs_shared_swap_root` released.
+ * The root: an offset for whatever the members agree on, by which a newcomer finds the rest. 0: none, as at first.
+ * Acquires what `nbbs_shared_set_root` or `nbbs_shared_swap_root` released.
  */
 uint64_t nbbs_shared_root(const struct nbbs_shared *segment);
 #endif
@@ -2420,8 +2430,8 @@ nbbs_code nbbs_shared_set_root(const struct nbbs_shared *segment, uint64_t offse
 
 #if defined(__linux__)
 /**
- * Publishes `offset` as the root if the root still is `*expected`, and returns whether it was. If not, writes what it is to
- * `*expected`. 0: none. Acquires and releases. Null: no.
+ * Publishes `offset` as the root if the root still is `*expected`, and returns whether it was. If not, writes what it
+ * is to `*expected`. 0: none. Acquires and releases. Null: no.
  */
 bool nbbs_shared_swap_root(const struct nbbs_shared *segment,
                            uint64_t *expected,

@@ -73,8 +73,8 @@ pub enum Code {
     /// The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins, or 0: before
     /// the KiB in which the address is.
     InsideUnit,
-    /// The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most; `other`: 1 if it must be a
-    /// power of two.
+    /// The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most; `other`: 1 if it must be
+    /// a power of two.
     Size,
     /// The alignment is no power of two, or more than can be had. `value`: bytes; `limit`: the most.
     Alignment,
@@ -85,8 +85,8 @@ pub enum Code {
     Full,
     /// The source has no memory: an ordinary answer. `value`: bytes asked for; `limit`: the alignment asked for.
     SourceEmpty,
-    /// A setting cannot have that value. `detail`: which, an `nbbs_setting`, and above its 16 bits the place in an array;
-    /// `value`: the value; `limit`: the most; `other`: the least.
+    /// A setting cannot have that value. `detail`: which, an `nbbs_setting`, and above its 16 bits the place in an
+    /// array; `value`: the value; `limit`: the most; `other`: the least.
     Setting,
     /// An audit found a block in a CPU's cache that is not its own. `value`: index; `other`: order; `limit`: the CPU.
     CacheBroken,
@@ -98,8 +98,9 @@ pub enum Code {
     NoBlock,
     /// The heap has as many regions as it can have. `value`: how many.
     Regions,
-    /// An audit found a heap's slabs or caches not in order. `value`: the address of the slab or slot; or, where `other` is
-    /// 1, the bytes of a slot, for the stack of slabs with such slots; `other`: 0 a slab, 2 what a cache keeps.
+    /// An audit found a heap's slabs or caches not in order. `value`: the address of the slab or slot; or, where
+    /// `other` is 1, the bytes of a slot, for the stack of slabs with such slots; `other`: 0 a slab, 2 what a cache
+    /// keeps.
     HeapBroken,
     /// The operating system refused. `value`: its `errno`.
     System,
@@ -107,8 +108,8 @@ pub enum Code {
     NoSegment,
     /// The segment was made by other code. `value`: version of its layout; `limit`: the version that this code knows.
     SegmentVersion,
-    /// The segment's header or bookkeeping has changed since it was made. `value`: what was found; `other`: 0 a field of the
-    /// header, 1 its checksum, which is to be `limit`, 2 a word of the bookkeeping, and `value` is which.
+    /// The segment's header or bookkeeping has changed since it was made. `value`: what was found; `other`: 0 a field
+    /// of the header, 1 its checksum, which is to be `limit`, 2 a word of the bookkeeping, and `value` is which.
     SegmentCorrupt,
     /// The segment is being made at this moment: an ordinary answer.
     SegmentMaking,
@@ -124,14 +125,14 @@ pub enum Code {
     SeatsTaken,
     /// The segment has no memory for a block: an ordinary answer. `value`: bytes; `limit`: their alignment.
     SegmentFull,
-    /// The offset is not in the memory that the segment hands out. `value`: the offset; `limit`: where that begins; `other`:
-    /// where it ends.
+    /// The offset is not in the memory that the segment hands out. `value`: the offset; `limit`: where that begins;
+    /// `other`: where it ends.
     OutsideSegment,
-    /// No block or slot of the segment can begin there. `value`: the offset; `limit`: bytes of a unit, or, where `other` is 1, of a
-    /// slot.
+    /// No block or slot of the segment can begin there. `value`: the offset; `limit`: bytes of a unit, or, where
+    /// `other` is 1, of a slot.
     OffsetMisaligned,
-    /// The member has no block there: it was freed before, never allocated, or is another member's. `value`: the offset; `limit`:
-    /// the seat of the member that has it, from 1 on, or 0; `other`: that member's generation.
+    /// The member has no block there: it was freed before, never allocated, or is another member's. `value`: the
+    /// offset; `limit`: the seat of the member that has it, from 1 on, or 0; `other`: that member's generation.
     NotYours,
     /// The segment's bookkeeping was overwritten by a stray write. `value`: the offset of the block, or 0.
     SegmentDamaged,
@@ -236,8 +237,8 @@ impl Reporter {
 /// Is told of misuse: frees of what is not allocated, pointers that lead nowhere, numbers that no arena has.
 /// Ordinary answers, such as "no block is free", are not reported.
 ///
-/// The thread that made the mistake calls the hook inside the function that refuses it. If that thread is in a signal handler,
-/// so is the hook, and the same restrictions apply. The hook may return, or stop the program.
+/// The thread that made the mistake calls the hook inside the function that refuses it. If that thread is in a signal
+/// handler, so is the hook, and the same restrictions apply. The hook may return, or stop the program.
 pub type Hook = Option<unsafe extern "C" fn(context: *mut c_void, error: *const Error)>;
 
 /// Writes an error as a sentence that names the value and the limit, cut off after `bytes - 1` characters, with a

@@ -1,12 +1,12 @@
 //! Which lane a call uses that names none: that of the calling thread, found without a thread-local.
 //!
-//! A thread-local of a library that was loaded by `dlopen` comes from `malloc` when a thread first uses it, and a signal
-//! handler that has interrupted `malloc` would wait for itself. So threads are looked up in a table by `pthread_self`,
-//! which reads a register and may be called from handlers.
+//! A thread-local of a library that was loaded by `dlopen` comes from `malloc` when a thread first uses it, and a
+//! signal handler that has interrupted `malloc` would wait for itself. So threads are looked up in a table by
+//! `pthread_self`, which reads a register and may be called from handlers.
 //!
-//! A wrong or shared lane costs speed, never safety. So entries stay: a thread that comes in the place of one that has ended
-//! takes over its lane, the thread that goes on after `fork` keeps the one that it had in the parent, and a thread for which
-//! no place is left shares a lane.
+//! A wrong or shared lane costs speed, never safety. So entries stay: a thread that comes in the place of one that has
+//! ended takes over its lane, the thread that goes on after `fork` keeps the one that it had in the parent, and a
+//! thread for which no place is left shares a lane.
 
 #[cfg(all(feature = "std", unix))]
 pub(crate) use table::thread_lane;

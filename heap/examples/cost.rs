@@ -1,5 +1,6 @@
-//! What an allocation and a free take that a cache serves, by kind of cache. `cost thread|any|nested|placed|placed-nested
-//! PAIRS` makes so many pairs with one of them, for whoever counts instructions; without arguments, the time of each.
+//! What an allocation and a free take that a cache serves, by kind of cache. `cost
+//! thread|any|nested|placed|placed-nested PAIRS` makes so many pairs with one of them, for whoever counts instructions;
+//! without arguments, the time of each.
 
 use std::alloc::Layout;
 use std::error::Error;

@@ -20,9 +20,9 @@ fn found<E>(at: Option<NonNull<u8>>, layout: Layout, refused: E) -> Result<NonNu
 /// there is a better one than to clear what was allocated.
 macro_rules! implement {
     ($api:ident, [$($generics:tt)*] $heap:ty $(, $zeroed:ident)?) => {
-        // SAFETY: memory stays where it is and valid until it is freed: it lies outside of what the trait is implemented
-        // for, which is a reference, or a view of memory that is the heap's as long as anything refers to it. Copies are
-        // the same heap.
+        // SAFETY: memory stays where it is and valid until it is freed: it lies outside of what the trait is
+        // implemented for, which is a reference, or a view of memory that is the heap's as long as anything refers to
+        // it. Copies are the same heap.
         unsafe impl<$($generics)*> $api::Allocator for $heap {
             fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, $api::AllocError> {
                 found(self.alloc(layout), layout, $api::AllocError)

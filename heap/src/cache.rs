@@ -50,8 +50,8 @@ impl Cache {
         self.bins[class.number()].pop(class, &mut self.lot)
     }
 
-    /// Frees a slot of this class, which the caller holds, if there is room for it, and it is not the slot of this class
-    /// that was freed last. Returns whether it was freed.
+    /// Frees a slot of this class, which the caller holds, if there is room for it, and it is not the slot of this
+    /// class that was freed last. Returns whether it was freed.
     #[inline]
     pub fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
         if waiting::ON {
@@ -61,8 +61,8 @@ impl Cache {
         }
     }
 
-    /// Makes the slot wait, unless it was the last to begin that, if there is room, or if room can be made by keeping the
-    /// slot that has waited longest.
+    /// Makes the slot wait, unless it was the last to begin that, if there is room, or if room can be made by keeping
+    /// the slot that has waited longest.
     fn push_waiting(&mut self, class: Class, at: NonNull<u8>) -> bool {
         if self.waiting.is_newest(at) {
             return false;

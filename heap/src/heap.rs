@@ -94,9 +94,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// ([`Overlap::nested`](crate::Overlap::nested)); one if another cache has. Otherwise one for up to four slabs and
     /// one for each of these, or what the buddy allocator takes for a new slab. Anything larger than 32 KiB is a run of
     /// units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is trimmed first. This misses the slabs
-    /// that others have in hand at that moment, four at most for each thread, and as many for each caller that a handler
-    /// has interrupted. Beside others that trim, or make slabs whole, again and again, it may miss more: a caller looks
-    /// for slots three times, and tries 1000 times to begin a trim.
+    /// that others have in hand at that moment, four at most for each thread, and as many for each caller that a
+    /// handler has interrupted. Beside others that trim, or make slabs whole, again and again, it may miss more: a
+    /// caller looks for slots three times, and tries 1000 times to begin a trim.
     #[inline]
     pub fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc(self, layout)
@@ -269,8 +269,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> fmt::Debug for Heap<BYTES, C
     }
 }
 
-// SAFETY: memory of a layout is handed out once, as the slot or run that its bookkeeping says, and stays where it is. It
-// neither unwinds nor calls itself. A heap that implements this is used where it stays: as a static.
+// SAFETY: memory of a layout is handed out once, as the slot or run that its bookkeeping says, and stays where it is.
+// It neither unwinds nor calls itself. A heap that implements this is used where it stays: as a static.
 unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> GlobalAlloc for Heap<BYTES, CPUS, C> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

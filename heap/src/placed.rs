@@ -16,9 +16,10 @@ use crate::steps::Steps;
 /// A heap at the front of memory that is given at run time, with a number of caches, which callers name.
 ///
 /// It hands out the rest of that memory, and what is added. [`on`](Self::on) says which cache a caller uses: best that
-/// of its CPU, as a cache serves one caller at a time. Taking it costs a read-modify-write, and none where operations on
-/// a CPU only interrupt each other: [`on_nested`](Self::on_nested). A caller that finds it in use bypasses it and goes to
-/// the slabs; nobody waits. All operations may be called from interrupt and signal handlers, whatever these interrupt.
+/// of its CPU, as a cache serves one caller at a time. Taking it costs a read-modify-write, and none where operations
+/// on a CPU only interrupt each other: [`on_nested`](Self::on_nested). A caller that finds it in use bypasses it and
+/// goes to the slabs; nobody waits. All operations may be called from interrupt and signal handlers, whatever these
+/// interrupt.
 ///
 /// ```
 /// use nbbs_heap::Placed;
@@ -79,8 +80,8 @@ impl Placed {
     /// [`AddError::TooSmall`] if there is no room for them and a unit. The content of the memory may have changed.
     ///
     /// # Safety
-    /// The memory belongs to the heap for as long as the heap is used, or anything refers to memory that it handed out (a
-    /// box in it, leaked, for `'m`). All of it may be written to.
+    /// The memory belongs to the heap for as long as the heap is used, or anything refers to memory that it handed out
+    /// (a box in it, leaked, for `'m`). All of it may be written to.
     pub unsafe fn new<'m>(
         start: NonNull<u8>,
         bytes: usize,
@@ -130,8 +131,8 @@ impl Placed {
     /// Returns the heap as seen from a CPU, whose cache it then uses. Numbers from the number of caches on share
     /// caches.
     ///
-    /// A wrong number costs time and nothing else, unless its cache is that of [`on_nested`](Self::on_nested), too. With
-    /// the feature `allocator-api2` or `nightly` it is an `Allocator`, for collections.
+    /// A wrong number costs time and nothing else, unless its cache is that of [`on_nested`](Self::on_nested), too.
+    /// With the feature `allocator-api2` or `nightly` it is an `Allocator`, for collections.
     #[must_use]
     #[inline]
     pub fn on(&self, cpu: usize) -> On<'_> {
@@ -164,9 +165,9 @@ impl Placed {
     /// [`on`](Self::on) returns, or [`audit`](Self::audit), which uses all, either one happens before the other, or one
     /// interrupts the other, in its thread or on its CPU, and ends before that continues. So interrupts may stay
     /// enabled, but a thread must not be preempted or moved to another CPU from reading the number to the return of the
-    /// operation: a kernel disables preemption, a program gives each of its threads a number of its own. A collection in
-    /// what this method returns operates on this cache whenever it grows, shrinks or is dropped. If this rule is broken,
-    /// memory may be handed out twice.
+    /// operation: a kernel disables preemption, a program gives each of its threads a number of its own. A collection
+    /// in what this method returns operates on this cache whenever it grows, shrinks or is dropped. If this rule is
+    /// broken, memory may be handed out twice.
     #[must_use]
     #[inline]
     pub unsafe fn on_nested(&self, cpu: usize) -> On<'_> {

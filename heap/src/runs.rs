@@ -54,9 +54,9 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         self.buddy.order_bound().is_none_or(|order| order + 1 < self.buddy.max_order())
     }
 
-    /// Allocates a run for a layout, searching from where the last one was found. While memory is short, or less aligned
-    /// than the run, it searches from the beginning of the lane's part of the arena. That takes longer, but uses what is
-    /// free in front of the last run, and lanes do not meet.
+    /// Allocates a run for a layout, searching from where the last one was found. While memory is short, or less
+    /// aligned than the run, it searches from the beginning of the lane's part of the arena. That takes longer, but
+    /// uses what is free in front of the last run, and lanes do not meet.
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         if self.base.addr().get().is_multiple_of(layout.align()) && !self.is_short() {
             return self.alloc_by(layout, lane, |units| units);

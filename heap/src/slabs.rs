@@ -12,11 +12,11 @@
 //! Slots are never claimed one by one: a thread takes all that a slab has, keeps them in its cache, and gives back what
 //! it does not need. So no compare-and-swap can mistake a slab that was returned and made anew for what it was before.
 //!
-//! Slabs are listed on one of the two stacks, the current one. To find the slabs that are whole, a caller makes the other
-//! stack current and takes the slabs off the former one, a few at a time. It returns those that are whole and lists the
-//! others on the current stack. So it meets each slab once, or twice if others make the stacks change places meanwhile;
-//! several callers can share the work, and anybody can take slots meanwhile, from either stack. The stacks change
-//! places only once the one that becomes current has been empty.
+//! Slabs are listed on one of the two stacks, the current one. To find the slabs that are whole, a caller makes the
+//! other stack current and takes the slabs off the former one, a few at a time. It returns those that are whole and
+//! lists the others on the current stack. So it meets each slab once, or twice if others make the stacks change places
+//! meanwhile; several callers can share the work, and anybody can take slots meanwhile, from either stack. The stacks
+//! change places only once the one that becomes current has been empty.
 //!
 //! A thread that stops between two steps withholds the slabs that it has in hand: as many as it takes at once (see
 //! [`Slabs::take`]), and those that it has yet to list. If it stops once it has made a listed slab whole, but before it
@@ -137,10 +137,10 @@ impl<'a, W: Word> Slabs<'a, W> {
         }
     }
 
-    /// Takes all slabs of `class`, up to `most` at a time, like [`take`](Self::take), if all slots of one of them may be
-    /// free. `visit` gives back what it is called with. This includes the slabs that other callers have yet to look at,
-    /// but not those that they have in hand. Gives up if a slab becomes whole during each of [`SWAPS`] tries to make
-    /// the stacks change places.
+    /// Takes all slabs of `class`, up to `most` at a time, like [`take`](Self::take), if all slots of one of them may
+    /// be free. `visit` gives back what it is called with. This includes the slabs that other callers have yet to look
+    /// at, but not those that they have in hand. Gives up if a slab becomes whole during each of [`SWAPS`] tries to
+    /// make the stacks change places.
     pub fn take_all_if_whole(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
         let Some(whole) = self.whole.get(class.number()) else { return };
         let mut has_changed_places = false;

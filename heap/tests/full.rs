@@ -44,7 +44,8 @@ fn runs() {
     assert!(percent_in_use(&HEAP, 33 << 10..100 << 10) >= 90);
 }
 
-/// The last place is found from the lane of every CPU, also if it lies in front of the lane's part, or across its start.
+/// The last place is found from the lane of every CPU, also if it lies in front of the lane's part, or across its
+/// start.
 #[test]
 fn from_every_lane() {
     static HEAP: Heap<BYTES, 16, Turns> = Heap::new();

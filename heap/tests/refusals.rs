@@ -1,4 +1,5 @@
-//! Tests wrong frees: they are counted, at the latest once the cache has given the slots back, and nothing else changes.
+//! Tests wrong frees: they are counted, at the latest once the cache has given the slots back, and nothing else
+//! changes.
 
 mod support;
 

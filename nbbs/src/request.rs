@@ -67,8 +67,8 @@ impl Request {
         Self { order, ..self }
     }
 
-    /// Counts alignment from `units` units in front of the arena: the first unit plus `units` becomes a multiple of what
-    /// [`aligned`](Self::aligned) says. For arenas whose unit 0 stands for an address that is less aligned.
+    /// Counts alignment from `units` units in front of the arena: the first unit plus `units` becomes a multiple of
+    /// what [`aligned`](Self::aligned) says. For arenas whose unit 0 stands for an address that is less aligned.
     ///
     /// ```
     /// # use nbbs::Request;

@@ -1,6 +1,6 @@
-//! Tests that large blocks are found beside lanes that allocate a unit and free it again and again. Each such lane keeps
-//! an area split that is empty half of the time: the area promises a large block, and a search that enters it comes too
-//! late, as often as it tries.
+//! Tests that large blocks are found beside lanes that allocate a unit and free it again and again. Each such lane
+//! keeps an area split that is empty half of the time: the area promises a large block, and a search that enters it
+//! comes too late, as often as it tries.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,8 +18,8 @@ struct Large {
     most: u32,
 }
 
-/// Fills and drains on lane 0. Before one access in `every`, each of the lanes up to `lanes` in turn allocates or frees a
-/// unit.
+/// Fills and drains on lane 0. Before one access in `every`, each of the lanes up to `lanes` in turn allocates or frees
+/// a unit.
 fn fill_beside_pairs(large: Large, lanes: usize, every: u32) {
     let arena = Rc::new(Arena::<Steered>::new(large.units));
     let (others, accesses) = (Rc::clone(&arena), Rc::new(Cell::new(0)));

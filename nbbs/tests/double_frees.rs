@@ -72,7 +72,8 @@ fn by_schedule() {
     }
 }
 
-/// Unit 63 is the last of the head of a run that is just then grown: it shows the code of a block, with a rest behind it.
+/// Unit 63 is the last of the head of a run that is just then grown: it shows the code of a block, with a rest behind
+/// it.
 #[test]
 fn the_last_unit_of_a_hidden_head_is_no_block() {
     let mut met = 0;

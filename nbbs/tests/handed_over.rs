@@ -26,8 +26,8 @@ type Counted = Hooked<Counting>;
 
 const UNITS: u64 = 1 << 18;
 
-/// Each of `lanes` allocates a block in turn and frees the one that the lane before it allocated `held` turns ago. Returns
-/// the compare-and-swaps of a pair in the second thousand of turns.
+/// Each of `lanes` allocates a block in turn and frees the one that the lane before it allocated `held` turns ago.
+/// Returns the compare-and-swaps of a pair in the second thousand of turns.
 fn ring(buddy: &Buddy<'_, Counted>, lanes: usize, held: usize, order: u32) -> f64 {
     const TURNS: usize = 1000;
     let mut queues = vec![VecDeque::new(); lanes];

@@ -82,8 +82,8 @@ fn mixed_orders_find_room() {
 }
 
 /// Blocks of all orders to 9, equally often, nine tenths full: what is free stays in large pieces, so that two or three
-/// in a hundred blocks of 512 units are refused. Nine in a hundred are if a lane goes on from where it claimed last. Not
-/// every lane is at home where the arena begins.
+/// in a hundred blocks of 512 units are refused. Nine in a hundred are if a lane goes on from where it claimed last.
+/// Not every lane is at home where the arena begins.
 #[test]
 fn large_blocks_are_seldom_refused() {
     for lane in 0..4 {

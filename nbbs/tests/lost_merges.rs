@@ -4,8 +4,8 @@ use nbbs::RequestError;
 use testkit::program::{Arena, Body};
 use testkit::steered::{Steered, Turn, count_steps, follow};
 
-/// The claim of lane 0 is undone below lane 2's block; whenever its merge is about to end, lane 1 comes by with a claim of its
-/// own. However often that happens, nothing stays split below the block, which could then not be cut.
+/// The claim of lane 0 is undone below lane 2's block; whenever its merge is about to end, lane 1 comes by with a claim
+/// of its own. However often that happens, nothing stays split below the block, which could then not be cut.
 #[test]
 fn an_undone_claim_leaves_nothing_split() {
     const TIMES: usize = 6;

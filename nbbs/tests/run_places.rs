@@ -13,8 +13,8 @@ fn within(units: u64, all: u64, top_down: bool) -> Request {
     if top_down { request.top_down() } else { request }
 }
 
-/// A claim whose thread died, before the slots above were split, is not to be seen from above. It costs its own unit and
-/// no other: the rest is found by a request, at the first place or the last.
+/// A claim whose thread died, before the slots above were split, is not to be seen from above. It costs its own unit
+/// and no other: the rest is found by a request, at the first place or the last.
 #[test]
 fn beside_the_claim_of_a_dead_thread() {
     for (units, dead, all) in (1..20).flat_map(|units| {
@@ -35,8 +35,8 @@ fn beside_the_claim_of_a_dead_thread() {
     }
 }
 
-/// Another lane takes the first unit, or the last, or one in the middle, at each step of the search in turn. As the rest
-/// is free throughout, the request is met.
+/// Another lane takes the first unit, or the last, or one in the middle, at each step of the search in turn. As the
+/// rest is free throughout, the request is met.
 #[test]
 fn beside_a_claim_during_the_search() {
     for (all, free, units) in [(32, 5..13, 7), (96, 20..60, 39), (600, 20..560, 510)] {
@@ -64,8 +64,8 @@ fn beside_a_claim_during_the_search() {
     }
 }
 
-/// A search does not try place after place where one claim is in the way of all of them. Its thread has died, or has been
-/// stopped, before the slots above were split: a look from the top does not see it.
+/// A search does not try place after place where one claim is in the way of all of them. Its thread has died, or has
+/// been stopped, before the slots above were split: a look from the top does not see it.
 #[test]
 fn a_claim_in_the_way_is_passed_at_once() {
     const UNITS: u64 = 1 << 18;

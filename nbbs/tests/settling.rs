@@ -4,9 +4,9 @@ use nbbs::{Buddy, Request};
 use testkit::program::{Arena, Op, Program, Race, Step, race};
 use testkit::steered::{Steered, all_schedules};
 
-/// Every leaf word is full, and the bounds above still promise what there was before. A search lowers them, reads what is
-/// below, and stalls; a unit comes free, and its holder finds a mark on the word above, whose bound would do. Two preemptions
-/// are enough for what is then hidden: an audit follows each schedule.
+/// Every leaf word is full, and the bounds above still promise what there was before. A search lowers them, reads what
+/// is below, and stalls; a unit comes free, and its holder finds a mark on the word above, whose bound would do. Two
+/// preemptions are enough for what is then hidden: an audit follows each schedule.
 #[test]
 fn a_free_beside_a_search_in_vain_is_not_hidden() {
     for (units, order) in [(64, 4), (96, 3), (608, 4)] {

@@ -22,8 +22,9 @@ const ROUNDS: usize = 1024;
 /// The step that a lane repeats.
 type Step<'a> = Box<dyn FnMut(usize) + 'a>;
 
-/// An operation of so many lanes, and how often a round of it may write a line that another lane touches: in an arena of
-/// which nothing else is in use, in one where each lane has blocks in use here and there, and in either with more lanes.
+/// An operation of so many lanes, and how often a round of it may write a line that another lane touches: in an arena
+/// of which nothing else is in use, in one where each lane has blocks in use here and there, and in either with more
+/// lanes.
 struct Bound {
     name: &'static str,
     step: fn(Buddy<'_, Touched>, usize) -> Step<'_>,
@@ -41,9 +42,9 @@ const fn bound(
 }
 
 /// What an operation may cost others, on any number of cores. A block that another lane frees takes two writes of its
-/// word's line. When a run leaves its word empty, the word is merged up to the top, and the next run splits it again from
-/// there. The words below a run of more than 512 units are merged when it is freed, which ends the epoch. With 64 lanes two
-/// share each word of 8192 units, which holds the blocks of order 9, and into which such a run is merged.
+/// word's line. When a run leaves its word empty, the word is merged up to the top, and the next run splits it again
+/// from there. The words below a run of more than 512 units are merged when it is freed, which ends the epoch. With 64
+/// lanes two share each word of 8192 units, which holds the blocks of order 9, and into which such a run is merged.
 static BOUNDS: &[Bound] = &[
     bound("pairs of order 0", |buddy, _| pairs(buddy, 0), [0.0, 0.0, 0.0]),
     bound("pairs of order 4", |buddy, _| pairs(buddy, 4), [0.0, 0.0, 0.0]),

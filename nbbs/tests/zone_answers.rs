@@ -18,8 +18,8 @@ fn in_use(arena: &Arena) -> Buddy<'_> {
     buddy
 }
 
-/// Returns an answer with every number of a unit raised by `by`: an error's `index`, `unit`, `start`, `end` and `behind`,
-/// and, where a range ends, its `units`.
+/// Returns an answer with every number of a unit raised by `by`: an error's `index`, `unit`, `start`, `end` and
+/// `behind`, and, where a range ends, its `units`.
 fn raised(answer: &str, by: u64) -> String {
     let mut fields = answer.split_inclusive([' ', ',']).map(str::to_string).collect::<Vec<_>>();
     for field in 1..fields.len() {

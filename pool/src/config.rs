@@ -44,9 +44,9 @@ impl Config {
 
     /// Sets how many slots get memory when the pool is made; [`Pool::shrink`] leaves that many.
     ///
-    /// More than the [limit](Self::limit) counts as the limit. If the source has too little memory, the pool has as many
-    /// slots as the source could serve. More slots than [any such pool can have](Self::check_slots) are refused whole: the
-    /// pool takes no memory ahead, and grows when it has to. [`Pool::reserve`] says why slots are missing.
+    /// More than the [limit](Self::limit) counts as the limit. If the source has too little memory, the pool has as
+    /// many slots as the source could serve. More slots than [any such pool can have](Self::check_slots) are refused
+    /// whole: the pool takes no memory ahead, and grows when it has to. [`Pool::reserve`] says why slots are missing.
     ///
     /// ```
     /// use nbbs_pool::{Config, Pool};

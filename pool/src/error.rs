@@ -20,8 +20,8 @@ pub enum Exhausted {
         /// for](crate::Config::check_slots).
         limit: usize,
     },
-    /// The source has no memory for a further chunk. An allocation says so if, in addition, all slots are in use, or kept
-    /// by [`Local`](crate::Local)s.
+    /// The source has no memory for a further chunk. An allocation says so if, in addition, all slots are in use, or
+    /// kept by [`Local`](crate::Local)s.
     Memory {
         /// Bytes that could not be allocated.
         bytes: usize,

@@ -296,8 +296,8 @@ impl<T, W: Word> Segment<T, W> {
     /// Returns which of 64 chunks may have room, a bit for each.
     fn room(&self, idx: usize) -> u64 {
         debug_assert!(idx < self.len.div_ceil(SLOTS));
-        // SAFETY: the array has a word for each 64 chunks, initialised by `Plan::make`. `next_with_room` stops before its
-        // end. `last_with_room`, whose `to` is at most `len`, asks for no word of which no chunk is before `to`.
+        // SAFETY: the array has a word for each 64 chunks, initialised by `Plan::make`. `next_with_room` stops before
+        // its end. `last_with_room`, whose `to` is at most `len`, asks for no word of which no chunk is before `to`.
         let room = unsafe { self.room.add(idx).as_ref() };
         // SeqCst: as all accesses to hints, see `Hint`.
         room.load(Ordering::SeqCst)

@@ -1,6 +1,6 @@
-//! `survivors [SECONDS]`: a producer and a consumer exchange messages of any size through a segment, while a third process,
-//! which allocates and frees as they do, is killed over and over. Nobody waits for it, every message arrives as it was sent,
-//! and in the end no byte is missing. Ends after five seconds, or as many as are given.
+//! `survivors [SECONDS]`: a producer and a consumer exchange messages of any size through a segment, while a third
+//! process, which allocates and frees as they do, is killed over and over. Nobody waits for it, every message arrives
+//! as it was sent, and in the end no byte is missing. Ends after five seconds, or as many as are given.
 
 use std::alloc::Layout;
 use std::error::Error;

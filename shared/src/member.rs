@@ -84,11 +84,12 @@ impl Member {
 
     /// Allocates a block of at least this size and alignment, which is not cleared.
     ///
-    /// Cost: that of [`nbbs::Lane::alloc`], one read-modify-write in the steady state, plus three stores and a load. Before
-    /// it refuses, it [trims](Heap::trim) the heap, whose empty slabs may be in the way. Waits for nobody.
+    /// Cost: that of [`nbbs::Lane::alloc`], one read-modify-write in the steady state, plus three stores and a load.
+    /// Before it refuses, it [trims](Heap::trim) the heap, whose empty slabs may be in the way. Waits for nobody.
     ///
     /// # Errors
-    /// [`AllocError`]. After [`Exhausted`](AllocError::Exhausted), [`recover`](Self::recover) may find memory of the dead.
+    /// [`AllocError`]. After [`Exhausted`](AllocError::Exhausted), [`recover`](Self::recover) may find memory of the
+    /// dead.
     ///
     /// # Panics
     /// If a member has written into the bookkeeping, where it must not.

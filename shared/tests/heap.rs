@@ -60,7 +60,8 @@ fn what_is_in_use_is_refused() {
     slots.into_iter().for_each(|slot| _ = member.heap().free(slot).unwrap());
 }
 
-/// Members that burst one after the other: nothing that they have freed stays away from blocks, but for their cursors' slabs.
+/// Members that burst one after the other: nothing that they have freed stays away from blocks, but for their cursors'
+/// slabs.
 #[test]
 fn bursts_leave_room() {
     let segment = segment();

@@ -1,5 +1,5 @@
-//! Prints what `run.sh` had run, side by side: what cargo said of the tests on standard input, and criterion's estimates in
-//! the folder that is named. Fails if there is nothing to print.
+//! Prints what `run.sh` had run, side by side: what cargo said of the tests on standard input, and criterion's
+//! estimates in the folder that is named. Fails if there is nothing to print.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! nbbs as OSTD's frame allocator: in place of `osdk_frame_allocator::FrameAllocator`, which turns interrupts off around
-//! each operation, and takes a lock where its caches do not help.
+//! nbbs as OSTD's frame allocator: in place of `osdk_frame_allocator::FrameAllocator`, which turns interrupts off
+//! around each operation, and takes a lock where its caches do not help.
 
 use core::alloc::Layout;
 

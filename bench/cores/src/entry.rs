@@ -19,8 +19,8 @@ unsafe impl Sync for Stacks {}
 
 static STACKS: Stacks = Stacks(UnsafeCell::new([0; HARTS << STACK]));
 
-/// The first instruction: gives each hart its stack. `a0` and `a1` are the arguments of [`main`] already. All of memory is
-/// zero.
+/// The first instruction: gives each hart its stack. `a0` and `a1` are the arguments of [`main`] already. All of memory
+/// is zero.
 ///
 /// # Safety
 /// Only the machine may call this, once on each hart.

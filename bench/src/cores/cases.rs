@@ -104,8 +104,8 @@ fn tables(args: &Suite, harts: &[usize], skipped: &mut Vec<String>) -> Vec<Table
     tables
 }
 
-/// Returns 1 and the numbers of harts asked for, or the usual ones: each once, ascending. Returns none if the machine has
-/// fewer than any that were asked for.
+/// Returns 1 and the numbers of harts asked for, or the usual ones: each once, ascending. Returns none if the machine
+/// has fewer than any that were asked for.
 fn harts(workload: &Workload, args: &Suite) -> Vec<usize> {
     let mut harts = args.threads(workload);
     if harts.is_empty() {

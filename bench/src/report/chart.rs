@@ -267,8 +267,8 @@ impl Chart {
     }
 }
 
-/// Names the fastest safe allocator with the most threads, and the next; or two whose rounds overlap, between which it is
-/// undecided.
+/// Names the fastest safe allocator with the most threads, and the next; or two whose rounds overlap, between which it
+/// is undecided.
 pub fn verdict(variant: &Variant<'_>) -> String {
     let safe = |row: &&Row| row.safe && row.allocator != FLOOR && row.ns_per_op.is_some();
     let mut ranks: Vec<&Row> = variant.lines.iter().filter_map(Line::last).filter(safe).collect();

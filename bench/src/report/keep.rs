@@ -17,8 +17,8 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Opens the page and begins the record, as far as they are asked for: now, since a run may take hours. The page comes
-    /// first, so that a page that is refused leaves the record as it was.
+    /// Opens the page and begins the record, as far as they are asked for: now, since a run may take hours. The page
+    /// comes first, so that a page that is refused leaves the record as it was.
     ///
     /// # Errors
     /// A file cannot be written, both are the same, or the page needs the feature `suite`.

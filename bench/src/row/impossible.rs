@@ -8,8 +8,8 @@ use crate::args::{MAX_THREADS, UNIT_BYTES};
 /// The most bytes of an arena, and so of a block.
 const MAX_BYTES: u64 = nbbs::MAX_UNITS * UNIT_BYTES;
 
-/// Names the first figure of a row that no measurement can have, and the limit that it breaks; `read` is what the row was
-/// read from.
+/// Names the first figure of a row that no measurement can have, and the limit that it breaks; `read` is what the row
+/// was read from.
 pub fn impossible(row: &Row, read: &Value) -> Option<String> {
     let order = row.order.map(u64::from);
     let counts = [
@@ -35,8 +35,8 @@ fn negative(read: &Value) -> Option<String> {
     read.as_object()?.iter().find_map(below)
 }
 
-/// Says so if the fastest round is slower than the slowest. (The median may lie outside: with several threads it is that
-/// of the slowest thread, and the spread that of the first.)
+/// Says so if the fastest round is slower than the slowest. (The median may lie outside: with several threads it is
+/// that of the slowest thread, and the spread that of the first.)
 fn disordered(row: &Row) -> Option<String> {
     let (min, max) = row.min_ns_per_op.zip(row.max_ns_per_op)?;
     (min > max).then(|| format!("min_ns_per_op is {min}, above max_ns_per_op, {max}"))

@@ -72,10 +72,11 @@ impl Latency {
         clock.ns(ticks.saturating_sub(self.nothing.value_at_quantile(0.5)))
     }
 
-    /// Returns the mean nanoseconds of an operation, without the clock's own cost, and 0 where that was all. The clock's
-    /// steps cancel out in the mean.
+    /// Returns the mean nanoseconds of an operation, without the clock's own cost, and 0 where that was all. The
+    /// clock's steps cancel out in the mean.
     pub fn mean_ns(&self, clock: &Clock) -> f64 {
-        // What takes more than twice the usual time, and a step, met an interrupt, which would weigh too much among so few.
+        // What takes more than twice the usual time, and a step, met an interrupt, which would weigh too much among so
+        // few.
         let usual = 2 * self.nothing.value_at_quantile(0.5) + clock.step();
         let nothing = self.nothing.iter_recorded().filter(|at| at.value_iterated_to() <= usual);
         let (sum, count) = nothing.fold((0, 0), |(sum, count), at| {

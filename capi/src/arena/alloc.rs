@@ -25,8 +25,8 @@ pub struct Request {
 
 /// Allocates a block of `2^order` units, aligned to its size, and writes its first unit to `index`.
 ///
-/// One read-modify-write in the steady state. Refuses with `ORDER_TOO_LARGE`, or `EXHAUSTED`: at one instant of the call,
-/// no block of that order was free, save for those in the hands of a call that had not returned.
+/// One read-modify-write in the steady state. Refuses with `ORDER_TOO_LARGE`, or `EXHAUSTED`: at one instant of the
+/// call, no block of that order was free, save for those in the hands of a call that had not returned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_alloc(
     arena: *const Arena,

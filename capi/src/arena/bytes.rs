@@ -99,8 +99,8 @@ pub unsafe extern "C" fn nbbs_alloc_bytes(
 /// Frees what `nbbs_alloc_bytes` allocated at `address`: `bytes` is the size that was asked for, or that
 /// `nbbs_resize_bytes` made of it; 0: whatever is there is freed. A null `address`: does nothing.
 ///
-/// Costs what `nbbs_free_units` does, or `nbbs_free` for 0 bytes. Refuses as these, and with `NO_MEMORY`, `FOREIGN_ADDRESS`,
-/// `INSIDE_UNIT`, `SIZE`.
+/// Costs what `nbbs_free_units` does, or `nbbs_free` for 0 bytes. Refuses as these, and with `NO_MEMORY`,
+/// `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `SIZE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_free_bytes(
     arena: *const Arena,

@@ -4,7 +4,8 @@ use super::{Arena, run};
 use crate::error::{Code, Error};
 use crate::pointer;
 
-/// Frees the block or run at `index`, whatever its size, and writes its number of units to `units`, unless that is null.
+/// Frees the block or run at `index`, whatever its size, and writes its number of units to `units`, unless that is
+/// null.
 ///
 /// One read-modify-write in the steady state, and the merges that it makes possible. Refuses with `OUT_OF_RANGE`,
 /// `NOT_ALLOCATED` (also a double free, until the units are allocated again), `NOT_A_BLOCK`, `RESERVED`.
@@ -30,8 +31,8 @@ pub unsafe extern "C" fn nbbs_free(
 
 /// Frees the block of `2^order` units at `index`.
 ///
-/// Costs what `nbbs_free` does, without the load for each level by which that finds the order. Refuses as `nbbs_free`, and
-/// with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed while another thread is
+/// Costs what `nbbs_free` does, without the load for each level by which that finds the order. Refuses as `nbbs_free`,
+/// and with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed while another thread is
 /// allocating just there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_free_sized(
@@ -54,8 +55,8 @@ pub unsafe extern "C" fn nbbs_free_sized(
 
 /// Frees the block or run of exactly `units` units at `index`.
 ///
-/// Costs what `nbbs_free_sized` does for a block; otherwise three read-modify-writes for the first word of the run, and one
-/// for each further word. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
+/// Costs what `nbbs_free_sized` does for a block; otherwise three read-modify-writes for the first word of the run, and
+/// one for each further word. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_free_units(
     arena: *const Arena,
@@ -143,8 +144,8 @@ pub unsafe extern "C" fn nbbs_reserve(
 /// arrived later.
 ///
 /// One read-modify-write for every 32 units, and merges. Refuses with `OUT_OF_RANGE`, `NOT_RESERVED`. The units must be
-/// the caller's. Units that another thread is just then reserving, releasing, freeing or resizing, or allocating as a run
-/// across words, look reserved meanwhile: a caller that names them may be refused after a part was released, or may
+/// the caller's. Units that another thread is just then reserving, releasing, freeing or resizing, or allocating as a
+/// run across words, look reserved meanwhile: a caller that names them may be refused after a part was released, or may
 /// release what is in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_release(

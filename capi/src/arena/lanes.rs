@@ -23,16 +23,16 @@ pub extern "C" fn nbbs_lanes_for(units: u64, cpus: usize) -> usize {
     nbbs::lanes_for(units, cpus)
 }
 
-/// Gives the handle at `arena`, and copies made of it from now on, lanes in `memory`, whatever that holds, in place of those
-/// in the metadata: the largest power of two of them for which its `bytes` suffice.
+/// Gives the handle at `arena`, and copies made of it from now on, lanes in `memory`, whatever that holds, in place of
+/// those in the metadata: the largest power of two of them for which its `bytes` suffice.
 ///
 /// Metadata has 16 lanes at 2^18 units, 64 from 2^20 on, 4 in small arenas. Two CPUs that share a lane claim in the
-/// same words, which costs them ten times as much. Lanes are hints: handles with other lanes, in other processes too, share
-/// the arena as before.
+/// same words, which costs them ten times as much. Lanes are hints: handles with other lanes, in other processes too,
+/// share the arena as before.
 ///
-/// `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with these lanes is done
-/// with it. For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`, `TOO_SHORT`,
-/// `SIZE`.
+/// `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with these lanes is
+/// done with it. For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`,
+/// `TOO_SHORT`, `SIZE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_set_lanes(
     arena: *mut Arena,

@@ -201,8 +201,8 @@ pub unsafe extern "C" fn nbbs_create(
     unsafe { open(arena, (metadata, bytes, units), error, make) }
 }
 
-/// Makes an arena in which every unit is reserved: it hands out only what `nbbs_release` gives it. This suits a boot-time
-/// memory map. Otherwise as `nbbs_create`.
+/// Makes an arena in which every unit is reserved: it hands out only what `nbbs_release` gives it. This suits a
+/// boot-time memory map. Otherwise as `nbbs_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_create_reserved(
     arena: *mut Arena,
@@ -261,9 +261,9 @@ pub(crate) unsafe fn derive(
     }
 }
 
-/// Tells the arena where its memory is: unit 0 is at `base`, and a unit has `unit_bytes` bytes, a power of two. From then on
-/// the handle, and copies made of it, take and return addresses too: `nbbs_alloc_bytes` and its kin. The memory itself
-/// is never touched.
+/// Tells the arena where its memory is: unit 0 is at `base`, and a unit has `unit_bytes` bytes, a power of two. From
+/// then on the handle, and copies made of it, take and return addresses too: `nbbs_alloc_bytes` and its kin. The memory
+/// itself is never touched.
 ///
 /// For a handle that nobody else is using yet. Refuses with `NULL`, `NO_ARENA`, `SIZE` (not a power of two, or
 /// more than the address space has room for).

@@ -46,8 +46,8 @@ pub unsafe extern "C" fn nbbs_grow(
     }
 }
 
-/// Splits the block or run at `index` in two: its first `units` units, and the rest. Each is freed by itself. The index of the
-/// rest is written to `rest`, unless that is null.
+/// Splits the block or run at `index` in two: its first `units` units, and the rest. Each is freed by itself. The index
+/// of the rest is written to `rest`, unless that is null.
 ///
 /// Costs what `nbbs_shrink` does, without freeing. Refuses as `nbbs_shrink`.
 #[unsafe(no_mangle)]
@@ -70,8 +70,8 @@ pub unsafe extern "C" fn nbbs_split_off(
 
 /// Splits the block or run at `index` into blocks of `2^order` units. Each is freed by itself.
 ///
-/// One read-modify-write for each block, and one or two for each word that is split for them. Refuses as `nbbs_shrink`, and
-/// with `ORDER_TOO_LARGE`.
+/// One read-modify-write for each block, and one or two for each word that is split for them. Refuses as `nbbs_shrink`,
+/// and with `ORDER_TOO_LARGE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_split(
     arena: *const Arena,

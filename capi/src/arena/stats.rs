@@ -133,7 +133,8 @@ pub unsafe extern "C" fn nbbs_len_of(
     }
 }
 
-/// The largest order of which a block may be free now, an upper bound. -1: nothing is free, or the handle is of no arena.
+/// The largest order of which a block may be free now, an upper bound. -1: nothing is free, or the handle is of no
+/// arena.
 ///
 /// One load. The bound may be too high, but never too low, save for frees that have not returned.
 #[unsafe(no_mangle)]
@@ -143,8 +144,8 @@ pub unsafe extern "C" fn nbbs_order_bound(arena: *const Arena) -> i32 {
     handle.ok().and_then(|handle| handle.buddy().order_bound()).map_or(-1, |order| order as i32)
 }
 
-/// Counts the units of the arena that are free, in use and reserved, and the blocks of each order. While others use the arena,
-/// each piece was so at some time during the call.
+/// Counts the units of the arena that are free, in use and reserved, and the blocks of each order. While others use the
+/// arena, each piece was so at some time during the call.
 ///
 /// A load for each word in use, of 32 units each where memory is broken up; for the largest free block alone
 /// `nbbs_order_bound` takes one.
@@ -227,8 +228,8 @@ pub unsafe extern "C" fn nbbs_walk(
 
 /// Checks every invariant of the metadata. `report` may be null.
 ///
-/// Up to four loads a word. Refuses with `BROKEN`, which `nbbs_message` turns into the name of the invariant and the place.
-/// Only while no other call is running.
+/// Up to four loads a word. Refuses with `BROKEN`, which `nbbs_message` turns into the name of the invariant and the
+/// place. Only while no other call is running.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_audit(
     arena: *const Arena,

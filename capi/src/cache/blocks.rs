@@ -11,16 +11,16 @@ pub type Barrier = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
 /// Allocates a block of `2^order` units from the cache of `cpu`, and writes its first unit to `index`.
 ///
-/// Two calls with the same CPU number may overlap in one way only: the second interrupts the first, and returns before the
-/// first goes on. So interrupts may stay enabled, but a thread must not be preempted or moved between reading the number and
-/// the call's return: a kernel disables preemption, and a program gives each of its threads a number of its own. If this is
-/// not kept, units may be handed out twice or be lost. A handler that interrupts a call of its CPU's cache bypasses the cache
-/// and uses the arena, and so does a call with a number that has no cache. Nobody waits.
+/// Two calls with the same CPU number may overlap in one way only: the second interrupts the first, and returns before
+/// the first goes on. So interrupts may stay enabled, but a thread must not be preempted or moved between reading the
+/// number and the call's return: a kernel disables preemption, and a program gives each of its threads a number of its
+/// own. If this is not kept, units may be handed out twice or be lost. A handler that interrupts a call of its CPU's
+/// cache bypasses the cache and uses the arena, and so does a call with a number that has no cache. Nobody waits.
 ///
-/// 8 plain loads and stores, and no read-modify-write, if the CPU keeps a block of the order. Refuses with `ORDER_TOO_LARGE`,
-/// or with `EXHAUSTED` if, at one instant of the call, no block of that order was free, save for those in the hands of a call
-/// that had not returned. By then this CPU has given back what it kept, and the other CPUs, whose blocks count as in use, have
-/// been asked to do so with their next call.
+/// 8 plain loads and stores, and no read-modify-write, if the CPU keeps a block of the order. Refuses with
+/// `ORDER_TOO_LARGE`, or with `EXHAUSTED` if, at one instant of the call, no block of that order was free, save for
+/// those in the hands of a call that had not returned. By then this CPU has given back what it kept, and the other
+/// CPUs, whose blocks count as in use, have been asked to do so with their next call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_alloc(
     arena: *const Arena,
@@ -39,9 +39,8 @@ pub unsafe extern "C" fn nbbs_cache_alloc(
     }
 }
 
-/// Frees the block or run at `index` into the cache of `cpu`, if it keeps such blocks, and writes its number of units to
-/// `units`, unless that is null. `cpu` as for `nbbs_cache_alloc`; a CPU may free what
-/// another one allocated.
+/// Frees the block or run at `index` into the cache of `cpu`, if it keeps such blocks, and writes its number of units
+/// to `units`, unless that is null. `cpu` as for `nbbs_cache_alloc`; a CPU may free what another one allocated.
 ///
 /// A load for each level, and then what `nbbs_cache_free_sized` costs. Refuses as `nbbs_free`.
 #[unsafe(no_mangle)]
@@ -68,10 +67,10 @@ pub unsafe extern "C" fn nbbs_cache_free(
 /// 8 or 9 plain loads and stores, as long as there is room; otherwise the blocks that were freed longest ago go back to
 /// the arena: an eighth of them, or half if those lie close together.
 ///
-/// Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order, and a
-/// second free of the block that this CPU freed last. Other wrong frees go unnoticed: such a block may be handed out
-/// twice, or the arena refuses it when the cache gives it back, and `nbbs_cache_refused` counts it. With `checked` in the
-/// configuration all wrong frees are refused.
+/// Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order,
+/// and a second free of the block that this CPU freed last. Other wrong frees go unnoticed: such a block may be handed
+/// out twice, or the arena refuses it when the cache gives it back, and `nbbs_cache_refused` counts it. With `checked`
+/// in the configuration all wrong frees are refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_free_sized(
     arena: *const Arena,
@@ -89,8 +88,8 @@ pub unsafe extern "C" fn nbbs_cache_free_sized(
     }
 }
 
-/// Gives all that `cpu` keeps back to the arena: to be called before the CPU sleeps, and before the caches end. `cpu` as for `nbbs_cache_alloc`; for
-/// other CPUs see `nbbs_cache_ask` and `nbbs_cache_drain_all`.
+/// Gives all that `cpu` keeps back to the arena: to be called before the CPU sleeps, and before the caches end. `cpu`
+/// as for `nbbs_cache_alloc`; for other CPUs see `nbbs_cache_ask` and `nbbs_cache_drain_all`.
 ///
 /// A read-modify-write for each word that the blocks lie in. Refuses only handles that were never made.
 #[unsafe(no_mangle)]
@@ -103,7 +102,8 @@ pub unsafe extern "C" fn nbbs_cache_drain(
     unsafe { about(arena, error, |arena| arena.caches.drain(cpu)) }
 }
 
-/// Asks `cpu` to give back, with its next call, all that it keeps. Any thread may call it. Refuses only handles that were never made.
+/// Asks `cpu` to give back, with its next call, all that it keeps. Any thread may call it. Refuses only handles that
+/// were never made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_ask(
     arena: *const Arena,
@@ -114,11 +114,12 @@ pub unsafe extern "C" fn nbbs_cache_ask(
     unsafe { about(arena, error, |arena| arena.caches.ask(cpu)) }
 }
 
-/// Gives back what all CPUs keep, idle ones included. CPUs that are in the middle of a call do it themselves at its end. Any
-/// thread may call it; if several do at once, one of them does the work.
+/// Gives back what all CPUs keep, idle ones included. CPUs that are in the middle of a call do it themselves at its
+/// end. Any thread may call it; if several do at once, one of them does the work.
 ///
-/// `barrier`, which is called once, has to let every CPU pass a full memory barrier before it returns: an interrupt to all CPUs
-/// that is waited for, or on Linux `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. Refuses with `NULL`, if there is none.
+/// `barrier`, which is called once, has to let every CPU pass a full memory barrier before it returns: an interrupt to
+/// all CPUs that is waited for, or on Linux `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. Refuses with `NULL`, if
+/// there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_drain_all(
     arena: *const Arena,
@@ -137,8 +138,8 @@ pub unsafe extern "C" fn nbbs_cache_drain_all(
 }
 
 /// Makes the cache of `cpu` usable again after a thread died in the middle of a call with that number, or in
-/// `nbbs_cache_drain_all`; until then calls bypass that cache. What the thread had in its hands is lost. Call it only while
-/// nobody is in a call with that number. Refuses only handles that were never made.
+/// `nbbs_cache_drain_all`; until then calls bypass that cache. What the thread had in its hands is lost. Call it only
+/// while nobody is in a call with that number. Refuses only handles that were never made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_recover(
     arena: *const Arena,
@@ -163,8 +164,8 @@ pub unsafe extern "C" fn nbbs_cache_refused(arena: *const Arena) -> u64 {
     unsafe { Handle::at(arena) }.map_or(0, |handle| handle.caches.refused())
 }
 
-/// Checks that every block that a CPU keeps is in use in the arena, with its order, and kept once. Only while no other call is
-/// running.
+/// Checks that every block that a CPU keeps is in use in the arena, with its order, and kept once. Only while no other
+/// call is running.
 ///
 /// Refuses with `CACHE_BROKEN`, which names the first block that is not.
 #[unsafe(no_mangle)]

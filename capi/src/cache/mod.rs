@@ -21,8 +21,8 @@ pub use blocks::*;
 /// In an `nbbs_cache_config`: no block of that order is kept.
 pub const CACHE_NONE: u32 = u32::MAX;
 
-/// What each CPU may keep. All zero: 64 blocks of orders 0 and 1, 32 of orders 2 and 3, 16 of orders 4 and 5, 8 of order 6,
-/// 4 of order 7, 2 of order 8, and 2 of order 9; 3904 units in all.
+/// What each CPU may keep. All zero: 64 blocks of orders 0 and 1, 32 of orders 2 and 3, 16 of orders 4 and 5, 8 of
+/// order 6, 4 of order 7, 2 of order 8, and 2 of order 9; 3904 units in all.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CacheConfig {
@@ -33,8 +33,8 @@ pub struct CacheConfig {
     pub large_order: u32,
     /// The most blocks of it: 16 at most; 0: 2; `NBBS_CACHE_NONE`: none.
     pub large_blocks: u32,
-    /// Not 0: every free is checked against the arena and the caches of all CPUs, so that all wrong frees are refused, save
-    /// for those of a block that another CPU is just then freeing or giving back.
+    /// Not 0: every free is checked against the arena and the caches of all CPUs, so that all wrong frees are refused,
+    /// save for those of a block that another CPU is just then freeing or giving back.
     pub checked: u32,
 }
 
@@ -100,19 +100,19 @@ pub extern "C" fn nbbs_cache_bytes(cpus: usize) -> usize {
     cache_words(cpus).checked_mul(8).unwrap_or(0)
 }
 
-/// Gives the handle at `arena`, and copies made of it from now on, caches in `memory`, whatever that holds: as many as its
-/// `bytes` suffice for, one for each CPU number from 0 on. The caches are empty.
+/// Gives the handle at `arena`, and copies made of it from now on, caches in `memory`, whatever that holds: as many as
+/// its `bytes` suffice for, one for each CPU number from 0 on. The caches are empty.
 ///
-/// `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with caches in it is done
-/// with it; before that `nbbs_cache_drain` has to be called for each CPU, or what it keeps stays in use. `config` may be
-/// null: the default, and nothing checked.
+/// `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with caches in it is
+/// done with it; before that `nbbs_cache_drain` has to be called for each CPU, or what it keeps stays in use. `config`
+/// may be null: the default, and nothing checked.
 ///
-/// From now on, `nbbs_cache_alloc` and its kin take a CPU number, and a handle that `nbbs_on` makes of this one is that of a
-/// CPU: `nbbs_alloc`, `nbbs_free` and `nbbs_free_sized` go through its cache. All other functions, and handles not made by
-/// `nbbs_on`, go past the caches. A block that is kept is in use to all but the cache.
+/// From now on, `nbbs_cache_alloc` and its kin take a CPU number, and a handle that `nbbs_on` makes of this one is that
+/// of a CPU: `nbbs_alloc`, `nbbs_free` and `nbbs_free_sized` go through its cache. All other functions, and handles not
+/// made by `nbbs_on`, go past the caches. A block that is kept is in use to all but the cache.
 ///
-/// For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`, `TOO_SHORT`, `SIZE`,
-/// `SETTING`.
+/// For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`, `TOO_SHORT`,
+/// `SIZE`, `SETTING`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_create(
     arena: *mut Arena,
@@ -149,8 +149,8 @@ pub unsafe extern "C" fn nbbs_cache_attach(
 /// Gives a handle caches, in words that `prepare` sees first.
 ///
 /// # Safety
-/// As for [`derive`]; `memory` is null, misaligned or leads to `bytes` bytes, which are only used as caches as long as a
-/// handle is; `config` is null, misaligned, or leads to a configuration.
+/// As for [`derive`]; `memory` is null, misaligned or leads to `bytes` bytes, which are only used as caches as long as
+/// a handle is; `config` is null, misaligned, or leads to a configuration.
 unsafe fn give(
     arena: *mut Arena,
     (memory, bytes): (*mut c_void, usize),

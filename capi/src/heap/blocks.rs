@@ -54,9 +54,10 @@ fn resize(heap: &Heap, block: *mut c_void, bytes: usize) -> Result<NonNull<u8>, 
 /// Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. A block of
 /// 0 bytes has to be freed, too.
 ///
-/// A read-modify-write if the CPU's cache has a slot of that size, none after `nbbs_heap_set_nested_cpu`. Otherwise one for
-/// up to four slabs and one for each of these, or what the buddy allocator takes for a new slab; above 32 KiB what
-/// `nbbs_alloc_units` takes. If there is no memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
+/// A read-modify-write if the CPU's cache has a slot of that size, none after `nbbs_heap_set_nested_cpu`. Otherwise one
+/// for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab; above 32 KiB what
+/// `nbbs_alloc_units` takes. If there is no memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`,
+/// `HEAP_FULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_alloc(
     heap: *const Heap,
@@ -78,10 +79,10 @@ pub unsafe extern "C" fn nbbs_heap_alloc(
 /// Frees a block. Null: does nothing.
 ///
 /// Up to ten loads to find the block's size, and one read-modify-write if the CPU's cache has room, none after
-/// `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. `block` may be any
-/// address: what is no block is refused with `NOT_OF_HEAP`, `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused if no cache
-/// keeps the block (large blocks are never kept), or if it is the last one that was freed on this CPU. Other double frees go
-/// unnoticed, and the cache may hand the slot out twice; `nbbs_heap_audit` finds it.
+/// `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. `block` may
+/// be any address: what is no block is refused with `NOT_OF_HEAP`, `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused
+/// if no cache keeps the block (large blocks are never kept), or if it is the last one that was freed on this CPU.
+/// Other double frees go unnoticed, and the cache may hand the slot out twice; `nbbs_heap_audit` finds it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_free(
     heap: *const Heap,
@@ -92,11 +93,12 @@ pub unsafe extern "C" fn nbbs_heap_free(
     unsafe { run(heap, error, |heap| free(heap, block)) }
 }
 
-/// Makes the block whose address is at `block` larger or smaller. If the block has to move, its contents move with it, and the
-/// new address is written to `block`; it is then aligned to 16 bytes. If the address was null, a block is allocated.
+/// Makes the block whose address is at `block` larger or smaller. If the block has to move, its contents move with it,
+/// and the new address is written to `block`; it is then aligned to 16 bytes. If the address was null, a block is
+/// allocated.
 ///
-/// A block stays in place within its size class, and a larger one if the units behind it are free; otherwise this costs what `nbbs_heap_alloc` and
-/// `nbbs_heap_free` take, and a copy. Refuses as they do.
+/// A block stays in place within its size class, and a larger one if the units behind it are free; otherwise this costs
+/// what `nbbs_heap_alloc` and `nbbs_heap_free` take, and a copy. Refuses as they do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_resize(
     heap: *const Heap,
@@ -148,8 +150,8 @@ pub unsafe extern "C" fn nbbs_heap_malloc(heap: *const Heap, bytes: usize) -> *m
     unsafe { or_null(heap, |heap| alloc(heap, bytes, 1)) }
 }
 
-/// `calloc`: memory for `count` times `bytes` bytes, all zero. Null if `nbbs_heap_alloc` would refuse, or if the product
-/// is too large for a `size_t`. Costs a store for each word more.
+/// `calloc`: memory for `count` times `bytes` bytes, all zero. Null if `nbbs_heap_alloc` would refuse, or if the
+/// product is too large for a `size_t`. Costs a store for each word more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_calloc(
     heap: *const Heap,

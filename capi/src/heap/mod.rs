@@ -30,8 +30,8 @@ pub struct Heap {
     reporter: Reporter,
 }
 
-/// Returns the number of the CPU on which it is called. An old or a wrong number costs time and nothing else, unless it was
-/// given to `nbbs_heap_set_nested_cpu`.
+/// Returns the number of the CPU on which it is called. An old or a wrong number costs time and nothing else, unless it
+/// was given to `nbbs_heap_set_nested_cpu`.
 pub type CpuNumber = Option<unsafe extern "C" fn(context: *mut c_void) -> usize>;
 
 impl Heap {
@@ -87,9 +87,10 @@ fn current_cpu() -> usize {
 /// Where the heap's own place ends, behind which is that of its caches.
 const FRONT: Layout = Layout::new::<Heap>();
 
-/// Returns how many bytes of memory, at any address, `nbbs_heap_create` needs for a heap with `caches` caches that hands out
-/// `bytes` bytes, rounded up to a KiB. A cache takes 20 KiB, the bookkeeping 1.6 % of the bytes, and some KiB. 0 if there can be no such heap: `bytes` is
-/// 0, or more than 4 TiB less 2 KiB (on 32 bits, than 1 GiB), or there are more caches than addresses.
+/// Returns how many bytes of memory, at any address, `nbbs_heap_create` needs for a heap with `caches` caches that
+/// hands out `bytes` bytes, rounded up to a KiB. A cache takes 20 KiB, the bookkeeping 1.6 % of the bytes, and some
+/// KiB. 0 if there can be no such heap: `bytes` is 0, or more than 4 TiB less 2 KiB (on 32 bits, than 1 GiB), or there
+/// are more caches than addresses.
 #[unsafe(no_mangle)]
 pub extern "C" fn nbbs_heap_bytes(caches: usize, bytes: usize) -> usize {
     let front = FRONT.size() + FRONT.align() - 1;
@@ -109,9 +110,9 @@ fn most_caches() -> usize {
 /// Makes a heap in `memory`, whatever that holds, with `caches` caches: best as many as there are CPUs; 0 is taken for 1. The
 /// caches and the bookkeeping lie at the front of the memory, and the heap hands out the rest.
 ///
-/// `memory` is `bytes` long. It is the heap's until nobody uses the heap, or what it handed out, any more; a heap need not be
-/// ended. An operation uses the cache of the CPU on which it runs. On Linux `sched_getcpu` says which; elsewhere, and in the
-/// freestanding library, a function that `nbbs_heap_set_cpu` names.
+/// `memory` is `bytes` long. It is the heap's until nobody uses the heap, or what it handed out, any more; a heap need
+/// not be ended. An operation uses the cache of the CPU on which it runs. On Linux `sched_getcpu` says which;
+/// elsewhere, and in the freestanding library, a function that `nbbs_heap_set_cpu` names.
 ///
 /// A store for each word of the caches and the bookkeeping. Refuses with `NULL`, `SIZE`, `SETTING` (`caches`),
 /// `TOO_SHORT`.
@@ -152,8 +153,8 @@ pub unsafe extern "C" fn nbbs_heap_create(
     unsafe { report(make(), Reporter::NOBODY, error) }
 }
 
-/// Adds `bytes` bytes at `memory` to the heap, which keeps them. This can be done seven times. The bookkeeping of the new
-/// memory takes 1.6 % at its front.
+/// Adds `bytes` bytes at `memory` to the heap, which keeps them. This can be done seven times. The bookkeeping of the
+/// new memory takes 1.6 % at its front.
 ///
 /// Clearing that costs a store for each word. Refuses with `NULL`, `SIZE`, `TOO_SHORT`, `REGIONS`.
 #[unsafe(no_mangle)]
@@ -173,9 +174,9 @@ pub unsafe extern "C" fn nbbs_heap_add(
     }
 }
 
-/// Has `cpu` say on which CPU an operation runs; null: as if this function had never been called. `context` is passed on to
-/// `cpu`, which is called from wherever the heap is, handlers included. Call this function only while nobody else is using
-/// the heap. Refuses with `NULL`.
+/// Has `cpu` say on which CPU an operation runs; null: as if this function had never been called. `context` is passed
+/// on to `cpu`, which is called from wherever the heap is, handlers included. Call this function only while nobody else
+/// is using the heap. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_set_cpu(
     heap: *mut Heap,
@@ -187,13 +188,13 @@ pub unsafe extern "C" fn nbbs_heap_set_cpu(
     unsafe { report(Heap::set_cpu(heap, cpu, false, context), Reporter::NOBODY, error) }
 }
 
-/// As `nbbs_heap_set_cpu`, where two calls with one CPU number meet in one way only: the second interrupts the first, and is
-/// over before that goes on. Then a call that the CPU's cache serves takes no read-modify-write.
+/// As `nbbs_heap_set_cpu`, where two calls with one CPU number meet in one way only: the second interrupts the first,
+/// and is over before that goes on. Then a call that the CPU's cache serves takes no read-modify-write.
 ///
-/// So interrupts stay enabled, but a thread may not be preempted or moved during a call: a kernel disables preemption, a
-/// program gives each of its threads a number of its own. Where this is not kept, memory may be handed out twice. A handler
-/// that interrupts its CPU's cache goes past it, and so does a number that has no cache. Call this function only while nobody
-/// else is using the heap. Refuses with `NULL`.
+/// So interrupts stay enabled, but a thread may not be preempted or moved during a call: a kernel disables preemption,
+/// a program gives each of its threads a number of its own. Where this is not kept, memory may be handed out twice. A
+/// handler that interrupts its CPU's cache goes past it, and so does a number that has no cache. Call this function
+/// only while nobody else is using the heap. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_set_nested_cpu(
     heap: *mut Heap,
@@ -205,8 +206,8 @@ pub unsafe extern "C" fn nbbs_heap_set_nested_cpu(
     unsafe { report(Heap::set_cpu(heap, cpu, true, context), Reporter::NOBODY, error) }
 }
 
-/// Has `hook` told of misuse of the heap; null: nobody is told. Call it only while nobody else is using the heap. Refuses with
-/// `NULL`.
+/// Has `hook` told of misuse of the heap; null: nobody is told. Call it only while nobody else is using the heap.
+/// Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_set_hook(
     heap: *mut Heap,

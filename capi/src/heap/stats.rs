@@ -45,9 +45,9 @@ pub struct HeapStatistics {
     pub largest_free: usize,
     /// Frees that were refused.
     pub refused: usize,
-    /// Slots that were found written to while they were free, before they were to be handed out, which they never are again. 0
-    /// unless the library was built with the check `poison`. Once no slot of a slab is in use and its memory is given back, what
-    /// was written there goes unnoticed.
+    /// Slots that were found written to while they were free, before they were to be handed out, which they never are
+    /// again. 0 unless the library was built with the check `poison`. Once no slot of a slab is in use and its memory
+    /// is given back, what was written there goes unnoticed.
     pub damaged: usize,
     /// The same by size class.
     pub classes: [HeapClass; HEAP_CLASSES],
@@ -69,7 +69,8 @@ impl HeapStatistics {
     }
 }
 
-/// Writes what the memory is used for to `statistics`. While others use the heap, each part was so at some moment of the call.
+/// Writes what the memory is used for to `statistics`. While others use the heap, each part was so at some moment of
+/// the call.
 ///
 /// Reads all of the bookkeeping.
 #[unsafe(no_mangle)]
@@ -107,8 +108,8 @@ pub type VisitBlock = Option<unsafe extern "C" fn(context: *mut c_void, block: *
 pub type Discard =
     Option<unsafe extern "C" fn(context: *mut c_void, pages: *mut c_void, bytes: usize) -> bool>;
 
-/// Calls `visit` with every block that is in use, in no order. Slots that a cache keeps are shown, too: `nbbs_heap_trim` empties
-/// the CPU's. `visit` may free the block.
+/// Calls `visit` with every block that is in use, in no order. Slots that a cache keeps are shown, too:
+/// `nbbs_heap_trim` empties the CPU's. `visit` may free the block.
 ///
 /// Reads all of the bookkeeping. Refuses with `NULL`.
 #[unsafe(no_mangle)]
@@ -132,8 +133,8 @@ pub unsafe extern "C" fn nbbs_heap_walk(
     }
 }
 
-/// Writes what is in use by size as a file of DHAT, which Valgrind's `dh_view.html` opens, cut off after `bytes - 1` characters,
-/// with a 0 behind it. Returns the length of the whole text, like `snprintf`; 0 if there is no heap.
+/// Writes what is in use by size as a file of DHAT, which Valgrind's `dh_view.html` opens, cut off after `bytes - 1`
+/// characters, with a 0 behind it. Returns the length of the whole text, like `snprintf`; 0 if there is no heap.
 ///
 /// Reads all of the bookkeeping. `text` may be null if `bytes` is 0.
 #[unsafe(no_mangle)]
@@ -150,10 +151,11 @@ pub unsafe extern "C" fn nbbs_heap_profile(
     cut.end()
 }
 
-/// Calls `discard` with free memory that has been in use since it was last zero: whole pages of `page` bytes, a power of two, and
-/// 1 MiB at most at a time. Nobody else can allocate them meanwhile. `discard` may have the operating system take them back
-/// (`madvise`), as long as they can be written to later, and returns whether they are zero from then on. The function returns
-/// of how many bytes `discard` said that; 0, without a call, if `page` is no power of two or `discard` is null.
+/// Calls `discard` with free memory that has been in use since it was last zero: whole pages of `page` bytes, a power
+/// of two, and 1 MiB at most at a time. Nobody else can allocate them meanwhile. `discard` may have the operating
+/// system take them back (`madvise`), as long as they can be written to later, and returns whether they are zero from
+/// then on. The function returns of how many bytes `discard` said that; 0, without a call, if `page` is no power of two
+/// or `discard` is null.
 ///
 /// Reads all of the bookkeeping; two read-modify-writes for each call.
 #[unsafe(no_mangle)]
@@ -173,8 +175,8 @@ pub unsafe extern "C" fn nbbs_heap_discard(
     }
 }
 
-/// Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is. The
-/// calling CPU's cache gives back what it keeps at once; the others do when they next take slots or give some back.
+/// Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is.
+/// The calling CPU's cache gives back what it keeps at once; the others do when they next take slots or give some back.
 ///
 /// A read-modify-write or two for each slab that is looked at: all slabs of a size of which one may be empty.
 #[unsafe(no_mangle)]

@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// How many blocks were ever allocated and freed. Units far apart have different shares, so that threads, which allocate in
-/// different parts, do not all write to one cache line. All zero is a value: nothing was counted.
+/// How many blocks were ever allocated and freed. Units far apart have different shares, so that threads, which
+/// allocate in different parts, do not all write to one cache line. All zero is a value: nothing was counted.
 #[repr(C)]
 pub(super) struct Counts([Share; SHARES]);
 

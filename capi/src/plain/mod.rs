@@ -68,8 +68,8 @@ impl Plain {
         let plain = NonNull::new(block)?.cast::<u8>();
         // SAFETY: the block is longer than a Plain, its counts and its words by the alignment.
         let plain = unsafe { plain.add(plain.align_offset(align)) }.cast::<Self>();
-        // SAFETY: as above; the counts follow the Plain, and the words the counts, each behind what has a multiple of its
-        // alignment for a size. Zero is a value of both.
+        // SAFETY: as above; the counts follow the Plain, and the words the counts, each behind what has a multiple of
+        // its alignment for a size. Zero is a value of both.
         let (counts, words) = unsafe {
             let counts = plain.add(1).cast::<Counts>();
             counts.write_bytes(0, 1);
@@ -135,8 +135,8 @@ pub extern "C" fn nb_init(base: u64, size: u64) -> c_int {
     0
 }
 
-/// Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null: `size`
-/// is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
+/// Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null:
+/// `size` is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
 ///
 /// One read-modify-write in the steady state, and one to count it.
 #[unsafe(no_mangle)]

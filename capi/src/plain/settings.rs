@@ -66,8 +66,8 @@ impl Settings {
     }
 }
 
-/// Sets the smallest block, in bytes: a power of two; 0: 4096. For the next `nb_init`. Returns 0, or 1 if it is no power
-/// of two.
+/// Sets the smallest block, in bytes: a power of two; 0: 4096. For the next `nb_init`. Returns 0, or 1 if it is no
+/// power of two.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_set_min_size(bytes: u64) -> c_int {
     if bytes != 0 && !bytes.is_power_of_two() {
@@ -90,8 +90,8 @@ pub extern "C" fn nb_set_max_order(order: u32) -> c_int {
 }
 
 /// Sets where the bookkeeping comes from: each `nb_init` calls `malloc_function` once, and the next one that succeeds
-/// passes what it returned to `free_function`. A null `free_function`: nothing is given back. A null `malloc_function`: the
-/// C library's pair is used; the freestanding library has none, and refuses `nb_init`.
+/// passes what it returned to `free_function`. A null `free_function`: nothing is given back. A null `malloc_function`:
+/// the C library's pair is used; the freestanding library has none, and refuses `nb_init`.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_set_malloc(malloc_function: Malloc, free_function: Free) {
     SOURCE.store(
@@ -101,8 +101,9 @@ pub extern "C" fn nb_set_malloc(malloc_function: Malloc, free_function: Free) {
     SINK.store(free_function.map_or(ptr::null_mut(), |sink| sink as *mut ()), Ordering::Relaxed);
 }
 
-/// Has `hook` told of misuse, such as a double `nb_free`; null: nobody is told. Takes effect with the next `nb_init`; before
-/// the first one, at once. If this function is never called, a sentence for each of the first ten mistakes is written to standard error, where there is one.
+/// Has `hook` told of misuse, such as a double `nb_free`; null: nobody is told. Takes effect with the next `nb_init`;
+/// before the first one, at once. If this function is never called, a sentence for each of the first ten mistakes is
+/// written to standard error, where there is one.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_set_hook(hook: Hook, context: *mut c_void) {
     CONTEXT.store(context, Ordering::Relaxed);

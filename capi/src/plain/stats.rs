@@ -100,9 +100,9 @@ pub extern "C" fn nb_stat_used_blocks(order: u32) -> u64 {
     })
 }
 
-/// Fills `buff`, which has room for `nb_stat_total_blocks(order)` bytes, with 1 for each block of `order` of which any part
-/// is allocated and with 0 for each that is free. Returns 0, or 1 if `buff` is null, the order above the largest, or
-/// there was no `nb_init`; then `buff` has not changed.
+/// Fills `buff`, which has room for `nb_stat_total_blocks(order)` bytes, with 1 for each block of `order` of which any
+/// part is allocated and with 0 for each that is free. Returns 0, or 1 if `buff` is null, the order above the largest,
+/// or there was no `nb_init`; then `buff` has not changed.
 ///
 /// A load for each word in use.
 #[unsafe(no_mangle)]

@@ -25,8 +25,8 @@ const SHARES: usize = 64;
 /// A place to allocate from and to free to, for one thread at a time: it takes free slots of the pool, as many as 64 at
 /// a time by one read-modify-write, hands them out without any, and keeps what is freed to it.
 ///
-/// It lies where you put it, is made by `nbbs_pool_local_create`, and has to be ended by `nbbs_pool_local_destroy` before
-/// its pool; it must not be copied. The fields are the functions' own, and those of `nbbs.hpp`.
+/// It lies where you put it, is made by `nbbs_pool_local_create`, and has to be ended by `nbbs_pool_local_destroy`
+/// before its pool; it must not be copied. The fields are the functions' own, and those of `nbbs.hpp`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct PoolLocal {
@@ -149,11 +149,13 @@ impl PoolLocal {
         if number >= chunk.objects {
             return None;
         }
-        // SAFETY: `remember` noted the marks of the chunk, which has one for each of its objects, and the pool keeps them.
+        // SAFETY: `remember` noted the marks of the chunk, which has one for each of its objects, and the pool keeps
+        // them.
         let mark = unsafe { AtomicU8::from_ptr(chunk.marks.add(number)) };
-        // A chunk that has gone may have come back elsewhere, with the same marks. Acquire pairs with the Release of who
-        // marked an object there: so the count, looked at after the mark, says to a second free here, too, that the chunk
-        // has gone, unless it came back before whoever withdrew it got as far as the count. Relaxed for that: see `remember`.
+        // A chunk that has gone may have come back elsewhere, with the same marks. Acquire pairs with the Release of
+        // who marked an object there: so the count, looked at after the mark, says to a second free here, too, that the
+        // chunk has gone, unless it came back before whoever withdrew it got as far as the count. Relaxed for that: see
+        // `remember`.
         let used = mark.load(Ordering::Acquire) == USED;
         (used && pool.withdrawn().load(Ordering::Relaxed) == self.seen).then_some(mark)
     }
@@ -171,8 +173,8 @@ impl PoolLocal {
 
     /// Has the next free of an object of this chunk find it at once.
     fn remember(&mut self, pool: &Pool, found: &Found<'_>, object: *mut c_void) {
-        // Relaxed: whoever has an object in a chunk has heard that another one has gone from there before, as the source
-        // had it in between.
+        // Relaxed: whoever has an object in a chunk has heard that another one has gone from there before, as the
+        // source had it in between.
         let withdrawn = pool.withdrawn().load(Ordering::Relaxed);
         if self.seen != withdrawn {
             (self.seen, self.chunks) = (withdrawn, [NO_CHUNK; LOCAL_CHUNKS]);
@@ -212,8 +214,8 @@ impl PoolLocal {
     fn slot_of<'a>(&self, pool: &'a Pool, slot: &PoolSlot) -> Option<(Slots<'a>, usize)> {
         let chunk = &self.chunks[(slot.object.addr() >> self.shift) % LOCAL_CHUNKS];
         if let Some(name) = NonNull::new(chunk.name.cast_mut()) {
-            // SAFETY: the name came from `Slots::into_raw` in `remember`, of a chunk of this pool, which keeps the chunk's
-            // bookkeeping to its end.
+            // SAFETY: the name came from `Slots::into_raw` in `remember`, of a chunk of this pool, which keeps the
+            // chunk's bookkeeping to its end.
             let slots = unsafe { Slots::from_raw(name) };
             // Marks stay where they are, whatever becomes of the chunk's memory.
             let number = slot.mark.addr().wrapping_sub(chunk.marks.addr());
@@ -256,8 +258,8 @@ unsafe fn on(
 /// Makes a local of a pool, which keeps at most `most` free slots, 128 at most. 0 stands for 128, or for a 64th of the
 /// pool's limit if that is less. The local takes no slot yet.
 ///
-/// Nobody else can allocate what a local keeps: while `n` locals keep `most` slots each, others may be refused with `FULL`
-/// although `n * most` slots are free. Refuses with `NULL`, `SETTING` (`most`).
+/// Nobody else can allocate what a local keeps: while `n` locals keep `most` slots each, others may be refused with
+/// `FULL` although `n * most` slots are free. Refuses with `NULL`, `SETTING` (`most`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_local_create(
     local: *mut PoolLocal,
@@ -290,11 +292,11 @@ pub unsafe extern "C" fn nbbs_pool_local_create(
     unsafe { report(make(), Reporter::NOBODY, error) }
 }
 
-/// Gives back the slots that a local keeps, and ends it: every function refuses it from then on (`NULL`). Null, or a local
-/// that has ended: does nothing.
+/// Gives back the slots that a local keeps, and ends it: every function refuses it from then on (`NULL`). Null, or a
+/// local that has ended: does nothing.
 ///
-/// A local that is never ended costs the pool the slots that it keeps. Once its pool has ended, a local must not be used,
-/// and need not be ended.
+/// A local that is never ended costs the pool the slots that it keeps. Once its pool has ended, a local must not be
+/// used, and need not be ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_local_destroy(local: *mut PoolLocal) {
     // SAFETY: the caller's promise about pointers.
@@ -310,9 +312,9 @@ pub unsafe extern "C" fn nbbs_pool_local_destroy(local: *mut PoolLocal) {
 /// Allocates an object from a local and writes its address to `object`: `nbbs_pool_alloc`, mostly without a
 /// read-modify-write. The object is like any other: any thread may free it, with a local or without.
 ///
-/// A few loads and stores, and one read-modify-write for up to 64 slots of a word. Refuses with `FULL`, `SOURCE_EMPTY` if no
-/// slot was free but those that other locals keep. Not callable from a handler that may have interrupted a call with the same
-/// local.
+/// A few loads and stores, and one read-modify-write for up to 64 slots of a word. Refuses with `FULL`, `SOURCE_EMPTY`
+/// if no slot was free but those that other locals keep. Not callable from a handler that may have interrupted a call
+/// with the same local.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_local_alloc(
     local: *mut PoolLocal,
@@ -329,13 +331,14 @@ pub unsafe extern "C" fn nbbs_pool_local_alloc(
     }
 }
 
-/// Frees an object, whoever allocated it, and keeps its slot. A local that keeps as many as it may gives half of them back
-/// to the pool first. Null: does nothing.
+/// Frees an object, whoever allocated it, and keeps its slot. A local that keeps as many as it may gives half of them
+/// back to the pool first. Null: does nothing.
 ///
-/// As `nbbs_pool_free`, but mostly without a read-modify-write. Not callable from a handler that may have interrupted a call
-/// with the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as long as
-/// the slot has not been allocated again, whichever local keeps it. But if two threads free the same object at the very same
-/// time, perhaps neither is refused: then its slot may be handed out twice, and even after its chunk has gone.
+/// As `nbbs_pool_free`, but mostly without a read-modify-write. Not callable from a handler that may have interrupted a
+/// call with the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as
+/// long as the slot has not been allocated again, whichever local keeps it. But if two threads free the same object at
+/// the very same time, perhaps neither is refused: then its slot may be handed out twice, and even after its chunk has
+/// gone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_local_free(
     local: *mut PoolLocal,

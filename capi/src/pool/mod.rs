@@ -26,8 +26,8 @@ use slots::WORD;
 pub use source::Source;
 use source::{Memory, Shape};
 
-/// A pool of objects of one size, for any number of threads: made by `nbbs_pool_create` or `nbbs_pool_create_in`, ended by
-/// `nbbs_pool_destroy`.
+/// A pool of objects of one size, for any number of threads: made by `nbbs_pool_create` or `nbbs_pool_create_in`, ended
+/// by `nbbs_pool_destroy`.
 #[derive(Debug)]
 pub struct Pool {
     inner: nbbs_pool::Pool<(), Memory>,
@@ -54,10 +54,10 @@ pub struct PoolConfig {
     pub limit: usize,
     /// Objects for which the pool gets memory when it is made; `nbbs_pool_shrink` leaves that many.
     pub reserve: usize,
-    /// Objects in a chunk, at most 2^24. A chunk is what the pool grows by; its memory is aligned to its size, rounded up
-    /// to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64. With a `source` of the caller's, 0 means as
-    /// many as fit into 4 KiB, since the source may have little memory, or none at higher alignments; larger chunks are
-    /// faster. There are never more than `limit`.
+    /// Objects in a chunk, at most 2^24. A chunk is what the pool grows by; its memory is aligned to its size, rounded
+    /// up to a power of two. 0: 4,096, or as many as fit into 1 MiB, but no fewer than 64. With a `source` of the
+    /// caller's, 0 means as many as fit into 4 KiB, since the source may have little memory, or none at higher
+    /// alignments; larger chunks are faster. There are never more than `limit`.
     pub chunk: usize,
     /// The pool adds a chunk as soon as fewer objects than this are free; 0: when none is.
     pub ahead: usize,
@@ -65,8 +65,8 @@ pub struct PoolConfig {
 
 /// Slots of a chunk, unless the configuration says otherwise: so many that 8 threads begin in cache lines of their own.
 const CHUNK: usize = 4096;
-/// Bytes of such a chunk of the system's memory, unless they are too few for a word of slots; and of a source's, unless they
-/// are too few for one.
+/// Bytes of such a chunk of the system's memory, unless they are too few for a word of slots; and of a source's, unless
+/// they are too few for one.
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_BYTES_OF_SOURCE: usize = 1 << 12;
 /// The most slots of a chunk.
@@ -205,8 +205,8 @@ fn usual_shape(config: &PoolConfig, source_is_given: bool) -> Result<Shape, Erro
     of(if config.limit == 0 { usual } else { usual.min(config.limit) })
 }
 
-/// Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it. If `source` is null, the memory comes
-/// from the C library's `malloc`, where there is one.
+/// Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it. If `source` is null, the memory
+/// comes from the C library's `malloc`, where there is one.
 ///
 /// Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`;
 /// `reserve`: more than the limit, or than there are addresses), `SOURCE_EMPTY`.
@@ -262,8 +262,9 @@ pub unsafe extern "C" fn nbbs_pool_create(
     unsafe { report(make(), Reporter::NOBODY, error) }
 }
 
-/// Ends a pool and gives its memory back to its source; the memory of a pool that `nbbs_pool_create_in` made is the caller's
-/// again. Objects that are still allocated are gone. Null: does nothing. Nobody else may be using the pool, or objects of it.
+/// Ends a pool and gives its memory back to its source; the memory of a pool that `nbbs_pool_create_in` made is the
+/// caller's again. Objects that are still allocated are gone. Null: does nothing. Nobody else may be using the pool, or
+/// objects of it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_destroy(pool: *mut Pool) {
     if let Ok(pool) = pointer::checked(pool, 1) {
@@ -284,8 +285,8 @@ unsafe fn end(pool: NonNull<Pool>) {
     }
 }
 
-/// Has `hook` told of misuse of the pool; null: nobody is told. Call it only while nobody else is using the pool. Refuses
-/// with `NULL`.
+/// Has `hook` told of misuse of the pool; null: nobody is told. Call it only while nobody else is using the pool.
+/// Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_set_hook(
     pool: *mut Pool,

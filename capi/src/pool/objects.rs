@@ -42,8 +42,8 @@ unsafe fn ask<T: Default>(pool: *const Pool, ask: impl FnOnce(&Pool) -> T) -> T 
 
 /// Allocates an object and writes its address to `object`. Its bytes are not initialised.
 ///
-/// One read-modify-write, whatever the size of the pool; growing takes as long as the source takes. Refuses with `FULL`,
-/// `SOURCE_EMPTY`. Callable from interrupt and signal handlers if the source is, or if the pool need not grow.
+/// One read-modify-write, whatever the size of the pool; growing takes as long as the source takes. Refuses with
+/// `FULL`, `SOURCE_EMPTY`. Callable from interrupt and signal handlers if the source is, or if the pool need not grow.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_alloc(
     pool: *const Pool,
@@ -115,10 +115,10 @@ pub unsafe extern "C" fn nbbs_pool_stride(pool: *const Pool) -> usize {
 
 /// Adds chunks until there is memory for `objects` objects, allocated or not.
 ///
-/// Takes as long as the source does for each chunk. Refuses with `OBJECTS`, before it adds a chunk, if the pool can never
-/// have so many: its limit is lower, or there are not so many addresses. Refuses with `SOURCE_EMPTY` if the source has
-/// no memory for one of the chunks: those added before stay, and `nbbs_pool_shrink` gives them back. Callable where the
-/// source is.
+/// Takes as long as the source does for each chunk. Refuses with `OBJECTS`, before it adds a chunk, if the pool can
+/// never have so many: its limit is lower, or there are not so many addresses. Refuses with `SOURCE_EMPTY` if the
+/// source has no memory for one of the chunks: those added before stay, and `nbbs_pool_shrink` gives them back.
+/// Callable where the source is.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_reserve(
     pool: *const Pool,

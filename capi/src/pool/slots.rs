@@ -5,9 +5,9 @@
 //! USED  an object is there
 //! ```
 //!
-//! Whoever makes an object marks its slot; `nbbs_pool_free` takes the mark off by a compare-and-swap, of which one succeeds,
-//! and gives the slot back. A local does both by plain stores: the object is its caller's, and the slot is its own. So two
-//! threads that free the same object at the same time are told apart only if neither has a local.
+//! Whoever makes an object marks its slot; `nbbs_pool_free` takes the mark off by a compare-and-swap, of which one
+//! succeeds, and gives the slot back. A local does both by plain stores: the object is its caller's, and the slot is
+//! its own. So two threads that free the same object at the same time are told apart only if neither has a local.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU8, Ordering};

@@ -1,8 +1,9 @@
 //! Where the memory of a pool comes from.
 //!
 //! A pool keeps its slots in an inner one, a typed pool of objects without size, whose addresses are one apart and only
-//! name slots: slot `i` of a chunk at `m` is called `m + i` there, and its object is at `m + i * stride`. What the inner
-//! pool asks of its source with an alignment of 1 are chunks of such slots; everything else are bitmaps and tables.
+//! name slots: slot `i` of a chunk at `m` is called `m + i` there, and its object is at `m + i * stride`. What the
+//! inner pool asks of its source with an alignment of 1 are chunks of such slots; everything else are bitmaps and
+//! tables.
 
 use core::alloc::Layout;
 use core::ffi::c_void;
@@ -65,8 +66,8 @@ impl Shape {
         usize::MAX / 8 / self.stride
     }
 
-    /// Which object begins so many bytes behind the first of its chunk; more than any chunk has: none does. A division that
-    /// has a remainder comes out larger than any that has none.
+    /// Which object begins so many bytes behind the first of its chunk; more than any chunk has: none does. A division
+    /// that has a remainder comes out larger than any that has none.
     #[inline]
     pub(super) fn number_at(&self, offset: usize) -> usize {
         offset.wrapping_mul(self.inverse).rotate_right(self.stride.trailing_zeros())
@@ -147,9 +148,9 @@ impl Memory {
     }
 }
 
-// SAFETY: blocks of `Source` are what its functions promise, large enough and aligned by `real`. Those of `Block` are cut
-// off one after another from memory that is the pool's until its end; slots have no bytes that the inner pool touches, and
-// each chunk of them gets a stretch of addresses within the memory of the objects.
+// SAFETY: blocks of `Source` are what its functions promise, large enough and aligned by `real`. Those of `Block` are
+// cut off one after another from memory that is the pool's until its end; slots have no bytes that the inner pool
+// touches, and each chunk of them gets a stretch of addresses within the memory of the objects.
 unsafe impl ChunkSource for Memory {
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         match self {

@@ -7,12 +7,12 @@ use super::{SharedId, ask, refusal, run};
 use crate::error::{Code, Error};
 use crate::pointer;
 
-/// Allocates memory of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its offset to
-/// `offset`: a slot, of 16 bytes to 4 KiB in steps of a quarter at most, or a block if it is larger. What is in it is whatever
-/// was there before. It is given to `nbbs_shared_heap_free` and the others here.
+/// Allocates memory of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its
+/// offset to `offset`: a slot, of 16 bytes to 4 KiB in steps of a quarter at most, or a block if it is larger. What is
+/// in it is whatever was there before. It is given to `nbbs_shared_heap_free` and the others here.
 ///
-/// A slot takes one read-modify-write in the steady state; before it refuses, it looks through the whole segment. Waits for
-/// nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, `SEGMENT_DAMAGED`.
+/// A slot takes one read-modify-write in the steady state; before it refuses, it looks through the whole segment. Waits
+/// for nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, `SEGMENT_DAMAGED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_heap_alloc(
     member: *const SharedMember,
@@ -33,8 +33,8 @@ pub unsafe extern "C" fn nbbs_shared_heap_alloc(
 
 /// Frees the member's slot or block at `offset`.
 ///
-/// A read-modify-write. Waits for nobody. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED` also if no slot begins
-/// there, `NOT_YOURS` also if it was freed before, `SEGMENT_DAMAGED`.
+/// A read-modify-write. Waits for nobody. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED` also if no slot
+/// begins there, `NOT_YOURS` also if it was freed before, `SEGMENT_DAMAGED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_heap_free(
     member: *const SharedMember,
@@ -70,8 +70,8 @@ pub unsafe extern "C" fn nbbs_shared_heap_take(
     }
 }
 
-/// Writes where in this process the member's slot or block at `offset` is, and how many bytes it has, to `address` and `bytes`,
-/// each of which may be null; as `nbbs_shared_block`.
+/// Writes where in this process the member's slot or block at `offset` is, and how many bytes it has, to `address` and
+/// `bytes`, each of which may be null; as `nbbs_shared_block`.
 ///
 /// Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS`, `SEGMENT_DAMAGED`.
 #[unsafe(no_mangle)]
@@ -93,8 +93,8 @@ pub unsafe extern "C" fn nbbs_shared_heap_block(
     }
 }
 
-/// Turns slabs of which no slot is in use into blocks again, and returns how many. For each size of slot, the slab that another
-/// living member used last stays. Costs a walk over the bookkeeping, and memory. Null: 0.
+/// Turns slabs of which no slot is in use into blocks again, and returns how many. For each size of slot, the slab that
+/// another living member used last stays. Costs a walk over the bookkeeping, and memory. Null: 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_heap_trim(member: *const SharedMember) -> usize {
     // SAFETY: the caller's promise about pointers.

@@ -51,12 +51,12 @@ impl From<MemberId> for SharedId {
     }
 }
 
-/// Registers a member: a thread that allocates in the segment, until `nbbs_shared_leave`, or until its process ends, however it
-/// ends. It may be handed to another thread. It must not be used by a signal handler that interrupts one of its own calls, nor
-/// by a child of `fork`, which attaches for itself.
+/// Registers a member: a thread that allocates in the segment, until `nbbs_shared_leave`, or until its process ends,
+/// however it ends. It may be handed to another thread. It must not be used by a signal handler that interrupts one of
+/// its own calls, nor by a child of `fork`, which attaches for itself.
 ///
-/// Takes a descriptor, memory, and a system call or two for each seat that is taken. Refuses with `NULL`, `SEATS_TAKEN` if all
-/// members live, `SYSTEM`.
+/// Takes a descriptor, memory, and a system call or two for each seat that is taken. Refuses with `NULL`, `SEATS_TAKEN`
+/// if all members live, `SYSTEM`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_join(
     segment: *const Shared,
@@ -74,8 +74,8 @@ pub unsafe extern "C" fn nbbs_shared_join(
     }
 }
 
-/// Ends a member. Nobody may use the handle any more, and others can recover what the member still holds. In a child of the
-/// process that joined, the call only gives back the child's memory, and the member goes on. Null: does nothing.
+/// Ends a member. Nobody may use the handle any more, and others can recover what the member still holds. In a child of
+/// the process that joined, the call only gives back the child's memory, and the member goes on. Null: does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_leave(member: *mut SharedMember) {
     if let Ok(member) = pointer::checked(member, 1) {
@@ -91,12 +91,12 @@ pub unsafe extern "C" fn nbbs_shared_id_of(member: *const SharedMember) -> Share
     unsafe { ask(member, |shared| shared.member.id().into()) }
 }
 
-/// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its offset, which
-/// is the same in every process, to `offset`. What is in it is whatever was there before.
+/// Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its
+/// offset, which is the same in every process, to `offset`. What is in it is whatever was there before.
 ///
-/// One read-modify-write in the steady state; before it refuses, it trims, as `nbbs_shared_heap_trim` does. Waits for nobody. Refuses
-/// with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, after which `nbbs_shared_recover` may find memory of the dead,
-/// `SEGMENT_DAMAGED`.
+/// One read-modify-write in the steady state; before it refuses, it trims, as `nbbs_shared_heap_trim` does. Waits for
+/// nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, after which `nbbs_shared_recover` may find memory
+/// of the dead, `SEGMENT_DAMAGED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_alloc(
     member: *const SharedMember,
@@ -127,8 +127,8 @@ pub(super) fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
 
 /// Frees the member's block at `offset`.
 ///
-/// One read-modify-write in the steady state. Waits for nobody. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`,
-/// `NOT_YOURS` also if it was freed before, `SEGMENT_DAMAGED`.
+/// One read-modify-write in the steady state. Waits for nobody. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
+/// `OFFSET_MISALIGNED`, `NOT_YOURS` also if it was freed before, `SEGMENT_DAMAGED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_free(
     member: *const SharedMember,
@@ -141,12 +141,12 @@ pub unsafe extern "C" fn nbbs_shared_free(
     }
 }
 
-/// Makes the block at `offset` this member's, and writes whose it was to `from`, which may be null: for a block that its
-/// holder has handed over, by whatever way, and neither uses nor frees any more.
+/// Makes the block at `offset` this member's, and writes whose it was to `from`, which may be null: for a block that
+/// its holder has handed over, by whatever way, and neither uses nor frees any more.
 ///
-/// If the holder has died meanwhile and another member recovers, either this member gets the block, or the other one has freed
-/// or kept it. So whoever recovers should know what was sent, and keep it. A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
-/// `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
+/// If the holder has died meanwhile and another member recovers, either this member gets the block, or the other one
+/// has freed or kept it. So whoever recovers should know what was sent, and keep it. A read-modify-write. Refuses with
+/// `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_take(
     member: *const SharedMember,
@@ -164,8 +164,8 @@ pub unsafe extern "C" fn nbbs_shared_take(
     }
 }
 
-/// Writes where in this process the member's block at `offset` is, and how many bytes it has, to `address` and `bytes`, each
-/// of which may be null. It stays there as long as the segment is attached, or the member has not left.
+/// Writes where in this process the member's block at `offset` is, and how many bytes it has, to `address` and `bytes`,
+/// each of which may be null. It stays there as long as the segment is attached, or the member has not left.
 ///
 /// Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS`, `SEGMENT_DAMAGED`.
 #[unsafe(no_mangle)]
@@ -194,14 +194,14 @@ pub unsafe extern "C" fn nbbs_shared_dead(member: *const SharedMember) -> usize 
     unsafe { ask(member, |shared| shared.member.dead()) }
 }
 
-/// Recovers what members that have died or left still held: each block, and each slot of the heap, becomes this member's, and
-/// `keeps` says whether the member keeps it or it is freed; null: all are freed. Blocks that a dead member was allocating or freeing at
-/// its end are among them. `found`, which may be null, gets how many.
+/// Recovers what members that have died or left still held: each block, and each slot of the heap, becomes this
+/// member's, and `keeps` says whether the member keeps it or it is freed; null: all are freed. Blocks that a dead
+/// member was allocating or freeing at its end are among them. `found`, which may be null, gets how many.
 ///
-/// Several members may call it at the same time: each block goes to one of them, and the next recovery recovers whoever dies in
-/// the call. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet received. The
-/// receiver of a message may take it while `keeps` is asked: then the answer has no effect. Waits for nobody. Costs a walk over
-/// the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
+/// Several members may call it at the same time: each block goes to one of them, and the next recovery recovers whoever
+/// dies in the call. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet
+/// received. The receiver of a message may take it while `keeps` is asked: then the answer has no effect. Waits for
+/// nobody. Costs a walk over the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_recover(
     member: *const SharedMember,

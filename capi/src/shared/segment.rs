@@ -96,20 +96,20 @@ unsafe fn geometry(geometry: *const SharedGeometry) -> Result<Geometry, Error> {
     pointer::checked(geometry, 2).map(|geometry| unsafe { geometry.read() }.into())
 }
 
-/// Returns the bytes that a segment takes: its units; for each unit, 64 bits for its owner and 2.3 for the buddy allocator;
-/// 320 bytes for each member; and two pages. 0 if there can be no such segment.
+/// Returns the bytes that a segment takes: its units; for each unit, 64 bits for its owner and 2.3 for the buddy
+/// allocator; 320 bytes for each member; and two pages. 0 if there can be no such segment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_bytes(geometry: *const SharedGeometry) -> u64 {
     // SAFETY: the caller's promise about pointers.
     unsafe { ask(geometry, |geometry| Geometry::from(*geometry).file_bytes().unwrap_or(0)) }
 }
 
-/// Makes a segment in the file at `path`, such as `/dev/shm/name`, and attaches to it. `mode` are its permissions, less the
-/// process's umask; 0 is taken for 0600: only its owner may open it.
+/// Makes a segment in the file at `path`, such as `/dev/shm/name`, and attaches to it. `mode` are its permissions, less
+/// the process's umask; 0 is taken for 0600: only its owner may open it.
 ///
-/// All of its memory is reserved now. A file that is empty, or holds a segment whose creator died before it was whole, is
-/// taken over. Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`, `SEGMENT_MAKING` if another is
-/// just making it, `NO_SEGMENT` and others if the file holds something else, `SYSTEM`.
+/// All of its memory is reserved now. A file that is empty, or holds a segment whose creator died before it was whole,
+/// is taken over. Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`, `SEGMENT_MAKING` if
+/// another is just making it, `NO_SEGMENT` and others if the file holds something else, `SYSTEM`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_create(
     path: *const c_char,
@@ -128,8 +128,8 @@ pub unsafe extern "C" fn nbbs_shared_create(
     }
 }
 
-/// Makes a segment in memory without a name, which others attach to by its descriptor: `nbbs_shared_fd`. It can be neither
-/// shortened nor made longer. `name` is for debuggers.
+/// Makes a segment in memory without a name, which others attach to by its descriptor: `nbbs_shared_fd`. It can be
+/// neither shortened nor made longer. `name` is for debuggers.
 ///
 /// Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SYSTEM`.
 #[unsafe(no_mangle)]
@@ -162,8 +162,8 @@ pub unsafe extern "C" fn nbbs_shared_attach(
     unsafe { hand_out(segment, 2, error, || Ok(Segment::attach(self::path(text(path, 1)?))?)) }
 }
 
-/// Attaches to a segment by its descriptor, which was inherited, or received over a socket. The descriptor is duplicated,
-/// and stays the caller's.
+/// Attaches to a segment by its descriptor, which was inherited, or received over a socket. The descriptor is
+/// duplicated, and stays the caller's.
 ///
 /// Refuses as `nbbs_shared_attach` does; `SYSTEM` if it is no descriptor.
 #[unsafe(no_mangle)]
@@ -187,8 +187,8 @@ pub unsafe extern "C" fn nbbs_shared_attach_fd(
     }
 }
 
-/// Detaches from a segment. Nobody may use the handle any more; the memory stays mapped until the last member that joined by
-/// it has left. The segment's file stays. Null: does nothing.
+/// Detaches from a segment. Nobody may use the handle any more; the memory stays mapped until the last member that
+/// joined by it has left. The segment's file stays. Null: does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_detach(segment: *mut Shared) {
     if let Ok(segment) = pointer::checked(segment, 1) {
@@ -197,8 +197,8 @@ pub unsafe extern "C" fn nbbs_shared_detach(segment: *mut Shared) {
     }
 }
 
-/// Has `hook` told of misuse of the segment, and of members that join from now on; null: nobody. While nobody else is using the
-/// handle. Refuses with `NULL`.
+/// Has `hook` told of misuse of the segment, and of members that join from now on; null: nobody. While nobody else is
+/// using the handle. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_set_hook(
     segment: *mut Shared,
@@ -246,8 +246,8 @@ pub unsafe extern "C" fn nbbs_shared_free_bytes(segment: *const Shared) -> u64 {
     unsafe { ask(segment, |shared| shared.segment.free_bytes()) }
 }
 
-/// Writes to `address` where in this process the `bytes` bytes at an offset are. The caller must know whose they are, and who
-/// may touch them. Refuses with `NULL`, `OUTSIDE_SEGMENT`.
+/// Writes to `address` where in this process the `bytes` bytes at an offset are. The caller must know whose they are,
+/// and who may touch them. Refuses with `NULL`, `OUTSIDE_SEGMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_at(
     segment: *const Shared,
@@ -277,8 +277,8 @@ pub unsafe extern "C" fn nbbs_shared_offset(segment: *const Shared, address: *co
     }
 }
 
-/// Writes to `owner` whose block, or slot of the heap, begins at an offset, at this moment. Refuses with `NULL`, `OUTSIDE_SEGMENT`,
-/// `OFFSET_MISALIGNED`.
+/// Writes to `owner` whose block, or slot of the heap, begins at an offset, at this moment. Refuses with `NULL`,
+/// `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_owner(
     segment: *const Shared,
@@ -297,8 +297,8 @@ pub unsafe extern "C" fn nbbs_shared_owner(
     }
 }
 
-/// The root: an offset for whatever the members agree on, by which a newcomer finds the rest. 0: none, as at first. Acquires
-/// what `nbbs_shared_set_root` or `nbbs_shared_swap_root` released.
+/// The root: an offset for whatever the members agree on, by which a newcomer finds the rest. 0: none, as at first.
+/// Acquires what `nbbs_shared_set_root` or `nbbs_shared_swap_root` released.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_root(segment: *const Shared) -> u64 {
     // SAFETY: the caller's promise about pointers.
@@ -327,8 +327,8 @@ pub unsafe extern "C" fn nbbs_shared_set_root(
     }
 }
 
-/// Publishes `offset` as the root if the root still is `*expected`, and returns whether it was. If not, writes what it is to
-/// `*expected`. 0: none. Acquires and releases. Null: no.
+/// Publishes `offset` as the root if the root still is `*expected`, and returns whether it was. If not, writes what it
+/// is to `*expected`. 0: none. Acquires and releases. Null: no.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_swap_root(
     segment: *const Shared,

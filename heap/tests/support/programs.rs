@@ -1,5 +1,5 @@
-//! Programs of layouts: what a heap is asked, one request after the other, and the checks of its answers. Property tests
-//! draw them, and a fuzzer makes them from bytes.
+//! Programs of layouts: what a heap is asked, one request after the other, and the checks of its answers. Property
+//! tests draw them, and a fuzzer makes them from bytes.
 
 use nbbs_heap::AddError;
 use testkit::Addresses;

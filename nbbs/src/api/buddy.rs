@@ -156,8 +156,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// before.
     ///
     /// The call clears the words, which may have any content and should begin on a 64-byte boundary. Make the handle
-    /// once, and copy it. The words belong to this arena as long as a handle with them is in use: what lanes note of one
-    /// arena is wrong of another.
+    /// once, and copy it. The words belong to this arena as long as a handle with them is in use: what lanes note of
+    /// one arena is wrong of another.
     ///
     /// # Errors
     /// [`MetadataError::TooShort`] if there is no room for one lane.

@@ -87,8 +87,8 @@ impl<W: Word> Lane<'_, W> {
     /// of the run may call it.
     ///
     /// # Errors
-    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::OrderTooLarge`], [`ResizeError::WrongLength`] if
-    /// the run does not divide into aligned blocks of the order, and [`ResizeError::Contended`] as in
+    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::OrderTooLarge`], [`ResizeError::WrongLength`]
+    /// if the run does not divide into aligned blocks of the order, and [`ResizeError::Contended`] as in
     /// [`shrink`](Self::shrink). Nothing that the caller could see has changed.
     ///
     /// ```

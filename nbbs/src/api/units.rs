@@ -41,8 +41,8 @@ impl<W: Word> Lane<'_, W> {
     /// Cost, and what others can see: as for [`alloc_units`](Self::alloc_units), without a search.
     ///
     /// # Errors
-    /// [`RequestError::Units`], [`RequestError::OutOfRange`], and [`RequestError::InUse`] if a unit is in use or another
-    /// thread is allocating around it at that moment. Nothing has changed.
+    /// [`RequestError::Units`], [`RequestError::OutOfRange`], and [`RequestError::InUse`] if a unit is in use or
+    /// another thread is allocating around it at that moment. Nothing has changed.
     ///
     /// ```
     /// # use nbbs::RequestError;

@@ -26,8 +26,8 @@ impl<W: Word> Blocks<'_, W> {
         if order > max { Err(AllocError::OrderTooLarge { order, max }) } else { Ok(()) }
     }
 
-    /// Allocates the block that the lane freed last, or the buddy of what it last claimed at its cursor or beside it, if
-    /// that block has this order and seems free. This is the common case, and the memory may still be in the cache.
+    /// Allocates the block that the lane freed last, or the buddy of what it last claimed at its cursor or beside it,
+    /// if that block has this order and seems free. This is the common case, and the memory may still be in the cache.
     /// Everything else is left to a tail call, so that the common case saves no registers. `LEAF`: the block is one of
     /// a leaf word.
     #[inline]

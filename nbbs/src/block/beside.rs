@@ -26,8 +26,8 @@ pub(super) struct Room {
 }
 
 impl<W: Word> Blocks<'_, W> {
-    /// Allocates beside the word at the cursor, or [where the first room is](Self::takes_first_fit). If there is no room
-    /// beside it, a search continues from there.
+    /// Allocates beside the word at the cursor, or [where the first room is](Self::takes_first_fit). If there is no
+    /// room beside it, a search continues from there.
     #[inline(never)]
     pub(super) fn alloc_beside<const LEAF: bool>(self, cursor: u64, order: u32) -> Option<u64> {
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
@@ -51,8 +51,8 @@ impl<W: Word> Blocks<'_, W> {
         self.search(self.lane.cursor(order), order)
     }
 
-    /// Looks for the first word that is in use and has room, after word `cursor` and below the same word above, and then
-    /// for a free slot there.
+    /// Looks for the first word that is in use and has room, after word `cursor` and below the same word above, and
+    /// then for a free slot there.
     #[inline(always)]
     pub(super) fn look_beside<const LEAF: bool>(self, cursor: u64, order: u32) -> Beside {
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };

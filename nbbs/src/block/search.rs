@@ -70,7 +70,8 @@ impl Search {
         }
     }
 
-    /// Returns the first word of its level behind the word at which it stands, or, after the last word, the first of all.
+    /// Returns the first word of its level behind the word at which it stands, or, after the last word, the first of
+    /// all.
     fn behind<W: Word>(&self, geometry: &Geometry<W>) -> u64 {
         let behind = W::SHAPE.first_below(self.at - self.level, self.idx + 1);
         if behind < geometry.words_of(self.level) { behind } else { 0 }
@@ -189,9 +190,9 @@ impl<W: Word> Blocks<'_, W> {
         (self.geometry().top(), 0)
     }
 
-    /// Returns whether a block of `level` is looked for from the lane's home on once there is no room at its cursor: if it
-    /// is at least as large as a leaf word, and memory is tight. To go on from the cursor would be next fit, which breaks
-    /// up what is large. Smaller blocks would pay more for the search than they gain.
+    /// Returns whether a block of `level` is looked for from the lane's home on once there is no room at its cursor: if
+    /// it is at least as large as a leaf word, and memory is tight. To go on from the cursor would be next fit, which
+    /// breaks up what is large. Smaller blocks would pay more for the search than they gain.
     #[inline(always)]
     pub(super) fn takes_first_fit(self, level: usize) -> bool {
         level > 0 && !self.is_spacious(level)
@@ -305,8 +306,8 @@ impl<W: Word> Blocks<'_, W> {
         }
     }
 
-    /// [Splits](Self::split_over) the free slots above every word in use that describes `unit`: claims that a look from the
-    /// top would not see.
+    /// [Splits](Self::split_over) the free slots above every word in use that describes `unit`: claims that a look from
+    /// the top would not see.
     #[cold]
     pub fn split_over_all(self, unit: u64) {
         (0..self.geometry().top())

@@ -5,8 +5,8 @@ use crate::layout::geometry::MAX_ORDERS;
 
 /// The largest number of units that a cache keeps of each order, and which large order it keeps.
 ///
-/// A cache keeps blocks of orders 0 to 8 and of one large order. By default these are 64 blocks of orders 0 and 1, 32 of
-/// orders 2 and 3, 16 of orders 4 and 5, 8 of order 6, 4 of order 7, and 2 of order 8 and of order 9, the large one:
+/// A cache keeps blocks of orders 0 to 8 and of one large order. By default these are 64 blocks of orders 0 and 1, 32
+/// of orders 2 and 3, 16 of orders 4 and 5, 8 of order 6, 4 of order 7, and 2 of order 8 and of order 9, the large one:
 /// 3904 units in all, or 15 MiB in pages of 4 KiB.
 ///
 /// A cache that has no block of an order takes as many as one word of the buddy allocator has, up to half of what it
@@ -45,8 +45,8 @@ impl Caps {
         Self { blocks, unchecked: blocks, large: 9, checked: false }.checked(cfg!(debug_assertions))
     }
 
-    /// Creates the default, lowered so that as many caches of it as `caches` keep an eighth of an arena of `units` units
-    /// at most: no order keeps more units than a limit, which is halved as often as that takes.
+    /// Creates the default, lowered so that as many caches of it as `caches` keep an eighth of an arena of `units`
+    /// units at most: no order keeps more units than a limit, which is halved as often as that takes.
     ///
     /// ```
     /// use nbbs::Caps;

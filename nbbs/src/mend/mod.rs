@@ -20,7 +20,8 @@ impl<W> Clone for Mend<'_, W> {
 impl<W> Copy for Mend<'_, W> {}
 
 impl<W: Word> Mend<'_, W> {
-    /// Splits every free slot over a word that is in use, merges what is empty, and raises every bound to what is below.
+    /// Splits every free slot over a word that is in use, merges what is empty, and raises every bound to what is
+    /// below.
     pub fn all(self) {
         self.below(self.0.geometry.top(), 0);
     }

@@ -236,8 +236,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         }
     }
 
-    /// Claims where the hints say that there is room: in the chunk, or else in the nearest one before or after it, which
-    /// is the likeliest to be in a cache still.
+    /// Claims where the hints say that there is room: in the chunk, or else in the nearest one before or after it,
+    /// which is the likeliest to be in a cache still.
     fn claim_near(&self, from: (usize, usize), most: u32) -> Option<Claimed<'_, T, W>> {
         let (number, word) = from;
         let here = self.table.get(number).and_then(|chunk| claim_in(chunk, word, most));

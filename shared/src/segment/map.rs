@@ -53,8 +53,8 @@ impl Map {
         if !start.is_aligned() {
             return None;
         }
-        // SAFETY: within the mapping, which lives as long as `self`, and aligned. Everybody here accesses these words by
-        // atomics of this size; any bits are a value of one.
+        // SAFETY: within the mapping, which lives as long as `self`, and aligned. Everybody here accesses these words
+        // by atomics of this size; any bits are a value of one.
         Some(unsafe { slice::from_raw_parts(start.as_ptr(), count) })
     }
 

@@ -1,4 +1,5 @@
-//! What all processes have in common: the segment that is tested, and another with the owner map and what each member says.
+//! What all processes have in common: the segment that is tested, and another with the owner map and what each member
+//! says.
 
 use std::alloc::Layout;
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,4 +1,5 @@
-//! CPUs with caches in front of nbbs: each of the three lanes has one, and the last, which checks what is left, has none.
+//! CPUs with caches in front of nbbs: each of the three lanes has one, and the last, which checks what is left, has
+//! none.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -45,8 +46,8 @@ impl<'a> Behind<'a> {
         std::array::from_fn(|order| cached.blocks[order])
     }
 
-    /// Returns the blocks that a CPU keeps: takes them, by the library's own means, from a copy of its cache that nobody
-    /// is in the middle of using.
+    /// Returns the blocks that a CPU keeps: takes them, by the library's own means, from a copy of its cache that
+    /// nobody is in the middle of using.
     fn blocks_of(&self, cpu: usize) -> Vec<Block> {
         let counts = self.cached(cpu);
         if counts == [0; LIMITS.len()] {

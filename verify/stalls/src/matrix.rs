@@ -24,8 +24,8 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// Returns the depth for an arena: in larger ones, and with caches, programs take more steps, and each run takes more
-    /// time.
+    /// Returns the depth for an arena: in larger ones, and with caches, programs take more steps, and each run takes
+    /// more time.
     pub fn of(self, kind: Kind, units: u64) -> Self {
         let is_whole = self.stride == 1;
         match kind {

@@ -46,8 +46,8 @@ impl Load {
         self.begin.store(true, Ordering::Release);
     }
 
-    /// Waits for [`begin`](Self::begin), and works until [`stop`](Self::stop), calling `meanwhile` now and then. Then it
-    /// gives everything back.
+    /// Waits for [`begin`](Self::begin), and works until [`stop`](Self::stop), calling `meanwhile` now and then. Then
+    /// it gives everything back.
     pub fn run(&self, mut meanwhile: impl FnMut()) {
         // Acquire: pairs with the Release in `begin`.
         while !self.begin.load(Ordering::Acquire) {

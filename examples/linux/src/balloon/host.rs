@@ -61,8 +61,8 @@ impl Host<'_> {
     /// the guest can allocate the frame at once, and has memory installed (soft).
     fn reclaim(&self, frame: u64, keep: bool) -> anyhow::Result<bool> {
         if self.broken {
-            // Time for the guest to allocate the frame. Without it the guest often notices nothing until frames are to be
-            // withheld, which this host never does.
+            // Time for the guest to allocate the frame. Without it the guest often notices nothing until frames are to
+            // be withheld, which this host never does.
             sleep(Duration::from_millis(1));
             self.take_memory(frame)?;
             return Ok(true);

@@ -32,8 +32,8 @@ impl fmt::Display for Guard {
     }
 }
 
-/// An address range and the allocator of its pages, whose bookkeeping lies elsewhere: nothing is written into the range,
-/// so what is free needs no memory.
+/// An address range and the allocator of its pages, whose bookkeeping lies elsewhere: nothing is written into the
+/// range, so what is free needs no memory.
 #[derive(Debug)]
 pub struct Reserved<'a> {
     pages: Buddy<'a>,

@@ -1,5 +1,5 @@
-//! A block that is seen, goes, and is claimed anew by another before the recoverer swaps its tag: it looks like one that
-//! stayed, and is not.
+//! A block that is seen, goes, and is claimed anew by another before the recoverer swaps its tag: it looks like one
+//! that stayed, and is not.
 
 use testkit::Violation;
 use testkit::program::Body;
@@ -32,7 +32,8 @@ fn play<'w>(
     follow(script, bodies)
 }
 
-/// A free is seen on its way: the tag is nobody's, the block there. It ends, and the next allocation claims the same unit.
+/// A free is seen on its way: the tag is nobody's, the block there. It ends, and the next allocation claims the same
+/// unit.
 #[test]
 fn by_a_free() {
     for frees in 0..12 {
@@ -61,8 +62,8 @@ fn by_a_free() {
     }
 }
 
-/// A claim by an old cursor meets a larger block. That is freed, and the unit comes to light; then the claim is taken back, and
-/// another member claims the unit, whom the recoverer has seen at rest just before.
+/// A claim by an old cursor meets a larger block. That is freed, and the unit comes to light; then the claim is taken
+/// back, and another member claims the unit, whom the recoverer has seen at rest just before.
 #[test]
 fn by_a_claim_that_is_undone() {
     const SECOND: usize = 1;

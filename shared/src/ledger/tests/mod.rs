@@ -1,5 +1,5 @@
-//! The protocol under deaths and stops at every step, in one process: words with a hook before each access, and an owner
-//! map that knows nothing of tags.
+//! The protocol under deaths and stops at every step, in one process: words with a hook before each access, and an
+//! owner map that knows nothing of tags.
 //!
 //! ```text
 //! again     blocks that go and come again while they are looked at

@@ -91,7 +91,8 @@ fn recovery_steps() -> u64 {
     testkit::steered::count_steps(10_000, || recoverer.recover().unwrap()).unwrap().1
 }
 
-/// It stands still for good, alive: recovery ends all the same, in a bounded number of steps, and leaves what could be its own.
+/// It stands still for good, alive: recovery ends all the same, in a bounded number of steps, and leaves what could be
+/// its own.
 #[test]
 fn for_good() {
     for (name, act) in ACTS {

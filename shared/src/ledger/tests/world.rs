@@ -247,8 +247,8 @@ impl Hand<'_> {
         self.world.slabs().trim(&self.seat, &self.cursors, self.world)
     }
 
-    /// Recovers: what the dead hold in the owner map becomes this member's there, and whatever else is recovered must be
-    /// nobody's. Half of it is kept, the rest freed.
+    /// Recovers: what the dead hold in the owner map becomes this member's there, and whatever else is recovered must
+    /// be nobody's. Half of it is kept, the rest freed.
     pub fn recover(&mut self) -> Result<Recovery, Violation> {
         let (world, seat) = (self.world, self.seat.number);
         let mut wrong = Ok(());

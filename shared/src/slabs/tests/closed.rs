@@ -1,5 +1,5 @@
-//! A slab is closed while a recoverer looks at it, by a trimmer that is gone when the recoverer reads its marks; and what
-//! keeps a slab from being closed.
+//! A slab is closed while a recoverer looks at it, by a trimmer that is gone when the recoverer reads its marks; and
+//! what keeps a slab from being closed.
 
 use testkit::program::Body;
 use testkit::steered::{Turn, die_before, follow};

@@ -84,7 +84,8 @@ fn at_every_step_of_recovery() {
     }
 }
 
-/// A member stands still for good, alive: nobody waits, what it holds stays its own, and a slab that it has pinned stays.
+/// A member stands still for good, alive: nobody waits, what it holds stays its own, and a slab that it has pinned
+/// stays.
 #[test]
 fn stops_for_good() {
     for (name, slots, act) in ACTS {

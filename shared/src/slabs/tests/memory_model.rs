@@ -1,5 +1,5 @@
-//! Under loom: what was done with a block or a slot happens before what its next holder does, where that has it by recovery, or
-//! after recovery has freed it. In every execution with three preemptions.
+//! Under loom: what was done with a block or a slot happens before what its next holder does, where that has it by
+//! recovery, or after recovery has freed it. In every execution with three preemptions.
 //!
 //! Tags, turns and the slots' words are raced; pins are not.
 

@@ -1,5 +1,6 @@
-//! Under loom: either a member that goes for a slot sees that its slab is closed, or the trimmer that closes it sees the
-//! pin; and a member that finds a new slab sees what its maker did before. In every execution with three preemptions.
+//! Under loom: either a member that goes for a slot sees that its slab is closed, or the trimmer that closes it sees
+//! the pin; and a member that finds a new slab sees what its maker did before. In every execution with three
+//! preemptions.
 //!
 //! Tags, slots' words and the pins of the one are raced; turns, which nobody reads here, are not.
 

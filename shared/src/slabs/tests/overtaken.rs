@@ -1,5 +1,5 @@
-//! Who goes for a slot that was sent to him, or goes back to one that he recovered, and is overtaken: by the slot's new holder, by
-//! a trim, by plain data in what was a slab.
+//! Who goes for a slot that was sent to him, or goes back to one that he recovered, and is overtaken: by the slot's new
+//! holder, by a trim, by plain data in what was a slab.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
@@ -153,7 +153,8 @@ fn so_does_a_block_that_another_call_was_about() {
     assert_eq!((asked.len(), world.ledger().buddy.free_units()), (1, 4));
 }
 
-/// The slab of a slot that was recovered is taken apart and made again, and its first slot is the recoverer's once more.
+/// The slab of a slot that was recovered is taken apart and made again, and its first slot is the recoverer's once
+/// more.
 #[test]
 fn so_does_a_slot_of_a_slab_that_was_made_again() {
     for rounds in 0..8 {

@@ -1,5 +1,5 @@
-//! A segment's words under loom: tags and slots' words are loom's, turns and pins where a test says so. The buddy allocator's, which
-//! `verify/loom` races, and hints are not.
+//! A segment's words under loom: tags and slots' words are loom's, turns and pins where a test says so. The buddy
+//! allocator's, which `verify/loom` races, and hints are not.
 
 use std::sync::atomic::{AtomicU64 as Plain, Ordering};
 
@@ -13,11 +13,11 @@ use crate::slabs::{HINTS, Memory, PIN_STRIDE, Slabs};
 const UNITS: u64 = 8;
 const SEATS: usize = 3;
 
-/// What loom knows of [`Word::store_load_fence`]: it has no sequentially consistent accesses, so fences stand for them where they
-/// matter, and must not order anything where they do not.
+/// What loom knows of [`Word::store_load_fence`]: it has no sequentially consistent accesses, so fences stand for them
+/// where they matter, and must not order anything where they do not.
 pub enum Word<const FENCED: bool> {
-    /// Loom's search forgets a load as soon as somebody else loads the same word: so each access is preceded by one of the second,
-    /// that it does not forget, and that orders nothing.
+    /// Loom's search forgets a load as soon as somebody else loads the same word: so each access is preceded by one of
+    /// the second, that it does not forget, and that orders nothing.
     Raced(AtomicU64, AtomicU64),
     Plain(Plain),
 }

@@ -115,8 +115,8 @@ fn an_allocation_is_overtaken_by_a_trim() {
     }
 }
 
-/// The other way round: a member is about to look for a slot in a slab when another closes it, and goes on when that has used its
-/// memory. What stays closed as it is pinned goes back by the next trim.
+/// The other way round: a member is about to look for a slot in a slab when another closes it, and goes on when that
+/// has used its memory. What stays closed as it is pinned goes back by the next trim.
 #[test]
 fn a_trim_is_overtaken_by_an_allocation() {
     for trims in 0..200 {

@@ -78,7 +78,8 @@ pub struct CacheProgram {
 }
 
 impl CacheProgram {
-    /// Returns the program that the bytes stand for: up to 200 steps on up to 3 caches, in an arena of up to 1200 units.
+    /// Returns the program that the bytes stand for: up to 200 steps on up to 3 caches, in an arena of up to 1200
+    /// units.
     ///
     /// ```
     /// use testkit::program::CacheProgram;

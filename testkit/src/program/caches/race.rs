@@ -68,8 +68,8 @@ pub fn race_caches<W: Word + Default + Sync>(
 struct Seen {
     /// Operations that have begun or ended: odd in the middle of one.
     turns: AtomicU64,
-    /// 0, or 1 more than the calls that had emptied all caches, if it was asked to give back after those, and has begun no
-    /// operation on its cache since.
+    /// 0, or 1 more than the calls that had emptied all caches, if it was asked to give back after those, and has begun
+    /// no operation on its cache since.
     asked: AtomicU64,
 }
 
@@ -143,8 +143,8 @@ impl<'a, W: Word + Sync> Table<'a, W> {
         }
     }
 
-    /// Makes an operation under a CPU's number, on what it keeps of `order`. At its end the CPU has answered whoever asked
-    /// before.
+    /// Makes an operation under a CPU's number, on what it keeps of `order`. At its end the CPU has answered whoever
+    /// asked before.
     fn in_turn<T>(
         &self,
         cpu: usize,
@@ -169,8 +169,8 @@ impl<'a, W: Word + Sync> Table<'a, W> {
         Ok(answer)
     }
 
-    /// Checks that a CPU, between its operations, keeps nothing. Whoever has emptied caches since so many had may have had
-    /// this one: then it gives back what is there, or leaves it to the CPU's next operation.
+    /// Checks that a CPU, between its operations, keeps nothing. Whoever has emptied caches since so many had may have
+    /// had this one: then it gives back what is there, or leaves it to the CPU's next operation.
     fn expect_left_or_taken(
         &self,
         cpu: usize,
@@ -274,9 +274,9 @@ impl<'a, W: Word + Sync> Table<'a, W> {
         self.cpus.iter().map(|seen| seen.turns.load(Ordering::Relaxed)).collect()
     }
 
-    /// Notes that CPUs were asked during a call, after so many calls had emptied all caches. Except those that have begun or
-    /// ended an operation since it began: they may have answered. The same holds for one in the middle of an operation, if
-    /// somebody was emptying its cache meanwhile.
+    /// Notes that CPUs were asked during a call, after so many calls had emptied all caches. Except those that have
+    /// begun or ended an operation since it began: they may have answered. The same holds for one in the middle of an
+    /// operation, if somebody was emptying its cache meanwhile.
     fn note_unless_turned(
         &self,
         cpus: impl IntoIterator<Item = usize>,

@@ -1,5 +1,5 @@
-//! `linearizability [PART] [--long] [--first] [--share K/N]`: records the calls of small races, under shuttle, under every
-//! schedule with few preemptions and on real threads, and checks them against the sequential buddy.
+//! `linearizability [PART] [--long] [--first] [--share K/N]`: records the calls of small races, under shuttle, under
+//! every schedule with few preemptions and on real threads, and checks them against the sequential buddy.
 //!
 //! Ends with 3 if ours breaks its promise, and with 1 if a patient goes unnoticed. `--first` ends at the first finding
 //! in ours, and leaves the patients out. `--share` runs every `N`th of the random races.
@@ -130,8 +130,8 @@ fn under_shuttle(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), St
     })
 }
 
-/// Runs random races in which the first lane has a cache and the others have none, under random and PCT schedules. Of its
-/// refusals no more is excused than without a cache: what it keeps itself must have become free. The others may be
+/// Runs random races in which the first lane has a cache and the others have none, under random and PCT schedules. Of
+/// its refusals no more is excused than without a cache: what it keeps itself must have become free. The others may be
 /// refused what it keeps.
 fn behind_a_cache(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), String> {
     random_races(share.of(1_200 * factor), count, |of, count| {

@@ -1,5 +1,5 @@
-//! Everything at once: lanes that live one life after the other, in which they allocate slots of two classes and blocks, free, send,
-//! take, trim and recover, leave, or are killed at any step of any of it.
+//! Everything at once: lanes that live one life after the other, in which they allocate slots of two classes and
+//! blocks, free, send, take, trim and recover, leave, or are killed at any step of any of it.
 
 mod actor;
 
