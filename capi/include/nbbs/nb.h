@@ -33,8 +33,8 @@ typedef void (*nbbs_free_function)(void *block);
  * Is told of misuse: frees of what is not allocated, pointers that lead nowhere, numbers that no arena has.
  * Ordinary answers, such as "no block is free", are not reported.
  *
- * The thread that made the mistake calls the hook inside the function that refuses it. If that thread is in a signal handler,
- * so is the hook, and the same restrictions apply. The hook may return, or stop the program.
+ * The thread that made the mistake calls the hook inside the function that refuses it. If that thread is in a signal
+ * handler, so is the hook, and the same restrictions apply. The hook may return, or stop the program.
  */
 typedef void (*nbbs_hook)(void *context, const nbbs_error *error);
 
@@ -56,8 +56,8 @@ int nb_init(uint64_t base,
             uint64_t size);
 
 /**
- * Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null: `size`
- * is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
+ * Allocates `size` bytes, rounded up to a power of two and to the smallest block, and returns the address. Null:
+ * `size` is above `nb_stat_max_size()`, no such block is free, or there was no `nb_init`.
  *
  * One read-modify-write in the steady state, and one to count it.
  */
@@ -72,8 +72,8 @@ void *nb_alloc(uint64_t size);
 void nb_free(void *addr);
 
 /**
- * Sets the smallest block, in bytes: a power of two; 0: 4096. For the next `nb_init`. Returns 0, or 1 if it is no power
- * of two.
+ * Sets the smallest block, in bytes: a power of two; 0: 4096. For the next `nb_init`. Returns 0, or 1 if it is no
+ * power of two.
  */
 int nb_set_min_size(uint64_t bytes);
 
@@ -85,15 +85,16 @@ int nb_set_max_order(uint32_t order);
 
 /**
  * Sets where the bookkeeping comes from: each `nb_init` calls `malloc_function` once, and the next one that succeeds
- * passes what it returned to `free_function`. A null `free_function`: nothing is given back. A null `malloc_function`: the
- * C library's pair is used; the freestanding library has none, and refuses `nb_init`.
+ * passes what it returned to `free_function`. A null `free_function`: nothing is given back. A null `malloc_function`:
+ * the C library's pair is used; the freestanding library has none, and refuses `nb_init`.
  */
 void nb_set_malloc(nbbs_malloc_function malloc_function,
                    nbbs_free_function free_function);
 
 /**
- * Has `hook` told of misuse, such as a double `nb_free`; null: nobody is told. Takes effect with the next `nb_init`; before
- * the first one, at once. If this function is never called, a sentence for each of the first ten mistakes is written to standard error, where there is one.
+ * Has `hook` told of misuse, such as a double `nb_free`; null: nobody is told. Takes effect with the next `nb_init`;
+ * before the first one, at once. If this function is never called, a sentence for each of the first ten mistakes is
+ * written to standard error, where there is one.
  */
 void nb_set_hook(nbbs_hook hook,
                  void *context);
@@ -164,9 +165,9 @@ uint64_t nb_stat_total_blocks(uint32_t order);
 uint64_t nb_stat_used_blocks(uint32_t order);
 
 /**
- * Fills `buff`, which has room for `nb_stat_total_blocks(order)` bytes, with 1 for each block of `order` of which any part
- * is allocated and with 0 for each that is free. Returns 0, or 1 if `buff` is null, the order above the largest, or
- * there was no `nb_init`; then `buff` has not changed.
+ * Fills `buff`, which has room for `nb_stat_total_blocks(order)` bytes, with 1 for each block of `order` of which any
+ * part is allocated and with 0 for each that is free. Returns 0, or 1 if `buff` is null, the order above the largest,
+ * or there was no `nb_init`; then `buff` has not changed.
  *
  * A load for each word in use.
  */
