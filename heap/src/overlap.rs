@@ -64,6 +64,7 @@ impl Cpu for () {
 /// # use nbbs_heap::{Cpu, Overlap};
 /// # struct Current;
 /// # impl Cpu for Current {
+/// #     // SAFETY: as above.
 /// #     const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
 /// #     fn number() -> Option<usize> { Some(0) }
 /// # }

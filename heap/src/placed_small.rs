@@ -66,11 +66,12 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         if units == 0 {
             return Err(too_small);
         }
+        let plan = Self::plan(units);
         // SAFETY: fewer bytes are skipped than there are, and the bookkeeping fits behind them.
         unsafe {
             let start = start.add(skip);
-            start.write_bytes(0, Self::begin(units));
-            Self::of(start, Self::plan(units)).ok_or(too_small)
+            start.write_bytes(0, plan.begin);
+            Self::of(start, plan).ok_or(too_small)
         }
     }
 

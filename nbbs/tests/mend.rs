@@ -1,5 +1,5 @@
-//! Tests what a thread that died anywhere in an allocation or free leaves behind, once it has been mended: only the
-//! block that it had claimed, which can be found and freed.
+//! Tests what a thread that died anywhere in an allocation, a free or a reservation leaves behind, once it has been
+//! mended: only what it had claimed, which can be found and given back.
 
 use nbbs::{Buddy, Piece};
 use testkit::program::Arena;
@@ -42,15 +42,21 @@ fn die_everywhere(act: impl Fn(&Buddy<'_, Steered>, &[u64])) {
     }
 }
 
-/// Checks that everything in use can be found and freed, and that all is whole then.
+/// Checks that everything in use can be found and given back, and that all is whole then.
 fn assert_mends(buddy: &Buddy<'_, Steered>, step: u64, scene: Scene) {
     // What lies below a block shows when the block is free.
     for _ in 0..3 {
         buddy.mend();
         buddy.audit().unwrap_or_else(|broken| panic!("{scene:?}, step {step}: {broken}"));
-        for index in in_use(buddy) {
-            assert!(buddy.vouch_for(index).is_some(), "{scene:?}, step {step}: {index}");
-            buddy.on(2).free(index).unwrap();
+        for piece in pieces(buddy) {
+            match piece {
+                Piece::Used { index, .. } => {
+                    assert!(buddy.vouch_for(index).is_some(), "{scene:?}, step {step}: {index}");
+                    buddy.on(2).free(index).unwrap();
+                }
+                Piece::Reserved { index, len } => buddy.release(index..index + len).unwrap(),
+                _ => {}
+            }
         }
     }
     buddy.mend();
@@ -59,13 +65,9 @@ fn assert_mends(buddy: &Buddy<'_, Steered>, step: u64, scene: Scene) {
         .unwrap_or_else(|violation| panic!("{scene:?}, step {step}: {violation}"));
 }
 
-fn in_use(buddy: &Buddy<'_, Steered>) -> Vec<u64> {
+fn pieces(buddy: &Buddy<'_, Steered>) -> Vec<Piece> {
     let mut found = Vec::new();
-    buddy.walk(|piece| {
-        if let Piece::Used { index, .. } = piece {
-            found.push(index);
-        }
-    });
+    buddy.walk(|piece| found.push(piece));
     found
 }
 
@@ -81,6 +83,20 @@ fn a_free_that_died() {
     for lane in [1, 0] {
         die_everywhere(|buddy, held| {
             held.iter().for_each(|&index| _ = buddy.on(lane).free(index));
+        });
+    }
+}
+
+#[test]
+fn a_reservation_that_died() {
+    for range in [0..8, 3..7, 5..33, 0..64, 20..100, 32..600] {
+        die_everywhere(|buddy, held| {
+            // Refused while something is in use there.
+            let _refused = buddy.reserve(range.clone());
+            held.iter().for_each(|&index| _ = buddy.on(1).free(index));
+            if buddy.reserve(range.clone()).is_ok() {
+                buddy.release(range.clone()).unwrap();
+            }
         });
     }
 }

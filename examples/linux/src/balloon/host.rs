@@ -110,6 +110,9 @@ impl Host<'_> {
     /// The guest only allocates blocks. Runs across words look reserved for moments; beside runs, a host would have to
     /// note which frame it is about to claim.
     fn inherit(&self) -> anyhow::Result<()> {
+        // A host may have died between a claim and the climb, which leaves a claim below a slot that is still free. If
+        // the guest has a block over it, it comes to light in a pass after that block is freed.
+        self.pages.mend();
         let mut pieces = Vec::new();
         self.pages.walk(|piece| {
             if let Piece::Reserved { index, len } = piece {

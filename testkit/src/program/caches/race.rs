@@ -48,16 +48,15 @@ pub fn race_caches<W: Word + Default + Sync>(
     });
     together(bodies.collect())?;
 
-    // As at the end of an operation: whoever has emptied the cache since may have answered.
-    let still_asked: Vec<bool> = table.cpus.iter().map(|seen| table.is_asked(seen)).collect();
-    let Table { held, report, .. } = table;
+    let Table { held, cpus, report, .. } = table;
     judged.held = held.into_inner().unwrap_or_else(PoisonError::into_inner);
     judged.spec = Spec::new(setup.units);
     judged.held.iter().for_each(|block| judged.spec.grant(block.index, block.order));
     judged.inspect()?;
-    for (cpu, asked) in still_asked.into_iter().enumerate() {
+    for (cpu, seen) in cpus.into_iter().enumerate() {
         judged.check_caps(cpu)?;
-        judged.asked[cpu] = asked && judged.kind.cached(cpu).units > 0;
+        let keeps = judged.kind.cached(cpu).units > 0;
+        judged.asked[cpu] = keeps && seen.asked.into_inner() > 0;
         judged.alloc(cpu, 0)?;
     }
     judged.finish()?;
@@ -202,12 +201,6 @@ impl<'a, W: Word + Sync> Table<'a, W> {
         self.emptied.load(Ordering::Relaxed)
     }
 
-    /// Returns whether a CPU was asked, and nobody has emptied its cache since.
-    fn is_asked(&self, seen: &Seen) -> bool {
-        let emptied = seen.asked.load(Ordering::Relaxed).checked_sub(1);
-        emptied.is_some_and(|emptied| self.nobody_emptied(emptied))
-    }
-
     /// Returns whether no call that empties all caches has been under way since so many had ended.
     fn nobody_emptied(&self, ended: u64) -> bool {
         self.emptying.load(Ordering::Relaxed) == ended
@@ -259,6 +252,12 @@ impl<'a, W: Word + Sync> Table<'a, W> {
     fn drain_all(&self) {
         let before = self.before();
         self.emptying.fetch_add(1, Ordering::Relaxed);
+        // Of a CPU in the middle of an operation it may answer the request, before that keeps anything.
+        for (seen, turns) in self.cpus.iter().zip(&before.turns) {
+            if !turns.is_multiple_of(2) {
+                seen.asked.store(0, Ordering::Relaxed);
+            }
+        }
         self.kind.caches.drain_all(|| {});
         let emptied = 1 + self.emptied.fetch_add(1, Ordering::Relaxed);
         let keeps = |&cpu: &usize| self.kind.cached(cpu).units > 0;
