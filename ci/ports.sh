@@ -48,10 +48,15 @@ on() { RUSTFLAGS="-C target-feature=+crt-static" cargo "$2" --target "$1" "${@:3
 
 cargo "+$rust" check --quiet --package nbbs --package nbbs-pool --package nbbs-heap --package nbbs-adapters --package nbbs-c
 tested "Rust $rust" cargo "+$rust"
-tested "32 bits, i686" on i686-unknown-linux-gnu
-# Without those that take a minute under qemu.
-tests=(batches lost_merges lost_races miri owned)
-tested "AArch64, under qemu" on aarch64-unknown-linux-gnu
+# One of the two if a share is tried.
+source verify/share.bash
+platforms=$(printf '%s\n' i686 aarch64 | share)
+if grep -q i686 <<<"$platforms"; then tested "32 bits, i686" on i686-unknown-linux-gnu; fi
+if grep -q aarch64 <<<"$platforms"; then
+    # Without those that take a minute under qemu.
+    tests=(batches lost_merges lost_races miri owned)
+    tested "AArch64, under qemu" on aarch64-unknown-linux-gnu
+fi
 
 # bare TARGET PACKAGE FEATURES: builds a package, not optimised, as it is not run.
 bare() {
@@ -114,4 +119,4 @@ ram=$(sed -n 's/^bytes of bookkeeping: //p' "$said")
 [ -n "$ram" ] || failed "heap/tests/ram.rs does not say how much small heaps keep to themselves"
 echo "ports: bytes that a small heap keeps to itself before the first allocation: $ram"
 echo "ports: examples/firmware links for $without_atomics: bytes of code to allocate and free $pairs, to resize too $resize, with collections $bytes"
-echo "Rust $rust, i686, AArch64, ${without_os[*]} and $without_atomics are in order"
+echo "Rust $rust, ${platforms//$'\n'/, }, ${without_os[*]} and $without_atomics are in order"
