@@ -160,8 +160,13 @@ impl Cache {
         }
         for class in Class::all() {
             let bin = &mut self.bins[class.number()];
-            bin.give_oldest(bin.len, class, memory, lane);
-            bin.give_spare(class, memory, lane);
+            // Most bins of a heap that is short of memory keep nothing.
+            if bin.len > 0 {
+                bin.give_oldest(bin.len, class, memory, lane);
+            }
+            if bin.spare != 0 {
+                bin.give_spare(class, memory, lane);
+            }
         }
     }
 }
@@ -273,7 +278,7 @@ impl Bin {
 
     fn give_spare(&mut self, class: Class, memory: &Memory<'_>, lane: usize) {
         let slots = core::mem::take(&mut self.spare);
-        if let Some(slab) = NonNull::new(self.slab).filter(|_| slots != 0) {
+        if let Some(slab) = NonNull::new(self.slab) {
             memory.at(slab, |region| give(region, class, lane, slab, slots));
         }
     }

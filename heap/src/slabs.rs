@@ -141,15 +141,29 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// be free. `visit` gives back what it is called with. This includes the slabs that other callers have yet to look
     /// at, but not those that they have in hand. Gives up if a slab becomes whole during each of [`SWAPS`] tries to
     /// make the stacks change places.
-    pub fn take_all_if_whole(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
+    #[inline]
+    pub fn take_all_if_whole(&self, class: Class, most: usize, visit: impl FnMut(u64, u64)) {
+        if self.may_be_whole(class) {
+            self.take_all(class, most, visit);
+        }
+    }
+
+    /// Returns whether all slots of a listed slab may be free, or others are looking for such slabs.
+    #[inline]
+    fn may_be_whole(&self, class: Class) -> bool {
+        let said = self.whole.get(class.number()).map_or(0, said);
+        let former = self.stack(class, usize::from(said & CURRENT == 0));
+        // Relaxed: `said` has acquired what others had moved there before the stacks changed places.
+        said & SAID != 0 || former.is_some_and(|stack| stack.load(Ordering::Relaxed) & FIRST != 0)
+    }
+
+    fn take_all(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
         let Some(whole) = self.whole.get(class.number()) else { return };
         let mut has_changed_places = false;
         // Each slab is met twice at most: on the stack that others left half done, and on the one that was current.
         let (mut looks, mut swaps) = (2 * self.links.len(), SWAPS);
         while looks > 0 && swaps > 0 {
-            // Acquire: pairs with the Release in `say_whole`: all slabs recorded so far as whole have been listed, or
-            // their listers will see that they are whole.
-            let said = whole.load(Ordering::Acquire);
+            let said = said(whole);
             let former = usize::from(said & CURRENT == 0);
             if self.take_from(class, former, most, &mut visit) {
                 looks -= 1;
@@ -160,7 +174,8 @@ impl<'a, W: Word> Slabs<'a, W> {
             }
             swaps -= 1;
             // Fails if a slab has been recorded since, which may be on the stack that was found empty. Release: pairs
-            // with the Acquire in `take`, for slabs that others have moved to the stack that becomes the former one.
+            // with the Acquires in `take` and `said`, for slabs that others have moved to the stack that becomes the
+            // former one.
             has_changed_places = self.is_still_empty(class, former)
                 && whole
                     .compare_exchange(
@@ -304,8 +319,8 @@ impl<'a, W: Word> Slabs<'a, W> {
         let mut seen = whole.load(Ordering::Relaxed);
         loop {
             let new = (seen | SAID).wrapping_add(TIMES);
-            // Release: pairs with the Acquire in `take_all_if_whole`, so that the slab is found on a stack. It is an
-            // exchange, as a store would hide earlier records from those that see it.
+            // Release: pairs with the Acquire in `said`, so that the slab is found on a stack. It is an exchange, as a
+            // store would hide earlier records from those that see it.
             match whole.compare_exchange(seen, new, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(found) => seen = found,
@@ -377,6 +392,7 @@ impl<'a, W: Word> Slabs<'a, W> {
     }
 
     /// Returns the first or the second stack of a class, numbers 0 and 1.
+    #[inline]
     fn stack(&self, class: Class, number: usize) -> Option<&'a W> {
         self.stacks.get(2 * class.number() + number)
     }
@@ -388,6 +404,14 @@ impl<'a, W: Word> Slabs<'a, W> {
     fn link(&self, unit: u64) -> Option<&'a W> {
         self.links.get(usize::try_from(unit).ok()?)
     }
+}
+
+/// Reads a word that says whether slabs may be whole, before a look at the stacks.
+#[inline]
+fn said<W: Word>(whole: &W) -> u64 {
+    // Acquire: pairs with the Release in `say_whole`: all slabs recorded so far as whole have been listed, or their
+    // listers will see that they are whole. Pairs with the Release in `take_all`, too, as in `take`.
+    whole.load(Ordering::Acquire)
 }
 
 /// Returns the class as a link records it, in its high half.
