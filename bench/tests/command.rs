@@ -137,7 +137,7 @@ const KEYS: [&str; 24] = [
 
 /// Returns the arguments that run the workloads on an arena of 16 MiB.
 fn bench(words: &str) -> Vec<String> {
-    let more = "--quick --arena 16M --heap 16M --rounds 1 --duration 0.003";
+    let more = "--quick --arena 16M --heap 64M --rounds 1 --duration 0.003";
     ["bench"]
         .into_iter()
         .chain(words.split(' '))
