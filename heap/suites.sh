@@ -33,7 +33,7 @@ for crate in "${all[@]}"; do
     printf '\n[dev-dependencies.nbbs-heap]\npath = "%s"\n[workspace]\n' "$heap" >>"$copy/Cargo.toml"
     suite=(--lib) root=src/lib.rs
     case $name in
-    tokio) suite+=(--features full) ;;
+    tokio) suite+=(--features full,test-util) ;;
     serde_json) suite=(--test test) root=tests/test.rs ;;
     esac
     printf '\n#[cfg(test)]\n#[global_allocator]\nstatic HEAP: nbbs_heap::Heap<{ 1 << 30 }> = nbbs_heap::Heap::new();\n' >>"$copy/$root"
