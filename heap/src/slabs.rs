@@ -117,9 +117,7 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Cost: a read-modify-write, and one for each slab.
     pub fn take(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
         let Some(whole) = self.whole.get(class.number()) else { return };
-        // Acquire, here and below: pairs with the Release of the caller that made the stacks change places, so that
-        // what others had moved to the former stack is found there.
-        let mut said = whole.load(Ordering::Acquire);
+        let mut said = hear(whole);
         for _ in 0..LOOKS {
             // In the order in which others move slabs: those that are on the former stack no more are on the other.
             let former = usize::from(said & CURRENT == 0);
@@ -129,7 +127,7 @@ impl<'a, W: Word> Slabs<'a, W> {
                 return;
             }
             // If it is the same, the stacks have not changed places, not even twice: in between something was said.
-            let now = whole.load(Ordering::Acquire);
+            let now = hear(whole);
             if now == said {
                 return;
             }
@@ -151,9 +149,9 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Returns whether all slots of a listed slab may be free, or others are looking for such slabs.
     #[inline]
     fn may_be_whole(&self, class: Class) -> bool {
-        let said = self.whole.get(class.number()).map_or(0, said);
+        let said = self.whole.get(class.number()).map_or(0, hear);
         let former = self.stack(class, usize::from(said & CURRENT == 0));
-        // Relaxed: `said` has acquired what others had moved there before the stacks changed places.
+        // Relaxed: `hear` has acquired what others had moved there before the stacks changed places.
         said & SAID != 0 || former.is_some_and(|stack| stack.load(Ordering::Relaxed) & FIRST != 0)
     }
 
@@ -163,7 +161,7 @@ impl<'a, W: Word> Slabs<'a, W> {
         // Each slab is met twice at most: on the stack that others left half done, and on the one that was current.
         let (mut looks, mut swaps) = (2 * self.links.len(), SWAPS);
         while looks > 0 && swaps > 0 {
-            let said = said(whole);
+            let said = hear(whole);
             let former = usize::from(said & CURRENT == 0);
             if self.take_from(class, former, most, &mut visit) {
                 looks -= 1;
@@ -174,8 +172,7 @@ impl<'a, W: Word> Slabs<'a, W> {
             }
             swaps -= 1;
             // Fails if a slab has been recorded since, which may be on the stack that was found empty. Release: pairs
-            // with the Acquires in `take` and `said`, for slabs that others have moved to the stack that becomes the
-            // former one.
+            // with the Acquire in `hear`, for slabs that others have moved to the stack that becomes the former one.
             has_changed_places = self.is_still_empty(class, former)
                 && whole
                     .compare_exchange(
@@ -319,7 +316,7 @@ impl<'a, W: Word> Slabs<'a, W> {
         let mut seen = whole.load(Ordering::Relaxed);
         loop {
             let new = (seen | SAID).wrapping_add(TIMES);
-            // Release: pairs with the Acquire in `said`, so that the slab is found on a stack. It is an exchange, as a
+            // Release: pairs with the Acquire in `hear`, so that the slab is found on a stack. It is an exchange, as a
             // store would hide earlier records from those that see it.
             match whole.compare_exchange(seen, new, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
@@ -408,9 +405,10 @@ impl<'a, W: Word> Slabs<'a, W> {
 
 /// Reads a word that says whether slabs may be whole, before a look at the stacks.
 #[inline]
-fn said<W: Word>(whole: &W) -> u64 {
+fn hear<W: Word>(whole: &W) -> u64 {
     // Acquire: pairs with the Release in `say_whole`: all slabs recorded so far as whole have been listed, or their
-    // listers will see that they are whole. Pairs with the Release in `take_all`, too, as in `take`.
+    // listers will see that they are whole. Pairs with the Release of the caller that made the stacks change places, in
+    // `take_all`, too: what others had moved to the former stack is found there.
     whole.load(Ordering::Acquire)
 }
 
