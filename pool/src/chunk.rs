@@ -29,8 +29,7 @@ pub(crate) struct Chunk<T, W: Word> {
     claimed: NonNull<W>,
     live: NonNull<W>,
     room: NonNull<W>,
-    /// What each slot has beside its bits, if anything: see [`States`].
-    states: Option<NonNull<W>>,
+    beside: Beside<W>,
     /// The word of the table that says which chunks have room, and this chunk's bit in it.
     table: NonNull<W>,
     table_bit: u64,
@@ -41,7 +40,7 @@ pub(crate) struct Chunk<T, W: Word> {
     objects: PhantomData<fn(T) -> T>,
 }
 
-/// What a chunk has for each slot beside its bits.
+/// What a chunk is to have for each slot beside its bits.
 #[derive(Clone, Copy)]
 pub(crate) enum States {
     Nothing,
@@ -60,6 +59,13 @@ impl States {
             Self::Marks => slots.div_ceil(size_of::<u64>()),
         }
     }
+}
+
+/// What a chunk has for each slot beside its bits, and where.
+enum Beside<W> {
+    Nothing,
+    Words(NonNull<W>),
+    Marks(NonNull<AtomicU8>),
 }
 
 /// The number of a chunk, its slots, and the table entry that says whether it has room.
@@ -141,9 +147,10 @@ impl<T, W: Word> Chunk<T, W> {
             claimed: array(plan.claimed, words, u64::MAX),
             live: array(plan.live, words, 0),
             room: array(plan.room, words.div_ceil(SLOTS), 0),
-            states: match states {
-                States::Nothing => None,
-                _ => Some(array(plan.states, states.words(slots), 0)),
+            beside: match states {
+                States::Nothing => Beside::Nothing,
+                States::Words => Beside::Words(array(plan.states, slots, 0)),
+                States::Marks => Beside::Marks(array(plan.states, states.words(slots), 0).cast()),
             },
             table,
             table_bit,
@@ -202,17 +209,17 @@ impl<T, W: Word> Chunk<T, W> {
     /// Returns the word of a slot in a pool of handles.
     pub(crate) fn state(&self, slot: usize) -> Option<&W> {
         assert!(slot < self.slots);
+        let Beside::Words(words) = self.beside else { return None };
         // SAFETY: the array has `slots` words, initialised by `make`.
-        self.states.map(|states| unsafe { states.add(slot).as_ref() })
+        Some(unsafe { words.add(slot).as_ref() })
     }
 
-    /// Returns the bytes of the slots in a pool of marked slots.
+    /// Returns the bytes of the slots in a pool of marked slots; none in any other.
     pub(crate) fn marks(&self) -> &[AtomicU8] {
-        let words: *mut W = self.states.map_or(core::ptr::dangling_mut(), NonNull::as_ptr);
-        let slots = if self.states.is_some() { self.slots } else { 0 };
-        // SAFETY: the array has a word of 64 bits for every 8 slots, initialised by `make`. In such a pool it is
-        // reached in no other way, and it stays as long as the chunk.
-        unsafe { core::slice::from_raw_parts(words.cast(), slots) }
+        let Beside::Marks(marks) = self.beside else { return &[] };
+        // SAFETY: the array has a word of 64 bits for every 8 slots, initialised by `make`. It is reached in no other
+        // way, and it stays as long as the chunk.
+        unsafe { core::slice::from_raw_parts(marks.as_ptr(), self.slots) }
     }
 
     /// Returns the bits of `word` that stand for slots.

@@ -200,7 +200,19 @@ impl<T> fmt::Debug for Slots<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Config, Global, Pool};
+    use std::string::String;
+    use std::vec::Vec;
+
+    use crate::{Config, Global, Handles, Pool};
+
+    /// What it has for each slot are its own words, by which it tells who may drop what.
+    #[test]
+    fn a_pool_of_handles_shows_no_marks() {
+        let handles = Handles::<String>::new();
+        handles.insert("here".into()).unwrap();
+        let chunks: Vec<_> = handles.pool().all_slots().collect();
+        assert!(!chunks.is_empty() && chunks.iter().all(|chunk| chunk.marks().is_empty()));
+    }
 
     /// Locals write the marks of their words, and shall not wait for each other's lines.
     #[test]

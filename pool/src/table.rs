@@ -38,9 +38,10 @@ pub(crate) struct Segment<T, W: Word> {
     len: usize,
 }
 
-/// Returns which segment a chunk is in, and its position there.
+/// Returns which segment a chunk is in, and its position there. For a number that no chunk can have there may be no such
+/// segment.
 fn place(number: usize) -> (usize, usize) {
-    let shifted = number + FIRST;
+    let shifted = number.saturating_add(FIRST);
     let segment = (shifted.ilog2() - FIRST.ilog2()) as usize;
     (segment, shifted - (FIRST << segment))
 }

@@ -43,8 +43,9 @@ impl<'b> Pages<'b> {
     /// unit_bytes`.
     ///
     /// # Safety
-    /// Those bytes are readable and writable for `'b`, and nobody touches a unit that `buddy` has handed
-    /// out to this source.
+    /// Those bytes are readable and writable for `'b`, as far as the units are not reserved, and units are released only
+    /// where that holds. Nobody touches a unit that `buddy` has handed out to this source, frees it, or makes the run to
+    /// which it belongs smaller; and nobody writes to the words of `buddy` but through it.
     #[must_use]
     pub unsafe fn new(buddy: Buddy<'b>, start: NonNull<u8>, unit_bytes: usize) -> Self {
         Self { buddy, start, unit_bytes }

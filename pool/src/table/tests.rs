@@ -1,6 +1,6 @@
 //! Chunks by number, by address and by room.
 
-use super::{FIRST, States, Table, place};
+use super::{FIRST, SEGMENTS, States, Table, place};
 use crate::source::Global;
 use crate::sync::Ordering;
 use core::ptr::NonNull;
@@ -94,4 +94,11 @@ fn segments_follow_each_other() {
         assert_eq!(place(number), next);
         next = if next.1 + 1 == FIRST << next.0 { (next.0 + 1, 0) } else { (next.0, next.1 + 1) };
     }
+}
+
+/// Such as a handle may name that was made of any bits, on 32-bit machines.
+#[test]
+fn a_number_that_no_chunk_can_have_is_in_no_segment() {
+    assert!(place(usize::MAX).0 >= SEGMENTS);
+    assert!(Table::<u64, AtomicU64>::new().get(usize::MAX).is_none());
 }
