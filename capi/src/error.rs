@@ -128,8 +128,8 @@ pub enum Code {
     /// The offset is not in the memory that the segment hands out. `value`: the offset; `limit`: where that begins;
     /// `other`: where it ends.
     OutsideSegment,
-    /// No block or slot of the segment can begin there. `value`: the offset; `limit`: bytes of a unit, or, where
-    /// `other` is 1, of a slot.
+    /// No block or slot of the segment can begin there, or none of that type. `value`: the offset; `limit`: the bytes to
+    /// which it should be aligned, or, where `other` is 1, those of a slot.
     OffsetMisaligned,
     /// The member has no block there: it was freed before, never allocated, or is another member's. `value`: the
     /// offset; `limit`: the seat of the member that has it, from 1 on, or 0; `other`: that member's generation.

@@ -344,7 +344,7 @@ impl fmt::Display for Error {
                 write!(f, "no slot of {limit} bytes begins at offset {value:#x}")
             }
             Code::OffsetMisaligned => {
-                write!(f, "no unit of {limit} bytes begins at offset {value:#x}")
+                write!(f, "offset {value:#x} is not aligned to {limit} bytes")
             }
             Code::NotYours if limit == 0 => {
                 write!(f, "no block that is anybody's begins at {value:#x}")

@@ -69,6 +69,7 @@ mod ledger;
 mod member;
 mod offset;
 mod pool;
+mod process;
 mod segment;
 #[forbid(unsafe_code)]
 mod slabs;

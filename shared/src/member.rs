@@ -11,6 +11,7 @@ use crate::layout::PAGE;
 use crate::ledger::{Fate, Owner, Recovery, Seat};
 use crate::offset::Offset;
 use crate::pool::Pool;
+use crate::process::Process;
 use crate::segment::{Locks, Segment};
 use crate::slabs::Cursors;
 
@@ -41,7 +42,7 @@ pub struct Member {
     /// An open file description with a lock on the seat's byte, which the kernel releases when this is closed.
     lock: File,
     /// The process that joined.
-    process: u32,
+    process: Process,
 }
 
 /// The identity of a member among all that a segment has or had. An identity recurs after 16,384 other members on its
@@ -65,7 +66,7 @@ pub struct Block {
 
 impl Member {
     pub(crate) fn new(segment: Segment, seat: Seat, lock: File) -> Self {
-        let (cursors, process) = (Cursors::default(), std::process::id());
+        let (cursors, process) = (Cursors::default(), Process::this());
         Self { segment, seat, cursors, lock, process }
     }
 
@@ -178,12 +179,11 @@ impl Member {
         Ok(NonNull::slice_from_raw_parts(start, bytes as usize))
     }
 
-    /// Returns how many members have died and have not been recovered. Cost: a system call for each seat that is taken.
+    /// Returns how many members have died and have not been recovered. Those whose seats others have by now count as
+    /// one for each seat. Cost: a system call for each seat that is taken.
     #[must_use]
     pub fn dead(&self) -> usize {
-        let ledger = self.segment.ledger();
-        let others = (0..ledger.seats()).filter(|&seat| seat != self.seat.number);
-        others.filter(|&seat| ledger.is_dead(seat, &self.locks())).count()
+        self.segment.ledger().count_dead(&self.seat, &self.locks())
     }
 
     /// Recovers what members held that have died or left. Each block becomes this member's, and `decide` says whether
@@ -238,7 +238,7 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         // A child of the process that joined has its memory, but not the segment.
-        if self.process == std::process::id() {
+        if self.process.is_this() {
             self.segment.slabs().unpin_all(&self.seat);
             self.segment.ledger().leave(&self.seat);
         }

@@ -78,10 +78,11 @@ impl<'m, T> Pool<'m, T> {
 
     /// Returns the address of the member's `T` at `offset` in this process, valid as long as the segment is attached.
     ///
-    /// Cost: three loads; for a block, that of [`Member::block`].
+    /// Cost: six loads; for a block, that of [`Member::block`].
     ///
     /// # Errors
-    /// [`OffsetError`]: nothing of this member begins there, or it has the bytes of another class.
+    /// [`OffsetError`]: nothing of this member begins there, it has the bytes of another class, or its address in this
+    /// process is not aligned for a `T`.
     #[inline]
     pub fn get(&self, offset: Offset<T>) -> Result<NonNull<T>, OffsetError> {
         let found = self.0.block(offset)?;
@@ -90,10 +91,14 @@ impl<'m, T> Pool<'m, T> {
             Some(class) => bytes == class::size(class) as u64,
             None => bytes >= layout.size() as u64,
         };
-        if meant {
-            Ok(found.cast())
-        } else {
+        let found = found.cast::<T>();
+        if !meant {
             Err(OffsetError::NoSlot { offset: offset.bytes(), bytes })
+        } else if !found.is_aligned() {
+            let align = layout.align() as u64;
+            Err(OffsetError::Misaligned { offset: offset.bytes(), align })
+        } else {
+            Ok(found)
         }
     }
 }

@@ -91,6 +91,33 @@ fn a_slot_of_another_class_is_no_pools() {
 }
 
 #[test]
+fn a_pool_gives_no_misaligned_address() {
+    #[repr(align(8192))]
+    struct Large(#[expect(dead_code)] [u8; 8192]);
+    #[repr(align(4096))]
+    struct Empty;
+    let (mut aligned, mut misaligned) = (0, 0);
+    // Segments begin at a page, and these have even and odd numbers of pages.
+    let segments = (64..80).map(|units| {
+        let geometry = Geometry { units, unit_bytes: 4096, members: 1 };
+        Segment::memfd("aligned", geometry).unwrap()
+    });
+    for segment in segments.collect::<Vec<_>>() {
+        let member = segment.join().unwrap();
+        let block = member.alloc(layout(8192)).unwrap().cast::<Large>();
+        match member.pool::<Large>().get(block) {
+            Ok(found) => aligned += usize::from(found.is_aligned()),
+            Err(OffsetError::Misaligned { align: 8192, .. }) => misaligned += 1,
+            other => panic!("{other:?}"),
+        }
+        let slot = member.heap().alloc(layout(100)).unwrap();
+        let found = member.pool::<Empty>().get(slot.cast());
+        assert!(found.is_err(), "{found:?} is a slot of 112 bytes");
+    }
+    assert!(aligned > 0 && misaligned > 0 && aligned + misaligned == 16, "{aligned} {misaligned}");
+}
+
+#[test]
 fn a_slot_has_an_owner() {
     let segment = segment();
     let (member, other) = (segment.join().unwrap(), segment.join().unwrap());

@@ -3,7 +3,7 @@
 use std::alloc::Layout;
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, PermissionsExt, chown};
 use std::path::PathBuf;
 use std::process::id;
 use std::sync::atomic::Ordering;
@@ -69,6 +69,27 @@ fn only_the_owner_may_open_it() {
     let place = Place::new("mode-given");
     Segment::create_for(&place.0, GEOMETRY, 0o400).unwrap();
     assert_eq!(fs::metadata(&place.0).unwrap().permissions().mode() & 0o777, 0o400);
+}
+
+#[test]
+fn a_file_that_was_there_is_for_nobody_else_either() {
+    for (before, asked, after) in
+        [(0o666, 0o600, 0o600), (0o640, 0o660, 0o640), (0o600, 0o660, 0o600)]
+    {
+        let place = Place::new("mode-before");
+        fs::write(&place.0, []).unwrap();
+        fs::set_permissions(&place.0, fs::Permissions::from_mode(before)).unwrap();
+        Segment::create_for(&place.0, GEOMETRY, asked).unwrap();
+        assert_eq!(fs::metadata(&place.0).unwrap().permissions().mode() & 0o777, after);
+    }
+    let place = Place::new("another-users");
+    fs::write(&place.0, []).unwrap();
+    // Only root can give a file away.
+    if chown(&place.0, Some(1), None).is_ok() {
+        let refused = Segment::create(&place.0, GEOMETRY).unwrap_err();
+        assert!(matches!(refused.error, AttachError::System { .. }), "{refused}");
+        assert_eq!(fs::metadata(&place.0).unwrap().len(), 0);
+    }
 }
 
 #[test]

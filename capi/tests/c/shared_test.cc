@@ -186,7 +186,7 @@ TEST(Shared, SaysWhyNot) {
                    [&](nbbs_error *error) { return nbbs_shared_free(member, whole, error); });
     EXPECT_EQ(segment.misuse.size(), ordinary + 2);
     snprintf(at, sizeof at, "%#zx", static_cast<size_t>(whole + 8));
-    expect_refusal(NBBS_CODE_OFFSET_MISALIGNED, std::string("no unit of 64 bytes begins at offset ") + at,
+    expect_refusal(NBBS_CODE_OFFSET_MISALIGNED, std::string("offset ") + at + " is not aligned to 64 bytes",
                    [&](nbbs_error *error) { return nbbs_shared_take(member, whole + 8, nullptr, error); });
     nbbs_shared_leave(member);
     nbbs_shared_leave(other);

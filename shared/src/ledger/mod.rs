@@ -5,6 +5,7 @@
 //! turn      one word for each seat: its member, and whether that is in the middle of an operation
 //! recover   takes over blocks whose owner is gone
 //! settle    takes over blocks that were claimed and never tagged, or untagged and never freed
+//! replaced  members that had died when another took their seat
 //! ```
 //!
 //! To the operations of the buddy allocator a member adds only plain loads and stores:
@@ -23,6 +24,7 @@
 //! Nothing here is unsafe, and nothing read from the words is used as an index before it is compared with a limit.
 
 mod recover;
+mod replaced;
 mod settle;
 mod tag;
 #[cfg(test)]
@@ -36,6 +38,7 @@ use nbbs::{AllocError, Buddy};
 
 pub(crate) use recover::{Dead, Found, Whose};
 pub use recover::{Fate, Recovery};
+pub(crate) use replaced::Replaced;
 use tag::with_order;
 pub(crate) use tag::{MAX_SEATS, Owner, as_new_as, is_closing, order_of};
 pub(crate) use turn::Turn;
@@ -97,7 +100,11 @@ impl<'a, W: Word> Ledger<'a, W> {
     pub fn sit(&self, number: usize) -> Option<Seat> {
         let word = self.turn_word(number)?;
         // Relaxed: the lock ensures that its writer had died or left before the caller got the seat.
-        let turn = Turn(word.load(Ordering::Relaxed)).seated();
+        let former = Turn(word.load(Ordering::Relaxed));
+        let turn = former.seated();
+        if former.is_live() {
+            self.replace(number, turn.generation());
+        }
         // Release: pairs with the Acquire in `turn`. Tags of this generation are written afterwards.
         word.store(turn.0, Ordering::Release);
         Some(Seat { number, owner: Owner::new(number, turn.generation()), turn: Cell::new(turn) })

@@ -61,11 +61,9 @@ pub(crate) enum Whose {
 }
 
 impl<W: Word> Ledger<'_, W> {
-    /// Returns whether the member on a seat has died and has not been recovered yet.
-    pub fn is_dead(&self, seat: usize, liveness: &impl Liveness) -> bool {
-        // The turn is read first: the member that it shows had the seat before the check, and if nobody has the seat
-        // then, that member is gone.
-        self.turn(seat).is_some_and(Turn::is_live) && !liveness.is_alive(seat)
+    /// Returns how many members have died and have not been recovered, whoever has their seats now.
+    pub fn count_dead(&self, seat: &Seat, liveness: &impl Liveness) -> usize {
+        self.dead(seat, liveness).len() + self.replaced().count()
     }
 
     /// Recovers the blocks that the dead held. `decide` says what becomes of each block, which is the caller's when
@@ -119,10 +117,12 @@ impl<W: Word> Ledger<'_, W> {
         recovery
     }
 
-    /// Returns the members that have died.
+    /// Returns the members that have died and still have their seats.
     pub fn dead(&self, seat: &Seat, liveness: &impl Liveness) -> Vec<Dead> {
         let others = (0..self.seats()).filter(|&number| number != seat.number);
         let died = others.filter_map(|number| {
+            // The turn is read first: the member that it shows had the seat before the check, and if nobody has the
+            // seat then, that member is gone.
             let turn = self.turn(number)?;
             (turn.is_live() && !liveness.is_alive(number)).then_some(Dead { number, turn })
         });

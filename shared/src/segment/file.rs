@@ -1,19 +1,22 @@
 //! Files that are, or become, segments.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl, posix_fallocate};
-use nix::libc::off_t;
+use nix::libc::{geteuid, off_t};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::lock::{self, CREATION};
 use crate::error::AttachError;
 use crate::header::{self, HEADER_BYTES, STATE_AT, State};
 use crate::layout::Layout;
+
+/// The bits of a file's mode that say who may use it.
+const ACCESS: u32 = 0o777;
 
 /// Refuses a path that the system would take to end sooner.
 pub(super) fn check_path(path: &Path) -> Result<(), AttachError> {
@@ -39,10 +42,26 @@ pub(super) fn create(path: &Path, layout: &Layout, mode: u32) -> Result<File, At
         Ok((_, State::Making)) | Err(AttachError::HalfMade) => {}
         Err(error) => return Err(error),
     }
+    take_over(&file, mode)?;
     file.set_len(0).map_err(AttachError::io("empty the file"))?;
     make(&file, layout)?;
     lock::unlock(&file, CREATION);
     Ok(file)
+}
+
+/// Lets nobody use a file that may have been there before, but those who may use a segment of this mode.
+fn take_over(file: &File, mode: u32) -> Result<(), AttachError> {
+    let metadata = file.metadata().map_err(AttachError::io("look at the file"))?;
+    // SAFETY: it always returns the user, and nothing else.
+    if metadata.uid() != unsafe { geteuid() } {
+        return Err(AttachError::system("make a segment in another user's file")(Errno::EPERM));
+    }
+    let (is, may_be) = (metadata.mode() & ACCESS, metadata.mode() & mode & ACCESS);
+    if is == may_be {
+        return Ok(());
+    }
+    let set = file.set_permissions(Permissions::from_mode(may_be));
+    set.map_err(AttachError::io("set the mode of the file"))
 }
 
 /// Makes a segment in memory without a name, which can neither shrink nor grow.

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicU64;
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
 
 use crate::error::AttachError;
+use crate::process::Process;
 use crate::slabs::Memory;
 
 /// A mapping of the whole of a segment, shared with others.
@@ -19,7 +20,7 @@ pub(super) struct Map {
     start: NonNull<c_void>,
     bytes: NonZeroUsize,
     /// The process that has it: a child of that process does not.
-    process: u32,
+    process: Process,
 }
 
 // SAFETY: it is memory that no thread has for itself, and it is only given away by shared atomics and raw pointers.
@@ -34,7 +35,7 @@ impl Map {
         // SAFETY: a new mapping at an address that the system chooses, of nothing that Rust knows.
         let start = unsafe { mmap(None, bytes, access, MapFlags::MAP_SHARED, file, 0) };
         let start = start.map_err(AttachError::system("map the segment"))?;
-        let map = Self { start, bytes, process: std::process::id() };
+        let map = Self { start, bytes, process: Process::this() };
         // SAFETY: the mapping just made. It changes nothing for this process.
         let advised = unsafe { madvise(start, bytes.get(), MmapAdvise::MADV_DONTFORK) };
         advised.map_err(AttachError::system("keep the segment from children"))?;
@@ -98,7 +99,7 @@ impl Memory<AtomicU64> for Arena {
 impl Drop for Map {
     fn drop(&mut self) {
         // In a child something else may be at this address.
-        if self.process == std::process::id() {
+        if self.process.is_this() {
             // SAFETY: the mapping is this one's, and whatever borrows from it is gone.
             let _ = unsafe { munmap(self.start, self.bytes.get()) };
         }

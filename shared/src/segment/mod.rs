@@ -50,8 +50,9 @@ struct Attached {
 impl Segment {
     /// Makes a segment in the file at `path`, such as `/dev/shm/name`, and attaches to it. Only its owner may open it.
     ///
-    /// All of its memory is reserved now. A file that is empty, or holds a segment whose creator died before it was
-    /// whole, is taken over.
+    /// All of its memory is reserved now. A file of the caller that is empty, or holds a segment whose creator died
+    /// before it was whole, is taken over, and whoever may not open the segment may not open the file either from then
+    /// on. Another user's file is refused.
     ///
     /// # Errors
     /// [`PathError`], which names the path and why: [`AttachError::Geometry`]; [`AttachError::Exists`];

@@ -178,15 +178,25 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
         }
     }
 
-    /// Returns the bytes of a slot, and its owner. `None`: there is no slab.
+    /// Returns the bytes of a slot, and its owner, which may be anybody: nothing keeps the slab. `None`: there is no
+    /// slab.
     ///
     /// # Errors
     /// No slot begins there.
     pub fn owner_at(&self, at: u64) -> Option<Result<(u64, Owner), NotHeld>> {
-        Some(self.word_at(at)?.map(|(slab, word)| {
-            // Acquire: pairs with the Release of the tag's writer, and what it wrote into the slot.
-            (size(slab.class) as u64, Owner::of_slot(word.load(Ordering::Acquire)))
-        }))
+        loop {
+            let before = self.ledger.tag_of(self.slab_index(at))?;
+            let found = self.word_at(at)?.map(|(slab, word)| {
+                // Acquire: pairs with the Release of the tag's writer, and what it wrote into the slot. Also, the slab's
+                // tag is read afterwards.
+                (size(slab.class) as u64, Owner::of_slot(word.load(Ordering::Acquire)))
+            });
+            // Otherwise the word may be data of somebody's block. A trimmer writes the tag, then passes a fence, in
+            // `pinned`, before the memory is anybody's; no tag comes back.
+            if self.ledger.tag_of(self.slab_index(at)) == Some(before) {
+                return Some(found);
+            }
+        }
     }
 
     /// Makes the first free slot of a slab, from `first` on, the member's. The member has pinned the slab.
@@ -241,10 +251,16 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
         word.compare_exchange(tag, new, Ordering::AcqRel, Ordering::Relaxed).map(drop)
     }
 
+    /// Returns the first unit of the slab that would cover a position in the arena.
+    #[inline(always)]
+    fn slab_index(&self, at: u64) -> u64 {
+        at >> self.shape.unit_log2 >> self.shape.order << self.shape.order
+    }
+
     /// Returns the slab that covers a position in the arena.
     #[inline(always)]
     fn slab_at(&self, at: u64) -> Option<Slab> {
-        let index = at >> self.shape.unit_log2 >> self.shape.order << self.shape.order;
+        let index = self.slab_index(at);
         let tag = self.ledger.tag_of(index)?;
         let class = Owner::of(tag).class().filter(|_| order_of(tag) == self.shape.order)?;
         self.shape.slots(class).map(|_| Slab { index, class })

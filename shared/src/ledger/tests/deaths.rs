@@ -96,7 +96,7 @@ fn a_seat_that_is_taken_again() {
         heir.alloc(2).unwrap();
         let mut other = world.sit(1);
         let found = other.recover().unwrap();
-        assert_eq!(found.members, 0);
+        assert_eq!(found.members, 1);
         let held: u64 = other.held.iter().map(|block| block.len()).sum();
         assert_eq!(world.ledger().buddy.free_units(), 60 - held, "step {step}");
         heir.free().unwrap();

@@ -62,6 +62,34 @@ fn who_takes_a_slot_writes_into_no_block() {
 }
 
 #[test]
+fn who_asks_whose_a_slot_is_is_told_of_no_data() {
+    let mut answers = 0;
+    for step in 0..16 {
+        let world = World::new(64);
+        let mut trimmer = world.sit(1);
+        trimmer.alloc_slot().unwrap();
+        let (of, at, told) = (&world, trimmer.slots[0], &mut answers);
+        trimmer.free_slot().unwrap();
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(move || {
+                let owner = of.slabs().owner_at(at).map(|found| found.unwrap().1);
+                assert!(owner.is_none_or(|owner| owner == Owner::NOBODY), "{step}: {owner:?}");
+                *told += usize::from(owner.is_some());
+                Ok(())
+            }),
+            Box::new(move || {
+                assert_eq!(trimmer.trim(), 1);
+                assert_eq!(write_tags(of, 2).0 * 64 / 256, at / 256);
+                Ok(())
+            }),
+        ];
+        follow(&[Turn::steps(0, step), Turn::rest(1), Turn::rest(0)], bodies)
+            .unwrap_or_else(|found| panic!("{step}: {found}"));
+    }
+    assert!(answers > 0);
+}
+
+#[test]
 fn nobody_takes_a_slot_from_who_closes_its_slab() {
     for step in 0..400 {
         let (world, slots) = with_slots_of_the_dead(1);

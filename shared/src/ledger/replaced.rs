@@ -1,0 +1,138 @@
+//! Replaced members: they had died, and another took their seat before they were recovered.
+//!
+//! Two more words in the line of a seat's turn name generations: that of the newcomer who last replaced a dead member,
+//! and the same once that member has been recovered. The newcomer writes its word before its turn. So the word counts
+//! only when the turn has that generation or a later one: whoever recovers sees then that the former member is gone. If
+//! the newcomer dies in between, the former one is still the dead member on that seat.
+
+use nbbs::sync::{Ordering, Word};
+
+use super::{Ledger, TURN_STRIDE};
+
+/// The positions of both words behind the turn.
+const REPLACED: usize = 1;
+const RECOVERED: usize = 2;
+
+/// A member that was replaced: its seat, and the generation that replaced it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Replaced {
+    seat: usize,
+    by: u64,
+}
+
+impl<W: Word> Ledger<'_, W> {
+    /// Records that the member of a new generation replaces a dead one. For the newcomer, which has the seat's lock.
+    pub(super) fn replace(&self, seat: usize, by: u64) {
+        if let Some(word) = self.word_of(seat, REPLACED) {
+            // Release: nothing depends on it but that it comes before the turn, whose store is a Release.
+            word.store(by, Ordering::Release);
+        }
+    }
+
+    /// Returns the members that have been replaced and not been recovered.
+    pub fn replaced(&self) -> impl Iterator<Item = Replaced> {
+        (0..self.seats()).filter_map(|seat| {
+            // Acquire: pairs with the Release in `replace`.
+            let by = self.word_of(seat, REPLACED)?.load(Ordering::Acquire);
+            // Relaxed: if it is out of date, the member is recovered once more, for nothing.
+            let recovered = self.word_of(seat, RECOVERED)?.load(Ordering::Relaxed);
+            let has_come = self.turn(seat)?.seated().generation() != by;
+            (by != recovered && has_come).then_some(Replaced { seat, by })
+        })
+    }
+
+    /// Records that replaced members have been recovered.
+    pub fn bury_replaced(&self, Replaced { seat, by }: Replaced) {
+        let Some(word) = self.word_of(seat, RECOVERED) else { return };
+        // Relaxed: as above. If it fails, another has recovered this one or a later one.
+        let seen = word.load(Ordering::Relaxed);
+        let _ = word.compare_exchange(seen, by, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    fn word_of(&self, seat: usize, number: usize) -> Option<&W> {
+        self.turns.get(seat.checked_mul(TURN_STRIDE)?.checked_add(number)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::program::Body;
+    use testkit::steered::{Turn, die_before, follow};
+
+    use crate::ledger::tests::world::World;
+
+    /// A world in which the member on seat 0 has died with a block.
+    fn with_a_death() -> World {
+        let world = World::new(64);
+        let mut dead = world.sit(0);
+        dead.alloc(2).unwrap();
+        drop(dead);
+        world.kill(0);
+        world
+    }
+
+    fn dead(world: &World, seat: &crate::ledger::Seat) -> usize {
+        world.ledger().count_dead(seat, world)
+    }
+
+    #[test]
+    fn a_death_counts_until_it_is_recovered_whoever_has_the_seat() {
+        let world = with_a_death();
+        let mut other = world.sit(1);
+        assert_eq!(dead(&world, &other.seat), 1);
+        let newcomer = world.sit(0);
+        assert_eq!((dead(&world, &other.seat), dead(&world, &newcomer.seat)), (1, 1));
+        let found = other.recover().unwrap();
+        assert_eq!((found.members, found.freed + found.kept), (1, 1));
+        assert_eq!((dead(&world, &other.seat), dead(&world, &newcomer.seat)), (0, 0));
+        // A member that leaves is not dead, even with a block.
+        world.ledger().leave(&newcomer.seat);
+        drop(newcomer);
+        let newcomer = world.sit(0);
+        assert_eq!(dead(&world, &newcomer.seat), 0);
+    }
+
+    /// If it is not recovered then, somebody is told that it must be.
+    #[test]
+    fn a_newcomer_comes_while_somebody_recovers() {
+        for comes in 0..12 {
+            for recovers in (0..200).step_by(5) {
+                let world = with_a_death();
+                let mut other = world.sit(1);
+                let (of, recoverer) = (&world, &mut other);
+                let bodies: Vec<Body<'_>> = vec![
+                    Box::new(move || {
+                        of.sit(0);
+                        Ok(())
+                    }),
+                    Box::new(move || recoverer.recover().map(drop)),
+                ];
+                let script =
+                    [Turn::steps(0, comes), Turn::steps(1, recovers), Turn::rest(0), Turn::rest(1)];
+                let what = format!("{comes}, {recovers}");
+                follow(&script, bodies).unwrap_or_else(|found| panic!("{what}: {found}"));
+                let held: u64 = other.held.iter().map(|block| block.len()).sum();
+                let is_lost = world.ledger().buddy.free_units() != 64 - held;
+                assert!(!is_lost || dead(&world, &other.seat) > 0, "{what}");
+                other.recover().unwrap();
+                assert_eq!(dead(&world, &other.seat), 0, "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_newcomer_dies_as_it_comes() {
+        let ends = (0..200).find(|&step| {
+            let world = with_a_death();
+            let came = die_before(step, || world.sit(0)).is_some();
+            world.kill(0);
+            let mut other = world.sit(1);
+            assert!(dead(&world, &other.seat) > 0, "{step}");
+            other.recover().unwrap();
+            assert_eq!(dead(&world, &other.seat), 0, "{step}");
+            world.assert_whole(&mut other, &format!("{step}"));
+            came
+        });
+        assert!(ends.is_some());
+    }
+}
