@@ -34,7 +34,7 @@ public:
 
     template <class U>
     friend bool operator==(const allocator& one, const allocator<U>& other) noexcept {
-        return detail::same_memory(one.arena(), other.arena());
+        return one.arena().same_memory(other.arena());
     }
     template <class U>
     friend bool operator!=(const allocator& one, const allocator<U>& other) noexcept {

@@ -66,7 +66,9 @@ public:
     result<void> try_create(std::uint64_t units, metadata place, initial as = initial::free) noexcept {
         reset();
         const auto make = as == initial::free ? nbbs_create : as == initial::reserved ? nbbs_create_reserved : nbbs_attach;
-        return detail::run(make, &arena_, place.words, place.bytes, units);
+        const result<void> made = detail::run(make, &arena_, place.words, place.bytes, units);
+        words_ = made ? place.words : nullptr;
+        return made;
     }
     result<void> try_create(region memory, metadata place, initial as = initial::free) noexcept {
         const result<void> made = check(memory);
@@ -158,6 +160,10 @@ public:
     std::size_t unit_bytes() const noexcept { return memory_.unit_bytes; }
     /// Where unit 0 is; null if the arena has no addresses.
     void* base() const noexcept { return memory_.base; }
+    /// Whether what one of both has allocated by address the other can free: handles of one arena with one base.
+    bool same_memory(const buddy& other) const noexcept {
+        return this == &other || (base() != nullptr && base() == other.base() && words_ == other.words_);
+    }
     /// For the functions of `nbbs.h`.
     const nbbs_arena* handle() const noexcept { return &arena_; }
 
@@ -321,7 +327,7 @@ public:
     audit_report audit() const { return try_audit().value(); }
 
 private:
-    buddy(const buddy& of, std::size_t lane) noexcept : memory_(of.memory_) {
+    buddy(const buddy& of, std::size_t lane) noexcept : memory_(of.memory_), words_(of.words_) {
         nbbs_on(&of.arena_, lane, &arena_, nullptr);
     }
 
@@ -366,6 +372,7 @@ private:
         free_metadata();
         arena_ = nbbs_arena{};
         memory_ = region{};
+        words_ = nullptr;
     }
 
     void free_metadata() noexcept {
@@ -377,6 +384,8 @@ private:
 
     nbbs_arena arena_{};
     region memory_{};
+    /// The bookkeeping, by which two handles of one arena know each other.
+    const void* words_ = nullptr;
 #if __STDC_HOSTED__
     static constexpr std::align_val_t metadata_align{64};
     /// Bookkeeping that ends with this handle.

@@ -20,11 +20,6 @@ inline void* allocate(const buddy& of, std::size_t bytes, std::size_t align) {
     return *got;
 }
 
-/// Whether what one has allocated the other can free.
-inline bool same_memory(const buddy& one, const buddy& other) noexcept {
-    return &one == &other || (one.base() != nullptr && one.base() == other.base());
-}
-
 }  // namespace detail
 
 /// Memory of a buddy that was made of a region, for anything that takes a `std::pmr::memory_resource`. Thread-safe and
@@ -51,7 +46,7 @@ private:
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
 #if defined(__cpp_rtti) || defined(_CPPRTTI)
         const auto* same = dynamic_cast<const memory_resource*>(&other);
-        return same != nullptr && detail::same_memory(*of_, *same->of_);
+        return same != nullptr && of_->same_memory(*same->of_);
 #else
         return this == &other;
 #endif

@@ -230,11 +230,17 @@ public:
     }
     shared_member join() const { return try_join().value(); }
 
-    /// Where a `T` is in this process. Whose it is, and who may touch it, the caller must know.
+    /// Where a `T` is in this process, aligned for it. Whose it is, and who may touch it, the caller must know.
     template <class T>
     result<T*> try_at(offset<T> place) const noexcept {
         const auto got = detail::get<void*>(nbbs_shared_at, segment_, place.bytes(), sizeof(T));
-        return got ? result<T*>(static_cast<T*>(*got)) : result<T*>(got.error());
+        if (!got) {
+            return got.error();
+        }
+        if (reinterpret_cast<std::uintptr_t>(*got) % alignof(T) != 0) {
+            return refusal(nbbs_error{NBBS_CODE_OFFSET_MISALIGNED, 0, place.bytes(), alignof(T), 0});
+        }
+        return static_cast<T*>(*got);
     }
     template <class T>
     T* at(offset<T> place) const {

@@ -101,6 +101,13 @@ TEST(MemoryResource, IsEqualWhereOneCanFreeForTheOther) {
     EXPECT_NE(nbbs::memory_resource(arena), *std::pmr::new_delete_resource());
     EXPECT_EQ(nbbs::allocator<int>(arena), nbbs::allocator<char>(lane));
     EXPECT_NE(nbbs::allocator<int>(arena), nbbs::allocator<int>(other));
+    arena.alloc_at(0, 16);
+    // An arena within a block of another, and their bases are the same.
+    const nbbs::buddy inner(nbbs::region{memory.region(64).base, 16 * 64, 64});
+    EXPECT_EQ(inner.base(), arena.base());
+    EXPECT_NE(nbbs::memory_resource(arena), nbbs::memory_resource(inner));
+    EXPECT_NE(nbbs::memory_resource(inner), nbbs::memory_resource(lane));
+    EXPECT_NE(nbbs::allocator<int>(arena), nbbs::allocator<int>(inner));
 }
 
 template <class T>

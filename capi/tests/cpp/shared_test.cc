@@ -57,6 +57,10 @@ TEST(Shared, TheHeapIsOfAllMembers) {
     EXPECT_EQ(taker.heap().try_free(node).error().code(), NBBS_CODE_NOT_YOURS);
     EXPECT_EQ(taker.heap().take(node).seat, maker.id().seat);
     EXPECT_EQ(segment.at(node)->number, 7);
+    const auto damaged = segment.try_at(nbbs::offset<Node>(node.bytes() + 1));
+    EXPECT_EQ(damaged.error().code(), NBBS_CODE_OFFSET_MISALIGNED);
+    EXPECT_EQ(damaged.error().limit(), alignof(Node));
+    EXPECT_NE(damaged.error().message().find("is not aligned to"), std::string::npos);
     EXPECT_EQ(segment.try_owner(node).value().seat, taker.id().seat);
     taker.heap().free(node);
     EXPECT_EQ(taker.heap().try_free(node).error().code(), NBBS_CODE_NOT_YOURS);
