@@ -194,14 +194,19 @@ impl Bin {
         freed.chain(spare).filter_map(NonNull::new).for_each(visit);
     }
 
-    /// Keeps a slot, if there is room and it is not the newest. Returns whether it does.
+    /// Keeps a slot, if there is room and it is not the newest: or, where slots are drawn, none that is kept already.
+    /// Returns whether it does.
     #[inline]
     fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
         let room = self.len < class.most_kept();
         let Some([kept @ .., place]) = self.slots.get_mut(..=self.len).filter(|_| room) else {
             return false;
         };
-        let is_new = kept.last() != Some(&at.as_ptr());
+        let is_new = if Lot::DRAWS {
+            !kept.contains(&at.as_ptr())
+        } else {
+            kept.last() != Some(&at.as_ptr())
+        };
         if is_new {
             *place = at.as_ptr();
             self.len += 1;
@@ -226,7 +231,7 @@ impl Bin {
         let newest = self.len.checked_sub(1).and_then(|last| self.slots.get(last));
         let is_any = || self.slots.iter().take(self.len).any(|&kept| kept == at.as_ptr());
         newest == Some(&at.as_ptr())
-            || watch::ON && is_any()
+            || (watch::ON || Lot::DRAWS) && is_any()
             || self.spare != 0 && offset < class.slab_bytes() && is_spare()
     }
 

@@ -128,6 +128,12 @@ impl Class {
         self.dimensions().size as usize
     }
 
+    /// The bytes to which all its slots are aligned.
+    pub const fn align(self) -> usize {
+        let of_size = 1 << self.size().trailing_zeros();
+        if of_size < PAGE { of_size } else { PAGE }
+    }
+
     /// log2 of the units of a slab.
     #[inline]
     pub const fn slab_order(self) -> u32 {

@@ -91,7 +91,7 @@ pub struct PageError {
 
 impl fmt::Display for PageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "pages of {} bytes: a page is a power of two", self.page)
+        write!(f, "pages of {} bytes: a page is a power of two, and at most 64 KiB", self.page)
     }
 }
 

@@ -128,9 +128,10 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// and when:
     ///
     /// - At once: the second free of the slot that was freed last through the caller's cache, among those of its size
-    ///   (with the feature `quarantine`, among those of any size); any wrong free whose layout is larger than 32 KiB; any
-    ///   by a caller that bypasses the caches; and with one of the features `poison`, `asan` and `valgrind` any of what
-    ///   is not allocated, except of what the cache of another thread or CPU keeps.
+    ///   (with the feature `quarantine`, among those of any size; with `shuffle` of any slot that the cache keeps); any
+    ///   wrong free whose layout is larger than 32 KiB; any by a caller that bypasses the caches, except of what a cache
+    ///   keeps; and with one of the features `poison`, `asan` and `valgrind` any of what is not allocated, except of what
+    ///   the cache of another thread or CPU keeps.
     /// - When the cache gives slots back, at the latest in [`trim`](Self::trim) or when the thread ends: any other free of
     ///   an address that is not the heap's, or lies inside a block, or has a slot of another size, or one that is free.
     ///   Until then **the cache may hand that address out**, once for each free, though somebody else may be using it.
@@ -140,7 +141,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
     #[inline]
     pub unsafe fn free(&'static self, at: NonNull<u8>, layout: Layout) {
-        Steps::free(self, at, layout);
+        // SAFETY: as the caller promises.
+        unsafe { Steps::free(self, at, layout) };
     }
 
     /// Frees memory of which only the address is known, and returns how many bytes it has.
@@ -169,7 +171,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// # Safety
     /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
     pub unsafe fn free_at(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
-        Steps::free_at(self, at)
+        // SAFETY: as the caller promises.
+        unsafe { Steps::free_at(self, at) }
     }
 
     /// Returns how many bytes may be used of what is allocated at an address: those of its slot, or of its run of
@@ -187,7 +190,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// nothing has changed.
     ///
     /// It happens in place if the slot is of the right class for both sizes, and for a run if the units behind it are
-    /// free.
+    /// free. A run can be made smaller also when the heap is full.
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
@@ -206,7 +209,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// The bookkeeping for it, 1.6 % of it, lies at its front, and is cleared.
     ///
     /// # Errors
-    /// [`AddError`] if no unit fits into it, or the heap has eight regions.
+    /// [`AddError`] if no unit fits into it, or the heap has eight regions. The memory has not changed then.
     ///
     /// # Safety
     /// The memory belongs to the heap from now on.

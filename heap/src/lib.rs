@@ -33,6 +33,9 @@
 //!   memory from other sizes, until another slab of the same size is empty.
 //! - A caller may miss slots, or empty slabs, while others trim or empty slabs of the same size again and again: it
 //!   looks for slots three times, and tries 1000 times to begin a trim.
+//! - A search for a run goes through the regions one after the other, and when memory is short through the parts of
+//!   each. It misses a place that others free where it has been and fill where it is about to look.
+//! - [`Heap::trim`], with `std` on Linux, and [`Heap::discard`] withhold up to 1 MiB at a time while the system takes it.
 //! - A thread whose first use of the heap is in the last destructors of the C library's keys does not empty its cache.
 //! - After a `fork`, the child never gets back what the caches of other threads kept.
 //!
@@ -43,7 +46,7 @@
 //! # What it does not do
 //! - A thread caches slots of the first heap that it uses; it uses others without a cache.
 //! - Wrong frees are not all found at once: a cache does not look at what it is given, except that it refuses the slot
-//!   that it was given last. An address that is not the heap's, or lies inside a block, is refused and counted when the
+//!   that it was given last, as long as it keeps that (with `shuffle` any that it keeps). An address that is not the heap's, or lies inside a block, is refused and counted when the
 //!   cache gives it back ([`Heap::refused`]), and may be handed out until then, as may a slot that was freed twice.
 //!   [`Heap::free`] has the list. The features `poison`, `asan` and `valgrind` look at once, but not into the caches of
 //!   others. A second free of memory that has been allocated again since cannot be told from a correct one.

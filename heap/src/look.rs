@@ -30,22 +30,29 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
             use crate::pages::system;
             // SAFETY: the pages are free, and nobody else can allocate them now.
             let discard = |at, bytes| unsafe { system::discard(at, bytes) };
-            // The system's pages are a power of two.
-            _ = self.memory().discard(false, system::page(), self.lane(), discard);
+            // The system's pages are a power of two, and no larger than 64 KiB.
+            // SAFETY: it returns that they are zero if the system has taken them.
+            _ = unsafe { self.memory().discard(false, system::page(), self.lane(), discard) };
         }
         bytes
     }
 
     /// Calls `discard` for whole pages of `page` bytes, a power of two, of free memory that was in use since it was
     /// last zero, with their address and their number of bytes, at most 1 MiB. Nobody else can allocate them in the
-    /// meantime. `discard` may have a hypervisor or an operating system take them back, as long as they can be written
-    /// to later, and returns whether they are zero from then on. Returns the number of bytes for which it returned
-    /// that.
+    /// meantime: an allocation that finds nothing else is refused. `discard` may have a hypervisor or an operating system
+    /// take them back, as long as they can be written to later, and returns whether they are zero from then on. Returns
+    /// the number of bytes for which it returned that. Pages for which it did are passed again only once they were in
+    /// use, as far as 64 KiB around them are free; pages of more than 4 KiB that lie across two of the pieces that it is
+    /// called with are not passed.
     ///
     /// Cost: a walk over all units, and two read-modify-writes for each call.
     ///
     /// # Errors
-    /// [`PageError`] if `page` is no power of two; then `discard` is not called.
+    /// [`PageError`] if `page` is no power of two, or more than 64 KiB; then `discard` is not called.
+    ///
+    /// # Safety
+    /// If `discard` returns `true`, the memory that it was called with is zero: from then on it serves
+    /// [`alloc_zeroed`](Self::alloc_zeroed) as it is.
     ///
     /// ```
     /// use nbbs_heap::{Heap, PageError};
@@ -60,20 +67,25 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// // Here they are made zero instead.
     /// // SAFETY: nobody else has the pages.
     /// let zero = |pages: std::ptr::NonNull<u8>, bytes| unsafe { pages.write_bytes(0, bytes) };
-    /// let bytes = HEAP.discard(4096, |pages, bytes| {
-    ///     zero(pages, bytes);
-    ///     true
-    /// })?;
+    /// // SAFETY: they are zero.
+    /// let bytes = unsafe {
+    ///     HEAP.discard(4096, |pages, bytes| {
+    ///         zero(pages, bytes);
+    ///         true
+    ///     })?
+    /// };
     /// assert!(bytes >= 200 << 10);
-    /// assert_eq!(HEAP.discard(1000, |_, _| true), Err(PageError { page: 1000 }));
+    /// // SAFETY: nothing is said to be zero.
+    /// assert_eq!(unsafe { HEAP.discard(1000, |_, _| false) }, Err(PageError { page: 1000 }));
     /// # Ok::<(), PageError>(())
     /// ```
-    pub fn discard(
+    pub unsafe fn discard(
         &'static self,
         page: usize,
         discard: impl FnMut(NonNull<u8>, usize) -> bool,
     ) -> Result<usize, PageError> {
-        self.memory().discard(true, page, self.lane(), discard)
+        // SAFETY: as the caller promises.
+        unsafe { self.memory().discard(true, page, self.lane(), discard) }
     }
 
     /// Returns what the memory is used for. Cost: a walk over all units.

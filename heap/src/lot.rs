@@ -7,6 +7,11 @@ pub struct Lot {
     seed: u64,
 }
 
+impl Lot {
+    /// Whether slots are handed out in any order, so that the newest may be anywhere among those that are kept.
+    pub const DRAWS: bool = cfg!(feature = "shuffle");
+}
+
 #[cfg(not(feature = "shuffle"))]
 impl Lot {
     pub const fn new() -> Self {

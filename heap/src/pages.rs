@@ -12,13 +12,45 @@ use crate::watch;
 /// The most units that are withheld from others at a time: 1 MiB.
 const MOST_UNITS: u64 = 1 << 10;
 
+/// The most bytes of a page: of larger ones too few would lie in so many units.
+pub const MOST_PAGE: usize = 64 << 10;
+
+/// Free units that nobody else can allocate while their pages are discarded.
+struct Withheld<'r> {
+    region: &'r Region<'r>,
+    lane: usize,
+    units: Range<u64>,
+    pages: Range<u64>,
+    is_zero: bool,
+}
+
+impl Drop for Withheld<'_> {
+    /// Gives them back, even if `discard` panics.
+    fn drop(&mut self) {
+        let bytes = (self.pages.end - self.pages.start) as usize * UNIT;
+        watch::close_run(self.region.runs.pointer(self.pages.start), bytes);
+        if self.is_zero {
+            self.region.fresh.renew(self.pages.clone());
+        } else {
+            // Pages that were zero may not be zero any more.
+            self.region.fresh.touch(self.pages.clone());
+        }
+        let (lane, len) = (self.region.buddy().on(self.lane), self.units.end - self.units.start);
+        // They are the caller's, so this is not refused.
+        _ = lane.free_units(self.units.start, len);
+    }
+}
+
 impl Region<'_> {
     /// Calls `discard` for whole pages of free memory that was handed out since they were last zero, while nobody can
     /// allocate them. `discard` returns whether they are zero now. Returns the number of bytes for which it returned
     /// that.
     ///
     /// Cost: a walk over all units, and for each piece, of 1 MiB at most, two read-modify-writes.
-    pub fn discard(
+    ///
+    /// # Safety
+    /// What `discard` says is zero, is.
+    pub unsafe fn discard(
         &self,
         page: usize,
         lane: usize,
@@ -47,24 +79,15 @@ impl Region<'_> {
         if pages.is_empty() || !self.fresh.is_touched(pages.clone()) {
             return 0;
         }
-        let (lane, len) = (self.buddy().on(lane), units.end - units.start);
-        if lane.alloc_at(units.start, len).is_err() {
+        if self.buddy().on(lane).alloc_at(units.start, units.end - units.start).is_err() {
             return 0;
         }
         let at = self.runs.pointer(pages.start);
         let bytes = (pages.end - pages.start) as usize * UNIT;
+        let mut withheld = Withheld { region: self, lane, units, pages, is_zero: false };
         watch::open(at, bytes);
-        let is_zero = discard(at, bytes);
-        watch::close_run(at, bytes);
-        if is_zero {
-            self.fresh.renew(pages);
-        } else {
-            // Pages that were zero may not be zero any more.
-            self.fresh.touch(pages);
-        }
-        // The units are the caller's, so this is not refused.
-        _ = lane.free_units(units.start, len);
-        if is_zero { bytes } else { 0 }
+        withheld.is_zero = discard(at, bytes);
+        if withheld.is_zero { bytes } else { 0 }
     }
 
     /// Returns those of the units that are whole pages.

@@ -8,7 +8,7 @@ use crate::cache::Cache;
 use crate::error::{AddError, FreeError, PageError};
 use crate::lanes::Lane;
 use crate::profile::{LiveBlock, Profile};
-use crate::region::bytes_for;
+use crate::region::{Region, bytes_for};
 use crate::regions::{Memory, Regions};
 use crate::stats::Stats;
 use crate::steps::Steps;
@@ -77,7 +77,7 @@ impl Placed {
     /// Makes a heap of `bytes` bytes at `start`, which may have any content, with this many caches, at least one.
     ///
     /// # Errors
-    /// [`AddError::TooSmall`] if there is no room for them and a unit. The content of the memory may have changed.
+    /// [`AddError::TooSmall`] if there is no room for them and a unit. The memory has not changed then.
     ///
     /// # Safety
     /// The memory belongs to the heap for as long as the heap is used, or anything refers to memory that it handed out
@@ -93,6 +93,9 @@ impl Placed {
         let too_small = AddError::TooSmall { bytes, needed };
         let front = Self::front(caches).ok_or(too_small)?;
         let taken = front.checked_add(skip).filter(|&taken| taken < bytes).ok_or(too_small)?;
+        // SAFETY: within the memory.
+        let rest = unsafe { start.add(taken) };
+        Region::place_in(rest, bytes - taken).map_err(|_| too_small)?;
         // SAFETY: the memory has this many bytes, aligned for the heap, and behind it for the lanes.
         let heap = unsafe {
             let heap = start.add(skip).cast::<Self>();
@@ -105,10 +108,7 @@ impl Placed {
             heap.as_ref()
         };
         // SAFETY: the rest of the memory belongs to the heap, too.
-        match unsafe { heap.add(start.add(taken), bytes - taken) } {
-            Err(AddError::TooSmall { .. }) => Err(too_small),
-            _ => Ok(heap),
-        }
+        unsafe { heap.add(rest, bytes - taken) }.map(|()| heap)
     }
 
     fn memory(&self) -> Memory<'_> {
@@ -119,7 +119,7 @@ impl Placed {
     /// Adds memory, which the heap keeps.
     ///
     /// # Errors
-    /// [`AddError`] if no unit fits into it, or the heap has eight regions.
+    /// [`AddError`] if no unit fits into it, or the heap has eight regions. The memory has not changed then.
     ///
     /// # Safety
     /// The memory belongs to the heap for as long as the heap is used, or anything refers to memory that it handed out.
@@ -285,7 +285,8 @@ impl On<'_> {
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
     #[inline]
     pub unsafe fn free(self, at: NonNull<u8>, layout: Layout) {
-        Steps::free(self, at, layout);
+        // SAFETY: as the caller promises.
+        unsafe { Steps::free(self, at, layout) };
     }
 
     /// Makes memory larger or smaller, and moves its contents if necessary, as
@@ -312,7 +313,8 @@ impl On<'_> {
     /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
     #[inline]
     pub unsafe fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
-        Steps::free_at(self, at)
+        // SAFETY: as the caller promises.
+        unsafe { Steps::free_at(self, at) }
     }
 
     /// Returns how many bytes may be used of what is allocated at an address.
@@ -336,7 +338,8 @@ impl On<'_> {
         at: NonNull<u8>,
         size: usize,
     ) -> Result<Option<NonNull<u8>>, FreeError> {
-        Steps::resize_at(self, at, size)
+        // SAFETY: as the caller promises.
+        unsafe { Steps::resize_at(self, at, size) }
     }
 
     /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are. That CPU's cache
@@ -349,12 +352,16 @@ impl On<'_> {
     /// [`Heap::discard`](crate::Heap::discard) does.
     ///
     /// # Errors
-    /// [`PageError`] if `page` is no power of two.
-    pub fn discard(
+    /// [`PageError`] if `page` is no power of two, or more than 64 KiB.
+    ///
+    /// # Safety
+    /// That of [`Heap::discard`](crate::Heap::discard).
+    pub unsafe fn discard(
         self,
         page: usize,
         discard: impl FnMut(NonNull<u8>, usize) -> bool,
     ) -> Result<usize, PageError> {
-        self.memory().discard(true, page, self.lane(), discard)
+        // SAFETY: as the caller promises.
+        unsafe { self.memory().discard(true, page, self.lane(), discard) }
     }
 }

@@ -84,13 +84,20 @@ impl Held {
 
     /// Returns whether it is a slot of this class, in a slab or as a run of its own.
     pub fn is_of(self, class: Class) -> bool {
-        matches!(self, Self::Slot { class: its, .. } if its == class)
-            || matches!(self, Self::Run { .. }) && self.holds(class)
+        matches!(self, Self::Slot { class: its, .. } if its == class) || self.holds(class)
     }
 
-    /// Returns whether a run of this many bytes is what a slot of this class becomes when there is no room for a slab.
+    /// Returns whether it is a run like those that serve as slots of this class where there is no room for a slab:
+    /// as long, and aligned as a slot must be.
     pub fn holds(self, class: Class) -> bool {
-        class.may_be_run() && class.size().next_multiple_of(UNIT) == self.bytes()
+        self.may_hold(class) && class.size().next_multiple_of(UNIT) == self.bytes()
+    }
+
+    /// Returns whether it is a run, and would [hold](Self::holds) a slot of this class if it were as long as one.
+    pub fn may_hold(self, class: Class) -> bool {
+        // Units begin at a page, the most to which slots are aligned.
+        let is_aligned = |unit| (unit as usize * UNIT).is_multiple_of(class.align());
+        matches!(self, Self::Run { unit, .. } if class.may_be_run() && is_aligned(unit))
     }
 }
 
@@ -119,25 +126,28 @@ impl Region<'_> {
         Some(Self { runs, slabs: Slabs::new(slots, links, classes), fresh: Fresh::new(fresh) })
     }
 
-    /// Creates a region over those of `bytes` bytes at `start` that begin at a page, which may have any content.
-    ///
-    /// # Safety
-    /// The memory belongs to the region for as long as any copy of it is used, and nobody else is using it now.
-    pub unsafe fn new_cleared(start: NonNull<u8>, bytes: usize) -> Result<Self, AddError> {
+    /// Returns those of `bytes` bytes at `start` that can be a region: from the first page on.
+    pub fn place_in(start: NonNull<u8>, bytes: usize) -> Result<(NonNull<u8>, usize), AddError> {
         let skip = start.addr().get().wrapping_neg() % PAGE;
         let left = bytes.saturating_sub(skip);
-        let units = units_in(left);
-        let too_small = AddError::TooSmall { bytes, needed: skip + bookkeeping(1) + UNIT };
-        if units == 0 {
-            return Err(too_small);
+        if units_in(left) == 0 {
+            return Err(AddError::TooSmall { bytes, needed: skip + bookkeeping(1) + UNIT });
         }
-        // SAFETY: fewer bytes are skipped than there are, and the bookkeeping is the front of what is left.
+        // SAFETY: fewer bytes are skipped than there are.
+        Ok((unsafe { start.add(skip) }, left))
+    }
+
+    /// Creates a region over [a place](Self::place_in), which may have any content.
+    ///
+    /// # Safety
+    /// That of [`new`](Self::new), whatever the memory contains; nobody else is using it now.
+    pub unsafe fn new_cleared(start: NonNull<u8>, bytes: usize) -> Option<Self> {
+        // SAFETY: the bookkeeping is the front of the memory.
         unsafe {
-            let start = start.add(skip);
-            start.write_bytes(0, bookkeeping(units));
-            let region = Self::new(start, left).ok_or(too_small)?;
+            start.write_bytes(0, bookkeeping(units_in(bytes)));
+            let region = Self::new(start, bytes)?;
             region.fresh.touch_all();
-            Ok(region)
+            Some(region)
         }
     }
 
@@ -251,8 +261,7 @@ impl Region<'_> {
 
     /// Allocates a slot that is a run of its own.
     pub fn make_run(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
-        let align = 1 << class.size().trailing_zeros().min(PAGE.trailing_zeros());
-        let layout = Layout::from_size_align(class.size(), align).ok()?;
+        let layout = Layout::from_size_align(class.size(), class.align()).ok()?;
         let at = class.may_be_run().then(|| self.alloc_run(layout, lane))??;
         // SAFETY: the run is the caller's, and a slot for somebody else.
         unsafe { watch::close(at, class.size()) };

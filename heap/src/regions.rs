@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use crate::error::{AddError, PageError};
+use crate::pages::MOST_PAGE;
 use crate::region::Region;
 
 /// The most regions that a heap can have, its own memory included.
@@ -39,16 +40,21 @@ impl Place {
         ready.then(|| unsafe { (*self.region.get()).assume_init_ref() })
     }
 
-    /// Writes the region, unless somebody has begun to. Returns whether this caller wrote it.
-    fn set(&self, region: Region<'static>) -> bool {
-        if self.state.compare_exchange(EMPTY, BUSY, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-            return false;
-        }
+    /// Makes the place the caller's, which alone may write to it, unless it is taken. Returns whether it was free.
+    fn claim(&self) -> bool {
+        // Relaxed: nothing is read here but by who finds it READY.
+        self.state.compare_exchange(EMPTY, BUSY, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Writes the region.
+    ///
+    /// # Safety
+    /// The caller has [claimed](Self::claim) the place, and does this once.
+    unsafe fn set(&self, region: Region<'static>) {
         // SAFETY: only one caller turns EMPTY into BUSY, and nobody reads before READY.
         unsafe { (*self.region.get()).write(region) };
         // Release: pairs with the Acquire in `get`.
         self.state.store(READY, Ordering::Release);
-        true
     }
 }
 
@@ -121,25 +127,32 @@ impl<'a> Memory<'a> {
         // SAFETY: as was promised to `Memory::new`. Every caller makes the same region, so nobody waits for the one
         // that records it.
         let region = unsafe { Region::new(start, bytes) }?;
-        place.set(region);
+        if place.claim() {
+            // SAFETY: just claimed.
+            unsafe { place.set(region) };
+        }
         of(&region)
     }
 
     /// Calls `discard` for whole pages of free memory, of all regions or only of the heap's own memory: see
-    /// [`Region::discard`]. Refuses pages whose size is no power of two.
-    pub fn discard(
+    /// [`Region::discard`]. Refuses pages whose size is no power of two, or more than [`MOST_PAGE`].
+    ///
+    /// # Safety
+    /// That of [`Region::discard`].
+    pub unsafe fn discard(
         &self,
         all: bool,
         page: usize,
         lane: usize,
         mut discard: impl FnMut(NonNull<u8>, usize) -> bool,
     ) -> Result<usize, PageError> {
-        if !page.is_power_of_two() {
+        if !page.is_power_of_two() || page > MOST_PAGE {
             return Err(PageError { page });
         }
         let mut bytes = 0;
         let of = |region: &Region<'static>| -> Option<()> {
-            bytes += region.discard(page, lane, &mut discard);
+            // SAFETY: as the caller promises.
+            bytes += unsafe { region.discard(page, lane, &mut discard) };
             None
         };
         if all {
@@ -150,16 +163,21 @@ impl<'a> Memory<'a> {
         Ok(bytes)
     }
 
-    /// Adds memory.
+    /// Adds memory. Writes to it only if it is added.
     ///
     /// # Safety
     /// The memory belongs to the heap for as long as the heap is used.
     pub unsafe fn add(&self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
+        let (start, bytes) = Region::place_in(start, bytes)?;
+        let full = AddError::TooMany { most: MOST_REGIONS };
+        let place = self.added().iter().find(|place| place.claim()).ok_or(full)?;
+        // There is one, as the bytes suffice for it.
         // SAFETY: as the caller promises.
-        let region = unsafe { Region::new_cleared(start, bytes) }?;
-        let most = MOST_REGIONS;
-        let is_added = self.added().iter().any(|place| place.set(region));
-        is_added.then_some(()).ok_or(AddError::TooMany { most })
+        if let Some(region) = unsafe { Region::new_cleared(start, bytes) } {
+            // SAFETY: just claimed.
+            unsafe { place.set(region) };
+        }
+        Ok(())
     }
 
     /// Returns how many regions there are.

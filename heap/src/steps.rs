@@ -44,10 +44,14 @@ pub trait Steps<'h>: Copy {
     }
 
     /// Frees memory that was allocated with this layout.
+    ///
+    /// # Safety
+    /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
     #[inline]
-    fn free(self, at: NonNull<u8>, layout: Layout) {
+    unsafe fn free(self, at: NonNull<u8>, layout: Layout) {
         match Class::of(layout) {
-            Some(class) => self.free_slot(class, at),
+            // SAFETY: as the caller promises.
+            Some(class) => unsafe { self.free_slot(class, at) },
             None => self.free_run(at, layout),
         }
     }
@@ -81,7 +85,17 @@ pub trait Steps<'h>: Copy {
             return Some(at);
         }
         // SAFETY: as the caller promises.
-        unsafe { relocate(at, old, new, |new| self.alloc(new), || self.free(at, old)) }
+        let moved = unsafe { relocate(at, old, new, |new| self.alloc(new), || self.free(at, old)) };
+        moved.or_else(|| self.shrink_to_slot(at, Class::of(new)?))
+    }
+
+    /// Makes a run one that serves as a slot of this class, if it is longer than that: the last resort of a heap that is
+    /// full. Returns `at` if it was made so.
+    #[cold]
+    fn shrink_to_slot(self, at: NonNull<u8>, class: Class) -> Option<NonNull<u8>> {
+        let run = self.find(at).ok().filter(|run| run.may_hold(class))?;
+        let shrinks = run.bytes() >= class.size();
+        (shrinks && self.resize_run(at, run.bytes(), class.size())).then_some(at)
     }
 
     /// Finds what is allocated at an address.
@@ -92,10 +106,14 @@ pub trait Steps<'h>: Copy {
     }
 
     /// Frees what is allocated at an address, and returns how many bytes it had.
-    fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
+    ///
+    /// # Safety
+    /// The caller holds what is allocated there, if anything, and gives it up.
+    unsafe fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
         let freed = self.find(at).and_then(|held| {
             let is_freed = match held {
-                Held::Slot { class, .. } => self.free_known_slot(class, at),
+                // SAFETY: as the caller promises.
+                Held::Slot { class, .. } => unsafe { self.free_known_slot(class, at) },
                 Held::Run { .. } => self.free_known_run(at, held.bytes()),
             };
             let nothing = FreeError::NotAllocated { address: at.addr().get() };
@@ -109,10 +127,21 @@ pub trait Steps<'h>: Copy {
 
     /// Makes what is allocated at an address larger or smaller. Returns `None` if there is no memory; then nothing has
     /// changed.
-    fn resize_at(self, at: NonNull<u8>, size: usize) -> Result<Option<NonNull<u8>>, FreeError> {
+    ///
+    /// # Safety
+    /// The caller holds what is allocated there, if anything, and gives it up for what is returned.
+    unsafe fn resize_at(
+        self,
+        at: NonNull<u8>,
+        size: usize,
+    ) -> Result<Option<NonNull<u8>>, FreeError> {
         let held = self.find(at)?;
         let Ok(new) = Layout::from_size_align(size, GRAIN) else { return Ok(None) };
         let stays = match (held, Class::of(new)) {
+            (Held::Slot { class, .. }, _) if self.is_kept(class, at) => {
+                self.memory().refuse();
+                return Err(FreeError::NotAllocated { address: at.addr().get() });
+            }
             (Held::Slot { class, .. }, to) => to == Some(class),
             (Held::Run { .. }, None) => self.resize_run(at, held.bytes(), size),
             (Held::Run { .. }, Some(class)) => held.holds(class),
@@ -120,10 +149,20 @@ pub trait Steps<'h>: Copy {
         if stays {
             return Ok(Some(at));
         }
-        let Some(moved) = self.alloc(new) else { return Ok(None) };
-        // SAFETY: the caller holds both, and they have this many bytes.
-        unsafe { moved.copy_from_nonoverlapping(at, held.bytes().min(size)) };
-        self.free_at(at).map(|_| Some(moved))
+        let Some(moved) = self.alloc(new) else {
+            return Ok(Class::of(new).and_then(|class| self.shrink_to_slot(at, class)));
+        };
+        // SAFETY: the caller holds both, and they have this many bytes; and gives up `at`, or else `moved`.
+        unsafe {
+            moved.copy_from_nonoverlapping(at, held.bytes().min(size));
+            self.free_at(at).map(|_| Some(moved)).inspect_err(|_| self.free(moved, new))
+        }
+    }
+
+    /// Returns whether the caller's cache keeps that slot, as [`Cache::keeps`] tells.
+    #[inline]
+    fn is_kept(self, class: Class, at: NonNull<u8>) -> bool {
+        self.with_cache(|cache, _| cache.keeps(class, at)) == Some(true)
     }
 
     #[inline]
@@ -172,10 +211,15 @@ pub trait Steps<'h>: Copy {
         })
     }
 
+    /// Frees a slot of this class.
+    ///
+    /// # Safety
+    /// The caller holds it, and gives it up.
     #[inline]
-    fn free_slot(self, class: Class, at: NonNull<u8>) {
+    unsafe fn free_slot(self, class: Class, at: NonNull<u8>) {
         if watch::ON {
-            return self.free_watched(class, at);
+            // SAFETY: as the caller promises.
+            return unsafe { self.free_watched(class, at) };
         }
         if self.with_cache(|cache, _| cache.push(class, at)) != Some(true) {
             self.free_slowly(class, at);
@@ -183,9 +227,13 @@ pub trait Steps<'h>: Copy {
     }
 
     /// Frees a slot that is known to be one, and closes it first: after the free it may be somebody else's.
-    fn free_watched(self, class: Class, at: NonNull<u8>) {
+    ///
+    /// # Safety
+    /// The caller holds the slot, if it is one, and gives it up.
+    unsafe fn free_watched(self, class: Class, at: NonNull<u8>) {
         let is_slot = self.find(at).is_ok_and(|held| held.is_of(class));
-        if !is_slot || !self.free_known_slot(class, at) {
+        // SAFETY: as the caller promises.
+        if !is_slot || !unsafe { self.free_known_slot(class, at) } {
             self.memory().refuse();
         }
     }
@@ -198,14 +246,17 @@ pub trait Steps<'h>: Copy {
     }
 
     /// Frees a slot of a slab of this class, unless the caller's cache keeps it. Returns whether it was freed.
+    ///
+    /// # Safety
+    /// The caller holds the slot, and gives it up.
     #[inline]
-    fn free_known_slot(self, class: Class, at: NonNull<u8>) -> bool {
+    unsafe fn free_known_slot(self, class: Class, at: NonNull<u8>) -> bool {
         if watch::ON {
-            if self.with_cache(|cache, _| cache.keeps(class, at)) == Some(true) {
+            if self.is_kept(class, at) {
                 return false;
             }
             watch::freed(at);
-            // SAFETY: the caller gives the slot up.
+            // SAFETY: as the caller promises.
             unsafe { watch::close(at, class.size()) };
         }
         match self.with_cache(|cache, _| !cache.keeps(class, at) && cache.push(class, at)) {
@@ -216,8 +267,7 @@ pub trait Steps<'h>: Copy {
 
     #[cold]
     fn free_known_slowly(self, class: Class, at: NonNull<u8>) -> bool {
-        self.with_cache(|cache, _| cache.keeps(class, at)) != Some(true)
-            && self.free_with_room(class, at)
+        !self.is_kept(class, at) && self.free_with_room(class, at)
     }
 
     /// Frees a slot; the caller's cache makes room for it if it is not in use. Returns whether the free was found

@@ -54,9 +54,11 @@ pub fn resized(at: NonNull<u8>, from: usize, to: usize) {
 #[inline]
 pub unsafe fn close(at: NonNull<u8>, bytes: usize) {
     #[cfg(feature = "poison")]
-    // SAFETY: as the caller promises.
-    unsafe {
-        at.write_bytes(PATTERN, bytes);
+    {
+        // It may be closed to the diagnostic tools: as a run that was freed, or a slot that is.
+        open(at, bytes);
+        // SAFETY: as the caller promises.
+        unsafe { at.write_bytes(PATTERN, bytes) };
     }
     close_run(at, bytes);
 }

@@ -48,6 +48,29 @@ fn no_more_waits_than_is_said() {
     assert!(same >= 40 - 8, "{same}");
 }
 
+#[cfg(all(feature = "shuffle", not(feature = "quarantine")))]
+#[test]
+fn a_second_free_is_seen_wherever_the_slot_is() {
+    static HEAP: Heap<{ 4 << 20 }> = Heap::new();
+    let of = layout(64, 8);
+    for round in 0..50 {
+        let blocks: Vec<_> = (0..8).map(|_| HEAP.alloc(of).unwrap()).collect();
+        // SAFETY: ours.
+        blocks.iter().for_each(|&block| unsafe { HEAP.free(block, of) });
+        let next = HEAP.alloc(of).unwrap();
+        for &block in blocks.iter().filter(|&&block| block != next) {
+            let before = HEAP.refused();
+            // SAFETY: wrong.
+            unsafe { HEAP.free(block, of) };
+            assert_eq!(HEAP.refused(), before + 1, "{round}");
+        }
+        // SAFETY: ours.
+        unsafe { HEAP.free(next, of) };
+    }
+    HEAP.trim();
+    assert_eq!(HEAP.audit(), Ok(()));
+}
+
 #[cfg(feature = "shuffle")]
 #[test]
 fn slots_are_in_no_order() {

@@ -138,15 +138,16 @@ fn pages_are_powers_of_two() {
     let run = heap.on(0).alloc(layout(100_000, 1)).unwrap();
     // SAFETY: ours.
     unsafe { free(heap, run) }.unwrap();
-    for page in [0, 3, 1000, 4095, usize::MAX] {
-        let refused = heap.on(0).discard(page, |_, _| panic!("{page}"));
+    for page in [0, 3, 1000, 4095, 128 << 10, 2 << 20, 1 << (usize::BITS - 1), usize::MAX] {
+        // SAFETY: it does not return.
+        let refused = unsafe { heap.on(0).discard(page, |_, _| panic!("{page}")) };
         assert_eq!(refused, Err(PageError { page }));
     }
     let text = PageError { page: 1000 }.to_string();
-    assert_eq!(text, "pages of 1000 bytes: a page is a power of two");
-    assert_eq!(heap.on(0).discard(1 << (usize::BITS - 1), |_, _| true), Ok(0));
+    assert_eq!(text, "pages of 1000 bytes: a page is a power of two, and at most 64 KiB");
     for page in [1, 512, 1 << 16] {
-        assert!(heap.on(0).discard(page, |_, bytes| bytes == 0).is_ok());
+        // SAFETY: no pages have no bytes.
+        assert!(unsafe { heap.on(0).discard(page, |_, bytes| bytes == 0) }.is_ok());
     }
 }
 
@@ -350,4 +351,112 @@ fn an_audit_finds_what_was_freed_twice() {
     // SAFETY: ours.
     blocks[1..].iter().for_each(|&at| _ = unsafe { free(heap, at) }.unwrap());
     assert_whole(heap, 2);
+}
+
+/// What was freed last is nobody's, and is not resized, in place or elsewhere.
+#[test]
+fn what_the_cache_keeps_is_not_resized() {
+    let heap = heap(1, 1 << 20);
+    let block = heap.on(0).alloc(layout(100, 1)).unwrap();
+    // SAFETY: ours.
+    unsafe { free(heap, block) }.unwrap();
+    let free_bytes = heap.stats().free;
+    for size in [100, 200, 100_000] {
+        let nothing = FreeError::NotAllocated { address: block.addr().get() };
+        // SAFETY: wrong.
+        assert_eq!(unsafe { heap.on(0).resize_at(block, size) }, Err(nothing), "{size}");
+    }
+    assert_eq!((heap.refused(), heap.stats().free), (3, free_bytes));
+    assert_whole(heap, 1);
+}
+
+/// A run that is resized where it is, and then freed by its layout, serves as a slot only if it is aligned as one.
+#[test]
+fn runs_that_serve_as_slots_are_aligned() {
+    let heap = heap(1, 30 << 10);
+    // A unit, so that what follows is not at a page.
+    let first = heap.on(0).alloc(layout(1, 8192)).unwrap();
+    for (from, to, align) in [(5600, 6144, 2048), (3400, 4096, 4096), (7600, 8192, 4096)] {
+        let run = heap.on(0).alloc(layout(from, 16)).unwrap();
+        // SAFETY: ours.
+        let run = unsafe { heap.on(0).resize_at(run, to - 16) }.unwrap().unwrap();
+        // SAFETY: ours.
+        unsafe { heap.on(0).free(run, layout(to - 16, 16)) };
+        let aligned = heap.on(0).alloc(layout(to, align)).unwrap();
+        assert_eq!(aligned.addr().get() % align, 0, "{from} bytes, {to} bytes");
+        // SAFETY: ours.
+        unsafe { heap.on(0).free(aligned, layout(to, align)) };
+    }
+    // SAFETY: ours.
+    unsafe { heap.on(0).free(first, layout(1, 8192)) };
+    assert_whole(heap, 1);
+    assert_eq!(heap.refused(), 0);
+}
+
+/// In a heap that has nothing left, whatever the caller knows of the block.
+#[test]
+fn a_full_heap_makes_runs_smaller() {
+    for (by_layout, size) in [(true, 20 << 10), (true, 1025), (false, 20 << 10), (false, 1025)] {
+        let heap = heap(1, 60 << 10);
+        let of = layout(40 << 10, 16);
+        let run = heap.on(0).alloc(of).unwrap();
+        let mut rest: Vec<_> =
+            std::iter::from_fn(|| heap.on(0).alloc(layout(1024, 1024))).collect();
+        // SAFETY: ours.
+        let smaller = unsafe {
+            run.write_bytes(5, 1025);
+            if by_layout {
+                heap.on(0).resize(run, of, size)
+            } else {
+                heap.on(0).resize_at(run, size).unwrap()
+            }
+        };
+        assert_eq!(smaller, Some(run), "{size}");
+        // SAFETY: ours, and written to.
+        let bytes = unsafe { NonNull::slice_from_raw_parts(run, 1025).as_ref() };
+        assert!(bytes.iter().all(|&byte| byte == 5));
+        // What is left over can be had.
+        rest.extend((0..18).map(|_| heap.on(0).alloc(layout(1024, 1024)).unwrap()));
+        // SAFETY: ours.
+        unsafe {
+            heap.on(0).free(run, layout(size, 16));
+            rest.into_iter().for_each(|at| heap.on(0).free(at, layout(1024, 1024)));
+        }
+        assert_whole(heap, 1);
+        assert_eq!(heap.refused(), 0);
+    }
+}
+
+/// Memory that is not added, or no heap, stays as it is.
+#[test]
+fn what_is_refused_is_not_written_to() {
+    let is_same = |at: NonNull<u8>, bytes| {
+        // SAFETY: leaked memory, and written to.
+        unsafe { NonNull::slice_from_raw_parts(at, bytes).as_ref() }
+            .iter()
+            .all(|&byte| byte == 0xa5)
+    };
+    let fresh = |bytes| {
+        let at = memory(bytes);
+        // SAFETY: nobody else has it.
+        unsafe { at.write_bytes(0xa5, bytes) };
+        at
+    };
+    let bytes = Placed::bytes_for(8, 1).unwrap() - 2 * 4096;
+    let too_short = fresh(bytes);
+    // SAFETY: leaked.
+    assert!(unsafe { Placed::new(too_short, bytes, 8) }.is_err());
+    assert!(is_same(too_short, bytes));
+    let heap = heap(1, 64 << 10);
+    const MORE: usize = 64 << 10;
+    // SAFETY: leaked.
+    (0..8).for_each(|_| assert!(unsafe { heap.add(memory(100), 100) }.is_err()));
+    // SAFETY: leaked.
+    (0..7).for_each(|_| unsafe { heap.add(memory(MORE), MORE) }.unwrap());
+    for bytes in [MORE, 100] {
+        let more = fresh(MORE);
+        // SAFETY: leaked.
+        assert!(unsafe { heap.add(more, bytes) }.is_err());
+        assert!(is_same(more, MORE), "{bytes}");
+    }
 }

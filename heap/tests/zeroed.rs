@@ -5,7 +5,7 @@ mod support;
 
 use std::ptr::NonNull;
 
-use nbbs_heap::Heap;
+use nbbs_heap::{Heap, Placed};
 use support::{Memory, assert_whole, layout, memory};
 
 /// The size of the memory: less under Miri, which is slow.
@@ -73,8 +73,56 @@ fn what_was_added_is_zero_when_asked_for() {
         taken += 1;
         zero
     };
-    programs(&HEAP, 5, || _ = HEAP.discard(4096, &mut discard).unwrap());
+    // SAFETY: it returns whether it has made them zero.
+    programs(&HEAP, 5, || _ = unsafe { HEAP.discard(4096, &mut discard) }.unwrap());
     assert!(taken > 10, "{taken}");
+}
+
+/// Larger ones than 4 KiB may lie across two pieces.
+#[test]
+fn all_pages_of_free_memory_are_discarded() {
+    for page in [4096, 16 << 10, 64 << 10] {
+        let bytes = 5 << 20;
+        let heap = Placed::bytes_for(1, bytes).unwrap();
+        // SAFETY: the memory is leaked.
+        let heap = unsafe { Placed::new(memory(heap), heap, 1) }.unwrap();
+        let (mut seen, mut end) = (0, 0);
+        let look = |at: NonNull<u8>, bytes: usize| {
+            assert_eq!((at.addr().get() % page, bytes % page), (0, 0));
+            assert!(at.addr().get() >= end && bytes <= 1 << 20);
+            end = at.addr().get() + bytes;
+            seen += bytes;
+            false
+        };
+        // SAFETY: nothing is said to be zero.
+        assert_eq!(unsafe { heap.on(0).discard(page, look) }, Ok(0));
+        let cut = if page == 4096 { 0 } else { 16 * page };
+        assert!(seen >= bytes - cut, "{seen} bytes in pages of {page}");
+    }
+}
+
+#[test]
+fn pages_come_back_if_it_panics() {
+    static HEAP: Heap<{ 4 << 20 }> = Heap::new();
+    let of = layout(1 << 20, 8);
+    let touch = || {
+        let at = HEAP.alloc(of).unwrap();
+        // SAFETY: ours.
+        unsafe { at.write_bytes(7, of.size()) };
+        // SAFETY: ours.
+        unsafe { HEAP.free(at, of) };
+    };
+    touch();
+    // SAFETY: it does not return.
+    let panics = || unsafe { HEAP.discard(4096, |_, _| panic!("on purpose")) };
+    assert!(std::panic::catch_unwind(panics).is_err());
+    assert_whole(&HEAP);
+    let at = HEAP.alloc_zeroed(of).unwrap();
+    // SAFETY: ours.
+    let zero = unsafe { NonNull::slice_from_raw_parts(at, of.size()).as_ref() };
+    assert!(zero.iter().all(|&byte| byte == 0));
+    // SAFETY: ours.
+    unsafe { HEAP.free(at, of) };
 }
 
 #[test]
@@ -100,12 +148,13 @@ fn nothing_that_is_held_is_discarded() {
     std::thread::scope(|scope| {
         let others = [1, 2].map(|thread| scope.spawn(move || work(thread)));
         while others.iter().any(|other| !other.is_finished()) {
-            HEAP.discard(4096, |at, bytes| {
+            let clear = |at: NonNull<u8>, bytes| {
                 // SAFETY: nobody else has them.
                 unsafe { at.write_bytes(0, bytes) };
                 true
-            })
-            .unwrap();
+            };
+            // SAFETY: it has made them zero.
+            unsafe { HEAP.discard(4096, clear) }.unwrap();
         }
         // What they keep comes back when they end, which is after their work.
         others.into_iter().for_each(|other| other.join().unwrap());
@@ -163,7 +212,8 @@ fn fresh_memory_is_not_touched_and_free_memory_goes_back() {
         let left = resident(at, BYTES);
         assert!(left <= 32, "{left} pages of free memory are left");
         // So there is nothing left to take back.
-        assert_eq!(HEAP.discard(4096, |_, _| false), Ok(0));
+        // SAFETY: nothing is said to be zero.
+        assert_eq!(unsafe { HEAP.discard(4096, |_, _| false) }, Ok(0));
     }
     // SAFETY: ours.
     unsafe { HEAP.free(before, layout(50_000, 1)) };

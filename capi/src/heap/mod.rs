@@ -107,15 +107,15 @@ fn most_caches() -> usize {
     fit
 }
 
-/// Makes a heap in `memory`, whatever that holds, with `caches` caches: best as many as there are CPUs; 0 is taken for 1. The
-/// caches and the bookkeeping lie at the front of the memory, and the heap hands out the rest.
+/// Makes a heap in `memory`, whatever that holds, with `caches` caches: one for each CPU is best, and 0
+/// means 1. The caches and the bookkeeping lie at the front of the memory, and the heap hands out the rest.
 ///
 /// `memory` is `bytes` long. It is the heap's until nobody uses the heap, or what it handed out, any more; a heap need
 /// not be ended. An operation uses the cache of the CPU on which it runs. On Linux `sched_getcpu` says which;
 /// elsewhere, and in the freestanding library, a function that `nbbs_heap_set_cpu` names.
 ///
 /// A store for each word of the caches and the bookkeeping. Refuses with `NULL`, `SIZE`, `SETTING` (`caches`),
-/// `TOO_SHORT`.
+/// `TOO_SHORT`; the memory has not changed then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_create(
     memory: *mut c_void,

@@ -154,8 +154,8 @@ pub unsafe extern "C" fn nbbs_heap_profile(
 /// Calls `discard` with free memory that has been in use since it was last zero: whole pages of `page` bytes, a power
 /// of two, and 1 MiB at most at a time. Nobody else can allocate them meanwhile. `discard` may have the operating
 /// system take them back (`madvise`), as long as they can be written to later, and returns whether they are zero from
-/// then on. The function returns of how many bytes `discard` said that; 0, without a call, if `page` is no power of two
-/// or `discard` is null.
+/// then on: those bytes must be zero. The function returns of how many bytes `discard` said that; 0, without a call, if
+/// `page` is no power of two or more than 64 KiB, or `discard` is null.
 ///
 /// Reads all of the bookkeeping; two read-modify-writes for each call.
 #[unsafe(no_mangle)]
