@@ -162,7 +162,9 @@ impl<W: From<u64>> MetadataBox<W> {
             return Err(MetadataError::NoMemory { words: needed });
         }
         words.resize_with(room, || W::from(0));
-        let before = words.as_ptr().align_offset(LINE * size_of::<W>()).min(LINE);
+        // A power of two, whatever the size of a word is.
+        let line = (LINE * size_of::<W>()).next_power_of_two();
+        let before = words.as_ptr().align_offset(line).min(LINE);
         words.truncate(before + needed);
         Ok(Self { words, before })
     }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use nbbs::sync::{Ordering, Word};
 use nbbs::{Buddy, FreeError, Piece, ResizeError};
 use testkit::program::{Arena, Body};
-use testkit::steered::{Steered, Together, all_schedules, count_steps, die_before};
+use testkit::steered::{Steered, Together, Turn, all_schedules, count_steps, die_before, follow};
 use testkit::{Oracle, Violation, preemptions};
 
 type Steers<'a> = Buddy<'a, Steered>;
@@ -316,4 +316,43 @@ fn a_corrupt_word_ends_a_free() {
         arena.words().iter().rfind(|word| word.load(Ordering::Relaxed) == codes & !(1 << 63));
     leaf.expect("the leaf word of the run").store(codes, Ordering::Relaxed);
     count_steps(100, || _ = buddy.on(0).free(0)).unwrap();
+}
+
+/// Somebody frees a run a second time, by mistake, whose first unit is the last of a word, and that unit has become a
+/// reservation since: with the same code.
+#[test]
+fn a_late_second_free_takes_no_reservation() {
+    type Frees = fn(&Buddy<'_, Steered>) -> bool;
+    let by_index: Frees = |buddy| buddy.on(1).free(31).is_ok();
+    let by_units: Frees = |buddy| buddy.on(1).free_units(31, 9).is_ok();
+    let shrinks: Frees = |buddy| buddy.on(1).shrink(31, 4).is_ok();
+    let mut reservations = 0;
+    for (step, frees) in (0..40).flat_map(|step| [by_index, by_units, shrinks].map(|by| (step, by)))
+    {
+        let arena = Arena::<Steered>::new(512);
+        let buddy = arena.buddy();
+        buddy.on(0).alloc_at(0, 1).unwrap();
+        buddy.on(0).alloc_at(31, 9).unwrap();
+        let (mut was_freed, mut is_reserved) = (false, false);
+        let (freed, reserved) = (&mut was_freed, &mut is_reserved);
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(|| {
+                *freed = frees(&buddy);
+                Ok(())
+            }),
+            Box::new(|| {
+                *reserved = buddy.on(0).free(31) == Ok(9) && buddy.reserve(31..32).is_ok();
+                Ok(())
+            }),
+        ];
+        follow(&[Turn::steps(0, step), Turn::rest(1), Turn::rest(0)], bodies)
+            .unwrap_or_else(|wrong| panic!("{step}: {wrong}"));
+        buddy.audit().unwrap_or_else(|broken| panic!("{step}: {broken}"));
+        if is_reserved {
+            reservations += 1;
+            assert!(!was_freed, "{step}");
+            assert_eq!(buddy.release(31..32), Ok(()), "{step}");
+        }
+    }
+    assert!(reservations > 0);
 }

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use nbbs::{Buddy, Request};
-use testkit::program::Arena;
-use testkit::steered::{Steered, count_steps, die_before, steer};
+use testkit::program::{Arena, Body};
+use testkit::steered::{Steered, Turn, count_steps, die_before, follow, steer};
 
 /// A request for `units` units in `0..all`, at the first place or the last.
 fn within(units: u64, all: u64, top_down: bool) -> Request {
@@ -87,5 +87,76 @@ fn a_claim_in_the_way_is_passed_at_once() {
     for unit in [1, 31, 32, 33, 5000, UNITS / 2 - 1, UNITS / 2] {
         let steps = cost(UNITS / 2 - 1, &|buddy| _ = buddy.on(1).alloc_at(unit, 1));
         assert!(steps < 400, "beside unit {unit}: {steps} accesses");
+    }
+}
+
+/// An arena of 512 units in which units 0 to 127 are free, but two merges wait there; and units 300,
+/// 310 and those of `others` are held.
+fn with_waiting_merges(others: &[(u64, u64)]) -> Arena<Steered> {
+    let arena = Arena::new(512);
+    let buddy = arena.buddy();
+    let lane = buddy.on(0);
+    // Frees leave the words at the lane's cursors split, though they are empty.
+    let first = lane.alloc(0).unwrap();
+    lane.alloc_at(1, 63).unwrap();
+    let second = lane.alloc(1).unwrap();
+    lane.free(1).unwrap();
+    for &(index, units) in [(300, 1), (310, 1)].iter().chain(others) {
+        lane.alloc_at(index, units).unwrap();
+    }
+    lane.free(first).unwrap();
+    lane.free(second).unwrap();
+    assert_eq!((first, second, buddy.is_free(0..128)), (0, 64, Ok(true)));
+    arena
+}
+
+type Act = fn(&Buddy<'_, Steered>);
+
+/// A request, at each of whose steps others begin and end something elsewhere.
+fn beside(others: &[(u64, u64)], request: &Request, steps: &[u64], acts: &[Act]) {
+    let arena = with_waiting_merges(others);
+    let (buddy, mut found) = (arena.buddy(), None);
+    let answer = &mut found;
+    let mut bodies: Vec<Body<'_>> = vec![Box::new(|| {
+        *answer = Some(buddy.on(1).request(request.clone()));
+        Ok(())
+    })];
+    let mut script = Vec::new();
+    for (number, (&act, &step)) in acts.iter().zip(steps).enumerate() {
+        bodies.push(Box::new(move || {
+            act(&buddy);
+            Ok(())
+        }));
+        script.extend([Turn::steps(0, step), Turn::rest(number + 1)]);
+    }
+    script.push(Turn::rest(0));
+    follow(&script, bodies).unwrap_or_else(|wrong| panic!("{steps:?}: {wrong}"));
+    assert!(matches!(found, Some(Ok(_))), "{request:?}, others at {steps:?}: {found:?}");
+    buddy.audit().unwrap_or_else(|broken| panic!("{steps:?}: {broken}"));
+}
+
+/// Merges wait where the run is to be, and others change the word above them: what is free throughout is found.
+#[test]
+fn beside_changes_elsewhere_while_merges_wait() {
+    let frees: Act = |buddy| _ = buddy.free(300).unwrap();
+    let frees_another: Act = |buddy| _ = buddy.free(310).unwrap();
+    let allocates: Act = |buddy| _ = buddy.on(2).alloc_at(352, 1).unwrap();
+    for request in [
+        Request::block(7).within(0..128),
+        Request::units(100).within(0..128).top_down(),
+        Request::units(127).within(0..128),
+    ] {
+        for step in 0..60 {
+            beside(&[], &request, &[step], &[frees]);
+            beside(&[], &request, &[step], &[allocates]);
+            for again in 1..30 {
+                beside(&[], &request, &[step, again], &[frees, allocates]);
+            }
+        }
+    }
+    // Nothing else is free, and no place is asked for.
+    let all = [(128, 172), (301, 9), (311, 201)];
+    for (step, again) in (0..40).flat_map(|step| (1..60).map(move |again| (step, again))) {
+        beside(&all, &Request::units(127), &[step, again], &[frees, frees_another]);
     }
 }

@@ -23,4 +23,6 @@ pub use lane::Lane;
 pub use number::default_lane;
 #[cfg(feature = "std")]
 pub use number::next_lane;
+#[cfg(feature = "std")]
+pub(crate) use number::process;
 pub use owned::Block;

@@ -63,10 +63,15 @@ pub fn next_lane() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     // Relaxed: only the number matters, nothing is published with it.
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    // Elsewhere there may be no such number, and asking for it panics.
-    let process = if cfg!(any(unix, windows)) { std::process::id() } else { 0 };
     // Never the largest number, which callers keep for "none".
-    first_lane(process).wrapping_add(number) & (usize::MAX >> 1)
+    first_lane(process()).wrapping_add(number) & (usize::MAX >> 1)
+}
+
+/// Returns the number of this process; 0 where there may be none.
+#[cfg(feature = "std")]
+pub(crate) fn process() -> u32 {
+    // Elsewhere asking for it panics.
+    if cfg!(any(unix, windows)) { std::process::id() } else { 0 }
 }
 
 /// Returns the first lane of a process. Consecutive lanes have homes far apart, wherever they begin.

@@ -10,7 +10,8 @@ use crate::sync::Word;
 
 /// A block or run that is freed when dropped, on the lane on which it was allocated.
 ///
-/// It is three words. It does not store its length, which is read from the arena.
+/// It is three words. It does not store its length, which is read from the arena. A process made by `fork` that shares
+/// the arena with its parent must not drop its copy of it.
 ///
 /// ```
 /// use nbbs::{Block, Buddy, Metadata, Request};

@@ -12,7 +12,8 @@ use crate::sync::{AtomicU64, Word};
 ///
 /// It keeps blocks of orders 0 to 8 and of one large order, up to its [`Caps`]; blocks of other orders bypass it. To
 /// the buddy allocator, and to everybody else, the blocks that it keeps are in use. It gives them back when it is
-/// dropped; if it is never dropped, they are lost.
+/// dropped; if it is never dropped, they are lost. A process made by `fork` that shares the arena with its parent must
+/// neither use nor drop its copy of a cache.
 ///
 /// # Wrong and double frees
 /// These are refused at once: an index outside the arena, or not aligned to its order; in [`free`](Self::free), an

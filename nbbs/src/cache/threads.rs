@@ -1,14 +1,14 @@
 //! A cache for each thread, made when it first allocates or frees and drained when it ends.
 
 use core::cell::RefCell;
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, forget};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 use std::vec::Vec;
 
 use super::audit::Cached;
 use super::caps::Caps;
 use super::owned::Cache;
-use crate::api::{Buddy, default_lane};
+use crate::api::{Buddy, default_lane, process};
 use crate::error::{AllocError, FreeError};
 
 /// A cache of free blocks for each thread, in front of a [`Buddy`], made and drained automatically.
@@ -20,7 +20,7 @@ use crate::error::{AllocError, FreeError};
 /// A signal handler that interrupts an operation uses the buddy allocator directly. A handler that may be the first in
 /// its thread to use the caches must use [`buddy`](Self::buddy) instead, as the first use allocates memory. A process
 /// made by `fork` that shares the arena with its parent must not use these caches: it has a copy of what the thread
-/// kept.
+/// kept. When it ends, the copy is not given back.
 ///
 /// Refusals, and wrong and double frees, are as for a [`Cache`]. A refusal asks the other threads to give back what
 /// they keep with their next operation, so another attempt may succeed.
@@ -55,6 +55,8 @@ struct Own {
     of: &'static ThreadCaches,
     /// How many of these requests it has seen.
     seen: usize,
+    /// The process of the thread. A child of it has a copy, of which nothing may come back to an arena that both share.
+    process: u32,
     cache: Cache<'static>,
 }
 
@@ -72,7 +74,14 @@ struct End;
 
 impl Drop for End {
     fn drop(&mut self) {
-        MINE.with(|mine| Turn::begin(&mine.busy).map(|_turn| drop(mine.own.take())));
+        let give_back = |own: Own| {
+            if own.process != process() {
+                forget(own)
+            }
+        };
+        MINE.with(|mine| {
+            Turn::begin(&mine.busy).map(|_turn| mine.own.take().into_iter().for_each(give_back))
+        });
     }
 }
 
@@ -242,7 +251,8 @@ impl ThreadCaches {
         freed.unwrap_or_else(|| self.buddy.free_sized(index, order))
     }
 
-    /// Gives back everything that the calling thread keeps.
+    /// Gives back everything that the calling thread keeps. A handler that interrupts an operation of its thread gives
+    /// back nothing.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
@@ -343,7 +353,8 @@ impl ThreadCaches {
         // Registers for the thread's end. If that has come already, nobody would give back what is kept.
         END.try_with(|_| ()).ok()?;
         own.try_reserve(1).ok()?;
-        own.push(Own { of: self, seen, cache: Cache::new(self.buddy, default_lane(), self.caps) });
+        let cache = Cache::new(self.buddy, default_lane(), self.caps);
+        own.push(Own { of: self, seen, process: process(), cache });
         own.len().checked_sub(1)
     }
 }

@@ -17,8 +17,9 @@ impl<W: Word> Look<'_, W> {
         let (mut current, mut used) = (0, 0);
         let mut close = |stretch: u64, used: u64| {
             let len = (self.0.geometry.units() - (stretch << order)).min(1 << order);
-            if let Some(byte) = map.get_mut(stretch as usize) {
-                *byte = (used * 255).div_ceil(len) as u8;
+            if let Some(byte) = usize::try_from(stretch).ok().and_then(|at| map.get_mut(at)) {
+                let most = if used == len { 255 } else { 254 };
+                *byte = (used * 255).div_ceil(len).min(most) as u8;
             }
         };
         self.walk(|piece| {

@@ -60,8 +60,13 @@ impl<W: Word> Runs<'_, W> {
         if held.end == run.end {
             return Ok(held);
         }
-        // Somebody else has resized it.
-        self.give_back(&held, held.end)?;
+        // Somebody else has resized it. Or it has gone, and its first unit, the last of a word, is a reservation now, with
+        // the code of the head that was read.
+        if run.is_open && held.end == run.start + 1 {
+            self.rehead(&held, first.open(), held.end)?;
+        } else {
+            self.give_back(&held, held.end)?;
+        }
         self.changed(run.start, false).map(|()| held)
     }
 

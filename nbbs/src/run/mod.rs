@@ -110,6 +110,10 @@ impl<'b, W: Word> Runs<'b, W> {
                 let here = index + within;
                 let end =
                     if W::SHAPE.locate(0, here).1 == 0 { self.end_of_tails(here) } else { here };
+                // An open head in the last unit of a word has rests behind the word: it has gone since it was read.
+                if end == index + 1 {
+                    return Err(FreeError::Reserved { index });
+                }
                 Ok(Run { start: index, end, head, is_open: true })
             }
             word::RESERVED | word::HEAD => Err(FreeError::Reserved { index }),

@@ -106,35 +106,39 @@ impl<W: Word> Tree<'_, W> {
         (codes, bound)
     }
 
-    /// Merges the empty words directly below an inner word and lowers its bound to what is there.
+    /// Merges the empty words directly below an inner word and lowers its bound to what is there. Returns `false` if
+    /// somebody else changed the word and nothing was committed.
     ///
     /// Cost: up to 16 loads and two read-modify-writes.
-    pub fn tighten(&self, level: usize, idx: u64) {
-        if self.inspect(level, idx, u64::MAX).is_some_and(|(old, new)| old != new) {
+    pub fn tighten(&self, level: usize, idx: u64) -> bool {
+        let Some((old, new)) = self.inspect(level, idx, u64::MAX) else { return false };
+        if old != new {
             self.merge(level, idx);
         }
+        true
     }
 
     /// [Tightens](Self::tighten) a word, if that changes anything.
-    fn tighten_if_loose(&self, level: usize, idx: u64) {
+    fn tighten_if_loose(&self, level: usize, idx: u64) -> bool {
         let word = self.read(level, idx);
         let seen = self.look_below(level, idx, word, u64::MAX);
-        if seen != (word::codes(level, word), word::bound(word)) {
-            self.tighten(level, idx);
-        }
+        seen == (word::codes(level, word), word::bound(word)) || self.tighten(level, idx)
     }
 
-    /// [Tightens](Self::tighten) a word, after settling every word below that may hold a waiting merge.
+    /// [Tightens](Self::tighten) a word, after settling every word below that may hold a waiting merge. Tries again
+    /// whenever somebody else has changed the word, so that what was freed before is merged, whatever others do
+    /// elsewhere below the word.
     #[cold]
     pub fn settle(&self, level: usize, idx: u64) {
-        let word = self.read(level, idx);
-        if level == 0 || word::bound(word) != word::UNSETTLED {
-            return;
+        while level > 0 && word::bound(self.read(level, idx)) == word::UNSETTLED {
+            let split = self.split_slots(level, idx, word::codes(level, self.read(level, idx)));
+            for slot in word::from_slot(split, 0) {
+                self.settle(level - 1, W::SHAPE.child(idx, slot));
+            }
+            if self.tighten_if_loose(level, idx) {
+                return;
+            }
         }
-        for slot in word::from_slot(self.split_slots(level, idx, word::codes(level, word)), 0) {
-            self.settle(level - 1, W::SHAPE.child(idx, slot));
-        }
-        self.tighten_if_loose(level, idx);
     }
 
     /// Tightens a word that a lane leaves, and the words above as far as that lowers them.
