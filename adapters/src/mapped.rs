@@ -59,6 +59,8 @@ impl<'a, W: Word> Mapped<'a, W> {
     /// As long as the arena or anything allocated from it is in use:
     /// - each frame that is not reserved is mapped, for reading and writing, as far behind `memory` as its address
     ///   is behind the region's first; `memory` is valid for all of them, and aligned to [`FRAME_SIZE`];
+    /// - nothing else is mapped from the first frame to the last, not even where frames are reserved: a device would be
+    ///   told the address of a frame that is not there;
     /// - no reference to the memory exists but those of its holders.
     ///
     /// ```

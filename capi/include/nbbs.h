@@ -311,8 +311,8 @@ enum nbbs_code
      */
     NBBS_CODE_OUTSIDE_SEGMENT,
     /**
-     * No block or slot of the segment can begin there. `value`: the offset; `limit`: bytes of a unit, or, where
-     * `other` is 1, of a slot.
+     * No block or slot of the segment can begin there, or none of that type. `value`: the offset; `limit`: the bytes to
+     * which it should be aligned, or, where `other` is 1, those of a slot.
      */
     NBBS_CODE_OFFSET_MISALIGNED,
     /**
@@ -2297,8 +2297,9 @@ uint64_t nbbs_shared_bytes(const struct nbbs_shared_geometry *geometry);
  * Makes a segment in the file at `path`, such as `/dev/shm/name`, and attaches to it. `mode` are its permissions, less
  * the process's umask; 0 is taken for 0600: only its owner may open it.
  *
- * All of its memory is reserved now. A file that is empty, or holds a segment whose creator died before it was whole,
- * is taken over. Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`, `SEGMENT_MAKING` if
+ * All of its memory is reserved now. A file of the caller that is empty, or holds a segment whose creator died before
+ * it was whole, is taken over, and whoever may not open the segment may not open the file either from then on. Another
+ * user's file is refused. Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`, `SEGMENT_MAKING` if
  * another is just making it, `NO_SEGMENT` and others if the file holds something else, `SYSTEM`.
  */
 nbbs_code nbbs_shared_create(const char *path,
