@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # adapters.sh [--long]: tests the adapters with all their features, and builds each feature by itself; runs ArceOS' own
-# tests and benchmarks, with its allocators and with nbbs in their place. Takes a minute, and as much for building.
-# `--long` runs all of the benchmarks, OSTD's tests in QEMU, and the adapters' unsafe code under Miri: a quarter of an
+# tests, with its allocators and with nbbs in their place. Takes a minute, and as much for building. `--long` runs its
+# benchmarks, OSTD's tests in QEMU, and the adapters' unsafe code under Miri: a quarter of an
 # hour more, mostly for building.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +12,7 @@ for feature in x86_64 aarch64-paging virtio-drivers ax-allocator bootloader_api 
 done
 
 if [ "${1:-}" != --long ]; then
-    adapters/arceos/run.sh --quick
+    adapters/arceos/run.sh --tests
     echo "adapters: tests, features and ArceOS' tests pass"
     exit
 fi

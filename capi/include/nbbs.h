@@ -816,7 +816,7 @@ typedef struct nbbs_pool_chunk {
      */
     uint8_t *marks;
     /**
-     * By which the pool knows it.
+     * The pool's name for it.
      */
     const void *name;
 } nbbs_pool_chunk;
@@ -1582,15 +1582,15 @@ size_t nbbs_heap_bytes(size_t caches,
                        size_t bytes);
 
 /**
- * Makes a heap in `memory`, whatever that holds, with `caches` caches: best as many as there are CPUs; 0 is taken for 1. The
- * caches and the bookkeeping lie at the front of the memory, and the heap hands out the rest.
+ * Makes a heap in `memory`, whatever that holds, with `caches` caches: one for each CPU is best, and 0
+ * means 1. The caches and the bookkeeping lie at the front of the memory, and the heap hands out the rest.
  *
  * `memory` is `bytes` long. It is the heap's until nobody uses the heap, or what it handed out, any more; a heap need
  * not be ended. An operation uses the cache of the CPU on which it runs. On Linux `sched_getcpu` says which;
  * elsewhere, and in the freestanding library, a function that `nbbs_heap_set_cpu` names.
  *
  * A store for each word of the caches and the bookkeeping. Refuses with `NULL`, `SIZE`, `SETTING` (`caches`),
- * `TOO_SHORT`.
+ * `TOO_SHORT`; the memory has not changed then.
  */
 nbbs_code nbbs_heap_create(void *memory,
                            size_t bytes,
@@ -1676,7 +1676,8 @@ nbbs_code nbbs_heap_free(const struct nbbs_heap *heap,
  * allocated.
  *
  * A block stays in place within its size class, and a larger one if the units behind it are free; otherwise this costs
- * what `nbbs_heap_alloc` and `nbbs_heap_free` take, and a copy. Refuses as they do.
+ * what `nbbs_heap_alloc` and `nbbs_heap_free` take, and a copy. A block of more than 32 KiB can be made smaller also when
+ * the heap is full. Refuses as they do.
  */
 nbbs_code nbbs_heap_resize(const struct nbbs_heap *heap,
                            void **block,
@@ -1761,8 +1762,8 @@ size_t nbbs_heap_profile(const struct nbbs_heap *heap,
  * Calls `discard` with free memory that has been in use since it was last zero: whole pages of `page` bytes, a power
  * of two, and 1 MiB at most at a time. Nobody else can allocate them meanwhile. `discard` may have the operating
  * system take them back (`madvise`), as long as they can be written to later, and returns whether they are zero from
- * then on. The function returns of how many bytes `discard` said that; 0, without a call, if `page` is no power of two
- * or `discard` is null.
+ * then on: those bytes must be zero. The function returns of how many bytes `discard` said that; 0, without a call, if
+ * `page` is no power of two or more than 64 KiB, or `discard` is null.
  *
  * Reads all of the bookkeeping; two read-modify-writes for each call.
  */
@@ -1819,12 +1820,16 @@ void nb_free(void *addr);
 /**
  * Sets the smallest block, in bytes: a power of two; 0: 4096. For the next `nb_init`. Returns 0, or 1 if it is no
  * power of two.
+ *
+ * Call it only while no other function of `nb.h` is running.
  */
 int nb_set_min_size(uint64_t bytes);
 
 /**
  * Sets the largest order: no block is larger than `2^order` smallest ones. At most 40; 9 unless set. For the next
  * `nb_init`. Returns 0, or 1 if it is above 40.
+ *
+ * Call it only while no other function of `nb.h` is running.
  */
 int nb_set_max_order(uint32_t order);
 
@@ -1832,6 +1837,8 @@ int nb_set_max_order(uint32_t order);
  * Sets where the bookkeeping comes from: each `nb_init` calls `malloc_function` once, and the next one that succeeds
  * passes what it returned to `free_function`. A null `free_function`: nothing is given back. A null `malloc_function`:
  * the C library's pair is used; the freestanding library has none, and refuses `nb_init`.
+ *
+ * Call it only while no other function of `nb.h` is running.
  */
 void nb_set_malloc(nbbs_malloc_function malloc_function,
                    nbbs_free_function free_function);
@@ -1840,6 +1847,8 @@ void nb_set_malloc(nbbs_malloc_function malloc_function,
  * Has `hook` told of misuse, such as a double `nb_free`; null: nobody is told. Takes effect with the next `nb_init`;
  * before the first one, at once. If this function is never called, a sentence for each of the first ten mistakes is
  * written to standard error, where there is one.
+ *
+ * Call it only while no other function of `nb.h` is running.
  */
 void nb_set_hook(nbbs_hook hook,
                  void *context);

@@ -217,6 +217,19 @@ pub(crate) struct Reporter {
 impl Reporter {
     pub(crate) const NOBODY: Self = Self { hook: None, context: core::ptr::null_mut() };
 
+    /// Returns the code of an outcome; tells of a refusal, as [`refuse`](Self::refuse) does.
+    ///
+    /// # Safety
+    /// Those of [`refuse`](Self::refuse).
+    #[inline(always)]
+    pub(crate) unsafe fn answer(self, outcome: Result<(), Error>, out: *mut Error) -> Code {
+        match outcome {
+            Ok(()) => Code::Ok,
+            // SAFETY: by the contract.
+            Err(refused) => unsafe { self.refuse(refused, out) },
+        }
+    }
+
     /// Tells the hook of misuse, and the caller of any refusal. Returns the code.
     ///
     /// # Safety

@@ -1,4 +1,4 @@
-//! The panic handler of a library that nothing stands under.
+//! The panic handler of the freestanding library.
 
 use core::panic::PanicInfo;
 

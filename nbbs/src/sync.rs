@@ -1,8 +1,8 @@
 //! The atomic words of which metadata consists.
 //!
 //! The rest of the library accesses words through [`Word`] only. So the same code runs on the processor's atomics,
-//! under a model checker, with its read-modify-writes counted, or with stalls injected between any two steps. Orderings
-//! are chosen at the call sites, never here.
+//! under a model checker, with its read-modify-writes counted, or with stalls injected between any two steps. Each call
+//! site names its ordering; `AFTER_FENCE` and its kind name that of a read for which a fence may stand.
 //!
 //! # Targets without 64-bit atomics
 //!
@@ -67,7 +67,8 @@ pub trait Word: Sync {
     /// Reads the word.
     fn load(&self, order: Ordering) -> u64;
 
-    /// Writes the word. Used for the notes of lanes and for construction, never by the protocol.
+    /// Writes the word. Used for the notes of lanes, the words of caches and construction, never by the
+    /// protocol.
     fn store(&self, value: u64, order: Ordering);
 
     /// Replaces `current` by `new` if the word holds `current`, and returns the value found.

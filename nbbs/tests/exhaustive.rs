@@ -21,7 +21,7 @@ fn check(program: &Program) {
     }
 }
 
-/// Returns allocations of every order and of one above the largest, and frees of the first four blocks.
+/// Returns allocations of every order and of one above the largest, and frees of the first three blocks.
 fn allocs_and_frees(orders: impl IntoIterator<Item = u32>) -> Vec<Op> {
     let allocs = orders.into_iter().map(|order| Op::Alloc { order });
     allocs.chain((0..3).map(|pick| Op::Free { pick })).collect()

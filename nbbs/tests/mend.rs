@@ -60,7 +60,7 @@ fn assert_mends(buddy: &Buddy<'_, Steered>, step: u64, scene: Scene) {
         }
     }
     buddy.mend();
-    assert_eq!(buddy.free_units(), scene.units, "{scene:?}, step {step}");
+    assert_eq!(buddy.count_free(), scene.units, "{scene:?}, step {step}");
     check_whole(buddy, &Oracle::new(scene.units))
         .unwrap_or_else(|violation| panic!("{scene:?}, step {step}: {violation}"));
 }

@@ -47,6 +47,10 @@ nbbs=$(passed <"$said")
 cat "$said" >&2
 objects=$(passed <"$said")
 [ "$nbbs" -ge $((4 * ${#seeds[@]})) ] && [ "$objects" -gt 0 ] || { log "not everything was run"; ours=FOUND; }
-try_mutants miri
-try_mutants miri-pool pool
+for list in $(one_of_lists miri miri-pool); do
+    case $list in
+    miri) try_mutants miri ;;
+    *) try_mutants "$list" "${list#miri-}" ;;
+    esac
+done
 finish "$nbbs tests of nbbs under ${#seeds[@]} seeds, $objects of the pool" 0/0 "$ours"

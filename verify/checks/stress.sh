@@ -56,7 +56,8 @@ else
     under_sanitizer nbbs "$seconds" >&2 || { log "found under ThreadSanitizer"; ours=FOUND; }
     # This is not a patient: the owner map, which is quicker, keeps its overlaps from becoming races.
     covered="$covered; ThreadSanitizer $seconds s"
-    try_mutants tsan
 fi
-try_mutants stress
+for list in $(one_of_lists stress tsan); do
+    [ "$list" = tsan ] && [ "${NO_SANITIZERS:-0}" = 1 ] || try_mutants "$list"
+done
 finish "$covered" "$patients_caught/$patients_tried" "$ours"

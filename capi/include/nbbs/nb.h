@@ -74,12 +74,16 @@ void nb_free(void *addr);
 /**
  * Sets the smallest block, in bytes: a power of two; 0: 4096. For the next `nb_init`. Returns 0, or 1 if it is no
  * power of two.
+ *
+ * Call it only while no other function of `nb.h` is running.
  */
 int nb_set_min_size(uint64_t bytes);
 
 /**
  * Sets the largest order: no block is larger than `2^order` smallest ones. At most 40; 9 unless set. For the next
  * `nb_init`. Returns 0, or 1 if it is above 40.
+ *
+ * Call it only while no other function of `nb.h` is running.
  */
 int nb_set_max_order(uint32_t order);
 
@@ -87,6 +91,8 @@ int nb_set_max_order(uint32_t order);
  * Sets where the bookkeeping comes from: each `nb_init` calls `malloc_function` once, and the next one that succeeds
  * passes what it returned to `free_function`. A null `free_function`: nothing is given back. A null `malloc_function`:
  * the C library's pair is used; the freestanding library has none, and refuses `nb_init`.
+ *
+ * Call it only while no other function of `nb.h` is running.
  */
 void nb_set_malloc(nbbs_malloc_function malloc_function,
                    nbbs_free_function free_function);
@@ -95,6 +101,8 @@ void nb_set_malloc(nbbs_malloc_function malloc_function,
  * Has `hook` told of misuse, such as a double `nb_free`; null: nobody is told. Takes effect with the next `nb_init`;
  * before the first one, at once. If this function is never called, a sentence for each of the first ten mistakes is
  * written to standard error, where there is one.
+ *
+ * Call it only while no other function of `nb.h` is running.
  */
 void nb_set_hook(nbbs_hook hook,
                  void *context);

@@ -1,7 +1,7 @@
 //! Handles to arenas.
 //!
 //! ```text
-//! mod     making handles            alloc    blocks and runs, anywhere or somewhere
+//! mod     making handles            alloc    blocks and runs, anywhere or at a given place
 //! free    giving them back          resize   changing what is held
 //! stats   looking on                bytes    the same by address and size
 //! lanes   a lane for each CPU
@@ -82,7 +82,7 @@ impl Handle {
         if unsafe { arena.cast::<u64>().read() } != MAGIC {
             return Err(Error::of(Code::NoArena, arena.addr().get() as u64, 0));
         }
-        // SAFETY: only `put` writes the magic number, together with the rest.
+        // SAFETY: the magic number is only written as a part of a whole Handle, and nobody writes to it during 'a.
         Ok(unsafe { arena.cast::<Self>().as_ref() })
     }
 
@@ -121,15 +121,12 @@ pub(crate) unsafe fn run(
     work: impl FnOnce(&Handle) -> Result<(), Error>,
 ) -> Code {
     // SAFETY: by the contract.
-    let (reporter, refused) = match unsafe { Handle::at(arena) } {
-        Ok(handle) => match work(handle) {
-            Ok(()) => return Code::Ok,
-            Err(refused) => (handle.reporter, refused),
-        },
-        Err(refused) => (Reporter::NOBODY, refused),
+    let (outcome, reporter) = match unsafe { Handle::at(arena) } {
+        Ok(handle) => (work(handle), handle.reporter),
+        Err(refused) => (Err(refused), Reporter::NOBODY),
     };
     // SAFETY: by the contract.
-    unsafe { reporter.refuse(refused, error) }
+    unsafe { reporter.answer(outcome, error) }
 }
 
 /// Makes a handle at `arena` of what `make` makes of the metadata.
@@ -161,11 +158,8 @@ unsafe fn open(
         unsafe { arena.cast::<Handle>().write(handle) };
         Ok(())
     };
-    match made() {
-        Ok(()) => Code::Ok,
-        // SAFETY: by the contract.
-        Err(refused) => unsafe { Reporter::NOBODY.refuse(refused, error) },
-    }
+    // SAFETY: by the contract.
+    unsafe { Reporter::NOBODY.answer(made(), error) }
 }
 
 /// Bytes of metadata that an arena of `units` units needs: 2.3 bits a unit from 2^18 units on. 0 if there can be
@@ -190,13 +184,7 @@ pub unsafe extern "C" fn nbbs_create(
     units: u64,
     error: *mut Error,
 ) -> Code {
-    let make = |words: &'static [AtomicU64]| {
-        for word in words {
-            // Relaxed: whoever shares the arena with other threads orders these stores too.
-            word.store(0, core::sync::atomic::Ordering::Relaxed);
-        }
-        Ok(Buddy::new(words, units)?)
-    };
+    let make = |words: &'static [AtomicU64]| Ok(Buddy::new_cleared(words, units)?);
     // SAFETY: the caller's promise about pointers.
     unsafe { open(arena, (metadata, bytes, units), error, make) }
 }
@@ -254,11 +242,8 @@ pub(crate) unsafe fn derive(
         Ok(())
     });
     let reporter = found.map_or(Reporter::NOBODY, |handle| handle.reporter);
-    match made {
-        Ok(()) => Code::Ok,
-        // SAFETY: by the contract.
-        Err(refused) => unsafe { reporter.refuse(refused, error) },
-    }
+    // SAFETY: by the contract.
+    unsafe { reporter.answer(made, error) }
 }
 
 /// Tells the arena where its memory is: unit 0 is at `base`, and a unit has `unit_bytes` bytes, a power of two. From

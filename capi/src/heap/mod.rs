@@ -150,7 +150,7 @@ pub unsafe extern "C" fn nbbs_heap_create(
         Ok(())
     };
     // SAFETY: the caller's promise about pointers.
-    unsafe { report(make(), Reporter::NOBODY, error) }
+    unsafe { Reporter::NOBODY.answer(make(), error) }
 }
 
 /// Adds `bytes` bytes at `memory` to the heap, which keeps them. This can be done seven times. The bookkeeping of the
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn nbbs_heap_set_cpu(
     error: *mut Error,
 ) -> Code {
     // SAFETY: the caller's promise about pointers.
-    unsafe { report(Heap::set_cpu(heap, cpu, false, context), Reporter::NOBODY, error) }
+    unsafe { Reporter::NOBODY.answer(Heap::set_cpu(heap, cpu, false, context), error) }
 }
 
 /// As `nbbs_heap_set_cpu`, where two calls with one CPU number meet in one way only: the second interrupts the first,
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn nbbs_heap_set_nested_cpu(
     error: *mut Error,
 ) -> Code {
     // SAFETY: the caller's promise about pointers, and about who calls when.
-    unsafe { report(Heap::set_cpu(heap, cpu, true, context), Reporter::NOBODY, error) }
+    unsafe { Reporter::NOBODY.answer(Heap::set_cpu(heap, cpu, true, context), error) }
 }
 
 /// Has `hook` told of misuse of the heap; null: nobody is told. Call it only while nobody else is using the heap.
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn nbbs_heap_set_hook(
         unsafe { heap.as_mut() }.reporter = Reporter { hook, context };
     });
     // SAFETY: the caller's promise about pointers.
-    unsafe { report(set, Reporter::NOBODY, error) }
+    unsafe { Reporter::NOBODY.answer(set, error) }
 }
 
 /// Runs `work` on a heap; what it refuses goes to `error` and the heap's hook.
@@ -242,7 +242,7 @@ unsafe fn run(
         Err(refused) => (Err(refused), Reporter::NOBODY),
     };
     // SAFETY: by the contract.
-    unsafe { report(came_out, reporter, error) }
+    unsafe { reporter.answer(came_out, error) }
 }
 
 /// What `ask` says of a heap; of a null pointer, nothing.
@@ -252,17 +252,4 @@ unsafe fn run(
 unsafe fn ask<T: Default>(heap: *const Heap, ask: impl FnOnce(&Heap) -> T) -> T {
     // SAFETY: by the contract.
     pointer::checked(heap, 1).map_or_else(|_| T::default(), |heap| ask(unsafe { heap.as_ref() }))
-}
-
-/// The code of what came out, told to whom it concerns.
-///
-/// # Safety
-/// Those of [`Reporter::refuse`].
-#[inline(always)]
-unsafe fn report(came_out: Result<(), Error>, reporter: Reporter, error: *mut Error) -> Code {
-    match came_out {
-        Ok(()) => Code::Ok,
-        // SAFETY: by the contract.
-        Err(refused) => unsafe { reporter.refuse(refused, error) },
-    }
 }

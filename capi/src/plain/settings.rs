@@ -68,6 +68,8 @@ impl Settings {
 
 /// Sets the smallest block, in bytes: a power of two; 0: 4096. For the next `nb_init`. Returns 0, or 1 if it is no
 /// power of two.
+///
+/// Call it only while no other function of `nb.h` is running.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_set_min_size(bytes: u64) -> c_int {
     if bytes != 0 && !bytes.is_power_of_two() {
@@ -80,6 +82,8 @@ pub extern "C" fn nb_set_min_size(bytes: u64) -> c_int {
 
 /// Sets the largest order: no block is larger than `2^order` smallest ones. At most 40; 9 unless set. For the next
 /// `nb_init`. Returns 0, or 1 if it is above 40.
+///
+/// Call it only while no other function of `nb.h` is running.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_set_max_order(order: u32) -> c_int {
     if order > MOST_ORDER {
@@ -92,6 +96,8 @@ pub extern "C" fn nb_set_max_order(order: u32) -> c_int {
 /// Sets where the bookkeeping comes from: each `nb_init` calls `malloc_function` once, and the next one that succeeds
 /// passes what it returned to `free_function`. A null `free_function`: nothing is given back. A null `malloc_function`:
 /// the C library's pair is used; the freestanding library has none, and refuses `nb_init`.
+///
+/// Call it only while no other function of `nb.h` is running.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_set_malloc(malloc_function: Malloc, free_function: Free) {
     SOURCE.store(
@@ -104,6 +110,8 @@ pub extern "C" fn nb_set_malloc(malloc_function: Malloc, free_function: Free) {
 /// Has `hook` told of misuse, such as a double `nb_free`; null: nobody is told. Takes effect with the next `nb_init`;
 /// before the first one, at once. If this function is never called, a sentence for each of the first ten mistakes is
 /// written to standard error, where there is one.
+///
+/// Call it only while no other function of `nb.h` is running.
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_set_hook(hook: Hook, context: *mut c_void) {
     CONTEXT.store(context, Ordering::Relaxed);

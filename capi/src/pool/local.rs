@@ -1,14 +1,14 @@
 //! A thread's own slots of a pool.
 //!
-//! What `nbbs.hpp` does by itself, in the same structure, is said where it is done there: the two agree.
+//! `nbbs.hpp` works on the same structure; what it does is described there, and must agree with this.
 
 use core::ffi::c_void;
 use core::ptr::{NonNull, null, null_mut};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
+use super::Pool;
 use super::objects::run;
 use super::slots::{Found, NONE, Slots, USED, WORD};
-use super::{Pool, report};
 use crate::error::{Code, Error, Reporter};
 use crate::lane::thread_lane;
 use crate::pointer;
@@ -58,7 +58,7 @@ pub struct PoolChunk {
     pub objects: usize,
     /// A byte for each slot: 1 if there is an object.
     pub marks: *mut u8,
-    /// By which the pool knows it.
+    /// The pool's name for it.
     pub name: *const c_void,
 }
 
@@ -251,7 +251,7 @@ unsafe fn on(
             unsafe { run(local.pool, error, |pool| work(local, pool)) }
         }
         // SAFETY: by the contract.
-        Err(refused) => unsafe { report(Err(refused), Reporter::NOBODY, error) },
+        Err(refused) => unsafe { Reporter::NOBODY.answer(Err(refused), error) },
     }
 }
 
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn nbbs_pool_local_create(
         Ok(())
     };
     // SAFETY: the caller's promise about pointers.
-    unsafe { report(make(), Reporter::NOBODY, error) }
+    unsafe { Reporter::NOBODY.answer(make(), error) }
 }
 
 /// Gives back the slots that a local keeps, and ends it: every function refuses it from then on (`NULL`). Null, or a
@@ -378,5 +378,5 @@ pub unsafe extern "C" fn nbbs_pool_local_kept(local: *const PoolLocal) -> usize 
     pointer::checked(local, 1).map_or(0, |local: NonNull<PoolLocal>| unsafe { local.as_ref() }.kept)
 }
 
-/// What a local reads is a count of the pool's.
+/// C reads the pool's count of withdrawn chunks as a plain `size_t`.
 const _: () = assert!(size_of::<AtomicUsize>() == size_of::<usize>());

@@ -190,7 +190,7 @@ pub unsafe extern "C" fn nbbs_pool_create_in(
         Ok(())
     };
     // SAFETY: the caller's promise about pointers.
-    unsafe { report(make(), Reporter::NOBODY, error) }
+    unsafe { Reporter::NOBODY.answer(make(), error) }
 }
 
 /// The shape of a pool whose configuration does not say how large chunks are.
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn nbbs_pool_create(
         Ok(())
     };
     // SAFETY: the caller's promise about pointers.
-    unsafe { report(make(), Reporter::NOBODY, error) }
+    unsafe { Reporter::NOBODY.answer(make(), error) }
 }
 
 /// Ends a pool and gives its memory back to its source; the memory of a pool that `nbbs_pool_create_in` made is the
@@ -299,18 +299,5 @@ pub unsafe extern "C" fn nbbs_pool_set_hook(
         unsafe { (&raw mut (*pool.as_ptr()).reporter).write(Reporter { hook, context }) };
     });
     // SAFETY: the caller's promise about pointers.
-    unsafe { report(set, Reporter::NOBODY, error) }
-}
-
-/// The code of what came out, told to whom it concerns.
-///
-/// # Safety
-/// Those of [`Reporter::refuse`].
-#[inline(always)]
-unsafe fn report(came_out: Result<(), Error>, reporter: Reporter, error: *mut Error) -> Code {
-    match came_out {
-        Ok(()) => Code::Ok,
-        // SAFETY: by the contract.
-        Err(refused) => unsafe { reporter.refuse(refused, error) },
-    }
+    unsafe { Reporter::NOBODY.answer(set, error) }
 }

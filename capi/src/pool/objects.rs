@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use super::{Pool, report};
+use super::Pool;
 use crate::error::{Code, Error, Reporter};
 use crate::pointer;
 
@@ -28,7 +28,7 @@ pub(super) unsafe fn run(
         Err(refused) => (Err(refused), Reporter::NOBODY),
     };
     // SAFETY: by the contract.
-    unsafe { report(came_out, reporter, error) }
+    unsafe { reporter.answer(came_out, error) }
 }
 
 /// What `ask` says of a pool; of a null pointer, nothing.
@@ -176,5 +176,5 @@ pub unsafe extern "C" fn nbbs_pool_clear(pool: *mut Pool, error: *mut Error) -> 
         unsafe { pool.as_ref() }.clear();
     });
     // SAFETY: the caller's promise about pointers.
-    unsafe { report(cleared, Reporter::NOBODY, error) }
+    unsafe { Reporter::NOBODY.answer(cleared, error) }
 }

@@ -41,7 +41,7 @@ unsafe fn run<H: Handle>(
         Err(refused) => (Err(refused), Reporter::NOBODY),
     };
     // SAFETY: by the contract.
-    unsafe { report(came_out, reporter, error) }
+    unsafe { reporter.answer(came_out, error) }
 }
 
 /// What `ask` says of what a handle leads to; of a null pointer, nothing.
@@ -52,17 +52,4 @@ unsafe fn ask<H, T: Default>(handle: *const H, ask: impl FnOnce(&H) -> T) -> T {
     // SAFETY: by the contract.
     pointer::checked(handle, 1)
         .map_or_else(|_| T::default(), |handle| ask(unsafe { handle.as_ref() }))
-}
-
-/// The code of what came out, told to whom it concerns.
-///
-/// # Safety
-/// Those of [`Reporter::refuse`].
-#[inline(always)]
-unsafe fn report(came_out: Result<(), Error>, reporter: Reporter, error: *mut Error) -> Code {
-    match came_out {
-        Ok(()) => Code::Ok,
-        // SAFETY: by the contract.
-        Err(refused) => unsafe { reporter.refuse(refused, error) },
-    }
 }

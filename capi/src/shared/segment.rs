@@ -10,7 +10,7 @@ use std::path::Path;
 
 use nbbs_shared::{Geometry, Offset, Segment};
 
-use super::{Handle, ask, report, run};
+use super::{Handle, ask, run};
 use crate::error::{Code, Error, Hook, Reporter};
 use crate::pointer;
 
@@ -73,7 +73,7 @@ unsafe fn hand_out(
         Ok(())
     });
     // SAFETY: by the contract.
-    unsafe { report(made, Reporter::NOBODY, error) }
+    unsafe { Reporter::NOBODY.answer(made, error) }
 }
 
 /// A text of the caller's, as argument number `argument`.
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn nbbs_shared_set_hook(
         unsafe { segment.as_mut() }.reporter = Reporter { hook, context };
     });
     // SAFETY: the caller's promise about pointers.
-    unsafe { report(set, Reporter::NOBODY, error) }
+    unsafe { Reporter::NOBODY.answer(set, error) }
 }
 
 /// The descriptor of a segment, to be handed to another process; open until `nbbs_shared_detach`. Null: -1.

@@ -125,7 +125,7 @@ TEST(Arena, FullIsAnOrdinaryAnswer) {
     Arena arena(64);
     arena.alloc(6);
     uint64_t index = 5;
-    expect_refusal(NBBS_CODE_EXHAUSTED, "no such run of 8 units is free",
+    expect_refusal(NBBS_CODE_EXHAUSTED, "no 8 units that fit the request are free",
                    [&](nbbs_error *e) { return nbbs_alloc(arena, 3, &index, e); });
     EXPECT_EQ(index, 5u);
     EXPECT_TRUE(arena.misuse.empty());

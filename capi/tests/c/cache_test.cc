@@ -163,7 +163,7 @@ TEST(Cache, ARefusalGivesBackFirst) {
     cached.drain();
     // What another CPU keeps is in use until that was asked.
     cached.free_sized(1, cached.alloc(1, 0), 0);
-    expect_refusal(NBBS_CODE_EXHAUSTED, "no such run of 64 units is free", [&](nbbs_error *error) {
+    expect_refusal(NBBS_CODE_EXHAUSTED, "no 64 units that fit the request are free", [&](nbbs_error *error) {
         uint64_t index;
         return nbbs_cache_alloc(cached.arena, 0, 6, &index, error);
     });

@@ -10,10 +10,11 @@ use super::{Lane, default_lane};
 ///
 /// A `Buddy` is a handle over borrowed words; any number of handles can share the same words. Every method takes
 /// `&self`, never waits for another thread, and may be called from interrupt and signal handlers, whichever method they
-/// interrupt.
+/// interrupt. The exception is the first call on a thread's own lane in a library that was loaded while the program ran:
+/// see [`default_lane`].
 ///
 /// The methods of `Buddy` that allocate and free use the calling thread's lane. [`on`](Self::on) and
-/// [`here`](Self::here) return a [`Lane`], which has all operations.
+/// [`here`](Self::here) return a [`Lane`], which has every operation that allocates, frees or resizes.
 ///
 /// `W` is the type of the atomic words. Leave it at its default, except to observe or steer the allocator's steps (see
 /// [`sync`](crate::sync)).

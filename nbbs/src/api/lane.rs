@@ -6,7 +6,8 @@ use crate::lane::{Arena, OnLane};
 use crate::run::Runs;
 use crate::sync::{AtomicU64, Word};
 
-/// An arena as seen from one lane, with all operations: see [`Buddy::on`](crate::Buddy::on).
+/// An arena as seen from one lane, with every operation that allocates, frees or resizes; reservations and queries are on
+/// [`Buddy`](crate::Buddy). See [`Buddy::on`](crate::Buddy::on).
 ///
 /// It is two words, cheap to copy. No method waits for another thread, and all may be called from interrupt and signal
 /// handlers, whichever method they interrupt.

@@ -90,7 +90,7 @@ impl<W: Word> Buddy<'_, W> {
     }
 
     /// Counts the arena's units and blocks by a [`walk`](Buddy::walk), with its cost and consistency. The unit counts
-    /// always add up to the arena. For the free units alone [`free_units`](Self::free_units) is an order of magnitude
+    /// always add up to the arena. For the free units alone [`count_free`](Self::count_free) is an order of magnitude
     /// faster; for the largest free block [`order_bound`](Self::order_bound) takes one load.
     ///
     /// ```
@@ -119,12 +119,12 @@ impl<W: Word> Buddy<'_, W> {
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(100) }>::new();
     /// # let buddy = nbbs::Buddy::new(metadata.words(), 100)?;
     /// buddy.alloc(3)?;
-    /// assert_eq!(buddy.free_units(), 92);
+    /// assert_eq!(buddy.count_free(), 92);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn free_units(&self) -> u64 {
-        self.look().free_units()
+    pub fn count_free(&self) -> u64 {
+        self.look().count_free()
     }
 
     /// Returns an upper bound of the largest order of which a block may be free now, or `None` if nothing is free.

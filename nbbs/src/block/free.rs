@@ -126,6 +126,7 @@ impl<W: Word> Blocks<'_, W> {
             None => return self.clear_slowly(index, order),
         };
         notes.note_next(place, new, order, Some(slot));
+        // Between the clear and the look at the bound above, or at the epoch.
         W::store_load_fence();
         if level == self.geometry().top() {
             return true;

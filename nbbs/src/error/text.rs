@@ -94,7 +94,10 @@ impl fmt::Display for ResizeError {
             Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
             Self::InUse { unit } => in_use(f, unit),
             Self::Contended { unit } => {
-                write!(f, "another thread's claim waits to be undone below unit {unit}")
+                write!(
+                    f,
+                    "unit {unit} cannot be split now, as another thread is taking back a claim below it: try again"
+                )
             }
         }
     }
@@ -105,7 +108,7 @@ fn order_too_large(f: &mut fmt::Formatter<'_>, order: u32, max: u32) -> fmt::Res
 }
 
 fn exhausted(f: &mut fmt::Formatter<'_>, units: u64) -> fmt::Result {
-    write!(f, "no such run of {units} units is free")
+    write!(f, "no {units} units that fit the request are free")
 }
 
 fn out_of_range(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fmt::Result {

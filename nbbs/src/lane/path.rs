@@ -17,6 +17,7 @@ impl<W: Word> OnLane<'_, W> {
     /// above because it was looked at, the others because the lane saw them so and nothing has been undone since.
     #[inline(always)]
     pub fn knows_way_up(self, level: usize, idx: u64) -> bool {
+        // Between the claim and the look at the word above.
         W::store_load_fence();
         level == self.geometry().top()
             || self.passed(level, idx).is_some_and(|(_, place)| self.knows_split_path(place))
@@ -52,6 +53,7 @@ impl<W: Word> OnLane<'_, W> {
     /// Climbs from a claim in word `idx` of `level`. Returns `false` if a block or run holds an area above; the claim
     /// must then be undone.
     pub fn climb(self, level: usize, idx: u64) -> bool {
+        // Between the claim and the look at the word above.
         W::store_load_fence();
         if level == self.geometry().top() {
             return true;

@@ -126,12 +126,12 @@ impl<W: Word> Look<'_, W> {
     }
 
     /// Returns how many units are free.
-    pub fn free_units(self) -> u64 {
-        self.free_units_below(self.0.geometry.top(), 0)
+    pub fn count_free(self) -> u64 {
+        self.count_free_below(self.0.geometry.top(), 0)
     }
 
     /// Returns how many of the units that a word stands for are free.
-    fn free_units_below(self, level: usize, idx: u64) -> u64 {
+    fn count_free_below(self, level: usize, idx: u64) -> u64 {
         let codes = word::codes(level, self.0.read(level, idx));
         let whole = word::first_slots(self.0.geometry.whole_slots(level, idx));
         let free = self.0.free_slots(level, idx, codes).count_ones();
@@ -140,7 +140,7 @@ impl<W: Word> Look<'_, W> {
         let partial = self.0.geometry.partial_slot(level, idx).map(|(slot, _)| slot);
         let below = word::from_slot(split, 0).chain(partial);
         below.fold(here, |sum, slot| {
-            sum + self.free_units_below(level - 1, W::SHAPE.child(idx, slot))
+            sum + self.count_free_below(level - 1, W::SHAPE.child(idx, slot))
         })
     }
 

@@ -23,7 +23,7 @@ pub(super) struct Wanted {
 impl Wanted {
     /// Returns the order of the free block that any such run contains.
     fn core(&self) -> u32 {
-        (&self.units + 1).ilog2() - 1
+        (self.units + 1).ilog2() - 1
     }
 
     /// Returns the last aligned unit up to `unit`.

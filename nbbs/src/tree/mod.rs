@@ -209,8 +209,7 @@ impl<'a, W: Word> Tree<'a, W> {
             let slots = self.geometry.slots(level, last);
             let inside = word::both_bits(word::first_slots(slots));
             let stray = word::codes(level, self.read(level, last)) & !inside != 0;
-            // SeqCst: as in `read`.
-            let foreign = |&place: &usize| self.words[place].load(Ordering::SeqCst) != 0;
+            let foreign = |&place: &usize| self.read_at(place) != 0;
             let last = self.geometry.place(level, last);
             stray.then_some(last).or_else(|| self.geometry.padding(level).find(foreign))
         })

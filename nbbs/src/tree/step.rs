@@ -126,6 +126,7 @@ impl<'a, W: Word> At<'a, W> {
         let new = word::inner(old, word::codes(1, old) | word::SPLIT << (2 * slot), bound);
         // SeqCst: leaves no mark, which makes a concurrent `commit` fail.
         let split = self.swap(old, new);
+        // Before the look at the word above, or at the words below: "Orderings" in DESIGN.md, `open`.
         W::store_load_fence();
         split
     }
@@ -165,6 +166,7 @@ impl<'a, W: Word> Tree<'a, W> {
     ) -> Option<(u64, T)> {
         let allowed = |from, to| word::keeps_split(level, from, to);
         let changed = self.word(level, idx).update(level, change, allowed);
+        // Before the look at the bound above: "Orderings" in DESIGN.md, `rewrite`.
         W::store_load_fence();
         changed
     }
@@ -237,9 +239,11 @@ impl<'a, W: Word> Tree<'a, W> {
         let word = self.word(level, idx);
         let marked = word.mark(word.load());
         if level > 1 && marked.is_some() {
+            // Between the mark and the epoch.
             W::store_load_fence();
             self.pass_epoch();
         }
+        // Between the mark, or the epoch, and the reads below.
         W::store_load_fence();
         marked
     }

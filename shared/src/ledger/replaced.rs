@@ -112,7 +112,7 @@ mod tests {
                 let what = format!("{comes}, {recovers}");
                 follow(&script, bodies).unwrap_or_else(|found| panic!("{what}: {found}"));
                 let held: u64 = other.held.iter().map(|block| block.len()).sum();
-                let is_lost = world.ledger().buddy.free_units() != 64 - held;
+                let is_lost = world.ledger().buddy.count_free() != 64 - held;
                 assert!(!is_lost || dead(&world, &other.seat) > 0, "{what}");
                 other.recover().unwrap();
                 assert_eq!(dead(&world, &other.seat), 0, "{what}");

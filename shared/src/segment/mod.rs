@@ -221,10 +221,10 @@ impl Segment {
         self.0.layout.geometry
     }
 
-    /// Returns the bytes that nobody holds, counted as [`nbbs::Buddy::free_units`] does.
+    /// Returns the bytes that nobody holds, counted as [`nbbs::Buddy::count_free`] does.
     #[must_use]
     pub fn free_bytes(&self) -> u64 {
-        self.ledger().buddy.free_units() * self.geometry().unit_bytes
+        self.ledger().buddy.count_free() * self.geometry().unit_bytes
     }
 
     /// Returns an offset for whatever the members agree on, by which a newcomer finds everything else. It is none at

@@ -49,10 +49,10 @@ pub fn observe<W: Word>(buddy: &Buddy<'_, W>, held: &[Block]) -> Result<(), Viol
     if stats.free_units + stats.used_units + stats.reserved_units != stats.units {
         return Err(Violation::wrong("stats(), the sum of its counts,", stats.units, &stats));
     }
-    let (free, held) = (buddy.free_units(), held.iter().map(|block| block.len()).sum::<u64>());
+    let (free, held) = (buddy.count_free(), held.iter().map(|block| block.len()).sum::<u64>());
     if free > buddy.units() - held {
         return Err(Violation::wrong(
-            "free_units(), beside blocks held,",
+            "count_free(), beside blocks held,",
             buddy.units() - held,
             free,
         ));
@@ -100,8 +100,8 @@ fn seen(piece: Piece, unit: u64) -> (Unit, Block) {
 
 fn check_stats<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violation> {
     let stats = buddy.stats();
-    if buddy.free_units() != stats.free_units {
-        return Err(Violation::wrong("free_units()", stats.free_units, buddy.free_units()));
+    if buddy.count_free() != stats.free_units {
+        return Err(Violation::wrong("count_free()", stats.free_units, buddy.count_free()));
     }
     let (free, used) = (spec.free_blocks(), spec.used_blocks());
     let units_in = |blocks: &[u64]| blocks.iter().zip(0..).map(|(n, k)| n << k).sum::<u64>();

@@ -51,7 +51,7 @@ fn at_every_step_of_every_operation() {
                     assert_eq!((found.members, found.pending), (1, 0), "{what}");
                     // All of it at once: nothing lies below what the other holds.
                     let held: u64 = other.held.iter().map(|block| block.len()).sum();
-                    assert_eq!(world.ledger().buddy.free_units(), units - held, "{what}");
+                    assert_eq!(world.ledger().buddy.count_free(), units - held, "{what}");
                     world.assert_whole(&mut other, &what);
                     !died
                 });
@@ -98,7 +98,7 @@ fn a_seat_that_is_taken_again() {
         let found = other.recover().unwrap();
         assert_eq!(found.members, 1);
         let held: u64 = other.held.iter().map(|block| block.len()).sum();
-        assert_eq!(world.ledger().buddy.free_units(), 60 - held, "step {step}");
+        assert_eq!(world.ledger().buddy.count_free(), 60 - held, "step {step}");
         heir.free().unwrap();
         world.assert_whole(&mut other, &format!("step {step}"));
     }

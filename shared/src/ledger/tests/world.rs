@@ -167,7 +167,7 @@ impl World {
             recoverer.trim();
         }
         let buddy = self.arena.buddy();
-        assert_eq!(buddy.free_units(), buddy.units(), "{what}: units are lost");
+        assert_eq!(buddy.count_free(), buddy.units(), "{what}: units are lost");
         buddy.audit().unwrap_or_else(|broken| panic!("{what}: {broken}"));
         check_whole(&buddy, &Oracle::new(buddy.units()))
             .unwrap_or_else(|found| panic!("{what}: {found}"));

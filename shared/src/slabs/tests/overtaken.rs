@@ -178,7 +178,7 @@ fn so_does_a_block_that_another_call_was_about() {
         asked.push(at);
         Fate::Free
     });
-    assert_eq!((asked.len(), world.ledger().buddy.free_units()), (1, 4));
+    assert_eq!((asked.len(), world.ledger().buddy.count_free()), (1, 4));
 }
 
 /// The slab of a slot that was recovered is taken apart and made again, and its first slot is the recoverer's once

@@ -146,7 +146,7 @@ fn a_trim_is_overtaken_by_an_allocation() {
             first.free_slot().unwrap();
             first.trim();
             second.trim();
-            assert_eq!(world.ledger().buddy.free_units(), 16, "{trims}, {looks}");
+            assert_eq!(world.ledger().buddy.count_free(), 16, "{trims}, {looks}");
         }
     }
 }
@@ -174,7 +174,7 @@ fn a_trim_that_comes_too_late_gives_all_back() {
         }
         first.free_slot().unwrap();
         first.trim();
-        assert_eq!(world.slabs().ledger.buddy.free_units(), 16, "{trims}");
+        assert_eq!(world.slabs().ledger.buddy.count_free(), 16, "{trims}");
     }
 }
 

@@ -113,7 +113,7 @@ fn run(seed: u64) -> Result<(), Violation> {
         last.recover()?;
         last.give_all_back()?;
     }
-    let free = stage.world.ledger().buddy.free_units();
+    let free = stage.world.ledger().buddy.count_free();
     if free != units {
         return Err(wrong(("units are lost", free, units)));
     }
