@@ -51,9 +51,12 @@ impl Cache {
     }
 
     /// Frees a slot of this class, which the caller holds, if there is room for it, and it is not the slot of this
-    /// class that was freed last. Returns whether it was freed.
+    /// class that was freed last, or, where slots are drawn, any that the cache keeps. Returns whether it was freed.
     #[inline]
     pub fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
+        if Lot::DRAWS && self.keeps(class, at) {
+            return false;
+        }
         if waiting::ON {
             self.push_waiting(class, at)
         } else {
@@ -194,19 +197,14 @@ impl Bin {
         freed.chain(spare).filter_map(NonNull::new).for_each(visit);
     }
 
-    /// Keeps a slot, if there is room and it is not the newest: or, where slots are drawn, none that is kept already.
-    /// Returns whether it does.
+    /// Keeps a slot, if there is room and it is not the newest. Returns whether it does.
     #[inline]
     fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
         let room = self.len < class.most_kept();
         let Some([kept @ .., place]) = self.slots.get_mut(..=self.len).filter(|_| room) else {
             return false;
         };
-        let is_new = if Lot::DRAWS {
-            !kept.contains(&at.as_ptr())
-        } else {
-            kept.last() != Some(&at.as_ptr())
-        };
+        let is_new = kept.last() != Some(&at.as_ptr());
         if is_new {
             *place = at.as_ptr();
             self.len += 1;

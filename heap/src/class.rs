@@ -111,6 +111,16 @@ impl Class {
         Self((FINE / GRAIN + 8 * (octave - FINE.ilog2()) as usize + eighth) as u8)
     }
 
+    /// Iterates over the classes whose slots, as runs of their own, have so many units' bytes.
+    pub fn of_runs(bytes: usize) -> impl Iterator<Item = Self> {
+        let classes = if bytes > LARGEST {
+            0..0
+        } else {
+            Self::of_size(bytes - (UNIT - 1)).0..Self::of_size(bytes).0 + 1
+        };
+        classes.map(Self)
+    }
+
     /// Returns its number, below [`CLASSES`].
     #[inline]
     pub const fn number(self) -> usize {

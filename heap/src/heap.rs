@@ -190,7 +190,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// nothing has changed.
     ///
     /// It happens in place if the slot is of the right class for both sizes, and for a run if the units behind it are
-    /// free. A run can be made smaller also when the heap is full.
+    /// free. A run that lies at a page can be made smaller, to more than 128 bytes, also when the heap is full.
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.

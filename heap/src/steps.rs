@@ -114,7 +114,9 @@ pub trait Steps<'h>: Copy {
             let is_freed = match held {
                 // SAFETY: as the caller promises.
                 Held::Slot { class, .. } => unsafe { self.free_known_slot(class, at) },
-                Held::Run { .. } => self.free_known_run(at, held.bytes()),
+                Held::Run { .. } => {
+                    !self.keeps_held(held, at) && self.free_known_run(at, held.bytes())
+                }
             };
             let nothing = FreeError::NotAllocated { address: at.addr().get() };
             is_freed.then_some(held.bytes()).ok_or(nothing)
@@ -136,12 +138,12 @@ pub trait Steps<'h>: Copy {
         size: usize,
     ) -> Result<Option<NonNull<u8>>, FreeError> {
         let held = self.find(at)?;
+        if self.keeps_held(held, at) {
+            self.memory().refuse();
+            return Err(FreeError::NotAllocated { address: at.addr().get() });
+        }
         let Ok(new) = Layout::from_size_align(size, GRAIN) else { return Ok(None) };
         let stays = match (held, Class::of(new)) {
-            (Held::Slot { class, .. }, _) if self.is_kept(class, at) => {
-                self.memory().refuse();
-                return Err(FreeError::NotAllocated { address: at.addr().get() });
-            }
             (Held::Slot { class, .. }, to) => to == Some(class),
             (Held::Run { .. }, None) => self.resize_run(at, held.bytes(), size),
             (Held::Run { .. }, Some(class)) => held.holds(class),
@@ -156,6 +158,15 @@ pub trait Steps<'h>: Copy {
         unsafe {
             moved.copy_from_nonoverlapping(at, held.bytes().min(size));
             self.free_at(at).map(|_| Some(moved)).inspect_err(|_| self.free(moved, new))
+        }
+    }
+
+    /// Returns whether the caller's cache keeps what was found there, a slot or a run that serves as one.
+    fn keeps_held(self, held: Held, at: NonNull<u8>) -> bool {
+        match held {
+            Held::Slot { class, .. } => self.is_kept(class, at),
+            Held::Run { .. } => Class::of_runs(held.bytes())
+                .any(|class| held.holds(class) && self.is_kept(class, at)),
         }
     }
 

@@ -48,7 +48,7 @@ fn no_more_waits_than_is_said() {
     assert!(same >= 40 - 8, "{same}");
 }
 
-#[cfg(all(feature = "shuffle", not(feature = "quarantine")))]
+#[cfg(feature = "shuffle")]
 #[test]
 fn a_second_free_is_seen_wherever_the_slot_is() {
     static HEAP: Heap<{ 4 << 20 }> = Heap::new();

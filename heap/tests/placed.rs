@@ -368,6 +368,24 @@ fn what_the_cache_keeps_is_not_resized() {
     }
     assert_eq!((heap.refused(), heap.stats().free), (3, free_bytes));
     assert_whole(heap, 1);
+    // The same for a run that serves as a slot.
+    let short = self::heap(1, 30 << 10);
+    let of = layout(5600, 16);
+    let run = short.on(0).alloc(of).unwrap();
+    // SAFETY: ours.
+    unsafe { short.on(0).free(run, of) };
+    let nothing = FreeError::NotAllocated { address: run.addr().get() };
+    for size in [5600, 6144, 6145, 20_000] {
+        // SAFETY: wrong.
+        assert_eq!(unsafe { short.on(0).resize_at(run, size) }, Err(nothing), "{size}");
+    }
+    // SAFETY: wrong.
+    assert_eq!(unsafe { free(short, run) }, Err(nothing));
+    let blocks = [(); 2].map(|()| short.on(0).alloc(of).unwrap());
+    assert_ne!(blocks[0], blocks[1]);
+    // SAFETY: ours.
+    blocks.into_iter().for_each(|block| unsafe { short.on(0).free(block, of) });
+    assert_whole(short, 1);
 }
 
 /// A run that is resized where it is, and then freed by its layout, serves as a slot only if it is aligned as one.
@@ -396,7 +414,9 @@ fn runs_that_serve_as_slots_are_aligned() {
 /// In a heap that has nothing left, whatever the caller knows of the block.
 #[test]
 fn a_full_heap_makes_runs_smaller() {
-    for (by_layout, size) in [(true, 20 << 10), (true, 1025), (false, 20 << 10), (false, 1025)] {
+    for (by_layout, size) in
+        [true, false].into_iter().flat_map(|by| [20 << 10, 1025, 129].map(|size| (by, size)))
+    {
         let heap = heap(1, 60 << 10);
         let of = layout(40 << 10, 16);
         let run = heap.on(0).alloc(of).unwrap();
@@ -404,7 +424,7 @@ fn a_full_heap_makes_runs_smaller() {
             std::iter::from_fn(|| heap.on(0).alloc(layout(1024, 1024))).collect();
         // SAFETY: ours.
         let smaller = unsafe {
-            run.write_bytes(5, 1025);
+            run.write_bytes(5, size);
             if by_layout {
                 heap.on(0).resize(run, of, size)
             } else {
@@ -413,7 +433,7 @@ fn a_full_heap_makes_runs_smaller() {
         };
         assert_eq!(smaller, Some(run), "{size}");
         // SAFETY: ours, and written to.
-        let bytes = unsafe { NonNull::slice_from_raw_parts(run, 1025).as_ref() };
+        let bytes = unsafe { NonNull::slice_from_raw_parts(run, size).as_ref() };
         assert!(bytes.iter().all(|&byte| byte == 5));
         // What is left over can be had.
         rest.extend((0..18).map(|_| heap.on(0).alloc(layout(1024, 1024)).unwrap()));

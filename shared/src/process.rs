@@ -1,8 +1,7 @@
 //! Which process this is. A forked child is another one, even if it has the same number, as in a PID namespace of its
-//! own.
+//! own. A child that was made by another call than `fork`, such as `clone` itself, is told by its number only.
 
-use std::sync::Once;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nix::libc::pthread_atfork;
 
@@ -25,10 +24,16 @@ pub(crate) struct Process {
 impl Process {
     /// Returns the process that calls.
     pub fn this() -> Self {
-        static COUNTED: Once = Once::new();
-        // SAFETY: the handler may be called in any child: it changes an atomic number. If there is no memory for it,
-        // the process's number has to do.
-        COUNTED.call_once(|| _ = unsafe { pthread_atfork(None, None, Some(count)) });
+        static IS_COUNTED: AtomicBool = AtomicBool::new(false);
+        // Not a `Once`, on which a child would wait for a thread of its parent. If several threads register the handler,
+        // it counts by more than one.
+        // Relaxed: orders nothing.
+        if !IS_COUNTED.load(Ordering::Relaxed) {
+            // SAFETY: the handler may be called in any child: it changes an atomic number. If there is no memory for
+            // it, the process's number has to do.
+            unsafe { pthread_atfork(None, None, Some(count)) };
+            IS_COUNTED.store(true, Ordering::Relaxed);
+        }
         // Relaxed: it only changes while this process has one thread.
         Self { id: std::process::id(), forks: FORKS.load(Ordering::Relaxed) }
     }

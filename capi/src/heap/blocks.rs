@@ -98,8 +98,8 @@ pub unsafe extern "C" fn nbbs_heap_free(
 /// allocated.
 ///
 /// A block stays in place within its size class, and a larger one if the units behind it are free; otherwise this costs
-/// what `nbbs_heap_alloc` and `nbbs_heap_free` take, and a copy. A block of more than 32 KiB can be made smaller also when
-/// the heap is full. Refuses as they do.
+/// what `nbbs_heap_alloc` and `nbbs_heap_free` take, and a copy. A block of more than 32 KiB that lies at a page can
+/// be made smaller, to more than 128 bytes, also when the heap is full. Refuses as they do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_resize(
     heap: *const Heap,

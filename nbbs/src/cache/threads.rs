@@ -20,7 +20,7 @@ use crate::error::{AllocError, FreeError};
 /// A signal handler that interrupts an operation uses the buddy allocator directly. A handler that may be the first in
 /// its thread to use the caches must use [`buddy`](Self::buddy) instead, as the first use allocates memory. A process
 /// made by `fork` that shares the arena with its parent must not use these caches: it has a copy of what the thread
-/// kept. When it ends, the copy is not given back.
+/// kept. When it ends, the copy is not given back, if the process has another number than its parent.
 ///
 /// Refusals, and wrong and double frees, are as for a [`Cache`]. A refusal asks the other threads to give back what
 /// they keep with their next operation, so another attempt may succeed.

@@ -156,7 +156,9 @@ impl<W: Word> Runs<'_, W> {
             return self.next_in_leaf(idx, sought);
         }
         if level <= W::SHAPE.level_of(sought.order) {
-            self.tree().settle(level, idx);
+            // Free blocks that wait for a merge do not lie side by side in the word. Each failure is somebody else's
+            // completed change.
+            while !self.tree().settle(level, idx) {}
         }
         let slot_order = W::SHAPE.slot_order(level);
         let word = self.tree().read(level, idx);

@@ -125,20 +125,19 @@ impl<W: Word> Tree<'_, W> {
         seen == (word::codes(level, word), word::bound(word)) || self.tighten(level, idx)
     }
 
-    /// [Tightens](Self::tighten) a word, after settling every word below that may hold a waiting merge. Tries again
-    /// whenever somebody else has changed the word, so that what was freed before is merged, whatever others do
-    /// elsewhere below the word.
+    /// [Tightens](Self::tighten) a word, after settling every word below that may hold a waiting merge. Returns `false`
+    /// if somebody else changed one of these words meanwhile, so that merges may still wait.
     #[cold]
-    pub fn settle(&self, level: usize, idx: u64) {
-        while level > 0 && word::bound(self.read(level, idx)) == word::UNSETTLED {
-            let split = self.split_slots(level, idx, word::codes(level, self.read(level, idx)));
-            for slot in word::from_slot(split, 0) {
-                self.settle(level - 1, W::SHAPE.child(idx, slot));
-            }
-            if self.tighten_if_loose(level, idx) {
-                return;
-            }
+    pub fn settle(&self, level: usize, idx: u64) -> bool {
+        let word = self.read(level, idx);
+        if level == 0 || word::bound(word) != word::UNSETTLED {
+            return true;
         }
+        let mut is_settled = true;
+        for slot in word::from_slot(self.split_slots(level, idx, word::codes(level, word)), 0) {
+            is_settled &= self.settle(level - 1, W::SHAPE.child(idx, slot));
+        }
+        self.tighten_if_loose(level, idx) && is_settled
     }
 
     /// Tightens a word that a lane leaves, and the words above as far as that lowers them.

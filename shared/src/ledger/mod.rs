@@ -104,6 +104,8 @@ impl<'a, W: Word> Ledger<'a, W> {
         let turn = former.seated();
         if former.is_live() {
             self.replace(number, turn.generation());
+        } else {
+            self.forget_replaced(number, turn.generation());
         }
         // Release: pairs with the Acquire in `turn`. Tags of this generation are written afterwards.
         word.store(turn.0, Ordering::Release);

@@ -18,6 +18,8 @@ const RECOVERED: usize = 2;
 pub(crate) struct Replaced {
     seat: usize,
     by: u64,
+    /// The last one that had been recovered.
+    recovered: u64,
 }
 
 impl<W: Word> Ledger<'_, W> {
@@ -32,21 +34,34 @@ impl<W: Word> Ledger<'_, W> {
     /// Returns the members that have been replaced and not been recovered.
     pub fn replaced(&self) -> impl Iterator<Item = Replaced> {
         (0..self.seats()).filter_map(|seat| {
+            // Acquire: before the other word is read. If it is out of date by then, the member is recovered once more, for
+            // nothing, and `bury_replaced` fails.
+            let recovered = self.word_of(seat, RECOVERED)?.load(Ordering::Acquire);
             // Acquire: pairs with the Release in `replace`.
             let by = self.word_of(seat, REPLACED)?.load(Ordering::Acquire);
-            // Relaxed: if it is out of date, the member is recovered once more, for nothing.
-            let recovered = self.word_of(seat, RECOVERED)?.load(Ordering::Relaxed);
             let has_come = self.turn(seat)?.seated().generation() != by;
-            (by != recovered && has_come).then_some(Replaced { seat, by })
+            (by != recovered && has_come).then_some(Replaced { seat, by, recovered })
         })
     }
 
     /// Records that replaced members have been recovered.
-    pub fn bury_replaced(&self, Replaced { seat, by }: Replaced) {
+    pub fn bury_replaced(&self, Replaced { seat, by, recovered }: Replaced) {
         let Some(word) = self.word_of(seat, RECOVERED) else { return };
-        // Relaxed: as above. If it fails, another has recovered this one or a later one.
-        let seen = word.load(Ordering::Relaxed);
-        let _ = word.compare_exchange(seen, by, Ordering::Relaxed, Ordering::Relaxed);
+        // Relaxed: as above. If it fails, another has recovered this one or a later one since.
+        let _ = word.compare_exchange(recovered, by, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Takes back what a newcomer recorded that died before its turn, when the member whom it was to replace has been
+    /// recovered since. For the next newcomer, which has the same generation, and the seat's lock.
+    pub(super) fn forget_replaced(&self, seat: usize, by: u64) {
+        let replaced = self.word_of(seat, REPLACED);
+        // Relaxed, both: written by whoever had the lock before.
+        if replaced.is_some_and(|word| word.load(Ordering::Relaxed) == by)
+            && let Some(word) = self.word_of(seat, RECOVERED)
+        {
+            // Release: comes before the turn, as in `replace`.
+            word.store(by, Ordering::Release);
+        }
     }
 
     fn word_of(&self, seat: usize, number: usize) -> Option<&W> {
@@ -92,6 +107,28 @@ mod tests {
         assert_eq!(dead(&world, &newcomer.seat), 0);
     }
 
+    /// A recoverer is stopped at any step, and another recovers a later death on the same seat.
+    #[test]
+    fn what_two_recover_stays_recovered() {
+        for step in 0..400 {
+            let world = with_a_death();
+            drop(world.sit(0));
+            let (mut first, mut second) = (world.sit(1), world.sit(2));
+            let (of, recoverer, later) = (&world, &mut first, &mut second);
+            let bodies: Vec<Body<'_>> = vec![
+                Box::new(move || recoverer.recover().map(drop)),
+                Box::new(move || {
+                    of.kill(0);
+                    drop(of.sit(0));
+                    later.recover().map(drop)
+                }),
+            ];
+            follow(&[Turn::steps(0, step), Turn::rest(1), Turn::rest(0)], bodies)
+                .unwrap_or_else(|found| panic!("{step}: {found}"));
+            assert_eq!(dead(&world, &first.seat), 0, "{step}");
+        }
+    }
+
     /// If it is not recovered then, somebody is told that it must be.
     #[test]
     fn a_newcomer_comes_while_somebody_recovers() {
@@ -131,6 +168,9 @@ mod tests {
             other.recover().unwrap();
             assert_eq!(dead(&world, &other.seat), 0, "{step}");
             world.assert_whole(&mut other, &format!("{step}"));
+            // Of these deaths nothing is left.
+            let last = world.sit(0);
+            assert_eq!((dead(&world, &other.seat), dead(&world, &last.seat)), (0, 0), "{step}");
             came
         });
         assert!(ends.is_some());

@@ -57,7 +57,8 @@ impl Segment {
     /// # Errors
     /// [`PathError`], which names the path and why: [`AttachError::Geometry`]; [`AttachError::Exists`];
     /// [`AttachError::Making`] if another process is just making it; [`AttachError::Foreign`] and others if the file
-    /// holds something else; [`AttachError::System`]. In none of these cases has an existing file changed.
+    /// holds something else; [`AttachError::System`]. In none of these cases has an existing file
+    /// changed, except in the last, when its mode may have, or a half made segment may be gone.
     ///
     /// ```
     /// use nbbs_shared::{AttachError, Geometry, Segment};
@@ -75,8 +76,8 @@ impl Segment {
         Self::create_for(path, geometry, 0o600)
     }
 
-    /// Makes a segment as [`create`](Self::create) does, with the caller's permissions, less the process's umask:
-    /// `0o660` for a group.
+    /// Makes a segment as [`create`](Self::create) does, with the caller's permissions: `0o660` for a group. The
+    /// process's umask is taken off if the file is new.
     ///
     /// # Errors
     /// Those of [`create`](Self::create).
