@@ -60,5 +60,10 @@ pub use mapped::Mapped;
 pub use memory_map::MapEntry;
 pub use region::Region;
 
+/// Runs the README's example as a doctest.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// Bytes of a frame: one unit of the arena stands for one frame.
 pub const FRAME_SIZE: u64 = 4096;

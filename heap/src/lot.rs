@@ -73,6 +73,7 @@ fn seed(place: usize) -> u64 {
     use core::sync::atomic::{AtomicUsize, Ordering};
 
     static DRAWN: AtomicUsize = AtomicUsize::new(0);
+    // Relaxed: only the number matters.
     let number = DRAWN.fetch_add(1, Ordering::Relaxed);
     // Not hashed without `std`: anybody who knows the address of the cache knows the order.
     #[cfg(not(feature = "std"))]

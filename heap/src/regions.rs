@@ -193,6 +193,7 @@ impl<'a> Memory<'a> {
     /// Counts a free that was refused.
     #[cold]
     pub fn refuse(&self) {
+        // Relaxed, here and below: a count.
         self.regions.refused.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -215,6 +216,7 @@ impl<'a> Memory<'a> {
     /// Returns how often caches were asked to give back what they keep.
     #[inline]
     pub fn asked(&self) -> usize {
+        // Relaxed: a cache that misses a request heeds it the next time.
         self.regions.asked.load(Ordering::Relaxed)
     }
 

@@ -188,6 +188,7 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Takes nothing off a stack, if it is empty. Returns whether it is.
     fn is_still_empty(&self, class: Class, number: usize) -> bool {
         let Some(stack) = self.stack(class, number) else { return false };
+        // Relaxed: the exchange fails if it has changed.
         let seen = stack.load(Ordering::Relaxed);
         // Release: pairs with the Acquire in `list`: a caller that lists a slab later sees what was said before.
         seen & FIRST == 0
@@ -247,6 +248,7 @@ impl<'a, W: Word> Slabs<'a, W> {
         let mut at = first;
         for _ in 0..steps {
             let Some(link) = at.checked_sub(1).and_then(|unit| self.link(unit)) else { break };
+            // Relaxed: the exchange in `detach` fails if the stack has changed.
             at = link.load(Ordering::Relaxed) & FIRST;
         }
         at
@@ -255,6 +257,7 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Takes all slots of a slab that the caller has in hand, and the mark.
     fn take_slots(&self, unit: u64) -> u64 {
         let Some(word) = self.word(unit) else { return 0 };
+        // Relaxed: the exchange fails if it has changed.
         let mut seen = word.load(Ordering::Relaxed);
         loop {
             // Acquire: pairs with the Release in `give`: the former holders have finished with the slots. Release:
@@ -275,6 +278,7 @@ impl<'a, W: Word> Slabs<'a, W> {
         let (Some(word), Some(link)) = (self.word(unit), self.link(unit)) else {
             return Given::Refused;
         };
+        // Relaxed: a holder of slots has the class from whoever gave it the slots.
         if link.load(Ordering::Relaxed) & !FIRST != tag(class) {
             return Given::Refused;
         }
@@ -286,6 +290,7 @@ impl<'a, W: Word> Slabs<'a, W> {
                 return Given::Refused;
             }
             if slots == class.all_slots() {
+                // Relaxed: nobody else can reach the slab, and its memory is returned by a Release.
                 link.store(0, Ordering::Relaxed);
                 return Given::Whole;
             }
@@ -313,6 +318,7 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Records that all slots of a listed slab of `class` may be free.
     fn say_whole(&self, class: Class) {
         let Some(whole) = self.whole.get(class.number()) else { return };
+        // Relaxed: the exchange fails if it has changed.
         let mut seen = whole.load(Ordering::Relaxed);
         loop {
             let new = (seen | SAID).wrapping_add(TIMES);
@@ -331,8 +337,10 @@ impl<'a, W: Word> Slabs<'a, W> {
         let whole = self.whole.get(class.number()).map_or(0, |word| word.load(Ordering::Relaxed));
         let stack = self.stack(class, usize::from(whole & CURRENT != 0));
         let (Some(stack), Some(link)) = (stack, self.link(unit)) else { return };
+        // Relaxed: as above.
         let mut seen = stack.load(Ordering::Relaxed);
         loop {
+            // Relaxed: the slab is in hand, and the exchange below releases it.
             link.store(tag(class) | seen & FIRST, Ordering::Relaxed);
             let new = seen & !FIRST | (unit + 1);
             // Release: pairs with the Acquire in `detach`, for the link. Acquire: pairs with the Release in
@@ -347,6 +355,7 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Returns the class of the slab that begins at `unit`, if one does, and its free slots that nobody keeps, at this
     /// moment.
     pub fn look(&self, unit: u64) -> Option<(Class, u64)> {
+        // Relaxed, here and in what follows: an answer for this moment.
         let tag = self.link(unit)?.load(Ordering::Relaxed) >> 32;
         let class = Class::numbered(usize::try_from(tag).ok()?.checked_sub(1)?)?;
         Some((class, self.word(unit)?.load(Ordering::Relaxed) & !LISTED))

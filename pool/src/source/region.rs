@@ -53,6 +53,7 @@ impl<const BYTES: usize> Region<BYTES> {
 unsafe impl<const BYTES: usize> ChunkSource for &'static Region<BYTES> {
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         let start = self.start();
+        // Relaxed: the exchange fails if it has changed.
         let mut cut = self.cut.load(Ordering::Relaxed);
         loop {
             let padding = (start as usize + cut).wrapping_neg() & (layout.align() - 1);
@@ -83,6 +84,7 @@ impl<const BYTES: usize> Default for Region<BYTES> {
 
 impl<const BYTES: usize> fmt::Debug for Region<BYTES> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Relaxed: a number for who asks.
         let cut = self.cut.load(Ordering::Relaxed);
         f.debug_struct("Region").field("bytes", &BYTES).field("cut", &cut).finish()
     }

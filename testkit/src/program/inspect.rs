@@ -163,7 +163,8 @@ fn check_map<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec, order: u32) -> Result<(
     }
     let share = |(stretch, unfree): (usize, &u64)| {
         let len = (spec.units() - ((stretch as u64) << order)).min(1 << order);
-        (unfree * 255).div_ceil(len) as u8
+        // 255 only if all of it is in use.
+        (unfree * 255).div_ceil(len).min(254 + u64::from(*unfree == len)) as u8
     };
     let mut expected: Vec<u8> = unfree.iter().enumerate().map(share).collect();
     expected.push(77);
