@@ -102,7 +102,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{HEADER_BYTES, State, decode, encode};
+    use super::{HEADER_BYTES, State, VERSION, decode, encode};
     use crate::error::AttachError;
     use crate::layout::{Geometry, Layout};
     use proptest::prelude::*;
@@ -133,10 +133,10 @@ mod tests {
     #[test]
     fn a_newer_version_is_named() {
         let mut bytes = encode(&layout(), State::Whole);
-        bytes[8] = 3;
+        bytes[8] += 1;
         assert_eq!(
             decode(&bytes, layout().bytes),
-            Err(AttachError::Version { version: 3, known: 2 })
+            Err(AttachError::Version { version: VERSION + 1, known: VERSION })
         );
     }
 
