@@ -120,23 +120,37 @@ place_of_mutants() {
 # try_mutants LIST [CRATE]: runs `build_mutant NAME` and `catches NAME`, which the script defines, for each mutant of a
 # list, or of its share, in a copy of the workspace. A mutant that does not build is not caught. Each list builds in a
 # place of its own: cargo would take the build of one copy for that of another, if that is older.
-try_mutants() {
-    local list=$root/verify/mutants/$1.list names name copy start
-    names=$("$root/verify/mutate.sh" "$list") || { log "could not run: no mutants in $list"; exit 1; }
-    copy=$(place_of_mutants "$1")
-    mutants_listed=$((mutants_listed + $(wc -l <<<"$names")))
-    for name in $(share <<<"$names"); do
-        mutants_tried=$((mutants_tried + 1)) start=$SECONDS
-        CRATE=${2:-nbbs} "$root/verify/mutate.sh" "$list" "$name" "$copy"
-        if ! (cd "$copy" && CARGO_TARGET_DIR=$copy/target && build_mutant "$name") >&2; then
-            log "mutant $name does not build"
-        elif (cd "$copy" && CARGO_TARGET_DIR=$copy/target && catches "$name") >&2; then
-            log "mutant $name: caught, $((SECONDS - start)) s"
-            mutants_caught=$((mutants_caught + 1))
-        else
-            log "mutant $name goes UNNOTICED"
-        fi
+try_mutants() { try_mutants_of "$1:${2:-nbbs}"; }
+
+# try_mutants_of LIST:CRATE...: the same for several lists, of which the share is drawn as if they were one.
+try_mutants_of() {
+    local entry names all=()
+    for entry in "$@"; do
+        names=$("$root/verify/mutate.sh" "$root/verify/mutants/${entry%:*}.list") ||
+            { log "could not run: no mutants in ${entry%:*}.list"; exit 1; }
+        mapfile -t -O ${#all[@]} all < <(sed "s/^/$entry:/" <<<"$names")
     done
+    mutants_listed=$((mutants_listed + ${#all[@]}))
+    for entry in $(printf '%s\n' "${all[@]}" | share); do
+        # shellcheck disable=SC2086
+        try_mutant ${entry//:/ }
+    done
+}
+
+# try_mutant LIST CRATE NAME
+try_mutant() {
+    local list=$root/verify/mutants/$1.list name=$3 copy start=$SECONDS
+    copy=$(place_of_mutants "$1")
+    mutants_tried=$((mutants_tried + 1))
+    CRATE=$2 "$root/verify/mutate.sh" "$list" "$name" "$copy"
+    if ! (cd "$copy" && CARGO_TARGET_DIR=$copy/target && build_mutant "$name") >&2; then
+        log "mutant $name does not build"
+    elif (cd "$copy" && CARGO_TARGET_DIR=$copy/target && catches "$name") >&2; then
+        log "mutant $name: caught, $((SECONDS - start)) s"
+        mutants_caught=$((mutants_caught + 1))
+    else
+        log "mutant $name goes UNNOTICED"
+    fi
 }
 
 # finish COVERED PATIENTS OURS: prints the result line, and fails unless all is well. PATIENTS is caught/tried.

@@ -3,9 +3,6 @@ NBBS_SHARE=${NBBS_SHARE:-0/1}
 shares=${NBBS_SHARE#*/}
 turn=$((${NBBS_SHARE%/*} % shares))
 
-# one_of_lists LIST...: of lists of mutants that take long to build one, or all.
-one_of_lists() { printf '%s\n' "$@" | share; }
-
 # share: of the lines on standard input every Nth from the Kth on; of fewer than N lines one.
 share() {
     awk -v turn="$turn" -v shares="$shares" '

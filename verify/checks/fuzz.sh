@@ -70,11 +70,6 @@ try_patients nb1 nb4 arena-untagged
 # Its sound twin.
 output=$(patient arena-tagged 4) || found_in arena-tagged $?
 
-for list in $(one_of_lists fuzz fuzz-pool fuzz-heap); do
-    case $list in
-    fuzz) try_mutants fuzz ;;
-    *) try_mutants "$list" "${list#fuzz-}" ;;
-    esac
-done
+try_mutants_of fuzz:nbbs fuzz-pool:pool fuzz-heap:heap
 printf %s "$findings" >&2
 finish "$total inputs, $inputs kept" "$patients_caught/$patients_tried" "$ours"

@@ -33,8 +33,8 @@ for features in $(printf '%s\n' quarantine shuffle,poison quarantine,shuffle | s
 done
 # Valgrind must report a read after a free, and nothing else: not the rest of the example, which is valid; nor the
 # pattern that `poison` writes. libclang reads its headers.
-pattern=$(printf '%s\n' "" ,poison | share)
-watched_build() { command valgrind --version && cargo build --quiet "${package[@]}" --features "valgrind${pattern##*$'\n'}" --example after_free; }
+pattern=$(printf '%s\n' "" ,poison | share | tail -n 1)
+watched_build() { command valgrind --version && cargo build --quiet "${package[@]}" --features "valgrind$pattern" --example after_free; }
 watched_build >&2 || { verify/install.sh debian valgrind libclang-dev && watched_build; } >&2 ||
     { log "could not run: valgrind and libclang-dev cannot be installed"; exit 1; }
 for size in none 100 100000; do
@@ -48,7 +48,7 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 # The test of nightly Rust's trait is built with it, as both take builds of their own of all that tests depend on.
 sanitized() {
     CARGO_TARGET_DIR=$target/address RUSTFLAGS=-Zsanitizer=address cargo +nightly "$1" "${package[@]}" \
-        --features "asan,nightly${pattern##*$'\n'}" --target "$host" "${@:2}"
+        --features "asan,nightly$pattern" --target "$host" "${@:2}"
 }
 sanitized build --quiet --example after_free
 after_free=$target/address/$host/debug/examples/after_free

@@ -47,10 +47,5 @@ nbbs=$(passed <"$said")
 cat "$said" >&2
 objects=$(passed <"$said")
 [ "$nbbs" -ge $((4 * ${#seeds[@]})) ] && [ "$objects" -gt 0 ] || { log "not everything was run"; ours=FOUND; }
-for list in $(one_of_lists miri miri-pool); do
-    case $list in
-    miri) try_mutants miri ;;
-    *) try_mutants "$list" "${list#miri-}" ;;
-    esac
-done
+try_mutants_of miri:nbbs miri-pool:pool
 finish "$nbbs tests of nbbs under ${#seeds[@]} seeds, $objects of the pool" 0/0 "$ours"

@@ -49,6 +49,7 @@ for sound in sl1 sl4 arena-tagged arena-sl; do
     "$stress" $sound 3 >&2 || { log "$sound is sound, but something was found"; ours=FOUND; }
 done
 
+lists=(stress:nbbs)
 if [ "${NO_SANITIZERS:-0}" = 1 ]; then
     covered="$covered; ThreadSanitizer LEFT OUT"
 else
@@ -56,8 +57,7 @@ else
     under_sanitizer nbbs "$seconds" >&2 || { log "found under ThreadSanitizer"; ours=FOUND; }
     # This is not a patient: the owner map, which is quicker, keeps its overlaps from becoming races.
     covered="$covered; ThreadSanitizer $seconds s"
+    lists+=(tsan:nbbs)
 fi
-for list in $(one_of_lists stress tsan); do
-    [ "$list" = tsan ] && [ "${NO_SANITIZERS:-0}" = 1 ] || try_mutants "$list"
-done
+try_mutants_of "${lists[@]}"
 finish "$covered" "$patients_caught/$patients_tried" "$ours"
