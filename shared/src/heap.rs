@@ -7,7 +7,6 @@ use crate::error::{AllocError, OffsetError};
 use crate::ledger::NotHeld;
 use crate::member::{Member, MemberId};
 use crate::offset::Offset;
-#[cfg(doc)]
 use crate::segment::Segment;
 
 /// The heap of a segment, as one member uses it. All members share its memory: one can allocate what another takes and
@@ -40,6 +39,10 @@ pub struct Heap<'m>(&'m Member);
 impl<'m> Heap<'m> {
     pub(crate) fn new(member: &'m Member) -> Self {
         Self(member)
+    }
+
+    pub(crate) fn segment(&self) -> &'m Segment {
+        self.0.segment()
     }
 
     /// Allocates memory of at least this size and alignment, which is not cleared.

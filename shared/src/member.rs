@@ -180,7 +180,8 @@ impl Member {
     }
 
     /// Returns how many members have died and have not been recovered. Those whose seats others have by now count as
-    /// one for each seat; a member whose seat somebody is just taking may be missing. Cost: a system call for each seat that is taken.
+    /// one for each seat; a member whose seat somebody is just taking may be missing. Cost: a system call for each seat
+    /// that is taken.
     #[must_use]
     pub fn dead(&self) -> usize {
         self.segment.ledger().count_dead(&self.seat, &self.locks())

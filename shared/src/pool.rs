@@ -91,14 +91,10 @@ impl<'m, T> Pool<'m, T> {
             Some(class) => bytes == class::size(class) as u64,
             None => bytes >= layout.size() as u64,
         };
-        let found = found.cast::<T>();
-        if !meant {
-            Err(OffsetError::NoSlot { offset: offset.bytes(), bytes })
-        } else if !found.is_aligned() {
-            let align = layout.align() as u64;
-            Err(OffsetError::Misaligned { offset: offset.bytes(), align })
+        if meant {
+            self.0.segment().at(offset)
         } else {
-            Ok(found)
+            Err(OffsetError::NoSlot { offset: offset.bytes(), bytes })
         }
     }
 }

@@ -217,7 +217,13 @@ impl<'a, W: Word> Ledger<'a, W> {
 
     #[inline(always)]
     fn turn_word(&self, seat: usize) -> Option<&'a W> {
-        self.turns.get(seat.checked_mul(TURN_STRIDE)?)
+        self.word_of(seat, 0)
+    }
+
+    /// Returns a word of the line of a seat's turn.
+    #[inline(always)]
+    fn word_of(&self, seat: usize, number: usize) -> Option<&'a W> {
+        self.turns.get(seat.checked_mul(TURN_STRIDE)?.checked_add(number)?)
     }
 
     /// Returns the turn of a seat.

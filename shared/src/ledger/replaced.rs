@@ -7,7 +7,7 @@
 
 use nbbs::sync::{Ordering, Word};
 
-use super::{Ledger, TURN_STRIDE};
+use super::Ledger;
 
 /// The positions of both words behind the turn.
 const REPLACED: usize = 1;
@@ -62,10 +62,6 @@ impl<W: Word> Ledger<'_, W> {
             // Release: comes before the turn, as in `replace`.
             word.store(by, Ordering::Release);
         }
-    }
-
-    fn word_of(&self, seat: usize, number: usize) -> Option<&W> {
-        self.turns.get(seat.checked_mul(TURN_STRIDE)?.checked_add(number)?)
     }
 }
 
