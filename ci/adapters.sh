@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # adapters.sh [--long]: tests the adapters with all their features, and builds each feature by itself; runs ArceOS' own
 # tests, with its allocators and with nbbs in their place. Takes a minute, and as much for building. `--long` runs its
-# benchmarks, OSTD's tests in QEMU, and the adapters' unsafe code under Miri: a quarter of an
-# hour more, mostly for building.
+# benchmarks, OSTD's tests in QEMU, and the adapters' unsafe code under Miri: a quarter of an hour more, mostly for
+# building.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -46,10 +46,10 @@
 //! # What it does not do
 //! - A thread caches slots of the first heap that it uses; it uses others without a cache.
 //! - Wrong frees are not all found at once: a cache does not look at what it is given, except that it refuses the slot
-//!   that it was given last, as long as it keeps that (with `shuffle` any that it keeps). An address that is not the heap's, or lies inside a block, is refused and counted when the
-//!   cache gives it back ([`Heap::refused`]), and may be handed out until then, as may a slot that was freed twice.
-//!   [`Heap::free`] has the list. The features `poison`, `asan` and `valgrind` look at once, but not into the caches of
-//!   others. A second free of memory that has been allocated again since cannot be told from a correct one.
+//!   that it was given last, as long as it keeps that (with `shuffle` any that it keeps). An address that is not the
+//!   heap's, or lies inside a block, is refused and counted when the cache gives it back ([`Heap::refused`]), and may be
+//!   handed out until then, as may a slot that was freed twice. [`Heap::free`] has the list. The features `poison`,
+//!   `asan` and `valgrind` look at once, but not into the caches of others. A second free of memory that has been allocated again since cannot be told from a correct one.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(feature = "nightly", feature(allocator_api))]

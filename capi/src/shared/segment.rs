@@ -105,12 +105,12 @@ pub unsafe extern "C" fn nbbs_shared_bytes(geometry: *const SharedGeometry) -> u
 }
 
 /// Makes a segment in the file at `path`, such as `/dev/shm/name`, and attaches to it. `mode` are its permissions, less
-/// the process's umask; 0 is taken for 0600: only its owner may open it.
+/// the process's umask if the file is new; 0 is taken for 0600: only its owner may open it.
 ///
 /// All of its memory is reserved now. A file of the caller that is empty, or holds a segment whose creator died before
 /// it was whole, is taken over, and whoever may not open the segment may not open the file either from then on. Another
-/// user's file is refused. Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`, `SEGMENT_MAKING` if
-/// another is just making it, `NO_SEGMENT` and others if the file holds something else, `SYSTEM`.
+/// user's file is refused. Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`,
+/// `SEGMENT_MAKING` if another is just making it, `NO_SEGMENT` and others if the file holds something else, `SYSTEM`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_create(
     path: *const c_char,

@@ -86,8 +86,9 @@ impl<'a, W: Word> Zones<'a, W> {
     /// The request's range is in units numbered among all zones; its alignment is within the zone.
     ///
     /// # Errors
-    /// [`RequestError::Exhausted`] if some of these zones could have such a run, but none has one free now, or if none of
-    /// them has a part of the range; otherwise the error of [`Lane::request`](crate::Lane::request) for the last zone that has a part of the range.
+    /// [`RequestError::Exhausted`] if some of these zones could have such a run, but none has one free now, or if none
+    /// of them has a part of the range; otherwise the error of [`Lane::request`](crate::Lane::request) for the last zone
+    /// that has a part of the range.
     /// [`RequestError::OutOfRange`] if the range is empty or backwards, [`RequestError::NoZone`] if `preference` has no
     /// number of a zone.
     ///
