@@ -8,6 +8,9 @@ use nbbs::{Buddy, Request};
 
 use crate::words::HeapWord;
 
+/// The part of an arena, log2, from which on a run is large.
+const LARGE_PART: u32 = 10;
+
 /// The parts of an arena in which lanes begin to search for places of runs.
 const PARTS: u64 = 16;
 
@@ -54,11 +57,26 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         self.buddy.order_bound().is_none_or(|order| order + 1 < self.buddy.max_order())
     }
 
+    /// Finds out whether memory [is short](Self::is_short), so that this is known from then on.
+    fn look_if_short(&self, lane: usize) {
+        if !self.is_short() {
+            // Lowers the bounds if nothing is found.
+            _ = self.buddy.on(lane).has_free(self.buddy.max_order().saturating_sub(1));
+        }
+    }
+
     /// Allocates a run for a layout, searching from where the last one was found. While memory is short, or less
-    /// aligned than the run, it searches from the beginning of the lane's part of the arena. That takes longer, but
-    /// uses what is free in front of the last run, and lanes do not meet.
+    /// aligned than the run, and for a run that is large in proportion to the arena, it searches from the beginning of
+    /// the lane's part of the arena. That takes longer, but uses what is free in front of the last run, and lanes do
+    /// not meet.
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
-        if self.base.addr().get().is_multiple_of(layout.align()) && !self.is_short() {
+        let is_large = Self::units_of(layout.size()) >= self.buddy.units() >> LARGE_PART;
+        if is_large {
+            // Searches from the beginning do not lower the bounds that would say that memory is short.
+            self.look_if_short(lane);
+        }
+        let is_aligned = self.base.addr().get().is_multiple_of(layout.align());
+        if is_aligned && !is_large && !self.is_short() {
             return self.alloc_by(layout, lane, |units| units);
         }
         let end = self.buddy.units();

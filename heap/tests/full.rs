@@ -71,6 +71,35 @@ fn from_every_lane() {
     }
 }
 
+/// A large run is put where one was freed, far in front of the last one, while much is free behind it.
+#[test]
+fn large_runs_lie_in_front() {
+    static HEAP: Heap<{ 64 << 20 }> = Heap::new();
+    let layout = Layout::from_size_align(600 << 10, 8).unwrap();
+    let held = [(); 20].map(|()| HEAP.alloc(layout).unwrap());
+    for at in [held[0], held[1]] {
+        // SAFETY: the block is ours.
+        unsafe { HEAP.free(at, layout) };
+        assert_eq!(HEAP.alloc(layout), Some(at));
+    }
+}
+
+/// Large runs that leave no large piece free make memory short, so that slots are not put into large slabs.
+#[test]
+fn large_runs_leave_memory_short() {
+    static HEAP: Heap<{ 16 << 20 }> = Heap::new();
+    let large = Layout::from_size_align(600 << 10, 8).unwrap();
+    let held: Vec<_> = std::iter::from_fn(|| HEAP.alloc(large)).collect();
+    // SAFETY: the blocks are ours.
+    held.iter().step_by(2).for_each(|&at| unsafe { HEAP.free(at, large) });
+    let again = HEAP.alloc(large).unwrap();
+    let slot = Layout::from_size_align(20 << 10, 8).unwrap();
+    HEAP.alloc(slot).unwrap();
+    let stats = HEAP.stats();
+    assert!(stats.classes.iter().all(|class| class.slabs == 0), "{stats:?}");
+    assert!(held.contains(&again));
+}
+
 /// The last place for a run that is aligned to more than the memory is found, though nothing around it is free.
 #[test]
 fn the_last_aligned_place() {

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use nbbs::{AllocError, Buddy, Request, lane_words};
+use nbbs::{AllocError, Buddy, Request, RequestError, lane_words};
 use testkit::program::Arena;
 use testkit::steered::{Steered, count_steps, steer};
 
@@ -57,6 +57,11 @@ fn a_refusal_looks_at_each_word_a_few_times_and_then_no_more() {
             for lane in [0, 1, 63] {
                 refuse(&buddy, lane, order, SETTLED);
             }
+            // A request for a block costs no more.
+            let units = 1 << order;
+            let request = || buddy.on(0).request(Request::units(units).aligned(order));
+            let (answer, _) = count_steps(SETTLED, request).unwrap();
+            assert_eq!(answer, Err(RequestError::Exhausted { units }));
             for larger in order + 1..=log2 {
                 refuse(&buddy, 5, larger, SETTLED);
             }
@@ -70,6 +75,35 @@ fn a_refusal_looks_at_each_word_a_few_times_and_then_no_more() {
             buddy.audit().unwrap();
         }
     }
+}
+
+/// A look for a block pays for the bounds that mislead it, as an allocation would, and claims nothing.
+#[test]
+fn a_look_for_a_block_makes_the_bounds_true() {
+    let mut misled = 0;
+    for log2 in [12, 14, 18] {
+        let units = 1 << log2;
+        let limit = OF_A_WORD * tree_words(units) + BESIDES;
+        for order in 1..=log2 {
+            let arena = Arena::<Steered>::new(units);
+            let buddy = arena.buddy();
+            hold_halves(&buddy, order);
+            let free = buddy.count_free();
+            misled += usize::from(buddy.order_bound() >= Some(order));
+            for limit in [limit, SETTLED] {
+                let (is_free, _) =
+                    count_steps(limit, || buddy.on(order as usize).has_free(order)).unwrap();
+                assert!(!is_free, "order {order}");
+                assert_eq!(buddy.order_bound(), Some(order - 1));
+            }
+            let look = || buddy.on(0).has_free(order - 1);
+            assert_eq!(count_steps(2 * SETTLED, look).map(|(is_free, _)| is_free), Ok(true));
+            assert!(!buddy.on(0).has_free(log2 + 1));
+            assert_eq!(buddy.count_free(), free);
+            buddy.audit().unwrap();
+        }
+    }
+    assert!(misled > 20, "only {misled} bounds were too high");
 }
 
 /// Runs that leave one unit of each leaf word: the figures of this one are in the documentation.

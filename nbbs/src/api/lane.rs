@@ -55,6 +55,29 @@ impl<'b, W: Word> Lane<'b, W> {
         self.runs.blocks.alloc(order)
     }
 
+    /// Returns whether a block of `2^order` units is free, at some instant of the call. Those in the hands of an
+    /// operation that has not returned are not; nor is one of an order above [`max_order`](crate::Buddy::max_order).
+    ///
+    /// In contrast to [`order_bound`](crate::Buddy::order_bound) it looks for the block: where the bounds promise one
+    /// that is not there, it lowers them, so that they are true for what comes next.
+    ///
+    /// Cost: a load and a look at up to 16 words for each level, if the bounds are true; otherwise that of a refused
+    /// [`alloc`](Self::alloc).
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let cpu = buddy.on(1);
+    /// assert!(cpu.has_free(6));
+    /// let block = cpu.alloc(0)?;
+    /// assert!(cpu.has_free(5) && !cpu.has_free(6));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn has_free(&self, order: u32) -> bool {
+        self.runs.blocks.has_free(order)
+    }
+
     /// Frees the block or run that begins at unit `index`, and returns its number of units.
     ///
     /// Cost: one read-modify-write, and a look at the words above: few if the lane's last free was near, one for each

@@ -4,7 +4,7 @@
 //! alloc     claims a block where the lane claimed last
 //! beside    claims a block beside that word     search    finds a word in which a block can be claimed
 //! claim     claims a block in a given word      batch     claims and frees many blocks of one word at once
-//! free      finds a block and clears it
+//! free      finds a block and clears it          look      says whether a block is free
 //! ```
 
 mod alloc;
@@ -12,6 +12,7 @@ mod batch;
 mod beside;
 mod claim;
 mod free;
+mod look;
 mod search;
 
 use crate::lane::OnLane;

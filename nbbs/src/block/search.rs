@@ -99,6 +99,22 @@ impl<W: Word> Blocks<'_, W> {
         order: u32,
         mut claim: impl FnMut(u64) -> Option<T>,
     ) -> Option<T> {
+        self.look_by(from, order, |idx| {
+            let claimed = claim(idx);
+            if claimed.is_some() {
+                self.lane.notes().set_cursor(order, idx);
+            }
+            claimed
+        })
+    }
+
+    /// Calls `look` for each word that promises a block, until it returns something.
+    pub(super) fn look_by<T>(
+        self,
+        from: u64,
+        order: u32,
+        mut look: impl FnMut(u64) -> Option<T>,
+    ) -> Option<T> {
         let level = W::SHAPE.level_of(order);
         let need = u64::from(order) + 1;
         let (at, idx) = self.lowest_in_use(level, from);
@@ -109,9 +125,8 @@ impl<W: Word> Blocks<'_, W> {
                     continue;
                 }
             } else {
-                if let Some(claimed) = claim(search.idx) {
-                    self.lane.notes().set_cursor(order, search.idx);
-                    return Some(claimed);
+                if let found @ Some(_) = look(search.idx) {
+                    return found;
                 }
                 self.tree().settle(level, search.idx);
                 search.misses += 1;

@@ -45,12 +45,10 @@ impl<W: Word> Runs<'_, W> {
         }
         let align = 1_u64.checked_shl(order).unwrap_or(0);
         let offset = offset & align.wrapping_sub(1);
-        if is_anywhere
-            && offset == 0
-            && align == units
-            && let Ok(index) = self.blocks.alloc(order)
-        {
-            return Ok(index);
+        if is_anywhere && offset == 0 && align == units {
+            self.check_aligned(units, order)?;
+            // A block is found, and refused, at less cost than a run.
+            return self.blocks.alloc(order).map_err(|_| RequestError::Exhausted { units });
         }
         let range = range.unwrap_or(0..self.geometry().units());
         self.claim_within(Wanted { units, align, offset, top_down }, order, range)
@@ -63,13 +61,16 @@ impl<W: Word> Runs<'_, W> {
         order: u32,
         range: Range<u64>,
     ) -> Result<u64, RequestError> {
-        self.check_units(wanted.units)?;
-        if order > self.geometry().max_order() {
-            return Err(RequestError::OrderTooLarge { order, max: self.geometry().max_order() });
-        }
-        self.check_within(&range)?;
         let units = wanted.units;
+        self.check_aligned(units, order)?;
+        self.check_within(&range)?;
         self.claim_in(wanted, range).ok_or(RequestError::Exhausted { units })
+    }
+
+    fn check_aligned(self, units: u64, order: u32) -> Result<(), RequestError> {
+        self.check_units(units)?;
+        let max = self.geometry().max_order();
+        if order > max { Err(RequestError::OrderTooLarge { order, max }) } else { Ok(()) }
     }
 
     fn check_units(self, units: u64) -> Result<(), RequestError> {

@@ -19,6 +19,30 @@ pub fn inspect<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violati
     [0, middle, spec.max_order()].iter().try_for_each(|&order| check_map(buddy, spec, order))
 }
 
+/// Looks for a block of each order, which lowers the bounds that are too high, and compares the answers with the
+/// specification.
+///
+/// # Errors
+/// The first difference.
+pub fn look_for_blocks<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violation> {
+    let largest = largest_free(spec);
+    for order in (0..=spec.max_order() + 1).rev() {
+        let (expected, found) = (largest >= Some(order), buddy.here().has_free(order));
+        if found != expected {
+            return Err(Violation::wrong(format!("has_free({order})"), expected, found));
+        }
+    }
+    if buddy.order_bound() != largest {
+        let question = "order_bound(), after a look for each order,";
+        return Err(Violation::wrong(question, largest, buddy.order_bound()));
+    }
+    Ok(())
+}
+
+fn largest_free(spec: &Spec) -> Option<u32> {
+    (0..=spec.max_order()).rev().find(|&order| spec.free_block(order).is_some())
+}
+
 /// Looks at the arena while others use it, except for the blocks in `held`. A walk must cover the arena without gap or
 /// overlap, and meet each of these blocks as it is.
 ///
@@ -144,8 +168,7 @@ fn check_stats<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violati
 
 /// Checks the upper bound: it may be too high, but not too low.
 fn check_bound<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violation> {
-    let largest = (0..=spec.max_order()).rev().find(|&order| spec.free_block(order).is_some());
-    let bound = buddy.order_bound();
+    let (largest, bound) = (largest_free(spec), buddy.order_bound());
     if bound < largest || bound > Some(spec.max_order()) {
         return Err(Violation::wrong("order_bound()", largest, bound));
     }

@@ -18,7 +18,7 @@ mod truth;
 
 pub use crate::ask::{Ask, Held, No, ask, within};
 pub use caches::{CacheOp, CacheProgram, CacheRace, race_caches};
-pub use inspect::{inspect, observe};
+pub use inspect::{inspect, look_for_blocks, observe};
 pub use judged::Summary;
 pub use plain::race_plain;
 pub use race::{Body, LaneReport, Race, race};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use nbbs::Buddy;
 use nbbs::sync::Word;
-use testkit::program::{Held, inspect};
+use testkit::program::{Held, inspect, look_for_blocks};
 use testkit::{Oracle, Spec, Violation, check_whole};
 
 use crate::actor::Actor;
@@ -121,6 +121,7 @@ fn aftermath<F: Form>(buddy: &Buddy<'_, Explored<F>>, hands: &[Left]) -> Result<
         left.reservations.iter().for_each(|range| _ = spec.reserve(range.clone()));
     }
     inspect(buddy, &spec)?;
+    look_for_blocks(buddy, &spec)?;
     for (lane, left) in hands.iter().enumerate() {
         for held in &left.held {
             let len = buddy.len_of(held.index);
