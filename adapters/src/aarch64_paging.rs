@@ -22,14 +22,14 @@ impl<A: PagingAttributes, W: Word> Translation<A> for Mapped<'_, W> {
     unsafe fn deallocate_table(&mut self, page_table: NonNull<PageTable<A>>) {
         if let Some(address) = self.address_of(page_table.cast()) {
             // A table that is not allocated is left alone.
-            let _ = self.region().free(address, 1);
+            let _ = self.inner().free(address, 1);
         }
     }
 
     fn physical_to_virtual(&self, pa: PhysicalAddress) -> NonNull<PageTable<A>> {
         match self.pointer_to(pa.0 as u64) {
             Some(table) => table.cast(),
-            None => panic!("page table at {pa} outside {:#x?}", self.region().addresses()),
+            None => panic!("page table at {pa} outside {:#x?}", self.addresses()),
         }
     }
 }

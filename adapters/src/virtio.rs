@@ -14,7 +14,7 @@ use crate::{FRAME_SIZE, Mapped};
 ///   nor free a page of it while a driver uses it;
 /// - `mmio` fulfils what [`Hal::mmio_phys_to_virt`] requires of implementations.
 pub unsafe trait Machine {
-    /// Returns the source of DMA memory.
+    /// Returns the source of DMA memory. Anybody may call this: a [`Mapped`] frees and adds memory only by unsafe calls.
     fn memory() -> Mapped<'static>;
 
     /// Returns where the registers of a device are mapped.
@@ -58,12 +58,12 @@ unsafe impl<M: Machine> Hal for Dma<M> {
         }
         // Address 0 means a refusal, so another run is allocated while this one is held.
         let second = memory.alloc_zeroed(pages as u64).unwrap_or(none);
-        let _ = memory.region().free(0, pages as u64);
+        let _ = memory.inner().free(0, pages as u64);
         second
     }
 
     unsafe fn dma_dealloc(paddr: PhysAddr, _vaddr: NonNull<u8>, pages: usize) -> i32 {
-        if M::memory().region().free(paddr, pages as u64).is_ok() { 0 } else { -1 }
+        if M::memory().inner().free(paddr, pages as u64).is_ok() { 0 } else { -1 }
     }
 
     unsafe fn mmio_phys_to_virt(paddr: PhysAddr, size: usize) -> NonNull<u8> {
@@ -99,7 +99,7 @@ unsafe impl<M: Machine> Hal for Dma<M> {
             // lies elsewhere, and nobody else uses it now.
             unsafe { copy.copy_to_nonoverlapping(buffer.cast(), buffer.len()) };
         }
-        let _ = memory.region().free(paddr, frames_of(buffer));
+        let _ = memory.inner().free(paddr, frames_of(buffer));
     }
 }
 

@@ -13,13 +13,13 @@ use crate::{FRAME_SIZE, Frames};
 unsafe impl<S: PageSize, W: Word> FrameAllocator<S> for Frames<'_, W> {
     fn allocate_frame(&mut self) -> Option<PhysFrame<S>> {
         let frames = S::SIZE / FRAME_SIZE;
-        let address = self.region().alloc_frames(frames, frames.trailing_zeros()).ok()?;
+        let address = self.inner().alloc_frames(frames, frames.trailing_zeros()).ok()?;
         let frame = PhysAddr::try_new(address).ok().map(PhysFrame::from_start_address);
         match frame {
             Some(Ok(frame)) => Some(frame),
             // Beyond the 52 bits of a physical address: it could not be mapped.
             _ => {
-                let _ = self.region().free(address, frames);
+                let _ = self.inner().free(address, frames);
                 None
             }
         }
@@ -29,6 +29,6 @@ unsafe impl<S: PageSize, W: Word> FrameAllocator<S> for Frames<'_, W> {
 /// A frame that is not an allocated one of the region is left alone: the trait has no way to report it.
 impl<S: PageSize, W: Word> FrameDeallocator<S> for Frames<'_, W> {
     unsafe fn deallocate_frame(&mut self, frame: PhysFrame<S>) {
-        let _ = self.region().free(frame.start_address().as_u64(), S::SIZE / FRAME_SIZE);
+        let _ = self.inner().free(frame.start_address().as_u64(), S::SIZE / FRAME_SIZE);
     }
 }

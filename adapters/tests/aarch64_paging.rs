@@ -17,7 +17,7 @@ fn root(memory: Mapped<'static>) -> RootTable<El1And0, Mapped<'static>> {
 #[test]
 fn tables_come_from_the_arena_and_go_back() {
     let memory = mapped(region(64, BASE));
-    let used = || memory.region().buddy().stats().used_units;
+    let used = || memory.stats().used_units;
     let mut tables = root(memory);
     assert_eq!(used(), 1);
     let range = MemoryRegion::new(0x3000, 0x5000);
@@ -47,14 +47,14 @@ fn where_a_table_is_mapped() {
     assert_eq!(unsafe { table.cast::<[u64; 512]>().read() }, [0; 512]);
     // SAFETY: allocated above.
     unsafe { memory.deallocate_table(table) };
-    assert_eq!(memory.region().buddy().stats().used_units, 0);
+    assert_eq!(memory.stats().used_units, 0);
 }
 
 #[test]
 #[should_panic(expected = "no page table: no 1 units that fit the request are free")]
 fn no_frame_for_a_table() {
     let memory = mapped(region(2, BASE));
-    memory.region().alloc_at(BASE, 2).unwrap();
+    memory.alloc_zeroed(2).unwrap();
     root(memory);
 }
 

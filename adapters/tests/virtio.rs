@@ -29,7 +29,7 @@ unsafe impl Machine for Host {
 }
 
 fn used() -> u64 {
-    Host::memory().region().buddy().stats().used_units
+    Host::memory().stats().used_units
 }
 
 fn bytes_at(address: PhysAddr, len: usize) -> &'static mut [u8] {

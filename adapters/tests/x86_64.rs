@@ -17,9 +17,10 @@ use x86_64::{PhysAddr, VirtAddr};
 #[test]
 fn a_mapper_takes_its_tables_from_the_arena() {
     // Tables and pages in dirty memory, so a table that the mapper did not clear would show.
-    let memory = mapped(region(2048, 0));
+    let region = region(2048, 0);
+    let memory = mapped(region);
     // SAFETY: the test maps the memory, and uses none but what it has allocated.
-    let mut frames = unsafe { Frames::new(memory.region()) };
+    let mut frames = unsafe { Frames::new(region) };
     let (_, root) = memory.alloc_zeroed(1).unwrap();
     let offset = VirtAddr::from_ptr(memory.pointer_to(0).unwrap().as_ptr());
     // SAFETY: the table was just allocated, zeroed, and lies at the offset as all memory does.
@@ -43,24 +44,24 @@ fn a_mapper_takes_its_tables_from_the_arena() {
     assert_eq!(mapper.translate_addr(at[0] + 5), Some(small.start_address() + 5));
     assert_eq!(mapper.translate_addr(at[1] + 0x1_2345), Some(large.start_address() + 0x1_2345));
     // The root, three tables for the small page and two for the large one, and the pages.
-    assert_eq!(memory.region().buddy().stats().used_units, 1 + 3 + 2 + 1 + 512);
+    assert_eq!(memory.stats().used_units, 1 + 3 + 2 + 1 + 512);
     // SAFETY: nothing uses the pages.
     unsafe {
         frames.deallocate_frame(small);
         frames.deallocate_frame(large);
     }
-    assert_eq!(memory.region().buddy().stats().used_units, 6);
+    assert_eq!(memory.stats().used_units, 6);
 }
 
 fn orders<S: PageSize>(base: u64) -> bool {
     // SAFETY: nothing here uses the memory.
     let mut frames = unsafe { Frames::new(region(1 << 18, base)) };
     let Some(frame) = FrameAllocator::<S>::allocate_frame(&mut frames) else { return false };
-    let used = frames.region().buddy().stats().used_units;
+    let used = frames.stats().used_units;
     assert_eq!(used, S::SIZE / FRAME_SIZE);
     // SAFETY: nothing here uses the memory.
     unsafe { frames.deallocate_frame(frame) };
-    assert_eq!(frames.region().buddy().stats().used_units, 0);
+    assert_eq!(frames.stats().used_units, 0);
     // SAFETY: as above; the frame is free already, or no frame of the region.
     unsafe {
         frames.deallocate_frame(frame);
@@ -74,6 +75,22 @@ fn each_page_size_where_the_base_allows_it() {
     assert!(orders::<Size4KiB>(0x1000) && orders::<Size2MiB>(0) && orders::<Size1GiB>(1 << 30));
     assert!(!orders::<Size2MiB>(1 << 20) && !orders::<Size1GiB>(512 << 20));
     assert!(!orders::<Size4KiB>(1 << 52), "no physical address has so many bits");
+}
+
+#[test]
+fn copies_on_lanes_of_their_own_do_not_meet() {
+    let memory = mapped(region(2048, 0));
+    // SAFETY: the test uses none but what it has allocated.
+    let frames = unsafe { Frames::new(memory.region()) };
+    let word_of = |address: u64| address / FRAME_SIZE / 32;
+    let words = [0, 1].map(|cpu| {
+        let frame: PhysFrame<Size4KiB> = frames.on(cpu).allocate_frame().unwrap();
+        let (mapped, _) = memory.on(cpu).alloc_zeroed(1).unwrap();
+        assert_eq!(word_of(mapped), word_of(frame.start_address().as_u64()));
+        word_of(mapped)
+    });
+    assert_ne!(words[0], words[1]);
+    assert_eq!(frames.stats(), memory.stats());
 }
 
 #[test]
