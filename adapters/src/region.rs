@@ -12,8 +12,9 @@ use crate::{FRAME_SIZE, RegionError};
 ///
 /// Every method may be called where those of [`Buddy`] may, including interrupt handlers.
 ///
-/// A block is as aligned as the base allows: for frames of 2 MiB or 1 GiB, choose a base that is a multiple of that (0
-/// is best) and reserve what lies below the memory ([`Buddy::new_reserved`], then [`add_map`](Self::add_map)).
+/// Frames can be aligned to any power of two, whatever the base is. A block that the base is not a multiple of is a run,
+/// though, for which the arena is searched: for frames of 2 MiB or 1 GiB, choose a base that is a multiple of that (0 is
+/// best) and reserve what lies below the memory ([`Buddy::new_reserved`], then [`add_map`](Self::add_map)).
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, metadata_words};
@@ -105,12 +106,14 @@ impl<'a, W: Word> Region<'a, W> {
 
     /// Allocates `frames` contiguous frames, the first at a multiple of `2^order` frames, and returns its address.
     ///
-    /// Cost: that of [`Lane::alloc`](nbbs::Lane::alloc) for a block, otherwise that of
-    /// [`Lane::request`](nbbs::Lane::request).
+    /// Cost: that of [`Lane::alloc`](nbbs::Lane::alloc) for `2^order` frames, if the base is a multiple of them. That of
+    /// [`Lane::alloc_at`](nbbs::Lane::alloc_at) for an order that the arena does not have, as at most one frame is so
+    /// aligned. Otherwise that of [`Lane::request`](nbbs::Lane::request).
     ///
     /// # Errors
-    /// Those of [`Lane::request`](nbbs::Lane::request); [`RequestError::OrderTooLarge`] also if the base is less
-    /// aligned than that.
+    /// [`RequestError::Units`] for no frames, or more than the region has; [`RequestError::Exhausted`] if none that are
+    /// so aligned are free; [`RequestError::OrderTooLarge`] if the arena does not have the order, and no such run lies in
+    /// the region.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, metadata_words};
@@ -118,16 +121,36 @@ impl<'a, W: Word> Region<'a, W> {
     /// # let metadata = Metadata::<{ metadata_words(64) }>::new();
     /// let memory = Region::new(Buddy::new(metadata.words(), 64)?, 0x4000)?;
     /// assert_eq!(memory.alloc_frames(5, 2)? % 0x4000, 0);
-    /// assert!(memory.alloc_frames(8, 3).is_err()); // no frame number is known to be a multiple of 8
+    /// assert_eq!(memory.alloc_frames(8, 5)?, 0x2_0000); // although the base is a multiple of 0x4000 only
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn alloc_frames(&self, frames: u64, order: u32) -> Result<u64, RequestError> {
-        let max = (self.base / FRAME_SIZE).trailing_zeros().min(self.buddy.max_order());
-        if order > max {
-            return Err(RequestError::OrderTooLarge { order, max });
+        let first = self.base / FRAME_SIZE;
+        let index = if order > self.buddy.max_order() {
+            self.alloc_where_aligned(frames, order)?
+        } else if frames == 1 << order && first.is_multiple_of(frames) {
+            let exhausted = RequestError::Exhausted { units: frames };
+            self.lane().alloc(order).map_err(|_| exhausted)?
+        } else {
+            self.lane().request(Request::units(frames).aligned(order).offset(first))?
+        };
+        Ok(self.address_of(index))
+    }
+
+    /// Allocates from the only unit on whose address is a multiple of `2^order` frames, more than half of the arena.
+    fn alloc_where_aligned(&self, frames: u64, order: u32) -> Result<u64, RequestError> {
+        let (units, first) = (self.buddy.units(), self.base / FRAME_SIZE);
+        if !(1..=units).contains(&frames) {
+            return Err(RequestError::Units { units: frames, max: units });
         }
-        let request = Request::units(frames).aligned(order);
-        self.lane().request(request).map(|index| self.address_of(index))
+        let aligned =
+            1_u64.checked_shl(order).and_then(|align| first.checked_next_multiple_of(align));
+        let index = aligned.map_or(units, |aligned| aligned - first);
+        if index > units - frames {
+            return Err(RequestError::OrderTooLarge { order, max: self.buddy.max_order() });
+        }
+        let exhausted = RequestError::Exhausted { units: frames };
+        self.lane().alloc_at(index, frames).map_err(|_| exhausted)
     }
 
     /// Allocates the `frames` frames from `address` on.

@@ -6,8 +6,8 @@ use x86_64::structures::paging::{FrameAllocator, FrameDeallocator, PageSize, Phy
 
 use crate::{FRAME_SIZE, Frames};
 
-/// Frames of any page size, from the lane of the region. A size of which the region's base is not a multiple is
-/// refused.
+/// Frames of any page size, from the lane of the region: see [`Region::alloc_frames`](crate::Region::alloc_frames) for
+/// what they cost where the region's base is not a multiple of the size.
 // SAFETY: the arena hands a unit to nobody else until it is freed, and by the contract of `Frames::new` it is memory
 // that nobody else uses.
 unsafe impl<S: PageSize, W: Word> FrameAllocator<S> for Frames<'_, W> {

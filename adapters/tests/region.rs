@@ -2,26 +2,72 @@
 
 mod support;
 
+use std::ops::Range;
+
 use nbbs::{RangeError, RequestError};
 use nbbs_adapters::{FRAME_SIZE, Region, RegionError};
 use support::{region, reserved};
+use testkit::program::Arena;
+use testkit::steered::{Steered, count_steps};
+
+/// What a region should answer: whether it has so many frames that are so aligned, all of it being free.
+fn judge(memory: &Region<'_>, frames: u64, order: u32) -> Result<(), RequestError> {
+    let (units, max) = (memory.buddy().units(), memory.buddy().max_order());
+    let Range { start, end } = memory.addresses();
+    let align = u128::from(FRAME_SIZE) << order;
+    let first = u128::from(start).next_multiple_of(align);
+    match first + u128::from(frames * FRAME_SIZE) <= end.into() {
+        true => Ok(()),
+        false if frames > units => Err(RequestError::Units { units: frames, max: units }),
+        false if order > max => Err(RequestError::OrderTooLarge { order, max }),
+        false => Err(RequestError::Exhausted { units: frames }),
+    }
+}
 
 #[test]
-fn a_block_is_as_aligned_as_the_base() {
-    for log in [12, 13, 20, 21, 30] {
-        let memory = region(1 << 10, 1 << log);
-        for order in 0..=10 {
-            let frames = memory.alloc_frames(1 << order, order);
-            if order > log - 12 {
-                let refused = RequestError::OrderTooLarge { order, max: log - 12 };
-                assert_eq!(frames, Err(refused));
-                continue;
+fn frames_are_aligned_at_any_base() {
+    let bases =
+        [0, 1 << 12, 3 << 12, 0x7ff << 12, 1 << 20, 1 << 21, (1 << 30) - (1 << 12), 1 << 40];
+    for (base, units) in bases.into_iter().flat_map(|base| [(base, 1000), (base, 1 << 10)]) {
+        let memory = region(units, base);
+        for order in 0..=51 {
+            for frames in [1, 3, 1 << order.min(40), units, units + 1] {
+                let got = memory.alloc_frames(frames, order);
+                let expected = judge(&memory, frames, order);
+                assert_eq!(got.map(|_| ()), expected, "{frames} of {units} at {base:#x}");
+                if let Ok(address) = got {
+                    assert!(address.is_multiple_of(FRAME_SIZE << order));
+                    memory.free(address, frames).unwrap();
+                }
             }
-            let address = frames.unwrap();
-            assert_eq!(address % (FRAME_SIZE << order), 0);
-            assert!(memory.addresses().contains(&address));
-            memory.free(address, 1 << order).unwrap();
         }
+        for order in [52, 63, 64, u32::MAX] {
+            let max = memory.buddy().max_order();
+            let none = RequestError::Units { units: 0, max: units };
+            assert_eq!(memory.alloc_frames(0, order), Err(none));
+            if base > 0 {
+                let refused = RequestError::OrderTooLarge { order, max };
+                assert_eq!(memory.alloc_frames(1, order), Err(refused));
+            }
+        }
+        assert_eq!(memory.buddy().stats().free_units, units);
+    }
+}
+
+#[test]
+fn a_refused_block_costs_what_it_costs_the_arena() {
+    let arena = Arena::<Steered>::new(1 << 14);
+    let buddy = arena.buddy();
+    for unit in (0..1 << 14).step_by(2) {
+        buddy.on(0).alloc_at(unit, 1).unwrap();
+    }
+    let memory = Region::new(buddy, 1 << 30).unwrap();
+    for order in 1..=14 {
+        // The first refusal corrects what misleads it.
+        assert!(buddy.on(0).alloc(order).is_err());
+        let (_, steps) = count_steps(u64::MAX, || buddy.on(0).alloc(order)).unwrap();
+        let frames = count_steps(steps, || memory.alloc_frames(1 << order, order)).unwrap();
+        assert_eq!(frames.0, Err(RequestError::Exhausted { units: 1 << order }));
     }
 }
 
