@@ -135,7 +135,7 @@ impl Objects {
             self.end(task);
         }
         for mailbox in &MAILBOXES {
-            // Acquire: pairs with the Release in `step`.
+            // Acquire: pairs with the Release in `hand_over`.
             let found = mailbox.swap(ptr::null_mut(), Ordering::Acquire);
             self.end_handed(found);
         }

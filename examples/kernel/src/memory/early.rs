@@ -25,12 +25,21 @@ unsafe impl Zeroed for AtomicU32 {}
 unsafe impl Zeroed for AtomicU64 {}
 
 impl Early {
-    /// The whole frames of usable stretches.
+    /// The whole frames of usable stretches, which may overlap: no frame may be added twice.
     pub fn new(usable: impl Iterator<Item = Range<u64>>) -> Self {
         let whole = usable.map(|stretch| {
             stretch.start.next_multiple_of(FRAME_SIZE)..stretch.end / FRAME_SIZE * FRAME_SIZE
         });
-        Self { free: whole.filter(|stretch| !stretch.is_empty()).collect() }
+        let mut free: List<_> = whole.filter(|stretch| !stretch.is_empty()).collect();
+        free.sort_unstable_by_key(|stretch| stretch.start);
+        free.dedup_by(|next, last| {
+            let meets = next.start <= last.end;
+            if meets {
+                last.end = last.end.max(next.end);
+            }
+            meets
+        });
+        Self { free }
     }
 
     /// Takes a stretch out that others use, and all frames that it touches.

@@ -14,7 +14,7 @@ mod owners;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use nbbs::{AllocError, Buddy, Caches, FreeError, Stats, cache_words, metadata_words};
+use nbbs::{AllocError, Buddy, Caches, Caps, FreeError, Stats, cache_words, metadata_words};
 use nbbs_adapters::{FRAME_SIZE, Region};
 use spin::Once;
 
@@ -64,7 +64,8 @@ pub fn set_up(boot: &Boot) {
     let region = Region::new(buddy, 0).expect("0 is a multiple of everything");
     region.add_map(early.free()).expect("the stretches do not overlap");
     MEMORY.call_once(|| Memory {
-        caches: Caches::new(buddy, of_caches),
+        // The default would let the caches of a few CPUs keep half of a small memory.
+        caches: Caches::new(buddy, of_caches).with_caps(Caps::for_arena(frames, boot.cpus)),
         owners: Owners::new(owners),
         metadata_size: size_of_val(words),
         metadata_start: (words.as_ptr().addr() - arch::direct(0).addr()) as u64,
