@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let spilled = cache.split_off((100 << 20) / UNIT)?;
     drop(spilled);
-    println!("largest free block: {:?}", heap.order_bound().map(|order| UNIT << order));
+    let largest = heap.stats().largest_free_order().map_or(0, |order| UNIT << order);
+    println!("largest free block: {} MiB", largest >> 20);
     assert_eq!(offset(&texture) % (2 << 20), 0);
     drop((texture, cache));
     assert_eq!(heap.stats().free_units, units);

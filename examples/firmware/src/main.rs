@@ -64,7 +64,8 @@ fn main() -> ! {
     }
 }
 
-/// The handler of the timer, which allocates, too, whatever it has interrupted.
+/// The handler of the timer, which may allocate, too, whatever it has interrupted. Here it is linked only: `main` does
+/// not start the timer, which takes a crate for the machine at hand.
 #[exception]
 fn SysTick() {
     #[cfg(not(any(feature = "without", feature = "pairs")))]
