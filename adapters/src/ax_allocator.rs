@@ -23,8 +23,12 @@ impl<W: Word> BaseAllocator for Region<'_, W> {
     }
 }
 
-/// Pages at addresses of the region. The counts are [`Buddy::stats`](nbbs::Buddy::stats): a look at every word that is
-/// in use. A wrong free changes nothing.
+/// Pages at addresses of the region, at any alignment of a page or more. The counts are
+/// [`Buddy::stats`](nbbs::Buddy::stats): a look at every word that is in use.
+///
+/// Pages are given back as they were allocated, in one piece. `dealloc_pages` of a part, or of anything else, frees
+/// nothing, and cannot say so: kernels that give back parts use [`Lane::free_part`](nbbs::Lane::free_part) of the
+/// [`buddy`](Region::buddy).
 impl<W: Word> PageAllocator for Region<'_, W> {
     const PAGE_SIZE: usize = FRAME_SIZE as usize;
 
@@ -47,7 +51,12 @@ impl<W: Word> PageAllocator for Region<'_, W> {
         if !base.is_multiple_of(align) {
             return Err(AllocError::InvalidParam);
         }
-        self.alloc_at(base as u64, num_pages as u64).map(|()| base).map_err(of)
+        let claimed = self.alloc_at(base as u64, num_pages as u64);
+        claimed.map(|()| base).map_err(|error| match error {
+            // The address is a page's, but not the region's.
+            RegionError::Address { .. } if num_pages > 0 => AllocError::NoMemory,
+            error => of(error),
+        })
     }
 
     fn total_pages(&self) -> usize {
@@ -76,9 +85,9 @@ fn order_of(align: usize) -> AllocResult<u32> {
 
 fn of(error: RegionError) -> AllocError {
     match error {
-        RegionError::Request(RequestError::Exhausted { .. } | RequestError::InUse { .. }) => {
-            AllocError::NoMemory
-        }
+        RegionError::Request(RequestError::Units { units: 0, .. }) => AllocError::InvalidParam,
+        // Neither size nor alignment is wrong: such pages are in use, or the region does not have them.
+        RegionError::Request(_) => AllocError::NoMemory,
         RegionError::Map(_) => AllocError::MemoryOverlap,
         RegionError::Free(FreeError::NotAllocated { .. }) => AllocError::NotAllocated,
         _ => AllocError::InvalidParam,

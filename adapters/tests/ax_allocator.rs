@@ -40,8 +40,15 @@ fn any_number_of_pages_at_any_alignment() {
     assert_eq!(pages.used_pages(), 67);
     assert_eq!(pages.available_pages(), 60);
     assert!(matches!(pages.alloc_pages(61, 4096), Err(AllocError::NoMemory)));
-    for (count, align) in [(0, 4096), (1, 0), (1, 3 * 4096), (1, 512), (1, usize::MAX / 2 + 1)] {
-        assert!(matches!(pages.alloc_pages(count, align), Err(AllocError::InvalidParam)));
+    for (count, align) in [(0, 4096), (1, 0), (1, 3 * 4096), (1, 512), (0, 1 << 40)] {
+        let refused = pages.alloc_pages(count, align);
+        assert!(matches!(refused, Err(AllocError::InvalidParam)), "{count} at {align:#x}");
+    }
+    // No less valid than others: there are just not as many.
+    let none = [(257, 4096), (usize::MAX, 4096), (257, 0x1_0000), (257, 1 << 40), (1, 1 << 63)];
+    for (count, align) in none {
+        let refused = pages.alloc_pages(count, align);
+        assert!(matches!(refused, Err(AllocError::NoMemory)), "{count} at {align:#x}");
     }
     for (start, count) in held {
         pages.dealloc_pages(start, count);
@@ -56,13 +63,36 @@ fn pages_at_a_place() {
     assert_eq!(pages.alloc_pages_at(BASE + 0x4000, 5, 0x4000).unwrap(), BASE + 0x4000);
     let taken = pages.alloc_pages_at(BASE + 0x8000, 1, 0x1000);
     assert!(matches!(taken, Err(AllocError::NoMemory)), "{taken:?}");
-    let wrong =
-        [(BASE + 0x5000, 0x4000), (BASE + 0x800, 0x800), (0x1000, 0x1000), (BASE + 0x9000, 512)];
-    for (start, align) in wrong {
+    for (start, align) in [(BASE + 0x5000, 0x4000), (BASE + 0x800, 0x800), (BASE + 0x9000, 512)] {
         assert!(matches!(pages.alloc_pages_at(start, 1, align), Err(AllocError::InvalidParam)));
+    }
+    assert!(matches!(pages.alloc_pages_at(BASE + 0x9000, 0, 4096), Err(AllocError::InvalidParam)));
+    for (start, count) in [(0x1000, 1), (BASE + 0x9000, 257), (BASE + 0xf_f000, 2)] {
+        assert!(matches!(pages.alloc_pages_at(start, count, 0x1000), Err(AllocError::NoMemory)));
     }
     pages.dealloc_pages(BASE + 0x4000, 4);
     assert_eq!(pages.used_pages(), 5, "not so many were allocated there");
     pages.dealloc_pages(BASE + 0x4000, 5);
     assert_eq!(pages.used_pages(), 0);
+}
+
+#[test]
+fn an_alignment_above_that_of_the_base() {
+    // 4 KiB above 1 GiB, where there is memory for 4 MiB behind.
+    let start = (1 << 30) + 0x1000;
+    let mut pages = reserved(1024, start as u64);
+    pages.init(start, 1024 * 4096);
+    for (count, align) in [(1, 0x2000), (512, 2 << 20), (3, 2 << 20), (10, 0x10_0000)] {
+        let at = pages.alloc_pages(count, align).unwrap();
+        assert_eq!(at, start.next_multiple_of(align), "the first place");
+        pages.dealloc_pages(at, count);
+    }
+    assert!(matches!(pages.alloc_pages(1, 1 << 30), Err(AllocError::NoMemory)));
+    assert_eq!(pages.used_pages(), 0);
+
+    let below = (1 << 30) - 0x1000;
+    let mut pages = reserved(64, below as u64);
+    pages.init(below, 64 * 4096);
+    assert_eq!(pages.alloc_pages(63, 1 << 30).unwrap(), 1 << 30);
+    assert!(matches!(pages.alloc_pages(1, 1 << 30), Err(AllocError::NoMemory)));
 }

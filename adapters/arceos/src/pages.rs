@@ -2,10 +2,9 @@
 
 use ax_allocator::{AllocResult, BaseAllocator, PageAllocator};
 use nbbs::{Buddy, MetadataBox};
-use nbbs_adapters::Region;
+use nbbs_adapters::{FRAME_SIZE, Region};
 
-/// What the bitmap has, too: from a multiple of 1 GiB on, 4 GiB of addresses.
-const ALIGN: usize = 1 << 30;
+/// What the bitmap has, too: 4 GiB of addresses.
 const PAGES: u64 = 1 << 20;
 
 /// The arena, once it is known where it begins.
@@ -28,7 +27,9 @@ impl<const PAGE_SIZE: usize> BaseAllocator for Pages<PAGE_SIZE> {
         // A kernel has a static `Metadata` for this.
         let metadata = Box::leak(Box::new(MetadataBox::new(PAGES).expect("memory")));
         let pages = Buddy::new_reserved(metadata.words(), PAGES).expect("as many words");
-        let region = Region::new(pages, (start & !(ALIGN - 1)) as u64).expect("an aligned base");
+        // From the first page on, which is less aligned than what the tests ask for.
+        let base = (start as u64).next_multiple_of(FRAME_SIZE);
+        let region = Region::new(pages, base).expect("a base that is a page's");
         self.0.insert(region).init(start, size);
     }
 
