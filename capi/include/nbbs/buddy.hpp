@@ -116,6 +116,20 @@ public:
     /// The same arena as seen from `lane`, a CPU or thread number: a handle without bookkeeping of its own. With caches, that
     /// of a CPU, whose `alloc`, `free` and `free_sized` go through its cache: `nbbs_cache_alloc` says what this asks of its user.
     buddy on(std::size_t lane) const noexcept { return buddy(*this, lane); }
+    /// The handle of `of.on(lane)` in this place, for handles that are kept, such as one for each CPU in an array: with
+    /// `std::deque` and `std::optional` by `emplace`. What owns the bookkeeping must outlive it.
+    buddy(const buddy& of, std::size_t lane) noexcept { static_cast<void>(try_create(of, lane)); }
+    result<void> try_create(const buddy& of, std::size_t lane) noexcept {
+        nbbs_arena seen{};
+        const result<void> made = detail::run(nbbs_on, &of.arena_, lane, &seen);
+        if (this != &of) {
+            reset();
+            memory_ = of.memory_;
+            words_ = of.words_;
+        }
+        arena_ = seen;
+        return made;
+    }
 
     /// Has `hook` told of misuse, such as double frees. While nobody else is using this handle.
     result<void> set_hook(nbbs_hook hook, void* context) noexcept {
@@ -327,10 +341,6 @@ public:
     audit_report audit() const { return try_audit().value(); }
 
 private:
-    buddy(const buddy& of, std::size_t lane) noexcept : memory_(of.memory_), words_(of.words_) {
-        nbbs_on(&of.arena_, lane, &arena_, nullptr);
-    }
-
     template <class Function, class... Arguments>
     result<void> run(Function function, Arguments... arguments) const noexcept {
         return detail::run(function, &arena_, arguments...);

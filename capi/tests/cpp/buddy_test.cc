@@ -7,6 +7,18 @@
 
 namespace {
 
+TEST(Buddy, HandlesThatAreKeptHaveTheAddresses) {
+    Memory<4096> memory;
+    const nbbs::buddy arena(memory.region(64));
+    nbbs::buddy lane;
+    EXPECT_TRUE(lane.try_create(arena, 3));
+    EXPECT_TRUE(lane.same_memory(arena));
+    arena.free_bytes(lane.alloc_bytes(100), 100);
+    expect_empty(arena);
+    EXPECT_EQ(lane.try_create(nbbs::buddy(), 3).code(), NBBS_CODE_NO_ARENA);
+    EXPECT_EQ(lane.base(), nullptr);
+}
+
 TEST(Buddy, AllocatesByOrderAndFrees) {
     nbbs::buddy arena(1000);
     EXPECT_EQ(arena.units(), 1000u);

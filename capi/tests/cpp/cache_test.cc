@@ -2,6 +2,9 @@
 
 #include "support.hpp"
 
+#include <deque>
+#include <optional>
+
 namespace {
 
 struct Place {
@@ -23,6 +26,33 @@ TEST(Caches, HandlesOfCpusGoThroughThem) {
     EXPECT_EQ(cpu.try_free_sized(block, 2).code(), NBBS_CODE_NOT_ALLOCATED);
     EXPECT_TRUE(pages.try_audit_caches());
     pages.drain(1);
+    expect_empty(pages);
+}
+
+TEST(Caches, HandlesOfCpusCanBeKept) {
+    Place memory;
+    nbbs::buddy pages(1 << 12);
+    pages.set_caches(memory.place());
+    nbbs::buddy cpus[2];
+    std::deque<nbbs::buddy> more;
+    std::optional<nbbs::buddy> one;
+    EXPECT_EQ(cpus[1].try_create(nbbs::buddy(), 1).code(), NBBS_CODE_NO_ARENA);
+    for (std::size_t cpu = 0; cpu < 2; ++cpu) {
+        EXPECT_TRUE(cpus[cpu].try_create(pages, cpu));
+        const std::uint64_t block = cpus[cpu].alloc(2);
+        more.emplace_back(pages, cpu).free_sized(block, 2);
+        one.emplace(pages, cpu);
+        EXPECT_EQ(one->alloc(2), block) << "from the same cache";
+        one->free_sized(block, 2);
+    }
+    EXPECT_EQ(pages.stats().cached_units, 64u);
+    // In place of another arena, and of a handle of the same one.
+    nbbs::buddy other(64);
+    EXPECT_TRUE(other.try_create(pages, 0));
+    EXPECT_EQ(other.units(), pages.units());
+    EXPECT_TRUE(pages.try_create(pages, 1));
+    EXPECT_EQ(pages.free(pages.alloc(2)), 4u);
+    pages.drain_all([](void*) {});
     expect_empty(pages);
 }
 
