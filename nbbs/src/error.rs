@@ -146,7 +146,7 @@ impl FreeError {
 /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
 /// assert_eq!(buddy.here().alloc_units(65), Err(RequestError::Units { units: 65, max: 64 }));
 /// let refused = buddy.here().alloc_at(62, 3).unwrap_err();
-/// assert_eq!(refused.to_string(), "units 62..65 are not a range within units 0..64");
+/// assert_eq!(refused.to_string(), "units 62..65 are not a range that ends at unit 64 at the latest");
 /// # Ok::<(), nbbs::MetadataError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

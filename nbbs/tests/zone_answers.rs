@@ -232,8 +232,8 @@ fn a_refusal_is_that_of_all_zones_together() {
     }
 }
 
-/// The refusal of a zone that could have the run is preferred to that of one that could not; of these, the last one is
-/// returned.
+/// The refusal of a zone that could have the run is preferred to that of one that could not; of these, that of the zone
+/// that could have the most.
 #[test]
 fn a_refused_request_says_why() {
     let arenas: [Arena; 3] = [Arena::new(20), Arena::new(100), Arena::new(40)];
@@ -244,10 +244,11 @@ fn a_refused_request_says_why() {
     let units = |units, max| Err(RequestError::Units { units, max });
     let exhausted = |units| Err(RequestError::Exhausted { units });
     assert_eq!(ask(&[0, 2], Request::units(50)), units(50, 40));
-    assert_eq!(ask(&[2, 0], Request::units(50)), units(50, 20));
+    assert_eq!(ask(&[2, 0], Request::units(50)), units(50, 40));
     assert_eq!(ask(&[1, 0], Request::units(50)), exhausted(50));
     assert_eq!(ask(&[0, 1], Request::units(50)), exhausted(50));
     assert_eq!(ask(&[0], Request::units(0)), units(0, 20));
+    assert_eq!(ask(&[2, 0], Request::units(0)), units(0, 40));
     let aligned = |order| Request::units(1).aligned(order);
     assert_eq!(ask(&[2], aligned(6)), Err(RequestError::OrderTooLarge { order: 6, max: 5 }));
     assert_eq!(ask(&[2, 1], aligned(6)), exhausted(1));
@@ -320,4 +321,47 @@ fn a_unit_in_no_zone_is_said_to_be_in_none() {
         ];
         assert!(answers.iter().all(|answer| answer == said), "{answers:?}");
     }
+}
+
+#[test]
+fn a_refusal_says_what_the_best_of_the_zones_could_do() {
+    // The large one in the middle, so that neither the first nor the last answer is right.
+    let arenas: [Arena; 3] = [Arena::new(64), Arena::new(16_384), Arena::new(90)];
+    let bases = [0, 1 << 20, 1 << 30];
+    let list: [Zone<'_>; 3] =
+        std::array::from_fn(|zone| Zone { base: bases[zone], buddy: arenas[zone].buddy() });
+    let zones = Zones::new(&list).unwrap();
+    let all = [0, 1, 2];
+    for preference in [[0, 1, 2], [1, 2, 0], [2, 0, 1]] {
+        let refused = |request: Request| zones.request(&preference, request).unwrap_err();
+        let units = RequestError::Units { units: 20_000, max: 16_384 };
+        assert_eq!(refused(Request::units(20_000)), units);
+        let order = RequestError::OrderTooLarge { order: 20, max: 14 };
+        assert_eq!(refused(Request::units(1).aligned(20)), order);
+        assert_eq!(refused(Request::units(80).aligned(20)), order, "zone 0 has not so many units");
+        let order = AllocError::OrderTooLarge { order: 20, max: 14 };
+        assert_eq!(zones.alloc(&preference, 20), Err(order));
+        // Zone 1 could have them, but not in the 3 units of the range that are its own.
+        let exhausted = RequestError::Exhausted { units: 100 };
+        assert_eq!(refused(Request::units(100).within(0..(1 << 20) + 3)), exhausted);
+        let none = RequestError::Exhausted { units: 20_000 };
+        assert_eq!(refused(Request::units(20_000).within(70..90)), none, "no zone is there");
+        let units = RequestError::Units { units: 20_000, max: 64 };
+        assert_eq!(refused(Request::units(20_000).within(0..90)), units, "nor are 1 and 2");
+    }
+    let units = RequestError::Units { units: 100, max: 90 };
+    assert_eq!(zones.request(&[2, 0, 7], Request::units(100)), Err(units));
+    assert_eq!(zones.alloc_at(1 << 20, 16_384), Ok(1 << 20));
+    let exhausted = RequestError::Exhausted { units: 100 };
+    assert_eq!(zones.request(&all, Request::units(100)), Err(exhausted));
+}
+
+#[test]
+fn a_range_that_leaves_its_zone() {
+    let arena: Arena = Arena::new(64);
+    let zones = [Zone { base: 1000, buddy: arena.buddy() }];
+    let refused = Zones::new(&zones).unwrap().alloc_at(1060, 8).unwrap_err();
+    // Which says nothing of the units below the zone.
+    let said = "units 1060..1068 are not a range that ends at unit 1064 at the latest";
+    assert_eq!(refused.to_string(), said);
 }

@@ -146,7 +146,7 @@ TEST(Arena, BadFreesAreRefusedAndReported) {
     EXPECT_EQ(nbbs_free_sized(arena, block, 3, nullptr), NBBS_CODE_NOT_ALLOCATED);
     EXPECT_EQ(nbbs_free_sized(arena, 1, 3, nullptr), NBBS_CODE_MISALIGNED);
     EXPECT_EQ(nbbs_free_sized(arena, 0, 60, nullptr), NBBS_CODE_ORDER_TOO_LARGE);
-    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 100..101 are not a range within units 0..100",
+    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 100..101 are not a range that ends at unit 100 at the latest",
                    [&](nbbs_error *e) { return nbbs_free(arena, 100, nullptr, e); });
     EXPECT_EQ(nbbs_free(arena, UINT64_MAX, nullptr, nullptr), NBBS_CODE_OUT_OF_RANGE);
     EXPECT_EQ(arena.misuse.size(), 9u);
@@ -173,7 +173,7 @@ TEST(Arena, Places) {
     EXPECT_EQ(nbbs_alloc_at(arena, 17, 30, nullptr), NBBS_CODE_OK);
     expect_refusal(NBBS_CODE_IN_USE, "unit 46 is in use",
                    [&](nbbs_error *e) { return nbbs_alloc_at(arena, 46, 2, e); });
-    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 250..260 are not a range within units 0..256",
+    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 250..260 are not a range that ends at unit 256 at the latest",
                    [&](nbbs_error *e) { return nbbs_alloc_at(arena, 250, 10, e); });
     EXPECT_EQ(nbbs_alloc_at(arena, 95, 4, nullptr), NBBS_CODE_OK);
     nbbs_request request{};
@@ -228,7 +228,7 @@ TEST(Arena, ShrinksGrowsAndSplits) {
     EXPECT_EQ(arena.len_of(run), 20u);
     EXPECT_EQ(nbbs_alloc_at(arena, run + 25, 1, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(nbbs_grow(arena, run, 30, nullptr), NBBS_CODE_IN_USE);
-    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 0..1000 are not a range within units 0..256",
+    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 0..1000 are not a range that ends at unit 256 at the latest",
                    [&](nbbs_error *e) { return nbbs_grow(arena, run, 1000, e); });
     expect_refusal(NBBS_CODE_ORDER_TOO_LARGE, "order 4294967295 is above the arena's largest, 8",
                    [&](nbbs_error *e) { return nbbs_split(arena, run, UINT32_MAX, e); });

@@ -112,7 +112,7 @@ fn exhausted(f: &mut fmt::Formatter<'_>, units: u64) -> fmt::Result {
 }
 
 fn out_of_range(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fmt::Result {
-    write!(f, "units {range:?} are not a range within units 0..{units}")
+    write!(f, "units {range:?} are not a range that ends at unit {units} at the latest")
 }
 
 fn wrong_length(f: &mut fmt::Formatter<'_>, index: u64, units: u64, actual: u64) -> fmt::Result {

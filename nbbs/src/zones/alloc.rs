@@ -29,7 +29,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn alloc(&self, preference: &[usize], order: u32) -> Result<u64, AllocError> {
-        let mut refusals = Refusals::of(self.zones.len());
+        let mut refusals = Refusals::after(AllocError::NoZone { zones: self.zones.len() });
         for zone in self.preferred(preference) {
             match self.lane_of(zone).alloc(order) {
                 Ok(index) => return Ok(zone.base + index),
@@ -65,7 +65,8 @@ impl<'a, W: Word> Zones<'a, W> {
         order: u32,
         blocks: &mut [u64],
     ) -> Result<usize, AllocError> {
-        let (mut done, mut refusals) = (0, Refusals::of(self.zones.len()));
+        let mut refusals = Refusals::after(AllocError::NoZone { zones: self.zones.len() });
+        let mut done = 0;
         for zone in self.preferred(preference) {
             match self.lane_of(zone).alloc_batch(order, &mut blocks[done..]) {
                 Ok(count) => {
@@ -86,11 +87,12 @@ impl<'a, W: Word> Zones<'a, W> {
     /// The request's range is in units numbered among all zones; its alignment is within the zone.
     ///
     /// # Errors
-    /// [`RequestError::Exhausted`] if some of these zones could have such a run, but none has one free now, or if none
-    /// of them has a part of the range; otherwise the error of [`Lane::request`](crate::Lane::request) for the last zone
-    /// that has a part of the range.
-    /// [`RequestError::OutOfRange`] if the range is empty or backwards, [`RequestError::NoZone`] if `preference` has no
-    /// number of a zone.
+    /// [`RequestError::Exhausted`] if one of these zones has the order and as many units, but none has such a run free
+    /// now in its part of the range; likewise if no zone has a part of the range. Otherwise
+    /// [`RequestError::OrderTooLarge`] with the largest order among the zones that have as many units, or
+    /// [`RequestError::Units`] with the size of the largest zone if none has. Zones without a part of the range do not
+    /// count. [`RequestError::OutOfRange`] if the range is empty or backwards, [`RequestError::NoZone`] if `preference`
+    /// has no number of a zone.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Request, Zone, Zones};
@@ -106,30 +108,24 @@ impl<'a, W: Word> Zones<'a, W> {
         {
             return Err(RequestError::OutOfRange { start, end, units: self.end() });
         }
-        let no_zone = RequestError::NoZone { zones: self.zones.len() };
-        let (mut possible, mut refusal) = (false, no_zone);
+        let mut refusals = Refusals::after(RequestError::NoZone { zones: self.zones.len() });
         for zone in self.preferred(preference) {
-            if refusal == no_zone {
-                refusal = exhausted;
-            }
             let mut here = request.clone();
             if let Some(range) = &request.range {
                 let end = range.end.saturating_sub(zone.base).min(zone.buddy.units());
                 let start = range.start.saturating_sub(zone.base);
                 if start >= end {
+                    refusals.add_as(exhausted, Says::Outside);
                     continue;
                 }
                 here.range = Some(start..end);
             }
             match self.lane_of(zone).request(here) {
                 Ok(index) => return Ok(zone.base + index),
-                Err(error) => {
-                    possible |= error == exhausted;
-                    refusal = error;
-                }
+                Err(error) => refusals.add(error),
             }
         }
-        Err(if possible { exhausted } else { refusal })
+        Err(refusals.all)
     }
 
     /// Allocates a run of exactly `units` consecutive units from the first zone of `preference` that has one free.
@@ -167,8 +163,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// ```
     pub fn alloc_at(&self, index: u64, units: u64) -> Result<u64, RequestError> {
         let Some((zone, here)) = self.find(index) else {
-            let Range { start: gap_start, end: gap_end } = self.gap(index);
-            return Err(RequestError::InNoZone { unit: index, gap_start, gap_end });
+            return Err(self.in_no_zone(index));
         };
         let claimed = self.lane_of(zone).alloc_at(here, units);
         claimed.map(|_| index).map_err(|error| error.among_all(zone.base))
@@ -180,27 +175,67 @@ impl<'a, W: Word> Zones<'a, W> {
     }
 }
 
-/// The combined refusal of several zones.
-struct Refusals {
-    all: AllocError,
+/// What a zone's refusal says of the others, from the least to the most: of two refusals the one that says more counts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Says {
+    /// No zone was asked.
+    Nothing,
+    /// The zone has no part of the range.
+    Outside,
+    /// The zone has so many units at most, which are too few.
+    Units(u64),
+    /// The zone has this order at most. It has as many units, as those are looked at first.
+    Order(u32),
+    /// The zone could have what was asked for, but it is not free now.
+    Exhausted,
 }
 
-impl Refusals {
-    /// Creates the refusal of none of so many zones.
-    fn of(zones: usize) -> Self {
-        Self { all: AllocError::NoZone { zones } }
+/// A refusal of a zone.
+trait Refusal {
+    fn says(&self) -> Says;
+}
+
+impl Refusal for AllocError {
+    fn says(&self) -> Says {
+        match *self {
+            Self::NoZone { .. } => Says::Nothing,
+            Self::OrderTooLarge { max, .. } => Says::Order(max),
+            Self::Exhausted { .. } => Says::Exhausted,
+        }
+    }
+}
+
+impl Refusal for RequestError {
+    fn says(&self) -> Says {
+        match *self {
+            Self::NoZone { .. } => Says::Nothing,
+            Self::Units { max, .. } => Says::Units(max),
+            Self::OrderTooLarge { max, .. } => Says::Order(max),
+            _ => Says::Exhausted,
+        }
+    }
+}
+
+/// The combined refusal of several zones.
+struct Refusals<E> {
+    all: E,
+    says: Says,
+}
+
+impl<E: Refusal> Refusals<E> {
+    /// Creates the refusal of no zone.
+    fn after(none: E) -> Self {
+        Self { all: none, says: Says::Nothing }
     }
 
-    /// A refusal by a zone that could have such a block says more than one by a zone that could not; of the latter, the
-    /// largest order counts.
-    fn add(&mut self, error: AllocError) {
-        self.all = match (self.all, error) {
-            (
-                AllocError::OrderTooLarge { max: most, .. },
-                AllocError::OrderTooLarge { order, max },
-            ) => AllocError::OrderTooLarge { order, max: max.max(most) },
-            (AllocError::OrderTooLarge { .. } | AllocError::NoZone { .. }, error) => error,
-            (exhausted, _) => exhausted,
-        };
+    fn add(&mut self, error: E) {
+        let says = error.says();
+        self.add_as(error, says);
+    }
+
+    fn add_as(&mut self, error: E, says: Says) {
+        if says > self.says {
+            *self = Self { all: error, says };
+        }
     }
 }

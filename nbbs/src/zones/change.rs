@@ -216,13 +216,17 @@ impl<'a, W: Word> Zones<'a, W> {
         index: u64,
         act: impl FnOnce(Lane<'a, W>, u64) -> Result<T, E>,
     ) -> Result<T, E> {
-        let (zone, here) = self.find(index).ok_or_else(|| E::from(self.in_no_zone(index)))?;
-        act(self.lane_of(zone), here).map_err(|error| error.among_all(zone.base))
+        self.in_arena(index, |zone, index| act(self.lane_of(zone), index))
     }
 
-    pub(super) fn in_no_zone(&self, unit: u64) -> FreeError {
-        let Range { start: gap_start, end: gap_end } = self.gap(unit);
-        FreeError::InNoZone { unit, gap_start, gap_end }
+    /// Calls an operation with a unit's zone and its number there.
+    pub(super) fn in_arena<T, E: Numbered + From<FreeError>>(
+        &self,
+        index: u64,
+        act: impl FnOnce(&'a Zone<'a, W>, u64) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (zone, here) = self.find(index).ok_or_else(|| E::from(self.in_no_zone(index)))?;
+        act(zone, here).map_err(|error| error.among_all(zone.base))
     }
 }
 

@@ -24,8 +24,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn order_of(&self, index: u64) -> Result<u32, FreeError> {
-        let (zone, here) = self.find(index).ok_or_else(|| self.in_no_zone(index))?;
-        zone.buddy.order_of(here).map_err(|error| error.among_all(zone.base))
+        self.in_arena(index, |zone, index| zone.buddy.order_of(index))
     }
 
     /// Returns the number of units of the block or run that begins at `index`.
@@ -42,8 +41,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn len_of(&self, index: u64) -> Result<u64, FreeError> {
-        let (zone, here) = self.find(index).ok_or_else(|| self.in_no_zone(index))?;
-        zone.buddy.len_of(here).map_err(|error| error.among_all(zone.base))
+        self.in_arena(index, |zone, index| zone.buddy.len_of(index))
     }
 
     /// Returns whether every unit of `range`, all of one zone, is free.
@@ -113,8 +111,7 @@ impl<'a, W: Word> Zones<'a, W> {
     ) -> Result<T, RangeError> {
         let Range { start, end } = range;
         let Some((zone, here)) = self.find(start) else {
-            let Range { start: gap_start, end: gap_end } = self.gap(start);
-            return Err(RangeError::InNoZone { unit: start, gap_start, gap_end });
+            return Err(self.in_no_zone(start));
         };
         let units = zone.end();
         if start >= end || end > units {

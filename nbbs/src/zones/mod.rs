@@ -12,12 +12,11 @@ mod change;
 mod look;
 mod number;
 
-use crate::sync::AtomicU64;
 use core::fmt;
-use core::ops::Range;
 
 use crate::api::{Buddy, Lane, default_lane};
-use crate::sync::Word;
+use crate::sync::{AtomicU64, Word};
+use number::InNoZone;
 
 /// An arena, and the number of its first unit among all zones.
 #[derive(Debug)]
@@ -112,6 +111,24 @@ impl<'a, W: Word> Zones<'a, W> {
     /// [`ZoneError::Overlap`] if they are not, or overlap; [`ZoneError::TooHigh`] if the number after the last unit of
     /// one is above `u64::MAX`.
     ///
+    /// It is `const`, so zones can be `static`, as the arenas can:
+    ///
+    /// ```
+    /// use nbbs::{Buddy, Metadata, Zone, Zones};
+    ///
+    /// static WORDS: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// static LIST: [Zone<'static>; 1] = match Buddy::new(WORDS.words(), 64) {
+    ///     Ok(buddy) => [Zone { base: 100, buddy }],
+    ///     Err(_) => panic!("metadata_words() and new() disagree"),
+    /// };
+    /// static ZONES: Zones<'static> = match Zones::new(&LIST) {
+    ///     Ok(zones) => zones,
+    ///     Err(_) => panic!("zones overlap"),
+    /// };
+    /// assert_eq!(ZONES.alloc(&[0], 6)?, 100);
+    /// # Ok::<(), nbbs::AllocError>(())
+    /// ```
+    ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Zone, ZoneError, Zones};
     /// # let metadata = Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -120,15 +137,19 @@ impl<'a, W: Word> Zones<'a, W> {
     /// assert_eq!(Zones::new(&[zone, zone]).unwrap_err(), refused);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn new(zones: &'a [Zone<'a, W>]) -> Result<Self, ZoneError> {
-        let mut end = 0;
-        for (number, zone) in zones.iter().enumerate() {
-            let (base, units) = (zone.base, zone.buddy.units());
+    pub const fn new(zones: &'a [Zone<'a, W>]) -> Result<Self, ZoneError> {
+        let (mut zone, mut end) = (0, 0);
+        // A loop that constant expressions may have.
+        while zone < zones.len() {
+            let (base, units) = (zones[zone].base, zones[zone].buddy.units());
             if base < end {
-                return Err(ZoneError::Overlap { zone: number, base, end });
+                return Err(ZoneError::Overlap { zone, base, end });
             }
-            let too_high = ZoneError::TooHigh { zone: number, base, units };
-            end = base.checked_add(units).ok_or(too_high)?;
+            match base.checked_add(units) {
+                Some(behind) => end = behind,
+                None => return Err(ZoneError::TooHigh { zone, base, units }),
+            }
+            zone += 1;
         }
         Ok(Self { zones, lane: None })
     }
@@ -145,7 +166,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn zones(&self) -> &'a [Zone<'a, W>] {
+    pub const fn zones(&self) -> &'a [Zone<'a, W>] {
         self.zones
     }
 
@@ -200,11 +221,12 @@ impl<'a, W: Word> Zones<'a, W> {
         self.zones.last().map_or(0, Zone::end)
     }
 
-    /// Returns the numbers around a unit in no zone that no zone has, up to `u64::MAX` behind the last zone.
-    fn gap(&self, unit: u64) -> Range<u64> {
+    /// Returns the answer that no zone has a unit, nor the numbers around it, up to `u64::MAX` behind the last zone.
+    fn in_no_zone<E: InNoZone>(&self, unit: u64) -> E {
         let (before, after) =
             self.zones.split_at(self.zones.partition_point(|zone| zone.base <= unit));
-        before.last().map_or(0, Zone::end)..after.first().map_or(u64::MAX, |zone| zone.base)
+        let start = before.last().map_or(0, Zone::end);
+        E::in_no_zone(unit, start..after.first().map_or(u64::MAX, |zone| zone.base))
     }
 }
 

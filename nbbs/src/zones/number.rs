@@ -1,6 +1,25 @@
 //! Renumbers a zone's answers to numbers among all zones.
 
+use core::ops::Range;
+
 use crate::error::{BatchError, FreeError, RangeError, RequestError, ResizeError};
+
+/// An answer that a unit is in no zone, but in a gap between them.
+pub(super) trait InNoZone {
+    fn in_no_zone(unit: u64, gap: Range<u64>) -> Self;
+}
+
+macro_rules! in_no_zone {
+    ($($error:ty),*) => {
+        $(impl InNoZone for $error {
+            fn in_no_zone(unit: u64, gap: Range<u64>) -> Self {
+                Self::InNoZone { unit, gap_start: gap.start, gap_end: gap.end }
+            }
+        })*
+    };
+}
+
+in_no_zone!(FreeError, RangeError, RequestError);
 
 /// An answer of a zone that names units.
 pub(super) trait Numbered {
