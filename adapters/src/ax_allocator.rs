@@ -1,13 +1,13 @@
 //! Feature `ax-allocator`: pages for kernels made of ArceOS' parts.
 
 use ax_allocator::{AllocError, AllocResult, BaseAllocator, PageAllocator};
+use nbbs::RequestError;
 use nbbs::sync::Word;
-use nbbs::{FreeError, RequestError};
 
 use crate::{FRAME_SIZE, Region, RegionError};
 
 /// The arena of the region begins reserved ([`Buddy::new_reserved`](nbbs::Buddy::new_reserved)); memory within it is
-/// added. `init` does the same as `add_memory`, but cannot report a refusal: check `total_pages`.
+/// added, but not the page at address 0. `init` does the same as `add_memory`, but cannot report a refusal: check `total_pages`.
 impl<W: Word> BaseAllocator for Region<'_, W> {
     fn init(&mut self, start: usize, size: usize) {
         let _ = self.add_memory(start, size);
@@ -34,7 +34,7 @@ impl<W: Word> PageAllocator for Region<'_, W> {
 
     fn alloc_pages(&mut self, num_pages: usize, align: usize) -> AllocResult<usize> {
         let frames = self.alloc_frames(num_pages as u64, order_of(align)?);
-        frames.map(|address| address as usize).map_err(|error| of(error.into()))
+        frames.map(|address| address as usize).map_err(of_request)
     }
 
     fn dealloc_pages(&mut self, pos: usize, num_pages: usize) {
@@ -85,11 +85,16 @@ fn order_of(align: usize) -> AllocResult<u32> {
 
 fn of(error: RegionError) -> AllocError {
     match error {
-        RegionError::Request(RequestError::Units { units: 0, .. }) => AllocError::InvalidParam,
-        // Neither size nor alignment is wrong: such pages are in use, or the region does not have them.
-        RegionError::Request(_) => AllocError::NoMemory,
-        RegionError::Map(_) => AllocError::MemoryOverlap,
-        RegionError::Free(FreeError::NotAllocated { .. }) => AllocError::NotAllocated,
+        RegionError::Request { error, .. } => of_request(error),
+        RegionError::Map { .. } => AllocError::MemoryOverlap,
         _ => AllocError::InvalidParam,
+    }
+}
+
+fn of_request(error: RequestError) -> AllocError {
+    match error {
+        RequestError::Units { units: 0, .. } => AllocError::InvalidParam,
+        // Neither size nor alignment is wrong: such pages are in use, or the region does not have them.
+        _ => AllocError::NoMemory,
     }
 }

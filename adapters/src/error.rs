@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use nbbs::{FreeError, RangeError, RequestError};
+use nbbs::{FreeError, RequestError};
 
 use crate::FRAME_SIZE;
 
@@ -21,7 +21,7 @@ use crate::FRAME_SIZE;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegionError {
-    /// The base is not a multiple of a frame, or the last address does not fit into a `usize`.
+    /// The base is not a multiple of a frame, or the address behind the last frame does not fit into a `usize`.
     Base {
         /// Address given.
         base: u64,
@@ -38,11 +38,26 @@ pub enum RegionError {
         end: u64,
     },
     /// Frames could not be allocated as requested.
-    Request(RequestError),
+    Request {
+        /// Why, in units of the arena: unit 0 is the frame at `base`.
+        error: RequestError,
+        /// Where the region begins.
+        base: u64,
+    },
     /// Frames were not freed.
-    Free(FreeError),
-    /// A usable range of a memory map was not added; those before it have been.
-    Map(RangeError),
+    Free {
+        /// Why, in units of the arena: unit 0 is the frame at `base`.
+        error: FreeError,
+        /// Where the region begins.
+        base: u64,
+    },
+    /// A frame of a memory map's entry was not reserved, so nothing of the entry was added; those before it have been.
+    Map {
+        /// Position of the entry in the map, from 0 on; entries that are not usable count.
+        entry: usize,
+        /// Where the first such frame begins.
+        address: u64,
+    },
 }
 
 impl fmt::Display for RegionError {
@@ -50,23 +65,20 @@ impl fmt::Display for RegionError {
         match self {
             Self::Base { base, frames } => write!(
                 f,
-                "a region of {frames} frames at {base:#x}: it begins at a multiple of {FRAME_SIZE} and ends below {:#x}",
+                "a region of {frames} frames at {base:#x}: it begins at a multiple of {FRAME_SIZE} and ends at {:#x} at the latest",
                 usize::MAX
             ),
             Self::Address { address, start, end } => {
                 write!(f, "no frame of the region {start:#x}..{end:#x} begins at {address:#x}")
             }
-            Self::Request(error) => error.fmt(f),
-            Self::Free(error) => error.fmt(f),
-            Self::Map(error) => error.fmt(f),
+            Self::Request { error, base } => write!(f, "{error}; unit 0 is the frame at {base:#x}"),
+            Self::Free { error, base } => write!(f, "{error}; unit 0 is the frame at {base:#x}"),
+            Self::Map { entry, address } => write!(
+                f,
+                "entry {entry} of the map, counted from 0: the frame at {address:#x} is not reserved"
+            ),
         }
     }
 }
 
 impl core::error::Error for RegionError {}
-
-impl From<RequestError> for RegionError {
-    fn from(error: RequestError) -> Self {
-        Self::Request(error)
-    }
-}

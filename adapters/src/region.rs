@@ -164,13 +164,15 @@ impl<'a, W: Word> Region<'a, W> {
     /// # let metadata = Metadata::<{ metadata_words(64) }>::new();
     /// # let memory = Region::new(Buddy::new(metadata.words(), 64)?, 0)?;
     /// memory.alloc_at(0x2000, 7)?;
-    /// assert!(memory.alloc_at(0x8000, 1).is_err());
+    /// let refused = memory.alloc_at(0x8000, 1).unwrap_err();
+    /// assert_eq!(refused.to_string(), "unit 8 is in use; unit 0 is the frame at 0x0");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn alloc_at(&self, address: u64, frames: u64) -> Result<(), RegionError> {
         let index = self.index_of(address)?;
-        self.lane().alloc_at(index, frames)?;
-        Ok(())
+        let base = self.base;
+        let claimed = self.lane().alloc_at(index, frames);
+        claimed.map(|_| ()).map_err(|error| RegionError::Request { error, base })
     }
 
     /// Frees the `frames` frames from `address` on, which were allocated together.
@@ -190,7 +192,8 @@ impl<'a, W: Word> Region<'a, W> {
     /// ```
     pub fn free(&self, address: u64, frames: u64) -> Result<(), RegionError> {
         let index = self.index_of(address)?;
-        self.lane().free_units(index, frames).map_err(RegionError::Free)
+        let base = self.base;
+        self.lane().free_units(index, frames).map_err(|error| RegionError::Free { error, base })
     }
 
     fn lane(&self) -> Lane<'_, W> {

@@ -3,8 +3,9 @@
 mod support;
 
 use bootloader_api::info::{MemoryRegion, MemoryRegionKind};
+use nbbs_adapters::RegionError;
 use support::reserved;
-use uefi_raw::table::boot::{MemoryDescriptor, MemoryType};
+use uefi_raw::table::boot::{MemoryAttribute, MemoryDescriptor, MemoryType};
 
 #[test]
 fn what_the_boot_loader_calls_usable() {
@@ -35,10 +36,19 @@ fn what_uefi_calls_conventional() {
         piece(MemoryType::CONVENTIONAL, 0x8000_0000, 10),
         piece(MemoryType::BOOT_SERVICES_DATA, 0x8000_a000, 6),
         piece(MemoryType::LOADER_CODE, 0x8001_0000, 16),
-        piece(MemoryType::CONVENTIONAL, 0x8002_0000, u64::MAX),
+        MemoryDescriptor {
+            att: MemoryAttribute::SPECIAL_PURPOSE | MemoryAttribute::WRITE_BACK,
+            ..piece(MemoryType::CONVENTIONAL, 0x8002_0000, 32)
+        },
+        piece(MemoryType::CONVENTIONAL, 0x8004_0000, u64::MAX),
     ];
-    assert_eq!(memory.add_map(map), Ok(10 + 1024 - 32));
+    assert_eq!(memory.add_map(map), Ok(10 + 1024 - 64));
     assert!(memory.alloc_at(0x8000_a000, 1).is_err());
+    assert!(memory.alloc_at(0x8002_0000, 1).is_err(), "a driver's");
+    let again = memory.add_map(map);
+    assert_eq!(again, Err(RegionError::Map { entry: 0, address: 0x8000_0000 }));
+    let again = memory.add_map(map[1..].iter().copied());
+    assert_eq!(again, Err(RegionError::Map { entry: 3, address: 0x8004_0000 }), "all count");
     // Later, when nothing lies there any more:
     assert_eq!(memory.add_map(Some(0x8000_a000..0x8001_0000_u64)), Ok(6));
     assert_eq!(memory.alloc_at(0x8000_a000, 6), Ok(()));

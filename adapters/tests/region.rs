@@ -4,7 +4,7 @@ mod support;
 
 use std::ops::Range;
 
-use nbbs::{RangeError, RequestError};
+use nbbs::{FreeError, RequestError};
 use nbbs_adapters::{FRAME_SIZE, Region, RegionError};
 use support::{region, reserved};
 use testkit::program::Arena;
@@ -81,8 +81,16 @@ fn what_begins_elsewhere_is_refused() {
         assert_eq!(memory.free(address, 1), refused);
         assert_eq!(memory.alloc_at(address, 1), refused);
     }
+    let error = RequestError::InUse { unit: 3 };
+    let in_use = memory.alloc_at(start + 0x3000, 1);
+    assert_eq!(in_use, Err(RegionError::Request { error, base: start }));
+    assert_eq!(
+        in_use.unwrap_err().to_string(),
+        "unit 3 is in use; unit 0 is the frame at 0x100000"
+    );
     memory.free(start, 64).unwrap();
-    assert!(memory.free(start, 64).is_err());
+    let error = FreeError::NotAllocated { index: 0 };
+    assert_eq!(memory.free(start, 64), Err(RegionError::Free { error, base: start }));
     assert_eq!(memory.buddy().stats().free_units, 64);
 }
 
@@ -111,6 +119,20 @@ fn entries_are_cut_to_whole_frames_of_the_region() {
     assert_eq!(memory.alloc_at(0x13_f000, 1), Ok(()));
 
     let twice = memory.add_map([0x11_0000..0x11_2000_u64, 0x11_1000..0x11_3000]);
-    assert_eq!(twice, Err(RegionError::Map(RangeError::NotReserved { unit: 0x11 })));
+    assert_eq!(twice, Err(RegionError::Map { entry: 1, address: 0x11_1000 }));
     assert_eq!(memory.buddy().stats().free_units, 2, "the entry before it was added");
+}
+
+#[test]
+fn the_frame_at_address_zero_is_not_added() {
+    for map in [0..0x3000, 0..0x2fff, 1..0x3000] {
+        let memory = reserved(64, 0);
+        let whole = map.end / FRAME_SIZE - 1;
+        assert_eq!(memory.add_map([0..FRAME_SIZE, map.clone()]), Ok(whole), "{map:#x?}");
+        assert!(memory.alloc_at(0, 1).is_err());
+        assert_eq!(memory.buddy().stats().free_units, whole);
+        // By those who can use it.
+        memory.buddy().release(0..1).unwrap();
+        assert_eq!(memory.alloc_at(0, 1), Ok(()));
+    }
 }
