@@ -86,6 +86,10 @@ impl Caps {
 
     /// Sets the large order. If it is 8 or less, or larger than any, no block above order 8 is kept.
     ///
+    /// The number of blocks stays what it was: 2 by default, fewer if [`units`](Self::units) or
+    /// [`for_arena`](Self::for_arena) limited those of the former large order. Set the order first, then its
+    /// [`units`](Self::units).
+    ///
     /// ```
     /// let none = nbbs::Caps::new().large(0);
     /// assert_ne!(none, nbbs::Caps::new());

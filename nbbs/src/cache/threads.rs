@@ -13,7 +13,7 @@ use crate::error::{AllocError, FreeError};
 
 /// A cache of free blocks for each thread, in front of a [`Buddy`], made and drained automatically.
 ///
-/// A thread gets a [`Cache`] of 3 KiB with its first operation. It is drained when the thread ends. If the thread does
+/// A thread gets a [`Cache`] of 3 KiB when it first allocates or frees. It is drained when the thread ends. If it does
 /// not end in order, as at the end of a process, the blocks in it are lost. With every operation a thread searches its
 /// caches, one for each `ThreadCaches` that it uses, so there should be few.
 ///
@@ -252,7 +252,7 @@ impl ThreadCaches {
     }
 
     /// Gives back everything that the calling thread keeps. A handler that interrupts an operation of its thread gives
-    /// back nothing.
+    /// back nothing. A thread without a cache gets none.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
@@ -267,7 +267,7 @@ impl ThreadCaches {
     /// # Ok::<(), nbbs::AllocError>(())
     /// ```
     pub fn drain(&'static self) {
-        self.with(Cache::drain);
+        self.with_own(Cache::drain);
     }
 
     /// Asks all threads to give back everything that they keep, with their next operation.
@@ -290,7 +290,7 @@ impl ThreadCaches {
         self.asks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how many blocks and units the calling thread keeps.
+    /// Returns how many blocks and units the calling thread keeps. A thread without a cache gets none.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
@@ -305,7 +305,7 @@ impl ThreadCaches {
     /// ```
     #[must_use]
     pub fn cached(&'static self) -> Cached {
-        self.with(|cache| cache.cached()).unwrap_or(Cached::NONE)
+        self.with_own(|cache| cache.cached()).unwrap_or(Cached::NONE)
     }
 
     /// Lends the calling thread's cache to `operation`. `None` means that `operation` returned that, or that the slow
@@ -328,6 +328,20 @@ impl ThreadCaches {
     /// Lends the calling thread's cache to `operation`, and drains it if that was requested. `None` means that the call
     /// interrupted another operation of the thread, that the thread is ending, or that there is no memory.
     fn with<R>(&'static self, operation: impl FnOnce(&mut Cache<'static>) -> R) -> Option<R> {
+        self.with_or(|own, asked| self.begin(own, asked), operation)
+    }
+
+    /// As `with`, but `None` also means that the thread has no cache.
+    fn with_own<R>(&'static self, operation: impl FnOnce(&mut Cache<'static>) -> R) -> Option<R> {
+        self.with_or(|_, _| None, operation)
+    }
+
+    /// As `with`. A thread without a cache uses that at the position that `begin` returns.
+    fn with_or<R>(
+        &'static self,
+        begin: impl FnOnce(&mut Vec<Own>, usize) -> Option<usize>,
+        operation: impl FnOnce(&mut Cache<'static>) -> R,
+    ) -> Option<R> {
         MINE.with(|mine| {
             let _turn = Turn::begin(&mine.busy)?;
             let mut own = mine.own.try_borrow_mut().ok()?;
@@ -335,7 +349,7 @@ impl ThreadCaches {
             let asked = self.asks.load(Ordering::Relaxed);
             let at = match own.iter().position(|own| core::ptr::eq(own.of, self)) {
                 Some(at) => at,
-                None => self.begin(&mut own, asked)?,
+                None => begin(&mut own, asked)?,
             };
             let own = own.get_mut(at)?;
             let result = operation(&mut own.cache);
