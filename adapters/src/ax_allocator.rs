@@ -7,7 +7,8 @@ use nbbs::sync::Word;
 use crate::{FRAME_SIZE, Region, RegionError};
 
 /// The arena of the region begins reserved ([`Buddy::new_reserved`](nbbs::Buddy::new_reserved)); memory within it is
-/// added, but not the page at address 0. `init` does the same as `add_memory`, but cannot report a refusal: check `total_pages`.
+/// added, but not the page at address 0. `init` does the same as `add_memory`, but cannot report a refusal: check
+/// `total_pages`.
 impl<W: Word> BaseAllocator for Region<'_, W> {
     fn init(&mut self, start: usize, size: usize) {
         let _ = self.add_memory(start, size);

@@ -65,7 +65,7 @@ impl fmt::Display for RegionError {
         match self {
             Self::Base { base, frames } => write!(
                 f,
-                "a region of {frames} frames at {base:#x}: it begins at a multiple of {FRAME_SIZE} and ends at {:#x} at the latest",
+                "a region of {frames} frames at {base:#x}: it begins at a multiple of {FRAME_SIZE} and ends by {:#x}",
                 usize::MAX
             ),
             Self::Address { address, start, end } => {

@@ -38,8 +38,8 @@ impl MapEntry for bootloader_api::info::MemoryRegion {
 }
 
 /// Usable: conventional memory, unless it is set aside for a special purpose (`EFI_MEMORY_SP`), such as memory of an
-/// accelerator, which drivers hand out; add that as ranges if nobody does. The memory of boot services and of the loader often still holds the page tables, the
-/// stack and the program in use; add it as ranges once it does not.
+/// accelerator, which drivers hand out; add that as ranges if nobody does. The memory of boot services and of the
+/// loader often still holds the page tables, the stack and the program in use; add it as ranges once it does not.
 #[cfg(feature = "uefi-raw")]
 impl MapEntry for MemoryDescriptor {
     fn usable(&self) -> Option<Range<u64>> {
@@ -54,8 +54,8 @@ impl<W: Word> Region<'_, W> {
     /// Gives the arena the whole frames of each usable entry, as far as they lie in the region, and returns how many.
     /// They must still be reserved: see [`Buddy::new_reserved`](nbbs::Buddy::new_reserved).
     ///
-    /// The frame at address 0 is not added, whatever the map says: where physical memory is mapped at its own addresses, a
-    /// pointer to it is null. `memory.buddy().release(0..1)` adds it to a region that begins there.
+    /// The frame at address 0 is not added, whatever the map says: where physical memory is mapped at its own
+    /// addresses, a pointer to it is null. `memory.buddy().release(0..1)` adds it to a region that begins there.
     ///
     /// Cost: that of [`Buddy::release`](nbbs::Buddy::release) for each entry.
     ///

@@ -12,9 +12,9 @@ use crate::{FRAME_SIZE, RegionError};
 ///
 /// Every method may be called where those of [`Buddy`] may, including interrupt handlers.
 ///
-/// Frames can be aligned to any power of two, whatever the base is. A block that the base is not a multiple of is a run,
-/// though, for which the arena is searched: for frames of 2 MiB or 1 GiB, choose a base that is a multiple of that (0 is
-/// best) and reserve what lies below the memory ([`Buddy::new_reserved`], then [`add_map`](Self::add_map)).
+/// Frames can be aligned to any power of two, whatever the base is. A block that the base is not a multiple of is a
+/// run, though, for which the arena is searched: for frames of 2 MiB or 1 GiB, choose a base that is a multiple of that
+/// (0 is best) and reserve what lies below the memory ([`Buddy::new_reserved`], then [`add_map`](Self::add_map)).
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, metadata_words};
@@ -106,14 +106,14 @@ impl<'a, W: Word> Region<'a, W> {
 
     /// Allocates `frames` contiguous frames, the first at a multiple of `2^order` frames, and returns its address.
     ///
-    /// Cost: that of [`Lane::alloc`](nbbs::Lane::alloc) for `2^order` frames, if the base is a multiple of them. That of
-    /// [`Lane::alloc_at`](nbbs::Lane::alloc_at) for an order that the arena does not have, as at most one frame is so
-    /// aligned. Otherwise that of [`Lane::request`](nbbs::Lane::request).
+    /// Cost: that of [`Lane::alloc`](nbbs::Lane::alloc) for `2^order` frames, if the base is a multiple of them. That
+    /// of [`Lane::alloc_at`](nbbs::Lane::alloc_at) for an order that the arena does not have, as at most one frame is
+    /// so aligned. Otherwise that of [`Lane::request`](nbbs::Lane::request).
     ///
     /// # Errors
     /// [`RequestError::Units`] for no frames, or more than the region has; [`RequestError::Exhausted`] if none that are
-    /// so aligned are free; [`RequestError::OrderTooLarge`] if the arena does not have the order, and no such run lies in
-    /// the region.
+    /// so aligned are free; [`RequestError::OrderTooLarge`] if the arena does not have the order, and no such run lies
+    /// in the region.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, metadata_words};

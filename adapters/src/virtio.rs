@@ -14,7 +14,8 @@ use crate::{FRAME_SIZE, Mapped};
 ///   nor free a page of it while a driver uses it;
 /// - `mmio` fulfils what [`Hal::mmio_phys_to_virt`] requires of implementations.
 pub unsafe trait Machine {
-    /// Returns the source of DMA memory. Anybody may call this: a [`Mapped`] frees and adds memory only by unsafe calls.
+    /// Returns the source of DMA memory. Safe code may call this, as a [`Mapped`] frees and adds memory only by unsafe
+    /// calls.
     fn memory() -> Mapped<'static>;
 
     /// Returns where the registers of a device are mapped.

@@ -114,7 +114,8 @@ impl<W: Word> Caches<'_, W> {
     /// Checks that every cached block is allocated in the arena with its order, and is cached once.
     ///
     /// Cost: for each block, a load for each level, and one for each block of its order that any CPU keeps, so it grows
-    /// with the square of the blocks. May only be called while no operation is running. [`Buddy::audit`](crate::Buddy::audit) checks the arena itself.
+    /// with the square of the blocks. May only be called while no operation is running.
+    /// [`Buddy::audit`](crate::Buddy::audit) checks the arena itself.
     ///
     /// # Errors
     /// The first cached block that is not allocated so, or is cached twice.
