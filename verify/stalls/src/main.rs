@@ -1,6 +1,6 @@
-//! `stalls ours [--long | SCENES]` or `stalls patients`: stops a thread, for good or for long, after every step of
-//! every operation, lets the others go on, and checks what is left. Ends with 3 if something was found in nbbs, and
-//! with 1 if something was not found in a patient.
+//! `stalls ours [--long | --share K/N | SCENES]` or `stalls patients`: stops a thread, for good or for long, after every
+//! step of every operation, lets the others go on, and checks what is left. Ends with 3 if something was found in nbbs,
+//! and with 1 if something was not found in a patient. `--share` runs every `N`th case of all scenes, from the `K`th on.
 //!
 //! ```text
 //! word        calls that can be stopped before any access, and go on later
@@ -40,19 +40,32 @@ use subjects::{OURS, PATIENTS, SOUND, Subject};
 use testkit::{Symptom, Violation};
 
 fn main() -> ExitCode {
-    let some = Depth { stride: 15, first: 1, all_orders: false };
-    let all = Depth { stride: 1, first: 1, all_orders: true };
+    let some = Depth { stride: 15, first: 1, all_orders: false, share: (0, 1) };
+    let all = Depth { stride: 1, all_orders: true, ..some };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ours"] => ours(some, None),
         ["ours", "--long"] => ours(all, None),
+        ["ours", "--share", share] => match parsed(share) {
+            Some(share) => ours(Depth { share, ..some }, None),
+            None => usage(),
+        },
         ["ours", scenes] => ours(some, Some(scenes)),
         ["patients"] => patients(all),
-        _ => {
-            eprintln!("usage: stalls ours [--long | SCENES] | stalls patients");
-            ExitCode::from(2)
-        }
+        _ => usage(),
     }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: stalls ours [--long | --share K/N | SCENES] | stalls patients");
+    ExitCode::from(2)
+}
+
+/// Parses `K/N`.
+fn parsed(share: &str) -> Option<(usize, usize)> {
+    let (which, of) = share.split_once('/')?;
+    let share = (which.parse().ok()?, of.parse().ok()?);
+    (share.0 < share.1).then_some(share)
 }
 
 /// Runs everything about nbbs, or the scenes of one name. Fails at the first violation, and if nothing is run.

@@ -21,6 +21,8 @@ pub struct Depth {
     pub first: u64,
     /// Whether every order in which lanes go on is tried, for every pair of places.
     pub all_orders: bool,
+    /// Which of the cases are tried, `(k, n)`: every `n`th, from the `k`th on.
+    pub share: (usize, usize),
 }
 
 impl Depth {
@@ -88,7 +90,8 @@ pub fn run(
     depth: Depth,
     looked_for: impl Fn(&Violation) -> bool + Copy + Sync,
 ) -> Result<Figures, Box<Culprit>> {
-    let cases: Vec<(Case, usize)> = scenes.cases(units).collect();
+    let (which, of) = depth.share;
+    let cases: Vec<(Case, usize)> = scenes.cases(units).skip(which).step_by(of).collect();
     let (next, found) = (AtomicUsize::new(0), Mutex::new(None));
     let work = || {
         let mut walk = Walk { subject, depth, looked_for, figures: Figures::default() };
