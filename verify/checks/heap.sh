@@ -11,56 +11,74 @@ catches() { test_notices "$1" "${package[@]}"; }
 test_seconds=100
 test_fails+='|^fatal runtime error|signal: [0-9]+, SIG(SEGV|ABRT|BUS)'
 
+# all_of NUMBER: whether a report on standard input is of so many files of tests, each of which passed some.
+all_of() { [ "$(grep -cE '^test result: ok\. [1-9]')" = "$1" ]; }
+
 ours=clean
-report=$(cargo test "${package[@]}" --lib --tests -- --show-output --skip threads_with_caches --skip cpus_that_share 2>&1) ||
-    ours=FOUND
+# By name, as `cargo test` runs all of them, too: of the races under loom, of the library's other tests, and of the files
+# of tests a share each.
+own=$(cargo test --quiet "${package[@]}" --lib -- --list | sed -n 's/: test$//p')
+mapfile -t races < <(grep '^slabs::races::' <<<"$own" | share)
+mapfile -t others < <(grep -v '^slabs::races::' <<<"$own" | share)
+mapfile -t files < <(basename -s .rs heap/tests/*.rs | grep -vxE 'collections|hardened|nightly|watch' | share)
+report=$(cargo test "${package[@]}" --lib -- --show-output --exact "${races[@]}" "${others[@]}" 2>&1 &&
+    cargo test "${package[@]}" "${files[@]/#/--test=}" -- --skip threads_with_caches --skip cpus_that_share 2>&1) || ours=FOUND
 printf '%s\n' "$report" >&2
 executions=$(sed -n 's/.*nothing in any of \([0-9]*\) executions/\1/p' <<<"$report" | awk '{ sum += $1 } END { print sum + 0 }')
 tests=$(passed <<<"$report")
-[ "$executions" -gt 1000 ] && [ "$tests" -gt 30 ] || { log "not everything was run"; ours=FOUND; }
+[ "$executions" -gt $((${#races[@]} * 5)) ] && [ "$tests" -ge $((${#races[@]} + ${#others[@]} + ${#files[@]})) ] &&
+    all_of $((1 + ${#files[@]})) <<<"$report" || { log "not everything was run"; ours=FOUND; }
 
-# With free memory watched: by the pattern, and by AddressSanitizer, which must report a read after a free, and nothing
-# else.
-report=$(cargo test "${package[@]}" --features poison --test watch --test layouts --test placed --test refusals 2>&1) || ours=FOUND
+# With free memory watched: by the pattern; with slots that wait, and with slots that are drawn by lot.
+mapfile -t also < <(printf '%s\n' layouts placed refusals | share)
+with() { cargo test "${package[@]}" --features "$1" "--test=$2" "${also[@]/#/--test=}" 2>&1; }
+report=$(with poison watch) && all_of $((1 + ${#also[@]})) <<<"$report" ||
+    { printf '%s\n' "$report" >&2; log "free memory that is watched: FOUND"; ours=FOUND; }
 watched=$(passed <<<"$report")
-[ "$watched" -gt 20 ] || { printf '%s\n' "$report" >&2; log "not everything was watched"; ours=FOUND; }
-# With slots that wait, and with slots that are drawn by lot.
 for features in $(printf '%s\n' quarantine shuffle,poison quarantine,shuffle | share); do
-    report=$(cargo test "${package[@]}" --features "$features" --test hardened --test layouts --test placed --test refusals 2>&1) ||
-        { printf '%s\n' "$report" >&2; ours=FOUND; }
-    hardened=$(passed <<<"$report")
-    [ "$hardened" -gt 18 ] || { log "not everything was run with $features"; ours=FOUND; }
+    report=$(with "$features" hardened) && all_of $((1 + ${#also[@]})) <<<"$report" ||
+        { printf '%s\n' "$report" >&2; log "with $features: FOUND"; ours=FOUND; }
 done
+pattern=$(printf '%s\n' "" ,poison | share | tail -n 1)
 # Valgrind must report a read after a free, and nothing else: not the rest of the example, which is valid; nor the
 # pattern that `poison` writes. libclang reads its headers.
-pattern=$(printf '%s\n' "" ,poison | share | tail -n 1)
+by_valgrind() {
+    local size status
+    watched_build >&2 || { verify/install.sh debian valgrind libclang-dev && watched_build; } >&2 ||
+        { log "could not run: valgrind and libclang-dev cannot be installed"; exit 1; }
+    for size in none 100 100000; do
+        status=0
+        valgrind --quiet --error-exitcode=9 "$target/debug/examples/after_free" $size >"$said" 2>&1 || status=$?
+        { [ $size = none ] && [ $status = 0 ]; } || { [ $status = 9 ] && grep -q 'inside a block of size .* free' "$said"; } ||
+            { cat "$said" >&2; log "Valgrind on $size bytes that are read after their free: FOUND"; ours=FOUND; }
+    done
+}
 watched_build() { command valgrind --version && cargo build --quiet "${package[@]}" --features "valgrind$pattern" --example after_free; }
-watched_build >&2 || { verify/install.sh debian valgrind libclang-dev && watched_build; } >&2 ||
-    { log "could not run: valgrind and libclang-dev cannot be installed"; exit 1; }
-for size in none 100 100000; do
-    status=0
-    valgrind --quiet --error-exitcode=9 "$target/debug/examples/after_free" $size >"$said" 2>&1 || status=$?
-    { [ $size = none ] && [ $status = 0 ]; } || { [ $status = 9 ] && grep -q 'inside a block of size .* free' "$said"; } ||
-        { cat "$said" >&2; log "Valgrind on $size bytes that are read after their free: FOUND"; ours=FOUND; }
-done
-nightly || { log "no nightly Rust"; exit 1; }
-host=$(rustc -vV | sed -n 's/^host: //p')
-# The test of nightly Rust's trait is built with it, as both take builds of their own of all that tests depend on.
+# So must AddressSanitizer.
+by_asan() {
+    local size after_free=$target/address/$host/debug/examples/after_free
+    sanitized build --quiet --example after_free
+    "$after_free" >&2 || { log "AddressSanitizer sees what is not there"; ours=FOUND; }
+    for size in 100 100000; do
+        ! "$after_free" $size >"$said" 2>&1 && grep -q 'AddressSanitizer: use-after-poison' "$said" ||
+            { log "a read of $size bytes after their free goes UNNOTICED by AddressSanitizer"; ours=FOUND; }
+    done
+}
+# The trait of nightly Rust is tested in the same build, as both take builds of their own of all that tests depend on.
 sanitized() {
     CARGO_TARGET_DIR=$target/address RUSTFLAGS=-Zsanitizer=address cargo +nightly "$1" "${package[@]}" \
         --features "asan,nightly$pattern" --target "$host" "${@:2}"
 }
-sanitized build --quiet --example after_free
-after_free=$target/address/$host/debug/examples/after_free
-"$after_free" >&2 || { log "AddressSanitizer sees what is not there"; ours=FOUND; }
-for size in 100 100000; do
-    ! "$after_free" $size >"$said" 2>&1 && grep -q 'AddressSanitizer: use-after-poison' "$said" ||
-        { log "a read of $size bytes after their free goes UNNOTICED by AddressSanitizer"; ours=FOUND; }
+collections_by_nightly() { sanitized test --test nightly 2>&1; }
+collections_by_allocator_api2() { cargo test "${package[@]}" --features allocator-api2 --test collections 2>&1; }
+
+nightly || { log "no nightly Rust"; exit 1; }
+host=$(rustc -vV | sed -n 's/^host: //p')
+for tool in $(printf '%s\n' valgrind asan | share); do "by_$tool"; done
+for trait in $(printf '%s\n' allocator_api2 nightly | share); do
+    report=$("collections_by_$trait") && all_of 1 <<<"$report" ||
+        { printf '%s\n' "$report" >&2; log "collections in a heap, by $trait: FOUND"; ours=FOUND; }
 done
-report=$(cargo test "${package[@]}" --features allocator-api2 --test collections 2>&1) && [ "$(passed <<<"$report")" = 4 ] ||
-    { printf '%s\n' "$report" >&2; log "collections in a heap: FOUND"; ours=FOUND; }
-report=$(sanitized test --test nightly 2>&1) && [ "$(passed <<<"$report")" = 1 ] ||
-    { printf '%s\n' "$report" >&2; log "the trait of nightly Rust: FOUND"; ours=FOUND; }
 
 verify/install.sh rustup component add miri --toolchain nightly >&2 &&
     cargo +nightly miri setup >&2 || { log "no Miri: install nightly with miri and rust-src"; exit 1; }
@@ -70,11 +88,8 @@ MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-disable-isolation -Zmiri-ignore-leaks
 cat "$said" >&2
 under_miri=$(passed <"$said")
 # The library's own and those of each file.
-programs=$(grep -cE '^test result: ok\. [1-9]' "$said")
-[ "$programs" -gt "${#files[@]}" ] && [ "$under_miri" -gt $((3 + ${#files[@]})) ] || {
-    log "not everything was run under Miri"
-    ours=FOUND
-}
+all_of $((1 + ${#files[@]})) <"$said" && [ "$under_miri" -gt $((3 + ${#files[@]})) ] ||
+    { log "not everything was run under Miri"; ours=FOUND; }
 
 try_mutants heap heap
 finish "$executions executions under loom, $tests tests, $watched with free memory watched, $under_miri under Miri" 0/0 "$ours"
