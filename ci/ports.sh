@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks other platforms: the oldest supported Rust; a share of the tests on 32 bits (i686) and, under qemu, on AArch64;
-# builds without an operating system; the message for a target without 64-bit atomics. Installs what it needs by rustup
-# and from Debian's packages, or says that it cannot. Takes five minutes.
+# Checks other platforms: the oldest supported Rust; a part of the tests with it, on 32 bits (i686) and, under qemu, on
+# AArch64; builds without an operating system; the message for a target without 64-bit atomics. Installs what it needs by
+# rustup and from Debian's packages, or says that it cannot. Takes five minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
@@ -11,9 +11,11 @@ trap 'rm -f "$said"' EXIT
 
 failed() { echo "ports: $*"; exit 1; }
 
+source verify/share.bash
 rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 [ -n "$rust" ] || failed "Cargo.toml names no rust-version"
-without_os=(aarch64-unknown-none riscv64gc-unknown-none-elf x86_64-unknown-none)
+# Each of them builds all that is built for it: a share is tried.
+mapfile -t without_os < <(printf '%s\n' aarch64-unknown-none riscv64gc-unknown-none-elf x86_64-unknown-none | share)
 without_atomics=thumbv7em-none-eabihf
 verify/install.sh rustup toolchain install "$rust" --profile minimal >"$said" 2>&1 || failed "no Rust $rust: $(tail -n 1 "$said")"
 verify/install.sh rustup target add i686-unknown-linux-gnu aarch64-unknown-linux-gnu "${without_os[@]}" $without_atomics >"$said" 2>&1 ||
@@ -47,12 +49,11 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64
 on() { RUSTFLAGS="-C target-feature=+crt-static" cargo "$2" --target "$1" "${@:3}"; }
 
 cargo "+$rust" check --quiet --package nbbs --package nbbs-pool --package nbbs-heap --package nbbs-adapters --package nbbs-c
-tested "Rust $rust" cargo "+$rust"
-# One of the two if a share is tried.
-source verify/share.bash
-platforms=$(printf '%s\n' i686 aarch64 | share)
+# One of the three if a share is tried.
+platforms=$(printf '%s\n' "Rust $rust" i686 AArch64 | share)
+if grep -q Rust <<<"$platforms"; then tested "Rust $rust" cargo "+$rust"; fi
 if grep -q i686 <<<"$platforms"; then tested "32 bits, i686" on i686-unknown-linux-gnu; fi
-if grep -q aarch64 <<<"$platforms"; then
+if grep -q AArch64 <<<"$platforms"; then
     # Without those that take a minute under qemu.
     tests=(batches lost_merges lost_races miri owned)
     tested "AArch64, under qemu" on aarch64-unknown-linux-gnu
@@ -119,4 +120,4 @@ ram=$(sed -n 's/^bytes of bookkeeping: //p' "$said")
 [ -n "$ram" ] || failed "heap/tests/ram.rs does not say how much small heaps keep to themselves"
 echo "ports: bytes that a small heap keeps to itself before the first allocation: $ram"
 echo "ports: examples/firmware links for $without_atomics: bytes of code to allocate and free $pairs, to resize too $resize, with collections $bytes"
-echo "Rust $rust, ${platforms//$'\n'/, }, ${without_os[*]} and $without_atomics are in order"
+echo "Rust $rust, tests on ${platforms//$'\n'/, }, ${without_os[*]} and $without_atomics are in order"
