@@ -11,7 +11,7 @@ warnings=(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
 instances='template class nbbs::pool<int>; template class nbbs::threaded_pool<int>;
            template class nbbs::allocator<int>; template class nbbs::heap_allocator<int>; template class nbbs::result<int>;
            constinit_ nbbs::buddy global;'
-for compiler in g++ clang++; do
+for compiler in $(printf '%s\n' g++ clang++ | share); do
     for standard in c++17 c++20 c++2b; do
         [ $standard = c++17 ] && constinit= || constinit=constinit
         printf '#include <nbbs.hpp>\n%s\n' "$instances" | "$compiler" -x c++ -std=$standard "${warnings[@]}" \
@@ -42,14 +42,14 @@ echo '#include <nbbs.hpp>
       void f(const nbbs::buddy& pages) { auto b = nbbs::block::of_order(pages, 3); nbbs::memory_resource r(pages);
           nbbs::heap heap(64); nbbs::heap_resource other(heap); nbbs::heap_allocator<int> a(heap); }' |
     g++ -x c++ -std=c++17 -Icapi/include -fsyntax-only -
+deleted=('nbbs::memory_resource r(nbbs::buddy(64));' 'nbbs::allocator<int> a(nbbs::buddy(64));'
+    'nbbs::heap_resource r(nbbs::heap(64));' 'nbbs::heap_allocator<int> a(nbbs::heap(64));')
 for of in 'of_order(T, 3)' 'try_of_order(T, 3)' 'of_units(T, 3)' 'try_of_units(T, 3)' 'of(T, {})' 'try_of(T, {})' \
     'of_bytes(T, 3)' 'try_of_bytes(T, 3)' 'from_index(T, 3)' 'try_from_index(T, 3)'; do
-    refused 'deleted function' "static_cast<void>(nbbs::block::${of/T/pages.on(cpu)});"
+    deleted+=("static_cast<void>(nbbs::block::${of/T/pages.on(cpu)});")
 done
-refused 'deleted function' 'nbbs::memory_resource r(nbbs::buddy(64));'
-refused 'deleted function' 'nbbs::allocator<int> a(nbbs::buddy(64));'
-refused 'deleted function' 'nbbs::heap_resource r(nbbs::heap(64));'
-refused 'deleted function' 'nbbs::heap_allocator<int> a(nbbs::heap(64));'
+printf '%s\n' "${deleted[@]}" | share >"$work/deleted"
+while read -r code; do refused 'deleted function' "$code"; done <"$work/deleted"
 refused 'takes C\+\+17' '' c++14
 
 library=$(library)

@@ -5,7 +5,7 @@ source "$(dirname "$0")/common.bash"
 need g++ g++
 need /usr/include/gtest/gtest.h libgtest-dev
 
-passes "the C suite" "$(suite c g++ "$(library)" plain -O1)"
+passes "the C suite" "$(suite c g++ "$(library)" plain -O0)"
 
 build_mutant() {
     local broken
