@@ -89,10 +89,10 @@ test_features() { of_mutant "$1" features | sed 's/^/--features /'; }
 # Prints how many tests passed, from a report of `cargo test` on standard input.
 passed() { { grep -oE '^test result: ok\. [0-9]+ passed' || true; } | awk '{ sum += $4 } END { print sum + 0 }'; }
 
-# try_patients NAME...: runs `harms NAME`, which the script defines, for each patient.
+# try_patients NAME...: runs `harms NAME`, which the script defines, for each patient, or for a share of them.
 try_patients() {
     local name
-    for name in "$@"; do
+    for name in $(printf '%s\n' "$@" | share); do
         patients_tried=$((patients_tried + 1))
         if harms "$name" >&2; then
             patients_caught=$((patients_caught + 1))

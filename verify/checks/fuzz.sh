@@ -6,7 +6,8 @@
 source "$(dirname "$0")/../check.sh" "$@"
 
 nightly || { log "no nightly toolchain"; exit 1; }
-cargo fuzz --version >/dev/null 2>&1 || cargo install --quiet cargo-fuzz
+# Not optimised: it only calls cargo.
+cargo fuzz --version >/dev/null 2>&1 || CARGO_PROFILE_DEV_OPT_LEVEL=0 cargo install --quiet --debug cargo-fuzz
 host=$(rustc -vV | sed -n 's/^host: //p')
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
