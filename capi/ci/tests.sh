@@ -12,4 +12,5 @@ build_mutant() {
     broken=$(library) && g++ "$work"/c-plain/*.o "$broken" -o "$work/broken" -lgtest -lgtest_main "${system_libraries[@]}"
 }
 catches() { fails "$work/broken" --gtest_brief=1; }
+mutants_level=1
 catch_mutants capi capi

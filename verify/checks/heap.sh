@@ -9,6 +9,7 @@ package=(--package nbbs-heap)
 build_mutant() { test_builds "$1" "${package[@]}"; }
 catches() { test_notices "$1" "${package[@]}"; }
 test_seconds=100
+mutants_level=1
 test_fails+='|^fatal runtime error|signal: [0-9]+, SIG(SEGV|ABRT|BUS)'
 
 # all_of NUMBER: whether a report on standard input is of so many files of tests, each of which passed some.

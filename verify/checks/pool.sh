@@ -7,6 +7,7 @@ source "$(dirname "$0")/../check.sh" "$@"
 package=(--package nbbs-pool)
 build_mutant() { test_builds "$1" "${package[@]}"; }
 catches() { test_notices "$1" "${package[@]}"; }
+mutants_level=1
 
 ours=clean
 report=$(cargo test "${package[@]}" --tests -- --show-output --skip by_pointer --skip by_local 2>&1) || ours=FOUND

@@ -8,6 +8,7 @@ package=(--package nbbs-shared)
 build_mutant() { test_builds "$1" "${package[@]}"; }
 catches() { NBBS_DEPTH=1 test_notices "$1" "${package[@]}"; }
 test_seconds=100
+mutants_level=1
 
 ours=clean
 report=$(cargo test "${package[@]}" --lib --test segment --test heap --test fork -- --show-output 2>&1) || ours=FOUND

@@ -5,6 +5,7 @@ source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { test_builds "$1" --package nbbs; }
 catches() { test_notices "$1" --package nbbs; }
+mutants_level=1
 
 list=$root/verify/mutants/suite.list
 mapfile -t tests < <(sed -n 's/^name: *//p' "$list" | share | while read -r name; do of_mutant "$name" by; done | sort -u)
