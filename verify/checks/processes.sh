@@ -16,7 +16,7 @@ harms() { found timeout 90 "$processes" "$1" 60; }
 cargo build --quiet --package hardware --bin processes
 processes=$target/debug/processes
 ours=clean
-covered=$("$processes" nbbs $([ $long = no ] && echo 20 || echo 600)) || ours=FOUND
+covered=$("$processes" nbbs $([ $long = no ] && fewer 20 8 || echo 600)) || ours=FOUND
 lanes=$("$processes" lanes) || ours=FOUND
 
 try_patients nb1 nb4 sl1 sl4

@@ -14,7 +14,7 @@ harms() { found timeout 300 "$signals" "$1" 30000000; }
 cargo build --quiet --package hardware --bin signals
 signals=$target/debug/signals
 ours=clean
-most=$([ $long = no ] && echo 1000000 || echo 10000000)
+most=$([ $long = no ] && fewer 1000000 250000 || echo 10000000)
 covered=$("$signals" nbbs "$most") || ours=FOUND
 for front in caches thread-caches; do
     covered+="; $front: $("$signals" "$front" $((most / 10)))" || ours=FOUND

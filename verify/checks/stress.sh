@@ -4,11 +4,11 @@
 #
 # ThreadSanitizer needs the nightly toolchain and its rust-src component: the script installs them, and fails if it
 # cannot. With NO_SANITIZERS=1 it says that it leaves this out, and goes on. STRESS_SECONDS sets how long each of the
-# two runs takes, otherwise 22 or 600.
+# two runs takes, otherwise 22 or 600, and 10 if a share is tried.
 source "$(dirname "$0")/../check.sh" "$@"
 
 host=$(rustc -vV | sed -n 's/^host: //p')
-seconds=${STRESS_SECONDS:-$([ $long = no ] && echo 22 || echo 600)}
+seconds=${STRESS_SECONDS:-$([ $long = no ] && fewer 22 10 || echo 600)}
 
 # Builds `stress` in the current directory under ThreadSanitizer.
 sanitized() {
