@@ -3,7 +3,7 @@
 # ThreadSanitizer. Both library and suites are instrumented: the suites' threads write to the memory that they hold
 # without any synchronisation, and a data race there is a fault of the allocator. Then two such faults on purpose must
 # be reported: a wrong free, and verify/mutants/tsan.list. Takes two minutes, and one more the first time, for the
-# standard library. A share of the suites takes what there is for its sanitizer.
+# standard library. If a share of the suites is tried, so is only what belongs to its sanitizer.
 source "$(dirname "$0")/common.bash"
 need clang++ clang
 need "$(clang++ -print-resource-dir)/lib/linux/libclang_rt.tsan-$(uname -m).a" libclang-rt-dev
@@ -27,7 +27,8 @@ printf '%s\n' "address c c++17" "address cpp c++20" "thread c c++17" "thread cpp
 suites() {
     local under language standard
     while read -r under language standard; do
-        passes "the suite of $language, $under, $standard" "$(suite "$language" clang++ "$2" "$1" "-std=$standard" -g1 -O0 "${@:3}" </dev/null)"
+        passes "the suite of $language, $under, $standard" \
+            "$(suite "$language" clang++ "$2" "$1" "-std=$standard" -g1 -O0 "${@:3}" </dev/null)"
     done < <(grep "^$1 " "$work/suites")
 }
 
