@@ -13,7 +13,7 @@ fn nothing_left_to_measure_is_an_error_with_the_reason() {
     for (args, words_of_it) in [
         (
             "bench larson --allocators nbbs --arena 4P --threads 1 --quick",
-            "larson: nbbs with 4 PiB takes 24",
+            "larson: nbbs with 4 PiB takes 34",
         ),
         (
             "bench fill --allocators nbbs-c --arena 4P --threads 1",
@@ -31,7 +31,7 @@ fn nothing_left_to_measure_is_an_error_with_the_reason() {
             "bench heap-random --allocators chunk --heap 4P --quick",
             "chunk takes memory of at most 8 GiB, not 4 PiB",
         ),
-        ("replay --arena 4P", "nbbs with 4 PiB takes 24"),
+        ("replay --arena 4P", "nbbs with 4 PiB takes 34"),
         (
             "bench heap-random --heap 4K --allocators nbbs-heap",
             "takes memory of at least 5 KiB, not 4 KiB",

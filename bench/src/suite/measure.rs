@@ -132,7 +132,10 @@ impl Case<'_> {
         }
         let outcome = contender.with_back_end(self.units, |back_end| {
             let judged = Judged::new(back_end);
-            let checked = Checked::concurrent(&judged as &dyn BackEnd);
+            // On one thread every refusal can be judged; on several, those of single units, by `judged`.
+            let check =
+                if self.setting.threads == 1 { Checked::sequential } else { Checked::concurrent };
+            let checked = check(&judged as &dyn BackEnd);
             let outcome = self.run_on(&checked, clock);
             let spurious = Some(judged.spurious());
             Outcome { spurious, ..outcome.found(checked.violation()) }

@@ -16,6 +16,8 @@ use crate::market::{Build, CheckedHeap, Contender, Heap};
 use crate::row::Row;
 use crate::trace::HeapTrace;
 
+mod judged;
+
 const UNITS: u64 = 1 << 12;
 
 /// A second for each part: enough to complete it on a busy machine.

@@ -1,0 +1,85 @@
+//! What the pass with an owner map must find, of faults that the times do not show.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use indicatif::ProgressBar;
+use testkit::BackEnd;
+
+use super::{contender, setting, workload};
+use crate::clock::Clock;
+use crate::market::{Contender, WithBackEnd, find};
+use crate::row::Row;
+use crate::suite::measure::{Case, measure};
+
+#[derive(Clone, Copy)]
+enum Fault {
+    /// Every second block is refused, except single units and the largest blocks.
+    Refuses,
+}
+
+/// This project's allocator, with a fault.
+struct Broken<'a> {
+    nbbs: &'a dyn BackEnd,
+    fault: Fault,
+    calls: AtomicU64,
+}
+
+impl BackEnd for Broken<'_> {
+    fn units(&self) -> u64 {
+        self.nbbs.units()
+    }
+
+    fn max_order(&self) -> u32 {
+        self.nbbs.max_order()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.nbbs.metadata_bytes()
+    }
+
+    fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
+        let call = self.calls.fetch_add(1, Relaxed);
+        match self.fault {
+            Fault::Refuses if (1..self.max_order()).contains(&order) && call % 2 == 0 => None,
+            _ => self.nbbs.alloc(lane, order),
+        }
+    }
+
+    fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
+        self.nbbs.free(lane, index, order)
+    }
+}
+
+fn broken(fault: Fault, units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
+    let nbbs = find("nbbs").unwrap();
+    nbbs.with_back_end(units, |nbbs| visit(&Broken { nbbs, fault, calls: AtomicU64::new(0) }));
+}
+
+/// Returns the rows of a workload on one thread and so many units.
+fn rows(name: &str, units: u64, build: WithBackEnd) -> Vec<Row> {
+    let clock = Clock::new();
+    let contender: &'static Contender =
+        Box::leak(Box::new(Contender { max_units: units, ..contender(build) }));
+    let setting = setting(1, &clock);
+    let case =
+        Case { workload: workload(name), units, trace: None, once: false, setting, rounds: 1 };
+    measure(&case, &[contender], &clock, &ProgressBar::hidden())
+}
+
+#[track_caller]
+fn must_fail(words: &str, rows: &[Row]) {
+    assert!(!rows.is_empty());
+    for row in rows {
+        let violation = row.violation.as_deref().unwrap_or_default();
+        assert!(row.is_wrong() && violation.contains(words), "{row:?}");
+    }
+}
+
+/// Counts cannot tell that a block of several units was free, but on one thread the specification can.
+#[test]
+fn on_one_thread_every_refusal_must_be_honest() {
+    for name in ["alloc-rnd", "free-rnd"] {
+        let rows = rows(name, 1 << 14, |units, visit| broken(Fault::Refuses, units, visit));
+        must_fail("refused order", &rows);
+    }
+}
