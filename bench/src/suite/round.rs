@@ -276,7 +276,7 @@ fn check_frees<'a>(parts: impl Iterator<Item = &'a Part>) -> Result<(), String> 
     }
 }
 
-/// Checks the remaining blocks with an owner map, frees them, and asks for the largest blocks.
+/// Checks the remaining blocks with an owner map, frees them, and asks for the whole arena.
 fn settle(back_end: &dyn BackEnd, oracle: &Oracle, held: &[Block]) -> Result<Option<f64>, String> {
     let take = |block: &Block| oracle.take(0, block.index, block.order).map(|_| ());
     held.iter().try_for_each(take).map_err(|violation| violation.to_string())?;
@@ -292,12 +292,12 @@ fn recovered_percent(oracle: &Oracle) -> Option<f64> {
     (possible > 0).then(|| oracle.free_blocks(ORDER) as f64 * 100.0 / possible as f64)
 }
 
-/// Asks for the largest blocks of a back-end of which nothing is held.
+/// Asks for the whole arena of a back-end of which nothing is held.
 pub fn settle_empty(back_end: &dyn BackEnd) -> Result<(), String> {
     settle(back_end, &Oracle::of(back_end), &[]).map(|_| ())
 }
 
-/// Frees everything. Then all of the largest blocks must be granted, and no more.
+/// Frees everything. Then the whole arena must be granted in the largest blocks that fit, and no more.
 fn give_back(back_end: &dyn BackEnd, oracle: &Oracle, held: &[Block]) -> Result<(), Violation> {
     let free = |block: Block| {
         oracle.give(block)?;
@@ -305,11 +305,19 @@ fn give_back(back_end: &dyn BackEnd, oracle: &Oracle, held: &[Block]) -> Result<
         freed.map_err(|reason| Violation::FreeRefused { block, reason })
     };
     held.iter().try_for_each(|&block| free(block))?;
-    let order = back_end.max_order();
-    let take = |index| oracle.take(0, index, order);
-    let whole = std::iter::from_fn(|| back_end.alloc(0, order)).map(take);
-    let whole = whole.collect::<Result<Vec<Block>, _>>()?;
-    let (blocks, expected) = (whole.len() as u64, back_end.units() >> order);
-    whole.into_iter().try_for_each(free)?;
-    if blocks == expected { Ok(()) } else { Err(Violation::NotWhole { order, blocks, expected }) }
+    let (mut all, mut left, mut missing) = (Vec::new(), back_end.units(), None);
+    for order in (0..=back_end.max_order()).rev() {
+        let take = |index| oracle.take(0, index, order);
+        let granted = std::iter::from_fn(|| back_end.alloc(0, order)).map(take);
+        let granted = granted.collect::<Result<Vec<Block>, _>>()?;
+        let (blocks, expected) = (granted.len() as u64, left >> order);
+        all.extend(granted);
+        left -= blocks << order;
+        if blocks != expected {
+            missing = Some(Violation::NotWhole { order, blocks, expected });
+            break;
+        }
+    }
+    all.into_iter().try_for_each(free)?;
+    missing.map_or(Ok(()), Err)
 }

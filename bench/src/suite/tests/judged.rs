@@ -15,6 +15,8 @@ use crate::suite::measure::{Case, measure};
 enum Fault {
     /// Every second block is refused, except single units and the largest blocks.
     Refuses,
+    /// What is freed behind the first of the largest blocks is lost.
+    Loses,
 }
 
 /// This project's allocator, with a fault.
@@ -46,7 +48,10 @@ impl BackEnd for Broken<'_> {
     }
 
     fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
-        self.nbbs.free(lane, index, order)
+        match self.fault {
+            Fault::Loses if index >> self.max_order() > 0 => Ok(()),
+            _ => self.nbbs.free(lane, index, order),
+        }
     }
 }
 
@@ -81,5 +86,14 @@ fn on_one_thread_every_refusal_must_be_honest() {
     for name in ["alloc-rnd", "free-rnd"] {
         let rows = rows(name, 1 << 14, |units, visit| broken(Fault::Refuses, units, visit));
         must_fail("refused order", &rows);
+    }
+}
+
+/// The last third of this arena lies in no block of the largest order.
+#[test]
+fn what_is_lost_is_missed_wherever_it_lies() {
+    for name in ["fill", "free-rnd"] {
+        let rows = rows(name, 3 << 13, |units, visit| broken(Fault::Loses, units, visit));
+        must_fail("memory is not whole", &rows);
     }
 }
