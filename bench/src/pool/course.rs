@@ -161,7 +161,7 @@ impl Plan {
         Done { begin, end: Instant::now(), pairs, verified: round.verified }
     }
 
-    /// Runs the thread that allocates.
+    /// Runs the thread that allocates. No other object has the contents of one of its own.
     fn produce<'s, S: Subject>(
         &self,
         subject: &'s S,
@@ -173,9 +173,11 @@ impl Plan {
         crew.wait_asleep();
         let begin = Instant::now();
         let mut verified = true;
+        let mut contents = own(pair)..;
         for _ in 0..self.rounds() {
-            let objects = (0..PARCEL).filter_map(|_| subject.alloc(&mut lane, pair));
-            let parcel: Vec<_> = objects.collect();
+            let of_parcel = contents.by_ref().take(PARCEL);
+            let parcel: Vec<_> =
+                of_parcel.filter_map(|contents| subject.alloc(&mut lane, contents)).collect();
             verified &= parcel.len() == PARCEL;
             if to.send(parcel).is_err() || begin.elapsed() > self.most {
                 break;
@@ -198,7 +200,7 @@ impl Plan {
         let begin = Instant::now();
         let (mut pairs, mut verified) = (0, true);
         for object in from.iter().flatten() {
-            verified &= subject.free(&mut lane, object) == pair;
+            verified &= subject.free(&mut lane, object) == own(pair) + pairs;
             pairs += 1;
         }
         Done { begin, end: Instant::now(), pairs, verified }
@@ -208,6 +210,11 @@ impl Plan {
 /// Takes the contents out, if they are for this thread.
 fn taken<T>(end: &Mutex<Option<T>>, mine: bool) -> Option<T> {
     mine.then(|| end.lock().expect("nobody panics with it").take()).flatten()
+}
+
+/// Returns the contents of a thread's first object. Those of its others follow, and no other thread gets as far.
+fn own(thread: u64) -> u64 {
+    thread << 48
 }
 
 /// The operations that a thread repeats.
@@ -242,7 +249,8 @@ impl Round {
     }
 
     fn pairs<'s, S: Subject>(&mut self, subject: &'s S, lane: &mut S::Lane<'s>) -> u64 {
-        for value in 0..self.objects as u64 {
+        let own = own(self.thread);
+        for value in own..own + self.objects as u64 {
             let object = black_box(subject.alloc(lane, value));
             self.verified &= object.is_some_and(|object| subject.free(lane, object) == value);
         }
@@ -256,7 +264,7 @@ impl Round {
         lane: &mut S::Lane<'s>,
         objects: &mut Vec<Option<S::Object<'s>>>,
     ) -> u64 {
-        let own = self.thread << 32;
+        let own = own(self.thread);
         for value in 0..self.objects as u64 {
             objects.push(subject.alloc(lane, own | value));
         }
@@ -272,5 +280,47 @@ impl Round {
             objects.clear();
         }
         self.objects as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use std::time::Duration;
+
+    use super::{Case, Plan};
+    use crate::pool::subject::Subject;
+
+    /// A pool of one slot, which everybody gets always.
+    struct OneSlot(AtomicU64);
+
+    impl Subject for OneSlot {
+        type Object<'s> = ();
+        type Lane<'s> = ();
+
+        fn lane(&self) {}
+
+        fn alloc(&self, (): &mut (), value: u64) -> Option<()> {
+            self.0.store(value, Relaxed);
+            // The other thread comes in between even where both share a processor.
+            if value.is_multiple_of(64) {
+                std::thread::yield_now();
+            }
+            Some(())
+        }
+
+        fn free(&self, (): &mut (), (): ()) -> u64 {
+            self.0.load(Relaxed)
+        }
+    }
+
+    #[test]
+    fn a_slot_that_two_threads_get_is_noticed() {
+        for case in [Case::Bulk, Case::Pair, Case::Handover, Case::Burst] {
+            let most = Duration::from_secs(10);
+            let plan = Plan { case, threads: 2, pairs: 200_000, most, bulk: 100_000 };
+            let figure = plan.run(&OneSlot(AtomicU64::new(0)));
+            assert!(!figure.verified, "{} after {} operations", case.name(), figure.ops);
+        }
     }
 }
