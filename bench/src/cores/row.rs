@@ -28,8 +28,6 @@ impl Case<'_> {
             safe,
             private_caches,
             complete: true,
-            // Other commands verify the same code.
-            verified: None,
             ops: Some(outcome.operations()),
             ops_per_s: Some(per_second.round()),
             ns_per_op: Some(ten_thousandths(1e9 / per_second)),

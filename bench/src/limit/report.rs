@@ -224,4 +224,5 @@ are timed in stretches of 16,384; the median of 15 stretches stands for all 15. 
 are those of frees with the order (free_sized); without it (free), a free finds it. \"Bare CAS
 there\": one CAS for each free, on words laid out like the leaf words, in the same order.
 It has the cache misses that no allocator can avoid. Refused: full (every unit in use),
-fragmented (every second unit in use), sprinkled (one unit in each 2 MiB in use).";
+fragmented (every second unit in use), sprinkled (one unit in each 2 MiB in use).
+No owner map judges these rows; those of other workloads are judged.";

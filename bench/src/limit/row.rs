@@ -113,3 +113,16 @@ pub fn fail(units: u64, state: fail::State, order: u32, cost: &fail::Cost, clock
     Row { p99_ns: Some(hundredths(cost.p99_ns)), clock_step_ns, ..row }
         .with_all([("first_ns", Some(cost.first_ns))])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::bulk;
+    use crate::limit::bulk::{Cost, Steps};
+
+    #[test]
+    fn nobody_has_verified_these_rows() {
+        for row in bulk(1 << 10, 1, &Cost::default(), &Steps::default()) {
+            assert_eq!((row.verified, row.is_good()), (None, true));
+        }
+    }
+}

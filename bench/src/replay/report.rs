@@ -76,7 +76,9 @@ static LAYOUT: Layout<'static> = Layout {
             order.map_or("none".to_owned(), |order| format!("order {order}"))
         }),
         ("fragmented at the end", |rows| percent(figure(rows[0], "unusable_huge_permille") as u64)),
-        ("verified", |rows| if rows[0].is_wrong() { "NO" } else { "yes" }.to_owned()),
+        ("verified", |rows| {
+            or_dash(rows[0].verified, |right| if right { "yes" } else { "NO" }.to_owned())
+        }),
     ],
     left: 1,
 };
@@ -161,7 +163,7 @@ that lies outside free, aligned 2 MiB. A unit is a page of 4 KiB.";
 
 #[cfg(test)]
 mod tests {
-    use super::compare;
+    use super::{LAYOUT, compare};
     use crate::row::Row;
 
     fn row(allocator: &'static str, rounds: [f64; 3], slow: [f64; 3]) -> Row {
@@ -199,6 +201,16 @@ mod tests {
             assert_eq!(compare(&nbbs, &other).unwrap(), told);
         }
         assert_eq!(compare(&nbbs, &Row::default()), None);
+    }
+
+    #[test]
+    fn only_what_was_judged_is_called_verified() {
+        for (verified, told) in [(Some(true), "yes"), (Some(false), "NO"), (None, "-")] {
+            let row = Row { verified, ..Row::default() };
+            let (titles, lines) = LAYOUT.cells(&[&row]);
+            let place = titles.iter().position(|title| title == "verified").unwrap();
+            assert_eq!(lines[0][place], told);
+        }
     }
 
     #[test]

@@ -144,7 +144,7 @@ const NOISY: f64 = 0.25;
 const SIMULATED: &str = "cores";
 
 impl Row {
-    /// Creates a row with nothing measured yet.
+    /// Creates a row with nothing measured and nothing judged yet.
     pub fn new(workload: &'static str, contender: &Contender, threads: usize) -> Self {
         let &Contender { name, safe, private_caches, .. } = contender;
         Self { safe, private_caches, ..Self::named(workload, name, contender.kind(), threads) }
@@ -164,7 +164,6 @@ impl Row {
             kind: kind.name().into(),
             safe: true,
             threads,
-            verified: Some(true),
             cpus: available_parallelism().ok().map(usize::from),
             ..Self::default()
         }

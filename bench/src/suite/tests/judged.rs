@@ -13,6 +13,7 @@ use crate::suite::measure::{Case, measure};
 
 #[derive(Clone, Copy)]
 enum Fault {
+    None,
     /// Every second block is refused, except single units and the largest blocks.
     Refuses,
     /// What is freed behind the first of the largest blocks is lost.
@@ -62,12 +63,15 @@ fn broken(fault: Fault, units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
 
 /// Returns the rows of a workload on one thread and so many units.
 fn rows(name: &str, units: u64, build: WithBackEnd) -> Vec<Row> {
+    measured(name, units, false, build)
+}
+
+fn measured(name: &str, units: u64, once: bool, build: WithBackEnd) -> Vec<Row> {
     let clock = Clock::new();
     let contender: &'static Contender =
         Box::leak(Box::new(Contender { max_units: units, ..contender(build) }));
     let setting = setting(1, &clock);
-    let case =
-        Case { workload: workload(name), units, trace: None, once: false, setting, rounds: 1 };
+    let case = Case { workload: workload(name), units, trace: None, once, setting, rounds: 1 };
     measure(&case, &[contender], &clock, &ProgressBar::hidden())
 }
 
@@ -96,4 +100,13 @@ fn what_is_lost_is_missed_wherever_it_lies() {
         let rows = rows(name, 3 << 13, |units, visit| broken(Fault::Loses, units, visit));
         must_fail("memory is not whole", &rows);
     }
+}
+
+#[test]
+fn only_what_was_judged_is_called_verified() {
+    let verified = |once| {
+        let right: WithBackEnd = |units, visit| broken(Fault::None, units, visit);
+        measured("fill", 1 << 10, once, right)[0].verified
+    };
+    assert_eq!([verified(false), verified(true)], [Some(true), None]);
 }
