@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
 #[cfg(feature = "suite")]
 use super::page::Awaited;
@@ -21,10 +21,23 @@ impl Kept {
     /// comes first, so that a page that is refused leaves the record as it was.
     ///
     /// # Errors
-    /// A file cannot be written, both are the same, or the page needs the feature `suite`.
-    pub fn new(record: Option<&Path>, page: Option<&Path>) -> anyhow::Result<Self> {
+    /// A file cannot be written, both are the same, one is among the `traces` that the run reads, or the page needs the
+    /// feature `suite`.
+    pub fn new<'a>(
+        record: Option<&Path>,
+        page: Option<&Path>,
+        traces: impl IntoIterator<Item = &'a PathBuf>,
+    ) -> anyhow::Result<Self> {
         if let (Some(record), Some(page)) = (record, page) {
             ensure!(!is_same(record, page), "{} cannot be both record and page", page.display());
+        }
+        for trace in traces {
+            let as_both = [("record", record), ("page", page)].into_iter();
+            for (what, _) in
+                as_both.filter(|(_, path)| path.is_some_and(|path| is_same(path, trace)))
+            {
+                bail!("{} is a trace, and cannot be the {what}", trace.display());
+            }
         }
         #[cfg(feature = "suite")]
         let page = page.map(Awaited::open).transpose()?;
@@ -94,4 +107,26 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
 /// Returns the message about a file that cannot be written.
 pub fn refused(path: &Path) -> String {
     format!("{} cannot be written", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kept;
+
+    #[test]
+    fn a_trace_is_not_overwritten() {
+        let directory = tempfile::tempdir().unwrap();
+        let trace = directory.path().join("t.zst");
+        std::fs::write(&trace, "events").unwrap();
+        let same = directory.path().join(".").join("t.zst");
+        for (record, page, words) in [
+            (Some(&*same), None, "is a trace, and cannot be the record"),
+            (None, Some(&*same), "is a trace, and cannot be the page"),
+        ] {
+            let refused = Kept::new(record, page, [&trace]).err().unwrap().to_string();
+            assert!(refused.ends_with(words), "{refused}");
+            assert_eq!(std::fs::read_to_string(&trace).unwrap(), "events");
+        }
+        assert!(Kept::new(Some(&directory.path().join("r.zst")), None, [&trace]).is_ok());
+    }
 }

@@ -195,7 +195,7 @@ impl Suite {
     /// Opens the output for the rows.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// A file cannot be written, or is a trace.
     pub fn output(&self) -> anyhow::Result<Output> {
         let format = match (self.json, self.csv, self.silent) {
             (true, ..) => Format::Json,
@@ -203,7 +203,8 @@ impl Suite {
             (.., true) => Format::Nothing,
             _ => Format::Tables,
         };
-        let kept = Kept::new(self.record.as_deref(), self.html.as_deref())?;
+        let traces = self.traces.iter().chain(&self.heap_trace);
+        let kept = Kept::new(self.record.as_deref(), self.html.as_deref(), traces)?;
         Ok(Output::new(format, kept))
     }
 
