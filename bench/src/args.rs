@@ -49,7 +49,7 @@ pub struct Replay {
     #[arg(help = format!("Allocators to replay on, from {} [default: {USUAL}]", names(", ")))]
     pub allocators: Vec<String>,
 
-    /// Numbers of threads, which stand in for the trace's CPUs [default: 1, and one per CPU of the trace]
+    /// Numbers of threads, which stand in for the trace's CPUs [default: 1, and one per CPU of the trace, at most 128]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = threads)]
     pub threads: Vec<usize>,
 

@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use super::args::Suite;
 use super::workloads::{Cases, Run, Workload};
 use super::{asked, on_heap, room};
-use crate::args::UNIT_BYTES;
+use crate::args::{MAX_THREADS, UNIT_BYTES};
 use crate::market::{Contender, Kind};
 use crate::replay::{Events, Replayed};
 use crate::table::bytes;
@@ -159,7 +159,8 @@ impl Table {
     /// Returns what it left out, if that was asked for.
     fn fit_trace(&mut self, args: &Suite) -> anyhow::Result<Option<String>> {
         let Some(trace) = self.trace.clone() else { return Ok(None) };
-        let (name, threads, peak) = (trace.name(), trace.threads(), trace.peak_bytes());
+        let (name, peak) = (trace.name(), trace.peak_bytes());
+        let threads = trace.threads().min(MAX_THREADS);
         match trace.events {
             Events::Pages(_) if !args.has_memory(self.kind) => self.units = roomy(name, peak)?,
             // If the arena is too small, the table shows how much is refused.
@@ -181,6 +182,12 @@ impl Table {
         let (_, most) = self.workload.threads;
         if args.threads.is_empty() && threads <= most {
             self.threads.extend((!self.threads.contains(&threads)).then_some(threads));
+            if threads < trace.threads() {
+                let all = trace.threads();
+                return Ok(Some(format!(
+                    "{name} has events of {all} threads, and {threads} replay it: no run has more"
+                )));
+            }
         } else if !args.threads.is_empty() && self.threads.len() < asked {
             let told = format!(
                 "{name} has events of {threads} threads, and at most as many can replay it"
@@ -223,4 +230,26 @@ fn roomy(name: &str, peak_bytes: u64) -> anyhow::Result<u64> {
     units.with_context(|| {
         format!("{name} holds {} at its peak: choose an --arena", bytes(peak_bytes))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, Plan};
+    use crate::args::MAX_THREADS;
+    use crate::suite::args::Suite;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    /// A trace may have more CPUs than a record may have threads.
+    #[test]
+    fn no_trace_is_replayed_on_more_threads_than_a_run_may_have() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("wide.zst");
+        let text = "# page trace v1: wide\n+199 0 0\n-0 0\n";
+        std::fs::write(&path, compress_to_vec(text.as_bytes(), CompressionLevel::Fastest)).unwrap();
+        let suite = Suite { traces: vec![path], ..Suite::of("replay") };
+        let plan = Plan::new(&suite).unwrap();
+        let [Part::Table(table)] = &plan.parts[..] else { panic!("{} parts", plan.parts.len()) };
+        assert_eq!(table.threads, [1, MAX_THREADS]);
+        assert!(plan.skipped[0].contains("events of 200 threads"), "{:?}", plan.skipped);
+    }
 }
