@@ -115,14 +115,22 @@ impl Case<'_> {
     }
 
     fn run(&self, contender: &Contender, clock: &Clock) -> Outcome {
-        if contender.kind() == Kind::Heap {
-            return contender.with_heap(self.units, |heap| self.run_on_heap(heap, clock));
-        }
-        contender.with_back_end(self.units, |back_end| self.run_on(back_end, clock))
+        Outcome::unless_it_panics(|| {
+            if contender.kind() == Kind::Heap {
+                return contender.with_heap(self.units, |heap| self.run_on_heap(heap, clock));
+            }
+            contender.with_back_end(self.units, |back_end| self.run_on(back_end, clock))
+        })
     }
 
     /// Runs the case again, and checks every operation against an owner map.
     fn verify(&self, contender: &Contender, clock: &Clock) -> Outcome {
+        let outcome = Outcome::unless_it_panics(|| self.judged(contender, clock));
+        let Some(trace) = self.trace.and_then(Replayed::pages) else { return outcome };
+        outcome.replayed(verify::verify(contender, self.units, trace, self.setting.threads))
+    }
+
+    fn judged(&self, contender: &Contender, clock: &Clock) -> Outcome {
         if contender.kind() == Kind::Heap {
             return contender.with_heap(self.units, |heap| {
                 let checked = CheckedHeap::new(heap);
@@ -130,7 +138,7 @@ impl Case<'_> {
                 outcome.found(checked.finish().err())
             });
         }
-        let outcome = contender.with_back_end(self.units, |back_end| {
+        contender.with_back_end(self.units, |back_end| {
             let judged = Judged::new(back_end);
             // On one thread every refusal can be judged; on several, those of single units, by `judged`.
             let check =
@@ -139,9 +147,7 @@ impl Case<'_> {
             let outcome = self.run_on(&checked, clock);
             let spurious = Some(judged.spurious());
             Outcome { spurious, ..outcome.found(checked.violation()) }
-        });
-        let Some(trace) = self.trace.and_then(Replayed::pages) else { return outcome };
-        outcome.replayed(verify::verify(contender, self.units, trace, self.setting.threads))
+        })
     }
 
     /// Runs the case again, and times every operation.
@@ -152,6 +158,8 @@ impl Case<'_> {
 
     /// Runs the case again, and counts read-modify-writes.
     fn count(&self, contender: &Contender, clock: &Clock) -> Option<Outcome> {
-        contender.with_counted(self.units, |back_end| self.run_on(back_end, clock))
+        let count =
+            |back_end: &dyn BackEnd| Outcome::unless_it_panics(|| self.run_on(back_end, clock));
+        contender.with_counted(self.units, count)
     }
 }

@@ -96,7 +96,8 @@ pub static REPLAYED: Own = Own {
     set: |row, case, passes| {
         let trace = case.trace.expect("a replay has a trace");
         let bits = row.metadata_bytes.unwrap_or(0) as f64 * 8.0 / case.units as f64;
-        let clock_ns = passes.latency.iter().filter_map(|pass| pass.phases[0].latency.as_ref());
+        let clock_ns =
+            passes.latency.iter().filter_map(|pass| pass.phases.first()?.latency.as_ref());
         let clock_ns = median(clock_ns.map(|latency| latency.clock_ns(passes.clock)));
         row.set("trace", trace.name());
         row.set("trace_cpus", trace.threads());
@@ -105,7 +106,8 @@ pub static REPLAYED: Own = Own {
         row.set("metadata_bits_per_unit", hundredths(bits));
         row.set("clock_ns", hundredths(clock_ns));
         if row.p999_ns.is_some() {
-            let timed = passes.latency.iter().filter_map(|pass| pass.phases[0].latency.as_ref());
+            let timed =
+                passes.latency.iter().filter_map(|pass| pass.phases.first()?.latency.as_ref());
             let slow: Vec<f64> = timed.map(|pass| pass.quantile_ns(0.999, passes.clock)).collect();
             row.set("min_p999_ns", hundredths(slow.iter().copied().fold(f64::MAX, f64::min)));
             row.set("max_p999_ns", hundredths(slow.iter().copied().fold(0.0, f64::max)));

@@ -1,5 +1,7 @@
 //! Runs a workload on one allocator: its threads, its times, and an owner map of what it left.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use testkit::{BackEnd, Block, Oracle, Violation};
 
 use super::gauge::{Latency, Stretch};
@@ -26,7 +28,7 @@ pub struct Phase {
 }
 
 /// The outcome of a round.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub phases: Vec<Phase>,
     /// Allocations that were refused.
@@ -145,17 +147,22 @@ pub fn run_heap(
 }
 
 impl Outcome {
+    /// Returns the outcome of `run`. If the allocator panics, that is all there is to say.
+    pub fn unless_it_panics(run: impl FnOnce() -> Self) -> Self {
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+            let violation = Some(Violation::from_panic(&*panic).to_string());
+            Self { violation, ..Self::default() }
+        })
+    }
+
     /// Combines what the threads did.
     fn of(parts: Vec<Part>, clock: &Clock) -> Self {
         Self {
             phases: phases(&parts, clock),
             refused: parts.iter().map(|part| part.refused).sum(),
-            spurious: None,
-            recovered_percent: None,
-            replayed: None,
             efficiency_percent: parts.iter().find_map(|part| part.efficiency_percent),
-            metadata_bytes: None,
             violation: parts.iter().find_map(|part| part.broken.clone()),
+            ..Self::default()
         }
     }
 

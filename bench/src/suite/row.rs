@@ -23,7 +23,8 @@ pub struct Passes<'a> {
     pub steps: Option<Outcome>,
 }
 
-/// Returns a row for each phase.
+/// Returns a row for each phase. Passes that a panic ended have none; if no pass has any, the row of the whole case says
+/// what is wrong.
 pub fn rows(case: &Case<'_>, contender: &Contender, passes: &Passes<'_>) -> Vec<Row> {
     let Passes { clock, rounds, latency, verified, steps } = passes;
     let all = || rounds.iter().chain(latency).chain(verified).chain(steps);
@@ -39,10 +40,13 @@ pub fn rows(case: &Case<'_>, contender: &Contender, passes: &Passes<'_>) -> Vec<
         verified: common.verified.filter(|right| !right || verified.is_some()),
         ..common
     };
+    let named = all().map(|outcome| &outcome.phases).max_by_key(|phases| phases.len());
+    let named = named.map_or(&[][..], Vec::as_slice);
     let of_phase = |place: usize| {
-        let phases: Vec<&Phase> = rounds.iter().map(|round| &round.phases[place]).collect();
+        let phases: Vec<&Phase> =
+            rounds.iter().filter_map(|round| round.phases.get(place)).collect();
         let mut row = common.clone();
-        row.phase = phases[0].name.clone();
+        row.phase = named.get(place).map_or("".into(), |phase| phase.name.clone());
         row.ops = Some(median(phases.iter().map(|phase| phase.ops as f64)) as u64);
         row.complete = phases.iter().all(|phase| phase.complete);
         if !row.is_wrong() && row.ops > Some(0) {
@@ -57,7 +61,7 @@ pub fn rows(case: &Case<'_>, contender: &Contender, passes: &Passes<'_>) -> Vec<
         }
         row
     };
-    (0..rounds[0].phases.len()).map(of_phase).collect()
+    (0..named.len().max(1)).map(of_phase).collect()
 }
 
 /// Returns a row of a case with no times yet.

@@ -18,6 +18,8 @@ enum Fault {
     Refuses,
     /// What is freed behind the first of the largest blocks is lost.
     Loses,
+    /// It panics once, when one thread has allocated for a while.
+    Panics,
 }
 
 /// This project's allocator, with a fault.
@@ -44,6 +46,10 @@ impl BackEnd for Broken<'_> {
         let call = self.calls.fetch_add(1, Relaxed);
         match self.fault {
             Fault::Refuses if (1..self.max_order()).contains(&order) && call % 2 == 0 => None,
+            Fault::Panics => {
+                assert_ne!(call, 5000, "a test");
+                self.nbbs.alloc(lane, order)
+            }
             _ => self.nbbs.alloc(lane, order),
         }
     }
@@ -63,14 +69,19 @@ fn broken(fault: Fault, units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
 
 /// Returns the rows of a workload on one thread and so many units.
 fn rows(name: &str, units: u64, build: WithBackEnd) -> Vec<Row> {
-    measured(name, units, false, build)
+    measured((name, 1), units, false, build)
 }
 
-fn measured(name: &str, units: u64, once: bool, build: WithBackEnd) -> Vec<Row> {
+fn measured(
+    (name, threads): (&str, usize),
+    units: u64,
+    once: bool,
+    build: WithBackEnd,
+) -> Vec<Row> {
     let clock = Clock::new();
     let contender: &'static Contender =
         Box::leak(Box::new(Contender { max_units: units, ..contender(build) }));
-    let setting = setting(1, &clock);
+    let setting = setting(threads, &clock);
     let case = Case { workload: workload(name), units, trace: None, once, setting, rounds: 1 };
     measure(&case, &[contender], &clock, &ProgressBar::hidden())
 }
@@ -106,7 +117,18 @@ fn what_is_lost_is_missed_wherever_it_lies() {
 fn only_what_was_judged_is_called_verified() {
     let verified = |once| {
         let right: WithBackEnd = |units, visit| broken(Fault::None, units, visit);
-        measured("fill", 1 << 10, once, right)[0].verified
+        measured(("fill", 1), 1 << 10, once, right)[0].verified
     };
     assert_eq!([verified(false), verified(true)], [Some(true), None]);
+}
+
+/// One thread panics while the others wait for it, or soon will.
+#[test]
+fn an_allocator_that_panics_is_found_wrong_and_stops_nobody() {
+    for name in ["bulk", "rand", "repeat"] {
+        let build: WithBackEnd = |units, visit| broken(Fault::Panics, units, visit);
+        let rows = measured((name, 2), 1 << 14, false, build);
+        must_fail("panicked: ", &rows);
+        assert_eq!(rows.len(), 1, "{rows:?}");
+    }
 }
