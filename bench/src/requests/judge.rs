@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use nbbs::Buddy;
+use nbbs::sync::Word;
 use testkit::{Block, Oracle};
 
 /// A judge: records the owner of each unit, unless it is off, and whether a violation occurred.
@@ -22,6 +24,11 @@ impl Judge {
     /// Returns whether nothing was wrong.
     pub fn is_content(&self) -> bool {
         self.content.get()
+    }
+
+    /// Returns the number of units in use, or 0 if the judge is off: counting them would be timed.
+    pub fn used_units<W: Word>(&self, buddy: Buddy<'_, W>) -> u64 {
+        self.oracle.as_ref().map_or(0, |_| buddy.stats().used_units)
     }
 
     /// Records that `len` units at `index` were handed out.

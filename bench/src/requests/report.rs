@@ -35,6 +35,6 @@ fn units(rows: &[&Row], name: &str) -> String {
 pub const FOOTER: &str = "\
 The arena is 1 GiB in pages; there is one thread. Exact and placement: 2,000 runs of 1 to 999
 units, six in ten below 32, are allocated; half of them are freed and allocated again; then all
-are freed. An operation is an allocation or a free. Held: units in use at the fullest. Times are
-medians over the rounds. RMW: read-modify-writes for each unit asked for or freed, counted with
-the owner map on.";
+are freed. An operation is an allocation, granted or refused, or a free. Held: units in use at the
+fullest. Times are medians over the rounds. RMW: read-modify-writes for each unit asked for or
+freed. These and the units held are counted with the owner map on.";

@@ -58,7 +58,7 @@ const fn case(
 pub struct Tally {
     /// The number of timed operations.
     pub ops: u64,
-    /// At the fullest: the units asked for in the requests that are held, and the units in use.
+    /// At the fullest: the units asked for in the requests that are held, and the units in use, if there is a judge.
     pub requested: u64,
     pub held: u64,
     /// The units that all operations together allocated or freed.
@@ -185,7 +185,7 @@ fn mix<W: Word>(
         take(&mut held, &mut tally, (index, len));
     }
     tally.requested = held.iter().map(|(_, len)| len).sum();
-    tally.held = buddy.stats().used_units;
+    tally.held = judge.used_units(buddy);
     held.into_iter().for_each(|run| give(&mut tally, run));
     tally
 }
@@ -201,7 +201,7 @@ fn allocate<W: Word>(buddy: Buddy<'_, W>, judge: &Judge, batch: bool) -> Tally {
         }
         buffer.iter().for_each(|&block| judge.take(block, 1));
     }
-    let held = buddy.stats().used_units;
+    let held = judge.used_units(buddy);
     Tally { ops: blocks, requested: blocks, held, moved: blocks, asked: blocks, granted: blocks }
 }
 
@@ -221,7 +221,7 @@ fn free<W: Word>(buddy: Buddy<'_, W>, setup: &Setup, judge: &Judge, batch: bool)
     Tally {
         ops: len,
         requested: 0,
-        held: buddy.stats().used_units,
+        held: judge.used_units(buddy),
         moved: len,
         asked: len,
         granted: len,
@@ -253,6 +253,29 @@ fn grow<W: Word>(buddy: Buddy<'_, W>, setup: Setup, judge: &Judge, in_place: boo
         tally.granted += u64::from(granted);
         tally.requested += if granted { grown } else { len };
     }
-    tally.held = buddy.stats().used_units;
+    tally.held = judge.used_units(buddy);
     tally
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CASES, Kind};
+    use crate::limit::arena::Arena;
+    use crate::requests::judge::Judge;
+
+    /// To count them takes as long as hundreds of operations.
+    #[test]
+    fn units_in_use_are_counted_only_where_nothing_is_timed() {
+        let arena = Arena::new(1 << 18);
+        for case in CASES.iter().filter(|case| matches!(case.kind, Kind::Exact | Kind::Batch)) {
+            let held = [Judge::new(1 << 18), Judge::off()].map(|judge| {
+                arena.empty();
+                let setup = case.prepare(arena.buddy(), 0, &judge);
+                let tally = case.run(arena.buddy(), setup, &judge);
+                assert!(judge.is_content());
+                (tally.held == tally.requested, tally.held == 0)
+            });
+            assert_eq!(held, [(true, false), (false, true)], "{case:?}");
+        }
+    }
 }
