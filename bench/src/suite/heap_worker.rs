@@ -17,6 +17,8 @@ pub struct HeapWorker<'a> {
     pub random: fastrand::Rng,
     ops: u64,
     refused: u64,
+    /// Whether time was up before all was done.
+    pub short: bool,
 }
 
 impl<'a> HeapWorker<'a> {
@@ -29,12 +31,12 @@ impl<'a> HeapWorker<'a> {
     ) -> Part {
         let gauge = Gauge::new(round.setting, round.clock);
         let random = fastrand::Rng::with_seed(lane as u64);
-        let mut worker = Self { round, gauge, random, ops: 0, refused: 0 };
+        let mut worker = Self { round, gauge, random, ops: 0, refused: 0, short: false };
         crew.wait_awake();
         worker.gauge.start();
         measured(|| work(&mut worker));
-        let Self { gauge, ops, refused, .. } = worker;
-        Part { stretches: vec![gauge.stop(name.into(), ops, true)], refused, ..Part::default() }
+        let Self { gauge, ops, refused, short, .. } = worker;
+        Part { stretches: vec![gauge.stop(name.into(), ops, !short)], refused, ..Part::default() }
     }
 
     /// Allocates a block of so many bytes, aligned to 8.
@@ -62,15 +64,17 @@ impl<'a> HeapWorker<'a> {
         }
     }
 
-    /// Runs `step` the given number of times, or until time is up: in a steady state fewer steps say as much.
+    /// Runs `step` the given number of times, or until time is up: in a steady state fewer steps say as much. Returns
+    /// whether all were done.
     #[inline]
-    pub fn up_to(&mut self, times: u64, mut step: impl FnMut(&mut Self)) {
+    pub fn up_to(&mut self, times: u64, mut step: impl FnMut(&mut Self)) -> bool {
         for time in 0..times {
             if time.is_multiple_of(32) && self.is_late() {
-                return;
+                return false;
             }
             step(self);
         }
+        true
     }
 
     pub fn is_late(&self) -> bool {

@@ -67,6 +67,28 @@ fn workloads_do_as_many_operations_as_they_say() {
     }
 }
 
+/// Those that go on until time is up are complete then; those that fill the memory are not.
+#[test]
+fn what_is_cut_short_is_not_complete() {
+    let clock = Clock::new();
+    let no_time = |threads| Setting::of(threads, 1.0, &clock);
+    for (name, complete) in
+        [("alloc-rnd", false), ("free-rnd", false), ("churn", false), ("stress", true)]
+    {
+        let outcome = crate::market::find("nbbs").unwrap().with_back_end(1 << 18, |back_end| {
+            round::run(blocks(name), back_end, no_time(2), &clock)
+        });
+        assert!(outcome.phases.iter().all(|phase| phase.complete == complete), "{name}");
+    }
+    for (name, complete) in [("mstress", false), ("hermit", true)] {
+        let Run::Heap(run) = workload(name).run else { panic!("{name} is for heaps") };
+        let outcome = crate::market::find("chunk").unwrap().with_heap(1 << 22, |heap| {
+            round::run_heap(run, heap, 1 << 22, no_time(1), &clock, None)
+        });
+        assert_eq!(outcome.phases[0].complete, complete, "{name}");
+    }
+}
+
 #[test]
 fn frag_says_how_much_can_be_recovered() {
     let outcome = on_nbbs("frag", 1);

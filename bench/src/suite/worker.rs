@@ -238,13 +238,25 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs `step` until it returns `false`, or until time is up.
+    /// Runs `step` until it returns `false`. If time is up before, the stretch ends incomplete, or the next one begins so.
+    #[inline]
+    pub fn until_done(&mut self, step: impl FnMut(&mut Self) -> bool) {
+        self.until_late(step);
+        self.short |= self.late;
+    }
+
+    /// Runs `step` until time is up, or until it returns `false`: in a steady state both say as much.
     #[inline]
     pub fn until_late(&mut self, mut step: impl FnMut(&mut Self) -> bool) {
         let mut turns = 0_u32;
         while (!turns.is_multiple_of(32) || !self.is_late()) && step(self) {
             turns = turns.wrapping_add(1);
         }
+    }
+
+    /// Forgets that something was incomplete, since nothing of it is left.
+    pub fn begin_anew(&mut self) {
+        self.short = false;
     }
 
     pub fn is_late(&mut self) -> bool {

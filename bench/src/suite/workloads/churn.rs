@@ -40,10 +40,11 @@ const PHASES: &[(Mix, [(u64, &str); 3])] = &[
 pub fn churn(worker: &mut Worker<'_>) {
     for &(mix, fills) in PHASES {
         let mut held_units = 0;
+        worker.begin_anew();
         for (percent, name) in fills {
             let fill = worker.share(worker.units() * percent / 100);
             worker.prepare(|worker| {
-                worker.until_late(|worker| {
+                worker.until_done(|worker| {
                     held_units += allocate(worker, mix);
                     held_units < fill
                 });

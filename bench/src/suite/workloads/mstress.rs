@@ -31,7 +31,8 @@ pub fn mstress(round: &HeapRound<'_>) -> Vec<Part> {
     Crew::run(threads, |crew, lane| {
         HeapWorker::stretch(round, (crew, lane), "rounds", |worker| {
             for number in 1..=ROUNDS {
-                stress(worker, &transfers, most.clamp(1, 5000) * weight(lane));
+                let is_whole = stress(worker, &transfers, most.clamp(1, 5000) * weight(lane));
+                worker.short |= !is_whole;
                 crew.wait_asleep();
                 if lane == 0 {
                     over.store(number == ROUNDS || worker.is_late(), Release);
@@ -43,6 +44,7 @@ pub fn mstress(round: &HeapRound<'_>) -> Vec<Part> {
                 }
                 crew.wait_asleep();
                 if over.load(Acquire) {
+                    worker.short |= number < ROUNDS;
                     break;
                 }
             }
@@ -50,10 +52,11 @@ pub fn mstress(round: &HeapRound<'_>) -> Vec<Part> {
     })
 }
 
-fn stress(worker: &mut HeapWorker<'_>, transfers: &Transfers, allocs: u64) {
+/// Runs a round. Returns `false` if time was up in the middle of it.
+fn stress(worker: &mut HeapWorker<'_>, transfers: &Transfers, allocs: u64) -> bool {
     let (mut allocs, mut retains) = (allocs, allocs / 2);
     let (mut objects, mut retained) = (Vec::new(), Vec::new());
-    worker.up_to(allocs + retains, |worker| {
+    let is_whole = worker.up_to(allocs + retains, |worker| {
         if retains == 0 || allocs > 0 && worker.random.bool() {
             allocs -= 1;
             objects.push(alloc(worker, 5));
@@ -74,6 +77,7 @@ fn stress(worker: &mut HeapWorker<'_>, transfers: &Transfers, allocs: u64) {
         }
     });
     retained.into_iter().chain(objects).for_each(|object| free(worker, object));
+    is_whole
 }
 
 /// Allocates an object of 8 bytes, times a power of two. Returns it as a number that fits into an atomic, or 0: its

@@ -69,7 +69,7 @@ fn free_all(worker: &mut Worker<'_>) {
 /// Allocates random orders, of those that were not refused yet, until a single unit is refused.
 fn fill_up(worker: &mut Worker<'_>) {
     let mut largest = worker.largest_of_mix();
-    worker.until_late(|worker| {
+    worker.until_done(|worker| {
         let order = worker.random.u32(0..=largest);
         let held = worker.hold(order);
         if !held {
