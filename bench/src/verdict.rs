@@ -2,12 +2,16 @@
 
 use crate::row::Row;
 
+/// The least number of rounds that decide anything. Of two rounds each of allocators that are equally fast, every third
+/// time none overlap; of three, every tenth.
+const ENOUGH: usize = 3;
+
 /// The result of comparing two allocators by the spreads of their rounds. Better verdicts come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// Each round of the first was faster than any round of the second.
     Faster,
-    /// The rounds of the two overlap.
+    /// The rounds of the two overlap, or there are too few.
     Undecided,
     Slower,
 }
@@ -18,20 +22,34 @@ pub struct Rounds {
     pub ns: f64,
     pub least: f64,
     pub most: f64,
+    /// How many there were. Old records do not say, and a simulator does the same every time.
+    pub count: Option<usize>,
 }
 
 impl Rounds {
     /// Returns the times of an operation, of all threads together.
     pub fn of(row: &Row) -> Option<Self> {
         let (least, most) = row.spread()?;
-        Some(Self { ns: row.ns_per_op?, least, most })
+        // Rounds that old records do not count are one if they have no spread.
+        let one =
+            || row.max_ns_per_op.filter(|_| row.min_ns_per_op == row.max_ns_per_op).map(|_| 1);
+        Some(Self { ns: row.ns_per_op?, least, most, count: row.rounds.or_else(one) })
+    }
+
+    /// Says why it is undecided which of the two is faster, if it is.
+    pub fn doubt(&self, other: &Self) -> Option<&'static str> {
+        let few = |rounds: &Self| rounds.count.is_some_and(|count| count < ENOUGH);
+        let overlap = self.least <= other.most && other.least <= self.most;
+        match few(self) || few(other) {
+            true => Some("fewer than three rounds say too little"),
+            false => overlap.then_some("their rounds overlap"),
+        }
     }
 
     /// Compares the first with the other.
     pub fn beside(&self, other: &Self) -> Verdict {
-        let overlap = self.least <= other.most && other.least <= self.most;
         match self.ns < other.ns {
-            _ if overlap => Verdict::Undecided,
+            _ if self.doubt(other).is_some() => Verdict::Undecided,
             true => Verdict::Faster,
             false => Verdict::Slower,
         }
@@ -64,5 +82,27 @@ mod tests {
         assert_eq!([one, two], [Verdict::Faster, Verdict::Slower]);
         assert_eq!([three, four], [Verdict::Undecided; 2]);
         assert_eq!(Verdict::of(&fast, &Row::default()), Verdict::Undecided);
+    }
+
+    #[test]
+    fn fewer_than_three_rounds_decide_nothing() {
+        let row = |rounds: &[f64]| {
+            let mut row = Row::default();
+            row.set_times(&rounds.iter().map(|&ns| (ns, 1)).collect::<Vec<_>>());
+            row
+        };
+        let (many, slow) = (row(&[1.0, 1.1, 1.2]), row(&[9.0, 9.1, 9.2]));
+        assert_eq!(Verdict::of(&many, &slow), Verdict::Faster);
+        for few in [row(&[9.0]), row(&[9.0, 9.1])] {
+            assert_eq!(Verdict::of(&many, &few), Verdict::Undecided);
+            assert_eq!(Verdict::of(&few, &many), Verdict::Undecided);
+        }
+        // In old records.
+        let uncounted = |row: &Row| Row { rounds: None, ..row.clone() };
+        assert_eq!(Verdict::of(&uncounted(&many), &uncounted(&slow)), Verdict::Faster);
+        assert_eq!(Verdict::of(&many, &uncounted(&row(&[9.0]))), Verdict::Undecided);
+        // A simulator's.
+        let simulated = |ns| Row { ns_per_op: Some(ns), ..Row::default() };
+        assert_eq!(Verdict::of(&simulated(1.0), &simulated(1.1)), Verdict::Faster);
     }
 }

@@ -194,7 +194,7 @@ impl Bench<'_> {
         let steps = bulk::count_steps(arena, threads);
         let cost = bulk::time(arena, threads, rounds, self.clock);
         for row in row::bulk(arena.units(), threads, &cost, &steps) {
-            self.add(row)?;
+            self.add(Row { rounds: Some(rounds), ..row })?;
         }
         self.output.bar.inc(1);
         Ok(())
@@ -227,8 +227,9 @@ impl Bench<'_> {
         self.print_table(from, &report::HEAP, |_| true)
     }
 
-    /// Adds a row.
+    /// Adds a row, of as many rounds as were asked for unless it has fewer.
     fn add(&mut self, row: Row) -> anyhow::Result<()> {
+        let row = Row { rounds: row.rounds.or(Some(self.rounds)), ..row };
         self.output.add(std::slice::from_ref(&row))?;
         self.rows.push(row);
         Ok(())

@@ -40,7 +40,7 @@ fn clock(row: &Row) -> String {
         "The clock costs {:.1} ns, which is subtracted, and has steps of {:.1} ns. Medians over {} rounds.",
         figure(row, "clock_ns"),
         row.clock_step_ns.unwrap_or(0.0),
-        figure(row, "rounds"),
+        row.rounds.unwrap_or(0),
     )
 }
 
@@ -110,9 +110,8 @@ fn compare(first: &Row, other: &Row) -> Option<String> {
     let (all, all_of_other) = (Rounds::of(first)?, Rounds::of(other)?);
     let (one, two) = (name(first), name(other));
     let factor = all_of_other.ns / all.ns.max(0.01);
-    let is_one = figure(first, "rounds") <= 1.0;
-    let why = if is_one { "one round says too little" } else { "their rounds overlap" };
-    let over_all = match verdict(first, &all, &all_of_other) {
+    let why = all.doubt(&all_of_other).unwrap_or_default();
+    let over_all = match all.beside(&all_of_other) {
         Verdict::Faster => format!("{one} is {factor:.2} times as fast as {two}"),
         Verdict::Slower => {
             format!("{one} is SLOWER than {two}, by a factor of {:.2}", 1.0 / factor)
@@ -123,7 +122,7 @@ fn compare(first: &Row, other: &Row) -> Option<String> {
         let step_ns = first.clock_step_ns.unwrap_or(0.0);
         let is_equal = (ours.ns - theirs.ns).abs() <= step_ns;
         let factor = theirs.ns / ours.ns.max(0.01);
-        match verdict(first, &ours, &theirs) {
+        match ours.beside(&theirs) {
             Verdict::Faster if !is_equal => format!("{one} is {factor:.2} times as fast"),
             Verdict::Slower if !is_equal => {
                 format!("{one} is SLOWER, by a factor of {:.2}", 1.0 / factor)
@@ -135,15 +134,10 @@ fn compare(first: &Row, other: &Row) -> Option<String> {
     Some(format!("{}: {over_all}{slow}.", threads(first.threads)))
 }
 
-/// Compares two times. A single round has no spread, and decides nothing.
-fn verdict(first: &Row, one: &Rounds, other: &Rounds) -> Verdict {
-    if figure(first, "rounds") > 1.0 { one.beside(other) } else { Verdict::Undecided }
-}
-
 /// Returns the p99.9 of single operations.
 fn slow_ones(row: &Row) -> Option<Rounds> {
     let (least, most) = (row.figure("min_p999_ns")?, row.figure("max_p999_ns")?);
-    Some(Rounds { ns: row.p999_ns?, least, most })
+    Some(Rounds { ns: row.p999_ns?, least, most, count: row.rounds })
 }
 
 /// Explains how to read the figures.
@@ -152,9 +146,9 @@ pub const FOOTER: &str = "\
 the last, divided by their number. It includes waiting for a block that another thread has yet to
 allocate. The other times leave this out: they come from rounds in which every operation is timed
 by itself. Between operations the clock times nothing, to learn its own cost. An allocator is
-called faster if each of its rounds was faster than every round of the other, by the time of all
-threads together; at p99.9 by more than a step of the clock, too. More rounds (--repeat) may
-decide what is undecided. Each round has a fresh allocator, and allocators take turns.
+called faster if each of its rounds, three at least, was faster than every round of the other, by
+the time of all threads together; at p99.9 by more than a step of the clock, too. More rounds
+(--repeat) may decide what is undecided. Each round has a fresh allocator, and allocators take turns.
 With nbbs-cached and linux-pcp each thread keeps free blocks of its own; the traces were
 recorded above the kernel's own such lists. \"Verified\", peak and end come from separate passes
 with an owner map: one in the order of the trace, and one on all threads. The end is where the
@@ -171,7 +165,7 @@ mod tests {
         row.set_times(&rounds.map(|ns| (ns, 1)));
         row.p999_ns = Some(slow[1]);
         row.clock_step_ns = Some(10.0);
-        let figures = [("rounds", 3.0), ("min_p999_ns", slow[0]), ("max_p999_ns", slow[2])];
+        let figures = [("min_p999_ns", slow[0]), ("max_p999_ns", slow[2])];
         row.with_all(figures.map(|(name, figure)| (name, Some(figure))))
     }
 
@@ -215,14 +209,15 @@ mod tests {
 
     #[test]
     fn one_round_decides_nothing() {
-        let once = |allocator, ns: f64| Row {
-            more: crate::row::Figures::default(),
-            ..row(allocator, [ns; 3], [ns; 3])
+        let once = |allocator, ns: f64| {
+            let mut row = Row { allocator, safe: true, threads: 2, ..Row::default() };
+            row.set_times(&[(ns, 1)]);
+            row
         };
-        let told = compare(&once("nbbs", 1.0), &once("linux", 2.0)).unwrap();
+        let told = compare(&once("nbbs".into(), 1.0), &once("linux".into(), 2.0)).unwrap();
         assert_eq!(
             told,
-            "2 threads: undecided whether nbbs or linux is faster, as one round says too little."
+            "2 threads: undecided whether nbbs or linux is faster, as fewer than three rounds say too little."
         );
     }
 }

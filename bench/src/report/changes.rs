@@ -22,7 +22,7 @@ pub struct Change {
     pub new_ns_per_op: Option<f64>,
     /// The new time by the old: below 1 is faster.
     pub ratio: Option<f64>,
-    /// Whether one of the two is noisy, or their rounds overlap.
+    /// Whether one of the two is noisy, or their rounds overlap or are too few.
     pub within_noise: bool,
     pub old_verified: Option<bool>,
     pub new_verified: Option<bool>,
@@ -85,7 +85,7 @@ impl Changes {
         if hidden > 0 {
             text += &format!("; {hidden} rows are not shown (--most)");
         }
-        text + ".\n  ~  within the noise: the rounds overlap, or lie more than a quarter of their median apart"
+        text + ".\n  ~  within the noise: the rounds overlap, lie more than a quarter of their median apart, or are fewer than three"
     }
 }
 

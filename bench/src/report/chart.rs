@@ -6,7 +6,7 @@ use super::pictures::Pictures;
 use super::section::{FLOOR, Line, Section, Variant, distinct, is_ours, subject};
 use crate::row::Row;
 use crate::table::time;
-use crate::verdict::Verdict;
+use crate::verdict::Rounds;
 
 /// All charts, as the page carries them.
 #[derive(Serialize)]
@@ -267,8 +267,7 @@ impl Chart {
     }
 }
 
-/// Names the fastest safe allocator with the most threads, and the next; or two whose rounds overlap, between which it
-/// is undecided.
+/// Names the fastest safe allocator with the most threads, and the next; or two between which it is undecided, and why.
 pub fn verdict(variant: &Variant<'_>) -> String {
     let safe = |row: &&Row| row.safe && row.allocator != FLOOR && row.ns_per_op.is_some();
     let mut ranks: Vec<&Row> = variant.lines.iter().filter_map(Line::last).filter(safe).collect();
@@ -287,10 +286,11 @@ pub fn verdict(variant: &Variant<'_>) -> String {
     // Another front-end of nbbs says nothing about nbbs.
     let is_other = |row: &&&Row| !(is_ours(&first.allocator) && is_ours(&row.allocator));
     let mut rivals = others.iter().filter(is_other);
-    let equal = rivals.clone().find(|row| Verdict::of(first, row) == Verdict::Undecided);
+    let doubt = |row: &&Row| Rounds::of(first)?.doubt(&Rounds::of(row)?);
+    let equal = rivals.clone().find_map(|row| Some((row, doubt(row)?)));
     match (equal, rivals.next()) {
-        (Some(equal), _) => format!(
-            "With {with} it is undecided which safe one is the fastest: {name} takes {ns}, {} {}, and their rounds overlap.",
+        (Some((equal, why)), _) => format!(
+            "With {with} it is undecided which safe one is the fastest: {name} takes {ns}, {} {}, and {why}.",
             equal.label(),
             takes(equal),
         ),

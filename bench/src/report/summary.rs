@@ -56,7 +56,7 @@ pub struct Loss {
     pub rival_ns: f64,
     pub subject_ns: f64,
     pub factor: Factor,
-    /// Whether one of the two is noisy, or their rounds overlap.
+    /// Whether one of the two is noisy, or their rounds overlap or are too few.
     pub unsure: bool,
 }
 

@@ -48,6 +48,8 @@ pub struct Row {
     /// below and exceed.
     pub min_ns_per_op: Option<f64>,
     pub max_ns_per_op: Option<f64>,
+    /// The number of rounds, or null if it is not known: in old records, and where nothing varies.
+    pub rounds: Option<usize>,
     /// Whether the rounds lie so far apart that their median says little.
     #[serde(default)]
     pub noisy: bool,
@@ -266,6 +268,7 @@ impl Row {
     pub fn set_times(&mut self, rounds: &[(f64, u64)]) {
         let times = || rounds.iter().map(|&(ns, ops)| ns / ops.max(1) as f64);
         let (min, max) = (times().fold(f64::MAX, f64::min), times().fold(0.0, f64::max));
+        self.rounds = Some(rounds.len());
         self.set_median(median(times()), (min, max));
     }
 

@@ -102,7 +102,6 @@ pub static REPLAYED: Own = Own {
         row.set("trace", trace.name());
         row.set("trace_cpus", trace.threads());
         row.set("trace_bytes", trace.peak_bytes());
-        row.set("rounds", case.rounds);
         row.set("metadata_bits_per_unit", hundredths(bits));
         row.set("clock_ns", hundredths(clock_ns));
         if row.p999_ns.is_some() {
