@@ -1,6 +1,7 @@
 //! Tests heaps under an owner map of their bytes, and faulty heaps, whose faults it must find.
 
 use std::alloc::Layout;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -61,10 +62,13 @@ fn run(heap: &dyn Heap, seed: u64, steps: usize) {
 fn verdict(heap: &dyn Heap, threads: u64, steps: usize) -> Result<(), Violation> {
     let checked = CheckedHeap::new(heap);
     thread::scope(|scope| {
-        for seed in 0..threads {
+        let spawn = |seed| {
             let checked = &checked;
-            scope.spawn(move || run(checked, seed, steps));
-        }
+            scope.spawn(move || run(checked, seed, steps))
+        };
+        let threads: Vec<_> = (0..threads).map(spawn).collect();
+        // This waits until the threads have given back what they kept, which the end of the scope does not.
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     checked.finish()
 }
@@ -121,20 +125,43 @@ enum Fault {
     Forgets,
     /// A free writes to another block.
     Scribbles,
+    /// A block lies behind the heap's memory.
+    Outside,
+    /// What is freed is lost.
+    Leaks,
 }
 
-/// A heap that hands out memory from first to last and takes none back. From the hundredth call on it is faulty.
+/// A heap that hands out the first half of its memory from first to last, and takes it back when all has been freed. From
+/// the hundredth call on it is faulty.
 struct Faulty {
     fault: Fault,
     calls: AtomicUsize,
+    live: AtomicUsize,
     next: AtomicUsize,
     memory: Vec<AtomicUsize>,
 }
 
 impl Faulty {
     fn new(fault: Fault) -> Self {
-        let memory: Vec<_> = (0..1 << 23).map(|_| AtomicUsize::new(0)).collect();
-        Self { fault, calls: AtomicUsize::new(0), next: AtomicUsize::new(128), memory }
+        let memory: Vec<_> = (0..1 << 20).map(|_| AtomicUsize::new(0)).collect();
+        Self {
+            fault,
+            calls: AtomicUsize::new(0),
+            live: AtomicUsize::new(0),
+            next: AtomicUsize::new(128),
+            memory,
+        }
+    }
+
+    fn is_wrong(&self) -> bool {
+        self.calls.load(Relaxed) > 100
+    }
+
+    fn give_up(&self) {
+        let leaks = self.fault == Fault::Leaks && self.is_wrong();
+        if self.live.fetch_sub(1, Relaxed) == 1 && !leaks {
+            self.next.store(128, Relaxed);
+        }
     }
 
     fn at(&self, place: usize) -> NonNull<u8> {
@@ -150,34 +177,49 @@ unsafe impl Heap for Faulty {
         None
     }
 
+    fn region(&self) -> Option<Range<usize>> {
+        let begin = self.at(0).addr().get();
+        Some(begin..begin + size_of_val(&*self.memory) / 2)
+    }
+
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
-        let wrong = self.calls.fetch_add(1, Relaxed) >= 100;
+        self.calls.fetch_add(1, Relaxed);
+        let wrong = self.is_wrong();
+        let half = size_of_val(&*self.memory) / 2;
         let base = self.at(0).addr().get();
         let place = (base + self.next.load(Relaxed)).next_multiple_of(layout.align()) - base;
         let place = match self.fault {
             Fault::Overlap if wrong => place - layout.align(),
             Fault::Misaligned if wrong && layout.align() > 1 => place + 1,
+            Fault::Outside if wrong => place + half,
             _ => place,
         };
         let end = place + layout.size();
-        let room = end < self.memory.len() * size_of::<usize>();
-        self.next.fetch_max(end, Relaxed);
-        room.then(|| self.at(place))
+        if place < half {
+            if end > half {
+                return None;
+            }
+            self.next.fetch_max(end, Relaxed);
+        }
+        self.live.fetch_add(1, Relaxed);
+        Some(self.at(place))
     }
 
     unsafe fn free(&self, at: NonNull<u8>, _layout: Layout) {
-        if self.fault == Fault::Scribbles && self.calls.load(Relaxed) > 100 {
+        if self.fault == Fault::Scribbles && self.is_wrong() {
             // SAFETY: there is a byte before the first block.
             unsafe { at.sub(1).write(!at.sub(1).read()) };
         }
+        self.give_up();
     }
 
     unsafe fn resize(&self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>> {
         let moved = self.alloc(Layout::from_size_align(size, layout.align()).unwrap())?;
         if self.fault != Fault::Forgets {
             // SAFETY: both blocks have this many bytes.
-            unsafe { moved.copy_from_nonoverlapping(at, size.min(layout.size())) };
+            unsafe { moved.copy_from(at, size.min(layout.size())) };
         }
+        self.give_up();
         Some(moved)
     }
 }
@@ -190,6 +232,8 @@ fn what_is_wrong_is_found() {
     assert!(matches!(found(Fault::Misaligned), Err(Violation::BytesMisaligned { .. })));
     assert!(matches!(found(Fault::Forgets), Err(Violation::ContentsChanged { .. })));
     assert!(matches!(found(Fault::Scribbles), Err(Violation::ContentsChanged { .. })));
+    assert!(matches!(found(Fault::Outside), Err(Violation::BytesOutside { .. })));
+    assert!(matches!(found(Fault::Leaks), Err(Violation::BytesLost { .. })));
     let kept = HEAPS[0].with_heap(BYTES, |heap| {
         let checked = CheckedHeap::new(heap);
         checked.alloc(Layout::new::<u64>());

@@ -28,13 +28,22 @@ use crate::Violation;
 pub struct Addresses {
     /// The ends of the held ranges, by their beginnings.
     held: Mutex<BTreeMap<usize, usize>>,
+    /// The addresses that the heap may hand out, if they are known.
+    region: Option<Range<usize>>,
 }
 
 impl Addresses {
+    /// Creates a map for a heap over these addresses. (A map by `default` is for any addresses.)
+    #[must_use]
+    pub fn within(region: Range<usize>) -> Self {
+        Self { region: Some(region), ..Self::default() }
+    }
+
     /// Records that bytes were handed out. Must be called afterwards.
     ///
     /// # Errors
-    /// The bytes are not aligned as asked, extend beyond the address space, or some of them are held.
+    /// The bytes are not aligned as asked, extend beyond the address space or the heap's region, or some of them are
+    /// held.
     pub fn take(&self, at: usize, layout: Layout) -> Result<(), Violation> {
         if !at.is_multiple_of(layout.align()) {
             return Err(Violation::BytesMisaligned { at, align: layout.align() });
@@ -42,6 +51,11 @@ impl Addresses {
         // A block of no bytes has an address to itself.
         let end = at.checked_add(layout.size().max(1));
         let bytes = at..end.ok_or(Violation::BytesOverlap { held: 0..0, claimed: at..at })?;
+        if let Some(region) = &self.region
+            && !(region.start <= bytes.start && bytes.end <= region.end)
+        {
+            return Err(Violation::BytesOutside { region: region.clone(), claimed: bytes });
+        }
         let mut held = self.lock();
         let before = held.range(..bytes.end).next_back();
         match before.map(|(&begin, &end)| begin..end) {
@@ -102,6 +116,18 @@ mod tests {
             assert!(matches!(refused, Err(Violation::BytesOverlap { .. })), "{size} at {at}");
         }
         assert_eq!(addresses.check_empty(), Err(Violation::BytesStillHeld { held: 90..100 }));
+    }
+
+    #[test]
+    fn nothing_lies_outside_the_region() {
+        let addresses = Addresses::within(100..200);
+        addresses.take(100, layout(60)).unwrap();
+        addresses.take(160, layout(40)).unwrap();
+        for (at, size) in [(99, 1), (200, 1), (190, 11), (90, 200)] {
+            let refused = addresses.take(at, layout(size)).unwrap_err();
+            let claimed = at..at + size;
+            assert_eq!(refused, Violation::BytesOutside { region: 100..200, claimed });
+        }
     }
 
     #[test]

@@ -21,7 +21,10 @@ impl Symptom {
     pub fn is_shown_by(self, violation: &Violation) -> bool {
         match self {
             Self::Overlap => matches!(violation, Violation::Overlap { .. }),
-            Self::Loss => matches!(violation, Violation::NotWhole { .. } | Violation::Lost { .. }),
+            Self::Loss => matches!(
+                violation,
+                Violation::NotWhole { .. } | Violation::Lost { .. } | Violation::BytesLost { .. }
+            ),
             Self::Wait => matches!(violation, Violation::Stuck { .. }),
         }
     }

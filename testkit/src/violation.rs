@@ -138,6 +138,13 @@ pub enum Violation {
         /// The bytes that were handed out.
         claimed: Range<usize>,
     },
+    /// A heap handed out bytes that are not its own.
+    BytesOutside {
+        /// The bytes that it manages.
+        region: Range<usize>,
+        /// The bytes that were handed out.
+        claimed: Range<usize>,
+    },
     /// A heap handed out bytes that are not aligned as asked.
     BytesMisaligned {
         /// The first byte.
@@ -156,6 +163,15 @@ pub enum Violation {
     BytesStillHeld {
         /// The bytes.
         held: Range<usize>,
+    },
+    /// Everything is returned to a heap, but it grants fewer blocks than before anything was allocated.
+    BytesLost {
+        /// The size of each block.
+        bytes: usize,
+        /// The number of blocks that could be allocated.
+        blocks: usize,
+        /// The number of blocks that could be allocated before.
+        expected: usize,
     },
     /// A byte of a block changed while its holder left it alone.
     ContentsChanged {
@@ -260,6 +276,9 @@ impl fmt::Display for Violation {
             Self::BytesOverlap { held, claimed } => {
                 write!(f, "bytes {claimed:#x?} handed out while {held:#x?} were held")
             }
+            Self::BytesOutside { region, claimed } => {
+                write!(f, "bytes {claimed:#x?} handed out of a heap over {region:#x?}")
+            }
             Self::BytesMisaligned { at, align } => {
                 write!(f, "address {at:#x} handed out, not aligned to {align}")
             }
@@ -272,6 +291,10 @@ impl fmt::Display for Violation {
             Self::BytesStillHeld { held } => {
                 write!(f, "bytes {held:#x?} are still held after everything was returned")
             }
+            Self::BytesLost { bytes, blocks, expected } => write!(
+                f,
+                "memory is lost: {blocks} blocks of {bytes} bytes could be allocated at the end, {expected} before"
+            ),
             Self::ContentsChanged { at, expected, got } => {
                 write!(
                     f,

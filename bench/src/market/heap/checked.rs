@@ -9,9 +9,9 @@ use testkit::{Addresses, Violation};
 
 use super::Heap;
 
-/// A heap that passes every operation on to another, and remembers the first violation: bytes handed out while held,
-/// wrong alignments, and changed contents. To notice these it fills every block, so its users must not write to their
-/// blocks.
+/// A heap that passes every operation on to another, and remembers the first violation: bytes handed out while held, or
+/// that are not the heap's, wrong alignments, and changed contents. To notice these it fills every block, so its users
+/// must not write to their blocks. At the end it also finds memory that was lost.
 ///
 /// ```
 /// use std::alloc::Layout;
@@ -29,6 +29,8 @@ use super::Heap;
 pub struct CheckedHeap<'h> {
     heap: &'h dyn Heap,
     addresses: Addresses,
+    /// How many large blocks the heap granted when nothing had been allocated.
+    large: usize,
     first: Mutex<Option<Violation>>,
 }
 
@@ -36,7 +38,8 @@ impl<'h> CheckedHeap<'h> {
     /// Wraps a heap of which nothing is held.
     #[must_use]
     pub fn new(heap: &'h dyn Heap) -> Self {
-        Self { heap, addresses: Addresses::default(), first: Mutex::new(None) }
+        let addresses = heap.region().map_or_else(Addresses::default, Addresses::within);
+        Self { heap, addresses, large: large_blocks(heap), first: Mutex::new(None) }
     }
 
     /// Returns the first violation so far.
@@ -47,10 +50,18 @@ impl<'h> CheckedHeap<'h> {
     /// Ends the check. Must be called when everything has been returned.
     ///
     /// # Errors
-    /// The first violation so far, or bytes that are still held.
+    /// The first violation so far, or bytes that are still held, or else two large blocks less than there were at first.
     pub fn finish(&self) -> Result<(), Violation> {
         self.violation().map_or(Ok(()), Err)?;
-        self.addresses.check_empty()
+        self.addresses.check_empty()?;
+        let (blocks, expected) = (large_blocks(self.heap), self.large);
+        let bytes = large(self.heap).map_or(0, |layout| layout.size());
+        // A search that begins where the last one ended can miss one that lies across.
+        if blocks + 1 < expected {
+            Err(Violation::BytesLost { bytes, blocks, expected })
+        } else {
+            Ok(())
+        }
     }
 
     fn remember(&self, result: Result<(), Violation>) {
@@ -68,6 +79,22 @@ impl<'h> CheckedHeap<'h> {
         }
         self.remember(taken);
     }
+}
+
+/// Returns the layout of a large block: a 16th of the heap's memory, if that is limited.
+fn large(heap: &dyn Heap) -> Option<Layout> {
+    let bytes = heap.region()?.len() / 16;
+    Layout::from_size_align(bytes, 1).ok().filter(|_| bytes > 0)
+}
+
+/// Returns how many large blocks a heap grants together, of which nothing is held. It gets them back.
+fn large_blocks(heap: &dyn Heap) -> usize {
+    let Some(layout) = large(heap) else { return 0 };
+    heap.settle();
+    let blocks: Vec<NonNull<u8>> = std::iter::from_fn(|| heap.alloc(layout)).take(16).collect();
+    // SAFETY: the blocks were granted just now, with this layout, and nobody else has them.
+    blocks.iter().for_each(|&at| unsafe { heap.free(at, layout) });
+    blocks.len()
 }
 
 /// Returns the value that fills the bytes of a block at this address.

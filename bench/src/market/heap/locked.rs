@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::alloc::Layout;
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use spin::mutex::SpinMutex;
@@ -70,7 +71,7 @@ pub(crate) unsafe fn move_block<S: Sequential + ?Sized>(
 pub(crate) struct Locked<S> {
     inner: SpinMutex<S>,
     // Dropped after the heap that manages it.
-    _region: Region,
+    region: Region,
 }
 
 impl<S: Sequential> Locked<S> {
@@ -79,7 +80,7 @@ impl<S: Sequential> Locked<S> {
         let region = Region::new(bytes as usize);
         // SAFETY: the region is ours alone, and is dropped after the heap.
         let inner = SpinMutex::new(unsafe { S::new(&region) });
-        Self { inner, _region: region }
+        Self { inner, region }
     }
 }
 
@@ -87,6 +88,10 @@ impl<S: Sequential> Locked<S> {
 unsafe impl<S: Sequential> Heap for Locked<S> {
     fn metadata_bytes(&self) -> Option<usize> {
         self.inner.lock().metadata_bytes()
+    }
+
+    fn region(&self) -> Option<Range<usize>> {
+        Some(self.region.addresses())
     }
 
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {

@@ -18,6 +18,7 @@ pub(super) mod region;
 pub(super) mod table;
 
 use std::alloc::Layout;
+use std::ops::Range;
 use std::ptr::NonNull;
 
 pub use checked::CheckedHeap;
@@ -31,6 +32,14 @@ pub use checked::CheckedHeap;
 pub unsafe trait Heap: Sync {
     /// Returns the bytes of bookkeeping, if it lies apart from the blocks.
     fn metadata_bytes(&self) -> Option<usize>;
+
+    /// Returns the addresses of the memory that it manages, unless it gets its memory itself.
+    fn region(&self) -> Option<Range<usize>> {
+        None
+    }
+
+    /// Gives up what it keeps for later requests, as far as it can. Nothing is held.
+    fn settle(&self) {}
 
     /// Allocates memory of a layout of at least one byte.
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>>;

@@ -3,6 +3,7 @@
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
@@ -12,27 +13,30 @@ use super::Heap;
 use super::region::Region;
 
 /// A heap of this project over a region of its own.
-#[derive(Debug)]
-pub(crate) struct Own(&'static nbbs_heap::Heap<0>);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own {
+    heap: &'static nbbs_heap::Heap<0>,
+    region: &'static Region,
+}
 
 impl Own {
     /// Returns a heap of `bytes` bytes: the same one each time, as a heap exists for ever. It has been emptied since
     /// its last use.
     pub fn new(bytes: u64) -> Self {
-        static HEAPS: Mutex<BTreeMap<u64, &nbbs_heap::Heap<0>>> = Mutex::new(BTreeMap::new());
+        static HEAPS: Mutex<BTreeMap<u64, Own>> = Mutex::new(BTreeMap::new());
         let mut heaps = HEAPS.lock().expect("no panic while a heap is made");
-        let heap = *heaps.entry(bytes).or_insert_with(|| made(bytes));
-        heap.trim();
-        Self(heap)
+        let own = *heaps.entry(bytes).or_insert_with(|| made(bytes));
+        own.heap.trim();
+        own
     }
 }
 
-fn made(bytes: u64) -> &'static nbbs_heap::Heap<0> {
+fn made(bytes: u64) -> Own {
     let heap: &nbbs_heap::Heap<0> = Box::leak(Box::default());
     let region = Box::leak(Box::new(Region::new(bytes as usize)));
     // SAFETY: the region is leaked, and nobody else has it.
     unsafe { heap.add(region.begin(), region.bytes()) }.expect("room for a unit");
-    heap
+    Own { heap, region }
 }
 
 // SAFETY: the heap promises the same.
@@ -41,20 +45,28 @@ unsafe impl Heap for Own {
         None
     }
 
+    fn region(&self) -> Option<Range<usize>> {
+        Some(self.region.addresses())
+    }
+
+    fn settle(&self) {
+        self.heap.trim();
+    }
+
     #[inline]
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
-        self.0.alloc(layout)
+        self.heap.alloc(layout)
     }
 
     #[inline]
     unsafe fn free(&self, at: NonNull<u8>, layout: Layout) {
         // SAFETY: as the caller promises.
-        unsafe { self.0.free(at, layout) };
+        unsafe { self.heap.free(at, layout) };
     }
 
     unsafe fn resize(&self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>> {
         // SAFETY: as the caller promises.
-        unsafe { self.0.resize(at, layout, size) }
+        unsafe { self.heap.resize(at, layout, size) }
     }
 }
 
@@ -63,7 +75,7 @@ unsafe impl Heap for Own {
 pub(crate) struct OwnSmall {
     heap: PlacedSmall<'static>,
     // Dropped after the heap that manages it.
-    _region: Region,
+    region: Region,
 }
 
 impl OwnSmall {
@@ -72,7 +84,7 @@ impl OwnSmall {
         let region = Region::new(bytes as usize);
         // SAFETY: the region is ours alone, and is dropped after the heap, in which nothing is leaked.
         let heap = unsafe { PlacedSmall::new(region.begin(), region.bytes()) };
-        Self { heap: heap.expect("room for a unit"), _region: region }
+        Self { heap: heap.expect("room for a unit"), region }
     }
 }
 
@@ -80,6 +92,10 @@ impl OwnSmall {
 unsafe impl Heap for OwnSmall {
     fn metadata_bytes(&self) -> Option<usize> {
         None
+    }
+
+    fn region(&self) -> Option<Range<usize>> {
+        Some(self.region.addresses())
     }
 
     #[inline]

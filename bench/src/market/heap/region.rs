@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System, handle_alloc_error};
+use std::ops::Range;
 use std::ptr::NonNull;
 
 /// The alignment of regions, as of large pages.
@@ -34,6 +35,12 @@ impl Region {
     /// Returns where it begins.
     pub fn begin(&self) -> NonNull<u8> {
         self.at
+    }
+
+    /// Returns its addresses.
+    pub fn addresses(&self) -> Range<usize> {
+        let begin = self.at.addr().get();
+        begin..begin + self.bytes()
     }
 
     /// Returns how many bytes it has.
