@@ -38,7 +38,7 @@ pub struct Row {
     pub order: Option<u32>,
     pub size_bytes: Option<u64>,
     pub arena_bytes: Option<u64>,
-    /// The allocations and frees of the median round.
+    /// The allocations, granted or refused, and the frees of the median round.
     pub ops: Option<u64>,
     /// The operations per second, of all threads together.
     pub ops_per_s: Option<f64>,

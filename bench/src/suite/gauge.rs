@@ -13,7 +13,7 @@ pub struct Stretch {
     /// The ticks at which it began and ended.
     pub began: u64,
     pub ended: u64,
-    /// The number of successful allocations and frees.
+    /// The number of allocations, granted or refused, and of frees: all of them take time.
     pub ops: u64,
     /// The counts of words that count.
     pub counts: Counts,

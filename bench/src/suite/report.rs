@@ -5,7 +5,7 @@ use crate::row::Row;
 use crate::table::{Across, Layout, bytes, columns, marked, notes};
 
 /// The text below the tables.
-pub const FOOTER: &str = "ns per operation, all threads together: the median over the rounds.
+pub const FOOTER: &str = "ns per operation, all threads together: the median over the rounds. An allocation that is refused is an operation, too.
 Times of single operations, counts and metadata are those of the most threads. The counts are: read-modify-writes (RMW)
 of an operation, those that lost against another thread, cache lines that it wrote to, loads of the worst operation.
 Refused: allocations that were refused in all parts together, in the round and with the number of threads with the most.

@@ -166,12 +166,13 @@ impl Outcome {
         }
     }
 
-    /// Adds another run of the same case, which makes the stretches longer. Everything else stays that of the first
-    /// run.
+    /// Adds another run of the same case, which makes the stretches longer. Its operations and refusals count, too;
+    /// everything else stays that of the first run.
     pub fn add(&mut self, other: Self) {
         for (phase, more) in self.phases.iter_mut().zip(&other.phases) {
             phase.add(more);
         }
+        self.refused += other.refused;
         self.violation = self.violation.take().or(other.violation);
     }
 

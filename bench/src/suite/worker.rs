@@ -281,12 +281,12 @@ impl<'a> Worker<'a> {
     pub fn stretch_of(&mut self, times: u64, name: &'static str, work: impl FnOnce(&mut Self)) {
         self.latency = self.setting().latency.then(Latency::new);
         self.crew.wait_awake();
-        let before = self.allocs + self.frees;
+        let before = self.operations();
         let began = self.common.clock.ticks();
         self.set_deadline(began, times);
         let ((), counts) = count(|| measured(|| work(self)));
         let ended = self.common.clock.ticks();
-        let ops = self.allocs + self.frees - before;
+        let ops = self.operations() - before;
         let (name, complete, latency) = (name.into(), !self.short, self.latency.take());
         self.stretches.push(Stretch { name, began, ended, ops, counts, complete, latency });
     }
@@ -310,6 +310,11 @@ impl<'a> Worker<'a> {
     /// Leaves the kept blocks to another thread, and takes what was left for this one.
     pub fn swap_with(&mut self, lane: usize) {
         std::mem::swap(&mut self.held, &mut lock(&self.common.mail[lane]));
+    }
+
+    /// Returns how often it has asked for a block, or given one back.
+    fn operations(&self) -> u64 {
+        self.allocs + self.refused + self.frees
     }
 
     fn set_deadline(&mut self, began: u64, times: u64) {

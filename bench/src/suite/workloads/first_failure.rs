@@ -19,10 +19,13 @@ pub fn first_failure(round: &HeapRound<'_>) -> Vec<Part> {
         for event in &trace.events {
             late = ops % 32 == 0 && gauge.is_late();
             refused = !late && !gauge.time(|| replay.carry_out(event.from, event.to));
-            if late || refused {
+            if late {
                 break;
             }
             ops += 1;
+            if refused {
+                break;
+            }
         }
     });
     let stretch = gauge.stop(trace.name.into(), ops, !late);

@@ -20,7 +20,8 @@ struct Random<'a> {
     held_bytes: u64,
     /// The bytes that it may hold.
     share: u64,
-    frees: u64,
+    /// Requests, granted or refused, and frees.
+    ops: u64,
     refused: u64,
 }
 
@@ -34,7 +35,7 @@ pub fn heap_random(round: &HeapRound<'_>) -> Vec<Part> {
             held: VecDeque::new(),
             held_bytes: 0,
             share: round.bytes / 1000 * 999 / threads,
-            frees: 0,
+            ops: 0,
             refused: 0,
         };
         let stretches = vec![worker.stretch("filling", crew), worker.stretch("full", crew)];
@@ -49,28 +50,30 @@ impl Random<'_> {
         let mut gauge = Gauge::new(self.round.setting, self.round.clock);
         crew.wait_awake();
         gauge.start();
-        let (mut allocs, frees) = (0, self.frees);
+        let before = self.ops;
         let mut complete = !until_refused;
         measured(|| {
             while !gauge.is_late() {
-                if self.alloc(&mut gauge) {
-                    allocs += 1;
-                } else if until_refused {
+                if !self.alloc(&mut gauge) && until_refused {
                     complete = true;
                     break;
                 }
                 self.free_some(&mut gauge);
             }
         });
-        gauge.stop(name.into(), allocs + self.frees - frees, complete)
+        gauge.stop(name.into(), self.ops - before, complete)
     }
 
-    /// Allocates a block of 64 to 16,383 bytes, aligned to 1 to 128.
+    /// Allocates a block of 64 to 16,383 bytes, aligned to 1 to 128. Returns `false` if it is refused, or not asked for
+    /// because it would exceed the thread's share.
     fn alloc(&mut self, gauge: &mut Gauge<'_>) -> bool {
         let (size, align) = (self.random.usize(64..16_384), 1 << self.random.u32(0..8));
         let layout = Layout::from_size_align(size, align).expect("a small size");
-        let fits = self.held_bytes + size as u64 <= self.share;
-        let block = fits.then(|| gauge.time(|| self.round.heap.alloc(layout))).flatten();
+        if self.held_bytes + size as u64 > self.share {
+            return false;
+        }
+        let block = gauge.time(|| self.round.heap.alloc(layout));
+        self.ops += 1;
         match block {
             Some(at) => {
                 self.held.push_back((at, layout));
@@ -87,7 +90,7 @@ impl Random<'_> {
             for (at, layout) in self.held.drain(..7) {
                 gauge.time(|| self.round.heap.free(at, layout));
                 self.held_bytes -= layout.size() as u64;
-                self.frees += 1;
+                self.ops += 1;
             }
         }
     }

@@ -192,7 +192,7 @@ impl<M: Memory> Lane<'_, M> {
         Part { stretches, refused: self.refused, wrong_frees: self.wrong_frees, ..Part::default() }
     }
 
-    /// Carries the events out. Returns how many could be carried out.
+    /// Carries the events out. Returns for how many there was something to do.
     fn follow(&mut self, events: &[HeapEvent]) -> u64 {
         let mut ops = 0;
         for (&event, number) in events.iter().zip(1_u32..) {
@@ -207,8 +207,7 @@ impl<M: Memory> Lane<'_, M> {
         ops
     }
 
-    /// Carries out an event. Returns `false` if it is refused, or if there is nothing to do because an allocation was
-    /// refused.
+    /// Carries out an event, or tries to. Returns `false` if there is nothing to do because an allocation was refused.
     fn carry_out(&mut self, HeapEvent { from, to, .. }: HeapEvent) -> bool {
         let (memory, lane, gauge) = (self.play.memory, self.number, &mut self.gauge);
         let old = from.and_then(|from| Some((from, self.course.wait(from)?)));
@@ -229,9 +228,10 @@ impl<M: Memory> Lane<'_, M> {
         if let (Some((from, _)), true) = (old, left) {
             self.course.publish(from, None);
         }
-        let Some(to) = to else { return left };
-        self.refused += u64::from(new.is_none());
-        self.course.publish(to, new);
-        new.is_some()
+        if let Some(to) = to {
+            self.refused += u64::from(new.is_none());
+            self.course.publish(to, new);
+        }
+        true
     }
 }

@@ -31,7 +31,7 @@ const LARGEST: [(&str, usize); 5] = [
 ];
 
 /// Runs random actions: of seven, one resizes, three allocate, and three free, or allocate while there are fewer than
-/// 300 blocks.
+/// 300 blocks. An action that is refused is an operation, too.
 pub fn random_actions(round: &HeapRound<'_>) -> Vec<Part> {
     Crew::run(round.setting.threads, |crew, lane| {
         let mut actor = Actor::new(round, lane as u64);
@@ -159,7 +159,7 @@ impl<'a> Actor<'a> {
 
     /// Counts an operation that was done, or was refused.
     fn note(&mut self, done: bool) -> bool {
-        self.ops += u64::from(done);
+        self.ops += 1;
         self.refused += u64::from(!done);
         done
     }
