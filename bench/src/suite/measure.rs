@@ -8,7 +8,7 @@ use super::row::{Passes, rows};
 use super::spurious::Judged;
 #[cfg(unix)]
 use super::suspended;
-use super::worker::Setting;
+use super::worker::{ENOUGH, Setting};
 use super::workloads::{Run, Workload};
 use crate::clock::Clock;
 use crate::market::{CheckedHeap, Contender, Heap, Kind};
@@ -93,11 +93,9 @@ impl Case<'_> {
         }
     }
 
-    /// Runs a round: runs the case again and again, until its shortest stretch is long beside the effects of the clock
-    /// and the scheduler, or the time that a stretch may take is up.
+    /// Runs a round: runs the case again and again, until its shortest stretch is long enough, or the time that a
+    /// stretch may take is up.
     fn round(&self, contender: &Contender, clock: &Clock) -> Outcome {
-        /// The part of that time that its shortest stretch has to take: usually 20 ms.
-        const LONG_ENOUGH: f64 = 0.04;
         let (began, limit) = (clock.ticks(), self.setting.limit_ticks);
         let shortest = |outcome: &Outcome| {
             outcome.phases.iter().map(|phase| phase.ns).fold(f64::MAX, f64::min)
@@ -106,7 +104,7 @@ impl Case<'_> {
         while !self.once
             && !self.workload.by_operation
             && outcome.violation.is_none()
-            && shortest(&outcome) < LONG_ENOUGH * clock.ns(limit)
+            && shortest(&outcome) < clock.ns(limit / ENOUGH)
             && clock.ticks() - began < limit
         {
             outcome.add(self.run(contender, clock));

@@ -12,6 +12,10 @@ use crate::crew::Crew;
 /// How many times as long as a stretch a preparation may take, or a stretch that has to be completed.
 pub const LONG: u64 = 10;
 
+/// The part of that time, a 25th, that what is short is repeated for: long beside the effects of the clock and the
+/// scheduler, and usually 20 ms.
+pub const ENOUGH: u64 = 25;
+
 /// The settings of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {

@@ -6,11 +6,13 @@
 
 use std::alloc::Layout;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::crew::Crew;
 use crate::suite::gauge::{Gauge, Stretch, measured};
 use crate::suite::on_heap::HeapRound;
 use crate::suite::round::Part;
+use crate::suite::worker::ENOUGH;
 
 /// A thread, and the blocks that it holds, the oldest first.
 struct Random<'a> {
@@ -25,9 +27,13 @@ struct Random<'a> {
     refused: u64,
 }
 
-/// Runs until something is refused, then as long again on a full heap.
+/// How often it fills the heap at most, as that is soon done beside the time on a full heap.
+const TIMES: usize = 50;
+
+/// Runs until something is refused, again and again until that took long enough, then for a whole stretch on a full heap.
 pub fn heap_random(round: &HeapRound<'_>) -> Vec<Part> {
     let threads = round.setting.threads as u64;
+    let over = AtomicBool::new(false);
     Crew::run(round.setting.threads, |crew, lane| {
         let mut worker = Random {
             round,
@@ -38,8 +44,23 @@ pub fn heap_random(round: &HeapRound<'_>) -> Vec<Part> {
             ops: 0,
             refused: 0,
         };
-        let stretches = vec![worker.stretch("filling", crew), worker.stretch("full", crew)];
-        worker.held.drain(..).for_each(|(at, layout)| round.heap.free(at, layout));
+        let (mut stretches, mut ticks) = (Vec::new(), 0);
+        for time in 1..=TIMES {
+            let filling = worker.stretch("filling", crew);
+            ticks += filling.ended - filling.began;
+            stretches.push(filling);
+            crew.wait_asleep();
+            if lane == 0 {
+                over.store(time == TIMES || ticks >= round.setting.limit_ticks / ENOUGH, Relaxed);
+            }
+            crew.wait_asleep();
+            if over.load(Relaxed) {
+                break;
+            }
+            worker.free_all();
+        }
+        stretches.push(worker.stretch("full", crew));
+        worker.free_all();
         Part { stretches, refused: worker.refused, ..Part::default() }
     })
 }
@@ -82,6 +103,11 @@ impl Random<'_> {
             None => self.refused += 1,
         }
         block.is_some()
+    }
+
+    fn free_all(&mut self) {
+        self.held.drain(..).for_each(|(at, layout)| self.round.heap.free(at, layout));
+        self.held_bytes = 0;
     }
 
     /// Frees the seven oldest blocks, once in ten times.
