@@ -1,5 +1,9 @@
 //! What counts as an operation, and as refused.
 
+use std::sync::{Mutex, PoisonError};
+
+use testkit::BackEnd;
+
 use super::{UNITS, blocks, on_nbbs, setting, workload};
 use crate::clock::Clock;
 use crate::market::{Heap, find};
@@ -59,4 +63,54 @@ fn a_heap_is_filled_again_until_that_took_long_enough() {
         let [filling, _] = &outcome.phases[..] else { panic!("{} phases", outcome.phases.len()) };
         assert!(filling.ops > 60 && filling.complete, "{filling:?}");
     }
+}
+
+/// An allocator, the units in use, whether the last call allocated, and how many units were in use whenever frees began.
+struct Peaks<'a>(&'a dyn BackEnd, Mutex<(u64, bool, Vec<u64>)>);
+
+impl BackEnd for Peaks<'_> {
+    fn units(&self) -> u64 {
+        self.0.units()
+    }
+
+    fn max_order(&self) -> u32 {
+        self.0.max_order()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.0.metadata_bytes()
+    }
+
+    fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
+        let index = self.0.alloc(lane, order);
+        let mut state = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        state.0 += index.map_or(0, |_| 1 << order);
+        state.1 = true;
+        index
+    }
+
+    fn free(&self, lane: usize, index: u64, order: u32) -> Result<(), String> {
+        let mut state = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = state.0;
+        if std::mem::take(&mut state.1) {
+            state.2.push(used);
+        }
+        state.0 -= 1 << order;
+        self.0.free(lane, index, order)
+    }
+}
+
+/// A block that is refused for want of a place of its size leaves room for smaller ones.
+#[test]
+fn stress_goes_on_with_smaller_blocks_after_a_refusal() {
+    let clock = Clock::new();
+    let setting = Setting::of(1, 1e8, &clock);
+    let (refused, peaks) = find("nbbs").unwrap().with_back_end(1000, |nbbs| {
+        let peaks = Peaks(nbbs, Mutex::default());
+        let outcome = round::run(blocks("stress"), &peaks, setting, &clock);
+        (outcome.refused, peaks.1.into_inner().unwrap().2)
+    });
+    // The last two are where time was up, and the whole arena, which is asked for in the end.
+    let [full @ .., _, _] = &peaks[..] else { panic!("{peaks:?}") };
+    assert!(refused > 0 && !full.is_empty() && full.iter().all(|&used| used >= 950), "{peaks:?}");
 }

@@ -40,22 +40,23 @@ pub fn free_rnd(worker: &mut Worker<'_>) {
     }
 }
 
-/// Makes the memory nearly full, then nearly empty, again and again until time is up.
+/// Makes the memory nearly full, then nearly empty, again and again until time is up. What is refused is followed by
+/// smaller orders; the memory also counts as nearly full when a single unit is refused.
 pub fn stress(worker: &mut Worker<'_>) {
     let share = worker.units() / worker.threads() as u64;
     let (high, low) = (share * 95 / 100, share * 5 / 100);
-    let largest = worker.largest_of_mix();
     worker.stretch("all", |worker| {
         let (mut units, mut growing) = (0, true);
+        let mut largest = worker.largest_of_mix();
         worker.until_late(|worker| {
             if growing {
-                let order = worker.random.u32(0..=largest);
-                let grown = worker.hold(order);
-                units += u64::from(grown) << order;
-                growing = grown && units < high;
+                let held = hold_any(worker, &mut largest);
+                units += held.unwrap_or(0);
+                growing = held.is_some() && units < high;
             } else {
                 units -= worker.free_any().map_or(units, |block| block.len());
                 growing = units <= low;
+                largest = worker.largest_of_mix();
             }
             true
         });
@@ -69,12 +70,18 @@ fn free_all(worker: &mut Worker<'_>) {
 /// Allocates random orders, of those that were not refused yet, until a single unit is refused.
 fn fill_up(worker: &mut Worker<'_>) {
     let mut largest = worker.largest_of_mix();
-    worker.until_done(|worker| {
-        let order = worker.random.u32(0..=largest);
-        let held = worker.hold(order);
-        if !held {
-            largest = order.saturating_sub(1);
+    worker.until_done(|worker| hold_any(worker, &mut largest).is_some());
+}
+
+/// Allocates a block of a random order up to `largest`, which is below that order after a refusal. Returns the number of
+/// units that it got, or `None` if a single unit was refused.
+fn hold_any(worker: &mut Worker<'_>, largest: &mut u32) -> Option<u64> {
+    let order = worker.random.u32(0..=*largest);
+    match worker.hold(order) {
+        true => Some(1 << order),
+        false => {
+            *largest = order.checked_sub(1)?;
+            Some(0)
         }
-        held || order > 0
-    });
+    }
 }
