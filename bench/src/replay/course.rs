@@ -31,12 +31,20 @@ impl<'a, S: Sync> Course<'a, S> {
 
     /// Runs `work` once for each lane, on as many threads, all of which begin together. A panic is returned as the
     /// error of its lane, after the others have been stopped.
-    pub fn run<T: Send>(&self, work: impl Fn(usize, &[S]) -> T + Sync) -> Vec<thread::Result<T>> {
+    pub fn run<T: Send>(
+        &self,
+        work: impl Fn(&Crew, usize, &[S]) -> T + Sync,
+    ) -> Vec<thread::Result<T>> {
         Crew::try_run(self.lanes.len(), |crew, lane| {
-            let _stop = StopOnPanic(&self.stopped);
+            let _stop = self.stop_on_panic();
             crew.wait_asleep();
-            work(lane, &self.lanes[lane])
+            work(crew, lane, &self.lanes[lane])
         })
+    }
+
+    /// Stops the others if this thread panics before the result is dropped.
+    pub fn stop_on_panic(&self) -> StopOnPanic<'_> {
+        StopOnPanic(&self.stopped)
     }
 
     /// Publishes the index of a block, or `None` if its allocation was refused.
@@ -79,7 +87,8 @@ impl<'a, S: Sync> Course<'a, S> {
     }
 }
 
-struct StopOnPanic<'a>(&'a AtomicBool);
+/// See [`Course::stop_on_panic`].
+pub struct StopOnPanic<'a>(&'a AtomicBool);
 
 impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {

@@ -1,15 +1,20 @@
 //! What counts as an operation, and as refused.
 
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use testkit::BackEnd;
 
 use super::{UNITS, blocks, on_nbbs, setting, workload};
 use crate::clock::Clock;
-use crate::market::{Heap, find};
+use crate::market::{CheckedHeap, Heap, find};
 use crate::suite::round::{self, Outcome};
 use crate::suite::worker::Setting;
 use crate::suite::workloads::Run;
+use crate::trace::HeapTrace;
 
 fn on_heap(name: &str, heap: &str, bytes: u64, setting: Setting, clock: &Clock) -> Outcome {
     let Run::Heap(run) = workload(name).run else { panic!("{name} is for heaps") };
@@ -113,4 +118,48 @@ fn stress_goes_on_with_smaller_blocks_after_a_refusal() {
     // The last two are where time was up, and the whole arena, which is asked for in the end.
     let [full @ .., _, _] = &peaks[..] else { panic!("{peaks:?}") };
     assert!(refused > 0 && !full.is_empty() && full.iter().all(|&used| used >= 950), "{peaks:?}");
+}
+
+/// A heap that counts its allocations.
+struct Counting<'a>(&'a dyn Heap, AtomicU64);
+
+#[allow(unsafe_code)]
+// SAFETY: it passes everything on to another heap.
+unsafe impl Heap for Counting<'_> {
+    fn metadata_bytes(&self) -> Option<usize> {
+        self.0.metadata_bytes()
+    }
+
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+        self.1.fetch_add(1, Relaxed);
+        self.0.alloc(layout)
+    }
+
+    unsafe fn free(&self, at: NonNull<u8>, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.free(at, layout) };
+    }
+
+    unsafe fn resize(&self, at: NonNull<u8>, layout: Layout, size: usize) -> Option<NonNull<u8>> {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.resize(at, layout, size) }
+    }
+}
+
+/// Heaps that get their memory from the system would do so while they are timed.
+#[test]
+fn a_heap_trace_is_replayed_once_before_it_is_timed() {
+    let clock = Clock::new();
+    let text = "# heap trace v1: test\n+0 5 16 0\n+1 7 8 1\n=1 2048 0\n+0 9 8 2\n-0 1\n";
+    let trace = compress_to_vec(text.as_bytes(), CompressionLevel::Fastest);
+    let trace = HeapTrace::read("test", &trace).unwrap();
+    let Run::Heap(run) = workload("replay-heap").run else { panic!("it is for heaps") };
+    find("chunk").unwrap().with_heap(1 << 20, |heap| {
+        let counting = Counting(heap, AtomicU64::new(0));
+        let checked = CheckedHeap::new(&counting);
+        let (setting, trace) = (setting(2, &clock), Some(&trace));
+        let outcome = round::run_heap(run, &checked, 1 << 20, setting, &clock, trace);
+        assert_eq!((outcome.phases[0].ops, counting.1.load(Relaxed)), (5, 2 * 3));
+        assert_eq!(checked.finish(), Ok(()));
+    });
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use testkit::{BackEnd, Block, Violation};
 
 use crate::clock::Clock;
+use crate::crew::Crew;
 use crate::replay::course::Course;
 use crate::replay::{Events, Replayed};
 use crate::suite::args::Suite;
@@ -51,7 +52,8 @@ trait Memory: Sync {
     fn resize(&self, lane: usize, from: u32, at: u64, to: u32) -> Option<u64>;
 }
 
-/// Replays a heap trace, on as many threads as it had, or fewer, and then frees what it leaves.
+/// Replays a heap trace, on as many threads as it had, or fewer, and then frees what it leaves. Before that the same
+/// threads replay it once untimed: no heap has to fetch memory from the system while it is timed.
 pub fn replay_heap(round: &HeapRound<'_>) -> Vec<Part> {
     let trace = round.trace.expect("a replay has a trace");
     let played = Play {
@@ -59,6 +61,7 @@ pub fn replay_heap(round: &HeapRound<'_>) -> Vec<Part> {
         name: trace.name,
         events: &trace.events,
         places: trace.places.len(),
+        warms_up: true,
         setting: round.setting,
         clock: round.clock,
     };
@@ -99,7 +102,8 @@ pub fn replay(
     let events: Vec<HeapEvent> = trace.events.iter().map(event).collect();
     let pages = Pages { back_end, orders: &trace.orders };
     let (name, places) = (trace.name, trace.orders.len());
-    let play = Play { memory: &pages, name, events: &events, places, setting, clock };
+    let (memory, events) = (&pages, &events);
+    let play = Play { memory, name, events, places, warms_up: false, setting, clock };
     let (parts, left) = play.run();
     let block = |(place, index)| Block { index, order: pages.order(place) };
     (parts, left.into_iter().map(block).collect())
@@ -137,6 +141,8 @@ struct Play<'a, M> {
     name: &'static str,
     events: &'a [HeapEvent],
     places: usize,
+    /// Whether each thread replays its part before it is timed, too.
+    warms_up: bool,
     setting: Setting,
     clock: &'a Clock,
 }
@@ -149,17 +155,53 @@ impl<M: Memory> Play<'_, M> {
             lanes[event.thread % self.setting.threads].push(event);
         }
         let course = Course::new(&lanes, self.places);
-        let played = course.run(|number, events| {
-            let gauge = Gauge::new(self.setting, self.clock).with_times(LONG);
-            let lane =
-                Lane { play: self, course: &course, number, gauge, refused: 0, wrong_frees: 0 };
-            lane.run(events)
+        let before = self.warms_up.then(|| Course::new(&lanes, self.places));
+        let played = course.run(|crew, number, events| {
+            if let Some(before) = &before {
+                self.warm_up(before, crew, number, events);
+            }
+            self.lane(&course, number, self.setting).run(events)
         });
         let parts =
             played.into_iter().map(|part| part.unwrap_or_else(|panic| self.broken(&*panic)));
-        let left = (0..self.places as u32)
-            .filter_map(|place| Some((place, course.place(place).flatten()?)));
-        (parts.collect(), left.collect())
+        (parts.collect(), self.left(&course))
+    }
+
+    fn lane<'l>(
+        &'l self,
+        course: &'l Course<'l, HeapEvent>,
+        number: usize,
+        setting: Setting,
+    ) -> Lane<'l, M> {
+        let gauge = Gauge::new(setting, self.clock).with_times(LONG);
+        Lane { play: self, course, number, gauge, refused: 0, wrong_frees: 0 }
+    }
+
+    /// Replays a thread's part, and frees what all threads have left.
+    fn warm_up(
+        &self,
+        course: &Course<'_, HeapEvent>,
+        crew: &Crew,
+        number: usize,
+        events: &[HeapEvent],
+    ) {
+        let _stop = course.stop_on_panic();
+        let mut lane = self.lane(course, number, Setting { latency: false, ..self.setting });
+        lane.gauge.start();
+        lane.follow(events);
+        crew.wait_asleep();
+        if number == 0 {
+            self.left(course).into_iter().for_each(|(place, at)| {
+                self.memory.free(0, place, at);
+            });
+        }
+        crew.wait_asleep();
+    }
+
+    /// Returns what is left at the end, by places.
+    fn left(&self, course: &Course<'_, HeapEvent>) -> Vec<(u32, u64)> {
+        let left = |place| Some((place, course.place(place).flatten()?));
+        (0..self.places as u32).filter_map(left).collect()
     }
 
     /// Returns the part of a thread that panicked.
