@@ -2,8 +2,9 @@
 //!
 //! It follows `mm/page_alloc.c` of Linux 6.18. Kept: a list per CPU and order up to `PAGE_ALLOC_COSTLY_ORDER`, and one
 //! for huge pages; lists are filled and emptied in batches under the zone's lock; the block freed last is handed out
-//! first; all lists are drained before an allocation is refused; the least that a CPU keeps follows from the zone's
-//! size. Left out: the tuning by which a busy CPU may keep more.
+//! first; all lists are drained before an allocation is refused; the least and the most that a CPU keeps follow from the
+//! zone's size, and each refill lets it keep a batch more. Left out: larger batches while a CPU only allocates or only
+//! frees, and that it keeps less when memory is short.
 
 use std::array;
 use std::collections::VecDeque;
@@ -47,14 +48,16 @@ fn batch(order: u32) -> usize {
     (BATCH >> order).max(2)
 }
 
-/// Returns how many frames the lists of each CPU hold before they give a batch back, `zone_highsize`: the low watermark
-/// of a zone of `frames` frames, divided among `cpus` CPUs, but at least four batches.
-fn high(frames: u64, cpus: usize) -> usize {
+/// Returns how many frames the lists of each CPU hold before they give a batch back, at first and at most,
+/// `zone_highsize`: the low watermark of a zone of `frames` frames, and an eighth of the zone, divided among `cpus` CPUs,
+/// but at least four batches.
+fn high(frames: u64, cpus: usize) -> (usize, usize) {
     const KIB_PER_FRAME: u64 = 4;
     // `min_free_kbytes`, and the low watermark, which lies a quarter of that, or a thousandth of the zone, above it.
     let least = (16 * frames * KIB_PER_FRAME).isqrt().clamp(128, 262_144) / KIB_PER_FRAME;
     let low = least + (least / 4).max(frames / 1000);
-    (low as usize / cpus).max(4 * BATCH)
+    let share = |frames: u64| (frames as usize / cpus).max(4 * BATCH);
+    (share(low), share(frames / 8))
 }
 
 /// The lists of one CPU, alone in their cache lines.
@@ -67,6 +70,8 @@ struct PerCpu {
 #[derive(Debug, Default)]
 struct Lists {
     frames: usize,
+    /// The number of frames from which on they give some back, once they have been refilled.
+    high: usize,
     /// The blocks of each list, the one freed last at the front.
     blocks: [VecDeque<u32>; LISTS],
 }
@@ -76,7 +81,8 @@ struct Lists {
 pub struct LinuxPcp {
     linux: Linux,
     cpus: Box<[PerCpu; CPUS]>,
-    high: usize,
+    /// The least and the most that the marks of the lists can be.
+    high: (usize, usize),
 }
 
 impl LinuxPcp {
@@ -100,6 +106,8 @@ impl LinuxPcp {
         let order = order_of(list);
         let mut lists = self.lists(lane).lock();
         if lists.blocks[list].is_empty() {
+            // With a higher mark there might still be some.
+            lists.high = (lists.high.max(self.high.0) + BATCH).min(self.high.1.max(self.high.0));
             let mut zone = self.linux.zone.lock();
             for _ in 0..batch(order) {
                 let Some(index) = zone.alloc(order) else { break };
@@ -117,21 +125,20 @@ impl LinuxPcp {
         let mut lists = self.lists(lane).lock();
         lists.blocks[list].push_front(index);
         lists.frames += 1 << order_of(list);
-        if lists.frames >= self.high {
+        if lists.frames >= lists.high.max(self.high.0) {
             let left = lists.frames - BATCH.min(lists.frames);
-            self.shrink(&mut lists, left);
+            self.shrink(&mut lists, left, list);
         }
     }
 
-    /// Gives back the blocks freed longest ago, list by list, until only `frames` frames are left:
-    /// `free_pcppages_bulk`.
-    fn shrink(&self, lists: &mut Lists, frames: usize) {
+    /// Gives back the blocks freed longest ago until only `frames` frames are left: all of one list, beginning with
+    /// `first`, before any of the next, as `free_pcppages_bulk` does.
+    fn shrink(&self, lists: &mut Lists, frames: usize, first: usize) {
         let mut zone = self.linux.zone.lock();
-        for list in (0..LISTS).cycle() {
-            if lists.frames <= frames {
-                break;
-            }
-            if let Some(index) = lists.blocks[list].pop_back() {
+        for list in (first..LISTS).chain(0..first) {
+            while lists.frames > frames
+                && let Some(index) = lists.blocks[list].pop_back()
+            {
                 lists.frames -= 1 << order_of(list);
                 zone.free(index, order_of(list));
             }
@@ -141,7 +148,7 @@ impl LinuxPcp {
     /// Empties all lists, `drain_all_pages`.
     fn drain(&self) {
         for cpu in &*self.cpus {
-            self.shrink(&mut cpu.lists.lock(), 0);
+            self.shrink(&mut cpu.lists.lock(), 0, 0);
         }
     }
 
@@ -220,8 +227,34 @@ mod tests {
         let linux = LinuxPcp::new(1 << 10, 10);
         let blocks: Vec<u64> = (0..1 << 10).filter_map(|_| linux.alloc(0, 0)).collect();
         blocks.iter().for_each(|&block| linux.free(0, block, 0).unwrap());
-        assert!(linux.lists(0).lock().frames < linux.high);
+        assert!(linux.lists(0).lock().frames < linux.high.1);
         assert_eq!(linux.alloc(1, 10), Some(0));
+    }
+
+    #[test]
+    fn the_list_that_is_too_much_gives_back_before_the_others() {
+        let linux = LinuxPcp::new(1 << 12, 10);
+        let single = linux.alloc(0, 0).unwrap();
+        linux.free(0, single, 0).unwrap();
+        let blocks: Vec<u64> = (0..100).filter_map(|_| linux.alloc(0, 3)).collect();
+        blocks.iter().for_each(|&block| linux.free(0, block, 3).unwrap());
+        let lists = linux.lists(0).lock();
+        assert_eq!((lists.blocks[0].len(), lists.blocks[3].len() < 100), (BATCH, true));
+    }
+
+    #[test]
+    fn a_cpu_that_is_refilled_keeps_more() {
+        let linux = LinuxPcp::new(1 << 18, 10);
+        let (least, most) = linux.high;
+        let take = |count: usize| {
+            let blocks: Vec<u64> = (0..count).filter_map(|_| linux.alloc(0, 0)).collect();
+            blocks.iter().for_each(|&block| linux.free(0, block, 0).unwrap());
+            linux.lists(0).lock().frames
+        };
+        // One refill, and many.
+        take(1);
+        assert_eq!(linux.lists(0).lock().high, (least + BATCH).min(most));
+        assert!((most - BATCH..most).contains(&take(2 * most)));
     }
 
     #[test]
@@ -236,8 +269,8 @@ mod tests {
 
     #[test]
     fn a_cpu_keeps_more_of_a_larger_zone() {
-        assert_eq!(high(1 << 18, 2), 643);
-        assert_eq!(high(1 << 18, 64), 4 * BATCH);
-        assert_eq!(high(1 << 24, 4), 6242);
+        assert_eq!(high(1 << 18, 2), (643, 1 << 14));
+        assert_eq!(high(1 << 18, 64), (4 * BATCH, 512));
+        assert_eq!(high(1 << 24, 4), (6242, 1 << 19));
     }
 }
