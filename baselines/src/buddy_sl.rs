@@ -6,6 +6,8 @@
 use spin::mutex::SpinMutex;
 use testkit::BackEnd;
 
+use crate::lock::Apart;
+
 /// The most units of an arena.
 pub const MAX_UNITS: u64 = 1 << 36;
 
@@ -26,7 +28,7 @@ enum Status {
 pub struct BuddySl {
     units: u64,
     metadata_bytes: usize,
-    tree: SpinMutex<Tree>,
+    tree: Apart<SpinMutex<Tree>>,
 }
 
 impl BuddySl {
@@ -39,7 +41,7 @@ impl BuddySl {
         assert!((1..=MAX_UNITS).contains(&units), "1 to {MAX_UNITS} units, not {units}");
         let tree = Tree::new(units);
         let metadata_bytes = size_of::<Self>() + size_of_val(&*tree.nodes);
-        Self { units, metadata_bytes, tree: SpinMutex::new(tree) }
+        Self { units, metadata_bytes, tree: Apart(SpinMutex::new(tree)) }
     }
 }
 

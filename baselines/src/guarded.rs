@@ -3,6 +3,8 @@
 use spin::mutex::SpinMutex;
 use testkit::BackEnd;
 
+use crate::lock::Apart;
+
 /// An allocator for one thread at a time.
 pub trait Sequential: Send {
     /// Creates an arena of `units` free units that serves orders 0 to `max_order`.
@@ -23,7 +25,7 @@ pub trait Sequential: Send {
 pub struct Guarded<S> {
     units: u64,
     max_order: u32,
-    inner: SpinMutex<S>,
+    inner: Apart<SpinMutex<S>>,
 }
 
 impl<S: Sequential> Guarded<S> {
@@ -31,7 +33,7 @@ impl<S: Sequential> Guarded<S> {
     /// fits.
     pub fn new(units: u64, max_order: u32) -> Self {
         let max_order = max_order.min(units.ilog2());
-        Self { units, max_order, inner: SpinMutex::new(S::new(units, max_order)) }
+        Self { units, max_order, inner: Apart(SpinMutex::new(S::new(units, max_order))) }
     }
 }
 

@@ -1,7 +1,23 @@
 //! The locks that can protect the kernel's buddy.
 
+use core::ops::Deref;
+
 use mcslock::raw::spins;
 use spin::mutex::{SpinMutex, TicketMutex};
+
+/// Something on cache lines of its own, two of which some processors fetch together: whoever waits for a lock does not
+/// take a line from those who only read what would lie beside it.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Apart<T>(pub T);
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
 
 /// A lock around the data that it protects.
 pub trait Lock<T>: Sync {

@@ -2,7 +2,9 @@
 //! block is free, and the memory whole in the end.
 
 use baselines::free_list::{Locked, Tagged, Untagged};
+use baselines::linux::{Linux, LinuxMcs, LinuxPcp};
 use baselines::paper::{Nb1, Nb4, Sl1, Sl4};
+use baselines::workshop::BitmapTree;
 use baselines::{BuddySl, Units};
 use testkit::{BackEnd, Checked, Violation};
 
@@ -97,4 +99,19 @@ fn wrong_frees_that_can_be_told_are_refused() {
     assert!(tree.free(0, 0, 0).is_err());
     let block = tree.alloc(0, 0).unwrap();
     assert_eq!([tree.free(0, block, 0).is_ok(), tree.free(0, block, 0).is_ok()], [true, false]);
+}
+
+/// Who waits for a lock takes no cache line from those who read the arena's size beside it.
+#[test]
+fn locks_have_cache_lines_of_their_own() {
+    fn has_some<B: BackEnd>() {
+        assert_eq!(align_of::<B>(), 128, "{}", std::any::type_name::<B>());
+    }
+    has_some::<Linux>();
+    has_some::<LinuxMcs>();
+    has_some::<LinuxPcp>();
+    has_some::<BuddySl>();
+    has_some::<Sl1>();
+    has_some::<Sl4>();
+    has_some::<BitmapTree>();
 }

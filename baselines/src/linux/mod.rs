@@ -17,7 +17,7 @@ use alloc::string::String;
 use spin::mutex::{SpinMutex, TicketMutex};
 use testkit::BackEnd;
 
-use crate::lock::{Lock, Mcs};
+use crate::lock::{Apart, Lock, Mcs};
 
 #[cfg(feature = "std")]
 pub use pcp::LinuxPcp;
@@ -44,7 +44,7 @@ pub struct Locked<L> {
     units: u64,
     max_order: u32,
     metadata_bytes: usize,
-    zone: L,
+    zone: Apart<L>,
 }
 
 impl<L: Lock<Zone>> Locked<L> {
@@ -61,8 +61,8 @@ impl<L: Lock<Zone>> Locked<L> {
         );
         let max_order = max_order.min(units.ilog2());
         let zone = Zone::new(units as u32, max_order);
-        let metadata_bytes = zone.heap_bytes() + size_of::<L>();
-        Self { units, max_order, metadata_bytes, zone: L::new(zone) }
+        let metadata_bytes = zone.heap_bytes() + size_of::<Apart<L>>();
+        Self { units, max_order, metadata_bytes, zone: Apart(L::new(zone)) }
     }
 
     /// Checks that a block of the order can be at the unit.

@@ -40,6 +40,7 @@ use core::sync::atomic::AtomicU64;
 use nbbs::sync::{Ordering, Word};
 use testkit::BackEnd;
 
+use crate::lock::Apart;
 pub use discipline::{Discipline, NonBlocking, SpinLocked};
 pub use four_levels::FourLevels;
 pub use one_level::OneLevel;
@@ -101,7 +102,7 @@ pub struct Paper<W, T, D> {
     tree: T,
     /// For each unit, the node that was allocated there last, or 0 if none was.
     index: Box<[W]>,
-    discipline: D,
+    discipline: Apart<D>,
     cursors: Cursors,
 }
 
@@ -121,7 +122,7 @@ impl<W: Word + Default, T: Tree, D: Discipline<W>> Paper<W, T, D> {
             max_level: depth - max_order.min(units.ilog2()),
             tree: T::new(depth),
             index: (0..units).map(|_| W::default()).collect(),
-            discipline: D::default(),
+            discipline: Apart::default(),
             cursors: Cursors::new(units),
         }
     }
