@@ -4,10 +4,14 @@ use std::process::Command;
 
 fn main() {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
-    let revision = output("git", &["describe", "--always", "--abbrev=12"]);
+    let revision = output("git", &["describe", "--always", "--abbrev=12", "--dirty"]);
     println!("cargo::rustc-env=BUILT_BY={}", output(&rustc, &["--version"]));
     println!("cargo::rustc-env=BUILT_FROM={revision}");
     println!("cargo::rerun-if-changed=build.rs");
+    // What is measured, and what measures it, may differ from the commit.
+    for folder in ["bench", "nbbs", "heap", "pool", "capi", "baselines", "testkit"] {
+        println!("cargo::rerun-if-changed=../{folder}/src");
+    }
     // This file grows with every commit and checkout.
     let log = output("git", &["rev-parse", "--git-path", "logs/HEAD"]);
     if std::path::Path::new(&log).exists() {

@@ -146,3 +146,16 @@ fn little_memory_is_no_reason_to_panic() {
         assert!(rows.iter().any(|row| row["workload"] == "heap-random"), "{size}");
     }
 }
+
+/// Hours of measuring would be lost, and a record overwritten.
+#[test]
+fn what_is_not_installed_is_told_before_anything_is_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("r.jsonl");
+    let args = "bench cached --quick --threads 1 --allocators nbbs --instructions --record";
+    let mut command = assert_cmd::Command::cargo_bin("nbbs").unwrap();
+    let output = command.args(words(args)).arg(&record).env("PATH", "").output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && error.contains("valgrind"), "{error}");
+    assert!(!record.exists());
+}

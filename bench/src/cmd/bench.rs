@@ -13,6 +13,9 @@ use crate::suite::{instructions, on_heap};
 /// Runs the command. Returns whether all allocators that are meant to be safe were verified.
 pub fn run(args: &Suite) -> anyhow::Result<bool> {
     let plan = Plan::new(args)?;
+    if args.instructions {
+        instructions::check()?;
+    }
     let mut output = args.output()?;
     let clock = Clock::new();
     plan.skipped.iter().try_for_each(|what| output.skip(what))?;

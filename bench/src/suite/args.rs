@@ -251,8 +251,15 @@ fn size_order(text: &str) -> Result<u32, String> {
     order.ok_or_else(|| format!("expected a power of two from {} to {max}", on_heap::UNIT))
 }
 
-fn asked_or<T: Clone>(asked: &[T], usual: &[T]) -> Vec<T> {
-    if asked.is_empty() { usual.to_vec() } else { asked.to_vec() }
+/// Returns what was asked for, each once, or what is usual.
+fn asked_or<T: Clone + PartialEq>(asked: &[T], usual: &[T]) -> Vec<T> {
+    let mut all = Vec::new();
+    for one in if asked.is_empty() { usual } else { asked } {
+        if !all.contains(one) {
+            all.push(one.clone());
+        }
+    }
+    all
 }
 
 fn workload() -> impl TypedValueParser {

@@ -16,11 +16,20 @@ use crate::args::UNIT_BYTES;
 use crate::market::Kind;
 use crate::row::Row;
 
+/// Checks that valgrind is installed, before anything is measured.
+///
+/// # Errors
+/// It is not.
+pub fn check() -> anyhow::Result<()> {
+    const MISSING: &str = "valgrind is not installed, and counting instructions needs it";
+    Command::new("valgrind").arg("--version").output().map(|_| ()).context(MISSING)
+}
+
 /// Fills in the row of a case that has one phase and one thread, and was verified. Cases with several phases are left
 /// alone, as all phases would be counted together.
 ///
 /// # Errors
-/// Valgrind is not installed, or does not report a count.
+/// Valgrind cannot run the case, or does not report a count.
 pub fn count(case: &Case<'_>, rows: &mut [Row]) -> anyhow::Result<()> {
     let phases = |row: &Row| rows.iter().filter(|other| other.allocator == row.allocator).count();
     let alone = |row: &Row| case.setting.threads == 1 && !row.is_wrong() && phases(row) == 1;
@@ -47,9 +56,7 @@ fn of(case: &Case<'_>, row: &Row) -> anyhow::Result<f64> {
         command.args(["--orders", &case.setting.order.to_string()]);
     }
     command.args(case.trace.and_then(|trace| trace.asked.as_ref()).into_iter().flatten());
-    let output = command
-        .output()
-        .context("valgrind is not installed, and counting instructions needs it")?;
+    let output = command.output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "valgrind failed: {said}");
     let collected =

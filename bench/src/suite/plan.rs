@@ -74,7 +74,15 @@ impl Plan {
 /// Returns every table of a workload that was asked for.
 fn tables(args: &Suite, workload: &'static Workload) -> anyhow::Result<Vec<Table>> {
     let traces = match workload.traces {
-        Some(read) => read(args)?.into_iter().map(|trace| Some(Rc::new(trace))).collect(),
+        Some(read) => {
+            let traces = read(args)?;
+            for (place, trace) in traces.iter().enumerate() {
+                let name = trace.name();
+                let is_new = traces[..place].iter().all(|before| before.name() != name);
+                ensure!(is_new, "two traces are called {name}: one of them needs another name");
+            }
+            traces.into_iter().map(|trace| Some(Rc::new(trace))).collect()
+        }
         None => vec![None],
     };
     let mut tables = Vec::new();
@@ -173,7 +181,8 @@ impl Table {
             Events::Heap(_) if self.units < peak => {
                 self.threads.clear();
                 let (peak, memory) = (bytes(peak), self.memory());
-                return Ok(Some(format!("{name} holds {peak} at its peak, more than {memory}")));
+                let told = format!("{name} holds {peak} at its peak, more than {memory}");
+                return Ok(Some(told + ": choose a larger --heap"));
             }
             Events::Heap(_) => {}
         }
@@ -234,22 +243,48 @@ fn roomy(name: &str, peak_bytes: u64) -> anyhow::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::{Part, Plan};
     use crate::args::MAX_THREADS;
     use crate::suite::args::Suite;
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
+    /// Writes a trace of two events of the CPU.
+    fn trace(path: PathBuf, cpu: usize) -> PathBuf {
+        let text = format!("# page trace v1: test\n+{cpu} 0 0\n-0 0\n");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, compress_to_vec(text.as_bytes(), CompressionLevel::Fastest)).unwrap();
+        path
+    }
+
+    fn plan(traces: Vec<PathBuf>, threads: Vec<usize>) -> anyhow::Result<Plan> {
+        Plan::new(&Suite { traces, threads, ..Suite::of("replay") })
+    }
+
     /// A trace may have more CPUs than a record may have threads.
     #[test]
     fn no_trace_is_replayed_on_more_threads_than_a_run_may_have() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("wide.zst");
-        let text = "# page trace v1: wide\n+199 0 0\n-0 0\n";
-        std::fs::write(&path, compress_to_vec(text.as_bytes(), CompressionLevel::Fastest)).unwrap();
-        let suite = Suite { traces: vec![path], ..Suite::of("replay") };
-        let plan = Plan::new(&suite).unwrap();
+        let plan = plan(vec![trace(directory.path().join("wide.zst"), 199)], vec![]).unwrap();
         let [Part::Table(table)] = &plan.parts[..] else { panic!("{} parts", plan.parts.len()) };
         assert_eq!(table.threads, [1, MAX_THREADS]);
         assert!(plan.skipped[0].contains("events of 200 threads"), "{:?}", plan.skipped);
+    }
+
+    #[test]
+    fn no_case_is_measured_twice() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let [one, other] = [trace(path("a/t.zst"), 1), trace(path("b/t.zst"), 1)];
+        let refused = plan(vec![one.clone(), other], vec![]).err().unwrap().to_string();
+        assert!(refused.contains("two traces are called t"), "{refused}");
+        let plan = plan(vec![one, trace(path(".zst"), 1)], vec![2, 1, 2]).unwrap();
+        let table = |part: &Part| match part {
+            Part::Table(table) => (table.trace.as_ref().unwrap().name(), table.threads.clone()),
+            Part::Cases(..) => panic!("a replay has tables"),
+        };
+        let tables: Vec<_> = plan.parts.iter().map(table).collect();
+        assert_eq!(tables, [("t", vec![2, 1]), ("zst", vec![2, 1])]);
     }
 }

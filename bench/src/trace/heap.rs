@@ -54,7 +54,7 @@ impl HeapTrace {
         Ok(Self { name: "git", ..Self::read("git", SAMPLE)? })
     }
 
-    /// Reads a trace file. Its name in the table is the file name up to the first dot.
+    /// Reads a trace file. Its name in the table is the file name up to the first dot that has something before it.
     pub fn open(path: &std::path::Path) -> Result<Self, TraceError> {
         let (shown, bytes, name) = super::read_file(path)?;
         Ok(Self { name: name.leak(), ..Self::read(&shown, &bytes)? })

@@ -66,14 +66,15 @@ impl Trace {
         Ok(Self { name: "redis", ..parse::trace("redis", SAMPLE)? })
     }
 
-    /// Reads a trace file. Its name in the table is the file name up to the first dot.
+    /// Reads a trace file. Its name in the table is the file name up to the first dot that has something before it.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let (shown, bytes, name) = read_file(path)?;
         Ok(Self { name: name.leak(), ..parse::trace(&shown, &bytes)? })
     }
 }
 
-/// Reads a file: returns the path as messages show it, the contents, and the file name up to the first dot.
+/// Reads a file: returns the path as messages show it, the contents, and the file name up to the first dot that has
+/// something before it.
 fn read_file(path: &Path) -> Result<(String, Vec<u8>, String), TraceError> {
     let shown = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|error| TraceError {
@@ -82,7 +83,7 @@ fn read_file(path: &Path) -> Result<(String, Vec<u8>, String), TraceError> {
         fault: Fault::Unreadable(error),
     })?;
     let name = path.file_name().map_or(shown.clone(), |name| name.to_string_lossy().into_owned());
-    let name = name.split('.').next().unwrap_or(&name).to_owned();
+    let name = name.split('.').find(|part| !part.is_empty()).unwrap_or(&name).to_owned();
     Ok((shown, bytes, name))
 }
 

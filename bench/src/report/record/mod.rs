@@ -72,7 +72,7 @@ impl Record {
             *number += 1;
             match text.read_line(&mut line) {
                 Ok(0) => break,
-                Ok(_) if !line.ends_with('\n') && self.may_be_cut_off() => break,
+                Ok(_) if is_cut_off(&line) && self.may_be_cut_off() => break,
                 Ok(_) if line.trim().is_empty() => {}
                 Ok(_) => self.read_line(line.trim_end())?,
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof && self.may_be_cut_off() => {
@@ -144,6 +144,11 @@ impl Record {
         self.runs.extend(other.runs);
         other.rows.into_iter().for_each(|row| self.put(row));
     }
+}
+
+/// Returns whether a line ends in the middle. Nothing but its newline may be missing.
+fn is_cut_off(line: &str) -> bool {
+    !line.ends_with('\n') && serde_json::from_str::<Value>(line).is_err()
 }
 
 /// Returns the fault of a line. The parser takes every line for line 1, so its line number is left out.
