@@ -148,12 +148,12 @@ allocate. The other times leave this out: they come from rounds in which every o
 by itself. Between operations the clock times nothing, to learn its own cost. An allocator is
 called faster if each of its rounds, three at least, was faster than every round of the other, by
 the time of all threads together; at p99.9 by more than a step of the clock, too. More rounds
-(--repeat) may decide what is undecided. Each round has a fresh allocator, and allocators take turns.
+(--repeat) may decide what is undecided. Each round has a fresh allocator, and they take turns.
 With nbbs-cached and linux-pcp each thread keeps free blocks of its own; the traces were
-recorded above the kernel's own such lists. \"Verified\", peak and end come from separate passes
-with an owner map: one in the order of the trace, and one on all threads. The end is where the
-trace ends, before the blocks that it leaves are freed. Fragmented: the share of the free memory
-that lies outside free, aligned 2 MiB. A unit is a page of 4 KiB.";
+recorded above the kernel's own such lists. \"Verified\" (- if nobody judged), peak and end come
+from separate passes with an owner map: one in the order of the trace, and one on all threads. The
+end is where the trace ends, before the blocks that it leaves are freed. Fragmented: the share of
+the free memory that lies outside free, aligned 2 MiB. A unit is a page of 4 KiB.";
 
 #[cfg(test)]
 mod tests {

@@ -60,7 +60,7 @@ impl Kept {
     /// Adds rows to the record and the page, if there are any. When this returns, the record's file has them.
     ///
     /// # Errors
-    /// The record cannot be written.
+    /// The record cannot be written, or the page cannot show a row.
     pub fn add(&mut self, rows: &[Row]) -> anyhow::Result<()> {
         let rows = rows.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
         if let Some((path, writer)) = &mut self.record {

@@ -36,7 +36,7 @@ impl Awaited {
     /// Adds rows.
     ///
     /// # Errors
-    /// None for rows of this command.
+    /// A row has a figure that no measurement can have, which would be a fault of this command.
     pub fn add(&mut self, rows: &[Value]) -> anyhow::Result<()> {
         Ok(rows.iter().try_for_each(|row| self.record.add(row))?)
     }
