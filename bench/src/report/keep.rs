@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 
 #[cfg(feature = "suite")]
 use super::page::Awaited;
@@ -32,11 +32,9 @@ impl Kept {
             ensure!(!is_same(record, page), "{} cannot be both record and page", page.display());
         }
         for trace in traces {
-            let as_both = [("record", record), ("page", page)].into_iter();
-            for (what, _) in
-                as_both.filter(|(_, path)| path.is_some_and(|path| is_same(path, trace)))
-            {
-                bail!("{} is a trace, and cannot be the {what}", trace.display());
+            for (what, path) in [("record", record), ("page", page)] {
+                let is_trace = path.is_some_and(|path| is_same(path, trace));
+                ensure!(!is_trace, "{} is a trace, and cannot be the {what}", trace.display());
             }
         }
         #[cfg(feature = "suite")]

@@ -45,7 +45,9 @@ impl BackEnd for Broken<'_> {
     fn alloc(&self, lane: usize, order: u32) -> Option<u64> {
         let call = self.calls.fetch_add(1, Relaxed);
         match self.fault {
-            Fault::Refuses if (1..self.max_order()).contains(&order) && call % 2 == 0 => None,
+            Fault::Refuses if (1..self.max_order()).contains(&order) && call.is_multiple_of(2) => {
+                None
+            }
             Fault::Panics => {
                 assert_ne!(call, 5000, "a test");
                 self.nbbs.alloc(lane, order)
