@@ -8,7 +8,7 @@ use nbbs::{Buddy, Request};
 
 use crate::words::HeapWord;
 
-/// The part of an arena, log2, from which on a run is large.
+/// A run is large from this part of an arena on, log2. In an arena of fewer units all are.
 const LARGE_PART: u32 = 10;
 
 /// The parts of an arena in which lanes begin to search for places of runs.
@@ -69,6 +69,8 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     /// aligned than the run, and for a run that is large in proportion to the arena, it searches from the beginning of
     /// the lane's part of the arena. That takes longer, but uses what is free in front of the last run, and lanes do
     /// not meet.
+    ///
+    /// Cost: a search for a large run looks at each free piece that has a block of half its size: at most 2048.
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         let is_large = Self::units_of(layout.size()) >= self.buddy.units() >> LARGE_PART;
         if is_large {

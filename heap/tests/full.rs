@@ -71,16 +71,20 @@ fn from_every_lane() {
     }
 }
 
-/// A large run is put where one was freed, far in front of the last one, while much is free behind it.
+/// A large run, of a thousandth of the memory or more, is put where one was freed, far in front of the last one, while
+/// much is free behind it. A smaller one is not.
 #[test]
 fn large_runs_lie_in_front() {
-    static HEAP: Heap<{ 64 << 20 }> = Heap::new();
-    let layout = Layout::from_size_align(600 << 10, 8).unwrap();
-    let held = [(); 20].map(|()| HEAP.alloc(layout).unwrap());
-    for at in [held[0], held[1]] {
+    static FIRST: Heap<{ 64 << 20 }> = Heap::new();
+    static SECOND: Heap<{ 64 << 20 }> = Heap::new();
+    static THIRD: Heap<{ 64 << 20 }> = Heap::new();
+    for (heap, kib, is_in_front) in [(&FIRST, 600, true), (&SECOND, 62, true), (&THIRD, 61, false)]
+    {
+        let layout = Layout::from_size_align(kib << 10, 8).unwrap();
+        let held = [(); 20].map(|()| heap.alloc(layout).unwrap());
         // SAFETY: the block is ours.
-        unsafe { HEAP.free(at, layout) };
-        assert_eq!(HEAP.alloc(layout), Some(at));
+        unsafe { heap.free(held[0], layout) };
+        assert_eq!(heap.alloc(layout) == Some(held[0]), is_in_front, "{kib} KiB");
     }
 }
 

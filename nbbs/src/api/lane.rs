@@ -59,10 +59,11 @@ impl<'b, W: Word> Lane<'b, W> {
     /// operation that has not returned are not; nor is one of an order above [`max_order`](crate::Buddy::max_order).
     ///
     /// In contrast to [`order_bound`](crate::Buddy::order_bound) it looks for the block: where the bounds promise one
-    /// that is not there, it lowers them, so that they are true for what comes next.
+    /// that is not there, it lowers them, so that they are true for what comes next. If others raise them again and
+    /// again meanwhile, it gives up and returns `true`, although there may be none.
     ///
     /// Cost: a load and a look at up to 16 words for each level, if the bounds are true; otherwise that of a refused
-    /// [`alloc`](Self::alloc).
+    /// [`alloc`](Self::alloc), and beside others at most twice that. Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();

@@ -62,8 +62,8 @@ impl<W: Word> Lane<'_, W> {
     ///
     /// Cost: that of [`alloc_units`](Self::alloc_units), and of a search from that end of the range, which descends
     /// only where a bound promises a free block of half the size: few loads in the common case, in the worst some
-    /// dozens for each word in use. A request for a block, with neither a range nor `top_down`, is [`alloc`](Self::alloc).
-    /// Callable from interrupt and signal handlers.
+    /// dozens for each word in use. A request for a block of order 1 or more, with no range, offset or `top_down`, costs
+    /// what [`alloc`](Self::alloc) does. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`RequestError::Units`], [`RequestError::OrderTooLarge`], [`RequestError::OutOfRange`] or

@@ -5,7 +5,9 @@ use super::claim::fit;
 use crate::sync::Word;
 
 impl<W: Word> Blocks<'_, W> {
-    /// Returns whether a block of `order` is free. Lowers the bounds that wrongly promise one, as a search does.
+    /// Returns whether a block of `order` is free. Lowers the bounds that wrongly promise one, as a search does. Gives
+    /// up, and returns `true`, once it has found words of the order's level without one twice as often as there are
+    /// words: without others it meets each once.
     #[cold]
     pub fn has_free(self, order: u32) -> bool {
         if self.check_order(order).is_err() {
@@ -13,9 +15,12 @@ impl<W: Word> Blocks<'_, W> {
         }
         let level = W::SHAPE.level_of(order);
         let slots = order - W::SHAPE.slot_order(level);
+        let mut looks = 2 * self.geometry().words_of(level);
         let look = |idx| {
+            looks = looks.saturating_sub(1);
             let whole_slots = self.geometry().whole_slots(level, idx);
-            fit(level, whole_slots, self.tree().read(level, idx), slots)
+            let found = fit(level, whole_slots, self.tree().read(level, idx), slots);
+            (found.is_some() || looks == 0).then_some(())
         };
         self.look_by(self.lane.home(level), order, look).is_some()
     }
