@@ -43,66 +43,61 @@ fn hold_halves(buddy: &Buddy<'_, Steered>, order: u32) {
     }
 }
 
-#[test]
-fn a_refusal_looks_at_each_word_a_few_times_and_then_no_more() {
+/// Calls `visit` for each order of arenas of several sizes: with an empty arena, the order, and the most accesses of the
+/// first refusal.
+fn for_each_order(mut visit: impl FnMut(&Buddy<'_, Steered>, u32, u64)) {
     for log2 in [12, 14, 18] {
         let units = 1 << log2;
         let limit = OF_A_WORD * tree_words(units) + BESIDES;
         for order in 1..=log2 {
-            let arena = Arena::<Steered>::new(units);
-            let buddy = arena.buddy();
-            let (_, claims) = count_steps(u64::MAX, || hold_halves(&buddy, order)).unwrap();
-            let first = refuse(&buddy, 0, order, limit);
-            assert!(first <= claims + BESIDES, "{first} after claims that took {claims}");
-            for lane in [0, 1, 63] {
-                refuse(&buddy, lane, order, SETTLED);
-            }
-            // A request for a block costs no more.
-            let units = 1 << order;
-            let request = || buddy.on(0).request(Request::units(units).aligned(order));
-            let (answer, _) = count_steps(SETTLED, request).unwrap();
-            assert_eq!(answer, Err(RequestError::Exhausted { units }));
-            for larger in order + 1..=log2 {
-                refuse(&buddy, 5, larger, SETTLED);
-            }
-            // What is free can still be allocated, and is found at once.
-            let (half, steps) = count_steps(limit, || buddy.on(3).alloc(order - 1)).unwrap();
-            assert!(
-                half.is_ok() && steps <= 2 * SETTLED,
-                "{steps} accesses for order {}",
-                order - 1
-            );
-            buddy.audit().unwrap();
+            visit(&Arena::<Steered>::new(units).buddy(), order, limit);
         }
     }
+}
+
+#[test]
+fn a_refusal_looks_at_each_word_a_few_times_and_then_no_more() {
+    for_each_order(|buddy, order, limit| {
+        let (_, claims) = count_steps(u64::MAX, || hold_halves(buddy, order)).unwrap();
+        let first = refuse(buddy, 0, order, limit);
+        assert!(first <= claims + BESIDES, "{first} after claims that took {claims}");
+        for lane in [0, 1, 63] {
+            refuse(buddy, lane, order, SETTLED);
+        }
+        // A request for a block costs no more.
+        let units = 1 << order;
+        let request = || buddy.on(0).request(Request::units(units).aligned(order));
+        let (answer, _) = count_steps(SETTLED, request).unwrap();
+        assert_eq!(answer, Err(RequestError::Exhausted { units }));
+        for larger in order + 1..=buddy.max_order() {
+            refuse(buddy, 5, larger, SETTLED);
+        }
+        // What is free can still be allocated, and is found at once.
+        let (half, steps) = count_steps(limit, || buddy.on(3).alloc(order - 1)).unwrap();
+        assert!(half.is_ok() && steps <= 2 * SETTLED, "{steps} accesses for order {}", order - 1);
+        buddy.audit().unwrap();
+    });
 }
 
 /// A look for a block pays for the bounds that mislead it, as an allocation would, and claims nothing.
 #[test]
 fn a_look_for_a_block_makes_the_bounds_true() {
     let mut misled = 0;
-    for log2 in [12, 14, 18] {
-        let units = 1 << log2;
-        let limit = OF_A_WORD * tree_words(units) + BESIDES;
-        for order in 1..=log2 {
-            let arena = Arena::<Steered>::new(units);
-            let buddy = arena.buddy();
-            hold_halves(&buddy, order);
-            let free = buddy.count_free();
-            misled += usize::from(buddy.order_bound() >= Some(order));
-            for limit in [limit, SETTLED] {
-                let (is_free, _) =
-                    count_steps(limit, || buddy.on(order as usize).has_free(order)).unwrap();
-                assert!(!is_free, "order {order}");
-                assert_eq!(buddy.order_bound(), Some(order - 1));
-            }
-            let look = || buddy.on(0).has_free(order - 1);
-            assert_eq!(count_steps(2 * SETTLED, look).map(|(is_free, _)| is_free), Ok(true));
-            assert!(!buddy.on(0).has_free(log2 + 1));
-            assert_eq!(buddy.count_free(), free);
-            buddy.audit().unwrap();
+    for_each_order(|buddy, order, limit| {
+        hold_halves(buddy, order);
+        let free = buddy.count_free();
+        misled += usize::from(buddy.order_bound() >= Some(order));
+        for limit in [limit, SETTLED] {
+            let look = || buddy.on(order as usize).has_free(order);
+            assert_eq!(count_steps(limit, look).map(|(is_free, _)| is_free), Ok(false));
+            assert_eq!(buddy.order_bound(), Some(order - 1));
         }
-    }
+        let look = || buddy.on(0).has_free(order - 1);
+        assert_eq!(count_steps(2 * SETTLED, look).map(|(is_free, _)| is_free), Ok(true));
+        assert!(!buddy.on(0).has_free(buddy.max_order() + 1));
+        assert_eq!(buddy.count_free(), free);
+        buddy.audit().unwrap();
+    });
     assert!(misled > 20, "only {misled} bounds were too high");
 }
 

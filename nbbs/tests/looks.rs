@@ -1,9 +1,11 @@
-//! Tests looks for a free block, which claim nothing: alone, beside others, and beside a lane that deceives them.
+//! Tests looks for a free block, which claim nothing: alone, behind operations that died, and beside others.
+//! `beside_pairs.rs` tests that they end.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use nbbs::{Buddy, Request};
+use testkit::Spec;
 use testkit::program::Arena;
 use testkit::steered::{Steered, count_steps, die_before, steer};
 
@@ -68,10 +70,10 @@ fn alone_as_an_allocation_does() {
     }
 }
 
-/// What others do during a look, and whether a block of each order was free at some instant, and whether none was.
+/// What others do during a look, and whether at some instant no block of an order was free, and whether one was.
 struct Others {
-    in_use: Vec<bool>,
-    held: Vec<(u64, u64)>,
+    spec: Spec,
+    held: Vec<u64>,
     was_free: Vec<[bool; 2]>,
     random: fastrand::Rng,
     left: u32,
@@ -80,13 +82,12 @@ struct Others {
 impl Others {
     fn note(&mut self) {
         for (order, was) in self.was_free.iter_mut().enumerate() {
-            let is_free = |block: &[bool]| block.iter().all(|unit| !unit);
-            was[usize::from(self.in_use.chunks_exact(1 << order).any(is_free))] = true;
+            was[usize::from(self.spec.free_block(order as u32).is_some())] = true;
         }
     }
 
-    fn begin(&mut self, max_order: u32) {
-        (self.was_free, self.left) = (vec![[false; 2]; max_order as usize + 1], 60);
+    fn begin(&mut self) {
+        (self.was_free, self.left) = (vec![[false; 2]; self.spec.max_order() as usize + 1], 60);
         self.note();
     }
 
@@ -102,16 +103,15 @@ impl Others {
                 lane.alloc_units(units).ok().map(|index| (index, units))
             }
             _ if !self.held.is_empty() => {
-                let (index, units) = self.held.swap_remove(self.random.usize(0..self.held.len()));
-                lane.free_units(index, units).unwrap();
-                self.in_use[index as usize..(index + units) as usize].fill(false);
+                let index = self.held.swap_remove(self.random.usize(0..self.held.len()));
+                assert_eq!(lane.free(index).ok(), self.spec.give_back_run(index));
                 None
             }
             _ => None,
         };
         if let Some((index, units)) = got {
-            self.in_use[index as usize..(index + units) as usize].fill(true);
-            self.held.push((index, units));
+            self.spec.grant_run(index, units);
+            self.held.push(index);
         }
         self.note();
     }
@@ -128,7 +128,7 @@ fn beside_others() {
             let arena = Rc::new(Arena::<Steered>::new(units));
             let buddy = arena.buddy();
             let others = Rc::new(RefCell::new(Others {
-                in_use: vec![false; units as usize],
+                spec: Spec::new(units),
                 held: Vec::new(),
                 was_free: Vec::new(),
                 random: random.fork(),
@@ -136,7 +136,7 @@ fn beside_others() {
             }));
             (0..random.u32(0..30)).for_each(|_| others.borrow_mut().act(&buddy));
             for _ in 0..20 {
-                others.borrow_mut().begin(buddy.max_order());
+                others.borrow_mut().begin();
                 let (every, beside, shared) =
                     (random.u32(1..12), Rc::clone(&others), Rc::clone(&arena));
                 let hook = move || {
@@ -154,54 +154,11 @@ fn beside_others() {
                 assert!(is_free || was[0], "{units} units, seed {seed}, order {order}: {was:?}");
                 looks += 1;
                 perhaps += u32::from(is_free && !was[1]);
-                let free = |order: &u32| {
-                    others
-                        .in_use
-                        .chunks_exact(1 << order)
-                        .any(|units| units.iter().all(|unit| !unit))
-                };
+                let free = |&order: &u32| others.spec.free_block(order).is_some();
                 assert!(buddy.order_bound() >= (0..=buddy.max_order()).rev().find(free));
                 buddy.audit().unwrap();
             }
         }
     }
     assert!(perhaps * 100 < looks, "{perhaps} of {looks} looks found what was not there");
-}
-
-/// Lanes that allocate and free a unit again and again promise merges and break the promises. A look gives up.
-#[test]
-fn beside_lanes_that_deceive_it() {
-    const MOST: u64 = 5_000;
-    for (log2, lanes) in [(12, 1), (15, 1), (18, 1), (18, 16)] {
-        for every in [1, 2, 3, 5, 8, 12, 20, 50] {
-            let (units, order) = (1_u64 << log2, log2 - 1);
-            let arena = Rc::new(Arena::<Steered>::new(units));
-            let buddy = arena.buddy();
-            for block in 0..2 {
-                buddy.on(0).alloc_at((block << order) + (1 << (order - 1)), 1).unwrap();
-            }
-            let shared = Rc::clone(&arena);
-            let mut held: Vec<Option<u64>> =
-                (0..lanes).map(|lane| buddy.on(lane + 1).alloc(0).ok()).collect();
-            let steps = Rc::new(Cell::new(0));
-            let (counted, mut number) = (Rc::clone(&steps), 0);
-            let hook = move || {
-                counted.set(counted.get() + 1);
-                assert!(counted.get() < MOST, "2^{log2} units, beside {lanes} lanes, {every}");
-                if counted.get() % every == 0 {
-                    number = (number + 1) % lanes;
-                    let (buddy, unit) = (shared.buddy(), &mut held[number]);
-                    steer(
-                        || {},
-                        || match unit.take() {
-                            Some(at) => buddy.on(number + 1).free_sized(at, 0).unwrap(),
-                            None => *unit = Some(buddy.on(number + 1).alloc(0).unwrap()),
-                        },
-                    );
-                }
-            };
-            steer(hook, || (0..10).for_each(|_| _ = buddy.on(0).has_free(order)));
-            println!("2^{log2} units, beside {lanes} lanes, {every}: {} steps", steps.get());
-        }
-    }
 }
