@@ -4,7 +4,7 @@ use crate::row::Row;
 
 /// The least number of rounds that decide anything. Of two rounds each of allocators that are equally fast, every third
 /// time none overlap; of three, every tenth.
-const ENOUGH: usize = 3;
+const LEAST_ROUNDS: usize = 3;
 
 /// The result of comparing two allocators by the spreads of their rounds. Better verdicts come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ impl Rounds {
 
     /// Says why it is undecided which of the two is faster, if it is.
     pub fn doubt(&self, other: &Self) -> Option<&'static str> {
-        let few = |rounds: &Self| rounds.count.is_some_and(|count| count < ENOUGH);
+        let few = |rounds: &Self| rounds.count.is_some_and(|count| count < LEAST_ROUNDS);
         let overlap = self.least <= other.most && other.least <= self.most;
         match few(self) || few(other) {
             true => Some("fewer than three rounds say too little"),
