@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use nbbs_bench::market::{CONTENDERS, HEAPS, find};
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::Value;
@@ -158,65 +159,82 @@ fn first_events(folder: &Path) -> String {
     path.into_os_string().into_string().unwrap()
 }
 
-#[test]
-fn bench_runs_every_workload_on_every_allocator() {
-    let folder = tempfile::tempdir().unwrap();
-    let args = bench(&format!("all --threads 2 --json --traces {}", first_events(folder.path())));
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let rows = json(&args);
-    let of = |kind: &'static str| rows.iter().filter(move |row| row["kind"] == kind);
-    let names = |kind: &'static str, key: &str| {
-        let names: BTreeSet<&str> = of(kind).map(|row| row[key].as_str().unwrap()).collect();
-        names.len()
-    };
-    let back_ends = nbbs_bench::market::CONTENDERS.len();
-    assert_eq!((names("backend", "workload"), names("backend", "allocator")), (19, back_ends));
-    assert_eq!(of("backend").count(), back_ends * (16 + 2 + 4 + 15)); // two phases of bulk, four of filling, 15 of churn
-    assert_eq!((names("pool", "workload"), names("pool", "phase")), (1, 4));
-    let heaps = nbbs_bench::market::HEAPS.len();
-    assert_eq!((names("heap", "workload"), names("heap", "allocator")), (16, heaps));
-    assert_eq!(of("heap").count(), heaps * (14 + 2 + 5)); // phases of heap-random and random-actions
-    for row in &rows {
-        assert!(KEYS.iter().all(|key| row.get(key).is_some()), "{row}");
-        assert_eq!(row["command"], "bench", "{row}");
-        let verified = row["verified"].as_bool().unwrap();
-        assert!(verified || row["safe"] == false, "{row}");
-        let workload = row["workload"].as_str().unwrap();
-        let mixed = [
-            "alloc-rnd",
-            "free-rnd",
-            "stress",
-            "churn",
-            "replay",
-            "heap-random",
-            "replay-heap",
-            "random-actions",
-            "heap-efficiency",
-            "random-pairs",
-            "larson-sizes",
-            "xmalloc",
-            "mstress",
-        ];
-        let mixed = mixed.contains(&workload);
-        let sizes = (row["order"].is_null(), row["size_bytes"].is_null());
-        assert_eq!(sizes, (mixed || row["kind"] != "backend", mixed), "{row}");
-        if verified {
-            assert_numbers(row, &["ops", "refused"]);
-            assert!(row["kind"] != "backend" || row["metadata_bytes"].is_number(), "{row}");
-        } else {
-            assert!(row["violation"].is_string() && row["ns_per_op"].is_null(), "{row}");
-        }
-        let counts = ["nbbs", "nbbs-cached", "nb1", "nb4", "sl1", "sl4"];
-        let counts = counts.contains(&row["allocator"].as_str().unwrap());
-        for key in ["rmw_per_op", "failed_cas_per_op", "lines_written_per_op", "worst_loads"] {
-            assert!(counts || row[key].is_null(), "{row}");
-        }
+/// Runs every workload on some allocators, and checks what all rows have in common.
+fn rows_of_all(allocators: &[&str], traces: &str) -> Vec<Value> {
+    let allocators = allocators.join(",");
+    let args =
+        bench(&format!("all --threads 2 --json --traces {traces} --allocators {allocators}"));
+    let rows = json(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    rows.iter().for_each(is_a_row_of_a_workload);
+    rows
+}
+
+/// Asserts what holds for a row of any workload.
+fn is_a_row_of_a_workload(row: &Value) {
+    const MIXED: [&str; 13] = [
+        "alloc-rnd",
+        "free-rnd",
+        "stress",
+        "churn",
+        "replay",
+        "heap-random",
+        "replay-heap",
+        "random-actions",
+        "heap-efficiency",
+        "random-pairs",
+        "larson-sizes",
+        "xmalloc",
+        "mstress",
+    ];
+    const COUNTED: [&str; 6] = ["nbbs", "nbbs-cached", "nb1", "nb4", "sl1", "sl4"];
+    let text = |key: &str| row[key].as_str().unwrap();
+    assert!(KEYS.iter().all(|key| row.get(key).is_some()), "{row}");
+    assert_eq!(row["command"], "bench", "{row}");
+    let verified = row["verified"].as_bool().unwrap();
+    assert!(verified || row["safe"] == false, "{row}");
+    let is_mixed = MIXED.contains(&text("workload"));
+    let sizes = (row["order"].is_null(), row["size_bytes"].is_null());
+    assert_eq!(sizes, (is_mixed || row["kind"] != "backend", is_mixed), "{row}");
+    if verified {
+        assert_numbers(row, &["ops", "refused"]);
+        assert!(row["kind"] != "backend" || row["metadata_bytes"].is_number(), "{row}");
+    } else {
+        assert!(row["violation"].is_string() && row["ns_per_op"].is_null(), "{row}");
     }
+    for key in ["rmw_per_op", "failed_cas_per_op", "lines_written_per_op", "worst_loads"] {
+        assert!(COUNTED.contains(&text("allocator")) || row[key].is_null(), "{row}");
+    }
+}
+
+/// Returns how many different texts rows have under a key.
+fn different(rows: &[Value], key: &str) -> usize {
+    rows.iter().map(|row| row[key].as_str().unwrap()).collect::<BTreeSet<_>>().len()
+}
+
+#[test]
+fn bench_runs_every_workload_on_every_back_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let back_ends: Vec<&str> = CONTENDERS.iter().map(|contender| contender.name).collect();
+    let rows = rows_of_all(&back_ends, &first_events(folder.path()));
+    // Two phases of bulk, four of filling, 15 of churn.
+    assert_eq!(rows.len(), back_ends.len() * (16 + 2 + 4 + 15));
+    assert_eq!(["workload", "allocator"].map(|key| different(&rows, key)), [19, back_ends.len()]);
     let nbbs = |row: &&Value| row["allocator"] == "nbbs" && row["workload"] == "cached";
     let row = rows.iter().find(nbbs).unwrap();
     assert_numbers(row, &["ops_per_s", "ns_per_op", "p50_ns", "p99_ns", "p999_ns", "max_ns"]);
     assert!(row["rmw_per_op"].as_f64().unwrap() >= 1.0, "{row}");
     assert!(row["worst_loads"].as_u64().unwrap() >= 2, "{row}");
+}
+
+#[test]
+fn bench_runs_every_workload_on_every_heap() {
+    let heaps: Vec<&str> = HEAPS.iter().map(|heap| heap.name).collect();
+    let mut rows = rows_of_all(&heaps, "redis");
+    // The system's allocator takes part as a pool, too.
+    rows.retain(|row| row["kind"] == "heap");
+    assert_eq!(["workload", "allocator"].map(|key| different(&rows, key)), [16, heaps.len()]);
+    // Phases of heap-random and random-actions.
+    assert_eq!(rows.len(), heaps.len() * (14 + 2 + 5));
 }
 
 /// A thread needs room for 160 blocks, some of which are 16 times as large.
@@ -357,10 +375,7 @@ fn bench_pool_names_its_lists_as_the_registry_does() {
     let help = stdout(&["bench", "--help"]);
     let lists = ["arena-untagged", "arena-tagged", "arena-sl", "arena-mutex"];
     for name in lists {
-        assert!(
-            nbbs_bench::market::find(name).is_some() && help.contains(name),
-            "{name} in\n{help}"
-        );
+        assert!(find(name).is_some() && help.contains(name), "{name} in\n{help}");
     }
 }
 

@@ -28,7 +28,7 @@ use crate::steps::Steps;
 ///   gives back all that the cache keeps: 15,000 (3500) more, most of them if it is full of slots that are runs.
 /// - Past the caches, in any memory: 11 (4) for a slot of a slab that has free ones, 5 (3) to free it, 16 (4) to free
 ///   the last of its slab.
-/// - In a region of n MiB, less than 1 GiB: 80 + 140n (8 + 5n) for a slot of a new slab, 100 + 2000n (12 + n) for a run
+/// - In a region of n MiB, less than 1 GiB: 80 + 140n (8 + 5n) for a slot of a new slab, 100 + 1000n (12 + 5n) for a run
 ///   of units of any alignment, also one that is a slot, 120 (24) to free it, and 170 + 12288n (8 + 3400n) to trim,
 ///   which an allocation does before it is refused; twice as much for each slab that a trim of another thread has left
 ///   half done.

@@ -28,8 +28,8 @@ const BOUNDS: [Bound; 8] = [
     bound("a slot freed", (5, 0), (3, 0)),
     bound("the last slot of a slab freed", (16, 0), (4, 0)),
     bound("a slot of a new slab", (80, 140), (8, 5)),
-    bound("a run", (100, 2000), (12, 1)),
-    bound("a run aligned to more than a page", (100, 2000), (12, 1)),
+    bound("a run", (100, 1000), (12, 5)),
+    bound("a run aligned to more than a page", (100, 1000), (12, 5)),
     bound("a run freed", (120, 0), (24, 0)),
     bound("trim", (170, 12 * 1024), (8, 3400)),
 ];

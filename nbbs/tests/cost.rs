@@ -14,7 +14,10 @@ use testkit::steered::{Steered, count_steps, steer};
 const OF_A_WORD: u64 = 6;
 const BESIDES: u64 = 64;
 
-/// The most accesses if the bounds are true: a few for each of up to five levels.
+/// The levels of the largest arena.
+const LEVELS: usize = 5;
+
+/// The most accesses if the bounds are true: a few for each level.
 const SETTLED: u64 = 32;
 
 /// Returns the number of words in the tree over this many units, without padding.
@@ -99,6 +102,44 @@ fn a_look_for_a_block_makes_the_bounds_true() {
         buddy.audit().unwrap();
     });
     assert!(misled > 20, "only {misled} bounds were too high");
+}
+
+/// Asks for a run of this many units, which must be refused, within `limit` accesses.
+fn refuse_run(buddy: &Buddy<'_, Steered>, units: u64, limit: u64) {
+    let request = || buddy.on(0).request(Request::units(units).within(0..buddy.units()));
+    let (answer, _) = count_steps(limit, request).unwrap();
+    assert_eq!(answer, Err(RequestError::Exhausted { units }));
+}
+
+/// So does a search for a run, in one level: the next one does not look where bounds promised what is not there.
+#[test]
+fn a_search_for_a_run_makes_the_bounds_true() {
+    for_each_order(|buddy, order, limit| {
+        if 2 << order <= buddy.units() {
+            hold_halves(buddy, order);
+            // Any such run contains a block of this order.
+            let units = (2 << order) - 1;
+            (0..LEVELS).for_each(|_| refuse_run(buddy, units, limit));
+            refuse_run(buddy, units, SETTLED);
+            buddy.audit().unwrap();
+        }
+    });
+}
+
+/// Free pieces that are too small for a run are passed over at the cost of a look at their words and at those beside,
+/// also if they reach from one word into the next.
+#[test]
+fn pieces_that_are_too_small_are_judged_by_their_words() {
+    for (front, back) in [(4, 2), (2, 4), (1, 5), (6, 0), (0, 6)] {
+        let arena = Arena::<Steered>::new(1 << 14);
+        let buddy = arena.buddy();
+        for word in 0..buddy.units() / 32 {
+            buddy.on(0).alloc_at(32 * word + front, 32 - front - back).unwrap();
+        }
+        for _ in 0..2 {
+            refuse_run(&buddy, 7, OF_A_WORD * tree_words(buddy.units()) + BESIDES);
+        }
+    }
 }
 
 /// Runs that leave one unit of each leaf word: the figures of this one are in the documentation.

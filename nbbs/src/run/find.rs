@@ -78,14 +78,6 @@ impl Sought<'_> {
         units.start < self.range.end && units.end > self.range.start
     }
 
-    /// Returns whether the run may fit into the free slots around one, in a leaf word of `slots` slots that begins at
-    /// `unit`. What lies beside the word may be free.
-    fn has_room(&self, free: u64, slot: u32, slots: u32, unit: u64) -> bool {
-        let (start, len) = (span::start_to(free, slot), span::length_from(free, slot));
-        let free = unit + u64::from(start)..unit + u64::from(slot + len);
-        start == 0 || slot + len >= slots || self.wanted.fit(free).is_some()
-    }
-
     /// Returns the first such block in units that are all free, or the last.
     fn in_free(&self, units: Range<u64>) -> Option<u64> {
         let (start, end) = (units.start.max(self.range.start), units.end.min(self.range.end));
@@ -169,31 +161,72 @@ impl<W: Word> Runs<'_, W> {
             let runs = word::runs(free, sought.order - slot_order);
             return ends(runs, sought.last).map(unit_of).find(|&unit| sought.admits(unit));
         }
-        let promises = word::bound(word) > u64::from(sought.order);
+        let need = u64::from(sought.order) + 1;
+        let promises = word::bound(word) >= need;
         let promising = if promises { word::split_slots(codes) } else { 0 };
         let slots =
             (word::free_slots(codes) | promising) & word::first_slots(W::SHAPE.slots(level));
-        ends(slots, sought.last).find_map(|slot| {
+        let below = self.tree().below(level, idx);
+        let mut is_misled = promises;
+        let found = ends(slots, sought.last).find_map(|slot| {
             let units = unit_of(slot)..unit_of(slot) + (1 << slot_order);
             if !sought.meets(&units) {
+                is_misled = false;
                 None
-            } else if word::code(codes, slot) == word::SPLIT {
+            } else if word::code(codes, slot) == word::FREE {
+                sought.in_free(units)
+            } else if below.offers(slot, below.read(slot), need) {
+                is_misled = false;
                 self.next_block(level - 1, W::SHAPE.child(idx, slot), sought)
             } else {
-                sought.in_free(units)
+                None
             }
-        })
+        });
+        if is_misled && found.is_none() {
+            // So that the next search does not look at these words again. The word above waits for it: a free is
+            // likely to raise this bound before.
+            self.tree().tighten(level, idx);
+        }
+        found
     }
 
     /// Finds the next free block that matches `sought` in a leaf word.
+    #[inline]
     fn next_in_leaf(self, idx: u64, sought: &Sought) -> Option<u64> {
-        let (slots, first) = (W::SHAPE.slots(0), W::SHAPE.first_unit(0, idx, 0));
-        let free = self.tree().free_slots(0, idx, self.tree().read(0, idx));
+        let first = W::SHAPE.first_unit(0, idx, 0);
+        let free = self.free_in_leaf(idx);
         let may_be = |&slot: &u32| {
-            sought.admits(first + u64::from(slot)) && sought.has_room(free, slot, slots, first)
+            sought.admits(first + u64::from(slot)) && self.has_room(sought.wanted, idx, free, slot)
         };
         let slot = ends(word::runs(free, sought.order), sought.last).find(may_be)?;
         Some(first + u64::from(slot))
+    }
+
+    /// Returns the free slots of a leaf word.
+    fn free_in_leaf(self, idx: u64) -> u64 {
+        self.tree().free_slots(0, idx, self.tree().read(0, idx))
+    }
+
+    /// Returns whether the run may fit into the free units around a slot of a leaf word, of which `free` are free. If
+    /// they reach to an end of the word, it looks at the word beside it.
+    #[inline]
+    fn has_room(self, wanted: &Wanted, idx: u64, free: u64, slot: u32) -> bool {
+        let (slots, first) = (W::SHAPE.slots(0), W::SHAPE.first_unit(0, idx, 0));
+        let (start, end) = (span::start_to(free, slot), slot + span::length_from(free, slot));
+        let mut units = first + u64::from(start)..first + u64::from(end);
+        if wanted.fit(units.clone()).is_some() {
+            return true;
+        }
+        if start == 0 && idx > 0 {
+            let before = self.free_in_leaf(idx - 1);
+            let free = u64::from(slots - span::start_to(before, slots - 1));
+            units.start -= if free < slots.into() { free } else { wanted.units.min(units.start) };
+        }
+        if end == slots && idx + 1 < self.geometry().words_of(0) {
+            let free = u64::from(span::length_from(self.free_in_leaf(idx + 1), 0));
+            units.end += if free < slots.into() { free } else { wanted.units };
+        }
+        wanted.fit(units).is_some()
     }
 
     /// Returns the free units around `unit` in `range`.
