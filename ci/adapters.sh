@@ -7,7 +7,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cargo test --package nbbs-adapters --all-features --quiet
-for feature in x86_64 aarch64-paging virtio-drivers ax-allocator bootloader_api uefi-raw; do
+source verify/share.bash
+for feature in $(printf '%s\n' x86_64 aarch64-paging virtio-drivers ax-allocator bootloader_api uefi-raw | share); do
     RUSTFLAGS="-D warnings" cargo check --package nbbs-adapters --features "$feature" --quiet
 done
 

@@ -112,9 +112,9 @@ heap_code() {
     [ "$bytes" -gt 0 ] || failed "examples/firmware has no heap"
     [ "$bytes" -le "$1" ] || failed "examples/firmware, ${*:2}: $bytes bytes of code for the heap, more than $1"
 }
-heap_code 16750 z --features pairs; pairs=$bytes
-heap_code 21650 z --features resize; resize=$bytes
-heap_code 29900 s
+heap_code 17650 z --features pairs; pairs=$bytes
+heap_code 22600 z --features resize; resize=$bytes
+heap_code 30650 s
 cargo test --quiet --package nbbs-heap --test ram -- --nocapture >"$said" 2>&1 || { tail -n 20 "$said"; failed "small heaps keep more memory to themselves than they may"; }
 ram=$(sed -n 's/^bytes of bookkeeping: //p' "$said")
 [ -n "$ram" ] || failed "heap/tests/ram.rs does not say how much small heaps keep to themselves"

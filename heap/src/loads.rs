@@ -102,7 +102,7 @@ const STATES: [State; 22] = [
 ];
 
 /// Lengths of runs, in units: those of slots that are runs, and larger ones.
-const LENGTHS: [usize; 15] = [3, 5, 6, 9, 20, 24, 28, 32, 33, 47, 64, 100, 300, 700, 1000];
+const LENGTHS: [usize; 17] = [1, 2, 3, 5, 6, 9, 20, 24, 28, 32, 33, 47, 64, 100, 300, 700, 1000];
 
 /// Puts a region into a state.
 fn prepared(region: Region<'static>, state: State) -> Region<'static> {

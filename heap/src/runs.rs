@@ -74,7 +74,7 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         let is_large = Self::units_of(layout.size()) >= self.buddy.units() >> LARGE_PART;
         if is_large {
-            // Searches from the beginning do not lower the bounds that would say that memory is short.
+            // Searches for runs do not lower the bounds that would say that memory is short.
             self.look_if_short(lane);
         }
         let is_aligned = self.base.addr().get().is_multiple_of(layout.align());

@@ -104,11 +104,11 @@ fn a_look_for_a_block_makes_the_bounds_true() {
     assert!(misled > 20, "only {misled} bounds were too high");
 }
 
-/// Asks for a run of this many units, which must be refused, within `limit` accesses.
-fn refuse_run(buddy: &Buddy<'_, Steered>, units: u64, limit: u64) {
-    let request = || buddy.on(0).request(Request::units(units).within(0..buddy.units()));
-    let (answer, _) = count_steps(limit, request).unwrap();
-    assert_eq!(answer, Err(RequestError::Exhausted { units }));
+/// Makes a request anywhere in the arena, which must be refused, within `limit` accesses.
+fn refuse_run(buddy: &Buddy<'_, Steered>, request: Request, limit: u64) {
+    let request = request.within(0..buddy.units());
+    let (answer, _) = count_steps(limit, || buddy.on(0).request(request)).unwrap();
+    assert!(matches!(answer, Err(RequestError::Exhausted { .. })), "{answer:?}");
 }
 
 /// So does a search for a run, in one level: the next one does not look where bounds promised what is not there.
@@ -119,27 +119,36 @@ fn a_search_for_a_run_makes_the_bounds_true() {
             hold_halves(buddy, order);
             // Any such run contains a block of this order.
             let units = (2 << order) - 1;
-            (0..LEVELS).for_each(|_| refuse_run(buddy, units, limit));
-            refuse_run(buddy, units, SETTLED);
+            (0..LEVELS).for_each(|_| refuse_run(buddy, Request::units(units), limit));
+            refuse_run(buddy, Request::units(units), SETTLED);
             buddy.audit().unwrap();
         }
     });
 }
 
 /// Free pieces that are too small for a run are passed over at the cost of a look at their words and at those beside,
-/// also if they reach from one word into the next.
+/// also if they reach from one word into the next, or to one that somebody holds.
 #[test]
 fn pieces_that_are_too_small_are_judged_by_their_words() {
+    let units = 1 << 14;
+    let limit = OF_A_WORD * tree_words(units) + BESIDES;
     for (front, back) in [(4, 2), (2, 4), (1, 5), (6, 0), (0, 6)] {
-        let arena = Arena::<Steered>::new(1 << 14);
+        let arena = Arena::<Steered>::new(units);
         let buddy = arena.buddy();
-        for word in 0..buddy.units() / 32 {
+        for word in 0..units / 32 {
             buddy.on(0).alloc_at(32 * word + front, 32 - front - back).unwrap();
         }
-        for _ in 0..2 {
-            refuse_run(&buddy, 7, OF_A_WORD * tree_words(buddy.units()) + BESIDES);
-        }
+        refuse_run(&buddy, Request::units(7), limit);
+        // At the next aligned place it would go on.
+        refuse_run(&buddy, Request::units(7).aligned(12), 4 * BESIDES);
     }
+    let arena = Arena::<Steered>::new(units);
+    let buddy = arena.buddy();
+    for word in (0..units / 32).step_by(2) {
+        buddy.on(0).alloc_at(32 * word, 28).unwrap();
+        buddy.on(0).alloc_at(32 * word + 32, 32).unwrap();
+    }
+    refuse_run(&buddy, Request::units(7), limit);
 }
 
 /// Runs that leave one unit of each leaf word: the figures of this one are in the documentation.

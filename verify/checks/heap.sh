@@ -15,31 +15,37 @@ test_fails+='|^fatal runtime error|signal: [0-9]+, SIG(SEGV|ABRT|BUS)'
 # all_of NUMBER: whether a report on standard input is of so many files of tests, each of which passed some.
 all_of() { [ "$(grep -cE '^test result: ok\. [1-9]')" = "$1" ]; }
 
-ours=clean
+ours=clean executions=0 tests=0 watched=0 under_miri=0
 # By name, as `cargo test` runs all of them, too: of the races under loom, of the library's other tests, and of the files
 # of tests a share each.
-own=$(cargo test --quiet "${package[@]}" --lib -- --list | sed -n 's/: test$//p')
-mapfile -t races < <(grep '^slabs::races::' <<<"$own" | share)
-mapfile -t others < <(grep -v '^slabs::races::' <<<"$own" | share)
-mapfile -t files < <(basename -s .rs heap/tests/*.rs | grep -vxE 'collections|hardened|nightly|watch' | share)
-report=$(cargo test "${package[@]}" --lib -- --show-output --exact "${races[@]}" "${others[@]}" 2>&1 &&
-    cargo test "${package[@]}" "${files[@]/#/--test=}" -- --skip threads_with_caches --skip cpus_that_share 2>&1) || ours=FOUND
-printf '%s\n' "$report" >&2
-executions=$(sed -n 's/.*nothing in any of \([0-9]*\) executions/\1/p' <<<"$report" | awk '{ sum += $1 } END { print sum + 0 }')
-tests=$(passed <<<"$report")
-[ "$executions" -gt "$(fewer 1000 $((${#races[@]} * 5)))" ] && [ "$tests" -ge $((${#races[@]} + ${#others[@]} + ${#files[@]})) ] &&
-    all_of $((1 + ${#files[@]})) <<<"$report" || { log "not everything was run"; ours=FOUND; }
+own() {
+    local own races others files report
+    own=$(cargo test --quiet "${package[@]}" --lib -- --list | sed -n 's/: test$//p')
+    mapfile -t races < <(grep '^slabs::races::' <<<"$own" | share)
+    mapfile -t others < <(grep -v '^slabs::races::' <<<"$own" | share)
+    mapfile -t files < <(basename -s .rs heap/tests/*.rs | grep -vxE 'collections|hardened|nightly|watch' | share)
+    report=$(cargo test "${package[@]}" --lib -- --show-output --exact "${races[@]}" "${others[@]}" 2>&1 &&
+        cargo test "${package[@]}" "${files[@]/#/--test=}" -- --skip threads_with_caches --skip cpus_that_share 2>&1) || ours=FOUND
+    printf '%s\n' "$report" >&2
+    executions=$(sed -n 's/.*nothing in any of \([0-9]*\) executions/\1/p' <<<"$report" | awk '{ sum += $1 } END { print sum + 0 }')
+    tests=$(passed <<<"$report")
+    [ "$executions" -gt "$(fewer 1000 $((${#races[@]} * 5)))" ] && [ "$tests" -ge $((${#races[@]} + ${#others[@]} + ${#files[@]})) ] &&
+        all_of $((1 + ${#files[@]})) <<<"$report" || { log "not everything was run"; ours=FOUND; }
+}
 
 # With free memory watched: by the pattern; with slots that wait, and with slots that are drawn by lot.
 mapfile -t also < <(printf '%s\n' layouts placed refusals | share)
 with() { cargo test "${package[@]}" --features "$1" "--test=$2" "${also[@]/#/--test=}" 2>&1; }
-report=$(with poison watch) && all_of $((1 + ${#also[@]})) <<<"$report" ||
-    { printf '%s\n' "$report" >&2; log "free memory that is watched: FOUND"; ours=FOUND; }
-watched=$(passed <<<"$report")
-for features in $(printf '%s\n' quarantine shuffle,poison quarantine,shuffle | share); do
-    report=$(with "$features" hardened) && all_of $((1 + ${#also[@]})) <<<"$report" ||
-        { printf '%s\n' "$report" >&2; log "with $features: FOUND"; ours=FOUND; }
-done
+watched() {
+    local report features
+    report=$(with poison watch) && all_of $((1 + ${#also[@]})) <<<"$report" ||
+        { printf '%s\n' "$report" >&2; log "free memory that is watched: FOUND"; ours=FOUND; }
+    watched=$(passed <<<"$report")
+    for features in $(printf '%s\n' quarantine shuffle,poison quarantine,shuffle | share); do
+        report=$(with "$features" hardened) && all_of $((1 + ${#also[@]})) <<<"$report" ||
+            { printf '%s\n' "$report" >&2; log "with $features: FOUND"; ours=FOUND; }
+    done
+}
 pattern=$(printf '%s\n' "" ,poison | share | tail -n 1)
 # Valgrind must report a read after a free, and nothing else: not the rest of the example, which is valid; nor the
 # pattern that `poison` writes. libclang reads its headers.
@@ -75,20 +81,28 @@ collections_by_allocator_api2() { cargo test "${package[@]}" --features allocato
 
 nightly || { log "no nightly Rust"; exit 1; }
 host=$(rustc -vV | sed -n 's/^host: //p')
-for tool in $(printf '%s\n' valgrind asan | share); do "by_$tool"; done
-for trait in $(printf '%s\n' allocator_api2 nightly | share); do
-    report=$("collections_by_$trait") && all_of 1 <<<"$report" ||
-        { printf '%s\n' "$report" >&2; log "collections in a heap, by $trait: FOUND"; ours=FOUND; }
-done
+tools() {
+    local tool trait report
+    for tool in $(printf '%s\n' valgrind asan | share); do "by_$tool"; done
+    for trait in $(printf '%s\n' allocator_api2 nightly | share); do
+        report=$("collections_by_$trait") && all_of 1 <<<"$report" ||
+            { printf '%s\n' "$report" >&2; log "collections in a heap, by $trait: FOUND"; ours=FOUND; }
+    done
+}
 
-verify/install.sh rustup component add miri --toolchain nightly >&2 &&
-    cargo +nightly miri setup >&2 || { log "no Miri: install nightly with miri and rust-src"; exit 1; }
-mapfile -t files < <(printf '%s\n' --lib --test={refusals,regions,ends,reuse,layouts,placed,collections} | share)
-MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-disable-isolation -Zmiri-ignore-leaks" cargo +nightly miri test "${package[@]}" \
-    --features allocator-api2 "${files[@]}" >"$said" 2>&1 || ours=FOUND
-cat "$said" >&2
-under_miri=$(passed <"$said")
-all_of ${#files[@]} <"$said" || { log "not everything was run under Miri"; ours=FOUND; }
+by_miri() {
+    local files
+    verify/install.sh rustup component add miri --toolchain nightly >&2 &&
+        cargo +nightly miri setup >&2 || { log "no Miri: install nightly with miri and rust-src"; exit 1; }
+    mapfile -t files < <(printf '%s\n' --lib --test={refusals,regions,ends,reuse,layouts,placed,collections} | share)
+    MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-disable-isolation -Zmiri-ignore-leaks" cargo +nightly miri test "${package[@]}" \
+        --features allocator-api2 "${files[@]}" >"$said" 2>&1 || ours=FOUND
+    cat "$said" >&2
+    under_miri=$(passed <"$said")
+    all_of ${#files[@]} <"$said" || { log "not everything was run under Miri"; ours=FOUND; }
+}
 
+# What builds the heap anew each time: of these, too, a share.
+for part in $(printf '%s\n' own watched tools by_miri | share); do $part; done
 try_mutants heap heap
 finish "$executions executions under loom, $tests tests, $watched with free memory watched, $under_miri under Miri" 0/0 "$ours"

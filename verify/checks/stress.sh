@@ -39,8 +39,7 @@ harms() { found timeout 150 "$stress" "$1" 120; }
 
 cargo build --quiet --package hardware --bin stress
 stress=$target/debug/stress
-ours=clean
-covered=$("$stress" nbbs "$seconds") || ours=FOUND
+ours=clean covered='' lists=()
 
 # It takes minutes to find the overlaps of nb1 and nb4 here; the checks that choose their schedules find them in
 # seconds.
@@ -49,15 +48,22 @@ for sound in $(printf '%s\n' sl1 sl4 arena-tagged arena-sl | share); do
     "$stress" $sound 3 >&2 || { log "$sound is sound, but something was found"; ours=FOUND; }
 done
 
-lists=(stress:nbbs)
-if [ "${NO_SANITIZERS:-0}" = 1 ]; then
-    covered="$covered; ThreadSanitizer LEFT OUT"
-else
+with_delays() {
+    covered+=$("$stress" nbbs "$seconds") || ours=FOUND
+    lists+=(stress:nbbs)
+}
+with_sanitizer() {
+    if [ "${NO_SANITIZERS:-0}" = 1 ]; then
+        covered+="; ThreadSanitizer LEFT OUT"
+        return
+    fi
     nightly && sanitized || { log "no ThreadSanitizer: install nightly with rust-src"; exit 1; }
     under_sanitizer nbbs "$seconds" >&2 || { log "found under ThreadSanitizer"; ours=FOUND; }
     # This is not a patient: the owner map, which is quicker, keeps its overlaps from becoming races.
-    covered="$covered; ThreadSanitizer $seconds s"
+    covered+="; ThreadSanitizer $seconds s"
     lists+=(tsan:nbbs)
-fi
-try_mutants_of "${lists[@]}"
-finish "$covered" "$patients_caught/$patients_tried" "$ours"
+}
+# Of the two, too, a share.
+for run in $(printf '%s\n' delays sanitizer | share); do "with_$run"; done
+[ ${#lists[@]} = 0 ] || try_mutants_of "${lists[@]}"
+finish "${covered#; }" "$patients_caught/$patients_tried" "$ours"

@@ -1,8 +1,8 @@
 //! Finding a place for a run: from one end of a range to the other, guided by bounds.
 //!
 //! A run of n units contains an aligned block of at least (n + 1) / 2 units, rounded down to a power of two. So the
-//! search goes from one free block of that size to the next, descends only where a bound promises one, and looks at the
-//! units on both sides of it.
+//! search goes from one free block of that size to the next, descends only where a bound promises one, lowers the bounds
+//! that misled it, and looks at the units on both sides of the block.
 
 use core::ops::Range;
 
@@ -59,7 +59,7 @@ impl Wanted {
 }
 
 /// A search for a free block of `2^order` units in `range`, for a run: the first one, or the last. It passes over those
-/// for which a leaf word shows that there is no room for the run.
+/// for which a leaf word and those beside it show that there is no room for the run.
 struct Sought<'r> {
     wanted: &'r Wanted,
     order: u32,
@@ -194,39 +194,47 @@ impl<W: Word> Runs<'_, W> {
     #[inline]
     fn next_in_leaf(self, idx: u64, sought: &Sought) -> Option<u64> {
         let first = W::SHAPE.first_unit(0, idx, 0);
-        let free = self.free_in_leaf(idx);
-        let may_be = |&slot: &u32| {
-            sought.admits(first + u64::from(slot)) && self.has_room(sought.wanted, idx, free, slot)
-        };
-        let slot = ends(word::runs(free, sought.order), sought.last).find(may_be)?;
-        Some(first + u64::from(slot))
+        let free = self.tree().free_slots(0, idx, self.tree().read(0, idx));
+        let mut blocks = word::runs(free, sought.order);
+        while let Some(slot) = ends(blocks, sought.last).next() {
+            let unit = first + u64::from(slot);
+            if !sought.admits(unit) {
+                blocks ^= 1 << (2 * slot);
+                continue;
+            }
+            let (start, len) = (span::start_to(free, slot), span::length_from(free, slot));
+            let piece = first + u64::from(start)..unit + u64::from(len);
+            if self.may_have_room(sought.wanted, idx, piece) {
+                return Some(unit);
+            }
+            blocks &= !span::area(start, slot + len - start);
+        }
+        None
     }
 
-    /// Returns the free slots of a leaf word.
-    fn free_in_leaf(self, idx: u64) -> u64 {
-        self.tree().free_slots(0, idx, self.tree().read(0, idx))
-    }
-
-    /// Returns whether the run may fit into the free units around a slot of a leaf word, of which `free` are free. If
-    /// they reach to an end of the word, it looks at the word beside it.
+    /// Returns whether the run may lie in the free units of which `piece` is the part in leaf word `idx`, or, for a run
+    /// that is more aligned than the word, whether the search should look for the next aligned place.
     #[inline]
-    fn has_room(self, wanted: &Wanted, idx: u64, free: u64, slot: u32) -> bool {
-        let (slots, first) = (W::SHAPE.slots(0), W::SHAPE.first_unit(0, idx, 0));
-        let (start, end) = (span::start_to(free, slot), slot + span::length_from(free, slot));
-        let mut units = first + u64::from(start)..first + u64::from(end);
-        if wanted.fit(units.clone()).is_some() {
+    fn may_have_room(self, wanted: &Wanted, idx: u64, piece: Range<u64>) -> bool {
+        if wanted.fit(piece.clone()).is_some() {
             return true;
         }
-        if start == 0 && idx > 0 {
-            let before = self.free_in_leaf(idx - 1);
-            let free = u64::from(slots - span::start_to(before, slots - 1));
-            units.start -= if free < slots.into() { free } else { wanted.units.min(units.start) };
+        let slots = u64::from(W::SHAPE.slots(0));
+        let first = W::SHAPE.first_unit(0, idx, 0);
+        let begins_before = piece.start == first && idx > 0;
+        let ends_behind = piece.end == first + slots && idx + 1 < self.geometry().words_of(0);
+        let with = |before: u64, behind: u64| {
+            wanted.fit(piece.start.saturating_sub(before)..piece.end + behind).is_some()
+        };
+        let most = |is_open: bool| if is_open { wanted.units } else { 0 };
+        if !with(most(begins_before), most(ends_behind)) {
+            return wanted.align > slots;
         }
-        if end == slots && idx + 1 < self.geometry().words_of(0) {
-            let free = u64::from(span::length_from(self.free_in_leaf(idx + 1), 0));
-            units.end += if free < slots.into() { free } else { wanted.units };
-        }
-        wanted.fit(units).is_some()
+        // As far as the words beside it tell. If one is free, a run that reaches beyond it is found there.
+        with(
+            if begins_before { self.free_before(piece.start) } else { 0 },
+            if ends_behind { self.free_after(piece.end) } else { 0 },
+        )
     }
 
     /// Returns the free units around `unit` in `range`.
