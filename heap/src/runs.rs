@@ -11,6 +11,9 @@ use crate::words::HeapWord;
 /// A run is large from this part of an arena on, log2. In an arena of fewer units all are.
 const LARGE_PART: u32 = 10;
 
+/// Memory is not short as long as a block of this many bytes is free, log2.
+const ROOM_LOG2: u32 = 23;
+
 /// The parts of an arena in which lanes begin to search for places of runs.
 const PARTS: u64 = 16;
 
@@ -48,20 +51,26 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         unsafe { self.base.add(unit as usize * UNIT) }
     }
 
-    /// Returns whether memory is short: no block is free that is half as large as the largest, between a quarter and
-    /// half of the arena.
+    /// Returns whether memory is short: no block of 8 MiB is free, or, in an arena of less than 16 MiB, of half the bytes
+    /// of its largest.
     ///
     /// Cost: a load.
     #[inline]
     pub fn is_short(&self) -> bool {
-        self.buddy.order_bound().is_none_or(|order| order + 1 < self.buddy.max_order())
+        self.buddy.order_bound().is_none_or(|order| order < self.order_of_room())
+    }
+
+    /// Returns the order of the block without which memory is short.
+    #[inline]
+    fn order_of_room(&self) -> u32 {
+        self.buddy.max_order().saturating_sub(1).min(ROOM_LOG2 - UNIT.ilog2())
     }
 
     /// Finds out whether memory [is short](Self::is_short), so that this is known from then on.
     fn look_if_short(&self, lane: usize) {
         if !self.is_short() {
             // Lowers the bounds if nothing is found.
-            _ = self.buddy.on(lane).has_free(self.buddy.max_order().saturating_sub(1));
+            _ = self.buddy.on(lane).has_free(self.order_of_room());
         }
     }
 
@@ -144,5 +153,35 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     /// Returns the number of units that hold this many bytes.
     pub fn units_of(size: usize) -> u64 {
         size.div_ceil(UNIT).max(1) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nbbs::metadata_words;
+    use std::vec::Vec;
+
+    /// Programs whose lanes begin in all parts of a region leave no larger blocks, however little they use.
+    #[test]
+    fn memory_is_short_without_a_block_of_8_mib_or_half_the_largest() {
+        const UNIT: usize = 1 << 10;
+        for (units, room) in
+            [(1 << 18, 13), ((1 << 17) - 1, 13), (1 << 14, 13), (1 << 13, 12), (64, 5)]
+        {
+            let words: Vec<_> = (0..metadata_words(units)).map(|_| HeapWord::default()).collect();
+            let buddy = Buddy::new(&words, units).unwrap();
+            // SAFETY: the memory is not reached.
+            let runs = unsafe { Runs::<UNIT>::new(buddy, NonNull::dangling()) };
+            assert!(!runs.is_short());
+            buddy.on(0).alloc_at(1 << room, units - (1 << room)).unwrap();
+            runs.look_if_short(0);
+            assert!(!runs.is_short(), "{units} units");
+            let first = buddy.on(0).alloc_at(0, 1).unwrap();
+            runs.look_if_short(0);
+            assert!(runs.is_short(), "{units} units");
+            buddy.on(0).free(first).unwrap();
+            assert!(!runs.is_short(), "{units} units");
+        }
     }
 }

@@ -24,7 +24,7 @@ mod counting {
     }
 
     /// A word that counts what is done to it.
-    #[derive(Debug)]
+    #[derive(Debug, Default)]
     #[repr(transparent)]
     pub struct HeapWord(AtomicU64);
 

@@ -7,11 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nbbs_heap::{Cpu, Heap};
 
-const BYTES: usize = 32 << 20;
-
 /// Allocates blocks of random sizes, and frees two for each five of them, until one is refused, several times. Returns
 /// the percentage of the heap that the blocks had asked for, on average.
-fn percent_in_use(heap: &'static Heap<BYTES>, sizes: Range<usize>) -> usize {
+fn percent_in_use<const BYTES: usize>(heap: &'static Heap<BYTES>, sizes: Range<usize>) -> usize {
     const TIMES: usize = 4;
     let mut random = fastrand::Rng::with_seed(1);
     let mut used = 0;
@@ -36,11 +34,11 @@ fn percent_in_use(heap: &'static Heap<BYTES>, sizes: Range<usize>) -> usize {
     used * 100 / (TIMES * BYTES)
 }
 
-/// Runs are put where memory was freed, in front of the last one.
+/// Runs, none of them a thousandth of the memory, are put where memory was freed, in front of the last one.
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn runs() {
-    static HEAP: Heap<BYTES> = Heap::new();
+    static HEAP: Heap<{ 128 << 20 }> = Heap::new();
     assert!(percent_in_use(&HEAP, 33 << 10..100 << 10) >= 90);
 }
 
@@ -48,7 +46,7 @@ fn runs() {
 /// start.
 #[test]
 fn from_every_lane() {
-    static HEAP: Heap<BYTES, 16, Turns> = Heap::new();
+    static HEAP: Heap<{ 32 << 20 }, 16, Turns> = Heap::new();
     static CPU: AtomicUsize = AtomicUsize::new(0);
 
     struct Turns;
@@ -148,7 +146,7 @@ fn one_place_aligned() {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn slots_and_runs() {
-    static HEAP: Heap<BYTES> = Heap::new();
+    static HEAP: Heap<{ 32 << 20 }> = Heap::new();
     assert!(percent_in_use(&HEAP, 2 << 10..50 << 10) >= 88);
 }
 
@@ -156,6 +154,6 @@ fn slots_and_runs() {
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn slots() {
-    static HEAP: Heap<BYTES> = Heap::new();
+    static HEAP: Heap<{ 32 << 20 }> = Heap::new();
     assert!(percent_in_use(&HEAP, 2 << 10..32 << 10) >= 87);
 }
