@@ -9,7 +9,7 @@ catches() {
     local part
     part=$(of_mutant "$1" by)
     # shellcheck disable=SC2086
-    finds "$1" timeout 60 "$CARGO_TARGET_DIR/debug/processes" ${part:-nbbs 20}
+    finds "$1" timeout 100 "$CARGO_TARGET_DIR/debug/processes" ${part:-nbbs 60}
 }
 harms() { found timeout 90 "$processes" "$1" 60; }
 
