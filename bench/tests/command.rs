@@ -214,8 +214,7 @@ fn different(rows: &[Value], key: &str) -> usize {
 fn bench_runs_every_workload_on_every_back_end() {
     let folder = tempfile::tempdir().unwrap();
     let back_ends: Vec<&str> = CONTENDERS.iter().map(|contender| contender.name).collect();
-    let traces = format!("--traces {}", first_events(folder.path()));
-    let rows = rows_of_all(&back_ends, &traces);
+    let rows = rows_of_all(&back_ends, &format!("--traces {}", first_events(folder.path())));
     // Two phases of bulk, four of filling, 15 of churn.
     assert_eq!(rows.len(), back_ends.len() * (16 + 2 + 4 + 15));
     assert_eq!(["workload", "allocator"].map(|key| different(&rows, key)), [19, back_ends.len()]);
@@ -229,9 +228,11 @@ fn bench_runs_every_workload_on_every_back_end() {
 #[test]
 fn bench_runs_every_workload_on_every_heap() {
     let heaps: Vec<&str> = HEAPS.iter().map(|heap| heap.name).collect();
-    let mut rows = rows_of_all(&heaps, "");
     // The system's allocator takes part as a pool, too.
-    rows.retain(|row| row["kind"] == "heap");
+    let (pools, rows): (Vec<Value>, Vec<Value>) =
+        rows_of_all(&heaps, "").into_iter().partition(|row| row["kind"] == "pool");
+    assert_eq!(["workload", "phase"].map(|key| different(&pools, key)), [1, 4]);
+    assert!(rows.iter().all(|row| row["kind"] == "heap"));
     assert_eq!(["workload", "allocator"].map(|key| different(&rows, key)), [16, heaps.len()]);
     // Phases of heap-random and random-actions.
     assert_eq!(rows.len(), heaps.len() * (14 + 2 + 5));

@@ -18,11 +18,11 @@ all_of() { [ "$(grep -cE '^test result: ok\. [1-9]')" = "$1" ]; }
 ours=clean executions=0 tests=0 watched=0 under_miri=0
 # By name, as `cargo test` runs all of them, too: of the races under loom, of the library's other tests, and of the files
 # of tests a share each.
-own() {
-    local own races others files report
-    own=$(cargo test --quiet "${package[@]}" --lib -- --list | sed -n 's/: test$//p')
-    mapfile -t races < <(grep '^slabs::races::' <<<"$own" | share)
-    mapfile -t others < <(grep -v '^slabs::races::' <<<"$own" | share)
+by_itself() {
+    local names races others files report
+    names=$(cargo test --quiet "${package[@]}" --lib -- --list | sed -n 's/: test$//p')
+    mapfile -t races < <(grep '^slabs::races::' <<<"$names" | share)
+    mapfile -t others < <(grep -v '^slabs::races::' <<<"$names" | share)
     mapfile -t files < <(basename -s .rs heap/tests/*.rs | grep -vxE 'collections|hardened|nightly|watch' | share)
     report=$(cargo test "${package[@]}" --lib -- --show-output --exact "${races[@]}" "${others[@]}" 2>&1 &&
         cargo test "${package[@]}" "${files[@]/#/--test=}" -- --skip threads_with_caches --skip cpus_that_share 2>&1) || ours=FOUND
@@ -36,7 +36,7 @@ own() {
 # With free memory watched: by the pattern; with slots that wait, and with slots that are drawn by lot.
 mapfile -t also < <(printf '%s\n' layouts placed refusals | share)
 with() { cargo test "${package[@]}" --features "$1" "--test=$2" "${also[@]/#/--test=}" 2>&1; }
-watched() {
+under_watch() {
     local report features
     report=$(with poison watch) && all_of $((1 + ${#also[@]})) <<<"$report" ||
         { printf '%s\n' "$report" >&2; log "free memory that is watched: FOUND"; ours=FOUND; }
@@ -81,7 +81,7 @@ collections_by_allocator_api2() { cargo test "${package[@]}" --features allocato
 
 nightly || { log "no nightly Rust"; exit 1; }
 host=$(rustc -vV | sed -n 's/^host: //p')
-tools() {
+by_tools() {
     local tool trait report
     for tool in $(printf '%s\n' valgrind asan | share); do "by_$tool"; done
     for trait in $(printf '%s\n' allocator_api2 nightly | share); do
@@ -103,6 +103,6 @@ by_miri() {
 }
 
 # What builds the heap anew each time: of these, too, a share.
-for part in $(printf '%s\n' own watched tools by_miri | share); do $part; done
+for part in $(printf '%s\n' by_itself under_watch by_tools by_miri | share); do $part; done
 try_mutants heap heap
 finish "$executions executions under loom, $tests tests, $watched with free memory watched, $under_miri under Miri" 0/0 "$ours"
