@@ -17,6 +17,7 @@ rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 # Each of them builds all that is built for it: a share is tried.
 mapfile -t without_os < <(printf '%s\n' aarch64-unknown-none riscv64gc-unknown-none-elf x86_64-unknown-none | share)
 without_atomics=thumbv7em-none-eabihf
+without_swaps=thumbv6m-none-eabi
 verify/install.sh rustup toolchain install "$rust" --profile minimal >"$said" 2>&1 || failed "no Rust $rust: $(tail -n 1 "$said")"
 verify/install.sh rustup target add i686-unknown-linux-gnu aarch64-unknown-linux-gnu "${without_os[@]}" $without_atomics >"$said" 2>&1 ||
     failed "not every target can be installed: $(tail -n 1 "$said")"
@@ -112,12 +113,16 @@ heap_code() {
     [ "$bytes" -gt 0 ] || failed "examples/firmware has no heap"
     [ "$bytes" -le "$1" ] || failed "examples/firmware, ${*:2}: $bytes bytes of code for the heap, more than $1"
 }
-heap_code 17650 z --features pairs; pairs=$bytes
-heap_code 22600 z --features resize; resize=$bytes
-heap_code 30650 s
+heap_code 2100 z --features pairs; pairs=$bytes
+heap_code 3600 z --features resize; resize=$bytes
+heap_code 6400 s
+# The same for a machine without any atomics that swap.
+verify/install.sh rustup target add $without_swaps >"$said" 2>&1 || failed "$without_swaps cannot be installed: $(tail -n 1 "$said")"
+(cd examples/firmware && cargo build --quiet --locked --target $without_swaps --target-dir "$target_dir/firmware") >"$said" 2>&1 ||
+    { tail -n 20 "$said"; failed "examples/firmware does not link for $without_swaps"; }
 cargo test --quiet --package nbbs-heap --test ram -- --nocapture >"$said" 2>&1 || { tail -n 20 "$said"; failed "small heaps keep more memory to themselves than they may"; }
 ram=$(sed -n 's/^bytes of bookkeeping: //p' "$said")
 [ -n "$ram" ] || failed "heap/tests/ram.rs does not say how much small heaps keep to themselves"
 echo "ports: bytes that a small heap keeps to itself before the first allocation: $ram"
-echo "ports: examples/firmware links for $without_atomics: bytes of code to allocate and free $pairs, to resize too $resize, with collections $bytes"
+echo "ports: examples/firmware links for $without_swaps and $without_atomics: bytes of code to allocate and free $pairs, to resize too $resize, with collections $bytes"
 echo "Rust $rust, tests on ${platforms//$'\n'/, }, ${without_os[*]} and $without_atomics are in order"

@@ -70,7 +70,9 @@ impl Lot {
 /// address of the cache, and the number of seeds drawn before.
 #[cfg(feature = "shuffle")]
 fn seed(place: usize) -> u64 {
-    use core::sync::atomic::{AtomicUsize, Ordering};
+    use core::sync::atomic::Ordering;
+
+    use crate::words::AtomicUsize;
 
     static DRAWN: AtomicUsize = AtomicUsize::new(0);
     // Relaxed: only the number matters.

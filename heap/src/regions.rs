@@ -3,11 +3,12 @@
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::Ordering;
 
 use crate::error::{AddError, PageError};
 use crate::pages::MOST_PAGE;
 use crate::region::Region;
+use crate::words::{AtomicU8, AtomicUsize};
 
 /// The most regions that a heap can have, its own memory included.
 pub const MOST_REGIONS: usize = 8;

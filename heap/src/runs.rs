@@ -101,13 +101,6 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         })
     }
 
-    /// Allocates a run for a layout in the first place that has room, so that free memory stays in large pieces. The
-    /// search takes longer.
-    #[inline]
-    pub fn alloc_first(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
-        self.alloc_by(layout, lane, |units| units.within(0..self.buddy.units()))
-    }
-
     #[inline]
     fn alloc_by(
         &self,

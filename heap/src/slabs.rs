@@ -29,7 +29,7 @@ use crate::class::{CLASSES, Class, MOST_ORDER};
 
 #[cfg(test)]
 mod handlers;
-#[cfg(all(test, not(miri)))]
+#[cfg(all(test, not(miri), target_pointer_width = "64"))]
 mod races;
 
 /// Set in a slab's word while the slab is on a stack or in somebody's hands.

@@ -1,18 +1,39 @@
-//! The small form of the heap: only runs of fine units.
+//! The small form of the heap: only runs of fine units, and two bits for each unit.
+//!
+//! ```text
+//! placed    the heap over given memory: layouts and addresses
+//! find      the first place for a run            bounds  where it need not look
+//! row       claims, frees and resizes runs       codes   the bits of units in a word
+//! ```
+
+mod bounds;
+mod codes;
+mod find;
+mod placed;
+mod row;
+#[cfg(test)]
+mod tests;
+mod word;
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::ptr::{NonNull, null_mut};
 
-use crate::placed_small::{PlacedSmall, Plan};
+use placed::Plan;
+
+pub use placed::PlacedSmall;
 
 /// A heap for little memory: `BYTES` bytes with their bookkeeping, each block a run of units of `UNIT` bytes.
 ///
-/// There are no caches, no slabs and no headers: a KiB of bookkeeping for 64 KiB. Each allocation and each
-/// free takes one read-modify-write if it has fewer than 32 units, and makes nobody wait: an interrupt handler may
-/// allocate in the middle of an allocation. A block lies in the first place that has room for it, so that free memory
-/// stays in large pieces; the search reads a word for each piece that is too small. `UNIT` is 16, 32 or 64.
+/// There are no caches, no slabs and no headers: two bits for each unit, and a word for each 16 words of them, 0.8 % of
+/// the memory with units of 32 bytes. A block lies in the first place that has room for it, so that free memory stays in
+/// large pieces. `UNIT` is 16, 32 or 64.
+///
+/// Nobody waits: an interrupt handler may allocate in the middle of an allocation. If the units of a block lie in one
+/// word, which has 16 or 32 of them, allocating and freeing take one read-modify-write each (freeing two if they reach
+/// the end of the word); otherwise one for each word and one more. The search reads a word for each 16 words without a
+/// piece that is long enough, and each word before it refuses.
 ///
 /// ```
 /// use nbbs_heap::Small;
@@ -47,36 +68,37 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
 
     /// Returns the heap at its present address.
     #[inline]
-    fn placed(&self) -> Option<PlacedSmall<'_, UNIT>> {
-        let start: NonNull<u8> = NonNull::new(self.bytes.get().cast())?;
+    fn placed(&self) -> PlacedSmall<'_, UNIT> {
+        let start = NonNull::from(&self.bytes).cast();
         // SAFETY: the bytes are aligned as the heap is, zero at first, and nobody else reaches them.
         unsafe { PlacedSmall::of(start, Self::PLAN) }
     }
 
     /// Returns whether an address lies in memory that the heap hands out.
     pub fn contains(&self, at: *const u8) -> bool {
-        self.placed().is_some_and(|heap| heap.contains(at))
+        self.placed().contains(at)
     }
 
-    /// Returns the bytes of all units, and the bytes of the free ones. Cost: a walk over all units.
+    /// Returns the bytes of all units, and the bytes of the free ones. Cost: a load for each word.
     pub fn free_bytes(&self) -> (usize, usize) {
-        self.placed().map_or((0, 0), |heap| heap.free_bytes())
+        self.placed().free_bytes()
     }
 
     /// Allocates memory of a layout; returns `None` if there is none in one piece.
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
-        self.placed()?.alloc(layout)
+        self.placed().alloc(layout)
     }
 
-    /// Frees memory. Returns whether there was a block of this size at `at`; if not, nothing has changed.
+    /// Frees memory. Returns whether there was a block of as many units at `at`; if not, nothing has changed. A wrong call
+    /// for memory that is just then allocated or resized may make its holder's next call fail.
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
     #[inline]
     pub unsafe fn free(&self, at: NonNull<u8>, layout: Layout) -> bool {
         // SAFETY: as the caller promises.
-        self.placed().is_some_and(|heap| unsafe { heap.free(at, layout) })
+        unsafe { self.placed().free(at, layout) }
     }
 
     /// Makes memory larger or smaller: in place if it gets smaller, or the units behind it are free; otherwise its
@@ -91,7 +113,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
         size: usize,
     ) -> Option<NonNull<u8>> {
         // SAFETY: as the caller promises.
-        unsafe { self.placed()?.resize(at, layout, size) }
+        unsafe { self.placed().resize(at, layout, size) }
     }
 
     /// Changes the layout of memory, as [`resize`](Self::resize) changes its size.
@@ -106,7 +128,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
         new: Layout,
     ) -> Option<NonNull<u8>> {
         // SAFETY: as the caller promises.
-        unsafe { self.placed()?.resize_to(at, old, new) }
+        unsafe { self.placed().resize_to(at, old, new) }
     }
 }
 

@@ -1,8 +1,16 @@
 //! The words of which bookkeeping consists, and the flags of caches: the processor's atomics, and in this crate's own
 //! tests some that count.
 
+/// The atomics of the processor, or of a crate where it has none that swap.
+#[cfg(any(target_has_atomic = "ptr", not(feature = "portable-atomic")))]
+use core::sync::atomic as native;
+#[cfg(all(feature = "portable-atomic", not(target_has_atomic = "ptr")))]
+use portable_atomic as native;
+
+pub use native::{AtomicU8, AtomicUsize};
+
 #[cfg(not(test))]
-pub use core::sync::atomic::AtomicBool as HeapFlag;
+pub use native::AtomicBool as HeapFlag;
 #[cfg(not(test))]
 pub use nbbs::sync::AtomicU64 as HeapWord;
 

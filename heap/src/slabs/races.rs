@@ -8,6 +8,8 @@ mod plot;
 
 use plot::{Held, Plot, WIDE, narrow, wide};
 
+use crate::model::model;
+
 /// What a thread does with what it holds. Returns what it holds then.
 type Lane = fn(&Plot, Vec<Held>) -> Vec<Held>;
 
@@ -17,7 +19,7 @@ type Fresh = fn(&Plot) -> Vec<Vec<Held>>;
 /// Races lanes on a fresh plot, and checks that every slot is in one place.
 #[track_caller]
 fn race(preemptions: usize, units: usize, fresh: Fresh, lanes: &'static [Lane]) {
-    plot::model(preemptions, move || {
+    model(preemptions, move || {
         let (plot, held) = plot::together(units, fresh, lanes);
         plot.check(&held);
     });
@@ -172,7 +174,7 @@ fn the_memory_of_a_slab_is_handed_on() {
 /// Races lanes, and checks that a trim afterwards leaves no slab of which all slots are free.
 #[track_caller]
 fn race_and_trim(preemptions: usize, units: usize, fresh: Fresh, lanes: &'static [Lane]) {
-    plot::model(preemptions, move || {
+    model(preemptions, move || {
         let (plot, held) = plot::together(units, fresh, lanes);
         plot.trim(wide());
         plot.check(&held);
@@ -265,7 +267,7 @@ fn two_trim() {
 /// Slots are found while slabs are moved from one stack to the other, on both.
 #[test]
 fn slots_of_both_stacks() {
-    plot::model(0, || {
+    model(0, || {
         let plot = Plot::new(4);
         let held = [0, 1, 2].map(|unit| but(&plot, unit, 1));
         let whole = plot.make(wide(), 3);
@@ -323,7 +325,7 @@ fn a_take_beside_a_trim() {
 /// A handler trims in the middle of a trim.
 #[test]
 fn a_trim_within_a_trim() {
-    plot::model(0, || {
+    model(0, || {
         let plot = Plot::new(6);
         for unit in 0..6 {
             let all = plot.make(wide(), unit);
@@ -344,7 +346,7 @@ fn a_trim_within_a_trim() {
 
 #[test]
 fn what_is_not_held_is_refused() {
-    plot::model(0, || {
+    model(0, || {
         let plot = Plot::new(2);
         let all = plot.make(wide(), 0);
         assert!(plot.refuses(narrow(), 0, 1), "another class");

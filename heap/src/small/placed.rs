@@ -1,15 +1,17 @@
 //! The small form of the heap, in memory that is given at run time.
 
 use core::alloc::{GlobalAlloc, Layout};
-use core::marker::PhantomData;
+use core::cmp::Ordering;
+use core::fmt;
 use core::ptr::{NonNull, null_mut};
+use core::slice;
 
-use crate::words::HeapWord;
-use nbbs::{Buddy, metadata_words};
-
+use super::bounds::Bounds;
+use super::find::Wanted;
+use super::row::Row;
 use crate::error::AddError;
-use crate::runs::Runs;
 use crate::steps::relocate;
+use crate::words::AtomicUsize;
 
 /// The alignment of the heap.
 const ALIGN: usize = 64;
@@ -17,9 +19,7 @@ const ALIGN: usize = 64;
 /// How a heap lies in its memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
-    units: u64,
-    /// The words of the arena's metadata.
-    words: usize,
+    units: usize,
     /// Where the first unit begins.
     begin: usize,
 }
@@ -39,10 +39,11 @@ pub(crate) struct Plan {
 /// assert!(unsafe { heap.free(block, Layout::new::<[u8; 100]>()) });
 /// # Ok::<(), nbbs_heap::AddError>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct PlacedSmall<'m, const UNIT: usize = 32> {
-    runs: Runs<'m, UNIT>,
-    memory: PhantomData<&'m [HeapWord]>,
+    row: Row<'m, AtomicUsize>,
+    /// The first unit.
+    base: NonNull<u8>,
 }
 
 // SAFETY: the bookkeeping is atomic, and memory is handed out once.
@@ -71,7 +72,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         unsafe {
             let start = start.add(skip);
             start.write_bytes(0, plan.begin);
-            Self::of(start, plan).ok_or(too_small)
+            Ok(Self::of(start, plan))
         }
     }
 
@@ -81,23 +82,28 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// `start` is aligned to 64 bytes, and the units and their bookkeeping belong to the heap for as long as any copy
     /// of it is used. The bookkeeping is zero, or that of this same heap.
     #[inline]
-    pub(crate) unsafe fn of(start: NonNull<u8>, plan: Plan) -> Option<Self> {
-        // SAFETY: the words lie in the memory, which is aligned for them, and are reached as atomics only.
-        let words =
-            unsafe { core::slice::from_raw_parts(start.cast::<HeapWord>().as_ptr(), plan.words) };
-        let buddy = Buddy::new(words, plan.units).ok()?;
-        // SAFETY: units lie behind the bookkeeping, and belong to the heap.
-        let runs = unsafe { Runs::new(buddy, start.add(plan.begin)) };
-        Some(Self { runs, memory: PhantomData })
+    pub(crate) unsafe fn of(start: NonNull<u8>, plan: Plan) -> Self {
+        let words = Row::<AtomicUsize>::words_for(plan.units);
+        // SAFETY: the words lie in the memory, which is aligned for them, and are reached as atomics only. Units lie
+        // behind them.
+        unsafe {
+            let bounds = start.cast::<AtomicUsize>().add(words);
+            let row = Row {
+                words: slice::from_raw_parts(start.cast().as_ptr(), words),
+                bounds: Bounds(slice::from_raw_parts(bounds.as_ptr(), Bounds::of_words(words))),
+                units: plan.units,
+            };
+            Self { row, base: start.add(plan.begin) }
+        }
     }
 
     /// Returns the most units that fit into this many bytes, beside their bookkeeping.
-    pub(crate) const fn units_in(bytes: usize) -> u64 {
+    pub(crate) const fn units_in(bytes: usize) -> usize {
         assert!(UNIT == 16 || UNIT == 32 || UNIT == 64, "a unit has 16, 32 or 64 bytes");
-        let (mut fit, mut above) = (0, (bytes / UNIT) as u64 + 1);
+        let (mut fit, mut above) = (0, bytes / UNIT + 1);
         while above - fit > 1 {
             let units = fit + (above - fit) / 2;
-            if Self::begin(units) + units as usize * UNIT <= bytes {
+            if Self::begin(units) + units * UNIT <= bytes {
                 fit = units;
             } else {
                 above = units;
@@ -107,39 +113,71 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     }
 
     /// Plans a heap of this many units.
-    pub(crate) const fn plan(units: u64) -> Plan {
-        Plan { units, words: metadata_words(units), begin: Self::begin(units) }
+    pub(crate) const fn plan(units: usize) -> Plan {
+        Plan { units, begin: Self::begin(units) }
     }
 
     /// Returns where the first of this many units begins.
-    const fn begin(units: u64) -> usize {
-        (8 * metadata_words(units)).next_multiple_of(ALIGN)
+    const fn begin(units: usize) -> usize {
+        let words = Row::<AtomicUsize>::words_for(units);
+        (size_of::<AtomicUsize>() * (words + Bounds::of_words(words))).next_multiple_of(ALIGN)
     }
 
     /// Returns whether an address lies in memory that the heap hands out.
     pub fn contains(&self, at: *const u8) -> bool {
-        NonNull::new(at.cast_mut()).is_some_and(|at| self.runs.contains(at))
+        self.offset(at) < self.row.units * UNIT
     }
 
-    /// Returns the bytes of all units, and the bytes of the free ones. Cost: a walk over all units.
+    /// Returns how many bytes behind the first unit an address lies.
+    fn offset(&self, at: *const u8) -> usize {
+        at.addr().wrapping_sub(self.base.addr().get())
+    }
+
+    /// Returns the number of units that hold this many bytes.
+    fn units_of(size: usize) -> usize {
+        size.div_ceil(UNIT).max(1)
+    }
+
+    /// Returns the bytes of all units, and the bytes of the free ones. Cost: a load for each word.
     pub fn free_bytes(&self) -> (usize, usize) {
-        let bytes = |units: u64| units as usize * UNIT;
-        (bytes(self.runs.buddy.units()), bytes(self.runs.buddy.stats().free_units))
+        (self.row.units * UNIT, self.row.free_units() * UNIT)
     }
 
     /// Allocates memory of a layout; returns `None` if there is none in one piece.
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
-        self.runs.alloc_first(layout, nbbs::default_lane())
+        let (units, align) = (Self::units_of(layout.size()), (layout.align() / UNIT).max(1));
+        // Alignment is counted from address 0.
+        let unit =
+            self.row.alloc(Wanted { units, align, offset: self.base.addr().get() / UNIT })?;
+        // SAFETY: the unit lies in the heap's memory.
+        Some(unsafe { self.base.add(unit * UNIT) })
     }
 
-    /// Frees memory. Returns whether there was a block of this size at `at`; if not, nothing has changed.
+    /// Frees memory. Returns whether there was a block of as many units at `at`; if not, nothing has changed.
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
     #[inline]
     pub unsafe fn free(&self, at: NonNull<u8>, layout: Layout) -> bool {
-        self.runs.free(at, layout.size(), nbbs::default_lane())
+        self.unit_of(at).is_some_and(|unit| self.row.cut(unit, Self::units_of(layout.size()), 0))
+    }
+
+    /// Returns the unit that begins at an address.
+    fn unit_of(&self, at: NonNull<u8>) -> Option<usize> {
+        let offset = self.offset(at.as_ptr());
+        offset.is_multiple_of(UNIT).then_some(offset / UNIT)
+    }
+
+    /// Makes memory smaller, or larger if the units behind it are free. Returns whether it was.
+    fn resize_in_place(&self, at: NonNull<u8>, from: usize, to: usize) -> bool {
+        let Some(unit) = self.unit_of(at) else { return false };
+        let (from, to) = (Self::units_of(from), Self::units_of(to));
+        match to.cmp(&from) {
+            Ordering::Less => self.row.cut(unit, from, to),
+            Ordering::Equal => true,
+            Ordering::Greater => self.row.grow(unit, from, to),
+        }
     }
 
     /// Makes memory larger or smaller, as [`Small::resize`](crate::Small::resize) does.
@@ -167,14 +205,24 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         old: Layout,
         new: Layout,
     ) -> Option<NonNull<u8>> {
-        let lane = nbbs::default_lane();
-        if old.align() == new.align() && self.runs.resize(at, old.size(), new.size(), lane) {
+        let is_aligned = at.addr().get().is_multiple_of(new.align());
+        if is_aligned && self.resize_in_place(at, old.size(), new.size()) {
             return Some(at);
         }
         // SAFETY: as the caller promises.
         let free = || _ = unsafe { self.free(at, old) };
         // SAFETY: as the caller promises.
         unsafe { relocate(at, old, new, |new| self.alloc(new), free) }
+    }
+}
+
+impl<const UNIT: usize> fmt::Debug for PlacedSmall<'_, UNIT> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.row.units * UNIT;
+        f.debug_struct("PlacedSmall")
+            .field("bytes", &bytes)
+            .field("unit", &UNIT)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,146 @@
+//! Finding the first place for a run.
+
+use core::ops::Range;
+
+use super::bounds::{self, MOST};
+use super::codes;
+use super::row::Row;
+use super::word::Word;
+
+/// The run that a search looks for.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    pub units: usize,
+    /// The power of two of which the first unit must be a multiple, when `offset` is added.
+    pub align: usize,
+    pub offset: usize,
+}
+
+impl Wanted {
+    /// Returns where the run can begin in free units.
+    fn fit(&self, piece: &Range<usize>) -> Option<usize> {
+        let start =
+            ((piece.start + self.offset + self.align - 1) & !(self.align - 1)) - self.offset;
+        (start <= piece.end && piece.end - start >= self.units).then_some(start)
+    }
+}
+
+impl<W: Word> Row<'_, W> {
+    /// The units of a stretch.
+    const STRETCH: usize = bounds::WORDS * W::UNITS as usize;
+
+    /// Claims a run in the first place that has room for it, and returns its first unit. Returns `None` if each place
+    /// was in use when it was looked at. Beside others it may miss a place in front, as bounds may.
+    ///
+    /// Cost: at most two loads for each word and each free piece of the row, and two for each stretch; two loads and a
+    /// read-modify-write for each word of the run, and one more of them if it has several; as many as for a
+    /// [free](Self::note_free) where a piece begins in another stretch afterwards. What others claim at the same time is
+    /// tried in vain, once for each such claim.
+    pub fn alloc(&self, wanted: Wanted) -> Option<usize> {
+        if wanted.units > self.units {
+            return None;
+        }
+        self.search(wanted, false).or_else(|| {
+            let unit = self.search(wanted, true)?;
+            // The bound was too low.
+            self.bounds.set(unit / Self::STRETCH, MOST);
+            Some(unit)
+        })
+    }
+
+    /// [Allocates](Self::alloc) where the bounds allow it, or anywhere.
+    fn search(&self, wanted: Wanted, anywhere: bool) -> Option<usize> {
+        // What is free, up to where the search has come; and the longest piece that begins in the stretch that it looks
+        // through, if it has seen that from the beginning.
+        let (mut piece, mut longest) = (0..0, None);
+        while piece.end < self.units {
+            let stretch = piece.end / Self::STRETCH;
+            if piece.is_empty() && piece.end.is_multiple_of(Self::STRETCH) {
+                self.note_longest(stretch.wrapping_sub(1), longest);
+                let may_fit = anywhere || self.bounds.allows(stretch, wanted.units);
+                longest = may_fit.then_some(0);
+                if longest.is_none() {
+                    let behind = piece.end + Self::STRETCH;
+                    piece = behind..behind;
+                    continue;
+                }
+            }
+            let (idx, at) = Self::place(piece.end);
+            let word = self.read(idx);
+            let free = codes::length(codes::free(word), at).min(W::UNITS - at);
+            piece.end = self.units.min(piece.end + free as usize);
+            if let Some(unit) = wanted.fit(&piece) {
+                let end = unit + wanted.units;
+                let Err(in_use) = self.claim(unit, end) else {
+                    self.note_claimed(piece.start, end);
+                    return Some(unit);
+                };
+                (piece, longest) = (in_use + 1..in_use + 1, None);
+                continue;
+            }
+            if at + free == W::UNITS {
+                continue;
+            }
+            // The piece ends here.
+            longest = longest.map(|longest| longest.max(piece.len()));
+            let begun = piece.start / Self::STRETCH;
+            if begun < stretch {
+                self.note_longest(begun, longest);
+                longest = Some(0);
+            }
+            let in_use = codes::length(codes::in_use(word), at + free).min(W::UNITS - at - free);
+            let behind = piece.end + in_use as usize;
+            piece = behind..behind;
+        }
+        let longest = longest.map(|longest| longest.max(piece.len()));
+        self.note_longest(piece.start.min(self.units.saturating_sub(1)) / Self::STRETCH, longest);
+        None
+    }
+
+    /// Notes the longest piece that begins in a stretch, if that is known.
+    fn note_longest(&self, stretch: usize, longest: Option<usize>) {
+        if let Some(units) = longest {
+            self.bounds.set(stretch, units);
+        }
+    }
+
+    /// Notes that a free piece that began at `start` begins at `end` now, perhaps in another stretch.
+    pub(super) fn note_claimed(&self, start: usize, end: usize) {
+        if start / Self::STRETCH < end / Self::STRETCH {
+            self.note_free(end..end);
+        }
+    }
+
+    /// Notes that `units`, which have been freed, are free.
+    ///
+    /// Cost: a load for each word of the free pieces beside them, at most [`MOST`] units on either side.
+    pub(super) fn note_free(&self, units: Range<usize>) {
+        let start = self.piece_start(units.start);
+        let stretch = start / Self::STRETCH;
+        let mut end = units.end;
+        while end < self.units && end - start < MOST && !self.bounds.allows(stretch, MOST) {
+            let (idx, at) = Self::place(end);
+            let free = codes::length(codes::free(self.read(idx)), at).min(W::UNITS - at);
+            end = self.units.min(end + free as usize);
+            if at + free < W::UNITS {
+                break;
+            }
+        }
+        self.bounds.raise(stretch, end - start);
+    }
+
+    /// Returns where the free piece begins that ends at `end`, or something nearer: a piece so long that its stretch has
+    /// no bound need not be known.
+    fn piece_start(&self, end: usize) -> usize {
+        let mut start = end;
+        while start > 0 && end - start < MOST {
+            let (idx, at) = Self::place(start - 1);
+            let first = codes::start(codes::free(self.read(idx)), at + 1);
+            start -= (at + 1 - first) as usize;
+            if first > 0 {
+                break;
+            }
+        }
+        start
+    }
+}
