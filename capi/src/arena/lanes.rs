@@ -26,7 +26,7 @@ pub extern "C" fn nbbs_lanes_for(units: u64, cpus: usize) -> usize {
 /// Gives the handle at `arena`, and copies made of it from now on, lanes in `memory`, whatever that holds, in place of
 /// those in the metadata: the largest power of two of them for which its `bytes` suffice.
 ///
-/// Metadata has 16 lanes at 2^18 units, 64 from 2^20 on, 4 in small arenas. Two CPUs that share a lane claim in the
+/// Metadata has 16 lanes at 2^18 units, 256 from 2^22 on, 4 in small arenas. Two CPUs that share a lane claim in the
 /// same words, which costs them ten times as much. Lanes are hints: handles with other lanes, in other processes too,
 /// share the arena as before.
 ///

@@ -34,7 +34,7 @@ const PAGE: u64 = 512;
 pub(crate) const LANE_WORDS: usize = 2 * LINE;
 
 /// The largest number of lanes that an arena has.
-const MAX_LANES: u64 = 64;
+const MAX_LANES: u64 = 256;
 
 /// An arena has one lane for this many units (a power of two).
 const UNITS_PER_LANE: u64 = 1 << 14;
@@ -79,6 +79,7 @@ const UNITS_PER_MORE_LANE: u64 = 1 << 10;
 /// use nbbs::lanes_for;
 ///
 /// assert_eq!(lanes_for(1 << 18, 16), 0); // 1 GiB of pages has 16
+/// assert_eq!(lanes_for(1 << 22, 256), 0); // and 16 GiB has 256
 /// assert_eq!(lanes_for(1 << 18, 17), 32);
 /// assert_eq!(lanes_for(1 << 18, 256), 256); // 32 KiB
 /// assert_eq!(lanes_for(1 << 14, 256), 16);
