@@ -113,9 +113,9 @@ heap_code() {
     [ "$bytes" -gt 0 ] || failed "examples/firmware has no heap"
     [ "$bytes" -le "$1" ] || failed "examples/firmware, ${*:2}: $bytes bytes of code for the heap, more than $1"
 }
-heap_code 2100 z --features pairs; pairs=$bytes
-heap_code 3600 z --features resize; resize=$bytes
-heap_code 6400 s
+heap_code 2250 z --features pairs; pairs=$bytes
+heap_code 3650 z --features resize; resize=$bytes
+heap_code 6550 s
 # The same for a machine without any atomics that swap.
 verify/install.sh rustup target add $without_swaps >"$said" 2>&1 || failed "$without_swaps cannot be installed: $(tail -n 1 "$said")"
 (cd examples/firmware && cargo build --quiet --locked --target $without_swaps --target-dir "$target_dir/firmware") >"$said" 2>&1 ||
