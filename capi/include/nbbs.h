@@ -49,7 +49,7 @@
  */
 #define NBBS_METADATA_BYTES(units)                                                        \
     (8 * ((size_t)(units) / 32 + (size_t)(units) / 512 + (size_t)(units) / 960 +          \
-          ((size_t)(units) >= 1048576 ? (size_t)1024 : (size_t)(units) / 1024) +          \
+          ((size_t)(units) >= 4194304 ? (size_t)4096 : (size_t)(units) / 1024) +          \
           ((size_t)(units) >= 524288 ? (size_t)506 : (size_t)250)))
 
 /** `nbbs_cache_bytes(cpus)` as a constant expression, for static arrays. */

@@ -1,4 +1,4 @@
-//! The small form of the heap: only runs of fine units, and two bits for each unit.
+//! The small form of the heap: only runs of units, and two bits for each unit.
 //!
 //! ```text
 //! placed    the heap over given memory: layouts and addresses
@@ -90,8 +90,8 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
         self.placed().alloc(layout)
     }
 
-    /// Frees memory. Returns whether there was a block of as many units at `at`; if not, nothing has changed. A wrong call
-    /// for memory that is just then allocated or resized may make its holder's next call fail.
+    /// Frees memory. Returns whether there was a block of as many units at `at`; if not, nothing has changed. A wrong
+    /// call for memory that is just then allocated or resized may make its holder's next call fail.
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.

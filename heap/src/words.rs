@@ -1,7 +1,7 @@
 //! The words of which bookkeeping consists, and the flags of caches: the processor's atomics, and in this crate's own
 //! tests some that count.
 
-/// The atomics of the processor, or of a crate where it has none that swap.
+// The atomics of the processor, or of a crate where it has none that swap.
 #[cfg(any(target_has_atomic = "ptr", not(feature = "portable-atomic")))]
 use core::sync::atomic as native;
 #[cfg(all(feature = "portable-atomic", not(target_has_atomic = "ptr")))]

@@ -1,6 +1,7 @@
 //! Firmware with collections: a heap of 16 KiB for a machine without an operating system and without 64-bit atomics.
 //!
 //! `cargo build --release` in this folder links it for `thumbv7em-none-eabihf`, which `rustup target add` brings.
+//! It also links for `thumbv6m-none-eabi`, which has no atomics that swap.
 #![no_std]
 #![no_main]
 

@@ -11,10 +11,12 @@ use crate::words::AtomicUsize;
 /// The words of a stretch.
 pub const WORDS: usize = 16;
 
-/// Pieces of so many units or more have no bound.
+/// A stretch in which a piece of so many units or more begins has no bound.
 pub const MOST: usize = 512;
 
 /// The bounds of a row, each of which is stored as bound + 1; 0 means that there is none.
+///
+/// Accesses are relaxed: a bound publishes nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds<'a>(pub &'a [AtomicUsize]);
 

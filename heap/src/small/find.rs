@@ -32,20 +32,15 @@ impl<W: Word> Row<'_, W> {
     /// Claims a run in the first place that has room for it, and returns its first unit. Returns `None` if each place
     /// was in use when it was looked at. Beside others it may miss a place in front, as bounds may.
     ///
-    /// Cost: at most two loads for each word and each free piece of the row, and two for each stretch; two loads and a
-    /// read-modify-write for each word of the run, and one more of them if it has several; as many as for a
-    /// [free](Self::note_free) where a piece begins in another stretch afterwards. What others claim at the same time is
-    /// tried in vain, once for each such claim.
+    /// Cost: at most two loads for each word and each free piece of the row, and two for each stretch. Claiming takes two
+    /// loads and a read-modify-write for each word of the run, and one more of them if it has several. If what is left of
+    /// the piece begins in another stretch, a [note](Self::note_free) follows. A claim that meets another's is tried
+    /// elsewhere.
     pub fn alloc(&self, wanted: Wanted) -> Option<usize> {
         if wanted.units > self.units {
             return None;
         }
-        self.search(wanted, false).or_else(|| {
-            let unit = self.search(wanted, true)?;
-            // The bound was too low.
-            self.bounds.set(unit / Self::STRETCH, MOST);
-            Some(unit)
-        })
+        self.search(wanted, false).or_else(|| self.search(wanted, true))
     }
 
     /// [Allocates](Self::alloc) where the bounds allow it, or anywhere.
@@ -72,6 +67,10 @@ impl<W: Word> Row<'_, W> {
             if let Some(unit) = wanted.fit(&piece) {
                 let end = unit + wanted.units;
                 let Err(in_use) = self.claim(unit, end) else {
+                    if anywhere {
+                        // Perhaps its bound was too low.
+                        self.bounds.set(piece.start / Self::STRETCH, MOST);
+                    }
                     self.note_claimed(piece.start, end);
                     return Some(unit);
                 };
@@ -93,7 +92,7 @@ impl<W: Word> Row<'_, W> {
             piece = behind..behind;
         }
         let longest = longest.map(|longest| longest.max(piece.len()));
-        self.note_longest(piece.start.min(self.units.saturating_sub(1)) / Self::STRETCH, longest);
+        self.note_longest(piece.start.min(self.units - 1) / Self::STRETCH, longest);
         None
     }
 
@@ -113,7 +112,7 @@ impl<W: Word> Row<'_, W> {
 
     /// Notes that `units`, which have been freed, are free.
     ///
-    /// Cost: a load for each word of the free pieces beside them, at most [`MOST`] units on either side.
+    /// Cost: a load for each word of the free pieces beside them, until they make [`MOST`] units.
     pub(super) fn note_free(&self, units: Range<usize>) {
         let start = self.piece_start(units.start);
         let stretch = start / Self::STRETCH;

@@ -5,9 +5,10 @@
 //! Each step is one compare-and-swap, from free units to somebody's or from its holder's to free ones: that is all that
 //! keeps a unit from having two owners. Nothing is split or merged.
 //!
-//! A run that reaches the end of its word is *held* while it changes: the compare-and-swap that makes its head a held
-//! one can be won by one operation only. All others find no run there and are refused, as are those that free a run
-//! while it is claimed. A thread that stops between two steps keeps the run that it was changing, and nobody waits.
+//! A run that reaches the end of its word, or is to grow beyond it, is *held* while it changes: the compare-and-swap
+//! that makes its head a held one can be won by one operation only. All others find no run there and are refused, as
+//! are those that free a run while it is claimed. A thread that stops between two steps keeps the run that it was
+//! changing, and nobody waits.
 //!
 //! What is called for a run that is not the caller's is refused. If the run becomes one of another length at the same
 //! time, it may be held for a moment, in which its holder's free is refused, too, and the run is lost.
@@ -18,7 +19,7 @@ use super::bounds::Bounds;
 use super::codes;
 use super::word::Word;
 
-/// The units of an arena, and the words and bounds beside them.
+/// The units of a heap, and the words and bounds beside them.
 #[derive(Debug)]
 pub struct Row<'a, W> {
     pub words: &'a [W],
@@ -70,7 +71,7 @@ impl<W: Word> Row<'_, W> {
     /// Replaces the codes `from` of some units by `to`: the only write. Returns `false` if they do not hold `from`, or a
     /// rest follows.
     ///
-    /// AcqRel: the claimer acquires what the last holder of each unit released here when freeing it.
+    /// AcqRel: a claim acquires what the last holder of each unit released here by its free.
     fn recode(&self, part: Part, from: usize, to: usize) -> bool {
         let Part { idx, at, count } = part;
         let Some(word) = self.words.get(idx) else { return false };
@@ -137,7 +138,7 @@ impl<W: Word> Row<'_, W> {
         if !has_head || !has_end() || !self.recode(part, run, held) {
             return None;
         }
-        // Until now it could become another run, by a mistake of its holder's.
+        // Until now it could become another run, as the caller may be wrong about it.
         if has_end() {
             return Some(part);
         }
@@ -192,7 +193,9 @@ impl<W: Word> Row<'_, W> {
     /// Makes the run of `from` units at `start` one of `to` units. Returns `false` if there is no such run, `to` is not
     /// more, or a unit behind it is in use; then nothing has changed.
     ///
-    /// Cost: a read-modify-write for each word of the new units; if the run then reaches beyond its word, two more.
+    /// Cost: a read-modify-write and a load for each word of the new units; if the run then reaches beyond its word, two
+    /// more, and two loads for each word that it has; and a [note](Self::note_free) if what is left of the free piece
+    /// begins in another stretch.
     pub fn grow(&self, start: usize, from: usize, to: usize) -> bool {
         if !self.contains(start, to) || from == 0 || to <= from {
             return false;

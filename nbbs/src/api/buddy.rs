@@ -48,8 +48,9 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// same arena. Lanes stay off each other's cache lines if the words begin on a 64-byte boundary, as those of
     /// [`Metadata`](crate::Metadata) do.
     ///
-    /// The words have room for 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 in small arenas. CPUs that share a lane are
-    /// slow: where there are more, [`with_lanes`](Self::with_lanes), or `MetadataBox::for_cpus`, gives each its own.
+    /// The words have room for 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 in small arenas. CPUs that share a
+    /// lane are slow: where there are more, [`with_lanes`](Self::with_lanes), or `MetadataBox::for_cpus`, gives each
+    /// its own.
     ///
     /// With any other words, the results of the methods are meaningless, and the methods may panic or never return.
     /// Memory safety is not at stake, as the crate has no `unsafe`. For words with arbitrary content see
@@ -150,11 +151,11 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// Returns the same arena with lanes in the caller's words instead of those in the metadata. The number of lanes is
     /// the largest power of two for which [`lane_words`](crate::lane_words) has room in `words`.
     ///
-    /// The metadata has 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 in small arenas. Two CPUs that share a lane claim in
-    /// the same words, which costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many lanes an arena
-    /// should have, and `MetadataBox::for_cpus` makes room for them; 8 KiB more keep 64 CPUs that share 1 GiB apart, 32
-    /// KiB keep 256 CPUs apart. Lanes are hints: handles with other lanes, in other processes too, share the arena as
-    /// before.
+    /// The metadata has 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 in small arenas. Two CPUs that share a lane
+    /// claim in the same words, which costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many lanes
+    /// an arena should have, and `MetadataBox::for_cpus` makes room for them; 8 KiB more keep 64 CPUs that share 1 GiB
+    /// apart, 32 KiB keep 256 CPUs apart. Lanes are hints: handles with other lanes, in other processes too, share the
+    /// arena as before.
     ///
     /// The call clears the words, which may have any content and should begin on a 64-byte boundary. Make the handle
     /// once, and copy it. The words belong to this arena as long as a handle with them is in use: what lanes note of

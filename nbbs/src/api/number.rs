@@ -77,7 +77,8 @@ pub(crate) fn process() -> u32 {
 /// Returns the first lane of a process. Consecutive lanes have homes far apart, wherever they begin.
 ///
 /// The step is near the golden section of 64, the lanes of 4 GiB of pages: five processes with consecutive numbers have
-/// 11 lanes each before they meet, in larger arenas more. It is odd, so that two neighbours differ where there are two or four lanes.
+/// 11 lanes each before they meet, in larger arenas more. It is odd, so that two neighbours differ where there are two
+/// or four lanes.
 #[cfg(feature = "std")]
 fn first_lane(process: u32) -> usize {
     const STEP: usize = 39;

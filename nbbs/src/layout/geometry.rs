@@ -45,7 +45,7 @@ const FEW_LANES: u64 = 4;
 
 /// Returns how many 64-bit words of metadata an arena of `units` units needs, everything included.
 ///
-/// These are 2.27 bits for each unit of an arena of 2^18 units or more. The result is 0 for `units == 0`, and
+/// These are at most 2.28 bits for each unit of an arena of 2^18 units or more. The result is 0 for `units == 0`, and
 /// `usize::MAX` if `units` is above [`MAX_UNITS`] or the count does not fit: [`Buddy::new`](crate::Buddy::new) refuses
 /// all of these.
 ///

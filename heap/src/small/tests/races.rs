@@ -1,4 +1,4 @@
-//! Races on rows under loom, in every execution of two threads with three preemptions, and of three threads with one:
+//! Races on rows under loom, in every execution of two threads with two or three preemptions, and of three with one:
 //! no unit has two holders, what is done with a unit happens before what its next holder does, and nothing is lost.
 
 use core::ops::Range;
