@@ -18,9 +18,7 @@ mod word;
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::fmt;
-use core::ptr::{NonNull, null_mut};
-
-use placed::Plan;
+use core::ptr::NonNull;
 
 pub use placed::PlacedSmall;
 
@@ -53,16 +51,16 @@ pub struct Small<const BYTES: usize, const UNIT: usize = 32> {
 unsafe impl<const BYTES: usize, const UNIT: usize> Sync for Small<BYTES, UNIT> {}
 
 impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
-    const PLAN: Plan = {
+    const UNITS: usize = {
         let units = PlacedSmall::<UNIT>::units_in(BYTES);
         assert!(units > 0, "no unit fits beside the bookkeeping");
-        PlacedSmall::<UNIT>::plan(units)
+        units
     };
 
     /// Creates an empty heap: all zero.
     #[must_use]
     pub const fn new() -> Self {
-        _ = Self::PLAN;
+        _ = Self::UNITS;
         Self { bytes: UnsafeCell::new([0; BYTES]) }
     }
 
@@ -71,7 +69,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     fn placed(&self) -> PlacedSmall<'_, UNIT> {
         let start = NonNull::from(&self.bytes).cast();
         // SAFETY: the bytes are aligned as the heap is, zero at first, and nobody else reaches them.
-        unsafe { PlacedSmall::of(start, Self::PLAN) }
+        unsafe { PlacedSmall::of(start, Self::UNITS) }
     }
 
     /// Returns whether an address lies in memory that the heap hands out.
@@ -148,19 +146,17 @@ impl<const BYTES: usize, const UNIT: usize> fmt::Debug for Small<BYTES, UNIT> {
 // itself. The memory that it hands out is its own: a heap that has handed out some stays where it is, as a static does.
 unsafe impl<const BYTES: usize, const UNIT: usize> GlobalAlloc for Small<BYTES, UNIT> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        self.alloc(layout).map_or(null_mut(), NonNull::as_ptr)
+        // SAFETY: as the caller promises.
+        unsafe { GlobalAlloc::alloc(&self.placed(), layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        if let Some(at) = NonNull::new(at) {
-            // SAFETY: as the caller promises.
-            unsafe { self.free(at, layout) };
-        }
+        // SAFETY: as the caller promises.
+        unsafe { self.placed().dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: as the caller promises.
-        let moved = NonNull::new(at).and_then(|at| unsafe { self.resize(at, layout, size) });
-        moved.map_or(null_mut(), NonNull::as_ptr)
+        unsafe { self.placed().realloc(at, layout, size) }
     }
 }

@@ -15,7 +15,7 @@ pub use native::AtomicBool as HeapFlag;
 pub use nbbs::sync::AtomicU64 as HeapWord;
 
 #[cfg(test)]
-pub use counting::{HeapFlag, HeapWord, counted, interrupt, interrupted};
+pub use counting::{HeapFlag, HeapWord, count, counted, interrupt, interrupted};
 
 #[cfg(test)]
 mod counting {
@@ -98,7 +98,8 @@ mod counting {
         }
     }
 
-    fn count(loads: u64, swaps: u64) {
+    /// Counts loads and read-modify-writes of the calling thread.
+    pub fn count(loads: u64, swaps: u64) {
         SO_FAR.with(|so_far| {
             let (all_loads, all_swaps) = so_far.get();
             so_far.set((all_loads + loads, all_swaps + swaps));

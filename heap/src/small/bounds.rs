@@ -17,7 +17,7 @@ pub const MOST: usize = 512;
 /// The bounds of a row, each of which is stored as bound + 1; 0 means that there is none.
 ///
 /// Accesses are relaxed: a bound publishes nothing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Bounds<'a>(pub &'a [AtomicUsize]);
 
 impl Bounds<'_> {

@@ -60,13 +60,11 @@ impl<W: Word> Row<'_, W> {
                     continue;
                 }
             }
-            let (idx, at) = Self::place(piece.end);
-            let word = self.read(idx);
-            let free = codes::length(codes::free(word), at).min(W::UNITS - at);
-            piece.end = self.units.min(piece.end + free as usize);
+            let (free, in_use) = self.look(piece.end);
+            piece.end = self.units.min(piece.end + free);
             if let Some(unit) = wanted.fit(&piece) {
                 let end = unit + wanted.units;
-                let Err(in_use) = self.claim(unit, end) else {
+                let Err(taken) = self.claim(unit, end) else {
                     if anywhere {
                         // Perhaps its bound was too low.
                         self.bounds.set(piece.start / Self::STRETCH, MOST);
@@ -74,10 +72,10 @@ impl<W: Word> Row<'_, W> {
                     self.note_claimed(piece.start, end);
                     return Some(unit);
                 };
-                (piece, longest) = (in_use + 1..in_use + 1, None);
+                (piece, longest) = (taken + 1..taken + 1, None);
                 continue;
             }
-            if at + free == W::UNITS {
+            if in_use == 0 {
                 continue;
             }
             // The piece ends here.
@@ -87,8 +85,7 @@ impl<W: Word> Row<'_, W> {
                 self.note_longest(begun, longest);
                 longest = Some(0);
             }
-            let in_use = codes::length(codes::in_use(word), at + free).min(W::UNITS - at - free);
-            let behind = piece.end + in_use as usize;
+            let behind = piece.end + in_use;
             piece = behind..behind;
         }
         let longest = longest.map(|longest| longest.max(piece.len()));
@@ -118,10 +115,9 @@ impl<W: Word> Row<'_, W> {
         let stretch = start / Self::STRETCH;
         let mut end = units.end;
         while end < self.units && end - start < MOST && !self.bounds.allows(stretch, MOST) {
-            let (idx, at) = Self::place(end);
-            let free = codes::length(codes::free(self.read(idx)), at).min(W::UNITS - at);
-            end = self.units.min(end + free as usize);
-            if at + free < W::UNITS {
+            let (free, in_use) = self.look(end);
+            end = self.units.min(end + free);
+            if in_use > 0 {
                 break;
             }
         }

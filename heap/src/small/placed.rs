@@ -16,14 +16,6 @@ use crate::words::AtomicUsize;
 /// The alignment of the heap.
 const ALIGN: usize = 64;
 
-/// How a heap lies in its memory.
-#[derive(Clone, Copy)]
-pub(crate) struct Plan {
-    units: usize,
-    /// Where the first unit begins.
-    begin: usize,
-}
-
 /// A [`Small`](crate::Small) heap in memory that is given at run time. Copies are the same heap.
 ///
 /// ```
@@ -63,27 +55,25 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     pub unsafe fn new(start: NonNull<u8>, bytes: usize) -> Result<Self, AddError> {
         let skip = start.addr().get().wrapping_neg() % ALIGN;
         let units = Self::units_in(bytes.saturating_sub(skip));
-        let too_small = AddError::TooSmall { bytes, needed: skip + Self::begin(1) + UNIT };
         if units == 0 {
-            return Err(too_small);
+            return Err(AddError::TooSmall { bytes, needed: skip + Self::begin(1) + UNIT });
         }
-        let plan = Self::plan(units);
         // SAFETY: fewer bytes are skipped than there are, and the bookkeeping fits behind them.
         unsafe {
             let start = start.add(skip);
-            start.write_bytes(0, plan.begin);
-            Ok(Self::of(start, plan))
+            start.write_bytes(0, Self::begin(units));
+            Ok(Self::of(start, units))
         }
     }
 
-    /// Creates the heap that is planned so at `start`.
+    /// Creates the heap of this many units at `start`.
     ///
     /// # Safety
     /// `start` is aligned to 64 bytes, and the units and their bookkeeping belong to the heap for as long as any copy
     /// of it is used. The bookkeeping is zero, or that of this same heap.
     #[inline]
-    pub(crate) unsafe fn of(start: NonNull<u8>, plan: Plan) -> Self {
-        let words = Row::<AtomicUsize>::words_for(plan.units);
+    pub(crate) unsafe fn of(start: NonNull<u8>, units: usize) -> Self {
+        let words = Row::<AtomicUsize>::words_for(units);
         // SAFETY: the words lie in the memory, which is aligned for them, and are reached as atomics only. Units lie
         // behind them.
         unsafe {
@@ -91,9 +81,9 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
             let row = Row {
                 words: slice::from_raw_parts(start.cast().as_ptr(), words),
                 bounds: Bounds(slice::from_raw_parts(bounds.as_ptr(), Bounds::of_words(words))),
-                units: plan.units,
+                units,
             };
-            Self { row, base: start.add(plan.begin) }
+            Self { row, base: start.add(Self::begin(units)) }
         }
     }
 
@@ -110,11 +100,6 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
             }
         }
         fit
-    }
-
-    /// Plans a heap of this many units.
-    pub(crate) const fn plan(units: usize) -> Plan {
-        Plan { units, begin: Self::begin(units) }
     }
 
     /// Returns where the first of this many units begins.

@@ -20,7 +20,6 @@ use super::codes;
 use super::word::Word;
 
 /// The units of a heap, and the words and bounds beside them.
-#[derive(Debug)]
 pub struct Row<'a, W> {
     pub words: &'a [W],
     pub bounds: Bounds<'a>,
@@ -205,7 +204,7 @@ impl<W: Word> Row<'_, W> {
             let part = Part { idx, at, count: to as u32 };
             self.recode(part, codes::run(at, from as u32), codes::run(at, to as u32))
         } else {
-            self.is_free(start + from) && self.grow_beyond(start, from, to)
+            self.look(start + from).0 > 0 && self.grow_beyond(start, from, to)
         };
         if is_grown {
             self.note_claimed(start + from, start + to);
@@ -222,9 +221,13 @@ impl<W: Word> Row<'_, W> {
         is_grown
     }
 
-    fn is_free(&self, unit: usize) -> bool {
+    /// Returns how many units are free from `unit` on, in its word, and how many in use behind them. Cost: a load.
+    pub fn look(&self, unit: usize) -> (usize, usize) {
         let (idx, at) = Self::place(unit);
-        codes::length(codes::free(self.read(idx)), at) > 0
+        let word = self.read(idx);
+        let free = codes::length(codes::free(word), at).min(W::UNITS - at);
+        let in_use = codes::length(codes::in_use(word), at + free).min(W::UNITS - at - free);
+        (free as usize, in_use as usize)
     }
 
     /// Returns how many units are free. Cost: a load for each word.

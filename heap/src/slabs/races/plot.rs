@@ -10,6 +10,7 @@ use loom::thread;
 
 use super::{Fresh, Lane};
 use crate::class::{CLASSES, Class, UNIT};
+use crate::model::Raced;
 use crate::slabs::{FIRST, Given, LISTED, Slabs, WORDS_OF_CLASSES, tag};
 
 /// The class of eight slots in a unit, and the bits of all of them.
@@ -28,23 +29,19 @@ const GRAIN: usize = 64;
 const GRAINS: usize = UNIT / GRAIN;
 
 /// Loom's word, or one that no race uses.
-///
-/// Loom's search forgets a load as soon as somebody else loads the same word, and so tries no schedule in which one of
-/// their writes comes before it. Here every access is preceded by one that it does not forget, and that orders nothing.
 pub enum Word {
-    Raced { word: AtomicU64, turn: AtomicU64 },
+    Raced(Raced<AtomicU64>),
     Unused,
 }
 
 impl Word {
     fn raced() -> Self {
-        Self::Raced { word: AtomicU64::new(0), turn: AtomicU64::new(0) }
+        Self::Raced(Raced::default())
     }
 
     fn turn(&self) -> &AtomicU64 {
-        let Self::Raced { word, turn } = self else { panic!("a word that no race uses") };
-        turn.fetch_add(0, Ordering::Relaxed);
-        word
+        let Self::Raced(word) = self else { panic!("a word that no race uses") };
+        word.turn()
     }
 }
 

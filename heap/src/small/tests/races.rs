@@ -14,24 +14,12 @@ use super::super::find::Wanted;
 use super::super::row::Row;
 use super::super::word::Word;
 use super::Memory;
-use crate::model::model;
+use crate::model::{Raced, model};
 
-/// Loom's word, of two units. Every access is preceded by one that loom's search does not forget, as in the races of
-/// slabs.
-#[derive(Default)]
-struct Raced {
-    word: AtomicUsize,
-    turn: AtomicUsize,
-}
+/// A word of two units.
+type Pair = Raced<AtomicUsize>;
 
-impl Raced {
-    fn turn(&self) -> &AtomicUsize {
-        self.turn.fetch_add(0, Ordering::Relaxed);
-        &self.word
-    }
-}
-
-impl Word for Raced {
+impl Word for Pair {
     const UNITS: u32 = 2;
 
     fn load(&self, order: Ordering) -> usize {
@@ -51,7 +39,7 @@ impl Word for Raced {
 
 /// A row, and memory that only the holder of a unit may touch.
 struct Field {
-    memory: Memory<Raced>,
+    memory: Memory<Pair>,
     cells: Vec<UnsafeCell<u64>>,
 }
 
@@ -61,7 +49,7 @@ impl Field {
         Self { memory: Memory::new(units), cells }
     }
 
-    fn row(&self) -> Row<'_, Raced> {
+    fn row(&self) -> Row<'_, Pair> {
         self.memory.row()
     }
 

@@ -1,6 +1,6 @@
 //! Operations that are interrupted before each of their steps, by another operation or for ever, and what they take.
 
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use core::iter::once;
 use core::ops::Range;
 use core::sync::atomic::Ordering;
@@ -11,14 +11,13 @@ use std::vec::Vec;
 use super::super::find::Wanted;
 use super::super::word::Word;
 use super::{Memory, Narrow};
+use crate::words::{count, counted};
 
 type Handler = Box<dyn FnOnce()>;
 
 std::thread_local! {
     /// What interrupts the calling thread, and how many steps it takes before.
     static HANDLER: RefCell<Option<(u32, Handler)>> = const { RefCell::new(None) };
-    /// The loads and read-modify-writes of the calling thread.
-    static TAKEN: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
 /// A word of two units, each access to which is a step.
@@ -26,9 +25,7 @@ std::thread_local! {
 struct Stepped(Narrow<2>);
 
 impl Stepped {
-    fn step(loads: usize, swaps: usize) {
-        let taken = TAKEN.get();
-        TAKEN.set((taken.0 + loads, taken.1 + swaps));
+    fn step() {
         let due = HANDLER.with_borrow_mut(|handler| match handler {
             Some((0, _)) => handler.take(),
             Some((steps, _)) => {
@@ -45,7 +42,8 @@ impl Word for Stepped {
     const UNITS: u32 = 2;
 
     fn load(&self, order: Ordering) -> usize {
-        Self::step(1, 0);
+        Self::step();
+        count(1, 0);
         self.0.load(order)
     }
 
@@ -56,7 +54,8 @@ impl Word for Stepped {
         success: Ordering,
         failure: Ordering,
     ) -> Result<usize, usize> {
-        Self::step(0, 1);
+        Self::step();
+        count(0, 1);
         self.0.compare_exchange(current, new, success, failure)
     }
 }
@@ -214,10 +213,9 @@ fn what_is_freed_behind_a_search_is_found() {
 
 /// Does `work`, which succeeds, in at most so many loads and read-modify-writes.
 #[track_caller]
-fn takes(loads: usize, swaps: usize, work: impl FnOnce() -> bool) {
-    TAKEN.set((0, 0));
-    assert!(work());
-    let taken = TAKEN.get();
+fn takes(loads: u64, swaps: u64, work: impl FnOnce() -> bool) {
+    let (is_done, taken) = counted(work);
+    assert!(is_done);
     assert!(taken.0 <= loads && taken.1 <= swaps, "{taken:?}, may be {loads} and {swaps}");
 }
 
@@ -243,7 +241,7 @@ fn operations_take_what_is_said() {
     for free in [0, 1] {
         (0..UNITS).filter(|unit| unit % 2 == free).for_each(|unit| assert!(row.cut(unit, 1, 0)));
         // One for each word, and another where the free unit is the second.
-        let once = (1 + free) * UNITS / 2;
+        let once = ((1 + free) * UNITS / 2) as u64;
         takes(2 * once, 0, || !allocs(2)());
         takes(once, 0, || !allocs(2)());
         assert!((0..UNITS / 2).all(|_| allocs(1)()));
