@@ -5,13 +5,13 @@
 //! schedule   random and PCT schedules, and how to run a race under them
 //! races      races made from a seed: all orders, reservations, statistics
 //! caches     races of CPUs with caches, made from a seed
-//! share      the parts and the share of the races that are run
+//! arguments  the command line: the parts and the share of the races that are run
 //! patients   the allocators that are known to be broken, and their sound twins
 //! ```
 
+pub mod arguments;
 pub mod caches;
 pub mod patients;
 pub mod races;
 pub mod schedule;
-pub mod share;
 pub mod word;

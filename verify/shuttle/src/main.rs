@@ -14,11 +14,11 @@ use std::time::Instant;
 
 use testkit::program::{Arena, race, race_caches, race_plain};
 use testkit::{BackEnd, Violation};
+use verify_shuttle::arguments::Arguments;
 use verify_shuttle::caches;
 use verify_shuttle::patients::{PATIENTS, Patient};
 use verify_shuttle::races::{Kind, make};
 use verify_shuttle::schedule::{Chooser, Found, Schedules, together};
-use verify_shuttle::share::{Share, asked_for};
 use verify_shuttle::word::Scheduled;
 
 /// The number of schedules of each kind for each race.
@@ -46,22 +46,18 @@ struct Totals {
 }
 
 fn main() -> ExitCode {
-    let has = |flag: &str| std::env::args().any(|argument| argument == flag);
-    let Some(share) = Share::from_arguments() else {
-        eprintln!("--share takes K/N, of which N is above 0");
-        return ExitCode::from(2);
-    };
+    let asked = Arguments::read(&PARTS.map(|(name, ..)| name));
     std::panic::set_hook(Box::new(|_| {}));
     let mut all = Totals::default();
-    for (name, races, run) in asked_for(&PARTS, |(name, ..)| name) {
-        let (start, most) = (Instant::now(), if has("--long") { 50 * races } else { *races });
+    for (name, races, run) in PARTS.into_iter().filter(|(name, ..)| asked.asks_for(name)) {
+        let (start, most) = (Instant::now(), if asked.long { 50 * races } else { races });
         let before = all.races;
-        for seed in share.of(most) {
+        for seed in asked.share.of(most) {
             all.races += 1;
             if let Err(why) = run(seed, &mut all) {
                 println!("ours, {name}: FOUND: {why}");
                 all.found += 1;
-                if has("--first") {
+                if asked.first {
                     return ExitCode::from(3);
                 }
             }
@@ -71,7 +67,7 @@ fn main() -> ExitCode {
     let Totals { races, schedules, found, granted, refused } = all;
     let (granted, refused) = (granted.load(Ordering::Relaxed), refused.load(Ordering::Relaxed));
     println!("ours: {found} findings");
-    if has("--first") {
+    if asked.first {
         return ExitCode::SUCCESS;
     }
     let (broken, sound): (Vec<&Patient>, Vec<&Patient>) =

@@ -14,10 +14,10 @@ use testkit::history::{Call, History, record};
 use testkit::program::{Arena, Body, Op, Program, Race, Step};
 use testkit::steered::{Steered, all_schedules, at_once, jitter};
 use testkit::{BackEnd, Symptom, Violation};
+use verify_shuttle::arguments::{Arguments, Share};
 use verify_shuttle::patients::{PATIENTS, Patient};
 use verify_shuttle::races::{Kind, make};
 use verify_shuttle::schedule::{Chooser, Schedules, together};
-use verify_shuttle::share::{Share, asked_for};
 use verify_shuttle::word::Scheduled;
 
 /// Counts histories, and how many of them are not linearizable if refusals count.
@@ -65,30 +65,20 @@ impl std::fmt::Debug for Text {
 }
 
 fn main() -> ExitCode {
-    let has = |flag: &str| std::env::args().any(|argument| argument == flag);
-    let Some(share) = Share::from_arguments() else {
-        eprintln!("--share takes K/N, of which N is above 0");
-        return ExitCode::from(2);
-    };
+    let asked = Arguments::read(&PARTS.map(|(name, _)| name));
     std::panic::set_hook(Box::new(|_| {}));
-    let factor = if has("--long") { 50 } else { 1 };
+    let factor = if asked.long { 50 } else { 1 };
     let count = Arc::new(Count::default());
-    let parts: [(&str, Part); 4] = [
-        ("schedules", under_shuttle),
-        ("caches", behind_a_cache),
-        ("preemptions", under_all_schedules),
-        ("threads", on_threads),
-    ];
     let mut clean = true;
-    for (name, part) in asked_for(&parts, |(name, _)| name) {
+    for (name, part) in PARTS.into_iter().filter(|(name, _)| asked.asks_for(name)) {
         let start = Instant::now();
-        let result = part(factor, share, &count);
+        let result = part(factor, asked.share, &count);
         match &result {
             Ok(()) => println!("ours, {name}: clean, {:.1?}", start.elapsed()),
             Err(why) => println!("ours, {name}: FOUND: {why}"),
         }
         clean &= result.is_ok();
-        if !clean && has("--first") {
+        if !clean && asked.first {
             return ExitCode::from(3);
         }
     }
@@ -98,7 +88,7 @@ fn main() -> ExitCode {
         "histories {histories}\nrefusals {refusals}\nunlinearizable {}",
         of(&count.unlinearizable)
     );
-    if has("--first") {
+    if asked.first {
         return ExitCode::SUCCESS;
     }
     let counterexample = counterexample();
@@ -121,6 +111,13 @@ fn main() -> ExitCode {
 
 /// A way to make histories: from a multiple of the usual number of random races, and a share of those.
 type Part = fn(u64, Share, &Arc<Count>) -> Result<(), String>;
+
+const PARTS: [(&str, Part); 4] = [
+    ("schedules", under_shuttle),
+    ("caches", behind_a_cache),
+    ("preemptions", under_all_schedules),
+    ("threads", on_threads),
+];
 
 /// Runs random races of 3 to 8 lanes under random and PCT schedules.
 fn under_shuttle(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), String> {
