@@ -7,7 +7,7 @@ use crate::program::Arena;
 /// The version of an inner word: see the picture in DESIGN.md.
 const VERSION: u64 = ((1 << 25) - 1) << 32;
 /// The words of a lane. Reservations are on lane 0, which comes first.
-const LANE_WORDS: usize = 16;
+const LANE_WORDS: usize = nbbs::lane_words(1);
 
 /// The places of the version of each inner word, and of the epoch.
 ///

@@ -3,6 +3,7 @@
 use super::Blocks;
 use super::claim::fit;
 use crate::error::AllocError;
+use crate::lane::Path;
 use crate::sync::Word;
 use crate::word;
 
@@ -71,7 +72,7 @@ impl<W: Word> Blocks<'_, W> {
         let old = notes.guess(place, word);
         let whole_slots = self.geometry().whole_slots(level, cursor);
         let Some(slot) = fit(level, whole_slots, old, slots) else {
-            return self.alloc_beside::<LEAF>(cursor, order);
+            return self.alloc_spare::<LEAF>(cursor, order);
         };
         let new = match word.claim(level, old, slot, slots) {
             Ok(new) => new,
@@ -128,7 +129,7 @@ impl<W: Word> Blocks<'_, W> {
     fn keep_or_search(self, index: u64, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);
         let (idx, _) = W::SHAPE.locate(level, index);
-        if self.lane.climb(level, idx) {
+        if self.lane.climb(Path::Claims, level, idx) {
             return Some(index);
         }
         self.undo(index, order);

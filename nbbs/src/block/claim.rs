@@ -1,6 +1,7 @@
 //! Claiming a block in a given word, and undoing a claim.
 
 use super::Blocks;
+use crate::lane::Path;
 use crate::sync::Word;
 use crate::word;
 
@@ -15,7 +16,7 @@ impl<W: Word> Blocks<'_, W> {
         });
         let slot = self.lane.noted(level, idx, claimed)?.1;
         let index = W::SHAPE.first_unit(level, idx, slot);
-        if self.lane.climb(level, idx) {
+        if self.lane.climb(Path::Claims, level, idx) {
             return Some(index);
         }
         self.undo(index, order);

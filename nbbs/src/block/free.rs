@@ -2,7 +2,7 @@
 
 use super::Blocks;
 use crate::error::FreeError;
-use crate::lane::Path;
+use crate::lane::{Path, WayDown};
 use crate::sync::Word;
 use crate::tree::At;
 use crate::word;
@@ -11,27 +11,54 @@ impl<W: Word> Blocks<'_, W> {
     /// Frees the block at `index` and returns its order. Nothing has changed if there is none.
     #[inline(always)]
     pub fn free(self, index: u64) -> Result<u32, FreeError> {
+        match self.lane.way_down(W::SHAPE.locate(0, index).0) {
+            WayDown::Split => {
+                if let Some(order) = self.order_in_leaf(index)
+                    && self.clear_near::<true, false>(index, order)
+                {
+                    return Ok(order);
+                }
+            }
+            WayDown::Unknown => return self.free_elsewhere(index),
+            WayDown::Ends => {}
+        }
+        self.free_found(index)
+    }
+
+    /// Does the same as [`free`](Self::free) where the lane does not know what is above, and looks.
+    #[inline(never)]
+    fn free_elsewhere(self, index: u64) -> Result<u32, FreeError> {
+        if index < self.geometry().units()
+            && self.lane.surveys_way_down(W::SHAPE.locate(0, index).0)
+            && let Some(order) = self.order_in_leaf(index)
+            && self.clear_near::<true, true>(index, order)
+        {
+            return Ok(order);
+        }
+        self.free_found(index)
+    }
+
+    /// Frees the block at `index`, whose order is found from the top.
+    #[inline(always)]
+    fn free_found(self, index: u64) -> Result<u32, FreeError> {
         loop {
-            let order = match self.order_in_leaf(index) {
-                Some(order) => order,
-                None => self.order_at(index)?,
-            };
+            let order = self.order_at(index)?;
             if self.clear(index, order) {
                 return Ok(order);
             }
         }
     }
 
-    /// Returns the order of the block that begins at unit `index`, if it is in a leaf word, without a lookup from the
-    /// top: a larger block would keep a slot above from being split for as long as it is held. What the lane learns of
-    /// the slots above shortens the look that follows the clear, but does not replace it: the word directly above and
-    /// the epoch are read again then.
+    /// Returns the order of the block that begins at unit `index`, if it is in a leaf word, for a caller that has seen
+    /// every slot above split: a larger block would keep one of them from being split for as long as it is held. What
+    /// the lane learns of the slots above shortens the look that follows the clear, but does not replace it: the word
+    /// directly above and the epoch are read again then.
     #[inline(always)]
     fn order_in_leaf(self, index: u64) -> Option<u32> {
-        let (idx, slot) = W::SHAPE.locate(0, index);
-        if index >= self.geometry().units() || !self.lane.knows_way_down(idx) {
+        if index >= self.geometry().units() {
             return None;
         }
+        let (idx, slot) = W::SHAPE.locate(0, index);
         let place = self.geometry().place(0, idx);
         // From the lane's note, right or wrong: the clear finds out.
         let codes = self.lane.notes().guess(place, self.tree().at(place)?);
@@ -100,16 +127,17 @@ impl<W: Word> Blocks<'_, W> {
     #[inline(always)]
     fn clear(self, index: u64, order: u32) -> bool {
         if order < W::SHAPE.word_order(0) {
-            self.clear_near::<true>(index, order)
+            self.clear_near::<true, false>(index, order)
         } else {
-            self.clear_near::<false>(index, order)
+            self.clear_near::<false, false>(index, order)
         }
     }
 
     /// Clears a block in the common case: the word holds what it seems to hold and the words above need no change. As
-    /// in `alloc_again`, the rest is left to a tail call.
+    /// in `alloc_again`, the rest is left to a tail call. `LEAF`: the block is one of a leaf word. `SURVEYED`: the lane had
+    /// not freed there, and has just looked at the words above.
     #[inline]
-    fn clear_near<const LEAF: bool>(self, index: u64, order: u32) -> bool {
+    fn clear_near<const LEAF: bool, const SURVEYED: bool>(self, index: u64, order: u32) -> bool {
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
         let slots = order - W::SHAPE.slot_order(level);
         let (idx, slot) = W::SHAPE.locate(level, index);
@@ -143,27 +171,38 @@ impl<W: Word> Blocks<'_, W> {
         // Pairs with the mark, which this sees if the inspection missed the free.
         let allows = |above: At<'_, W>| word::allows(above.load_before_fence(), offer);
         if !self.tree().at(place).is_some_and(allows) {
-            return self.tell_above(level, idx, offer);
+            return self.tell_above(index, order, offer);
         }
-        self.lane.knows_path(Path::Frees, place, offer) || self.look_above(level + 1, above, offer)
-    }
-
-    /// Raises the bounds above word `idx` of `level` to `offer`, where they do not allow for it yet. Always returns
-    /// `true`, so that it can be the caller's tail call.
-    #[inline(never)]
-    fn look_above(self, level: usize, idx: u64, offer: u64) -> bool {
-        let bound = self.lane.survey(Path::Frees, level, idx);
-        if bound.is_none_or(|bound| bound < offer) {
-            self.tree().publish(level, idx, offer);
+        if !self.lane.knows_path(Path::Frees, place, offer) {
+            return self.look_above(index, order, offer);
+        }
+        if SURVEYED {
+            self.note_spare(index, offer);
         }
         true
     }
 
-    /// Raises the bounds above word `idx` of `level` to `offer`. Always returns `true`, like
-    /// [`look_above`](Self::look_above).
+    /// Notes the block that a free of `order` at `index` left, and raises the bounds above to what it offers, where they
+    /// do not allow for it yet. Always returns `true`, so that it can be the caller's tail call.
     #[inline(never)]
-    fn tell_above(self, level: usize, idx: u64, offer: u64) -> bool {
-        self.tree().publish(level, idx, offer);
+    fn look_above(self, index: u64, order: u32, offer: u64) -> bool {
+        self.note_spare(index, offer);
+        let above = W::SHAPE.level_of(order) + 1;
+        let (idx, _) = W::SHAPE.locate(above, index);
+        let bound = self.lane.survey(Path::Frees, above, idx);
+        if bound.is_none_or(|bound| bound < offer) {
+            self.tree().publish(above, idx, offer);
+        }
+        true
+    }
+
+    /// Notes the block that a free of `order` at `index` left, and raises the bounds above to what it offers. Always
+    /// returns `true`, like [`look_above`](Self::look_above).
+    #[inline(never)]
+    fn tell_above(self, index: u64, order: u32, offer: u64) -> bool {
+        self.note_spare(index, offer);
+        let level = W::SHAPE.level_of(order);
+        self.tree().publish(level, W::SHAPE.locate(level, index).0, offer);
         true
     }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! alloc     claims a block where the lane claimed last
+//! spare     claims a block that a free left
 //! beside    claims a block beside that word     search    finds a word in which a block can be claimed
 //! claim     claims a block in a given word      batch     claims and frees many blocks of one word at once
 //! free      finds a block and clears it          look      says whether a block is free
@@ -14,6 +15,7 @@ mod claim;
 mod free;
 mod look;
 mod search;
+mod spare;
 
 use crate::lane::OnLane;
 use crate::layout::geometry::Geometry;

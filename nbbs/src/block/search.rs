@@ -38,6 +38,8 @@ struct Search {
     from: u64,
     /// In how many words it found less than they promised. From [`FEW`] on it takes the areas in turn.
     misses: u32,
+    /// Whether it has begun again, and so looks for the first fit from home on.
+    has_restarted: bool,
     at: usize,
     idx: u64,
 }
@@ -118,7 +120,8 @@ impl<W: Word> Blocks<'_, W> {
         let level = W::SHAPE.level_of(order);
         let need = u64::from(order) + 1;
         let (at, idx) = self.lowest_in_use(level, from);
-        let mut search = Search { level, need, room: need, from, misses: 0, at, idx };
+        let mut search =
+            Search { level, need, room: need, from, misses: 0, has_restarted: false, at, idx };
         loop {
             if search.at > level {
                 if self.descend(&mut search) {
@@ -180,8 +183,9 @@ impl<W: Word> Blocks<'_, W> {
             self.split_over(at, idx);
             if search.goes_in_turn() {
                 search.pass(self.geometry());
-            } else if at == level + 1 {
+            } else if at == level + 1 && !search.has_restarted {
                 // The words beside it are full, too: first fit, from home.
+                search.has_restarted = true;
                 search.from = self.lane.home(level);
                 search.room = if self.is_spacious(level) { need + ROOM } else { need };
                 (search.at, search.idx) = self.restart(level, need);

@@ -2,18 +2,21 @@
 //!
 //! ```text
 //! notes     the words of one lane, and what is packed into them
+//! spares    the free blocks of one order that the lane remembers
 //! path      the way up from a word, as the lane last saw it
 //! ```
 
 mod notes;
 mod path;
+mod spares;
 
 use crate::error::MetadataError;
 use crate::layout::geometry::{Geometry, LANE_WORDS};
 use crate::sync::{Ordering, Word};
 use crate::tree::{LaneWords, Tree};
 pub(crate) use notes::Notes;
-pub(crate) use path::Path;
+pub(crate) use path::{Path, WayDown};
+pub(crate) use spares::Spares;
 
 /// An arena: its tree, and the notes of its lanes.
 #[derive(Debug)]

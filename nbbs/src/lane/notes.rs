@@ -6,6 +6,7 @@
 //!             its place, the order and slot of a    word 5      the epoch of that path, sealed with word 4
 //!             block that may fit                    words 6, 7  the same for the path of frees
 //! word 3      what the lane left in it              words 8+    cursor of each order from 0 on, plus 1
+//!                                                   words 16+   spares of each order from 0 on
 //! ```
 //!
 //! The cursors of small orders have a cache line of their own, which is written when one moves. Other lanes look at
@@ -33,7 +34,8 @@
 //! earlier holder's accesses before the claim. So its second word is written with `Release` and read with `Acquire`.
 
 use super::Path;
-use crate::layout::geometry::{LANE_WORDS, LINE};
+use super::spares::Spares;
+use crate::layout::geometry::LINE;
 use crate::sync::{ACQUIRE_BY_FENCE, Ordering, Word};
 use crate::tree::{At, LaneWords};
 
@@ -45,6 +47,8 @@ const CHANGED: usize = 2;
 const CLAIMS: usize = 4;
 /// The position of the frees' path.
 const FREES: usize = 6;
+/// The position of the spares of order 0.
+const SPARES: usize = 2 * LINE;
 
 /// The words of one lane. Accesses are `Relaxed` where they publish nothing.
 pub(crate) struct Notes<'a, W>(&'a LaneWords<W>);
@@ -102,6 +106,12 @@ impl<'a, W: Word> Notes<'a, W> {
     pub fn note_next(self, place: usize, left: u64, order: u32, slot: Option<u32>) {
         self.0[CHANGED].store(Changed::new(place, order, slot).0, Ordering::Relaxed);
         self.0[CHANGED + 1].store(left, Ordering::Relaxed);
+    }
+
+    /// Returns the spares of `order`. Of the largest orders none are noted.
+    #[inline(always)]
+    pub fn spares(self, order: u32) -> Option<Spares<'a, W>> {
+        self.0[SPARES..].get(order as usize).map(Spares::new)
     }
 
     /// Forgets the block that may fit.
@@ -223,13 +233,13 @@ const fn path_at(path: Path) -> usize {
 #[inline(always)]
 const fn cursor_at(order: u32) -> usize {
     let order = if (order as usize) < CURSOR_ORDERS { order as usize } else { CURSOR_ORDERS - 1 };
-    (order + LINE) % LANE_WORDS
+    (order + LINE) % SPARES
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CHANGED, CURSOR_ORDERS, Changed, Seen, cursor_at};
-    use crate::layout::geometry::{LANE_WORDS, LINE, MAX_ORDERS};
+    use super::{CHANGED, CURSOR_ORDERS, Changed, SPARES, Seen, cursor_at};
+    use crate::layout::geometry::{LINE, MAX_ORDERS};
 
     const PLACES: [usize; 5] = [0, 1, 63, 4096, 1 << 30];
 
@@ -237,7 +247,7 @@ mod tests {
     fn orders_have_cursors_of_their_own_and_large_ones_share_one() {
         let mut places: std::vec::Vec<_> = (0..CURSOR_ORDERS as u32).map(cursor_at).collect();
         places.sort_unstable();
-        assert!(places.into_iter().eq((0..CHANGED).chain(LINE..LANE_WORDS)));
+        assert!(places.into_iter().eq((0..CHANGED).chain(LINE..SPARES)));
         for order in CURSOR_ORDERS..MAX_ORDERS {
             assert_eq!(cursor_at(order as u32), cursor_at(CURSOR_ORDERS as u32 - 1));
         }

@@ -12,6 +12,17 @@ pub(crate) enum Path {
     Frees,
 }
 
+/// What a lane knows of the slots above a leaf word.
+#[derive(Clone, Copy)]
+pub(crate) enum WayDown {
+    /// Every one is split.
+    Split,
+    /// The one directly above is, and the lane would have to look at the others.
+    Unknown,
+    /// The one directly above is not, or its word is marked.
+    Ends,
+}
+
 impl<W: Word> OnLane<'_, W> {
     /// Returns whether the words above a claim in word `idx` of `level` are known to be in order: the one directly
     /// above because it was looked at, the others because the lane saw them so and nothing has been undone since.
@@ -23,14 +34,26 @@ impl<W: Word> OnLane<'_, W> {
             || self.passed(level, idx).is_some_and(|(_, place)| self.knows_split_path(place))
     }
 
-    /// Returns whether every slot above leaf word `idx` is split. If `true`, each was so during the call, and a note of
-    /// the lane's says so.
+    /// Returns what the lane knows of the slots above leaf word `idx`. An `idx` outside the arena may have any answer.
     #[inline(always)]
-    pub fn knows_way_down(self, idx: u64) -> bool {
+    pub fn way_down(self, idx: u64) -> WayDown {
+        if self.geometry().top() == 0 {
+            return WayDown::Split;
+        }
+        match self.passed(0, idx) {
+            Some((_, place)) if self.knows_split_path(place) => WayDown::Split,
+            Some(_) => WayDown::Unknown,
+            None => WayDown::Ends,
+        }
+    }
+
+    /// Looks whether every slot above leaf word `idx`, which is inside the arena, is split, and notes it. If `true`, each
+    /// was so during the call.
+    pub fn surveys_way_down(self, idx: u64) -> bool {
         self.geometry().top() == 0
-            || self.passed(0, idx).is_some_and(|(above, place)| {
-                self.knows_split_path(place) || self.survey(Path::Frees, 1, above).is_some()
-            })
+            || self
+                .passed(0, idx)
+                .is_some_and(|(above, _)| self.survey(Path::Frees, 1, above).is_some())
     }
 
     /// Returns the word directly above word `idx` of `level` and its place, if it is unmarked and the slot split.
@@ -50,17 +73,18 @@ impl<W: Word> OnLane<'_, W> {
         self.knows_path(Path::Claims, place, 0) || self.knows_path(Path::Frees, place, 0)
     }
 
-    /// Climbs from a claim in word `idx` of `level`. Returns `false` if a block or run holds an area above; the claim
-    /// must then be undone.
-    pub fn climb(self, level: usize, idx: u64) -> bool {
+    /// Climbs from a claim in word `idx` of `level`, and notes what it saw as `path`. Returns `false` if a block or run
+    /// holds an area above; the claim must then be undone.
+    #[inline]
+    pub fn climb(self, path: Path, level: usize, idx: u64) -> bool {
         // Between the claim and the look at the word above.
         W::store_load_fence();
         if level == self.geometry().top() {
             return true;
         }
         let (above, _) = W::SHAPE.parent(idx);
-        let path = || self.survey(Path::Claims, level + 1, above);
-        self.tree().passes(level, idx) && path().is_some() || self.tree().climb(level, idx)
+        let seen = || self.survey(path, level + 1, above);
+        self.tree().passes(level, idx) && seen().is_some() || self.tree().climb(level, idx)
     }
 
     /// Returns whether every word above the inner word at `place` was in order, with a bound of at least `offer`, when

@@ -30,8 +30,8 @@ pub(crate) const LINE: usize = 8;
 /// Words in 4 KiB.
 const PAGE: u64 = 512;
 
-/// Words of a lane: two cache lines.
-pub(crate) const LANE_WORDS: usize = 2 * LINE;
+/// Words of a lane: three cache lines.
+pub(crate) const LANE_WORDS: usize = 3 * LINE;
 
 /// The largest number of lanes that an arena has.
 const MAX_LANES: u64 = 256;
@@ -45,23 +45,23 @@ const FEW_LANES: u64 = 4;
 
 /// Returns how many 64-bit words of metadata an arena of `units` units needs, everything included.
 ///
-/// These are at most 2.28 bits for each unit of an arena of 2^18 units or more. The result is 0 for `units == 0`, and
+/// These are at most 2.30 bits for each unit of an arena of 2^18 units or more. The result is 0 for `units == 0`, and
 /// `usize::MAX` if `units` is above [`MAX_UNITS`] or the count does not fit: [`Buddy::new`](crate::Buddy::new) refuses
 /// all of these.
 ///
 /// ```
-/// // 1 GiB in pages of 4 KiB: 73 KiB of metadata.
-/// assert_eq!(nbbs::metadata_words(1 << 18) * 8, 74_304);
+/// // 1 GiB in pages of 4 KiB: 74 KiB of metadata.
+/// assert_eq!(nbbs::metadata_words(1 << 18) * 8, 75_328);
 /// ```
 #[must_use]
 pub const fn metadata_words(units: u64) -> usize {
     Shape::STANDARD.metadata_words(units)
 }
 
-/// Returns how many words `lanes` lanes take in [`Buddy::with_lanes`](crate::Buddy::with_lanes): 128 bytes each.
+/// Returns how many words `lanes` lanes take in [`Buddy::with_lanes`](crate::Buddy::with_lanes): 192 bytes each.
 ///
 /// ```
-/// assert_eq!(nbbs::lane_words(64) * 8, 8192);
+/// assert_eq!(nbbs::lane_words(64) * 8, 12_288);
 /// ```
 #[must_use]
 pub const fn lane_words(lanes: usize) -> usize {
@@ -73,7 +73,7 @@ const UNITS_PER_MORE_LANE: u64 = 1 << 10;
 
 /// Returns how many lanes an arena of `units` units should be given for `cpus` CPUs, by
 /// [`Buddy::with_lanes`](crate::Buddy::with_lanes). The result is 0 where the lanes in its metadata suffice, otherwise
-/// the number of CPUs rounded up to a power of two, but no more than one for each 2^10 units, which is 1 bit per unit.
+/// the number of CPUs rounded up to a power of two, but no more than one for each 2^10 units, which is 1.5 bits per unit.
 ///
 /// ```
 /// use nbbs::lanes_for;
@@ -81,7 +81,7 @@ const UNITS_PER_MORE_LANE: u64 = 1 << 10;
 /// assert_eq!(lanes_for(1 << 18, 16), 0); // 1 GiB of pages has 16
 /// assert_eq!(lanes_for(1 << 22, 256), 0); // and 16 GiB has 256
 /// assert_eq!(lanes_for(1 << 18, 17), 32);
-/// assert_eq!(lanes_for(1 << 18, 256), 256); // 32 KiB
+/// assert_eq!(lanes_for(1 << 18, 256), 256); // 48 KiB
 /// assert_eq!(lanes_for(1 << 14, 256), 16);
 /// ```
 #[must_use]
@@ -153,8 +153,9 @@ impl Layout {
         // be at such a distance. There is a line between the levels, and half of 4 KiB between lanes and leaf words
         // where the lanes themselves do not ensure it.
         let mut base = [0; MAX_LEVELS];
-        let gap = if lanes * LANE_WORDS as u64 >= PAGE { PAGE / 2 } else { 0 };
-        let mut words = lanes * LANE_WORDS as u64 + gap + LINE as u64;
+        let of_lanes = lanes * LANE_WORDS as u64;
+        let gap = if of_lanes >= PAGE && of_lanes % PAGE < PAGE / 2 { PAGE / 2 } else { 0 };
+        let mut words = of_lanes + gap + LINE as u64;
         let mut level = 0;
         while level <= top {
             base[level] = words as usize;

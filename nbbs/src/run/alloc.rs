@@ -6,6 +6,7 @@ use super::Runs;
 use super::find::Wanted;
 use super::slots::Slots;
 use crate::error::RequestError;
+use crate::lane::Path;
 use crate::request::Request;
 use crate::sync::Word;
 use crate::word::{self, span};
@@ -93,7 +94,7 @@ impl<W: Word> Runs<'_, W> {
             Some((codes | span::closed(slot, units), slot))
         });
         let slot = self.lane().noted(0, leaf, claimed)?.1;
-        if self.lane().climb(0, leaf) {
+        if self.lane().climb(Path::Claims, 0, leaf) {
             return Some(W::SHAPE.first_unit(0, leaf, slot));
         }
         let slots = Slots { level: 0, idx: leaf, slot, count: units };

@@ -1,6 +1,7 @@
 //! Changing the codes of contiguous slots of one word: the step of which runs and reservations are made.
 
 use super::Runs;
+use crate::lane::Path;
 use crate::layout::shape::Shape;
 use crate::sync::Word;
 use crate::word::{self, span};
@@ -70,7 +71,7 @@ impl<W: Word> Runs<'_, W> {
     /// Climbs from `codes` that were written into slots. Returns `false` if somebody holds the area; the slots are then
     /// cleared.
     pub(super) fn climb_from(self, slots: Slots, codes: u64) -> bool {
-        let met_nobody = self.lane().climb(slots.level, slots.idx);
+        let met_nobody = self.lane().climb(Path::Claims, slots.level, slots.idx);
         if !met_nobody {
             self.clear_slots(slots, codes);
         }

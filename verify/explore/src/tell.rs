@@ -4,7 +4,7 @@ use crate::search::{Step, Taken};
 use crate::word::Form;
 
 /// The words of a lane, and of a cache line.
-const LANE_WORDS: usize = 16;
+const LANE_WORDS: usize = nbbs::lane_words(1);
 const LINE: usize = 8;
 
 /// Returns the name of the word at a place of an arena of `units` units, as the library lays them out.
