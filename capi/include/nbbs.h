@@ -49,8 +49,7 @@
  */
 #define NBBS_METADATA_BYTES(units)                                                        \
     (8 * ((size_t)(units) / 32 + (size_t)(units) / 512 + (size_t)(units) / 960 +          \
-          ((size_t)(units) >= 4194304 ? (size_t)6144                                      \
-                                      : (size_t)(units) / 1024 + (size_t)(units) / 2048) + \
+          ((size_t)(units) >= 4194304 ? (size_t)6144 : (size_t)(units) * 3 / 2048) +      \
           ((size_t)(units) >= 1048576 ? (size_t)428 : (size_t)160)))
 
 /** `nbbs_cache_bytes(cpus)` as a constant expression, for static arrays. */

@@ -134,8 +134,8 @@ impl<W: Word> Blocks<'_, W> {
     }
 
     /// Clears a block in the common case: the word holds what it seems to hold and the words above need no change. As
-    /// in `alloc_again`, the rest is left to a tail call. `LEAF`: the block is one of a leaf word. `SURVEYED`: the lane had
-    /// not freed there, and has just looked at the words above.
+    /// in `alloc_again`, the rest is left to a tail call. `LEAF`: the block is one of a leaf word. `SURVEYED`: the lane
+    /// had not freed there, and has just looked at the words above.
     #[inline]
     fn clear_near<const LEAF: bool, const SURVEYED: bool>(self, index: u64, order: u32) -> bool {
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
@@ -182,8 +182,8 @@ impl<W: Word> Blocks<'_, W> {
         true
     }
 
-    /// Notes the block that a free of `order` at `index` left, and raises the bounds above to what it offers, where they
-    /// do not allow for it yet. Always returns `true`, so that it can be the caller's tail call.
+    /// Notes the block that a free of `order` at `index` left, and raises the bounds above to what it offers, where
+    /// they do not allow for it yet. Always returns `true`, so that it can be the caller's tail call.
     #[inline(never)]
     fn look_above(self, index: u64, order: u32, offer: u64) -> bool {
         self.note_spare(index, offer);

@@ -38,7 +38,7 @@ struct Search {
     from: u64,
     /// In how many words it found less than they promised. From [`FEW`] on it takes the areas in turn.
     misses: u32,
-    /// Whether it has begun again, and so looks for the first fit from home on.
+    /// Whether it has begun again at the top, and so looks for the first fit from home on.
     has_restarted: bool,
     at: usize,
     idx: u64,
@@ -185,10 +185,10 @@ impl<W: Word> Blocks<'_, W> {
                 search.pass(self.geometry());
             } else if at == level + 1 && !search.has_restarted {
                 // The words beside it are full, too: first fit, from home.
-                search.has_restarted = true;
                 search.from = self.lane.home(level);
                 search.room = if self.is_spacious(level) { need + ROOM } else { need };
                 (search.at, search.idx) = self.restart(level, need);
+                search.has_restarted = search.at == top;
             } else {
                 (search.at, search.idx) = (at + 1, W::SHAPE.parent(idx).0);
             }

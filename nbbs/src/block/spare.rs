@@ -1,4 +1,4 @@
-//! Spares: free blocks that frees of the lane's left alone, with a buddy in use.
+//! Spares: free blocks that frees of the lane's left alone, with a buddy in use, and that the lane has noted.
 //!
 //! A program that frees at random and asks for many sizes seldom finds room at the lane's cursor. A block that was left
 //! alone a moment ago and has the order asked for is found without a search, and nothing larger is broken up for it. A
@@ -53,8 +53,13 @@ impl<W: Word> Blocks<'_, W> {
         if !is_inside || word::is_free(word::codes(level, old), with_buddy, slots + 1) {
             return false;
         }
-        let Ok(new) = word.claim(level, old, slot, slots) else { return false };
-        notes.note(place, new);
+        match word.claim(level, old, slot, slots) {
+            Ok(new) => notes.note(place, new),
+            Err(found) => {
+                notes.note(place, found);
+                return false;
+            }
+        }
         // The path of the claims remains that above the cursor.
         if self.lane.climb(Path::Frees, level, idx) {
             return true;

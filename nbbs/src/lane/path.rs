@@ -47,13 +47,10 @@ impl<W: Word> OnLane<'_, W> {
         }
     }
 
-    /// Looks whether every slot above leaf word `idx`, which is inside the arena, is split, and notes it. If `true`, each
-    /// was so during the call.
+    /// Looks whether every slot above leaf word `idx` is split, and notes it. If `true`, each was so during the call.
+    /// The word is inside the arena, and not its only one.
     pub fn surveys_way_down(self, idx: u64) -> bool {
-        self.geometry().top() == 0
-            || self
-                .passed(0, idx)
-                .is_some_and(|(above, _)| self.survey(Path::Frees, 1, above).is_some())
+        self.passed(0, idx).is_some_and(|(above, _)| self.survey(Path::Frees, 1, above).is_some())
     }
 
     /// Returns the word directly above word `idx` of `level` and its place, if it is unmarked and the slot split.

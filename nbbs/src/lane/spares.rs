@@ -1,10 +1,10 @@
-//! The free blocks of one order that a lane remembers, beside the one that it freed last.
+//! The free blocks of one order that a lane remembers for when there is no room at its cursor.
 
 use crate::sync::{Ordering, Word};
 
 /// The *spares* of one order: the last two free blocks that frees of the lane's left alone, that is, with a buddy in
-/// use. They are packed into one word, the last in the low half: the index of each, plus 1. Blocks from unit 2^32 - 1 on
-/// are not noted.
+/// use, and noted. A free notes its block where the lane has not freed just before. They are packed into one word, the
+/// last in the low half: the index of each, plus 1. Blocks from unit 2^32 - 1 on are not noted.
 ///
 /// A spare may have been claimed or merged since, so whoever takes one looks at its word. Threads that share a lane may
 /// lose spares, or find one twice.

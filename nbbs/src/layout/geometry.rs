@@ -45,7 +45,7 @@ const FEW_LANES: u64 = 4;
 
 /// Returns how many 64-bit words of metadata an arena of `units` units needs, everything included.
 ///
-/// These are at most 2.30 bits for each unit of an arena of 2^18 units or more. The result is 0 for `units == 0`, and
+/// These are at most 2.31 bits for each unit of an arena of 2^18 units or more. The result is 0 for `units == 0`, and
 /// `usize::MAX` if `units` is above [`MAX_UNITS`] or the count does not fit: [`Buddy::new`](crate::Buddy::new) refuses
 /// all of these.
 ///
@@ -73,7 +73,8 @@ const UNITS_PER_MORE_LANE: u64 = 1 << 10;
 
 /// Returns how many lanes an arena of `units` units should be given for `cpus` CPUs, by
 /// [`Buddy::with_lanes`](crate::Buddy::with_lanes). The result is 0 where the lanes in its metadata suffice, otherwise
-/// the number of CPUs rounded up to a power of two, but no more than one for each 2^10 units, which is 1.5 bits per unit.
+/// the number of CPUs rounded up to a power of two, but no more than one for each 2^10 units, which is 1.5 bits per
+/// unit.
 ///
 /// ```
 /// use nbbs::lanes_for;
