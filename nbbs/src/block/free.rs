@@ -11,6 +11,9 @@ impl<W: Word> Blocks<'_, W> {
     /// Frees the block at `index` and returns its order. Nothing has changed if there is none.
     #[inline(always)]
     pub fn free(self, index: u64) -> Result<u32, FreeError> {
+        if index >= self.geometry().units() {
+            return Err(FreeError::outside(index, self.geometry().units()));
+        }
         match self.lane.way_down(W::SHAPE.locate(0, index).0) {
             WayDown::Split => {
                 if let Some(order) = self.order_in_leaf(index)
@@ -28,8 +31,7 @@ impl<W: Word> Blocks<'_, W> {
     /// Does the same as [`free`](Self::free) where the lane does not know what is above, and looks.
     #[inline(never)]
     fn free_elsewhere(self, index: u64) -> Result<u32, FreeError> {
-        if index < self.geometry().units()
-            && self.lane.surveys_way_down(W::SHAPE.locate(0, index).0)
+        if self.lane.surveys_way_down(W::SHAPE.locate(0, index).0)
             && let Some(order) = self.order_in_leaf(index)
             && self.clear_near::<true, true>(index, order)
         {
@@ -55,9 +57,6 @@ impl<W: Word> Blocks<'_, W> {
     /// directly above and the epoch are read again then.
     #[inline(always)]
     fn order_in_leaf(self, index: u64) -> Option<u32> {
-        if index >= self.geometry().units() {
-            return None;
-        }
         let (idx, slot) = W::SHAPE.locate(0, index);
         let place = self.geometry().place(0, idx);
         // From the lane's note, right or wrong: the clear finds out.

@@ -34,7 +34,7 @@ impl<W: Word> OnLane<'_, W> {
             || self.passed(level, idx).is_some_and(|(_, place)| self.knows_split_path(place))
     }
 
-    /// Returns what the lane knows of the slots above leaf word `idx`. An `idx` outside the arena may have any answer.
+    /// Returns what the lane knows of the slots above leaf word `idx`.
     #[inline(always)]
     pub fn way_down(self, idx: u64) -> WayDown {
         if self.geometry().top() == 0 {
@@ -48,7 +48,7 @@ impl<W: Word> OnLane<'_, W> {
     }
 
     /// Looks whether every slot above leaf word `idx` is split, and notes it. If `true`, each was so during the call.
-    /// The word is inside the arena, and not its only one.
+    /// The word is not the arena's only one, and must be inside it: what is noted is the path of another word otherwise.
     pub fn surveys_way_down(self, idx: u64) -> bool {
         self.passed(0, idx).is_some_and(|(above, _)| self.survey(Path::Frees, 1, above).is_some())
     }

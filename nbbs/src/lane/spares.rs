@@ -10,14 +10,6 @@ use crate::sync::{Ordering, Word};
 /// lose spares, or find one twice.
 pub(crate) struct Spares<'a, W>(&'a W);
 
-impl<W> Clone for Spares<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Spares<'_, W> {}
-
 impl<'a, W: Word> Spares<'a, W> {
     /// How many spares of an order are noted.
     pub const MOST: usize = 2;
@@ -29,7 +21,7 @@ impl<'a, W: Word> Spares<'a, W> {
 
     /// Notes the block at unit `index`, and forgets the one before the last.
     #[inline(always)]
-    pub fn note(self, index: u64) {
+    pub fn note(&self, index: u64) {
         // Relaxed, as the other accesses here: a spare publishes nothing.
         if let Ok(index) = u32::try_from(index + 1) {
             let older = self.0.load(Ordering::Relaxed) << u32::BITS;
@@ -39,7 +31,7 @@ impl<'a, W: Word> Spares<'a, W> {
 
     /// Takes the block noted last, and returns its index.
     #[inline(always)]
-    pub fn take(self) -> Option<u64> {
+    pub fn take(&self) -> Option<u64> {
         let noted = self.0.load(Ordering::Relaxed);
         let index = u64::from(noted as u32).checked_sub(1)?;
         self.0.store(noted >> u32::BITS, Ordering::Relaxed);
