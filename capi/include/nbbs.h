@@ -49,14 +49,13 @@
  */
 #define NBBS_METADATA_BYTES(units)                                                        \
     (8 * ((size_t)(units) / 32 + (size_t)(units) / 512 + (size_t)(units) / 960 +          \
-          ((size_t)(units) >= 4194304 ? (size_t)6144 : (size_t)(units) * 3 / 2048) +      \
-          ((size_t)(units) >= 1048576 ? (size_t)428 : (size_t)160)))
+          ((size_t)(units) >= 4194304 ? (size_t)8192 : (size_t)(units) / 512) + (size_t)184))
 
 /** `nbbs_cache_bytes(cpus)` as a constant expression, for static arrays. */
 #define NBBS_CACHE_BYTES(cpus) ((size_t)(cpus) * 2944)
 
 /** `nbbs_lane_bytes(lanes)` as a constant expression, for static arrays. */
-#define NBBS_LANE_BYTES(lanes) ((size_t)(lanes) * 192)
+#define NBBS_LANE_BYTES(lanes) ((size_t)(lanes) * 256)
 
 /**
  * Orders that an arena may have: 0 to 40.
@@ -1262,7 +1261,7 @@ nbbs_code nbbs_release(const struct nbbs_arena *arena,
                        struct nbbs_error *error);
 
 /**
- * Returns the bytes that so many lanes take: 192 each. For static arrays there is `NBBS_LANE_BYTES`.
+ * Returns the bytes that so many lanes take: 256 each. For static arrays there is `NBBS_LANE_BYTES`.
  */
 size_t nbbs_lane_bytes(size_t lanes);
 

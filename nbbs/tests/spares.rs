@@ -20,22 +20,24 @@ const FREES: [Free; 2] = [
     |lane, index, order| assert_eq!(lane.free(index), Ok(1 << order)),
 ];
 
-/// The block freed last comes first, then the spare before it. A search would have found what another lane freed, and
-/// the block freed first, which lie in front of it.
+/// The block freed last comes first, then the spares, the last first. A search would begin with the block freed first,
+/// which is forgotten, and with what another lane freed.
 #[test]
-fn the_last_two_are_taken_before_a_search() {
+fn the_last_are_taken_before_a_search() {
     for free in FREES {
-        for order in 0..8 {
-            let arena: Arena = Arena::new(1 << 15);
+        for order in 0..=10 {
+            let most = if order < 5 { 8 } else { 4 };
+            let arena: Arena = Arena::new(1 << 18);
             let buddy = arena.buddy();
             fill(&buddy, order);
-            let blocks = [1 << 12, 3 << 13, 1 << 14];
+            let blocks: Vec<u64> = (1..=most as u64 + 1).map(|n| n << 14).collect();
             // The bounds above allow for what is freed there next. The cursor will be at the last block.
-            blocks[..2].iter().for_each(|index| free(buddy.on(1), index + (2 << order), order));
-            blocks.into_iter().for_each(|index| free(buddy.on(0), index, order));
-            let again = [(); 2].map(|()| buddy.on(0).alloc(order).unwrap());
-            assert_eq!(again, [blocks[2], blocks[1]], "order {order}");
-            (0..3).for_each(|_| _ = buddy.on(0).alloc(order).unwrap());
+            blocks[..most].iter().for_each(|index| free(buddy.on(1), index + (2 << order), order));
+            blocks.iter().for_each(|&index| free(buddy.on(0), index, order));
+            for &block in blocks[1..].iter().rev() {
+                assert_eq!(buddy.on(0).alloc(order), Ok(block), "order {order}");
+            }
+            (0..=most).for_each(|_| _ = buddy.on(0).alloc(order).unwrap());
             assert!(buddy.on(0).alloc(order).is_err());
             buddy.audit().unwrap();
         }
@@ -81,6 +83,11 @@ fn a_spare_ends_where_the_arena_does() {
         free(buddy.on(0), 500, 2);
         assert!(buddy.on(0).alloc(3).is_err());
         assert_eq!([buddy.on(0).alloc(2), buddy.on(0).alloc(2)], [Ok(500), Ok(1000)]);
+        free(buddy.on(0), 1000, 2);
+        free(buddy.on(0), 500, 2);
+        buddy.on(1).alloc_at(1000, 4).unwrap();
+        assert_eq!(buddy.on(0).alloc(2), Ok(500));
+        assert!(buddy.on(0).alloc(2).is_err());
         buddy.audit().unwrap();
     }
 }

@@ -16,7 +16,7 @@ const STEPS: usize = 250_000;
 /// The loads that no operation exceeds: an allocation, and a free. A free goes up its path, and looks at the sixteen
 /// words that it merges, on each level. An allocation is misled by bounds that earlier operations left too high, and
 /// lowers each.
-const ALONE: [u64; 2] = [1700, 32];
+const ALONE: [u64; 2] = [1000, 32];
 /// The same behind a cache, which takes what one word has, gives back 8 blocks at a time if they lie apart, and all
 /// that it keeps if there are none.
 const CACHED: [u64; 2] = [1700, 300];

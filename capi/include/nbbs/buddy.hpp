@@ -77,7 +77,7 @@ public:
 
 #if __STDC_HOSTED__
     /// The same with bookkeeping of its own, from `operator new`: 2.3 bits a unit, and lanes for the machine's CPUs where
-    /// `nbbs_lanes_for` says so, at most 1.5 bits more. There is nothing to attach to: that means all free.
+    /// `nbbs_lanes_for` says so, at most 2 bits more. There is nothing to attach to: that means all free.
     explicit buddy(std::uint64_t units, initial as = initial::free) { try_create(units, as).value(); }
     explicit buddy(region memory, initial as = initial::free) { try_create(memory, as).value(); }
     result<void> try_create(std::uint64_t units, initial as = initial::free) noexcept {

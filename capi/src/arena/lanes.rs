@@ -10,7 +10,7 @@ use super::{Arena, Handle, derive};
 use crate::error::{Code, Error};
 use crate::pointer;
 
-/// Returns the bytes that so many lanes take: 192 each. For static arrays there is `NBBS_LANE_BYTES`.
+/// Returns the bytes that so many lanes take: 256 each. For static arrays there is `NBBS_LANE_BYTES`.
 #[unsafe(no_mangle)]
 pub extern "C" fn nbbs_lane_bytes(lanes: usize) -> usize {
     lane_words(lanes).checked_mul(8).unwrap_or(0)

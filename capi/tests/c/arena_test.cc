@@ -63,9 +63,9 @@ TEST(Arena, HasLanesOfItsOwn) {
     EXPECT_EQ(nbbs_lanes_for(1 << 14, 256), 16u);
     expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer",
                    [&](nbbs_error *e) { return nbbs_set_lanes(&arena.handle, nullptr, sizeof lanes, e); });
-    expect_refusal(NBBS_CODE_TOO_SHORT, "memory of 191 bytes: 192 are needed",
-                   [&](nbbs_error *e) { return nbbs_set_lanes(&arena.handle, lanes, 191, e); });
-    EXPECT_EQ(nbbs_set_lanes(&arena.handle, reinterpret_cast<char *>(lanes) + 4, 192, nullptr), NBBS_CODE_POINTER_MISALIGNED);
+    expect_refusal(NBBS_CODE_TOO_SHORT, "memory of 255 bytes: 256 are needed",
+                   [&](nbbs_error *e) { return nbbs_set_lanes(&arena.handle, lanes, 255, e); });
+    EXPECT_EQ(nbbs_set_lanes(&arena.handle, reinterpret_cast<char *>(lanes) + 4, 256, nullptr), NBBS_CODE_POINTER_MISALIGNED);
     nbbs_arena none{};
     EXPECT_EQ(nbbs_set_lanes(&none, lanes, sizeof lanes, nullptr), NBBS_CODE_NO_ARENA);
 

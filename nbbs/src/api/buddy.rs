@@ -153,8 +153,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     ///
     /// The metadata has 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 in small arenas. Two CPUs that share a lane
     /// claim in the same words, which costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many lanes
-    /// an arena should have, and `MetadataBox::for_cpus` makes room for them; 12 KiB more keep 64 CPUs that share 1 GiB
-    /// apart, 48 KiB keep 256 CPUs apart. Lanes are hints: handles with other lanes, in other processes too, share the
+    /// an arena should have, and `MetadataBox::for_cpus` makes room for them; 16 KiB more keep 64 CPUs that share 1 GiB
+    /// apart, 64 KiB keep 256 CPUs apart. Lanes are hints: handles with other lanes, in other processes too, share the
     /// arena as before.
     ///
     /// The call clears the words, which may have any content and should begin on a 64-byte boundary. Make the handle

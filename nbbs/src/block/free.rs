@@ -143,7 +143,8 @@ impl<W: Word> Blocks<'_, W> {
         let place = self.geometry().place(level, idx);
         let notes = self.lane.notes();
         let Some(word) = self.tree().at(place) else { return false };
-        let old = notes.guess(place, word);
+        let is_last = notes.changed_last(place);
+        let old = if is_last { notes.left() } else { word.load() };
         let (new, left) = match word.clear(level, old, slot, slots) {
             Some(Ok(cleared)) => cleared,
             Some(Err(found)) => {
@@ -170,13 +171,13 @@ impl<W: Word> Blocks<'_, W> {
         // Pairs with the mark, which this sees if the inspection missed the free.
         let allows = |above: At<'_, W>| word::allows(above.load_before_fence(), offer);
         if !self.tree().at(place).is_some_and(allows) {
-            return self.tell_above(index, order, offer);
+            return self.tell_above::<LEAF>(index, order, offer);
         }
         if !self.lane.knows_path(Path::Frees, place, offer) {
-            return self.look_above(index, order, offer);
+            return self.look_above::<LEAF>(index, order, offer);
         }
-        if SURVEYED {
-            self.note_spare(index, offer);
+        if SURVEYED || !LEAF && !is_last {
+            self.note_spare::<LEAF>(index, offer);
         }
         true
     }
@@ -184,8 +185,8 @@ impl<W: Word> Blocks<'_, W> {
     /// Notes the block that a free of `order` at `index` left, and raises the bounds above to what it offers, where
     /// they do not allow for it yet. Always returns `true`, so that it can be the caller's tail call.
     #[inline(never)]
-    fn look_above(self, index: u64, order: u32, offer: u64) -> bool {
-        self.note_spare(index, offer);
+    fn look_above<const LEAF: bool>(self, index: u64, order: u32, offer: u64) -> bool {
+        self.note_spare::<LEAF>(index, offer);
         let above = W::SHAPE.level_of(order) + 1;
         let (idx, _) = W::SHAPE.locate(above, index);
         let bound = self.lane.survey(Path::Frees, above, idx);
@@ -198,8 +199,8 @@ impl<W: Word> Blocks<'_, W> {
     /// Notes the block that a free of `order` at `index` left, and raises the bounds above to what it offers. Always
     /// returns `true`, like [`look_above`](Self::look_above).
     #[inline(never)]
-    fn tell_above(self, index: u64, order: u32, offer: u64) -> bool {
-        self.note_spare(index, offer);
+    fn tell_above<const LEAF: bool>(self, index: u64, order: u32, offer: u64) -> bool {
+        self.note_spare::<LEAF>(index, offer);
         let level = W::SHAPE.level_of(order);
         self.tree().publish(level, W::SHAPE.locate(level, index).0, offer);
         true

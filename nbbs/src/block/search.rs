@@ -12,8 +12,9 @@
 //! ones, and comes back to such a word only when it has been everywhere else.
 //!
 //! As long as whole areas are free, the search first enters only areas that promise a larger block: an area that yields
-//! one block and no more would cost a search for each. Once no area is whole, every area is used to the last block, so
-//! that the larger blocks last. The top word's answer ends the search: one load decides that nothing is left.
+//! one block and no more would cost a search for each. After a few that promised in vain it asks for larger ones still.
+//! Once no area is whole, every area is used to the last block, so that the larger blocks last. The top word's answer
+//! ends the search: one load decides that nothing is left.
 
 use super::Blocks;
 use crate::layout::geometry::Geometry;
@@ -23,7 +24,7 @@ use crate::word;
 /// How many orders more than needed an area must offer for a search to enter it first, as long as memory is not tight.
 const ROOM: u64 = 1;
 
-/// After how many words that had less than they promised a search takes the areas in turn.
+/// After how many words that had less than they promised a search takes the areas in turn, or asks for more.
 const FEW: u32 = 4;
 
 /// The state of a search, which has reached word `idx` of level `at`.
@@ -38,6 +39,8 @@ struct Search {
     from: u64,
     /// In how many words it found less than they promised. From [`FEW`] on it takes the areas in turn.
     misses: u32,
+    /// How many inner words it has left since it began again.
+    left: u32,
     /// Whether it has begun again at the top, and so looks for the first fit from home on.
     has_restarted: bool,
     at: usize,
@@ -59,6 +62,15 @@ impl Search {
     /// Takes the areas in turn from now on.
     fn go_in_turn(&mut self) {
         self.misses = FEW;
+    }
+
+    /// Asks for an order more, as long as memory is not tight, whenever it has left [`FEW`] more words: larger promises are
+    /// seldom old ones.
+    fn ask_for_more(&mut self) {
+        self.left += 1;
+        if self.room > self.need && self.left.is_multiple_of(FEW) {
+            self.room += 1;
+        }
     }
 
     /// Goes on behind the word at which it stands: from the lowest word above both.
@@ -120,8 +132,17 @@ impl<W: Word> Blocks<'_, W> {
         let level = W::SHAPE.level_of(order);
         let need = u64::from(order) + 1;
         let (at, idx) = self.lowest_in_use(level, from);
-        let mut search =
-            Search { level, need, room: need, from, misses: 0, has_restarted: false, at, idx };
+        let mut search = Search {
+            level,
+            need,
+            room: need,
+            from,
+            misses: 0,
+            left: 0,
+            has_restarted: false,
+            at,
+            idx,
+        };
         loop {
             if search.at > level {
                 if self.descend(&mut search) {
@@ -190,6 +211,7 @@ impl<W: Word> Blocks<'_, W> {
                 (search.at, search.idx) = self.restart(level, need);
                 search.has_restarted = search.at == top;
             } else {
+                search.ask_for_more();
                 (search.at, search.idx) = (at + 1, W::SHAPE.parent(idx).0);
             }
         }

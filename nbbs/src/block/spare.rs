@@ -1,35 +1,37 @@
-//! Spares: free blocks that frees of the lane's left alone, with a buddy in use, and that the lane has noted.
+//! Spares: words with free blocks that frees of the lane's left alone, with a buddy in use, and that the lane has noted.
 //!
 //! A program that frees at random and asks for many sizes seldom finds room at the lane's cursor. A block that was left
 //! alone a moment ago and has the order asked for is found without a search, and nothing larger is broken up for it. A
 //! larger spare is not taken: where blocks of the right order lie elsewhere, that would break up one after the other.
 
 use super::Blocks;
-use crate::lane::{Path, Spares};
+use super::claim::lone_fit;
+use crate::lane::Path;
 use crate::sync::Word;
 use crate::word;
 
 impl<W: Word> Blocks<'_, W> {
-    /// Notes the free block that a free at `index` is now part of, by what it offers.
+    /// Notes the word with the free block that a free at `index` is now part of, by what that block offers.
     #[inline(always)]
-    pub(super) fn note_spare(self, index: u64, offer: u64) {
+    pub(super) fn note_spare<const LEAF: bool>(self, index: u64, offer: u64) {
         if offer == word::UNSETTLED {
             return;
         }
         let order = offer as u32 - 1;
-        if let Some(spares) = self.lane.notes().spares(order) {
-            spares.note(index >> order << order);
+        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
+        if let Some(spares) = self.lane.notes().spares::<LEAF>(order) {
+            spares.note(W::SHAPE.locate(level, index).0);
         }
     }
 
     /// Allocates a spare, or, if the lane knows none that is still one, beside the word at the cursor.
     #[inline(never)]
     pub(super) fn alloc_spare<const LEAF: bool>(self, cursor: u64, order: u32) -> Option<u64> {
-        if let Some(spares) = self.lane.notes().spares(order) {
+        if let Some(spares) = self.lane.notes().spares::<LEAF>(order) {
             // Counted, as other threads on this lane may note more.
-            for _ in 0..Spares::<W>::MOST {
-                let Some(index) = spares.take() else { break };
-                if self.claim_spare::<LEAF>(index, order) {
+            for _ in 0..spares.most() {
+                let Some(idx) = spares.take(cursor) else { break };
+                if let Some(index) = self.claim_spare::<LEAF>(idx, order) {
                     return Some(index);
                 }
             }
@@ -37,34 +39,30 @@ impl<W: Word> Blocks<'_, W> {
         self.alloc_beside::<LEAF>(cursor, order)
     }
 
-    /// Claims the block of `order` at `index` and climbs. Returns `false` if it is no spare any more, or somebody holds
-    /// the area.
+    /// Claims a free block of `order` that lies alone in word `idx`, and climbs. Returns `None` if there is none any
+    /// more, or somebody holds the area.
     #[inline(always)]
-    fn claim_spare<const LEAF: bool>(self, index: u64, order: u32) -> bool {
+    fn claim_spare<const LEAF: bool>(self, idx: u64, order: u32) -> Option<u64> {
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
         let slots = order - W::SHAPE.slot_order(level);
-        let (idx, slot) = W::SHAPE.locate(level, index);
         let place = self.geometry().place(level, idx);
-        let Some(word) = self.tree().at(place) else { return false };
+        let word = self.tree().at(place)?;
         let notes = self.lane.notes();
         let old = notes.guess(place, word);
-        let is_inside = slot + (1 << slots) <= self.geometry().whole_slots(level, idx);
-        let with_buddy = slot & !(1 << slots);
-        if !is_inside || word::is_free(word::codes(level, old), with_buddy, slots + 1) {
-            return false;
-        }
+        let slot = lone_fit(level, self.geometry().whole_slots(level, idx), old, slots)?;
         match word.claim(level, old, slot, slots) {
             Ok(new) => notes.note(place, new),
             Err(found) => {
                 notes.note(place, found);
-                return false;
+                return None;
             }
         }
+        let index = W::SHAPE.first_unit(level, idx, slot);
         // The path of the claims remains that above the cursor.
         if self.lane.climb(Path::Frees, level, idx) {
-            return true;
+            return Some(index);
         }
         self.undo(index, order);
-        false
+        None
     }
 }

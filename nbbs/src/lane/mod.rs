@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! notes     the words of one lane, and what is packed into them
-//! spares    the free blocks of one order that the lane remembers
+//! spares    where free blocks of one order lie, as the lane remembers
 //! path      the way up from a word, as the lane last saw it
 //! ```
 
@@ -16,7 +16,6 @@ use crate::sync::{Ordering, Word};
 use crate::tree::{LaneWords, Tree};
 pub(crate) use notes::Notes;
 pub(crate) use path::{Path, WayDown};
-pub(crate) use spares::Spares;
 
 /// An arena: its tree, and the notes of its lanes.
 #[derive(Debug)]

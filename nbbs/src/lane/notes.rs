@@ -49,6 +49,10 @@ const CLAIMS: usize = 4;
 const FREES: usize = 6;
 /// The position of the spares of order 0.
 const SPARES: usize = 2 * LINE;
+/// The number of orders that can be those of blocks in leaf words.
+const LEAF_ORDERS: usize = 5;
+/// The position of the spares of the orders from [`LEAF_ORDERS`] on.
+const LARGE_SPARES: usize = SPARES + 2 * LEAF_ORDERS;
 
 /// The words of one lane. Accesses are `Relaxed` where they publish nothing.
 pub(crate) struct Notes<'a, W>(&'a LaneWords<W>);
@@ -81,10 +85,16 @@ impl<'a, W: Word> Notes<'a, W> {
         }
     }
 
+    /// Returns whether the lane changed the word at `place` last.
+    #[inline(always)]
+    pub fn changed_last(self, place: usize) -> bool {
+        self.changed().is_of(place)
+    }
+
     /// Returns what `word` at `place` holds: from the lane's own note, if the lane changed that word last.
     #[inline(always)]
     pub fn guess(self, place: usize, word: At<'_, W>) -> u64 {
-        if self.changed().is_of(place) { self.left() } else { word.load() }
+        if self.changed_last(place) { self.left() } else { word.load() }
     }
 
     /// Returns the block of `order` that was noted with the word changed last: the place of its word, its slot, and
@@ -108,10 +118,18 @@ impl<'a, W: Word> Notes<'a, W> {
         self.0[CHANGED + 1].store(left, Ordering::Relaxed);
     }
 
-    /// Returns the spares of `order`. Of the largest orders none are noted.
+    /// Returns the spares of `order`. Of the largest orders none are noted. `LEAF`: the blocks are those of leaf words,
+    /// of which more are noted.
     #[inline(always)]
-    pub fn spares(self, order: u32) -> Option<Spares<'a, W>> {
-        self.0[SPARES..].get(order as usize).map(Spares::new)
+    pub fn spares<const LEAF: bool>(self, order: u32) -> Option<Spares<'a, W>> {
+        let order = order as usize;
+        let spares = if LEAF {
+            let of_leaves = self.0[SPARES..LARGE_SPARES].as_chunks::<2>().0;
+            of_leaves.get(order).map(|words| &words[..])
+        } else {
+            self.0[LARGE_SPARES - LEAF_ORDERS..].get(order..=order)
+        };
+        spares.map(Spares::new)
     }
 
     /// Forgets the block that may fit.
@@ -126,7 +144,7 @@ impl<'a, W: Word> Notes<'a, W> {
     }
 
     #[inline(always)]
-    fn left(self) -> u64 {
+    pub fn left(self) -> u64 {
         self.0[CHANGED + 1].load(Ordering::Relaxed)
     }
 

@@ -1,41 +1,58 @@
-//! The free blocks of one order that a lane remembers for when there is no room at its cursor.
+//! The words with free blocks of one order that a lane remembers for when there is no room at its cursor.
 
 use crate::sync::{Ordering, Word};
 
-/// The *spares* of one order: the last two free blocks that frees of the lane's left alone, that is, with a buddy in
-/// use, and noted. A free notes its block where the lane has not freed just before. They are packed into one word, the
-/// last in the low half: the index of each, plus 1. Blocks from unit 2^32 - 1 on are not noted.
+/// The *spares* of one order: the words in which the last few free blocks lie that frees of the lane's left alone, that
+/// is, with a buddy in use, and noted: a block in a leaf word only where the lane has not freed just before. Each is 16
+/// bits, four to a word, the last in the lowest: the low bits of its word's number, plus 1. The high bits are those of
+/// the cursor. The last of each 2^16 words is not noted.
 ///
-/// A spare may have been claimed or merged since, so whoever takes one looks at its word. Threads that share a lane may
-/// lose spares, or find one twice.
-pub(crate) struct Spares<'a, W>(&'a W);
+/// The block may have been claimed or merged since, so whoever takes a spare looks at its word. Threads that share a
+/// lane may lose spares, or find one twice.
+pub(crate) struct Spares<'a, W>(&'a [W]);
+
+/// The bits of one spare.
+const BITS: u32 = 16;
+const LOW: u64 = (1 << BITS) - 1;
 
 impl<'a, W: Word> Spares<'a, W> {
-    /// How many spares of an order are noted.
-    pub const MOST: usize = 2;
-
     #[inline(always)]
-    pub const fn new(word: &'a W) -> Self {
-        Self(word)
+    pub const fn new(words: &'a [W]) -> Self {
+        Self(words)
     }
 
-    /// Notes the block at unit `index`, and forgets the one before the last.
+    /// Returns how many spares are noted at most.
     #[inline(always)]
-    pub fn note(&self, index: u64) {
-        // Relaxed, as the other accesses here: a spare publishes nothing.
-        if let Ok(index) = u32::try_from(index + 1) {
-            let older = self.0.load(Ordering::Relaxed) << u32::BITS;
-            self.0.store(older | u64::from(index), Ordering::Relaxed);
+    pub const fn most(&self) -> usize {
+        self.0.len() * (u64::BITS / BITS) as usize
+    }
+
+    /// Notes a block in word `idx`, and forgets the oldest that was noted.
+    #[inline(always)]
+    pub fn note(&self, idx: u64) {
+        let mut spare = (idx + 1) & LOW;
+        if spare == 0 {
+            return;
+        }
+        for word in self.0 {
+            // Relaxed, as the other accesses here: a spare publishes nothing.
+            let noted = word.load(Ordering::Relaxed);
+            word.store(noted << BITS | spare, Ordering::Relaxed);
+            spare = noted >> (u64::BITS - BITS);
         }
     }
 
-    /// Takes the block noted last, and returns its index.
+    /// Takes the block noted last, and returns its word, if that is among the 2^16 words around `cursor`.
     #[inline(always)]
-    pub fn take(&self) -> Option<u64> {
-        let noted = self.0.load(Ordering::Relaxed);
-        let index = u64::from(noted as u32).checked_sub(1)?;
-        self.0.store(noted >> u32::BITS, Ordering::Relaxed);
-        Some(index)
+    pub fn take(&self, cursor: u64) -> Option<u64> {
+        let low = (self.0[0].load(Ordering::Relaxed) & LOW).checked_sub(1)?;
+        let mut last = 0;
+        for word in self.0.iter().rev() {
+            let noted = word.load(Ordering::Relaxed);
+            word.store(noted >> BITS | last << (u64::BITS - BITS), Ordering::Relaxed);
+            last = noted & LOW;
+        }
+        Some(cursor & !LOW | low)
     }
 }
 
@@ -45,22 +62,25 @@ mod tests {
     use crate::sync::AtomicU64;
 
     #[test]
-    fn the_last_two_are_taken_the_last_first() {
-        let word = AtomicU64::new(0);
-        let spares = Spares::new(&word);
-        assert_eq!(spares.take(), None);
-        [7, 0, u64::from(u32::MAX) - 1].into_iter().for_each(|index| spares.note(index));
-        assert_eq!(
-            [spares.take(), spares.take(), spares.take()],
-            [Some((1 << 32) - 2), Some(0), None]
-        );
+    fn the_last_are_taken_the_last_first() {
+        for count in [1, 2] {
+            let words: std::vec::Vec<_> = (0..count).map(|_| AtomicU64::new(0)).collect();
+            let spares = Spares::new(&words);
+            assert_eq!(spares.most(), 4 * count);
+            assert_eq!(spares.take(0), None);
+            (0..9).for_each(|idx| spares.note(7 * idx));
+            let left: std::vec::Vec<_> = core::iter::from_fn(|| spares.take(65_535)).collect();
+            let noted: std::vec::Vec<_> = (0..9).rev().map(|idx| 7 * idx).collect();
+            assert_eq!(left, noted[..4 * count]);
+        }
     }
 
     #[test]
-    fn a_spare_too_far_is_not_noted() {
-        let word = AtomicU64::new(0);
-        let spares = Spares::new(&word);
-        [3, 9, u64::from(u32::MAX), 1 << 39].into_iter().for_each(|index| spares.note(index));
-        assert_eq!([spares.take(), spares.take(), spares.take()], [Some(9), Some(3), None]);
+    fn the_high_bits_are_those_of_the_cursor() {
+        let words = [AtomicU64::new(0), AtomicU64::new(0)];
+        let spares = Spares::new(&words);
+        [1 << 39, LOW - 1, LOW, 3 << 16 | LOW].into_iter().for_each(|idx| spares.note(idx));
+        assert_eq!(spares.take(3 << 16 | 5), Some(3 << 16 | 0xfffe));
+        assert_eq!([spares.take(1 << 39), spares.take(0)], [Some(1 << 39), None]);
     }
 }

@@ -27,11 +27,8 @@ pub const MAX_ORDERS: usize = 41;
 /// Words in a cache line: the granularity at which levels and lanes are kept apart.
 pub(crate) const LINE: usize = 8;
 
-/// Words in 4 KiB.
-const PAGE: u64 = 512;
-
-/// Words of a lane: three cache lines.
-pub(crate) const LANE_WORDS: usize = 3 * LINE;
+/// Words of a lane: four cache lines.
+pub(crate) const LANE_WORDS: usize = 4 * LINE;
 
 /// The largest number of lanes that an arena has.
 const MAX_LANES: u64 = 256;
@@ -45,23 +42,23 @@ const FEW_LANES: u64 = 4;
 
 /// Returns how many 64-bit words of metadata an arena of `units` units needs, everything included.
 ///
-/// These are at most 2.31 bits for each unit of an arena of 2^18 units or more. The result is 0 for `units == 0`, and
+/// These are at most 2.34 bits for each unit of an arena of 2^18 units or more. The result is 0 for `units == 0`, and
 /// `usize::MAX` if `units` is above [`MAX_UNITS`] or the count does not fit: [`Buddy::new`](crate::Buddy::new) refuses
 /// all of these.
 ///
 /// ```
-/// // 1 GiB in pages of 4 KiB: 74 KiB of metadata.
-/// assert_eq!(nbbs::metadata_words(1 << 18) * 8, 75_328);
+/// // 1 GiB in pages of 4 KiB: 75 KiB of metadata.
+/// assert_eq!(nbbs::metadata_words(1 << 18) * 8, 76_352);
 /// ```
 #[must_use]
 pub const fn metadata_words(units: u64) -> usize {
     Shape::STANDARD.metadata_words(units)
 }
 
-/// Returns how many words `lanes` lanes take in [`Buddy::with_lanes`](crate::Buddy::with_lanes): 192 bytes each.
+/// Returns how many words `lanes` lanes take in [`Buddy::with_lanes`](crate::Buddy::with_lanes): 256 bytes each.
 ///
 /// ```
-/// assert_eq!(nbbs::lane_words(64) * 8, 12_288);
+/// assert_eq!(nbbs::lane_words(64) * 8, 16_384);
 /// ```
 #[must_use]
 pub const fn lane_words(lanes: usize) -> usize {
@@ -73,7 +70,7 @@ const UNITS_PER_MORE_LANE: u64 = 1 << 10;
 
 /// Returns how many lanes an arena of `units` units should be given for `cpus` CPUs, by
 /// [`Buddy::with_lanes`](crate::Buddy::with_lanes). The result is 0 where the lanes in its metadata suffice, otherwise
-/// the number of CPUs rounded up to a power of two, but no more than one for each 2^10 units, which is 1.5 bits per
+/// the number of CPUs rounded up to a power of two, but no more than one for each 2^10 units, which is 2 bits per
 /// unit.
 ///
 /// ```
@@ -151,12 +148,9 @@ impl Layout {
 
         // The order is: the lanes, the epoch, level 0, level 1 and so on, each part on cache lines of its own. A load
         // waits for a store to an address that differs by a multiple of 4 KiB, so words that are used together must not
-        // be at such a distance. There is a line between the levels, and half of 4 KiB between lanes and leaf words
-        // where the lanes themselves do not ensure it.
+        // be at such a distance: there is a line between the levels.
         let mut base = [0; MAX_LEVELS];
-        let of_lanes = lanes * LANE_WORDS as u64;
-        let gap = if of_lanes >= PAGE && of_lanes % PAGE < PAGE / 2 { PAGE / 2 } else { 0 };
-        let mut words = of_lanes + gap + LINE as u64;
+        let mut words = lanes * LANE_WORDS as u64 + LINE as u64;
         let mut level = 0;
         while level <= top {
             base[level] = words as usize;

@@ -213,10 +213,23 @@ const LAST_BITS: [u64; 8] = [
 #[inline(always)]
 pub(crate) fn fit(free: u64, order: u32) -> Option<u32> {
     let runs = runs(free, order);
-    let pairs = runs & runs >> (2 << order) & ALIGNED[(order as usize + 1) & 7];
-    let lone = runs & !(pairs | pairs << (2 << order));
+    let lone = lone(runs, order);
     let choice = if lone != 0 { lone } else { runs };
     (choice != 0).then(|| choice.trailing_zeros() / 2)
+}
+
+/// Finds where to claim `2^order` slots, aligned, among `free`, at a place whose buddy is in use.
+#[inline(always)]
+pub(crate) fn lone_fit(free: u64, order: u32) -> Option<u32> {
+    let lone = lone(runs(free, order), order);
+    (lone != 0).then(|| lone.trailing_zeros() / 2)
+}
+
+/// Returns those of `runs`, which are of `2^order` slots, whose buddy is not among them.
+#[inline(always)]
+const fn lone(runs: u64, order: u32) -> u64 {
+    let pairs = runs & runs >> (2 << order) & ALIGNED[(order as usize + 1) & 7];
+    runs & !(pairs | pairs << (2 << order))
 }
 
 /// Returns whether all of `2^order` slots at `slot` are free.
