@@ -79,7 +79,7 @@ const UNITS_PER_MORE_LANE: u64 = 1 << 10;
 /// assert_eq!(lanes_for(1 << 18, 16), 0); // 1 GiB of pages has 16
 /// assert_eq!(lanes_for(1 << 22, 256), 0); // and 16 GiB has 256
 /// assert_eq!(lanes_for(1 << 18, 17), 32);
-/// assert_eq!(lanes_for(1 << 18, 256), 256); // 48 KiB
+/// assert_eq!(lanes_for(1 << 18, 256), 256); // 64 KiB
 /// assert_eq!(lanes_for(1 << 14, 256), 16);
 /// ```
 #[must_use]
