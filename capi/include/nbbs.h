@@ -45,7 +45,7 @@
  *
  *     static uint64_t metadata[NBBS_METADATA_BYTES(262144) / 8];
  *
- * At most 2 % and 2 KiB too large.
+ * At most 3 % and 2 KiB too large.
  */
 #define NBBS_METADATA_BYTES(units)                                                        \
     (8 * ((size_t)(units) / 32 + (size_t)(units) / 512 + (size_t)(units) / 960 +          \
@@ -517,6 +517,10 @@ typedef struct nbbs_request {
      * Whether to take the last place that will do, instead of the first.
      */
     bool top_down;
+    /**
+     * The index that unit 0 stands for: the index of the first unit plus this must be a multiple of `2^order`.
+     */
+    uint64_t offset;
 } nbbs_request;
 
 /**
@@ -1366,6 +1370,17 @@ nbbs_code nbbs_len_of(const struct nbbs_arena *arena,
 int32_t nbbs_order_bound(const struct nbbs_arena *arena);
 
 /**
+ * Looks whether a block of `2^order` units is free, at one instant of the call: not one in the hands of a call that has
+ * not returned, nor one in a cache. False if the handle is of no arena.
+ *
+ * Where the bound of `nbbs_order_bound` promises a block that is not there, it is lowered. Costs a load and a look at up
+ * to 16 words for each level if the bounds are true, otherwise what a refused `nbbs_alloc` does. If others raise the
+ * bounds again and again meanwhile, it gives up, and is true although there may be none.
+ */
+bool nbbs_has_free(const struct nbbs_arena *arena,
+                   uint32_t order);
+
+/**
  * Counts the units of the arena that are free, in use and reserved, and the blocks of each order. While others use the
  * arena, each piece was so at some time during the call.
  *
@@ -1410,6 +1425,13 @@ nbbs_code nbbs_walk(const struct nbbs_arena *arena,
 nbbs_code nbbs_audit(const struct nbbs_arena *arena,
                      struct nbbs_audit_report *report,
                      struct nbbs_error *error);
+
+/**
+ * The default, lowered so that the caches of `cpus` CPUs keep an eighth of an arena of `units` units at most, all
+ * together; nothing checked.
+ */
+struct nbbs_cache_config nbbs_cache_config_for_arena(uint64_t units,
+                                                     size_t cpus);
 
 /**
  * Bytes that the caches of so many CPUs take: 2,944 each. For static arrays there is `NBBS_CACHE_BYTES`.

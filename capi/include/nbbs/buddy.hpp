@@ -20,6 +20,11 @@ using piece = ::nbbs_piece;
 using audit_report = ::nbbs_audit_report;
 using cache_config = ::nbbs_cache_config;
 
+/// The default, lowered so that the caches of `cpus` CPUs keep an eighth of an arena of `units` units at most.
+inline cache_config cache_config_for_arena(std::uint64_t units, std::size_t cpus) noexcept {
+    return nbbs_cache_config_for_arena(units, cpus);
+}
+
 /// Memory for the bookkeeping: at least `nbbs_metadata_bytes(units)` bytes, on an 8-byte boundary, better on one of 64.
 struct metadata {
     void* words;
@@ -314,6 +319,9 @@ public:
 
     /// No block of a larger order is free; -1: none is.
     std::int32_t order_bound() const noexcept { return nbbs_order_bound(&arena_); }
+
+    /// Looks whether a block of `order` is free.
+    bool has_free(std::uint32_t order) const noexcept { return nbbs_has_free(&arena_, order); }
 
     result<statistics> try_stats() const noexcept { return detail::get<statistics>(nbbs_stats, &arena_); }
     statistics stats() const { return try_stats().value(); }

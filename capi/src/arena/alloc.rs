@@ -21,6 +21,8 @@ pub struct Request {
     pub order: u32,
     /// Whether to take the last place that will do, instead of the first.
     pub top_down: bool,
+    /// The index that unit 0 stands for: the index of the first unit plus this must be a multiple of `2^order`.
+    pub offset: u64,
 }
 
 /// Allocates a block of `2^order` units, aligned to its size, and writes its first unit to `index`.
@@ -110,7 +112,7 @@ pub unsafe extern "C" fn nbbs_alloc_request(
             let (units, order) = ((*request).units, (*request).order);
             let (start, end) = ((*request).start, (*request).end);
             let top_down = (&raw const (*request).top_down).cast::<u8>().read() != 0;
-            let mut wanted = Wanted::units(units).aligned(order);
+            let mut wanted = Wanted::units(units).aligned(order).offset((*request).offset);
             if (start, end) != (0, 0) {
                 wanted = wanted.within(start..if end == 0 { arena.buddy().units() } else { end });
             }

@@ -94,6 +94,23 @@ impl CacheConfig {
     }
 }
 
+/// The default, lowered so that the caches of `cpus` CPUs keep an eighth of an arena of `units` units at most, all
+/// together; nothing checked.
+#[unsafe(no_mangle)]
+pub extern "C" fn nbbs_cache_config_for_arena(units: u64, cpus: usize) -> CacheConfig {
+    let caps = Caps::for_arena(units, cpus);
+    let blocks = |order| match caps.blocks(order) as u32 {
+        0 => CACHE_NONE,
+        blocks => blocks,
+    };
+    CacheConfig {
+        blocks: core::array::from_fn(|order| blocks(order as u32)),
+        large_order: 9,
+        large_blocks: blocks(9),
+        checked: 0,
+    }
+}
+
 /// Bytes that the caches of so many CPUs take: 2,944 each. For static arrays there is `NBBS_CACHE_BYTES`.
 #[unsafe(no_mangle)]
 pub extern "C" fn nbbs_cache_bytes(cpus: usize) -> usize {

@@ -23,12 +23,12 @@ TEST(Arena, StaticBoundIsNeverTooSmallAndTight) {
     for (uint64_t units = 1; units < 1ull << 40; units += units / 50 + 1) {
         size_t bytes = nbbs_metadata_bytes(units), bound = NBBS_METADATA_BYTES(units);
         ASSERT_LE(bytes, bound) << units;
-        ASSERT_LE(bound, bytes + bytes / 50 + 2048) << units;
+        ASSERT_LE(bound, bytes + bytes * 3 / 100 + 2048) << units;
     }
 }
 
 TEST(Arena, RefusesWhatCannotBeOne) {
-    alignas(64) uint64_t metadata[64];
+    alignas(64) uint64_t metadata[128];
     nbbs_arena arena;
     using Make = nbbs_code (*)(nbbs_arena *, void *, size_t, uint64_t, nbbs_error *);
     for (Make make : {Make{nbbs_create}, Make{nbbs_create_reserved}, Make{nbbs_attach}}) {
@@ -42,7 +42,7 @@ TEST(Arena, RefusesWhatCannotBeOne) {
         expect_refusal(NBBS_CODE_UNITS, "an arena of 18446744073709551615 units: it takes 1 to 1099511627776",
                        [&](nbbs_error *e) { return make(&arena, metadata, sizeof metadata, UINT64_MAX, e); });
         expect_refusal(NBBS_CODE_TOO_SHORT,
-                       "memory of 512 bytes: " + std::to_string(nbbs_metadata_bytes(1 << 20)) + " are needed",
+                       "memory of 1024 bytes: " + std::to_string(nbbs_metadata_bytes(1 << 20)) + " are needed",
                        [&](nbbs_error *e) { return make(&arena, metadata, sizeof metadata, 1 << 20, e); });
         expect_refusal(NBBS_CODE_SIZE, "a size of 18446744073709551615 bytes: it takes 1 to 9223372036854775807",
                        [&](nbbs_error *e) { return make(&arena, metadata, SIZE_MAX, 32, e); });
@@ -95,6 +95,7 @@ TEST(Arena, HandleThatWasNeverMadeIsRefused) {
     EXPECT_EQ(nbbs_units(&arena), 0u);
     EXPECT_EQ(nbbs_max_order(nullptr), 0u);
     EXPECT_EQ(nbbs_order_bound(&arena), -1);
+    EXPECT_FALSE(nbbs_has_free(&arena, 0));
 }
 
 TEST(Arena, AllocatesEveryOrderAndFindsItAgain) {
@@ -193,6 +194,10 @@ TEST(Arena, Places) {
     request.start = 40, request.end = 46, request.order = 0, request.units = 3;
     EXPECT_EQ(nbbs_alloc_request(arena, &request, &index, nullptr), NBBS_CODE_EXHAUSTED);
     EXPECT_EQ(nbbs_alloc_request(arena, nullptr, &index, nullptr), NBBS_CODE_NULL);
+    nbbs_request offset{};
+    offset.units = 3, offset.order = 5, offset.offset = 1003;
+    EXPECT_EQ(nbbs_alloc_request(arena, &offset, &index, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ((index + 1003) % 32, 0u);
     nbbs_request anywhere{};
     anywhere.units = 5;
     EXPECT_EQ(nbbs_alloc_request(arena, &anywhere, &index, nullptr), NBBS_CODE_OK);
@@ -330,6 +335,9 @@ TEST(Arena, StatisticsMapAndWalk) {
     EXPECT_EQ(stats.used_runs, 1u);
     EXPECT_EQ(stats.largest_free_order, 5);
     EXPECT_EQ(nbbs_order_bound(arena), 5);
+    EXPECT_TRUE(nbbs_has_free(arena, 5));
+    EXPECT_FALSE(nbbs_has_free(arena, 6));
+    EXPECT_FALSE(nbbs_has_free(arena, 77));
     EXPECT_EQ(stats.fragmentation_permille, 573u);
 
     uint8_t map[7] = {};

@@ -108,6 +108,21 @@ TEST(Cache, ConfigurationsSayWhatIsKept) {
     EXPECT_EQ(cached.arena.stats().cached_units, 3u + 20u + 64u + 1024u);
 }
 
+TEST(Cache, KeepsNoMoreThanAnEighthIfAsked) {
+    const nbbs_cache_config small = nbbs_cache_config_for_arena(1 << 12, kCpus);
+    uint64_t units = 0;
+    for (uint32_t order = 0; order < 9; order++) {
+        units += small.blocks[order] == NBBS_CACHE_NONE ? 0 : uint64_t{small.blocks[order]} << order;
+    }
+    EXPECT_EQ(small.large_blocks, NBBS_CACHE_NONE);
+    EXPECT_GT(units, 0u);
+    EXPECT_LE(units * kCpus, (1u << 12) / 8);
+    Cached cached(1 << 12, &small);
+    const nbbs_cache_config large = nbbs_cache_config_for_arena(1 << 20, kCpus);
+    EXPECT_EQ(large.blocks[0], 64u);
+    EXPECT_EQ(large.large_blocks, 2u);
+}
+
 TEST(Cache, RefusesImpossibleConfigurations) {
     Cached cached(1 << 12);
     const auto give = [&](const nbbs_cache_config &config) {

@@ -194,6 +194,8 @@ TEST(Buddy, IsLookedAt) {
     EXPECT_EQ(arena.occupancy_map(0, map.data(), map.size()), 100u);
     EXPECT_EQ(std::accumulate(map.begin(), map.end(), 0), 11 * 255);
     EXPECT_EQ(arena.order_bound(), 5);
+    EXPECT_TRUE(arena.has_free(5));
+    EXPECT_FALSE(arena.has_free(6));
     EXPECT_GT(arena.audit().words, 0u);
     EXPECT_EQ(nbbs_units(arena.handle()), 100u);
 }

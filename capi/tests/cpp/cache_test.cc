@@ -59,7 +59,8 @@ TEST(Caches, HandlesOfCpusCanBeKept) {
 TEST(Caches, AreConfiguredAndShared) {
     Place memory;
     nbbs::buddy pages(1 << 12);
-    nbbs::cache_config config{};
+    nbbs::cache_config config = nbbs::cache_config_for_arena(pages.units(), 1);
+    EXPECT_EQ(config.large_blocks, NBBS_CACHE_NONE);
     config.blocks[0] = 4;
     pages.set_caches(memory.place(), config);
     const std::uint64_t block = pages.on(0).alloc(0);

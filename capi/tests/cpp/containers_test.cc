@@ -108,6 +108,12 @@ TEST(MemoryResource, IsEqualWhereOneCanFreeForTheOther) {
     EXPECT_NE(nbbs::memory_resource(arena), nbbs::memory_resource(inner));
     EXPECT_NE(nbbs::memory_resource(inner), nbbs::memory_resource(lane));
     EXPECT_NE(nbbs::allocator<int>(arena), nbbs::allocator<int>(inner));
+    // One arena, mapped twice.
+    static Memory<1024> here, there;
+    alignas(64) std::byte words[NBBS_METADATA_BYTES(16)];
+    const nbbs::buddy first(here.region(64), {words, sizeof words});
+    const nbbs::buddy second(there.region(64), {words, sizeof words}, nbbs::initial::attached);
+    EXPECT_NE(nbbs::allocator<int>(first), nbbs::allocator<int>(second));
 }
 
 template <class T>

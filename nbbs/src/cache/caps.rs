@@ -120,6 +120,22 @@ impl Caps {
         self.checked(self.is_checked())
     }
 
+    /// Returns how many blocks of `order` a cache keeps at most: 0 of an order that is not kept.
+    ///
+    /// ```
+    /// use nbbs::Caps;
+    ///
+    /// let small = Caps::for_arena(1 << 14, 4);
+    /// assert_eq!([0, 3, 6, 9, 10].map(|order| small.blocks(order)), [64, 8, 1, 0, 0]);
+    /// ```
+    #[must_use]
+    pub const fn blocks(&self, order: u32) -> u64 {
+        match self.class(order) {
+            Some(class) => self.cap(class),
+            None => 0,
+        }
+    }
+
     /// Sets whether each free is checked against the arena and the caches. By default it is in builds with debug
     /// assertions, and is not in others.
     ///
