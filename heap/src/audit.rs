@@ -9,6 +9,13 @@ use crate::region::Region;
 use crate::regions::Memory;
 
 /// What an audit found broken.
+///
+/// ```
+/// use nbbs_heap::AuditError;
+///
+/// let said = AuditError::Slab { address: 0x1000 }.to_string();
+/// assert_eq!(said, "the slab at 0x1000 is not in order");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuditError {

@@ -3,6 +3,16 @@
 use core::fmt;
 
 /// Why memory was not added.
+///
+/// ```
+/// use nbbs_heap::{AddError, PlacedSmall};
+/// use std::ptr::NonNull;
+///
+/// let memory = NonNull::from(Box::leak(Box::new([0_u8; 10]))).cast();
+/// // SAFETY: nobody else ever uses the memory.
+/// let error = unsafe { PlacedSmall::<32>::new(memory, 10) }.unwrap_err();
+/// assert!(matches!(error, AddError::TooSmall { bytes: 10, .. }));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddError {
@@ -34,6 +44,18 @@ impl fmt::Display for AddError {
 impl core::error::Error for AddError {}
 
 /// Why an address is not that of allocated memory.
+///
+/// ```
+/// use nbbs_heap::{FreeError, Heap};
+/// use std::alloc::Layout;
+///
+/// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+///
+/// let block = HEAP.alloc(Layout::new::<[u8; 100]>()).unwrap();
+/// let begins = block.addr().get();
+/// let inside = block.map_addr(|address| address | 1);
+/// assert_eq!(HEAP.usable(inside), Err(FreeError::Inside { address: begins + 1, begins }));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FreeError {
@@ -83,6 +105,13 @@ impl fmt::Display for FreeError {
 impl core::error::Error for FreeError {}
 
 /// Why pages were not taken back: pages do not have so many bytes.
+///
+/// ```
+/// use nbbs_heap::PageError;
+///
+/// let said = PageError { page: 1000 }.to_string();
+/// assert_eq!(said, "pages of 1000 bytes: a page is a power of two, and at most 64 KiB");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageError {
     /// Bytes of a page, as given.

@@ -70,6 +70,15 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///
     /// If `C` tells a CPU's number, callers use the cache of their CPU. Otherwise each thread has a cache with the
     /// feature `std`; without it all share one, and callers that find it in use bypass it.
+    ///
+    /// ```
+    /// use nbbs_heap::Heap;
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let stats = HEAP.stats();
+    /// assert_eq!(stats.free, stats.bytes);
+    /// ```
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(CPUS > 0, "a heap has a cache at least") }
@@ -83,6 +92,16 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     }
 
     /// Returns whether an address lies in memory that the heap hands out.
+    ///
+    /// ```
+    /// # use nbbs_heap::Heap;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<u64>()).unwrap();
+    /// assert!(HEAP.contains(block.as_ptr()));
+    /// assert!(!HEAP.contains((&raw const block).cast()));
+    /// ```
     pub fn contains(&'static self, at: *const u8) -> bool {
         let at = NonNull::new(at.cast_mut());
         at.is_some_and(|at| self.memory().at(at, |_| ()).is_some())
@@ -97,6 +116,17 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// that others have in hand at that moment, four at most for each thread, and as many for each caller that a
     /// handler has interrupted. Beside others that trim, or make slabs whole, again and again, it may miss more: a
     /// caller looks for slots three times, and tries 1000 times to begin a trim.
+    ///
+    /// ```
+    /// # use nbbs_heap::Heap;
+    /// # use std::alloc::{Layout, LayoutError};
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let page = HEAP.alloc(Layout::from_size_align(4096, 4096)?).unwrap();
+    /// assert!(page.addr().get().is_multiple_of(4096));
+    /// assert_eq!(HEAP.alloc(Layout::from_size_align(2 << 20, 1)?), None); // more than there is
+    /// # Ok::<(), LayoutError>(())
+    /// ```
     #[inline]
     pub fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc(self, layout)
@@ -136,6 +166,18 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///   an address that is not the heap's, or lies inside a block, or has a slot of another size, or one that is free.
     ///   Until then **the cache may hand that address out**, once for each free, though somebody else may be using it.
     /// - Never: a second free of memory that has been allocated again since.
+    ///
+    /// ```
+    /// # use nbbs_heap::Heap;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let layout = Layout::new::<[u8; 100_000]>();
+    /// let block = HEAP.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// unsafe { HEAP.free(block, layout) };
+    /// assert_eq!(HEAP.stats().runs, 0);
+    /// ```
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
@@ -180,6 +222,16 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///
     /// Cost: up to nine loads, and for a run those of [`nbbs::Buddy::len_of`].
     ///
+    /// ```
+    /// # use nbbs_heap::{FreeError, Heap};
+    /// # use std::{alloc::Layout, ptr::NonNull};
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<[u8; 100]>()).unwrap();
+    /// assert_eq!(HEAP.usable(block), Ok(112));
+    /// assert!(matches!(HEAP.usable(NonNull::from(&0_u8)), Err(FreeError::Foreign { .. })));
+    /// ```
+    ///
     /// # Errors
     /// [`FreeError`] if nothing is allocated there.
     pub fn usable(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
@@ -191,6 +243,21 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///
     /// It happens in place if the slot is of the right class for both sizes, and for a run if the units behind it are
     /// free. A run that lies at a page can be made smaller, to more than 128 bytes, also when the heap is full.
+    ///
+    /// ```
+    /// # use nbbs_heap::Heap;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let layout = Layout::new::<[u8; 40]>();
+    /// let block = HEAP.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours, and so is what replaces it.
+    /// unsafe {
+    ///     block.write(7);
+    ///     let larger = HEAP.resize(block, layout, 1000).unwrap();
+    ///     assert_eq!(larger.read(), 7);
+    /// }
+    /// ```
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
@@ -207,6 +274,20 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Adds memory, which the heap keeps.
     ///
     /// The bookkeeping for it, 1.6 % of it, lies at its front, and is cleared.
+    ///
+    /// ```
+    /// # use nbbs_heap::{AddError, Heap};
+    /// # use std::{alloc::Layout, ptr::NonNull};
+    /// static HEAP: Heap<{ 64 << 10 }> = Heap::new();
+    ///
+    /// let layout = Layout::new::<[u8; 100_000]>();
+    /// assert_eq!(HEAP.alloc(layout), None);
+    /// let more = NonNull::from(Box::leak(Box::new([0_u8; 1 << 18]))).cast();
+    /// // SAFETY: nobody else ever uses the memory.
+    /// unsafe { HEAP.add(more, 1 << 18)? };
+    /// assert!(HEAP.alloc(layout).is_some());
+    /// # Ok::<(), AddError>(())
+    /// ```
     ///
     /// # Errors
     /// [`AddError`] if no unit fits into it, or the heap has eight regions. The memory has not changed then.

@@ -23,6 +23,20 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// last time, go back to the operating system. This takes a system call for each piece of at most 1 MiB, which
     /// nobody else can allocate in the meantime. For added memory, and on other systems, there is
     /// [`discard`](Self::discard).
+    ///
+    /// ```
+    /// use nbbs_heap::Heap;
+    /// use std::alloc::Layout;
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let layout = Layout::new::<[u8; 100]>();
+    /// let block = HEAP.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// unsafe { HEAP.free(block, layout) };
+    /// assert!(HEAP.trim() > 0); // the bytes of its slab
+    /// assert_eq!(HEAP.stats().free, HEAP.stats().bytes);
+    /// ```
     pub fn trim(&'static self) -> usize {
         let bytes = Steps::trim(self);
         #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
@@ -165,11 +179,42 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Returns how many slots were found written to while they were free, before they were to be handed out, with the
     /// feature `poison`. These slots are never handed out again. Once no slot of a slab is in use and its memory is
     /// given back, what was written there goes unnoticed.
+    ///
+    /// ```
+    /// # use nbbs_heap::Heap;
+    /// # use std::alloc::Layout;
+    /// # if cfg!(any(feature = "asan", feature = "quarantine", feature = "shuffle")) { return }
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let layout = Layout::new::<[u8; 100]>();
+    /// let block = HEAP.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// unsafe { HEAP.free(block, layout) };
+    /// // SAFETY: none, the block is free: this is the mistake that is found.
+    /// unsafe { block.write(7) };
+    /// assert!(HEAP.alloc(layout).is_some());
+    /// assert_eq!(HEAP.damaged(), if cfg!(feature = "poison") { 1 } else { 0 });
+    /// ```
     pub fn damaged(&'static self) -> usize {
         self.memory().damaged()
     }
 
     /// Returns how many frees were refused.
+    ///
+    /// ```
+    /// use nbbs_heap::Heap;
+    /// use std::alloc::Layout;
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let layout = Layout::new::<[u8; 100_000]>();
+    /// let block = HEAP.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// unsafe { HEAP.free(block, layout) };
+    /// // SAFETY: it is not any more, which the heap sees.
+    /// unsafe { HEAP.free(block, layout) };
+    /// assert_eq!(HEAP.refused(), 1);
+    /// ```
     pub fn refused(&'static self) -> usize {
         self.memory().refused()
     }

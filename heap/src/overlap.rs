@@ -27,6 +27,11 @@ pub trait Cpu: 'static {
     const OVERLAP: Overlap<Self> = Overlap::any();
 
     /// Returns the number of the caller's CPU; `None` if caches are by thread.
+    ///
+    /// ```
+    /// # use nbbs_heap::Cpu;
+    /// assert_eq!(<()>::number(), None); // a heap has `()` by default
+    /// ```
     fn number() -> Option<usize>;
 }
 
@@ -83,6 +88,18 @@ pub struct Overlap<C: ?Sized> {
 
 impl<C: ?Sized> Overlap<C> {
     /// Any operations may overlap. Using a cache takes a read-modify-write; who finds it in use bypasses it.
+    ///
+    /// ```
+    /// use nbbs_heap::{Cpu, Overlap};
+    ///
+    /// struct Current;
+    ///
+    /// impl Cpu for Current {
+    ///     const OVERLAP: Overlap<Self> = Overlap::any(); // as by default
+    ///     # fn number() -> Option<usize> { Some(0) }
+    /// }
+    /// # assert_eq!(format!("{:?}", Current::OVERLAP), "Overlap { is_nested: false }");
+    /// ```
     #[must_use]
     pub const fn any() -> Self {
         Self { is_nested: false, of: PhantomData }
@@ -90,6 +107,29 @@ impl<C: ?Sized> Overlap<C> {
 
     /// Operations overlap only if one interrupts the other. Using a cache takes no read-modify-write; a handler that
     /// interrupts an operation bypasses it. So do operations with numbers from the heap's `CPUS` on.
+    ///
+    /// ```
+    /// use nbbs_heap::{Cpu, Heap, Overlap};
+    /// use std::cell::Cell;
+    ///
+    /// thread_local!(static NUMBER: Cell<Option<usize>> = const { Cell::new(None) });
+    ///
+    /// struct Thread;
+    ///
+    /// impl Cpu for Thread {
+    ///     // SAFETY: each thread sets another number, before it allocates.
+    ///     const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
+    ///
+    ///     fn number() -> Option<usize> {
+    ///         NUMBER.get()
+    ///     }
+    /// }
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }, 4, Thread> = Heap::new();
+    ///
+    /// NUMBER.set(Some(0));
+    /// assert!(HEAP.alloc(std::alloc::Layout::new::<u64>()).is_some());
+    /// ```
     ///
     /// # Safety
     /// An operation begins when the heap calls `C::number`. Of two operations that get the same number, either one

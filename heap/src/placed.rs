@@ -53,6 +53,10 @@ impl Placed {
     /// bytes, rounded up to units of 1 KiB; `None` if there is no such heap: `bytes` is 0, or more than 4 TiB less
     /// 2 KiB (on 32 bits, than 1 GiB), or there are more caches than addresses. A cache takes 20 KiB; there is at least
     /// one.
+    ///
+    /// ```
+    /// assert_eq!(nbbs_heap::Placed::bytes_for(2, 0), None);
+    /// ```
     #[must_use]
     pub const fn bytes_for(caches: usize, bytes: usize) -> Option<usize> {
         let (Some(front), Some(region)) = (Self::front(caches), bytes_for(bytes)) else {
@@ -75,6 +79,12 @@ impl Placed {
     }
 
     /// Makes a heap of `bytes` bytes at `start`, which may have any content, with this many caches, at least one.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// // SAFETY: nobody else ever uses the memory.
+    /// assert!(unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1) }.is_ok());
+    /// ```
     ///
     /// # Errors
     /// [`AddError::TooSmall`] if there is no room for them and a unit. The memory has not changed then.
@@ -118,6 +128,13 @@ impl Placed {
 
     /// Adds memory, which the heap keeps.
     ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 128 << 10]))).cast();
+    /// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+    /// // SAFETY: nobody else ever uses the other half.
+    /// assert!(unsafe { heap.add(memory.add(64 << 10), 64 << 10) }.is_ok());
+    /// ```
+    ///
     /// # Errors
     /// [`AddError`] if no unit fits into it, or the heap has eight regions. The memory has not changed then.
     ///
@@ -133,6 +150,12 @@ impl Placed {
     ///
     /// A wrong number costs time and nothing else, unless its cache is that of [`on_nested`](Self::on_nested), too.
     /// With the feature `allocator-api2` or `nightly` it is an `Allocator`, for collections.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+    /// assert!(heap.on(0).alloc(std::alloc::Layout::new::<u64>()).is_some());
+    /// ```
     #[must_use]
     #[inline]
     pub fn on(&self, cpu: usize) -> On<'_> {
@@ -175,27 +198,57 @@ impl Placed {
     }
 
     /// Returns whether an address lies in memory that the heap hands out.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+    /// assert!(!heap.contains(memory.as_ptr())); // the heap itself
+    /// ```
     pub fn contains(&self, at: *const u8) -> bool {
         let at = NonNull::new(at.cast_mut());
         at.is_some_and(|at| self.memory().at(at, |_| ()).is_some())
     }
 
     /// Returns what the memory is used for. Cost: a walk over all units.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+    /// assert_eq!(heap.stats().free, heap.stats().bytes);
+    /// ```
     pub fn stats(&self) -> Stats {
         Stats::of(&self.memory())
     }
 
     /// Calls `visit` for every block that is in use, as [`Heap::walk`](crate::Heap::walk) does.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+    /// heap.walk(|live| panic!("{live:?} is in use"));
+    /// ```
     pub fn walk(&self, visit: impl FnMut(LiveBlock)) {
         self.memory().walk(visit);
     }
 
     /// Returns what is in use by size, as [`Heap::profile`](crate::Heap::profile) does.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+    /// assert!(heap.profile().to_string().starts_with("{\"dhatFileVersion\":2"));
+    /// ```
     pub fn profile(&self) -> Profile {
         Profile::of(&self.memory())
     }
 
     /// Checks that the bookkeeping is in order, and what all caches keep. Nobody else may be using the heap.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+    /// assert_eq!(heap.audit(), Ok(()));
+    /// ```
     ///
     /// # Errors
     /// Those of [`Heap::audit`](crate::Heap::audit).
@@ -225,11 +278,23 @@ impl Placed {
     /// Returns how many slots were found written to while they were free, before they were to be handed out, with the
     /// feature `poison`. These slots are never handed out again. Once no slot of a slab is in use and its memory is
     /// given back, what was written there goes unnoticed.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+    /// assert_eq!(heap.damaged(), 0);
+    /// ```
     pub fn damaged(&self) -> usize {
         self.memory().damaged()
     }
 
     /// Returns how many frees were refused.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+    /// assert!(unsafe { heap.on(0).free_at(memory) }.is_err() && heap.refused() == 1); // SAFETY: refused
+    /// ```
     pub fn refused(&self) -> usize {
         self.memory().refused()
     }
@@ -237,6 +302,12 @@ impl Placed {
 
 /// A [`Placed`] heap as seen from a CPU: see [`Placed::on`]. Costs are those of [`Heap`](crate::Heap), plus one
 /// read-modify-write for the cache, unless it is from [`Placed::on_nested`].
+///
+/// ```
+/// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+/// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+/// assert!(heap.on(0).alloc(std::alloc::Layout::new::<u64>()).is_some());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct On<'h> {
     heap: &'h Placed,
@@ -268,18 +339,39 @@ impl<'h> Steps<'h> for On<'h> {
 
 impl On<'_> {
     /// Allocates memory of a layout; returns `None` if there is none.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// assert_eq!(on.alloc(std::alloc::Layout::new::<[u8; 64 << 10]>()), None);
+    /// ```
     #[inline]
     pub fn alloc(self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc(self, layout)
     }
 
     /// Allocates memory of a layout that is all zero; returns `None` if there is none.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0xff_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let number = on.alloc_zeroed(std::alloc::Layout::new::<u64>()).unwrap().cast::<u64>();
+    /// assert_eq!(unsafe { number.read() }, 0); // SAFETY: it is ours
+    /// ```
     pub fn alloc_zeroed(self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc_zeroed(self, layout)
     }
 
     /// Frees memory. A free that is found to be wrong changes nothing, and is counted, but the cache may hand out first
     /// what it was given: see [`Heap::free`](crate::Heap::free).
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let layout = std::alloc::Layout::new::<u64>();
+    /// let block = on.alloc(layout).unwrap();
+    /// unsafe { on.free(block, layout) }; // SAFETY: the block is ours
+    /// ```
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
@@ -291,6 +383,14 @@ impl On<'_> {
 
     /// Makes memory larger or smaller, and moves its contents if necessary, as
     /// [`Heap::resize`](crate::Heap::resize) does.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let layout = std::alloc::Layout::new::<u64>();
+    /// let block = on.alloc(layout).unwrap();
+    /// assert_eq!(unsafe { on.resize(block, layout, 16) }, Some(block)); // SAFETY: the block is ours
+    /// ```
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
@@ -306,6 +406,13 @@ impl On<'_> {
 
     /// Frees memory of which only the address is known, and returns how many bytes it has.
     ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let block = on.alloc(std::alloc::Layout::new::<[u8; 100]>()).unwrap();
+    /// assert_eq!(unsafe { on.free_at(block) }, Ok(112)); // SAFETY: the block is ours
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Heap::free_at`](crate::Heap::free_at).
     ///
@@ -319,6 +426,12 @@ impl On<'_> {
 
     /// Returns how many bytes may be used of what is allocated at an address.
     ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// assert!(on.usable(memory).is_err()); // there the heap itself begins
+    /// ```
+    ///
     /// # Errors
     /// [`FreeError`] if nothing is allocated there.
     pub fn usable(self, at: NonNull<u8>) -> Result<usize, FreeError> {
@@ -327,6 +440,13 @@ impl On<'_> {
 
     /// Makes memory of which only the address is known larger or smaller, and moves its contents if necessary. Returns
     /// `None` if there is no memory; then nothing has changed. Memory that is moved is aligned to 16 bytes.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let block = on.alloc(std::alloc::Layout::new::<[u8; 100]>()).unwrap();
+    /// assert_eq!(unsafe { on.resize_at(block, 110) }, Ok(Some(block))); // SAFETY: the block is ours
+    /// ```
     ///
     /// # Errors
     /// [`FreeError`] if nothing is allocated there.
@@ -344,12 +464,24 @@ impl On<'_> {
 
     /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are. That CPU's cache
     /// gives back what it keeps at once; others do when they next take slots or give some back.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// assert_eq!(on.trim(), 0); // there are no slabs yet
+    /// ```
     pub fn trim(self) -> usize {
         Steps::trim(self)
     }
 
     /// Calls `discard` for whole pages of free memory, which it may take back, as
     /// [`Heap::discard`](crate::Heap::discard) does.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// assert!(unsafe { on.discard(1000, |_, _| true) }.is_err()); // SAFETY: it is not called
+    /// ```
     ///
     /// # Errors
     /// [`PageError`] if `page` is no power of two, or more than 64 KiB.

@@ -10,6 +10,16 @@ use crate::region::Region;
 use crate::regions::Memory;
 
 /// A block that is in use, or a slot that a cache keeps, as [`Heap::walk`](crate::Heap::walk) reports it.
+///
+/// ```
+/// use nbbs_heap::{Heap, LiveBlock};
+/// use std::alloc::Layout;
+///
+/// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+///
+/// let block = HEAP.alloc(Layout::new::<[u8; 100_000]>()).unwrap();
+/// HEAP.walk(|live: LiveBlock| assert_eq!((live.at, live.size, live.class), (block, 98 << 10, None)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LiveBlock {
@@ -61,6 +71,17 @@ fn walk_slab(region: &Region<'_>, class: Class, unit: u64, visit: &mut impl FnMu
 ///
 /// Its text is a file of DHAT, which `dh_view.html` of Valgrind opens, as does every other viewer of that format. It
 /// has a program point for each size class, and for each power of two of bytes of runs.
+///
+/// ```
+/// use nbbs_heap::{Heap, Profile};
+/// use std::alloc::Layout;
+///
+/// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+///
+/// assert!(HEAP.alloc(Layout::new::<[u8; 100_000]>()).is_some());
+/// let profile: Profile = HEAP.profile();
+/// assert!(profile.to_string().contains("runs of units with 65536 to 131071 bytes"));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     classes: [usize; CLASSES],

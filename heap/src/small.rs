@@ -58,6 +58,14 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     };
 
     /// Creates an empty heap: all zero.
+    ///
+    /// ```
+    /// # use nbbs_heap::Small;
+    /// static HEAP: Small<{ 16 << 10 }, 16> = Small::new(); // units of 16 bytes
+    ///
+    /// let (all, free) = HEAP.free_bytes();
+    /// assert_eq!(all, free);
+    /// ```
     #[must_use]
     pub const fn new() -> Self {
         _ = Self::UNITS;
@@ -73,16 +81,45 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     }
 
     /// Returns whether an address lies in memory that the heap hands out.
+    ///
+    /// ```
+    /// # use nbbs_heap::Small;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Small<{ 16 << 10 }> = Small::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<u64>()).unwrap();
+    /// assert!(HEAP.contains(block.as_ptr()));
+    /// assert!(!HEAP.contains((&raw const block).cast()));
+    /// ```
     pub fn contains(&self, at: *const u8) -> bool {
         self.placed().contains(at)
     }
 
     /// Returns the bytes of all units, and the bytes of the free ones. Cost: a load for each word.
+    ///
+    /// ```
+    /// # use nbbs_heap::Small;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Small<{ 16 << 10 }> = Small::new();
+    ///
+    /// assert!(HEAP.alloc(Layout::new::<[u8; 100]>()).is_some());
+    /// let (all, free) = HEAP.free_bytes();
+    /// assert_eq!(all - free, 128); // four units
+    /// ```
     pub fn free_bytes(&self) -> (usize, usize) {
         self.placed().free_bytes()
     }
 
     /// Allocates memory of a layout; returns `None` if there is none in one piece.
+    ///
+    /// ```
+    /// # use nbbs_heap::Small;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Small<{ 16 << 10 }> = Small::new();
+    ///
+    /// assert!(HEAP.alloc(Layout::new::<[u64; 100]>()).is_some());
+    /// assert_eq!(HEAP.alloc(Layout::new::<[u8; 16 << 10]>()), None); // the bookkeeping takes some
+    /// ```
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         self.placed().alloc(layout)
@@ -90,6 +127,19 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
 
     /// Frees memory. Returns whether there was a block of as many units at `at`; if not, nothing has changed. A wrong
     /// call for memory that is just then allocated or resized may make its holder's next call fail.
+    ///
+    /// ```
+    /// # use nbbs_heap::Small;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Small<{ 16 << 10 }> = Small::new();
+    ///
+    /// let layout = Layout::new::<[u8; 100]>();
+    /// let block = HEAP.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// assert!(unsafe { HEAP.free(block, layout) });
+    /// // SAFETY: it is not any more, which the heap sees.
+    /// assert!(!unsafe { HEAP.free(block, layout) });
+    /// ```
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
@@ -101,6 +151,17 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
 
     /// Makes memory larger or smaller: in place if it gets smaller, or the units behind it are free; otherwise its
     /// contents are moved. Returns `None` if there is no memory; then nothing has changed.
+    ///
+    /// ```
+    /// # use nbbs_heap::Small;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Small<{ 16 << 10 }> = Small::new();
+    ///
+    /// let layout = Layout::new::<[u8; 100]>();
+    /// let block = HEAP.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// assert_eq!(unsafe { HEAP.resize(block, layout, 1000) }, Some(block)); // in place
+    /// ```
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.

@@ -9,6 +9,17 @@ use nbbs::Piece;
 /// What a heap's memory is used for, in bytes, each as it is at some moment of the walk.
 ///
 /// To the heap, slots that a cache keeps are in use.
+///
+/// ```
+/// use nbbs_heap::{Heap, Stats};
+/// use std::alloc::Layout;
+///
+/// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+///
+/// let before: Stats = HEAP.stats();
+/// assert!(HEAP.alloc(Layout::new::<[u8; 100_000]>()).is_some());
+/// assert_eq!(HEAP.stats().free, before.free - (98 << 10));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -31,6 +42,19 @@ pub struct Stats {
 }
 
 /// The slots of one size.
+///
+/// ```
+/// use nbbs_heap::{ClassStats, Heap};
+/// use std::alloc::Layout;
+///
+/// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+///
+/// assert!(HEAP.alloc(Layout::new::<[u8; 100]>()).is_some());
+/// HEAP.trim(); // what the cache keeps
+/// let is_used = |of: &ClassStats| of.used > 0;
+/// let of = HEAP.stats().classes.into_iter().find(is_used).unwrap();
+/// assert_eq!((of.size, of.used, of.slabs), (112, 1, 1));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClassStats {

@@ -46,6 +46,19 @@ unsafe impl<const UNIT: usize> Sync for PlacedSmall<'_, UNIT> {}
 impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// Makes a heap of `bytes` bytes at `start`, which may have any content. Its bookkeeping lies at their front.
     ///
+    /// ```
+    /// # use nbbs_heap::{AddError, PlacedSmall};
+    /// # use std::ptr::NonNull;
+    /// let memory = NonNull::from(Box::leak(Box::new([0xff_u8; 1024]))).cast();
+    /// // SAFETY: nobody else ever uses the memory.
+    /// let heap = unsafe { PlacedSmall::<32>::new(memory, 1024)? };
+    /// assert!(heap.contains(memory.as_ptr().wrapping_add(1000)));
+    /// // SAFETY: it has not changed the memory.
+    /// let refused = unsafe { PlacedSmall::<32>::new(memory, 10) };
+    /// assert!(matches!(refused, Err(AddError::TooSmall { bytes: 10, .. })));
+    /// # Ok::<(), AddError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`AddError::TooSmall`] if there is no room for a unit.
     ///
@@ -109,6 +122,17 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     }
 
     /// Returns whether an address lies in memory that the heap hands out.
+    ///
+    /// ```
+    /// # use nbbs_heap::PlacedSmall;
+    /// # use std::{alloc::Layout, ptr::NonNull};
+    /// # let memory = NonNull::from(Box::leak(Box::new([0_u8; 1024]))).cast();
+    /// # // SAFETY: nobody else ever uses the memory.
+    /// # let heap = unsafe { PlacedSmall::<32>::new(memory, 1024).unwrap() };
+    /// let block = heap.alloc(Layout::new::<u64>()).unwrap();
+    /// assert!(heap.contains(block.as_ptr()));
+    /// assert!(!heap.contains(memory.as_ptr())); // the bookkeeping
+    /// ```
     pub fn contains(&self, at: *const u8) -> bool {
         self.offset(at) < self.row.units * UNIT
     }
@@ -124,11 +148,32 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     }
 
     /// Returns the bytes of all units, and the bytes of the free ones. Cost: a load for each word.
+    ///
+    /// ```
+    /// # use nbbs_heap::PlacedSmall;
+    /// # use std::{alloc::Layout, ptr::NonNull};
+    /// # let memory = NonNull::from(Box::leak(Box::new([0_u8; 1024]))).cast();
+    /// # // SAFETY: nobody else ever uses the memory.
+    /// # let heap = unsafe { PlacedSmall::<32>::new(memory, 1024).unwrap() };
+    /// assert!(heap.alloc(Layout::new::<[u8; 100]>()).is_some());
+    /// let (all, free) = heap.free_bytes();
+    /// assert_eq!(all - free, 128); // four units
+    /// ```
     pub fn free_bytes(&self) -> (usize, usize) {
         (self.row.units * UNIT, self.row.free_units() * UNIT)
     }
 
     /// Allocates memory of a layout; returns `None` if there is none in one piece.
+    ///
+    /// ```
+    /// # use nbbs_heap::PlacedSmall;
+    /// # use std::{alloc::Layout, ptr::NonNull};
+    /// # let memory = NonNull::from(Box::leak(Box::new([0_u8; 1024]))).cast();
+    /// # // SAFETY: nobody else ever uses the memory.
+    /// # let heap = unsafe { PlacedSmall::<32>::new(memory, 1024).unwrap() };
+    /// assert!(heap.alloc(Layout::new::<[u64; 100]>()).is_some());
+    /// assert_eq!(heap.alloc(Layout::new::<[u64; 100]>()), None);
+    /// ```
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         let (units, align) = (Self::units_of(layout.size()), (layout.align() / UNIT).max(1));
@@ -140,6 +185,20 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     }
 
     /// Frees memory. Returns whether there was a block of as many units at `at`; if not, nothing has changed.
+    ///
+    /// ```
+    /// # use nbbs_heap::PlacedSmall;
+    /// # use std::{alloc::Layout, ptr::NonNull};
+    /// # let memory = NonNull::from(Box::leak(Box::new([0_u8; 1024]))).cast();
+    /// # // SAFETY: nobody else ever uses the memory.
+    /// # let heap = unsafe { PlacedSmall::<32>::new(memory, 1024).unwrap() };
+    /// let layout = Layout::new::<[u8; 100]>();
+    /// let block = heap.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// assert!(unsafe { heap.free(block, layout) });
+    /// // SAFETY: it is not any more, which the heap sees.
+    /// assert!(!unsafe { heap.free(block, layout) });
+    /// ```
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
@@ -166,6 +225,18 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     }
 
     /// Makes memory larger or smaller, as [`Small::resize`](crate::Small::resize) does.
+    ///
+    /// ```
+    /// # use nbbs_heap::PlacedSmall;
+    /// # use std::{alloc::Layout, ptr::NonNull};
+    /// # let memory = NonNull::from(Box::leak(Box::new([0_u8; 1024]))).cast();
+    /// # // SAFETY: nobody else ever uses the memory.
+    /// # let heap = unsafe { PlacedSmall::<32>::new(memory, 1024).unwrap() };
+    /// let layout = Layout::new::<[u8; 100]>();
+    /// let block = heap.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// assert_eq!(unsafe { heap.resize(block, layout, 500) }, Some(block)); // in place
+    /// ```
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
