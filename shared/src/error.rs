@@ -10,6 +10,13 @@ use crate::header::HEADER_BYTES;
 use crate::member::MemberId;
 
 /// Why a geometry is that of no segment.
+///
+/// ```
+/// use nbbs_shared::Geometry;
+///
+/// let refused = Geometry { units: 64, unit_bytes: 100, members: 8 }.file_bytes().unwrap_err();
+/// assert_eq!(refused.to_string(), "units of 100 bytes: a power of two from 64 to 1073741824");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GeometryError {
@@ -48,6 +55,15 @@ pub enum GeometryError {
 }
 
 /// Why a file was not attached. Nothing of it has changed.
+///
+/// ```
+/// use nbbs_shared::{AttachError, Segment};
+///
+/// let script = std::fs::File::open("/bin/sh")?;
+/// let refused = Segment::attach_fd(script.into()).unwrap_err();
+/// assert_eq!(refused, AttachError::Foreign);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttachError {
@@ -104,6 +120,13 @@ pub enum AttachError {
 }
 
 /// Why a segment was not made in the file at a path, or not attached to there.
+///
+/// ```
+/// use nbbs_shared::{AttachError, PathError};
+///
+/// let error = PathError { path: "/dev/shm/name".into(), error: AttachError::Making };
+/// assert_eq!(error.to_string(), "\"/dev/shm/name\": the segment is being made at this moment");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
     /// The path.
@@ -113,6 +136,15 @@ pub struct PathError {
 }
 
 /// Why a member was not registered.
+///
+/// ```
+/// use nbbs_shared::{Geometry, JoinError, Segment};
+///
+/// let segment = Segment::memfd("seat", Geometry { units: 64, unit_bytes: 64, members: 1 })?;
+/// let member = segment.join()?;
+/// assert_eq!(segment.join().unwrap_err(), JoinError::Full { members: 1 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JoinError {
@@ -131,6 +163,18 @@ pub enum JoinError {
 }
 
 /// Why an allocation was refused.
+///
+/// ```
+/// use nbbs_shared::{AllocError, Geometry, Segment};
+///
+/// let segment = Segment::memfd("full", Geometry { units: 64, unit_bytes: 64, members: 1 })?;
+/// let member = segment.join()?;
+/// let refused = member.alloc_for::<[u8; 5000]>();
+/// assert!(matches!(refused, Err(AllocError::TooLarge { max: 4096, .. })));
+/// assert!(member.alloc_for::<[u8; 4096]>().is_ok());
+/// assert!(matches!(member.alloc_for::<u64>(), Err(AllocError::Exhausted { .. })));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllocError {
@@ -158,6 +202,17 @@ pub enum AllocError {
 }
 
 /// Why an offset was refused.
+///
+/// ```
+/// use nbbs_shared::{Geometry, OffsetError, Segment};
+///
+/// let segment = Segment::memfd("theirs", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+/// let (alice, bob) = (segment.join()?, segment.join()?);
+/// let block = alice.alloc_for::<u64>()?;
+/// let refused = OffsetError::NotYours { offset: block.bytes(), owner: Some(alice.id()) };
+/// assert_eq!(bob.free(block), Err(refused));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OffsetError {

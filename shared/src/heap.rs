@@ -58,6 +58,18 @@ impl<'m> Heap<'m> {
     ///
     /// # Panics
     /// If a member has written into the bookkeeping, where it must not.
+    ///
+    /// ```
+    /// # use nbbs_shared::{AllocError, Geometry, Segment};
+    /// # use std::alloc::Layout;
+    /// let segment = Segment::memfd("alloc", Geometry { units: 1024, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let slot = member.heap().alloc(Layout::new::<u64>())?;
+    /// assert_eq!(member.heap().block(slot)?.len(), 16);
+    /// let refused = member.heap().alloc(Layout::new::<[u8; 1 << 20]>());
+    /// assert!(matches!(refused, Err(AllocError::TooLarge { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Result<Offset<u8>, AllocError> {
         let Self(member) = self;
@@ -91,6 +103,17 @@ impl<'m> Heap<'m> {
     ///
     /// # Errors
     /// [`OffsetError`]: nothing of this member begins there. Nothing has changed.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, OffsetError, Segment};
+    /// # use std::alloc::Layout;
+    /// # let segment = Segment::memfd("free", Geometry { units: 1024, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let slot = member.heap().alloc(Layout::new::<u64>())?;
+    /// assert_eq!(member.heap().free(slot), Ok(16));
+    /// assert!(matches!(member.heap().free(slot), Err(OffsetError::NotYours { owner: None, .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn free<T: ?Sized>(&self, offset: Offset<T>) -> Result<u64, OffsetError> {
         let Self(member) = self;
@@ -107,6 +130,17 @@ impl<'m> Heap<'m> {
     ///
     /// # Errors
     /// [`OffsetError`]: it is nobody's, or nothing begins there.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # use std::alloc::Layout;
+    /// # let segment = Segment::memfd("take", Geometry { units: 1024, unit_bytes: 64, members: 2 })?;
+    /// let (alice, bob) = (segment.join()?, segment.join()?);
+    /// let slot = alice.heap().alloc(Layout::new::<u64>())?;
+    /// assert_eq!(bob.heap().take(slot), Ok(alice.id())); // Alice has sent him the offset
+    /// assert!(alice.heap().free(slot).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take<T: ?Sized>(&self, offset: Offset<T>) -> Result<MemberId, OffsetError> {
         let Self(member) = self;
         let at = member.segment().within(offset.bytes())?;
@@ -123,6 +157,17 @@ impl<'m> Heap<'m> {
     ///
     /// # Errors
     /// [`OffsetError`]: nothing of this member begins there.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # use std::alloc::Layout;
+    /// # let segment = Segment::memfd("block", Geometry { units: 1024, unit_bytes: 64, members: 2 })?;
+    /// let (alice, bob) = (segment.join()?, segment.join()?);
+    /// let slot = alice.heap().alloc(Layout::new::<[u8; 100]>())?;
+    /// assert_eq!(alice.heap().block(slot)?.len(), 112);
+    /// assert!(bob.heap().block(slot).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn block<T: ?Sized>(&self, offset: Offset<T>) -> Result<NonNull<[u8]>, OffsetError> {
         let Self(member) = self;
         let at = member.segment().within(offset.bytes())?;
@@ -141,6 +186,16 @@ impl<'m> Heap<'m> {
     ///
     /// # Errors
     /// Those of [`Segment::owner`].
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # use std::alloc::Layout;
+    /// # let segment = Segment::memfd("owner", Geometry { units: 1024, unit_bytes: 64, members: 2 })?;
+    /// let (alice, bob) = (segment.join()?, segment.join()?);
+    /// let slot = alice.heap().alloc(Layout::new::<u64>())?;
+    /// assert_eq!(bob.heap().owner(slot), Ok(Some(alice.id())));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn owner<T: ?Sized>(&self, offset: Offset<T>) -> Result<Option<MemberId>, OffsetError> {
         self.0.segment().owner(offset)
     }

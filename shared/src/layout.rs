@@ -62,6 +62,15 @@ impl Geometry {
     ///
     /// # Errors
     /// [`GeometryError`], which names the value that is out of range.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, GeometryError};
+    /// let geometry = Geometry { units: 64, unit_bytes: 4096, members: 8 };
+    /// assert!(geometry.file_bytes()? > 64 * 4096);
+    /// let refused = Geometry { units: 0, ..geometry }.file_bytes();
+    /// assert!(matches!(refused, Err(GeometryError::Units { units: 0, .. })));
+    /// # Ok::<(), GeometryError>(())
+    /// ```
     pub fn file_bytes(&self) -> Result<u64, GeometryError> {
         Layout::new(*self).map(|layout| layout.bytes)
     }

@@ -47,6 +47,13 @@ pub struct Member {
 
 /// The identity of a member among all that a segment has or had. An identity recurs after 16,384 other members on its
 /// seat.
+///
+/// ```
+/// use nbbs_shared::MemberId;
+///
+/// let id = MemberId { seat: 3, generation: 7 };
+/// assert_eq!(id.to_string(), "member 3.7");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemberId {
     /// Its position in the table of members.
@@ -56,6 +63,20 @@ pub struct MemberId {
 }
 
 /// A block, or a slot of the heap, that is being recovered.
+///
+/// ```
+/// use nbbs_shared::{Block, Fate, Geometry, Segment};
+///
+/// let segment = Segment::memfd("of the dead", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+/// let (alice, bob) = (segment.join()?, segment.join()?);
+/// let offset = bob.alloc_for::<u64>()?.cast();
+/// drop(bob);
+/// alice.recover(|found| {
+///     assert_eq!(found, Block { offset, bytes: 64 });
+///     Fate::Free
+/// });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Its offset.
@@ -71,6 +92,15 @@ impl Member {
     }
 
     /// Returns the identity of this member.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("id", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let block = member.alloc_for::<u64>()?;
+    /// assert_eq!(segment.owner(block)?, Some(member.id()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn id(&self) -> MemberId {
         let (seat, generation) = self.seat.owner.seat().unwrap_or((self.seat.number, 0));
@@ -78,6 +108,14 @@ impl Member {
     }
 
     /// Returns the segment.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("segment", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// assert_eq!(member.segment().geometry(), segment.geometry());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn segment(&self) -> &Segment {
         &self.segment
@@ -94,6 +132,18 @@ impl Member {
     ///
     /// # Panics
     /// If a member has written into the bookkeeping, where it must not.
+    ///
+    /// ```
+    /// # use nbbs_shared::{AllocError, Geometry, Segment};
+    /// # use std::alloc::Layout;
+    /// # let segment = Segment::memfd("alloc", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let block = member.alloc(Layout::from_size_align(300, 8)?)?;
+    /// assert_eq!(member.block(block)?.len(), 512);
+    /// let refused = member.alloc(Layout::from_size_align(300, 8192)?);
+    /// assert!(matches!(refused, Err(AllocError::Alignment { max: 4096, .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Result<Offset<u8>, AllocError> {
         if layout.align() as u64 > PAGE {
@@ -129,6 +179,16 @@ impl Member {
     ///
     /// # Errors
     /// Those of [`alloc`](Self::alloc).
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("alloc_for", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let number = member.alloc_for::<u64>()?;
+    /// // SAFETY: the block is this member's.
+    /// unsafe { segment.at(number)?.write(42) };
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn alloc_for<T>(&self) -> Result<Offset<T>, AllocError> {
         self.alloc(Layout::new::<T>()).map(Offset::cast)
     }
@@ -140,6 +200,16 @@ impl Member {
     ///
     /// # Errors
     /// [`OffsetError`]: no block of this member begins there. Nothing has changed.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, OffsetError, Segment};
+    /// # let segment = Segment::memfd("free", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let number = member.alloc_for::<u64>()?;
+    /// assert_eq!(member.free(number), Ok(64));
+    /// assert!(matches!(member.free(number), Err(OffsetError::NotYours { owner: None, .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn free<T: ?Sized>(&self, offset: Offset<T>) -> Result<u64, OffsetError> {
         let index = self.segment.index_of(offset.bytes())?;
@@ -159,6 +229,16 @@ impl Member {
     ///
     /// # Errors
     /// [`OffsetError`]: it is nobody's, or no block begins there.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("take", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let (alice, bob) = (segment.join()?, segment.join()?);
+    /// let number = alice.alloc_for::<u64>()?;
+    /// assert_eq!(bob.take(number), Ok(alice.id())); // Alice has sent him the offset
+    /// assert_eq!(segment.owner(number), Ok(Some(bob.id())));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take<T: ?Sized>(&self, offset: Offset<T>) -> Result<MemberId, OffsetError> {
         let index = self.segment.index_of(offset.bytes())?;
         let taken = self.segment.ledger().take(&self.seat, index);
@@ -171,6 +251,16 @@ impl Member {
     ///
     /// # Errors
     /// [`OffsetError`]: no block of this member begins there.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("block", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let (alice, bob) = (segment.join()?, segment.join()?);
+    /// let number = alice.alloc_for::<u64>()?;
+    /// assert_eq!(alice.block(number)?.len(), 64); // a unit
+    /// assert!(bob.block(number).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn block<T: ?Sized>(&self, offset: Offset<T>) -> Result<NonNull<[u8]>, OffsetError> {
         let index = self.segment.index_of(offset.bytes())?;
         let units = self.segment.ledger().len(&self.seat, index);
@@ -182,6 +272,24 @@ impl Member {
     /// Returns how many members have died and have not been recovered. Those whose seats others have by now count as
     /// one for each seat; a member whose seat somebody is just taking may be missing. Cost: a system call for each seat
     /// that is taken.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Fate, Geometry, Segment};
+    /// # use nix::{sys::signal::{raise, Signal::SIGKILL}, sys::wait::wait, unistd::{ForkResult, fork}};
+    /// # use std::os::fd::AsFd;
+    /// # let segment = Segment::memfd("dead", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let alice = segment.join()?;
+    /// // SAFETY: the child attaches for itself.
+    /// if let ForkResult::Child = unsafe { fork() }? {
+    ///     let bob = Segment::attach_fd(segment.as_fd().try_clone_to_owned()?)?.join()?;
+    ///     raise(SIGKILL)?;
+    /// }
+    /// wait()?;
+    /// assert_eq!(alice.dead(), 1);
+    /// alice.recover(|_block| Fate::Free);
+    /// assert_eq!(alice.dead(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn dead(&self) -> usize {
         self.segment.ledger().count_dead(&self.seat, &self.locks())
@@ -206,6 +314,17 @@ impl Member {
     ///
     /// # Panics
     /// If `decide` does, or if a member has written into the bookkeeping, where it must not.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Fate, Geometry, Segment};
+    /// # let segment = Segment::memfd("recover", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let (alice, bob) = (segment.join()?, segment.join()?);
+    /// bob.alloc_for::<u64>()?;
+    /// drop(bob);
+    /// assert_eq!(alice.recover(|_block| Fate::Free).freed, 1);
+    /// assert_eq!(segment.free_bytes(), 64 * 64);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn recover(&self, mut decide: impl FnMut(Block) -> Fate) -> Recovery {
         let decide = |at, bytes| match self.segment.offset_within(at) {
             Some(offset) => decide(Block { offset, bytes }),
@@ -215,12 +334,32 @@ impl Member {
     }
 
     /// Returns the heap of the segment, as this member uses it: memory of any size, also less than a unit.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # use std::alloc::Layout;
+    /// # let segment = Segment::memfd("heap", Geometry { units: 64, unit_bytes: 4096, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let slot = member.heap().alloc(Layout::new::<u64>())?;
+    /// assert_eq!(member.heap().block(slot)?.len(), 16); // of a unit's 4096
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn heap(&self) -> Heap<'_> {
         Heap::new(self)
     }
 
     /// Returns the pool of the segment for this type, as this member uses it.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("pool", Geometry { units: 1024, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let pairs = member.pool::<(u64, u64)>();
+    /// let pair = pairs.alloc()?;
+    /// assert!(pairs.get(pair).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn pool<T>(&self) -> Pool<'_, T> {
         Pool::new(self)

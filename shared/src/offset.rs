@@ -20,6 +20,12 @@ pub struct Offset<T: ?Sized>(NonZeroU64, PhantomData<fn() -> *mut T>);
 impl<T: ?Sized> Offset<T> {
     /// Creates the offset of this many bytes from the beginning; `None` for 0. Whether it is within a segment is
     /// checked when it is used.
+    ///
+    /// ```
+    /// # use nbbs_shared::Offset;
+    /// assert_eq!(Offset::<u32>::new(0), None);
+    /// assert!(Offset::<u32>::new(4096).is_some());
+    /// ```
     #[must_use]
     pub const fn new(bytes: u64) -> Option<Self> {
         match NonZeroU64::new(bytes) {
@@ -29,6 +35,11 @@ impl<T: ?Sized> Offset<T> {
     }
 
     /// Returns the bytes from the beginning of the segment.
+    ///
+    /// ```
+    /// # use nbbs_shared::Offset;
+    /// assert_eq!(Offset::<u32>::new(4096).map(Offset::bytes), Some(4096));
+    /// ```
     #[must_use]
     pub const fn bytes(self) -> u64 {
         self.0.get()
@@ -87,18 +98,42 @@ pub struct AtomicOffset<T: ?Sized>(AtomicU64, PhantomData<fn() -> *mut T>);
 
 impl<T: ?Sized> AtomicOffset<T> {
     /// Creates one that is none: all its bytes are zero.
+    ///
+    /// ```
+    /// # use nbbs_shared::AtomicOffset;
+    /// # use std::sync::atomic::Ordering::Acquire;
+    /// static ROOT: AtomicOffset<u64> = AtomicOffset::none();
+    /// assert_eq!(ROOT.load(Acquire), None);
+    /// ```
     #[must_use]
     pub const fn none() -> Self {
         Self(AtomicU64::new(0), PhantomData)
     }
 
     /// Reads it.
+    ///
+    /// ```
+    /// # use nbbs_shared::{AtomicOffset, Offset};
+    /// # use std::sync::atomic::Ordering::{Acquire, Release};
+    /// let link = AtomicOffset::<u64>::none();
+    /// link.store(Offset::new(4096), Release);
+    /// assert_eq!(link.load(Acquire).map(Offset::bytes), Some(4096));
+    /// ```
     #[must_use]
     pub fn load(&self, order: Ordering) -> Option<Offset<T>> {
         Offset::new(self.0.load(order))
     }
 
     /// Writes it.
+    ///
+    /// ```
+    /// # use nbbs_shared::{AtomicOffset, Offset};
+    /// # use std::sync::atomic::Ordering::{Acquire, Release};
+    /// let link = AtomicOffset::<u64>::none();
+    /// link.store(Offset::new(4096), Release);
+    /// link.store(None, Release);
+    /// assert_eq!(link.load(Acquire), None);
+    /// ```
     pub fn store(&self, offset: Option<Offset<T>>, order: Ordering) {
         self.0.store(raw(offset), order);
     }
@@ -107,6 +142,15 @@ impl<T: ?Sized> AtomicOffset<T> {
     ///
     /// # Errors
     /// What was found, if it is not `current`.
+    ///
+    /// ```
+    /// # use nbbs_shared::{AtomicOffset, Offset};
+    /// # use std::sync::atomic::Ordering::{AcqRel, Acquire};
+    /// let link = AtomicOffset::<u64>::none();
+    /// let (first, second) = (Offset::new(4096), Offset::new(8192));
+    /// assert_eq!(link.compare_exchange(None, first, AcqRel, Acquire), Ok(None));
+    /// assert_eq!(link.compare_exchange(None, second, AcqRel, Acquire), Err(first));
+    /// ```
     pub fn compare_exchange(
         &self,
         current: Option<Offset<T>>,

@@ -51,6 +51,17 @@ impl<'m, T> Pool<'m, T> {
     ///
     /// # Errors
     /// Those of [`Heap::alloc`].
+    ///
+    /// ```
+    /// # use nbbs_shared::{AllocError, Geometry, Segment};
+    /// # let segment = Segment::memfd("alloc", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let number = member.pool::<u64>().alloc()?;
+    /// assert!(number.bytes().is_multiple_of(8));
+    /// let refused = member.pool::<[u64; 1000]>().alloc();
+    /// assert!(matches!(refused, Err(AllocError::TooLarge { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn alloc(&self) -> Result<Offset<T>, AllocError> {
         self.0.alloc(Layout::new::<T>()).map(Offset::cast)
@@ -62,6 +73,17 @@ impl<'m, T> Pool<'m, T> {
     ///
     /// # Errors
     /// Those of [`get`](Self::get). Nothing has changed.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("free", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let numbers = member.pool::<u64>();
+    /// let number = numbers.alloc()?;
+    /// assert_eq!(numbers.free(number), Ok(()));
+    /// assert!(numbers.free(number).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn free(&self, offset: Offset<T>) -> Result<(), OffsetError> {
         self.get(offset)?;
@@ -72,6 +94,16 @@ impl<'m, T> Pool<'m, T> {
     ///
     /// # Errors
     /// Those of [`Heap::take`].
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("take", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let (alice, bob) = (segment.join()?, segment.join()?);
+    /// let number = alice.pool::<u64>().alloc()?;
+    /// assert_eq!(bob.pool().take(number), Ok(alice.id())); // Alice has sent him the offset
+    /// assert!(bob.pool().get(number).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take(&self, offset: Offset<T>) -> Result<MemberId, OffsetError> {
         self.0.take(offset)
     }
@@ -83,6 +115,18 @@ impl<'m, T> Pool<'m, T> {
     /// # Errors
     /// [`OffsetError`]: nothing of this member begins there, it has the bytes of another class, or its address in this
     /// process is not aligned for a `T`.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, OffsetError, Segment};
+    /// # let segment = Segment::memfd("get", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let number = member.pool::<u64>().alloc()?;
+    /// // SAFETY: the slot is this member's.
+    /// unsafe { member.pool::<u64>().get(number)?.write(42) };
+    /// let refused = member.pool::<[u64; 3]>().get(number.cast());
+    /// assert!(matches!(refused, Err(OffsetError::NoSlot { bytes: 16, .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn get(&self, offset: Offset<T>) -> Result<NonNull<T>, OffsetError> {
         let found = self.0.block(offset)?;

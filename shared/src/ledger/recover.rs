@@ -9,6 +9,19 @@ use nbbs::sync::{Ordering, Word};
 use super::{Ledger, Liveness, NotHeld, Owner, Seat, Turn};
 
 /// What shall become of a recovered block.
+///
+/// ```
+/// use nbbs_shared::{Block, Fate, Geometry, Segment};
+///
+/// let segment = Segment::memfd("fate", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+/// let (alice, bob) = (segment.join()?, segment.join()?);
+/// let needed = bob.alloc_for::<u64>()?.cast();
+/// drop(bob);
+/// let decide = |block: Block| if block.offset == needed { Fate::Keep } else { Fate::Free };
+/// assert_eq!(alice.recover(decide).kept, 1);
+/// assert!(alice.free(needed).is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is freed.
@@ -18,6 +31,18 @@ pub enum Fate {
 }
 
 /// What a recovery found.
+///
+/// ```
+/// use nbbs_shared::{Fate, Geometry, Recovery, Segment};
+///
+/// let segment = Segment::memfd("found", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+/// let (alice, bob) = (segment.join()?, segment.join()?);
+/// bob.alloc_for::<u64>()?;
+/// drop(bob);
+/// let found = alice.recover(|_block| Fate::Free);
+/// assert_eq!(found, Recovery { freed: 1, ..Recovery::default() }); // Bob has left, and did not die
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
     /// Members that had died since the last recovery.

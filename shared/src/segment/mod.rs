@@ -34,6 +34,17 @@ use map::{Arena, Map};
 /// A child of `fork` inherits neither the mapping nor any member: it must not use what its parent made, and attaches
 /// for itself. Until a child has ended, or executed another program, its parent's members count as alive, as the child
 /// has their locks, too.
+///
+/// ```
+/// use nbbs_shared::{Geometry, Segment};
+///
+/// let segment = Segment::memfd("handle", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+/// let same = segment.clone();
+/// let member = std::thread::spawn(move || same.join()).join().unwrap()?;
+/// member.alloc_for::<u64>()?;
+/// assert_eq!(segment.free_bytes(), 63 * 64);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Segment(Arc<Attached>);
 
@@ -81,6 +92,16 @@ impl Segment {
     ///
     /// # Errors
     /// Those of [`create`](Self::create).
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # use std::os::unix::fs::MetadataExt;
+    /// let path = std::env::temp_dir().join(format!("nbbs-create-for-{}", std::process::id()));
+    /// Segment::create_for(&path, Geometry { units: 64, unit_bytes: 64, members: 2 }, 0o400)?;
+    /// assert_eq!(std::fs::metadata(&path)?.mode() & 0o777, 0o400);
+    /// std::fs::remove_file(path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn create_for(
         path: impl AsRef<Path>,
         geometry: Geometry,
@@ -99,6 +120,15 @@ impl Segment {
     ///
     /// # Errors
     /// [`AttachError::Geometry`] and [`AttachError::System`].
+    ///
+    /// ```
+    /// # use nbbs_shared::{AttachError, Geometry, Segment};
+    /// let geometry = Geometry { units: 64, unit_bytes: 64, members: 2 };
+    /// assert_eq!(Segment::memfd("memory", geometry)?.free_bytes(), 64 * 64);
+    /// let refused = Segment::memfd("none", Geometry { units: 0, ..geometry });
+    /// assert!(matches!(refused, Err(AttachError::Geometry(_))));
+    /// # Ok::<(), AttachError>(())
+    /// ```
     pub fn memfd(name: &str, geometry: Geometry) -> Result<Self, AttachError> {
         let layout = Layout::new(geometry)?;
         Self::map(file::create_unnamed(name, &layout)?, layout)
@@ -137,6 +167,16 @@ impl Segment {
     ///
     /// # Errors
     /// Those of [`attach`](Self::attach), without a path.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # use std::os::fd::AsFd;
+    /// let segment = Segment::memfd("sent", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let received = segment.as_fd().try_clone_to_owned()?; // as by a socket
+    /// let attached = Segment::attach_fd(received)?;
+    /// assert_eq!(attached.geometry(), segment.geometry());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn attach_fd(fd: OwnedFd) -> Result<Self, AttachError> {
         Self::attach_file(File::from(fd))
     }
@@ -217,12 +257,28 @@ impl Segment {
     }
 
     /// Returns the dimensions of the segment.
+    ///
+    /// ```
+    /// # use nbbs_shared::{AttachError, Geometry, Segment};
+    /// let geometry = Geometry { units: 64, unit_bytes: 64, members: 2 };
+    /// assert_eq!(Segment::memfd("geometry", geometry)?.geometry(), geometry);
+    /// # Ok::<(), AttachError>(())
+    /// ```
     #[must_use]
     pub fn geometry(&self) -> Geometry {
         self.0.layout.geometry
     }
 
     /// Returns the bytes that nobody holds, counted as [`nbbs::Buddy::count_free`] does.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("free", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// member.alloc_for::<[u8; 100]>()?;
+    /// assert_eq!(segment.free_bytes(), (64 - 2) * 64);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn free_bytes(&self) -> u64 {
         self.ledger().buddy.count_free() * self.geometry().unit_bytes
@@ -277,6 +333,16 @@ impl Segment {
     ///
     /// # Errors
     /// [`OffsetError::Outside`].
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("bytes", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let block = member.alloc_for::<[u8; 64]>()?;
+    /// assert_eq!(segment.bytes_at(block.bytes(), 64)?, segment.at(block)?.cast());
+    /// assert!(segment.bytes_at(block.bytes(), 1 << 20).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn bytes_at(&self, offset: u64, bytes: usize) -> Result<NonNull<u8>, OffsetError> {
         self.start_of(offset, bytes as u64)
     }
@@ -304,6 +370,17 @@ impl Segment {
     ///
     /// # Errors
     /// [`OffsetError::Outside`], [`OffsetError::Misaligned`] and [`OffsetError::NoSlot`].
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("owner", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let member = segment.join()?;
+    /// let block = member.alloc_for::<u64>()?;
+    /// assert_eq!(segment.owner(block), Ok(Some(member.id())));
+    /// member.free(block)?;
+    /// assert_eq!(segment.owner(block), Ok(None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn owner<T: ?Sized>(&self, offset: Offset<T>) -> Result<Option<MemberId>, OffsetError> {
         if let Some(slot) = self.slabs().owner_at(self.within(offset.bytes())?) {
             let owner = slot.map_err(|error| self.refusal(offset.bytes(), error))?.1;
