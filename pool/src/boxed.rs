@@ -103,6 +103,15 @@ impl<'a, T, W: Word> PoolBox<'a, T, W> {
     /// unchecked. Otherwise object and slot are leaked.
     ///
     /// See [`Pool::from_raw`](crate::Pool::from_raw) for an example.
+    ///
+    /// ```
+    /// use nbbs_pool::{Pool, PoolBox};
+    ///
+    /// let pool = Pool::<u32>::new();
+    /// let raw = PoolBox::into_raw(pool.alloc_box(7).unwrap());
+    /// // SAFETY: it comes from a box of this pool, and this is the only one made of it.
+    /// assert_eq!(*unsafe { pool.from_raw(raw) }, 7);
+    /// ```
     #[must_use]
     pub fn into_raw(each: Self) -> NonNull<T> {
         ManuallyDrop::new(each).object

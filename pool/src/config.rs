@@ -25,6 +25,16 @@ pub struct Config {
 
 impl Config {
     /// Creates the default: chunks of 1,024 slots, nothing reserved, no limit, no growth before it is needed.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Pool};
+    ///
+    /// let pool = Pool::<u32>::with_config(Config::new());
+    /// assert_eq!(pool.capacity(), 0);
+    /// pool.reserve(1)?;
+    /// assert_eq!(pool.capacity(), 1024); // a chunk
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self { chunk_size: 1024, reserve: 0, limit: 0, ahead: 0, by_helper: false }
@@ -32,6 +42,13 @@ impl Config {
 
     /// Sets the slots in a chunk: at least 1, at most 2^24; other values become the nearest of these. Bitmaps consist
     /// of words of 64 slots.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Pool};
+    ///
+    /// let pool = Pool::<u32>::with_config(Config::new().chunk_size(100).reserve(150));
+    /// assert_eq!(pool.capacity(), 200);
+    /// ```
     #[must_use]
     pub const fn chunk_size(mut self, slots: usize) -> Self {
         self.chunk_size = match slots {
@@ -67,6 +84,14 @@ impl Config {
     }
 
     /// Sets the most slots that the pool may ever have; 0: as many as there is memory for.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Exhausted, Pool};
+    ///
+    /// let pool = Pool::<u32>::with_config(Config::new().limit(1));
+    /// assert!(pool.alloc(1).is_ok());
+    /// assert_eq!(pool.alloc(2).unwrap_err().reason, Exhausted::Limit { limit: 1 });
+    /// ```
     #[must_use]
     pub const fn limit(mut self, slots: usize) -> Self {
         self.limit = slots;
@@ -77,6 +102,16 @@ impl Config {
     ///
     /// The caller whose allocation fills a word of 64 slots, or comes to another word, checks this and adds the chunk;
     /// nobody else waits for it. [`by_helper`](Self::by_helper) leaves that to another thread.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Pool};
+    ///
+    /// let pool = Pool::<u32>::with_config(Config::new().chunk_size(64).ahead(32));
+    /// for number in 0..64 {
+    ///     pool.alloc(number).unwrap();
+    /// }
+    /// assert_eq!(pool.capacity(), 128); // though a chunk was enough so far
+    /// ```
     #[must_use]
     pub const fn ahead(mut self, slots: usize) -> Self {
         self.ahead = slots;
@@ -86,6 +121,19 @@ impl Config {
     /// Leaves growth ahead of demand to callers of [`Pool::tend`], such as a helper thread.
     ///
     /// [`Pool::tend`]: crate::Pool::tend
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Pool};
+    ///
+    /// let pool = Pool::<u32>::with_config(Config::new().chunk_size(64).ahead(32).by_helper());
+    /// for number in 0..64 {
+    ///     pool.alloc(number).unwrap();
+    /// }
+    /// assert_eq!(pool.capacity(), 64);
+    /// pool.tend()?; // by another thread
+    /// assert_eq!(pool.capacity(), 128);
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
     #[must_use]
     pub const fn by_helper(mut self) -> Self {
         self.by_helper = true;

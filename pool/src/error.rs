@@ -4,6 +4,13 @@ use core::alloc::Layout;
 use core::fmt;
 
 /// Why there is no slot, or no memory for more.
+///
+/// ```
+/// use nbbs_pool::{Config, Exhausted, Pool};
+///
+/// let pool = Pool::<u32>::with_config(Config::new().limit(100));
+/// assert_eq!(pool.reserve(200), Err(Exhausted::Slots { slots: 200, limit: 100 }));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exhausted {
@@ -41,6 +48,16 @@ impl Exhausted {
 }
 
 /// The object for which there was no slot, and why there was none.
+///
+/// ```
+/// use nbbs_pool::{Config, Pool};
+///
+/// let pool = Pool::<String>::with_config(Config::new().limit(1));
+/// let first = pool.alloc_box("first".to_owned());
+/// let full = pool.alloc_box("second".to_owned()).unwrap_err();
+/// assert_eq!(full.value, "second"); // it is not lost
+/// assert_eq!(full.to_string(), "none of the pool's 1 slots is free");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Full<T> {
     /// The object.
@@ -50,6 +67,16 @@ pub struct Full<T> {
 }
 
 /// Why a pointer was refused. Nothing has changed.
+///
+/// ```
+/// use nbbs_pool::{FreeError, Pool};
+///
+/// let pool = Pool::<u32>::new();
+/// let seven = pool.alloc(7).unwrap();
+/// assert_eq!(pool.free(seven), Ok(()));
+/// let address = seven.addr().get();
+/// assert_eq!(pool.free(seven), Err(FreeError::NotAllocated { address }));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FreeError {
@@ -76,6 +103,15 @@ pub enum FreeError {
 }
 
 /// Why a handle was refused. Nothing has changed.
+///
+/// ```
+/// use nbbs_pool::{HandleError, Handles};
+///
+/// let numbers = Handles::<u32>::new();
+/// let seven = numbers.insert(7).unwrap();
+/// assert_eq!(numbers.remove(seven), Ok(()));
+/// assert!(matches!(numbers.remove(seven), Err(HandleError::Stale { .. })));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HandleError {

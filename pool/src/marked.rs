@@ -16,6 +16,16 @@ use crate::table::Table;
 
 /// The slots of a chunk, in words of 64. The chunk's bookkeeping stays as long as the pool; its memory may go when
 /// no slot is claimed.
+///
+/// ```
+/// use nbbs_pool::{Config, Global, Pool, Slots};
+///
+/// let pool = Pool::<u32>::with_marks(Global, Config::new().chunk_size(100));
+/// pool.reserve(1)?;
+/// let slots: Slots<'_, u32> = pool.all_slots().next().unwrap();
+/// assert_eq!((slots.len(), slots.claimed(0)), (100, 0));
+/// # Ok::<(), nbbs_pool::Exhausted>(())
+/// ```
 pub struct Slots<'a, T>(&'a Chunk<T, AtomicU64>);
 
 impl<T, S: ChunkSource> Pool<T, S> {
@@ -60,6 +70,14 @@ impl<T, S: ChunkSource> Pool<T, S> {
     /// Claims up to `most` free slots of one word for the caller, by one read-modify-write, and returns the word's
     /// number and the slots' bits. See [`with_marks`](Self::with_marks) for an example.
     ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new().limit(3));
+    /// let (slots, word, bits) = pool.claim_slots_on(0, 64)?;
+    /// assert_eq!((slots.len(), word, bits), (3, 0, 0b111));
+    /// assert!(pool.claim_slots_on(0, 1).is_err());
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
+    ///
     /// # Errors
     /// There is no free slot, and the pool cannot grow.
     pub fn claim_slots_on(
@@ -103,6 +121,14 @@ impl<T, S: ChunkSource> Pool<T, S> {
 
 impl<'a, T> Slots<'a, T> {
     /// Returns the address of slot 0; null while there is no memory.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
+    /// let (slots, slot) = pool.claim_slot_on(0)?;
+    /// // SAFETY: the slot was claimed above.
+    /// unsafe { slots.begin().add(slot).write(7) };
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
     #[must_use]
     #[inline(always)]
     pub fn begin(self) -> *mut T {
@@ -110,6 +136,13 @@ impl<'a, T> Slots<'a, T> {
     }
 
     /// Returns how many slots there are.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
+    /// let (slots, _) = pool.claim_slot_on(0)?;
+    /// assert_eq!(slots.len(), 1024);
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
     #[must_use]
     #[inline(always)]
     #[allow(clippy::len_without_is_empty)] // there is always one
@@ -118,6 +151,15 @@ impl<'a, T> Slots<'a, T> {
     }
 
     /// Returns the caller's byte for each slot; none unless the pool was made [with them](Pool::with_marks).
+    ///
+    /// ```
+    /// # use std::sync::atomic::Ordering;
+    /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
+    /// let (slots, slot) = pool.claim_slot_on(0)?;
+    /// assert_eq!(slots.marks().len(), slots.len());
+    /// assert_eq!(slots.marks()[slot].swap(7, Ordering::Relaxed), 0);
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
     #[must_use]
     #[inline(always)]
     pub fn marks(self) -> &'a [AtomicU8] {
@@ -125,6 +167,13 @@ impl<'a, T> Slots<'a, T> {
     }
 
     /// Returns the slots of a word that were claimed at some time during the call.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
+    /// let (slots, word, bits) = pool.claim_slots_on(0, 3)?;
+    /// assert_eq!(slots.claimed(word), bits);
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
     ///
     /// # Panics
     /// If there is no such word.
@@ -155,6 +204,17 @@ impl<'a, T> Slots<'a, T> {
 
     /// The chunk that [`into_raw`](Self::into_raw) made a pointer of. See there for an example.
     ///
+    /// ```
+    /// use nbbs_pool::{Config, Global, Pool, Slots};
+    ///
+    /// let pool = Pool::<u32>::with_marks(Global, Config::new());
+    /// let (slots, _) = pool.claim_slot_on(0)?;
+    /// // SAFETY: the pool is there.
+    /// let same = unsafe { Slots::<u32>::from_raw(slots.into_raw()) };
+    /// assert_eq!(same.begin(), slots.begin());
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
+    ///
     /// # Safety
     /// The pointer comes from there, of a pool with objects of the same type, which outlives `'a`.
     #[must_use]
@@ -167,6 +227,15 @@ impl<'a, T> Slots<'a, T> {
 
     /// Gives claimed slots of a word back, by one read-modify-write.
     ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
+    /// let (slots, word, bits) = pool.claim_slots_on(0, 3)?;
+    /// // SAFETY: claimed above, and nobody has an object there.
+    /// unsafe { slots.release(word, bits) };
+    /// assert_eq!(slots.claimed(word), 0);
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
+    ///
     /// # Safety
     /// The slots were claimed for the caller, or handed over to it, and nobody uses them from now on; no object is in
     /// them.
@@ -176,6 +245,15 @@ impl<'a, T> Slots<'a, T> {
     }
 
     /// Gives a single claimed slot back, as [`release`](Self::release) does.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
+    /// let (slots, slot) = pool.claim_slot_on(0)?;
+    /// // SAFETY: claimed above, and nobody has an object there.
+    /// unsafe { slots.release_slot(slot) };
+    /// assert!(pool.is_empty());
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
     ///
     /// # Safety
     /// That of [`release`](Self::release).

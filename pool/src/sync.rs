@@ -40,15 +40,43 @@ pub unsafe trait Word: Sized {
     type Pointer<P>: Pointer<P>;
 
     /// Creates a word with this value.
+    ///
+    /// ```
+    /// # use nbbs_pool::sync::{AtomicU64, Ordering, Word};
+    /// let word: AtomicU64 = Word::new(5);
+    /// assert_eq!(Word::load(&word, Ordering::Relaxed), 5);
+    /// ```
     fn new(value: u64) -> Self;
 
     /// Reads the word.
+    ///
+    /// ```
+    /// # use nbbs_pool::sync::{Ordering, Word};
+    /// # use std::cell::Cell;
+    /// assert_eq!(Word::load(&Cell::new(5), Ordering::Acquire), 5);
+    /// ```
     fn load(&self, order: Ordering) -> u64;
 
     /// Writes the word.
+    ///
+    /// ```
+    /// # use nbbs_pool::sync::{Ordering, Word};
+    /// # use std::cell::Cell;
+    /// let word = Cell::new(0);
+    /// Word::store(&word, 5, Ordering::Release);
+    /// assert_eq!(word.get(), 5);
+    /// ```
     fn store(&self, value: u64, order: Ordering);
 
     /// Replaces `current` by `new` if the word still holds `current`; otherwise returns what it holds.
+    ///
+    /// ```
+    /// # use nbbs_pool::sync::{Ordering::{AcqRel, Acquire}, Word};
+    /// # use std::cell::Cell;
+    /// let word = Cell::new(5);
+    /// assert_eq!(Word::compare_exchange(&word, 5, 6, AcqRel, Acquire), Ok(5));
+    /// assert_eq!(Word::compare_exchange(&word, 5, 7, AcqRel, Acquire), Err(6));
+    /// ```
     ///
     /// # Errors
     /// The value found, if it was not `current`.
@@ -61,16 +89,40 @@ pub unsafe trait Word: Sized {
     ) -> Result<u64, u64>;
 
     /// Replaces the word by `new`, and returns what it held.
+    ///
+    /// ```
+    /// # use nbbs_pool::sync::{Ordering, Word};
+    /// # use std::cell::Cell;
+    /// let word = Cell::new(5);
+    /// assert_eq!(Word::swap(&word, 6, Ordering::AcqRel), 5);
+    /// assert_eq!(word.get(), 6);
+    /// ```
     fn swap(&self, new: u64, order: Ordering) -> u64 {
         change(self, |_| new, order)
     }
 
     /// Sets `bits`, and returns what the word held.
+    ///
+    /// ```
+    /// # use nbbs_pool::sync::{Ordering, Word};
+    /// # use std::cell::Cell;
+    /// let word = Cell::new(0b101);
+    /// assert_eq!(Word::fetch_or(&word, 0b011, Ordering::AcqRel), 0b101);
+    /// assert_eq!(word.get(), 0b111);
+    /// ```
     fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
         change(self, |old| old | bits, order)
     }
 
     /// Clears all but `bits`, and returns what the word held.
+    ///
+    /// ```
+    /// # use nbbs_pool::sync::{Ordering, Word};
+    /// # use std::cell::Cell;
+    /// let word = Cell::new(0b101);
+    /// assert_eq!(Word::fetch_and(&word, 0b011, Ordering::AcqRel), 0b101);
+    /// assert_eq!(word.get(), 0b001);
+    /// ```
     fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
         change(self, |old| old & bits, order)
     }
@@ -100,14 +152,47 @@ pub(crate) fn update<W: Word>(
 }
 
 /// A pointer that threads share, null at first.
+///
+/// ```
+/// use nbbs_pool::sync::{Ordering, Pointer, Word};
+/// use std::cell::Cell;
+///
+/// /// Is null, on words of any kind.
+/// fn unset<W: Word>() -> W::Pointer<u32> {
+///     Pointer::null()
+/// }
+///
+/// assert!(unset::<Cell<u64>>().get().is_null());
+/// ```
 pub trait Pointer<P> {
     /// Creates a null pointer.
+    ///
+    /// ```
+    /// # use nbbs_pool::sync::Pointer;
+    /// let pointer: std::cell::Cell<*mut u32> = Pointer::null();
+    /// assert!(pointer.get().is_null());
+    /// ```
     fn null() -> Self;
 
     /// Reads the pointer.
+    ///
+    /// ```
+    /// # use nbbs_pool::sync::{Ordering, Pointer};
+    /// # use std::cell::Cell;
+    /// let at = &raw mut *Box::leak(Box::new(5));
+    /// assert_eq!(Pointer::load(&Cell::new(at), Ordering::Acquire), at);
+    /// ```
     fn load(&self, order: Ordering) -> *mut P;
 
     /// Replaces `current` by `new` if the pointer still is `current`; otherwise returns what it is.
+    ///
+    /// ```
+    /// # use nbbs_pool::sync::{Ordering::{AcqRel, Acquire}, Pointer};
+    /// # use std::{cell::Cell, ptr::null_mut};
+    /// let (pointer, five) = (Cell::new(null_mut()), &raw mut *Box::leak(Box::new(5)));
+    /// assert_eq!(Pointer::compare_exchange(&pointer, null_mut(), five, AcqRel, Acquire), Ok(null_mut()));
+    /// assert_eq!(Pointer::compare_exchange(&pointer, null_mut(), five, AcqRel, Acquire), Err(five));
+    /// ```
     ///
     /// # Errors
     /// The pointer found, if it was not `current`.

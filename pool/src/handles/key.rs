@@ -13,19 +13,57 @@ pub trait Key: Copy {
     const MAX_SLOTS: usize;
 
     /// Makes the handle of a slot and a generation, of which it keeps as many bits as fit.
+    ///
+    /// ```
+    /// # use nbbs_pool::{Key, SmallHandle};
+    /// let handle = SmallHandle::new(5, 4096 + 7);
+    /// assert_eq!((handle.index(), handle.generation()), (5, 7)); // 12 bits of it
+    /// ```
     fn new(index: usize, generation: u32) -> Self;
 
     /// Returns the number of the slot.
+    ///
+    /// ```
+    /// # use nbbs_pool::{Handles, Key};
+    /// let numbers = Handles::<u32>::new();
+    /// let seven = numbers.insert(7).unwrap();
+    /// assert!(seven.index() < numbers.pool().capacity());
+    /// ```
     fn index(self) -> usize;
 
     /// Returns the generation of the object.
+    ///
+    /// ```
+    /// # use nbbs_pool::{Config, Global, Handle, Handles, Key};
+    /// let numbers = Handles::<u32, Handle>::with_source(Global, Config::new().limit(1));
+    /// let first = numbers.insert(1).unwrap();
+    /// numbers.remove(first).unwrap();
+    /// let second = numbers.insert(2).unwrap(); // in the same slot
+    /// assert_eq!(first.index(), second.index());
+    /// assert_ne!(first.generation(), second.generation());
+    /// ```
     fn generation(self) -> u32;
 
     /// Returns as many bits of a generation as the handle has.
+    ///
+    /// ```
+    /// # use nbbs_pool::{Handle, Key, SmallHandle};
+    /// assert_eq!(Handle::truncate(4096 + 7), 4096 + 7);
+    /// assert_eq!(SmallHandle::truncate(4096 + 7), 7);
+    /// ```
     fn truncate(generation: u32) -> u32;
 }
 
 /// A handle of 64 bits: 32 for the slot, 32 for the generation.
+///
+/// ```
+/// use nbbs_pool::{Handle, Handles};
+///
+/// let names = Handles::<&str>::new();
+/// let first: Handle = names.insert("first").unwrap();
+/// let copy = first;
+/// assert_eq!(*names.get(copy).unwrap(), "first");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle(u64);
 
@@ -65,6 +103,14 @@ impl Handle {
     }
 
     /// Makes the handle of a number from [`to_bits`](Self::to_bits). Any number is a handle; most are refused.
+    ///
+    /// ```
+    /// use nbbs_pool::{Handle, HandleError, Handles};
+    ///
+    /// let numbers = Handles::<u32>::new();
+    /// let made_up = Handle::from_bits(5);
+    /// assert_eq!(numbers.remove(made_up), Err(HandleError::OutOfRange { index: 5, capacity: 0 }));
+    /// ```
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -108,12 +154,26 @@ impl Key for SmallHandle {
 
 impl SmallHandle {
     /// Returns the handle as a number, which can be stored anywhere.
+    ///
+    /// ```
+    /// use nbbs_pool::{Key, SmallHandle};
+    ///
+    /// assert_eq!(SmallHandle::new(5, 7).to_bits(), 7 << 20 | 5);
+    /// ```
     #[must_use]
     pub const fn to_bits(self) -> u32 {
         self.0
     }
 
     /// Makes the handle of a number from [`to_bits`](Self::to_bits). Any number is a handle; most are refused.
+    ///
+    /// ```
+    /// use nbbs_pool::{Handles, SmallHandle};
+    ///
+    /// let numbers = Handles::<u32, SmallHandle>::new();
+    /// let bits = numbers.insert(7).unwrap().to_bits();
+    /// assert_eq!(*numbers.get(SmallHandle::from_bits(bits)).unwrap(), 7);
+    /// ```
     #[must_use]
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)

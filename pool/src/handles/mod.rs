@@ -58,6 +58,11 @@ unsafe impl<T: Send + Sync, K: Key, S: ChunkSource + Sync, W: Word + Sync> Sync
 #[cfg(feature = "alloc")]
 impl<T, K: Key> Handles<T, K> {
     /// Creates a collection that grows by the usual [`Config`], from the global allocator.
+    ///
+    /// ```
+    /// let numbers = nbbs_pool::Handles::<u32>::new();
+    /// assert!(numbers.pool().is_empty());
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::with_source(Global, Config::new())
@@ -73,6 +78,14 @@ impl<T, K: Key> Default for Handles<T, K> {
 
 impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
     /// Creates a collection that grows as `config` says, from `source`, to no more slots than a handle can name.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Global, Handles, SmallHandle};
+    ///
+    /// let numbers = Handles::<u32, SmallHandle>::with_source(Global, Config::new().limit(2));
+    /// assert!(numbers.insert(1).is_ok() && numbers.insert(2).is_ok());
+    /// assert_eq!(numbers.insert(3).unwrap_err().value, 3);
+    /// ```
     pub fn with_source(source: S, config: Config) -> Self {
         let limit = config.max_len().min(K::MAX_SLOTS);
         Self { pool: Pool::with_states(source, config.limit(limit)), keys: PhantomData }
@@ -80,6 +93,13 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
 
     /// Returns the underlying pool, for counting, growing and shrinking. Objects that are allocated from it directly
     /// have no handles.
+    ///
+    /// ```
+    /// let numbers = nbbs_pool::Handles::<u32>::new();
+    /// numbers.pool().reserve(1000)?;
+    /// assert_eq!(numbers.pool().capacity(), 1024);
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
     pub fn pool(&self) -> &Pool<T, S, W> {
         &self.pool
     }
@@ -112,6 +132,17 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
 
     /// Returns a guard of the object: while the guard lives, so does the object. Cost: two read-modify-writes, one of
     /// them when the guard goes.
+    ///
+    /// ```
+    /// use nbbs_pool::{HandleError, Handles};
+    ///
+    /// let numbers = Handles::<u32>::new();
+    /// let seven = numbers.insert(7)?;
+    /// assert_eq!(*numbers.get(seven).unwrap(), 7);
+    /// numbers.remove(seven).unwrap();
+    /// assert!(matches!(numbers.get(seven), Err(HandleError::Stale { .. })));
+    /// # Ok::<(), nbbs_pool::Full<u32>>(())
+    /// ```
     ///
     /// # Errors
     /// The object has been removed, or was never there.

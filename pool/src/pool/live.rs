@@ -11,6 +11,15 @@ use crate::sync::Word;
 use crate::table::Table;
 
 /// An iterator over the objects that were allocated by pointer: see [`Pool::iter`].
+///
+/// ```
+/// let pool = nbbs_pool::Pool::<u32>::new();
+/// pool.alloc_batch(0..3, |each| _ = nbbs_pool::PoolBox::leak(each))?;
+/// // SAFETY: nobody else has the pointers.
+/// let sum: u32 = pool.iter().map(|each| unsafe { each.read() }).sum();
+/// assert_eq!(sum, 3);
+/// # Ok::<(), nbbs_pool::Full<u32>>(())
+/// ```
 pub struct Pointers<'a, T, W: Word> {
     table: &'a Table<T, W>,
     chunk: usize,

@@ -89,12 +89,24 @@ pub(crate) struct Claimed<'a, T, W: Word> {
 #[cfg(feature = "alloc")]
 impl<T> Pool<T> {
     /// Creates a pool that grows by the usual [`Config`], from the global allocator.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::new();
+    /// assert_eq!((pool.len(), pool.capacity()), (0, 0));
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::with_config(Config::new())
     }
 
     /// Creates a pool that grows as `config` says, from the global allocator, and reserves what it says.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Pool};
+    ///
+    /// let pool = Pool::<u32>::with_config(Config::new().reserve(2000));
+    /// assert_eq!(pool.capacity(), 2048);
+    /// ```
     #[must_use]
     pub fn with_config(config: Config) -> Self {
         let pool = Self::with_source(Global, config);
@@ -132,6 +144,15 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// checker's.
     ///
     /// See [`SinglePool`] for an example.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Global, Pool};
+    /// use std::cell::Cell;
+    ///
+    /// let pool = Pool::<u32, Global, Cell<u64>>::with_words(Global, Config::new());
+    /// assert_eq!(*pool.alloc_box(7)?, 7);
+    /// # Ok::<(), nbbs_pool::Full<u32>>(())
+    /// ```
     pub fn with_words(source: S, config: Config) -> Self {
         Self::of(Table::with_words(), source, config, States::Nothing)
     }
@@ -147,12 +168,30 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     }
 
     /// Returns how the pool grows.
+    ///
+    /// ```
+    /// use nbbs_pool::{Config, Pool};
+    ///
+    /// let config = Config::new().limit(100);
+    /// assert_eq!(*Pool::<u32>::with_config(config).config(), config);
+    /// ```
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
     /// Returns the source of its memory.
+    ///
+    /// ```
+    /// use nbbs_pool::{ChunkSource, Pool};
+    /// use std::alloc::Layout;
+    ///
+    /// let pool = Pool::<u32>::new();
+    /// let layout = Layout::new::<u64>();
+    /// let block = pool.source().alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// unsafe { pool.source().free(block, layout) };
+    /// ```
     #[must_use]
     pub fn source(&self) -> &S {
         &self.source

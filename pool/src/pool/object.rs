@@ -229,6 +229,13 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// Frees all boxes, with one read-modify-write for consecutive boxes in the same word.
     ///
     /// See [`alloc_batch`](Self::alloc_batch) for an example.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::new();
+    /// let boxes: Vec<_> = (0..100).map(|number| pool.alloc_box(number).unwrap()).collect();
+    /// pool.free_batch(boxes);
+    /// assert!(pool.is_empty());
+    /// ```
     pub fn free_batch<'a>(&'a self, boxes: impl IntoIterator<Item = PoolBox<'a, T, W>>) {
         let mut local: Local<'a, T, S, W> = self.local();
         boxes.into_iter().for_each(|each| local.free(each));

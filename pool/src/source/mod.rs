@@ -25,15 +25,61 @@ pub use region::Region;
 /// The pool asks for a chunk's slots, for its bitmaps and for its table of chunks, each as a block; all but the first
 /// kind stay until the pool is dropped. Any thread may call it, several at once if the source is `Sync`.
 ///
+/// ```
+/// use nbbs_pool::{ChunkSource, Config, Global, Pool};
+/// use std::{alloc::Layout, cell::Cell, ptr::NonNull};
+///
+/// /// Takes no more than so many bytes.
+/// struct AtMost(Cell<usize>);
+///
+/// // SAFETY: the blocks are those of `Global`.
+/// unsafe impl ChunkSource for AtMost {
+///     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+///         self.0.set(self.0.get().checked_sub(layout.size())?);
+///         Global.alloc(layout)
+///     }
+///
+///     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
+///         // SAFETY: passed on from the caller.
+///         unsafe { Global.free(block, layout) };
+///         self.0.set(self.0.get() + layout.size());
+///     }
+/// }
+///
+/// let pool = Pool::<u32, _>::with_source(AtMost(Cell::new(100)), Config::new());
+/// assert!(pool.alloc(7).is_err());
+/// ```
+///
 /// # Safety
 /// A block is `layout.size()` bytes at an address that is a multiple of `layout.align()`, readable and writable, and
 /// belongs to nobody else until it is given back or the source is dropped, whichever comes first. Moving the source
 /// moves no block.
 pub unsafe trait ChunkSource {
     /// Allocates a block for `layout`, whose size is not zero; `None` if there is none.
+    ///
+    /// ```
+    /// use nbbs_pool::{ChunkSource, Region};
+    /// use std::alloc::Layout;
+    ///
+    /// static MEMORY: Region<1024> = Region::new();
+    /// assert!((&MEMORY).alloc(Layout::new::<[u8; 1000]>()).is_some());
+    /// assert!((&MEMORY).alloc(Layout::new::<[u8; 1000]>()).is_none());
+    /// ```
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>>;
 
     /// Takes a block back.
+    ///
+    /// ```
+    /// use nbbs_pool::{ChunkSource, Region};
+    /// use std::alloc::Layout;
+    ///
+    /// static MEMORY: Region<1024> = Region::new();
+    /// let layout = Layout::new::<[u8; 1000]>();
+    /// let block = (&MEMORY).alloc(layout).unwrap();
+    /// // SAFETY: the block is ours, and came with this layout.
+    /// unsafe { (&MEMORY).free(block, layout) };
+    /// assert_eq!((&MEMORY).alloc(layout), Some(block));
+    /// ```
     ///
     /// # Safety
     /// The block came from [`alloc`](Self::alloc) of this source with this `layout`, has not been given

@@ -42,6 +42,22 @@ impl<'b> Pages<'b> {
     /// Creates a source of the pages that `buddy` manages: unit `n` is the `unit_bytes` bytes from `start + n *
     /// unit_bytes`.
     ///
+    /// ```
+    /// use nbbs::{Buddy, Metadata, metadata_words};
+    /// use nbbs_pool::{ChunkSource, Pages};
+    /// use std::{alloc::Layout, ptr::NonNull};
+    ///
+    /// let mut memory = vec![0_u64; 64 * 512]; // 64 pages
+    /// let start = NonNull::new(memory.as_mut_ptr()).unwrap().cast();
+    /// let metadata = Metadata::<{ metadata_words(64) }>::new();
+    /// let buddy = Buddy::new(metadata.words(), 64)?;
+    /// // SAFETY: the pages are `memory`'s, which nobody else touches.
+    /// let pages = unsafe { Pages::new(buddy, start, 4096) };
+    /// assert!(pages.alloc(Layout::new::<u64>()).is_some());
+    /// assert_eq!(buddy.stats().used_units, 1);
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
+    ///
     /// # Safety
     /// Those bytes are readable and writable for `'b`, as far as the units are not reserved, and units are released only
     /// where that holds. Nobody touches a unit that `buddy` has handed out to this source, frees it, or makes the run to

@@ -38,6 +38,14 @@ unsafe impl<const BYTES: usize> Sync for Region<BYTES> {}
 
 impl<const BYTES: usize> Region<BYTES> {
     /// Creates a region from which nothing has been cut off.
+    ///
+    /// ```
+    /// use nbbs_pool::{ChunkSource, Region};
+    /// use std::alloc::Layout;
+    ///
+    /// static MEMORY: Region<1024> = Region::new();
+    /// assert!((&MEMORY).alloc(Layout::new::<[u8; 1024]>()).is_some());
+    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self { bytes: UnsafeCell::new(MaybeUninit::uninit()), cut: AtomicUsize::new(0) }
