@@ -31,13 +31,14 @@ fn the_last_are_taken_before_a_search() {
             let buddy = arena.buddy();
             fill(&buddy, order);
             let blocks: Vec<u64> = (1..=most as u64 + 1).map(|n| n << 14).collect();
-            // The bounds above allow for what is freed there next. The cursor will be at the last block.
-            blocks[..most].iter().for_each(|index| free(buddy.on(1), index + (2 << order), order));
+            // The bounds above allow for what is freed at every other place. The cursor will be at the last block.
+            let others = blocks[..most].iter().step_by(2);
+            others.for_each(|index| free(buddy.on(1), index + (2 << order), order));
             blocks.iter().for_each(|&index| free(buddy.on(0), index, order));
             for &block in blocks[1..].iter().rev() {
                 assert_eq!(buddy.on(0).alloc(order), Ok(block), "order {order}");
             }
-            (0..=most).for_each(|_| _ = buddy.on(0).alloc(order).unwrap());
+            (0..=most / 2).for_each(|_| _ = buddy.on(0).alloc(order).unwrap());
             assert!(buddy.on(0).alloc(order).is_err());
             buddy.audit().unwrap();
         }
@@ -59,14 +60,39 @@ fn a_spare_that_is_part_of_more_is_left() {
 }
 
 #[test]
-fn a_spare_that_another_lane_holds_is_left() {
-    for order in [0, 5] {
-        let arena: Arena = Arena::new(1 << 15);
+fn spares_that_another_lane_holds_are_left() {
+    for (order, most) in [(0u32, 8u64), (5, 4)] {
+        let arena: Arena = Arena::new(1 << 18);
         let buddy = arena.buddy();
         fill(&buddy, order);
-        [512, 9216, 5120].into_iter().for_each(|index| _ = buddy.on(0).free(index).unwrap());
-        buddy.on(1).alloc_at(9216, 1 << order).unwrap();
-        assert_eq!([buddy.on(0).alloc(order), buddy.on(0).alloc(order)], [Ok(5120), Ok(512)]);
+        let blocks: Vec<u64> = (1..=most).map(|n| n << 14).collect();
+        blocks.iter().for_each(|&index| _ = buddy.on(0).free(index).unwrap());
+        // A search would find this before the block freed first.
+        buddy.on(1).free(2 << order).unwrap();
+        blocks[1..].iter().for_each(|&index| _ = buddy.on(1).alloc_at(index, 1 << order).unwrap());
+        assert_eq!(buddy.on(0).alloc(order), Ok(blocks[0]));
+        assert_eq!(buddy.on(0).alloc(order), Ok(2 << order));
+        buddy.audit().unwrap();
+    }
+}
+
+/// A pair frees what the lane has just allocated, and allocates that again: there is nothing to remember.
+#[test]
+fn pairs_leave_the_spares_alone() {
+    for (free, order) in FREES.into_iter().flat_map(|free| [0, 5, 9].map(|order| (free, order))) {
+        let arena: Arena = Arena::new(1 << 18);
+        let buddy = arena.buddy();
+        fill(&buddy, order);
+        [3 << 14, 5 << 14].into_iter().for_each(|index| free(buddy.on(0), index, order));
+        for _ in 0..20 {
+            assert_eq!(buddy.on(0).alloc(order), Ok(5 << 14));
+            free(buddy.on(0), 5 << 14, order);
+        }
+        free(buddy.on(1), 2 << order, order);
+        assert_eq!(
+            [buddy.on(0).alloc(order), buddy.on(0).alloc(order)],
+            [Ok(5 << 14), Ok(3 << 14)]
+        );
         buddy.audit().unwrap();
     }
 }

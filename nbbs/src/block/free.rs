@@ -143,8 +143,7 @@ impl<W: Word> Blocks<'_, W> {
         let place = self.geometry().place(level, idx);
         let notes = self.lane.notes();
         let Some(word) = self.tree().at(place) else { return false };
-        let is_last = notes.changed_last(place);
-        let old = if is_last { notes.left() } else { word.load() };
+        let (old, is_last) = notes.guess_last(place, word);
         let (new, left) = match word.clear(level, old, slot, slots) {
             Some(Ok(cleared)) => cleared,
             Some(Err(found)) => {
@@ -182,7 +181,7 @@ impl<W: Word> Blocks<'_, W> {
         true
     }
 
-    /// Notes the block that a free of `order` at `index` left, and raises the bounds above to what it offers, where
+    /// Notes the spare that a free of `order` at `index` left, and raises the bounds above to what it offers, where
     /// they do not allow for it yet. Always returns `true`, so that it can be the caller's tail call.
     #[inline(never)]
     fn look_above<const LEAF: bool>(self, index: u64, order: u32, offer: u64) -> bool {
@@ -196,7 +195,7 @@ impl<W: Word> Blocks<'_, W> {
         true
     }
 
-    /// Notes the block that a free of `order` at `index` left, and raises the bounds above to what it offers. Always
+    /// Notes the spare that a free of `order` at `index` left, and raises the bounds above to what it offers. Always
     /// returns `true`, like [`look_above`](Self::look_above).
     #[inline(never)]
     fn tell_above<const LEAF: bool>(self, index: u64, order: u32, offer: u64) -> bool {

@@ -24,8 +24,11 @@ use crate::word;
 /// How many orders more than needed an area must offer for a search to enter it first, as long as memory is not tight.
 const ROOM: u64 = 1;
 
-/// After how many words that had less than they promised a search takes the areas in turn, or asks for more.
+/// After how many words that had less than they promised a search takes the areas in turn.
 const FEW: u32 = 4;
+
+/// After how many ascents from words that have nothing a search asks for an order more.
+const ASCENTS: u32 = 4;
 
 /// The state of a search, which has reached word `idx` of level `at`.
 struct Search {
@@ -39,8 +42,8 @@ struct Search {
     from: u64,
     /// In how many words it found less than they promised. From [`FEW`] on it takes the areas in turn.
     misses: u32,
-    /// How many inner words it has left since it began again.
-    left: u32,
+    /// How often it has gone up.
+    ascents: u32,
     /// Whether it has begun again at the top, and so looks for the first fit from home on.
     has_restarted: bool,
     at: usize,
@@ -64,11 +67,10 @@ impl Search {
         self.misses = FEW;
     }
 
-    /// Asks for an order more, as long as memory is not tight, whenever it has left [`FEW`] more words: larger promises are
-    /// seldom old ones.
+    /// Asks for an order more every [`ASCENTS`] ascents, as long as memory is not tight: large promises are seldom old.
     fn ask_for_more(&mut self) {
-        self.left += 1;
-        if self.room > self.need && self.left.is_multiple_of(FEW) {
+        self.ascents += 1;
+        if self.room > self.need && self.ascents.is_multiple_of(ASCENTS) {
             self.room += 1;
         }
     }
@@ -138,7 +140,7 @@ impl<W: Word> Blocks<'_, W> {
             room: need,
             from,
             misses: 0,
-            left: 0,
+            ascents: 0,
             has_restarted: false,
             at,
             idx,

@@ -1,8 +1,11 @@
-//! Spares: words with free blocks that frees of the lane's left alone, with a buddy in use, and that the lane has noted.
+//! Spares: words in which free blocks lie that frees of the lane's left alone, with a buddy in use.
 //!
 //! A program that frees at random and asks for many sizes seldom finds room at the lane's cursor. A block that was left
 //! alone a moment ago and has the order asked for is found without a search, and nothing larger is broken up for it. A
 //! larger spare is not taken: where blocks of the right order lie elsewhere, that would break up one after the other.
+//!
+//! A block in a leaf word is noted where its free looks further up than the word above, which it need not do where it
+//! frees block after block; a larger block unless its word is the one that the lane changed last.
 
 use super::Blocks;
 use super::claim::lone_fit;
@@ -19,8 +22,9 @@ impl<W: Word> Blocks<'_, W> {
         }
         let order = offer as u32 - 1;
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
-        if let Some(spares) = self.lane.notes().spares::<LEAF>(order) {
-            spares.note(W::SHAPE.locate(level, index).0);
+        let notes = self.lane.notes();
+        if let (Some(spares), Some(cursor)) = (notes.spares::<LEAF>(order), notes.cursor(order)) {
+            spares.note(W::SHAPE.locate(level, index).0, cursor);
         }
     }
 

@@ -6,7 +6,8 @@
 //!             its place, the order and slot of a    word 5      the epoch of that path, sealed with word 4
 //!             block that may fit                    words 6, 7  the same for the path of frees
 //! word 3      what the lane left in it              words 8+    cursor of each order from 0 on, plus 1
-//!                                                   words 16+   spares of each order from 0 on
+//!                                                   words 16+   spares: two words for each order from 0 to 4,
+//!                                                               one for each from 5 to 10
 //! ```
 //!
 //! The cursors of small orders have a cache line of their own, which is written when one moves. Other lanes look at
@@ -51,7 +52,8 @@ const FREES: usize = 6;
 const SPARES: usize = 2 * LINE;
 /// The number of orders that can be those of blocks in leaf words.
 const LEAF_ORDERS: usize = 5;
-/// The position of the spares of the orders from [`LEAF_ORDERS`] on.
+/// The position of the spares of the orders from [`LEAF_ORDERS`] on. Where leaf words have fewer orders, those of the
+/// next lie in front of it, behind those of leaf words.
 const LARGE_SPARES: usize = SPARES + 2 * LEAF_ORDERS;
 
 /// The words of one lane. Accesses are `Relaxed` where they publish nothing.
@@ -85,16 +87,17 @@ impl<'a, W: Word> Notes<'a, W> {
         }
     }
 
-    /// Returns whether the lane changed the word at `place` last.
-    #[inline(always)]
-    pub fn changed_last(self, place: usize) -> bool {
-        self.changed().is_of(place)
-    }
-
     /// Returns what `word` at `place` holds: from the lane's own note, if the lane changed that word last.
     #[inline(always)]
     pub fn guess(self, place: usize, word: At<'_, W>) -> u64 {
-        if self.changed_last(place) { self.left() } else { word.load() }
+        self.guess_last(place, word).0
+    }
+
+    /// Does the same as [`guess`](Self::guess), and returns whether the lane changed that word last.
+    #[inline(always)]
+    pub fn guess_last(self, place: usize, word: At<'_, W>) -> (u64, bool) {
+        let is_last = self.changed().is_of(place);
+        (if is_last { self.left() } else { word.load() }, is_last)
     }
 
     /// Returns the block of `order` that was noted with the word changed last: the place of its word, its slot, and
@@ -144,7 +147,7 @@ impl<'a, W: Word> Notes<'a, W> {
     }
 
     #[inline(always)]
-    pub fn left(self) -> u64 {
+    fn left(self) -> u64 {
         self.0[CHANGED + 1].load(Ordering::Relaxed)
     }
 

@@ -2,10 +2,9 @@
 
 use crate::sync::{Ordering, Word};
 
-/// The *spares* of one order: the words in which the last few free blocks lie that frees of the lane's left alone, that
-/// is, with a buddy in use, and noted: a block in a leaf word only where the lane has not freed just before. Each is 16
-/// bits, four to a word, the last in the lowest: the low bits of its word's number, plus 1. The high bits are those of
-/// the cursor. The last of each 2^16 words is not noted.
+/// The *spares* of one order: the words in which the last few free blocks lie that frees of the lane's left alone, with
+/// a buddy in use. Each is 16 bits, four to a word, the last in the lowest: the low bits of its word's number, plus 1.
+/// The high bits are those of the cursor: words with others are not noted, nor is the last of each 2^16.
 ///
 /// The block may have been claimed or merged since, so whoever takes a spare looks at its word. Threads that share a
 /// lane may lose spares, or find one twice.
@@ -29,9 +28,9 @@ impl<'a, W: Word> Spares<'a, W> {
 
     /// Notes a block in word `idx`, and forgets the oldest that was noted.
     #[inline(always)]
-    pub fn note(&self, idx: u64) {
+    pub fn note(&self, idx: u64, cursor: u64) {
         let mut spare = (idx + 1) & LOW;
-        if spare == 0 {
+        if spare == 0 || (idx ^ cursor) > LOW {
             return;
         }
         for word in self.0 {
@@ -42,7 +41,7 @@ impl<'a, W: Word> Spares<'a, W> {
         }
     }
 
-    /// Takes the block noted last, and returns its word, if that is among the 2^16 words around `cursor`.
+    /// Takes the block noted last, and returns its word: a wrong one if the cursor's high bits have changed since.
     #[inline(always)]
     pub fn take(&self, cursor: u64) -> Option<u64> {
         let low = (self.0[0].load(Ordering::Relaxed) & LOW).checked_sub(1)?;
@@ -68,7 +67,7 @@ mod tests {
             let spares = Spares::new(&words);
             assert_eq!(spares.most(), 4 * count);
             assert_eq!(spares.take(0), None);
-            (0..9).for_each(|idx| spares.note(7 * idx));
+            (0..9).for_each(|idx| spares.note(7 * idx, 65_535));
             let left: std::vec::Vec<_> = core::iter::from_fn(|| spares.take(65_535)).collect();
             let noted: std::vec::Vec<_> = (0..9).rev().map(|idx| 7 * idx).collect();
             assert_eq!(left, noted[..4 * count]);
@@ -79,8 +78,12 @@ mod tests {
     fn the_high_bits_are_those_of_the_cursor() {
         let words = [AtomicU64::new(0), AtomicU64::new(0)];
         let spares = Spares::new(&words);
-        [1 << 39, LOW - 1, LOW, 3 << 16 | LOW].into_iter().for_each(|idx| spares.note(idx));
-        assert_eq!(spares.take(3 << 16 | 5), Some(3 << 16 | 0xfffe));
-        assert_eq!([spares.take(1 << 39), spares.take(0)], [Some(1 << 39), None]);
+        let (cursor, first, last) = (3 << 16 | 5, 3 << 16, 4 << 16 | LOW);
+        for idx in [first, first + LOW - 1, 1 << 39, first - 1, first + LOW, first + LOW + 1, last]
+        {
+            spares.note(idx, cursor);
+        }
+        let taken = [spares.take(cursor), spares.take(cursor), spares.take(cursor)];
+        assert_eq!(taken, [Some(first + LOW - 1), Some(first), None]);
     }
 }
