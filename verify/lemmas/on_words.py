@@ -153,6 +153,12 @@ def word_fit(order, free):
     return word.fit(free, order) == first(places, spares, first(places, fits))
 
 
+@lemma("lone_fit: the first aligned place whose buddy is in use, else none", order=SIZES)
+def word_lone_fit(order, free):
+    lone = lambda slot: And(all_in(free, aligned(slot, order)), Not(all_in(free, aligned(slot ^ 2**order, order))))
+    return word.lone_fit(free, order) == first(SLOTS[:: 2**order], lone)
+
+
 @lemma("is_free: 00 in each of 2^order slots", slot=SLOTS, order=SIZES, where=is_aligned)
 def word_is_free(slot, order, codes):
     return word.is_free(codes, slot, order) == truth(all_have(codes, aligned(slot, order), FREE))

@@ -50,6 +50,7 @@ export! {
     word_is_block(codes: u64, slot: u32, order: u32) = word::is_block(codes, slot, order);
     word_runs(free: u64, order: u32) = word::runs(free, order);
     word_fit(free: u64, order: u32) = or_none(word::fit(free, order));
+    word_lone_fit(free: u64, order: u32) = or_none(word::lone_fit(free, order));
     word_is_free(codes: u64, slot: u32, order: u32) = word::is_free(codes, slot, order);
     word_claim(level: usize, old: u64, slot: u32, slots: u32) = word::claim(level, old, slot, slots);
     word_has_block(level: usize, old: u64, slot: u32, slots: u32) = word::without_block(level, old, slot, slots).is_some();
