@@ -43,10 +43,3 @@ pub(super) fn fit(level: usize, whole_slots: u32, old: u64, slots: u32) -> Optio
     let inside = word::first_slots(whole_slots);
     word::fit(word::free_slots(word::codes(level, old)) & inside, slots)
 }
-
-/// Does the same as [`fit`], for slots whose buddy is in use.
-#[inline(always)]
-pub(super) fn lone_fit(level: usize, whole_slots: u32, old: u64, slots: u32) -> Option<u32> {
-    let inside = word::first_slots(whole_slots);
-    word::lone_fit(word::free_slots(word::codes(level, old)) & inside, slots)
-}

@@ -8,7 +8,6 @@
 //! frees block after block; a larger block unless its word is the one that the lane changed last.
 
 use super::Blocks;
-use super::claim::lone_fit;
 use crate::lane::Path;
 use crate::sync::Word;
 use crate::word;
@@ -53,7 +52,8 @@ impl<W: Word> Blocks<'_, W> {
         let word = self.tree().at(place)?;
         let notes = self.lane.notes();
         let old = notes.guess(place, word);
-        let slot = lone_fit(level, self.geometry().whole_slots(level, idx), old, slots)?;
+        let free = self.tree().free_slots(level, idx, word::codes(level, old));
+        let slot = word::lone_fit(free, slots)?;
         match word.claim(level, old, slot, slots) {
             Ok(new) => notes.note(place, new),
             Err(found) => {
