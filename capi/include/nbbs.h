@@ -45,11 +45,17 @@
  *
  *     static uint64_t metadata[NBBS_METADATA_BYTES(262144) / 8];
  *
- * At most 3 % and 2 KiB too large.
+ * At most 2 % and 2 KiB too large.
  */
 #define NBBS_METADATA_BYTES(units)                                                        \
     (8 * ((size_t)(units) / 32 + (size_t)(units) / 512 + (size_t)(units) / 960 +          \
-          ((size_t)(units) >= 4194304 ? (size_t)8192 : (size_t)(units) / 512) + (size_t)184))
+          ((size_t)(units) >= 4194304   ? (size_t)8192                                    \
+           : (size_t)(units) >= 2097152 ? (size_t)4096                                    \
+           : (size_t)(units) >= 1048576 ? (size_t)2048                                    \
+           : (size_t)(units) >= 524288  ? (size_t)1024                                    \
+           : (size_t)(units) >= 262144  ? (size_t)512                                     \
+                                        : (size_t)(units) / 512) +                        \
+          (size_t)184))
 
 /** `nbbs_cache_bytes(cpus)` as a constant expression, for static arrays. */
 #define NBBS_CACHE_BYTES(cpus) ((size_t)(cpus) * 2944)

@@ -23,7 +23,7 @@ TEST(Arena, StaticBoundIsNeverTooSmallAndTight) {
     for (uint64_t units = 1; units < 1ull << 40; units += units / 50 + 1) {
         size_t bytes = nbbs_metadata_bytes(units), bound = NBBS_METADATA_BYTES(units);
         ASSERT_LE(bytes, bound) << units;
-        ASSERT_LE(bound, bytes + bytes * 3 / 100 + 2048) << units;
+        ASSERT_LE(bound, bytes + bytes / 50 + 2048) << units;
     }
 }
 
