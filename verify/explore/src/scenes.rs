@@ -33,6 +33,24 @@ fn cursor_at(lane: usize, unit: u64, units: u64) -> Vec<(usize, Call)> {
     calls
 }
 
+/// Leaves two spares to lane 0, whose cursor is in a full word: the first one in a word that has been merged since, to
+/// which the cursor of lane 1 points, the second one beside a unit of lane 2.
+fn spares(units: u64, leaf: u64) -> Vec<(usize, Call)> {
+    let half = units / 2;
+    let free = |lane, index| (lane, Call::FreeSized(held(index, 1)));
+    let mut calls = cursor_at(1, 0, units);
+    calls.extend(cursor_at(0, half, units));
+    calls.extend([1, leaf + 1].map(|index| at(2, index, 1)));
+    calls.extend([0, leaf, half].map(|index| at(0, index, 1)));
+    calls.push(at(BYSTANDER, half + 1, leaf - 1));
+    // A free is noted where the lane did not free just before.
+    for spare in [leaf, 0] {
+        calls.extend([free(0, spare), free(0, half), (0, Call::Alloc(0))]);
+    }
+    calls.push(free(2, 1));
+    calls
+}
+
 /// Returns the scenes of an arena of `units` units, with leaf words of `leaf` units.
 pub fn plans(units: u64, leaf: u64) -> Vec<Plan> {
     let (half, quarter, top) = (units / 2, units / 4, units.ilog2());
@@ -91,6 +109,7 @@ pub fn plans(units: u64, leaf: u64) -> Vec<Plan> {
             name: "runs from the last unit of a word",
             calls: vec![at(0, leaf - 1, leaf + 2), at(1, 3 * leaf - 1, 2), at(2, 0, 1)],
         },
+        Plan { name: "spares", calls: spares(units, leaf) },
         Plan { name: "chequered", calls: chequered.collect() },
         Plan { name: "corners", calls: corners.map(|(unit, lane)| at(lane, unit, 1)).collect() },
         Plan {
