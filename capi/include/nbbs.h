@@ -22,9 +22,9 @@
  *   functions that return a number say 0 then. Any other pointer must lead to what its type says.
  * - Functions on a const arena, pool or heap may be called by any thread at any time. None waits for another thread; all
  *   may be called from interrupt and signal handlers unless they say otherwise.
- * - Only nb_init and nbbs_pool_create allocate memory, a pool that grows, which gets it from its source, and functions that
- *   attach to a segment, join or recover it. No function touches the memory that an arena or segment manages, or what a heap
- *   has handed out, except nbbs_heap_calloc and those that move a block.
+ * - Memory is allocated only by nb_init, by nbbs_pool_create, by a pool that grows (from its source), and by functions
+ *   that attach to a segment, join it or recover it. No function touches the memory that an arena or segment manages, or
+ *   what a heap has handed out, except nbbs_heap_calloc and those that move a block.
  *
  * This file is generated from the source and checked against it: edit the source.
  * MIT or Apache-2.0, at your choice.
@@ -516,7 +516,7 @@ typedef struct nbbs_request {
      */
     uint64_t end;
     /**
-     * The index of the first unit must be a multiple of `2^order`.
+     * The index of the first unit, plus `offset`, must be a multiple of `2^order`.
      */
     uint32_t order;
     /**
@@ -524,7 +524,7 @@ typedef struct nbbs_request {
      */
     bool top_down;
     /**
-     * The index that unit 0 stands for: the index of the first unit plus this must be a multiple of `2^order`.
+     * The index that unit 0 stands for.
      */
     uint64_t offset;
 } nbbs_request;
@@ -1199,9 +1199,9 @@ nbbs_code nbbs_free(const struct nbbs_arena *arena,
 /**
  * Frees the block of `2^order` units at `index`.
  *
- * Costs what `nbbs_free` does, without the load for each level by which that finds the order. Refuses as `nbbs_free`,
- * and with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed while another thread is
- * allocating just there.
+ * Costs what `nbbs_free` does; for blocks of 32 units or more without the load for each level by which that finds
+ * them. Refuses as `nbbs_free`, and with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go
+ * unnoticed while another thread is allocating just there.
  */
 nbbs_code nbbs_free_sized(const struct nbbs_arena *arena,
                           uint64_t index,
@@ -1286,9 +1286,9 @@ size_t nbbs_lanes_for(uint64_t units,
  * Gives the handle at `arena`, and copies made of it from now on, lanes in `memory`, whatever that holds, in place of
  * those in the metadata: the largest power of two of them for which its `bytes` suffice.
  *
- * Metadata has 16 lanes at 2^18 units, 256 from 2^22 on, 4 in small arenas. Two CPUs that share a lane claim in the
- * same words, which costs them ten times as much. Lanes are hints: handles with other lanes, in other processes too,
- * share the arena as before.
+ * Metadata has 16 lanes at 2^18 units, 256 from 2^22 on, 4 from 2^12 on, and fewer below. Two CPUs that share a lane
+ * claim in the same words, which costs them ten times as much. Lanes are hints: handles with other lanes, in other
+ * processes too, share the arena as before.
  *
  * `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with these lanes is
  * done with it. For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`,
@@ -1647,8 +1647,9 @@ nbbs_code nbbs_heap_set_cpu(struct nbbs_heap *heap,
                             struct nbbs_error *error);
 
 /**
- * As `nbbs_heap_set_cpu`, where two calls with one CPU number meet in one way only: the second interrupts the first,
- * and is over before that goes on. Then a call that the CPU's cache serves takes no read-modify-write.
+ * As `nbbs_heap_set_cpu` (null included), where two calls with one CPU number meet in one way only: the second
+ * interrupts the first, and is over before that goes on. Then a call that the CPU's cache serves takes no
+ * read-modify-write.
  *
  * So interrupts stay enabled, but a thread may not be preempted or moved during a call: a kernel disables preemption,
  * a program gives each of its threads a number of its own. Where this is not kept, memory may be handed out twice. A
@@ -2189,6 +2190,19 @@ nbbs_code nbbs_shared_heap_take(const struct nbbs_shared_member *member,
 
 #if defined(__linux__)
 /**
+ * Makes the slot or block at `offset` this member's if it is `from`'s, or this member's already; as
+ * `nbbs_shared_take_from`.
+ *
+ * A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is neither's.
+ */
+nbbs_code nbbs_shared_heap_take_from(const struct nbbs_shared_member *member,
+                                     uint64_t offset,
+                                     struct nbbs_shared_id from,
+                                     struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
  * Writes where in this process the member's slot or block at `offset` is, and how many bytes it has, to `address` and
  * `bytes`, each of which may be null; as `nbbs_shared_block`.
  *
@@ -2271,14 +2285,29 @@ nbbs_code nbbs_shared_free(const struct nbbs_shared_member *member,
  * Makes the block at `offset` this member's, and writes whose it was to `from`, which may be null: for a block that
  * its holder has handed over, by whatever way, and neither uses nor frees any more.
  *
- * If the holder has died meanwhile and another member recovers, either this member gets the block, or the other one
- * has freed or kept it. So whoever recovers should know what was sent, and keep it. A read-modify-write. Refuses with
- * `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
+ * Whoever has the block by now must still mean it for this member. If the holder may have died, and another member
+ * recovers and frees what is not needed, the block may be a third member's by now: use `nbbs_shared_take_from` then. A
+ * read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
  */
 nbbs_code nbbs_shared_take(const struct nbbs_shared_member *member,
                            uint64_t offset,
                            struct nbbs_shared_id *from,
                            struct nbbs_error *error);
+#endif
+
+#if defined(__linux__)
+/**
+ * Makes the block at `offset` this member's if it is `from`'s, or this member's already: for a block that `from` has
+ * handed over, by whatever way, and neither uses nor frees any more.
+ *
+ * If `from` has died meanwhile and another member recovers, one of the two gets the block. The other one may use or
+ * free it as any of its blocks, as long as those to which it was sent call this function, not `nbbs_shared_take`. A
+ * read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is neither's.
+ */
+nbbs_code nbbs_shared_take_from(const struct nbbs_shared_member *member,
+                                uint64_t offset,
+                                struct nbbs_shared_id from,
+                                struct nbbs_error *error);
 #endif
 
 #if defined(__linux__)
@@ -2297,7 +2326,8 @@ nbbs_code nbbs_shared_block(const struct nbbs_shared_member *member,
 
 #if defined(__linux__)
 /**
- * Returns how many members have died that nobody has recovered. A system call for each seat that is taken.
+ * Returns how many members have died that nobody has recovered, or only in part, as something of theirs is pending. A
+ * system call for each seat that is taken.
  */
 size_t nbbs_shared_dead(const struct nbbs_shared_member *member);
 #endif

@@ -49,8 +49,8 @@ impl<'m> Heap<'m> {
     ///
     /// Cost: a slot takes one read-modify-write if the slab that the member used last has a free one, and a load for
     /// each slot of it in use on the way. Otherwise a few places are searched for another slab, or one is made. A block
-    /// costs what [`Member::alloc`] does. Before it refuses, it searches the whole segment, and trims it. Waits for
-    /// nobody.
+    /// costs what [`Member::alloc`] does. Before it refuses, it searches the whole segment, trims it, and takes a block
+    /// instead of a slot if there is one. Waits for nobody.
     ///
     /// # Errors
     /// [`AllocError`]. After [`Exhausted`](AllocError::Exhausted), [`Member::recover`] may find memory of the dead. It
@@ -76,17 +76,26 @@ impl<'m> Heap<'m> {
         let Some(class) = self.class_of(layout) else { return member.alloc(layout) };
         match self.alloc_slot(class) {
             Some(slot) => Ok(slot),
-            None if self.trim() > 0 => {
-                self.alloc_slot(class).ok_or(AllocError::Exhausted { layout })
-            }
-            None => Err(AllocError::Exhausted { layout }),
+            None => self.alloc_at_last(class, layout),
         }
+    }
+
+    /// Allocates a slot after a trim, or a block if there is none for a slab.
+    #[cold]
+    fn alloc_at_last(&self, class: usize, layout: Layout) -> Result<Offset<u8>, AllocError> {
+        let slot = if self.trim() > 0 { self.alloc_slot(class) } else { None };
+        slot.map_or_else(|| self.0.alloc(layout), Ok)
     }
 
     /// Returns the class of the slots for a layout. `None`: it takes a block.
     #[inline(always)]
     pub(crate) fn class_of(&self, layout: Layout) -> Option<usize> {
         self.0.segment().slabs().shape.class_of(layout)
+    }
+
+    /// Returns the bytes of the block that a layout takes.
+    pub(crate) fn block_bytes(&self, layout: Layout) -> u64 {
+        self.0.bytes(1 << self.0.order_for(layout))
     }
 
     #[inline(always)]
@@ -142,13 +151,45 @@ impl<'m> Heap<'m> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn take<T: ?Sized>(&self, offset: Offset<T>) -> Result<MemberId, OffsetError> {
+        self.take_of(offset, None)
+    }
+
+    /// Makes the slot or block at `offset` this member's if it is `from`'s, as [`Member::take_from`] does.
+    ///
+    /// # Errors
+    /// [`OffsetError`]: it is neither `from`'s nor this member's, or nothing begins there.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, OffsetError, Segment};
+    /// # use std::alloc::Layout;
+    /// # let segment = Segment::memfd("from", Geometry { units: 1024, unit_bytes: 64, members: 3 })?;
+    /// let (alice, bob, carol) = (segment.join()?, segment.join()?, segment.join()?);
+    /// let slot = alice.heap().alloc(Layout::new::<u64>())?;
+    /// bob.heap().take_from(slot, alice.id())?; // Alice has sent him the offset
+    /// let late = carol.heap().take_from(slot, alice.id());
+    /// assert!(matches!(late, Err(OffsetError::NotYours { owner: Some(id), .. }) if id == bob.id()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn take_from<T: ?Sized>(
+        &self,
+        offset: Offset<T>,
+        from: MemberId,
+    ) -> Result<(), OffsetError> {
+        self.take_of(offset, Some(from)).map(drop)
+    }
+
+    fn take_of<T: ?Sized>(
+        &self,
+        offset: Offset<T>,
+        from: Option<MemberId>,
+    ) -> Result<MemberId, OffsetError> {
         let Self(member) = self;
         let at = member.segment().within(offset.bytes())?;
-        match member.segment().slabs().take(&member.seat, at) {
+        match member.segment().slabs().take(&member.seat, at, from.map(MemberId::owner)) {
             Some(taken) => taken
                 .map(|owner| MemberId::of(owner).unwrap_or(member.id()))
                 .map_err(|error| member.segment().refusal(offset.bytes(), error)),
-            None => member.take(offset),
+            None => member.take_of(offset, from),
         }
     }
 
@@ -169,17 +210,26 @@ impl<'m> Heap<'m> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn block<T: ?Sized>(&self, offset: Offset<T>) -> Result<NonNull<[u8]>, OffsetError> {
+        self.found(offset).map(|(block, _)| block)
+    }
+
+    /// Does the same as [`block`](Self::block), and returns whether it is a slot.
+    #[inline]
+    pub(crate) fn found<T: ?Sized>(
+        &self,
+        offset: Offset<T>,
+    ) -> Result<(NonNull<[u8]>, bool), OffsetError> {
         let Self(member) = self;
         let at = member.segment().within(offset.bytes())?;
         let Some(found) = member.segment().slabs().owner_at(at) else {
-            return member.block(offset);
+            return member.block(offset).map(|block| (block, false));
         };
         let held = found.and_then(|(bytes, owner)| {
             if owner == member.seat.owner { Ok(bytes) } else { Err(NotHeld::By(owner)) }
         });
         let bytes = held.map_err(|error| member.segment().refusal(offset.bytes(), error))?;
         let start = member.segment().start_of(offset.bytes(), bytes)?;
-        Ok(NonNull::slice_from_raw_parts(start, bytes as usize))
+        Ok((NonNull::slice_from_raw_parts(start, bytes as usize), true))
     }
 
     /// Returns the member whose slot or block begins at an offset, at this moment, as [`Segment::owner`] does.

@@ -35,7 +35,7 @@
 //!   that the member was allocating or freeing at that moment. Several members can run recovery at once; it can die at
 //!   any step and be run again.
 //! - Attaching refuses a file that is not a segment, is too short, was made by other code or has changed, before any of
-//!   it is mapped.
+//!   it is mapped, except for bookkeeping that cannot be right, which it finds in what it has mapped.
 //!
 //! # What it trusts
 //!

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use crate::error::{AllocError, OffsetError};
 use crate::heap::Heap;
 use crate::layout::PAGE;
-use crate::ledger::{Fate, Owner, Recovery, Seat};
+use crate::ledger::{Fate, MAX_SEATS, Owner, Recovery, Seat};
 use crate::offset::Offset;
 use crate::pool::Pool;
 use crate::process::Process;
@@ -149,9 +149,7 @@ impl Member {
         if layout.align() as u64 > PAGE {
             return Err(AllocError::Alignment { layout, max: PAGE });
         }
-        // At least as large as its alignment. Both are below 2^63, and so is the next power of two.
-        let bytes = (layout.size().max(layout.align()) as u64).next_power_of_two();
-        let order = bytes.trailing_zeros().saturating_sub(self.segment.layout().unit_log2());
+        let order = self.order_for(layout);
         match self.segment.ledger().alloc(&self.seat, order) {
             Some(Ok(index)) => self.segment.offset_of(index).ok_or(AllocError::Damaged),
             Some(Err(nbbs::AllocError::OrderTooLarge { max, .. })) => {
@@ -160,6 +158,14 @@ impl Member {
             Some(Err(_)) => self.alloc_trimmed(layout, order),
             None => Err(AllocError::Damaged),
         }
+    }
+
+    /// Returns the order of the block that [`alloc`](Self::alloc) takes for a layout: at least as large as its alignment.
+    #[inline(always)]
+    pub(crate) fn order_for(&self, layout: Layout) -> u32 {
+        // Both are below 2^63, and so is the next power of two.
+        let bytes = (layout.size().max(layout.align()) as u64).next_power_of_two();
+        bytes.trailing_zeros().saturating_sub(self.segment.layout().unit_log2())
     }
 
     /// A block, after one was refused, if empty slabs of the heap were in its place.
@@ -222,8 +228,9 @@ impl Member {
     /// Makes the block at `offset` this member's, and returns its former owner. That owner must have handed the block
     /// over, in whatever way, and neither use nor free it any more.
     ///
-    /// If the former owner has died in the meantime and another member recovers, either this member gets the block, or
-    /// the other does and has freed or kept it: a recoverer should know what was sent, and keep it.
+    /// Whoever has the block by now must still mean it for this member. If the former owner may have died, and another
+    /// member recovers and frees what is not needed, the block may be a third member's by now: use
+    /// [`take_from`](Self::take_from) then.
     ///
     /// Cost: a read-modify-write.
     ///
@@ -240,8 +247,48 @@ impl Member {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn take<T: ?Sized>(&self, offset: Offset<T>) -> Result<MemberId, OffsetError> {
+        self.take_of(offset, None)
+    }
+
+    /// Makes the block at `offset` this member's if it is `from`'s, or this member's already. `from` must have handed
+    /// the block over, in whatever way, and neither use nor free it any more.
+    ///
+    /// If `from` has died in the meantime and another member recovers, one of the two gets the block. The other one may
+    /// use or free it as any of its blocks, as long as those to which it was sent call this method, not
+    /// [`take`](Self::take).
+    ///
+    /// Cost: a read-modify-write.
+    ///
+    /// # Errors
+    /// [`OffsetError`]: it is neither `from`'s nor this member's, or no block begins there. Nothing has changed.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Fate, Geometry, OffsetError, Segment};
+    /// # let segment = Segment::memfd("from", Geometry { units: 64, unit_bytes: 64, members: 3 })?;
+    /// let (alice, bob, carol) = (segment.join()?, segment.join()?, segment.join()?);
+    /// let (number, from) = (alice.alloc_for::<u64>()?, alice.id());
+    /// drop(alice); // she has sent Bob the offset
+    /// carol.recover(|_block| Fate::Keep);
+    /// let late = bob.take_from(number, from);
+    /// assert!(matches!(late, Err(OffsetError::NotYours { owner: Some(id), .. }) if id == carol.id()));
+    /// carol.free(number)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn take_from<T: ?Sized>(
+        &self,
+        offset: Offset<T>,
+        from: MemberId,
+    ) -> Result<(), OffsetError> {
+        self.take_of(offset, Some(from)).map(drop)
+    }
+
+    pub(crate) fn take_of<T: ?Sized>(
+        &self,
+        offset: Offset<T>,
+        from: Option<MemberId>,
+    ) -> Result<MemberId, OffsetError> {
         let index = self.segment.index_of(offset.bytes())?;
-        let taken = self.segment.ledger().take(&self.seat, index);
+        let taken = self.segment.ledger().take(&self.seat, index, from.map(MemberId::owner));
         taken
             .map(|owner| MemberId::of(owner).unwrap_or(self.id()))
             .map_err(|error| self.segment.refusal(offset.bytes(), error))
@@ -269,9 +316,10 @@ impl Member {
         Ok(NonNull::slice_from_raw_parts(start, bytes as usize))
     }
 
-    /// Returns how many members have died and have not been recovered. Those whose seats others have by now count as
-    /// one for each seat; a member whose seat somebody is just taking may be missing. Cost: a system call for each seat
-    /// that is taken.
+    /// Returns how many members have died and have not been recovered, or only in part, as something of theirs may be
+    /// [pending](Recovery::pending): they count until a recovery finds nothing pending. Those whose seats others have
+    /// by now count as one for each seat; a member whose seat somebody is just taking may be missing. Cost: a system
+    /// call for each seat that is taken.
     ///
     /// ```
     /// # use nbbs_shared::{Fate, Geometry, Segment};
@@ -303,9 +351,11 @@ impl Member {
     /// that were sent and not yet received; it may use this member. Waits for nobody: where a member stands still in
     /// the middle of an operation, blocks that could be its own are [pending](Recovery::pending).
     ///
-    /// A block or slot that was sent to another member may be [taken](Self::take) by it after `recover` has looked and
-    /// before `decide` has answered. Then the answer has no effect, though [`kept`](Recovery::kept) counts a
-    /// [`Fate::Keep`]. A member that keeps what may have been sent [asks](Heap::owner) whose it is.
+    /// A block or slot that was sent to another member may be [taken](Self::take_from) by it after `recover` has looked
+    /// and before `decide` has answered. Then the answer has no effect, though [`kept`](Recovery::kept) counts a
+    /// [`Fate::Keep`]. A member that keeps what may have been sent [asks](Heap::owner) whose it is. If it is its own,
+    /// nobody who names the dead sender can take it any more; who takes it by [`take`](Self::take) still can, and then
+    /// this member must not free it.
     ///
     /// A claim that died below a larger block than its own is found by the first recovery after that block was freed.
     ///
@@ -370,7 +420,7 @@ impl Member {
         Locks(&self.lock)
     }
 
-    fn bytes(&self, units: u64) -> u64 {
+    pub(crate) fn bytes(&self, units: u64) -> u64 {
         units * self.segment.geometry().unit_bytes
     }
 }
@@ -388,6 +438,11 @@ impl Drop for Member {
 impl MemberId {
     pub(crate) fn of(owner: Owner) -> Option<Self> {
         owner.seat().map(|(seat, generation)| Self { seat, generation })
+    }
+
+    /// Returns this member as an owner: nobody if there can be no such seat.
+    pub(crate) fn owner(self) -> Owner {
+        if self.seat < MAX_SEATS { Owner::new(self.seat, self.generation) } else { Owner::NOBODY }
     }
 }
 

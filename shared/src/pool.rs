@@ -108,6 +108,24 @@ impl<'m, T> Pool<'m, T> {
         self.0.take(offset)
     }
 
+    /// Makes the memory at `offset` this member's if it is `from`'s, as [`Member::take_from`] does.
+    ///
+    /// # Errors
+    /// Those of [`Heap::take_from`].
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// # let segment = Segment::memfd("from", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
+    /// let (alice, bob) = (segment.join()?, segment.join()?);
+    /// let number = alice.pool::<u64>().alloc()?;
+    /// assert!(bob.pool().take_from(number, bob.id()).is_err());
+    /// assert!(bob.pool().take_from(number, alice.id()).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn take_from(&self, offset: Offset<T>, from: MemberId) -> Result<(), OffsetError> {
+        self.0.take_from(offset, from)
+    }
+
     /// Returns the address of the member's `T` at `offset` in this process, valid as long as the segment is attached.
     ///
     /// Cost: six loads; for a block, that of [`Member::block`].
@@ -129,10 +147,12 @@ impl<'m, T> Pool<'m, T> {
     /// ```
     #[inline]
     pub fn get(&self, offset: Offset<T>) -> Result<NonNull<T>, OffsetError> {
-        let found = self.0.block(offset)?;
+        let (found, is_slot) = self.0.found(offset)?;
         let (bytes, layout) = (found.len() as u64, Layout::new::<T>());
         let meant = match self.0.class_of(layout) {
-            Some(class) => bytes == class::size(class) as u64,
+            Some(class) if is_slot => bytes == class::size(class) as u64,
+            // What the heap gives if it has no slot.
+            Some(_) => bytes == self.0.block_bytes(layout),
             None => bytes >= layout.size() as u64,
         };
         if meant {

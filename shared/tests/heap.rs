@@ -44,6 +44,7 @@ fn slots_come_where_slabs_of_others_are_empty() {
     let member = segment().join().unwrap();
     in_slabs(&member);
     let slots = all(&member, 200);
+    assert_eq!(member.heap().block(slots[0]).unwrap().len(), 224);
     assert!(slots.len() as u64 * 224 > BYTES * 3 / 4, "{} slots", slots.len());
 }
 
@@ -84,10 +85,28 @@ fn a_slot_of_another_class_is_no_pools() {
     for wrong in [member.pool::<[u64; 3]>().free(slot.cast()), large.free(slot.cast())] {
         wrong.unwrap_err();
     }
+    let larger = member.pool::<[u64; 3]>().alloc().unwrap();
+    small.get(larger.cast()).unwrap_err();
     small.free(block.cast()).unwrap_err();
     member.pool::<[u64; 2000]>().get(block.cast()).unwrap_err();
     small.free(slot).unwrap();
     large.free(block).unwrap();
+}
+
+#[test]
+fn blocks_serve_where_no_slab_fits() {
+    let segment = segment();
+    let (member, other) = (segment.join().unwrap(), segment.join().unwrap());
+    let unit = segment.geometry().unit_bytes as usize;
+    let units: Vec<_> = std::iter::from_fn(|| member.alloc(layout(unit)).ok()).collect();
+    units.iter().step_by(2).for_each(|&unit| _ = member.free(unit).unwrap());
+    let pool = member.pool::<u64>();
+    let objects: Vec<_> = std::iter::from_fn(|| pool.alloc().ok()).collect();
+    assert_eq!((objects.len(), segment.free_bytes()), (units.len().div_ceil(2), 0));
+    for object in objects {
+        assert!(pool.get(object).is_ok() && other.pool().take(object) == Ok(member.id()));
+        other.pool().free(object).unwrap();
+    }
 }
 
 #[test]

@@ -102,6 +102,7 @@ public:
         if (made) {
             own_ = words;
         } else {
+            reset();
             ::operator delete(words, metadata_align);
         }
         return made;

@@ -176,7 +176,9 @@ public:
         static_cast<void>(detail::run(nbbs_pool_clear, pool_));
     }
 
-    /// Calls `visit` with every `T&`, in no order. `visit` may free it. What it throws ends the visits.
+    /// Calls `visit` with every `T&`, in no order. `visit` may free it. What it throws ends the visits. Call it only
+    /// while no other thread makes or destroys objects: one whose constructor or destructor is running would be
+    /// visited, too.
     template <class Visit>
     void each(Visit&& visit) {
         const auto one = [&visit](void* object) { visit(*std::launder(static_cast<T*>(object))); };

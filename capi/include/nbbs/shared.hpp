@@ -38,7 +38,7 @@ private:
 namespace detail {
 
 /// What a member allocates: blocks, or memory of its segment's heap, by the functions of C for them.
-template <auto Alloc, auto Free, auto Take, auto Block>
+template <auto Alloc, auto Free, auto Take, auto TakeFrom, auto Block>
 class of_member {
 public:
     constexpr explicit of_member(nbbs_shared_member* member) noexcept : member_(member) {}
@@ -82,6 +82,16 @@ public:
         return try_take(block).value();
     }
 
+    /// Makes this member's what `from` has handed over, if nobody else has it by now.
+    template <class T>
+    result<void> try_take_from(offset<T> block, nbbs_shared_id from) const noexcept {
+        return run(TakeFrom, member_, block.bytes(), from);
+    }
+    template <class T>
+    void take_from(offset<T> block, nbbs_shared_id from) const {
+        try_take_from(block, from).value();
+    }
+
     /// Where in this process what is this member's is, all of it.
     template <class T>
     result<storage> try_block(offset<T> block) const noexcept {
@@ -114,9 +124,10 @@ private:
 };
 
 using blocks_of_member =
-    of_member<nbbs_shared_alloc, nbbs_shared_free, nbbs_shared_take, nbbs_shared_block>;
+    of_member<nbbs_shared_alloc, nbbs_shared_free, nbbs_shared_take, nbbs_shared_take_from, nbbs_shared_block>;
 using heap_of_member =
-    of_member<nbbs_shared_heap_alloc, nbbs_shared_heap_free, nbbs_shared_heap_take, nbbs_shared_heap_block>;
+    of_member<nbbs_shared_heap_alloc, nbbs_shared_heap_free, nbbs_shared_heap_take, nbbs_shared_heap_take_from,
+              nbbs_shared_heap_block>;
 
 }  // namespace detail
 

@@ -116,7 +116,7 @@ public:
         return own == nullptr ? 0 : own->local->slots.kept;
     }
 
-    /// The functions of `pool<T>` of these names.
+    /// The functions of `pool<T>` of these names, with what they ask of callers.
     [[nodiscard]] bool is_valid(const T* object) const noexcept { return objects_.is_valid(object); }
     template <class Visit>
     void each(Visit&& visit) {

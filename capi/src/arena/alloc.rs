@@ -17,11 +17,11 @@ pub struct Request {
     pub start: u64,
     /// The unit after the last of that place; 0: the arena's end.
     pub end: u64,
-    /// The index of the first unit must be a multiple of `2^order`.
+    /// The index of the first unit, plus `offset`, must be a multiple of `2^order`.
     pub order: u32,
     /// Whether to take the last place that will do, instead of the first.
     pub top_down: bool,
-    /// The index that unit 0 stands for: the index of the first unit plus this must be a multiple of `2^order`.
+    /// The index that unit 0 stands for.
     pub offset: u64,
 }
 

@@ -31,9 +31,9 @@ pub unsafe extern "C" fn nbbs_free(
 
 /// Frees the block of `2^order` units at `index`.
 ///
-/// Costs what `nbbs_free` does, without the load for each level by which that finds the order. Refuses as `nbbs_free`,
-/// and with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go unnoticed while another thread is
-/// allocating just there.
+/// Costs what `nbbs_free` does; for blocks of 32 units or more without the load for each level by which that finds
+/// them. Refuses as `nbbs_free`, and with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go
+/// unnoticed while another thread is allocating just there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_free_sized(
     arena: *const Arena,

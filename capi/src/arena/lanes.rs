@@ -26,9 +26,9 @@ pub extern "C" fn nbbs_lanes_for(units: u64, cpus: usize) -> usize {
 /// Gives the handle at `arena`, and copies made of it from now on, lanes in `memory`, whatever that holds, in place of
 /// those in the metadata: the largest power of two of them for which its `bytes` suffice.
 ///
-/// Metadata has 16 lanes at 2^18 units, 256 from 2^22 on, 4 in small arenas. Two CPUs that share a lane claim in the
-/// same words, which costs them ten times as much. Lanes are hints: handles with other lanes, in other processes too,
-/// share the arena as before.
+/// Metadata has 16 lanes at 2^18 units, 256 from 2^22 on, 4 from 2^12 on, and fewer below. Two CPUs that share a lane
+/// claim in the same words, which costs them ten times as much. Lanes are hints: handles with other lanes, in other
+/// processes too, share the arena as before.
 ///
 /// `memory` is on an 8-byte boundary, better on one of 64. It is the arena's until the last handle with these lanes is
 /// done with it. For a handle that nobody else is using yet. Refuses with `NULL`, `POINTER_MISALIGNED`, `NO_ARENA`,

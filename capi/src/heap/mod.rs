@@ -188,8 +188,9 @@ pub unsafe extern "C" fn nbbs_heap_set_cpu(
     unsafe { Reporter::NOBODY.answer(Heap::set_cpu(heap, cpu, false, context), error) }
 }
 
-/// As `nbbs_heap_set_cpu`, where two calls with one CPU number meet in one way only: the second interrupts the first,
-/// and is over before that goes on. Then a call that the CPU's cache serves takes no read-modify-write.
+/// As `nbbs_heap_set_cpu` (null included), where two calls with one CPU number meet in one way only: the second
+/// interrupts the first, and is over before that goes on. Then a call that the CPU's cache serves takes no
+/// read-modify-write.
 ///
 /// So interrupts stay enabled, but a thread may not be preempted or moved during a call: a kernel disables preemption,
 /// a program gives each of its threads a number of its own. Where this is not kept, memory may be handed out twice. A

@@ -121,8 +121,10 @@ fn give_back(free: Free, block: *mut c_void) {
 #[unsafe(no_mangle)]
 pub extern "C" fn nb_init(base: u64, size: u64) -> c_int {
     let settings = Settings::now();
-    let possible =
-        base != 0 && size >> settings.unit_shift != 0 && base.checked_add(size).is_some();
+    let is_addressable = |end: u64| usize::try_from(end - 1).is_ok();
+    let possible = base != 0
+        && size >> settings.unit_shift != 0
+        && base.checked_add(size).is_some_and(is_addressable);
     let Some(made) = possible.then(|| Plain::make(base, size, settings)).flatten() else {
         return 1;
     };

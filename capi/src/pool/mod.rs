@@ -236,7 +236,8 @@ pub unsafe extern "C" fn nbbs_pool_create(
         }
         let shape = match config.chunk {
             0 => usual_shape(&config, given)?,
-            chunk => Shape::new(config.size, config.align, chunk)?,
+            chunk if config.limit == 0 => Shape::new(config.size, config.align, chunk)?,
+            chunk => Shape::new(config.size, config.align, chunk.min(config.limit))?,
         };
         let grows = grows(&config, shape.chunk_slots);
         check_reserve(&grows, config.reserve, shape.stride)?;

@@ -70,6 +70,25 @@ pub unsafe extern "C" fn nbbs_shared_heap_take(
     }
 }
 
+/// Makes the slot or block at `offset` this member's if it is `from`'s, or this member's already; as
+/// `nbbs_shared_take_from`.
+///
+/// A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is neither's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_heap_take_from(
+    member: *const SharedMember,
+    offset: u64,
+    from: SharedId,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(member, error, |shared| {
+            Ok(shared.member.heap().take_from(refusal::offset(offset)?, from.into())?)
+        })
+    }
+}
+
 /// Writes where in this process the member's slot or block at `offset` is, and how many bytes it has, to `address` and
 /// `bytes`, each of which may be null; as `nbbs_shared_block`.
 ///

@@ -45,6 +45,14 @@ impl Handle for SharedMember {
     }
 }
 
+impl From<SharedId> for MemberId {
+    fn from(given: SharedId) -> Self {
+        let SharedId { seat, generation } = given;
+        // Nobody, whose seat is 0, owns nothing.
+        Self { seat: (seat as usize).wrapping_sub(1), generation }
+    }
+}
+
 impl From<MemberId> for SharedId {
     fn from(id: MemberId) -> Self {
         Self { seat: id.seat as u64 + 1, generation: id.generation }
@@ -144,9 +152,9 @@ pub unsafe extern "C" fn nbbs_shared_free(
 /// Makes the block at `offset` this member's, and writes whose it was to `from`, which may be null: for a block that
 /// its holder has handed over, by whatever way, and neither uses nor frees any more.
 ///
-/// If the holder has died meanwhile and another member recovers, either this member gets the block, or the other one
-/// has freed or kept it. So whoever recovers should know what was sent, and keep it. A read-modify-write. Refuses with
-/// `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
+/// Whoever has the block by now must still mean it for this member. If the holder may have died, and another member
+/// recovers and frees what is not needed, the block may be a third member's by now: use `nbbs_shared_take_from` then. A
+/// read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is nobody's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_take(
     member: *const SharedMember,
@@ -160,6 +168,27 @@ pub unsafe extern "C" fn nbbs_shared_take(
             let owner = shared.member.take(refusal::offset(offset)?)?;
             pointer::write_if_given(from, owner.into());
             Ok(())
+        })
+    }
+}
+
+/// Makes the block at `offset` this member's if it is `from`'s, or this member's already: for a block that `from` has
+/// handed over, by whatever way, and neither uses nor frees any more.
+///
+/// If `from` has died meanwhile and another member recovers, one of the two gets the block. The other one may use or
+/// free it as any of its blocks, as long as those to which it was sent call this function, not `nbbs_shared_take`. A
+/// read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is neither's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_take_from(
+    member: *const SharedMember,
+    offset: u64,
+    from: SharedId,
+    error: *mut Error,
+) -> Code {
+    // SAFETY: the caller's promise about pointers.
+    unsafe {
+        run(member, error, |shared| {
+            Ok(shared.member.take_from(refusal::offset(offset)?, from.into())?)
         })
     }
 }
@@ -187,7 +216,8 @@ pub unsafe extern "C" fn nbbs_shared_block(
     }
 }
 
-/// Returns how many members have died that nobody has recovered. A system call for each seat that is taken.
+/// Returns how many members have died that nobody has recovered, or only in part, as something of theirs is pending. A
+/// system call for each seat that is taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_dead(member: *const SharedMember) -> usize {
     // SAFETY: the caller's promise about pointers.

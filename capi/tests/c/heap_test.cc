@@ -365,6 +365,18 @@ TEST(Heap, ServesThreadsWithCachesOfTheirOwn) {
     // Where any calls may meet, it shares the first cache.
     EXPECT_EQ(nbbs_heap_set_cpu(heap, cpu, nullptr, nullptr), NBBS_CODE_OK);
     EXPECT_GT(nbbs_heap_trim(heap), 0u);
+    // If nobody says on which CPU calls run, they may meet in any way again.
+    ASSERT_EQ(nbbs_heap_set_nested_cpu(heap, nullptr, nullptr, nullptr), NBBS_CODE_OK);
+    on_threads([&](int own) {
+        for (int round = 0; round < 20000; round++) {
+            auto *block = static_cast<int *>(alloc(heap, 64, 16));
+            *block = own;
+            std::this_thread::yield();
+            EXPECT_EQ(*block, own);
+            EXPECT_EQ(nbbs_heap_free(heap, block, nullptr), NBBS_CODE_OK);
+        }
+    });
+    nbbs_heap_trim(heap);
     EXPECT_TRUE(heap.misuse.empty());
     heap.expect_whole();
 }

@@ -92,7 +92,14 @@ TEST(Shared, WhatOneMakesAnotherAttaches) {
     EXPECT_EQ(nbbs_shared_at(two, offset, bytes, &there, nullptr), NBBS_CODE_OK);
     EXPECT_NE(here, there);
     EXPECT_EQ(memcmp(here, there, bytes), 0);
-    EXPECT_EQ(nbbs_shared_free(bob, offset, nullptr), NBBS_CODE_OK);
+    // Whose it was cannot be taken for anybody else's.
+    EXPECT_EQ(nbbs_shared_take_from(alice, offset, nbbs_shared_id_of(alice), nullptr), NBBS_CODE_NOT_YOURS);
+    EXPECT_EQ(nbbs_shared_take_from(alice, offset, nbbs_shared_id{}, nullptr), NBBS_CODE_NOT_YOURS);
+    EXPECT_EQ(nbbs_shared_take_from(bob, offset, nbbs_shared_id_of(alice), nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_shared_take_from(alice, offset, nbbs_shared_id_of(bob), nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_shared_take_from(nullptr, offset, from, nullptr), NBBS_CODE_NULL);
+    EXPECT_EQ(nbbs_shared_free(bob, offset, nullptr), NBBS_CODE_NOT_YOURS);
+    EXPECT_EQ(nbbs_shared_free(alice, offset, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(nbbs_shared_free_bytes(one), kBytes);
     nbbs_shared_leave(alice);
     nbbs_shared_leave(bob);

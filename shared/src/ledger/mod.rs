@@ -147,7 +147,7 @@ impl<'a, W: Word> Ledger<'a, W> {
     #[inline]
     pub fn free(&self, seat: &Seat, index: u64) -> Result<u64, NotHeld> {
         let tag = self.tags.get(index as usize).ok_or(NotHeld::Outside)?;
-        // Relaxed: if it is the member's, nobody else changes it.
+        // Relaxed: if it is the member's, nobody else changes it: it was handed over to nobody.
         let held = tag.load(Ordering::Relaxed);
         if Owner::of(held) != seat.owner {
             return Err(NotHeld::By(Owner::of(held)));
@@ -162,16 +162,16 @@ impl<'a, W: Word> Ledger<'a, W> {
         freed.map(|()| 1 << order).map_err(|_| NotHeld::Damaged)
     }
 
-    /// Makes the block at `index` the member's, whoever owns it, and returns its former owner. That owner has handed it
-    /// over, and neither uses nor frees it any more.
+    /// Makes the block at `index` the member's if `from` owns it, or whoever owns it, and returns its former owner.
+    /// That owner has handed it over, and neither uses nor frees it any more.
     ///
     /// # Errors
-    /// It is nobody's, or a slab, or there is none.
-    pub fn take(&self, seat: &Seat, index: u64) -> Result<Owner, NotHeld> {
+    /// It is nobody's, or not that owner's nor the member's, or a slab, or there is none.
+    pub fn take(&self, seat: &Seat, index: u64, from: Option<Owner>) -> Result<Owner, NotHeld> {
         loop {
             let tag = self.tag_of(index).ok_or(NotHeld::Outside)?;
             let owner = Owner::of(tag);
-            if owner.seat().is_none() {
+            if !owner.gives_to(seat.owner, from) {
                 return Err(NotHeld::By(owner));
             }
             if owner == seat.owner || self.swap_tag(index, tag, seat.owner.after(tag)) {
@@ -201,8 +201,9 @@ impl<'a, W: Word> Ledger<'a, W> {
     #[inline(always)]
     fn begin(&self, seat: &Seat) -> Option<Turn> {
         let turn = seat.turn.get().next();
-        // Relaxed: before the operation's first release, by which others see its effects.
-        self.turn_word(seat.number)?.store(turn.0, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `turn`. Anybody who sees this sees everything that the operation before
+        // did: `settle` need not meet the turn between the two.
+        self.turn_word(seat.number)?.store(turn.0, Ordering::Release);
         Some(turn.next())
     }
 
@@ -228,7 +229,7 @@ impl<'a, W: Word> Ledger<'a, W> {
 
     /// Returns the turn of a seat.
     pub fn turn(&self, seat: usize) -> Option<Turn> {
-        // Acquire: pairs with the Release in `end`, and in `sit`.
+        // Acquire: pairs with the Release in `begin`, `end` and `sit`.
         self.turn_word(seat).map(|word| Turn(word.load(Ordering::Acquire)))
     }
 

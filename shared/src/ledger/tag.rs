@@ -91,6 +91,12 @@ impl Owner {
     pub const fn of_slot(tag: u64) -> Self {
         if is_closing(tag) { Self::NOBODY } else { Self::of(tag) }
     }
+
+    /// Returns whether `taker` may take what this owner has handed over: if it is a member, and the one that the taker
+    /// names, if it names one, or the taker itself.
+    pub fn gives_to(self, taker: Self, named: Option<Self>) -> bool {
+        self.seat().is_some() && (self == taker || named.is_none_or(|named| self == named))
+    }
 }
 
 /// Returns the same tag, with a version as new as the newest of `others`, none of which is older.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl, posix_fallocate};
-use nix::libc::{geteuid, off_t};
+use nix::libc::{O_NOCTTY, O_NONBLOCK, geteuid, off_t};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::lock::{self, CREATION};
@@ -17,6 +17,13 @@ use crate::layout::Layout;
 
 /// The bits of a file's mode that say who may use it.
 const ACCESS: u32 = 0o777;
+
+/// How a file is opened that may be anything: a pipe that nobody writes to must not block.
+pub(super) fn opening() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(O_NONBLOCK | O_NOCTTY);
+    options
+}
 
 /// Refuses a path that the system would take to end sooner.
 pub(super) fn check_path(path: &Path) -> Result<(), AttachError> {
@@ -29,8 +36,8 @@ pub(super) fn check_path(path: &Path) -> Result<(), AttachError> {
 /// Opens the file at `path`, creates it if there is none, and makes a segment in it.
 pub(super) fn create(path: &Path, layout: &Layout, mode: u32) -> Result<File, AttachError> {
     check_path(path)?;
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(mode);
+    let mut options = opening();
+    options.write(true).create(true).truncate(false).mode(mode);
     let file = options.open(path).map_err(AttachError::io("open the file"))?;
     if !lock::lock(&file, CREATION).map_err(AttachError::system("lock the file"))? {
         return Err(AttachError::Making);

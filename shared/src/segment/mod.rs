@@ -8,7 +8,7 @@ mod file;
 mod lock;
 mod map;
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -151,9 +151,9 @@ impl Segment {
 
     fn attach_at(path: &Path) -> Result<Self, AttachError> {
         file::check_path(path)?;
-        let opened = OpenOptions::new().read(true).write(true).open(path);
+        let opened = file::opening().write(true).open(path);
         // Distinguishes a file that may only be read from one that is not a segment.
-        let readable = || File::open(path).ok();
+        let readable = || file::opening().open(path).ok();
         match opened {
             Ok(file) => Self::attach_file(file),
             Err(error) => {
@@ -222,6 +222,11 @@ impl Segment {
     }
 
     /// Registers a member: a thread that allocates here, as long as the value lives.
+    ///
+    /// It opens the file once more, by `/proc`, for reading and writing: the process must be allowed to at this moment,
+    /// also if the descriptor was sent to it, or it has given up rights since it attached. A program that closes
+    /// descriptors that it does not know, such as `daemon` or `closefrom`, must not do so while it has a member: others
+    /// would take the member for dead, and recover what it holds.
     ///
     /// Cost: a descriptor, and a system call or two for each seat that is taken.
     ///

@@ -151,16 +151,26 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
     /// Makes a slot the member's, as [`Ledger::take`] does a block. `None`: there is no slab.
     ///
     /// # Errors
-    /// It is nobody's, or there is none.
-    pub fn take(&self, seat: &Seat, at: u64) -> Option<Result<Owner, NotHeld>> {
+    /// It is nobody's, or not that owner's nor the member's, or there is none.
+    pub fn take(
+        &self,
+        seat: &Seat,
+        at: u64,
+        from: Option<Owner>,
+    ) -> Option<Result<Owner, NotHeld>> {
         // Until the slot is the member's, nothing else keeps the slab.
         let pinned = self.pin(seat, VISIT, self.slab_at(at)?.index);
-        let taken = pinned.and_then(|_| self.take_pinned(seat, at));
+        let taken = pinned.and_then(|_| self.take_pinned(seat, at, from));
         self.unpin(seat, VISIT);
         taken
     }
 
-    fn take_pinned(&self, seat: &Seat, at: u64) -> Option<Result<Owner, NotHeld>> {
+    fn take_pinned(
+        &self,
+        seat: &Seat,
+        at: u64,
+        from: Option<Owner>,
+    ) -> Option<Result<Owner, NotHeld>> {
         let word = match self.word_at(at)? {
             Ok((_, word)) => word,
             Err(error) => return Some(Err(error)),
@@ -169,7 +179,7 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
             // Relaxed: the swap acquires what depends on it.
             let tag = word.load(Ordering::Relaxed);
             let owner = Owner::of_slot(tag);
-            if owner.seat().is_none() {
+            if !owner.gives_to(seat.owner, from) {
                 return Some(Err(NotHeld::By(owner)));
             }
             if owner == seat.owner || Self::swap(word, tag, seat.owner) {
@@ -220,10 +230,16 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
     fn give(&self, seat: &Seat, slab: Slab, slot: usize) -> Result<(), NotHeld> {
         let word = self.words_of(slab).and_then(|words| words.get(slot));
         let word = word.ok_or(NotHeld::Outside)?;
-        // Relaxed: if it is the member's, only a member that takes it changes it, and then the swap fails.
-        let tag = word.load(Ordering::Relaxed);
+        // Acquire: the slab's tag is read afterwards. If it is the member's, only a member that takes it changes it,
+        // and then the swap fails.
+        let tag = word.load(Ordering::Acquire);
         if Owner::of(tag) != seat.owner {
             return Err(NotHeld::By(Owner::of(tag)));
+        }
+        // Otherwise the word may be data of somebody's block, as in `owner_at`. A slab whose slot is the member's
+        // stays.
+        if self.slab_at(slab.index << self.shape.unit_log2) != Some(slab) {
+            return Err(NotHeld::Outside);
         }
         Self::try_swap(word, tag, Owner::NOBODY).map_err(|now| NotHeld::By(Owner::of(now)))
     }

@@ -66,5 +66,5 @@ fn tags_that_lie_are_counted() {
     assert_eq!(ledger.free(&hand.seat, second.index), Err(NotHeld::By(Owner::NOBODY)));
     assert_eq!(ledger.free(&hand.seat, 64), Err(NotHeld::Outside));
     assert_eq!(ledger.free(&hand.seat, u64::MAX), Err(NotHeld::Outside));
-    assert_eq!(ledger.take(&other.seat, u64::MAX), Err(NotHeld::Outside));
+    assert_eq!(ledger.take(&other.seat, u64::MAX, None), Err(NotHeld::Outside));
 }

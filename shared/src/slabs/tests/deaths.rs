@@ -153,8 +153,8 @@ fn at_every_step_of_a_take() {
         let (slot, block) = (giver.slots[0], giver.held[0].index);
         let taker = world.sit(1);
         let took = die_before(step, || {
-            world.slabs().take(&taker.seat, slot).unwrap().unwrap();
-            world.ledger().take(&taker.seat, block).unwrap();
+            world.slabs().take(&taker.seat, slot, None).unwrap().unwrap();
+            world.ledger().take(&taker.seat, block, None).unwrap();
         });
         world.kill(0);
         world.kill(1);

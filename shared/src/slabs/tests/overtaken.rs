@@ -7,7 +7,7 @@ use testkit::program::Body;
 use testkit::steered::{Turn, die_before, follow};
 
 use crate::ledger::tests::world::World;
-use crate::ledger::{Fate, Owner};
+use crate::ledger::{Fate, NotHeld, Owner};
 
 /// The order of a slab, and its units.
 const ORDER: u32 = 2;
@@ -42,7 +42,7 @@ fn who_takes_a_slot_writes_into_no_block() {
         let (of, at, was, held) = (&world, slots[0], &block, &tag);
         let bodies: Vec<Body<'_>> = vec![
             Box::new(move || {
-                let _ = of.slabs().take(&taker.seat, at);
+                let _ = of.slabs().take(&taker.seat, at, None);
                 Ok(())
             }),
             Box::new(move || {
@@ -99,7 +99,7 @@ fn nobody_takes_a_slot_from_who_closes_its_slab() {
         let (of, at, got) = (&world, slots[0], &took);
         let bodies: Vec<Body<'_>> = vec![
             Box::new(move || {
-                got.store(matches!(of.slabs().take(&taker.seat, at), Some(Ok(_))), SeqCst);
+                got.store(matches!(of.slabs().take(&taker.seat, at, None), Some(Ok(_))), SeqCst);
                 Ok(())
             }),
             Box::new(move || {
@@ -118,7 +118,7 @@ fn who_recovered_a_slot_frees_no_word_of_a_block() {
     let (recoverer, taker) = (world.sit(1), world.sit(2));
     let mut written = (0, 0);
     let found = world.slabs().recover(&recoverer.seat, &world, |_, _| {
-        assert!(matches!(world.slabs().take(&taker.seat, slots[0]), Some(Ok(_))));
+        assert!(matches!(world.slabs().take(&taker.seat, slots[0], None), Some(Ok(_))));
         assert!(matches!(world.slabs().free(&taker.seat, &taker.cursors, slots[0]), Some(Ok(16))));
         assert_eq!(taker.trim(), 1);
         written = write_tags(&world, 1);
@@ -134,13 +134,68 @@ fn what_a_recoverer_was_given_meanwhile_stays_its_own() {
     let (recoverer, taker) = (world.sit(1), world.sit(2));
     let mut given = 0;
     world.slabs().recover(&recoverer.seat, &world, |_, _| {
-        assert!(matches!(world.slabs().take(&taker.seat, slots[0]), Some(Ok(_))));
+        assert!(matches!(world.slabs().take(&taker.seat, slots[0], None), Some(Ok(_))));
         assert!(matches!(world.slabs().free(&taker.seat, &taker.cursors, slots[0]), Some(Ok(16))));
         given = world.slabs().alloc(&recoverer.seat, &recoverer.cursors, 0).unwrap();
         Fate::Free
     });
     let (_, owner) = world.slabs().owner_at(given).unwrap().unwrap();
     assert_eq!((given, owner), (slots[0], recoverer.seat.owner));
+}
+
+#[test]
+fn who_frees_a_slot_twice_writes_into_no_block() {
+    let mut met = 0;
+    for step in 0..16 {
+        let (world, slots) = with_slots_of_the_dead(1);
+        let (member, trimmer) = (world.sit(1), world.sit(2));
+        // Not by its cursor, which would keep the slab.
+        world.slabs().recover(&member.seat, &world, |_, _| Fate::Keep);
+        assert_eq!(world.slabs().free(&member.seat, &member.cursors, slots[0]), Some(Ok(16)));
+        let (block, tag) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
+        let (of, at, was, held) = (&world, slots[0], &block, &tag);
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(move || {
+                let _ = of.slabs().free(&member.seat, &member.cursors, at);
+                Ok(())
+            }),
+            Box::new(move || {
+                if trimmer.trim() > 0 {
+                    let (block, tag) = write_tags(of, 1);
+                    was.store(block, SeqCst);
+                    held.store(tag, SeqCst);
+                }
+                Ok(())
+            }),
+        ];
+        follow(&[Turn::steps(0, step), Turn::rest(1), Turn::rest(0)], bodies).unwrap();
+        let block = block.into_inner();
+        met += u64::from(block != u64::MAX);
+        assert!(block == u64::MAX || world.is_full_of(block, UNITS, tag.into_inner()), "{step}");
+    }
+    assert!(met > 0, "the slab always stayed");
+}
+
+#[test]
+fn who_names_the_giver_takes_from_nobody_else() {
+    let world = World::new(64);
+    let mut giver = world.sit(0);
+    giver.alloc_slot().unwrap();
+    giver.alloc(1).unwrap();
+    let (slot, block) = (giver.slots[0], giver.held[0].index);
+    let (taker, late) = (world.sit(1), world.sit(2));
+    let [from, to, other] = [&giver, &taker, &late].map(|hand| hand.seat.owner);
+    let take = |seat, named| {
+        let taken = world.ledger().take(seat, block, Some(named));
+        assert_eq!(world.slabs().take(seat, slot, Some(named)), Some(taken));
+        taken
+    };
+    assert_eq!(take(&late.seat, other), Err(NotHeld::By(from)));
+    assert_eq!(take(&late.seat, Owner::NOBODY), Err(NotHeld::By(from)));
+    assert_eq!(take(&taker.seat, from), Ok(from));
+    assert_eq!(take(&taker.seat, from), Ok(to));
+    assert_eq!(take(&late.seat, from), Err(NotHeld::By(to)));
+    assert_eq!(take(&late.seat, to), Ok(to));
 }
 
 #[test]
@@ -152,7 +207,7 @@ fn so_does_a_block() {
     world.kill(0);
     let (recoverer, taker) = (world.sit(1), world.sit(2));
     world.slabs().recover(&recoverer.seat, &world, |_, _| {
-        world.ledger().take(&taker.seat, block).unwrap();
+        world.ledger().take(&taker.seat, block, None).unwrap();
         world.ledger().free(&taker.seat, block).unwrap();
         assert_eq!(world.ledger().alloc(&recoverer.seat, 3).unwrap(), Ok(block));
         Fate::Free
@@ -254,7 +309,7 @@ fn nobody_is_asked_about_what_is_anothers() {
     world.slabs().recover(&recoverer.seat, &world, |at, _| {
         if asked.is_empty() {
             let second = slots.iter().copied().find(|&slot| slot != at).unwrap();
-            assert!(matches!(world.slabs().take(&taker.seat, second), Some(Ok(_))));
+            assert!(matches!(world.slabs().take(&taker.seat, second, None), Some(Ok(_))));
             assert!(matches!(
                 world.slabs().free(&taker.seat, &taker.cursors, second),
                 Some(Ok(16))

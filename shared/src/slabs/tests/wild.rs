@@ -24,8 +24,8 @@ fn what_is_no_slot_of_the_members_is_refused() {
     assert_eq!(free(slot & !255), Some(Err(NotHeld::NoSlot(16))));
     assert_eq!(free(hand.held[0].index * 64), None);
     assert_eq!(free(u64::MAX), None);
-    assert_eq!(slabs.take(&other.seat, slot - 16), Some(Err(NotHeld::By(Owner::NOBODY))));
-    assert_eq!(slabs.take(&other.seat, slot), Some(Ok(hand.seat.owner)));
+    assert_eq!(slabs.take(&other.seat, slot - 16, None), Some(Err(NotHeld::By(Owner::NOBODY))));
+    assert_eq!(slabs.take(&other.seat, slot, None), Some(Ok(hand.seat.owner)));
     assert_eq!(
         slabs.free(&hand.seat, &hand.cursors, slot),
         Some(Err(NotHeld::By(other.seat.owner)))
@@ -33,7 +33,7 @@ fn what_is_no_slot_of_the_members_is_refused() {
     // The slab itself is nobody's who could free or take it.
     let slab = slot / 256 * 4;
     assert!(slabs.ledger.free(&hand.seat, slab).is_err());
-    assert!(slabs.ledger.take(&hand.seat, slab).is_err());
+    assert!(slabs.ledger.take(&hand.seat, slab, None).is_err());
     assert_eq!(free(slot), Some(Ok(16)));
     assert_eq!(free(slot), Some(Err(NotHeld::By(Owner::NOBODY))));
 }

@@ -129,7 +129,7 @@ impl<'s> Actor<'s> {
     /// Takes what was sent, and nobody is about to take who is there.
     fn take(&self) -> Result<(), Violation> {
         let Some(Mail { at, class, .. }) = self.claim_mail() else { return Ok(()) };
-        match self.stage.world.slabs().take(&self.seat, at) {
+        match self.stage.world.slabs().take(&self.seat, at, None) {
             Some(Ok(_)) => {}
             other => return Err(wrong(("take", at, other))),
         }
