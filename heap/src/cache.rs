@@ -97,6 +97,10 @@ impl Cache {
     #[cold]
     pub fn alloc(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> Option<NonNull<u8>> {
         self.heed(memory, lane);
+        // The caller may have found a CPU's cache in use, and it keeps some.
+        if let Some(kept) = self.pop(class) {
+            return Some(kept);
+        }
         let bin = &mut self.bins[class.number()];
         if let Some(found) = bin.refill(class, memory, lane, &mut self.lot) {
             return Some(found);

@@ -9,7 +9,7 @@ use core::ptr::{NonNull, null_mut};
 use crate::cache::Cache;
 use crate::error::{AddError, FreeError};
 use crate::lanes::Lane;
-use crate::overlap::Cpu;
+use crate::overlap::{Cpu, number_by};
 use crate::regions::{Memory, Regions};
 use crate::steps::Steps;
 
@@ -42,7 +42,9 @@ use crate::steps::Steps;
 /// With the feature `std` a thread's cache is emptied when the thread ends; the thread's first call registers this with
 /// the C library. On Linux this takes no memory, as long as the program has fewer than 32 keys of `pthread_key_create`.
 /// Elsewhere it may take a lock of the C library's `malloc`, so a handler that may interrupt `malloc` must not make the
-/// first call.
+/// first call; and as the global allocator it needs a Rust whose thread-locals with destructors do not allocate from
+/// that, which those up to 1.92 do. Without `std`, or with a [`Cpu`](crate::Cpu) that has a number for each caller, any
+/// Rust will do.
 ///
 /// ```
 /// use nbbs_heap::Heap;
@@ -110,12 +112,13 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Allocates memory of a layout; returns `None` if there is none.
     ///
     /// Cost: no read-modify-write if the caller's thread has a slot of this class, or its CPU and operations only nest
-    /// ([`Overlap::nested`](crate::Overlap::nested)); one if another cache has. Otherwise one for up to four slabs and
-    /// one for each of these, or what the buddy allocator takes for a new slab. Anything larger than 32 KiB is a run of
-    /// units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is trimmed first. This misses the slabs
-    /// that others have in hand at that moment, four at most for each thread, and as many for each caller that a
-    /// handler has interrupted. Beside others that trim, or make slabs whole, again and again, it may miss more: a
-    /// caller looks for slots three times, and tries 1000 times to begin a trim.
+    /// ([`Overlap::nested`](crate::Overlap::nested)); one if the cache is a CPU's in any other way, or the heap's only
+    /// one. Otherwise one for up to four slabs and one for each of these, or what the buddy allocator takes for a new
+    /// slab. Anything larger than 32 KiB is a run of units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the
+    /// heap is trimmed first. This misses the slabs that others have in hand at that moment, four at most for each
+    /// thread, and as many for each caller that a handler has interrupted. Beside others that trim, or make slabs
+    /// whole, again and again, it may miss more: a caller looks for slots three times, and tries 1000 times to begin a
+    /// trim.
     ///
     /// ```
     /// # use nbbs_heap::Heap;
@@ -189,7 +192,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Frees memory of which only the address is known, and returns how many bytes it has.
     ///
-    /// Cost: that of [`free`](Self::free), and up to nine loads, one for each size that a slab can have.
+    /// Cost: that of [`free`](Self::free), and up to nine loads, one for each size that a slab can have. For a run of
+    /// at most 32 KiB the caller's cache is asked once for each class that the run may serve as a slot of: up to 26.
     ///
     /// ```
     /// use nbbs_heap::{FreeError, Heap};
@@ -242,7 +246,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// nothing has changed.
     ///
     /// It happens in place if the slot is of the right class for both sizes, and for a run if the units behind it are
-    /// free. A run that lies at a page can be made smaller, to more than 128 bytes, also when the heap is full.
+    /// free. A run that lies at a page can be made smaller, to more than 128 bytes, also when the heap is full,
+    /// unless another thread's allocation is just then passing below the run, or has died there.
     ///
     /// ```
     /// # use nbbs_heap::Heap;
@@ -314,7 +319,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
 
     #[inline]
     fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
-        if let Some(cpu) = C::number() {
+        if let Some(cpu) = number_by::<C>() {
             let visit = |cache: &mut Cache| visit(cache, cpu);
             if !C::OVERLAP.is_nested() {
                 return self.lanes[cpu % CPUS].with(visit);
@@ -335,9 +340,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
 
     fn lane(self) -> usize {
         #[cfg(feature = "std")]
-        return C::number().unwrap_or_else(crate::threads::lane);
+        return number_by::<C>().unwrap_or_else(crate::threads::lane);
         #[cfg(not(feature = "std"))]
-        return C::number().unwrap_or(0);
+        return number_by::<C>().unwrap_or(0);
     }
 }
 
@@ -354,7 +359,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> fmt::Debug for Heap<BYTES, C
 }
 
 // SAFETY: memory of a layout is handed out once, as the slot or run that its bookkeeping says, and stays where it is.
-// It neither unwinds nor calls itself. A heap that implements this is used where it stays: as a static.
+// It neither unwinds, as `number_by` and `lot` see to, nor calls itself, as `Cpu` demands. A heap that implements this
+// is used where it stays: as a static.
 unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> GlobalAlloc for Heap<BYTES, CPUS, C> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

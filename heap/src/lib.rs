@@ -18,10 +18,10 @@
 //!   back theirs.
 //!
 //! # How it works
-//! The memory is an arena of the buddy allocator [`nbbs`], in units of 1 KiB. Sizes up to 32 KiB have classes, eight
-//! for each power of two. A slab is a block of units with up to 63 slots of one class, and a word whose bits are its
-//! free slots. A cache takes all free slots of a slab by one compare-and-swap, and gives back one or many of a slab by
-//! another. Anything larger is a run of exactly as many units as it takes.
+//! The memory is an arena of the buddy allocator [`nbbs`], in units of 1 KiB. Sizes up to 32 KiB have classes: 16 bytes
+//! apart up to 256 bytes, and eight for each power of two above. A slab is a block of units with up to 63 slots of one
+//! class, and a word whose bits are its free slots. A cache takes all free slots of a slab by one compare-and-swap, and
+//! gives back one or many of a slab by another. Anything larger is a run of exactly as many units as it takes.
 //!
 //! # When a refusal comes too early
 //! Memory may be refused although it is free:
@@ -49,7 +49,8 @@
 //!   that it was given last, as long as it keeps that (with `shuffle` any that it keeps). An address that is not the
 //!   heap's, or lies inside a block, is refused and counted when the cache gives it back ([`Heap::refused`]), and may be
 //!   handed out until then, as may a slot that was freed twice. [`Heap::free`] has the list. The features `poison`,
-//!   `asan` and `valgrind` look at once, but not into the caches of others. A second free of memory that has been allocated again since cannot be told from a correct one.
+//!   `asan` and `valgrind` look at once, but not into the caches of others. A second free of memory that has been
+//!   allocated again since cannot be told from a correct one.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(feature = "nightly", feature(allocator_api))]

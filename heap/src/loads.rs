@@ -107,8 +107,8 @@ const LENGTHS: [usize; 17] = [1, 2, 3, 5, 6, 9, 20, 24, 28, 32, 33, 47, 64, 100,
 /// Puts a region into a state.
 fn prepared(region: Region<'static>, state: State) -> Region<'static> {
     let Some((front, length, used, of)) = state else { return region };
-    assert!(front == 0 || region.alloc_run(layout(front), 0).is_some());
-    let all: Vec<_> = core::iter::from_fn(|| region.alloc_run(layout(length), 0)).collect();
+    assert!(front == 0 || region.alloc_run(layout(front), false, 0).is_some());
+    let all: Vec<_> = core::iter::from_fn(|| region.alloc_run(layout(length), false, 0)).collect();
     for (number, at) in all.into_iter().enumerate() {
         if number % of >= used {
             assert!(region.free_run(at, length * UNIT, 0));
@@ -207,7 +207,7 @@ fn measure_runs(region: &Region<'_>, most: &mut Most) {
         for align in (4..=MOST_ALIGN).map(|log2| 1 << log2) {
             let layout = Layout::from_size_align(length * UNIT, align).unwrap();
             for lane in [0, 15] {
-                let (found, cost) = counted(|| region.alloc_run(layout, lane));
+                let (found, cost) = counted(|| region.alloc_run(layout, false, lane));
                 most.note(if align <= PAGE { 4 } else { 5 }, cost);
                 let Some(at) = found else { continue };
                 assert_eq!(at.addr().get() % align, 0);
@@ -270,7 +270,7 @@ fn measure_cache(ground: &Ground, as_runs: bool) -> [(u64, u64); 2] {
             }
             let at = region.make_run(class, 0).or_else(|| region.alloc_slot_of_new(class, 0));
             // So that what is freed has neighbours in use.
-            region.alloc_run(layout(1), 0).and(at)
+            region.alloc_run(layout(1), false, 0).and(at)
         })
     };
     let slot = |class: Class| slot_of(class).expect("there is room");

@@ -59,7 +59,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// use, as far as 64 KiB around them are free; pages of more than 4 KiB that lie across two of the pieces that it is
     /// called with are not passed.
     ///
-    /// Cost: a walk over all units, and two read-modify-writes for each call.
+    /// Cost: a walk over all units, and for each call an allocation and a free of what is passed, and a
+    /// read-modify-write for each 4 MiB that it touches.
     ///
     /// # Errors
     /// [`PageError`] if `page` is no power of two, or more than 64 KiB; then `discard` is not called.

@@ -28,11 +28,32 @@ pub trait Cpu: 'static {
 
     /// Returns the number of the caller's CPU; `None` if caches are by thread.
     ///
+    /// The heap calls it in each of its operations, so it must not use that heap. If it panics, the process is aborted:
+    /// an allocator must not unwind.
+    ///
     /// ```
     /// # use nbbs_heap::Cpu;
     /// assert_eq!(<()>::number(), None); // a heap has `()` by default
     /// ```
     fn number() -> Option<usize>;
+}
+
+/// Returns the number of the caller's CPU.
+#[inline(always)]
+pub(crate) fn number_by<C: Cpu>() -> Option<usize> {
+    let guard = Unwinds;
+    let number = C::number();
+    core::mem::forget(guard);
+    number
+}
+
+/// Ends the process if it is dropped, which happens only where something unwinds: a panic then is the second one.
+pub(crate) struct Unwinds;
+
+impl Drop for Unwinds {
+    fn drop(&mut self) {
+        panic!("what an allocator calls must not panic");
+    }
 }
 
 /// Caches are by thread.

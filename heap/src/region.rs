@@ -262,7 +262,7 @@ impl Region<'_> {
     /// Allocates a slot that is a run of its own.
     pub fn make_run(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
         let layout = Layout::from_size_align(class.size(), class.align()).ok()?;
-        let at = class.may_be_run().then(|| self.alloc_run(layout, lane))??;
+        let at = class.may_be_run().then(|| self.alloc_run(layout, false, lane))??;
         // SAFETY: the run is the caller's, and a slot for somebody else.
         unsafe { watch::close(at, class.size()) };
         Some(at)
@@ -319,20 +319,25 @@ impl Region<'_> {
         bytes
     }
 
-    /// Allocates a run of units, for layouts that fit into no slot.
-    pub fn alloc_run(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
+    /// Returns whether a run of this many bytes is no larger than the region.
+    pub fn may_hold(&self, bytes: usize) -> bool {
+        Runs::<UNIT>::units_of(bytes) <= self.runs.buddy.units()
+    }
+
+    /// Allocates a run of units, all zero if `zeroed`, for layouts that fit into no slot.
+    pub fn alloc_run(&self, layout: Layout, zeroed: bool, lane: usize) -> Option<NonNull<u8>> {
         let at = self.runs.alloc(layout, lane)?;
         let units = self.units(at, layout.size());
         watch::open(at, (units.end - units.start) as usize * UNIT);
+        if zeroed {
+            self.clear(units.clone());
+        }
         self.fresh.touch(units);
         Some(at)
     }
 
-    /// Allocates a run that is all zero: only memory that may be other than zero is written to.
-    pub fn alloc_run_zeroed(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
-        let at = self.runs.alloc(layout, lane)?;
-        let units = self.units(at, layout.size());
-        watch::open(at, (units.end - units.start) as usize * UNIT);
+    /// Clears a run, which is the caller's: only memory that may be other than zero is written to.
+    fn clear(&self, units: Range<u64>) {
         let mut first = units.start;
         while first < units.end {
             let end = units.end.min((first | ((1 << CHUNK_LOG2) - 1)) + 1);
@@ -342,8 +347,6 @@ impl Region<'_> {
             }
             first = end;
         }
-        self.fresh.touch(units);
-        Some(at)
     }
 
     /// Returns the units of a run of this many bytes.

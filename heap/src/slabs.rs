@@ -272,8 +272,8 @@ impl<'a, W: Word> Slabs<'a, W> {
 
     /// Gives back `slots` of the slab at `unit`, which the caller holds.
     ///
-    /// Cost: a read-modify-write, two if the slab has to be listed or has become whole, none if the slots are all of
-    /// it.
+    /// Cost: a read-modify-write, one more if the slab has to be listed, and one if it has become whole; none if the
+    /// slots are all of it.
     pub fn give(&self, class: Class, unit: u64, slots: u64) -> Given {
         let (Some(word), Some(link)) = (self.word(unit), self.link(unit)) else {
             return Given::Refused;
@@ -282,8 +282,8 @@ impl<'a, W: Word> Slabs<'a, W> {
         if link.load(Ordering::Relaxed) & !FIRST != tag(class) {
             return Given::Refused;
         }
-        // Acquire: pairs with the Release in the exchange below, for the case in which the caller holds all of the slab
-        // at once.
+        // Acquire: pairs with the Release in `take_slots`. A caller that holds all of the slab has seen that before,
+        // from whoever gave it the slots.
         let mut seen = word.load(Ordering::Acquire);
         loop {
             if seen & slots != 0 || seen & LISTED != 0 && slots == class.all_slots() {

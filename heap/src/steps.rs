@@ -26,17 +26,13 @@ pub trait Steps<'h>: Copy {
     fn alloc(self, layout: Layout) -> Option<NonNull<u8>> {
         match Class::of(layout) {
             Some(class) => self.alloc_slot(class),
-            None => self.alloc_run(layout),
+            None => self.alloc_run(layout, false),
         }
     }
 
     /// Allocates memory that is all zero.
     fn alloc_zeroed(self, layout: Layout) -> Option<NonNull<u8>> {
-        let Some(class) = Class::of(layout) else {
-            let lane = self.lane();
-            let alloc = |region: &Region<'static>| region.alloc_run_zeroed(layout, lane);
-            return self.alloc_run_by(layout, true, alloc);
-        };
+        let Some(class) = Class::of(layout) else { return self.alloc_run(layout, true) };
         let at = self.alloc_slot(class)?;
         // SAFETY: the slot is the caller's, and holds the layout.
         unsafe { at.write_bytes(0, layout.size()) };
@@ -81,7 +77,8 @@ pub trait Steps<'h>: Copy {
     /// # Safety
     /// The caller holds `at`, which this heap allocated with the layout `old`, and gives it up for what is returned.
     unsafe fn resize_to(self, at: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
-        if old.align() == new.align() && self.resize_in_place(at, old, new) {
+        let is_aligned = at.addr().get().is_multiple_of(new.align());
+        if is_aligned && self.resize_in_place(at, old, new) {
             return Some(at);
         }
         // SAFETY: as the caller promises.
@@ -299,22 +296,16 @@ pub trait Steps<'h>: Copy {
         given == Some(true)
     }
 
+    /// Allocates a run of units, all zero if `zeroed`.
     #[cold]
-    fn alloc_run(self, layout: Layout) -> Option<NonNull<u8>> {
-        let lane = self.lane();
-        self.alloc_run_by(layout, false, |region| region.alloc_run(layout, lane))
-    }
-
-    fn alloc_run_by(
-        self,
-        layout: Layout,
-        zeroed: bool,
-        alloc: impl Fn(&Region<'static>) -> Option<NonNull<u8>>,
-    ) -> Option<NonNull<u8>> {
-        let memory = self.memory();
-        let found = memory.find(&alloc).or_else(|| {
+    fn alloc_run(self, layout: Layout, zeroed: bool) -> Option<NonNull<u8>> {
+        let (memory, lane) = (self.memory(), self.lane());
+        let alloc = |region: &Region<'static>| region.alloc_run(layout, zeroed, lane);
+        let found = memory.find(alloc).or_else(|| {
+            // What no region could ever hold need not empty everybody's caches.
+            memory.find(|region| region.may_hold(layout.size()).then_some(()))?;
             self.trim();
-            memory.find(&alloc)
+            memory.find(alloc)
         });
         found.inspect(|&at| watch::allocated(at, layout.size().next_multiple_of(UNIT), zeroed))
     }

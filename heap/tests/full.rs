@@ -36,6 +36,16 @@ fn percent_in_use<const BYTES: usize>(heap: &'static Heap<BYTES>, sizes: Range<u
 
 /// Runs, none of them a thousandth of the memory, are put where memory was freed, in front of the last one.
 #[test]
+fn what_no_region_could_hold_empties_no_cache() {
+    static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    let block = HEAP.alloc(Layout::new::<[u8; 100]>()).unwrap();
+    // SAFETY: the block is ours.
+    unsafe { HEAP.free(block, Layout::new::<[u8; 100]>()) };
+    assert!(HEAP.alloc(Layout::new::<[u8; 2 << 20]>()).is_none());
+    assert!(HEAP.trim() > 0, "the cache had given its slots back");
+}
+
+#[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn runs() {
     static HEAP: Heap<{ 128 << 20 }> = Heap::new();

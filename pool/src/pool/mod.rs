@@ -25,9 +25,10 @@ pub use live::Pointers;
 
 /// A pool of objects of type `T`, in chunks of slots that come from `S`.
 ///
-/// Every method that takes `&self` may be called by any thread at any time, waits for no other thread, and is O(1): an
-/// allocation looks at one word, and, when that is full, at hints that stand for 64 words and for 64 chunks each.
-/// Growing and shrinking call `S`, and take as long as that takes.
+/// Every method that takes `&self` may be called by any thread at any time, and waits for no other thread. An
+/// allocation and a free are O(1): an allocation looks at one word, and, when that is full, at hints that stand for 64
+/// words and for 64 chunks each; before it refuses, and where a pool grows [ahead](Config::ahead), it may look at all
+/// words. Growing and shrinking call `S`, and take as long as that takes. Other methods say what they look at.
 ///
 /// A thread that dies, or stalls for good, inside a method costs the slots that it was claiming or giving back: at most
 /// those of one word, or of one chunk if it was growing or shrinking the pool. A [`Local`](crate::Local) that is never
