@@ -14,7 +14,7 @@ use testkit::steered::{Steered, count_steps, steer};
 const OF_A_WORD: u64 = 6;
 const BESIDES: u64 = 64;
 
-/// The levels of the largest arena.
+/// The levels of the largest arena of `for_each_order`.
 const LEVELS: usize = 5;
 
 /// The most accesses if the bounds are true: a few for each level.
@@ -163,8 +163,8 @@ fn the_worst_that_is_known() {
     refuse(&buddy, 0, 1, SETTLED);
 }
 
-/// Holds everything but half of a leaf word below each word of level 2, where a merge has been left to whoever needs
-/// the block. Each of these words has a lane that is at home there.
+/// Holds everything but 31 units of a leaf word below each word of level 2, where a merge has been left to whoever
+/// needs the block. Each of these words has a lane that is at home there.
 fn leave_merges(buddy: &Buddy<'_, Steered>) {
     let areas = buddy.units() >> 13;
     while buddy.on(0).alloc_batch(5, &mut [0; 1024]).is_ok() {}

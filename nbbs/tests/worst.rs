@@ -13,8 +13,8 @@ use testkit::program::Arena;
 const UNITS: u64 = 1 << 18;
 const STEPS: usize = 250_000;
 
-/// The loads that no operation exceeds: an allocation, and a free. A free goes up its path, and looks at the sixteen
-/// words that it merges, on each level. An allocation is misled by bounds that earlier operations left too high, and
+/// The loads that no operation exceeds: an allocation, and a free. A free goes up its path, and takes a handful of
+/// loads for each level that it merges. An allocation is misled by bounds that earlier operations left too high, and
 /// lowers each.
 const ALONE: [u64; 2] = [1000, 32];
 /// The same behind a cache, which takes what one word has, gives back 8 blocks at a time if they lie apart, and all

@@ -8,10 +8,10 @@ use super::{Lane, default_lane};
 
 /// A lock-free buddy allocator. It hands out blocks of `2^order` units, and runs of any number of units, by unit index.
 ///
-/// A `Buddy` is a handle over borrowed words; any number of handles can share the same words. Every method takes
-/// `&self`, never waits for another thread, and may be called from interrupt and signal handlers, whichever method they
-/// interrupt. The exception is the first call on a thread's own lane in a library that was loaded while the program
-/// ran: see [`default_lane`].
+/// A `Buddy` is a handle over borrowed words; any number of handles can share the same words. Every operation takes
+/// `&self`, never waits for another thread, and may be called from interrupt and signal handlers, whichever operation
+/// they interrupt. The exceptions are [`audit`](Self::audit), which needs an arena at rest, and the first call on a
+/// thread's own lane in a library that was loaded while the program ran: see [`default_lane`].
 ///
 /// The methods of `Buddy` that allocate and free use the calling thread's lane. [`on`](Self::on) and
 /// [`here`](Self::here) return a [`Lane`], which has every operation that allocates, frees or resizes.
@@ -22,7 +22,8 @@ use super::{Lane, default_lane};
 /// # Cost
 /// In the steady state, an allocation and a free each take one read-modify-write and a handful of loads, whatever the
 /// size of the arena. A lane that moves to another part of the arena loads a word for each level above it (log16 of the
-/// arena's size). An operation that splits or merges words takes one or two more read-modify-writes for each of them.
+/// arena's size). Splitting a word takes one more read-modify-write; merging one takes two, or three if it is larger
+/// than 32 units.
 ///
 /// # Source
 /// The algorithm is the non-blocking buddy system of Marotta et al. (IEEE TPDS 2021, section III), repaired: see
@@ -48,7 +49,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// same arena. Lanes stay off each other's cache lines if the words begin on a 64-byte boundary, as those of
     /// [`Metadata`](crate::Metadata) do.
     ///
-    /// The words have room for 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 in small arenas. CPUs that share a
+    /// The words have room for 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 from 16 MiB
+    /// on, and fewer below. CPUs that share a
     /// lane are slow: where there are more, [`with_lanes`](Self::with_lanes), or `MetadataBox::for_cpus`, gives each
     /// its own.
     ///
@@ -128,7 +130,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     ///
     /// # Errors
     /// Those of [`Buddy::new`], and [`MetadataError::Foreign`] if a word that an arena of this many units never writes
-    /// is not zero. A mismatch that does not show in such a word goes unnoticed.
+    /// is not zero. A mismatch that does not show in such a word goes unnoticed, such as words of a version of this
+    /// crate that lays them out otherwise.
     ///
     /// ```
     /// use nbbs::{Buddy, Metadata};
@@ -151,7 +154,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// Returns the same arena with lanes in the caller's words instead of those in the metadata. The number of lanes is
     /// the largest power of two for which [`lane_words`](crate::lane_words) has room in `words`.
     ///
-    /// The metadata has 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 in small arenas. Two CPUs that share a lane
+    /// The metadata has 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 from 16 MiB on, and fewer
+    /// below. Two CPUs that share a lane
     /// claim in the same words, which costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many lanes
     /// an arena should have, and `MetadataBox::for_cpus` makes room for them; 16 KiB more keep 64 CPUs that share 1 GiB
     /// apart, 64 KiB keep 256 CPUs apart. Lanes are hints: handles with other lanes, in other processes too, share the

@@ -35,7 +35,7 @@ impl<'b, W: Word> Lane<'b, W> {
     /// Cost: one read-modify-write and a handful of loads in the steady state. A search lowers each bound that misled
     /// it, once. Runs placed by [`alloc_at`](Self::alloc_at) leave bounds too high, so the first search after many of
     /// them can be linear in the arena: at most 6 accesses for each word of the tree, and fewer than those calls took
-    /// together. The next refusal takes at most 32.
+    /// together. The next refusal takes at most 32. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`AllocError::OrderTooLarge`], or [`AllocError::Exhausted`] if, at one instant of the call, every block of the
@@ -63,7 +63,9 @@ impl<'b, W: Word> Lane<'b, W> {
     /// again meanwhile, it gives up and returns `true`, although there may be none.
     ///
     /// Cost: a load and a look at up to 16 words for each level, if the bounds are true; otherwise that of a refused
-    /// [`alloc`](Self::alloc), and beside others at most twice that. Callable from interrupt and signal handlers.
+    /// [`alloc`](Self::alloc). Beside others it looks at no more than twice as many words of the order's level as there
+    /// are, but frees that raise bounds behind it can send it back to words above. Callable from interrupt and signal
+    /// handlers.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -83,6 +85,7 @@ impl<'b, W: Word> Lane<'b, W> {
     ///
     /// Cost: one read-modify-write, and a look at the words above: few if the lane's last free was near, one for each
     /// level otherwise. Blocks of 32 units or more, and runs, also take a load for each level on the way down to them.
+    /// Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`FreeError::OutOfRange`], [`FreeError::NotAllocated`], [`FreeError::NotABlock`] or [`FreeError::Reserved`];
@@ -106,8 +109,8 @@ impl<'b, W: Word> Lane<'b, W> {
 
     /// Frees the block of `order` at unit `index` without looking it up from the top.
     ///
-    /// Cost: one read-modify-write, and a look at the words above: few if the lane's last free was near, one
-    /// for each level otherwise.
+    /// Cost: one read-modify-write, and a look at the words above: few if the lane's last free was near, one for each
+    /// level otherwise. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// Those of [`free`](Self::free), [`FreeError::OrderTooLarge`], [`FreeError::Misaligned`] and
@@ -135,7 +138,7 @@ impl<'b, W: Word> Lane<'b, W> {
     /// block is free.
     ///
     /// Cost: a read-modify-write for each word that has room, which yields up to 32 blocks, and one or two for each
-    /// word that is split for them.
+    /// word that is split for them. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// Those of [`alloc`](Self::alloc), if not a single block is free.
@@ -161,7 +164,8 @@ impl<'b, W: Word> Lane<'b, W> {
     /// Frees blocks of `order`.
     ///
     /// Cost: one read-modify-write for neighbours in the slice that lie in the same word; sort the slice for the
-    /// fewest. A block that is in the slice twice is freed once, and then refused.
+    /// fewest. A block that is in the slice twice is freed once, and then refused. Callable from interrupt and signal
+    /// handlers.
     ///
     /// # Errors
     /// [`BatchError`] with the error of [`free_sized`](Self::free_sized) for the first block that is refused. The

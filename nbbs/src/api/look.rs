@@ -49,7 +49,7 @@ impl<W: Word> Buddy<'_, W> {
     /// Returns whether every unit of `range` is free.
     ///
     /// Cost: for each word in `range`, a load for each level. While others allocate and free, the words are read one
-    /// after the other, not at one instant.
+    /// after the other, not at one instant. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`RangeError::OutOfRange`], also for an empty range.
@@ -71,7 +71,8 @@ impl<W: Word> Buddy<'_, W> {
     ///
     /// Cost: a load for every word in use. While others run, the words are read one after the other, not at one
     /// instant. A block that is in use during the whole walk, or a unit that is free during all of it, is reported
-    /// exactly once and as such; anything that changes is reported as it was at some instant of the walk.
+    /// exactly once and as such; anything that changes is reported as it was at some instant of the walk. Callable from
+    /// interrupt and signal handlers.
     ///
     /// ```
     /// # use nbbs::Piece;
@@ -89,9 +90,10 @@ impl<W: Word> Buddy<'_, W> {
         self.look().walk(visit)
     }
 
-    /// Counts the arena's units and blocks by a [`walk`](Buddy::walk), with its cost and consistency. The unit counts
-    /// always add up to the arena. For the free units alone [`count_free`](Self::count_free) is an order of magnitude
-    /// faster; for the largest free block [`order_bound`](Self::order_bound) takes one load.
+    /// Counts the arena's units and blocks by a [`walk`](Buddy::walk), with its cost and consistency, from where that
+    /// may be called. The unit counts always add up to the arena. For the free units alone
+    /// [`count_free`](Self::count_free) is an order of magnitude faster; for the largest free block
+    /// [`order_bound`](Self::order_bound) takes one load.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(100) }>::new();
@@ -148,6 +150,7 @@ impl<W: Word> Buddy<'_, W> {
     ///
     /// A byte is 0 if the whole stretch is free, otherwise from 1 to 255 (all in use). The map has as many bytes as the
     /// arena has stretches, or as `map` has room for. Cost and consistency are those of a [`walk`](Buddy::walk).
+    /// Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`AllocError::OrderTooLarge`]; `map` has not changed.

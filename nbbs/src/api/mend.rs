@@ -29,7 +29,7 @@ impl<W: Word> Buddy<'_, W> {
         Mend(&self.arena.tree).all();
     }
 
-    /// Returns the order of the block at unit `index`, if no larger block covers it, now or as long as it is not freed.
+    /// Returns the order of the block at unit `index`, if no larger block covers it, and none can until it is freed.
     /// `None` means that no block begins there, or that it could not be told because others are merging at that place.
     ///
     /// [`order_of`](Self::order_of) gives the same answer for a block whose allocation has returned, and which was never

@@ -12,7 +12,7 @@ impl<W: Word> Buddy<'_, W> {
     ///
     /// Either all units are reserved or none. Cost: a read-modify-write for every 32 units. May run while others
     /// allocate and free; they may temporarily see a part of the range in use, which becomes free again if the call is
-    /// refused.
+    /// refused. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`RangeError::OutOfRange`], or [`RangeError::InUse`] if a unit is allocated or reserved already, or if another
@@ -35,7 +35,7 @@ impl<W: Word> Buddy<'_, W> {
     /// later.
     ///
     /// The range is checked as a whole before anything changes. Cost: a read-modify-write for every 32 units, and
-    /// merges. May run while others allocate and free.
+    /// merges. May run while others allocate and free. Callable from interrupt and signal handlers.
     ///
     /// The caller must own the reservation. Units that another thread is reserving, releasing, freeing, resizing, or
     /// allocating as a run across words look reserved in the meantime. A call that names such units may be refused

@@ -84,7 +84,7 @@ impl<W: Word> Lane<'_, W> {
     /// Splits the block or run at `index` into blocks of `order`, each of which is then freed by itself.
     ///
     /// Cost: one read-modify-write for each block, and one or two for each word that is split for them. Only the holder
-    /// of the run may call it.
+    /// of the run may call it. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::OrderTooLarge`], [`ResizeError::WrongLength`]

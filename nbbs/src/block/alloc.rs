@@ -79,7 +79,7 @@ impl<W: Word> Blocks<'_, W> {
             Err(found) => {
                 notes.note(place, found);
                 return if word::codes(level, found) & !word::codes(level, old) != 0 {
-                    self.part(order)
+                    self.leave_cursor(order)
                 } else {
                     self.alloc_from(cursor, order)
                 };
@@ -102,7 +102,7 @@ impl<W: Word> Blocks<'_, W> {
 
     /// Leaves the word at the cursor to another lane that claims there too, and allocates far from it.
     #[cold]
-    fn part(self, order: u32) -> Option<u64> {
+    fn leave_cursor(self, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);
         let words = self.geometry().words_of(level);
         let (cursor, home) = (self.lane.cursor(order), self.lane.home(level));

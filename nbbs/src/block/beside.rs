@@ -58,7 +58,8 @@ impl<W: Word> Blocks<'_, W> {
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
         let slots = order - W::SHAPE.slot_order(level);
         let (area, near) = W::SHAPE.parent(cursor);
-        if level == self.geometry().top() || !self.geometry().is_whole(level + 1, area) {
+        // The top word never is, so directly below it a search looks.
+        if !self.geometry().is_whole(level + 1, area) {
             return Beside::Unknown;
         }
         let need = u64::from(order) + 1;

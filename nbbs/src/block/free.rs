@@ -108,7 +108,7 @@ impl<W: Word> Blocks<'_, W> {
                 word::HEAD if self.tree().is_hidden(level, idx, slot) => {
                     return Err(FreeError::Reserved { index });
                 }
-                word::HEAD if index & ((1 << W::SHAPE.slot_order(level)) - 1) == 0 => {
+                word::HEAD if W::SHAPE.begins_slot(level, index) => {
                     // If it were as large as its word, it would be in the word above.
                     return word::block_order(codes, slot)
                         .filter(|&slots| slots < W::SHAPE.slots_log2(level))
@@ -238,7 +238,7 @@ impl<W: Word> Blocks<'_, W> {
         if word::codes(level, left) == 0 {
             return self.merge_emptied(level, idx, order);
         }
-        self.tree().merge_or_publish(level, idx, left);
+        self.tree().publish(level, idx, self.tree().offer(level, idx, left));
         true
     }
 

@@ -1,15 +1,16 @@
 //! Finding a word in which a block can be claimed.
 //!
-//! The search starts at the lowest word above the lane's cursor that is in use as such. It goes down wherever a bound
-//! promises a block, and up where nothing is left. Once the words beside the cursor are full it starts again. A block
-//! smaller than a leaf word is first looked for in the area from which the lane takes single units; anything else from
-//! the top, first towards the lane's home, then in what follows it in each word. So areas next to a lane's home fill
-//! up, and areas far from it empty and become whole.
+//! The search starts near a given word, the lane's cursor or home: at the lowest word above it that no slot hides. It
+//! goes down wherever a bound promises a block, and up where nothing is left. Once the words beside the cursor are full
+//! it starts again. A block smaller than a leaf word is first looked for in the area from which the lane takes single
+//! units; anything else from the top, first towards the lane's home, then in what follows it in each word. So areas
+//! next to a lane's home fill up, and areas far from it empty and become whole.
 //!
 //! Other lanes can deceive a search for ever. One that allocates a unit in an empty area and frees it again and again
 //! leaves a promise that all of the area may be merged, and has broken it whenever the search comes to merge. So a
-//! search that found less than a word had promised takes the areas in turn from there on, free ones as well as split
-//! ones, and comes back to such a word only when it has been everywhere else.
+//! search takes the areas in turn, free ones as well as split ones, once a promise is still there after it was found
+//! false, or once it has failed to claim in four words of the order's level. It then comes back to such a word only
+//! when it has been everywhere else. Other false promises are lowered; only a completed free renews them.
 //!
 //! As long as whole areas are free, the search first enters only areas that promise a larger block: an area that yields
 //! one block and no more would cost a search for each. After a few that promised in vain it asks for larger ones still.
@@ -36,13 +37,14 @@ struct Search {
     level: usize,
     /// What a word of that level must offer: the order of the block, plus 1.
     need: u64,
-    /// What an area, a word further above, must offer for the search to enter it.
+    /// What an area, that is, a word directly above words of that level, or a word above areas must offer for the
+    /// search to enter it. A free slot is entered in any case.
     room: u64,
     /// The word of `level` near which it looks.
     from: u64,
-    /// In how many words it found less than they promised. From [`FEW`] on it takes the areas in turn.
+    /// In how many words of `level` it found less than they promised, up to [`FEW`]: then it takes the areas in turn.
     misses: u32,
-    /// How often it has gone up.
+    /// How often it has gone up since it last asked for more.
     ascents: u32,
     /// Whether it has begun again at the top, and so looks for the first fit from home on.
     has_restarted: bool,
@@ -59,7 +61,12 @@ impl Search {
 
     #[inline(always)]
     fn goes_in_turn(&self) -> bool {
-        self.misses >= FEW
+        self.misses == FEW
+    }
+
+    /// Notes that a word had less than it promised.
+    fn miss(&mut self) {
+        self.misses = FEW.min(self.misses + 1);
     }
 
     /// Takes the areas in turn from now on.
@@ -69,8 +76,8 @@ impl Search {
 
     /// Asks for an order more every [`ASCENTS`] ascents, as long as memory is not tight: large promises are seldom old.
     fn ask_for_more(&mut self) {
-        self.ascents += 1;
-        if self.room > self.need && self.ascents.is_multiple_of(ASCENTS) {
+        self.ascents = (self.ascents + 1) % ASCENTS;
+        if self.room > self.need && self.ascents == 0 {
             self.room += 1;
         }
     }
@@ -98,9 +105,12 @@ impl<W: Word> Blocks<'_, W> {
     /// Claims a block of `order` anywhere, beginning near word `from` of its level. Returns `None` if the top word
     /// offers none.
     ///
-    /// Every round either claims, lowers a bound, splits a slot over a word in use, passes a word in turn, or was
-    /// overtaken by another operation's change. A tour of the arena in turn passes a word once, and lowers the bound of
-    /// each word that it looks at from the first slot on.
+    /// A round that does not claim leaves a word that does not offer what is asked or, in turn, one to which it comes
+    /// back last. It lowers that word's bound if the bound was wrong, or splits the slot above if that was free: the
+    /// word above does not choose it again until somebody changes it. A search begins again at most twice, and falls
+    /// back to `need` once. A tour of the arena in turn passes a word once, and lowers the bound of each word that it
+    /// looks at from the first slot on. So without others it ends; with others, each further round follows from a
+    /// change that another operation has completed.
     #[cold]
     pub(super) fn search(self, from: u64, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);
@@ -155,9 +165,9 @@ impl<W: Word> Blocks<'_, W> {
                     return found;
                 }
                 self.tree().settle(level, search.idx);
-                search.misses += 1;
+                search.miss();
             }
-            if !self.turn_away(&mut search) {
+            if !self.leave_word(&mut search) {
                 return None;
             }
         }
@@ -187,7 +197,7 @@ impl<W: Word> Blocks<'_, W> {
 
     /// Goes on from a word in which nothing was claimed. Returns `false` if the whole arena offers no such block.
     #[inline(always)]
-    fn turn_away(self, search: &mut Search) -> bool {
+    fn leave_word(self, search: &mut Search) -> bool {
         let Search { level, need, at, idx, .. } = *search;
         let top = self.geometry().top();
         if self.offers(at, idx, search.ask()) {
@@ -210,7 +220,7 @@ impl<W: Word> Blocks<'_, W> {
                 // The words beside it are full, too: first fit, from home.
                 search.from = self.lane.home(level);
                 search.room = if self.is_spacious(level) { need + ROOM } else { need };
-                (search.at, search.idx) = self.restart(level, need);
+                (search.at, search.idx) = self.restart(level, need, idx);
                 search.has_restarted = search.at == top;
             } else {
                 search.ask_for_more();
@@ -220,13 +230,13 @@ impl<W: Word> Blocks<'_, W> {
         true
     }
 
-    /// Returns where a search for a word of `level` begins again. That is the top; for a block smaller than a leaf word
-    /// it is the area from which the lane takes single units, if that is in use and promises such a block. Frees left
-    /// it there, and areas that are emptier are spared.
-    fn restart(self, level: usize, need: u64) -> (usize, u64) {
+    /// Returns where a search for a word of `level` begins again, which has found nothing in area `left`. That is the
+    /// top; for a block smaller than a leaf word it is the area from which the lane takes single units, if that is
+    /// another one in use, and promises such a block. Frees left it there, and areas that are emptier are spared.
+    fn restart(self, level: usize, need: u64, left: u64) -> (usize, u64) {
         if level == 0 {
             let (at, area) = self.lowest_in_use(0, self.lane.cursor(0));
-            if at == 1 && self.offers(1, area, need) {
+            if at == 1 && area != left && self.offers(1, area, need) {
                 return (at, area);
             }
         }
@@ -241,8 +251,8 @@ impl<W: Word> Blocks<'_, W> {
         level > 0 && !self.is_spacious(level)
     }
 
-    /// Returns whether an area, that is, a word above one of `level`, may be free as a whole. Then memory is not tight,
-    /// and the areas that a search passes need not be used to the last unit.
+    /// Returns whether an area, that is, a word directly above words of `level`, may be free as a whole. Then memory is
+    /// not tight, and the areas that a search passes need not be used to the last unit.
     fn is_spacious(self, level: usize) -> bool {
         let top = self.geometry().top();
         let area = W::SHAPE.word_order(level + 1);
@@ -254,7 +264,8 @@ impl<W: Word> Blocks<'_, W> {
         self.tree().offers(level, idx, self.tree().read(level, idx), need)
     }
 
-    /// Returns the lowest word above word `from` of `level` that no slot above hides; at the top, `from` itself.
+    /// Returns the lowest word above word `from` of `level` that no slot above hides; if `level` is the top, `from`
+    /// itself.
     fn lowest_in_use(self, level: usize, from: u64) -> (usize, u64) {
         let mut at = self.geometry().top();
         while at > level + 1 {

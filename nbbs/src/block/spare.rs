@@ -1,11 +1,14 @@
-//! Spares: words in which free blocks lie that frees of the lane's left alone, with a buddy in use.
+//! Spares. A *spare* is a free block whose buddy is in use, which one of the lane's frees left. The lane notes its
+//! word, not its slot.
 //!
-//! A program that frees at random and asks for many sizes seldom finds room at the lane's cursor. A block that was left
-//! alone a moment ago and has the order asked for is found without a search, and nothing larger is broken up for it. A
-//! larger spare is not taken: where blocks of the right order lie elsewhere, that would break up one after the other.
+//! A program that frees at random and asks for many sizes seldom finds room at the lane's cursor. A spare of the order
+//! asked for is found without a search, and nothing larger is broken up for it. A larger spare is not taken: where
+//! blocks of the right order lie elsewhere, that would break up one after the other.
 //!
-//! A block in a leaf word is noted where its free looks further up than the word above, which it need not do where it
-//! frees block after block; a larger block unless its word is the one that the lane changed last.
+//! A free notes its block if it had to look further up than the word above, which it need not do where it frees block
+//! after block. It also notes a block that is at least as large as a leaf word if the lane did not change the block's
+//! word last. Nothing is noted by batches, by frees whose first compare-and-swap fails, and by a lane that has not
+//! allocated that order yet.
 
 use super::Blocks;
 use crate::lane::Path;
@@ -13,7 +16,8 @@ use crate::sync::Word;
 use crate::word;
 
 impl<W: Word> Blocks<'_, W> {
-    /// Notes the word with the free block that a free at `index` is now part of, by what that block offers.
+    /// Notes the word of the free block to which the units freed at `index` now belong. `offer` is that block's order,
+    /// plus 1.
     #[inline(always)]
     pub(super) fn note_spare<const LEAF: bool>(self, index: u64, offer: u64) {
         if offer == word::UNSETTLED {
@@ -42,8 +46,8 @@ impl<W: Word> Blocks<'_, W> {
         self.alloc_beside::<LEAF>(cursor, order)
     }
 
-    /// Claims a free block of `order` that lies alone in word `idx`, and climbs. Returns `None` if there is none any
-    /// more, or somebody holds the area.
+    /// Claims a free block of `order` in word `idx` whose buddy is in use, and climbs. Returns `None` if there is none
+    /// any more, somebody else changes the word meanwhile, or somebody holds the area.
     #[inline(always)]
     fn claim_spare<const LEAF: bool>(self, idx: u64, order: u32) -> Option<u64> {
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };

@@ -14,9 +14,9 @@
 //! these cursors when they empty a word, and the first line is written by every operation.
 //!
 //! **The word changed last.** Reading a word that was compare-and-swapped a moment ago waits for the cache. Guessing
-//! what it holds does not, and a wrong guess only makes a compare-and-swap fail. The block that may fit next is noted
-//! too: after an allocation the buddy of what it claimed, after a free the block just freed, whose memory is still in
-//! the cache. It is found in advance, so no allocation waits for the search.
+//! what it holds does not, and a wrong guess only makes a compare-and-swap fail; what that found is noted instead. The
+//! block that may fit next is noted too: after an allocation the buddy of what it claimed, after a free the block just
+//! freed, whose memory is still in the cache. It is found in advance, so no allocation waits for the search.
 //!
 //! **The path.** A claim and a free look at every word above a block, though almost always nothing has changed there
 //! since the lane last looked. Only an inspection can turn a split slot free or lower a bound, and an inspection of a
@@ -52,8 +52,9 @@ const FREES: usize = 6;
 const SPARES: usize = 2 * LINE;
 /// The number of orders that can be those of blocks in leaf words.
 const LEAF_ORDERS: usize = 5;
-/// The position of the spares of the orders from [`LEAF_ORDERS`] on. Where leaf words have fewer orders, those of the
-/// next lie in front of it, behind those of leaf words.
+/// The position of the spares of order [`LEAF_ORDERS`]; those of larger orders follow. Where leaf words have fewer
+/// orders, the spares of the orders up to [`LEAF_ORDERS`] that are not of leaf words lie directly in front of it; the
+/// pairs of words of the leaf orders end before that.
 const LARGE_SPARES: usize = SPARES + 2 * LEAF_ORDERS;
 
 /// The words of one lane. Accesses are `Relaxed` where they publish nothing.

@@ -58,7 +58,9 @@ impl<W: Word> OnLane<'_, W> {
     fn passed(self, level: usize, idx: u64) -> Option<(u64, usize)> {
         let (above, slot) = W::SHAPE.parent(idx);
         let place = self.geometry().place(level + 1, above);
-        // Pairs with the mark, which this sees if the inspection missed the claim.
+        // After a claim: pairs with the mark, which this sees if the inspection missed the claim. Before a free: any
+        // value since the caller's allocation will do, as a block at least as large as a leaf word would keep a slot
+        // above from being split.
         let word = self.tree().at(place)?.load_before_fence();
         word::passes(word, slot).then_some((above, place))
     }

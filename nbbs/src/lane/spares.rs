@@ -1,9 +1,9 @@
-//! The words with free blocks of one order that a lane remembers for when there is no room at its cursor.
+//! The spares of one order, which a lane remembers for when there is no room at its cursor.
 
 use crate::sync::{Ordering, Word};
 
-/// The *spares* of one order: the words in which the last few free blocks lie that frees of the lane's left alone, with
-/// a buddy in use. Each is 16 bits, four to a word, the last in the lowest: the low bits of its word's number, plus 1.
+/// The last few *spares* of one order: free blocks with a buddy in use, which frees of the lane's left. Each takes 16
+/// bits, four to a word, the last in the lowest: the low bits of the number of the word that the block lies in, plus 1.
 /// The high bits are those of the cursor: words with others are not noted, nor is the last of each 2^16.
 ///
 /// The block may have been claimed or merged since, so whoever takes a spare looks at its word. Threads that share a

@@ -30,7 +30,7 @@ pub(crate) const LINE: usize = 8;
 /// Words of a lane: four cache lines.
 pub(crate) const LANE_WORDS: usize = 4 * LINE;
 
-/// The largest number of lanes that an arena has.
+/// The largest number of lanes that an arena has in its metadata.
 const MAX_LANES: u64 = 256;
 
 /// An arena has one lane for this many units (a power of two).
@@ -69,7 +69,7 @@ pub const fn lane_words(lanes: usize) -> usize {
 const UNITS_PER_MORE_LANE: u64 = 1 << 10;
 
 /// Returns how many lanes an arena of `units` units should be given for `cpus` CPUs, by
-/// [`Buddy::with_lanes`](crate::Buddy::with_lanes). The result is 0 where the lanes in its metadata suffice, otherwise
+/// [`Buddy::with_lanes`](crate::Buddy::with_lanes). The result is 0 where its metadata has as many, otherwise
 /// the number of CPUs rounded up to a power of two, but no more than one for each 2^10 units, which is 2 bits per
 /// unit.
 ///

@@ -109,7 +109,7 @@ impl<W: Word> Tree<'_, W> {
     /// Merges the empty words directly below an inner word and lowers its bound to what is there. Returns `false` if
     /// somebody else changed the word and nothing was committed.
     ///
-    /// Cost: up to 16 loads and two read-modify-writes.
+    /// Cost: up to 16 loads and two read-modify-writes, three from level 2 on; then a merge if the word has emptied.
     pub fn tighten(&self, level: usize, idx: u64) -> bool {
         let Some((old, new)) = self.inspect(level, idx, u64::MAX) else { return false };
         if old != new {
@@ -140,7 +140,7 @@ impl<W: Word> Tree<'_, W> {
         self.tighten_if_loose(level, idx) && is_settled
     }
 
-    /// Tightens a word that a lane leaves, and the words above as far as that lowers them.
+    /// Tightens a word below which units were reserved, and the words above as far as that lowers them.
     pub fn tighten_upwards(&self, mut level: usize, mut idx: u64) {
         while level <= self.geometry.top() {
             let before = word::bound(self.read(level, idx));

@@ -7,6 +7,7 @@
 //! raise    the bound rises                                            uncover   a held slot becomes split
 //! mark     an inspection begins                                       commit    it ends: split slots become free, the
 //!                                                                               bound falls
+//! split_free  a free slot over claims without room becomes split, the bound unsettled
 //! ```
 //!
 //! Each transition but `mark` leaves the word unmarked, so that a commit under an earlier mark fails. Only
@@ -187,7 +188,6 @@ impl<'a, W: Word> Tree<'a, W> {
             let held = word::code(found, slot) == code && matches!(code, word::HEAD | word::REST);
             held.then(|| (found ^ (code ^ word::SPLIT) << (2 * slot), ()))
         };
-        W::store_load_fence();
         self.word(level, idx).update(level, change, |_, _| true).is_some()
     }
 

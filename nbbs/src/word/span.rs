@@ -18,10 +18,7 @@
 //!
 //! A whole word is never a closed run: it would look like a block of the level above.
 
-use crate::word::{self, HEAD, RESERVED};
-
-/// The low bit of every slot.
-const LOW: u64 = 0x5555_5555_5555_5555;
+use crate::word::{self, HEAD, LOW, RESERVED};
 
 /// Both bits of `count` slots from `slot` on.
 pub(crate) const fn area(slot: u32, count: u32) -> u64 {
