@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# suite.sh: makes errors in front-ends, audits, refusals and bounds, which no check of interleavings covers. With each,
-# the suite's own test of it must fail. Takes three minutes.
+# suite.sh: makes errors in front-ends, audits, refusals, bounds, cuts, spares and caches. With each, the suite's own
+# test of it must fail. Takes three minutes.
 source "$(dirname "$0")/../check.sh" "$@"
 
 build_mutant() { test_builds "$1" --package nbbs; }
