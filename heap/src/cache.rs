@@ -97,7 +97,7 @@ impl Cache {
     #[cold]
     pub fn alloc(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> Option<NonNull<u8>> {
         self.heed(memory, lane);
-        // The caller may have found a CPU's cache in use, and it keeps some.
+        // A CPU's cache may have been in use when the caller asked it first, and keep some.
         if let Some(kept) = self.pop(class) {
             return Some(kept);
         }

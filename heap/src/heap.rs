@@ -9,9 +9,10 @@ use core::ptr::{NonNull, null_mut};
 use crate::cache::Cache;
 use crate::error::{AddError, FreeError};
 use crate::lanes::Lane;
-use crate::overlap::{Cpu, number_by};
+use crate::overlap::Cpu;
 use crate::regions::{Memory, Regions};
 use crate::steps::Steps;
+use crate::unwind::aborting;
 
 /// A heap with `BYTES` bytes of its own, which also hold its bookkeeping, and `CPUS` caches beside those of threads.
 ///
@@ -319,7 +320,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
 
     #[inline]
     fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
-        if let Some(cpu) = number_by::<C>() {
+        if let Some(cpu) = aborting(C::number) {
             let visit = |cache: &mut Cache| visit(cache, cpu);
             if !C::OVERLAP.is_nested() {
                 return self.lanes[cpu % CPUS].with(visit);
@@ -340,9 +341,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
 
     fn lane(self) -> usize {
         #[cfg(feature = "std")]
-        return number_by::<C>().unwrap_or_else(crate::threads::lane);
+        return aborting(C::number).unwrap_or_else(crate::threads::lane);
         #[cfg(not(feature = "std"))]
-        return number_by::<C>().unwrap_or(0);
+        return aborting(C::number).unwrap_or(0);
     }
 }
 
@@ -359,7 +360,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> fmt::Debug for Heap<BYTES, C
 }
 
 // SAFETY: memory of a layout is handed out once, as the slot or run that its bookkeeping says, and stays where it is.
-// It neither unwinds, as `number_by` and `lot` see to, nor calls itself, as `Cpu` demands. A heap that implements this
+// It neither unwinds, as `aborting` sees to, nor calls itself, as `Cpu` demands. A heap that implements this
 // is used where it stays: as a static.
 unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> GlobalAlloc for Heap<BYTES, CPUS, C> {
     #[inline]

@@ -88,6 +88,7 @@ mod steps;
 #[cfg(feature = "std")]
 mod threads;
 mod turn;
+mod unwind;
 mod waiting;
 mod watch;
 mod words;

@@ -83,12 +83,9 @@ fn seed(place: usize) -> u64 {
     #[cfg(feature = "std")]
     let seed = {
         use std::hash::BuildHasher;
-        let guard = crate::overlap::Unwinds;
         // Takes no memory: a thread's keys are drawn once, by a system call. Panics if the system has no random
         // numbers.
-        let seed = std::hash::RandomState::new().hash_one((place, number));
-        core::mem::forget(guard);
-        seed
+        crate::unwind::aborting(std::hash::RandomState::new).hash_one((place, number))
     };
     seed.max(1)
 }

@@ -38,24 +38,6 @@ pub trait Cpu: 'static {
     fn number() -> Option<usize>;
 }
 
-/// Returns the number of the caller's CPU.
-#[inline(always)]
-pub(crate) fn number_by<C: Cpu>() -> Option<usize> {
-    let guard = Unwinds;
-    let number = C::number();
-    core::mem::forget(guard);
-    number
-}
-
-/// Ends the process if it is dropped, which happens only where something unwinds: a panic then is the second one.
-pub(crate) struct Unwinds;
-
-impl Drop for Unwinds {
-    fn drop(&mut self) {
-        panic!("what an allocator calls must not panic");
-    }
-}
-
 /// Caches are by thread.
 impl Cpu for () {
     #[inline]

@@ -320,7 +320,7 @@ impl Region<'_> {
     }
 
     /// Returns whether a run of this many bytes is no larger than the region.
-    pub fn may_hold(&self, bytes: usize) -> bool {
+    pub fn is_as_large_as(&self, bytes: usize) -> bool {
         Runs::<UNIT>::units_of(bytes) <= self.runs.buddy.units()
     }
 

@@ -303,7 +303,7 @@ pub trait Steps<'h>: Copy {
         let alloc = |region: &Region<'static>| region.alloc_run(layout, zeroed, lane);
         let found = memory.find(alloc).or_else(|| {
             // What no region could ever hold need not empty everybody's caches.
-            memory.find(|region| region.may_hold(layout.size()).then_some(()))?;
+            memory.find(|region| region.is_as_large_as(layout.size()).then_some(()))?;
             self.trim();
             memory.find(alloc)
         });

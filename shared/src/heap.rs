@@ -84,7 +84,7 @@ impl<'m> Heap<'m> {
     #[cold]
     fn alloc_at_last(&self, class: usize, layout: Layout) -> Result<Offset<u8>, AllocError> {
         let slot = if self.trim() > 0 { self.alloc_slot(class) } else { None };
-        slot.map_or_else(|| self.0.alloc(layout), Ok)
+        slot.map_or_else(|| self.0.alloc_block(layout), Ok)
     }
 
     /// Returns the class of the slots for a layout. `None`: it takes a block.
@@ -107,7 +107,7 @@ impl<'m> Heap<'m> {
 
     /// Frees the member's slot or block at `offset`, and returns its bytes.
     ///
-    /// Cost: for a slot, a read-modify-write, three loads, and sometimes a store; for a block, one load more than
+    /// Cost: for a slot, a read-modify-write, four loads, and sometimes a store; for a block, one load more than
     /// [`Member::free`]. Waits for nobody.
     ///
     /// # Errors
@@ -186,9 +186,7 @@ impl<'m> Heap<'m> {
         let Self(member) = self;
         let at = member.segment().within(offset.bytes())?;
         match member.segment().slabs().take(&member.seat, at, from.map(MemberId::owner)) {
-            Some(taken) => taken
-                .map(|owner| MemberId::of(owner).unwrap_or(member.id()))
-                .map_err(|error| member.segment().refusal(offset.bytes(), error)),
+            Some(taken) => member.taken(offset, taken),
             None => member.take_of(offset, from),
         }
     }

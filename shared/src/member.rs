@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use crate::error::{AllocError, OffsetError};
 use crate::heap::Heap;
 use crate::layout::PAGE;
-use crate::ledger::{Fate, MAX_SEATS, Owner, Recovery, Seat};
+use crate::ledger::{Fate, MAX_SEATS, NotHeld, Owner, Recovery, Seat};
 use crate::offset::Offset;
 use crate::pool::Pool;
 use crate::process::Process;
@@ -146,16 +146,24 @@ impl Member {
     /// ```
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Result<Offset<u8>, AllocError> {
+        match self.alloc_block(layout) {
+            Err(AllocError::Exhausted { .. }) => self.alloc_trimmed(layout),
+            answer => answer,
+        }
+    }
+
+    /// Allocates a block, without a trim.
+    #[inline(always)]
+    pub(crate) fn alloc_block(&self, layout: Layout) -> Result<Offset<u8>, AllocError> {
         if layout.align() as u64 > PAGE {
             return Err(AllocError::Alignment { layout, max: PAGE });
         }
-        let order = self.order_for(layout);
-        match self.segment.ledger().alloc(&self.seat, order) {
+        match self.segment.ledger().alloc(&self.seat, self.order_for(layout)) {
             Some(Ok(index)) => self.segment.offset_of(index).ok_or(AllocError::Damaged),
             Some(Err(nbbs::AllocError::OrderTooLarge { max, .. })) => {
                 Err(AllocError::TooLarge { layout, max: self.bytes(1 << max) })
             }
-            Some(Err(_)) => self.alloc_trimmed(layout, order),
+            Some(Err(_)) => Err(AllocError::Exhausted { layout }),
             None => Err(AllocError::Damaged),
         }
     }
@@ -170,15 +178,11 @@ impl Member {
 
     /// A block, after one was refused, if empty slabs of the heap were in its place.
     #[cold]
-    fn alloc_trimmed(&self, layout: Layout, order: u32) -> Result<Offset<u8>, AllocError> {
+    fn alloc_trimmed(&self, layout: Layout) -> Result<Offset<u8>, AllocError> {
         if self.heap().trim() == 0 {
             return Err(AllocError::Exhausted { layout });
         }
-        match self.segment.ledger().alloc(&self.seat, order) {
-            Some(Ok(index)) => self.segment.offset_of(index).ok_or(AllocError::Damaged),
-            Some(Err(_)) => Err(AllocError::Exhausted { layout }),
-            None => Err(AllocError::Damaged),
-        }
+        self.alloc_block(layout)
     }
 
     /// Allocates a block for a `T`, as [`alloc`](Self::alloc) does.
@@ -289,6 +293,15 @@ impl Member {
     ) -> Result<MemberId, OffsetError> {
         let index = self.segment.index_of(offset.bytes())?;
         let taken = self.segment.ledger().take(&self.seat, index, from.map(MemberId::owner));
+        self.taken(offset, taken)
+    }
+
+    /// Returns what the public interface says of something that was taken, or not.
+    pub(crate) fn taken<T: ?Sized>(
+        &self,
+        offset: Offset<T>,
+        taken: Result<Owner, NotHeld>,
+    ) -> Result<MemberId, OffsetError> {
         taken
             .map(|owner| MemberId::of(owner).unwrap_or(self.id()))
             .map_err(|error| self.segment.refusal(offset.bytes(), error))

@@ -63,6 +63,13 @@ pub struct PoolConfig {
     pub ahead: usize,
 }
 
+impl PoolConfig {
+    /// Returns so many slots, or as many as the pool may ever have.
+    fn within_limit(&self, slots: usize) -> usize {
+        if self.limit == 0 { slots } else { slots.min(self.limit) }
+    }
+}
+
 /// Slots of a chunk, unless the configuration says otherwise: so many that 8 threads begin in cache lines of their own.
 const CHUNK: usize = 4096;
 /// Bytes of such a chunk of the system's memory, unless they are too few for a word of slots; and of a source's, unless
@@ -202,7 +209,7 @@ fn usual_shape(config: &PoolConfig, source_is_given: bool) -> Result<Shape, Erro
     } else {
         (CHUNK_BYTES / stride).clamp(WORD, CHUNK)
     };
-    of(if config.limit == 0 { usual } else { usual.min(config.limit) })
+    of(config.within_limit(usual))
 }
 
 /// Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it. If `source` is null, the memory
@@ -236,8 +243,7 @@ pub unsafe extern "C" fn nbbs_pool_create(
         }
         let shape = match config.chunk {
             0 => usual_shape(&config, given)?,
-            chunk if config.limit == 0 => Shape::new(config.size, config.align, chunk)?,
-            chunk => Shape::new(config.size, config.align, chunk.min(config.limit))?,
+            chunk => Shape::new(config.size, config.align, config.within_limit(chunk))?,
         };
         let grows = grows(&config, shape.chunk_slots);
         check_reserve(&grows, config.reserve, shape.stride)?;

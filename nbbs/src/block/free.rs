@@ -238,7 +238,7 @@ impl<W: Word> Blocks<'_, W> {
         if word::codes(level, left) == 0 {
             return self.merge_emptied(level, idx, order);
         }
-        self.tree().publish(level, idx, self.tree().offer(level, idx, left));
+        self.tree().publish_left(level, idx, left);
         true
     }
 

@@ -22,6 +22,11 @@ impl<W: Word> Tree<'_, W> {
         }
     }
 
+    /// Raises the bound of every word above word `idx` of `level` to what that offers with `left` in it.
+    pub fn publish_left(&self, level: usize, idx: u64, left: u64) {
+        self.publish(level, idx, self.offer(level, idx, left));
+    }
+
     /// Frees the slots above an empty word, as far up as words are empty, and raises the bounds above the first that is
     /// not. Retries only when somebody else changed a word on the way.
     #[cold]
@@ -42,7 +47,7 @@ impl<W: Word> Tree<'_, W> {
         while level < self.geometry.top() {
             let word = self.read(level, idx);
             if word::codes(level, word) != 0 {
-                return self.publish(level, idx, self.offer(level, idx, word));
+                return self.publish_left(level, idx, word);
             }
             let (above, slot) = W::SHAPE.parent(idx);
             match word::code(self.read(level + 1, above), slot) {
@@ -65,7 +70,7 @@ impl<W: Word> Tree<'_, W> {
         if word::codes(level, new) == 0 {
             self.merge(level, idx);
         } else {
-            self.publish(level, idx, self.offer(level, idx, new));
+            self.publish_left(level, idx, new);
         }
     }
 

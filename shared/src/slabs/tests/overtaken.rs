@@ -33,31 +33,47 @@ fn write_tags(world: &World, seat: usize) -> (u64, u64) {
     (block, tag)
 }
 
+/// Stops `stray` before a step until `trims` has returned the slab, if it has, and a block was written where it was.
+/// Checks that `stray` writes nothing there, and returns whether there was such a block.
+fn overtake(
+    world: &World,
+    step: u64,
+    stray: impl FnOnce() + Send,
+    trims: impl FnOnce() -> bool + Send,
+) -> bool {
+    let (block, tag) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
+    let (was, held) = (&block, &tag);
+    let bodies: Vec<Body<'_>> = vec![
+        Box::new(move || {
+            stray();
+            Ok(())
+        }),
+        Box::new(move || {
+            if trims() {
+                let (block, tag) = write_tags(world, 1);
+                was.store(block, SeqCst);
+                held.store(tag, SeqCst);
+            }
+            Ok(())
+        }),
+    ];
+    follow(&[Turn::steps(0, step), Turn::rest(1), Turn::rest(0)], bodies).unwrap();
+    let block = block.into_inner();
+    assert!(block == u64::MAX || world.is_full_of(block, UNITS, tag.into_inner()), "{step}");
+    block != u64::MAX
+}
+
 #[test]
 fn who_takes_a_slot_writes_into_no_block() {
     for step in 0..16 {
         let (world, slots) = with_slots_of_the_dead(1);
         let (recoverer, taker) = (world.sit(1), world.sit(2));
-        let (block, tag) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
-        let (of, at, was, held) = (&world, slots[0], &block, &tag);
-        let bodies: Vec<Body<'_>> = vec![
-            Box::new(move || {
-                let _ = of.slabs().take(&taker.seat, at, None);
-                Ok(())
-            }),
-            Box::new(move || {
-                of.slabs().recover(&recoverer.seat, of, |_, _| Fate::Free);
-                if recoverer.trim() > 0 {
-                    let (block, tag) = write_tags(of, 1);
-                    was.store(block, SeqCst);
-                    held.store(tag, SeqCst);
-                }
-                Ok(())
-            }),
-        ];
-        follow(&[Turn::steps(0, step), Turn::rest(1), Turn::rest(0)], bodies).unwrap();
-        let block = block.into_inner();
-        assert!(block == u64::MAX || world.is_full_of(block, UNITS, tag.into_inner()), "{step}");
+        let (of, at) = (&world, slots[0]);
+        let stray = move || _ = of.slabs().take(&taker.seat, at, None);
+        overtake(&world, step, stray, move || {
+            of.slabs().recover(&recoverer.seat, of, |_, _| Fate::Free);
+            recoverer.trim() > 0
+        });
     }
 }
 
@@ -152,26 +168,9 @@ fn who_frees_a_slot_twice_writes_into_no_block() {
         // Not by its cursor, which would keep the slab.
         world.slabs().recover(&member.seat, &world, |_, _| Fate::Keep);
         assert_eq!(world.slabs().free(&member.seat, &member.cursors, slots[0]), Some(Ok(16)));
-        let (block, tag) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
-        let (of, at, was, held) = (&world, slots[0], &block, &tag);
-        let bodies: Vec<Body<'_>> = vec![
-            Box::new(move || {
-                let _ = of.slabs().free(&member.seat, &member.cursors, at);
-                Ok(())
-            }),
-            Box::new(move || {
-                if trimmer.trim() > 0 {
-                    let (block, tag) = write_tags(of, 1);
-                    was.store(block, SeqCst);
-                    held.store(tag, SeqCst);
-                }
-                Ok(())
-            }),
-        ];
-        follow(&[Turn::steps(0, step), Turn::rest(1), Turn::rest(0)], bodies).unwrap();
-        let block = block.into_inner();
-        met += u64::from(block != u64::MAX);
-        assert!(block == u64::MAX || world.is_full_of(block, UNITS, tag.into_inner()), "{step}");
+        let (of, at) = (&world, slots[0]);
+        let stray = move || _ = of.slabs().free(&member.seat, &member.cursors, at);
+        met += usize::from(overtake(&world, step, stray, move || trimmer.trim() > 0));
     }
     assert!(met > 0, "the slab always stayed");
 }
