@@ -101,4 +101,5 @@ fn too_few_words_are_no_lane() {
     let refused = arena.buddy().with_lanes(&words[1..]).unwrap_err();
     assert_eq!(refused, MetadataError::TooShort { words: 31, needed: 32 });
     assert!(arena.buddy().with_lanes(&words).is_ok());
+    assert!(arena.buddy().with_lanes(&[]).is_ok());
 }

@@ -1,6 +1,6 @@
 """Lemmas on `word.rs`: the fields and codes of a word, its blocks, and where blocks may be."""
 
-from z3 import UGE, ULT, And, BoolVal, Extract, Not, Or, ZeroExt
+from z3 import UGE, ULT, And, BoolVal, Extract, If, Not, Or, ZeroExt
 
 from statement import Set, given, lemma, word
 from words import *
@@ -83,6 +83,11 @@ def word_keeps_split(level, before, after):
     given(before == codes_in(level, before), after == codes_in(level, after))
     same = [has(before, slot, SPLIT) == has(after, slot, SPLIT) for slot in SLOTS]
     return word.keeps_split(level, before, after) == truth(Or(level == 0, And(*same)))
+
+
+@lemma("unmarked_bound: the bound, if there is no mark")
+def word_unmarked_bound(old):
+    return word.unmarked_bound(old) == If(marked(old), NONE, ZeroExt(58, bound(old)))
 
 
 @lemma("allows: no mark, and a bound of at least the offer", offer=range(64))

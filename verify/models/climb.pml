@@ -40,7 +40,7 @@ look_late:
   if :: d_step { ABOVE_PASSES -> win() } goto won :: d_step { !ABOVE_PASSES } goto climb fi;
 #endif
 
-know: /* knows_path(), for an allocation and for a free */
+know: /* known_bound(), for an allocation and for a free */
 #ifdef PRIVATE
   if
   :: d_step { KNOWS && !want -> win() } goto won

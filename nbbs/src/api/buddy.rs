@@ -49,10 +49,9 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// same arena. Lanes stay off each other's cache lines if the words begin on a 64-byte boundary, as those of
     /// [`Metadata`](crate::Metadata) do.
     ///
-    /// The words have room for 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 from 16 MiB
-    /// on, and fewer below. CPUs that share a
-    /// lane are slow: where there are more, [`with_lanes`](Self::with_lanes), or `MetadataBox::for_cpus`, gives each
-    /// its own.
+    /// The words have room for 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 from 16 MiB on, and fewer below. CPUs
+    /// that share a lane are slow: where there are more, [`with_lanes`](Self::with_lanes), or `MetadataBox::for_cpus`,
+    /// gives each its own.
     ///
     /// With any other words, the results of the methods are meaningless, and the methods may panic or never return.
     /// Memory safety is not at stake, as the crate has no `unsafe`. For words with arbitrary content see
@@ -105,6 +104,11 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// Only units that [`Buddy::release`] adds are handed out, as needed for a boot-time memory map. Cost: a store for
     /// each word, two for most. No other handle may be using the words.
     ///
+    /// A kernel that learns at boot how much memory there is takes the words from that memory: `metadata_words(units)`
+    /// words on a 64-byte boundary, made a slice by `core::slice::from_raw_parts`. It releases what the map calls usable
+    /// and then [reserves](Buddy::reserve) the frames in which the words lie. Lanes and caches can follow the words,
+    /// each on a 64-byte boundary (`examples/kernel` does all of this).
+    ///
     /// # Errors
     /// Those of [`Buddy::new`].
     ///
@@ -152,11 +156,11 @@ impl<'a, W: Word> Buddy<'a, W> {
     }
 
     /// Returns the same arena with lanes in the caller's words instead of those in the metadata. The number of lanes is
-    /// the largest power of two for which [`lane_words`](crate::lane_words) has room in `words`.
+    /// the largest power of two for which [`lane_words`](crate::lane_words) has room in `words`; an empty slice changes
+    /// nothing.
     ///
-    /// The metadata has 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 from 16 MiB on, and fewer
-    /// below. Two CPUs that share a lane
-    /// claim in the same words, which costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many lanes
+    /// The metadata has few lanes, as [`new`](Self::new) says, and two CPUs that share one claim in the same words, which
+    /// costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many lanes
     /// an arena should have, and `MetadataBox::for_cpus` makes room for them; 16 KiB more keep 64 CPUs that share 1 GiB
     /// apart, 64 KiB keep 256 CPUs apart. Lanes are hints: handles with other lanes, in other processes too, share the
     /// arena as before.
@@ -166,7 +170,7 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// one arena is wrong of another.
     ///
     /// # Errors
-    /// [`MetadataError::TooShort`] if there is no room for one lane.
+    /// [`MetadataError::TooShort`] if there are words, but no room for one lane.
     ///
     /// ```
     /// use nbbs::{Buddy, Metadata, lane_words, metadata_words};

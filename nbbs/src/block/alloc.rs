@@ -1,7 +1,7 @@
 //! Allocation: one compare-and-swap in the word that the lane changed last, or at its cursor.
 
-use super::Blocks;
 use super::claim::fit;
+use super::{Blocks, slots_of};
 use crate::error::AllocError;
 use crate::lane::Path;
 use crate::sync::Word;
@@ -33,8 +33,7 @@ impl<W: Word> Blocks<'_, W> {
     /// a leaf word.
     #[inline]
     fn alloc_again<const LEAF: bool>(self, order: u32) -> Option<u64> {
-        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
-        let slots = order - W::SHAPE.slot_order(level);
+        let (level, slots) = slots_of::<LEAF, W>(order);
         let notes = self.lane.notes();
         let Some((place, slot, old)) = notes.next_fit(order) else {
             return self.alloc_at_cursor::<LEAF>(order);
@@ -59,8 +58,7 @@ impl<W: Word> Blocks<'_, W> {
     /// too.
     #[inline(never)]
     fn alloc_at_cursor<const LEAF: bool>(self, order: u32) -> Option<u64> {
-        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
-        let slots = order - W::SHAPE.slot_order(level);
+        let (level, slots) = slots_of::<LEAF, W>(order);
         let notes = self.lane.notes();
         let at_cursor = notes.cursor(order).and_then(|cursor| {
             let place = self.geometry().place(level, cursor);

@@ -1,7 +1,7 @@
 //! Allocation in the words beside the one at the lane's cursor. A search would begin there, too, but it is made for
 //! every level and takes three times as many instructions.
 
-use super::Blocks;
+use super::{Blocks, slots_of};
 use crate::sync::Word;
 use crate::word;
 
@@ -30,8 +30,7 @@ impl<W: Word> Blocks<'_, W> {
     /// room beside it, a search continues from there.
     #[inline(never)]
     pub(super) fn alloc_beside<const LEAF: bool>(self, cursor: u64, order: u32) -> Option<u64> {
-        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
-        let slots = order - W::SHAPE.slot_order(level);
+        let (level, slots) = slots_of::<LEAF, W>(order);
         if !LEAF && self.takes_first_fit(level) {
             return self.search(self.lane.home(level), order);
         }
@@ -55,8 +54,7 @@ impl<W: Word> Blocks<'_, W> {
     /// then for a free slot there.
     #[inline(always)]
     pub(super) fn look_beside<const LEAF: bool>(self, cursor: u64, order: u32) -> Beside {
-        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
-        let slots = order - W::SHAPE.slot_order(level);
+        let (level, slots) = slots_of::<LEAF, W>(order);
         let (area, near) = W::SHAPE.parent(cursor);
         // The top word never is, so directly below it a search looks.
         if !self.geometry().is_whole(level + 1, area) {

@@ -1,19 +1,23 @@
 //! Freeing a block: find it, clear it with one compare-and-swap, update the words above.
 
-use super::Blocks;
+use super::{Blocks, slots_of};
 use crate::error::FreeError;
 use crate::lane::{Path, WayDown};
 use crate::sync::Word;
-use crate::tree::At;
 use crate::word;
 
 impl<W: Word> Blocks<'_, W> {
+    /// Checks that `index` is one of the arena's units.
+    #[inline(always)]
+    fn check_index(self, index: u64) -> Result<(), FreeError> {
+        let units = self.geometry().units();
+        if index < units { Ok(()) } else { Err(FreeError::outside(index, units)) }
+    }
+
     /// Frees the block at `index` and returns its order. Nothing has changed if there is none.
     #[inline(always)]
     pub fn free(self, index: u64) -> Result<u32, FreeError> {
-        if index >= self.geometry().units() {
-            return Err(FreeError::outside(index, self.geometry().units()));
-        }
+        self.check_index(index)?;
         match self.lane.way_down(W::SHAPE.locate(0, index).0) {
             WayDown::Split => {
                 if let Some(order) = self.order_in_leaf(index)
@@ -73,9 +77,7 @@ impl<W: Word> Blocks<'_, W> {
         if order > self.geometry().max_order() {
             return Err(FreeError::OrderTooLarge { order, max: self.geometry().max_order() });
         }
-        if index >= self.geometry().units() {
-            return Err(FreeError::outside(index, self.geometry().units()));
-        }
+        self.check_index(index)?;
         if index & ((1 << order) - 1) != 0 {
             return Err(FreeError::Misaligned { index, order });
         }
@@ -96,9 +98,7 @@ impl<W: Word> Blocks<'_, W> {
     /// Returns the order of the block that begins at unit `index`, unless it is a run.
     #[inline(always)]
     pub fn order_at(self, index: u64) -> Result<u32, FreeError> {
-        if index >= self.geometry().units() {
-            return Err(FreeError::outside(index, self.geometry().units()));
-        }
+        self.check_index(index)?;
         let mut level = self.geometry().top();
         loop {
             let (idx, slot) = W::SHAPE.locate(level, index);
@@ -137,8 +137,7 @@ impl<W: Word> Blocks<'_, W> {
     /// had not freed there, and has just looked at the words above.
     #[inline]
     fn clear_near<const LEAF: bool, const SURVEYED: bool>(self, index: u64, order: u32) -> bool {
-        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
-        let slots = order - W::SHAPE.slot_order(level);
+        let (level, slots) = slots_of::<LEAF, W>(order);
         let (idx, slot) = W::SHAPE.locate(level, index);
         let place = self.geometry().place(level, idx);
         let notes = self.lane.notes();
@@ -158,56 +157,53 @@ impl<W: Word> Blocks<'_, W> {
         if level == self.geometry().top() {
             return true;
         }
-        let offer = if left != 0 {
-            offer_of::<W>(level, left, slot, slots)
-        } else if notes.cursor(order) == Some(idx) {
-            word::UNSETTLED
-        } else {
+        if left == 0 && notes.cursor(order) != Some(idx) {
             return self.merge_emptied(level, idx, order);
-        };
+        }
         let (above, _) = W::SHAPE.parent(idx);
         let place = self.geometry().place(level + 1, above);
         // Pairs with the mark, which this sees if the inspection missed the free.
-        let allows = |above: At<'_, W>| word::allows(above.load_before_fence(), offer);
-        if !self.tree().at(place).is_some_and(allows) {
-            return self.tell_above::<LEAF>(index, order, offer);
+        let above = self.tree().at(place);
+        let bound = above.and_then(|above| word::unmarked_bound(above.load_before_fence()));
+        let known =
+            bound.and_then(|bound| Some(bound.min(self.lane.known_bound(Path::Frees, place)?)));
+        let leaves_spare = SURVEYED || !LEAF && !is_last;
+        // In a word still in use no free block is as large as the word. So nothing need be counted where all may be.
+        let most = u64::from(W::SHAPE.word_order(level));
+        if left != 0 && !leaves_spare && known.is_some_and(|known| known >= most) {
+            return true;
         }
-        if !self.lane.knows_path(Path::Frees, place, offer) {
-            return self.look_above::<LEAF>(index, order, offer);
+        let offer = offer_of::<W>(level, left, slot, slots);
+        if known.is_none_or(|known| known < offer) {
+            return self.tell_above::<LEAF>(index, order, offer, bound.unwrap_or(0));
         }
-        if SURVEYED || !LEAF && !is_last {
+        if leaves_spare {
             self.note_spare::<LEAF>(index, offer);
         }
         true
     }
 
-    /// Notes the spare that a free of `order` at `index` left, and raises the bounds above to what it offers, where
-    /// they do not allow for it yet. Always returns `true`, so that it can be the caller's tail call.
+    /// Notes the spare that a free of `order` at `index` left, and raises the bounds above to what it offers, where they
+    /// do not allow for it yet. `bound` is that of the word directly above, or 0. Always returns `true`, so that it can
+    /// be the caller's tail call.
     #[inline(never)]
-    fn look_above<const LEAF: bool>(self, index: u64, order: u32, offer: u64) -> bool {
+    fn tell_above<const LEAF: bool>(self, index: u64, order: u32, offer: u64, bound: u64) -> bool {
         self.note_spare::<LEAF>(index, offer);
-        let above = W::SHAPE.level_of(order) + 1;
-        let (idx, _) = W::SHAPE.locate(above, index);
-        let bound = self.lane.survey(Path::Frees, above, idx);
-        if bound.is_none_or(|bound| bound < offer) {
-            self.tree().publish(above, idx, offer);
+        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
+        if bound < offer {
+            self.tree().publish(level, W::SHAPE.locate(level, index).0, offer);
+            return true;
         }
-        true
-    }
-
-    /// Notes the spare that a free of `order` at `index` left, and raises the bounds above to what it offers. Always
-    /// returns `true`, like [`look_above`](Self::look_above).
-    #[inline(never)]
-    fn tell_above<const LEAF: bool>(self, index: u64, order: u32, offer: u64) -> bool {
-        self.note_spare::<LEAF>(index, offer);
-        let level = W::SHAPE.level_of(order);
-        self.tree().publish(level, W::SHAPE.locate(level, index).0, offer);
+        let (above, _) = W::SHAPE.locate(level + 1, index);
+        if self.lane.survey(Path::Frees, level + 1, above).is_none_or(|bound| bound < offer) {
+            self.tree().publish(level + 1, above, offer);
+        }
         true
     }
 
     /// Merges a word that frees of blocks of `order` have emptied, unless a lane is at work there: then the word stays
     /// split, for that lane's next allocation to fill. If the word is not this lane's, this lane forgets the block
-    /// noted in it. Always returns `true`, like [`look_above`](Self::look_above).
+    /// noted in it. Always returns `true`, like [`tell_above`](Self::tell_above).
     #[inline(never)]
     fn merge_emptied(self, level: usize, idx: u64, order: u32) -> bool {
         let notes = self.lane.notes();
@@ -233,7 +229,7 @@ impl<W: Word> Blocks<'_, W> {
     }
 
     /// Updates the words above for what frees of blocks of `order` left in word `idx` of `level`. Always returns
-    /// `true`, like [`look_above`](Self::look_above).
+    /// `true`, like [`tell_above`](Self::tell_above).
     pub(super) fn tell_freed(self, level: usize, idx: u64, order: u32, left: u64) -> bool {
         if word::codes(level, left) == 0 {
             return self.merge_emptied(level, idx, order);
@@ -255,10 +251,13 @@ impl<W: Word> Blocks<'_, W> {
     }
 }
 
-/// Returns what the words above must allow for after `2^slots` slots at `slot` came free in a word that is still in
-/// use: the order, plus 1, of the block that they are now part of.
+/// Returns what the words above must allow for after `2^slots` slots at `slot` came free in a word that now has the codes
+/// `left`: the order, plus 1, of the block that they are part of now; a merge, if nothing in the word is in use.
 #[inline(always)]
-const fn offer_of<W: Word>(level: usize, left: u64, slot: u32, slots: u32) -> u64 {
+fn offer_of<W: Word>(level: usize, left: u64, slot: u32, slots: u32) -> u64 {
+    if left == 0 {
+        return word::UNSETTLED;
+    }
     (word::grown(left, slot, slots, W::SHAPE.slots_log2(level)) + W::SHAPE.slot_order(level) + 1)
         as u64
 }

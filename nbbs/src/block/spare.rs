@@ -10,7 +10,7 @@
 //! word last. Nothing is noted by batches, by frees whose first compare-and-swap fails, and by a lane that has not
 //! allocated that order yet.
 
-use super::Blocks;
+use super::{Blocks, slots_of};
 use crate::lane::Path;
 use crate::sync::Word;
 use crate::word;
@@ -50,8 +50,7 @@ impl<W: Word> Blocks<'_, W> {
     /// any more, somebody else changes the word meanwhile, or somebody holds the area.
     #[inline(always)]
     fn claim_spare<const LEAF: bool>(self, idx: u64, order: u32) -> Option<u64> {
-        let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
-        let slots = order - W::SHAPE.slot_order(level);
+        let (level, slots) = slots_of::<LEAF, W>(order);
         let place = self.geometry().place(level, idx);
         let word = self.tree().at(place)?;
         let notes = self.lane.notes();

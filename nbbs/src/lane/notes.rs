@@ -152,16 +152,16 @@ impl<'a, W: Word> Notes<'a, W> {
         self.0[CHANGED + 1].load(Ordering::Relaxed)
     }
 
-    /// Returns the epoch in which the lane last saw the path above the inner word at `place`, with bounds of at least
-    /// `offer`. A fence must follow before it is trusted.
+    /// Returns the least bound that the lane last saw on the path above the inner word at `place`, and the epoch of
+    /// that look. A fence must follow before it is trusted.
     #[inline(always)]
-    pub fn seen_path(self, path: Path, place: usize, offer: u64) -> Option<u64> {
+    pub fn seen_path(self, path: Path, place: usize) -> Option<(u64, u64)> {
         let at = path_at(path);
         let seen = Seen(self.0[at].load(Ordering::Relaxed));
         // Acquire, by the fence if need be: pairs with the Release in `set_path`, and so with everything that the
         // note's writer acquired on the path.
         let sealed = self.0[at + 1].load(ACQUIRE_BY_FENCE);
-        seen.allows(place, offer).then(|| seen.unsealed(sealed))
+        seen.bound(place).map(|bound| (bound, seen.unsealed(sealed)))
     }
 
     pub fn set_path(self, path: Path, place: usize, epoch: u64, bound: u64) {
@@ -223,10 +223,11 @@ impl Seen {
         Self((place as u64) << Self::BOUND_BITS | bound)
     }
 
-    /// Returns whether this is the path above the word at `place`, with bounds of at least `offer`.
+    /// Returns the least bound, if this is the path above the word at `place`.
     #[inline(always)]
-    const fn allows(self, place: usize, offer: u64) -> bool {
-        self.0.wrapping_sub(Self::new(place, offer).0) < (1 << Self::BOUND_BITS) - offer
+    fn bound(self, place: usize) -> Option<u64> {
+        let bound = self.0.wrapping_sub(Self::new(place, 0).0);
+        (bound < 1 << Self::BOUND_BITS).then_some(bound)
     }
 
     /// Returns the epoch of a path, from its second word.
@@ -293,15 +294,13 @@ mod tests {
     }
 
     #[test]
-    fn a_path_allows_what_its_bound_allows_at_its_place() {
+    fn a_path_has_its_bound_at_its_place() {
         for place in PLACES {
             for bound in 0..64 {
                 let seen = Seen::new(place, bound);
-                for offer in 0..64 {
-                    assert_eq!(seen.allows(place, offer), offer <= bound, "{bound} {offer}");
-                    assert!(!seen.allows(place + 1, offer));
-                    assert!(place == 0 || !seen.allows(place - 1, offer));
-                }
+                assert_eq!(seen.bound(place), Some(bound));
+                assert_eq!(seen.bound(place + 1), None);
+                assert!(place == 0 || seen.bound(place - 1).is_none());
             }
         }
     }

@@ -69,7 +69,8 @@ impl<W: Word> OnLane<'_, W> {
     #[inline(always)]
     fn knows_split_path(self, place: usize) -> bool {
         // The block that the lane freed last lies on the path of its frees.
-        self.knows_path(Path::Claims, place, 0) || self.knows_path(Path::Frees, place, 0)
+        self.known_bound(Path::Claims, place).is_some()
+            || self.known_bound(Path::Frees, place).is_some()
     }
 
     /// Climbs from a claim in word `idx` of `level`, and notes what it saw as `path`. Returns `false` if a block or run
@@ -86,15 +87,15 @@ impl<W: Word> OnLane<'_, W> {
         self.tree().passes(level, idx) && seen().is_some() || self.tree().climb(level, idx)
     }
 
-    /// Returns whether every word above the inner word at `place` was in order, with a bound of at least `offer`, when
-    /// the lane last looked, and no inspection of any of them has finished its mark since.
+    /// Returns the least bound above the inner word at `place`, if every word there was in order when the lane last
+    /// looked, and no inspection of any of them has finished its mark since.
     #[inline(always)]
-    pub fn knows_path(self, path: Path, place: usize, offer: u64) -> bool {
-        let Some(seen) = self.notes().seen_path(path, place, offer) else { return false };
+    pub fn known_bound(self, path: Path, place: usize) -> Option<u64> {
+        let (bound, seen) = self.notes().seen_path(path, place)?;
         // The epoch is read after the caller's claim or free and its look at the word directly above. That look and the
         // note come before whatever the caller does next.
         W::store_load_fence();
-        seen == self.tree().epoch()
+        (seen == self.tree().epoch()).then_some(bound)
     }
 
     /// Looks at every word above inner word `idx` of `level`, and notes what it saw. Returns `None` if a word is marked

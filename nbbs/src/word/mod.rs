@@ -73,6 +73,14 @@ pub(crate) const fn marked(old: u64) -> u64 {
     old & !VERSION | ((old & VERSION) + VERSION_ONE) & VERSION | MARK
 }
 
+/// Returns the bound of an inner word that is unmarked.
+#[inline(always)]
+pub(crate) fn unmarked_bound(word: u64) -> Option<u64> {
+    // The mark is directly above the bound.
+    let bound = word >> BOUND_SHIFT;
+    (bound < 64).then_some(bound)
+}
+
 /// Returns whether an inner word is unmarked and has a bound of at least `offer`.
 #[inline(always)]
 pub(crate) const fn allows(word: u64, offer: u64) -> bool {

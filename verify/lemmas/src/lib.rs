@@ -8,11 +8,11 @@ include!(concat!(env!("OUT_DIR"), "/library.rs"));
 
 use word::span;
 
-/// `None`, for an optional slot or order.
+/// `None`, for an optional slot, order or bound.
 const NONE: u64 = u64::MAX;
 
-fn or_none(value: Option<u32>) -> u64 {
-    value.map_or(NONE, u64::from)
+fn or_none(value: Option<impl Into<u64>>) -> u64 {
+    value.map_or(NONE, Into::into)
 }
 
 /// Exports `NAME(ARGUMENTS) = BODY`, with a result that fits in a `u64`.
@@ -34,6 +34,7 @@ export! {
     word_bound(word: u64) = word::bound(word);
     word_inner(old: u64, codes: u64, bound: u64) = word::inner(old, codes, bound);
     word_marked(old: u64) = word::marked(old);
+    word_unmarked_bound(word: u64) = or_none(word::unmarked_bound(word));
     word_allows(word: u64, offer: u64) = word::allows(word, offer);
     word_passes(word: u64, slot: u32) = word::passes(word, slot);
     word_with_codes(level: usize, old: u64, codes: u64) = word::with_codes(level, old, codes);
