@@ -32,8 +32,8 @@ impl<W: Word> Buddy<'_, W> {
     /// Returns the order of the block at unit `index`, if no larger block covers it, and none can until it is freed.
     /// `None` means that no block begins there, or that it could not be told because others are merging at that place.
     ///
-    /// [`order_of`](Self::order_of) gives the same answer for a block whose allocation has returned, and which was never
-    /// resized. This method also gives it for a claim whose claimer died before its allocation returned.
+    /// [`order_of`](Self::order_of) gives the same answer for a block whose allocation has returned, and on which no
+    /// resize was tried. This method also gives it for a claim whose claimer died before its allocation returned.
     ///
     /// Cost: two loads for each level, and a read-modify-write for each level whose bound has to be settled again.
     /// Callable from interrupt and signal handlers.

@@ -10,7 +10,8 @@ use crate::sync::Word;
 impl<W: Word> Buddy<'_, W> {
     /// Reserves the units of `range`: they are not handed out until [`Buddy::release`].
     ///
-    /// Either all units are reserved or none. Cost: a read-modify-write for every 32 units. May run while others
+    /// Either all units are reserved or none. Cost: two read-modify-writes for every 32 units of free memory, one where
+    /// the slot above is split already, and two or three for each 512 units whose bound falls. May run while others
     /// allocate and free; they may temporarily see a part of the range in use, which becomes free again if the call is
     /// refused. Callable from interrupt and signal handlers.
     ///

@@ -16,7 +16,8 @@ impl<W: Word> Lane<'_, W> {
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run has fewer units, and
     /// [`ResizeError::Contended`] if another thread's claim stands below a slot that has to be cut, and that thread has
-    /// yet to find the area taken and undo its claim. Nothing has changed.
+    /// yet to find the area taken and undo its claim. The run keeps its units. After `Contended` it may lie in smaller
+    /// slots: then [`vouch_for`](crate::Buddy::vouch_for) knows no block there, and freeing it costs what a run costs.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -41,7 +42,8 @@ impl<W: Word> Lane<'_, W> {
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run has more units,
     /// [`ResizeError::OutOfRange`] beyond the arena's end, [`ResizeError::InUse`] if a unit behind the run is in use or
-    /// another thread is allocating around it at that moment, and [`ResizeError::Contended`]. Nothing has changed.
+    /// another thread is allocating around it at that moment, and [`ResizeError::Contended`]. The run keeps its units,
+    /// and after the last two may lie in smaller slots, as after a refused [`shrink`](Self::shrink).
     ///
     /// ```
     /// # use nbbs::ResizeError;
@@ -66,7 +68,7 @@ impl<W: Word> Lane<'_, W> {
     ///
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run does not have more
-    /// units, and [`ResizeError::Contended`] as in [`shrink`](Self::shrink). Nothing has changed.
+    /// units, and [`ResizeError::Contended`] as in [`shrink`](Self::shrink), with what is said there.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();

@@ -89,8 +89,9 @@ impl<W: Word> Lane<'_, W> {
 
     /// Frees the block or run of `units` units at `index`.
     ///
-    /// Cost: that of [`free_sized`](Self::free_sized) for a block; otherwise three read-modify-writes for the first
-    /// word of the run, and one for each further word. Callable from interrupt and signal handlers.
+    /// Cost: that of [`free_sized`](Self::free_sized) for a block; otherwise two read-modify-writes for the first word
+    /// of the run, one for each further word, and two or three for each word at any level that this empties. Callable
+    /// from interrupt and signal handlers.
     ///
     /// # Errors
     /// Those of [`free`](Self::free), and [`FreeError::WrongLength`]; nothing has changed.
