@@ -1,6 +1,9 @@
 //! Defines the command line.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -118,26 +121,29 @@ pub fn labels(contenders: &[Contender], separator: &str) -> String {
 }
 
 pub fn threads(text: &str) -> Result<usize, String> {
-    number(text, MAX_THREADS)
+    number(text, 1..=MAX_THREADS)
 }
 
 pub fn rounds(text: &str) -> Result<usize, String> {
-    number(text, 100_000)
+    number(text, 1..=100_000)
 }
 
-fn number(text: &str, max: usize) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=max).contains(number));
-    number.ok_or_else(|| format!("expected a number from 1 to {max}"))
+/// Parses a number in `range`.
+pub fn number<N: FromStr + PartialOrd + Display>(
+    text: &str,
+    range: RangeInclusive<N>,
+) -> Result<N, String> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| format!("expected a number from {} to {}", range.start(), range.end()))
 }
 
 pub fn arena(text: &str) -> Result<Arena, String> {
-    let bytes = parse_size::Config::new()
-        .with_binary()
-        .parse_size(text)
-        .map_err(|error| format!("{error}; expected a size such as 512M, 1G or 1T"))?;
+    let max = (nbbs::MAX_UNITS * UNIT_BYTES) >> 50;
+    let bytes = parse_size::Config::new().with_binary().parse_size(text).map_err(|error| {
+        format!("{error}; expected a size such as 512M, 1G or 1T, at most {max} PiB")
+    })?;
     let units = bytes / UNIT_BYTES;
     if bytes % UNIT_BYTES != 0 || !(1..=nbbs::MAX_UNITS).contains(&units) {
-        let max = (nbbs::MAX_UNITS * UNIT_BYTES) >> 50;
         return Err(format!(
             "memory must be a multiple of 4 KiB, at least 4 KiB and at most {max} PiB"
         ));

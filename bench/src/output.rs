@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use anyhow::Context;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
@@ -84,7 +85,7 @@ impl Output {
 /// Prints a paragraph.
 pub fn print(text: &str) -> anyhow::Result<()> {
     // Not `println!`, which panics if standard output is closed.
-    Ok(writeln!(io::stdout(), "{text}")?)
+    writeln!(io::stdout(), "{text}").context("standard output cannot be written")
 }
 
 /// Prints a line to standard error, if that is open.

@@ -9,6 +9,7 @@ use crate::suite::measure::{Case, measure};
 use crate::suite::plan::{Part, Plan, Table};
 use crate::suite::worker::Setting;
 use crate::suite::{instructions, on_heap};
+use crate::table;
 
 /// Runs the command. Returns whether all allocators that are meant to be safe were verified.
 pub fn run(args: &Suite) -> anyhow::Result<bool> {
@@ -54,7 +55,11 @@ fn table_of(args: &Suite, table: &Table, clock: &Clock, output: &mut Output) -> 
         let (trace, rounds) = (trace.as_deref(), args.rounds(workload));
         let case = Case { workload, units, trace, once: args.once, setting, rounds };
         output.bar.inc_length((contenders.len() * case.steps()) as u64);
-        output.bar.set_message(format!("{}, order {order}, {threads} threads", workload.name));
+        output.bar.set_message(format!(
+            "{}, order {order}, {}",
+            workload.name,
+            table::threads(threads)
+        ));
         let mut rows = measure(&case, contenders, clock, &output.bar);
         if args.instructions {
             instructions::count(&case, &mut rows)?;

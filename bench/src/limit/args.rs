@@ -2,10 +2,12 @@
 
 use clap::Args;
 
+use crate::args::number;
+
 #[derive(Debug, Args)]
 pub struct Limit {
     /// Percent of the arena that is in use while pairs are measured [default: 0,50,90,99]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=99))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = |text: &str| number(text, 0..=99))]
     pub fills: Vec<u32>,
 }
 

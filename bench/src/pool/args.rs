@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::Case;
+use crate::args::number;
 
 /// More than any machine does in an hour, and few enough to be added up.
 const MAX_PAIRS: u64 = 1_000_000_000_000;
@@ -14,7 +15,7 @@ pub struct Objects {
     cases: Vec<Case>,
 
     /// Number of allocations, and of frees, over all threads [default: 50000000; with --quick 1000000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_PAIRS))]
+    #[arg(long, value_name = "N", value_parser = |text: &str| number(text, 1..=MAX_PAIRS))]
     pub pairs: Option<u64>,
 }
 

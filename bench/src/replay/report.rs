@@ -37,10 +37,13 @@ fn title(row: &Row) -> String {
 
 fn clock(row: &Row) -> String {
     format!(
-        "The clock costs {:.1} ns, which is subtracted, and has steps of {:.1} ns. Medians over {} rounds.",
+        "The clock costs {:.1} ns, which is subtracted, and has steps of {:.1} ns. {}.",
         figure(row, "clock_ns"),
         row.clock_step_ns.unwrap_or(0.0),
-        row.rounds.unwrap_or(0),
+        match row.rounds.unwrap_or(0) {
+            1 => "One round".to_owned(),
+            rounds => format!("Medians over {rounds} rounds"),
+        },
     )
 }
 

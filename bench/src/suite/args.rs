@@ -7,7 +7,7 @@ use clap::{Args, FromArgMatches};
 
 use super::on_heap;
 use super::workloads::{Orders, Usual, WORKLOADS, Workload};
-use crate::args::{Arena, MORE, UNIT_BYTES, arena, labels, names, rounds, threads};
+use crate::args::{Arena, MORE, UNIT_BYTES, arena, labels, names, number, rounds, threads};
 use crate::cores::args::Cores;
 use crate::limit::args::Limit;
 use crate::market::{CONTENDERS, Contender, HEAPS, Kind};
@@ -34,7 +34,7 @@ pub struct Suite {
     /// Orders of the blocks of back-ends, unless the workload sets them; a block of order N has 2^N pages of 4 KiB
     /// [default: 0,3,6; with --quick 0; `limit` 0 to 9]
     #[arg(long, value_name = "LIST", value_delimiter = ',',
-          value_parser = clap::value_parser!(u32).range(0..=i64::from(limit::MAX_ORDER)))]
+          value_parser = |text: &str| number(text, 0..=limit::MAX_ORDER))]
     pub orders: Vec<u32>,
 
     /// Sizes of the blocks of heaps, in bytes, unless the workload sets them [default: 8,128,1024; with --quick 64;

@@ -10,7 +10,7 @@ use super::{asked, on_heap, room};
 use crate::args::{MAX_THREADS, UNIT_BYTES};
 use crate::market::{Contender, Kind};
 use crate::replay::{Events, Replayed};
-use crate::table::bytes;
+use crate::table::{self, bytes};
 
 /// The plan of all that is measured, in the order of the workloads.
 pub struct Plan {
@@ -143,7 +143,7 @@ impl Table {
         let (threads, crowds): (Vec<_>, Vec<_>) = self.threads.iter().partition(|&one| room(one));
         let crowded = |threads: usize| {
             let least = bytes(self.least(threads) * self.unit());
-            let block = format!("{name} with {threads} threads and order {order}");
+            let block = format!("{name} with {} and order {order}", table::threads(threads));
             format!("{block} takes memory of {least}, not {memory}")
         };
         let mut left_out: Vec<String> = crowds.into_iter().map(crowded).collect();
@@ -163,12 +163,16 @@ impl Table {
         (threads as u64 * self.workload.blocks_per_thread * unit) << self.order
     }
 
-    /// Keeps the numbers of threads that the table's trace has events for, and none if the trace needs more memory.
-    /// Returns what it left out, if that was asked for.
+    /// Fits the table to its trace. Returns what it left out, if that was asked for.
     fn fit_trace(&mut self, args: &Suite) -> anyhow::Result<Option<String>> {
         let Some(trace) = self.trace.clone() else { return Ok(None) };
+        Ok(self.fit_memory(&trace, args)?.or_else(|| self.fit_threads(&trace, args)))
+    }
+
+    /// Sets the memory that a trace needs, unless it was asked for. If that is too little for a heap, no number of
+    /// threads is left.
+    fn fit_memory(&mut self, trace: &Replayed, args: &Suite) -> anyhow::Result<Option<String>> {
         let (name, peak) = (trace.name(), trace.peak_bytes());
-        let threads = trace.threads().min(MAX_THREADS);
         match trace.events {
             Events::Pages(_) if !args.has_memory(self.kind) => self.units = roomy(name, peak)?,
             // If the arena is too small, the table shows how much is refused.
@@ -186,43 +190,47 @@ impl Table {
             }
             Events::Heap(_) => {}
         }
-        let asked = self.threads.len();
-        self.threads.retain(|&asked| asked <= threads);
-        let (_, most) = self.workload.threads;
-        if args.threads.is_empty() && threads <= most {
-            self.threads.extend((!self.threads.contains(&threads)).then_some(threads));
-            if threads < trace.threads() {
-                let all = trace.threads();
-                return Ok(Some(format!(
-                    "{name} has events of {all} threads, and {threads} replay it: no run has more"
-                )));
-            }
-        } else if !args.threads.is_empty() && self.threads.len() < asked {
-            let told = format!(
-                "{name} has events of {threads} threads, and at most as many can replay it"
-            );
-            return Ok(Some(told));
-        }
         Ok(None)
+    }
+
+    /// Keeps the numbers of threads that a trace has events for, and adds that of the trace itself, unless numbers were
+    /// asked for.
+    fn fit_threads(&mut self, trace: &Replayed, args: &Suite) -> Option<String> {
+        let (name, all) = (trace.name(), trace.threads());
+        let threads = all.min(MAX_THREADS);
+        let asked = self.threads.clone();
+        self.threads.retain(|&asked| asked <= threads);
+        if !args.threads.is_empty() {
+            let most = asked.into_iter().max().filter(|&most| most > threads)?;
+            return Some(format!(
+                "{name} has events of {threads} threads, and at most as many can replay it, not {most}"
+            ));
+        }
+        let (_, most) = self.workload.threads;
+        if threads > most {
+            return None;
+        }
+        if !self.threads.contains(&threads) {
+            self.threads.push(threads);
+        }
+        (threads < all).then(|| {
+            format!("{name} has events of {all} threads, and {threads} replay it: no run has more")
+        })
     }
 }
 
 /// Says why a contender cannot be measured on so many units of so many bytes.
 fn refused(contender: &Contender, units: u64, unit: u64) -> Option<String> {
     let of = |units: u64| bytes(units.saturating_mul(unit));
-    if units < contender.min_units {
-        return Some(format!(
-            "takes memory of at least {}, not {}",
-            of(contender.min_units),
-            of(units)
-        ));
-    }
-    if units > contender.max_units {
-        return Some(format!(
-            "takes memory of at most {}, not {}",
-            of(contender.max_units),
-            of(units)
-        ));
+    let bound = if units < contender.min_units {
+        Some(("least", contender.min_units))
+    } else if units > contender.max_units {
+        Some(("most", contender.max_units))
+    } else {
+        None
+    };
+    if let Some((bound, limit)) = bound {
+        return Some(format!("takes memory of at {bound} {}, not {}", of(limit), of(units)));
     }
     let (needed, there) = (room::of_case(contender, units), room::of_machine());
     let (with, needs, has) = (of(units), bytes(needed), bytes(there));
