@@ -11,6 +11,7 @@ use crate::verdict::{Rounds, Verdict};
 /// Returns all that is printed about one trace.
 pub fn table(_: &Workload, rows: &[Row]) -> String {
     let mut lines = vec![title(&rows[0])];
+    lines.extend(judgement(rows));
     let same_table = |a: &Row, b: &Row| rows.len() <= SIDE_BY_SIDE || a.threads == b.threads;
     let groups = rows.chunk_by(same_table).flat_map(|rows| rows.chunks(SIDE_BY_SIDE));
     lines.extend(groups.map(|rows| LAYOUT.turned(&rows.iter().collect::<Vec<_>>()).to_string()));
@@ -33,6 +34,20 @@ fn title(row: &Row) -> String {
         bytes(figure(row, "trace_bytes") as u64),
         bytes(row.arena_bytes.unwrap_or(0)),
     )
+}
+
+/// Says what was verified, unless somebody was found wrong: that is listed below the tables.
+fn judgement(rows: &[Row]) -> Option<String> {
+    let judged = || rows.iter().filter_map(|row| row.verified);
+    let replays = match judged().count() {
+        0 => return None,
+        1 => "One replay".to_owned(),
+        replays => format!("{replays} replays"),
+    };
+    let operations = count(rows[0].ops.unwrap_or(0));
+    judged().all(|right| right).then(|| {
+        format!("{replays} of {operations} operations, judged by an owner map: no page was ever in two blocks.")
+    })
 }
 
 fn clock(row: &Row) -> String {
