@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::market::{CONTENDERS, Contender};
 use crate::report::args::{Compare, Report};
-use crate::suite::args::{Suite, known};
+use crate::suite::args::Suite;
 
 /// One unit of every arena here: a page of 4 KiB.
 pub const UNIT_BYTES: u64 = 4096;
@@ -48,7 +48,7 @@ pub struct Replay {
     #[arg(value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
 
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = known)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = back_end)]
     #[arg(help = format!("Allocators to replay on, from {} [default: {USUAL}]", names(", ")))]
     pub allocators: Vec<String>,
 
@@ -120,6 +120,13 @@ pub fn labels(contenders: &[Contender], separator: &str) -> String {
     names.join(separator)
 }
 
+/// Checks that an allocator of blocks has this name.
+fn back_end(name: &str) -> Result<String, String> {
+    let found = CONTENDERS.iter().any(|contender| contender.name == name);
+    let refusal = || format!("there is no such allocator; there are {}{MORE}", names(", "));
+    found.then(|| name.to_owned()).ok_or_else(refusal)
+}
+
 pub fn threads(text: &str) -> Result<usize, String> {
     number(text, 1..=MAX_THREADS)
 }
@@ -153,7 +160,7 @@ pub fn arena(text: &str) -> Result<Arena, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cli, arena, known};
+    use super::{Cli, arena, back_end, number};
     use clap::CommandFactory;
 
     #[test]
@@ -176,7 +183,16 @@ mod tests {
 
     #[test]
     fn unknown_allocators_get_the_known_ones() {
-        let message = known("nobody").unwrap_err();
+        let message = back_end("nobody").unwrap_err();
         assert!(message.contains("nbbs") && message.contains("linux"), "{message}");
+        assert!(back_end("nbbs").is_ok() && back_end("nbbs-heap").is_err());
+    }
+
+    #[test]
+    fn a_refused_number_gets_its_limits() {
+        for wrong in ["", "-1", "0", "8", "99999999999999999999", "x"] {
+            assert_eq!(number(wrong, 1..=7_u32), Err("expected a number from 1 to 7".to_owned()));
+        }
+        assert_eq!(number("7", 1..=7_u32), Ok(7));
     }
 }
