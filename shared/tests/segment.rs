@@ -12,7 +12,7 @@ use nbbs_shared::{
     AllocError, AttachError, Fate, Geometry, JoinError, Offset, OffsetError, Segment,
 };
 use nix::fcntl::{FcntlArg, fcntl};
-use nix::libc::{EINVAL, F_WRLCK, SEEK_SET, flock};
+use nix::libc::{EINVAL, F_UNLCK, F_WRLCK, SEEK_SET, flock};
 use proptest::prelude::*;
 
 const GEOMETRY: Geometry = Geometry { units: 300, unit_bytes: 64, members: 4 };
@@ -178,11 +178,33 @@ fn creating(file: &File) {
     let at = flock {
         l_type: F_WRLCK as _,
         l_whence: SEEK_SET as _,
-        l_start: 1 << 60,
+        l_start: 1 << 30,
         l_len: 1,
         l_pid: 0,
     };
     fcntl(file, FcntlArg::F_OFD_SETLK(&at)).unwrap();
+}
+
+/// A process of 32 bits names no bytes from 2^31 on.
+#[test]
+fn the_locks_of_members_are_seen_by_any_process() {
+    let segment = Segment::memfd("locks", GEOMETRY).unwrap();
+    let locked = || {
+        let mut found = flock {
+            l_type: F_WRLCK as _,
+            l_whence: SEEK_SET as _,
+            l_start: 0,
+            l_len: i32::MAX.into(),
+            l_pid: 0,
+        };
+        fcntl(&segment, FcntlArg::F_OFD_GETLK(&mut found)).unwrap();
+        i32::from(found.l_type) != F_UNLCK
+    };
+    assert!(!locked());
+    let member = segment.join().unwrap();
+    assert!(locked());
+    drop(member);
+    assert!(!locked());
 }
 
 #[test]

@@ -9,8 +9,9 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc::{F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t};
 
-/// The byte that a creator locks until the segment is whole. It is beyond the largest segment.
-pub(super) const CREATION: u64 = 1 << 60;
+/// The byte that a creator locks until the segment is whole. It and those of the seats are below 2^31: a process of 32
+/// bits, whose offsets end there, locks the same bytes.
+pub(super) const CREATION: u64 = 1 << 30;
 
 /// The byte of the first seat.
 const SEATS: u64 = CREATION + 1;
