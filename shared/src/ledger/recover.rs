@@ -6,7 +6,7 @@
 use nbbs::Piece;
 use nbbs::sync::{Ordering, Word};
 
-use super::{Ledger, Liveness, NotHeld, Owner, Seat, Turn};
+use super::{Ledger, Liveness, NotHeld, Owner, Seat, Turn, order_of};
 
 /// What shall become of a recovered block.
 ///
@@ -188,7 +188,10 @@ impl<W: Word> Ledger<'_, W> {
         // Not by a store, as when a member frees its own: the member to which the block was sent may take it at this
         // moment.
         let freed = if self.swap_tag(index, tag, Owner::NOBODY.after(tag)) {
-            self.buddy.on(seat.number).free(index).map(drop).map_err(|_| NotHeld::Damaged)
+            // By the order that the tag names, as in `free`: a search for what is there need not end if somebody has
+            // written into the words.
+            let freed = self.buddy.on(seat.number).free_sized(index, order_of(tag));
+            freed.map_err(|_| NotHeld::Damaged)
         } else {
             Err(NotHeld::By(self.owner_at(index).unwrap_or(Owner::NOBODY)))
         };

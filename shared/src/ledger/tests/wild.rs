@@ -68,3 +68,20 @@ fn tags_that_lie_are_counted() {
     assert_eq!(ledger.free(&hand.seat, u64::MAX), Err(NotHeld::Outside));
     assert_eq!(ledger.take(&other.seat, u64::MAX, None), Err(NotHeld::Outside));
 }
+
+/// A recoverer frees the block that the tag names, and does not look for what else may be there.
+#[test]
+fn what_is_no_block_any_more_stays() {
+    let world = World::new(64);
+    let mut dead = world.sit(0);
+    dead.alloc(2).unwrap();
+    world.kill(0);
+    let other = world.sit(1);
+    let ledger = world.ledger();
+    let found = world.slabs().recover(&other.seat, &world, |at, _| {
+        ledger.buddy.on(0).shrink(at / 64, 3).unwrap();
+        Fate::Free
+    });
+    assert_eq!((found.freed, found.damaged), (0, 1));
+    assert_eq!(ledger.buddy.count_free(), 61);
+}
