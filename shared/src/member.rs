@@ -39,7 +39,8 @@ pub struct Member {
     segment: Segment,
     pub(crate) seat: Seat,
     pub(crate) cursors: Cursors,
-    /// An open file description with a lock on the seat's byte, which the kernel releases when this is closed.
+    /// An open file description with a lock on the seat's byte, which the kernel releases when the last copy of this is
+    /// closed: children of this process have one, too.
     lock: File,
     /// The process that joined.
     process: Process,
@@ -444,6 +445,7 @@ impl Drop for Member {
         if self.process.is_this() {
             self.segment.slabs().unpin_all(&self.seat);
             self.segment.ledger().leave(&self.seat);
+            self.locks().give_up(self.seat.number);
         }
     }
 }

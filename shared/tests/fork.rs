@@ -2,6 +2,7 @@
 
 use std::alloc::Layout;
 use std::io::{Read, Write, pipe};
+use std::mem::ManuallyDrop;
 use std::os::fd::AsFd;
 
 use nbbs_shared::{Fate, Geometry, Member, Segment};
@@ -43,9 +44,10 @@ fn a_child_leaves_the_parents_member_alone() {
     let (member, other) = (segment.join().unwrap(), segment.join().unwrap());
     let block = member.alloc(layout()).unwrap();
     let fd = segment.as_fd().try_clone_to_owned().unwrap();
-    let inherited = (segment.clone(), segment.join().unwrap());
+    // The parent's goes on.
+    let inherited = ManuallyDrop::new((segment.clone(), segment.join().unwrap()));
     let child = child(|| {
-        drop(inherited);
+        drop(ManuallyDrop::into_inner(inherited));
         let own = Segment::attach_fd(fd).ok()?;
         let member: Member = own.join().ok()?;
         let block = member.alloc(layout()).ok()?;
@@ -87,4 +89,17 @@ fn a_member_counts_as_alive_as_long_as_its_child_lives() {
     let recovery = survivor.recover(|_| Fate::Free);
     assert_eq!((recovery.members, recovery.freed), (1, 1), "{recovery:?}");
     assert_eq!(segment.free_bytes(), 64 * 64);
+}
+
+/// A member leaves while a child of its process goes on: its seat is free.
+#[test]
+fn a_member_leaves_whatever_its_children_do() {
+    let segment = Segment::memfd("leaves", Geometry { members: 1, ..GEOMETRY }).unwrap();
+    let member = segment.join().unwrap();
+    let child = child(|| forever());
+    drop(member);
+    let next = segment.join();
+    kill(child, Signal::SIGKILL).unwrap();
+    waitpid(child, None).unwrap();
+    assert!(next.is_ok(), "{next:?}");
 }

@@ -32,8 +32,8 @@ use map::{Arena, Map};
 /// Memory from which several processes allocate. This is a handle: clones are the same segment.
 ///
 /// A child of `fork` inherits neither the mapping nor any member: it must not use what its parent made, and attaches
-/// for itself. Until a child has ended, or executed another program, its parent's members count as alive, as the child
-/// has their locks, too.
+/// for itself. Until a child has ended, or executed another program, members of its parent that die count as alive, as
+/// the child has their locks, too. Those that leave do not.
 ///
 /// ```
 /// use nbbs_shared::{Geometry, Segment};
@@ -486,6 +486,13 @@ impl AsFd for Segment {
 
 /// The kernel's information on which members are alive, queried through a member's own description of the file.
 pub(crate) struct Locks<'m>(pub &'m File);
+
+impl Locks<'_> {
+    /// Unlocks the member's own seat, also for children that have copies of the description.
+    pub fn give_up(&self, seat: usize) {
+        lock::unlock(self.0, lock::of_seat(seat));
+    }
+}
 
 impl Liveness for Locks<'_> {
     fn is_alive(&self, seat: usize) -> bool {
