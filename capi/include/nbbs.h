@@ -283,7 +283,8 @@ enum nbbs_code
      */
     NBBS_CODE_SEGMENT_CORRUPT,
     /**
-     * The segment is being made at this moment: an ordinary answer.
+     * The segment is not made yet: somebody is making it at this moment, or the file is empty, as it is just before. An
+     * ordinary answer.
      */
     NBBS_CODE_SEGMENT_MAKING,
     /**
@@ -2392,10 +2393,12 @@ nbbs_code nbbs_shared_create_memfd(const char *name,
 /**
  * Attaches to the segment in the file at `path`. All of its header is checked before any of it is mapped.
  *
- * Refuses with `NULL`, `NO_SEGMENT`, `TOO_SHORT`, `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `SEGMENT_MAKING`,
- * `SEGMENT_HALF_MADE` if its creator died before it was whole, `SYSTEM`.
+ * Refuses with `NULL`, `NO_SEGMENT`, `TOO_SHORT`, `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `SEGMENT_MAKING` also of an
+ * empty file, `SEGMENT_HALF_MADE` if its creator died before it was whole, `SYSTEM`.
  */
-nbbs_code nbbs_shared_attach(const char *path, struct nbbs_shared **segment, struct nbbs_error *error);
+nbbs_code nbbs_shared_attach(const char *path,
+                             struct nbbs_shared **segment,
+                             struct nbbs_error *error);
 #endif
 
 #if defined(__linux__)

@@ -111,7 +111,8 @@ pub enum Code {
     /// The segment's header or bookkeeping has changed since it was made. `value`: what was found; `other`: 0 a field
     /// of the header, 1 its checksum, which is to be `limit`, 2 a word of the bookkeeping, and `value` is which.
     SegmentCorrupt,
-    /// The segment is being made at this moment: an ordinary answer.
+    /// The segment is not made yet: somebody is making it at this moment, or the file is empty, as it is just before. An
+    /// ordinary answer.
     SegmentMaking,
     /// Whoever made the segment died before it was whole: `nbbs_shared_create` takes it over.
     SegmentHalfMade,

@@ -324,7 +324,7 @@ impl fmt::Display for Error {
                 ),
                 _ => write!(f, "the header has a field of {value}, which no segment has"),
             },
-            Code::SegmentMaking => f.write_str("the segment is being made at this moment"),
+            Code::SegmentMaking => f.write_str("the segment is not made yet"),
             Code::SegmentHalfMade => {
                 f.write_str("whoever made the segment died before it was whole")
             }

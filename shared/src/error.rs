@@ -111,7 +111,7 @@ pub enum AttachError {
     },
     /// A segment as it is asked for, or as the header describes it, cannot exist.
     Geometry(GeometryError),
-    /// Somebody is making the segment at this moment.
+    /// The segment is not made yet: somebody is making it at this moment, or the file is empty, as it is just before.
     Making,
     /// The creator died while it was making the segment: [`create`](crate::Segment::create) takes it over.
     HalfMade,
@@ -125,7 +125,7 @@ pub enum AttachError {
 /// use nbbs_shared::{AttachError, PathError};
 ///
 /// let error = PathError { path: "/dev/shm/name".into(), error: AttachError::Making };
-/// assert_eq!(error.to_string(), "\"/dev/shm/name\": the segment is being made at this moment");
+/// assert_eq!(error.to_string(), "\"/dev/shm/name\": the segment is not made yet");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
@@ -331,7 +331,7 @@ impl fmt::Display for AttachError {
                 write!(f, "word {word} of the bookkeeping is not zero, and nobody writes there")
             }
             Self::Geometry(error) => error.fmt(f),
-            Self::Making => write!(f, "the segment is being made at this moment"),
+            Self::Making => write!(f, "the segment is not made yet"),
             Self::HalfMade => write!(f, "whoever made the segment died before it was whole"),
             Self::Exists => write!(f, "there is a whole segment already"),
         }

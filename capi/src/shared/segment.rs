@@ -151,8 +151,8 @@ pub unsafe extern "C" fn nbbs_shared_create_memfd(
 
 /// Attaches to the segment in the file at `path`. All of its header is checked before any of it is mapped.
 ///
-/// Refuses with `NULL`, `NO_SEGMENT`, `TOO_SHORT`, `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `SEGMENT_MAKING`,
-/// `SEGMENT_HALF_MADE` if its creator died before it was whole, `SYSTEM`.
+/// Refuses with `NULL`, `NO_SEGMENT`, `TOO_SHORT`, `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `SEGMENT_MAKING` also of an
+/// empty file, `SEGMENT_HALF_MADE` if its creator died before it was whole, `SYSTEM`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_attach(
     path: *const c_char,

@@ -309,10 +309,13 @@ TEST(Shared, GeometriesAndFilesAreLookedAt) {
                    [&](nbbs_error *refused) { return nbbs_shared_attach_fd(1000, &segment, refused); });
     const Path path("files");
     ASSERT_EQ(close(open(path, O_CREAT | O_WRONLY, 0600)), 0);
-    EXPECT_EQ(nbbs_shared_attach(path, &segment, nullptr), NBBS_CODE_SEGMENT_HALF_MADE);
+    expect_refusal(NBBS_CODE_SEGMENT_MAKING, "the segment is not made yet",
+                   [&](nbbs_error *refused) { return nbbs_shared_attach(path, &segment, refused); });
     ASSERT_EQ(nbbs_shared_create(path, &kGeometry, 0, &segment, nullptr), NBBS_CODE_OK);
     nbbs_shared_detach(segment);
     const int file = open(path, O_WRONLY);
+    ASSERT_EQ(pwrite(file, "\x01", 1, 56), 1);
+    EXPECT_EQ(nbbs_shared_attach(path, &segment, nullptr), NBBS_CODE_SEGMENT_HALF_MADE);
     ASSERT_EQ(pwrite(file, "\x09", 1, 8), 1);
     expect_refusal(NBBS_CODE_SEGMENT_VERSION, "the segment has layout version 9: this code knows 7",
                    [&](nbbs_error *refused) { return nbbs_shared_attach(path, &segment, refused); });

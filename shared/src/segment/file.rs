@@ -11,8 +11,9 @@ use nix::libc::{O_NOCTTY, O_NONBLOCK, geteuid, off_t};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::lock::{self, CREATION};
+use super::look::{Found, check_kind, look};
 use crate::error::AttachError;
-use crate::header::{self, HEADER_BYTES, STATE_AT, State};
+use crate::header::{self, STATE_AT, State};
 use crate::layout::Layout;
 
 /// The bits of a file's mode that say who may use it.
@@ -43,12 +44,11 @@ pub(super) fn create(path: &Path, layout: &Layout, mode: u32) -> Result<File, At
         return Err(AttachError::Making);
     }
     // Closing the file releases the lock if this fails.
-    match state_of(&file) {
-        Ok((_, State::Whole)) => return Err(AttachError::Exists),
-        // Empty, or begun by a process that died.
-        Ok((_, State::Making)) | Err(AttachError::HalfMade) => {}
-        Err(error) => return Err(error),
+    check_kind(&file)?;
+    if let Found::Whole(_) = look(&file)? {
+        return Err(AttachError::Exists);
     }
+    // Empty, or begun by a process that died.
     take_over(&file, mode)?;
     file.set_len(0).map_err(AttachError::io("empty the file"))?;
     make(&file, layout)?;
@@ -92,41 +92,4 @@ fn make(file: &File, layout: &Layout) -> Result<(), AttachError> {
     // Reserved now, so that nobody meets a full file system at the first use of a page.
     posix_fallocate(file, 0, len).map_err(AttachError::system("reserve memory for the segment"))?;
     write(&State::Whole.bytes(), STATE_AT)
-}
-
-/// Returns what the header of a whole segment says, after checking all of it.
-pub(super) fn check(file: &File) -> Result<Layout, AttachError> {
-    // If it seems to be half made, the creator may have finished between two looks.
-    for _ in 0..2 {
-        match state_of(file) {
-            Ok((layout, State::Whole)) => return Ok(layout),
-            Ok((_, State::Making)) | Err(AttachError::HalfMade) => {}
-            Err(error) => return Err(error),
-        }
-        if lock::is_locked(file, CREATION) {
-            return Err(AttachError::Making);
-        }
-    }
-    Err(AttachError::HalfMade)
-}
-
-/// Returns what the header says. An empty file is half made.
-fn state_of(file: &File) -> Result<(Layout, State), AttachError> {
-    let metadata = file.metadata().map_err(AttachError::io("look at the file"))?;
-    if !metadata.is_file() {
-        return Err(AttachError::Foreign);
-    }
-    if metadata.len() == 0 {
-        return Err(AttachError::HalfMade);
-    }
-    let mut bytes = [0; HEADER_BYTES];
-    let mut read = 0;
-    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
-        let more = file.read_at(rest, read as u64).map_err(AttachError::io("read the header"))?;
-        if more == 0 {
-            break;
-        }
-        read += more;
-    }
-    header::decode(bytes.get(..read).unwrap_or(&[]), metadata.len())
 }

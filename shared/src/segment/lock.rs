@@ -9,6 +9,8 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc::{F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t};
 
+use crate::ledger::Liveness;
+
 /// The byte that a creator locks until the segment is whole. It and those of the seats are below 2^31: a process of 32
 /// bits, whose offsets end there, locks the same bytes.
 pub(super) const CREATION: u64 = 1 << 30;
@@ -56,5 +58,21 @@ fn on(byte: u64, kind: c_int) -> flock {
         l_start: byte as off_t,
         l_len: 1,
         l_pid: 0,
+    }
+}
+
+/// The kernel's information on which members are alive, queried through a member's own description of the file.
+pub(crate) struct Locks<'m>(pub &'m File);
+
+impl Locks<'_> {
+    /// Unlocks the member's own seat, also for children that have copies of the description.
+    pub fn give_up(&self, seat: usize) {
+        unlock(self.0, of_seat(seat));
+    }
+}
+
+impl Liveness for Locks<'_> {
+    fn is_alive(&self, seat: usize) -> bool {
+        is_locked(self.0, of_seat(seat))
     }
 }

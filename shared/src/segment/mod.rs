@@ -1,11 +1,13 @@
 //! Segments: created, attached, and shared by the members of this process.
 //!
 //! ```text
-//! file    creates and checks files      lock    tells which members are alive      map    maps memory
+//! file    creates files      look    tells what is in them      lock    tells which members are alive
+//! map     maps memory
 //! ```
 
 mod file;
 mod lock;
+mod look;
 mod map;
 
 use std::fs::File;
@@ -22,11 +24,12 @@ use nbbs::{Buddy, MetadataError};
 use crate::error::{AttachError, JoinError, OffsetError, PathError, errno_of};
 use crate::header::ROOT_AT;
 use crate::layout::{Geometry, Layout};
-use crate::ledger::{Ledger, Liveness, NotHeld, Owner, TURN_STRIDE};
+use crate::ledger::{Ledger, NotHeld, Owner, TURN_STRIDE};
 use crate::member::{Member, MemberId};
 use crate::offset::{AtomicOffset, Offset};
 use crate::slabs::class::Shape;
 use crate::slabs::{HINTS, PIN_STRIDE, Slabs};
+pub(crate) use lock::Locks;
 use map::{Arena, Map};
 
 /// Memory from which several processes allocate. This is a handle: clones are the same segment.
@@ -137,8 +140,9 @@ impl Segment {
     /// Attaches to the segment in the file at `path`.
     ///
     /// # Errors
-    /// [`PathError`], which names the path and why: any [`AttachError`] except [`Exists`](AttachError::Exists). Nothing
-    /// was changed, and nothing was mapped except with [`Bookkeeping`](AttachError::Bookkeeping).
+    /// [`PathError`], which names the path and why: any [`AttachError`] except [`Exists`](AttachError::Exists);
+    /// [`Making`](AttachError::Making) also of an empty file. Nothing was changed, and nothing was mapped except with
+    /// [`Bookkeeping`](AttachError::Bookkeeping).
     ///
     /// ```
     /// use nbbs_shared::{AttachError, Segment};
@@ -157,7 +161,7 @@ impl Segment {
         match opened {
             Ok(file) => Self::attach_file(file),
             Err(error) => {
-                readable().map_or(Ok(()), |file| file::check(&file).map(drop))?;
+                readable().map_or(Ok(()), |file| look::check(&file).map(drop))?;
                 Err(AttachError::io("open the file for writing")(error))
             }
         }
@@ -182,7 +186,7 @@ impl Segment {
     }
 
     fn attach_file(file: File) -> Result<Self, AttachError> {
-        let layout = file::check(&file)?;
+        let layout = look::check(&file)?;
         Self::map(file, layout)
     }
 
@@ -481,21 +485,5 @@ impl AsFd for Segment {
     /// Returns the file's descriptor, to be handed to another process.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.file.as_fd()
-    }
-}
-
-/// The kernel's information on which members are alive, queried through a member's own description of the file.
-pub(crate) struct Locks<'m>(pub &'m File);
-
-impl Locks<'_> {
-    /// Unlocks the member's own seat, also for children that have copies of the description.
-    pub fn give_up(&self, seat: usize) {
-        lock::unlock(self.0, lock::of_seat(seat));
-    }
-}
-
-impl Liveness for Locks<'_> {
-    fn is_alive(&self, seat: usize) -> bool {
-        lock::is_locked(self.0, lock::of_seat(seat))
     }
 }
