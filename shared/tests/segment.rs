@@ -12,7 +12,12 @@ use nbbs_shared::{
     AllocError, AttachError, Fate, Geometry, JoinError, Offset, OffsetError, Segment,
 };
 use nix::fcntl::{FcntlArg, fcntl};
-use nix::libc::{EINVAL, F_UNLCK, F_WRLCK, SEEK_SET, flock};
+use nix::libc::{
+    _exit, EFBIG, EINVAL, F_UNLCK, F_WRLCK, RLIMIT_FSIZE, SEEK_SET, SIG_ERR, SIG_IGN, SIGXFSZ,
+    flock, rlimit, setrlimit, signal,
+};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
 use proptest::prelude::*;
 
 const GEOMETRY: Geometry = Geometry { units: 300, unit_bytes: 64, members: 4 };
@@ -234,6 +239,44 @@ fn creation_that_died_is_seen_and_taken_over() {
         assert_eq!(Segment::attach(&place.0).unwrap().free_bytes(), 500 * 64);
         assert_eq!(Segment::create(&place.0, GEOMETRY).unwrap_err().error, AttachError::Exists);
     }
+}
+
+/// Calls `act` in a process that may not make files longer than this, and returns what it says.
+fn with_files_up_to(bytes: u64, act: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child calls what other threads cannot have locked, but `malloc`, which is made for that.
+    match unsafe { fork() }.expect("a process") {
+        ForkResult::Parent { child } => waitpid(child, None) == Ok(WaitStatus::Exited(child, 0)),
+        ForkResult::Child => {
+            let limit = rlimit { rlim_cur: bytes as _, rlim_max: bytes as _ };
+            // SAFETY: both change this process only, which ends here; a limit is read.
+            let is_set = unsafe {
+                signal(SIGXFSZ, SIG_IGN) != SIG_ERR
+                    && setrlimit(RLIMIT_FSIZE, &raw const limit) == 0
+            };
+            let did = is_set && act();
+            // SAFETY: ends the child, and nothing of the parent's with it.
+            unsafe { _exit(i32::from(!did)) }
+        }
+    }
+}
+
+#[test]
+fn a_segment_that_has_no_room_leaves_nothing() {
+    let place = Place::new("no-room");
+    let refused = || {
+        let refused = Segment::create(&place.0, GEOMETRY).unwrap_err().error;
+        matches!(refused, AttachError::System { errno: EFBIG, .. })
+    };
+    assert!(with_files_up_to(4096, refused));
+    assert!(!place.0.exists());
+    // One that was there stays, and is empty.
+    Segment::create(&place.0, GEOMETRY).unwrap();
+    let file = OpenOptions::new().write(true).open(&place.0).unwrap();
+    file.write_all_at(&[1], 56).unwrap();
+    assert!(with_files_up_to(4096, refused));
+    assert_eq!(fs::metadata(&place.0).unwrap().len(), 0);
+    assert_eq!(Segment::attach(&place.0).unwrap_err().error, AttachError::Making);
+    Segment::create(&place.0, GEOMETRY).unwrap();
 }
 
 #[test]

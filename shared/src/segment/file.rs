@@ -1,6 +1,7 @@
 //! Files that are, or become, segments.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -37,9 +38,7 @@ pub(super) fn check_path(path: &Path) -> Result<(), AttachError> {
 /// Opens the file at `path`, creates it if there is none, and makes a segment in it.
 pub(super) fn create(path: &Path, layout: &Layout, mode: u32) -> Result<File, AttachError> {
     check_path(path)?;
-    let mut options = opening();
-    options.write(true).create(true).truncate(false).mode(mode);
-    let file = options.open(path).map_err(AttachError::io("open the file"))?;
+    let (file, is_new) = open(path, mode).map_err(AttachError::io("open the file"))?;
     if !lock::lock(&file, CREATION).map_err(AttachError::system("lock the file"))? {
         return Err(AttachError::Making);
     }
@@ -48,12 +47,46 @@ pub(super) fn create(path: &Path, layout: &Layout, mode: u32) -> Result<File, At
     if let Found::Whole(_) = look(&file)? {
         return Err(AttachError::Exists);
     }
+    // Another creator may have failed, and removed it, since it was opened.
+    if !leads_to(path, &file) {
+        return Err(AttachError::Making);
+    }
     // Empty, or begun by a process that died.
     take_over(&file, mode)?;
-    file.set_len(0).map_err(AttachError::io("empty the file"))?;
-    make(&file, layout)?;
+    if let Err(error) = make_anew(&file, layout) {
+        give_up(path, &file, is_new);
+        return Err(error);
+    }
     lock::unlock(&file, CREATION);
     Ok(file)
+}
+
+/// Opens the file at `path`, and returns whether this call has created it.
+fn open(path: &Path, mode: u32) -> io::Result<(File, bool)> {
+    let mut options = opening();
+    options.write(true).mode(mode);
+    match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            options.create(true).truncate(false).open(path).map(|file| (file, false))
+        }
+        created => created.map(|file| (file, true)),
+    }
+}
+
+/// Returns whether a path leads to a file that was opened by it.
+fn leads_to(path: &Path, file: &File) -> bool {
+    let id = |metadata: Metadata| (metadata.dev(), metadata.ino());
+    let (there, opened) = (fs::metadata(path).map(id), file.metadata().map(id));
+    matches!((there, opened), (Ok(there), Ok(opened)) if there == opened)
+}
+
+/// Gives back the memory of a segment that could not be made, while the file is locked.
+fn give_up(path: &Path, file: &File, is_new: bool) {
+    // What fails here changes nothing about the error.
+    let _ = file.set_len(0);
+    if is_new {
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// Lets nobody use a file that may have been there before, but those who may use a segment of this mode.
@@ -82,6 +115,12 @@ pub(super) fn create_unnamed(name: &str, layout: &Layout) -> Result<File, Attach
     Ok(file)
 }
 
+/// Makes a segment in a file, whatever is in it.
+fn make_anew(file: &File, layout: &Layout) -> Result<(), AttachError> {
+    file.set_len(0).map_err(AttachError::io("empty the file"))?;
+    make(file, layout)
+}
+
 /// Writes a segment into an empty file: first that it is being made, last that it is whole. Everything else is zero.
 fn make(file: &File, layout: &Layout) -> Result<(), AttachError> {
     let write = |bytes: &[u8], at| {
@@ -92,4 +131,23 @@ fn make(file: &File, layout: &Layout) -> Result<(), AttachError> {
     // Reserved now, so that nobody meets a full file system at the first use of a page.
     posix_fallocate(file, 0, len).map_err(AttachError::system("reserve memory for the segment"))?;
     write(&State::Whole.bytes(), STATE_AT)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, remove_file};
+
+    use super::leads_to;
+
+    #[test]
+    fn a_path_leads_to_its_file_until_that_is_removed() {
+        let path = std::env::temp_dir().join(format!("nbbs-leads-{}", std::process::id()));
+        let file = File::create(&path).unwrap();
+        assert!(leads_to(&path, &file));
+        remove_file(&path).unwrap();
+        assert!(!leads_to(&path, &file));
+        let other = File::create(&path).unwrap();
+        assert!(leads_to(&path, &other) && !leads_to(&path, &file));
+        remove_file(path).unwrap();
+    }
 }
