@@ -97,7 +97,7 @@ pub enum AttachError {
         /// Checksum of the header.
         computed: u64,
     },
-    /// A field of the header has no meaning.
+    /// A field of the header has no meaning, or cannot be right: the segment has members, and is not whole by its state.
     Corrupt {
         /// The field.
         field: &'static str,

@@ -241,6 +241,25 @@ fn creation_that_died_is_seen_and_taken_over() {
     }
 }
 
+/// Somebody has written over the header: what members use is not made anew.
+#[test]
+fn nobody_takes_over_what_has_members() {
+    let place = Place::new("members");
+    let segment = Segment::create(&place.0, GEOMETRY).unwrap();
+    let member = segment.join().unwrap();
+    let block = member.alloc(layout(100)).unwrap();
+    let file = OpenOptions::new().write(true).open(&place.0).unwrap();
+    file.write_all_at(&[1], 56).unwrap();
+    let corrupt = AttachError::Corrupt { field: "state", value: 1 };
+    assert_eq!(Segment::create(&place.0, GEOMETRY).unwrap_err().error, corrupt);
+    assert_eq!(Segment::attach(&place.0).unwrap_err().error, corrupt);
+    assert_eq!(member.free(block), Ok(128));
+    drop(member);
+    assert_eq!(Segment::attach(&place.0).unwrap_err().error, AttachError::HalfMade);
+    drop(segment);
+    Segment::create(&place.0, GEOMETRY).unwrap();
+}
+
 /// Calls `act` in a process that may not make files longer than this, and returns what it says.
 fn with_files_up_to(bytes: u64, act: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child calls what other threads cannot have locked, but `malloc`, which is made for that.

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc::{F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t};
 
-use crate::ledger::Liveness;
+use crate::ledger::{Liveness, MAX_SEATS};
 
 /// The byte that a creator locks until the segment is whole. It and those of the seats are below 2^31: a process of 32
 /// bits, whose offsets end there, locks the same bytes.
@@ -31,7 +31,7 @@ pub(super) fn reopen(file: &File) -> io::Result<File> {
 
 /// Locks a byte. Returns `false` if somebody else has locked it.
 pub(super) fn lock(file: &File, byte: u64) -> Result<bool, Errno> {
-    match fcntl(file, FcntlArg::F_OFD_SETLK(&on(byte, F_WRLCK))) {
+    match fcntl(file, FcntlArg::F_OFD_SETLK(&on(byte, 1, F_WRLCK))) {
         Ok(_) => Ok(true),
         Err(Errno::EAGAIN | Errno::EACCES) => Ok(false),
         Err(errno) => Err(errno),
@@ -41,22 +41,31 @@ pub(super) fn lock(file: &File, byte: u64) -> Result<bool, Errno> {
 /// Unlocks a byte.
 pub(super) fn unlock(file: &File, byte: u64) {
     // This fails only for something that is not a file.
-    let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&on(byte, F_UNLCK)));
+    let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&on(byte, 1, F_UNLCK)));
 }
 
 /// Returns whether somebody has locked a byte by another open file description. In doubt `true`.
 pub(super) fn is_locked(file: &File, byte: u64) -> bool {
-    let mut found = on(byte, F_WRLCK);
+    is_any_locked(file, byte, 1)
+}
+
+/// Does the same for the bytes of all seats that a segment may have.
+pub(super) fn is_any_seat_locked(file: &File) -> bool {
+    is_any_locked(file, SEATS, MAX_SEATS as u64)
+}
+
+fn is_any_locked(file: &File, first: u64, count: u64) -> bool {
+    let mut found = on(first, count, F_WRLCK);
     let asked = fcntl(file, FcntlArg::F_OFD_GETLK(&mut found));
     asked.is_err() || c_int::from(found.l_type) != F_UNLCK
 }
 
-fn on(byte: u64, kind: c_int) -> flock {
+fn on(first: u64, count: u64, kind: c_int) -> flock {
     flock {
         l_type: kind as c_short,
         l_whence: SEEK_SET as c_short,
-        l_start: byte as off_t,
-        l_len: 1,
+        l_start: first as off_t,
+        l_len: count as off_t,
         l_pid: 0,
     }
 }

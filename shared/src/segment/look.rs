@@ -24,6 +24,8 @@ pub(super) trait Source {
     fn len(&self) -> Result<u64, AttachError>;
     /// Returns whether a creator has locked it.
     fn is_being_made(&self) -> bool;
+    /// Returns whether a member lives.
+    fn has_members(&self) -> bool;
 }
 
 impl Source for File {
@@ -46,6 +48,10 @@ impl Source for File {
 
     fn is_being_made(&self) -> bool {
         lock::is_locked(self, CREATION)
+    }
+
+    fn has_members(&self) -> bool {
+        lock::is_any_seat_locked(self)
     }
 }
 
@@ -80,15 +86,20 @@ fn whole(file: &impl Source) -> Result<Layout, AttachError> {
 
 /// Returns what a file holds.
 pub(super) fn look(file: &impl Source) -> Result<Found, AttachError> {
+    // Before the header: whoever is a member now joined a whole segment, and the header has said so since.
+    let has_members = file.has_members();
     let mut bytes = [0; HEADER_BYTES];
     let read = file.read(&mut bytes)?;
-    if read == 0 {
+    if read == 0 && !has_members {
         return Ok(Found::Empty);
     }
     // After the header: when that says that the segment is whole, the file has all of its bytes.
     let len = file.len()?;
     Ok(match header::decode(bytes.get(..read).unwrap_or(&[]), len)? {
         (layout, State::Whole) => Found::Whole(layout),
+        (_, State::Making) if has_members => {
+            return Err(AttachError::Corrupt { field: "state", value: State::Making as u64 });
+        }
         (_, State::Making) => Found::Half,
     })
 }
@@ -103,8 +114,8 @@ mod tests {
     use crate::layout::{Geometry, Layout};
 
     /// How far a creator is: it has opened the file, locked it, written the header, reserved memory, written that the
-    /// segment is whole, unlocked it.
-    const STEPS: usize = 6;
+    /// segment is whole, unlocked it, joined.
+    const STEPS: usize = 7;
 
     /// A file of a creator that is, at each call, where the script says.
     struct Scripted<'s> {
@@ -141,11 +152,15 @@ mod tests {
         fn is_being_made(&self) -> bool {
             (1..5).contains(&self.step())
         }
+
+        fn has_members(&self) -> bool {
+            self.step() == 6
+        }
     }
 
     /// Calls `work` with every script that goes on like this, and never backwards.
     fn scripts(script: &mut Vec<usize>, work: &mut impl FnMut(&[usize])) {
-        if script.len() == 5 {
+        if script.len() == 7 {
             return work(script);
         }
         for step in script.last().copied().unwrap_or(0)..STEPS {
@@ -165,7 +180,7 @@ mod tests {
             let last = script[file.calls.get() - 1];
             let is_right = match found {
                 Ok(found) => found == layout && last >= 4,
-                Err(AttachError::Making) => script[0] < 4,
+                Err(AttachError::Making) => script[1] < 4,
                 Err(_) => false,
             };
             assert!(is_right, "{script:?}: {found:?}");

@@ -66,7 +66,7 @@ impl Segment {
     ///
     /// All of its memory is reserved now. A file of the caller that is empty, or holds a segment whose creator died
     /// before it was whole, is taken over, and whoever may not open the segment may not open the file either from then
-    /// on. Another user's file is refused.
+    /// on. Another user's file is refused, and so is one whose segment has living members, whatever its header says.
     ///
     /// # Errors
     /// [`PathError`], which names the path and why: [`AttachError::Geometry`]; [`AttachError::Exists`];
