@@ -2191,14 +2191,15 @@ nbbs_code nbbs_shared_heap_take(const struct nbbs_shared_member *member,
 
 #if defined(__linux__)
 /**
- * Makes the slot or block at `offset` this member's if it is `from`'s, or this member's already; as
- * `nbbs_shared_take_from`.
+ * Makes the slot or block at `offset` this member's if it is `from`'s, or this member's already, and writes whose it was
+ * to `former`, which may be null; as `nbbs_shared_take_from`.
  *
  * A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is neither's.
  */
 nbbs_code nbbs_shared_heap_take_from(const struct nbbs_shared_member *member,
                                      uint64_t offset,
                                      struct nbbs_shared_id from,
+                                     struct nbbs_shared_id *former,
                                      struct nbbs_error *error);
 #endif
 
@@ -2298,8 +2299,10 @@ nbbs_code nbbs_shared_take(const struct nbbs_shared_member *member,
 
 #if defined(__linux__)
 /**
- * Makes the block at `offset` this member's if it is `from`'s, or this member's already: for a block that `from` has
- * handed over, by whatever way, and neither uses nor frees any more.
+ * Makes the block at `offset` this member's if it is `from`'s, or this member's already, and writes whose it was to
+ * `former`, which may be null: for a block that `from` has handed over, by whatever way, and neither uses nor frees any
+ * more. If it was this member's already, it may be another block than the one that was sent: this member may have
+ * recovered and freed that one, and allocated this one in its place.
  *
  * If `from` has died meanwhile and another member recovers, one of the two gets the block. The other one may use or
  * free it as any of its blocks, as long as those to which it was sent call this function, not `nbbs_shared_take`. A
@@ -2308,6 +2311,7 @@ nbbs_code nbbs_shared_take(const struct nbbs_shared_member *member,
 nbbs_code nbbs_shared_take_from(const struct nbbs_shared_member *member,
                                 uint64_t offset,
                                 struct nbbs_shared_id from,
+                                struct nbbs_shared_id *former,
                                 struct nbbs_error *error);
 #endif
 
@@ -2366,8 +2370,10 @@ uint64_t nbbs_shared_bytes(const struct nbbs_shared_geometry *geometry);
  *
  * All of its memory is reserved now. A file of the caller that is empty, or holds a segment whose creator died before
  * it was whole, is taken over, and whoever may not open the segment may not open the file either from then on. Another
- * user's file is refused. Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`,
- * `SEGMENT_MAKING` if another is just making it, `NO_SEGMENT` and others if the file holds something else, `SYSTEM`.
+ * user's file is refused, and so is one whose segment has living members, whatever its header says. Refuses with `NULL`,
+ * `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`, `SEGMENT_MAKING` if another is just making it, `NO_SEGMENT`
+ * and others if the file holds something else, `SYSTEM`. What cannot be made leaves no file behind; one that was there
+ * may be empty then.
  */
 nbbs_code nbbs_shared_create(const char *path,
                              const struct nbbs_shared_geometry *geometry,

@@ -154,7 +154,8 @@ impl<'m> Heap<'m> {
         self.take_of(offset, None)
     }
 
-    /// Makes the slot or block at `offset` this member's if it is `from`'s, as [`Member::take_from`] does.
+    /// Makes the slot or block at `offset` this member's if it is `from`'s, or this member's already, and returns whose
+    /// it was, as [`Member::take_from`] does.
     ///
     /// # Errors
     /// [`OffsetError`]: it is neither `from`'s nor this member's, or nothing begins there.
@@ -165,7 +166,8 @@ impl<'m> Heap<'m> {
     /// # let segment = Segment::memfd("from", Geometry { units: 1024, unit_bytes: 64, members: 3 })?;
     /// let (alice, bob, carol) = (segment.join()?, segment.join()?, segment.join()?);
     /// let slot = alice.heap().alloc(Layout::new::<u64>())?;
-    /// bob.heap().take_from(slot, alice.id())?; // Alice has sent him the offset
+    /// assert_eq!(bob.heap().take_from(slot, alice.id()), Ok(alice.id())); // Alice has sent him the offset
+    /// assert_eq!(bob.heap().take_from(slot, alice.id()), Ok(bob.id())); // and once more
     /// let late = carol.heap().take_from(slot, alice.id());
     /// assert!(matches!(late, Err(OffsetError::NotYours { owner: Some(id), .. }) if id == bob.id()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -174,8 +176,8 @@ impl<'m> Heap<'m> {
         &self,
         offset: Offset<T>,
         from: MemberId,
-    ) -> Result<(), OffsetError> {
-        self.take_of(offset, Some(from)).map(drop)
+    ) -> Result<MemberId, OffsetError> {
+        self.take_of(offset, Some(from))
     }
 
     fn take_of<T: ?Sized>(

@@ -255,8 +255,11 @@ impl Member {
         self.take_of(offset, None)
     }
 
-    /// Makes the block at `offset` this member's if it is `from`'s, or this member's already. `from` must have handed
-    /// the block over, in whatever way, and neither use nor free it any more.
+    /// Makes the block at `offset` this member's if it is `from`'s, or this member's already, and returns whose it was.
+    /// `from` must have handed the block over, in whatever way, and neither use nor free it any more.
+    ///
+    /// If it was this member's already, it may be another block than the one that was sent: this member may have
+    /// recovered and freed that one, and allocated this one in its place.
     ///
     /// If `from` has died in the meantime and another member recovers, one of the two gets the block. The other one may
     /// use or free it as any of its blocks, as long as those to which it was sent call this method, not
@@ -276,6 +279,7 @@ impl Member {
     /// carol.recover(|_block| Fate::Keep);
     /// let late = bob.take_from(number, from);
     /// assert!(matches!(late, Err(OffsetError::NotYours { owner: Some(id), .. }) if id == carol.id()));
+    /// assert_eq!(carol.take_from(number, from), Ok(carol.id())); // she has it already
     /// carol.free(number)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -283,8 +287,8 @@ impl Member {
         &self,
         offset: Offset<T>,
         from: MemberId,
-    ) -> Result<(), OffsetError> {
-        self.take_of(offset, Some(from)).map(drop)
+    ) -> Result<MemberId, OffsetError> {
+        self.take_of(offset, Some(from))
     }
 
     pub(crate) fn take_of<T: ?Sized>(
@@ -367,9 +371,9 @@ impl Member {
     ///
     /// A block or slot that was sent to another member may be [taken](Self::take_from) by it after `recover` has looked
     /// and before `decide` has answered. Then the answer has no effect, though [`kept`](Recovery::kept) counts a
-    /// [`Fate::Keep`]. A member that keeps what may have been sent [asks](Heap::owner) whose it is. If it is its own,
-    /// nobody who names the dead sender can take it any more; who takes it by [`take`](Self::take) still can, and then
-    /// this member must not free it.
+    /// [`Fate::Keep`]. A member that keeps what may have been sent [asks](Heap::owner) whose it is. If it is its own, no
+    /// other member that names the dead sender can take it any more, and to itself `take_from` says that it had it
+    /// already; who takes it by [`take`](Self::take) still can, and then this member must not free it.
     ///
     /// A claim that died below a larger block than its own is found by the first recovery after that block was freed.
     ///

@@ -108,7 +108,8 @@ impl<'m, T> Pool<'m, T> {
         self.0.take(offset)
     }
 
-    /// Makes the memory at `offset` this member's if it is `from`'s, as [`Member::take_from`] does.
+    /// Makes the memory at `offset` this member's if it is `from`'s, or this member's already, and returns whose it was,
+    /// as [`Member::take_from`] does.
     ///
     /// # Errors
     /// Those of [`Heap::take_from`].
@@ -119,10 +120,10 @@ impl<'m, T> Pool<'m, T> {
     /// let (alice, bob) = (segment.join()?, segment.join()?);
     /// let number = alice.pool::<u64>().alloc()?;
     /// assert!(bob.pool().take_from(number, bob.id()).is_err());
-    /// assert!(bob.pool().take_from(number, alice.id()).is_ok());
+    /// assert_eq!(bob.pool().take_from(number, alice.id()), Ok(alice.id()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn take_from(&self, offset: Offset<T>, from: MemberId) -> Result<(), OffsetError> {
+    pub fn take_from(&self, offset: Offset<T>, from: MemberId) -> Result<MemberId, OffsetError> {
         self.0.take_from(offset, from)
     }
 

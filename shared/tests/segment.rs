@@ -55,7 +55,9 @@ fn what_one_makes_another_attaches() {
         bob.free(block),
         Err(OffsetError::NotYours { offset: block.bytes(), owner: Some(alice.id()) })
     );
-    assert_eq!(bob.take(block), Ok(alice.id()));
+    assert_eq!(bob.take_from(block, alice.id()), Ok(alice.id()));
+    assert_eq!(bob.take_from(block, alice.id()), Ok(bob.id()));
+    assert_eq!(bob.take(block), Ok(bob.id()));
     // SAFETY: both mappings of a block that is Bob's.
     unsafe {
         one.at(block).unwrap().write(9);

@@ -82,14 +82,15 @@ public:
         return try_take(block).value();
     }
 
-    /// Makes this member's what `from` has handed over, if nobody else has it by now.
+    /// Makes this member's what `from` has handed over, if nobody else has it by now. Returns whose it was: this member's
+    /// if it had it already.
     template <class T>
-    result<void> try_take_from(offset<T> block, nbbs_shared_id from) const noexcept {
-        return run(TakeFrom, member_, block.bytes(), from);
+    result<nbbs_shared_id> try_take_from(offset<T> block, nbbs_shared_id from) const noexcept {
+        return get<nbbs_shared_id>(TakeFrom, member_, block.bytes(), from);
     }
     template <class T>
-    void take_from(offset<T> block, nbbs_shared_id from) const {
-        try_take_from(block, from).value();
+    nbbs_shared_id take_from(offset<T> block, nbbs_shared_id from) const {
+        return try_take_from(block, from).value();
     }
 
     /// Where in this process what is this member's is, all of it.

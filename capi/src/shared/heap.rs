@@ -70,8 +70,8 @@ pub unsafe extern "C" fn nbbs_shared_heap_take(
     }
 }
 
-/// Makes the slot or block at `offset` this member's if it is `from`'s, or this member's already; as
-/// `nbbs_shared_take_from`.
+/// Makes the slot or block at `offset` this member's if it is `from`'s, or this member's already, and writes whose it was
+/// to `former`, which may be null; as `nbbs_shared_take_from`.
 ///
 /// A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is neither's.
 #[unsafe(no_mangle)]
@@ -79,12 +79,15 @@ pub unsafe extern "C" fn nbbs_shared_heap_take_from(
     member: *const SharedMember,
     offset: u64,
     from: SharedId,
+    former: *mut SharedId,
     error: *mut Error,
 ) -> Code {
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
-            Ok(shared.member.heap().take_from(refusal::offset(offset)?, from.into())?)
+            let owner = shared.member.heap().take_from(refusal::offset(offset)?, from.into())?;
+            pointer::write_if_given(former, owner.into());
+            Ok(())
         })
     }
 }

@@ -172,8 +172,10 @@ pub unsafe extern "C" fn nbbs_shared_take(
     }
 }
 
-/// Makes the block at `offset` this member's if it is `from`'s, or this member's already: for a block that `from` has
-/// handed over, by whatever way, and neither uses nor frees any more.
+/// Makes the block at `offset` this member's if it is `from`'s, or this member's already, and writes whose it was to
+/// `former`, which may be null: for a block that `from` has handed over, by whatever way, and neither uses nor frees any
+/// more. If it was this member's already, it may be another block than the one that was sent: this member may have
+/// recovered and freed that one, and allocated this one in its place.
 ///
 /// If `from` has died meanwhile and another member recovers, one of the two gets the block. The other one may use or
 /// free it as any of its blocks, as long as those to which it was sent call this function, not `nbbs_shared_take`. A
@@ -183,12 +185,15 @@ pub unsafe extern "C" fn nbbs_shared_take_from(
     member: *const SharedMember,
     offset: u64,
     from: SharedId,
+    former: *mut SharedId,
     error: *mut Error,
 ) -> Code {
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
-            Ok(shared.member.take_from(refusal::offset(offset)?, from.into())?)
+            let owner = shared.member.take_from(refusal::offset(offset)?, from.into())?;
+            pointer::write_if_given(former, owner.into());
+            Ok(())
         })
     }
 }

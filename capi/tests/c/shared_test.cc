@@ -93,11 +93,18 @@ TEST(Shared, WhatOneMakesAnotherAttaches) {
     EXPECT_NE(here, there);
     EXPECT_EQ(memcmp(here, there, bytes), 0);
     // Whose it was cannot be taken for anybody else's.
-    EXPECT_EQ(nbbs_shared_take_from(alice, offset, nbbs_shared_id_of(alice), nullptr), NBBS_CODE_NOT_YOURS);
-    EXPECT_EQ(nbbs_shared_take_from(alice, offset, nbbs_shared_id{}, nullptr), NBBS_CODE_NOT_YOURS);
-    EXPECT_EQ(nbbs_shared_take_from(bob, offset, nbbs_shared_id_of(alice), nullptr), NBBS_CODE_OK);
-    EXPECT_EQ(nbbs_shared_take_from(alice, offset, nbbs_shared_id_of(bob), nullptr), NBBS_CODE_OK);
-    EXPECT_EQ(nbbs_shared_take_from(nullptr, offset, from, nullptr), NBBS_CODE_NULL);
+    EXPECT_EQ(nbbs_shared_take_from(alice, offset, nbbs_shared_id_of(alice), nullptr, nullptr), NBBS_CODE_NOT_YOURS);
+    EXPECT_EQ(nbbs_shared_take_from(alice, offset, nbbs_shared_id{}, nullptr, nullptr), NBBS_CODE_NOT_YOURS);
+    // Bob has it already.
+    EXPECT_EQ(nbbs_shared_take_from(bob, offset, nbbs_shared_id_of(alice), &from, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(from.seat, nbbs_shared_id_of(bob).seat);
+    EXPECT_EQ(nbbs_shared_heap_take_from(bob, offset, nbbs_shared_id_of(alice), nullptr, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_shared_heap_take_from(alice, offset, nbbs_shared_id_of(bob), &from, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(from.seat, nbbs_shared_id_of(bob).seat);
+    EXPECT_EQ(nbbs_shared_take_from(bob, offset, nbbs_shared_id_of(alice), &from, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(from.seat, nbbs_shared_id_of(alice).seat);
+    EXPECT_EQ(nbbs_shared_take_from(alice, offset, nbbs_shared_id_of(bob), nullptr, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_shared_take_from(nullptr, offset, from, nullptr, nullptr), NBBS_CODE_NULL);
     EXPECT_EQ(nbbs_shared_free(bob, offset, nullptr), NBBS_CODE_NOT_YOURS);
     EXPECT_EQ(nbbs_shared_free(alice, offset, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(nbbs_shared_free_bytes(one), kBytes);

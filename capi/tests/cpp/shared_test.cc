@@ -63,7 +63,8 @@ TEST(Shared, TheHeapIsOfAllMembers) {
     EXPECT_NE(damaged.error().message().find("is not aligned to"), std::string::npos);
     EXPECT_EQ(segment.try_owner(node).value().seat, taker.id().seat);
     EXPECT_EQ(maker.heap().try_take_from(node, maker.id()).error().code(), NBBS_CODE_NOT_YOURS);
-    maker.heap().take_from(node, taker.id());
+    EXPECT_EQ(maker.heap().take_from(node, taker.id()).seat, taker.id().seat);
+    EXPECT_EQ(maker.heap().take_from(node, taker.id()).seat, maker.id().seat);
     taker.heap().take_from(node, maker.id());
     taker.heap().free(node);
     EXPECT_EQ(taker.heap().try_free(node).error().code(), NBBS_CODE_NOT_YOURS);
