@@ -20,8 +20,8 @@ pub(crate) const MAX_UNIT: u64 = 1 << 30;
 /// The alignment of the parts, and the largest alignment of blocks.
 pub(crate) const PAGE: u64 = 4096;
 
-/// The most bytes of a segment.
-const MAX_BYTES: u64 = 1 << 46;
+/// The most bytes of a segment. A process of 32 bits can map no more than `isize::MAX`, nor reserve them in a file.
+const MAX_BYTES: u64 = if isize::MAX as u64 >> 46 == 0 { isize::MAX as u64 } else { 1 << 46 };
 
 /// The dimensions of a segment. The creator chooses them, and everybody else finds them in the header.
 ///
@@ -100,7 +100,7 @@ impl Layout {
         let words_at = tags + (units * 8).next_multiple_of(PAGE);
         let arena = words_at + (words * 8).next_multiple_of(PAGE);
         let bytes = arena + arena_bytes.next_multiple_of(PAGE);
-        if bytes > MAX_BYTES || usize::try_from(bytes).is_err() {
+        if bytes > MAX_BYTES {
             return Err(too_large);
         }
         Ok(Self { geometry, turns, pins, hints, tags, words: words_at, arena, bytes })
@@ -141,6 +141,20 @@ mod tests {
                     prop_assert_eq!(at % PAGE, 0);
                 }
                 prop_assert!(layout.bytes <= MAX_BYTES);
+            }
+        }
+    }
+
+    /// Whatever the size of a pointer.
+    #[test]
+    fn a_segment_can_be_mapped() {
+        let two_gib = Geometry { units: 1 << 19, unit_bytes: 4096, members: 1 };
+        match two_gib.file_bytes() {
+            Ok(bytes) => assert!(isize::try_from(bytes).is_ok()),
+            Err(refused) => {
+                let is_named =
+                    matches!(refused, GeometryError::Bytes { max, .. } if max == isize::MAX as u64);
+                assert!(is_named, "{refused}");
             }
         }
     }

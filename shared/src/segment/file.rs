@@ -127,9 +127,10 @@ fn make(file: &File, layout: &Layout) -> Result<(), AttachError> {
         file.write_all_at(bytes, at).map_err(AttachError::io("write the header"))
     };
     write(&header::encode(layout, State::Making), 0)?;
-    let len = off_t::try_from(layout.bytes).unwrap_or(off_t::MAX);
-    // Reserved now, so that nobody meets a full file system at the first use of a page.
-    posix_fallocate(file, 0, len).map_err(AttachError::system("reserve memory for the segment"))?;
+    // Reserved now, so that nobody meets a full file system at the first use of a page. A layout has no more bytes than an
+    // `off_t` can express.
+    posix_fallocate(file, 0, layout.bytes as off_t)
+        .map_err(AttachError::system("reserve memory for the segment"))?;
     write(&State::Whole.bytes(), STATE_AT)
 }
 
