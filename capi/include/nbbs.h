@@ -322,8 +322,9 @@ enum nbbs_code
      */
     NBBS_CODE_OFFSET_MISALIGNED,
     /**
-     * The member has no block there: it was freed before, never allocated, or is another member's. `value`: the
-     * offset; `limit`: the seat of the member that has it, from 1 on, or 0; `other`: that member's generation.
+     * The member has no block there: it was freed before, never allocated, or is another member's. To a member that takes
+     * it from whoever has sent it, an ordinary answer. `value`: the offset; `limit`: the seat of the member that has it,
+     * from 1 on, or 0; `other`: that member's generation.
      */
     NBBS_CODE_NOT_YOURS,
     /**
@@ -2194,7 +2195,8 @@ nbbs_code nbbs_shared_heap_take(const struct nbbs_shared_member *member,
  * Makes the slot or block at `offset` this member's if it is `from`'s, or this member's already, and writes whose it was
  * to `former`, which may be null; as `nbbs_shared_take_from`.
  *
- * A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is neither's.
+ * A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, and with two ordinary answers: `NOT_YOURS` if it is
+ * neither's, `OFFSET_MISALIGNED` if its memory is cut into something else by now.
  */
 nbbs_code nbbs_shared_heap_take_from(const struct nbbs_shared_member *member,
                                      uint64_t offset,
@@ -2306,7 +2308,8 @@ nbbs_code nbbs_shared_take(const struct nbbs_shared_member *member,
  *
  * If `from` has died meanwhile and another member recovers, one of the two gets the block. The other one may use or
  * free it as any of its blocks, as long as those to which it was sent call this function, not `nbbs_shared_take`. A
- * read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is neither's.
+ * read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is neither's, which is
+ * an ordinary answer here.
  */
 nbbs_code nbbs_shared_take_from(const struct nbbs_shared_member *member,
                                 uint64_t offset,

@@ -132,8 +132,9 @@ pub enum Code {
     /// No block or slot of the segment can begin there, or none of that type. `value`: the offset; `limit`: the bytes to
     /// which it should be aligned, or, where `other` is 1, those of a slot.
     OffsetMisaligned,
-    /// The member has no block there: it was freed before, never allocated, or is another member's. `value`: the
-    /// offset; `limit`: the seat of the member that has it, from 1 on, or 0; `other`: that member's generation.
+    /// The member has no block there: it was freed before, never allocated, or is another member's. To a member that takes
+    /// it from whoever has sent it, an ordinary answer. `value`: the offset; `limit`: the seat of the member that has it,
+    /// from 1 on, or 0; `other`: that member's generation.
     NotYours,
     /// The segment's bookkeeping was overwritten by a stray write. `value`: the offset of the block, or 0.
     SegmentDamaged,

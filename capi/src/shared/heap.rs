@@ -3,9 +3,12 @@
 use core::ffi::c_void;
 
 use super::member::{SharedMember, layout};
-use super::{SharedId, ask, refusal, run};
+use super::{SharedId, ask, refusal, run, run_but};
 use crate::error::{Code, Error};
 use crate::pointer;
+
+/// What is said to a taker who comes too late: somebody else has the slot, or its memory is cut up in another way.
+const LATE: [Code; 2] = [Code::NotYours, Code::OffsetMisaligned];
 
 /// Allocates memory of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its
 /// offset to `offset`: a slot, of 16 bytes to 4 KiB in steps of a quarter at most, or a block if it is larger. What is
@@ -73,7 +76,8 @@ pub unsafe extern "C" fn nbbs_shared_heap_take(
 /// Makes the slot or block at `offset` this member's if it is `from`'s, or this member's already, and writes whose it was
 /// to `former`, which may be null; as `nbbs_shared_take_from`.
 ///
-/// A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is neither's.
+/// A read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, and with two ordinary answers: `NOT_YOURS` if it is
+/// neither's, `OFFSET_MISALIGNED` if its memory is cut into something else by now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_heap_take_from(
     member: *const SharedMember,
@@ -84,7 +88,7 @@ pub unsafe extern "C" fn nbbs_shared_heap_take_from(
 ) -> Code {
     // SAFETY: the caller's promise about pointers.
     unsafe {
-        run(member, error, |shared| {
+        run_but(&LATE, member, error, |shared| {
             let owner = shared.member.heap().take_from(refusal::offset(offset)?, from.into())?;
             pointer::write_if_given(former, owner.into());
             Ok(())

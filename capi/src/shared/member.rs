@@ -6,7 +6,7 @@ use std::boxed::Box;
 
 use nbbs_shared::{Fate, Member, MemberId, Offset};
 
-use super::{Handle, Shared, SharedId, ask, refusal, run};
+use super::{Handle, Shared, SharedId, ask, refusal, run, run_but};
 use crate::error::{Code, Error, Reporter};
 use crate::pointer;
 
@@ -179,7 +179,8 @@ pub unsafe extern "C" fn nbbs_shared_take(
 ///
 /// If `from` has died meanwhile and another member recovers, one of the two gets the block. The other one may use or
 /// free it as any of its blocks, as long as those to which it was sent call this function, not `nbbs_shared_take`. A
-/// read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is neither's.
+/// read-modify-write. Refuses with `NULL`, `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`, `NOT_YOURS` if it is neither's, which is
+/// an ordinary answer here.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_take_from(
     member: *const SharedMember,
@@ -190,7 +191,7 @@ pub unsafe extern "C" fn nbbs_shared_take_from(
 ) -> Code {
     // SAFETY: the caller's promise about pointers.
     unsafe {
-        run(member, error, |shared| {
+        run_but(&[Code::NotYours], member, error, |shared| {
             let owner = shared.member.take_from(refusal::offset(offset)?, from.into())?;
             pointer::write_if_given(former, owner.into());
             Ok(())

@@ -32,6 +32,21 @@ unsafe fn run<H: Handle>(
     error: *mut Error,
     work: impl FnOnce(&H) -> Result<(), Error>,
 ) -> Code {
+    // SAFETY: by the contract.
+    unsafe { run_but(&[], handle, error, work) }
+}
+
+/// Does the same, and does not tell the hook of refusals with these codes, which are ordinary answers here.
+///
+/// # Safety
+/// Those of [`run`].
+#[inline(always)]
+unsafe fn run_but<H: Handle>(
+    ordinary: &[Code],
+    handle: *const H,
+    error: *mut Error,
+    work: impl FnOnce(&H) -> Result<(), Error>,
+) -> Code {
     let (came_out, reporter) = match pointer::checked(handle, 1) {
         Ok(handle) => {
             // SAFETY: by the contract.
@@ -40,6 +55,9 @@ unsafe fn run<H: Handle>(
         }
         Err(refused) => (Err(refused), Reporter::NOBODY),
     };
+    let is_ordinary = |refused: &Error| refused.code().is_some_and(|code| ordinary.contains(&code));
+    let reporter =
+        if came_out.as_ref().is_err_and(is_ordinary) { Reporter::NOBODY } else { reporter };
     // SAFETY: by the contract.
     unsafe { reporter.answer(came_out, error) }
 }

@@ -190,6 +190,11 @@ TEST(Shared, SaysWhyNot) {
     const size_t ordinary = segment.misuse.size();
     expect_refusal(NBBS_CODE_SEGMENT_FULL, "the segment has no 1 bytes at a multiple of 8",
                    [&](nbbs_error *error) { return nbbs_shared_alloc(member, 1, 8, &offset, error); });
+    // Who takes what was sent may come too late.
+    const nbbs_shared_id gone = {4, 1};
+    EXPECT_EQ(nbbs_shared_take_from(other, whole, gone, nullptr, nullptr), NBBS_CODE_NOT_YOURS);
+    EXPECT_EQ(nbbs_shared_heap_take_from(other, whole, gone, nullptr, nullptr), NBBS_CODE_NOT_YOURS);
+    EXPECT_EQ(nbbs_shared_heap_take_from(other, whole + 16, gone, nullptr, nullptr), NBBS_CODE_OFFSET_MISALIGNED);
     EXPECT_EQ(segment.misuse.size(), ordinary);
     char at[20];
     snprintf(at, sizeof at, "%#zx", static_cast<size_t>(whole));
