@@ -117,7 +117,7 @@ enum nbbs_code
      */
     NBBS_CODE_NO_ARENA,
     /**
-     * An array cannot be so long. `value`: its length; `limit`: the most.
+     * An array, or the name of a memfd, cannot be so long. `value`: its length; `limit`: the most.
      */
     NBBS_CODE_TOO_LONG,
     /**
@@ -312,8 +312,9 @@ enum nbbs_code
      */
     NBBS_CODE_SEGMENT_FULL,
     /**
-     * The offset is not in the memory that the segment hands out. `value`: the offset; `limit`: where that begins;
-     * `other`: where it ends.
+     * What is at the offset is not, or not all, in the memory that the segment hands out. `value`: the offset; `detail`:
+     * how many bytes it has at least, or the most that `detail` can be; `limit`: where the memory begins; `other`: where
+     * it ends.
      */
     NBBS_CODE_OUTSIDE_SEGMENT,
     /**
@@ -2390,7 +2391,7 @@ nbbs_code nbbs_shared_create(const char *path,
  * Makes a segment in memory without a name, which others attach to by its descriptor: `nbbs_shared_fd`. It can be
  * neither shortened nor made longer. `name` is for debuggers.
  *
- * Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SYSTEM`.
+ * Refuses with `NULL`, `TOO_LONG` a name of more than 249 bytes, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SYSTEM`.
  */
 nbbs_code nbbs_shared_create_memfd(const char *name,
                                    const struct nbbs_shared_geometry *geometry,

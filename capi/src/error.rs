@@ -21,7 +21,7 @@ pub enum Code {
     PointerMisaligned,
     /// The handle is of no arena, since it was never made. `value`: its address; 0: `nb_init` was not called.
     NoArena,
-    /// An array cannot be so long. `value`: its length; `limit`: the most.
+    /// An array, or the name of a memfd, cannot be so long. `value`: its length; `limit`: the most.
     TooLong,
     /// An arena cannot have so many units. `value`: units; `limit`: the most.
     Units,
@@ -126,8 +126,9 @@ pub enum Code {
     SeatsTaken,
     /// The segment has no memory for a block: an ordinary answer. `value`: bytes; `limit`: their alignment.
     SegmentFull,
-    /// The offset is not in the memory that the segment hands out. `value`: the offset; `limit`: where that begins;
-    /// `other`: where it ends.
+    /// What is at the offset is not, or not all, in the memory that the segment hands out. `value`: the offset; `detail`:
+    /// how many bytes it has at least, or the most that `detail` can be; `limit`: where the memory begins; `other`: where
+    /// it ends.
     OutsideSegment,
     /// No block or slot of the segment can begin there, or none of that type. `value`: the offset; `limit`: the bytes to
     /// which it should be aligned, or, where `other` is 1, those of a slot.

@@ -338,7 +338,11 @@ impl fmt::Display for Error {
                 write!(f, "the segment has no {value} bytes at a multiple of {limit}")
             }
             Code::OutsideSegment => {
-                write!(f, "offset {value:#x} is not in the memory from {limit:#x} to {other:#x}")
+                let more = if detail == u32::MAX { " or more" } else { "" };
+                write!(
+                    f,
+                    "{detail} bytes{more} at {value:#x} are not within {limit:#x}..{other:#x}"
+                )
             }
             Code::OffsetMisaligned if other == 1 => {
                 write!(f, "no slot of {limit} bytes begins at offset {value:#x}")

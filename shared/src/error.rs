@@ -49,6 +49,8 @@ pub enum GeometryError {
         units: u64,
         /// Bytes of a unit.
         unit_bytes: u64,
+        /// Bytes of such a segment, with its bookkeeping, or `u64::MAX` if they are more.
+        bytes: u64,
         /// The most bytes of a segment.
         max: u64,
     },
@@ -108,6 +110,13 @@ pub enum AttachError {
     Bookkeeping {
         /// Position of the word.
         word: usize,
+    },
+    /// The name of a memfd is too long.
+    Name {
+        /// Bytes of the name.
+        bytes: usize,
+        /// The most.
+        max: usize,
     },
     /// A segment as it is asked for, or as the header describes it, cannot exist.
     Geometry(GeometryError),
@@ -194,7 +203,7 @@ pub enum AllocError {
     Alignment {
         /// The request.
         layout: Layout,
-        /// The most: a page.
+        /// The most: a page, or the bytes of the largest block.
         max: u64,
     },
     /// A member has written where it must not: the bookkeeping names a unit that does not exist.
@@ -296,9 +305,10 @@ impl fmt::Display for GeometryError {
             Self::Members { members, max } => {
                 write!(f, "{members} members: a segment has seats for 1 to {max}")
             }
-            Self::Bytes { units, unit_bytes, max } => {
-                write!(f, "{units} units of {unit_bytes} bytes: a segment has at most {max} bytes")
-            }
+            Self::Bytes { units, unit_bytes, bytes, max } => write!(
+                f,
+                "{units} units of {unit_bytes} bytes take {bytes} bytes: a segment has at most {max}"
+            ),
         }
     }
 }
@@ -329,6 +339,9 @@ impl fmt::Display for AttachError {
             Self::Corrupt { field, value } => write!(f, "{value} is no {field} of a segment"),
             Self::Bookkeeping { word } => {
                 write!(f, "word {word} of the bookkeeping is not zero, and nobody writes there")
+            }
+            Self::Name { bytes, max } => {
+                write!(f, "a name of {bytes} bytes: that of a memfd has at most {max}")
             }
             Self::Geometry(error) => error.fmt(f),
             Self::Making => write!(f, "the segment is not made yet"),

@@ -88,20 +88,18 @@ impl Layout {
         if !(1..=MAX_SEATS as u64).contains(&members) {
             return Err(GeometryError::Members { members, max: MAX_SEATS as u64 });
         }
-        let too_large = GeometryError::Bytes { units, unit_bytes, max: MAX_BYTES };
         let words = metadata_words(units) as u64;
-        // None of these overflows: units and their bytes are at most 2^40 and 2^30, which is checked first.
-        let arena_bytes =
-            units.checked_mul(unit_bytes).filter(|&bytes| bytes <= MAX_BYTES).ok_or(too_large)?;
+        // None of these overflows but the units' bytes: units are at most 2^40.
         let turns = PAGE;
         let pins = turns + (members * TURN_STRIDE as u64 * 8).next_multiple_of(PAGE);
         let hints = pins + (members * PIN_STRIDE as u64 * 8).next_multiple_of(PAGE);
         let tags = hints + (HINTS as u64 * 8).next_multiple_of(PAGE);
         let words_at = tags + (units * 8).next_multiple_of(PAGE);
         let arena = words_at + (words * 8).next_multiple_of(PAGE);
-        let bytes = arena + arena_bytes.next_multiple_of(PAGE);
+        let arena_bytes = units.saturating_mul(unit_bytes).checked_next_multiple_of(PAGE);
+        let bytes = arena.saturating_add(arena_bytes.unwrap_or(u64::MAX));
         if bytes > MAX_BYTES {
-            return Err(too_large);
+            return Err(GeometryError::Bytes { units, unit_bytes, bytes, max: MAX_BYTES });
         }
         Ok(Self { geometry, turns, pins, hints, tags, words: words_at, arena, bytes })
     }
@@ -176,7 +174,18 @@ mod tests {
             said(Geometry { members: 1023, ..good }),
             "1023 members: a segment has seats for 1 to 1022"
         );
-        let large = Geometry { units: 1 << 40, ..good };
-        assert!(matches!(large.file_bytes(), Err(GeometryError::Bytes { .. })));
+        let most = format!("a segment has at most {MAX_BYTES}");
+        // The units alone would fit.
+        let with_bookkeeping =
+            Geometry { units: MAX_BYTES.next_power_of_two() / 64, unit_bytes: 64, members: 8 };
+        let Err(GeometryError::Bytes { bytes, .. }) = with_bookkeeping.file_bytes() else {
+            panic!("{with_bookkeeping:?}")
+        };
+        assert!(bytes > MAX_BYTES && said(with_bookkeeping).ends_with(&most));
+        let units = 1_u64 << 40;
+        assert_eq!(
+            said(Geometry { units, unit_bytes: 1 << 30, ..good }),
+            format!("{units} units of 1073741824 bytes take {} bytes: {most}", u64::MAX)
+        );
     }
 }

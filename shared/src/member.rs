@@ -162,7 +162,13 @@ impl Member {
         match self.segment.ledger().alloc(&self.seat, self.order_for(layout)) {
             Some(Ok(index)) => self.segment.offset_of(index).ok_or(AllocError::Damaged),
             Some(Err(nbbs::AllocError::OrderTooLarge { max, .. })) => {
-                Err(AllocError::TooLarge { layout, max: self.bytes(1 << max) })
+                let max = self.bytes(1 << max);
+                let is_large = layout.size() as u64 > max;
+                Err(if is_large {
+                    AllocError::TooLarge { layout, max }
+                } else {
+                    AllocError::Alignment { layout, max }
+                })
             }
             Some(Err(_)) => Err(AllocError::Exhausted { layout }),
             None => Err(AllocError::Damaged),

@@ -301,6 +301,13 @@ fn a_segment_that_has_no_room_leaves_nothing() {
 }
 
 #[test]
+fn names_are_as_long_as_they_may_be() {
+    assert!(Segment::memfd(&"n".repeat(249), GEOMETRY).is_ok());
+    let refused = Segment::memfd(&"n".repeat(250), GEOMETRY).unwrap_err();
+    assert_eq!(refused.to_string(), "a name of 250 bytes: that of a memfd has at most 249");
+}
+
+#[test]
 fn memory_without_a_name_cannot_be_shortened() {
     let segment = Segment::memfd("sealed", GEOMETRY).unwrap();
     let file = File::from(segment.as_fd().try_clone_to_owned().unwrap());
@@ -369,6 +376,10 @@ fn sizes_and_alignments() {
     assert_eq!(member.alloc(large), Err(AllocError::TooLarge { layout: large, max: 256 * 64 }));
     let aligned = asked(64, 8192);
     assert_eq!(member.alloc(aligned), Err(AllocError::Alignment { layout: aligned, max: 4096 }));
+    let small = Segment::memfd("small", Geometry { units: 8, ..GEOMETRY }).unwrap();
+    let page = asked(1, 4096);
+    let refused = small.join().unwrap().alloc(page);
+    assert_eq!(refused, Err(AllocError::Alignment { layout: page, max: 8 * 64 }));
     let whole = asked(256 * 64, 8);
     member.alloc(whole).unwrap();
     assert_eq!(member.alloc(whole), Err(AllocError::Exhausted { layout: whole }));

@@ -47,7 +47,11 @@ pub unsafe extern "C" fn nbbs_shared_heap_free(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
-            Ok(shared.member.heap().free(refusal::offset(offset)?).map(drop)?)
+            Ok(shared
+                .member
+                .heap()
+                .free(refusal::offset(shared.member.segment(), offset)?)
+                .map(drop)?)
         })
     }
 }
@@ -66,7 +70,8 @@ pub unsafe extern "C" fn nbbs_shared_heap_take(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
-            let owner = shared.member.heap().take(refusal::offset(offset)?)?;
+            let owner =
+                shared.member.heap().take(refusal::offset(shared.member.segment(), offset)?)?;
             pointer::write_if_given(from, owner.into());
             Ok(())
         })
@@ -89,7 +94,10 @@ pub unsafe extern "C" fn nbbs_shared_heap_take_from(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run_but(&LATE, member, error, |shared| {
-            let owner = shared.member.heap().take_from(refusal::offset(offset)?, from.into())?;
+            let owner = shared
+                .member
+                .heap()
+                .take_from(refusal::offset(shared.member.segment(), offset)?, from.into())?;
             pointer::write_if_given(former, owner.into());
             Ok(())
         })
@@ -111,7 +119,8 @@ pub unsafe extern "C" fn nbbs_shared_heap_block(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
-            let found = shared.member.heap().block(refusal::offset(offset)?)?;
+            let found =
+                shared.member.heap().block(refusal::offset(shared.member.segment(), offset)?)?;
             pointer::write_if_given(address, found.as_ptr().cast());
             pointer::write_if_given(bytes, found.len());
             Ok(())

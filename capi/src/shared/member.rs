@@ -123,10 +123,11 @@ pub unsafe extern "C" fn nbbs_shared_alloc(
     }
 }
 
-/// A layout that a segment may have; the member looks at the alignment's limit.
+/// A layout that a segment may have.
 #[inline(always)]
 pub(super) fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
-    if !align.is_power_of_two() {
+    // Before the size, whose limit depends on it.
+    if !align.is_power_of_two() || align as u64 > refusal::MOST_ALIGN {
         return Err(Error::of(Code::Alignment, align as u64, refusal::MOST_ALIGN));
     }
     Layout::from_size_align(bytes, align)
@@ -145,7 +146,9 @@ pub unsafe extern "C" fn nbbs_shared_free(
 ) -> Code {
     // SAFETY: the caller's promise about pointers.
     unsafe {
-        run(member, error, |shared| Ok(shared.member.free(refusal::offset(offset)?).map(drop)?))
+        run(member, error, |shared| {
+            Ok(shared.member.free(refusal::offset(shared.member.segment(), offset)?).map(drop)?)
+        })
     }
 }
 
@@ -165,7 +168,7 @@ pub unsafe extern "C" fn nbbs_shared_take(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
-            let owner = shared.member.take(refusal::offset(offset)?)?;
+            let owner = shared.member.take(refusal::offset(shared.member.segment(), offset)?)?;
             pointer::write_if_given(from, owner.into());
             Ok(())
         })
@@ -192,7 +195,9 @@ pub unsafe extern "C" fn nbbs_shared_take_from(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run_but(&[Code::NotYours], member, error, |shared| {
-            let owner = shared.member.take_from(refusal::offset(offset)?, from.into())?;
+            let owner = shared
+                .member
+                .take_from(refusal::offset(shared.member.segment(), offset)?, from.into())?;
             pointer::write_if_given(former, owner.into());
             Ok(())
         })
@@ -214,7 +219,7 @@ pub unsafe extern "C" fn nbbs_shared_block(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
-            let block = shared.member.block(refusal::offset(offset)?)?;
+            let block = shared.member.block(refusal::offset(shared.member.segment(), offset)?)?;
             pointer::write_if_given(address, block.as_ptr().cast());
             pointer::write_if_given(bytes, block.len());
             Ok(())

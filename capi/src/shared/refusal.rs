@@ -1,7 +1,7 @@
 //! The errors of segments as numbers. Their sentences are where the others' are.
 
 use nbbs_shared::{
-    AllocError, AttachError, GeometryError, JoinError, Offset, OffsetError, PathError,
+    AllocError, AttachError, GeometryError, JoinError, Offset, OffsetError, PathError, Segment,
 };
 
 use super::SharedId;
@@ -14,10 +14,13 @@ pub(super) const MOST_ALIGN: u64 = 4096;
 pub(super) const EBADF: i32 = 9;
 const EIO: i32 = 5;
 
-/// An offset of the caller's. 0 is none.
+/// An offset of the caller's. 0 is none: where the memory is, the segment says.
 #[inline(always)]
-pub(super) fn offset(bytes: u64) -> Result<Offset<u8>, Error> {
-    Offset::new(bytes).ok_or(Error::of(Code::OutsideSegment, 0, 0))
+pub(super) fn offset(segment: &Segment, bytes: u64) -> Result<Offset<u8>, Error> {
+    Offset::new(bytes).ok_or_else(|| {
+        let refused = segment.bytes_at(0, 1).map_err(Error::from);
+        refused.err().unwrap_or(Error::of(Code::OutsideSegment, 0, 0))
+    })
 }
 
 pub(super) fn of_system(error: std::io::Error) -> Error {
@@ -32,9 +35,7 @@ impl From<GeometryError> for Error {
                 Self::of(Code::UnitBytes, unit_bytes, max)
             }
             GeometryError::Members { members, max } => Self::of(Code::Members, members, max),
-            GeometryError::Bytes { units, unit_bytes, max } => {
-                Self::of(Code::Size, units.saturating_mul(unit_bytes), max)
-            }
+            GeometryError::Bytes { bytes, max, .. } => Self::of(Code::Size, bytes, max),
             _ => Self::of(Code::Other, 0, 0),
         }
     }
@@ -53,6 +54,7 @@ impl From<AttachError> for Error {
             AttachError::Corrupt { value, .. } => corrupt(value, 0, 0),
             AttachError::Checksum { found, computed } => corrupt(found, computed, 1),
             AttachError::Bookkeeping { word } => corrupt(word as u64, 0, 2),
+            AttachError::Name { bytes, max } => Self::of(Code::TooLong, bytes as u64, max as u64),
             AttachError::Geometry(error) => error.into(),
             AttachError::Making => Self::of(Code::SegmentMaking, 0, 0),
             AttachError::HalfMade => Self::of(Code::SegmentHalfMade, 0, 0),
@@ -97,8 +99,9 @@ impl From<AllocError> for Error {
 impl From<OffsetError> for Error {
     fn from(error: OffsetError) -> Self {
         match error {
-            OffsetError::Outside { offset, start, end, .. } => {
-                Self::of(Code::OutsideSegment, offset, start).and(end)
+            OffsetError::Outside { offset, bytes, start, end } => {
+                let detail = u32::try_from(bytes).unwrap_or(u32::MAX);
+                Self { detail, ..Self::of(Code::OutsideSegment, offset, start).and(end) }
             }
             OffsetError::NoSlot { offset, bytes } => {
                 Self::of(Code::OffsetMisaligned, offset, bytes).and(1)

@@ -134,7 +134,7 @@ pub unsafe extern "C" fn nbbs_shared_create(
 /// Makes a segment in memory without a name, which others attach to by its descriptor: `nbbs_shared_fd`. It can be
 /// neither shortened nor made longer. `name` is for debuggers.
 ///
-/// Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SYSTEM`.
+/// Refuses with `NULL`, `TOO_LONG` a name of more than 249 bytes, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SYSTEM`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_create_memfd(
     name: *const c_char,
@@ -293,7 +293,7 @@ pub unsafe extern "C" fn nbbs_shared_owner(
     unsafe {
         run(segment, error, |shared| {
             let place = pointer::checked(owner, 3)?;
-            let owner = shared.segment.owner(super::refusal::offset(offset)?)?;
+            let owner = shared.segment.owner(super::refusal::offset(&shared.segment, offset)?)?;
             place.write(owner.map_or(SharedId::default(), SharedId::from));
             Ok(())
         })

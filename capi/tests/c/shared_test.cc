@@ -186,6 +186,8 @@ TEST(Shared, SaysWhyNot) {
                    [&](nbbs_error *error) { return nbbs_shared_alloc(member, 1, 8192, &offset, error); });
     expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 3: it takes a power of two up to 4096",
                    [&](nbbs_error *error) { return nbbs_shared_alloc(member, 1, 3, &offset, error); });
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 9223372036854775808: it takes a power of two up to 4096",
+                   [&](nbbs_error *error) { return nbbs_shared_alloc(member, 64, size_t{1} << 63, &offset, error); });
     const uint64_t whole = alloc(member, kBytes);
     const size_t ordinary = segment.misuse.size();
     expect_refusal(NBBS_CODE_SEGMENT_FULL, "the segment has no 1 bytes at a multiple of 8",
@@ -292,7 +294,18 @@ TEST(Shared, OffsetsAreLookedAt) {
         EXPECT_EQ(nbbs_shared_heap_take(member, offset, nullptr, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
         EXPECT_EQ(nbbs_shared_heap_block(member, offset, nullptr, nullptr, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
     }
-    EXPECT_EQ(nbbs_shared_at(segment, 4096, SIZE_MAX, &address, nullptr), NBBS_CODE_OUTSIDE_SEGMENT);
+    const uint64_t block = alloc(member, 1), end = nbbs_shared_bytes(&kGeometry);
+    char within[40];
+    snprintf(within, sizeof within, "%#zx..%#zx", static_cast<size_t>(end - kBytes), static_cast<size_t>(end));
+    expect_refusal(NBBS_CODE_OUTSIDE_SEGMENT, std::string("64 bytes at 0x8 are not within ") + within,
+                   [&](nbbs_error *error) { return nbbs_shared_free(member, 8, error); });
+    expect_refusal(NBBS_CODE_OUTSIDE_SEGMENT, std::string("1 bytes at 0x0 are not within ") + within,
+                   [&](nbbs_error *error) { return nbbs_shared_free(member, 0, error); });
+    char at[40];
+    snprintf(at, sizeof at, " at %#zx are not within ", static_cast<size_t>(block));
+    for (const auto &[bytes, said] : {std::pair{size_t{1} << 20, "1048576 bytes"}, {SIZE_MAX, "4294967295 bytes or more"}})
+        expect_refusal(NBBS_CODE_OUTSIDE_SEGMENT, std::string(said) + at + within,
+                       [&](nbbs_error *error) { return nbbs_shared_at(segment, block, bytes, &address, error); });
     nbbs_shared_leave(member);
 }
 
@@ -311,6 +324,12 @@ TEST(Shared, GeometriesAndFilesAreLookedAt) {
     EXPECT_EQ(made({0, 64, 4})(&error), NBBS_CODE_UNITS);
     EXPECT_EQ(made({uint64_t{1} << 40, 4096, 4})(&error), NBBS_CODE_SIZE);
     expect_only_what_it_names(error);
+    // The units would fit, without their bookkeeping.
+    EXPECT_EQ(made({uint64_t{1} << 40, 64, 4})(&error), NBBS_CODE_SIZE);
+    EXPECT_GT(error.value, error.limit);
+    expect_refusal(NBBS_CODE_TOO_LONG, "an array of 250: it takes at most 249", [&](nbbs_error *refused) {
+        return nbbs_shared_create_memfd(std::string(250, 'n').c_str(), &kGeometry, &segment, refused);
+    });
     expect_refusal(NBBS_CODE_NO_SEGMENT, "the file is no segment",
                    [&](nbbs_error *refused) { return nbbs_shared_attach("/bin/sh", &segment, refused); });
     expect_refusal(NBBS_CODE_SYSTEM, "the system refused: errno 2",

@@ -71,6 +71,7 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
     switch (error.code) {
     case NBBS_CODE_BROKEN:
     case NBBS_CODE_HEAP_BROKEN:
+    case NBBS_CODE_OUTSIDE_SEGMENT:
         return;
     case NBBS_CODE_OUTSIDE_RUN:
         EXPECT_LE(error.detail, 1u);
@@ -80,7 +81,6 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
     case NBBS_CODE_WRONG_LENGTH:
     case NBBS_CODE_LENGTH:
     case NBBS_CODE_FOREIGN_ADDRESS:
-    case NBBS_CODE_OUTSIDE_SEGMENT:
     case NBBS_CODE_NOT_YOURS:
     case NBBS_CODE_SEGMENT_CORRUPT:
         break;

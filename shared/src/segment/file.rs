@@ -20,6 +20,9 @@ use crate::layout::Layout;
 /// The bits of a file's mode that say who may use it.
 const ACCESS: u32 = 0o777;
 
+/// The longest name of a memfd: Linux puts "memfd:" in front.
+const MAX_NAME: usize = 255 - 6;
+
 /// How a file is opened that may be anything: a pipe that nobody writes to must not block.
 pub(super) fn opening() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -106,6 +109,9 @@ fn take_over(file: &File, mode: u32) -> Result<(), AttachError> {
 
 /// Makes a segment in memory without a name, which can neither shrink nor grow.
 pub(super) fn create_unnamed(name: &str, layout: &Layout) -> Result<File, AttachError> {
+    if name.len() > MAX_NAME {
+        return Err(AttachError::Name { bytes: name.len(), max: MAX_NAME });
+    }
     let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
     let file = memfd_create(name, flags).map_err(AttachError::system("make a memfd"))?;
     let file = File::from(file);

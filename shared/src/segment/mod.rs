@@ -122,7 +122,7 @@ impl Segment {
     /// `name` is for debuggers.
     ///
     /// # Errors
-    /// [`AttachError::Geometry`] and [`AttachError::System`].
+    /// [`AttachError::Geometry`], [`AttachError::Name`] and [`AttachError::System`].
     ///
     /// ```
     /// # use nbbs_shared::{AttachError, Geometry, Segment};
