@@ -22,9 +22,11 @@
  *   functions that return a number say 0 then. Any other pointer must lead to what its type says.
  * - Functions on a const arena, pool or heap may be called by any thread at any time. None waits for another thread; all
  *   may be called from interrupt and signal handlers unless they say otherwise.
- * - Memory is allocated only by nb_init, by nbbs_pool_create, by a pool that grows (from its source), and by functions
- *   that attach to a segment, join it or recover it. No function touches the memory that an arena or segment manages, or
- *   what a heap has handed out, except nbbs_heap_calloc and those that move a block.
+ * - Memory is allocated only by nb_init, by nbbs_pool_create, by a pool that grows (from its source), by functions that
+ *   make a segment, attach to it, join it, recover or trim it, and by nbbs_shared_alloc and nbbs_shared_heap_alloc, which
+ *   trim before they refuse. No function touches the memory that an arena or segment manages, or what a heap has handed
+ *   out, except nbbs_heap_calloc, those that move a block, and nbbs_shared_heap_*, which keep a word for each slot of a
+ *   segment in the slab.
  *
  * This file is generated from the source and checked against it: edit the source.
  * MIT or Apache-2.0, at your choice.
@@ -2153,11 +2155,12 @@ nbbs_code nbbs_pool_clear(struct nbbs_pool *pool,
 #if defined(__linux__)
 /**
  * Allocates memory of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its
- * offset to `offset`: a slot, of 16 bytes to 4 KiB in steps of a quarter at most, or a block if it is larger. What is
- * in it is whatever was there before. It is given to `nbbs_shared_heap_free` and the others here.
+ * offset to `offset`: a slot, of 16 bytes to 4 KiB, in steps of 16 bytes up to 128 and of a quarter at most above, or a
+ * block if it is larger. What is in it is whatever was there before. It is given to `nbbs_shared_heap_free` and the
+ * others here.
  *
- * A slot takes one read-modify-write in the steady state; before it refuses, it looks through the whole segment. Waits
- * for nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, `SEGMENT_DAMAGED`.
+ * A slot takes one read-modify-write in the steady state; before it refuses, it looks through the whole segment, and
+ * trims it, as `nbbs_shared_heap_trim` does. Waits for nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, `SEGMENT_DAMAGED`.
  */
 nbbs_code nbbs_shared_heap_alloc(const struct nbbs_shared_member *member,
                                  size_t bytes,
@@ -2223,7 +2226,8 @@ nbbs_code nbbs_shared_heap_block(const struct nbbs_shared_member *member,
 #if defined(__linux__)
 /**
  * Turns slabs of which no slot is in use into blocks again, and returns how many. For each size of slot, the slab that
- * another living member used last stays. Costs a walk over the bookkeeping, and memory. Null: 0.
+ * another living member used last stays. Costs a walk over the bookkeeping, and memory of the process, which ends if it
+ * has none: a few words for each block in use, and for each slab that a member used last. Null: 0.
  */
 size_t nbbs_shared_heap_trim(const struct nbbs_shared_member *member);
 #endif
@@ -2350,7 +2354,8 @@ size_t nbbs_shared_dead(const struct nbbs_shared_member *member);
  * Several members may call it at the same time: each block goes to one of them, and the next recovery recovers whoever
  * dies in the call. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet
  * received. The receiver of a message may take it while `keeps` is asked: then the answer has no effect. Waits for
- * nobody. Costs a walk over the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
+ * nobody. Costs a walk over the bookkeeping, a system call or two for each seat, and memory of the process, which ends
+ * if it has none: a few words for each block in use, and for each slot of the dead. Refuses with `NULL`.
  */
 nbbs_code nbbs_shared_recover(const struct nbbs_shared_member *member,
                               nbbs_shared_keeps keeps,
@@ -2362,7 +2367,8 @@ nbbs_code nbbs_shared_recover(const struct nbbs_shared_member *member,
 #if defined(__linux__)
 /**
  * Returns the bytes that a segment takes: its units; for each unit, 64 bits for its owner and 2.3 for the buddy
- * allocator; 320 bytes for each member; and two pages. 0 if there can be no such segment.
+ * allocator; 320 bytes for each member, in two parts; each of these parts in whole pages of 4 KiB, and two pages more. 0
+ * if there can be no such segment.
  */
 uint64_t nbbs_shared_bytes(const struct nbbs_shared_geometry *geometry);
 #endif

@@ -12,8 +12,8 @@ use crate::segment::Segment;
 /// The heap of a segment, as one member uses it. All members share its memory: one can allocate what another takes and
 /// frees.
 ///
-/// Small memory is a *slot*, of 16 bytes to 4 KiB in steps of a quarter at most, with 64 bits for its owner beside it.
-/// Slots are cut from *slabs*, blocks that belong to the segment: a 32nd of it, from 256 bytes to 32 KiB, or a unit.
+/// Small memory is a *slot*, of 16 bytes to 4 KiB, in steps of 16 bytes up to 128 and of a quarter at most above, with 64
+/// bits for its owner beside it. Slots are cut from *slabs*, blocks that belong to the segment: a 32nd of it, from 256 bytes to 32 KiB, or a unit.
 /// Larger memory is a block. A slot is owned as a block is: by its member, until that frees it, another takes it, or
 /// [recovers](Member::recover) it.
 ///
@@ -49,8 +49,8 @@ impl<'m> Heap<'m> {
     ///
     /// Cost: a slot takes one read-modify-write if the slab that the member used last has a free one, and a load for
     /// each slot of it in use on the way. Otherwise a few places are searched for another slab, or one is made. A block
-    /// costs what [`Member::alloc`] does. Before it refuses, it searches the whole segment, trims it, and takes a block
-    /// instead of a slot if there is one. Waits for nobody.
+    /// costs what [`Member::alloc`] does. Before it refuses, it searches the whole segment, [trims](Self::trim) it, which
+    /// takes memory of the process, and takes a block instead of a slot if there is one. Waits for nobody.
     ///
     /// # Errors
     /// [`AllocError`]. After [`Exhausted`](AllocError::Exhausted), [`Member::recover`] may find memory of the dead. It
@@ -255,8 +255,9 @@ impl<'m> Heap<'m> {
     /// A slab stays if another live member used it last for its class: at most one for each class and member. So does a
     /// slab that another member trims at the same time; the next trim finds it.
     ///
-    /// Cost: a walk over the bookkeeping, two read-modify-writes for each slot of an empty slab, and a system call for
-    /// each other member that uses the heap.
+    /// Cost: a walk over the bookkeeping, two read-modify-writes for each slot of an empty slab, a system call for each
+    /// other member that uses the heap, and memory of the process, which ends if it has none: a few words for each block
+    /// in use, and for each slab that a member used last.
     ///
     /// ```
     /// # use nbbs_shared::{Geometry, Segment};

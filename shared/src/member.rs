@@ -125,7 +125,8 @@ impl Member {
     /// Allocates a block of at least this size and alignment, which is not cleared.
     ///
     /// Cost: that of [`nbbs::Lane::alloc`], one read-modify-write in the steady state, plus three stores and a load.
-    /// Before it refuses, it [trims](Heap::trim) the heap, whose empty slabs may be in the way. Waits for nobody.
+    /// Before it refuses, it [trims](Heap::trim) the heap, whose empty slabs may be in the way, which takes memory of the
+    /// process. Waits for nobody.
     ///
     /// # Errors
     /// [`AllocError`]. After [`Exhausted`](AllocError::Exhausted), [`recover`](Self::recover) may find memory of the
@@ -383,7 +384,8 @@ impl Member {
     ///
     /// A claim that died below a larger block than its own is found by the first recovery after that block was freed.
     ///
-    /// Cost: a walk over the bookkeeping, and a system call or two for each seat. If `decide` panics, the blocks about
+    /// Cost: a walk over the bookkeeping, a system call or two for each seat, and memory of the process, which ends if it
+    /// has none: a few words for each block in use, and for each slot of the dead. If `decide` panics, the blocks about
     /// which it was not asked are this member's, and are recovered when it is gone.
     ///
     /// # Panics

@@ -11,11 +11,12 @@ use crate::pointer;
 const LATE: [Code; 2] = [Code::NotYours, Code::OffsetMisaligned];
 
 /// Allocates memory of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its
-/// offset to `offset`: a slot, of 16 bytes to 4 KiB in steps of a quarter at most, or a block if it is larger. What is
-/// in it is whatever was there before. It is given to `nbbs_shared_heap_free` and the others here.
+/// offset to `offset`: a slot, of 16 bytes to 4 KiB, in steps of 16 bytes up to 128 and of a quarter at most above, or a
+/// block if it is larger. What is in it is whatever was there before. It is given to `nbbs_shared_heap_free` and the
+/// others here.
 ///
-/// A slot takes one read-modify-write in the steady state; before it refuses, it looks through the whole segment. Waits
-/// for nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, `SEGMENT_DAMAGED`.
+/// A slot takes one read-modify-write in the steady state; before it refuses, it looks through the whole segment, and
+/// trims it, as `nbbs_shared_heap_trim` does. Waits for nobody. Refuses with `NULL`, `ALIGNMENT`, `SIZE`, `SEGMENT_FULL`, `SEGMENT_DAMAGED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_heap_alloc(
     member: *const SharedMember,
@@ -129,7 +130,8 @@ pub unsafe extern "C" fn nbbs_shared_heap_block(
 }
 
 /// Turns slabs of which no slot is in use into blocks again, and returns how many. For each size of slot, the slab that
-/// another living member used last stays. Costs a walk over the bookkeeping, and memory. Null: 0.
+/// another living member used last stays. Costs a walk over the bookkeeping, and memory of the process, which ends if it
+/// has none: a few words for each block in use, and for each slab that a member used last. Null: 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_heap_trim(member: *const SharedMember) -> usize {
     // SAFETY: the caller's promise about pointers.

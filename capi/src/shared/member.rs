@@ -242,7 +242,8 @@ pub unsafe extern "C" fn nbbs_shared_dead(member: *const SharedMember) -> usize 
 /// Several members may call it at the same time: each block goes to one of them, and the next recovery recovers whoever
 /// dies in the call. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet
 /// received. The receiver of a message may take it while `keeps` is asked: then the answer has no effect. Waits for
-/// nobody. Costs a walk over the bookkeeping, a system call or two for each seat, and memory. Refuses with `NULL`.
+/// nobody. Costs a walk over the bookkeeping, a system call or two for each seat, and memory of the process, which ends
+/// if it has none: a few words for each block in use, and for each slot of the dead. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_recover(
     member: *const SharedMember,

@@ -97,7 +97,8 @@ unsafe fn geometry(geometry: *const SharedGeometry) -> Result<Geometry, Error> {
 }
 
 /// Returns the bytes that a segment takes: its units; for each unit, 64 bits for its owner and 2.3 for the buddy
-/// allocator; 320 bytes for each member; and two pages. 0 if there can be no such segment.
+/// allocator; 320 bytes for each member, in two parts; each of these parts in whole pages of 4 KiB, and two pages more. 0
+/// if there can be no such segment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_bytes(geometry: *const SharedGeometry) -> u64 {
     // SAFETY: the caller's promise about pointers.

@@ -88,7 +88,7 @@ pub(crate) enum Whose {
 impl<W: Word> Ledger<'_, W> {
     /// Returns how many members have died and have not been recovered, whoever has their seats now.
     pub fn count_dead(&self, seat: &Seat, liveness: &impl Liveness) -> usize {
-        self.dead(seat, liveness).len() + self.replaced().count()
+        self.dead(seat, liveness).count() + self.replaced().count()
     }
 
     /// Recovers the blocks that the dead held. `decide` says what becomes of each block, which is the caller's when
@@ -143,15 +143,14 @@ impl<W: Word> Ledger<'_, W> {
     }
 
     /// Returns the members that have died and still have their seats.
-    pub fn dead(&self, seat: &Seat, liveness: &impl Liveness) -> Vec<Dead> {
+    pub fn dead(&self, seat: &Seat, liveness: &impl Liveness) -> impl Iterator<Item = Dead> {
         let others = (0..self.seats()).filter(|&number| number != seat.number);
-        let died = others.filter_map(|number| {
+        others.filter_map(|number| {
             // The turn is read first: the member that it shows had the seat before the check, and if nobody has the
             // seat then, that member is gone.
             let turn = self.turn(number)?;
             (turn.is_live() && !liveness.is_alive(number)).then_some(Dead { number, turn })
-        });
-        died.collect()
+        })
     }
 
     /// Returns to whom something belongs whose tag was just read.

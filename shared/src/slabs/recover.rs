@@ -26,7 +26,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
     ) -> Recovery {
         // Before the dead are looked for, and before the walk, which recovers what belongs to none of today's members.
         let replaced: Vec<Replaced> = self.ledger.replaced().collect();
-        let dead = self.ledger.dead(seat, liveness);
+        let dead: Vec<Dead> = self.ledger.dead(seat, liveness).collect();
         let bytes = |units: u64| units << self.shape.unit_log2;
         let decide_block = |index, units| decide(bytes(index), bytes(units));
         let mut recovery = self.ledger.recover(seat, liveness, &dead, decide_block);
