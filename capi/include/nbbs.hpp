@@ -18,6 +18,8 @@
  *
  * Functions that are const, and those of pool<T> that do not say otherwise, may be called by any thread at any time,
  * wait for nobody, and may be called from interrupt and signal handlers as far as nbbs.h says so.
+ * Except those of a shared_member and its shared_heap, which are for one thread at a time, and, of a buddy with caches,
+ * those of a handle of `on`, which ask what nbbs_cache_alloc does.
  *
  * Without a hosted standard library (-ffreestanding, -fno-exceptions, -fno-rtti) there are buddy, block and result.
  *
