@@ -1216,8 +1216,8 @@ nbbs_code nbbs_free_sized(const struct nbbs_arena *arena,
 /**
  * Frees the block or run of exactly `units` units at `index`.
  *
- * Costs what `nbbs_free_sized` does for a block; otherwise three read-modify-writes for the first word of the run, and
- * one for each further word. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
+ * Costs what `nbbs_free_sized` does for a block; otherwise two read-modify-writes for the first word of the run, one
+ * for each further word, and two or three for each word at any level that this empties. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
  */
 nbbs_code nbbs_free_units(const struct nbbs_arena *arena,
                           uint64_t index,
@@ -1254,7 +1254,8 @@ nbbs_code nbbs_free_part(const struct nbbs_arena *arena,
  * Reserves units `start` to `end - 1`: they are not handed out until `nbbs_release`. All or nothing; meanwhile others
  * may see a part of it taken.
  *
- * One read-modify-write for every 32 units. Refuses with `OUT_OF_RANGE`, `IN_USE`.
+ * Two read-modify-writes for every 32 units of free memory, one where the slot above is split already, and two or three
+ * for each 512 units whose bound falls. Refuses with `OUT_OF_RANGE`, `IN_USE`.
  */
 nbbs_code nbbs_reserve(const struct nbbs_arena *arena,
                        uint64_t start,
