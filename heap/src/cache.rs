@@ -181,8 +181,9 @@ impl Cache {
 impl Bin {
     #[inline]
     fn pop(&mut self, class: Class, lot: &mut Lot) -> Option<NonNull<u8>> {
-        lot.draw_last(&mut self.slots, self.len);
-        if let Some(&newest) = self.len.checked_sub(1).and_then(|last| self.slots.get(last)) {
+        if !lot.draws_spare(&mut self.slots, self.len, self.spare)
+            && let Some(&newest) = self.len.checked_sub(1).and_then(|last| self.slots.get(last))
+        {
             self.len -= 1;
             return NonNull::new(newest);
         }

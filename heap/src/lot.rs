@@ -18,8 +18,11 @@ impl Lot {
         Self {}
     }
 
+    /// Returns whether a spare slot is handed out although there may be kept ones: never.
     #[inline]
-    pub fn draw_last(&mut self, _slots: &mut [*mut u8], _count: usize) {}
+    pub fn draws_spare(&mut self, _kept: &mut [*mut u8], _count: usize, _spare: u64) -> bool {
+        false
+    }
 
     /// Clears the lowest of the bits that are set, of which there is at least one, and returns its number.
     #[inline]
@@ -36,11 +39,17 @@ impl Lot {
         Self { seed: 0 }
     }
 
-    /// Makes one of the first `count` slots the last of them.
-    pub fn draw_last(&mut self, slots: &mut [*mut u8], count: usize) {
-        if count > 1 && count <= slots.len() {
-            slots.swap(self.place(count), count - 1);
+    /// Draws one of the first `count` slots of `kept` and those that have a bit in `spare`. Returns whether it is one of
+    /// these; if not, it has become the last of the others.
+    pub fn draws_spare(&mut self, kept: &mut [*mut u8], count: usize, spare: u64) -> bool {
+        if count == 0 || count > kept.len() {
+            return true;
         }
+        let place = self.place(count + spare.count_ones() as usize);
+        if place < count {
+            kept.swap(place, count - 1);
+        }
+        place >= count
     }
 
     /// Clears one of the bits that are set, of which there is at least one, and returns its number.
