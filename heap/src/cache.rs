@@ -116,7 +116,8 @@ impl Cache {
     pub fn free(&mut self, class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) {
         self.heed(memory, lane);
         if !waiting::ON {
-            return self.keep(class, at, memory, lane);
+            self.keep(class, at, memory, lane);
+            return;
         }
         while !self.waiting.has_room(class)
             && let Some((class, waited)) = self.waiting.take_oldest()
@@ -126,14 +127,17 @@ impl Cache {
         self.waiting.add(class, at);
     }
 
-    /// Keeps a slot to be handed out, and makes room for it.
-    fn keep(&mut self, class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) {
+    /// Keeps a slot to be handed out, and makes room for it. Returns the bytes of the slabs whose memory has gone back.
+    fn keep(&mut self, class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) -> usize {
         let bin = &mut self.bins[class.number()];
-        if bin.len >= class.most_kept() {
-            bin.give_oldest(class.most_kept() / 2, class, memory, lane);
-        }
+        let bytes = if bin.len >= class.most_kept() {
+            bin.give_oldest(class.most_kept() / 2, class, memory, lane)
+        } else {
+            0
+        };
         // There is room: if the cache kept the most slots, half of them have been given back.
         bin.add(class, at);
+        bytes
     }
 
     /// Calls `visit` for all slots that it keeps, with their class.
@@ -160,21 +164,23 @@ impl Cache {
         }
     }
 
-    /// Gives everything back.
-    pub fn drain(&mut self, memory: &Memory<'_>, lane: usize) {
+    /// Gives everything back. Returns the bytes of the slabs whose memory has gone back.
+    pub fn drain(&mut self, memory: &Memory<'_>, lane: usize) -> usize {
+        let mut bytes = 0;
         while let Some((class, waited)) = self.waiting.take_oldest() {
-            self.keep(class, waited, memory, lane);
+            bytes += self.keep(class, waited, memory, lane);
         }
         for class in Class::all() {
             let bin = &mut self.bins[class.number()];
             // Most bins of a heap that is short of memory keep nothing.
             if bin.len > 0 {
-                bin.give_oldest(bin.len, class, memory, lane);
+                bytes += bin.give_oldest(bin.len, class, memory, lane);
             }
             if bin.spare != 0 {
-                bin.give_spare(class, memory, lane);
+                bytes += bin.give_spare(class, memory, lane);
             }
         }
+        bytes
     }
 }
 
@@ -284,38 +290,53 @@ impl Bin {
         }
     }
 
-    fn give_spare(&mut self, class: Class, memory: &Memory<'_>, lane: usize) {
+    /// Gives back the slab's slots. Returns its bytes if its memory has gone back.
+    fn give_spare(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
         let slots = core::mem::take(&mut self.spare);
-        if let Some(slab) = NonNull::new(self.slab) {
-            memory.at(slab, |region| give(region, class, lane, slab, slots));
-        }
+        let of = |slab| memory.at(slab, |region| give(region, class, lane, slab, slots));
+        NonNull::new(self.slab).and_then(of).unwrap_or(0)
     }
 
-    /// Gives back the `count` oldest freed slots, those of one slab together.
-    fn give_oldest(&mut self, count: usize, class: Class, memory: &Memory<'_>, lane: usize) {
+    /// Gives back the `count` oldest freed slots, those of one slab together. Returns the bytes of the slabs whose
+    /// memory has gone back.
+    fn give_oldest(
+        &mut self,
+        count: usize,
+        class: Class,
+        memory: &Memory<'_>,
+        lane: usize,
+    ) -> usize {
         let count = count.min(self.len);
+        let mut all_bytes = 0;
         let (given, _) = self.slots.split_at_mut(count);
         for first in 0..given.len() {
             let Some(at) = NonNull::new(given[first]) else { continue };
             let of_slab =
                 |region: &Region<'_>| give_all_of_slab(&mut given[first..], region, class, lane);
-            let refused = memory.at(at, of_slab).unwrap_or(1);
+            let (refused, bytes) = memory.at(at, of_slab).unwrap_or((1, 0));
             (0..refused).for_each(|_| memory.refuse());
+            all_bytes += bytes;
         }
         self.slots.copy_within(count..self.len, 0);
         self.len -= count;
+        all_bytes
     }
 }
 
 /// Gives back the slots that belong to the first one's slab, and leaves null in their place. Returns how many were
-/// refused.
-fn give_all_of_slab(at: &mut [*mut u8], region: &Region<'_>, class: Class, lane: usize) -> u32 {
+/// refused, and the bytes of the slab if its memory has gone back.
+fn give_all_of_slab(
+    at: &mut [*mut u8],
+    region: &Region<'_>,
+    class: Class,
+    lane: usize,
+) -> (u32, usize) {
     let slot_of = |at: *mut u8| NonNull::new(at).and_then(|at| region.slot_of(class, at));
     let Some((slab, _)) = at.first().and_then(|&first| slot_of(first)) else {
         let first = at.first_mut().map(|first| core::mem::replace(first, null_mut()));
-        return u32::from(
-            !first.and_then(NonNull::new).is_some_and(|at| region.give_run(class, lane, at)),
-        );
+        let is_run =
+            first.and_then(NonNull::new).is_some_and(|at| region.give_run(class, lane, at));
+        return (u32::from(!is_run), 0);
     };
     let (mut slots, mut refused) = (0_u64, 0);
     for at in at {
@@ -327,12 +348,12 @@ fn give_all_of_slab(at: &mut [*mut u8], region: &Region<'_>, class: Class, lane:
         refused += u32::from(slots & 1 << slot != 0);
         slots |= 1 << slot;
     }
-    refused + region.give_or_else(class, lane, slab, slots)
+    let (others, bytes) = region.give_or_else(class, lane, slab, slots);
+    (refused + others, bytes)
 }
 
-/// Gives back slots that the cache took itself.
-fn give(region: &Region<'_>, class: Class, lane: usize, slab: NonNull<u8>, slots: u64) {
-    if let Some((slab, _)) = region.slot_of(class, slab) {
-        region.give(class, lane, slab, slots);
-    }
+/// Gives back slots that the cache took itself. Returns the bytes of the slab if its memory has gone back.
+fn give(region: &Region<'_>, class: Class, lane: usize, slab: NonNull<u8>, slots: u64) -> usize {
+    let slab = region.slot_of(class, slab);
+    slab.and_then(|(slab, _)| region.give(class, lane, slab, slots)).unwrap_or(0)
 }

@@ -135,14 +135,14 @@ fn measure_slabs(ground: &Ground, most: &mut Most) {
     for slab in slabs {
         let (unit, _) = region.slot_of(class, slab).unwrap();
         for slots in [1, class.all_slots() & !1] {
-            assert!(region.give(class, 0, unit, slots));
+            assert!(region.give(class, 0, unit, slots).is_some());
         }
     }
     let (found, cost) = counted(|| region.alloc_slot(class, 0));
     most.note(0, cost);
     let (slab, slot) = region.slot_of(class, found.unwrap()).unwrap();
     let (given, cost) = counted(|| region.give(class, 0, slab, 1 << slot));
-    assert!(given);
+    assert!(given.is_some());
     most.note(1, cost);
     let (bytes, cost) = counted(|| region.trim(0));
     assert!(bytes >= ground.units * UNIT);
@@ -155,9 +155,9 @@ fn measure_slabs_in_use(ground: &Ground, most: &mut Most) {
     let slabs: Vec<_> = core::iter::from_fn(|| region.make_slab(class, 0)).collect();
     for (number, slab) in slabs.into_iter().enumerate() {
         let (unit, _) = region.slot_of(class, slab).unwrap();
-        assert!(region.give(class, 0, unit, 1));
+        assert!(region.give(class, 0, unit, 1).is_some());
         if number == 0 {
-            assert!(region.give(class, 0, unit, class.all_slots() & !1));
+            assert!(region.give(class, 0, unit, class.all_slots() & !1).is_some());
         }
     }
     let (bytes, cost) = counted(|| region.trim(0));
@@ -184,7 +184,7 @@ fn measure(region: &Region<'_>, most: &mut Most) {
         for at in held {
             let (slab, slot) = region.slot_of(class, at).unwrap();
             let (given, cost) = counted(|| region.give(class, 0, slab, 1 << slot));
-            assert!(given);
+            assert!(given.is_some());
             note(1, cost);
         }
         // All slots of a slab at once, as a cache returns them.
@@ -193,7 +193,7 @@ fn measure(region: &Region<'_>, most: &mut Most) {
         if let Some((slab, slots)) = taken {
             let (unit, _) = region.slot_of(class, slab).unwrap();
             let (given, cost) = counted(|| region.give(class, 0, unit, slots));
-            assert!(given);
+            assert!(given.is_some());
             note(if slots == class.all_slots() { 2 } else { 1 }, cost);
         }
         let (_, cost) = counted(|| region.trim(0));

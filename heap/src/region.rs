@@ -273,12 +273,19 @@ impl Region<'_> {
         class.may_be_run() && self.free_run(at, class.size(), lane)
     }
 
-    /// Gives back slots of a slab, or runs of their own at the places of those slots. Returns how many were neither.
-    pub fn give_or_else(&self, class: Class, lane: usize, slab: u64, mut slots: u64) -> u32 {
-        let mut refused = 0;
-        if self.give(class, lane, slab, slots) {
-            return refused;
+    /// Gives back slots of a slab, or runs of their own at the places of those slots. Returns how many were neither, and
+    /// the bytes of the slab if its memory has gone back.
+    pub fn give_or_else(
+        &self,
+        class: Class,
+        lane: usize,
+        slab: u64,
+        mut slots: u64,
+    ) -> (u32, usize) {
+        if let Some(bytes) = self.give(class, lane, slab, slots) {
+            return (0, bytes);
         }
+        let mut refused = 0;
         while slots != 0 {
             let slot = slots.trailing_zeros() as usize;
             let is_run = || {
@@ -286,18 +293,23 @@ impl Region<'_> {
                 let at = unsafe { self.runs.pointer(slab).add(slot * class.size()) };
                 self.give_run(class, lane, at)
             };
-            refused += u32::from(!self.give(class, lane, slab, 1 << slot) && !is_run());
+            let is_free = self.give(class, lane, slab, 1 << slot).is_some() || is_run();
+            refused += u32::from(!is_free);
             slots &= slots - 1;
         }
-        refused
+        (refused, 0)
     }
 
-    /// Gives back slots of a slab, and with the last of them the slab's memory. Returns whether they were in use.
-    pub fn give(&self, class: Class, lane: usize, slab: u64, slots: u64) -> bool {
+    /// Gives back slots of a slab, and the slab's memory if they are all of it. Returns how many bytes that memory has,
+    /// 0 if it has not gone back; `None` if a slot was not in use.
+    pub fn give(&self, class: Class, lane: usize, slab: u64, slots: u64) -> Option<usize> {
         match self.slabs.give(class, slab, slots) {
-            Given::Free => true,
-            Given::Whole => self.runs.buddy.on(lane).free_sized(slab, class.slab_order()).is_ok(),
-            Given::Refused => false,
+            Given::Free => Some(0),
+            Given::Whole => {
+                self.runs.buddy.on(lane).free_sized(slab, class.slab_order()).ok()?;
+                Some(class.slab_bytes())
+            }
+            Given::Refused => None,
         }
     }
 
@@ -312,8 +324,7 @@ impl Region<'_> {
         let mut bytes = 0;
         for class in Class::all() {
             self.slabs.take_all_if_whole(class, AT_ONCE, |unit, slots| {
-                self.give(class, lane, unit, slots);
-                bytes += if slots == class.all_slots() { class.slab_bytes() } else { 0 };
+                bytes += self.give(class, lane, unit, slots).unwrap_or(0);
             });
         }
         bytes

@@ -290,7 +290,7 @@ pub trait Steps<'h>: Copy {
     fn free_past_caches(self, class: Class, at: NonNull<u8>) -> bool {
         let lane = self.lane();
         let given = self.memory().at(at, |region| match region.slot_of(class, at) {
-            Some((slab, slot)) => region.give_or_else(class, lane, slab, 1 << slot) == 0,
+            Some((slab, slot)) => region.give_or_else(class, lane, slab, 1 << slot).0 == 0,
             None => region.give_run(class, lane, at),
         });
         given == Some(true)
@@ -332,8 +332,8 @@ pub trait Steps<'h>: Copy {
     /// use. Returns how many bytes these are.
     fn trim(self) -> usize {
         let memory = self.memory();
-        self.with_cache(|cache, lane| cache.drain(&memory, lane));
-        memory.trim(self.lane())
+        let of_cache = self.with_cache(|cache, lane| cache.drain(&memory, lane)).unwrap_or(0);
+        of_cache + memory.trim(self.lane())
     }
 
     /// Checks the bookkeeping and the caller's cache. Nothing else may be running.

@@ -25,6 +25,21 @@ fn what_the_cache_keeps() {
     reuse(&HEAP, 1024);
 }
 
+/// A trim counts slabs whose slots the caller's cache gives back all at once, and others.
+#[test]
+fn a_trim_says_what_it_returns() {
+    static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    for (size, count) in [(128, 8), (1000, 8), (5000, 12), (16, 63), (100, 9)] {
+        let of = layout(size, 8);
+        let blocks: Vec<_> = (0..count).map(|_| Block::alloc(&HEAP, of, 1).unwrap()).collect();
+        blocks.into_iter().for_each(|block| block.free(&HEAP));
+        let before = HEAP.stats().free;
+        let said = HEAP.trim();
+        assert_eq!(said, HEAP.stats().free - before, "{count} blocks of {size} bytes");
+        assert!(said > 0, "{count} blocks of {size} bytes");
+    }
+}
+
 /// The caller's cache is another heap's. Each unit is a slab of its own, which only a trim returns.
 #[test]
 fn past_the_cache() {
