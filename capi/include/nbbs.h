@@ -692,7 +692,8 @@ typedef struct nbbs_heap_statistics {
      */
     size_t free;
     /**
-     * Blocks that have no size class, and those for which there was no room in a slab.
+     * Blocks that have no size class, and those for which there was no room in a slab; also units that somebody is
+     * claiming for such a block, or freeing.
      */
     size_t runs;
     /**

@@ -27,7 +27,8 @@ pub struct Stats {
     pub bytes: usize,
     /// Units that are free.
     pub free: usize,
-    /// Runs of units: memory without a size class, and slots for which there was no room in a slab.
+    /// Runs of units: memory without a size class, and slots for which there was no room in a slab; also units that
+    /// somebody is claiming for a run, or freeing.
     pub runs: usize,
     /// Slots that are in use, or kept by a cache, and what is left over in their slabs.
     pub slots: usize,
@@ -96,7 +97,10 @@ impl Stats {
                 Some((class, free)) => self.add_slab(class, free),
                 None => self.runs += UNIT << order,
             },
-            Piece::Run { len, .. } => self.runs += len as usize * UNIT,
+            // What looks reserved belongs to a run that is changing.
+            Piece::Run { len, .. } | Piece::Reserved { len, .. } => {
+                self.runs += len as usize * UNIT;
+            }
             _ => {}
         });
     }
@@ -109,5 +113,23 @@ impl Stats {
         of.used += all - free;
         self.free_slots += free * class.size();
         self.slots += (class.slab_bytes()) - free * class.size();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Heap;
+    use crate::class::UNIT;
+    use crate::steps::Steps;
+
+    /// A reservation is what others see of a run that is being allocated or freed.
+    #[test]
+    fn runs_that_change_are_runs() {
+        static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+        let reserve = || Steps::memory(&HEAP).find(|region| region.buddy().reserve(3..8).ok());
+        assert!(reserve().is_some());
+        let stats = HEAP.stats();
+        assert_eq!(stats.runs, 5 * UNIT);
+        assert_eq!(stats.bytes, stats.free + stats.runs + stats.slots + stats.free_slots);
     }
 }

@@ -35,7 +35,8 @@ pub struct HeapStatistics {
     pub bytes: usize,
     /// Units of 1 KiB that are free.
     pub free: usize,
-    /// Blocks that have no size class, and those for which there was no room in a slab.
+    /// Blocks that have no size class, and those for which there was no room in a slab; also units that somebody is
+    /// claiming for such a block, or freeing.
     pub runs: usize,
     /// Slots that are in use, or kept by a cache, and what is left of slabs behind their last slots.
     pub slots: usize,
