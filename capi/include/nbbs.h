@@ -1695,7 +1695,7 @@ nbbs_code nbbs_heap_alloc(const struct nbbs_heap *heap,
 /**
  * Frees a block. Null: does nothing.
  *
- * Up to ten loads to find the block's size, and one read-modify-write if the CPU's cache has room, none after
+ * What `nbbs_heap_size_of` takes, and one read-modify-write if the CPU's cache has room, none after
  * `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. `block` may
  * be any address: what is no block is refused with `NOT_OF_HEAP`, `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused
  * if no cache keeps the block (large blocks are never kept), or if it is the last one that was freed on this CPU.
@@ -1722,7 +1722,8 @@ nbbs_code nbbs_heap_resize(const struct nbbs_heap *heap,
 /**
  * Writes to `bytes` how many bytes may be used of a block: as many as were asked for, or more.
  *
- * Up to ten loads, and one for each level of the arena if it is large. Refuses as `nbbs_heap_free`, and with `NULL`.
+ * Up to ten loads, one more for each region up to the block's own, and what `nbbs_len_of` takes if it is in no
+ * slab. Refuses as `nbbs_heap_free`, and with `NULL`.
  */
 nbbs_code nbbs_heap_size_of(const struct nbbs_heap *heap,
                             const void *block,

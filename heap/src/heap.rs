@@ -193,8 +193,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Frees memory of which only the address is known, and returns how many bytes it has.
     ///
-    /// Cost: that of [`free`](Self::free), and up to nine loads, one for each size that a slab can have. For a run of
-    /// at most 32 KiB the caller's cache is asked once for each class that the run may serve as a slot of: up to 26.
+    /// Cost: that of [`free`](Self::free), and that of [`usable`](Self::usable). For a run of at most 32 KiB the caller's
+    /// cache is asked once for each class that the run may serve as a slot of: up to 26.
     ///
     /// ```
     /// use nbbs_heap::{FreeError, Heap};
@@ -225,7 +225,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Returns how many bytes may be used of what is allocated at an address: those of its slot, or of its run of
     /// units.
     ///
-    /// Cost: up to nine loads, and for a run those of [`nbbs::Buddy::len_of`].
+    /// Cost: up to ten loads of the bookkeeping, one of each region up to the block's own, and for a run what
+    /// [`nbbs::Buddy::len_of`] takes.
     ///
     /// ```
     /// # use nbbs_heap::{FreeError, Heap};

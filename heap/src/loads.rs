@@ -315,3 +315,36 @@ fn no_cache_takes_more_loads_than_is_said() {
         }
     }
 }
+
+/// The same for finding what is allocated at an address: a slot; for a run comes what [`Buddy::len_of`] takes.
+///
+/// [`Buddy::len_of`]: nbbs::Buddy::len_of
+const FIND_BOUND: u64 = 10;
+
+#[test]
+fn no_address_takes_more_loads_than_is_said() {
+    let ground = Ground::new(1 << 16);
+    let region = ground.region(0);
+    let mut most = 0;
+    for class in Class::all() {
+        let slots = (0..80).map(|_| {
+            let found = region.alloc_slot(class, 0).or_else(|| region.alloc_slot_of_new(class, 0));
+            found.expect("there is room")
+        });
+        for at in slots {
+            let (found, (loads, swaps)) = counted(|| region.find(at));
+            assert!(found.is_ok_and(|held| held.is_of(class)) && swaps == 0);
+            most = most.max(loads);
+        }
+    }
+    for length in LENGTHS {
+        let at = region.alloc_run(layout(length), false, 0).expect("there is room");
+        let unit = (at.addr().get() - region.address_of(0)) / UNIT;
+        let (_, (of_buddy, _)) = counted(|| region.buddy().len_of(unit as u64));
+        let (found, (loads, swaps)) = counted(|| region.find(at));
+        assert!(found.is_ok_and(|held| held.bytes() == length * UNIT) && swaps == 0);
+        most = most.max(loads - of_buddy);
+    }
+    println!("finding what is at an address: {most} loads (may be {FIND_BOUND})");
+    assert!(most <= FIND_BOUND, "{most}, not {FIND_BOUND}");
+}

@@ -355,10 +355,19 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Returns the class of the slab that begins at `unit`, if one does, and its free slots that nobody keeps, at this
     /// moment.
     pub fn look(&self, unit: u64) -> Option<(Class, u64)> {
+        Some((self.class_at(unit)?, self.free_at(unit)?))
+    }
+
+    /// Returns the class of the slab that begins at `unit`, if one does, at this moment.
+    fn class_at(&self, unit: u64) -> Option<Class> {
         // Relaxed, here and in what follows: an answer for this moment.
         let tag = self.link(unit)?.load(Ordering::Relaxed) >> 32;
-        let class = Class::numbered(usize::try_from(tag).ok()?.checked_sub(1)?)?;
-        Some((class, self.word(unit)?.load(Ordering::Relaxed) & !LISTED))
+        Class::numbered(usize::try_from(tag).ok()?.checked_sub(1)?)
+    }
+
+    /// Returns the free slots of the slab that begins at `unit`, at this moment.
+    fn free_at(&self, unit: u64) -> Option<u64> {
+        Some(self.word(unit)?.load(Ordering::Relaxed) & !LISTED)
     }
 
     /// Returns whether the mark of a slab is set.
@@ -389,12 +398,15 @@ impl<'a, W: Word> Slabs<'a, W> {
 
     /// Returns the slab to which a unit belongs, if any: its first unit, its class, and its free slots as
     /// [`look`](Self::look) sees them. For holders of one of its slots; others may see a slab that no longer exists.
+    ///
+    /// Cost: a load for each order that a slab can have, up to its own, and one for the slots.
     pub fn of(&self, unit: u64) -> Option<(u64, Class, u64)> {
-        (0..=MOST_ORDER).find_map(|order| {
+        let (first, class) = (0..=MOST_ORDER).find_map(|order| {
             let first = unit >> order << order;
-            let (class, free) = self.look(first)?;
-            (class.slab_order() == order).then_some((first, class, free))
-        })
+            let class = self.class_at(first)?;
+            (class.slab_order() == order).then_some((first, class))
+        })?;
+        Some((first, class, self.free_at(first)?))
     }
 
     /// Returns the first or the second stack of a class, numbers 0 and 1.
