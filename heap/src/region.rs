@@ -31,6 +31,9 @@ pub const fn bookkeeping(units: u64) -> usize {
     (8 * words(units)).next_multiple_of(PAGE)
 }
 
+/// The fewest bytes that make a region, from a page on.
+pub const LEAST_BYTES: usize = bookkeeping(1) + UNIT;
+
 /// Returns how many bytes, at any address, make a region that hands out `bytes` bytes; `None` if there is no such
 /// region.
 pub const fn bytes_for(bytes: usize) -> Option<usize> {
@@ -131,7 +134,7 @@ impl Region<'_> {
         let skip = start.addr().get().wrapping_neg() % PAGE;
         let left = bytes.saturating_sub(skip);
         if units_in(left) == 0 {
-            return Err(AddError::TooSmall { bytes, needed: skip + bookkeeping(1) + UNIT });
+            return Err(AddError::TooSmall { bytes, needed: skip + LEAST_BYTES });
         }
         // SAFETY: fewer bytes are skipped than there are.
         Ok((unsafe { start.add(skip) }, left))

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 
 use crate::error::{AddError, PageError};
 use crate::pages::MOST_PAGE;
-use crate::region::Region;
+use crate::region::{LEAST_BYTES, Region};
 use crate::words::{AtomicU8, AtomicUsize};
 
 /// The most regions that a heap can have, its own memory included.
@@ -91,12 +91,12 @@ pub struct Memory<'a> {
 unsafe impl Send for Memory<'_> {}
 
 impl<'a> Memory<'a> {
-    /// Creates the memory of a heap with `bytes` bytes of its own at `start`.
+    /// Creates the memory of a heap with `bytes` bytes of its own at `start`, if they are enough for a region.
     ///
     /// # Safety
     /// That of [`Region::new`], for as long as the heap is used.
     pub const unsafe fn new(regions: &'a Regions, start: NonNull<u8>, bytes: usize) -> Self {
-        Self { regions, own: if bytes == 0 { None } else { Some((start, bytes)) } }
+        Self { regions, own: if bytes < LEAST_BYTES { None } else { Some((start, bytes)) } }
     }
 
     /// Returns what `of` returns for the first region for which it returns something.

@@ -52,6 +52,7 @@ fn too_small_for_a_unit() {
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn eight_regions() {
     static EMPTY: Heap<0> = Heap::new();
+    static TOO_SMALL: Heap<100> = Heap::new();
     static WITH_OWN: Heap<{ 1 << 15 }> = Heap::new();
     fn add_all<const B: usize>(heap: &'static Heap<B>, most: usize) {
         let mut bytes = heap.stats().bytes;
@@ -79,6 +80,7 @@ fn eight_regions() {
         assert_eq!(heap.refused(), 0);
     }
     add_all(&EMPTY, 8);
+    add_all(&TOO_SMALL, 8);
     add_all(&WITH_OWN, 7);
 }
 
