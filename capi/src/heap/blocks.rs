@@ -18,8 +18,9 @@ fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
     if !align.is_power_of_two() || align > most {
         return Err(Error::of(Code::Alignment, align as u64, most as u64));
     }
+    let align = align.max(GRAIN);
     let most = isize::MAX as usize - (align - 1);
-    Layout::from_size_align(bytes, align.max(GRAIN))
+    Layout::from_size_align(bytes, align)
         .map_err(|_| Error::of(Code::Size, bytes as u64, most as u64))
 }
 

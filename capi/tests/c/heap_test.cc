@@ -153,8 +153,13 @@ TEST(Heap, SaysWhatItCannotGive) {
     expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 0: it takes a power of two up to 4611686018427387904",
                    take(1, 0));
     expect_refusal(NBBS_CODE_SIZE,
-                   "a size of 18446744073709551615 bytes: it takes 1 to 9223372036854775807", take(SIZE_MAX, 1));
+                   "a size of 18446744073709551615 bytes: it takes 1 to 9223372036854775792", take(SIZE_MAX, 1));
     EXPECT_EQ(heap.misuse.size(), 3u);
+    for (const size_t align : {size_t{1}, size_t{16}, size_t{64}}) {
+        nbbs_error error;
+        EXPECT_EQ(take(SIZE_MAX, align)(&error), NBBS_CODE_SIZE);
+        EXPECT_EQ(take(static_cast<size_t>(error.limit), align)(nullptr), NBBS_CODE_HEAP_FULL) << "within the limit, at " << align;
+    }
     EXPECT_EQ(nbbs_heap_malloc(heap, SIZE_MAX), nullptr);
     EXPECT_EQ(nbbs_heap_calloc(heap, SIZE_MAX / 2 + 1, 2), nullptr);
     EXPECT_EQ(nbbs_heap_aligned_alloc(heap, 3, 3), nullptr);
