@@ -20,7 +20,7 @@ pub enum AddError {
     TooSmall {
         /// Bytes given.
         bytes: usize,
-        /// Bytes needed, from that address on.
+        /// Bytes that suffice there; for [`Placed::new`](crate::Placed::new), at any address.
         needed: usize,
     },
     /// The heap already has as many regions as it can have.

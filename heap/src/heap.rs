@@ -19,7 +19,8 @@ use crate::unwind::aborting;
 /// All of it is zero at first: a `static` of this type lies in `.bss` and needs no start-up code. A heap must be a
 /// static, or leaked: threads keep slots of it until they end.
 ///
-/// A global allocator is a static in any case; a caller that uses [`GlobalAlloc`] by name must ensure this itself.
+/// A global allocator is a static in any case; a caller that uses [`GlobalAlloc`] by name must ensure this itself. A
+/// heap must not lie in memory that processes share: see [`trim`](Self::trim).
 ///
 /// The worst costs, when no other thread is in an operation's way, in loads of the bookkeeping (and
 /// read-modify-writes), are:

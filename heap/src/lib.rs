@@ -35,6 +35,8 @@
 //!   looks for slots three times, and tries 1000 times to begin a trim.
 //! - A search for a run goes through the regions one after the other, and when memory is short through the parts of
 //!   each. It misses a place that others free where it has been and fill where it is about to look.
+//! - An allocation of a run withholds the units that it has claimed so far, even if it gives them back in the end; for
+//!   ever if its thread stops.
 //! - [`Heap::trim`], with `std` on Linux, and [`Heap::discard`] withhold up to 1 MiB at a time while the system takes it.
 //! - A thread whose first use of the heap is in the last destructors of the C library's keys does not empty its cache.
 //! - After a `fork`, the child never gets back what the caches of other threads kept.

@@ -22,7 +22,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// With the feature `std`, on Linux, whole pages of the heap's own memory that are free, and were in use since the
     /// last time, go back to the operating system. This takes a system call for each piece of at most 1 MiB, which
     /// nobody else can allocate in the meantime. For added memory, and on other systems, there is
-    /// [`discard`](Self::discard).
+    /// [`discard`](Self::discard). The heap's own memory must be private to the process, as a static is: shared pages that
+    /// go back are not zero, which [`alloc_zeroed`](Self::alloc_zeroed) takes them for.
     ///
     /// ```
     /// use nbbs_heap::Heap;
@@ -56,8 +57,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// meantime: an allocation that finds nothing else is refused. `discard` may have a hypervisor or an operating system
     /// take them back, as long as they can be written to later, and returns whether they are zero from then on. Returns
     /// the number of bytes for which it returned that. Pages for which it did are passed again only once they were in
-    /// use, as far as 64 KiB around them are free; pages of more than 4 KiB that lie across two of the pieces that it is
-    /// called with are not passed.
+    /// use. What is zero is remembered by 64 KiB, counted from the region's first unit: pages are passed again the next
+    /// time if the rest of their 64 KiB was not passed with them. Pages of more than 4 KiB that lie across two of the
+    /// pieces that it is called with are not passed.
     ///
     /// Cost: a walk over all units, and for each call an allocation and a free of what is passed, and a
     /// read-modify-write for each 4 MiB that it touches.
