@@ -34,7 +34,7 @@ pub struct LiveBlock {
 impl Memory<'_> {
     /// Calls `visit` for every slot and run in use, each as it is at some moment of the walk.
     pub fn walk(&self, mut visit: impl FnMut(LiveBlock)) {
-        self.find(|region| -> Option<()> {
+        self.each(|region| {
             region.buddy().walk(|piece| match piece {
                 Piece::Used { index, order } => match region.slab_at(index, order) {
                     Some((class, _)) => walk_slab(region, class, index, &mut visit),
@@ -43,7 +43,6 @@ impl Memory<'_> {
                 Piece::Run { index, len } => visit(run(region, index, len)),
                 _ => {}
             });
-            None
         });
     }
 }

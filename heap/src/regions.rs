@@ -108,6 +108,14 @@ impl<'a> Memory<'a> {
         self.added().iter().filter_map(Place::get).find_map(of)
     }
 
+    /// Calls `visit` with each region.
+    pub fn each(&self, mut visit: impl FnMut(&Region<'static>)) {
+        self.find(|region| -> Option<()> {
+            visit(region);
+            None
+        });
+    }
+
     /// Returns what `of` returns for the region in whose units an address lies.
     pub fn at<R>(&self, at: NonNull<u8>, mut of: impl FnMut(&Region<'static>) -> R) -> Option<R> {
         self.find(|region| region.contains(at).then(|| of(region)))
@@ -150,17 +158,15 @@ impl<'a> Memory<'a> {
         if !page.is_power_of_two() || page > MOST_PAGE {
             return Err(PageError { page });
         }
-        let mut bytes = 0;
-        let of = |region: &Region<'static>| -> Option<()> {
+        let mut of = |region: &Region<'static>| {
             // SAFETY: as the caller promises.
-            bytes += unsafe { region.discard(page, lane, &mut discard) };
-            None
+            unsafe { region.discard(page, lane, &mut discard) }
         };
-        if all {
-            self.find(of)
-        } else {
-            self.with_own(of)
-        };
+        if !all {
+            return Ok(self.with_own(|region| Some(of(region))).unwrap_or(0));
+        }
+        let mut bytes = 0;
+        self.each(|region| bytes += of(region));
         Ok(bytes)
     }
 
@@ -184,10 +190,7 @@ impl<'a> Memory<'a> {
     /// Returns how many regions there are.
     pub fn regions(&self) -> usize {
         let mut count = 0;
-        self.find(|_| -> Option<()> {
-            count += 1;
-            None
-        });
+        self.each(|_| count += 1);
         count
     }
 
@@ -226,10 +229,7 @@ impl<'a> Memory<'a> {
     pub fn trim(&self, lane: usize) -> usize {
         self.regions.asked.fetch_add(1, Ordering::Relaxed);
         let mut bytes = 0;
-        self.find(|region| -> Option<()> {
-            bytes += region.trim(lane);
-            None
-        });
+        self.each(|region| bytes += region.trim(lane));
         bytes
     }
 }

@@ -79,10 +79,7 @@ impl Stats {
         let refused = memory.refused();
         let mut stats =
             Self { bytes, free, runs, slots, free_slots, classes, largest_free, refused };
-        memory.find(|region| -> Option<()> {
-            stats.add(region);
-            None
-        });
+        memory.each(|region| stats.add(region));
         stats
     }
 
