@@ -110,9 +110,9 @@ pub trait Steps<'h>: Copy {
         let freed = self.find(at).and_then(|held| {
             let is_freed = match held {
                 // SAFETY: as the caller promises.
-                Held::Slot { class, .. } => unsafe { self.free_known_slot(class, at) },
+                Held::Slot { class, .. } => unsafe { self.try_free_slot(class, at) },
                 Held::Run { .. } => {
-                    !self.keeps_held(held, at) && self.free_known_run(at, held.bytes())
+                    !self.keeps_held(held, at) && self.try_free_run(at, held.bytes())
                 }
             };
             let nothing = FreeError::NotAllocated { address: at.addr().get() };
@@ -219,46 +219,33 @@ pub trait Steps<'h>: Copy {
         })
     }
 
-    /// Frees a slot of this class.
+    /// Frees a slot of this class. A free that is found to be wrong is counted.
     ///
     /// # Safety
     /// The caller holds it, and gives it up.
     #[inline]
     unsafe fn free_slot(self, class: Class, at: NonNull<u8>) {
-        if watch::ON {
-            // SAFETY: as the caller promises.
-            return unsafe { self.free_watched(class, at) };
-        }
-        if self.with_cache(|cache, _| cache.push(class, at)) != Some(true) {
-            self.free_slowly(class, at);
-        }
-    }
-
-    /// Frees a slot that is known to be one, and closes it first: after the free it may be somebody else's.
-    ///
-    /// # Safety
-    /// The caller holds the slot, if it is one, and gives it up.
-    unsafe fn free_watched(self, class: Class, at: NonNull<u8>) {
-        let is_slot = self.find(at).is_ok_and(|held| held.is_of(class));
-        // SAFETY: as the caller promises.
-        if !is_slot || !unsafe { self.free_known_slot(class, at) } {
+        let is_freed = if watch::ON {
+            // Only what is known to be a slot can be closed.
+            self.find(at).is_ok_and(|held| held.is_of(class))
+                // SAFETY: as the caller promises.
+                && unsafe { self.try_free_slot(class, at) }
+        } else {
+            self.with_cache(|cache, _| cache.push(class, at)) == Some(true)
+                || self.try_free_slowly(class, at)
+        };
+        if !is_freed {
             self.memory().refuse();
         }
     }
 
-    #[cold]
-    fn free_slowly(self, class: Class, at: NonNull<u8>) {
-        if !self.free_known_slowly(class, at) {
-            self.memory().refuse();
-        }
-    }
-
-    /// Frees a slot of a slab of this class, unless the caller's cache keeps it. Returns whether it was freed.
+    /// Frees a slot of this class, unless the caller's cache keeps it. It is closed first: after the free it may be
+    /// somebody else's. Returns whether the free was not found wrong.
     ///
     /// # Safety
     /// The caller holds the slot, and gives it up.
     #[inline]
-    unsafe fn free_known_slot(self, class: Class, at: NonNull<u8>) -> bool {
+    unsafe fn try_free_slot(self, class: Class, at: NonNull<u8>) -> bool {
         if watch::ON {
             if self.is_kept(class, at) {
                 return false;
@@ -269,25 +256,23 @@ pub trait Steps<'h>: Copy {
         }
         match self.with_cache(|cache, _| !cache.keeps(class, at) && cache.push(class, at)) {
             Some(true) => true,
-            _ => self.free_known_slowly(class, at),
+            _ => self.try_free_slowly(class, at),
         }
     }
 
+    /// Frees a slot for which the caller's cache had no room, unless the cache keeps it: the cache makes room, or is
+    /// bypassed if it is in use. Returns whether the free was not found wrong.
     #[cold]
-    fn free_known_slowly(self, class: Class, at: NonNull<u8>) -> bool {
-        !self.is_kept(class, at) && self.free_with_room(class, at)
-    }
-
-    /// Frees a slot; the caller's cache makes room for it if it is not in use. Returns whether the free was found
-    /// correct.
-    fn free_with_room(self, class: Class, at: NonNull<u8>) -> bool {
+    fn try_free_slowly(self, class: Class, at: NonNull<u8>) -> bool {
         let memory = self.memory();
-        self.with_cache(|cache, lane| cache.free(class, at, &memory, lane)).is_some()
-            || self.free_past_caches(class, at)
+        !self.is_kept(class, at)
+            && (self.with_cache(|cache, lane| cache.free(class, at, &memory, lane)).is_some()
+                || self.try_free_past_caches(class, at))
     }
 
+    /// Gives a slot back to its slab, or frees it if it is a run. Returns whether it was either.
     #[cold]
-    fn free_past_caches(self, class: Class, at: NonNull<u8>) -> bool {
+    fn try_free_past_caches(self, class: Class, at: NonNull<u8>) -> bool {
         let lane = self.lane();
         let given = self.memory().at(at, |region| match region.slot_of(class, at) {
             Some((slab, slot)) => region.give_or_else(class, lane, slab, 1 << slot).0 == 0,
@@ -312,12 +297,12 @@ pub trait Steps<'h>: Copy {
 
     #[cold]
     fn free_run(self, at: NonNull<u8>, layout: Layout) {
-        if !self.free_known_run(at, layout.size()) {
+        if !self.try_free_run(at, layout.size()) {
             self.memory().refuse();
         }
     }
 
-    fn free_known_run(self, at: NonNull<u8>, bytes: usize) -> bool {
+    fn try_free_run(self, at: NonNull<u8>, bytes: usize) -> bool {
         let lane = self.lane();
         self.memory().at(at, |region| region.free_held_run(at, bytes, lane)) == Some(true)
     }
