@@ -20,8 +20,8 @@
 //!
 //! A thread that stops between two steps withholds the slabs that it has in hand: as many as it takes at once (see
 //! [`Slabs::take`]), and those that it has yet to list. If it stops once it has made a listed slab whole, but before it
-//! has said so, others take slots of the slab, but its memory is withheld until another slab of the class is said to be
-//! whole.
+//! has recorded that, others take slots of the slab, but its memory is withheld until another slab of the class is
+//! recorded as whole.
 
 use nbbs::sync::{Ordering, Word};
 
@@ -39,14 +39,15 @@ const LISTED: u64 = 1 << 63;
 /// takes, so that a stack that looks unchanged is unchanged.
 const FIRST: u64 = u32::MAX as u64;
 
-/// In the word that says whether slabs may be whole: set if all slots of a listed slab may be free.
-const SAID: u64 = 1;
+/// In a class's state: set if some listed slab may have all its slots free.
+const MAY_BE_WHOLE: u64 = 1;
 
-/// In the same word: the number of the class's stack that is current.
+/// In a class's state: the number of the stack that is current.
 const CURRENT: u64 = 2;
 
-/// In the same word: counts how often it was said, so that a word that looks unchanged is unchanged.
-const TIMES: u64 = 4;
+/// In a class's state: one of its version, which each record of a whole slab raises, so that a compare-and-swap notices
+/// the record.
+const VERSION_ONE: u64 = 4;
 
 /// The words of all slabs of a region, by the number of their first unit.
 #[derive(Debug)]
@@ -58,8 +59,8 @@ pub struct Slabs<'a, W> {
     links: &'a [W],
     /// Two stacks for each class.
     stacks: &'a [W],
-    /// For each class, whether slabs may be whole, and which stack is current: see [`SAID`] and [`CURRENT`].
-    whole: &'a [W],
+    /// The state of each class: [`MAY_BE_WHOLE`], [`CURRENT`] and [`VERSION_ONE`].
+    states: &'a [W],
 }
 
 /// The most slabs that a caller of the heap takes at once.
@@ -98,8 +99,8 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Creates the slabs over these words, all zero at first: `slots` and `links` have one for each unit, `classes` has
     /// [`WORDS_OF_CLASSES`].
     pub fn new(slots: &'a [W], links: &'a [W], classes: &'a [W]) -> Self {
-        let (stacks, whole) = classes.split_at(2 * CLASSES);
-        Self { slots, links, stacks, whole }
+        let (stacks, states) = classes.split_at(2 * CLASSES);
+        Self { slots, links, stacks, states }
     }
 
     /// Makes a slab of the block at `unit`, which the caller holds. The caller then holds all its slots.
@@ -116,22 +117,22 @@ impl<'a, W: Word> Slabs<'a, W> {
     ///
     /// Cost: a read-modify-write, and one for each slab.
     pub fn take(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
-        let Some(whole) = self.whole.get(class.number()) else { return };
-        let mut said = hear(whole);
+        let Some(word) = self.states.get(class.number()) else { return };
+        let mut state = load_state(word);
         for _ in 0..LOOKS {
             // In the order in which others move slabs: those that are on the former stack no more are on the other.
-            let former = usize::from(said & CURRENT == 0);
+            let former = usize::from(state & CURRENT == 0);
             if self.take_from(class, former, most, &mut visit)
                 || self.take_from(class, 1 - former, most, &mut visit)
             {
                 return;
             }
-            // If it is the same, the stacks have not changed places, not even twice: in between something was said.
-            let now = hear(whole);
-            if now == said {
+            // If it is the same, the stacks have not changed places, not even twice: in between the version is raised.
+            let now = load_state(word);
+            if now == state {
                 return;
             }
-            said = now;
+            state = now;
         }
     }
 
@@ -149,35 +150,37 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Returns whether all slots of a listed slab may be free, or others are looking for such slabs.
     #[inline]
     fn may_be_whole(&self, class: Class) -> bool {
-        let said = self.whole.get(class.number()).map_or(0, hear);
-        let former = self.stack(class, usize::from(said & CURRENT == 0));
-        // Relaxed: `hear` has acquired what others had moved there before the stacks changed places.
-        said & SAID != 0 || former.is_some_and(|stack| stack.load(Ordering::Relaxed) & FIRST != 0)
+        let state = self.states.get(class.number()).map_or(0, load_state);
+        let former = self.stack(class, usize::from(state & CURRENT == 0));
+        // Relaxed: `load_state` has acquired what others had moved there before the stacks changed places.
+        state & MAY_BE_WHOLE != 0
+            || former.is_some_and(|stack| stack.load(Ordering::Relaxed) & FIRST != 0)
     }
 
     fn take_all(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
-        let Some(whole) = self.whole.get(class.number()) else { return };
+        let Some(word) = self.states.get(class.number()) else { return };
         let mut has_changed_places = false;
         // Each slab is met twice at most: on the stack that others left half done, and on the one that was current.
         let (mut looks, mut swaps) = (2 * self.links.len(), SWAPS);
         while looks > 0 && swaps > 0 {
-            let said = hear(whole);
-            let former = usize::from(said & CURRENT == 0);
+            let state = load_state(word);
+            let former = usize::from(state & CURRENT == 0);
             if self.take_from(class, former, most, &mut visit) {
                 looks -= 1;
                 continue;
             }
-            if has_changed_places || said & SAID == 0 {
+            if has_changed_places || state & MAY_BE_WHOLE == 0 {
                 return;
             }
             swaps -= 1;
             // Fails if a slab has been recorded since, which may be on the stack that was found empty. Release: pairs
-            // with the Acquire in `hear`, for slabs that others have moved to the stack that becomes the former one.
+            // with the Acquire in `load_state`, for slabs that others have moved to the stack that becomes the former
+            // one.
             has_changed_places = self.is_still_empty(class, former)
-                && whole
+                && word
                     .compare_exchange(
-                        said,
-                        said ^ (SAID | CURRENT),
+                        state,
+                        state ^ (MAY_BE_WHOLE | CURRENT),
                         Ordering::Release,
                         Ordering::Relaxed,
                     )
@@ -190,7 +193,7 @@ impl<'a, W: Word> Slabs<'a, W> {
         let Some(stack) = self.stack(class, number) else { return false };
         // Relaxed: the exchange fails if it has changed.
         let seen = stack.load(Ordering::Relaxed);
-        // Release: pairs with the Acquire in `list`: a caller that lists a slab later sees what was said before.
+        // Release: pairs with the Acquire in `list`: a caller that lists a slab later sees what was recorded before.
         seen & FIRST == 0
             && stack
                 .compare_exchange(
@@ -305,26 +308,26 @@ impl<'a, W: Word> Slabs<'a, W> {
         let mut now = seen | slots;
         if seen & LISTED == 0 {
             self.list(class, unit);
-            // Another caller may have made the slab whole, and said so before it was listed. Relaxed: `list` has
-            // acquired it if whoever heard of it found the stack empty.
+            // Another caller may have made the slab whole, and recorded that before it was listed. Relaxed: `list` has
+            // acquired it if whoever saw the record found the stack empty.
             now = word.load(Ordering::Relaxed);
         }
         if now & !LISTED == class.all_slots() {
-            self.say_whole(class);
+            self.record_whole(class);
         }
         Given::Free
     }
 
     /// Records that all slots of a listed slab of `class` may be free.
-    fn say_whole(&self, class: Class) {
-        let Some(whole) = self.whole.get(class.number()) else { return };
+    fn record_whole(&self, class: Class) {
+        let Some(word) = self.states.get(class.number()) else { return };
         // Relaxed: the exchange fails if it has changed.
-        let mut seen = whole.load(Ordering::Relaxed);
+        let mut seen = word.load(Ordering::Relaxed);
         loop {
-            let new = (seen | SAID).wrapping_add(TIMES);
-            // Release: pairs with the Acquire in `hear`, so that the slab is found on a stack. It is an exchange, as a
-            // store would hide earlier records from those that see it.
-            match whole.compare_exchange(seen, new, Ordering::Release, Ordering::Relaxed) {
+            let new = (seen | MAY_BE_WHOLE).wrapping_add(VERSION_ONE);
+            // Release: pairs with the Acquire in `load_state`, so that the slab is found on a stack. It is an exchange,
+            // as a store would hide earlier records from those that see it.
+            match word.compare_exchange(seen, new, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(found) => seen = found,
             }
@@ -334,8 +337,8 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Puts a slab that the caller has in hand on the current stack of `class`.
     fn list(&self, class: Class, unit: u64) {
         // Relaxed: on the stack that was current a moment ago it is found, too.
-        let whole = self.whole.get(class.number()).map_or(0, |word| word.load(Ordering::Relaxed));
-        let stack = self.stack(class, usize::from(whole & CURRENT != 0));
+        let state = self.states.get(class.number()).map_or(0, |word| word.load(Ordering::Relaxed));
+        let stack = self.stack(class, usize::from(state & CURRENT != 0));
         let (Some(stack), Some(link)) = (stack, self.link(unit)) else { return };
         // Relaxed: as above.
         let mut seen = stack.load(Ordering::Relaxed);
@@ -424,13 +427,13 @@ impl<'a, W: Word> Slabs<'a, W> {
     }
 }
 
-/// Reads a word that says whether slabs may be whole, before a look at the stacks.
+/// Loads a class's state, before a look at its stacks.
 #[inline]
-fn hear<W: Word>(whole: &W) -> u64 {
-    // Acquire: pairs with the Release in `say_whole`: all slabs recorded so far as whole have been listed, or their
+fn load_state<W: Word>(state: &W) -> u64 {
+    // Acquire: pairs with the Release in `record_whole`: all slabs recorded so far as whole have been listed, or their
     // listers will see that they are whole. Pairs with the Release of the caller that made the stacks change places, in
     // `take_all`, too: what others had moved to the former stack is found there.
-    whole.load(Ordering::Acquire)
+    state.load(Ordering::Acquire)
 }
 
 /// Returns the class as a link records it, in its high half.

@@ -53,8 +53,8 @@ fn a_trim_while_slabs_become_whole() {
     let slabs = listed(20, wide().all_slots());
     let mut times = 0;
     let handler = move || {
-        let whole = slabs.whole[wide().number()].load(Ordering::Relaxed);
-        let former = usize::from(whole & CURRENT == 0);
+        let state = slabs.states[wide().number()].load(Ordering::Relaxed);
+        let former = usize::from(state & CURRENT == 0);
         if times == 400 || slabs.on_stack(wide(), former) != 0 {
             return;
         }
@@ -78,7 +78,7 @@ fn a_take_while_stacks_change_places_twice() {
         let mut step = 0;
         let handler = move || {
             for _ in [first, second].into_iter().filter(|&at| at == step) {
-                slabs.say_whole(wide());
+                slabs.record_whole(wide());
                 assert_eq!(trim(&slabs), 0);
             }
             step += 1;
