@@ -378,14 +378,19 @@ impl<T, W: Word> Hint<'_, T, W> {
     /// Returns the first word with room, from `from` on.
     pub(crate) fn next(self, from: usize) -> Option<usize> {
         let Self(chunk) = self;
-        let mut mask = u64::MAX << (from % SLOTS);
-        for idx in from / SLOTS..chunk.rooms() {
-            let found = chunk.room(idx).load(Ordering::SeqCst) & mask;
-            if found != 0 {
-                return Some(idx * SLOTS + found.trailing_zeros() as usize);
-            }
-            mask = u64::MAX;
-        }
-        None
+        first_bit(from, chunk.rooms(), |idx| chunk.room(idx).load(Ordering::SeqCst))
     }
+}
+
+/// Returns the first bit that is set, from bit `from` on, of `words` words that `load` reads.
+pub(crate) fn first_bit(from: usize, words: usize, load: impl Fn(usize) -> u64) -> Option<usize> {
+    let mut mask = u64::MAX << (from % SLOTS);
+    for idx in from / SLOTS..words {
+        let found = load(idx) & mask;
+        if found != 0 {
+            return Some(idx * SLOTS + found.trailing_zeros() as usize);
+        }
+        mask = u64::MAX;
+    }
+    None
 }

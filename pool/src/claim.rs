@@ -84,23 +84,24 @@ impl<T, W: Word> Chunk<T, W> {
 
     /// Claims every slot, or none if one is in use.
     pub(crate) fn close(&self) -> bool {
-        let used = (0..self.words()).find(|&word| {
+        let close = |&word: &usize| {
             let (free, full) = (!self.real(word), u64::MAX);
             // SeqCst, as in `claim`. Relaxed would do: a caller that closes the whole chunk loads every word once more,
             // in `lower`, and what it finds there goes back to the last holders' `release` by changes that each read
             // the one before.
-            let closed =
-                self.claimed(word).compare_exchange(free, full, Ordering::SeqCst, Ordering::SeqCst);
-            closed.is_err()
-        });
-        let closed = 0..used.unwrap_or(self.words());
-        for word in closed {
-            match used {
-                Some(_) => self.release(word, self.real(word)),
-                None => self.hint().lower(word),
+            let word = self.claimed(word);
+            word.compare_exchange(free, full, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        };
+        let closed = (0..self.words()).take_while(close).count();
+        let is_closed = closed == self.words();
+        for word in 0..closed {
+            if is_closed {
+                self.hint().lower(word);
+            } else {
+                self.release(word, self.real(word));
             }
         }
-        used.is_none()
+        is_closed
     }
 }
 

@@ -4,7 +4,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicPtr;
 
-use crate::chunk::{Chunk, Place, SLOTS, States, extend};
+use crate::chunk::{Chunk, Place, SLOTS, States, extend, first_bit};
 use crate::error::Exhausted;
 use crate::index::Index;
 use crate::source::ChunkSource;
@@ -268,15 +268,7 @@ impl<T, W: Word> Segment<T, W> {
 
     /// Returns the first chunk from `from` on that may have room.
     fn next_with_room(&self, from: usize) -> Option<usize> {
-        let mut mask = u64::MAX << (from % SLOTS);
-        for idx in from / SLOTS..self.len.div_ceil(SLOTS) {
-            let found = self.room(idx) & mask;
-            if found != 0 {
-                return Some(idx * SLOTS + found.trailing_zeros() as usize);
-            }
-            mask = u64::MAX;
-        }
-        None
+        first_bit(from, self.len.div_ceil(SLOTS), |idx| self.room(idx))
     }
 
     /// Returns the last chunk before `to` that may have room.
