@@ -42,7 +42,7 @@ pub(crate) struct Chunk<T, W: Word> {
 
 /// What a chunk is to have for each slot beside its bits.
 #[derive(Clone, Copy)]
-pub(crate) enum States {
+pub(crate) enum Extra {
     Nothing,
     /// A word, in a pool of handles.
     Words,
@@ -50,7 +50,7 @@ pub(crate) enum States {
     Marks,
 }
 
-impl States {
+impl Extra {
     /// Returns the number of words that they take.
     fn words(self, slots: usize) -> usize {
         match self {
@@ -82,7 +82,7 @@ struct Plan {
     claimed: usize,
     live: usize,
     room: usize,
-    states: usize,
+    extra: usize,
 }
 
 /// Appends an array of `len` words to the layout; returns where it begins.
@@ -98,22 +98,22 @@ impl<T, W: Word> Chunk<T, W> {
     pub(crate) const STRIDE: usize =
         if size_of::<T>() == 0 { align_of::<T>() } else { size_of::<T>() };
 
-    fn plan(slots: usize, states: States) -> Option<Plan> {
+    fn plan(slots: usize, extra: Extra) -> Option<Plan> {
         let words = slots.div_ceil(SLOTS);
         let mut layout = Layout::new::<Self>();
         let claimed = extend::<W>(&mut layout, words)?;
         let live = extend::<W>(&mut layout, words)?;
         let room = extend::<W>(&mut layout, words.div_ceil(SLOTS))?;
         // A word's marks are a cache line: who has the word's slots has it alone.
-        let line = if matches!(states, States::Marks) { SLOTS } else { align_of::<W>() };
+        let line = if matches!(extra, Extra::Marks) { SLOTS } else { align_of::<W>() };
         layout = layout.align_to(line).ok()?.pad_to_align();
-        let states = extend::<W>(&mut layout, states.words(slots))?;
-        Some(Plan { layout: layout.pad_to_align(), claimed, live, room, states })
+        let extra = extend::<W>(&mut layout, extra.words(slots))?;
+        Some(Plan { layout: layout.pad_to_align(), claimed, live, room, extra })
     }
 
     /// Returns the layout of a chunk with this many slots, without the memory of the slots.
-    pub(crate) fn layout(slots: usize, states: States) -> Option<Layout> {
-        Self::plan(slots, states).map(|plan| plan.layout)
+    pub(crate) fn layout(slots: usize, extra: Extra) -> Option<Layout> {
+        Self::plan(slots, extra).map(|plan| plan.layout)
     }
 
     /// Returns the layout of the slots' memory.
@@ -129,10 +129,10 @@ impl<T, W: Word> Chunk<T, W> {
     pub(crate) unsafe fn make(
         block: NonNull<u8>,
         place: Place<W>,
-        states: States,
+        extra: Extra,
     ) -> Option<NonNull<Self>> {
         let Place { number, slots, table, table_bit } = place;
-        let plan = Self::plan(slots, states)?;
+        let plan = Self::plan(slots, extra)?;
         let words = slots.div_ceil(SLOTS);
         let array = |begin, len, value| {
             // SAFETY: the array lies inside the block, by the plan, and is aligned; the block is ours.
@@ -147,10 +147,10 @@ impl<T, W: Word> Chunk<T, W> {
             claimed: array(plan.claimed, words, u64::MAX),
             live: array(plan.live, words, 0),
             room: array(plan.room, words.div_ceil(SLOTS), 0),
-            beside: match states {
-                States::Nothing => Beside::Nothing,
-                States::Words => Beside::Words(array(plan.states, slots, 0)),
-                States::Marks => Beside::Marks(array(plan.states, states.words(slots), 0).cast()),
+            beside: match extra {
+                Extra::Nothing => Beside::Nothing,
+                Extra::Words => Beside::Words(array(plan.extra, slots, 0)),
+                Extra::Marks => Beside::Marks(array(plan.extra, extra.words(slots), 0).cast()),
             },
             table,
             table_bit,

@@ -41,7 +41,7 @@ pub struct Local<'a, T, S: ChunkSource = Global, W: Word = AtomicU64> {
     /// Says which slots are kept; written by this local only.
     lane: &'a Lane,
     /// Whether other locals have all lanes, so that nothing is kept.
-    bare: bool,
+    keeps_nothing: bool,
     from: (usize, usize),
 }
 
@@ -98,7 +98,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
             // One is kept apart.
             most: most.clamp(2, MOST) - 1,
             lane: own.map_or(&NO_LANE, |number| &self.lanes()[number]),
-            bare: own.is_none(),
+            keeps_nothing: own.is_none(),
             from: self.home(own.unwrap_or(first % LANES)),
         }
     }
@@ -270,11 +270,11 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
             self.current = way;
             return self.take_kept();
         }
-        let most = if self.bare { 1 } else { self.most.min(SLOTS) as u32 };
+        let most = if self.keeps_nothing { 1 } else { self.most.min(SLOTS) as u32 };
         let Claimed { chunk, word, slots } = self.pool.claim(self.from, most)?;
         self.from = (chunk.number(), word);
         let object = chunk.object(word * SLOTS + slots.trailing_zeros() as usize);
-        if !self.bare {
+        if !self.keeps_nothing {
             self.current = way_of(chunk, word);
             let first = chunk.object(word * SLOTS);
             self.ways[self.current] = Way { chunk: Some(chunk), word, first };
@@ -321,7 +321,7 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
     fn keep_first(&mut self, chunk: &'a Chunk<T, W>, slot: usize) {
         let (word, bit) = (slot / SLOTS, 1 << (slot % SLOTS));
         let own = self.pool.table().get(chunk.number());
-        if self.bare || !own.is_some_and(|own| core::ptr::eq(own, chunk)) {
+        if self.keeps_nothing || !own.is_some_and(|own| core::ptr::eq(own, chunk)) {
             return chunk.release(word, bit);
         }
         let way = way_of(chunk, word);
@@ -363,7 +363,7 @@ fn way_of<T, W: Word>(chunk: &Chunk<T, W>, word: usize) -> usize {
 impl<T, S: ChunkSource, W: Word> Drop for Local<'_, T, S, W> {
     fn drop(&mut self) {
         self.flush();
-        if !self.bare {
+        if !self.keeps_nothing {
             self.lane.leave();
         }
     }

@@ -5,7 +5,7 @@ use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU8;
 
-use crate::chunk::{Chunk, SLOTS, States};
+use crate::chunk::{Chunk, Extra, SLOTS};
 use crate::config::Config;
 use crate::error::Exhausted;
 use crate::lane::LANES;
@@ -47,7 +47,7 @@ impl<T, S: ChunkSource> Pool<T, S> {
     /// # Ok::<(), nbbs_pool::Exhausted>(())
     /// ```
     pub const fn with_marks(source: S, config: Config) -> Self {
-        Self::of(Table::new(), source, config, States::Marks)
+        Self::of(Table::new(), source, config, Extra::Marks)
     }
 
     /// Claims a slot for the caller, by one read-modify-write, and returns its number in the chunk. `lane` is as for

@@ -4,7 +4,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicPtr;
 
-use crate::chunk::{Chunk, Place, SLOTS, States, extend, first_bit};
+use crate::chunk::{Chunk, Extra, Place, SLOTS, extend, first_bit};
 use crate::error::Exhausted;
 use crate::index::Index;
 use crate::source::ChunkSource;
@@ -25,7 +25,7 @@ pub(crate) struct Table<T, W: Word> {
     /// Slots with memory.
     pub capacity: W,
     /// Chunks without memory, give or take those being counted: may be below 0, wrapped.
-    pub bare: W,
+    pub without_memory: W,
 }
 
 pub(crate) struct Segment<T, W: Word> {
@@ -49,8 +49,8 @@ fn place(number: usize) -> (usize, usize) {
 impl<T> Table<T, AtomicU64> {
     pub(crate) const fn new() -> Self {
         let segments = [const { AtomicPtr::new(core::ptr::null_mut()) }; SEGMENTS];
-        let [count, capacity, bare] = [const { AtomicU64::new(0) }; 3];
-        Self { segments, count, capacity, bare }
+        let [count, capacity, without_memory] = [const { AtomicU64::new(0) }; 3];
+        Self { segments, count, capacity, without_memory }
     }
 }
 
@@ -58,7 +58,7 @@ impl<T, W: Word> Table<T, W> {
     /// Creates the same as `new`, outside constant expressions.
     pub(crate) fn with_words() -> Self {
         let segments = core::array::from_fn(|_| W::Pointer::null());
-        Self { segments, count: W::new(0), capacity: W::new(0), bare: W::new(0) }
+        Self { segments, count: W::new(0), capacity: W::new(0), without_memory: W::new(0) }
     }
 
     /// Returns the number of chunks, with or without memory.
@@ -117,14 +117,14 @@ impl<T, W: Word> Table<T, W> {
         &self,
         number: usize,
         slots: usize,
-        states: States,
+        extra: Extra,
         source: &impl ChunkSource,
     ) -> Result<(&Chunk<T, W>, bool), Exhausted> {
         let (segment, at) = place(number);
         let segment = self.segment_or_new(segment, source)?;
         let chunk = match segment.get(at) {
             Some(chunk) => chunk,
-            None => segment.chunk_or_new(at, (number, slots), states, source)?,
+            None => segment.chunk_or_new(at, (number, slots), extra, source)?,
         };
         // Release pairs with the Acquire in `count`. On failure somebody else has counted it.
         let (old, new) = (number as u64, number as u64 + 1);
@@ -193,7 +193,7 @@ impl<T, W: Word> Table<T, W> {
     }
 
     /// Gives everything back: memory, chunks and segments.
-    pub(crate) fn dispose(&mut self, states: States, source: &impl ChunkSource) {
+    pub(crate) fn dispose(&mut self, extra: Extra, source: &impl ChunkSource) {
         for number in 0..self.count() {
             let (segment, at) = place(number);
             // As the source made it, not by a reference: it is given back whole, with its arrays.
@@ -209,7 +209,7 @@ impl<T, W: Word> Table<T, W> {
                 }
             };
             free(memory, Chunk::<T, W>::memory_layout(slots));
-            free(Some(chunk.cast()), Chunk::<T, W>::layout(slots, states));
+            free(Some(chunk.cast()), Chunk::<T, W>::layout(slots, extra));
         }
         for (number, segment) in self.segments.iter().enumerate() {
             let block = NonNull::new(segment.load(Ordering::Relaxed));
@@ -244,16 +244,16 @@ impl<T, W: Word> Segment<T, W> {
         &self,
         at: usize,
         (number, slots): (usize, usize),
-        states: States,
+        extra: Extra,
         source: &impl ChunkSource,
     ) -> Result<&Chunk<T, W>, Exhausted> {
-        let layout = Chunk::<T, W>::layout(slots, states).ok_or(Exhausted::ENDLESS)?;
+        let layout = Chunk::<T, W>::layout(slots, extra).ok_or(Exhausted::ENDLESS)?;
         let block = source.alloc(layout).ok_or(Exhausted::of(layout))?;
         // SAFETY: the array has a word for each 64 of the `len` chunks.
         let table = unsafe { self.room.add(at / SLOTS) };
         let place = Place { number, slots, table, table_bit: 1 << (at % SLOTS) };
         // SAFETY: the block has that layout and is ours; the segment stays as long as its chunks.
-        let chunk = unsafe { Chunk::make(block, place, states) }.ok_or(Exhausted::ENDLESS)?;
+        let chunk = unsafe { Chunk::make(block, place, extra) }.ok_or(Exhausted::ENDLESS)?;
         let pointer = self.slot(at).ok_or(Exhausted::ENDLESS)?;
         let none = core::ptr::null_mut();
         // Release pairs with the Acquire in `get`.

@@ -176,7 +176,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
             // empty, and the chunk no longer names the block, so nobody reaches it.
             unsafe { self.source.free(block, layout) };
         }
-        add(&self.table.bare, 1);
+        add(&self.table.without_memory, 1);
         true
     }
 
@@ -202,9 +202,9 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// Gives memory to a chunk that has none, or to a new one. Returns its number.
     fn add_chunk(&self) -> Result<usize, Exhausted> {
         // Relaxed: a hint.
-        if self.table.bare.load(Ordering::Relaxed) != 0 {
-            let bare = self.table.newest_first().filter(|chunk| chunk.memory().is_null()).last();
-            if let Some(chunk) = bare {
+        if self.table.without_memory.load(Ordering::Relaxed) != 0 {
+            let found = self.table.newest_first().filter(|chunk| chunk.memory().is_null()).last();
+            if let Some(chunk) = found {
                 return self.furnish(chunk);
             }
         }
@@ -213,9 +213,9 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         if slots == 0 {
             return Err(Exhausted::Limit { limit: self.config.max_len() });
         }
-        let (chunk, is_new) = self.table.append(number, slots, self.states, &self.source)?;
+        let (chunk, is_new) = self.table.append(number, slots, self.extra, &self.source)?;
         if is_new {
-            add(&self.table.bare, 1);
+            add(&self.table.without_memory, 1);
         }
         self.furnish(chunk)
     }
@@ -227,7 +227,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         if chunk.install(block) {
             self.table.enlist(chunk, self.chunk_bytes());
             add(&self.table.capacity, chunk.slots() as i64);
-            add(&self.table.bare, -1);
+            add(&self.table.without_memory, -1);
             chunk.open();
         } else {
             // SAFETY: the block came from this source with this layout, and nobody else has seen it.
@@ -251,7 +251,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// ```
     #[must_use]
     pub fn chunk_overhead(&self) -> usize {
-        let layout = Chunk::<T, W>::layout(self.config.chunk_size, self.states);
+        let layout = Chunk::<T, W>::layout(self.config.chunk_size, self.extra);
         layout.map_or(usize::MAX, |layout| layout.size())
     }
 }

@@ -132,8 +132,8 @@ impl<T, S: ChunkSource, W: Word> Drop for Pool<T, S, W> {
         struct Dispose<'a, T, S: ChunkSource, W: Word>(&'a mut Pool<T, S, W>);
         impl<T, S: ChunkSource, W: Word> Drop for Dispose<'_, T, S, W> {
             fn drop(&mut self) {
-                let Pool { table, source, states, .. } = &mut *self.0;
-                table.dispose(*states, source);
+                let Pool { table, source, extra, .. } = &mut *self.0;
+                table.dispose(*extra, source);
             }
         }
         let pool = Dispose(self);

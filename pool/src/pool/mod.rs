@@ -14,7 +14,7 @@ mod object;
 use core::cell::Cell;
 use core::fmt;
 
-use crate::chunk::{Chunk, States};
+use crate::chunk::{Chunk, Extra};
 use crate::config::Config;
 use crate::error::Exhausted;
 use crate::lane::{LANES, Lane};
@@ -50,7 +50,7 @@ pub struct Pool<T, S: ChunkSource = Global, W: Word = AtomicU64> {
     source: S,
     config: Config,
     /// What chunks have for each slot.
-    states: States,
+    extra: Extra,
     lanes: [Lane; LANES],
 }
 
@@ -136,7 +136,7 @@ impl<T, S: ChunkSource> Pool<T, S> {
     /// assert_eq!(*name, "a name");
     /// ```
     pub const fn with_source(source: S, config: Config) -> Self {
-        Self::of(Table::new(), source, config, States::Nothing)
+        Self::of(Table::new(), source, config, Extra::Nothing)
     }
 }
 
@@ -155,17 +155,17 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// # Ok::<(), nbbs_pool::Full<u32>>(())
     /// ```
     pub fn with_words(source: S, config: Config) -> Self {
-        Self::of(Table::with_words(), source, config, States::Nothing)
+        Self::of(Table::with_words(), source, config, Extra::Nothing)
     }
 
     /// Creates a pool whose chunks have a word for each slot: see [`Handles`](crate::Handles).
     pub(crate) fn with_states(source: S, config: Config) -> Self {
-        Self::of(Table::with_words(), source, config, States::Words)
+        Self::of(Table::with_words(), source, config, Extra::Words)
     }
 
-    pub(crate) const fn of(table: Table<T, W>, source: S, config: Config, states: States) -> Self {
+    pub(crate) const fn of(table: Table<T, W>, source: S, config: Config, extra: Extra) -> Self {
         let lanes = [const { Lane::new() }; LANES];
-        Self { table, source, config, states, lanes }
+        Self { table, source, config, extra, lanes }
     }
 
     /// Returns how the pool grows.

@@ -1,6 +1,6 @@
 //! Chunks by number, by address and by room.
 
-use super::{FIRST, SEGMENTS, States, Table, place};
+use super::{Extra, FIRST, SEGMENTS, Table, place};
 use crate::source::Global;
 use crate::sync::Ordering;
 use core::ptr::NonNull;
@@ -14,7 +14,7 @@ const BYTES: usize = SLOTS * 8;
 fn table(memory: &mut [[u64; SLOTS]]) -> Table<u64, AtomicU64> {
     let table = Table::new();
     for (number, place) in memory.iter_mut().enumerate() {
-        let (chunk, is_new) = table.append(number, SLOTS, States::Nothing, &Global).unwrap();
+        let (chunk, is_new) = table.append(number, SLOTS, Extra::Nothing, &Global).unwrap();
         assert!(is_new && chunk.number() == number);
         assert!(chunk.install(NonNull::from(place).cast()));
     }
@@ -25,7 +25,7 @@ fn table(memory: &mut [[u64; SLOTS]]) -> Table<u64, AtomicU64> {
 /// Disposes of the table; the memory is not the source's.
 fn dispose(mut table: Table<u64, AtomicU64>) {
     table.newest_first().for_each(|chunk| _ = chunk.uninstall());
-    table.dispose(States::Nothing, &Global);
+    table.dispose(Extra::Nothing, &Global);
 }
 
 #[test]
@@ -77,14 +77,12 @@ fn chunks_are_found_by_address_and_by_room() {
 fn of_two_who_append_a_chunk_one_counts_it() {
     let table = Table::<u64, AtomicU64>::new();
     let append = || {
-        table
-            .append(0, SLOTS, States::Words, &Global)
-            .map(|(chunk, is_new)| (chunk.slots(), is_new))
+        table.append(0, SLOTS, Extra::Words, &Global).map(|(chunk, is_new)| (chunk.slots(), is_new))
     };
     assert_eq!((append(), append()), (Ok((SLOTS, true)), Ok((SLOTS, false))));
     assert_eq!((table.count(), table.get(0).is_some(), table.get(1).is_some()), (1, true, false));
     let mut table = table;
-    table.dispose(States::Words, &Global);
+    table.dispose(Extra::Words, &Global);
 }
 
 #[test]
