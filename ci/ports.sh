@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks other platforms: the oldest supported Rust; a part of the tests with it, on 32 bits (i686) and, under qemu, on
-# AArch64; builds without an operating system; the message for a target without 64-bit atomics. Installs what it needs by
-# rustup and from Debian's packages, or says that it cannot. Takes five minutes.
+# AArch64; tests of threads' caches where thread-locals are keys of the C library, as on Android; builds without an
+# operating system; the message for a target without 64-bit atomics. Installs what it needs by rustup and from Debian's
+# packages, or says that it cannot. Takes six minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
@@ -50,14 +51,26 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64
 on() { RUSTFLAGS="-C target-feature=+crt-static" cargo "$2" --target "$1" "${@:3}"; }
 
 cargo "+$rust" check --quiet --package nbbs --package nbbs-pool --package nbbs-heap --package nbbs-adapters --package nbbs-c
-# One of the three if a share is tried.
-platforms=$(printf '%s\n' "Rust $rust" i686 AArch64 | share)
+# One of the four if a share is tried.
+platforms=$(printf '%s\n' "Rust $rust" i686 AArch64 "thread-locals by keys" | share)
 if grep -q Rust <<<"$platforms"; then tested "Rust $rust" cargo "+$rust"; fi
 if grep -q i686 <<<"$platforms"; then tested "32 bits, i686" on i686-unknown-linux-gnu; fi
 if grep -q AArch64 <<<"$platforms"; then
     # Without those that take a minute under qemu.
     tests=(batches lost_merges lost_races miri owned)
     tested "AArch64, under qemu" on aarch64-unknown-linux-gnu
+fi
+if grep -q keys <<<"$platforms"; then
+    # It takes a library `std` of its own.
+    verify/install.sh rustup toolchain install nightly --profile minimal --component rust-src >"$said" 2>&1 ||
+        failed "nightly Rust and its rust-src cannot be installed: $(tail -n 1 "$said")"
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    by_keys() {
+        RUSTFLAGS=-Zhas-thread-local=no CARGO_TARGET_DIR=$target_dir/keys \
+            cargo +nightly "$@" -Zbuild-std --target "$host"
+    }
+    tests=(cache_stress cache_threads fork owned)
+    tested "thread-locals by keys of the C library" by_keys
 fi
 
 # bare TARGET PACKAGE FEATURES: builds a package, not optimised, as it is not run.

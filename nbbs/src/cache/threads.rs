@@ -1,7 +1,7 @@
 //! A cache for each thread, made when it first allocates or frees and drained when it ends.
 
 use core::cell::RefCell;
-use core::mem::{ManuallyDrop, forget};
+use core::mem::{ManuallyDrop, forget, take};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 use std::vec::Vec;
 
@@ -60,36 +60,43 @@ struct Own {
     cache: Cache<'static>,
 }
 
-/// A thread's caches.
-struct Mine {
-    /// Whether an operation is under way. The cell's own flag would not do: the compiler decides what a signal handler
-    /// sees of it.
-    busy: AtomicBool,
-    /// Emptied by `End` instead of a destructor, so that an operation need not check whether it has been dropped.
-    own: ManuallyDrop<RefCell<Vec<Own>>>,
-}
+/// A thread's caches, given back when it ends. Later operations bypass them, or, where thread-locals are keys of the C
+/// library, begin anew, and the key's destructor runs again.
+struct Mine(ManuallyDrop<RefCell<Vec<Own>>>);
 
-/// Gives back what a thread keeps when it ends. Operations of the thread after that bypass the cache: see `begin`.
-struct End;
-
-impl Drop for End {
+impl Drop for Mine {
     fn drop(&mut self) {
         let give_back = |own: Own| {
             if own.process != process() {
                 forget(own)
             }
         };
-        MINE.with(|mine| {
-            Turn::begin(&mine.busy).map(|_turn| mine.own.take().into_iter().for_each(give_back))
+        // If a thread ends in a handler that interrupts an operation, the caches are half changed: they are lost.
+        _ = BUSY.try_with(|busy| {
+            let own = Turn::begin(busy).map(|_turn| take(self.0.get_mut()));
+            own.into_iter().flatten().for_each(give_back)
         });
     }
 }
 
 std::thread_local! {
-    static MINE: Mine = const {
-        Mine { busy: AtomicBool::new(false), own: ManuallyDrop::new(RefCell::new(Vec::new())) }
+    /// Whether an operation is under way. The cell's own flag would not do: the compiler decides what a signal handler
+    /// sees of it. It has no destructor, for which the first use would allocate memory: a handler that interrupts the
+    /// first use of `MINE` must find it.
+    static BUSY: AtomicBool = const { AtomicBool::new(false) };
+    static MINE: Mine = const { Mine(ManuallyDrop::new(RefCell::new(Vec::new()))) };
+}
+
+/// Lends the calling thread's caches to `operation`. `None` means that `operation` returned that, that the call
+/// interrupted another operation of the thread, or that the thread has given back its caches.
+#[inline(always)]
+fn in_turn<R>(operation: impl FnOnce(&mut Vec<Own>) -> Option<R>) -> Option<R> {
+    let operate = |mine: &Mine| operation(&mut *mine.0.try_borrow_mut().ok()?);
+    let begin = |busy: &AtomicBool| {
+        let _turn = Turn::begin(busy)?;
+        MINE.try_with(operate).ok()?
     };
-    static END: End = const { End };
+    BUSY.try_with(begin).ok()?
 }
 
 /// An operation on a thread's caches, until it is dropped.
@@ -315,9 +322,7 @@ impl ThreadCaches {
         &'static self,
         operation: impl FnOnce(&mut Cache<'static>) -> Option<R>,
     ) -> Option<R> {
-        MINE.with(|mine| {
-            let _turn = Turn::begin(&mine.busy)?;
-            let mut own = mine.own.try_borrow_mut().ok()?;
+        in_turn(|own| {
             // Relaxed: as in `ask_all`.
             let asked = self.asks.load(Ordering::Relaxed);
             let own = own.iter_mut().find(|own| core::ptr::eq(own.of, self))?;
@@ -342,14 +347,12 @@ impl ThreadCaches {
         begin: impl FnOnce(&mut Vec<Own>, usize) -> Option<usize>,
         operation: impl FnOnce(&mut Cache<'static>) -> R,
     ) -> Option<R> {
-        MINE.with(|mine| {
-            let _turn = Turn::begin(&mine.busy)?;
-            let mut own = mine.own.try_borrow_mut().ok()?;
+        in_turn(|own| {
             // Relaxed: as in `ask_all`.
             let asked = self.asks.load(Ordering::Relaxed);
             let at = match own.iter().position(|own| core::ptr::eq(own.of, self)) {
                 Some(at) => at,
-                None => begin(&mut own, asked)?,
+                None => begin(own, asked)?,
             };
             let own = own.get_mut(at)?;
             let result = operation(&mut own.cache);
@@ -364,8 +367,6 @@ impl ThreadCaches {
     /// Makes a cache for the calling thread, and returns its position.
     #[cold]
     fn begin(&'static self, own: &mut Vec<Own>, seen: usize) -> Option<usize> {
-        // Registers for the thread's end. If that has come already, nobody would give back what is kept.
-        END.try_with(|_| ()).ok()?;
         own.try_reserve(1).ok()?;
         let cache = Cache::new(self.buddy, default_lane(), self.caps);
         own.push(Own { of: self, seen, process: process(), cache });
