@@ -96,6 +96,31 @@ fn a_handler_does_not_make_a_cpu_be_refused_what_it_keeps() {
     }
 }
 
+/// A CPU that was asked gives back with its next operation, also one that bypasses the cache or fails.
+#[test]
+fn who_is_asked_answers_past_the_cache_too() {
+    /// What a CPU does, with a block and a run that bypass its cache.
+    type Operation = fn(&Caches<'_, Steered>, [u64; 2]);
+    let operations: [Operation; 5] = [
+        |caches, _| _ = caches.alloc(0, 10).unwrap(),
+        |caches, _| _ = caches.alloc(0, 99).unwrap_err(),
+        |caches, [block, _]| _ = caches.free(0, block).unwrap(),
+        |caches, [block, _]| caches.free_sized(0, block, 10).unwrap(),
+        |caches, [_, run]| _ = caches.free(0, run).unwrap(),
+    ];
+    for (number, operation) in operations.into_iter().enumerate() {
+        let mut world = World::new();
+        world.arena = Arena::new(4 * UNITS);
+        let (caches, buddy) = (world.caches(), world.arena.buddy());
+        let past = [buddy.on(0).alloc(10).unwrap(), buddy.on(0).alloc_units(7).unwrap()];
+        caches.alloc(0, 0).unwrap();
+        caches.ask(0);
+        assert!(caches.cached().units > 0);
+        operation(&caches, past);
+        assert_eq!(caches.cached().units, 0, "operation {number}");
+    }
+}
+
 /// A second free of the block that the cache was given last is refused, also if the cache was asked before it.
 #[test]
 fn who_is_asked_still_knows_what_was_freed_last() {

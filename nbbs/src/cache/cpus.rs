@@ -234,7 +234,7 @@ impl<'a, W: Word> Caches<'a, W> {
     /// Allocates without using the cache; on a refusal, drains it and tries again.
     #[inline(never)]
     fn alloc_past(&self, cpu: usize, order: u32) -> Result<u64, AllocError> {
-        let answer = self.buddy.on(cpu).alloc(order);
+        let answer = self.past(cpu, |lane| lane.alloc(order));
         let Err(AllocError::Exhausted { .. }) = answer else { return answer };
         let Some(mut part) = self.enter(cpu) else {
             // A busy cache is asked like those of other CPUs.

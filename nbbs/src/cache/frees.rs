@@ -31,7 +31,7 @@ impl<W: Word> Caches<'_, W> {
     pub fn free(&self, cpu: usize, index: u64) -> Result<u64, FreeError> {
         match self.buddy.on(cpu).order_at(index) {
             Ok(order) => self.free_sized(cpu, index, order).map(|()| 1 << order),
-            Err(_) => self.buddy.on(cpu).free(index),
+            Err(_) => self.past(cpu, |lane| lane.free(index)),
         }
     }
 
@@ -78,7 +78,7 @@ impl<W: Word> Caches<'_, W> {
             }
             self.check(cpu, class, index, order)?;
         }
-        self.buddy.on(cpu).free_sized(index, order)
+        self.past(cpu, |lane| lane.free_sized(index, order))
     }
 
     /// Looks for the block in the arena and in all caches, if frees are checked.

@@ -5,6 +5,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 use super::cpus::Caches;
 use super::front::Front;
 use super::stacks::{ASKED, BUSY, PART_WORDS, Stacks};
+use crate::api::Lane;
 use crate::sync::Word;
 
 /// Somebody has asked for the blocks.
@@ -267,6 +268,17 @@ impl<'a, W: Word> Caches<'a, W> {
         if part.0[ASKED].load(Ordering::Relaxed) != 0 {
             self.give_back(cpu);
         }
+    }
+
+    /// Makes an operation that bypasses the cache, and gives everything back if that was requested. If the cache is
+    /// busy, the interrupted operation does so.
+    pub(super) fn past<R>(&self, cpu: usize, operation: impl FnOnce(Lane<'_, W>) -> R) -> R {
+        let answer = operation(self.buddy.on(cpu));
+        // Relaxed: as in `ask`.
+        if self.part(cpu).is_some_and(|part| part.get(ASKED, Ordering::Relaxed) != 0) {
+            self.give_back(cpu);
+        }
+        answer
     }
 
     /// Gives everything back, as requested.

@@ -3,7 +3,7 @@
 use nbbs::AllocError;
 
 use super::kinds::Kind;
-use super::{CacheOp, CacheProgram, LARGE, check_freed, check_refused};
+use super::{CacheOp, CacheProgram, check_freed, check_refused};
 use crate::{Block, Oracle, Spec, Violation, check_whole};
 
 /// Caches that nothing else uses, and what is known about them.
@@ -13,7 +13,7 @@ pub(super) struct Judged<'p, K> {
     pub oracle: Oracle,
     pub spec: Spec,
     pub held: Vec<Block>,
-    /// Which CPUs were asked, and have not used their caches since.
+    /// Which CPUs were asked, and have made no operation since.
     pub asked: Vec<bool>,
 }
 
@@ -94,7 +94,7 @@ impl<'p, K: Kind> Judged<'p, K> {
             }
             Err(error) => return Err(Violation::wrong("alloc()", "a refusal", error)),
         }
-        self.expect_answered(cpu, order)
+        self.expect_answered(cpu)
     }
 
     fn free(&mut self, cpu: usize, block: Block, sized: bool) -> Result<(), Violation> {
@@ -107,7 +107,7 @@ impl<'p, K: Kind> Judged<'p, K> {
             self.kind.free(cpu, index)
         };
         check_freed(block, answer)?;
-        self.expect_answered(cpu, order)
+        self.expect_answered(cpu)
     }
 
     /// Only checked frees of `Caches` look through all caches.
@@ -118,7 +118,7 @@ impl<'p, K: Kind> Judged<'p, K> {
         }
         match self.kind.free_sized(cpu, index, order) {
             Ok(()) => Err(Violation::FreeAccepted { block }),
-            Err(_) => self.expect_answered(cpu, order),
+            Err(_) => self.expect_answered(cpu),
         }
     }
 
@@ -133,9 +133,9 @@ impl<'p, K: Kind> Judged<'p, K> {
         self.asked.get_mut(cpu).is_some_and(std::mem::take)
     }
 
-    /// A CPU that was asked has given back after an operation on its cache, also one that was refused.
-    fn expect_answered(&mut self, cpu: usize, order: u32) -> Result<(), Violation> {
-        if order <= LARGE && self.answer(cpu) {
+    /// A CPU that was asked has given back after an operation, also one that was refused.
+    fn expect_answered(&mut self, cpu: usize) -> Result<(), Violation> {
+        if self.answer(cpu) {
             return self.expect_empty(cpu, "an operation after ask()");
         }
         Ok(())

@@ -68,7 +68,7 @@ struct Seen {
     /// Operations that have begun or ended: odd in the middle of one.
     turns: AtomicU64,
     /// 0, or 1 more than the calls that had emptied all caches, if it was asked to give back after those, and has begun
-    /// no operation on its cache since.
+    /// no operation since.
     asked: AtomicU64,
 }
 
@@ -116,14 +116,14 @@ impl<'a, W: Word + Sync> Table<'a, W> {
 
     fn step(&self, cpu: usize, op: &CacheOp) -> Result<(), Violation> {
         match *op {
-            CacheOp::Alloc { order } => self.in_turn(cpu, order, || self.alloc(cpu, order)),
+            CacheOp::Alloc { order } => self.in_turn(cpu, || self.alloc(cpu, order)),
             CacheOp::Free { pick } | CacheOp::FreeSized { pick } => {
                 let sized = matches!(op, CacheOp::FreeSized { .. });
                 let Some(block) = self.take(|held| pick_from(held, pick)) else { return Ok(()) };
-                self.in_turn(cpu, block.order, || self.free(cpu, block, sized))
+                self.in_turn(cpu, || self.free(cpu, block, sized))
             }
             CacheOp::FreeSizedAt { index, order } => self.free_wrongly(cpu, index, order),
-            CacheOp::Drain => self.in_turn(cpu, 0, || {
+            CacheOp::Drain => self.in_turn(cpu, || {
                 let emptied = self.emptied();
                 self.kind.caches.drain(cpu);
                 self.expect_left_or_taken(cpu, emptied, "drain()")
@@ -142,17 +142,15 @@ impl<'a, W: Word + Sync> Table<'a, W> {
         }
     }
 
-    /// Makes an operation under a CPU's number, on what it keeps of `order`. At its end the CPU has answered whoever
-    /// asked before.
+    /// Makes an operation under a CPU's number. At its end the CPU has answered whoever asked before.
     fn in_turn<T>(
         &self,
         cpu: usize,
-        order: u32,
         operation: impl FnOnce() -> Result<T, Violation>,
     ) -> Result<T, Violation> {
         let Some(seen) = self.cpus.get(cpu) else { return operation() };
         seen.turns.fetch_add(1, Ordering::Relaxed);
-        let asked = if order <= LARGE { seen.asked.swap(0, Ordering::Relaxed) } else { 0 };
+        let asked = seen.asked.swap(0, Ordering::Relaxed);
         let answer = operation()?;
         seen.turns.fetch_add(1, Ordering::Relaxed);
         if self.kind.cached(cpu).units == 0 {
@@ -243,7 +241,7 @@ impl<'a, W: Word + Sync> Table<'a, W> {
         let Some(block) = self.take(begins_there) else { return Ok(()) };
         let wrong = self.setup.checked && order <= LARGE && order != block.order;
         let free = || Ok(self.kind.caches.free_sized(cpu, index, order).is_ok());
-        let freed = wrong && self.in_turn(cpu, order, free)?;
+        let freed = wrong && self.in_turn(cpu, free)?;
         self.held().push(block);
         if freed { Err(Violation::FreeAccepted { block: Block { index, order } }) } else { Ok(()) }
     }
