@@ -175,6 +175,11 @@ fn batches_go_through_all_zones_and_back() {
     assert!(blocks[..90].iter().all(|&index| zones.zone_of(index) == Some(2)));
     assert_eq!(zones.alloc_batch(&[0, 1], 0, &mut [0]), Err(AllocError::Exhausted { units: 1 }));
     assert_eq!(zones.alloc_batch(&[0, 1], 0, &mut []), Ok(0));
+    // An order that a zone of the preference has, and one that none has: as a lane answers.
+    assert_eq!(zones.alloc_batch(&[0, 1], 7, &mut []), Ok(0));
+    let never = Err(AllocError::OrderTooLarge { order: 9, max: 8 });
+    assert_eq!(zones.alloc_batch(&[0, 1], 9, &mut []), never);
+    assert_eq!(zones.alloc_batch(&[0, 1], 9, &mut [0]), never);
     // Blocks of mixed zones, and one block twice.
     let mut mixed = blocks[..got].to_vec();
     mixed.sort_by_key(|index| index % 7);

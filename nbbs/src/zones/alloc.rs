@@ -72,11 +72,11 @@ impl<'a, W: Word> Zones<'a, W> {
                 Ok(count) => {
                     blocks[done..done + count].iter_mut().for_each(|index| *index += zone.base);
                     done += count;
+                    if done == blocks.len() {
+                        return Ok(done);
+                    }
                 }
                 Err(error) => refusals.add(error),
-            }
-            if done == blocks.len() {
-                return Ok(done);
             }
         }
         if done > 0 { Ok(done) } else { Err(refusals.all) }
