@@ -16,11 +16,11 @@ use crate::sync::{AtomicU64, Ordering, Word};
 /// read-modify-write, hands them out without any, and keeps what is freed to it.
 ///
 /// It keeps slots of at most 16 words, and the one freed last: 1,025, or as many as [`Pool::local_of`] was told. Nobody
-/// else can allocate those, so a pool may be [`Full`] for others. They are given back by
-/// [`flush`](Self::flush), and when the local is dropped. A local that is forgotten, or whose thread dies, costs what
-/// it keeps; nobody waits for it.
+/// else can allocate those, so a pool may be [`Full`] for others. They are given back by [`flush`](Self::flush), and
+/// when the local is dropped. A local that is forgotten costs what it keeps, and its place in the pool. One whose thread
+/// dies costs, too, the slot that it is freeing. Nobody waits for it.
 ///
-/// A pool has room for what 32 locals keep. More locals work, but keep nothing.
+/// A pool has 32 places for what locals keep. Locals that find none work, but keep nothing.
 ///
 /// ```
 /// let pool = nbbs_pool::Pool::<u32>::new();

@@ -67,6 +67,56 @@ fn during_a_free() {
     }
 }
 
+/// A local's owner may lose what it kept, and the slot that it is freeing.
+#[test]
+fn in_a_local_that_gives_back() {
+    // One word, so that the slot that is kept apart lies where the others do.
+    const WORD: usize = 64;
+    for most in [2, 3, 5, 61] {
+        let mut worst = 0;
+        for step in 0.. {
+            let bank = Bank::new(WORD, 1);
+            let back_end = Pointers::<Stepped>::new(&bank);
+            let pool = &back_end.pool;
+            pool.reserve(WORD).unwrap();
+            let all = || std::iter::from_fn(|| pool.alloc_box(item()).ok().map(PoolBox::into_raw));
+            let mut held: Vec<_> = all().take(most + 3).collect();
+            // A thread that dies does not drop it.
+            let mut local = std::mem::ManuallyDrop::new(pool.local_of(most));
+            let survived = die_before(step, || {
+                while let Some(one) = held.pop() {
+                    // SAFETY: it comes from a box of this pool, and is turned back once.
+                    local.free(unsafe { pool.from_raw(one) });
+                }
+            });
+            worst = worst.max(WORD - held.len() - all().count());
+            if survived.is_some() {
+                break;
+            }
+        }
+        assert!(worst <= most + 1, "a local that keeps {most} cost {worst}");
+        assert!(most > 2 || worst == 3, "it should die while it frees the third");
+    }
+}
+
+/// A local that is forgotten costs its place, too.
+#[test]
+fn in_all_locals() {
+    let bank = Bank::new(CHUNK, 1);
+    let back_end = Pointers::<Stepped>::new(&bank);
+    let keeps = || {
+        let mut local = back_end.pool.local();
+        let one = local.alloc(item()).unwrap();
+        local.free(one);
+        local.kept() > 0
+    };
+    for _ in 0..32 {
+        assert!(keeps());
+        std::mem::forget(back_end.pool.local());
+    }
+    assert!(!keeps());
+}
+
 /// A local's owner may lose what it kept, and no more.
 #[test]
 fn in_a_local() {

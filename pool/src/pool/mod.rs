@@ -32,7 +32,7 @@ pub use live::Pointers;
 ///
 /// A thread that dies, or stalls for good, inside a method costs the slots that it was claiming or giving back: at most
 /// those of one word, or of one chunk if it was growing or shrinking the pool. A [`Local`](crate::Local) that is never
-/// dropped costs what it keeps.
+/// dropped costs what it keeps, and its place.
 ///
 /// ```
 /// use nbbs_pool::Pool;
