@@ -641,7 +641,8 @@ typedef struct nbbs_cache_config {
     uint32_t large_blocks;
     /**
      * Not 0: every free is checked against the arena and the caches of all CPUs, so that all wrong frees are refused,
-     * save for those of a block that another CPU is just then freeing or giving back.
+     * save for those of a block that has been allocated again, that any call, also an interrupted one, is just then
+     * freeing, giving back, or allocating for a cache, or that stays in a cache which gives back others of its order.
      */
     uint32_t checked;
 } nbbs_cache_config;
@@ -1522,9 +1523,10 @@ nbbs_code nbbs_cache_free(const struct nbbs_arena *arena,
  * the arena: an eighth of them, or half if those lie close together.
  *
  * Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order,
- * and a second free of the block that this CPU freed last. Other wrong frees go unnoticed: such a block may be handed
- * out twice, or the arena refuses it when the cache gives it back, and `nbbs_cache_refused` counts it. With `checked`
- * in the configuration all wrong frees are refused.
+ * and a second free, by the same order, of the block that this CPU freed last, as long as it keeps that block and the
+ * cache is neither in use by an interrupted call nor being drained by another thread. Other wrong frees go unnoticed:
+ * such a block may be handed out twice, or the arena refuses it when the cache gives it back, and `nbbs_cache_refused`
+ * counts it. With `checked` in the configuration wrong frees are refused; `nbbs_cache_config` names the exceptions.
  */
 nbbs_code nbbs_cache_free_sized(const struct nbbs_arena *arena,
                                 size_t cpu,

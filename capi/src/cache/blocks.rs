@@ -68,9 +68,10 @@ pub unsafe extern "C" fn nbbs_cache_free(
 /// the arena: an eighth of them, or half if those lie close together.
 ///
 /// Refuses as `nbbs_free_sized`, as far as a cache can tell: an index outside the arena or not aligned to the order,
-/// and a second free of the block that this CPU freed last. Other wrong frees go unnoticed: such a block may be handed
-/// out twice, or the arena refuses it when the cache gives it back, and `nbbs_cache_refused` counts it. With `checked`
-/// in the configuration all wrong frees are refused.
+/// and a second free, by the same order, of the block that this CPU freed last, as long as it keeps that block and the
+/// cache is neither in use by an interrupted call nor being drained by another thread. Other wrong frees go unnoticed:
+/// such a block may be handed out twice, or the arena refuses it when the cache gives it back, and `nbbs_cache_refused`
+/// counts it. With `checked` in the configuration wrong frees are refused; `nbbs_cache_config` names the exceptions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_free_sized(
     arena: *const Arena,

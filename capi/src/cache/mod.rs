@@ -34,7 +34,8 @@ pub struct CacheConfig {
     /// The most blocks of it: 16 at most; 0: 2; `NBBS_CACHE_NONE`: none.
     pub large_blocks: u32,
     /// Not 0: every free is checked against the arena and the caches of all CPUs, so that all wrong frees are refused,
-    /// save for those of a block that another CPU is just then freeing or giving back.
+    /// save for those of a block that has been allocated again, that any call, also an interrupted one, is just then
+    /// freeing, giving back, or allocating for a cache, or that stays in a cache which gives back others of its order.
     pub checked: u32,
 }
 

@@ -67,7 +67,8 @@ impl<W: Word> Caches<'_, W> {
 
     /// Returns [`Buddy::stats`](crate::Buddy::stats), with cached units counted apart from used ones.
     ///
-    /// While others run, a block that enters or leaves a cache may be counted either as cached or as used.
+    /// While others run, a block that enters or leaves a cache may be counted either as cached or as used. So may all
+    /// that a cache keeps of an order, while it gives back blocks of that order.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};

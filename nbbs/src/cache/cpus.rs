@@ -44,13 +44,15 @@ pub const fn cache_words(cpus: usize) -> usize {
 ///
 /// # Wrong and double frees
 /// As with [`Cache`](crate::Cache), these are refused at once: an index outside the arena, or not aligned to its order;
-/// in [`free`](Self::free), an index at which the arena has no block; and a second free of the block that this CPU
-/// freed last, as long as it keeps that block. After any other double free, the block may be handed out twice. A block
-/// that the buddy allocator does not take back is left alone, and counted by [`refused`](Self::refused).
+/// in [`free`](Self::free), an index at which the arena has no block; and a second free, by the same order, of the
+/// block that this CPU freed last, as long as it keeps that block and the cache is neither busy nor taken at that
+/// moment. After any other double free, the block may be handed out twice. A block that the buddy allocator does not
+/// take back is left alone, and counted by [`refused`](Self::refused).
 ///
 /// With [`Caps::checked`], the default in builds with debug assertions, every free checks the arena and the caches of
-/// all CPUs, and all wrong frees are refused except those of a block that another CPU is freeing or giving back at the
-/// same time.
+/// all CPUs. All wrong frees are refused, except those of a block that has been allocated again; that any operation,
+/// also one that the caller has interrupted, is freeing, giving back, or allocating for a cache; that stays in a cache
+/// which is giving back others of its order; or that a [`Cache`](crate::Cache) keeps.
 ///
 /// ```
 /// use nbbs::{Buddy, Caches, Metadata, cache_words, metadata_words};

@@ -17,13 +17,14 @@ use crate::sync::{AtomicU64, Word};
 ///
 /// # Wrong and double frees
 /// These are refused at once: an index outside the arena, or not aligned to its order; in [`free`](Self::free), an
-/// index at which the arena has no block; and a second free of the block that was freed last, as long as the cache
-/// keeps it. [`free_sized`](Self::free_sized) detects no other mistake: a block that is freed twice is handed out
-/// twice. If the buddy allocator does not take back a block, because it was freed elsewhere or has another order, the
-/// block is left alone, and counted by [`refused`](Self::refused).
+/// index at which the arena has no block; and a second free, by the same order, of the block that was freed last, as
+/// long as the cache keeps it. [`free_sized`](Self::free_sized) detects no other mistake: a block that is freed twice
+/// is handed out twice. If the buddy allocator does not take back a block, because it was freed elsewhere or has
+/// another order, the block is left alone, and counted by [`refused`](Self::refused).
 ///
 /// With [`Caps::checked`], the default in builds with debug assertions, every free checks the arena and the whole
-/// cache, and all wrong frees are refused except those of blocks that another `Cache` keeps.
+/// cache. All wrong frees are refused, except those of a block that has been allocated again, that others are freeing,
+/// giving back, or allocating for a cache at that moment, or that another cache keeps.
 ///
 /// ```
 /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();

@@ -18,12 +18,16 @@ use crate::error::{AllocError, FreeError};
 /// caches, one for each `ThreadCaches` that it uses, so there should be few.
 ///
 /// A signal handler that interrupts an operation uses the buddy allocator directly. A handler that may be the first in
-/// its thread to use the caches must use [`buddy`](Self::buddy) instead, as the first use allocates memory. A process
-/// made by `fork` that shares the arena with its parent must not use these caches: it has a copy of what the thread
-/// kept. When it ends, the copy is not given back, if the process has another number than its parent.
+/// its thread to use the caches must use [`buddy`](Self::buddy) instead, as the first use allocates memory.
 ///
-/// Refusals, and wrong and double frees, are as for a [`Cache`]. A refusal asks the other threads to give back what
-/// they keep with their next operation, so another attempt may succeed.
+/// A process made by `fork` has a copy of what the thread kept that called `fork`. If it shares the arena with its
+/// parent, it must not use these caches. If its arena is a copy, too, it may, but what that thread keeps there is lost
+/// when the thread ends, unless it calls [`drain`](Self::drain) before: a copy is not given back at the end, if the
+/// process has another number than its parent.
+///
+/// Refusals, and wrong and double frees, are as for a [`Cache`]. In a handler that interrupts an operation a free is
+/// checked against the arena only. A refusal asks the other threads to give back what they keep with their next
+/// operation, so another attempt may succeed.
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, ThreadCaches, metadata_words};
@@ -297,7 +301,8 @@ impl ThreadCaches {
         self.asks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how many blocks and units the calling thread keeps. A thread without a cache gets none.
+    /// Returns how many blocks and units the calling thread keeps: none in a handler that interrupts an operation. A
+    /// thread without a cache gets none.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};

@@ -202,9 +202,9 @@ impl<'a, W: Word> Caches<'a, W> {
     /// Puts the cache of a CPU to use again after its user died in the middle of an operation, or a caller died in
     /// [`drain_all`](Self::drain_all). Until then all operations bypass the cache.
     ///
-    /// What the dead caller had in hand is lost: at most one block, or the blocks that it was allocating from the buddy
-    /// allocator or giving back; when giving back, all cached blocks of that order. The cache keeps all others. May
-    /// only be called while nobody is in an operation under that number, or in `drain_all`.
+    /// What the dead caller had in hand is lost: at most the block that it was freeing, and the blocks that it was
+    /// allocating from the buddy allocator or giving back; when giving back, all cached blocks of that order. The cache
+    /// keeps all others. May only be called while nobody is in an operation under that number, or in `drain_all`.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
