@@ -79,7 +79,8 @@ mod imp {
     }
 }
 
-/// By a thread-local with a destructor.
+/// By a thread-local with a destructor. Where thread-locals are keys of the C library, that of the cache may be gone
+/// before this runs, with what the cache has.
 #[cfg(not(target_os = "linux"))]
 mod imp {
     /// Gives everything back when the thread ends.
