@@ -121,6 +121,8 @@ pub enum AttachError {
     /// A segment as it is asked for, or as the header describes it, cannot exist.
     Geometry(GeometryError),
     /// The segment is not made yet: somebody is making it at this moment, or the file is empty, as it is just before.
+    /// It stays so if the creator dies before it has written anything, or while a child lives that it has forked in the
+    /// middle: [`create`](crate::Segment::create) makes it, in the latter case after the child has ended.
     Making,
     /// The creator died while it was making the segment: [`create`](crate::Segment::create) takes it over.
     HalfMade,

@@ -147,9 +147,10 @@ impl<W: Word> Ledger<'_, W> {
         let others = (0..self.seats()).filter(|&number| number != seat.number);
         others.filter_map(|number| {
             // The turn is read first: the member that it shows had the seat before the check, and if nobody has the
-            // seat then, that member is gone.
+            // seat then, that member is gone. It has not left: then it would have changed the turn before.
             let turn = self.turn(number)?;
-            (turn.is_live() && !liveness.is_alive(number)).then_some(Dead { number, turn })
+            let is_dead = turn.is_live() && !liveness.is_alive(number);
+            (is_dead && self.turn(number) == Some(turn)).then_some(Dead { number, turn })
         })
     }
 

@@ -67,10 +67,13 @@ impl<W: Word> Ledger<'_, W> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use testkit::program::Body;
     use testkit::steered::{Turn, die_before, follow};
 
     use crate::ledger::tests::world::World;
+    use crate::ledger::{Liveness, Seat};
 
     /// A world in which the member on seat 0 has died with a block.
     fn with_a_death() -> World {
@@ -82,7 +85,7 @@ mod tests {
         world
     }
 
-    fn dead(world: &World, seat: &crate::ledger::Seat) -> usize {
+    fn dead(world: &World, seat: &Seat) -> usize {
         world.ledger().count_dead(seat, world)
     }
 
@@ -101,6 +104,27 @@ mod tests {
         drop(newcomer);
         let newcomer = world.sit(0);
         assert_eq!(dead(&world, &newcomer.seat), 0);
+    }
+
+    /// What the kernel says of a member that leaves while it is asked.
+    struct Leaves<'w>(&'w World, Cell<Option<Seat>>);
+
+    impl Liveness for Leaves<'_> {
+        fn is_alive(&self, _: usize) -> bool {
+            self.1.take().is_none_or(|seat| {
+                self.0.ledger().leave(&seat);
+                false
+            })
+        }
+    }
+
+    #[test]
+    fn a_member_that_leaves_while_it_is_looked_at_is_not_dead() {
+        let world = World::new(64);
+        let (member, other) = (world.sit(0), world.sit(1));
+        let leaves = Leaves(&world, Cell::new(Some(member.seat)));
+        assert_eq!(world.ledger().dead(&other.seat, &leaves).count(), 0);
+        assert!(leaves.1.into_inner().is_none());
     }
 
     /// A recoverer is stopped at any step, and another recovers a later death on the same seat.

@@ -23,6 +23,9 @@ const ACCESS: u32 = 0o777;
 /// The longest name of a memfd: Linux puts "memfd:" in front.
 const MAX_NAME: usize = 255 - 6;
 
+/// How often a creator looks again for a file that was there a moment ago.
+const OPENS: usize = 100;
+
 /// How a file is opened that may be anything: a pipe that nobody writes to must not block.
 pub(super) fn opening() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -38,41 +41,70 @@ pub(super) fn check_path(path: &Path) -> Result<(), AttachError> {
     Ok(())
 }
 
-/// Opens the file at `path`, creates it if there is none, and makes a segment in it.
-pub(super) fn create(path: &Path, layout: &Layout, mode: u32) -> Result<File, AttachError> {
+/// Opens the file at `path`, creates it if there is none, and makes a segment in it. Returns what `map` makes of the file
+/// before others may use it.
+pub(super) fn create<T>(
+    path: &Path,
+    layout: &Layout,
+    mode: u32,
+    map: impl FnOnce(File) -> Result<T, AttachError>,
+) -> Result<T, AttachError> {
     check_path(path)?;
     let (file, is_new) = open(path, mode).map_err(AttachError::io("open the file"))?;
     if !lock::lock(&file, CREATION).map_err(AttachError::system("lock the file"))? {
         return Err(AttachError::Making);
     }
-    // Closing the file releases the lock if this fails.
-    check_kind(&file)?;
-    if let Found::Whole(_) = look(&file)? {
+    let made = create_locked(path, &file, is_new, || {
+        take_over(&file, mode)?;
+        let copy = || file.try_clone().map_err(AttachError::io("copy the file's descriptor"));
+        make_anew(&file, layout, || map(copy()?))
+    });
+    // Closing the file would not do: children of this process may have copies of it.
+    lock::unlock(&file, CREATION);
+    made
+}
+
+/// Makes a segment in a file that the caller has locked, by `make`, unless there is one. If that fails, nothing is left
+/// of a file that the caller has created.
+fn create_locked<T>(
+    path: &Path,
+    file: &File,
+    is_new: bool,
+    make: impl FnOnce() -> Result<T, AttachError>,
+) -> Result<T, AttachError> {
+    check_kind(file)?;
+    if let Found::Whole(_) = look(file)? {
         return Err(AttachError::Exists);
     }
     // Another creator may have failed, and removed it, since it was opened.
-    if !leads_to(path, &file) {
+    if !leads_to(path, file) {
         return Err(AttachError::Making);
     }
     // Empty, or begun by a process that died.
-    take_over(&file, mode)?;
-    if let Err(error) = make_anew(&file, layout) {
-        give_up(path, &file, is_new);
-        return Err(error);
-    }
-    lock::unlock(&file, CREATION);
-    Ok(file)
+    make().inspect_err(|_| {
+        // Somebody else may have put another in its place.
+        if is_new && leads_to(path, file) {
+            // What fails here changes nothing about the error.
+            let _ = fs::remove_file(path);
+        }
+    })
 }
 
 /// Opens the file at `path`, and returns whether this call has created it.
 fn open(path: &Path, mode: u32) -> io::Result<(File, bool)> {
     let mut options = opening();
     options.write(true).mode(mode);
-    match options.clone().create_new(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            options.create(true).truncate(false).open(path).map(|file| (file, false))
+    let mut tries = 0;
+    loop {
+        match options.clone().create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return created.map(|file| (file, true)),
         }
-        created => created.map(|file| (file, true)),
+        match options.open(path) {
+            // A creator that failed has removed it in between, or it is a link to nothing.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && tries < OPENS => tries += 1,
+            opened => return opened.map(|file| (file, false)),
+        }
     }
 }
 
@@ -81,15 +113,6 @@ fn leads_to(path: &Path, file: &File) -> bool {
     let id = |metadata: Metadata| (metadata.dev(), metadata.ino());
     let (there, opened) = (fs::metadata(path).map(id), file.metadata().map(id));
     matches!((there, opened), (Ok(there), Ok(opened)) if there == opened)
-}
-
-/// Gives back the memory of a segment that could not be made, while the file is locked.
-fn give_up(path: &Path, file: &File, is_new: bool) {
-    // What fails here changes nothing about the error.
-    let _ = file.set_len(0);
-    if is_new {
-        let _ = fs::remove_file(path);
-    }
 }
 
 /// Lets nobody use a file that may have been there before, but those who may use a segment of this mode.
@@ -115,20 +138,31 @@ pub(super) fn create_unnamed(name: &str, layout: &Layout) -> Result<File, Attach
     let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
     let file = memfd_create(name, flags).map_err(AttachError::system("make a memfd"))?;
     let file = File::from(file);
-    make(&file, layout)?;
+    make(&file, layout, || Ok(()))?;
     let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
     fcntl(&file, FcntlArg::F_ADD_SEALS(seals)).map_err(AttachError::system("seal the memfd"))?;
     Ok(file)
 }
 
-/// Makes a segment in a file, whatever is in it.
-fn make_anew(file: &File, layout: &Layout) -> Result<(), AttachError> {
-    file.set_len(0).map_err(AttachError::io("empty the file"))?;
-    make(file, layout)
+/// Makes a segment in a file, whatever is in it. If that fails, the file is empty.
+fn make_anew<T>(
+    file: &File,
+    layout: &Layout,
+    map: impl FnOnce() -> Result<T, AttachError>,
+) -> Result<T, AttachError> {
+    let empty = || file.set_len(0).map_err(AttachError::io("empty the file"));
+    empty()?;
+    // What fails here changes nothing about the error.
+    make(file, layout, map).inspect_err(|_| drop(empty()))
 }
 
-/// Writes a segment into an empty file: first that it is being made, last that it is whole. Everything else is zero.
-fn make(file: &File, layout: &Layout) -> Result<(), AttachError> {
+/// Writes a segment into an empty file: first that it is being made, last, if `map` succeeds, that it is whole.
+/// Everything else is zero.
+fn make<T>(
+    file: &File,
+    layout: &Layout,
+    map: impl FnOnce() -> Result<T, AttachError>,
+) -> Result<T, AttachError> {
     let write = |bytes: &[u8], at| {
         file.write_all_at(bytes, at).map_err(AttachError::io("write the header"))
     };
@@ -137,24 +171,81 @@ fn make(file: &File, layout: &Layout) -> Result<(), AttachError> {
     // `off_t` can express.
     posix_fallocate(file, 0, layout.bytes as off_t)
         .map_err(AttachError::system("reserve memory for the segment"))?;
-    write(&State::Whole.bytes(), STATE_AT)
+    let mapped = map()?;
+    write(&State::Whole.bytes(), STATE_AT)?;
+    Ok(mapped)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{File, remove_file};
+    use std::fs::{self, File};
+    use std::path::{Path, PathBuf};
 
-    use super::leads_to;
+    use super::super::look::check;
+    use super::{create, leads_to};
+    use crate::error::AttachError;
+    use crate::layout::{Geometry, Layout};
+
+    fn path(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("nbbs-{name}-{}", std::process::id()))
+    }
+
+    /// Makes a segment whose creator gets as far as `map`, which refuses.
+    fn refused(path: &Path, map: impl FnOnce(File)) {
+        let layout = Layout::new(Geometry { units: 64, unit_bytes: 64, members: 2 }).unwrap();
+        let refuse = |file| {
+            map(file);
+            Err::<(), _>(AttachError::Foreign)
+        };
+        assert_eq!(create(path, &layout, 0o600, refuse), Err(AttachError::Foreign));
+    }
 
     #[test]
     fn a_path_leads_to_its_file_until_that_is_removed() {
-        let path = std::env::temp_dir().join(format!("nbbs-leads-{}", std::process::id()));
+        let path = path("leads");
         let file = File::create(&path).unwrap();
         assert!(leads_to(&path, &file));
-        remove_file(&path).unwrap();
+        fs::remove_file(&path).unwrap();
         assert!(!leads_to(&path, &file));
         let other = File::create(&path).unwrap();
         assert!(leads_to(&path, &other) && !leads_to(&path, &file));
-        remove_file(path).unwrap();
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_left_of_what_cannot_be_mapped() {
+        let path = path("unmapped");
+        refused(&path, |_| {
+            let other = File::open(&path).unwrap();
+            assert_eq!(check(&other), Err(AttachError::Making));
+        });
+        assert!(!path.exists());
+        File::create(&path).unwrap();
+        refused(&path, drop);
+        assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_has_taken_the_place_of_a_file_stays() {
+        let path = path("replaced");
+        refused(&path, |_| {
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, "another's").unwrap();
+        });
+        assert_eq!(fs::read_to_string(&path).unwrap(), "another's");
+        fs::remove_file(path).unwrap();
+    }
+
+    /// As a child has it that was forked in the meantime.
+    #[test]
+    fn a_copy_of_a_refused_creators_file_locks_nobody_out() {
+        let path = path("copied");
+        File::create(&path).unwrap();
+        let mut copy = None;
+        refused(&path, |file| copy = Some(file));
+        refused(&path, drop);
+        fs::remove_file(path).unwrap();
+        assert!(copy.is_some());
     }
 }

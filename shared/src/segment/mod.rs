@@ -72,7 +72,8 @@ impl Segment {
     /// [`PathError`], which names the path and why: [`AttachError::Geometry`]; [`AttachError::Exists`];
     /// [`AttachError::Making`] if another process is just making it; [`AttachError::Foreign`] and others if the file
     /// holds something else; [`AttachError::System`]. In none of these cases has an existing file changed, except in the
-    /// last, when its mode may have, and it may be empty. A file that was created is removed.
+    /// last, when its mode may have, and it may be empty. A file that was created is removed, unless another creator has
+    /// been at work in it, too.
     ///
     /// ```
     /// use nbbs_shared::{AttachError, Geometry, Segment};
@@ -113,7 +114,7 @@ impl Segment {
         let path = path.as_ref();
         let create = || {
             let layout = Layout::new(geometry)?;
-            Self::map(file::create(path, &layout, mode)?, layout)
+            file::create(path, &layout, mode, |file| Self::map(file, layout))
         };
         create().map_err(PathError::at(path))
     }
