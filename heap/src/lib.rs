@@ -55,7 +55,8 @@
 //!   allocated again since cannot be told from a correct one.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(feature = "nightly", feature(allocator_api))]
+// From Rust 1.100 on a part of it is stable.
+#![cfg_attr(feature = "nightly", allow(stable_features), feature(allocator_api))]
 
 #[cfg(any(feature = "allocator-api2", feature = "nightly"))]
 mod allocator;

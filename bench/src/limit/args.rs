@@ -7,7 +7,7 @@ use crate::args::number;
 #[derive(Debug, Args)]
 pub struct Limit {
     /// Percent of the arena that is in use while pairs are measured [default: 0,50,90,99]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = |text: &str| number(text, 0..=99))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = |text: &str| number(text, 0..=99_u32))]
     pub fills: Vec<u32>,
 }
 
