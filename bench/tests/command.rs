@@ -419,7 +419,6 @@ fn nonsense_is_refused_with_the_limit() {
         ("frobnicate", "unrecognized subcommand 'frobnicate'"),
         ("bench", "Usage: nbbs bench"),
         ("replay --allocators nbbs,nobody", "there are nbbs, nbbs-c, nbbs-cached, linux"),
-        ("replay --allocators nbbs-heap", "there is no such allocator"),
         ("bench fill --allocators nobody", "the back-ends nbbs, nbbs-c, nbbs-cached, linux"),
         ("replay --threads 0", "1 to 128"),
         ("replay --threads 3", "redis has events of 2 threads"),
