@@ -422,7 +422,6 @@ fn nonsense_is_refused_with_the_limit() {
         ("bench fill --allocators nobody", "the back-ends nbbs, nbbs-c, nbbs-cached, linux"),
         ("replay --threads 0", "1 to 128"),
         ("replay --threads 3", "redis has events of 2 threads"),
-        ("replay --threads many", "1 to 128"),
         ("replay --repeat 0", "1 to 100000"),
         ("replay --arena big", "512M, 1G or 1T"),
         ("replay --arena 5000", "multiple of 4 KiB"),
