@@ -1,7 +1,7 @@
 //! Batches: one compare-and-swap claims or frees as many blocks as one word has.
 
-use super::Blocks;
 use super::beside::Beside;
+use super::{Blocks, slots_of};
 use crate::error::AllocError;
 use crate::lane::Path;
 use crate::sync::Word;
@@ -101,8 +101,7 @@ impl<W: Word> Blocks<'_, W> {
         if order > self.geometry().max_order() || blocks[0] >= self.geometry().units() {
             return 0;
         }
-        let level = W::SHAPE.level_of(order);
-        let slots = order - W::SHAPE.slot_order(level);
+        let (level, slots) = slots_of::<false, W>(order);
         let (idx, _) = W::SHAPE.locate(level, blocks[0]);
         let (mut codes, mut count) = (0, 0);
         for &block in blocks {

@@ -9,7 +9,7 @@ use crate::word;
 impl<W: Word> Blocks<'_, W> {
     /// Checks that `index` is one of the arena's units.
     #[inline(always)]
-    fn check_index(self, index: u64) -> Result<(), FreeError> {
+    pub fn check_index(self, index: u64) -> Result<(), FreeError> {
         let units = self.geometry().units();
         if index < units { Ok(()) } else { Err(FreeError::outside(index, units)) }
     }
@@ -240,9 +240,8 @@ impl<W: Word> Blocks<'_, W> {
 
     /// Clears a block in its word and returns what the word holds now. Does not update the words above.
     pub(super) fn clear_word(self, index: u64, order: u32) -> Option<u64> {
-        let level = W::SHAPE.level_of(order);
+        let (level, slots) = slots_of::<false, W>(order);
         let (idx, slot) = W::SHAPE.locate(level, index);
-        let slots = order - W::SHAPE.slot_order(level);
         // The word is treated as codes alone, as in a leaf word: this transition does not concern the rest of an inner
         // word.
         let change = |codes| word::without_block(0, codes, slot, slots);

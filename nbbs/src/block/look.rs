@@ -1,7 +1,7 @@
 //! Finding out whether a block is free, without claiming it.
 
-use super::Blocks;
 use super::claim::fit;
+use super::{Blocks, slots_of};
 use crate::sync::Word;
 
 impl<W: Word> Blocks<'_, W> {
@@ -13,8 +13,7 @@ impl<W: Word> Blocks<'_, W> {
         if self.check_order(order).is_err() {
             return false;
         }
-        let level = W::SHAPE.level_of(order);
-        let slots = order - W::SHAPE.slot_order(level);
+        let (level, slots) = slots_of::<false, W>(order);
         let mut looks = 2 * self.geometry().words_of(level);
         let look = |idx| {
             looks = looks.saturating_sub(1);

@@ -90,10 +90,7 @@ impl<'b, W: Word> Runs<'b, W> {
     /// Finds the block or run that begins at `index`.
     #[cold]
     pub fn held(self, index: u64) -> Result<Run, FreeError> {
-        let units = self.geometry().units();
-        if index >= units {
-            return Err(FreeError::outside(index, units));
-        }
+        self.blocks.check_index(index)?;
         let head = self.tree().spot(index);
         let (level, idx, slot) = (head.level, head.idx, head.slot);
         match head.code() {
