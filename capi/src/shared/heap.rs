@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 
 use super::member::{SharedMember, layout};
-use super::{SharedId, ask, refusal, run, run_but};
+use super::{SharedId, ask, run, run_but};
 use crate::error::{Code, Error};
 use crate::pointer;
 
@@ -48,11 +48,7 @@ pub unsafe extern "C" fn nbbs_shared_heap_free(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
-            Ok(shared
-                .member
-                .heap()
-                .free(refusal::offset(shared.member.segment(), offset)?)
-                .map(drop)?)
+            Ok(shared.member.heap().free(shared.offset(offset)?).map(drop)?)
         })
     }
 }
@@ -71,8 +67,7 @@ pub unsafe extern "C" fn nbbs_shared_heap_take(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
-            let owner =
-                shared.member.heap().take(refusal::offset(shared.member.segment(), offset)?)?;
+            let owner = shared.member.heap().take(shared.offset(offset)?)?;
             pointer::write_if_given(from, owner.into());
             Ok(())
         })
@@ -95,10 +90,7 @@ pub unsafe extern "C" fn nbbs_shared_heap_take_from(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run_but(&LATE, member, error, |shared| {
-            let owner = shared
-                .member
-                .heap()
-                .take_from(refusal::offset(shared.member.segment(), offset)?, from.into())?;
+            let owner = shared.member.heap().take_from(shared.offset(offset)?, from.into())?;
             pointer::write_if_given(former, owner.into());
             Ok(())
         })
@@ -120,8 +112,7 @@ pub unsafe extern "C" fn nbbs_shared_heap_block(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
-            let found =
-                shared.member.heap().block(refusal::offset(shared.member.segment(), offset)?)?;
+            let found = shared.member.heap().block(shared.offset(offset)?)?;
             pointer::write_if_given(address, found.as_ptr().cast());
             pointer::write_if_given(bytes, found.len());
             Ok(())

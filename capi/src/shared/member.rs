@@ -39,6 +39,14 @@ pub struct SharedRecovery {
     pub damaged: usize,
 }
 
+impl SharedMember {
+    /// The caller's offset in the member's segment.
+    #[inline(always)]
+    pub(super) fn offset(&self, bytes: u64) -> Result<Offset<u8>, Error> {
+        refusal::offset(self.member.segment(), bytes)
+    }
+}
+
 impl Handle for SharedMember {
     fn reporter(&self) -> Reporter {
         self.reporter
@@ -146,9 +154,7 @@ pub unsafe extern "C" fn nbbs_shared_free(
 ) -> Code {
     // SAFETY: the caller's promise about pointers.
     unsafe {
-        run(member, error, |shared| {
-            Ok(shared.member.free(refusal::offset(shared.member.segment(), offset)?).map(drop)?)
-        })
+        run(member, error, |shared| Ok(shared.member.free(shared.offset(offset)?).map(drop)?))
     }
 }
 
@@ -168,7 +174,7 @@ pub unsafe extern "C" fn nbbs_shared_take(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
-            let owner = shared.member.take(refusal::offset(shared.member.segment(), offset)?)?;
+            let owner = shared.member.take(shared.offset(offset)?)?;
             pointer::write_if_given(from, owner.into());
             Ok(())
         })
@@ -195,9 +201,7 @@ pub unsafe extern "C" fn nbbs_shared_take_from(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run_but(&[Code::NotYours], member, error, |shared| {
-            let owner = shared
-                .member
-                .take_from(refusal::offset(shared.member.segment(), offset)?, from.into())?;
+            let owner = shared.member.take_from(shared.offset(offset)?, from.into())?;
             pointer::write_if_given(former, owner.into());
             Ok(())
         })
@@ -219,7 +223,7 @@ pub unsafe extern "C" fn nbbs_shared_block(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
-            let block = shared.member.block(refusal::offset(shared.member.segment(), offset)?)?;
+            let block = shared.member.block(shared.offset(offset)?)?;
             pointer::write_if_given(address, block.as_ptr().cast());
             pointer::write_if_given(bytes, block.len());
             Ok(())
