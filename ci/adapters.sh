@@ -19,8 +19,8 @@ if [ "${1:-}" != --long ]; then
 fi
 adapters/arceos/run.sh
 adapters/asterinas/run.sh
-verify/install.sh rustup toolchain install nightly --profile minimal --component miri,rust-src >/dev/null 2>&1 ||
-    { echo "Miri cannot be installed: rustup toolchain install nightly --component miri,rust-src"; exit 1; }
+verify/install.sh nightly miri rust-src >/dev/null 2>&1 ||
+    { echo "Miri cannot be installed: rustup component add miri rust-src --toolchain nightly"; exit 1; }
 miri() {
     MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-ignore-leaks" \
         cargo +nightly miri test --package nbbs-adapters --all-features --quiet "$@"

@@ -62,8 +62,7 @@ if grep -q AArch64 <<<"$platforms"; then
 fi
 if grep -q keys <<<"$platforms"; then
     # It takes a library `std` of its own.
-    { rustc +nightly --version || verify/install.sh rustup toolchain install nightly --profile minimal; } >"$said" 2>&1 &&
-        verify/install.sh rustup component add rust-src --toolchain nightly >"$said" 2>&1 ||
+    verify/install.sh nightly rust-src >"$said" 2>&1 ||
         failed "nightly Rust and its rust-src cannot be installed: $(tail -n 1 "$said")"
     host=$(rustc -vV | sed -n 's/^host: //p')
     by_keys() {

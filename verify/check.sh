@@ -23,11 +23,7 @@ mkdir -p "$target"
 log() { echo "$check: $*" >&2; }
 
 # Installs the nightly toolchain with its source.
-nightly() {
-    rustc +nightly --version >/dev/null 2>&1 ||
-        verify/install.sh rustup toolchain install nightly --profile minimal >&2 2>&1 || return 1
-    verify/install.sh rustup component add rust-src --toolchain nightly >&2 2>&1
-}
+nightly() { verify/install.sh nightly rust-src >&2 2>&1; }
 
 # of_mutant NAME KEY: prints the words of `KEY: ...` in a mutant's block.
 of_mutant() {
