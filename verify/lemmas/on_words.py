@@ -85,6 +85,11 @@ def word_keeps_split(level, before, after):
     return word.keeps_split(level, before, after) == truth(Or(level == 0, And(*same)))
 
 
+@lemma("bound_and_mark: the bound, and 64 more if there is a mark")
+def word_bound_and_mark(old):
+    return word.bound_and_mark(old) == ZeroExt(58, bound(old)) + If(marked(old), BitVecVal(64, 64), BitVecVal(0, 64))
+
+
 @lemma("unmarked_bound: the bound, if there is no mark")
 def word_unmarked_bound(old):
     return word.unmarked_bound(old) == If(marked(old), NONE, ZeroExt(58, bound(old)))

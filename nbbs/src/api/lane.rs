@@ -27,7 +27,7 @@ impl<W> Copy for Lane<'_, W> {}
 impl<'b, W: Word> Lane<'b, W> {
     #[inline(always)]
     pub(super) const fn new(arena: &'b Arena<'b, W>, number: usize) -> Self {
-        Self { runs: Runs { blocks: Blocks { lane: OnLane { arena, number } } } }
+        Self { runs: Runs { blocks: Blocks { lane: OnLane::new(arena, number) } } }
     }
 
     /// Allocates a block of `2^order` units, aligned to its size, and returns its first unit.
@@ -187,7 +187,7 @@ impl<'b, W: Word> Lane<'b, W> {
     /// Returns the number of units in the arena.
     #[inline(always)]
     pub(crate) const fn units(&self) -> u64 {
-        self.runs.blocks.lane.arena.tree.geometry.units()
+        self.runs.blocks.lane.geometry().units()
     }
 
     /// Returns the order of the block that begins at unit `index`. A run has none.

@@ -12,12 +12,11 @@ impl<W: Word> Blocks<'_, W> {
     #[inline]
     pub fn alloc(self, order: u32) -> Result<u64, AllocError> {
         self.check_order(order)?;
-        let index = if order < W::SHAPE.word_order(0) {
-            self.alloc_again::<true>(order)
+        if order < W::SHAPE.word_order(0) {
+            self.alloc_in::<true>(order)
         } else {
-            self.alloc_again::<false>(order)
-        };
-        index.ok_or(AllocError::Exhausted { units: 1 << order })
+            self.alloc_in::<false>(order)
+        }
     }
 
     /// Checks that a block of `order` fits into the arena.
@@ -27,31 +26,41 @@ impl<W: Word> Blocks<'_, W> {
         if order > max { Err(AllocError::OrderTooLarge { order, max }) } else { Ok(()) }
     }
 
-    /// Allocates the block that the lane freed last, or the buddy of what it last claimed at its cursor or beside it,
-    /// if that block has this order and seems free. This is the common case, and the memory may still be in the cache.
-    /// Everything else is left to a tail call, so that the common case saves no registers. `LEAF`: the block is one of
-    /// a leaf word.
-    #[inline]
-    fn alloc_again<const LEAF: bool>(self, order: u32) -> Option<u64> {
+    /// Allocates a block. Everything but the common case is left to a tail call, so that the common case saves no
+    /// registers. `LEAF`: the block is one of a leaf word.
+    #[inline(always)]
+    fn alloc_in<const LEAF: bool>(self, order: u32) -> Result<u64, AllocError> {
+        let (level, _) = slots_of::<LEAF, W>(order);
+        let index = match self.claim_again::<LEAF>(order) {
+            Some((idx, index)) if self.lane.knows_way_up(level, idx) => return Ok(index),
+            Some((_, index)) => self.keep_or_search(index, order),
+            None => self.alloc_at_cursor::<LEAF>(order),
+        };
+        index.ok_or(AllocError::Exhausted { units: 1 << order })
+    }
+
+    /// Claims the block that the lane freed last, or the buddy of what it last claimed at its cursor or beside it, or,
+    /// in a leaf word, the block behind what it last claimed here, if that block has this order and seems free. This is
+    /// the common case, and the memory may still be in the cache. Returns its word and its index.
+    #[inline(always)]
+    fn claim_again<const LEAF: bool>(self, order: u32) -> Option<(u64, u64)> {
         let (level, slots) = slots_of::<LEAF, W>(order);
         let notes = self.lane.notes();
-        let Some((place, slot, old)) = notes.next_fit(order) else {
-            return self.alloc_at_cursor::<LEAF>(order);
-        };
+        let (fit, old) = notes.next_fit(order)?;
+        let (place, slot) = (fit.place(), fit.slot);
         let free = word::is_free(word::codes(level, old), slot, slots);
-        let Some(word) = self.tree().at(place).filter(|_| free) else {
-            return self.alloc_at_cursor::<LEAF>(order);
-        };
-        match word.claim(level, old, slot, slots) {
+        let word = if LEAF { self.tree().whole_leaf_at(place) } else { self.tree().at(place) };
+        match word.filter(|_| free)?.claim(level, old, slot, slots) {
+            Ok(new) if LEAF => notes.note_behind(fit, new, order),
             Ok(new) => notes.note(place, new),
             Err(found) => {
                 notes.note(place, found);
-                return self.alloc_at_cursor::<LEAF>(order);
+                return None;
             }
         }
         let idx = self.geometry().idx_at(level, place);
         notes.set_cursor(order, idx);
-        self.keep(level, idx, slot, order)
+        Some((idx, W::SHAPE.first_unit(level, idx, slot)))
     }
 
     /// Allocates in the word at the lane's cursor, or elsewhere if that word has no room or another lane claims there
@@ -83,8 +92,13 @@ impl<W: Word> Blocks<'_, W> {
                 };
             }
         };
-        let buddy = Some(slot ^ 1 << slots).filter(|buddy| buddy + (1 << slots) <= whole_slots);
-        notes.note_next(place, new, order, buddy);
+        let buddy = slot ^ 1 << slots;
+        // In a leaf word of which only a part is inside the arena nothing is claimed again.
+        if LEAF || buddy + (1 << slots) <= whole_slots {
+            notes.note_next(place, new, order, buddy);
+        } else {
+            notes.note(place, new);
+        }
         self.keep(level, cursor, slot, order)
     }
 

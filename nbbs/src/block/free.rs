@@ -151,7 +151,7 @@ impl<W: Word> Blocks<'_, W> {
             }
             None => return self.clear_slowly(index, order),
         };
-        notes.note_next(place, new, order, Some(slot));
+        notes.note_next(place, new, order, slot);
         // Between the clear and the look at the bound above, or at the epoch.
         W::store_load_fence();
         if level == self.geometry().top() {
@@ -165,17 +165,17 @@ impl<W: Word> Blocks<'_, W> {
         // Pairs with the mark, which this sees if the inspection missed the free.
         let above = self.tree().at(place);
         let bound = above.and_then(|above| word::unmarked_bound(above.load_before_fence()));
-        let known =
-            bound.and_then(|bound| Some(bound.min(self.lane.known_bound(Path::Frees, place)?)));
+        let bound = bound.unwrap_or(0);
+        let known = bound.min(self.lane.known_bound(Path::Frees, place).unwrap_or(0));
         let leaves_spare = SURVEYED || !LEAF && !is_last;
         // In a word still in use no free block is as large as the word. So nothing need be counted where all may be.
         let most = u64::from(W::SHAPE.word_order(level));
-        if left != 0 && !leaves_spare && known.is_some_and(|known| known >= most) {
+        if left != 0 && !leaves_spare && known >= most {
             return true;
         }
         let offer = offer_of::<W>(level, left, slot, slots);
-        if known.is_none_or(|known| known < offer) {
-            return self.tell_above::<LEAF>(index, order, offer, bound.unwrap_or(0));
+        if known < offer {
+            return self.tell_above::<LEAF>(index, order, offer, bound);
         }
         if leaves_spare {
             self.note_spare::<LEAF>(index, offer);

@@ -181,7 +181,7 @@ impl<W: Word> Blocks<'_, W> {
         let slot = if search.goes_in_turn() {
             self.choose_in_turn(search)
         } else {
-            self.choose(at, idx, search.ask(), near::<W>(self.lane.number, level, from, at, idx))
+            self.choose(at, idx, search.ask(), near::<W>(self.lane.number(), level, from, at, idx))
         };
         if let Some(slot) = slot {
             (search.at, search.idx) = (at - 1, W::SHAPE.child(idx, slot));

@@ -26,7 +26,9 @@ impl<W: Word> Blocks<'_, W> {
         let order = offer as u32 - 1;
         let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
         let notes = self.lane.notes();
-        if let (Some(spares), Some(cursor)) = (notes.spares::<LEAF>(order), notes.cursor(order)) {
+        if let Some(spares) = notes.spares::<LEAF>(order)
+            && let Some(cursor) = notes.cursor(order)
+        {
             spares.note(W::SHAPE.locate(level, index).0, cursor);
         }
     }
@@ -34,22 +36,35 @@ impl<W: Word> Blocks<'_, W> {
     /// Allocates a spare, or, if the lane knows none that is still one, beside the word at the cursor.
     #[inline(never)]
     pub(super) fn alloc_spare<const LEAF: bool>(self, cursor: u64, order: u32) -> Option<u64> {
-        if let Some(spares) = self.lane.notes().spares::<LEAF>(order) {
-            // Counted, as other threads on this lane may note more.
-            for _ in 0..spares.most() {
-                let Some(idx) = spares.take(cursor) else { break };
-                if let Some(index) = self.claim_spare::<LEAF>(idx, order) {
-                    return Some(index);
-                }
+        if let Some((idx, index)) = self.claim_spare::<LEAF>(cursor, order) {
+            let (level, _) = slots_of::<LEAF, W>(order);
+            // The path of the claims remains that above the cursor.
+            if self.lane.climb(Path::Frees, level, idx) {
+                return Some(index);
             }
+            self.undo(index, order);
         }
         self.alloc_beside::<LEAF>(cursor, order)
     }
 
-    /// Claims a free block of `order` in word `idx` whose buddy is in use, and climbs. Returns `None` if there is none
-    /// any more, somebody else changes the word meanwhile, or somebody holds the area.
+    /// Claims the first of the lane's spares that is still one. Returns its word and its index.
     #[inline(always)]
-    fn claim_spare<const LEAF: bool>(self, idx: u64, order: u32) -> Option<u64> {
+    fn claim_spare<const LEAF: bool>(self, cursor: u64, order: u32) -> Option<(u64, u64)> {
+        let spares = self.lane.notes().spares::<LEAF>(order)?;
+        // Counted, as other threads on this lane may note more.
+        for _ in 0..spares.most() {
+            let idx = spares.take(cursor)?;
+            if let Some(index) = self.claim_lone::<LEAF>(idx, order) {
+                return Some((idx, index));
+            }
+        }
+        None
+    }
+
+    /// Claims a free block of `order` in word `idx` whose buddy is in use. Returns `None` if there is none any more, or
+    /// somebody else changes the word meanwhile.
+    #[inline(always)]
+    fn claim_lone<const LEAF: bool>(self, idx: u64, order: u32) -> Option<u64> {
         let (level, slots) = slots_of::<LEAF, W>(order);
         let place = self.geometry().place(level, idx);
         let word = self.tree().at(place)?;
@@ -64,12 +79,6 @@ impl<W: Word> Blocks<'_, W> {
                 return None;
             }
         }
-        let index = W::SHAPE.first_unit(level, idx, slot);
-        // The path of the claims remains that above the cursor.
-        if self.lane.climb(Path::Frees, level, idx) {
-            return Some(index);
-        }
-        self.undo(index, order);
-        None
+        Some(W::SHAPE.first_unit(level, idx, slot))
     }
 }

@@ -10,6 +10,8 @@ mod notes;
 mod path;
 mod spares;
 
+use core::ptr;
+
 use crate::error::MetadataError;
 use crate::layout::geometry::{Geometry, LANE_WORDS};
 use crate::sync::{Ordering, Word};
@@ -62,9 +64,9 @@ impl<'a, W: Word> Arena<'a, W> {
 /// An arena as seen from one lane.
 #[derive(Debug)]
 pub(crate) struct OnLane<'b, W> {
-    pub arena: &'b Arena<'b, W>,
-    /// The lane's number, which may be any number.
-    pub number: usize,
+    arena: &'b Arena<'b, W>,
+    /// The words of the lane: one of the arena's. They are found once, not in each of the functions that follow.
+    words: &'b LaneWords<W>,
 }
 
 impl<W> Clone for OnLane<'_, W> {
@@ -76,34 +78,40 @@ impl<W> Clone for OnLane<'_, W> {
 impl<W> Copy for OnLane<'_, W> {}
 
 impl<'b, W: Word> OnLane<'b, W> {
+    /// Returns the arena as seen from lane `number`, which may be any number.
     #[inline(always)]
-    pub fn tree(self) -> &'b Tree<'b, W> {
+    pub const fn new(arena: &'b Arena<'b, W>, number: usize) -> Self {
+        // There is at least one lane, and their number is a power of two.
+        Self { arena, words: &arena.lanes[number & (arena.lanes.len() - 1)] }
+    }
+
+    #[inline(always)]
+    pub const fn tree(self) -> &'b Tree<'b, W> {
         &self.arena.tree
     }
 
     #[inline(always)]
-    pub fn geometry(self) -> &'b Geometry<W> {
+    pub const fn geometry(self) -> &'b Geometry<W> {
         &self.arena.tree.geometry
     }
 
     /// Returns the lane's notes.
     #[inline(always)]
     pub fn notes(self) -> Notes<'b, W> {
-        self.notes_of(self.number)
+        Notes::new(self.words)
     }
 
-    #[inline(always)]
-    fn notes_of(self, number: usize) -> Notes<'b, W> {
-        let lanes = self.arena.lanes;
-        // There is at least one lane, and their number is a power of two.
-        Notes::new(&lanes[number & (lanes.len() - 1)])
+    /// Returns the lane's number, below that of the arena's lanes.
+    pub fn number(self) -> usize {
+        let offset = ptr::from_ref(self.words).addr() - self.arena.lanes.as_ptr().addr();
+        offset / size_of::<LaneWords<W>>()
     }
 
     /// Returns the word of `level` from which the lane starts: lanes are spread over the arena, the first few as far
     /// apart as possible.
     pub fn home(self, level: usize) -> u64 {
         let lanes = self.arena.lanes.len();
-        let place = reversed(self.number & (lanes - 1), lanes) as u64;
+        let place = reversed(self.number(), lanes) as u64;
         (place * self.geometry().words_of(level)) >> lanes.trailing_zeros()
     }
 
@@ -133,7 +141,8 @@ impl<'b, W: Word> OnLane<'b, W> {
     /// Returns whether the lane that is at home at word `idx` of `level` claims blocks of `order` there, and so is
     /// about to fill the word again. This is a hint.
     pub fn is_another_at_work(self, level: usize, idx: u64, order: u32) -> bool {
-        self.notes_of(self.at_home(level, idx)).cursor(order) == Some(idx)
+        let other = Self::new(self.arena, self.at_home(level, idx));
+        other.notes().cursor(order) == Some(idx)
     }
 
     /// Notes what was left in word `idx` of `level`, if it was changed.
@@ -165,7 +174,7 @@ mod tests {
             let more: std::vec::Vec<_> = (0..256 * LANE_WORDS).map(|_| AtomicU64::new(0)).collect();
             let arena = Arena::new(&words, units).unwrap();
             for arena in [arena, arena.with_lanes(&more).unwrap()] {
-                let lane = |number| OnLane { arena: &arena, number };
+                let lane = |number| OnLane::new(&arena, number);
                 for level in 0..=geometry.top() {
                     let homes =
                         (0..arena.lanes.len()).map(|number| (lane(number).home(level), number));

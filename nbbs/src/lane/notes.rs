@@ -83,8 +83,9 @@ impl<'a, W: Word> Notes<'a, W> {
     /// Stores the cursor only if it is new: other lanes may have the line.
     #[inline(always)]
     pub fn set_cursor(self, order: u32, idx: u64) {
-        if self.cursor(order) != Some(idx) {
-            self.0[cursor_at(order)].store(idx + 1, Ordering::Relaxed);
+        let cursor = &self.0[cursor_at(order)];
+        if cursor.load(Ordering::Relaxed) != idx + 1 {
+            cursor.store(idx + 1, Ordering::Relaxed);
         }
     }
 
@@ -101,24 +102,34 @@ impl<'a, W: Word> Notes<'a, W> {
         (if is_last { self.left() } else { word.load() }, is_last)
     }
 
-    /// Returns the block of `order` that was noted with the word changed last: the place of its word, its slot, and
-    /// what the word was left to hold.
+    /// Returns the block of `order` that was noted with the word changed last, and what that word was left to hold.
     #[inline(always)]
-    pub fn next_fit(self, order: u32) -> Option<(usize, u32, u64)> {
+    pub fn next_fit(self, order: u32) -> Option<(Fit, u64)> {
         let changed = self.changed();
-        changed.fit(order).map(|slot| (changed.place(), slot, self.left()))
+        let slot = changed.fit(W::SHAPE.slots(0), order)?;
+        Some((Fit { changed, slot }, self.left()))
+    }
+
+    /// Notes that the leaf word of `fit`, where that block of `order` was claimed, holds `left`, and that the block
+    /// behind may fit next.
+    #[inline(always)]
+    pub fn note_behind(self, fit: Fit, left: u64, order: u32) {
+        self.0[CHANGED].store(fit.changed.behind(order).0, Ordering::Relaxed);
+        self.0[CHANGED + 1].store(left, Ordering::Relaxed);
     }
 
     /// Notes that the word at `place` holds `left`.
     #[inline(always)]
     pub fn note(self, place: usize, left: u64) {
-        self.note_next(place, left, 0, None);
+        self.0[CHANGED].store(Changed::of(place).0, Ordering::Relaxed);
+        self.0[CHANGED + 1].store(left, Ordering::Relaxed);
     }
 
     /// [Notes](Self::note) a word, and that a block of `order` may fit at `slot`.
     #[inline(always)]
-    pub fn note_next(self, place: usize, left: u64, order: u32, slot: Option<u32>) {
-        self.0[CHANGED].store(Changed::new(place, order, slot).0, Ordering::Relaxed);
+    pub fn note_next(self, place: usize, left: u64, order: u32, slot: u32) {
+        let changed = Changed::of(place).with_fit(W::SHAPE.slots(0), order, slot);
+        self.0[CHANGED].store(changed.0, Ordering::Relaxed);
         self.0[CHANGED + 1].store(left, Ordering::Relaxed);
     }
 
@@ -139,7 +150,7 @@ impl<'a, W: Word> Notes<'a, W> {
     /// Forgets the block that may fit.
     pub fn forget_fit(self) {
         let place = self.changed().place();
-        self.0[CHANGED].store(Changed::new(place, 0, None).0, Ordering::Relaxed);
+        self.0[CHANGED].store(Changed::of(place).0, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -173,7 +184,25 @@ impl<'a, W: Word> Notes<'a, W> {
     }
 }
 
-/// The word changed last, and a block that may fit there: its place, and 12 bits with an order and a slot plus 1.
+/// A block that may fit: it was noted with the word changed last.
+#[derive(Clone, Copy)]
+pub(crate) struct Fit {
+    changed: Changed,
+    /// The slot at which it begins.
+    pub slot: u32,
+}
+
+impl Fit {
+    /// Returns the place of its word.
+    #[inline(always)]
+    pub fn place(self) -> usize {
+        self.changed.place()
+    }
+}
+
+/// The word changed last, and a block that may fit there: its place, 6 bits with an order, and 6 bits that count the
+/// slots from the block to the end of the word, backwards from 64. The block behind the last is thus one of a larger
+/// order that has no slots, and so none.
 #[derive(Clone, Copy)]
 struct Changed(u64);
 
@@ -182,12 +211,25 @@ impl Changed {
     const ORDER_SHIFT: u32 = 6;
 
     #[inline(always)]
-    const fn new(place: usize, order: u32, slot: Option<u32>) -> Self {
-        let fit = match slot {
-            Some(slot) => slot + 1,
-            None => 0,
-        };
-        Self((place as u64) << Self::PLACE_SHIFT | ((order << Self::ORDER_SHIFT) + fit) as u64)
+    const fn of(place: usize) -> Self {
+        Self((place as u64) << Self::PLACE_SHIFT)
+    }
+
+    /// Returns the note of a block of `order` at `slot` of this word, which has `of` slots.
+    #[inline(always)]
+    const fn with_fit(self, of: u32, order: u32, slot: u32) -> Self {
+        Self(self.0 | Self::fit_at(of, order, slot) as u64)
+    }
+
+    #[inline(always)]
+    const fn fit_at(of: u32, order: u32, slot: u32) -> u32 {
+        (order << Self::ORDER_SHIFT) + (1 << Self::ORDER_SHIFT) - of + slot
+    }
+
+    /// Returns the note of the block of the same order `2^slots` slots behind.
+    #[inline(always)]
+    const fn behind(self, slots: u32) -> Self {
+        Self(self.0 + (1 << slots))
     }
 
     #[inline(always)]
@@ -200,12 +242,13 @@ impl Changed {
         self.0 >> Self::PLACE_SHIFT == place as u64
     }
 
-    /// Returns the slot at which a block of `order` may fit. One subtraction tests both order and slot.
+    /// Returns the slot at which a block of `order` may fit, in a word of `of` slots. One subtraction tests both order
+    /// and slot.
     #[inline(always)]
-    fn fit(self, order: u32) -> Option<u32> {
+    fn fit(self, of: u32, order: u32) -> Option<u32> {
         let fit = self.0 as u32 & ((1 << Self::PLACE_SHIFT) - 1);
-        let slot = fit.wrapping_sub((order << Self::ORDER_SHIFT) + 1);
-        (slot < 63).then_some(slot)
+        let slot = fit.wrapping_sub(Self::fit_at(of, order, 0));
+        (slot < of).then_some(slot)
     }
 }
 
@@ -265,6 +308,7 @@ mod tests {
     use crate::layout::geometry::{LINE, MAX_ORDERS};
 
     const PLACES: [usize; 5] = [0, 1, 63, 4096, 1 << 30];
+    const ORDERS: std::ops::Range<u32> = 0..MAX_ORDERS as u32;
 
     #[test]
     fn orders_have_cursors_of_their_own_and_large_ones_share_one() {
@@ -278,17 +322,39 @@ mod tests {
 
     #[test]
     fn a_noted_block_is_found_under_its_order_and_no_other() {
-        for place in PLACES {
-            for order in 0..MAX_ORDERS as u32 {
-                for slot in (0..32).map(Some).chain([None]) {
-                    let changed = Changed::new(place, order, slot);
-                    assert_eq!(changed.place(), place);
-                    assert!(changed.is_of(place) && !changed.is_of(place + 1));
-                    for other in 0..MAX_ORDERS as u32 {
-                        let fit = slot.filter(|_| other == order);
-                        assert_eq!(changed.fit(other), fit, "{place} {order} {slot:?}: {other}");
-                    }
+        for (place, order) in
+            PLACES.into_iter().flat_map(|place| ORDERS.map(move |order| (place, order)))
+        {
+            for (of, slot) in
+                [4, 16, 32].into_iter().flat_map(|of| (0..of).map(move |slot| (of, slot)))
+            {
+                let changed = Changed::of(place).with_fit(of, order, slot);
+                assert_eq!(changed.place(), place);
+                assert!(changed.is_of(place) && !changed.is_of(place + 1));
+                assert_eq!(Changed::of(place).fit(of, order), None);
+                for other in ORDERS {
+                    let fit = (other == order).then_some(slot);
+                    assert_eq!(changed.fit(of, other), fit, "{place} {order} {slot}: {other}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn behind_the_last_block_of_a_word_there_is_none() {
+        for (of, slots) in [(4, 0), (4, 1), (16, 0), (16, 3), (32, 0), (32, 4)] {
+            for (place, order) in
+                PLACES.into_iter().flat_map(|place| ORDERS.map(move |order| (place, order)))
+            {
+                let mut changed = Changed::of(place).with_fit(of, order, 0);
+                for slot in (0..of).step_by(1 << slots) {
+                    assert_eq!(changed.fit(of, order), Some(slot));
+                    changed = changed.behind(slots);
+                }
+                assert!(changed.is_of(place));
+                let words = [4, 16, 32].into_iter();
+                let mut fits = words.flat_map(|of| ORDERS.map(move |order| changed.fit(of, order)));
+                assert!(fits.all(|fit| fit.is_none()), "{place} {order} {of}");
             }
         }
     }

@@ -230,6 +230,11 @@ impl<W: Word> Geometry<W> {
         range.start < range.end && range.end <= self.layout.units
     }
 
+    /// Returns the position behind the last leaf word that lies wholly inside the arena.
+    pub const fn whole_leaves_end(&self) -> usize {
+        self.layout.base[0] + (self.layout.units >> W::SHAPE.word_order(0)) as usize
+    }
+
     /// Returns the position of word `idx` of `level` in the metadata. For an `idx` outside the level, as a stray cursor
     /// may name, it is any position.
     #[inline(always)]
@@ -251,9 +256,9 @@ impl<W: Word> Geometry<W> {
 
     /// Returns the positions of the first words of each level above inner `level`. They are a [`LINE`] apart.
     #[inline(always)]
-    pub fn bases_above(&self, level: usize) -> &[usize] {
-        // Half open, as an inclusive range takes another test.
-        self.layout.base.get(level + 1..self.layout.top + 1).unwrap_or(&[])
+    pub fn bases_above(&self, level: usize) -> impl Iterator<Item = usize> {
+        let above = self.layout.base.get(level + 1..).unwrap_or(&[]);
+        above.iter().copied().take(self.layout.top.saturating_sub(level))
     }
 
     /// Returns the unused positions behind the words of `level`.

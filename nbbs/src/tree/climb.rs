@@ -19,19 +19,19 @@ impl<W: Word> Tree<'_, W> {
     /// on the path is not split; otherwise the least bound.
     #[inline(always)]
     pub fn look_up(&self, level: usize, idx: u64) -> Option<u64> {
-        let mut below = idx;
-        let mut bound = word::UNSETTLED;
+        let (mut below, mut bound) = (idx, word::UNSETTLED);
+        // Judged at the end, as almost every path is in order: the codes on the path, in slot 0, and the marks.
+        let (mut wrong, mut marks) = (0, 0);
         for base in self.geometry.bases_above(level) {
             let (idx, slot) = W::SHAPE.parent(below);
             below = idx;
             // After the caller's claim or clear; pairs with the mark.
             let above = self.words.get(base + (idx as usize) * LINE)?.load(AFTER_FENCE);
-            if !word::passes(above, slot) {
-                return None;
-            }
-            bound = bound.min(word::bound(above));
+            wrong |= above >> (2 * slot) ^ word::SPLIT;
+            marks |= above;
+            bound = bound.min(word::bound_and_mark(above));
         }
-        Some(bound)
+        (word::code(wrong, 0) == 0 && marks & word::MARK == 0).then_some(bound)
     }
 
     /// Climbs from a claim in word `idx` of `level`: splits every slot above, and leaves no mark. Returns `false` if a

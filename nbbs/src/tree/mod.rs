@@ -27,6 +27,8 @@ pub(crate) use step::At;
 #[derive(Debug)]
 pub(crate) struct Tree<'a, W> {
     words: &'a [W],
+    /// All up to the last leaf word that lies wholly inside the arena.
+    to_whole_leaves: &'a [W],
     epoch: &'a W,
     pub geometry: Geometry<W>,
 }
@@ -51,7 +53,9 @@ impl<'a, W: Word> Tree<'a, W> {
         match Geometry::<W>::new(units) {
             Ok(geometry) if words.len() >= geometry.words() => {
                 let (lanes, rest) = words.split_at(geometry.epoch());
-                Ok((Self { words, epoch: &rest[0], geometry }, lanes.as_chunks().0))
+                let (to_whole_leaves, _) = words.split_at(geometry.whole_leaves_end());
+                let tree = Self { words, to_whole_leaves, epoch: &rest[0], geometry };
+                Ok((tree, lanes.as_chunks().0))
             }
             Ok(geometry) => {
                 Err(MetadataError::TooShort { words: words.len(), needed: geometry.words() })
@@ -78,6 +82,12 @@ impl<'a, W: Word> Tree<'a, W> {
     #[inline(always)]
     pub fn at(&self, place: usize) -> Option<At<'a, W>> {
         self.words.get(place).map(At::new)
+    }
+
+    /// The leaf word that stands at `place` in the metadata, if all its units are inside the arena.
+    #[inline(always)]
+    pub fn whole_leaf_at(&self, place: usize) -> Option<At<'a, W>> {
+        self.to_whole_leaves.get(place).map(At::new)
     }
 
     fn word(&self, level: usize, idx: u64) -> At<'a, W> {

@@ -73,19 +73,24 @@ pub(crate) const fn marked(old: u64) -> u64 {
     old & !VERSION | ((old & VERSION) + VERSION_ONE) & VERSION | MARK
 }
 
+/// The bound of an inner word, and 64 more if it is marked: the mark is directly above the bound.
+#[inline(always)]
+pub(crate) const fn bound_and_mark(word: u64) -> u64 {
+    word >> BOUND_SHIFT
+}
+
 /// Returns the bound of an inner word that is unmarked.
 #[inline(always)]
 pub(crate) fn unmarked_bound(word: u64) -> Option<u64> {
-    // The mark is directly above the bound.
-    let bound = word >> BOUND_SHIFT;
+    let bound = bound_and_mark(word);
     (bound < 64).then_some(bound)
 }
 
 /// Returns whether an inner word is unmarked and has a bound of at least `offer`.
 #[inline(always)]
 pub(crate) const fn allows(word: u64, offer: u64) -> bool {
-    // The mark is above the bound, so that a marked word is out of range too.
-    (word >> BOUND_SHIFT).wrapping_sub(offer) < 64 - offer
+    // A marked word is out of range too.
+    bound_and_mark(word).wrapping_sub(offer) < 64 - offer
 }
 
 /// Returns whether an inner word is unmarked and its `slot` split.
@@ -221,9 +226,13 @@ const LAST_BITS: [u64; 8] = [
 #[inline(always)]
 pub(crate) fn fit(free: u64, order: u32) -> Option<u32> {
     let runs = runs(free, order);
+    // Tested first, as most words that are full have no room at all.
+    if runs == 0 {
+        return None;
+    }
     let lone = lone(runs, order);
     let choice = if lone != 0 { lone } else { runs };
-    (choice != 0).then(|| choice.trailing_zeros() / 2)
+    Some(choice.trailing_zeros() / 2)
 }
 
 /// Finds where to claim `2^order` slots, aligned, among `free`, at a place whose buddy is in use.

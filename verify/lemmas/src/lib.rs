@@ -34,6 +34,7 @@ export! {
     word_bound(word: u64) = word::bound(word);
     word_inner(old: u64, codes: u64, bound: u64) = word::inner(old, codes, bound);
     word_marked(old: u64) = word::marked(old);
+    word_bound_and_mark(word: u64) = word::bound_and_mark(word);
     word_unmarked_bound(word: u64) = or_none(word::unmarked_bound(word));
     word_allows(word: u64, offer: u64) = word::allows(word, offer);
     word_passes(word: u64, slot: u32) = word::passes(word, slot);
