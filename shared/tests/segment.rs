@@ -13,8 +13,8 @@ use nbbs_shared::{
 };
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc::{
-    _exit, EFBIG, EINVAL, F_UNLCK, F_WRLCK, RLIMIT_FSIZE, SEEK_SET, SIG_ERR, SIG_IGN, SIGXFSZ,
-    flock, rlimit, setrlimit, signal,
+    _exit, EFBIG, EINVAL, ESTALE, F_UNLCK, F_WRLCK, RLIMIT_FSIZE, SEEK_SET, SIG_ERR, SIG_IGN,
+    SIGXFSZ, flock, rlimit, setrlimit, signal,
 };
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
@@ -260,6 +260,24 @@ fn nobody_takes_over_what_has_members() {
     assert_eq!(Segment::attach(&place.0).unwrap_err().error, AttachError::HalfMade);
     drop(segment);
     Segment::create(&place.0, GEOMETRY).unwrap();
+}
+
+/// Who has attached joins what is in the file now, if that is the same.
+#[test]
+fn nobody_joins_what_is_not_there_any_more() {
+    let place = Place::new("not-there");
+    let segment = Segment::create(&place.0, GEOMETRY).unwrap();
+    let file = OpenOptions::new().write(true).open(&place.0).unwrap();
+    for geometry in [Geometry { units: 500, ..GEOMETRY }, GEOMETRY] {
+        file.set_len(0).unwrap();
+        Segment::create(&place.0, geometry).unwrap();
+        assert_eq!(segment.join().is_ok(), geometry == GEOMETRY);
+    }
+    file.set_len(0).unwrap();
+    let refused = segment.join().unwrap_err();
+    assert!(matches!(refused, JoinError::System { errno: ESTALE, .. }), "{refused}");
+    let said = "cannot find the segment in its file any more: ";
+    assert!(refused.to_string().starts_with(said), "{refused}");
 }
 
 /// Calls `act` in a process that may not make files longer than this, and returns what it says.

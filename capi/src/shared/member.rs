@@ -71,8 +71,8 @@ impl From<MemberId> for SharedId {
 /// however it ends. It may be handed to another thread. It must not be used by a signal handler that interrupts one of
 /// its own calls, nor by a child of `fork`, which attaches for itself.
 ///
-/// Takes a descriptor, memory, and a system call or two for each seat that is taken. Refuses with `NULL`, `SEATS_TAKEN`
-/// if all members live, `SYSTEM`.
+/// Takes a descriptor, memory, seven system calls, and one or two more for each seat that is taken. Refuses with `NULL`,
+/// `SEATS_TAKEN` if all members live, `SYSTEM`, with `ESTALE` if the segment is not in its file any more: attach again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_join(
     segment: *const Shared,

@@ -350,9 +350,9 @@ TEST(Shared, GeometriesAndFilesAreLookedAt) {
     ASSERT_EQ(pwrite(file, "\x01", 1, 56), 1);
     EXPECT_EQ(nbbs_shared_attach(path, &segment, nullptr), NBBS_CODE_SEGMENT_HALF_MADE);
     ASSERT_EQ(pwrite(file, "\x09", 1, 8), 1);
-    expect_refusal(NBBS_CODE_SEGMENT_VERSION, "the segment has layout version 9: this code knows 7",
+    expect_refusal(NBBS_CODE_SEGMENT_VERSION, "the segment has layout version 9: this code knows 8",
                    [&](nbbs_error *refused) { return nbbs_shared_attach(path, &segment, refused); });
-    ASSERT_EQ(pwrite(file, "\x07\0\0\0\0\0\0\0\x55", 9, 8), 9);
+    ASSERT_EQ(pwrite(file, "\x08\0\0\0\0\0\0\0\x55", 9, 8), 9);
     EXPECT_EQ(nbbs_shared_attach(path, &segment, &error), NBBS_CODE_SEGMENT_CORRUPT);
     EXPECT_EQ(error.other, 1u);
     close(file);

@@ -73,8 +73,11 @@ fn create_locked<T>(
     make: impl FnOnce() -> Result<T, AttachError>,
 ) -> Result<T, AttachError> {
     check_kind(file)?;
-    if let Found::Whole(_) = look(file)? {
-        return Err(AttachError::Exists);
+    // Twice: who joins after the members were asked for again finds the header as the first look did.
+    for _ in 0..2 {
+        if let Found::Whole(_) = look(file)? {
+            return Err(AttachError::Exists);
+        }
     }
     // Another creator may have failed, and removed it, since it was opened.
     if !leads_to(path, file) {

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
-use nix::libc::{F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t};
+use nix::libc::{F_RDLCK, F_UNLCK, F_WRLCK, SEEK_SET, c_int, c_short, flock, off_t};
 
 use crate::ledger::{Liveness, MAX_SEATS};
 
@@ -17,6 +17,9 @@ pub(super) const CREATION: u64 = 1 << 30;
 
 /// The byte of the first seat.
 const SEATS: u64 = CREATION + 1;
+
+/// The byte behind the seats, which processes share that are about to take one.
+pub(super) const JOINING: u64 = SEATS + MAX_SEATS as u64;
 
 /// Returns the byte that the member on a seat locks.
 pub(super) fn of_seat(seat: usize) -> u64 {
@@ -38,6 +41,11 @@ pub(super) fn lock(file: &File, byte: u64) -> Result<bool, Errno> {
     }
 }
 
+/// Locks a byte together with all others that call this.
+pub(super) fn share(file: &File, byte: u64) -> Result<(), Errno> {
+    fcntl(file, FcntlArg::F_OFD_SETLK(&on(byte, 1, F_RDLCK))).map(drop)
+}
+
 /// Unlocks a byte.
 pub(super) fn unlock(file: &File, byte: u64) {
     // This fails only for something that is not a file.
@@ -49,9 +57,9 @@ pub(super) fn is_locked(file: &File, byte: u64) -> bool {
     is_any_locked(file, byte, 1)
 }
 
-/// Does the same for the bytes of all seats that a segment may have.
+/// Does the same for the bytes of all seats that a segment may have, and for [`JOINING`].
 pub(super) fn is_any_seat_locked(file: &File) -> bool {
-    is_any_locked(file, SEATS, MAX_SEATS as u64)
+    is_any_locked(file, SEATS, JOINING + 1 - SEATS)
 }
 
 fn is_any_locked(file: &File, first: u64, count: u64) -> bool {

@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! file    creates files      look    tells what is in them      lock    tells which members are alive
-//! map     maps memory
+//! map     maps memory        join      makes members
 //! ```
 
 mod file;
+mod join;
 mod lock;
 mod look;
 mod map;
@@ -21,11 +22,11 @@ use std::sync::atomic::AtomicU64;
 
 use nbbs::{Buddy, MetadataError};
 
-use crate::error::{AttachError, JoinError, OffsetError, PathError, errno_of};
+use crate::error::{AttachError, OffsetError, PathError};
 use crate::header::ROOT_AT;
 use crate::layout::{Geometry, Layout};
 use crate::ledger::{Ledger, NotHeld, Owner, TURN_STRIDE};
-use crate::member::{Member, MemberId};
+use crate::member::MemberId;
 use crate::offset::{AtomicOffset, Offset};
 use crate::slabs::class::Shape;
 use crate::slabs::{HINTS, PIN_STRIDE, Slabs};
@@ -67,6 +68,7 @@ impl Segment {
     /// All of its memory is reserved now. A file of the caller that is empty, or holds a segment whose creator died
     /// before it was whole, is taken over, and whoever may not open the segment may not open the file either from then
     /// on. Another user's file is refused, and so is one whose segment has living members, whatever its header says.
+    /// Whoever is attached to what is taken over, without a member, should attach again.
     ///
     /// # Errors
     /// [`PathError`], which names the path and why: [`AttachError::Geometry`]; [`AttachError::Exists`];
@@ -224,46 +226,6 @@ impl Segment {
         let ledger = Ledger::new(buddy, tags, turns);
         let slabs = Slabs::new(ledger, arena, pins, hints, Shape::new(units, unit_bytes));
         Ok(Self(Arc::new(Attached { slabs, map, layout, file })))
-    }
-
-    /// Registers a member: a thread that allocates here, as long as the value lives.
-    ///
-    /// It opens the file once more, by `/proc`, for reading and writing: the process must be allowed to at this moment,
-    /// also if the descriptor was sent to it, or it has given up rights since it attached. A program that closes
-    /// descriptors that it does not know, such as `daemon` or `closefrom`, must not do so while it has a member: others
-    /// would take the member for dead, and recover what it holds.
-    ///
-    /// Cost: a descriptor, and a system call or two for each seat that is taken.
-    ///
-    /// # Errors
-    /// [`JoinError::Full`] if all members are alive, and [`JoinError::System`].
-    ///
-    /// ```
-    /// # use nbbs_shared::{Geometry, JoinError, Segment};
-    /// let segment = Segment::memfd("pair", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
-    /// let (first, second) = (segment.join()?, segment.join()?);
-    /// assert_ne!(first.id(), second.id());
-    /// assert_eq!(segment.join().unwrap_err(), JoinError::Full { members: 2 });
-    /// drop(first);
-    /// assert!(segment.join().is_ok());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn join(&self) -> Result<Member, JoinError> {
-        let failed = |what, errno| JoinError::System { what, errno };
-        let lock = lock::reopen(&self.0.file)
-            .map_err(|error| failed("open the file again by /proc/self/fd", errno_of(&error)))?;
-        let seats = self.ledger().seats();
-        let is_left = |seat: &usize| !self.ledger().turn(*seat).is_some_and(|turn| turn.is_live());
-        // First the seats that nobody has to recover.
-        for seat in (0..seats).filter(is_left).chain(0..seats) {
-            let locked = lock::lock(&lock, lock::of_seat(seat));
-            if locked.map_err(|errno| failed("lock a seat", errno as i32))?
-                && let Some(seat) = self.slabs().sit(seat)
-            {
-                return Ok(Member::new(self.clone(), seat, lock));
-            }
-        }
-        Err(JoinError::Full { members: seats })
     }
 
     /// Returns the dimensions of the segment.
