@@ -72,10 +72,10 @@ fn what_one_makes_another_attaches() {
 fn only_the_owner_may_open_it() {
     let place = Place::new("mode");
     Segment::create(&place.0, GEOMETRY).unwrap();
-    assert_eq!(fs::metadata(&place.0).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(&place.0).unwrap().permissions().mode() & 0o7777, 0o600);
     let place = Place::new("mode-given");
     Segment::create_for(&place.0, GEOMETRY, 0o400).unwrap();
-    assert_eq!(fs::metadata(&place.0).unwrap().permissions().mode() & 0o777, 0o400);
+    assert_eq!(fs::metadata(&place.0).unwrap().permissions().mode() & 0o7777, 0o400);
 }
 
 #[test]
@@ -87,10 +87,12 @@ fn a_file_that_was_there_is_for_nobody_else_either() {
         fs::write(&place.0, []).unwrap();
         fs::set_permissions(&place.0, fs::Permissions::from_mode(before)).unwrap();
         Segment::create_for(&place.0, GEOMETRY, asked).unwrap();
-        assert_eq!(fs::metadata(&place.0).unwrap().permissions().mode() & 0o777, after);
+        assert_eq!(fs::metadata(&place.0).unwrap().permissions().mode() & 0o7777, after);
     }
     let place = Place::new("another-users");
     fs::write(&place.0, []).unwrap();
+    // As that of a creator who has not locked it yet.
+    fs::set_permissions(&place.0, fs::Permissions::from_mode(0o1600)).unwrap();
     // Only root can give a file away.
     if chown(&place.0, Some(1), None).is_ok() {
         let refused = Segment::create(&place.0, GEOMETRY).unwrap_err();

@@ -8,9 +8,9 @@ use std::process::id;
 use std::sync::atomic::Ordering;
 
 use nbbs_shared::{Geometry, Segment};
-use nix::libc::_exit;
+use nix::libc::{_exit, RLIMIT_FSIZE, rlimit, setrlimit};
 use nix::sys::ptrace::{self, Options};
-use nix::sys::signal::{Signal, kill, raise};
+use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 
@@ -105,9 +105,18 @@ impl Drop for Stepper {
     }
 }
 
-/// Returns a process that creates a segment.
-fn creator(place: &Place, geometry: Geometry) -> Stepper {
-    Stepper::new(|| Some(move || Segment::create(&place.0, geometry).ok()))
+/// Returns a process that creates a segment, or cannot, as it may not make a file that large.
+fn creator(place: &Place, has_room: bool) -> Stepper {
+    Stepper::new(|| {
+        if !has_room {
+            let limit = rlimit { rlim_cur: 4096, rlim_max: 4096 };
+            // An ignored signal would stop a process that is traced.
+            SigSet::from(Signal::SIGXFSZ).thread_block().ok()?;
+            // SAFETY: it reads a limit, which holds for this process only.
+            (unsafe { setrlimit(RLIMIT_FSIZE, &raw const limit) } == 0).then_some(())?;
+        }
+        Some(move || Segment::create(&place.0, GEOMETRY).ok())
+    })
 }
 
 /// Returns a process that attaches, and is then told to join, and to allocate a block, which the root names.
@@ -129,11 +138,35 @@ fn each_step(mut work: impl FnMut(usize) -> bool) {
     assert!((5..1000).contains(&steps), "{steps} steps");
 }
 
+/// The first is stopped, then the second; the first goes on, then the second.
+#[test]
+fn creators_that_meet_leave_a_segment_or_nothing() {
+    for rooms in [(false, false), (false, true), (true, false), (true, true)] {
+        each_step(|steps| {
+            let mut first_ended = None;
+            each_step(|more| {
+                let place = Place::new("meet");
+                let (first, second) = (creator(&place, rooms.0), creator(&place, rooms.1));
+                first_ended = first.step(steps);
+                let second_ended = second.step(more);
+                let first_did = first_ended.unwrap_or_else(|| first.finish());
+                let did = (first_did, second_ended.unwrap_or_else(|| second.finish()));
+                let seen = format!("{rooms:?} after {steps} and {more} steps: {did:?}");
+                assert_ne!(did, (true, true), "{seen}");
+                assert_eq!(place.0.exists(), did.0 || did.1, "{seen}");
+                assert_eq!(Segment::attach(&place.0).is_ok(), did.0 || did.1, "{seen}");
+                second_ended.is_none()
+            });
+            first_ended.is_none()
+        });
+    }
+}
+
 #[test]
 fn a_creator_that_is_killed_keeps_nobody_from_it() {
     each_step(|steps| {
         let place = Place::new("killed");
-        let ended = creator(&place, LARGER).step(steps);
+        let ended = creator(&place, true).step(steps);
         let is_whole = Segment::attach(&place.0).is_ok();
         assert_ne!(is_whole, Segment::create(&place.0, GEOMETRY).is_ok(), "{steps} steps");
         Segment::attach(&place.0).unwrap();
@@ -150,7 +183,7 @@ fn nobody_joins_what_a_creator_takes_over() {
             let place = Place::new("taken-over");
             let segment = Segment::create(&place.0, GEOMETRY).unwrap();
             place.spoil_if(is_early);
-            let creator = creator(&place, geometry);
+            let creator = Stepper::new(|| Some(|| Segment::create(&place.0, geometry).ok()));
             let ended = creator.step(steps);
             let member = segment.join().ok();
             let block = member.as_ref().map(|member| member.alloc(Layout::new::<u64>()).unwrap());

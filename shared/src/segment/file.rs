@@ -8,7 +8,7 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl, posix_fallocate};
-use nix::libc::{O_NOCTTY, O_NONBLOCK, geteuid, off_t};
+use nix::libc::{O_NOCTTY, O_NONBLOCK, S_ISVTX, geteuid, off_t};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::lock::{self, CREATION};
@@ -19,6 +19,10 @@ use crate::layout::Layout;
 
 /// The bits of a file's mode that say who may use it.
 const ACCESS: u32 = 0o777;
+
+/// The bit that tells a file that a creator has created from one that was there. Whoever locks the file first, which may
+/// be another creator, reads it and takes it away. Otherwise it has no meaning for a file.
+const NEW: u32 = S_ISVTX;
 
 /// The longest name of a memfd: Linux puts "memfd:" in front.
 const MAX_NAME: usize = 255 - 6;
@@ -51,7 +55,9 @@ pub(super) fn create<T>(
 ) -> Result<T, AttachError> {
     check_path(path)?;
     let (file, is_new) = open(path, mode).map_err(AttachError::io("open the file"))?;
-    if !lock::lock(&file, CREATION).map_err(AttachError::system("lock the file"))? {
+    let locked = lock::lock(&file, CREATION).map_err(AttachError::system("lock the file"));
+    // A file system without locks has none for anybody.
+    if !locked.inspect_err(|_| remove_new(path, &file, is_new))? {
         return Err(AttachError::Making);
     }
     let made = create_locked(path, &file, is_new, || {
@@ -65,7 +71,7 @@ pub(super) fn create<T>(
 }
 
 /// Makes a segment in a file that the caller has locked, by `make`, unless there is one. If that fails, nothing is left
-/// of a file that the caller has created.
+/// of a file that a creator has created.
 fn create_locked<T>(
     path: &Path,
     file: &File,
@@ -83,20 +89,24 @@ fn create_locked<T>(
     if !leads_to(path, file) {
         return Err(AttachError::Making);
     }
+    let is_new = is_new
+        || file.metadata().is_ok_and(|found| found.mode() & NEW != 0 && is_the_callers(&found));
     // Empty, or begun by a process that died.
-    make().inspect_err(|_| {
-        // Somebody else may have put another in its place.
-        if is_new && leads_to(path, file) {
-            // What fails here changes nothing about the error.
-            let _ = fs::remove_file(path);
-        }
-    })
+    make().inspect_err(|_| remove_new(path, file, is_new))
+}
+
+/// Removes a file if a creator has created it, unless somebody else has put another in its place.
+fn remove_new(path: &Path, file: &File, is_new: bool) {
+    if is_new && leads_to(path, file) {
+        // The file, not a link by which it was opened. What fails here changes nothing about the caller's error.
+        let _ = fs::canonicalize(path).and_then(fs::remove_file);
+    }
 }
 
 /// Opens the file at `path`, and returns whether this call has created it.
 fn open(path: &Path, mode: u32) -> io::Result<(File, bool)> {
     let mut options = opening();
-    options.write(true).mode(mode);
+    options.write(true).mode(mode | NEW);
     let mut tries = 0;
     loop {
         match options.clone().create_new(true).open(path) {
@@ -118,14 +128,18 @@ fn leads_to(path: &Path, file: &File) -> bool {
     matches!((there, opened), (Ok(there), Ok(opened)) if there == opened)
 }
 
+fn is_the_callers(metadata: &Metadata) -> bool {
+    // SAFETY: it always returns the user, and does nothing else.
+    metadata.uid() == unsafe { geteuid() }
+}
+
 /// Lets nobody use a file that may have been there before, but those who may use a segment of this mode.
 fn take_over(file: &File, mode: u32) -> Result<(), AttachError> {
     let metadata = file.metadata().map_err(AttachError::io("look at the file"))?;
-    // SAFETY: it always returns the user, and nothing else.
-    if metadata.uid() != unsafe { geteuid() } {
+    if !is_the_callers(&metadata) {
         return Err(AttachError::system("make a segment in another user's file")(Errno::EPERM));
     }
-    let (is, may_be) = (metadata.mode() & ACCESS, metadata.mode() & mode & ACCESS);
+    let (is, may_be) = (metadata.mode() & (ACCESS | NEW), metadata.mode() & mode & ACCESS);
     if is == may_be {
         return Ok(());
     }
@@ -181,11 +195,12 @@ fn make<T>(
 
 #[cfg(test)]
 mod tests {
-    use std::fs::{self, File};
+    use std::fs::{self, File, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 
     use super::super::look::check;
-    use super::{create, leads_to};
+    use super::{NEW, create, leads_to};
     use crate::error::AttachError;
     use crate::layout::{Geometry, Layout};
 
@@ -227,6 +242,24 @@ mod tests {
         refused(&path, drop);
         assert_eq!(fs::metadata(&path).unwrap().len(), 0);
         fs::remove_file(path).unwrap();
+    }
+
+    /// Its creator has not locked it yet.
+    #[test]
+    fn nothing_is_left_of_what_another_has_created() {
+        let (path, link) = (path("created"), path("link"));
+        let create = || {
+            let file = File::create(&path).unwrap();
+            file.set_permissions(Permissions::from_mode(0o600 | NEW)).unwrap();
+        };
+        create();
+        refused(&path, drop);
+        assert!(!path.exists());
+        create();
+        symlink(&path, &link).unwrap();
+        refused(&link, drop);
+        assert!(!path.exists() && link.is_symlink());
+        fs::remove_file(link).unwrap();
     }
 
     #[test]
