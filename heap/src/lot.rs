@@ -92,8 +92,10 @@ fn seed(place: usize) -> u64 {
     #[cfg(feature = "std")]
     let seed = {
         use std::hash::BuildHasher;
-        // Takes no memory: a thread's keys are drawn once, by a system call. Panics if the system has no random
-        // numbers.
+        // Takes no memory: a thread's keys are drawn once, by a system call. If that is refused, as by a filter, the
+        // standard library reads /dev/urandom, which the first caller opens under a lock: a handler that interrupts just
+        // that, or a child forked meanwhile, would wait for ever. Where the heap is the global allocator, that is over
+        // before there are handlers or threads. Panics if the system has no random numbers.
         crate::unwind::aborting(std::hash::RandomState::new).hash_one((place, number))
     };
     seed.max(1)
