@@ -88,7 +88,15 @@ pub(crate) enum Whose {
 impl<W: Word> Ledger<'_, W> {
     /// Returns how many members have died and have not been recovered, whoever has their seats now.
     pub fn count_dead(&self, seat: &Seat, liveness: &impl Liveness) -> usize {
-        self.dead(seat, liveness).count() + self.replaced().count()
+        let count = |number| {
+            let count_replaced = || usize::from(self.replaced_on(number).is_some());
+            let replaced = count_replaced();
+            // A newcomer that comes after the dead member was seen does not make it count twice; one that comes before
+            // does not hide it.
+            let is_dead = number != seat.number && self.dead_on(number, liveness).is_some();
+            if is_dead { replaced + 1 } else { count_replaced() }
+        };
+        (0..self.seats()).map(count).sum()
     }
 
     /// Recovers the blocks that the dead held. `decide` says what becomes of each block, which is the caller's when
@@ -145,13 +153,16 @@ impl<W: Word> Ledger<'_, W> {
     /// Returns the members that have died and still have their seats.
     pub fn dead(&self, seat: &Seat, liveness: &impl Liveness) -> impl Iterator<Item = Dead> {
         let others = (0..self.seats()).filter(|&number| number != seat.number);
-        others.filter_map(|number| {
-            // The turn is read first: the member that it shows had the seat before the check, and if nobody has the
-            // seat then, that member is gone. It has not left: then it would have changed the turn before.
-            let turn = self.turn(number)?;
-            let is_dead = turn.is_live() && !liveness.is_alive(number);
-            (is_dead && self.turn(number) == Some(turn)).then_some(Dead { number, turn })
-        })
+        others.filter_map(|number| self.dead_on(number, liveness))
+    }
+
+    /// Returns the member that has died and still has this seat.
+    fn dead_on(&self, number: usize, liveness: &impl Liveness) -> Option<Dead> {
+        // The turn is read first: the member that it shows had the seat before the check, and if nobody has the seat
+        // then, that member is gone. It has not left: then it would have changed the turn before.
+        let turn = self.turn(number)?;
+        let is_dead = turn.is_live() && !liveness.is_alive(number);
+        (is_dead && self.turn(number) == Some(turn)).then_some(Dead { number, turn })
     }
 
     /// Returns to whom something belongs whose tag was just read.

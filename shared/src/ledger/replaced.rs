@@ -33,15 +33,18 @@ impl<W: Word> Ledger<'_, W> {
 
     /// Returns the members that have been replaced and not been recovered.
     pub fn replaced(&self) -> impl Iterator<Item = Replaced> {
-        (0..self.seats()).filter_map(|seat| {
-            // Acquire: before the other word is read. If it is out of date by then, the member is recovered once more, for
-            // nothing, and `bury_replaced` fails.
-            let recovered = self.word_of(seat, RECOVERED)?.load(Ordering::Acquire);
-            // Acquire: pairs with the Release in `replace`.
-            let by = self.word_of(seat, REPLACED)?.load(Ordering::Acquire);
-            let has_come = self.turn(seat)?.seated().generation() != by;
-            (by != recovered && has_come).then_some(Replaced { seat, by, recovered })
-        })
+        (0..self.seats()).filter_map(|seat| self.replaced_on(seat))
+    }
+
+    /// Returns the member of this seat that has been replaced and not been recovered.
+    pub(super) fn replaced_on(&self, seat: usize) -> Option<Replaced> {
+        // Acquire: before the other word is read. If it is out of date by then, the member is recovered once more, for
+        // nothing, and `bury_replaced` fails.
+        let recovered = self.word_of(seat, RECOVERED)?.load(Ordering::Acquire);
+        // Acquire: pairs with the Release in `replace`.
+        let by = self.word_of(seat, REPLACED)?.load(Ordering::Acquire);
+        let has_come = self.turn(seat)?.seated().generation() != by;
+        (by != recovered && has_come).then_some(Replaced { seat, by, recovered })
     }
 
     /// Records that replaced members have been recovered.
@@ -125,6 +128,29 @@ mod tests {
         let leaves = Leaves(&world, Cell::new(Some(member.seat)));
         assert_eq!(world.ledger().dead(&other.seat, &leaves).count(), 0);
         assert!(leaves.1.into_inner().is_none());
+    }
+
+    #[test]
+    fn a_death_counts_once_whenever_a_newcomer_takes_the_seat() {
+        for step in 0..40 {
+            let world = with_a_death();
+            let mut other = world.sit(1);
+            let mut count = 0;
+            let (of, seat, counted) = (&world, &mut other.seat, &mut count);
+            let bodies: Vec<Body<'_>> = vec![
+                Box::new(move || {
+                    *counted = dead(of, seat);
+                    Ok(())
+                }),
+                Box::new(move || {
+                    of.sit(0);
+                    Ok(())
+                }),
+            ];
+            follow(&[Turn::steps(0, step), Turn::rest(1), Turn::rest(0)], bodies)
+                .unwrap_or_else(|found| panic!("{step}: {found}"));
+            assert_eq!(count, 1, "{step}");
+        }
     }
 
     /// A recoverer is stopped at any step, and another recovers a later death on the same seat.
