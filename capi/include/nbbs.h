@@ -1256,8 +1256,8 @@ nbbs_code nbbs_free_part(const struct nbbs_arena *arena,
  * Reserves units `start` to `end - 1`: they are not handed out until `nbbs_release`. All or nothing; meanwhile others
  * may see a part of it taken.
  *
- * Two read-modify-writes for every 32 units of free memory, one where the slot above is split already, and two or three
- * for each 512 units whose bound falls. Refuses with `OUT_OF_RANGE`, `IN_USE`.
+ * A read-modify-write for every 32 units, one for each slot above, at any level, that this splits, and for every 512
+ * units two or three at each level where a bound falls. Refuses with `OUT_OF_RANGE`, `IN_USE`.
  */
 nbbs_code nbbs_reserve(const struct nbbs_arena *arena,
                        uint64_t start,

@@ -1,9 +1,11 @@
 //! Tests units that are never handed out: at construction, and later, while others allocate.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use nbbs::sync::Word;
 use nbbs::{AllocError, Buddy, FreeError, RangeError};
+use testkit::hooked::{Hook, Hooked};
 use testkit::program::{Arena, Op, Program, Step, run};
 use testkit::steered::{Steered, jitter};
 use testkit::{Load, Oracle, Violation, stress_beside};
@@ -154,6 +156,40 @@ fn reservations_come_and_go_while_others_allocate() {
                 let jittered = Load { operations: 3_000, ..load }.occupancy(occupancy).jitter(40);
                 check_reserving::<Steered>(units, &jittered);
             }
+        }
+    }
+}
+
+thread_local!(static SWAPS: Cell<u64> = const { Cell::new(0) });
+
+#[derive(Debug, Default)]
+struct Counting;
+
+impl Hook for Counting {
+    fn before_access() {}
+
+    fn before_swap(_at: usize) {
+        SWAPS.set(SWAPS.get() + 1);
+    }
+}
+
+/// Words of free memory, the slots above them, and what is lowered above.
+#[test]
+fn a_reservation_costs_what_is_said() {
+    for units in [1 << 12, 1 << 18] {
+        for (start, len) in [(0, 1), (0, 512), (512, 1024), (5, 1000), (1000, 3000), (0, 1 << 12)] {
+            let arena = Arena::<Hooked<Counting>>::new(units);
+            let before = SWAPS.get();
+            arena.buddy().reserve(start..start + len).unwrap();
+            let swaps = SWAPS.get() - before;
+            let touched = |size: u64| (start + len).div_ceil(size) - start / size;
+            // Those of each level: of 32 units, of 512, and so on.
+            let sizes = (0..).map(|level| 32 << (4 * level)).take_while(|&size| size < units);
+            let (levels, slots) = sizes.fold((0, 0), |(n, sum), size| (n + 1, sum + touched(size)));
+            let most = touched(32) + slots + 3 * touched(512) * levels;
+            assert!(swaps <= most, "{units}, {start}, {len}: {swaps} swaps, {most} at most");
+            let is_whole = units == 1 << 12 && start % 512 == 0 && len % 512 == 0;
+            assert!(!is_whole || swaps == 38 * len / 512, "{start}, {len}: {swaps} swaps");
         }
     }
 }

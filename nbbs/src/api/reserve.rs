@@ -10,10 +10,11 @@ use crate::sync::Word;
 impl<W: Word> Buddy<'_, W> {
     /// Reserves the units of `range`: they are not handed out until [`Buddy::release`].
     ///
-    /// Either all units are reserved or none. Cost: two read-modify-writes for every 32 units of free memory, one where
-    /// the slot above is split already, and two or three for each 512 units whose bound falls. May run while others
-    /// allocate and free; they may temporarily see a part of the range in use, which becomes free again if the call is
-    /// refused. Callable from interrupt and signal handlers.
+    /// Either all units are reserved or none. Cost: a read-modify-write for every 32 units, one for each slot above, at
+    /// any level, that this splits, and for every 512 units two or three at each level where a bound falls: in free
+    /// memory 38 for 512 units, and somewhat more in large arenas. May run while others allocate and free; they may
+    /// temporarily see a part of the range in use, which becomes free again if the call is refused. Callable from
+    /// interrupt and signal handlers.
     ///
     /// # Errors
     /// [`RangeError::OutOfRange`], or [`RangeError::InUse`] if a unit is allocated or reserved already, or if another
