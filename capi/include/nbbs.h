@@ -25,8 +25,8 @@
  * - Memory is allocated only by nb_init, by nbbs_pool_create, by a pool that grows (from its source), by functions that
  *   make a segment, attach to it, join it, recover or trim it, and by nbbs_shared_alloc and nbbs_shared_heap_alloc, which
  *   trim before they refuse. No function touches the memory that an arena or segment manages, or what a heap has handed
- *   out, except nbbs_heap_calloc, those that move a block, and nbbs_shared_heap_*, which keep a word for each slot of a
- *   segment in the slab.
+ *   out, except nbbs_heap_calloc, those that move a block, and, as a word for each slot of a segment is kept in the slab,
+ *   nbbs_shared_heap_*, nbbs_shared_alloc, nbbs_shared_owner and nbbs_shared_recover.
  *
  * This file is generated from the source and checked against it: edit the source.
  * MIT or Apache-2.0, at your choice.
