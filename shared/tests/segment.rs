@@ -3,7 +3,7 @@
 use std::alloc::Layout;
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, PermissionsExt, chown};
+use std::os::unix::fs::{FileExt, PermissionsExt, chown, symlink};
 use std::path::PathBuf;
 use std::process::id;
 use std::sync::atomic::Ordering;
@@ -13,8 +13,8 @@ use nbbs_shared::{
 };
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc::{
-    _exit, EFBIG, EINVAL, ESTALE, F_UNLCK, F_WRLCK, RLIMIT_FSIZE, SEEK_SET, SIG_ERR, SIG_IGN,
-    SIGXFSZ, flock, rlimit, setrlimit, signal,
+    _exit, EFBIG, EINVAL, ENOENT, ESTALE, F_UNLCK, F_WRLCK, RLIMIT_FSIZE, SEEK_SET, SIG_ERR,
+    SIG_IGN, SIGXFSZ, flock, rlimit, setrlimit, signal,
 };
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
@@ -99,6 +99,18 @@ fn a_file_that_was_there_is_for_nobody_else_either() {
         assert!(matches!(refused.error, AttachError::System { .. }), "{refused}");
         assert_eq!(fs::metadata(&place.0).unwrap().len(), 0);
     }
+}
+
+#[test]
+fn a_link_leads_to_a_file_that_is_there() {
+    let (place, link) = (Place::new("linked"), Place::new("link"));
+    symlink(&place.0, &link.0).unwrap();
+    let refused = Segment::create(&link.0, GEOMETRY).unwrap_err();
+    let is_missing = matches!(refused.error, AttachError::System { errno: ENOENT, .. });
+    assert!(is_missing && !place.0.exists(), "{refused}");
+    fs::write(&place.0, []).unwrap();
+    Segment::create(&link.0, GEOMETRY).unwrap();
+    assert!(Segment::attach(&place.0).is_ok() && link.0.is_symlink());
 }
 
 #[test]

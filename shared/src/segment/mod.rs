@@ -67,8 +67,9 @@ impl Segment {
     ///
     /// All of its memory is reserved now. A file of the caller that is empty, or holds a segment whose creator died
     /// before it was whole, is taken over, and whoever may not open the segment may not open the file either from then
-    /// on. Another user's file is refused, and so is one whose segment has living members, whatever its header says.
-    /// Whoever is attached to what is taken over, without a member, should attach again.
+    /// on. Another user's file is refused, and so is one whose segment has living members, whatever its header says. A
+    /// symbolic link leads to a file that is there; through one to nothing no file is created. Whoever is attached to
+    /// what is taken over, without a member, should attach again.
     ///
     /// # Errors
     /// [`PathError`], which names the path and why: [`AttachError::Geometry`]; [`AttachError::Exists`];
