@@ -27,6 +27,10 @@ const NEW: u32 = S_ISVTX;
 /// The longest name of a memfd: Linux puts "memfd:" in front.
 const MAX_NAME: usize = 255 - 6;
 
+/// The most bytes that are reserved at once. On older versions of Linux a signal ends that for a tmpfs, and takes back
+/// what it has reserved: all of a large segment might never come about between two signals of a timer.
+const PIECE: u64 = 2 << 20;
+
 /// How often a creator looks again for a file that was there a moment ago.
 const OPENS: usize = 100;
 
@@ -186,11 +190,28 @@ fn make<T>(
     write(&header::encode(layout, State::Making), 0)?;
     // Reserved now, so that nobody meets a full file system at the first use of a page. A layout has no more bytes than an
     // `off_t` can express.
-    posix_fallocate(file, 0, layout.bytes as off_t)
+    in_pieces(layout.bytes, |at, bytes| posix_fallocate(file, at as off_t, bytes as off_t))
         .map_err(AttachError::system("reserve memory for the segment"))?;
     let mapped = map()?;
     write(&State::Whole.bytes(), STATE_AT)?;
     Ok(mapped)
+}
+
+/// Calls `reserve` with the first byte and the number of bytes of each piece in turn, again if a signal has ended it.
+fn in_pieces(
+    bytes: u64,
+    mut reserve: impl FnMut(u64, u64) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    let mut at = 0;
+    while at < bytes {
+        let piece = PIECE.min(bytes - at);
+        match reserve(at, piece) {
+            Ok(()) => at += piece,
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -199,8 +220,10 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 
+    use nix::errno::Errno;
+
     use super::super::look::check;
-    use super::{NEW, create, leads_to};
+    use super::{NEW, PIECE, create, in_pieces, leads_to};
     use crate::error::AttachError;
     use crate::layout::{Geometry, Layout};
 
@@ -228,6 +251,27 @@ mod tests {
         let other = File::create(&path).unwrap();
         assert!(leads_to(&path, &other) && !leads_to(&path, &file));
         fs::remove_file(path).unwrap();
+    }
+
+    /// Signals end every other call, and every call for more than a piece.
+    #[test]
+    fn all_is_reserved_though_signals_come() {
+        for bytes in [4096, PIECE - 4096, PIECE, PIECE + 4096, 5 * PIECE] {
+            let (mut calls, mut end) = (0, 0);
+            let reserve = |at, piece| {
+                calls += 1;
+                if piece > PIECE || calls % 2 == 1 {
+                    return Err(Errno::EINTR);
+                }
+                assert_eq!(at, end);
+                end += piece;
+                Ok(())
+            };
+            assert_eq!(in_pieces(bytes, reserve), Ok(()));
+            assert_eq!((end, calls), (bytes, 2 * bytes.div_ceil(PIECE)));
+        }
+        let full = |at, _| if at == 0 { Ok(()) } else { Err(Errno::ENOSPC) };
+        assert_eq!(in_pieces(2 * PIECE, full), Err(Errno::ENOSPC));
     }
 
     #[test]
