@@ -265,7 +265,9 @@ pub enum ResizeError {
         /// The first such unit, as far as the call could tell; otherwise one before it, in the same word.
         unit: u64,
     },
-    /// Another thread's claim, about to be undone, stands below a slot that the change has to split. Try again later.
+    /// What another thread's claim has written, and is about to take back, stands below a slot that the change has to
+    /// split. Try again later. If that thread died, or one that was changing a block there, the answer stays the same
+    /// until the slot is free and [`mend`](crate::Buddy::mend) has been called; the whole can still be freed.
     Contended {
         /// A unit of the slot.
         unit: u64,
@@ -335,11 +337,12 @@ pub enum Invariant {
     WellFormed,
     /// Slots outside the arena are zero.
     InsideArena,
-    /// All words below a slot that is not split are zero. A thread that died between claiming a block and returning it
-    /// can break this; the place reported is that of its block.
+    /// All words below a slot that is not split are zero. A thread that died between claiming a block and returning it,
+    /// or while it cut or grew one, can break this; the place reported is that of its block, or a slot around it.
     Dormant,
     /// The bound of a word is at least the largest order that is free below its split slots, and is unsettled where a
-    /// merge waits below.
+    /// merge waits below. A thread that died in a free before it told the words above, or while it took a claim back, can
+    /// break this; the place reported is a slot around what it had cleared.
     Bound,
 }
 

@@ -1,6 +1,7 @@
 //! Tests a thread that dies, or stalls for good, at any step of any operation: nobody else waits, nothing is handed out
 //! twice, and at most what the operation had in hand is lost.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use nbbs::{Buddy, ResizeError, Zone, Zones};
@@ -338,4 +339,44 @@ fn below_a_block_that_is_to_be_cut() {
         Survivors { buddy, oracle, in_hand, step }.go_on(Vec::new());
     }
     assert!(refused > 0, "no claim was in the way");
+}
+
+/// What a death leaves below a block keeps later holders of the block, too, from cutting it there, but not from freeing
+/// it. Once the block is free, a repair removes what a claim had split, and shows what was claimed or cut as in use.
+#[test]
+fn below_a_block_that_others_get_later() {
+    let claim = |buddy: &Buddy<'_, Steered>| _ = buddy.on(1).alloc_at(33, 1);
+    let cut = |buddy: &Buddy<'_, Steered>| _ = buddy.on(2).shrink(0, 100);
+    let acts: [&dyn Fn(&Buddy<'_, Steered>); 2] = [&claim, &cut];
+    // By what is in use after the repair: nothing, or the claim; the first word that the cut wrote, or all of the block.
+    let refused = acts.map(|act| {
+        let mut refused = BTreeSet::new();
+        for step in 0..40 {
+            let arena = Arena::<Steered>::new(1024);
+            let buddy = arena.buddy();
+            let get = || buddy.on(2).alloc_at(0, 512);
+            get().unwrap();
+            _ = die_before(step, || act(&buddy));
+            if buddy.on(3).free(0) != Ok(512) {
+                // It was cut.
+                continue;
+            }
+            assert_eq!(get(), Ok(0), "step {step}");
+            match buddy.on(2).shrink(0, 100) {
+                Ok(()) => continue,
+                Err(ResizeError::Contended { .. }) => {}
+                Err(other) => panic!("step {step}: {other}"),
+            }
+            assert_eq!(buddy.on(3).free(0), Ok(512), "step {step}");
+            buddy.mend();
+            let in_use = 1024 - buddy.count_free();
+            refused.insert(in_use);
+            if in_use == 0 {
+                get().unwrap();
+                assert_eq!(buddy.on(2).shrink(0, 100), Ok(()), "step {step}");
+            }
+        }
+        refused
+    });
+    assert_eq!(refused, [BTreeSet::from([0, 1]), BTreeSet::from([32, 512])]);
 }

@@ -128,8 +128,8 @@ fn a_free_does_not_take_a_claim_below_its_block_for_the_block() {
 }
 
 /// A search has met a word that is entirely reserved by a lane that is about to find out that the area belonged to a
-/// block. The search stalls before it splits the slot above, and that lane gives the word back. The split slot then
-/// stands over an empty word, and the search, which goes elsewhere, must not leave that to chance.
+/// block. The search stalls before it splits the slot above, and that lane gives the word back. The slot would then stand
+/// split over an empty word, which nobody merges.
 #[test]
 fn a_search_does_not_leave_a_split_over_a_word_that_emptied() {
     // The first word is a block, the second is full.

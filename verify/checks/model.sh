@@ -95,7 +95,9 @@ mutants() {
         echo "mutant $mutant protocol safety THREADS=2 UNITS=4 UNIT0 UNIT1 TOP0 CARE $mutant"
     done
     echo "mutant NO_SEAL protocol safety THREADS=2 LANES=1 UNITS=8 UNIT0 UNIT4 TOP0 NO_SEAL"
-    echo "mutant SPLIT_OVER_SETTLED search safety THREADS=3 OPS=1 HALF RESERVATIONS CARE ASK1 SPLIT_OVER_SETTLED"
+    for mutant in SPLIT_OVER_BLIND MERGE_LEAVES_MARK; do
+        echo "mutant $mutant search safety THREADS=3 OPS=1 HALF RESERVATIONS CARE ASK1 $mutant"
+    done
     echo "mutant CUT_CLEARS protocol safety OPS=2 $deep OVERLAP_ONLY CUT_CLEARS"
     echo "mutant BACK_LOWEST protocol safety OPS=2 SLOT0 $deep BACK_LOWEST"
 }

@@ -27,8 +27,9 @@ merge: /* the word itself */
 #else
   :: d_step { ABOVE_CODE == SPLIT && ex -> want = UNSETTLED } goto publish
 #endif
-  :: d_step { ABOVE_CODE == FREE && !BELOW_TOP -> at = ABOVE(at) } goto merge
-  :: d_step { ABOVE_CODE == FREE && BELOW_TOP -> settled() } goto done
+  :: d_step { ABOVE_CODE == FREE && !MARK_IN_THE_WAY && !BELOW_TOP -> at = ABOVE(at) } goto merge
+  :: d_step { ABOVE_CODE == FREE && !MARK_IN_THE_WAY && BELOW_TOP -> settled() } goto done
+  :: d_step { ABOVE_CODE == FREE && MARK_IN_THE_WAY -> unmark() } goto merge
   :: d_step { ABOVE_CODE >= REST -> settled() } goto done
   fi;
 
@@ -90,16 +91,27 @@ look_below: /* if the word has changed, the commit will fail whatever the rest o
 #endif
   fi;
 
-split_over: /* block/search.rs, after its read of the word above `at` */
+split_over: /* after its first look at the word above `at`, which has no epoch to end: it takes nothing back */
   if
-#ifdef SPLIT_OVER_SETTLED
-  :: d_step { CODES(at) -> want = OFFER(at) }
-#else
   :: d_step { CODES(at) }
+  :: d_step { !CODES(at) -> at = 0 } goto done
+  fi;
+  if :: d_step { mark() } fi;
+#ifdef SPLIT_OVER_BLIND
+#define STILL_IN_USE true
+#else
+#define STILL_IN_USE CODES(at)
 #endif
-  :: d_step { !CODES(at) -> DROP(ABOVE(at)); at = 0 } goto done
+  if
+  :: d_step { ABOVE_CODE == FREE && STILL_IN_USE }
+  :: d_step { !(ABOVE_CODE == FREE && STILL_IN_USE) } goto split_nothing
   fi;
   if
-  :: d_step { CAN_SPLIT(ABOVE(at)) -> DROP(ABOVE(at)); split_free() } goto merge
-  :: d_step { !CAN_SPLIT(ABOVE(at)) -> DROP(ABOVE(at)); want = 0; at = 0 } goto done
+  :: d_step { SAME(IN) -> split(); inspected(); at = 0 } goto done
+  :: d_step { !SAME(IN) -> inspected(); at = 0 } goto done
+  fi;
+split_nothing:
+  if
+  :: d_step { SAME(IN) -> unmark(); inspected(); at = 0 } goto done
+  :: d_step { !SAME(IN) -> inspected(); at = 0 } goto done
   fi;

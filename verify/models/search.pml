@@ -263,7 +263,7 @@ offers:
   fi;
   /* split_over(): the slot above */
   if
-  :: d_step { CODE(ABOVE(pos), SLOT(pos)) == FREE -> at = pos; READ_TO_SPLIT(ABOVE(at)); ret = UP_AFTER } goto split_over
+  :: d_step { CODE(ABOVE(pos), SLOT(pos)) == FREE -> at = pos; ret = UP_AFTER } goto split_over
   :: d_step { CODE(ABOVE(pos), SLOT(pos)) != FREE }
   fi;
 up: if

@@ -4,10 +4,9 @@
    Versions. A version is raised when a word is marked, and by nothing else; all transitions except `mark` leave no
    mark. So if a word that was marked when a thread read it is changed, it only holds the same again after another mark:
    a commit succeeds if and only if nobody has changed the word since, and a bit for each thread in `fresh` says exactly
-   that. A word without a mark may hold the same again: `split_free` compares it with `snap`, and the thread's bit in
-   `unmarked` says that nobody has marked it meanwhile. These bits stand for a version that never wraps, and no two
-   states differ by a count. Loops around a compare-and-swap that decide anew from what they find (update, open, raise)
-   are one step, and so is the mark of an inspection. */
+   that. These bits stand for a version that never wraps, and no two states differ by a count. Loops around a
+   compare-and-swap that decide anew from what they find (update, open, raise) are one step, and so is the mark of an
+   inspection. */
 
 byte fresh[R - 3];
 #ifdef NO_VERSION               /* a commit compares codes, bound and mark */
@@ -21,10 +20,6 @@ byte fresh[R - 3];
 #define SAME(p) (fresh[(p) - 4] & (1 << me))
 #define FORGET(p) fresh[(p) - 4] = fresh[(p) - 4] & (255 - (1 << me))
 #endif
-byte unmarked[R - 3];
-#define READ_TO_SPLIT(p) snap = word[p]; unmarked[(p) - 4] = unmarked[(p) - 4] | (1 << me)
-#define CAN_SPLIT(p) (word[p] == snap && (unmarked[(p) - 4] & (1 << me)))
-#define DROP(p) snap = 0; unmarked[(p) - 4] = unmarked[(p) - 4] & (255 - (1 << me))
 
 /* with_codes(), inner(): all transitions except `mark` leave no mark. */
 #define WRITE_CODES(p, codes) word[p] = (word[p] & 224) | (codes); CHANGED(p)
@@ -62,16 +57,6 @@ inline open() {
   :: else
   fi
 }
-#ifdef SPLIT_OVER_SETTLED
-#define SPLIT_FREE_BOUND MAX(BOUND(u), want)
-#else
-#define SPLIT_FREE_BOUND UNSETTLED
-#endif
-inline split_free() {
-  u = ABOVE(at);
-  WRITE(CODES(u) | SPLIT << (2 * SLOT(at)), SPLIT_FREE_BOUND);
-  want = 0
-}
 inline raise() {
   u = ABOVE(at);
   if
@@ -93,7 +78,7 @@ inline uncover() {
   WRITE_CODES(u, (CODES(u) & (15 - (3 << (2 * v)))) | SPLIT << (2 * v))
 }
 /* Sets the mark, or works under an existing mark. */
-#define SET_MARK word[u] = word[u] | MARK; unmarked[u - 4] = 0; CHANGED(u)
+#define SET_MARK word[u] = word[u] | MARK; CHANGED(u)
 inline mark() {
   u = IN;
 #ifdef OVERTAKE
@@ -107,6 +92,22 @@ inline commit() {
   u = IN;
   WRITE(CODES(u) & (15 - (em & 1) - 2 * (em & 2)), bd)
 }
+
+/* The commit of `split_over`. */
+inline split() {
+  u = IN;
+  WRITE(CODES(u) | SPLIT << (2 * SLOT(at)), OPEN_BOUND)
+}
+/* `raise` to nothing; the commit of an inspection that changes nothing. */
+inline unmark() {
+  u = ABOVE(at);
+  WRITE(CODES(u), BOUND(u))
+}
+#ifdef MERGE_LEAVES_MARK
+#define MARK_IN_THE_WAY false
+#else
+#define MARK_IN_THE_WAY (word[ABOVE(at)] & MARK)
+#endif
 
 /* What an inspection learns, word by word. */
 inline look_first() {

@@ -28,7 +28,7 @@
 #define RESERVE(p, c) :: d_step { MORE && lane == 0 && CAN(p, c) -> COUNT; claim(p, c) } goto climb
 #define TIGHTEN(p) :: d_step { MORE -> COUNT; at = p; sl = 3 } goto inspect
 #define SPLIT_OVER(p) :: d_step { MORE && CODE(ABOVE(p), SLOT(p)) == FREE -> \
-                                  COUNT; at = p; READ_TO_SPLIT(ABOVE(p)) } goto split_over
+                                  COUNT; at = p } goto split_over
 
 /* free() of a block of the top word; of one that leaves its word in use; of one that empties the lane's own
    word; of one that empties another word, whose merge it may leave; release() of a reservation. */

@@ -15,8 +15,9 @@ impl<W: Word> Lane<'_, W> {
     ///
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run has fewer units, and
-    /// [`ResizeError::Contended`] if another thread's claim stands below a slot that has to be cut, and that thread has
-    /// yet to find the area taken and undo its claim. The run keeps its units. After `Contended` it may lie in smaller
+    /// [`ResizeError::Contended`] if another thread's claim stands below a slot that has to be cut, or what it split
+    /// there, and that thread has yet to find the area taken and take both back. The run keeps its units. If that thread
+    /// died, the answer does not change, but the run can be freed as a whole. After `Contended` it may lie in smaller
     /// slots: then [`vouch_for`](crate::Buddy::vouch_for) knows no block there, and freeing it costs what a run costs.
     ///
     /// ```

@@ -213,7 +213,8 @@ impl<W: Word> Blocks<'_, W> {
             }
             search.room = need;
         } else {
-            self.split_over(at, idx);
+            // So that it does not take the slot for an empty one again.
+            self.tree().split_over(at, idx);
             if search.goes_in_turn() {
                 search.pass(self.geometry());
             } else if at == level + 1 && !search.has_restarted {
@@ -348,24 +349,13 @@ impl<W: Word> Blocks<'_, W> {
         self.tree().split_slots(level, idx, word::codes(level, word))
     }
 
-    /// Splits the slot above a word that is in use but has no room, because its claims are still climbing or their
-    /// owners died. The search must not take the slot for an empty one again.
-    fn split_over(self, level: usize, idx: u64) {
-        let (above, slot) = W::SHAPE.parent(idx);
-        let old = self.tree().read(level + 1, above);
-        let in_use = word::codes(level, self.tree().read(level, idx)) != 0;
-        // Unsettled: the word may have emptied since it was read, and this caller may die before it merges.
-        if in_use && self.tree().split_free(level + 1, above, old, slot) {
-            self.tree().merge(level, idx);
-        }
-    }
-
-    /// [Splits](Self::split_over) the free slots above every word in use that describes `unit`: claims that a look from
+    /// [Splits](crate::tree::Tree::split_over) the free slots above every word in use that describes `unit`: claims that a look from
     /// the top would not see.
     #[cold]
     pub fn split_over_all(self, unit: u64) {
-        (0..self.geometry().top())
-            .for_each(|level| self.split_over(level, W::SHAPE.locate(level, unit).0));
+        for level in 0..self.geometry().top() {
+            self.tree().split_over(level, W::SHAPE.locate(level, unit).0);
+        }
     }
 
     /// Tightens an inner word whose bound promises a block that was not found.

@@ -38,25 +38,20 @@ impl<W: Word> Mend<'_, W> {
                 continue;
             }
             self.below(level - 1, below);
-            if self.is_split(level, idx, slot, below) {
+            if self.is_split(level - 1, below) {
                 self.0.merge(level - 1, below);
             }
         }
     }
 
-    /// Returns whether a slot is split. If it is free over a word in use, it is split here.
-    fn is_split(self, level: usize, idx: u64, slot: u32, below: u64) -> bool {
+    /// Returns whether the slot above word `idx` of `level` is split. If it is free over a word in use, it is split here.
+    fn is_split(self, level: usize, idx: u64) -> bool {
+        let (above, slot) = W::SHAPE.parent(idx);
         loop {
-            let old = self.0.read(level, idx);
-            let in_use = || word::codes(level - 1, self.0.read(level - 1, below)) != 0;
-            match word::code(old, slot) {
+            let in_use = || word::codes(level, self.0.read(level, idx)) != 0;
+            match word::code(self.0.read(level + 1, above), slot) {
                 word::SPLIT => return true,
-                // Unsettled, as when a search does so: the word may have emptied since it was read.
-                word::FREE if in_use() => {
-                    if self.0.split_free(level, idx, old, slot) {
-                        return true;
-                    }
-                }
+                word::FREE if in_use() => _ = self.0.split_over(level, idx),
                 _ => return false,
             }
         }

@@ -50,7 +50,8 @@ impl<W: Word> Tree<'_, W> {
                 return self.publish_left(level, idx, word);
             }
             let (above, slot) = W::SHAPE.parent(idx);
-            match word::code(self.read(level + 1, above), slot) {
+            let word_above = self.read(level + 1, above);
+            match word::code(word_above, slot) {
                 word::SPLIT if attempts == most => {
                     return self.publish(level, idx, word::UNSETTLED);
                 }
@@ -58,6 +59,8 @@ impl<W: Word> Tree<'_, W> {
                     attempts += 1;
                     self.inspect(level + 1, above, 1 << (2 * slot));
                 }
+                // Perhaps of a `split_over` that has seen what the caller has cleared since.
+                word::FREE if word_above & word::MARK != 0 => self.raise(level + 1, above, 0),
                 word::FREE => (level, idx, attempts) = (level + 1, above, 0),
                 _ => return,
             }
@@ -82,6 +85,29 @@ impl<W: Word> Tree<'_, W> {
         let old = word::codes(level, marked.value);
         let (codes, bound) = self.look_below(level, idx, marked.value, slots);
         marked.commit(codes, bound).then_some((old, codes))
+    }
+
+    /// Splits the free slot above word `idx` of `level`, if the word is in use: its claims are still climbing, or their
+    /// owners died. Returns `false` if the slot is not free, the word is empty, or somebody else changed the word above.
+    ///
+    /// An inspection does it, so that the slot is not split over a word that has emptied, which nobody would merge if
+    /// this caller died. Whoever empties the word looks at the slot afterwards, and clears the mark or sees it split.
+    pub fn split_over(&self, level: usize, idx: u64) -> bool {
+        let (above, slot) = W::SHAPE.parent(idx);
+        let to_be_split = |word| {
+            word::code(word, slot) == word::FREE && word::codes(level, self.read(level, idx)) != 0
+        };
+        // Most often there is nothing to be split, and no need for a mark.
+        if !to_be_split(self.read(level + 1, above)) {
+            return false;
+        }
+        let Some(marked) = self.mark(level + 1, above) else { return false };
+        let old = marked.value;
+        let splits = to_be_split(old);
+        // What the claims left of the slot: at most its largest half. The bounds above allow for all of it.
+        let left = u64::from(W::SHAPE.slot_order(level + 1));
+        let (split, least) = if splits { (word::SPLIT << (2 * slot), left) } else { (0, 0) };
+        marked.commit(word::codes(level + 1, old) | split, word::bound(old).max(least)) && splits
     }
 
     /// Returns the codes and the bound that an inspection of `slots` would give an inner word.

@@ -5,9 +5,9 @@
 //! clear    a block's slots become free                                rewrite   held slots become free, or held otherwise
 //! open     a free slot becomes split, the bound allows for it         hide      a word below a held slot is written
 //! raise    the bound rises                                            uncover   a held slot becomes split
-//! mark     an inspection begins                                       commit    it ends: split slots become free, the
-//!                                                                               bound falls
-//! split_free  a free slot over claims without room becomes split, the bound unsettled
+//! mark     an inspection begins                                       commit    it ends: split slots become free and
+//!                                                                               the bound falls, or a free slot over
+//!                                                                               claims becomes split
 //! ```
 //!
 //! Each transition but `mark` leaves the word unmarked, so that a commit under an earlier mark fails. Only
@@ -125,15 +125,16 @@ impl<'a, W: Word> At<'a, W> {
         let new = word::inner(old, word::codes(1, old) | word::SPLIT << (2 * slot), bound);
         // SeqCst: leaves no mark, which makes a concurrent `commit` fail.
         let split = self.swap(old, new);
-        // Before the look at the word above, or at the words below: "Orderings" in DESIGN.md, `open`.
+        // Before the look at the word above: "Orderings" in DESIGN.md, `open`.
         W::store_load_fence();
         split
     }
 }
 
 impl<W: Word> Marked<'_, W> {
-    /// Ends the inspection: split slots that are free in `codes` become free, and the bound may fall. Returns `false`
-    /// if somebody has changed the word since the mark; then nothing was committed.
+    /// Ends the inspection: split slots that are free in `codes` become free, and the bound may fall; free slots that
+    /// are split in `codes` become split. Returns `false` if somebody has changed the word since the mark; then nothing
+    /// was committed.
     pub fn commit(self, codes: u64, bound: u64) -> bool {
         let new = word::inner(self.value, codes, bound);
         // Passes on what the reads below acquired, to the claimer of a slot that was merged.
@@ -208,13 +209,6 @@ impl<'a, W: Word> Tree<'a, W> {
                 Err(found) => old = found,
             }
         }
-    }
-
-    /// Splits a free slot of an inner word that holds `old`, and makes the bound unsettled. Returns `false` if the word
-    /// was changed since, or the slot is not free.
-    pub fn split_free(&self, level: usize, idx: u64, old: u64, slot: u32) -> bool {
-        word::code(old, slot) == word::FREE
-            && self.word(level, idx).split(old, slot, word::UNSETTLED).is_ok()
     }
 
     /// Raises the bound of an inner word to `offer`, and leaves no mark.
