@@ -191,8 +191,8 @@ enum nbbs_code
      */
     NBBS_CODE_NOT_RESERVED,
     /**
-     * Another thread has only just begun to notice that the units are taken: an ordinary answer, try again.
-     * `value`: a unit.
+     * Another thread has only just begun to notice that the units are taken: an ordinary answer, try again. If that
+     * thread has died, the answer stays; what was to be changed can still be freed. `value`: a unit.
      */
     NBBS_CODE_CONTENDED,
     /**

@@ -59,8 +59,8 @@ pub enum Code {
     InUse,
     /// A unit to be released is not reserved. `value`: the first such unit.
     NotReserved,
-    /// Another thread has only just begun to notice that the units are taken: an ordinary answer, try again.
-    /// `value`: a unit.
+    /// Another thread has only just begun to notice that the units are taken: an ordinary answer, try again. If that
+    /// thread has died, the answer stays; what was to be changed can still be freed. `value`: a unit.
     Contended,
     /// An audit found an invariant broken. `value`: unit; `limit`: number of the word; `other`: level;
     /// `detail`: slot, and above its 16 bits the invariant.

@@ -341,13 +341,15 @@ fn below_a_block_that_is_to_be_cut() {
     assert!(refused > 0, "no claim was in the way");
 }
 
+type Act<'a> = &'a dyn Fn(&Buddy<'_, Steered>);
+
 /// What a death leaves below a block keeps later holders of the block, too, from cutting it there, but not from freeing
 /// it. Once the block is free, a repair removes what a claim had split, and shows what was claimed or cut as in use.
 #[test]
 fn below_a_block_that_others_get_later() {
     let claim = |buddy: &Buddy<'_, Steered>| _ = buddy.on(1).alloc_at(33, 1);
     let cut = |buddy: &Buddy<'_, Steered>| _ = buddy.on(2).shrink(0, 100);
-    let acts: [&dyn Fn(&Buddy<'_, Steered>); 2] = [&claim, &cut];
+    let acts: [Act<'_>; 2] = [&claim, &cut];
     // By what is in use after the repair: nothing, or the claim; the first word that the cut wrote, or all of the block.
     let refused = acts.map(|act| {
         let mut refused = BTreeSet::new();
