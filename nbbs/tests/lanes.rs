@@ -1,6 +1,6 @@
 //! Tests lanes: any number is valid, none is unsafe, and none keeps memory from the others.
 
-use std::thread;
+use std::{iter, thread};
 
 use nbbs::{AllocError, Block, Lane};
 use testkit::program::Arena;
@@ -61,6 +61,30 @@ fn a_lane_gets_the_last_unit() {
     }
     buddy.audit().unwrap();
     assert_eq!(buddy.alloc(14), Ok(0));
+}
+
+/// A lane claims block behind block without a look for more room: to the end of a word and of the arena, no further.
+#[test]
+fn a_lane_fills_an_arena_to_its_end() {
+    for units in (1..=130).chain([512, 513, 8191, 8229, 20_000, (1 << 17) + 31]) {
+        let arena: Arena = Arena::new(units);
+        let buddy = arena.buddy();
+        for order in 0..=buddy.max_order() {
+            let all = 0..units >> order << order;
+            let mut blocks: Vec<_> = iter::from_fn(|| buddy.on(0).alloc(order).ok()).collect();
+            blocks.sort_unstable();
+            let expected: Vec<_> = all.step_by(1 << order).collect();
+            assert_eq!(blocks, expected, "{units} units, order {order}");
+            buddy.audit().unwrap();
+            for block in blocks.into_iter().rev() {
+                assert_eq!(buddy.on(0).free_sized(block, order), Ok(()));
+                assert_eq!(buddy.on(0).alloc(order), Ok(block), "{units} units, order {order}");
+                assert!(buddy.on(0).alloc(order).is_err() || block + (1 << order) < units);
+                buddy.on(1).free(block).unwrap();
+            }
+        }
+        check_whole(&buddy, &Oracle::new(units)).unwrap();
+    }
 }
 
 /// More threads than there are lanes, none of which names a lane.
