@@ -2,7 +2,6 @@
 
 use super::caps::Caps;
 use super::cpus::Caches;
-use super::front::Freed;
 use super::stacks::Stacks;
 use super::turn::Part;
 use crate::error::FreeError;
@@ -81,8 +80,8 @@ impl<W: Word> Caches<'_, W> {
         self.past(cpu, |lane| lane.free_sized(index, order))
     }
 
-    /// Looks for the block in the arena and in all caches, if frees are checked.
-    fn check(&self, cpu: usize, class: usize, index: u64, order: u32) -> Result<Freed, FreeError> {
+    /// Looks for the block in the arena and in all caches, if frees are checked. Returns whether a cache may keep it.
+    fn check(&self, cpu: usize, class: usize, index: u64, order: u32) -> Result<bool, FreeError> {
         let is_cached = || self.each().any(|part| part.times(class, index) > 0);
         self.front(cpu).check(is_cached, index, order)
     }
@@ -97,14 +96,11 @@ impl<W: Word> Caches<'_, W> {
         class: usize,
         mut part: Part<'_, W>,
     ) -> Result<(), FreeError> {
-        let freed = match self.check(cpu, class, index, order) {
-            Ok(Freed::Cache) => self.front(cpu).free(&mut part, class, index, order),
+        let is_kept = match self.check(cpu, class, index, order) {
+            Ok(true) => self.front(cpu).free(&mut part, class, index, order),
             otherwise => otherwise,
         };
         self.leave(cpu, &part);
-        match freed? {
-            Freed::Cache => Ok(()),
-            Freed::Buddy => self.buddy.on(cpu).free_sized(index, order),
-        }
+        if is_kept? { Ok(()) } else { self.buddy.on(cpu).free_sized(index, order) }
     }
 }

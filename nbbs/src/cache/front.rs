@@ -12,14 +12,6 @@ pub(super) struct Front<'b, W> {
     pub caps: &'b Caps,
 }
 
-/// Where a block to be freed belongs, or has been put.
-pub(super) enum Freed {
-    /// Into the cache.
-    Cache,
-    /// Into the buddy allocator, which also decides whether the free is an error.
-    Buddy,
-}
-
 impl<W: Word> Front<'_, W> {
     /// Pushes a block of an order that has a `class` of its own, if there is no reason against it: the common case.
     /// Anything else, and any free to be checked, is left to [`free`](Self::free).
@@ -35,17 +27,17 @@ impl<W: Word> Front<'_, W> {
         keeps
     }
 
-    /// Pushes a block of `order`, after giving back older ones if there is no room, or says where else the block has to
-    /// go.
+    /// Pushes a block of `order`, after giving back older ones if there is no room. Returns whether it did; a block that
+    /// it did not push is for the buddy allocator to free or refuse.
     pub fn free(
         &self,
         stacks: &mut impl Stacks,
         class: usize,
         index: u64,
         order: u32,
-    ) -> Result<Freed, FreeError> {
+    ) -> Result<bool, FreeError> {
         if !self.fits(index, order) || self.caps.cap(class) == 0 {
-            return Ok(Freed::Buddy);
+            return Ok(false);
         }
         // The one double free that costs nothing to detect.
         let mut count = stacks.count(class);
@@ -57,7 +49,7 @@ impl<W: Word> Front<'_, W> {
             count = stacks.count(class);
         }
         stacks.push(class, count, index);
-        Ok(Freed::Cache)
+        Ok(true)
     }
 
     /// Returns whether a block of `order` may begin at `index`.
@@ -67,24 +59,25 @@ impl<W: Word> Front<'_, W> {
         index.rotate_right(order) < self.lane.units() >> order
     }
 
-    /// If frees are checked, checks that a block of `order` at `index` is allocated and not cached.
+    /// If frees are checked, checks that a block of `order` at `index` is allocated and not cached. Returns whether it may
+    /// be pushed; if not, the buddy allocator has to free or refuse what is there.
     pub fn check(
         &self,
         is_cached: impl FnOnce() -> bool,
         index: u64,
         order: u32,
-    ) -> Result<Freed, FreeError> {
+    ) -> Result<bool, FreeError> {
         if !self.caps.is_checked() {
-            return Ok(Freed::Cache);
+            return Ok(true);
         }
         if is_cached() {
             return Err(FreeError::NotAllocated { index });
         }
         match self.lane.order_at(index) {
-            Ok(actual) if actual == order => Ok(Freed::Cache),
+            Ok(actual) if actual == order => Ok(true),
             Ok(actual) => Err(FreeError::WrongOrder { index, order, actual }),
             // Perhaps it is a run of as many units.
-            Err(_) => Ok(Freed::Buddy),
+            Err(_) => Ok(false),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::audit::Cached;
 use super::caps::Caps;
-use super::front::{Freed, Front};
+use super::front::Front;
 use super::stacks::{PART_WORDS, Stacks};
 use crate::api::Buddy;
 use crate::error::{AllocError, FreeError};
@@ -178,8 +178,8 @@ impl<'a, W: Word> Cache<'a, W> {
     fn free_slowly(&mut self, index: u64, order: u32) -> Result<(), FreeError> {
         let (front, stacks) = self.parts();
         if let Some(class) = front.caps.class(order)
-            && let Freed::Cache = front.check(|| stacks.times(class, index) > 0, index, order)?
-            && let Freed::Cache = front.free(stacks, class, index, order)?
+            && front.check(|| stacks.times(class, index) > 0, index, order)?
+            && front.free(stacks, class, index, order)?
         {
             return Ok(());
         }
