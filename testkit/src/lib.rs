@@ -16,6 +16,7 @@
 //! corpus      the inputs that the fuzzer has kept
 //! counters    versions and the epoch, about to wrap
 //! depth       how deep the suite goes
+//! share       the share of many things that a check tries
 //! history     recorded calls, checked against the specification
 //! hooked      a metadata word with a hook before every access
 //! touched     a word that notes which cache lines are touched, by lane
@@ -51,6 +52,8 @@ mod in_hand;
 mod oracle;
 #[cfg(feature = "full")]
 pub mod program;
+#[cfg(feature = "full")]
+mod share;
 #[cfg(feature = "std")]
 mod spec;
 #[cfg(feature = "full")]
@@ -81,6 +84,8 @@ pub use depth::{depth, preemptions};
 pub use in_hand::InHand;
 #[cfg(feature = "std")]
 pub use oracle::Oracle;
+#[cfg(feature = "full")]
+pub use share::Share;
 #[cfg(feature = "std")]
 pub use spec::{Spec, Unit};
 #[cfg(feature = "full")]

@@ -15,7 +15,7 @@ catches() {
 cargo build --quiet --package stalls
 ours=clean
 # If a share is tried, an eighth of the cases at least: fewer would leave operations out.
-if [ $long = yes ]; then depth=(--long); else depth=(--share "$((turn % 8))/$((shares < 8 ? shares : 8))"); fi
+if [ $long = yes ]; then depth=(--long); else depth=(--share "$turn/$((shares < 8 ? shares : 8))"); fi
 covered=$("$target/debug/stalls" ours "${depth[@]}") || ours=FOUND
 patients=$("$target/debug/stalls" patients) || log "not all as expected"
 try_mutants stalls

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     for (name, races, run) in PARTS.into_iter().filter(|(name, ..)| asked.asks_for(name)) {
         let (start, most) = (Instant::now(), if asked.long { 50 * races } else { races });
         let before = all.races;
-        for seed in asked.share.of(most) {
+        for seed in asked.share.of(0..most) {
             all.races += 1;
             if let Err(why) = run(seed, &mut all) {
                 println!("ours, {name}: FOUND: {why}");

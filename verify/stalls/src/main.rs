@@ -37,35 +37,28 @@ use aftermath::bound;
 use matrix::{Culprit, Depth, Figures, run};
 use scenes::Scenes;
 use subjects::{OURS, PATIENTS, SOUND, Subject};
-use testkit::{Symptom, Violation};
+use testkit::{Share, Symptom, Violation};
 
 fn main() -> ExitCode {
-    let some = Depth { stride: 15, first: 1, all_orders: false, share: (0, 1) };
+    let some = Depth { stride: 15, first: 1, all_orders: false, share: Share::ALL };
     let all = Depth { stride: 1, all_orders: true, ..some };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ours"] => ours(some, None),
         ["ours", "--long"] => ours(all, None),
-        ["ours", "--share", share] => match parsed(share) {
-            Some(share) => ours(Depth { share, ..some }, None),
-            None => usage(),
+        ["ours", "--share", share] => match share.parse() {
+            Ok(share) => ours(Depth { share, ..some }, None),
+            Err(wrong) => usage(wrong),
         },
         ["ours", scenes] => ours(some, Some(scenes)),
         ["patients"] => patients(all),
-        _ => usage(),
+        _ => usage("no such arguments"),
     }
 }
 
-fn usage() -> ExitCode {
-    eprintln!("usage: stalls ours [--long | --share K/N | SCENES] | stalls patients");
+fn usage(wrong: &str) -> ExitCode {
+    eprintln!("{wrong}; usage: stalls ours [--long | --share K/N | SCENES] | stalls patients");
     ExitCode::from(2)
-}
-
-/// Parses `K/N`.
-fn parsed(share: &str) -> Option<(usize, usize)> {
-    let (which, of) = share.split_once('/')?;
-    let share = (which.parse().ok()?, of.parse().ok()?);
-    (share.0 < share.1).then_some(share)
 }
 
 /// Runs everything about nbbs, or the scenes of one name. Fails at the first violation, and if nothing is run.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use testkit::Violation;
+use testkit::{Share, Violation};
 
 use crate::aftermath::Steps;
 use crate::case::{Case, Outcome, Turn};
@@ -21,8 +21,8 @@ pub struct Depth {
     pub first: u64,
     /// Whether every order in which lanes go on is tried, for every pair of places.
     pub all_orders: bool,
-    /// Which of the cases are tried, `(k, n)`: every `n`th, from the `k`th on.
-    pub share: (usize, usize),
+    /// Which of the cases are tried.
+    pub share: Share,
 }
 
 impl Depth {
@@ -90,8 +90,7 @@ pub fn run(
     depth: Depth,
     looked_for: impl Fn(&Violation) -> bool + Copy + Sync,
 ) -> Result<Figures, Box<Culprit>> {
-    let (which, of) = depth.share;
-    let cases: Vec<(Case, usize)> = scenes.cases(units).skip(which).step_by(of).collect();
+    let cases: Vec<(Case, usize)> = depth.share.of(scenes.cases(units)).collect();
     let (next, found) = (AtomicUsize::new(0), Mutex::new(None));
     let work = || {
         let mut walk = Walk { subject, depth, looked_for, figures: Figures::default() };

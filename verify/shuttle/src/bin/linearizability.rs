@@ -13,8 +13,8 @@ use nbbs::{Caches, Caps, cache_words};
 use testkit::history::{Call, History, record};
 use testkit::program::{Arena, Body, Op, Program, Race, Step};
 use testkit::steered::{Steered, all_schedules, at_once, jitter};
-use testkit::{BackEnd, Symptom, Violation};
-use verify_shuttle::arguments::{Arguments, Share};
+use testkit::{BackEnd, Share, Symptom, Violation};
+use verify_shuttle::arguments::Arguments;
 use verify_shuttle::patients::{PATIENTS, Patient};
 use verify_shuttle::races::{Kind, make};
 use verify_shuttle::schedule::{Chooser, Schedules, together};
@@ -121,7 +121,7 @@ const PARTS: [(&str, Part); 4] = [
 
 /// Runs random races of 3 to 8 lanes under random and PCT schedules.
 fn under_shuttle(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), String> {
-    random_races(share.of(4_000 * factor), count, |of, count| {
+    random_races(share.of(0..4_000 * factor), count, |of, count| {
         let arena = Arena::<Scheduled>::new(of.setup.units);
         count.check(&record(of, &arena.buddy(), together)?)
     })
@@ -131,7 +131,7 @@ fn under_shuttle(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), St
 /// its refusals no more is excused than without a cache: what it keeps itself must have become free. The others may be
 /// refused what it keeps.
 fn behind_a_cache(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), String> {
-    random_races(share.of(1_200 * factor), count, |of, count| {
+    random_races(share.of(0..1_200 * factor), count, |of, count| {
         let arena = Arena::<Scheduled>::new(of.setup.units);
         let words: Vec<Scheduled> = (0..cache_words(1)).map(|_| Scheduled::default()).collect();
         let caps = (0..9).fold(Caps::new(), |caps, order| caps.units(order, 6 << order));
@@ -170,7 +170,7 @@ fn under_all_schedules(_factor: u64, _share: Share, count: &Arc<Count>) -> Resul
 
 /// Runs random races on threads, which give each other turns now and then.
 fn on_threads(factor: u64, share: Share, count: &Arc<Count>) -> Result<(), String> {
-    for seed in share.of(20_000 * factor) {
+    for seed in share.of(0..20_000 * factor) {
         let of = make(Kind::Plain, seed);
         let arena = Arena::<Steered>::new(of.setup.units);
         let history = record(&of, &arena.buddy(), |bodies| {
