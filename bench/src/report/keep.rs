@@ -17,8 +17,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Opens the page and begins the record, as far as they are asked for: now, since a run may take hours. The page
-    /// comes first, so that a page that is refused leaves the record as it was.
+    /// Opens the page and the record, as far as they are asked for: now, since a run may take hours.
     ///
     /// # Errors
     /// A file cannot be written, both are the same, one is among the `traces` that the run reads, or the page needs the
@@ -110,6 +109,28 @@ pub fn refused(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::Kept;
+    use crate::market::Kind;
+    use crate::report::record::Record;
+    use crate::row::Row;
+
+    #[test]
+    fn a_record_stays_until_there_are_rows() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["r.jsonl", "r.zst"] {
+            let path = directory.path().join(name);
+            std::fs::write(&path, [b'x'; 10_000]).unwrap();
+            let keep = || Kept::new(Some(&path), None, []).unwrap();
+            keep().skip("nothing").unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), [b'x'; 10_000]);
+            let mut kept = keep();
+            kept.skip("something").unwrap();
+            kept.add(&[Row::named("fill", "nbbs", Kind::BackEnd, 1)]).unwrap();
+            kept.finish().unwrap();
+            let record = Record::open(&path).unwrap();
+            assert!(record.runs[0].ended && record.runs[0].skipped == ["something"]);
+            assert_eq!(record.rows.len(), 1);
+        }
+    }
 
     #[test]
     fn a_trace_is_not_overwritten() {

@@ -6,6 +6,7 @@
 //! section  the rows by workload         summary   who wins where
 //! chart    what the page's script draws  table     the same, to be read
 //! keep     what becomes of the rows of a run: a record, a page
+//! replaced the files of both
 //! pictures a trace replayed: where memory is in use over time
 //! page     the template, the style and the script of the page
 //! changes  what differs between two records
@@ -21,6 +22,7 @@ pub mod page;
 #[cfg(feature = "suite")]
 mod pictures;
 pub mod record;
+mod replaced;
 #[cfg(feature = "suite")]
 mod section;
 #[cfg(feature = "suite")]

@@ -1,7 +1,5 @@
 //! Writes the file of the page.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -11,6 +9,7 @@ use super::render;
 use crate::report::keep::refused;
 use crate::report::pictures::Pictures;
 use crate::report::record::{Header, Record};
+use crate::report::replaced::Replaced;
 use crate::trace::Trace;
 
 /// A page that is written at the end of a run, and opened at its beginning.
@@ -21,7 +20,7 @@ pub struct Awaited {
 
 struct Place {
     path: PathBuf,
-    file: File,
+    file: Replaced,
 }
 
 impl Awaited {
@@ -66,13 +65,13 @@ pub fn write_page(record: &Record, path: &Path) -> anyhow::Result<()> {
 
 impl Place {
     fn open(path: &Path) -> anyhow::Result<Self> {
-        let file = File::create(path).with_context(|| refused(path))?;
+        let file = Replaced::open(path).with_context(|| refused(path))?;
         Ok(Self { path: path.to_owned(), file })
     }
 
     fn write(mut self, record: &Record) -> anyhow::Result<()> {
         let pictures = Pictures::of(&Trace::sample()?)?;
         let page = render(record, Some(&pictures))?;
-        self.file.write_all(page.as_bytes()).with_context(|| refused(&self.path))
+        self.file.write(page.as_bytes()).with_context(|| refused(&self.path))
     }
 }

@@ -1,7 +1,6 @@
 //! Writes a record while the run is in progress.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -9,25 +8,26 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Header;
+use crate::report::replaced::Replaced;
 
 /// The file of a record. If the run is killed at any time, everything added before can be read.
 pub struct Writer {
-    file: File,
+    file: Replaced,
+    /// What is written with the first rows, or at the end.
+    waiting: String,
     /// Whether each piece becomes a zstd frame of its own.
     compressed: bool,
     rows: u64,
 }
 
 impl Writer {
-    /// Begins a run with its header; compressed if the path ends in `.zst`.
+    /// Opens the file, compressed if its path ends in `.zst`. What it holds stays until there are rows.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
         let compressed = path.extension().is_some_and(|extension| extension == "zst");
-        let mut writer = Self { file: File::create(path)?, compressed, rows: 0 };
-        writer.write(&line(header)?)?;
-        Ok(writer)
+        Ok(Self { file: Replaced::open(path)?, waiting: line(header)?, compressed, rows: 0 })
     }
 
     /// Adds rows, without their null values.
@@ -52,7 +52,12 @@ impl Writer {
     /// # Errors
     /// The file cannot be written.
     pub fn skip(&mut self, what: &str) -> io::Result<()> {
-        self.write(&line(&json!({ "skipped": what }))?)
+        let text = line(&json!({ "skipped": what }))?;
+        if self.rows > 0 {
+            return self.write(&text);
+        }
+        self.waiting += &text;
+        Ok(())
     }
 
     /// Ends the run.
@@ -65,10 +70,11 @@ impl Writer {
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {
+        let text = std::mem::take(&mut self.waiting) + text;
         if self.compressed {
-            self.file.write_all(&compress_to_vec(text.as_bytes(), CompressionLevel::Fastest))
+            self.file.write(&compress_to_vec(text.as_bytes(), CompressionLevel::Fastest))
         } else {
-            self.file.write_all(text.as_bytes())
+            self.file.write(text.as_bytes())
         }
     }
 }
