@@ -54,7 +54,7 @@ def claims_fill_and_keep_split(level, slot, order, old):
                word.keeps_split(level, claimed, before) == 1)  # fmt: skip
 
 
-@lemma("a block of an order fits exactly if the largest run of free slots is no smaller", order=SIZES)
+@lemma("a block of an order fits exactly if the largest place of free slots is no smaller", order=SIZES)
 def fit_agrees_with_largest(order, free: Set):
     largest = word.largest(free)
     return (word.fit(free, order) != NONE) == And(largest != NONE, UGE(largest, order))

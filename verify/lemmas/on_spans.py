@@ -13,9 +13,9 @@ def in_word(slot, count):
 COUNTS = range(33)
 
 
-@lemma("area: both bits of the slots", slot=SLOTS, count=COUNTS, where=in_word)
-def span_area(slot, count):
-    return span.area(slot, count) == alone(range(slot, slot + count), lambda _: 0b11)
+@lemma("bits: both bits of the slots", slot=SLOTS, count=COUNTS, where=in_word)
+def span_bits(slot, count):
+    return span.bits(slot, count) == alone(range(slot, slot + count), lambda _: 0b11)
 
 
 @lemma("rests: a rest in each slot", slot=SLOTS, count=COUNTS, where=in_word)

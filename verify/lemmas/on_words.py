@@ -19,7 +19,7 @@ def is_aligned(slot, order):
 
 
 def aligned(slot, order):
-    """The slots of the aligned run of `2^order` slots that a slot is in."""
+    """The slots of the place of `2^order` slots that a slot is in."""
     start = slot - slot % 2**order
     return range(start, start + 2**order)
 
@@ -125,9 +125,9 @@ def word_both_bits(members: Set):
     return word.both_bits(members) == both_bits_of(members)
 
 
-@lemma("area: both bits of the first 2^order slots", order=range(6))
-def word_area(order):
-    return word.area(order) == alone(range(2**order), lambda slot: 0b11)
+@lemma("block_bits: both bits of the first 2^order slots", order=range(6))
+def word_block_bits(order):
+    return word.block_bits(order) == alone(range(2**order), lambda slot: 0b11)
 
 
 @lemma("block: a head, and rests in the other slots of 2^order", order=range(6))
@@ -148,10 +148,10 @@ def word_is_block(slot, order, codes):
     return word.is_block(codes, slot, order) == truth(is_run(codes, slot, 2**order))
 
 
-@lemma("runs: the multiples of 2^order from which on 2^order slots are free", order=range(6))
-def word_runs(order, free):
+@lemma("places: the multiples of 2^order from which on 2^order slots are free", order=range(6))
+def word_places(order, free):
     starts = lambda slot: And(is_aligned(slot, order), all_in(free, aligned(slot, order)))
-    return word.runs(free, order) == set_of(starts)
+    return word.places(free, order) == set_of(starts)
 
 
 @lemma("fit: the first aligned place whose buddy is in use; the first, if the buddies of all are free; else none",
@@ -174,19 +174,19 @@ def word_is_free(slot, order, codes):
     return word.is_free(codes, slot, order) == truth(all_have(codes, aligned(slot, order), FREE))
 
 
-@lemma("largest: the largest order of an aligned run of free slots, none if none is free")
+@lemma("largest: the largest order of a place of free slots, none if none is free")
 def word_largest(free: Set):
     some = lambda order: Or(*[all_in(free, aligned(slot, order)) for slot in SLOTS[:: 2**order]])
     return word.largest(free) == last(range(6), some)
 
 
-@lemma("run_at: the largest order of an aligned run of free slots that begins at the slot", slot=SLOTS)
-def word_run_at(slot, free):
+@lemma("largest_at: the largest order of a place of free slots that begins at the slot", slot=SLOTS)
+def word_largest_at(slot, free):
     orders = [order for order in range(6) if is_aligned(slot, order)]
-    return word.run_at(free, slot) == last(orders, lambda order: all_in(free, aligned(slot, order)), number(0))
+    return word.largest_at(free, slot) == last(orders, lambda order: all_in(free, aligned(slot, order)), number(0))
 
 
-@lemma("grown: the largest order, of at most the word's, of the aligned run of free slots around those given",
+@lemma("grown: the largest order, of at most the word's, of a place of free slots around those given",
        most=(1, 2, 4, 5), order=range(6), slot=SLOTS,
        where=lambda most, order, slot: order <= most and slot < 2**most and is_aligned(slot, order))  # fmt: skip
 def word_grown(most, order, slot, codes):

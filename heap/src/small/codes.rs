@@ -10,18 +10,18 @@
 const LOW: usize = usize::MAX / 3;
 
 /// Both bits of `count` units from `at` on.
-pub const fn area(at: u32, count: u32) -> usize {
+pub const fn bits(at: u32, count: u32) -> usize {
     if count == 0 { 0 } else { usize::MAX >> (usize::BITS - 2 * count) << (2 * at) }
 }
 
 /// `count` rests from `at` on.
 pub const fn rests(at: u32, count: u32) -> usize {
-    area(at, count) & !LOW
+    bits(at, count) & !LOW
 }
 
 /// The first `count` units of a run that begins at `at`: nothing for none.
 pub const fn run(at: u32, count: u32) -> usize {
-    rests(at, count) | LOW & area(at, if count == 0 { 0 } else { 1 })
+    rests(at, count) | LOW & bits(at, if count == 0 { 0 } else { 1 })
 }
 
 /// The first `count` units of a run that begins at `at` and is held.
@@ -55,7 +55,7 @@ pub const fn length(set: usize, at: u32) -> u32 {
 
 /// Returns the first of the contiguous units of a set that end in front of `end`.
 pub const fn start(set: usize, end: u32) -> u32 {
-    let others = !set & LOW & area(0, end);
+    let others = !set & LOW & bits(0, end);
     if others == 0 { 0 } else { (usize::BITS - 1 - others.leading_zeros()) / 2 + 1 }
 }
 
@@ -66,5 +66,5 @@ pub const fn rests_from(word: usize, at: u32) -> u32 {
 
 /// Returns whether the `count` units from `at` on hold `codes`, with no further rest behind them in the word.
 pub const fn is_there(word: usize, at: u32, count: u32, codes: usize) -> bool {
-    word & area(at, count) == codes && rests_from(word, at + count) == 0
+    word & bits(at, count) == codes && rests_from(word, at + count) == 0
 }

@@ -76,7 +76,7 @@ impl<W: Word> Row<'_, W> {
         let Some(word) = self.words.get(idx) else { return false };
         let mut old = self.read(idx);
         while codes::is_there(old, at, count, from) {
-            let new = old & !codes::area(at, count) | to;
+            let new = old & !codes::bits(at, count) | to;
             match word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(found) => old = found,

@@ -75,8 +75,8 @@ impl<W: Word> Blocks<'_, W> {
         let slots = order - W::SHAPE.slot_order(level);
         let inside = word::first_slots(self.geometry().whole_slots(level, idx));
         let claimed = self.tree().fill(level, idx, |codes| {
-            let runs = word::runs(word::free_slots(codes) & inside, slots);
-            let new = word::from_slot(runs, 0)
+            let places = word::places(word::free_slots(codes) & inside, slots);
+            let new = word::from_slot(places, 0)
                 .take(blocks.len())
                 .fold(0, |new, slot| new | word::block(slots) << (2 * slot));
             (new != 0).then_some((codes | new, new))
@@ -123,10 +123,10 @@ impl<W: Word> Blocks<'_, W> {
     /// not update the words above. Returns `None` if the blocks are not all there.
     fn clear_many(self, level: usize, idx: u64, slots: u32, codes: u64) -> Option<u64> {
         let heads = || word::from_slot(span::heads(codes), 0);
-        let area = heads().fold(0, |area, slot| area | word::area(slots) << (2 * slot));
+        let bits = heads().fold(0, |bits, slot| bits | word::block_bits(slots) << (2 * slot));
         let cleared = self.tree().rewrite(level, idx, |found| {
             let all_there = heads().all(|slot| word::is_block(found, slot, slots));
-            all_there.then_some((found & !area, ()))
+            all_there.then_some((found & !bits, ()))
         });
         self.lane.noted(level, idx, cleared).map(|(left, ())| left)
     }

@@ -74,7 +74,7 @@ impl<W: Word> Look<'_, W> {
             let index = (first | u64::from(slot)) << W::SHAPE.slot_order(level);
             slot += match word::code(codes, slot) {
                 word::FREE => {
-                    let order = word::run_at(free, slot);
+                    let order = word::largest_at(free, slot);
                     visitor.piece(Piece::Free { index, order: order + W::SHAPE.slot_order(level) });
                     1 << order
                 }

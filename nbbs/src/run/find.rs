@@ -158,8 +158,8 @@ impl<W: Word> Runs<'_, W> {
         let unit_of = |slot| W::SHAPE.first_unit(level, idx, slot);
         if sought.order >= slot_order {
             let free = self.tree().free_slots(level, idx, codes);
-            let runs = word::runs(free, sought.order - slot_order);
-            return ends(runs, sought.last).map(unit_of).find(|&unit| sought.admits(unit));
+            let places = word::places(free, sought.order - slot_order);
+            return ends(places, sought.last).map(unit_of).find(|&unit| sought.admits(unit));
         }
         let need = u64::from(sought.order) + 1;
         let promises = word::bound(word) >= need;
@@ -195,7 +195,7 @@ impl<W: Word> Runs<'_, W> {
     fn next_in_leaf(self, idx: u64, sought: &Sought) -> Option<u64> {
         let first = W::SHAPE.first_unit(0, idx, 0);
         let free = self.tree().free_slots(0, idx, self.tree().read(0, idx));
-        let mut blocks = word::runs(free, sought.order);
+        let mut blocks = word::places(free, sought.order);
         while let Some(slot) = ends(blocks, sought.last).next() {
             let unit = first + u64::from(slot);
             if !sought.admits(unit) {
@@ -207,7 +207,7 @@ impl<W: Word> Runs<'_, W> {
             if self.may_have_room(sought.wanted, idx, piece) {
                 return Some(unit);
             }
-            blocks &= !span::area(start, slot + len - start);
+            blocks &= !span::bits(start, slot + len - start);
         }
         None
     }

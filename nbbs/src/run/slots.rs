@@ -63,7 +63,7 @@ impl<W: Word> Runs<'_, W> {
     pub(super) fn take_slots(self, slots: Slots, codes: u64) -> bool {
         let Slots { level, idx, slot, count } = slots;
         let taken = self.tree().fill(level, idx, |found| {
-            (found & span::area(slot, count) == 0).then_some((found | codes, ()))
+            (found & span::bits(slot, count) == 0).then_some((found | codes, ()))
         });
         self.lane().noted(level, idx, taken).is_some()
     }
@@ -87,12 +87,12 @@ impl<W: Word> Runs<'_, W> {
     /// the slots do not hold `from`.
     pub(super) fn recode(self, slots: Slots, from: u64, to: u64) -> bool {
         let Slots { level, idx, slot, count } = slots;
-        let area = span::area(slot, count);
+        let bits = span::bits(slot, count);
         let changed = self.tree().rewrite(level, idx, |codes| {
-            span::is_there(codes, slot, count, from).then_some((codes & !area | to, ()))
+            span::is_there(codes, slot, count, from).then_some((codes & !bits | to, ()))
         });
         let Some((new, ())) = self.lane().noted(level, idx, changed) else { return false };
-        if word::free_slots(to) & !word::free_slots(from) & area != 0 {
+        if word::free_slots(to) & !word::free_slots(from) & bits != 0 {
             self.tree().merge_or_publish(level, idx, new);
         }
         true

@@ -171,7 +171,7 @@ impl<'a, W: Word> Tree<'a, W> {
                 const { word::first_slots(W::SHAPE.slots(1)) }
             };
         // Most words have nothing free.
-        free != 0 && slots <= W::SHAPE.slots_log2(level) && word::runs(free, slots) != 0
+        free != 0 && slots <= W::SHAPE.slots_log2(level) && word::places(free, slots) != 0
     }
 
     /// Returns the split slots of an inner word, by their low bits.

@@ -159,11 +159,11 @@ pub(crate) const fn split_slots(codes: u64) -> u64 {
 
 /// Both bits of a block of `2^order` slots at slot 0.
 #[inline(always)]
-pub(crate) const fn area(order: u32) -> u64 {
-    AREA[order as usize & 7]
+pub(crate) const fn block_bits(order: u32) -> u64 {
+    BLOCK_BITS[order as usize & 7]
 }
 
-const AREA: [u64; 8] = [
+const BLOCK_BITS: [u64; 8] = [
     (1 << 2) - 1,
     (1 << 4) - 1,
     (1 << 8) - 1,
@@ -177,7 +177,7 @@ const AREA: [u64; 8] = [
 /// The codes of a block of `2^order` slots at slot 0.
 #[inline(always)]
 pub(crate) const fn block(order: u32) -> u64 {
-    area(order) & HIGH | 1
+    block_bits(order) & HIGH | 1
 }
 
 /// Returns the order, in slots, of the block whose head is in `slot`; `None` if no block looks like that.
@@ -196,21 +196,21 @@ pub(crate) const fn block_order(codes: u64, slot: u32) -> Option<u32> {
 #[inline(always)]
 pub(crate) const fn is_block(codes: u64, slot: u32, order: u32) -> bool {
     let from_slot = codes >> (2 * slot);
-    // The slot after the block, the lowest that is not in the area, must not be a rest.
-    let after = !area(order) & (area(order) << 2);
-    from_slot & area(order) == block(order) && from_slot & after != after & HIGH
+    // The slot after the block, the lowest that is not in it, must not be a rest.
+    let after = !block_bits(order) & (block_bits(order) << 2);
+    from_slot & block_bits(order) == block(order) && from_slot & after != after & HIGH
 }
 
-/// Returns the slots at which `2^order` slots, aligned, are all among `free`.
+/// Returns the places of `2^order` slots, aligned, that are all among `free`, by the low bits of their first slots.
 #[inline(always)]
-pub(crate) const fn runs(free: u64, order: u32) -> u64 {
+pub(crate) const fn places(free: u64, order: u32) -> u64 {
     let last = LAST_BITS[order as usize & 7];
-    // The addition carries into the last bit of each run in which a slot is missing, and no further.
+    // The addition carries into the last bit of each place in which a slot is missing, and no further.
     let missing = (!free & LOW).wrapping_add(!last);
     (!missing & last).wrapping_shr((2 << order) - 1)
 }
 
-/// The last bit of each run of `2^order` slots.
+/// The last bit of each place of `2^order` slots.
 const LAST_BITS: [u64; 8] = [
     HIGH,
     0x8888_8888_8888_8888,
@@ -225,34 +225,34 @@ const LAST_BITS: [u64; 8] = [
 /// Finds where to claim `2^order` slots, aligned, among `free`: a place whose buddy is in use, if there is one.
 #[inline(always)]
 pub(crate) fn fit(free: u64, order: u32) -> Option<u32> {
-    let runs = runs(free, order);
+    let places = places(free, order);
     // Tested first, as most words that are full have no room at all.
-    if runs == 0 {
+    if places == 0 {
         return None;
     }
-    let lone = lone(runs, order);
-    let choice = if lone != 0 { lone } else { runs };
+    let lone = lone(places, order);
+    let choice = if lone != 0 { lone } else { places };
     Some(choice.trailing_zeros() / 2)
 }
 
 /// Finds where to claim `2^order` slots, aligned, among `free`, at a place whose buddy is in use.
 #[inline(always)]
 pub(crate) fn lone_fit(free: u64, order: u32) -> Option<u32> {
-    let lone = lone(runs(free, order), order);
+    let lone = lone(places(free, order), order);
     (lone != 0).then(|| lone.trailing_zeros() / 2)
 }
 
-/// Returns those of `runs`, which are of `2^order` slots, whose buddy is not among them.
+/// Returns those of `places`, which are of `2^order` slots, whose buddy is not among them.
 #[inline(always)]
-const fn lone(runs: u64, order: u32) -> u64 {
-    let pairs = runs & runs >> (2 << order) & ALIGNED[(order as usize + 1) & 7];
-    runs & !(pairs | pairs << (2 << order))
+const fn lone(places: u64, order: u32) -> u64 {
+    let pairs = places & places >> (2 << order) & ALIGNED[(order as usize + 1) & 7];
+    places & !(pairs | pairs << (2 << order))
 }
 
 /// Returns whether all of `2^order` slots at `slot` are free.
 #[inline(always)]
 pub(crate) const fn is_free(codes: u64, slot: u32, order: u32) -> bool {
-    codes & area(order) << (2 * slot) == 0
+    codes & block_bits(order) << (2 * slot) == 0
 }
 
 /// Returns the successor of `old`, a word of `level`, with another block of `2^slots` free slots at `slot`.
@@ -266,21 +266,21 @@ pub(crate) const fn claim(level: usize, old: u64, slot: u32, slots: u32) -> u64 
 #[inline(always)]
 pub(crate) fn without_block(level: usize, old: u64, slot: u32, slots: u32) -> Option<(u64, u64)> {
     let codes = codes(level, old);
-    let left = codes & !(area(slots) << (2 * slot));
+    let left = codes & !(block_bits(slots) << (2 * slot));
     is_block(codes, slot, slots).then(|| (with_codes(level, old, left), left))
 }
 
-/// The largest order, in slots, of an aligned run of `free` slots.
+/// The largest order, in slots, of a place among `free`.
 #[inline]
 pub(crate) fn largest(free: u64) -> Option<u32> {
     if free == 0 {
         return None;
     }
     let mut order = 0;
-    let mut runs = free;
+    let mut places = free;
     while order < 5 {
-        runs &= runs >> (2 << order) & ALIGNED[order as usize + 1];
-        if runs == 0 {
+        places &= places >> (2 << order) & ALIGNED[order as usize + 1];
+        if places == 0 {
             break;
         }
         order += 1;
@@ -288,12 +288,12 @@ pub(crate) fn largest(free: u64) -> Option<u32> {
     Some(order)
 }
 
-/// The largest order, in slots, of an aligned run of `free` slots that begins at `slot`.
-pub(crate) const fn run_at(free: u64, slot: u32) -> u32 {
+/// The largest order, in slots, of a place among `free` that begins at `slot`.
+pub(crate) const fn largest_at(free: u64, slot: u32) -> u32 {
     let mut order = 0;
     while order < 5 && slot.is_multiple_of(2 << order) {
-        let area = area(order + 1) & LOW;
-        if free >> (2 * slot) & area != area {
+        let place = block_bits(order + 1) & LOW;
+        if free >> (2 * slot) & place != place {
             break;
         }
         order += 1;
@@ -301,8 +301,8 @@ pub(crate) const fn run_at(free: u64, slot: u32) -> u32 {
     order
 }
 
-/// Returns the order, in slots, of the aligned run of free slots that contains `2^slots` free slots at `slot`, in a
-/// word of `2^most` slots.
+/// Returns the largest order, in slots, of a place of free slots that contains `2^slots` free slots at `slot`, in a word
+/// of `2^most` slots.
 pub(crate) const fn grown(codes: u64, slot: u32, slots: u32, most: u32) -> u32 {
     let mut order = slots;
     while order < most && is_free(codes, slot >> (order + 1) << (order + 1), order + 1) {
@@ -349,7 +349,7 @@ mod tests {
                 let codes = block(order) << (2 * slot);
                 assert_eq!(code(codes, slot), HEAD);
                 assert_eq!(block_order(codes, slot), Some(order), "order {order} at {slot}");
-                assert_eq!(codes & !(area(order) << (2 * slot)), 0);
+                assert_eq!(codes & !(block_bits(order) << (2 * slot)), 0);
                 for other in 0..=4 {
                     assert_eq!(is_block(codes, slot, other), order == other, "{order} {other}");
                 }
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn fit_spares_the_larger_runs() {
+    fn fit_spares_the_larger_places() {
         let fit_in = |picture, order| fit(free_slots(leaf(picture)) & first_slots(8), order);
         assert_eq!(fit_in("........", 0), Some(0));
         assert_eq!(fit_in("....B.bo", 0), Some(5));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn largest_counts_only_aligned_runs() {
+    fn largest_counts_only_aligned_slots() {
         let in_8 = |picture| largest(free_slots(leaf(picture)) & first_slots(8));
         assert_eq!(in_8("BBBBBBBB"), None);
         assert_eq!(in_8("B..BBBBB"), Some(0));

@@ -21,18 +21,18 @@
 use crate::word::{self, HEAD, LOW, RESERVED};
 
 /// Both bits of `count` slots from `slot` on.
-pub(crate) const fn area(slot: u32, count: u32) -> u64 {
+pub(crate) const fn bits(slot: u32, count: u32) -> u64 {
     if count == 0 { 0 } else { u64::MAX >> (64 - 2 * count) << (2 * slot) }
 }
 
 /// `count` rests from `slot` on.
 pub(crate) const fn rests(slot: u32, count: u32) -> u64 {
-    area(slot, count) & !LOW
+    bits(slot, count) & !LOW
 }
 
 /// A closed run of `count` slots at `slot`.
 pub(crate) const fn closed(slot: u32, count: u32) -> u64 {
-    area(slot, count) & !LOW | 1 << (2 * slot)
+    bits(slot, count) & !LOW | 1 << (2 * slot)
 }
 
 /// The part of an open run that lies in the leaf word of its head: `count` slots from `slot` to the end of the word.
@@ -42,7 +42,7 @@ pub(crate) const fn open(slot: u32, count: u32) -> u64 {
 
 /// `count` slots with the reserved code from `slot` on.
 pub(crate) const fn reserved_at(slot: u32, count: u32) -> u64 {
-    area(slot, count) & LOW
+    bits(slot, count) & LOW
 }
 
 /// Returns the part of a hidden run that lies in the leaf word where it begins: `count` slots from `slot` to the end of
@@ -96,8 +96,8 @@ pub(crate) const fn rests_to(codes: u64, slot: u32) -> u32 {
 
 /// Returns whether the `count` slots from `slot` on hold `codes`, with no further rest behind them.
 pub(crate) const fn is_there(word: u64, slot: u32, count: u32, codes: u64) -> bool {
-    let area = area(slot, count);
-    word & area == codes & area && rests_from(word, slot + count) == 0
+    let bits = bits(slot, count);
+    word & bits == codes & bits && rests_from(word, slot + count) == 0
 }
 
 /// Returns where `count` contiguous slots begin among `free`.
@@ -150,7 +150,7 @@ mod tests {
             let codes = hidden(slot, 32 - slot);
             assert_eq!(reserved(codes), reserved_at(slot, 31 - slot));
             assert!((0..5).all(|order| !word::is_block(codes, slot, order)));
-            assert_eq!(codes & !area(slot, 32 - slot), 0);
+            assert_eq!(codes & !bits(slot, 32 - slot), 0);
         }
         assert_eq!(rests_to(rests(0, 32), 31), 0);
         assert_eq!(rests_from(rests(0, 32), 0), 32);
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_shortest_stretch_that_suffices() {
-        let free = area(1, 5) & LOW | area(10, 3) & LOW | area(20, 12) & LOW;
+        let free = bits(1, 5) & LOW | bits(10, 3) & LOW | bits(20, 12) & LOW;
         assert_eq!([3, 4, 6, 12].map(|count| fit(free, count)), [10, 1, 20, 20].map(Some));
         assert_eq!(fit(free, 13), None);
         assert_eq!(fit(LOW, 31), Some(0));

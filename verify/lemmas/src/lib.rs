@@ -46,11 +46,11 @@ export! {
     word_both_bits(set: u64) = word::both_bits(set);
     word_free_slots(codes: u64) = word::free_slots(codes);
     word_split_slots(codes: u64) = word::split_slots(codes);
-    word_area(order: u32) = word::area(order);
+    word_block_bits(order: u32) = word::block_bits(order);
     word_block(order: u32) = word::block(order);
     word_block_order(codes: u64, slot: u32) = or_none(word::block_order(codes, slot));
     word_is_block(codes: u64, slot: u32, order: u32) = word::is_block(codes, slot, order);
-    word_runs(free: u64, order: u32) = word::runs(free, order);
+    word_places(free: u64, order: u32) = word::places(free, order);
     word_fit(free: u64, order: u32) = or_none(word::fit(free, order));
     word_lone_fit(free: u64, order: u32) = or_none(word::lone_fit(free, order));
     word_is_free(codes: u64, slot: u32, order: u32) = word::is_free(codes, slot, order);
@@ -59,11 +59,11 @@ export! {
     word_without_block(level: usize, old: u64, slot: u32, slots: u32) = word::without_block(level, old, slot, slots).map_or(NONE, |(word, _)| word);
     word_left_without_block(level: usize, old: u64, slot: u32, slots: u32) = word::without_block(level, old, slot, slots).map_or(NONE, |(_, left)| left);
     word_largest(free: u64) = or_none(word::largest(free));
-    word_run_at(free: u64, slot: u32) = word::run_at(free, slot);
+    word_largest_at(free: u64, slot: u32) = word::largest_at(free, slot);
     word_grown(codes: u64, slot: u32, slots: u32, most: u32) = word::grown(codes, slot, slots, most);
     word_nth_from_slot(set: u64, start: u32, n: usize) = or_none(word::from_slot(set, start).nth(n));
 
-    span_area(slot: u32, count: u32) = span::area(slot, count);
+    span_bits(slot: u32, count: u32) = span::bits(slot, count);
     span_rests(slot: u32, count: u32) = span::rests(slot, count);
     span_closed(slot: u32, count: u32) = span::closed(slot, count);
     span_open(slot: u32, count: u32) = span::open(slot, count);
