@@ -8,9 +8,9 @@ use core::ptr::{NonNull, null_mut};
 
 use crate::cache::Cache;
 use crate::error::{AddError, FreeError};
-use crate::lanes::Lane;
 use crate::overlap::Cpu;
 use crate::regions::{Memory, Regions};
+use crate::shared_cache::SharedCache;
 use crate::steps::Steps;
 use crate::unwind::aborting;
 
@@ -62,7 +62,7 @@ use crate::unwind::aborting;
 pub struct Heap<const BYTES: usize, const CPUS: usize = 1, C = ()> {
     bytes: UnsafeCell<[u8; BYTES]>,
     regions: Regions,
-    lanes: [Lane; CPUS],
+    caches: [SharedCache; CPUS],
     // Invariant, as in `Overlap`: all see the heap with the same numbers.
     cpu: PhantomData<fn(C) -> C>,
 }
@@ -87,11 +87,11 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(CPUS > 0, "a heap has a cache at least") }
-        let lanes = [const { Lane::new() }; CPUS];
+        let caches = [const { SharedCache::new() }; CPUS];
         Self {
             bytes: UnsafeCell::new([0; BYTES]),
             regions: Regions::new(),
-            lanes,
+            caches,
             cpu: PhantomData,
         }
     }
@@ -326,10 +326,10 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
         if let Some(cpu) = aborting(C::number) {
             let visit = |cache: &mut Cache| visit(cache, cpu);
             if !C::OVERLAP.is_nested() {
-                return self.lanes[cpu % CPUS].with(visit);
+                return self.caches[cpu % CPUS].with(visit);
             }
-            // SAFETY: all calls for this lane get this number, and nest, as whoever said so promised.
-            return self.lanes.get(cpu).and_then(|lane| unsafe { lane.with_nested(visit) });
+            // SAFETY: all calls for this cache get this number, and nest, as whoever said so promised.
+            return self.caches.get(cpu).and_then(|cache| unsafe { cache.with_nested(visit) });
         }
         #[cfg(feature = "std")]
         return crate::threads::with(&self.regions, || self.memory(), visit);
@@ -338,7 +338,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
         return if C::OVERLAP.is_nested() {
             None
         } else {
-            self.lanes[0].with(|cache| visit(cache, 0))
+            self.caches[0].with(|cache| visit(cache, 0))
         };
     }
 

@@ -70,7 +70,6 @@ mod fresh;
 mod heap;
 #[cfg(test)]
 mod hits;
-mod lanes;
 #[cfg(all(test, not(miri)))]
 mod loads;
 mod look;
@@ -84,6 +83,7 @@ mod profile;
 mod region;
 mod regions;
 mod runs;
+mod shared_cache;
 mod slabs;
 mod small;
 mod stats;

@@ -6,10 +6,10 @@ use core::ptr::NonNull;
 use crate::audit::AuditError;
 use crate::cache::Cache;
 use crate::error::{AddError, FreeError, PageError};
-use crate::lanes::Lane;
 use crate::profile::{LiveBlock, Profile};
 use crate::region::{Region, bytes_for};
 use crate::regions::{Memory, Regions};
+use crate::shared_cache::SharedCache;
 use crate::stats::Stats;
 use crate::steps::Steps;
 
@@ -39,11 +39,11 @@ use crate::steps::Steps;
 #[repr(C, align(128))]
 pub struct Placed {
     regions: Regions,
-    lanes: NonNull<Lane>,
+    caches: NonNull<SharedCache>,
     count: usize,
 }
 
-// SAFETY: the regions and the lanes may be used by all threads, and the lanes never move.
+// SAFETY: the regions and the caches may be used by all threads, and the caches never move.
 unsafe impl Sync for Placed {}
 // SAFETY: as above.
 unsafe impl Send for Placed {}
@@ -72,8 +72,8 @@ impl Placed {
     /// Returns the bytes of the heap itself and its caches.
     const fn front(caches: usize) -> Option<usize> {
         let caches = if caches == 0 { 1 } else { caches };
-        match size_of::<Lane>().checked_mul(caches) {
-            Some(lanes) => lanes.checked_add(size_of::<Self>()),
+        match size_of::<SharedCache>().checked_mul(caches) {
+            Some(bytes) => bytes.checked_add(size_of::<Self>()),
             None => None,
         }
     }
@@ -97,7 +97,7 @@ impl Placed {
         bytes: usize,
         caches: usize,
     ) -> Result<&'m Self, AddError> {
-        const { assert!(size_of::<Self>().is_multiple_of(align_of::<Lane>())) }
+        const { assert!(size_of::<Self>().is_multiple_of(align_of::<SharedCache>())) }
         let skip = start.addr().get().wrapping_neg() % align_of::<Self>();
         let needed = Self::bytes_for(caches, 1).unwrap_or(usize::MAX);
         let too_small = AddError::TooSmall { bytes, needed };
@@ -106,15 +106,15 @@ impl Placed {
         // SAFETY: within the memory.
         let rest = unsafe { start.add(taken) };
         Region::place_in(rest, bytes - taken).map_err(|_| too_small)?;
-        // SAFETY: the memory has this many bytes, aligned for the heap, and behind it for the lanes.
+        // SAFETY: the memory has this many bytes, aligned for the heap, and behind it for the caches.
         let heap = unsafe {
             let heap = start.add(skip).cast::<Self>();
-            let (lanes, count) = (heap.add(1).cast::<Lane>(), caches.max(1));
-            for lane in 0..count {
+            let (caches, count) = (heap.add(1).cast::<SharedCache>(), caches.max(1));
+            for number in 0..count {
                 // An all-zero cache keeps nothing, and is not in use.
-                lanes.add(lane).write_bytes(0, 1);
+                caches.add(number).write_bytes(0, 1);
             }
-            heap.write(Self { regions: Regions::new(), lanes, count });
+            heap.write(Self { regions: Regions::new(), caches, count });
             heap.as_ref()
         };
         // SAFETY: the rest of the memory belongs to the heap, too.
@@ -256,23 +256,22 @@ impl Placed {
         let memory = self.memory();
         memory.audit()?;
         for number in 0..self.count {
-            // What this cache keeps is not counted again: its lane is in use.
+            // What this cache keeps is not counted again: it is in use.
             let others = |class, at| {
-                let of = |other| self.lane(other)?.with(|cache| cache.count(class, at));
+                let of = |other| self.cache(other)?.with(|cache| cache.count(class, at));
                 (0..self.count).filter_map(of).sum()
             };
-            let lane = self.lane(number);
-            lane.and_then(|lane| lane.with(|cache| memory.audit_cache(cache, others)))
-                .unwrap_or(Ok(()))?;
+            let audit = |cache: &mut Cache| memory.audit_cache(cache, others);
+            self.cache(number).and_then(|cache| cache.with(audit)).unwrap_or(Ok(()))?;
         }
         Ok(())
     }
 
-    /// Returns the lane of this number, if there is one.
+    /// Returns the cache of this number, if there is one.
     #[inline]
-    fn lane(&self, number: usize) -> Option<&Lane> {
-        // SAFETY: this many lanes were made, and they are only reached by shared references.
-        (number < self.count).then(|| unsafe { self.lanes.add(number).as_ref() })
+    fn cache(&self, number: usize) -> Option<&SharedCache> {
+        // SAFETY: this many caches were made, and they are only reached by shared references.
+        (number < self.count).then(|| unsafe { self.caches.add(number).as_ref() })
     }
 
     /// Returns how many slots were found written to while they were free, before they were to be handed out, with the
@@ -325,10 +324,10 @@ impl<'h> Steps<'h> for On<'h> {
     fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
         let visit = |cache: &mut Cache| visit(cache, self.cpu);
         if !self.is_nested {
-            return self.heap.lane(self.cpu % self.heap.count)?.with(visit);
+            return self.heap.cache(self.cpu % self.heap.count)?.with(visit);
         }
         // SAFETY: as the caller of `on_nested` promised. Numbers that share no cache may overlap, and have none.
-        unsafe { self.heap.lane(self.cpu)?.with_nested(visit) }
+        unsafe { self.heap.cache(self.cpu)?.with_nested(visit) }
     }
 
     #[inline]

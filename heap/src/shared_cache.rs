@@ -1,4 +1,4 @@
-//! Caches that belong to no thread, each with a lane: one for each CPU, or for any caller.
+//! Caches that belong to no thread: one for each CPU, or for any caller.
 
 use core::cell::UnsafeCell;
 
@@ -8,15 +8,15 @@ use crate::turn::Turn;
 /// A cache for one caller at a time. A caller that finds it in use bypasses it, and waits for nothing.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Lane {
+pub struct SharedCache {
     turn: Turn,
     cache: UnsafeCell<Cache>,
 }
 
 // SAFETY: only the caller whose turn it is reaches the cache.
-unsafe impl Sync for Lane {}
+unsafe impl Sync for SharedCache {}
 
-impl Lane {
+impl SharedCache {
     pub const fn new() -> Self {
         Self { turn: Turn::new(), cache: UnsafeCell::new(Cache::new()) }
     }
