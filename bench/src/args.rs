@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::market::{CONTENDERS, Contender};
 use crate::report::args::{Compare, Report};
@@ -22,6 +22,23 @@ pub const UNIT_BYTES: u64 = 4096;
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+impl Cli {
+    /// Reads the command line; ends the program if that is malformed.
+    pub fn read() -> Self {
+        let matches = taking_negatives(Self::command()).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// Takes a negative number for the value of the option before it, whose refusal names the limits, not for an option.
+fn taking_negatives(command: clap::Command) -> clap::Command {
+    let taking = |arg: Arg| match arg.get_action().takes_values() {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    };
+    command.mut_args(taking).mut_subcommands(taking_negatives)
 }
 
 #[derive(Debug, Subcommand)]
@@ -158,12 +175,12 @@ pub fn arena(text: &str) -> Result<Arena, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cli, arena, back_end, number};
+    use super::{Cli, arena, back_end, number, taking_negatives};
     use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        taking_negatives(Cli::command()).debug_assert();
     }
 
     #[test]

@@ -48,22 +48,17 @@ mod verdict;
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::{Cli, Command, Replay};
 
 /// Carries out the command line. Exits with 0 if all is well, with 1 if an allocator was not verified, and with 2 if
 /// the command cannot be carried out.
 #[must_use]
 pub fn run() -> ExitCode {
-    let command = Cli::parse().command.unwrap_or_else(|| Command::Replay(Replay::default()));
+    let command = Cli::read().command.unwrap_or_else(|| Command::Replay(Replay::default()));
     let result = match command {
         Command::Replay(args) => cmd::bench::run(&args.into()),
         Command::Bench(args) => cmd::bench::run(&args),
-        #[cfg(feature = "suite")]
         Command::Report(args) => cmd::report::run(&args),
-        #[cfg(not(feature = "suite"))]
-        Command::Report(_) => Err(report::takes_suite()),
         Command::Compare(args) => cmd::compare::run(&args),
     };
     match result {

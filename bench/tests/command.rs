@@ -455,7 +455,7 @@ fn nonsense_is_refused_with_the_limit() {
         ("bench pool --cases list", "[possible values: bulk, pair, handover, burst]"),
         ("bench pool --pairs 0", "a number from 1 to 1000000000000"),
         ("bench pool --pairs 18446744073709551615", "a number from 1 to 1000000000000"),
-        ("bench limit --rounds -1", "unexpected argument '-1'"),
+        ("bench limit --rounds -1", "'-1' for '--rounds <N>': expected a number from 1 to 100000"),
     ] {
         let error = refusal(&args.split(' ').collect::<Vec<_>>(), 2);
         assert!(error.contains(words), "{args}: {error}");

@@ -338,11 +338,17 @@ fn malformed_records_are_refused_by_name_and_line() {
         (lines(&[row("nbbs", 1, 1.0)]), "line 1: a record begins with a header"),
         (format!("{good}{{"), "line 3: not a JSON object"),
         (format!("{good}[1]"), "line 3: not a JSON object: [1]"),
+        (format!("{good}{{\"max_ns\": 1e999}}"), "number out of range at column 16: 1e999"),
+        (format!("{good}{{\"max_ns\": NaN}}"), "expected value at column 12: NaN"),
+        (format!("{good}{{\"max_ns\": -Infinity}}"), "invalid number at column 13: -Infinity"),
         (
             format!("{good}{{\"workload\":\"bulk\"}}"),
             "line 3: not a row of a benchmark: missing field",
         ),
-        (format!("{good}{negative}"), "line 3: not a row of a benchmark: ns_per_op is -1, below 0"),
+        (
+            format!("{good}{negative}"),
+            "line 3: not a row of a benchmark: ns_per_op is -1.0, below 0",
+        ),
         (format!("{good}{nobody}"), "line 3: not a row of a benchmark: threads is 0, below 1"),
         (format!("{{\"record\":1}}\n{good}"), "line 1: not a header of a record: missing field"),
         (format!("{good}{{\"end\":7}}\n"), "line 3: the end of a run of 7 rows after 1"),
@@ -378,6 +384,8 @@ fn malformed_records_are_refused_by_name_and_line() {
     assert!(refusal(&[&run[..], &[&record]].concat(), 2).contains("both record and page"));
     let over = refusal(&["report", &record, "--output", &record], 2);
     assert!(over.contains("cannot be the page"), "{over}");
+    let neither = refusal(&["report", &missing, "--output", &missing], 2);
+    assert!(neither.contains("cannot be read"), "{neither}");
     assert!(
         stdout(&["report", &record, "--output", &text_of(&folder.path("page.html"))])
             .contains("page.html")
@@ -394,8 +402,11 @@ fn figures_that_no_measurement_can_have_are_refused_by_line() {
         ("arena_bytes", json!(1_u64 << 60), "arena_bytes is 1152921504606846976, above"),
         ("ops_per_s", json!(-1), "ops_per_s is -1, below 0"),
         ("rmw_per_op", json!(-0.5), "rmw_per_op is -0.5, below 0"),
+        ("ops", json!(-3), "ops is -3, below 0"),
+        ("ns_per_op", json!(-1e308), "ns_per_op is -1e+308, below 0"),
+        ("max_ns", json!(1e308), "max_ns is 1e+308, above 18446744073709551615"),
         ("baseline_p999_ns", json!(-2), "baseline_p999_ns is -2, below 0"),
-        ("min_ns_per_op", json!(1e6), "min_ns_per_op is 1000000, above max_ns_per_op,"),
+        ("min_ns_per_op", json!(1e6), "min_ns_per_op is 1000000.0, above max_ns_per_op, 10.5"),
         ("recovered_percent", json!(101), "recovered_percent is 101, above 100"),
         ("fragmentation_permille", json!(1001), "fragmentation_permille is 1001, above 1000"),
         ("success_rate", json!(1.5), "success_rate is 1.5, above 1"),

@@ -2,7 +2,6 @@
 
 pub mod bench;
 pub mod compare;
-#[cfg(feature = "suite")]
 pub mod report;
 
 use std::path::Path;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::args::number;
+
 #[derive(Debug, Args)]
 pub struct Report {
     /// Records to show together, as `bench --record` writes them [default: runs `bench all`, which takes hours]
@@ -32,7 +34,7 @@ pub struct Compare {
     pub new: PathBuf,
 
     /// Number of rows to print, those that changed most
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = |text: &str| number(text, 0..=usize::MAX))]
     pub most: usize,
 
     /// Prints one JSON object per row instead of a table

@@ -8,6 +8,9 @@ use crate::args::{MAX_THREADS, UNIT_BYTES};
 /// The most bytes of an arena, and so of a block.
 const MAX_BYTES: u64 = nbbs::MAX_UNITS * UNIT_BYTES;
 
+/// The most of anything: what a counter of 64 bits holds. As a time it is 584 years.
+const MOST: u64 = u64::MAX;
+
 /// Names the first figure of a row that no measurement can have, and the limit that it breaks; `read` is what the row
 /// was read from.
 pub fn impossible(row: &Row, read: &Value) -> Option<String> {
@@ -23,23 +26,24 @@ pub fn impossible(row: &Row, read: &Value) -> Option<String> {
         count if count > most => Some(format!("{key} is {count}, above {most}")),
         _ => None,
     });
-    outside.or_else(|| negative(read)).or_else(|| disordered(row)).or_else(|| beyond(&row.more))
+    outside.or_else(|| disordered(row, read)).or_else(|| beyond(&row.more))
 }
 
-/// Names the first figure that is below 0: nothing that is measured can be.
-fn negative(read: &Value) -> Option<String> {
-    let below = |(key, figure): (&String, &Value)| {
-        let figure = figure.as_f64().filter(|&figure| figure < 0.0)?;
-        Some(format!("{key} is {figure}, below 0"))
-    };
-    read.as_object()?.iter().find_map(below)
+/// Names the first figure that is below 0 or above [`MOST`], of whatever is measured, as the record has it.
+pub fn outlying(read: &Value) -> Option<String> {
+    read.as_object()?.iter().find_map(|(key, figure)| match figure.as_f64()? {
+        below if below < 0.0 => Some(format!("{key} is {figure}, below 0")),
+        above if above > MOST as f64 => Some(format!("{key} is {figure}, above {MOST}")),
+        _ => None,
+    })
 }
 
 /// Says so if the fastest round is slower than the slowest. (The median may lie outside: with several threads it is
 /// that of the slowest thread, and the spread that of the first.)
-fn disordered(row: &Row) -> Option<String> {
+fn disordered(row: &Row, read: &Value) -> Option<String> {
     let (min, max) = row.min_ns_per_op.zip(row.max_ns_per_op)?;
-    (min > max).then(|| format!("min_ns_per_op is {min}, above max_ns_per_op, {max}"))
+    let [least, most] = [&read["min_ns_per_op"], &read["max_ns_per_op"]];
+    (min > max).then(|| format!("min_ns_per_op is {least}, above max_ns_per_op, {most}"))
 }
 
 /// Names the first share of something that is more than the whole.
@@ -51,7 +55,6 @@ fn beyond(figures: &Figures) -> Option<String> {
             key if key.ends_with("_permille") => 1000,
             _ => return None,
         };
-        let figure = Value::as_f64(figure)?;
-        (figure > f64::from(whole)).then(|| format!("{key} is {figure}, above {whole}"))
+        (figure.as_f64()? > f64::from(whole)).then(|| format!("{key} is {figure}, above {whole}"))
     })
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::args::UNIT_BYTES;
 use crate::market::{Contender, Kind};
 use crate::median::{hundredths, median};
-use impossible::impossible;
+use impossible::{impossible, outlying};
 
 /// A name, of this program or read from a record.
 pub type Name = Cow<'static, str>;
@@ -257,6 +257,7 @@ impl Row {
     /// # Errors
     /// The row lacks something, or has a figure that no measurement can have; the error names the first.
     pub fn read(value: &Value) -> Result<Self, String> {
+        outlying(value).map_or(Ok(()), Err)?;
         let mut row = Self::deserialize(value).map_err(|error| error.to_string())?;
         if row.phase.is_empty() {
             row.phase = row.text("case").to_owned().into();

@@ -91,7 +91,7 @@ impl Record {
     }
 
     fn read_line(&mut self, line: &str) -> Result<(), Fault> {
-        let value: Value = serde_json::from_str(line).map_err(|error| not_json(&error))?;
+        let value: Value = serde_json::from_str(line).map_err(|error| not_json(&error, line))?;
         let object = value.as_object().ok_or_else(|| Fault::NotJson(shorten(line)))?;
         if let Some(format) = object.get("record") {
             if !Header::reads(format) {
@@ -152,8 +152,20 @@ fn is_cut_off(line: &str) -> bool {
 }
 
 /// Returns the fault of a line. The parser takes every line for line 1, so its line number is left out.
-fn not_json(error: &serde_json::Error) -> Fault {
-    let text = error.to_string();
+fn not_json(error: &serde_json::Error, line: &str) -> Fault {
+    let (text, column) = (error.to_string(), error.column());
     let what = text.split(" at line ").next().unwrap_or(&text);
-    Fault::NotJson(format!("{what} at column {}", error.column()))
+    Fault::NotJson(match word_at(line, column) {
+        "" => format!("{what} at column {column}"),
+        word => format!("{what} at column {column}: {}", shorten(word)),
+    })
+}
+
+/// Returns the number or word at a column of a line of JSON, from 1, or nothing if there is none.
+fn word_at(line: &str, column: usize) -> &str {
+    let ends = |letter: char| ",:{}[]\"".contains(letter) || letter.is_whitespace();
+    let Some((before, after)) = line.split_at_checked(column.saturating_sub(1)) else { return "" };
+    let start = before.trim_end_matches(|letter| !ends(letter)).len();
+    let end = after.find(ends).unwrap_or(after.len());
+    &line[start..before.len() + end]
 }
