@@ -5,8 +5,8 @@ use crate::market::Kind;
 use crate::output::Output;
 use crate::row::Row;
 use crate::suite::args::Suite;
-use crate::suite::measure::{Case, measure};
-use crate::suite::plan::{Part, Plan, Table};
+use crate::suite::measure::{WorkloadCase, measure};
+use crate::suite::plan::{Part, Plan, WorkloadTable};
 use crate::suite::worker::Setting;
 use crate::suite::{instructions, on_heap};
 use crate::table;
@@ -41,9 +41,15 @@ pub fn run(args: &Suite) -> anyhow::Result<bool> {
 }
 
 /// Measures a table, and prints it. The rows of each number of threads are passed on as soon as they are measured.
-fn table_of(args: &Suite, table: &Table, clock: &Clock, output: &mut Output) -> anyhow::Result<()> {
+fn table_of(
+    args: &Suite,
+    table: &WorkloadTable,
+    clock: &Clock,
+    output: &mut Output,
+) -> anyhow::Result<()> {
     let mut all: Vec<Row> = Vec::new();
-    let &Table { workload, kind, order, units, ref contenders, ref threads, ref trace } = table;
+    let &WorkloadTable { workload, kind, order, units, ref contenders, ref threads, ref trace } =
+        table;
     let most_held = if kind == Kind::Heap { on_heap::MOST_HELD } else { usize::MAX };
     for &threads in threads {
         let setting = Setting {
@@ -53,7 +59,7 @@ fn table_of(args: &Suite, table: &Table, clock: &Clock, output: &mut Output) -> 
             ..Setting::of(threads, args.duration() * 1e9, clock)
         };
         let (trace, rounds) = (trace.as_deref(), args.rounds(workload));
-        let case = Case { workload, units, trace, once: args.once, setting, rounds };
+        let case = WorkloadCase { workload, units, trace, once: args.once, setting, rounds };
         output.bar.inc_length((contenders.len() * case.steps()) as u64);
         output.bar.set_message(format!(
             "{}, order {order}, {}",

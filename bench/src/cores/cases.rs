@@ -10,14 +10,14 @@ use crate::table::bytes;
 pub struct Cases {
     pub depth: Depth,
     /// The counters, which are always measured, and before all others.
-    pub counters: Table,
-    pub tables: Vec<Table>,
+    pub counters: CoresTable,
+    pub tables: Vec<CoresTable>,
     /// What was asked for and is not measured, with the reasons.
     pub skipped: Vec<String>,
 }
 
 /// A loop in an arena of one size.
-pub struct Table {
+pub struct CoresTable {
     pub of: &'static Loop,
     /// The units of the arena, if the loop has one.
     pub units: Option<u64>,
@@ -41,7 +41,8 @@ impl Cases {
             _ => Depth::Usual,
         };
         let harts = harts(workload, args);
-        let counters = Table { of: &COUNTERS, units: None, lines: lines(args, &COUNTERS, &harts) };
+        let counters =
+            CoresTable { of: &COUNTERS, units: None, lines: lines(args, &COUNTERS, &harts) };
         let mut skipped = Vec::new();
         let mut tables = tables(args, &harts, &mut skipped);
         for table in &mut tables {
@@ -61,7 +62,7 @@ impl Cases {
     }
 }
 
-impl Table {
+impl CoresTable {
     /// Leaves out numbers of harts whose blocks have no room in the arena, and those that would take hours.
     fn fit(&mut self, depth: Depth, skipped: &mut Vec<String>) {
         let (of, units) = (self.of, self.units);
@@ -94,11 +95,11 @@ fn least(of: &Loop, contender: &Contender, order: u32, harts: usize) -> u64 {
 }
 
 /// Returns a table for each loop and arena, with room or without.
-fn tables(args: &Suite, harts: &[usize], skipped: &mut Vec<String>) -> Vec<Table> {
+fn tables(args: &Suite, harts: &[usize], skipped: &mut Vec<String>) -> Vec<CoresTable> {
     let mut tables = Vec::new();
     for of in loops(args) {
         for units in arenas(args, of, skipped) {
-            tables.push(Table { of, units, lines: lines(args, of, harts) });
+            tables.push(CoresTable { of, units, lines: lines(args, of, harts) });
         }
     }
     tables

@@ -1,9 +1,9 @@
 //! Measures all loops, contender by contender.
 
 use super::args::Machine;
-use super::cases::{Cases, Line, Table, allocators};
+use super::cases::{Cases, CoresTable, Line, allocators};
 use super::plan::{BARE, Depth};
-use super::row::Case;
+use super::row::CoresCase;
 use super::run::Request;
 use super::tools::Tools;
 use super::{judge, report};
@@ -52,7 +52,7 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     /// Measures all lines of a table.
-    fn measure(&mut self, table: &Table) -> anyhow::Result<Vec<Row>> {
+    fn measure(&mut self, table: &CoresTable) -> anyhow::Result<Vec<Row>> {
         let mut rows = Vec::new();
         for line in &table.lines {
             rows.extend(self.scale(table, line)?);
@@ -62,7 +62,7 @@ impl Bench<'_> {
     }
 
     /// Measures one contender on all numbers of harts.
-    fn scale(&mut self, table: &Table, line: &Line) -> anyhow::Result<Vec<Row>> {
+    fn scale(&mut self, table: &CoresTable, line: &Line) -> anyhow::Result<Vec<Row>> {
         let (of, &Line { contender, order, ref harts }) = (table.of, line);
         let (mut one, mut rows) = (None, Vec::new());
         for &harts in harts {
@@ -75,7 +75,7 @@ impl Bench<'_> {
                 }
             }
             let machine = self.args.cores.machine.unwrap_or_default().name();
-            let case = Case { of, contender, order, units: table.units, harts, machine };
+            let case = CoresCase { of, contender, order, units: table.units, harts, machine };
             let mut row = case.row(&outcome, one, self.bare);
             if self.args.cores.check && of.shares_nothing && contender.ours {
                 row.violation = judge::shares(&row);
@@ -90,7 +90,7 @@ impl Bench<'_> {
     }
 
     /// Returns what is asked of the program.
-    fn request<'a>(&self, table: &'a Table, line: &Line, harts: usize) -> Request<'a> {
+    fn request<'a>(&self, table: &'a CoresTable, line: &Line, harts: usize) -> Request<'a> {
         let (warm_up, operations) = line.contender.operations(harts, self.depth);
         Request {
             machine: self.args.cores.machine.unwrap_or_default().name(),

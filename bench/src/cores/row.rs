@@ -6,7 +6,7 @@ use crate::median::{hundredths, ten_thousandths};
 use crate::row::Row;
 
 /// A case: a contender, a loop, a number of harts and a machine.
-pub struct Case<'a> {
+pub struct CoresCase<'a> {
     pub of: &'a Loop,
     pub contender: &'a Contender,
     pub order: Option<u32>,
@@ -15,7 +15,7 @@ pub struct Case<'a> {
     pub machine: &'static str,
 }
 
-impl Case<'_> {
+impl CoresCase<'_> {
     /// Returns what was measured, beside the throughput of one hart and the cycles of a bare compare-and-swap, as far
     /// as these are known. A pair is two operations.
     pub fn row(&self, outcome: &Outcome, one: Option<f64>, bare: Option<f64>) -> Row {
@@ -55,7 +55,7 @@ impl Case<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Case;
+    use super::CoresCase;
     use crate::cores::plan::{LOOPS, NBBS};
     use crate::cores::run::{Hart, Outcome};
 
@@ -64,7 +64,7 @@ mod tests {
         let harts = vec![Hart { operations: 100, cycles: 7_000, all: 100 }];
         let outcome = Outcome { clock_mhz: 2400.0, harts, transfers: 0.0, instructions: 0.0 };
         let (of, order, units) = (&LOOPS[0], Some(0), Some(1 << 10));
-        let case = Case { of, contender: &NBBS, order, units, harts: 1, machine: "server" };
+        let case = CoresCase { of, contender: &NBBS, order, units, harts: 1, machine: "server" };
         let row = case.row(&outcome, None, Some(14.0));
         assert_eq!((row.verified, row.is_good()), (None, true));
         assert_eq!(row.arena_bytes, Some(4 << 20));

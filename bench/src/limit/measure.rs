@@ -4,7 +4,7 @@ use anyhow::ensure;
 
 use super::arena::{Arena, shuffled};
 use super::fail::State;
-use super::report::{self, Table};
+use super::report::{self, LimitTable};
 use super::ways::Way;
 use super::{bulk, fail, heap, pairs, row, ways};
 use crate::args::UNIT_BYTES;
@@ -239,7 +239,7 @@ impl Bench<'_> {
     fn print_table(
         &self,
         from: usize,
-        table: &Table,
+        table: &LimitTable,
         belongs: impl Fn(&Row) -> bool,
     ) -> anyhow::Result<()> {
         let is_it = |row: &&Row| table.cases.contains(&row.text("case")) && belongs(row);

@@ -6,7 +6,7 @@ use crate::table::{
 };
 
 /// A table: its title, the cases in it, and how they are printed.
-pub struct Table {
+pub struct LimitTable {
     title: fn(&Row) -> String,
     pub cases: &'static [&'static str],
     layout: Layout<'static>,
@@ -22,7 +22,7 @@ const fn listed(
 }
 
 /// The pairs of one arena and one number of threads: a line for each order, a column for each fill.
-pub static PAIRS: Table = Table {
+pub static PAIRS: LimitTable = LimitTable {
     title: |row| {
         let (arena, threads) = (arena(row), threads(row.threads));
         format!("alloc/free pairs, {arena} in 4 KiB units, {threads}")
@@ -48,7 +48,7 @@ pub static PAIRS: Table = Table {
 };
 
 /// The pairs of one arena in each of the ways to ask for a block.
-pub static WAYS: Table = Table {
+pub static WAYS: LimitTable = LimitTable {
     title: |row| {
         let (order, arena) = (order(row), arena(row));
         format!("pairs of order {order} as they can be called, {arena} in 4 KiB units")
@@ -62,7 +62,7 @@ pub static WAYS: Table = Table {
 };
 
 /// The pairs of the heap.
-pub static HEAP: Table = Table {
+pub static HEAP: LimitTable = LimitTable {
     title: |row| format!("pairs of nbbs-heap, {}", arena(row)),
     cases: &["heap"],
     layout: listed(
@@ -82,7 +82,7 @@ const OF_PAIRS: &[Column<'static>] = &[
 ];
 
 /// Bulk and random free.
-pub static BULK: Table = Table {
+pub static BULK: LimitTable = LimitTable {
     title: |_| "half the arena in blocks of order 0, allocated and freed".to_owned(),
     cases: &["bulk", "random_free"],
     layout: listed(
@@ -103,7 +103,7 @@ pub static BULK: Table = Table {
 };
 
 /// Refused allocations.
-pub static FAIL: Table = Table {
+pub static FAIL: LimitTable = LimitTable {
     title: |_| "allocations that are refused".to_owned(),
     cases: &["fail"],
     layout: listed(
@@ -118,7 +118,7 @@ pub static FAIL: Table = Table {
     ),
 };
 
-impl Table {
+impl LimitTable {
     /// Returns the table of rows of its cases.
     pub fn of(&self, rows: &[&Row]) -> String {
         format!("{}\n{}{}\n", (self.title)(rows[0]), self.layout.table(rows), notes(rows))

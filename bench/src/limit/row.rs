@@ -8,7 +8,7 @@ use crate::median::hundredths;
 use crate::row::Row;
 
 /// The name of a case, and how it is made.
-struct Case {
+struct LimitCase {
     units: u64,
     order: u32,
     threads: usize,
@@ -21,7 +21,7 @@ struct Case {
     ops: f64,
 }
 
-impl Case {
+impl LimitCase {
     /// Makes a row of nanoseconds, those of as many bare compare-and-swaps, and the spread of the rounds.
     fn row(self, ns: f64, bare_ns: f64, ratio: f64, spread_ns: (f64, f64)) -> Row {
         let Self { units, order, threads, fill_percent, case, phase, ops } = self;
@@ -49,7 +49,7 @@ pub fn pair(
     (per_alloc, per_free): (f64, f64),
 ) -> Row {
     let phase = format!("pairs, {fill_percent} % full");
-    let case = Case { units, order, threads, fill_percent, case: "pair", phase, ops: 2.0 };
+    let case = LimitCase { units, order, threads, fill_percent, case: "pair", phase, ops: 2.0 };
     with_steps(of_pairs(case, cost), per_alloc, Some(per_free))
         .with_all([("alone_ns_per_op", cost.alone_ns.map(|ns| ns / 2.0))])
 }
@@ -57,14 +57,14 @@ pub fn pair(
 /// Makes the row of pairs of `order` in one of the ways to ask for a block, in an arena with nothing in use.
 pub fn way(units: u64, way: Way, order: u32, threads: usize, cost: &pairs::Cost) -> Row {
     let phase = format!("pairs by {}", way.name());
-    let case = Case { units, order, threads, fill_percent: 0, case: "way", phase, ops: 2.0 };
+    let case = LimitCase { units, order, threads, fill_percent: 0, case: "way", phase, ops: 2.0 };
     of_pairs(case, cost).with("by", way.name())
 }
 
 /// Makes the row of pairs of the heap.
 pub fn heap(size: usize, threads: usize, cost: &pairs::Cost) -> Row {
     let (case, phase) = ("heap", format!("pairs of {size} bytes"));
-    let case = Case { units: 0, order: 0, threads, fill_percent: 0, case, phase, ops: 2.0 };
+    let case = LimitCase { units: 0, order: 0, threads, fill_percent: 0, case, phase, ops: 2.0 };
     Row {
         allocator: "nbbs-heap".into(),
         kind: Kind::Heap.name().into(),
@@ -76,7 +76,7 @@ pub fn heap(size: usize, threads: usize, cost: &pairs::Cost) -> Row {
     }
 }
 
-fn of_pairs(case: Case, cost: &pairs::Cost) -> Row {
+fn of_pairs(case: LimitCase, cost: &pairs::Cost) -> Row {
     case.row(cost.ns, cost.bare_ns, cost.ratio, cost.spread_ns)
 }
 
@@ -84,7 +84,7 @@ fn of_pairs(case: Case, cost: &pairs::Cost) -> Row {
 pub fn bulk(units: u64, threads: usize, cost: &bulk::Cost, steps: &bulk::Steps) -> [Row; 2] {
     let row = |case, (ns, spread_ns): (f64, _), (free_ns, unsized_ns), floor_ns, per_free| {
         let phase = str::replace(case, "_", " ");
-        let case = Case { units, order: 0, threads, fill_percent: 50, case, phase, ops: 1.0 };
+        let case = LimitCase { units, order: 0, threads, fill_percent: 50, case, phase, ops: 1.0 };
         let row = case.row(ns, cost.bare_ns, ns / cost.bare_ns, spread_ns);
         with_steps(row, steps.alloc, Some(per_free)).with_all([
             ("alloc_ns", Some(cost.alloc_ns)),
@@ -106,7 +106,7 @@ pub fn bulk(units: u64, threads: usize, cost: &bulk::Cost, steps: &bulk::Steps) 
 /// Makes the row of allocations of `order` that are refused.
 pub fn fail(units: u64, state: fail::State, order: u32, cost: &fail::Cost, clock: &Clock) -> Row {
     let (fill_percent, phase) = (state.fill_percent(), format!("refused, {}", state.name()));
-    let case = Case { units, order, threads: 1, fill_percent, case: "fail", phase, ops: 1.0 };
+    let case = LimitCase { units, order, threads: 1, fill_percent, case: "fail", phase, ops: 1.0 };
     let row = case.row(cost.ns, cost.bare_ns, cost.ns / cost.bare_ns, cost.spread_ns);
     let row = with_steps(row, cost.steps, None).with("state", state.name());
     let clock_step_ns = Some(hundredths(clock.step_ns()));

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::Case;
+use super::ObjectCase;
 use crate::args::number;
 
 /// More than any machine does in an hour, and few enough to be added up.
@@ -12,7 +12,7 @@ const MAX_PAIRS: u64 = 1_000_000_000_000;
 pub struct Objects {
     /// What to do with objects [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
-    cases: Vec<Case>,
+    cases: Vec<ObjectCase>,
 
     /// Number of allocations, and of frees, over all threads [default: 50000000; with --quick 1000000]
     #[arg(long, value_name = "N", value_parser = |text: &str| number(text, 1..=MAX_PAIRS))]
@@ -26,7 +26,7 @@ impl Objects {
     }
 
     /// Returns the cases that were asked for, or all.
-    pub fn cases(&self) -> &[Case] {
-        if self.cases.is_empty() { Case::value_variants() } else { &self.cases }
+    pub fn cases(&self) -> &[ObjectCase] {
+        if self.cases.is_empty() { ObjectCase::value_variants() } else { &self.cases }
     }
 }

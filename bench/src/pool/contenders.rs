@@ -6,7 +6,7 @@ use baselines::free_list::{Locked, Mutexed, Tagged, Untagged};
 use nbbs_pool::sync::Word;
 use nbbs_pool::{Config, Global, Local, Pool, PoolBox, SinglePool};
 
-use super::course::{Figure, Plan};
+use super::course::{Figure, ObjectPlan};
 use super::subject::{Item, Subject};
 
 /// An allocator that can be measured.
@@ -20,18 +20,18 @@ pub struct Contender {
     /// Whether several threads can use it.
     pub shared: bool,
     /// Measures it.
-    pub run: fn(&Plan) -> Figure,
+    pub run: fn(&ObjectPlan) -> Figure,
 }
 
-const fn contender(name: &'static str, run: fn(&Plan) -> Figure) -> Contender {
+const fn contender(name: &'static str, run: fn(&ObjectPlan) -> Figure) -> Contender {
     Contender { name, safe: true, private_caches: false, shared: true, run }
 }
 
-const fn cached(name: &'static str, run: fn(&Plan) -> Figure) -> Contender {
+const fn cached(name: &'static str, run: fn(&ObjectPlan) -> Figure) -> Contender {
     Contender { private_caches: true, ..contender(name, run) }
 }
 
-const fn alone(name: &'static str, run: fn(&Plan) -> Figure) -> Contender {
+const fn alone(name: &'static str, run: fn(&ObjectPlan) -> Figure) -> Contender {
     Contender { shared: false, ..contender(name, run) }
 }
 
@@ -163,7 +163,7 @@ struct Slots<P> {
 
 impl<P> Slots<P> {
     /// Creates a pool with enough slots for the plan.
-    fn new(plan: &Plan, pool: fn(u64) -> P) -> Self {
+    fn new(plan: &ObjectPlan, pool: fn(u64) -> P) -> Self {
         let items = (0..plan.slots()).map(|_| [const { AtomicU64::new(0) }; 6]).collect();
         Self { pool: pool(plan.slots()), items }
     }

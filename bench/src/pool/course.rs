@@ -12,7 +12,7 @@ use crate::crew::Crew;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Case {
+pub enum ObjectCase {
     /// Allocate a million objects over all threads, then free them in the same order
     Bulk,
     /// Allocate an object and free it at once
@@ -29,8 +29,8 @@ const PARCEL: usize = 500;
 const PAIRS: usize = 100_000;
 
 /// A measurement.
-pub struct Plan {
-    pub case: Case,
+pub struct ObjectPlan {
+    pub case: ObjectCase,
     pub threads: usize,
     /// Allocations and as many frees, over all threads.
     pub pairs: u64,
@@ -60,7 +60,7 @@ struct Done {
     verified: bool,
 }
 
-impl Case {
+impl ObjectCase {
     /// Returns its name in rows.
     pub fn name(self) -> &'static str {
         match self {
@@ -72,10 +72,10 @@ impl Case {
     }
 }
 
-impl Plan {
+impl ObjectPlan {
     /// Returns whether the plan's number of threads can run the case.
     pub fn is_possible(&self) -> bool {
-        self.case != Case::Handover || self.threads.is_multiple_of(2)
+        self.case != ObjectCase::Handover || self.threads.is_multiple_of(2)
     }
 
     /// Returns a sufficient number of slots.
@@ -86,10 +86,10 @@ impl Plan {
     /// Returns the objects of a thread in a round.
     fn round(&self) -> usize {
         match self.case {
-            Case::Bulk => self.bulk / self.threads,
-            Case::Pair => PAIRS,
-            Case::Handover => PARCEL,
-            Case::Burst => 10_000 / self.threads,
+            ObjectCase::Bulk => self.bulk / self.threads,
+            ObjectCase::Pair => PAIRS,
+            ObjectCase::Handover => PARCEL,
+            ObjectCase::Burst => 10_000 / self.threads,
         }
     }
 
@@ -100,7 +100,7 @@ impl Plan {
 
     /// Returns the number of threads that allocate.
     fn lanes(&self) -> usize {
-        if self.case == Case::Handover { self.threads / 2 } else { self.threads }
+        if self.case == ObjectCase::Handover { self.threads / 2 } else { self.threads }
     }
 
     /// Measures on one thread.
@@ -114,7 +114,7 @@ impl Plan {
         S: Subject + Sync + 'static,
         for<'s> S::Object<'s>: Send,
     {
-        if self.case != Case::Handover {
+        if self.case != ObjectCase::Handover {
             return self.sum(Crew::run(self.threads, |crew, thread| {
                 self.work(subject, thread as u64, || crew.wait_asleep())
             }));
@@ -227,7 +227,7 @@ struct Round {
 }
 
 impl Round {
-    fn new(plan: &Plan, thread: u64) -> Self {
+    fn new(plan: &ObjectPlan, thread: u64) -> Self {
         let objects = plan.round();
         let mut order: Vec<u32> = (0..objects as u32).collect();
         fastrand::Rng::with_seed(thread).shuffle(&mut order);
@@ -237,13 +237,13 @@ impl Round {
     /// Runs the round once, and returns the number of pairs of operations.
     fn play<'s, S: Subject>(
         &mut self,
-        case: Case,
+        case: ObjectCase,
         subject: &'s S,
         lane: &mut S::Lane<'s>,
         objects: &mut Vec<Option<S::Object<'s>>>,
     ) -> u64 {
         match case {
-            Case::Pair => self.pairs(subject, lane),
+            ObjectCase::Pair => self.pairs(subject, lane),
             _ => self.bulk(case, subject, lane, objects),
         }
     }
@@ -259,7 +259,7 @@ impl Round {
 
     fn bulk<'s, S: Subject>(
         &mut self,
-        case: Case,
+        case: ObjectCase,
         subject: &'s S,
         lane: &mut S::Lane<'s>,
         objects: &mut Vec<Option<S::Object<'s>>>,
@@ -272,7 +272,7 @@ impl Round {
             let freed = object.map(|object| subject.free(lane, object));
             self.verified &= freed == Some(own | value as u64);
         };
-        if case == Case::Bulk {
+        if case == ObjectCase::Bulk {
             objects.drain(..).enumerate().for_each(|(value, object)| free(value, object));
         } else {
             let order = self.order.iter().map(|&value| value as usize);
@@ -288,7 +288,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use std::time::Duration;
 
-    use super::{Case, Plan};
+    use super::{ObjectCase, ObjectPlan};
     use crate::pool::subject::Subject;
 
     /// A pool of one slot, which everybody gets always.
@@ -316,9 +316,9 @@ mod tests {
 
     #[test]
     fn a_slot_that_two_threads_get_is_noticed() {
-        for case in [Case::Bulk, Case::Pair, Case::Handover, Case::Burst] {
+        for case in [ObjectCase::Bulk, ObjectCase::Pair, ObjectCase::Handover, ObjectCase::Burst] {
             let most = Duration::from_secs(10);
-            let plan = Plan { case, threads: 2, pairs: 200_000, most, bulk: 100_000 };
+            let plan = ObjectPlan { case, threads: 2, pairs: 200_000, most, bulk: 100_000 };
             let figure = plan.run(&OneSlot(AtomicU64::new(0)));
             assert!(!figure.verified, "{} after {} operations", case.name(), figure.ops);
         }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::course::Plan;
+use super::course::ObjectPlan;
 use super::row::row;
-use super::{CONTENDERS, Case, Contender};
+use super::{CONTENDERS, Contender, ObjectCase};
 use crate::clock::Clock;
 use crate::output::{Output, in_turn};
 use crate::suite::args::Suite;
@@ -45,21 +45,21 @@ fn run(workload: &Workload, args: &Suite, _: &Clock, output: &mut Output) -> any
 }
 
 /// Returns a plan for each case and number of threads.
-fn plans(workload: &Workload, args: &Suite) -> impl Iterator<Item = Plan> {
+fn plans(workload: &Workload, args: &Suite) -> impl Iterator<Item = ObjectPlan> {
     let (usual_pairs, bulk) =
         if args.quick { (1_000_000, 100_000) } else { (50_000_000, 1_000_000) };
     let pairs = args.objects.pairs.unwrap_or(usual_pairs);
     let most = Duration::from_secs_f64(args.duration());
-    let of_case = move |&case: &Case| {
+    let of_case = move |&case: &ObjectCase| {
         let threads = args.threads(workload).into_iter();
-        threads.map(move |threads| Plan { case, threads, pairs, most, bulk })
+        threads.map(move |threads| ObjectPlan { case, threads, pairs, most, bulk })
     };
     args.objects.cases().iter().flat_map(of_case)
 }
 
 /// Returns the contenders that can run the plan, of those that were asked for.
-fn contenders(args: &Suite, plan: &Plan) -> impl Iterator<Item = &'static Contender> {
-    let alone = plan.threads == 1 && plan.case != Case::Handover;
+fn contenders(args: &Suite, plan: &ObjectPlan) -> impl Iterator<Item = &'static Contender> {
+    let alone = plan.threads == 1 && plan.case != ObjectCase::Handover;
     let is_possible = plan.is_possible();
     CONTENDERS.iter().filter(move |contender| {
         args.takes_part(contender.name) && is_possible && (contender.shared || alone)
@@ -69,7 +69,7 @@ fn contenders(args: &Suite, plan: &Plan) -> impl Iterator<Item = &'static Conten
 /// Returns the numbers of threads that were asked for and that a case, or an allocator asked for, cannot have.
 fn left_out(args: &Suite) -> Vec<String> {
     let mut left_out = Vec::new();
-    let handed = args.objects.cases().contains(&Case::Handover);
+    let handed = args.objects.cases().contains(&ObjectCase::Handover);
     for &threads in &args.threads {
         if handed && !threads.is_multiple_of(2) {
             left_out.push(format!("pool: handover takes an even number of threads, not {threads}"));

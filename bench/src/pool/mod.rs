@@ -14,7 +14,7 @@ mod row;
 mod subject;
 
 pub use contenders::{CONTENDERS, Contender};
-pub use course::Case;
+pub use course::ObjectCase;
 pub use measure::CASES;
 
 /// Returns the names of all allocators.

@@ -1,6 +1,6 @@
 //! Turns a measured case into a row of the suite.
 
-use super::course::Plan;
+use super::course::ObjectPlan;
 use super::subject::ITEM_BYTES;
 use super::{Contender, course::Figure};
 use crate::market::Kind;
@@ -9,7 +9,7 @@ use crate::row::Row;
 
 /// Returns the row of a case. It is verified if every object had its own contents when it was freed, and none was
 /// refused. Only the clock is read: `valgrind --tool=callgrind` counts instructions.
-pub fn row(contender: &Contender, plan: &Plan, rounds: &[Figure]) -> Row {
+pub fn row(contender: &Contender, plan: &ObjectPlan, rounds: &[Figure]) -> Row {
     let verified = rounds.iter().all(|figure| figure.verified);
     let wrong =
         || "objects were refused, or had other objects' contents when they were freed".to_owned();

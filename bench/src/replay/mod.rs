@@ -13,7 +13,7 @@ pub mod verify;
 use std::ffi::OsString;
 
 #[cfg(feature = "suite")]
-pub use plan::Plan;
+pub use plan::ReplayPlan;
 
 use crate::args::UNIT_BYTES;
 use crate::trace::{HeapTrace, Trace};

@@ -15,7 +15,7 @@ pub struct Step {
 
 /// The operations in the order of the trace, and the blocks that are left at the end.
 #[derive(Debug)]
-pub struct Plan {
+pub struct ReplayPlan {
     /// Operations, with their lanes.
     pub steps: Vec<(usize, Step)>,
     /// The number of blocks.
@@ -24,7 +24,7 @@ pub struct Plan {
     pub survivors: Vec<(usize, u32)>,
 }
 
-impl Plan {
+impl ReplayPlan {
     /// Deals the trace's CPUs out to the lanes: CPU number modulo `lanes`.
     pub fn new(trace: &Trace, lanes: usize) -> Self {
         let mut survives = vec![true; trace.orders.len()];

@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::row::Row;
 use crate::suite::args::Suite;
 use crate::suite::workloads::{Cases, Workload};
-use work::{CASES, Case, Tally};
+use work::{CASES, RequestCase, Tally};
 
 /// What `bench requests` measures.
 pub const MEASURED: Cases = Cases {
@@ -54,7 +54,7 @@ fn run(
 
 /// Measures a case: times it on an empty arena, `rounds` times, then runs it once more on words that count, with the
 /// owner map on.
-fn measure(case: &Case, rounds: usize, clock: &Clock) -> Row {
+fn measure(case: &RequestCase, rounds: usize, clock: &Clock) -> Row {
     let arena = Arena::new(UNITS);
     let time = |round| {
         arena.empty();
@@ -73,7 +73,7 @@ fn measure(case: &Case, rounds: usize, clock: &Clock) -> Row {
     })
 }
 
-fn row(case: &Case, tally: &Tally, times: &[(f64, u64)], steps: u64, verified: bool) -> Row {
+fn row(case: &RequestCase, tally: &Tally, times: &[(f64, u64)], steps: u64, verified: bool) -> Row {
     let share = |part: u64, whole: u64| ten_thousandths(part as f64 / whole.max(1) as f64);
     let mut row = Row {
         phase: format!("{}: {}", case.case, case.asked).into(),

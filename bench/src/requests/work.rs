@@ -7,7 +7,7 @@ use super::judge::Judge;
 
 /// A case: what is done, and by which allocator.
 #[derive(Clone, Copy, Debug)]
-pub struct Case {
+pub struct RequestCase {
     pub case: &'static str,
     pub asked: &'static str,
     pub allocator: &'static str,
@@ -30,7 +30,7 @@ enum Kind {
 }
 
 /// All cases.
-pub const CASES: &[Case] = &[
+pub const CASES: &[RequestCase] = &[
     case("exact", "size mix", "nbbs exact", Kind::Exact),
     case("exact", "size mix", "nbbs rounded", Kind::Rounded),
     case("batch", "alloc 256 of order 0", "nbbs batch", Kind::Batch),
@@ -49,8 +49,8 @@ const fn case(
     asked: &'static str,
     allocator: &'static str,
     kind: Kind,
-) -> Case {
-    Case { case, asked, allocator, kind }
+) -> RequestCase {
+    RequestCase { case, asked, allocator, kind }
 }
 
 /// The counts of a run.
@@ -77,7 +77,7 @@ const RUNS: usize = 2000;
 const BATCH: usize = 256;
 const BATCHES: usize = 200;
 
-impl Case {
+impl RequestCase {
     /// Fills the arena as the case needs it.
     pub fn prepare<W: Word>(&self, buddy: Buddy<'_, W>, seed: u64, judge: &Judge) -> Setup {
         let mut random = fastrand::Rng::with_seed(seed);

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-use super::measure::Case;
+use super::measure::WorkloadCase;
 use super::on_heap;
 use crate::args::UNIT_BYTES;
 use crate::market::Kind;
@@ -30,7 +30,7 @@ pub fn check() -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Valgrind cannot run the case, or does not report a count.
-pub fn count(case: &Case<'_>, rows: &mut [Row]) -> anyhow::Result<()> {
+pub fn count(case: &WorkloadCase<'_>, rows: &mut [Row]) -> anyhow::Result<()> {
     let phases = |row: &Row| rows.iter().filter(|other| other.allocator == row.allocator).count();
     let alone = |row: &Row| case.setting.threads == 1 && !row.is_wrong() && phases(row) == 1;
     let counted: Vec<bool> = rows.iter().map(alone).collect();
@@ -40,7 +40,7 @@ pub fn count(case: &Case<'_>, rows: &mut [Row]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn of(case: &Case<'_>, row: &Row) -> anyhow::Result<f64> {
+fn of(case: &WorkloadCase<'_>, row: &Row) -> anyhow::Result<f64> {
     let heap = row.kind == Kind::Heap.name();
     let unit = if heap { 1 } else { UNIT_BYTES };
     let mut command = Command::new("valgrind");

@@ -18,7 +18,7 @@ use crate::row::Row;
 
 /// A case: a workload with all its settings.
 #[derive(Clone, Copy)]
-pub struct Case<'a> {
+pub struct WorkloadCase<'a> {
     pub workload: &'a Workload,
     /// The units of a back-end, or the bytes of a heap.
     pub units: u64,
@@ -32,7 +32,7 @@ pub struct Case<'a> {
 
 /// Measures all contenders, and returns their rows.
 pub fn measure(
-    case: &Case<'_>,
+    case: &WorkloadCase<'_>,
     contenders: &[&'static Contender],
     clock: &Clock,
     bar: &ProgressBar,
@@ -57,7 +57,7 @@ pub fn measure(
     all.flat_map(rows).collect()
 }
 
-impl Case<'_> {
+impl WorkloadCase<'_> {
     /// Returns how often each contender runs the case: the rounds, those that time single operations, and two more.
     pub fn steps(&self) -> usize {
         self.rounds + self.timed() + 2

@@ -1,6 +1,6 @@
 //! Figures that only the rows of one workload have: how they are made, and how the table shows them.
 
-use super::measure::Case;
+use super::measure::WorkloadCase;
 use super::row::Passes;
 use crate::args::UNIT_BYTES;
 use crate::median::{hundredths, median};
@@ -10,7 +10,7 @@ use crate::table::{Column, hundredths as to_hundredths, most, or_dash, time};
 /// A figure that only one workload has.
 pub struct Own {
     /// Fills it in, or sets null if it is not known.
-    pub set: fn(&mut Row, &Case<'_>, &Passes<'_>),
+    pub set: fn(&mut Row, &WorkloadCase<'_>, &Passes<'_>),
     /// The columns that show it.
     pub columns: &'static [Column<'static>],
 }

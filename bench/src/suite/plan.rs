@@ -22,13 +22,13 @@ pub struct Plan {
 /// A part of the plan that is measured together.
 pub enum Part {
     /// A workload with blocks of one size, on contenders of the market.
-    Table(Table),
+    Table(WorkloadTable),
     /// A workload that defines its own cases.
     Cases(&'static Workload, Cases),
 }
 
 /// A table that is printed: a workload with blocks of one size.
-pub struct Table {
+pub struct WorkloadTable {
     pub workload: &'static Workload,
     pub kind: Kind,
     pub order: u32,
@@ -72,7 +72,7 @@ impl Plan {
 }
 
 /// Returns every table of a workload that was asked for.
-fn tables(args: &Suite, workload: &'static Workload) -> anyhow::Result<Vec<Table>> {
+fn tables(args: &Suite, workload: &'static Workload) -> anyhow::Result<Vec<WorkloadTable>> {
     let traces = match workload.traces {
         Some(read) => {
             let traces = read(args)?;
@@ -90,7 +90,7 @@ fn tables(args: &Suite, workload: &'static Workload) -> anyhow::Result<Vec<Table
         for &kind in workload.kinds {
             for order in args.orders(workload, kind) {
                 for units in args.units(workload, kind) {
-                    tables.push(Table {
+                    tables.push(WorkloadTable {
                         workload,
                         kind,
                         order,
@@ -107,7 +107,7 @@ fn tables(args: &Suite, workload: &'static Workload) -> anyhow::Result<Vec<Table
     Ok(tables)
 }
 
-impl Table {
+impl WorkloadTable {
     fn is_empty(&self) -> bool {
         self.threads.is_empty() || self.contenders.is_empty()
     }

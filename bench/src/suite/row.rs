@@ -1,7 +1,7 @@
 //! Turns what was measured of a contender at a case of the suite into rows.
 
 use super::gauge::Latency;
-use super::measure::Case;
+use super::measure::WorkloadCase;
 use super::on_heap;
 use super::round::{Outcome, Phase};
 use super::workloads::Orders;
@@ -25,7 +25,7 @@ pub struct Passes<'a> {
 
 /// Returns a row for each phase. Passes that a panic ended have none; if no pass has any, the row of the whole case says
 /// what is wrong.
-pub fn rows(case: &Case<'_>, contender: &Contender, passes: &Passes<'_>) -> Vec<Row> {
+pub fn rows(case: &WorkloadCase<'_>, contender: &Contender, passes: &Passes<'_>) -> Vec<Row> {
     let Passes { clock, rounds, latency, verified, steps } = passes;
     let all = || rounds.iter().chain(latency).chain(verified).chain(steps);
     let violation = all().find_map(|outcome| outcome.violation.clone());
@@ -66,7 +66,7 @@ pub fn rows(case: &Case<'_>, contender: &Contender, passes: &Passes<'_>) -> Vec<
 
 /// Returns a row of a case with no times yet.
 pub fn row(
-    case: &Case<'_>,
+    case: &WorkloadCase<'_>,
     contender: &Contender,
     metadata_bytes: Option<u64>,
     violation: Option<String>,

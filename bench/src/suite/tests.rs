@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use indicatif::ProgressBar;
 use testkit::BackEnd;
 
-use super::measure::{Case, measure};
+use super::measure::{WorkloadCase, measure};
 use super::round::{self, Outcome};
 use super::worker::Setting;
 use super::workloads::{Run, WORKLOADS, Workload};
@@ -174,7 +174,7 @@ fn rows(build: crate::market::WithBackEnd) -> Vec<Row> {
     let clock = Clock::new();
     let contender: &'static Contender = Box::leak(Box::new(contender(build)));
     let setting = setting(2, &clock);
-    let case = Case {
+    let case = WorkloadCase {
         workload: workload("bulk"),
         units: 1 << 9,
         trace: None,
@@ -336,7 +336,7 @@ fn wrong_heaps_have_no_times() {
         let contender: &'static Contender = Box::leak(Box::new(contender));
         let setting = Setting { most_held: 1000, ..setting(1, &clock) };
         let (workload, units) = (workload(name), 1 << 24);
-        let case = Case { workload, units, trace: None, once: false, setting, rounds: 1 };
+        let case = WorkloadCase { workload, units, trace: None, once: false, setting, rounds: 1 };
         measure(&case, &[contender], &clock, &ProgressBar::hidden())
     };
     for name in ["threadtest", "heap-random"] {

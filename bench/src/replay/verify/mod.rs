@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use testkit::{BackEnd, Checked, Oracle, Violation};
 
-use super::plan::{Plan, Step};
+use super::plan::{ReplayPlan, Step};
 use crate::market::Contender;
 use crate::trace::{Action, Trace};
 
@@ -53,7 +53,7 @@ impl FreeMemory {
 /// Replays the trace in its order, from each of the lanes in turn. At the end everything must be freed and the memory
 /// whole.
 pub fn verify(contender: &Contender, units: u64, trace: &Trace, lanes: usize) -> Verdict {
-    watch(contender, units, &Plan::new(trace, lanes), |_, _| ())
+    watch(contender, units, &ReplayPlan::new(trace, lanes), |_, _| ())
 }
 
 /// Replays the plan in the order of the trace, and calls `seen` after every operation, with the owner map and the
@@ -61,13 +61,17 @@ pub fn verify(contender: &Contender, units: u64, trace: &Trace, lanes: usize) ->
 pub fn watch(
     contender: &Contender,
     units: u64,
-    plan: &Plan,
+    plan: &ReplayPlan,
     seen: impl FnMut(usize, &Oracle),
 ) -> Verdict {
     contender.with_back_end(units, |allocator| in_turn(allocator, plan, seen))
 }
 
-fn in_turn(allocator: &dyn BackEnd, plan: &Plan, mut seen: impl FnMut(usize, &Oracle)) -> Verdict {
+fn in_turn(
+    allocator: &dyn BackEnd,
+    plan: &ReplayPlan,
+    mut seen: impl FnMut(usize, &Oracle),
+) -> Verdict {
     let checked = Checked::sequential(allocator);
     let mut live = Live { places: vec![None; plan.blocks], units: 0, peak_units: 0, failed: 0 };
     let mut end = FreeMemory::default();
@@ -121,7 +125,7 @@ fn catch_panic(work: impl FnOnce() -> Result<(), Violation>) -> Result<(), Viola
 /// Frees what the trace leaves, and checks that the memory is whole again.
 fn finish(
     checked: &Checked<&dyn BackEnd>,
-    plan: &Plan,
+    plan: &ReplayPlan,
     places: &[Option<u64>],
 ) -> Result<(), Violation> {
     checked.violation().map_or(Ok(()), Err)?;

@@ -9,7 +9,7 @@ use crate::market::{Build, Contender, find};
 use crate::replay::{Events, Replayed};
 use crate::row::Row;
 use crate::suite::args::Suite;
-use crate::suite::measure::{Case, measure};
+use crate::suite::measure::{WorkloadCase, measure};
 use crate::suite::worker::Setting;
 use crate::trace::{Action, Event, Trace};
 
@@ -33,7 +33,8 @@ fn row(contender: Contender, units: u64, threads: usize, trace: Trace) -> Row {
     let workload = args.workloads().next().unwrap();
     let trace = Replayed { asked: None, events: Events::Pages(trace) };
     let setting = Setting::of(threads, 1e9, &clock);
-    let case = Case { workload, units, trace: Some(&trace), once: false, setting, rounds: 1 };
+    let case =
+        WorkloadCase { workload, units, trace: Some(&trace), once: false, setting, rounds: 1 };
     measure(&case, &[contender], &clock, &ProgressBar::hidden()).remove(0)
 }
 

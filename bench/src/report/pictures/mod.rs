@@ -6,7 +6,7 @@ use testkit::Oracle;
 
 use crate::args::UNIT_BYTES;
 use crate::market::Contender;
-use crate::replay::{Plan, verify};
+use crate::replay::{ReplayPlan, verify};
 use crate::table::bytes;
 use crate::trace::Trace;
 
@@ -83,7 +83,7 @@ impl Pictures {
     pub fn of(trace: &Trace) -> anyhow::Result<Self> {
         let units = trace.peak_units.next_power_of_two().max(FRAME);
         let units_per_row = FRAME.max(units / ROWS);
-        let mut plan = Plan::new(trace, trace.cpus);
+        let mut plan = ReplayPlan::new(trace, trace.cpus);
         let ends = plan.steps.len();
         plan.free_survivors();
         let stride = plan.steps.len().div_ceil(SAMPLES).max(1);

@@ -17,7 +17,7 @@ use nix::time::ClockId;
 use testkit::{BackEnd, Checked};
 
 use self::signal::{Suspender, Where, inside, turns};
-use super::measure::Case;
+use super::measure::WorkloadCase;
 use super::on_heap::with_sizes;
 use super::round::settle_empty;
 use super::row::row as case_row;
@@ -47,11 +47,15 @@ struct Seen {
 }
 
 /// Measures all contenders, and returns their rows.
-pub fn measure(case: &Case<'_>, contenders: &[&'static Contender], clock: &Clock) -> Vec<Row> {
+pub fn measure(
+    case: &WorkloadCase<'_>,
+    contenders: &[&'static Contender],
+    clock: &Clock,
+) -> Vec<Row> {
     contenders.iter().map(|contender| row(case, contender, clock)).collect()
 }
 
-fn row(case: &Case<'_>, contender: &'static Contender, clock: &Clock) -> Row {
+fn row(case: &WorkloadCase<'_>, contender: &'static Contender, clock: &Clock) -> Row {
     let suspensions = 5 * case.rounds as u64;
     let seen = seen(case, contender, clock, Where::Inside, suspensions);
     let baseline = self::seen(case, contender, clock, Where::Between, suspensions);
@@ -73,7 +77,7 @@ fn row(case: &Case<'_>, contender: &'static Contender, clock: &Clock) -> Row {
 }
 
 fn seen(
-    case: &Case<'_>,
+    case: &WorkloadCase<'_>,
     contender: &Contender,
     clock: &Clock,
     place: Where,
@@ -92,7 +96,7 @@ fn seen(
 }
 
 /// Runs a few suspensions, and checks every operation against an owner map.
-fn verify(case: &Case<'_>, contender: &Contender, clock: &Clock) -> Option<String> {
+fn verify(case: &WorkloadCase<'_>, contender: &Contender, clock: &Clock) -> Option<String> {
     const FEW: u64 = 3;
     let violation = if contender.kind() == Kind::Heap {
         contender.with_heap(case.units, |heap| {
@@ -127,7 +131,7 @@ struct Stage<'a> {
 
 fn run(
     back_end: &dyn BackEnd,
-    case: &Case<'_>,
+    case: &WorkloadCase<'_>,
     clock: &Clock,
     place: Where,
     suspensions: u64,

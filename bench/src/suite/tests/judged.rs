@@ -9,7 +9,7 @@ use super::{contender, setting, workload};
 use crate::clock::Clock;
 use crate::market::{Contender, WithBackEnd, find};
 use crate::row::Row;
-use crate::suite::measure::{Case, measure};
+use crate::suite::measure::{WorkloadCase, measure};
 
 #[derive(Clone, Copy)]
 enum Fault {
@@ -84,7 +84,8 @@ fn measured(
     let contender: &'static Contender =
         Box::leak(Box::new(Contender { max_units: units, ..contender(build) }));
     let setting = setting(threads, &clock);
-    let case = Case { workload: workload(name), units, trace: None, once, setting, rounds: 1 };
+    let case =
+        WorkloadCase { workload: workload(name), units, trace: None, once, setting, rounds: 1 };
     measure(&case, &[contender], &clock, &ProgressBar::hidden())
 }
 
