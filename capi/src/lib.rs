@@ -21,6 +21,7 @@
 //! arena     any number of arenas: nbbs_*          pool     objects of one size: nbbs_pool_*
 //! cache     blocks of a CPU's own: nbbs_cache_*            heap     memory of any size: nbbs_heap_*
 //! shared    memory that outlives its processes: nbbs_shared_*, with the feature `shared`
+//! handle    how pools, heaps and segments are reached from a caller's pointer
 //! pointer   what a caller's pointer may be        error    codes, hooks           refusal   their text
 //! setting   which setting was refused
 //! malloc    the C library's   lane   the thread's lane           freestanding   the panic handler
@@ -41,6 +42,7 @@ mod cache;
 mod error;
 #[cfg(all(feature = "freestanding", not(feature = "std"), not(test)))]
 mod freestanding;
+mod handle;
 mod heap;
 mod lane;
 mod malloc;

@@ -4,8 +4,9 @@ use core::alloc::Layout;
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 
-use super::{Heap, ask, run};
+use super::Heap;
 use crate::error::{Code, Error};
+use crate::handle::{ask, run};
 use crate::pointer;
 
 /// What blocks are aligned to at least, as those of `malloc`.

@@ -14,6 +14,7 @@ use core::ptr::NonNull;
 use nbbs_heap::{On, Placed};
 
 use crate::error::{Code, Error, Hook, Reporter};
+use crate::handle::{Reporting, run};
 use crate::pointer;
 use crate::setting::Setting;
 pub use blocks::*;
@@ -33,6 +34,13 @@ pub struct Heap {
 /// Returns the number of the CPU on which it is called. An old or a wrong number costs time and nothing else, unless it
 /// was given to `nbbs_heap_set_nested_cpu`.
 pub type CpuNumber = Option<unsafe extern "C" fn(context: *mut c_void) -> usize>;
+
+impl Reporting for Heap {
+    #[inline(always)]
+    fn reporter(&self) -> Reporter {
+        self.reporter
+    }
+}
 
 impl Heap {
     /// The heap as seen from the caller's CPU.
@@ -222,35 +230,4 @@ pub unsafe extern "C" fn nbbs_heap_set_hook(
     });
     // SAFETY: the caller's promise about pointers.
     unsafe { Reporter::NOBODY.answer(set, error) }
-}
-
-/// Runs `work` on a heap; what it refuses goes to `error` and the heap's hook.
-///
-/// # Safety
-/// Both pointers are null, misaligned, or lead to a heap and to memory for an `Error`.
-#[inline(always)]
-unsafe fn run(
-    heap: *const Heap,
-    error: *mut Error,
-    work: impl FnOnce(&Heap) -> Result<(), Error>,
-) -> Code {
-    let (came_out, reporter) = match pointer::checked(heap, 1) {
-        Ok(heap) => {
-            // SAFETY: by the contract.
-            let heap = unsafe { heap.as_ref() };
-            (work(heap), heap.reporter)
-        }
-        Err(refused) => (Err(refused), Reporter::NOBODY),
-    };
-    // SAFETY: by the contract.
-    unsafe { reporter.answer(came_out, error) }
-}
-
-/// What `ask` says of a heap; of a null pointer, nothing.
-///
-/// # Safety
-/// The pointer is null, misaligned, or leads to a heap.
-unsafe fn ask<T: Default>(heap: *const Heap, ask: impl FnOnce(&Heap) -> T) -> T {
-    // SAFETY: by the contract.
-    pointer::checked(heap, 1).map_or_else(|_| T::default(), |heap| ask(unsafe { heap.as_ref() }))
 }

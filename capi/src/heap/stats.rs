@@ -6,8 +6,9 @@ use core::ptr::NonNull;
 
 use nbbs_heap::{ClassStats, Placed, Stats};
 
-use super::{Heap, ask, run};
+use super::Heap;
 use crate::error::{Code, Cut, Error};
+use crate::handle::{ask, run};
 use crate::pointer;
 
 /// Size classes of a heap.

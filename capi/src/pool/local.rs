@@ -7,9 +7,9 @@ use core::ptr::{NonNull, null, null_mut};
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use super::Pool;
-use super::objects::run;
 use super::slots::{Found, NONE, Slots, USED, WORD};
 use crate::error::{Code, Error, Reporter};
+use crate::handle::run;
 use crate::lane::thread_lane;
 use crate::pointer;
 use crate::setting::Setting;

@@ -18,6 +18,7 @@ use core::sync::atomic::AtomicUsize;
 use nbbs_pool::{ChunkSource, Config, Exhausted};
 
 use crate::error::{Code, Error, Hook, Reporter};
+use crate::handle::Reporting;
 use crate::pointer;
 use crate::setting::Setting;
 pub use local::*;
@@ -39,6 +40,13 @@ pub struct Pool {
     /// Where the pool itself came from.
     source: Option<Source>,
     reporter: Reporter,
+}
+
+impl Reporting for Pool {
+    #[inline(always)]
+    fn reporter(&self) -> Reporter {
+        self.reporter
+    }
 }
 
 /// What a pool is to be like. If only `size` is not 0, objects are aligned to 1, and there may be as many as there is

@@ -4,41 +4,11 @@ use core::ffi::c_void;
 
 use super::Pool;
 use crate::error::{Code, Error, Reporter};
+use crate::handle::{ask, run};
 use crate::pointer;
 
 /// Gets an object from `nbbs_pool_each`.
 pub type VisitObject = Option<unsafe extern "C" fn(context: *mut c_void, object: *mut c_void)>;
-
-/// Runs `work` on a pool; what it refuses goes to `error` and the pool's hook.
-///
-/// # Safety
-/// Both pointers are null, misaligned, or lead to a pool and to memory for an `Error`.
-#[inline(always)]
-pub(super) unsafe fn run(
-    pool: *const Pool,
-    error: *mut Error,
-    work: impl FnOnce(&Pool) -> Result<(), Error>,
-) -> Code {
-    let (came_out, reporter) = match pointer::checked(pool, 1) {
-        Ok(pool) => {
-            // SAFETY: by the contract.
-            let pool = unsafe { pool.as_ref() };
-            (work(pool), pool.reporter)
-        }
-        Err(refused) => (Err(refused), Reporter::NOBODY),
-    };
-    // SAFETY: by the contract.
-    unsafe { reporter.answer(came_out, error) }
-}
-
-/// What `ask` says of a pool; of a null pointer, nothing.
-///
-/// # Safety
-/// The pointer is null, misaligned, or leads to a pool.
-unsafe fn ask<T: Default>(pool: *const Pool, ask: impl FnOnce(&Pool) -> T) -> T {
-    // SAFETY: by the contract.
-    pointer::checked(pool, 1).map_or_else(|_| T::default(), |pool| ask(unsafe { pool.as_ref() }))
-}
 
 /// Allocates an object and writes its address to `object`. Its bytes are not initialised.
 ///

@@ -2,9 +2,10 @@
 
 use core::ffi::c_void;
 
+use super::SharedId;
 use super::member::{SharedMember, layout};
-use super::{SharedId, ask, run, run_but};
 use crate::error::{Code, Error};
+use crate::handle::{ask, run, run_but};
 use crate::pointer;
 
 /// What is said to a taker who comes too late: somebody else has the slot, or its memory is cut up in another way.

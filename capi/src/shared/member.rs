@@ -6,8 +6,9 @@ use std::boxed::Box;
 
 use nbbs_shared::{Fate, Member, MemberId, Offset};
 
-use super::{Handle, Shared, SharedId, ask, refusal, run, run_but};
+use super::{Shared, SharedId, refusal};
 use crate::error::{Code, Error, Reporter};
+use crate::handle::{Reporting, ask, run, run_but};
 use crate::pointer;
 
 /// A registered user of a segment, for one thread at a time. Made by `nbbs_shared_join`.
@@ -47,7 +48,7 @@ impl SharedMember {
     }
 }
 
-impl Handle for SharedMember {
+impl Reporting for SharedMember {
     fn reporter(&self) -> Reporter {
         self.reporter
     }

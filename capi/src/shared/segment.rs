@@ -10,8 +10,8 @@ use std::path::Path;
 
 use nbbs_shared::{Geometry, Offset, Segment};
 
-use super::{Handle, ask, run};
 use crate::error::{Code, Error, Hook, Reporter};
+use crate::handle::{Reporting, ask, run};
 use crate::pointer;
 
 /// A segment in this process: memory that several processes allocate from. Made by `nbbs_shared_create` and its kin.
@@ -43,7 +43,7 @@ pub struct SharedId {
     pub generation: u64,
 }
 
-impl Handle for Shared {
+impl Reporting for Shared {
     fn reporter(&self) -> Reporter {
         self.reporter
     }
