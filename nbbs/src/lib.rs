@@ -31,12 +31,16 @@
 //! word       the codes in one word: pure arithmetic, like layout
 //! request    allocation requests                      error    what can be refused, and why
 //! metadata   storage for the words                    sync     what a word is: an atomic, or a checker's stand-in
+//! copy       handles are copied whatever the word is
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "std")]
 extern crate std;
+
+#[macro_use]
+mod copy;
 
 mod api;
 mod block;

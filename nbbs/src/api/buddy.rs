@@ -33,13 +33,7 @@ pub struct Buddy<'a, W = AtomicU64> {
     pub(super) arena: Arena<'a, W>,
 }
 
-impl<W> Clone for Buddy<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Buddy<'_, W> {}
+copy!(Buddy<'_, W>);
 
 impl<'a, W: Word> Buddy<'a, W> {
     /// Creates a handle to an arena of `units` units, whose metadata is the first

@@ -16,13 +16,7 @@ pub struct Lane<'b, W = AtomicU64> {
     pub(super) runs: Runs<'b, W>,
 }
 
-impl<W> Clone for Lane<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Lane<'_, W> {}
+copy!(Lane<'_, W>);
 
 impl<'b, W: Word> Lane<'b, W> {
     #[inline(always)]

@@ -28,13 +28,7 @@ pub(crate) struct Blocks<'b, W> {
     pub lane: OnLane<'b, W>,
 }
 
-impl<W> Clone for Blocks<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Blocks<'_, W> {}
+copy!(Blocks<'_, W>);
 
 impl<'b, W: Word> Blocks<'b, W> {
     #[inline(always)]

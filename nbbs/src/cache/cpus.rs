@@ -77,13 +77,7 @@ pub struct Caches<'a, W = AtomicU64> {
     pub(super) parts: &'a [[W; PART_WORDS]],
 }
 
-impl<W> Clone for Caches<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Caches<'_, W> {}
+copy!(Caches<'_, W>);
 
 impl<'a, W: Word> Caches<'a, W> {
     /// Creates a handle to caches in front of `buddy`, for as many CPUs as `words` has room for: see [`cache_words`].

@@ -26,13 +26,7 @@ pub(crate) struct Arena<'a, W> {
     lanes: &'a [LaneWords<W>],
 }
 
-impl<W> Clone for Arena<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Arena<'_, W> {}
+copy!(Arena<'_, W>);
 
 impl<'a, W: Word> Arena<'a, W> {
     /// Creates the arena of `units` units over `words`.
@@ -69,13 +63,7 @@ pub(crate) struct OnLane<'b, W> {
     words: &'b LaneWords<W>,
 }
 
-impl<W> Clone for OnLane<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for OnLane<'_, W> {}
+copy!(OnLane<'_, W>);
 
 impl<'b, W: Word> OnLane<'b, W> {
     /// Returns the arena as seen from lane `number`, which may be any number.

@@ -60,13 +60,7 @@ const LARGE_SPARES: usize = SPARES + 2 * LEAF_ORDERS;
 /// The words of one lane. Accesses are `Relaxed` where they publish nothing.
 pub(crate) struct Notes<'a, W>(&'a LaneWords<W>);
 
-impl<W> Clone for Notes<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Notes<'_, W> {}
+copy!(Notes<'_, W>);
 
 impl<'a, W: Word> Notes<'a, W> {
     #[inline(always)]

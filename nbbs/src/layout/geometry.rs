@@ -179,13 +179,7 @@ pub(crate) struct Geometry<W> {
     words: PhantomData<fn() -> W>,
 }
 
-impl<W> Clone for Geometry<W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Geometry<W> {}
+copy!(Geometry<W>);
 
 impl<W> Geometry<W> {
     /// Units in the arena.

@@ -19,10 +19,4 @@ pub use walk::Piece;
 #[derive(Debug)]
 pub(crate) struct Look<'b, W>(pub &'b Tree<'b, W>);
 
-impl<W> Clone for Look<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Look<'_, W> {}
+copy!(Look<'_, W>);

@@ -11,13 +11,7 @@ use crate::word;
 #[derive(Debug)]
 pub(crate) struct Mend<'b, W>(pub &'b Tree<'b, W>);
 
-impl<W> Clone for Mend<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Mend<'_, W> {}
+copy!(Mend<'_, W>);
 
 impl<W: Word> Mend<'_, W> {
     /// Splits every free slot over a word that is in use, merges what is empty, and raises every bound to what is

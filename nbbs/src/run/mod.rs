@@ -36,13 +36,7 @@ pub(crate) struct Runs<'b, W> {
     pub blocks: Blocks<'b, W>,
 }
 
-impl<W> Clone for Runs<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Runs<'_, W> {}
+copy!(Runs<'_, W>);
 
 /// A block or run that is held.
 #[derive(Clone, Copy)]

@@ -33,13 +33,7 @@ pub(crate) struct Tree<'a, W> {
     pub geometry: Geometry<W>,
 }
 
-impl<W> Clone for Tree<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Tree<'_, W> {}
+copy!(Tree<'_, W>);
 
 /// The words in which a lane keeps its notes.
 pub(crate) type LaneWords<W> = [W; LANE_WORDS];

@@ -21,13 +21,7 @@ use crate::word;
 /// A word of the protocol.
 pub(crate) struct At<'a, W>(&'a W);
 
-impl<W> Clone for At<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for At<'_, W> {}
+copy!(At<'_, W>);
 
 /// A word that is being inspected, as it was when it was marked.
 pub(super) struct Marked<'a, W> {

@@ -27,13 +27,7 @@ pub struct Zone<'a, W = AtomicU64> {
     pub buddy: Buddy<'a, W>,
 }
 
-impl<W> Clone for Zone<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Zone<'_, W> {}
+copy!(Zone<'_, W>);
 
 impl<W: Word> Zone<'_, W> {
     /// Returns the number after the last unit.
@@ -96,13 +90,7 @@ pub struct Zones<'a, W = AtomicU64> {
     lane: Option<usize>,
 }
 
-impl<W> Clone for Zones<'_, W> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<W> Copy for Zones<'_, W> {}
+copy!(Zones<'_, W>);
 
 impl<'a, W: Word> Zones<'a, W> {
     /// Creates a handle to these zones, which must be in ascending order of their units.
