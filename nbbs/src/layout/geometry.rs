@@ -105,10 +105,6 @@ pub(crate) struct Layout {
     pub top: usize,
     /// The largest order of which a block fits.
     pub max_order: u32,
-    /// Words in all.
-    pub words: usize,
-    /// Position of the epoch in the metadata.
-    pub epoch: usize,
     /// Position of each level's first word.
     base: [usize; MAX_LEVELS],
 }
@@ -161,14 +157,17 @@ impl Layout {
         if words > (usize::MAX / 8) as u64 {
             return Err(MetadataError::Units { units, max });
         }
-        Ok(Self {
-            units,
-            top,
-            max_order,
-            words: words as usize,
-            epoch: lanes as usize * LANE_WORDS,
-            base,
-        })
+        Ok(Self { units, top, max_order, base })
+    }
+
+    /// Words in all: the last are a line with the word at the top, and one behind it.
+    pub const fn words(&self) -> usize {
+        self.base[self.top] + 2 * LINE
+    }
+
+    /// Position of the epoch, whose line is in front of the leaf words.
+    pub const fn epoch(&self) -> usize {
+        self.base[0] - LINE
     }
 }
 
@@ -202,12 +201,12 @@ impl<W> Geometry<W> {
 
     /// Words in all.
     pub const fn words(&self) -> usize {
-        self.layout.words
+        self.layout.words()
     }
 
     /// Returns the position of the epoch in the metadata, behind the lanes.
     pub const fn epoch(&self) -> usize {
-        self.layout.epoch
+        self.layout.epoch()
     }
 }
 

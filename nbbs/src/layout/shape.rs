@@ -66,7 +66,7 @@ impl Shape {
     #[must_use]
     pub const fn metadata_words(self, units: u64) -> usize {
         match crate::layout::geometry::Layout::new(self, units) {
-            Ok(layout) => layout.words,
+            Ok(layout) => layout.words(),
             Err(_) if units == 0 => 0,
             Err(_) => usize::MAX,
         }
