@@ -122,7 +122,7 @@ impl<'a, W: Word> Notes<'a, W> {
     /// [Notes](Self::note) a word, and that a block of `order` may fit at `slot`.
     #[inline(always)]
     pub fn note_next(self, place: usize, left: u64, order: u32, slot: u32) {
-        let changed = Changed::of(place).with_fit(W::SHAPE.slots(0), order, slot);
+        let changed = Changed::of(place).with_fit(order, slot);
         self.0[CHANGED].store(changed.0, Ordering::Relaxed);
         self.0[CHANGED + 1].store(left, Ordering::Relaxed);
     }
@@ -194,9 +194,7 @@ impl Fit {
     }
 }
 
-/// The word changed last, and a block that may fit there: its place, 6 bits with an order, and 6 bits that count the
-/// slots from the block to the end of the word, backwards from 64. The block behind the last is thus one of a larger
-/// order that has no slots, and so none.
+/// The word changed last, and a block that may fit there: its place, and 12 bits with an order and a slot plus 1.
 #[derive(Clone, Copy)]
 struct Changed(u64);
 
@@ -204,26 +202,27 @@ impl Changed {
     const PLACE_SHIFT: u32 = 12;
     const ORDER_SHIFT: u32 = 6;
 
+    /// Returns the note of a word in which no block may fit.
     #[inline(always)]
     const fn of(place: usize) -> Self {
         Self((place as u64) << Self::PLACE_SHIFT)
     }
 
-    /// Returns the note of a block of `order` at `slot` of this word, which has `of` slots.
     #[inline(always)]
-    const fn with_fit(self, of: u32, order: u32, slot: u32) -> Self {
-        Self(self.0 | Self::fit_at(of, order, slot) as u64)
+    const fn with_fit(self, order: u32, slot: u32) -> Self {
+        Self(self.0 | Self::fit_at(order, slot) as u64)
     }
 
     #[inline(always)]
-    const fn fit_at(of: u32, order: u32, slot: u32) -> u32 {
-        (order << Self::ORDER_SHIFT) + (1 << Self::ORDER_SHIFT) - of + slot
+    const fn fit_at(order: u32, slot: u32) -> u32 {
+        (order << Self::ORDER_SHIFT) + slot + 1
     }
 
-    /// Returns the note of the block of the same order `2^slots` slots behind.
+    /// Returns the note of the block behind, of the same order, of this note of a block of `2^order` slots, at most half
+    /// a leaf word: behind its last block the slot is at most 47.
     #[inline(always)]
-    const fn behind(self, slots: u32) -> Self {
-        Self(self.0 + (1 << slots))
+    const fn behind(self, order: u32) -> Self {
+        Self(self.0 + (1 << order))
     }
 
     #[inline(always)]
@@ -236,12 +235,12 @@ impl Changed {
         self.0 >> Self::PLACE_SHIFT == place as u64
     }
 
-    /// Returns the slot at which a block of `order` may fit, in a word of `of` slots. One subtraction tests both order
-    /// and slot.
+    /// Returns the slot at which a block of `order` may fit, in a word of at most `of` slots. One subtraction tests both
+    /// order and slot.
     #[inline(always)]
     fn fit(self, of: u32, order: u32) -> Option<u32> {
         let fit = self.0 as u32 & ((1 << Self::PLACE_SHIFT) - 1);
-        let slot = fit.wrapping_sub(Self::fit_at(of, order, 0));
+        let slot = fit.wrapping_sub(Self::fit_at(order, 0));
         (slot < of).then_some(slot)
     }
 }
@@ -319,16 +318,14 @@ mod tests {
         for (place, order) in
             PLACES.into_iter().flat_map(|place| ORDERS.map(move |order| (place, order)))
         {
-            for (of, slot) in
-                [4, 16, 32].into_iter().flat_map(|of| (0..of).map(move |slot| (of, slot)))
-            {
-                let changed = Changed::of(place).with_fit(of, order, slot);
+            assert_eq!(Changed::of(place).fit(32, order), None);
+            for slot in 0..32 {
+                let changed = Changed::of(place).with_fit(order, slot);
                 assert_eq!(changed.place(), place);
                 assert!(changed.is_of(place) && !changed.is_of(place + 1));
-                assert_eq!(Changed::of(place).fit(of, order), None);
                 for other in ORDERS {
                     let fit = (other == order).then_some(slot);
-                    assert_eq!(changed.fit(of, other), fit, "{place} {order} {slot}: {other}");
+                    assert_eq!(changed.fit(32, other), fit, "{place} {order} {slot}: {other}");
                 }
             }
         }
@@ -336,19 +333,18 @@ mod tests {
 
     #[test]
     fn behind_the_last_block_of_a_word_there_is_none() {
-        for (of, slots) in [(4, 0), (4, 1), (16, 0), (16, 3), (32, 0), (32, 4)] {
-            for (place, order) in
-                PLACES.into_iter().flat_map(|place| ORDERS.map(move |order| (place, order)))
-            {
-                let mut changed = Changed::of(place).with_fit(of, order, 0);
-                for slot in (0..of).step_by(1 << slots) {
-                    assert_eq!(changed.fit(of, order), Some(slot));
-                    changed = changed.behind(slots);
+        for (place, leaf) in
+            PLACES.into_iter().flat_map(|place| (1..=5).map(move |leaf| (place, leaf)))
+        {
+            for order in 0..leaf {
+                let mut changed = Changed::of(place).with_fit(order, 0);
+                for slot in (0..1 << leaf).step_by(1 << order) {
+                    assert_eq!(changed.fit(1 << leaf, order), Some(slot));
+                    changed = changed.behind(order);
                 }
                 assert!(changed.is_of(place));
-                let words = [4, 16, 32].into_iter();
-                let mut fits = words.flat_map(|of| ORDERS.map(move |order| changed.fit(of, order)));
-                assert!(fits.all(|fit| fit.is_none()), "{place} {order} {of}");
+                let none = |order| changed.fit(1 << leaf, order).is_none();
+                assert!(ORDERS.into_iter().all(none), "{place} {order} {leaf}");
             }
         }
     }
