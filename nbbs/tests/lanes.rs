@@ -86,6 +86,17 @@ fn a_lane_fills_an_arena_to_its_end() {
     }
 }
 
+/// Behind a block that was freed and is allocated again, something larger may be free.
+#[test]
+fn a_lane_takes_what_was_freed_and_not_what_is_behind() {
+    let arena: Arena = Arena::new(32);
+    let buddy = arena.buddy();
+    let lane = buddy.on(0);
+    (0..32).for_each(|unit| assert_eq!(lane.alloc(0), Ok(unit)));
+    [4, 5, 6, 7, 20, 3].into_iter().for_each(|unit| lane.free_sized(unit, 0).unwrap());
+    assert_eq!([lane.alloc(0), lane.alloc(0), lane.alloc(2)], [Ok(3), Ok(20), Ok(4)]);
+}
+
 /// More threads than there are lanes, none of which names a lane.
 #[test]
 fn threads_without_a_lane() {

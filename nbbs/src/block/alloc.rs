@@ -46,13 +46,12 @@ impl<W: Word> Blocks<'_, W> {
     fn claim_again<const LEAF: bool>(self, order: u32) -> Option<(u64, u64)> {
         let (level, slots) = slots_of::<LEAF, W>(order);
         let notes = self.lane.notes();
-        let (fit, old) = notes.next_fit(order)?;
+        let (fit, old) = notes.next_fit::<LEAF>(order)?;
         let (place, slot) = (fit.place(), fit.slot);
         let free = word::is_free(word::codes(level, old), slot, slots);
         let word = if LEAF { self.tree().whole_leaf_at(place) } else { self.tree().at(place) };
         match word.filter(|_| free)?.claim(level, old, slot, slots) {
-            Ok(new) if LEAF => notes.note_behind(fit, new, order),
-            Ok(new) => notes.note(place, new),
+            Ok(new) => notes.note_behind(fit, new),
             Err(found) => {
                 notes.note(place, found);
                 return None;
@@ -95,7 +94,7 @@ impl<W: Word> Blocks<'_, W> {
         let buddy = slot ^ 1 << slots;
         // In a leaf word of which only a part is inside the arena nothing is claimed again.
         if LEAF || buddy + (1 << slots) <= whole_slots {
-            notes.note_next(place, new, order, buddy);
+            notes.note_claimed::<LEAF>(place, new, order, buddy);
         } else {
             notes.note(place, new);
         }

@@ -43,7 +43,7 @@ impl<W: Word> Blocks<'_, W> {
             && let Ok(new) = word.claim(level, old, slot, slots)
         {
             let notes = self.lane.notes();
-            notes.note_next(place, new, order, slot ^ 1 << slots);
+            notes.note_claimed::<LEAF>(place, new, order, slot ^ 1 << slots);
             notes.set_cursor(order, idx);
             return self.keep(level, idx, slot, order);
         }

@@ -133,7 +133,7 @@ impl<W: Word> Blocks<'_, W> {
     }
 
     /// Clears a block in the common case: the word holds what it seems to hold and the words above need no change. As
-    /// in `alloc_again`, the rest is left to a tail call. `LEAF`: the block is one of a leaf word. `SURVEYED`: the lane
+    /// in an allocation, the rest is left to a tail call. `LEAF`: the block is one of a leaf word. `SURVEYED`: the lane
     /// had not freed there, and has just looked at the words above.
     #[inline]
     fn clear_near<const LEAF: bool, const SURVEYED: bool>(self, index: u64, order: u32) -> bool {
@@ -151,7 +151,7 @@ impl<W: Word> Blocks<'_, W> {
             }
             None => return self.clear_slowly(index, order),
         };
-        notes.note_next(place, new, order, slot);
+        notes.note_freed(place, new, order, slot);
         // Between the clear and the look at the bound above, or at the epoch.
         W::store_load_fence();
         if level == self.geometry().top() {

@@ -15,8 +15,9 @@
 //!
 //! **The word changed last.** Reading a word that was compare-and-swapped a moment ago waits for the cache. Guessing
 //! what it holds does not, and a wrong guess only makes a compare-and-swap fail; what that found is noted instead. The
-//! block that may fit next is noted too: after an allocation the buddy of what it claimed, after a free the block just
-//! freed, whose memory is still in the cache. It is found in advance, so no allocation waits for the search.
+//! block that may fit next is noted too: after an allocation the buddy of what it claimed, or the block behind that; after
+//! a free the block just freed, whose memory is still in the cache. It is found in advance, so no allocation waits for
+//! the search.
 //!
 //! **The path.** A claim and a free look at every word above a block, though almost always nothing has changed there
 //! since the lane last looked. Only an inspection can turn a split slot free or lower a bound, and an inspection of a
@@ -97,18 +98,19 @@ impl<'a, W: Word> Notes<'a, W> {
     }
 
     /// Returns the block of `order` that was noted with the word changed last, and what that word was left to hold.
+    /// `LEAF`: the block is one of a leaf word.
     #[inline(always)]
-    pub fn next_fit(self, order: u32) -> Option<(Fit, u64)> {
+    pub fn next_fit<const LEAF: bool>(self, order: u32) -> Option<(Fit, u64)> {
         let changed = self.changed();
-        let slot = changed.fit(W::SHAPE.slots(0), order)?;
+        let slot = changed.fit(W::SHAPE.slots(usize::from(!LEAF)), order)?;
         Some((Fit { changed, slot }, self.left()))
     }
 
-    /// Notes that the leaf word of `fit`, where that block of `order` was claimed, holds `left`, and that the block
-    /// behind may fit next.
+    /// Notes that the word of `fit`, where that block was claimed, holds `left`, and what may fit after it: the block
+    /// behind, if a claim in a leaf word noted it, and otherwise none.
     #[inline(always)]
-    pub fn note_behind(self, fit: Fit, left: u64, order: u32) {
-        self.0[CHANGED].store(fit.changed.behind(order).0, Ordering::Relaxed);
+    pub fn note_behind(self, fit: Fit, left: u64) {
+        self.0[CHANGED].store(fit.changed.behind().0, Ordering::Relaxed);
         self.0[CHANGED + 1].store(left, Ordering::Relaxed);
     }
 
@@ -119,10 +121,22 @@ impl<'a, W: Word> Notes<'a, W> {
         self.0[CHANGED + 1].store(left, Ordering::Relaxed);
     }
 
-    /// [Notes](Self::note) a word, and that a block of `order` may fit at `slot`.
+    /// [Notes](Self::note) a word in which a block of `order` was freed at `slot`.
     #[inline(always)]
-    pub fn note_next(self, place: usize, left: u64, order: u32, slot: u32) {
-        let changed = Changed::of(place).with_fit(order, slot);
+    pub fn note_freed(self, place: usize, left: u64, order: u32, slot: u32) {
+        self.note_fit(Changed::of(place).with_fit(order, slot, Changed::TO_NONE), left);
+    }
+
+    /// [Notes](Self::note) a word in which a block of `order`, of `2^slots` slots, was claimed, and that its buddy at
+    /// `slot` may fit next. `LEAF`: then the block behind that, too.
+    #[inline(always)]
+    pub fn note_claimed<const LEAF: bool>(self, place: usize, left: u64, order: u32, slot: u32) {
+        let step = if LEAF { 1 << order } else { Changed::TO_NONE };
+        self.note_fit(Changed::of(place).with_fit(order, slot, step), left);
+    }
+
+    #[inline(always)]
+    fn note_fit(self, changed: Changed, left: u64) {
         self.0[CHANGED].store(changed.0, Ordering::Relaxed);
         self.0[CHANGED + 1].store(left, Ordering::Relaxed);
     }
@@ -194,13 +208,17 @@ impl Fit {
     }
 }
 
-/// The word changed last, and a block that may fit there: its place, and 12 bits with an order and a slot plus 1.
+/// The word changed last, and a block that may fit there: its place; 6 bits with the slots from this block to the one
+/// that may fit next; and 12 bits with an order and a slot plus 1.
 #[derive(Clone, Copy)]
 struct Changed(u64);
 
 impl Changed {
-    const PLACE_SHIFT: u32 = 12;
+    const PLACE_SHIFT: u32 = 18;
+    const STEP_SHIFT: u32 = 12;
     const ORDER_SHIFT: u32 = 6;
+    /// The step from any slot to none: a slot plus 1 is at most 32 before it, and 64, which is 0 of the next order, after.
+    const TO_NONE: u32 = 32;
 
     /// Returns the note of a word in which no block may fit.
     #[inline(always)]
@@ -209,8 +227,8 @@ impl Changed {
     }
 
     #[inline(always)]
-    const fn with_fit(self, order: u32, slot: u32) -> Self {
-        Self(self.0 | Self::fit_at(order, slot) as u64)
+    const fn with_fit(self, order: u32, slot: u32, step: u32) -> Self {
+        Self(self.0 | (Self::fit_at(order, slot) + (step << Self::STEP_SHIFT)) as u64)
     }
 
     #[inline(always)]
@@ -218,11 +236,10 @@ impl Changed {
         (order << Self::ORDER_SHIFT) + slot + 1
     }
 
-    /// Returns the note of the block behind, of the same order, of this note of a block of `2^order` slots, at most half
-    /// a leaf word: behind its last block the slot is at most 47.
+    /// Returns the note of the block that may fit after this one: a step behind.
     #[inline(always)]
-    const fn behind(self, order: u32) -> Self {
-        Self(self.0 + (1 << order))
+    const fn behind(self) -> Self {
+        Self(self.0 + (self.0 >> Self::STEP_SHIFT & 63))
     }
 
     #[inline(always)]
@@ -235,11 +252,11 @@ impl Changed {
         self.0 >> Self::PLACE_SHIFT == place as u64
     }
 
-    /// Returns the slot at which a block of `order` may fit, in a word of at most `of` slots. One subtraction tests both
-    /// order and slot.
+    /// Returns the slot at which a block of `order` may fit, in a word of `of` slots. One subtraction tests both order
+    /// and slot.
     #[inline(always)]
     fn fit(self, of: u32, order: u32) -> Option<u32> {
-        let fit = self.0 as u32 & ((1 << Self::PLACE_SHIFT) - 1);
+        let fit = self.0 as u32 & ((1 << Self::STEP_SHIFT) - 1);
         let slot = fit.wrapping_sub(Self::fit_at(order, 0));
         (slot < of).then_some(slot)
     }
@@ -319,8 +336,8 @@ mod tests {
             PLACES.into_iter().flat_map(|place| ORDERS.map(move |order| (place, order)))
         {
             assert_eq!(Changed::of(place).fit(32, order), None);
-            for slot in 0..32 {
-                let changed = Changed::of(place).with_fit(order, slot);
+            for (slot, step) in (0..32).flat_map(|slot| [(slot, 1), (slot, Changed::TO_NONE)]) {
+                let changed = Changed::of(place).with_fit(order, slot, step);
                 assert_eq!(changed.place(), place);
                 assert!(changed.is_of(place) && !changed.is_of(place + 1));
                 for other in ORDERS {
@@ -332,19 +349,23 @@ mod tests {
     }
 
     #[test]
-    fn behind_the_last_block_of_a_word_there_is_none() {
+    fn behind_the_last_block_of_a_word_and_behind_a_freed_one_there_is_none() {
         for (place, leaf) in
             PLACES.into_iter().flat_map(|place| (1..=5).map(move |leaf| (place, leaf)))
         {
+            let none = |changed: Changed| {
+                assert!(changed.is_of(place));
+                ORDERS.into_iter().all(|order| changed.fit(1 << leaf, order).is_none())
+            };
             for order in 0..leaf {
-                let mut changed = Changed::of(place).with_fit(order, 0);
+                let mut changed = Changed::of(place).with_fit(order, 0, 1 << order);
                 for slot in (0..1 << leaf).step_by(1 << order) {
                     assert_eq!(changed.fit(1 << leaf, order), Some(slot));
-                    changed = changed.behind(order);
+                    changed = changed.behind();
+                    let freed = Changed::of(place).with_fit(order, slot, Changed::TO_NONE);
+                    assert!(none(freed.behind()), "{place} {order} {leaf} {slot}");
                 }
-                assert!(changed.is_of(place));
-                let none = |order| changed.fit(1 << leaf, order).is_none();
-                assert!(ORDERS.into_iter().all(none), "{place} {order} {leaf}");
+                assert!(none(changed), "{place} {order} {leaf}");
             }
         }
     }

@@ -15,8 +15,8 @@ impl<W: Word> Tree<'_, W> {
         word::passes(self.read(level + 1, above), slot)
     }
 
-    /// Looks at every word above inner word `idx` of `level`. Returns `None` as soon as a word is marked, or its slot
-    /// on the path is not split; otherwise the least bound.
+    /// Looks at every word above inner word `idx` of `level`. Returns `None` if a word is marked, or its slot on the path
+    /// is not split; otherwise the least bound.
     #[inline(always)]
     pub fn look_up(&self, level: usize, idx: u64) -> Option<u64> {
         let (mut below, mut bound) = (idx, word::UNSETTLED);

@@ -63,7 +63,9 @@ impl<'a, W: Word> At<'a, W> {
     /// instead of `old`.
     #[inline(always)]
     pub fn claim(self, level: usize, old: u64, slot: u32, slots: u32) -> Result<u64, u64> {
-        debug_assert!(word::is_free(word::codes(level, old), slot, slots));
+        if !word::is_free(word::codes(level, old), slot, slots) {
+            return Err(old);
+        }
         self.swap(old, word::claim(level, old, slot, slots))
     }
 
