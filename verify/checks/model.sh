@@ -30,6 +30,7 @@ ours() {
     echo "ours orders protocol safety THREADS=3 UNITS=4 UNIT0 UNIT1 TOP0 FREES_FORGET EPOCH_AT_ONCE"
     echo "ours two-threads protocol safety THREADS=2 $orders RESERVATIONS CARE"
     echo "ours livelock search progress THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 FREES_FORGET"
+    echo "ours livelock-past-a-mark protocol progress THREADS=3 OPS=1 UNITS=4 UNIT0 UNIT2 SLOT0 FREES_FORGET"
     echo "ours two-paths protocol safety THREADS=2 OPS=3 UNITS=6 UNIT0 UNIT4 TOP0"
     echo "ours one-lane-paths protocol safety THREADS=2 LANES=1 UNITS=8 UNIT0 UNIT4 TOP0"
     echo "ours mixed protocol safety THREADS=3 OPS=1 $orders RESERVATIONS CARE GIVE"
@@ -88,6 +89,7 @@ mutants() {
     for mutant in OVERTAKE NO_SETTLE; do
         echo "mutant $mutant search progress THREADS=2 SEARCHERS=2 UNITS=4 ASK0 ASK1 ASK2 FREES_FORGET $mutant"
     done
+    echo "mutant CLEAR_AGAIN protocol progress THREADS=3 OPS=1 UNITS=4 UNIT0 UNIT2 SLOT0 FREES_FORGET CLEAR_AGAIN"
     for mutant in FORGET_PIECE BACK_NO_MERGE GROW_KEEPS CUT_WIDE HIDE_OVER REFUSED_NO_MERGE; do
         echo "mutant $mutant protocol safety THREADS=2 RUNNERS=1 UNITS=4 RUN4 BLOCK4 GROW CUT UNIT0 UNIT2 SLOT1 FREES_FORGET $mutant"
     done

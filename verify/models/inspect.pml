@@ -27,9 +27,11 @@ merge: /* the word itself */
 #else
   :: d_step { ABOVE_CODE == SPLIT && ex -> want = UNSETTLED } goto publish
 #endif
-  :: d_step { ABOVE_CODE == FREE && !MARK_IN_THE_WAY && !BELOW_TOP -> at = ABOVE(at) } goto merge
-  :: d_step { ABOVE_CODE == FREE && !MARK_IN_THE_WAY && BELOW_TOP -> settled() } goto done
-  :: d_step { ABOVE_CODE == FREE && MARK_IN_THE_WAY -> unmark() } goto merge
+#ifdef CLEAR_AGAIN
+  :: d_step { ABOVE_CODE == FREE && (word[ABOVE(at)] & MARK) -> unmark() } goto merge
+#endif
+  :: d_step { ABOVE_CODE == FREE && !BELOW_TOP -> unmark_above(); at = ABOVE(at) } goto merge
+  :: d_step { ABOVE_CODE == FREE && BELOW_TOP -> unmark_above(); settled() } goto done
   :: d_step { ABOVE_CODE >= REST -> settled() } goto done
   fi;
 

@@ -98,16 +98,19 @@ inline split() {
   u = IN;
   WRITE(CODES(u) | SPLIT << (2 * SLOT(at)), OPEN_BOUND)
 }
-/* `raise` to nothing; the commit of an inspection that changes nothing. */
+/* The commit of an inspection that changes nothing. */
 inline unmark() {
   u = ABOVE(at);
   WRITE(CODES(u), BOUND(u))
 }
-#ifdef MERGE_LEAVES_MARK
-#define MARK_IN_THE_WAY false
+/* `raise` to nothing, on the way up past a free slot. */
+inline unmark_above() {
+#ifndef MERGE_LEAVES_MARK
+  if :: word[ABOVE(at)] & MARK -> unmark() :: else fi
 #else
-#define MARK_IN_THE_WAY (word[ABOVE(at)] & MARK)
+  skip
 #endif
+}
 
 /* What an inspection learns, word by word. */
 inline look_first() {

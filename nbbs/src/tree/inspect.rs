@@ -50,7 +50,12 @@ impl<W: Word> Tree<'_, W> {
                 return self.publish_left(level, idx, word);
             }
             let (above, slot) = W::SHAPE.parent(idx);
-            let word_above = self.read(level + 1, above);
+            let mut word_above = self.read(level + 1, above);
+            if word_above & word::MARK != 0 && word::code(word_above, slot) == word::FREE {
+                // Perhaps of a `split_over` that has seen what the caller has cleared since. A later mark is of one that
+                // sees the word empty, so it is not cleared again: it may be of a merge that would begin again each time.
+                word_above = self.raise(level + 1, above, 0);
+            }
             match word::code(word_above, slot) {
                 word::SPLIT if attempts == most => {
                     return self.publish(level, idx, word::UNSETTLED);
@@ -59,8 +64,6 @@ impl<W: Word> Tree<'_, W> {
                     attempts += 1;
                     self.inspect(level + 1, above, 1 << (2 * slot));
                 }
-                // Perhaps of a `split_over` that has seen what the caller has cleared since.
-                word::FREE if word_above & word::MARK != 0 => self.raise(level + 1, above, 0),
                 word::FREE => (level, idx, attempts) = (level + 1, above, 0),
                 _ => return,
             }

@@ -207,8 +207,8 @@ impl<'a, W: Word> Tree<'a, W> {
         }
     }
 
-    /// Raises the bound of an inner word to `offer`, and leaves no mark.
-    pub(super) fn raise(&self, level: usize, idx: u64, offer: u64) {
+    /// Raises the bound of an inner word to `offer`, and leaves no mark. Returns the word as it was then.
+    pub(super) fn raise(&self, level: usize, idx: u64, offer: u64) -> u64 {
         let word = self.word(level, idx);
         // Pairs with the mark and the commit: the inspection sees the free, or this sees its mark.
         let mut old = word.load();
@@ -216,10 +216,14 @@ impl<'a, W: Word> Tree<'a, W> {
             let new = word::inner(old, word::codes(level, old), word::bound(old).max(offer));
             // SeqCst: leaves no mark, which makes a concurrent `commit` fail.
             match word.swap(old, new) {
-                Ok(_) => return W::store_load_fence(),
+                Ok(raised) => {
+                    W::store_load_fence();
+                    return raised;
+                }
                 Err(found) => old = found,
             }
         }
+        old
     }
 
     /// Begins the inspection of an inner word. Returns `None` if the word was changed before the mark was set.
