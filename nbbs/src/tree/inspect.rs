@@ -64,7 +64,11 @@ impl<W: Word> Tree<'_, W> {
                     attempts += 1;
                     self.inspect(level + 1, above, 1 << (2 * slot));
                 }
-                word::FREE => (level, idx, attempts) = (level + 1, above, 0),
+                word::FREE => {
+                    // Between the commit that freed the slot and the look further up: "Orderings" in DESIGN.md, `commit`.
+                    W::store_load_fence();
+                    (level, idx, attempts) = (level + 1, above, 0);
+                }
                 _ => return,
             }
         }

@@ -282,6 +282,23 @@ pub static RACES: &[Race] = &[
         notes: Notes::Own,
         under: FOUR,
     },
+    // Lane 1 empties a word and merges it. Lane 0, which looks for a block that large, lowers the bound of the top.
+    Race {
+        name: "merge-or-tighten-above",
+        units: 1024,
+        grain: 4,
+        setup: &[
+            (MAIN, Alloc(9)),
+            (1, At(512, 528)),
+            (MAIN, Alloc(8)),
+            (MAIN, Alloc(7)),
+            (MAIN, Alloc(6)),
+            (MAIN, Alloc(5)),
+        ],
+        lanes: &[&[Alloc(5)], &[Op::FreeRun]],
+        notes: Notes::Own,
+        under: FOUR,
+    },
     // Notes that all threads share, however old.
     Race {
         name: "stale-notes",
