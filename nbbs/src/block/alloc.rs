@@ -26,8 +26,8 @@ impl<W: Word> Blocks<'_, W> {
         if order > max { Err(AllocError::OrderTooLarge { order, max }) } else { Ok(()) }
     }
 
-    /// Allocates a block. Everything but the common case is left to a tail call, so that the common case saves no
-    /// registers. `LEAF`: the block is one of a leaf word.
+    /// Allocates a block. Everything but the common case is in functions of its own. `LEAF`: the block is one of a leaf
+    /// word.
     #[inline(always)]
     fn alloc_in<const LEAF: bool>(self, order: u32) -> Result<u64, AllocError> {
         let (level, _) = slots_of::<LEAF, W>(order);
