@@ -1,37 +1,13 @@
 //! Tests what caches cost, in accesses to shared words. These are counts, which are the same on every machine.
 
-use std::cell::Cell;
-
 use nbbs::{Caches, Caps, cache_words};
-use testkit::hooked::{Hook, Hooked};
+use testkit::counting::{self, Counted};
 use testkit::program::Arena;
-
-thread_local! {
-    /// The numbers of loads and stores, and of compare-and-swaps.
-    static COUNTS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
-}
-
-/// Counts accesses to words.
-#[derive(Debug, Default)]
-struct Counting;
-
-impl Hook for Counting {
-    fn before_access() {
-        COUNTS.set((COUNTS.get().0 + 1, COUNTS.get().1));
-    }
-
-    fn before_swap(_at: usize) {
-        COUNTS.set((COUNTS.get().0, COUNTS.get().1 + 1));
-    }
-}
-
-type Counted = Hooked<Counting>;
 
 /// Returns the plain accesses and read-modify-writes that `work` takes.
 fn count<R>(work: impl FnOnce() -> R) -> (R, (u64, u64)) {
-    COUNTS.set((0, 0));
-    let result = work();
-    (result, COUNTS.get())
+    let (result, counts) = counting::count(work);
+    (result, (counts.loads + counts.stores, counts.swaps))
 }
 
 /// An arena and the caches of two CPUs.

@@ -1,28 +1,12 @@
 //! Tests blocks that are freed by another lane than the one that allocated them: what that costs, and that nothing is
 //! kept.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 
 use nbbs::{Buddy, MetadataError, lane_words};
-use testkit::hooked::{Hook, Hooked};
+use testkit::counting::{Counted, count};
 use testkit::program::Arena;
 use testkit::{Block, Oracle, check_whole};
-
-thread_local!(static SWAPS: Cell<u64> = const { Cell::new(0) });
-
-#[derive(Debug, Default)]
-struct Counting;
-
-impl Hook for Counting {
-    fn before_access() {}
-
-    fn before_swap(_at: usize) {
-        SWAPS.set(SWAPS.get() + 1);
-    }
-}
-
-type Counted = Hooked<Counting>;
 
 const UNITS: u64 = 1 << 18;
 
@@ -41,13 +25,11 @@ fn ring(buddy: &Buddy<'_, Counted>, lanes: usize, held: usize, order: u32) -> f6
         }
     };
     turns();
-    let before = SWAPS.get();
-    turns();
-    let swaps = SWAPS.get() - before;
+    let (_, counts) = count(turns);
     for block in queues.into_iter().flatten() {
         buddy.on(0).free_sized(block, order).unwrap();
     }
-    swaps as f64 / (TURNS * lanes) as f64
+    counts.swaps as f64 / (TURNS * lanes) as f64
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! Tests units that are never handed out: at construction, and later, while others allocate.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use nbbs::sync::Word;
 use nbbs::{AllocError, Buddy, FreeError, RangeError};
-use testkit::hooked::{Hook, Hooked};
+use testkit::counting::{Counted, count};
 use testkit::program::{Arena, Op, Program, Step, run};
 use testkit::steered::{Steered, jitter};
 use testkit::{Load, Oracle, Violation, stress_beside};
@@ -160,28 +159,14 @@ fn reservations_come_and_go_while_others_allocate() {
     }
 }
 
-thread_local!(static SWAPS: Cell<u64> = const { Cell::new(0) });
-
-#[derive(Debug, Default)]
-struct Counting;
-
-impl Hook for Counting {
-    fn before_access() {}
-
-    fn before_swap(_at: usize) {
-        SWAPS.set(SWAPS.get() + 1);
-    }
-}
-
 /// Words of free memory, the slots above them, and what is lowered above.
 #[test]
 fn a_reservation_costs_what_is_said() {
     for units in [1 << 12, 1 << 18] {
         for (start, len) in [(0, 1), (0, 512), (512, 1024), (5, 1000), (1000, 3000), (0, 1 << 12)] {
-            let arena = Arena::<Hooked<Counting>>::new(units);
-            let before = SWAPS.get();
-            arena.buddy().reserve(start..start + len).unwrap();
-            let swaps = SWAPS.get() - before;
+            let arena = Arena::<Counted>::new(units);
+            let (_, counts) = count(|| arena.buddy().reserve(start..start + len).unwrap());
+            let swaps = counts.swaps;
             let touched = |size: u64| (start + len).div_ceil(size) - start / size;
             // Those of each level: of 32 units, of 512, and so on.
             let sizes = (0..).map(|level| 32 << (4 * level)).take_while(|&size| size < units);

@@ -2,11 +2,9 @@
 //! distinguish a slow operation from a thread that was not running. `cargo test -p nbbs --test worst -- --nocapture`
 //! prints the counts.
 
-use std::cell::Cell;
-
 use fastrand::Rng;
 use nbbs::{AllocError, Buddy, Caches, Caps, FreeError, cache_words};
-use testkit::hooked::{Hook, Hooked};
+use testkit::counting::{Counted, count};
 use testkit::program::Arena;
 
 /// 1 GiB in pages.
@@ -21,28 +19,12 @@ const ALONE: [u64; 2] = [1000, 32];
 /// that it keeps if there are none.
 const CACHED: [u64; 2] = [1700, 300];
 
-thread_local!(static LOADS: Cell<u64> = const { Cell::new(0) });
-
-#[derive(Debug, Default)]
-struct Counting;
-
-impl Hook for Counting {
-    fn before_access() {}
-
-    fn before_load(_at: usize) {
-        LOADS.set(LOADS.get() + 1);
-    }
-}
-
-type Counted = Hooked<Counting>;
-
 /// Draws the order of the next block.
 type Draw = fn(&mut Rng) -> u32;
 
 fn loads<R>(operation: impl FnOnce() -> R) -> (R, u64) {
-    LOADS.set(0);
-    let result = operation();
-    (result, LOADS.get())
+    let (result, counts) = count(operation);
+    (result, counts.loads)
 }
 
 /// The loads of the operations of a kind.

@@ -19,6 +19,7 @@
 //! share       the share of many things that a check tries
 //! history     recorded calls, checked against the specification
 //! hooked      a metadata word with a hook before every access
+//! counting    a word whose accesses are counted
 //! touched     a word that notes which cache lines are touched, by lane
 //! steered     such a word, with which a test steers its threads: jitter, schedules, sudden death
 //! ```
@@ -41,6 +42,8 @@ mod checked;
 mod corpus;
 #[cfg(feature = "full")]
 mod counters;
+#[cfg(feature = "std")]
+pub mod counting;
 #[cfg(feature = "std")]
 mod depth;
 #[cfg(feature = "full")]

@@ -349,8 +349,8 @@ impl<W: Word> Blocks<'_, W> {
         self.tree().split_slots(level, idx, word::codes(level, word))
     }
 
-    /// [Splits](crate::tree::Tree::split_over) the free slots above every word in use that describes `unit`: claims that a look from
-    /// the top would not see.
+    /// [Splits](crate::tree::Tree::split_over) the free slots above every word in use that describes `unit`: claims
+    /// that a look from the top would not see.
     #[cold]
     pub fn split_over_all(self, unit: u64) {
         for level in 0..self.geometry().top() {

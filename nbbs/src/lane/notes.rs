@@ -110,33 +110,31 @@ impl<'a, W: Word> Notes<'a, W> {
     /// behind, if a claim in a leaf word noted it, and otherwise none.
     #[inline(always)]
     pub fn note_behind(self, fit: Fit, left: u64) {
-        self.0[CHANGED].store(fit.changed.behind().0, Ordering::Relaxed);
-        self.0[CHANGED + 1].store(left, Ordering::Relaxed);
+        self.note_changed(fit.changed.behind(), left);
     }
 
     /// Notes that the word at `place` holds `left`.
     #[inline(always)]
     pub fn note(self, place: usize, left: u64) {
-        self.0[CHANGED].store(Changed::of(place).0, Ordering::Relaxed);
-        self.0[CHANGED + 1].store(left, Ordering::Relaxed);
+        self.note_changed(Changed::of(place), left);
     }
 
     /// [Notes](Self::note) a word in which a block of `order` was freed at `slot`.
     #[inline(always)]
     pub fn note_freed(self, place: usize, left: u64, order: u32, slot: u32) {
-        self.note_fit(Changed::of(place).with_fit(order, slot, Changed::TO_NONE), left);
+        self.note_changed(Changed::of(place).with_fit(order, slot, Changed::TO_NONE), left);
     }
 
-    /// [Notes](Self::note) a word in which a block of `order`, of `2^slots` slots, was claimed, and that its buddy at
-    /// `slot` may fit next. `LEAF`: then the block behind that, too.
+    /// [Notes](Self::note) a word in which a block of `order` was claimed, and that its buddy at `slot` may fit next.
+    /// `LEAF`: it is a leaf word, and the block behind the buddy may fit after that.
     #[inline(always)]
     pub fn note_claimed<const LEAF: bool>(self, place: usize, left: u64, order: u32, slot: u32) {
         let step = if LEAF { 1 << order } else { Changed::TO_NONE };
-        self.note_fit(Changed::of(place).with_fit(order, slot, step), left);
+        self.note_changed(Changed::of(place).with_fit(order, slot, step), left);
     }
 
     #[inline(always)]
-    fn note_fit(self, changed: Changed, left: u64) {
+    fn note_changed(self, changed: Changed, left: u64) {
         self.0[CHANGED].store(changed.0, Ordering::Relaxed);
         self.0[CHANGED + 1].store(left, Ordering::Relaxed);
     }
@@ -217,7 +215,8 @@ impl Changed {
     const PLACE_SHIFT: u32 = 18;
     const STEP_SHIFT: u32 = 12;
     const ORDER_SHIFT: u32 = 6;
-    /// The step from any slot to none: a slot plus 1 is at most 32 before it, and 64, which is 0 of the next order, after.
+    /// The step from any slot to none: a slot plus 1 is at most 32 before it. After it, it is at most 64, which is 0 of
+    /// the next order.
     const TO_NONE: u32 = 32;
 
     /// Returns the note of a word in which no block may fit.

@@ -45,7 +45,7 @@ impl<W: Word> Mend<'_, W> {
             let in_use = || word::codes(level, self.0.read(level, idx)) != 0;
             match word::code(self.0.read(level + 1, above), slot) {
                 word::SPLIT => return true,
-                word::FREE if in_use() => _ = self.0.split_over(level, idx),
+                word::FREE if in_use() => self.0.split_over(level, idx),
                 _ => return false,
             }
         }

@@ -95,26 +95,26 @@ impl<W: Word> Tree<'_, W> {
     }
 
     /// Splits the free slot above word `idx` of `level`, if the word is in use: its claims are still climbing, or their
-    /// owners died. Returns `false` if the slot is not free, the word is empty, or somebody else changed the word above.
+    /// owners died. Does nothing if somebody else changes the word above meanwhile.
     ///
     /// An inspection does it, so that the slot is not split over a word that has emptied, which nobody would merge if
     /// this caller died. Whoever empties the word looks at the slot afterwards, and clears the mark or sees it split.
-    pub fn split_over(&self, level: usize, idx: u64) -> bool {
+    pub fn split_over(&self, level: usize, idx: u64) {
         let (above, slot) = W::SHAPE.parent(idx);
         let to_be_split = |word| {
             word::code(word, slot) == word::FREE && word::codes(level, self.read(level, idx)) != 0
         };
         // Most often there is nothing to be split, and no need for a mark.
         if !to_be_split(self.read(level + 1, above)) {
-            return false;
+            return;
         }
-        let Some(marked) = self.mark(level + 1, above) else { return false };
+        let Some(marked) = self.mark(level + 1, above) else { return };
         let old = marked.value;
         let splits = to_be_split(old);
         // What the claims left of the slot: at most its largest half. The bounds above allow for all of it.
         let left = u64::from(W::SHAPE.slot_order(level + 1));
         let (split, least) = if splits { (word::SPLIT << (2 * slot), left) } else { (0, 0) };
-        marked.commit(word::codes(level + 1, old) | split, word::bound(old).max(least)) && splits
+        marked.commit(word::codes(level + 1, old) | split, word::bound(old).max(least));
     }
 
     /// Returns the codes and the bound that an inspection of `slots` would give an inner word.
