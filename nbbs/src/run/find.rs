@@ -58,13 +58,12 @@ impl Wanted {
     }
 }
 
-/// A search for a free block of `2^order` units in `range`, for a run: the first one, or the last. It passes over those
-/// for which a leaf word and those beside it show that there is no room for the run.
+/// A search for a free block of `2^order` units in `range`, for a run: the first one, or, top down, the last. It passes
+/// over those for which a leaf word and those beside it show that there is no room for the run.
 struct Sought<'r> {
     wanted: &'r Wanted,
     order: u32,
     range: &'r Range<u64>,
-    last: bool,
 }
 
 impl Sought<'_> {
@@ -78,12 +77,30 @@ impl Sought<'_> {
         units.start < self.range.end && units.end > self.range.start
     }
 
+    /// Iterates over the slots of a set, given by their low bits, from the end where the search begins.
+    fn slots_in_order(&self, mut set: u64) -> impl Iterator<Item = u32> + use<> {
+        let top_down = self.wanted.top_down;
+        core::iter::from_fn(move || {
+            let bit = if top_down {
+                63_u32.checked_sub(set.leading_zeros())
+            } else {
+                Some(set.trailing_zeros())
+            };
+            let bit = bit.filter(|&bit| bit < 64)?;
+            set ^= 1 << bit;
+            Some(bit / 2)
+        })
+    }
+
     /// Returns the first such block in units that are all free, or the last.
     fn in_free(&self, units: Range<u64>) -> Option<u64> {
         let (start, end) = (units.start.max(self.range.start), units.end.min(self.range.end));
         let size = 1_u64 << self.order;
-        let number =
-            if self.last { end.checked_sub(size)? >> self.order } else { start.div_ceil(size) };
+        let number = if self.wanted.top_down {
+            end.checked_sub(size)? >> self.order
+        } else {
+            start.div_ceil(size)
+        };
         let block = number << self.order;
         (block >= start && block + size <= end).then_some(block)
     }
@@ -96,12 +113,12 @@ impl<W: Word> Runs<'_, W> {
     pub(super) fn claim_in(self, wanted: Wanted, mut range: Range<u64>) -> Option<u64> {
         let mut rest = range.clone();
         while rest.start < rest.end {
-            let (order, last) = (wanted.core(), wanted.top_down);
-            let core = Sought { wanted: &wanted, order, range: &rest, last };
-            let block = self.next_block(self.geometry().top(), 0, &core)?;
-            let reach = wanted.units - 1;
-            let from = range.start.max((block + (1 << wanted.core())).saturating_sub(reach + 1));
-            let to = range.end.min(block + reach + 1);
+            let order = wanted.core();
+            let sought = Sought { wanted: &wanted, order, range: &rest };
+            let block = self.next_block(self.geometry().top(), 0, &sought)?;
+            // Any run that contains the block lies in these units.
+            let from = range.start.max((block + (1 << order)).saturating_sub(wanted.units));
+            let to = range.end.min(block + wanted.units);
             let free = self.free_around(block, from..to);
             if let Some(start) = wanted.fit(free.clone()) {
                 let end = start + wanted.units;
@@ -137,7 +154,7 @@ impl<W: Word> Runs<'_, W> {
             return None;
         }
         let wanted = Wanted { units, align: 1, offset: 0, top_down: false };
-        let sought = Sought { wanted: &wanted, order, range, last: false };
+        let sought = Sought { wanted: &wanted, order, range };
         let block = self.next_block(self.geometry().top(), 0, &sought)?;
         self.claim_run(block, block + units).ok().map(|()| block)
     }
@@ -159,7 +176,7 @@ impl<W: Word> Runs<'_, W> {
         if sought.order >= slot_order {
             let free = self.tree().free_slots(level, idx, codes);
             let places = word::places(free, sought.order - slot_order);
-            return ends(places, sought.last).map(unit_of).find(|&unit| sought.admits(unit));
+            return sought.slots_in_order(places).map(unit_of).find(|&unit| sought.admits(unit));
         }
         let need = u64::from(sought.order) + 1;
         let promises = word::bound(word) >= need;
@@ -168,7 +185,7 @@ impl<W: Word> Runs<'_, W> {
             (word::free_slots(codes) | promising) & word::first_slots(W::SHAPE.slots(level));
         let below = self.tree().below(level, idx);
         let mut is_misled = promises;
-        let found = ends(slots, sought.last).find_map(|slot| {
+        let found = sought.slots_in_order(slots).find_map(|slot| {
             let units = unit_of(slot)..unit_of(slot) + (1 << slot_order);
             if !sought.meets(&units) {
                 is_misled = false;
@@ -196,7 +213,7 @@ impl<W: Word> Runs<'_, W> {
         let first = W::SHAPE.first_unit(0, idx, 0);
         let free = self.tree().free_slots(0, idx, self.tree().read(0, idx));
         let mut blocks = word::places(free, sought.order);
-        while let Some(slot) = ends(blocks, sought.last).next() {
+        while let Some(slot) = sought.slots_in_order(blocks).next() {
             let unit = first + u64::from(slot);
             if !sought.admits(unit) {
                 blocks ^= 1 << (2 * slot);
@@ -262,15 +279,4 @@ impl<W: Word> Runs<'_, W> {
         let behind = spot.unit::<W>() + (1 << W::SHAPE.slot_order(spot.level));
         unit.saturating_sub(behind - (u64::from(free) << W::SHAPE.slot_order(spot.level)))
     }
-}
-
-/// Iterates over the slots of a set, from one end to the other.
-fn ends(mut set: u64, last: bool) -> impl Iterator<Item = u32> {
-    core::iter::from_fn(move || {
-        let bit =
-            if last { 63_u32.checked_sub(set.leading_zeros()) } else { Some(set.trailing_zeros()) };
-        let bit = bit.filter(|&bit| bit < 64)?;
-        set ^= 1 << bit;
-        Some(bit / 2)
-    })
 }
