@@ -2,11 +2,10 @@
 
 use core::ops::Range;
 
-use super::Runs;
 use super::find::Wanted;
 use super::slots::Slots;
+use super::{Runs, order_for};
 use crate::error::RequestError;
-use crate::lane::Path;
 use crate::request::Request;
 use crate::sync::Word;
 use crate::word::{self, span};
@@ -15,7 +14,7 @@ impl<W: Word> Runs<'_, W> {
     /// Allocates exactly `units` units.
     pub fn alloc_units(self, units: u64) -> Result<u64, RequestError> {
         self.check_units(units)?;
-        let order = units.next_power_of_two().trailing_zeros();
+        let order = order_for(units);
         if units.is_power_of_two()
             && let Ok(index) = self.blocks.alloc(order)
         {
@@ -94,12 +93,9 @@ impl<W: Word> Runs<'_, W> {
             Some((codes | span::closed(slot, units), slot))
         });
         let slot = self.lane().noted(0, leaf, claimed)?.1;
-        if self.lane().climb(Path::Claims, 0, leaf) {
-            return Some(W::SHAPE.first_unit(0, leaf, slot));
-        }
         let slots = Slots { level: 0, idx: leaf, slot, count: units };
-        self.clear_slots(slots, slots.closed());
-        None
+        let met_nobody = self.climb_from(slots, slots.closed());
+        met_nobody.then(|| W::SHAPE.first_unit(0, leaf, slot))
     }
 
     /// Claims a run anywhere, from the lane's cursor on: in one word if it fits into one.
@@ -128,5 +124,5 @@ impl<W: Word> Runs<'_, W> {
 
 /// Returns the order whose cursor leads to leaf words for runs of this many units.
 fn leaf_order<W: Word>(units: u64) -> u32 {
-    units.next_power_of_two().trailing_zeros().min(W::SHAPE.slots_log2(0) - 1)
+    order_for(units).min(W::SHAPE.slots_log2(0) - 1)
 }

@@ -59,10 +59,15 @@ impl Run {
         Slots { level, idx, slot, count: (self.units() >> W::SHAPE.slot_order(level)) as u32 }
     }
 
-    /// The order of a block that would hold the run.
+    /// The order of the smallest block that would hold the run.
     pub fn order(&self) -> u32 {
-        self.units().next_power_of_two().trailing_zeros()
+        order_for(self.units())
     }
+}
+
+/// Returns the order of the smallest block that holds `units` units.
+fn order_for(units: u64) -> u32 {
+    units.next_power_of_two().trailing_zeros()
 }
 
 impl<'b, W: Word> Runs<'b, W> {
