@@ -6,8 +6,8 @@
 //! highest word down. Its slots become free, and an inspection merges those that are split.
 
 use super::Runs;
-use super::hold::Held;
-use crate::error::{FreeError, ResizeError};
+use super::hold::{Held, changed, freed};
+use crate::error::ResizeError;
 use crate::sync::Word;
 use crate::tree::Spot;
 use crate::word::{self, span};
@@ -32,7 +32,7 @@ impl<W: Word> Runs<'_, W> {
             is_rest.then_some((codes ^ (word::REST ^ head) << (2 * spot.slot), ()))
         });
         let begun = self.lane().noted(spot.level, spot.idx, begun);
-        self.changed(held.start, begun.is_some())
+        changed(held.start, begun.is_some())
     }
 
     /// Returns whether the rests from `spot` on reach to `end` within their word, and are not all of the word.
@@ -81,7 +81,7 @@ impl<W: Word> Runs<'_, W> {
         }
         // Only if the run is not the caller's: somebody else has freed it.
         self.take_back((lowest..spot.level).map(hidden));
-        Err(ResizeError::Free(FreeError::NotAllocated { index: unit }))
+        Err(freed(unit))
     }
 
     /// Frees the slots of words that were [hidden](Self::refine), and merges them.

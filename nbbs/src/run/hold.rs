@@ -8,9 +8,8 @@
 //! The last unit of a hidden head shows the code of a block. If somebody wrongly frees that unit, or releases the
 //! others, there is no head left to give back, and what is left of the run becomes free.
 
-use super::Run;
-use super::Runs;
 use super::slots::Slots;
+use super::{Run, Runs};
 use crate::error::{FreeError, ResizeError};
 use crate::sync::Word;
 
@@ -52,7 +51,7 @@ impl<W: Word> Runs<'_, W> {
             return self.hold_word(run, first).map(|()| held);
         }
         if run.is_open {
-            self.changed(run.start, self.recode(first, first.open(), first.hidden()))?;
+            changed(run.start, self.recode(first, first.open(), first.hidden()))?;
         } else {
             self.refine(run.head, run.start, 0, first.hidden())?;
         }
@@ -67,7 +66,7 @@ impl<W: Word> Runs<'_, W> {
         } else {
             self.give_back(&held, held.end)?;
         }
-        self.changed(run.start, false).map(|()| held)
+        Err(freed(run.start))
     }
 
     /// Takes hold of a closed run in a leaf word, and of the free units behind it in the word.
@@ -108,7 +107,7 @@ impl<W: Word> Runs<'_, W> {
             self.clear_tails(held.tails(), end);
             self.clear_left(first);
         }
-        self.changed(held.start, done)
+        changed(held.start, done)
     }
 
     /// Clears hidden slots. Returns `false` if somebody has wrongly released or freed some of them.
@@ -130,9 +129,14 @@ impl<W: Word> Runs<'_, W> {
         }
         self.tree().merge(first.level, first.idx);
     }
+}
 
-    /// Returns whether the run at `index` was changed; if not, the error that somebody else has freed it.
-    pub(super) fn changed(self, index: u64, done: bool) -> Result<(), ResizeError> {
-        if done { Ok(()) } else { Err(ResizeError::Free(FreeError::NotAllocated { index })) }
-    }
+/// Returns the error that somebody else has freed the run at `index`, unless it was changed.
+pub(super) fn changed(index: u64, done: bool) -> Result<(), ResizeError> {
+    if done { Ok(()) } else { Err(freed(index)) }
+}
+
+/// Returns the error that somebody else has freed the run at `index`.
+pub(super) fn freed(index: u64) -> ResizeError {
+    ResizeError::Free(FreeError::NotAllocated { index })
 }

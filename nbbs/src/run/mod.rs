@@ -21,6 +21,8 @@ mod reserve;
 mod resize;
 mod slots;
 
+use core::ops::Range;
+
 use crate::block::Blocks;
 use crate::error::FreeError;
 use crate::lane::OnLane;
@@ -57,6 +59,16 @@ impl Run {
     fn slots<W: Word>(&self) -> Slots {
         let Spot { level, idx, slot, .. } = self.head;
         Slots { level, idx, slot, count: (self.units() >> W::SHAPE.slot_order(level)) as u32 }
+    }
+
+    /// Returns the codes of a closed run of `units`, a part of this closed run, in its word; 0 if there are none.
+    fn closed_part<W: Word>(&self, units: Range<u64>) -> u64 {
+        let level = self.head.level;
+        let count = (units.end - units.start) >> W::SHAPE.slot_order(level);
+        if count == 0 {
+            return 0;
+        }
+        span::closed(W::SHAPE.locate(level, units.start).1, count as u32)
     }
 
     /// The order of the smallest block that would hold the run.

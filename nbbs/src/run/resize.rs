@@ -2,12 +2,10 @@
 
 use core::ops::Range;
 
-use super::Run;
-use super::Runs;
-use super::hold::Held;
+use super::hold::{Held, changed};
+use super::{Run, Runs};
 use crate::error::ResizeError;
 use crate::sync::Word;
-use crate::word::span;
 
 impl<W: Word> Runs<'_, W> {
     /// Gives back all but the first `units` units of the block or run at `index`.
@@ -74,9 +72,9 @@ impl<W: Word> Runs<'_, W> {
         let starts = (0..run.units() / size).map(|number| index + number * size);
         if !run.is_open && size >= 1 << W::SHAPE.slot_order(run.head.level) {
             let slots = run.slots::<W>();
-            let blocks = starts.map(|start| self.closed_at(&run, start..start + size));
+            let blocks = starts.map(|start| run.closed_part::<W>(start..start + size));
             let blocks = blocks.fold(0, |codes, block| codes | block);
-            return self.changed(index, self.recode(slots, slots.closed(), blocks));
+            return changed(index, self.recode(slots, slots.closed(), blocks));
         }
         let held = self.hold(&run)?;
         let later = starts.clone().filter(|&start| start >= held.tails());
@@ -112,8 +110,8 @@ impl<W: Word> Runs<'_, W> {
         if !run.is_open && begins(gap.start) && begins(gap.end) {
             let slots = run.slots::<W>();
             let left =
-                self.closed_at(run, run.start..gap.start) | self.closed_at(run, gap.end..run.end);
-            return self.changed(run.start, self.recode(slots, slots.closed(), left));
+                run.closed_part::<W>(run.start..gap.start) | run.closed_part::<W>(gap.end..run.end);
+            return changed(run.start, self.recode(slots, slots.closed(), left));
         }
         let held = self.hold(run)?;
         if let Err(error) = self.prepare_gap(&held, &gap) {
@@ -148,17 +146,6 @@ impl<W: Word> Runs<'_, W> {
             self.prepare(gap.end, held.end)?;
         }
         if gap.start > tails { self.begin_slot(gap.start) } else { Ok(()) }
-    }
-
-    /// Returns the codes of a closed run of `units`, in the word of the closed run of which they are part; 0 if `units`
-    /// is empty.
-    fn closed_at(self, run: &Run, units: Range<u64>) -> u64 {
-        let level = run.head.level;
-        let count = (units.end - units.start) >> W::SHAPE.slot_order(level);
-        if count == 0 {
-            return 0;
-        }
-        span::closed(W::SHAPE.locate(level, units.start).1, count as u32)
     }
 
     /// Takes more slots in the word of a closed run, up to unit `end`. Returns `false` if they need another word.
