@@ -303,7 +303,7 @@ impl<W: Word> Blocks<'_, W> {
         let need = search.ask();
         let word = self.tree().read(at, idx);
         let codes = word::codes(at, word);
-        let part = self.free_part(at, idx, codes, need).map_or(0, |slot| 1 << (2 * slot));
+        let part = self.partial_fit(at, idx, codes, need).map_or(0, |slot| 1 << (2 * slot));
         let free = self.tree().free_slots(at, idx, codes) | part;
         let split = self.promising(at, idx, word, need);
         let (on_the_way, slot) = W::SHAPE.parent(W::SHAPE.ancestor(from, at - level - 1));
@@ -325,9 +325,9 @@ impl<W: Word> Blocks<'_, W> {
         near: u32,
     ) -> Option<u32> {
         let free = self.tree().free_slots(level, idx, codes);
-        let part = self.free_part(level, idx, codes, need);
-        if part.is_some() {
-            return part;
+        let partial = self.partial_fit(level, idx, codes, need);
+        if partial.is_some() {
+            return partial;
         }
         if free >> (2 * near) & 1 == 1 {
             return Some(near);
@@ -336,8 +336,8 @@ impl<W: Word> Blocks<'_, W> {
     }
 
     /// Returns the slot that is only partly inside the arena, if it is free and suffices.
-    fn free_part(self, level: usize, idx: u64, codes: u64, need: u64) -> Option<u32> {
-        let (slot, order) = self.tree().free_part(level, idx, codes)?;
+    fn partial_fit(self, level: usize, idx: u64, codes: u64, need: u64) -> Option<u32> {
+        let (slot, order) = self.tree().free_partial_slot(level, idx, codes)?;
         (u64::from(order) + 1 >= need).then_some(slot)
     }
 

@@ -53,7 +53,7 @@ impl<W: Word> Mend<'_, W> {
 
     /// Returns whether every slot above word `idx` of `level`, in which the caller has seen a claim, is split and stays
     /// so as long as the claim is there. The answer may be `false` while others inspect the words above.
-    pub fn is_way_up(self, level: usize, idx: u64) -> bool {
+    pub fn has_way_up(self, level: usize, idx: u64) -> bool {
         // An inspection that missed the claim has marked a word above. This leaves no mark, so that it does not commit.
         self.0.publish(level, idx, word::UNSETTLED);
         W::store_load_fence();

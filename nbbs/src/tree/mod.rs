@@ -138,7 +138,8 @@ impl<'a, W: Word> Tree<'a, W> {
             return whole;
         }
         let below = if word::split_slots(codes) == 0 { 0 } else { word::bound(word) };
-        let part = self.free_part(level, idx, codes).map_or(0, |(_, order)| u64::from(order + 1));
+        let partial = self.free_partial_slot(level, idx, codes);
+        let part = partial.map_or(0, |(_, order)| u64::from(order + 1));
         whole.max(below).max(part)
     }
 
@@ -180,9 +181,9 @@ impl<'a, W: Word> Tree<'a, W> {
 
     /// Returns the slot of an inner word that is only partly inside the arena, if it is free, and the order of the
     /// largest block there.
-    pub fn free_part(&self, level: usize, idx: u64, codes: u64) -> Option<(u32, u32)> {
-        let part = self.geometry.partial_slot(level, idx);
-        part.filter(|&(slot, _)| word::code(codes, slot) == word::FREE)
+    pub fn free_partial_slot(&self, level: usize, idx: u64, codes: u64) -> Option<(u32, u32)> {
+        let partial = self.geometry.partial_slot(level, idx);
+        partial.filter(|&(slot, _)| word::code(codes, slot) == word::FREE)
     }
 
     /// Writes every word as it is in an empty arena. Nobody else may be using them.
