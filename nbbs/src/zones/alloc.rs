@@ -2,7 +2,6 @@
 
 use core::ops::Range;
 
-use super::number::Numbered;
 use super::{Zone, Zones};
 use crate::error::{AllocError, RequestError};
 use crate::request::Request;
@@ -162,11 +161,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn alloc_at(&self, index: u64, units: u64) -> Result<u64, RequestError> {
-        let Some((zone, here)) = self.find(index) else {
-            return Err(self.in_no_zone(index));
-        };
-        let claimed = self.lane_of(zone).alloc_at(here, units);
-        claimed.map(|_| index).map_err(|error| error.among_all(zone.base))
+        self.on_lane(index, |lane, here| lane.alloc_at(here, units)).map(|_| index)
     }
 
     fn preferred(&self, preference: &[usize]) -> impl Iterator<Item = &'a Zone<'a, W>> {

@@ -4,7 +4,6 @@ use core::ops::Range;
 
 use super::number::Numbered;
 use super::{Zone, Zones};
-use crate::api::Lane;
 use crate::error::{BatchError, FreeError, ResizeError};
 use crate::sync::Word;
 
@@ -29,7 +28,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn free(&self, index: u64) -> Result<u64, FreeError> {
-        self.in_zone(index, |zone, index| zone.free(index))
+        self.on_lane(index, |lane, index| lane.free(index))
     }
 
     /// Frees the block of `order` at unit `index` without looking it up from the top of its zone.
@@ -48,7 +47,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn free_sized(&self, index: u64, order: u32) -> Result<(), FreeError> {
-        self.in_zone(index, |zone, index| zone.free_sized(index, order))
+        self.on_lane(index, |lane, index| lane.free_sized(index, order))
     }
 
     /// Frees the block or run of `units` units at `index`.
@@ -67,7 +66,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn free_units(&self, index: u64, units: u64) -> Result<(), FreeError> {
-        self.in_zone(index, |zone, index| zone.free_units(index, units))
+        self.on_lane(index, |lane, index| lane.free_units(index, units))
     }
 
     /// Frees blocks of `order`, of any zones.
@@ -123,7 +122,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shrink(&self, index: u64, units: u64) -> Result<(), ResizeError> {
-        self.in_zone(index, |zone, index| zone.shrink(index, units))
+        self.on_lane(index, |lane, index| lane.shrink(index, units))
     }
 
     /// Extends the block or run at `index` to `units` units, within its zone.
@@ -141,7 +140,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn grow(&self, index: u64, units: u64) -> Result<(), ResizeError> {
-        self.in_zone(index, |zone, index| zone.grow(index, units))
+        self.on_lane(index, |lane, index| lane.grow(index, units))
     }
 
     /// Splits the block or run at `index` after `units` units, and returns the first unit of the second part.
@@ -159,7 +158,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn split_off(&self, index: u64, units: u64) -> Result<u64, ResizeError> {
-        self.in_zone(index, |zone, index| zone.split_off(index, units)).map(|_| index + units)
+        self.on_lane(index, |lane, index| lane.split_off(index, units)).map(|_| index + units)
     }
 
     /// Splits the block or run at `index` into blocks of `order`.
@@ -178,7 +177,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn split(&self, index: u64, order: u32) -> Result<(), ResizeError> {
-        self.in_zone(index, |zone, index| zone.split(index, order))
+        self.on_lane(index, |lane, index| lane.split(index, order))
     }
 
     /// Frees the units of `part`, a part of the block or run at `index`, and keeps the rest.
@@ -197,10 +196,10 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn free_part(&self, index: u64, part: Range<u64>) -> Result<(), ResizeError> {
-        self.in_zone(index, |zone, here| {
+        self.on_lane(index, |lane, here| {
             // A number before the zone wraps around, and so is in no part of anything.
             let number = |unit: u64| unit.wrapping_sub(index - here);
-            zone.free_part(here, number(part.start)..number(part.end))
+            lane.free_part(here, number(part.start)..number(part.end))
         })
         .map_err(|error| match error {
             ResizeError::BehindRun { start, end, .. } if start < index => {
@@ -208,25 +207,6 @@ impl<'a, W: Word> Zones<'a, W> {
             }
             error => error,
         })
-    }
-
-    /// Calls an operation with a unit's number in its zone, from the caller's lane.
-    fn in_zone<T, E: Numbered + From<FreeError>>(
-        &self,
-        index: u64,
-        act: impl FnOnce(Lane<'a, W>, u64) -> Result<T, E>,
-    ) -> Result<T, E> {
-        self.in_arena(index, |zone, index| act(self.lane_of(zone), index))
-    }
-
-    /// Calls an operation with a unit's zone and its number there.
-    pub(super) fn in_arena<T, E: Numbered + From<FreeError>>(
-        &self,
-        index: u64,
-        act: impl FnOnce(&'a Zone<'a, W>, u64) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let (zone, here) = self.find(index).ok_or_else(|| E::from(self.in_no_zone(index)))?;
-        act(zone, here).map_err(|error| error.among_all(zone.base))
     }
 }
 

@@ -24,7 +24,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn order_of(&self, index: u64) -> Result<u32, FreeError> {
-        self.in_arena(index, |zone, index| zone.buddy.order_of(index))
+        self.in_zone(index, |zone, index| zone.buddy.order_of(index))
     }
 
     /// Returns the number of units of the block or run that begins at `index`.
@@ -41,7 +41,7 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn len_of(&self, index: u64) -> Result<u64, FreeError> {
-        self.in_arena(index, |zone, index| zone.buddy.len_of(index))
+        self.in_zone(index, |zone, index| zone.buddy.len_of(index))
     }
 
     /// Returns whether every unit of `range`, all of one zone, is free.

@@ -16,7 +16,7 @@ use core::fmt;
 
 use crate::api::{Buddy, Lane, default_lane};
 use crate::sync::{AtomicU64, Word};
-use number::InNoZone;
+use number::{InNoZone, Numbered};
 
 /// An arena, and the number of its first unit among all zones.
 #[derive(Debug)]
@@ -202,6 +202,25 @@ impl<'a, W: Word> Zones<'a, W> {
     fn find(&self, index: u64) -> Option<(&'a Zone<'a, W>, u64)> {
         let zone = &self.zones[self.zone_of(index)?];
         Some((zone, index - zone.base))
+    }
+
+    /// Calls an operation with a unit's number in its zone, from the caller's lane.
+    fn on_lane<T, E: Numbered + InNoZone>(
+        &self,
+        index: u64,
+        act: impl FnOnce(Lane<'a, W>, u64) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.in_zone(index, |zone, index| act(self.lane_of(zone), index))
+    }
+
+    /// Calls an operation with a unit's zone and its number there.
+    fn in_zone<T, E: Numbered + InNoZone>(
+        &self,
+        index: u64,
+        act: impl FnOnce(&'a Zone<'a, W>, u64) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (zone, here) = self.find(index).ok_or_else(|| self.in_no_zone(index))?;
+        act(zone, here).map_err(|error| error.among_all(zone.base))
     }
 
     /// Returns the number behind the last unit of the last zone.

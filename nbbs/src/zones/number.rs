@@ -21,6 +21,12 @@ macro_rules! in_no_zone {
 
 in_no_zone!(FreeError, RangeError, RequestError);
 
+impl InNoZone for ResizeError {
+    fn in_no_zone(unit: u64, gap: Range<u64>) -> Self {
+        Self::Free(FreeError::in_no_zone(unit, gap))
+    }
+}
+
 /// An answer of a zone that names units.
 pub(super) trait Numbered {
     /// Returns the same answer, of the zone whose first unit is `base` among all zones.
@@ -31,14 +37,13 @@ impl Numbered for FreeError {
     fn among_all(mut self, base: u64) -> Self {
         match &mut self {
             Self::OutOfRange { start, end, units } => outside(start, end, units, base),
-            Self::OrderTooLarge { .. } => {}
             Self::Misaligned { index, .. }
             | Self::NotAllocated { index }
             | Self::NotABlock { index }
             | Self::Reserved { index }
             | Self::WrongOrder { index, .. }
             | Self::WrongLength { index, .. } => *index += base,
-            Self::InNoZone { .. } => {}
+            Self::OrderTooLarge { .. } | Self::InNoZone { .. } => {}
         }
         self
     }
