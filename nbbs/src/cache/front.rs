@@ -41,7 +41,7 @@ impl<W: Word> Front<'_, W> {
         }
         // The one double free that costs nothing to detect.
         let mut count = stacks.count(class);
-        if is_on_top(stacks, class, count, index) {
+        if stacks.is_on_top(class, count, index) {
             return Err(FreeError::NotAllocated { index });
         }
         if count >= self.caps.cap(class) {
@@ -152,10 +152,4 @@ impl<W: Word> Front<'_, W> {
         }
         any
     }
-}
-
-/// Returns whether this block is on top of the `count` blocks of a class.
-#[inline(always)]
-fn is_on_top(stacks: &impl Stacks, class: usize, count: u64, index: u64) -> bool {
-    count.checked_sub(1).is_some_and(|top| stacks.block(class, top) == index)
 }

@@ -90,8 +90,14 @@ pub(super) trait Stacks {
         Some(index)
     }
 
-    /// Returns whether a block is on top of the `count` blocks of a class. If there are none, it compares the word
-    /// before the stack, which belongs to another class or is a count. There must be room for one more.
+    /// Returns whether a block is on top of the `count` blocks of a class.
+    #[inline(always)]
+    fn is_on_top(&self, class: usize, count: u64, index: u64) -> bool {
+        count.checked_sub(1).is_some_and(|top| self.block(class, top) == index)
+    }
+
+    /// Returns `true` wherever [`is_on_top`](Self::is_on_top) does, without a test for an empty stack: it then compares
+    /// the word before, which belongs to another class or is a count. There must be room for one more.
     #[inline(always)]
     fn may_be_on_top(&self, class: usize, count: u64, index: u64) -> bool {
         // Relaxed: as in `block`.

@@ -72,13 +72,13 @@ impl Drop for Mine {
     fn drop(&mut self) {
         let give_back = |own: Own| {
             if own.process != process() {
-                forget(own)
+                forget(own);
             }
         };
         // If a thread ends in a handler that interrupts an operation, the caches are half changed: they are lost.
         _ = BUSY.try_with(|busy| {
             let own = Turn::begin(busy).map(|_turn| take(self.0.get_mut()));
-            own.into_iter().flatten().for_each(give_back)
+            own.into_iter().flatten().for_each(give_back);
         });
     }
 }
@@ -297,7 +297,7 @@ impl ThreadCaches {
     /// # Ok::<(), nbbs::AllocError>(())
     /// ```
     pub fn ask_all(&self) {
-        // Relaxed: it only announces a request. The load in `with` sees it sooner or later.
+        // Relaxed: it only announces a request. The loads in `hit` and `with_or` see it sooner or later.
         self.asks.fetch_add(1, Ordering::Relaxed);
     }
 

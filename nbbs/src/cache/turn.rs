@@ -52,7 +52,7 @@ impl<W: Word> Part<'_, W> {
     }
 
     fn ask(&self) {
-        // Relaxed: it only announces a request. The loads in `leave` see it sooner or later.
+        // Relaxed: it only announces a request. The loads in `leave` and `past` see it sooner or later.
         self.change(ASK, |old| old | ASK, Ordering::Relaxed);
     }
 
