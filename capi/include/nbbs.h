@@ -1207,8 +1207,8 @@ nbbs_code nbbs_free(const struct nbbs_arena *arena,
  * Frees the block of `2^order` units at `index`.
  *
  * Costs what `nbbs_free` does; for blocks of 32 units or more without the load for each level by which that finds
- * them. Refuses as `nbbs_free`, and with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`. A wrong order may go
- * unnoticed while another thread is allocating just there.
+ * them. Refuses as `nbbs_free`, and with `ORDER_TOO_LARGE`, `MISALIGNED`, `WRONG_ORDER`, and `WRONG_LENGTH` for a run
+ * of other length. A wrong order may go unnoticed while another thread is allocating just there.
  */
 nbbs_code nbbs_free_sized(const struct nbbs_arena *arena,
                           uint64_t index,
@@ -1219,7 +1219,8 @@ nbbs_code nbbs_free_sized(const struct nbbs_arena *arena,
  * Frees the block or run of exactly `units` units at `index`.
  *
  * Costs what `nbbs_free_sized` does for a block; otherwise two read-modify-writes for the first word of the run, one
- * for each further word, and two or three for each word at any level that this empties. Refuses as `nbbs_free`, and with `WRONG_LENGTH`.
+ * for each further word, and two or three for each word at any level that this empties. Refuses as `nbbs_free`, and
+ * with `WRONG_LENGTH`.
  */
 nbbs_code nbbs_free_units(const struct nbbs_arena *arena,
                           uint64_t index,

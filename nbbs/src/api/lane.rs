@@ -101,14 +101,14 @@ impl<'b, W: Word> Lane<'b, W> {
         self.runs.free(index)
     }
 
-    /// Frees the block of `order` at unit `index` without looking it up from the top.
+    /// Frees the block of `order` at unit `index`, or an aligned run of as many units. It does not look up the order.
     ///
     /// Cost: one read-modify-write, and a look at the words above: few if the lane's last free was near, one for each
     /// level otherwise. Callable from interrupt and signal handlers.
     ///
     /// # Errors
-    /// Those of [`free`](Self::free), [`FreeError::OrderTooLarge`], [`FreeError::Misaligned`] and
-    /// [`FreeError::WrongOrder`]; nothing has changed. Unlike `free`, which finds the order in the words, this method
+    /// Those of [`free`](Self::free), [`FreeError::OrderTooLarge`], [`FreeError::Misaligned`], [`FreeError::WrongOrder`],
+    /// and [`FreeError::WrongLength`] for a run; nothing has changed. Unlike `free`, which finds the order in the words, this method
     /// trusts the order: a wrong order that happens to name a block which another thread is allocating at the same time
     /// can take that block back.
     ///
@@ -121,6 +121,9 @@ impl<'b, W: Word> Lane<'b, W> {
     /// let refused = FreeError::WrongOrder { index: block, order: 1, actual: 2 };
     /// assert_eq!(cpu.free_sized(block, 1), Err(refused));
     /// assert_eq!(cpu.free_sized(block, 2), Ok(()));
+    /// let run = cpu.alloc_at(0, 37)?;
+    /// let refused = FreeError::WrongLength { index: run, units: 32, actual: 37 };
+    /// assert_eq!(cpu.free_sized(run, 5), Err(refused));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]

@@ -11,7 +11,8 @@ impl<W: Word> Buddy<'_, W> {
     /// Returns the order of the block that begins at unit `index`, or of the smallest block that would hold the run
     /// there.
     ///
-    /// Cost: a load for each level from the top down to the block. Callable from interrupt and signal handlers.
+    /// Cost: a load for each level from the top down to the block; for a run also that of [`len_of`](Self::len_of).
+    /// Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// Those of [`Lane::free`](crate::Lane::free).
@@ -87,7 +88,7 @@ impl<W: Word> Buddy<'_, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn walk(&self, visit: impl FnMut(Piece)) {
-        self.look().walk(visit)
+        self.look().walk(visit);
     }
 
     /// Counts the arena's units and blocks by a [`walk`](Buddy::walk), with its cost and consistency, from where that

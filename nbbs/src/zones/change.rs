@@ -31,7 +31,7 @@ impl<'a, W: Word> Zones<'a, W> {
         self.on_lane(index, |lane, index| lane.free(index))
     }
 
-    /// Frees the block of `order` at unit `index` without looking it up from the top of its zone.
+    /// Frees the block of `order` at unit `index`, or a run of as many units that is aligned in its zone.
     ///
     /// # Errors
     /// Those of [`Lane::free_sized`](crate::Lane::free_sized); [`FreeError::InNoZone`] if the unit is in no zone.
