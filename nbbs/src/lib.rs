@@ -26,7 +26,7 @@
 //! run        runs of any number of units: find, claim, cut, resize, reserve
 //! block      blocks: allocate, free, search, batches
 //! lane       what a lane remembers
-//! tree       the protocol: claim, climb, clear, inspect; the only place where a word changes
+//! tree       the protocol: claim, climb, clear, inspect; the only place where its words change
 //! layout     levels, orders, slots; where the words of an arena are
 //! word       the codes in one word: pure arithmetic, like layout
 //! request    allocation requests                      error    what can be refused, and why

@@ -67,8 +67,7 @@ pub trait Word: Sync {
     /// Reads the word.
     fn load(&self, order: Ordering) -> u64;
 
-    /// Writes the word. Used for the notes of lanes, the words of caches and construction, never by the
-    /// protocol.
+    /// Writes the word. Used for the notes of lanes, the words of caches and construction, never by the protocol.
     fn store(&self, value: u64, order: Ordering);
 
     /// Replaces `current` by `new` if the word holds `current`, and returns the value found.

@@ -1,10 +1,9 @@
 //! Handles to an arena, and the short forms of the most common operations.
 
+use super::{Lane, default_lane};
 use crate::error::{AllocError, FreeError, MetadataError};
 use crate::lane::Arena;
 use crate::sync::{AtomicU64, Word};
-
-use super::{Lane, default_lane};
 
 /// A lock-free buddy allocator. It hands out blocks of `2^order` units, and runs of any number of units, by unit index.
 ///

@@ -1,12 +1,11 @@
 //! Blocks that free themselves.
 
-use crate::sync::AtomicU64;
 use core::ops::Range;
 
 use super::Lane;
 use crate::error::{FreeError, RequestError, ResizeError};
 use crate::request::Request;
-use crate::sync::Word;
+use crate::sync::{AtomicU64, Word};
 
 /// A block or run that is freed when dropped, on the lane on which it was allocated.
 ///

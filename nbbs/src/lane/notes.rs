@@ -53,9 +53,8 @@ const FREES: usize = 6;
 const SPARES: usize = 2 * LINE;
 /// The number of orders that can be those of blocks in leaf words.
 const LEAF_ORDERS: usize = 5;
-/// The position of the spares of order [`LEAF_ORDERS`]; those of larger orders follow. Where leaf words have fewer
-/// orders, the spares of the orders up to [`LEAF_ORDERS`] that are not of leaf words lie directly in front of it; the
-/// pairs of words of the leaf orders end before that.
+/// The position of the spares of order [`LEAF_ORDERS`]; those of larger orders follow. In a smaller shape some orders
+/// below it are not of leaf words: they have the words directly in front, to which the pairs of the others do not reach.
 const LARGE_SPARES: usize = SPARES + 2 * LEAF_ORDERS;
 
 /// The words of one lane. Accesses are `Relaxed` where they publish nothing.
@@ -181,6 +180,7 @@ impl<'a, W: Word> Notes<'a, W> {
         seen.bound(place).map(|bound| (bound, seen.unsealed(sealed)))
     }
 
+    /// Notes that the path above the inner word at `place` was in order after `epoch` was read, and the least bound there.
     pub fn set_path(self, path: Path, place: usize, epoch: u64, bound: u64) {
         let at = path_at(path);
         let seen = Seen::new(place, bound);

@@ -78,7 +78,8 @@ impl<W: Word> Look<'_, W> {
         let first = span::rests_to(spot.codes, spot.slot);
         match (spot.code(), first.checked_sub(1)) {
             (word::REST, None) => true,
-            (word::REST, Some(head)) => word::code(spot.codes, head) == word::SPLIT,
+            // `01`: an open head in a leaf word, or a split slot, in which the run before these rests lies.
+            (word::REST, Some(before)) => word::code(spot.codes, before) == word::SPLIT,
             (code, _) => spot.level == 0 && matches!(code, word::RESERVED | word::HEAD),
         }
     }

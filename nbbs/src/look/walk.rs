@@ -66,7 +66,7 @@ impl<W: Word> Look<'_, W> {
         let word = self.0.read(level, idx);
         let codes = self.resolved(level, idx, word);
         let whole = self.0.geometry.whole_slots(level, idx);
-        let free = word::free_slots(codes) & word::first_slots(whole);
+        let free = self.0.free_slots(level, idx, codes);
         let first = idx << W::SHAPE.slots_log2(level);
         let reserved = if level == 0 { self.0.reserved_slots(idx, codes) } else { 0 };
         let mut slot = 0;
