@@ -61,7 +61,7 @@ impl Wanted {
 /// A search for a free block of `2^order` units in `range`, for a run: the first one, or, top down, the last. It passes
 /// over those for which a leaf word and those beside it show that there is no room for the run.
 struct Sought<'r> {
-    wanted: &'r Wanted,
+    wanted: Wanted,
     order: u32,
     range: &'r Range<u64>,
 }
@@ -114,7 +114,7 @@ impl<W: Word> Runs<'_, W> {
         let mut rest = range.clone();
         while rest.start < rest.end {
             let order = wanted.core();
-            let sought = Sought { wanted: &wanted, order, range: &rest };
+            let sought = Sought { wanted, order, range: &rest };
             let block = self.next_block(self.geometry().top(), 0, &sought)?;
             // Any run that contains the block lies in these units.
             let from = range.start.max((block + (1 << order)).saturating_sub(wanted.units));
@@ -154,7 +154,7 @@ impl<W: Word> Runs<'_, W> {
             return None;
         }
         let wanted = Wanted { units, align: 1, offset: 0, top_down: false };
-        let sought = Sought { wanted: &wanted, order, range };
+        let sought = Sought { wanted, order, range };
         let block = self.next_block(self.geometry().top(), 0, &sought)?;
         self.claim_run(block, block + units).ok().map(|()| block)
     }
@@ -221,7 +221,7 @@ impl<W: Word> Runs<'_, W> {
             }
             let (start, len) = (span::start_to(free, slot), span::length_from(free, slot));
             let piece = first + u64::from(start)..unit + u64::from(len);
-            if self.may_have_room(sought.wanted, idx, piece) {
+            if self.may_have_room(&sought.wanted, idx, piece) {
                 return Some(unit);
             }
             blocks &= !span::bits(start, slot + len - start);
