@@ -30,7 +30,7 @@
 //! | [`Local::alloc`] | a [`PoolBox`] | [`Local::free`] | one read-modify-write for 64 objects |
 //! | [`Pool::alloc_box`] | a [`PoolBox`] | when dropped, by any thread | two read-modify-writes |
 //! | [`Pool::alloc`] | nobody: a pointer | [`Pool::free`], which checks it | four |
-//! | [`Handles::insert`] | nobody: a number | [`Handles::remove`], which detects a stale one | four |
+//! | [`Handles::insert`] | nobody: a number | [`Handles::remove`], which detects a stale one | three |
 //!
 //! # Layers
 //!

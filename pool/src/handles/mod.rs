@@ -104,7 +104,7 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
         &self.pool
     }
 
-    /// Inserts an object and returns its handle. Cost: two read-modify-writes.
+    /// Inserts an object and returns its handle. Cost: one read-modify-write.
     ///
     /// ```
     /// let numbers = nbbs_pool::Handles::<u32>::new();
@@ -170,7 +170,8 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
     }
 
     /// Removes the object: from now on the handle is refused. The object is dropped and its slot freed now or, if there
-    /// are guards, when the last of them goes. Of several callers that remove it, one succeeds.
+    /// are guards, when the last of them goes. Of several callers that remove it, one succeeds. Cost: two
+    /// read-modify-writes, one of them when the slot is freed.
     ///
     /// ```
     /// let numbers = nbbs_pool::Handles::<u32>::new();
