@@ -330,7 +330,7 @@ pub(crate) struct Hold<'a, T, W: Word> {
 
 impl<T, W: Word> Drop for Hold<'_, T, W> {
     fn drop(&mut self) {
-        self.chunk.release(self.slot / SLOTS, 1 << (self.slot % SLOTS));
+        self.chunk.release_slot(self.slot);
     }
 }
 
@@ -380,6 +380,12 @@ impl<T, W: Word> Hint<'_, T, W> {
         let Self(chunk) = self;
         first_bit(from, chunk.rooms(), |idx| chunk.room(idx).load(Ordering::SeqCst))
     }
+}
+
+/// Returns the first of some slots of a word, given by their bits.
+#[inline(always)]
+pub(crate) fn first_slot(word: usize, slots: u64) -> usize {
+    word * SLOTS + slots.trailing_zeros() as usize
 }
 
 /// Returns the first bit that is set, from bit `from` on, of `words` words that `load` reads.

@@ -72,6 +72,12 @@ impl<T, W: Word> Chunk<T, W> {
         self.hint().raise(word);
     }
 
+    /// Gives one claimed slot back.
+    #[inline]
+    pub(crate) fn release_slot(&self, slot: usize) {
+        self.release(slot / SLOTS, 1 << (slot % SLOTS));
+    }
+
     /// Frees all slots of a chunk that has just got its memory from the caller.
     pub(crate) fn open(&self) {
         for word in 0..self.words() {

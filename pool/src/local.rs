@@ -5,7 +5,7 @@ use core::mem::{ManuallyDrop, forget};
 use core::ptr::NonNull;
 
 use crate::boxed::PoolBox;
-use crate::chunk::{Chunk, Hold, SLOTS};
+use crate::chunk::{Chunk, Hold, SLOTS, first_slot};
 use crate::error::{Exhausted, Full};
 use crate::lane::{LANES, Lane, WAYS, thread_number};
 use crate::pool::{Claimed, Pool};
@@ -273,7 +273,7 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         let most = if self.keeps_nothing { 1 } else { self.most.min(SLOTS) as u32 };
         let Claimed { chunk, word, slots } = self.pool.claim(self.from, most)?;
         self.from = (chunk.number(), word);
-        let object = chunk.object(word * SLOTS + slots.trailing_zeros() as usize);
+        let object = chunk.object(first_slot(word, slots));
         if !self.keeps_nothing {
             self.current = way_of(chunk, word);
             let first = chunk.object(word * SLOTS);

@@ -5,7 +5,7 @@ use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU8;
 
-use crate::chunk::{Chunk, Extra, SLOTS};
+use crate::chunk::{Chunk, Extra};
 use crate::config::Config;
 use crate::error::Exhausted;
 use crate::lane::LANES;
@@ -259,7 +259,7 @@ impl<'a, T> Slots<'a, T> {
     /// That of [`release`](Self::release).
     #[inline]
     pub unsafe fn release_slot(self, slot: usize) {
-        self.0.release(slot / SLOTS, 1 << (slot % SLOTS));
+        self.0.release_slot(slot);
     }
 }
 

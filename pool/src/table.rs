@@ -212,6 +212,7 @@ impl<T, W: Word> Table<T, W> {
             free(Some(chunk.cast()), Chunk::<T, W>::layout(slots, extra));
         }
         for (number, segment) in self.segments.iter().enumerate() {
+            // Relaxed: `&mut self` comes after all that others did.
             let block = NonNull::new(segment.load(Ordering::Relaxed));
             if let (Some(block), Some(plan)) = (block, Plan::<T, W>::of(number)) {
                 // SAFETY: the block came from this source with this layout, and this is the end of it.
@@ -256,7 +257,7 @@ impl<T, W: Word> Segment<T, W> {
         let chunk = unsafe { Chunk::make(block, place, extra) }.ok_or(Exhausted::ENDLESS)?;
         let pointer = self.slot(at).ok_or(Exhausted::ENDLESS)?;
         let none = core::ptr::null_mut();
-        // Release pairs with the Acquire in `get`.
+        // Release pairs with the Acquire in `block`.
         let won =
             pointer.compare_exchange(none, chunk.as_ptr(), Ordering::AcqRel, Ordering::Relaxed);
         if won.is_err() {

@@ -66,8 +66,8 @@ pub(super) fn pin<W: Word>(
 
 /// Removes a guard. Returns whether it was the last one of an object that has been removed.
 pub(super) fn unpin<W: Word>(word: &W) -> bool {
-    // Release: everything read under this guard has been read. Acquire pairs with the Release of the other guards: the
-    // caller that destroys the object does so after them.
+    // Release: everything read under this guard has been read. Acquire pairs with the Release of the other guards, and
+    // with that in `end`: the caller that destroys the object does so after them. Relaxed: a wrong guess fails.
     let mut old = word.load(Ordering::Relaxed);
     loop {
         match word.compare_exchange(old, old - 1, Ordering::AcqRel, Ordering::Relaxed) {

@@ -5,7 +5,7 @@ use core::mem::{forget, needs_drop};
 use core::ptr::NonNull;
 
 use super::Pool;
-use crate::chunk::{Hold, SLOTS};
+use crate::chunk::{Hold, first_slot};
 use crate::source::ChunkSource;
 use crate::sync::Word;
 use crate::table::Table;
@@ -41,7 +41,7 @@ impl<T, W: Word> Iterator for Pointers<'_, T, W> {
             }
         }
         let chunk = self.table.get(self.chunk)?;
-        let slot = (self.word - 1) * SLOTS + self.slots.trailing_zeros() as usize;
+        let slot = first_slot(self.word - 1, self.slots);
         self.slots &= self.slots - 1;
         // The chunk may have been withdrawn since its word was read.
         chunk.address(slot).or_else(|| self.next())
@@ -113,7 +113,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
             for word in 0..chunk.words() {
                 let mut slots = chunk.live_slots(word);
                 while slots != 0 {
-                    let slot = word * SLOTS + slots.trailing_zeros() as usize;
+                    let slot = first_slot(word, slots);
                     slots &= slots - 1;
                     if chunk.clear_live(slot) {
                         let _hold = Hold { chunk, slot };

@@ -14,7 +14,7 @@ mod object;
 use core::cell::Cell;
 use core::fmt;
 
-use crate::chunk::{Chunk, Extra};
+use crate::chunk::{Chunk, Extra, SLOTS, first_slot};
 use crate::config::Config;
 use crate::error::Exhausted;
 use crate::lane::{LANES, Lane};
@@ -219,11 +219,11 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
                 if self.looks_ahead() && chunk.is_full(word) {
                     self.look_ahead();
                 }
-                return Ok((chunk, slot(word, slots)));
+                return Ok((chunk, first_slot(word, slots)));
             }
         }
         let Claimed { chunk, word, slots } = self.claim_for(lane, (at, word), 1)?;
-        Ok((chunk, slot(word, slots)))
+        Ok((chunk, first_slot(word, slots)))
     }
 
     /// [Claims](Self::claim) slots, and moves the lane's cursor there.
@@ -240,7 +240,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
 
     /// Returns where a lane begins: each has a cache line of words, as far as they go.
     pub(crate) fn home(&self, lane: usize) -> (usize, usize) {
-        let words = self.config.chunk_size.div_ceil(crate::chunk::SLOTS);
+        let words = self.config.chunk_size.div_ceil(SLOTS);
         (0, lane * 8 % words)
     }
 
@@ -327,11 +327,6 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
 fn claim_in<T, W: Word>(chunk: &Chunk<T, W>, word: usize, most: u32) -> Option<Claimed<'_, T, W>> {
     let (word, slots) = chunk.claim_near(word, most)?;
     Some(Claimed { chunk, word, slots })
-}
-
-/// Returns the slot that a single bit of a word stands for.
-fn slot(word: usize, bit: u64) -> usize {
-    word * crate::chunk::SLOTS + bit.trailing_zeros() as usize
 }
 
 impl<T, S: ChunkSource, W: Word> fmt::Debug for Pool<T, S, W> {
