@@ -9,6 +9,9 @@
 //!                                                  00 free   01 split   11 head   10 rest
 //! ```
 //!
+//! Slot s takes bits 2s and 2s + 1; slot 0 stands for the lowest units. A *set* of slots is a word with the low bit of
+//! each. An `order` that a function here takes or returns is in slots, of which 2^order are meant; a bound's is in units.
+//!
 //! *split*: the state is in the word below. *bound*: no block below the split slots has a larger order; stored as the
 //! order plus 1, 0 for none, [`UNSETTLED`] where a merge may be waiting below. *mark*: somebody is inspecting the words
 //! below. *version*: grows with every mark, so that no two marks look alike.
@@ -255,19 +258,19 @@ pub(crate) const fn is_free(codes: u64, slot: u32, order: u32) -> bool {
     codes & block_bits(order) << (2 * slot) == 0
 }
 
-/// Returns the successor of `old`, a word of `level`, with another block of `2^slots` free slots at `slot`.
+/// Returns the successor of `old`, a word of `level`, with another block, of `2^order` free slots at `slot`.
 #[inline(always)]
-pub(crate) const fn claim(level: usize, old: u64, slot: u32, slots: u32) -> u64 {
-    with_codes(level, old, codes(level, old) | block(slots) << (2 * slot))
+pub(crate) const fn claim(level: usize, old: u64, slot: u32, order: u32) -> u64 {
+    with_codes(level, old, codes(level, old) | block(order) << (2 * slot))
 }
 
-/// Returns a word of `level` without the block of `2^slots` slots at `slot`, and its codes; `None` if there is no such
+/// Returns a word of `level` without the block of `2^order` slots at `slot`, and its codes; `None` if there is no such
 /// block.
 #[inline(always)]
-pub(crate) fn without_block(level: usize, old: u64, slot: u32, slots: u32) -> Option<(u64, u64)> {
+pub(crate) fn without_block(level: usize, old: u64, slot: u32, order: u32) -> Option<(u64, u64)> {
     let codes = codes(level, old);
-    let left = codes & !(block_bits(slots) << (2 * slot));
-    is_block(codes, slot, slots).then(|| (with_codes(level, old, left), left))
+    let left = codes & !(block_bits(order) << (2 * slot));
+    is_block(codes, slot, order).then(|| (with_codes(level, old, left), left))
 }
 
 /// The largest order, in slots, of a place among `free`.
@@ -301,10 +304,10 @@ pub(crate) const fn largest_at(free: u64, slot: u32) -> u32 {
     order
 }
 
-/// Returns the largest order, in slots, of a place of free slots that contains `2^slots` free slots at `slot`, in a word
+/// Returns the largest order, in slots, of a place of free slots that contains `2^least` free slots at `slot`, in a word
 /// of `2^most` slots.
-pub(crate) const fn grown(codes: u64, slot: u32, slots: u32, most: u32) -> u32 {
-    let mut order = slots;
+pub(crate) const fn grown(codes: u64, slot: u32, least: u32, most: u32) -> u32 {
+    let mut order = least;
     while order < most && is_free(codes, slot >> (order + 1) << (order + 1), order + 1) {
         order += 1;
     }

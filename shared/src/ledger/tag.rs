@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The version grows with every change, so that a compare-and-swap of a tag that was read long ago fails. The order is
-//! that of the last block that was granted there: its holder frees it without looking it up from the top.
+//! that of the last block that was granted there: its holder frees it without looking it up.
 //!
 //! The last possible seat is the segment's: it holds slabs, and its generation is the class of their slots.
 

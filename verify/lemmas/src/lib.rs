@@ -54,13 +54,13 @@ export! {
     word_fit(free: u64, order: u32) = or_none(word::fit(free, order));
     word_lone_fit(free: u64, order: u32) = or_none(word::lone_fit(free, order));
     word_is_free(codes: u64, slot: u32, order: u32) = word::is_free(codes, slot, order);
-    word_claim(level: usize, old: u64, slot: u32, slots: u32) = word::claim(level, old, slot, slots);
-    word_has_block(level: usize, old: u64, slot: u32, slots: u32) = word::without_block(level, old, slot, slots).is_some();
-    word_without_block(level: usize, old: u64, slot: u32, slots: u32) = word::without_block(level, old, slot, slots).map_or(NONE, |(word, _)| word);
-    word_left_without_block(level: usize, old: u64, slot: u32, slots: u32) = word::without_block(level, old, slot, slots).map_or(NONE, |(_, left)| left);
+    word_claim(level: usize, old: u64, slot: u32, order: u32) = word::claim(level, old, slot, order);
+    word_has_block(level: usize, old: u64, slot: u32, order: u32) = word::without_block(level, old, slot, order).is_some();
+    word_without_block(level: usize, old: u64, slot: u32, order: u32) = word::without_block(level, old, slot, order).map_or(NONE, |(word, _)| word);
+    word_left_without_block(level: usize, old: u64, slot: u32, order: u32) = word::without_block(level, old, slot, order).map_or(NONE, |(_, left)| left);
     word_largest(free: u64) = or_none(word::largest(free));
     word_largest_at(free: u64, slot: u32) = word::largest_at(free, slot);
-    word_grown(codes: u64, slot: u32, slots: u32, most: u32) = word::grown(codes, slot, slots, most);
+    word_grown(codes: u64, slot: u32, least: u32, most: u32) = word::grown(codes, slot, least, most);
     word_nth_from_slot(set: u64, start: u32, n: usize) = or_none(word::from_slot(set, start).nth(n));
 
     span_bits(slot: u32, count: u32) = span::bits(slot, count);
