@@ -107,10 +107,10 @@ impl<'b, W: Word> Lane<'b, W> {
     /// level otherwise. Callable from interrupt and signal handlers.
     ///
     /// # Errors
-    /// Those of [`free`](Self::free), [`FreeError::OrderTooLarge`], [`FreeError::Misaligned`], [`FreeError::WrongOrder`],
-    /// and [`FreeError::WrongLength`] for a run; nothing has changed. Unlike `free`, which finds the order in the words, this method
-    /// trusts the order: a wrong order that happens to name a block which another thread is allocating at the same time
-    /// can take that block back.
+    /// Those of [`free`](Self::free), [`FreeError::OrderTooLarge`], [`FreeError::Misaligned`],
+    /// [`FreeError::WrongOrder`], and [`FreeError::WrongLength`] for a run; nothing has changed. Unlike `free`, which
+    /// finds the order in the words, this method trusts the order: a wrong order that happens to name a block which
+    /// another thread is allocating at the same time can take that block back.
     ///
     /// ```
     /// # use nbbs::FreeError;

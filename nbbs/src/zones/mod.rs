@@ -64,10 +64,10 @@ pub enum ZoneError {
 /// which order.
 ///
 /// It has the operations of a [`Lane`] but [`has_free`](Lane::has_free), with the same names, results and errors; those
-/// that may allocate anywhere take the preference list first. It is as lock-free as the arenas. Cost: that of the operation in its zone, plus a binary
-/// search of the zones to find it; an allocation tries one zone after the other. Errors also number units among all
-/// zones; what an `OutOfRange` names as the units of the arena is where the zone's end. No block or run spans two
-/// zones. The statistics of a zone are those of its arena.
+/// that may allocate anywhere take the preference list first. It is as lock-free as the arenas. Cost: that of the
+/// operation in its zone, plus a binary search of the zones to find it; an allocation tries one zone after the other.
+/// Errors also number units among all zones; what an `OutOfRange` names as the units of the arena is where the zone
+/// ends. No block or run spans two zones. The statistics of a zone are those of its arena.
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, Zone, Zones};
