@@ -332,7 +332,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
             return self.caches.get(cpu).and_then(|cache| unsafe { cache.with_nested(visit) });
         }
         #[cfg(feature = "std")]
-        return crate::threads::with(&self.regions, || self.memory(), visit);
+        return crate::threads::with(&self.regions, visit);
         // Where operations nest, the first cache is for those that get its number.
         #[cfg(not(feature = "std"))]
         return if C::OVERLAP.is_nested() {
@@ -340,6 +340,13 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
         } else {
             self.caches[0].with(|cache| visit(cache, 0))
         };
+    }
+
+    #[cfg(feature = "std")]
+    fn claim_cache(self) {
+        if aborting(C::number).is_none() {
+            crate::threads::claim(&self.regions, self.memory());
+        }
     }
 
     fn lane(self) -> usize {

@@ -19,12 +19,30 @@ pub trait Steps<'h>: Copy {
     /// Calls `visit` with the caller's cache, unless that is in use, and with the corresponding lane.
     fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R>;
 
+    /// Makes the calling thread's cache that of this heap, if threads have caches, and it belongs to nobody: that of
+    /// the first heap that asks.
+    fn claim_cache(self) {}
+
     /// Returns the caller's lane of the buddy allocator.
     fn lane(self) -> usize;
 
     #[inline]
     fn alloc(self, layout: Layout) -> Option<NonNull<u8>> {
-        match Class::of(layout) {
+        if layout.align() > GRAIN {
+            return self.alloc_aligned(layout);
+        }
+        self.alloc_of(Class::of(layout), layout)
+    }
+
+    /// Allocates memory whose alignment takes a call to find the class, for which others need not save registers.
+    #[cold]
+    fn alloc_aligned(self, layout: Layout) -> Option<NonNull<u8>> {
+        self.alloc_of(Class::of(layout), layout)
+    }
+
+    #[inline]
+    fn alloc_of(self, class: Option<Class>, layout: Layout) -> Option<NonNull<u8>> {
+        match class {
             Some(class) => self.alloc_slot(class),
             None => self.alloc_run(layout, false),
         }
@@ -45,7 +63,31 @@ pub trait Steps<'h>: Copy {
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
     #[inline]
     unsafe fn free(self, at: NonNull<u8>, layout: Layout) {
-        match Class::of(layout) {
+        if layout.align() > GRAIN {
+            // SAFETY: as the caller promises.
+            return unsafe { self.free_aligned(at, layout) };
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.free_of(Class::of(layout), at, layout) };
+    }
+
+    /// Frees memory, as [`alloc_aligned`](Self::alloc_aligned) allocates it.
+    ///
+    /// # Safety
+    /// That of [`free`](Self::free).
+    #[cold]
+    unsafe fn free_aligned(self, at: NonNull<u8>, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { self.free_of(Class::of(layout), at, layout) };
+    }
+
+    /// Frees memory whose layout is that of this class, or of none.
+    ///
+    /// # Safety
+    /// That of [`free`](Self::free).
+    #[inline]
+    unsafe fn free_of(self, class: Option<Class>, at: NonNull<u8>, layout: Layout) {
+        match class {
             // SAFETY: as the caller promises.
             Some(class) => unsafe { self.free_slot(class, at) },
             None => self.free_run(at, layout),
@@ -175,6 +217,10 @@ pub trait Steps<'h>: Copy {
 
     #[inline]
     fn alloc_slot(self, class: Class) -> Option<NonNull<u8>> {
+        if !watch::ON {
+            // Last, so that a hit saves no registers for what follows.
+            return self.take_slot(class);
+        }
         loop {
             let at = self.take_slot(class)?;
             watch::open(at, class.size());
@@ -196,6 +242,7 @@ pub trait Steps<'h>: Copy {
 
     #[cold]
     fn alloc_slowly(self, class: Class) -> Option<NonNull<u8>> {
+        self.claim_cache();
         let memory = self.memory();
         match self.with_cache(|cache, lane| cache.alloc(class, &memory, lane)) {
             Some(found) => found,
@@ -225,16 +272,27 @@ pub trait Steps<'h>: Copy {
     /// The caller holds it, and gives it up.
     #[inline]
     unsafe fn free_slot(self, class: Class, at: NonNull<u8>) {
-        let is_freed = if watch::ON {
-            // Only what is known to be a slot can be closed.
-            self.find(at).is_ok_and(|held| held.is_of(class))
-                // SAFETY: as the caller promises.
-                && unsafe { self.try_free_slot(class, at) }
-        } else {
-            self.with_cache(|cache, _| cache.push(class, at)) == Some(true)
-                || self.try_free_slowly(class, at)
-        };
+        if !watch::ON {
+            if self.with_cache(|cache, _| cache.push(class, at)) != Some(true) {
+                self.free_slowly(class, at);
+            }
+            return;
+        }
+        // Only what is known to be a slot can be closed.
+        let is_freed = self.find(at).is_ok_and(|held| held.is_of(class))
+            // SAFETY: as the caller promises.
+            && unsafe { self.try_free_slot(class, at) };
         if !is_freed {
+            self.memory().refuse();
+        }
+    }
+
+    /// Frees a slot for which the caller's cache had no room. A free that is found to be wrong is counted. Never inlined,
+    /// so that a hit saves no registers for it.
+    #[cold]
+    #[inline(never)]
+    fn free_slowly(self, class: Class, at: NonNull<u8>) {
+        if !self.try_free_slowly(class, at) {
             self.memory().refuse();
         }
     }
@@ -264,6 +322,7 @@ pub trait Steps<'h>: Copy {
     /// bypassed if it is in use. Returns whether the free was not found wrong.
     #[cold]
     fn try_free_slowly(self, class: Class, at: NonNull<u8>) -> bool {
+        self.claim_cache();
         let memory = self.memory();
         !self.is_kept(class, at)
             && (self.with_cache(|cache, lane| cache.free(class, at, &memory, lane)).is_some()

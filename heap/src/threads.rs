@@ -72,43 +72,42 @@ impl Local {
         self.lane.get()
     }
 
-    /// Makes the cache that of the heap, if it belongs to nobody. Returns whether it is the heap's.
-    #[cold]
-    fn become_that_of(&self, memory: Memory<'static>, regions: &Regions) -> bool {
+    /// Makes the cache that of the heap, if it belongs to nobody.
+    fn become_that_of(&self, memory: Memory<'static>, regions: &Regions) {
         // A thread that cannot announce itself would give nothing back. Neither does one that does so in the last round
         // of its keys' destructors, which the C library does not tell.
-        let free = self.regions.get().is_null() && ends::announce();
-        if free {
+        if self.regions.get().is_null() && ends::announce() {
             // Here, so that whoever uses the cache need not look whether there is a lane.
             self.lane();
             self.memory.set(Some(memory));
             self.regions.set(regions);
         }
-        free
     }
 }
 
-/// Calls `visit` with the calling thread's cache and its lane. Returns `None` if the cache is another heap's, or in use
-/// by what the caller has interrupted, or the thread is ending. The cache becomes that of the first heap that asks.
+/// Makes the calling thread's cache that of the heap, if it belongs to nobody.
+pub fn claim(regions: &'static Regions, memory: Memory<'static>) {
+    _ = LOCAL.try_with(|local| {
+        if local.turn.enter_nested() {
+            local.become_that_of(memory, regions);
+            local.turn.leave_nested();
+        }
+    });
+}
+
+/// Calls `visit` with the calling thread's cache and its lane. Returns `None` if the cache is not this heap's, or in use
+/// by what the caller has interrupted, or the thread is ending.
 #[inline]
-pub fn with<R>(
-    regions: &'static Regions,
-    memory: impl FnOnce() -> Memory<'static>,
-    visit: impl FnOnce(&mut Cache, usize) -> R,
-) -> Option<R> {
+pub fn with<R>(regions: &'static Regions, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
     LOCAL
         .try_with(|local| {
-            if !local.turn.enter_nested() {
+            if !eq(local.regions.get(), regions) || !local.turn.enter_nested() {
                 return None;
             }
-            let is_ours =
-                eq(local.regions.get(), regions) || local.become_that_of(memory(), regions);
-            let found = is_ours.then(|| {
-                // SAFETY: `enter_nested` said that nobody else uses the cache.
-                visit(unsafe { &mut *local.cache.get() }, local.lane.get())
-            });
+            // SAFETY: `enter_nested` said that nobody else uses the cache.
+            let found = visit(unsafe { &mut *local.cache.get() }, local.lane.get());
             local.turn.leave_nested();
-            found
+            Some(found)
         })
         .ok()
         .flatten()
