@@ -311,9 +311,9 @@ impl Bin {
         let (given, _) = self.slots.split_at_mut(count);
         for first in 0..given.len() {
             let Some(at) = NonNull::new(given[first]) else { continue };
-            let of_slab =
-                |region: &Region<'_>| give_all_of_slab(&mut given[first..], region, class, lane);
-            let (refused, bytes) = memory.at(at, of_slab).unwrap_or((1, 0));
+            let of_region =
+                |region: &Region<'_>| give_all_of_region(&mut given[first..], region, class, lane);
+            let (refused, bytes) = memory.at(at, of_region).unwrap_or((1, 0));
             (0..refused).for_each(|_| memory.refuse());
             all_bytes += bytes;
         }
@@ -323,33 +323,57 @@ impl Bin {
     }
 }
 
-/// Gives back the slots that belong to the first one's slab, and leaves null in their place. Returns how many were
-/// refused, and the bytes of the slab if its memory has gone back.
-fn give_all_of_slab(
-    at: &mut [*mut u8],
+/// Gives back the slots that lie in a region, those of one slab together, and leaves null in their place. Returns how
+/// many were refused, and the bytes of the slabs whose memory has gone back.
+fn give_all_of_region(
+    mut at: &mut [*mut u8],
     region: &Region<'_>,
     class: Class,
     lane: usize,
 ) -> (u32, usize) {
-    let slot_of = |at: *mut u8| NonNull::new(at).and_then(|at| region.slot_of(class, at));
-    let Some((slab, _)) = at.first().and_then(|&first| slot_of(first)) else {
-        let first = at.first_mut().map(|first| core::mem::replace(first, null_mut()));
-        let is_run =
-            first.and_then(NonNull::new).is_some_and(|at| region.give_run(class, lane, at));
-        return (u32::from(!is_run), 0);
-    };
-    let (mut slots, mut refused) = (0_u64, 0);
+    let (mut refused, mut bytes) = (0, 0);
+    while let [first, rest @ ..] = at {
+        let here = NonNull::new(*first).filter(|&first| region.contains(first));
+        if here.is_some() {
+            *first = null_mut();
+        }
+        if let Some((slab, slot)) = here.and_then(|first| region.slot_of(class, first)) {
+            let (slots, twice) = take_all_of_slab(rest, region, class, slab, slot);
+            let (others, of_slab) = region.give_or_else(class, lane, slab, slots);
+            refused += twice + others;
+            bytes += of_slab;
+        } else if let Some(run) = here {
+            refused += u32::from(!region.give_run(class, lane, run));
+        }
+        at = rest;
+    }
+    (refused, bytes)
+}
+
+/// Takes out the slots that belong to a slab, as one does already, and leaves null in their place. Returns a bit for
+/// each, and how many occurred again: these were freed once too often.
+fn take_all_of_slab(
+    at: &mut [*mut u8],
+    region: &Region<'_>,
+    class: Class,
+    slab: u64,
+    slot: u32,
+) -> (u64, u32) {
+    let begins = region.address_of(slab);
+    let (mut slots, mut twice) = (1_u64 << slot, 0);
     for at in at {
-        let Some((_, slot)) = slot_of(*at).filter(|&(its_slab, _)| its_slab == slab) else {
+        // Most belong to other slabs, which this tells at once.
+        if at.addr().wrapping_sub(begins) >= class.slab_bytes() {
+            continue;
+        }
+        let Some((_, slot)) = NonNull::new(*at).and_then(|at| region.slot_of(class, at)) else {
             continue;
         };
         *at = null_mut();
-        // A slot that occurs twice in one batch was freed once too often.
-        refused += u32::from(slots & 1 << slot != 0);
+        twice += u32::from(slots & 1 << slot != 0);
         slots |= 1 << slot;
     }
-    let (others, bytes) = region.give_or_else(class, lane, slab, slots);
-    (refused + others, bytes)
+    (slots, twice)
 }
 
 /// Gives back slots that the cache took itself. Returns the bytes of the slab if its memory has gone back.
