@@ -170,8 +170,7 @@ impl Cache {
         while let Some((class, waited)) = self.waiting.take_oldest() {
             bytes += self.keep(class, waited, memory, lane);
         }
-        for class in Class::all() {
-            let bin = &mut self.bins[class.number()];
+        for (bin, class) in self.bins.iter_mut().zip(Class::all()) {
             // Most bins of a heap that is short of memory keep nothing.
             if bin.len > 0 {
                 bytes += bin.give_oldest(bin.len, class, memory, lane);

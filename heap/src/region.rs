@@ -325,8 +325,8 @@ impl Region<'_> {
     /// Returns the memory of slabs of which all slots are free, and returns how many bytes these are.
     pub fn trim(&self, lane: usize) -> usize {
         let mut bytes = 0;
-        for class in Class::all() {
-            self.slabs.take_all_if_whole(class, AT_ONCE, |unit, slots| {
+        for class in self.slabs.maybe_whole() {
+            self.slabs.take_all(class, AT_ONCE, |unit, slots| {
                 bytes += self.give(class, lane, unit, slots).unwrap_or(0);
             });
         }

@@ -136,28 +136,20 @@ impl<'a, W: Word> Slabs<'a, W> {
         }
     }
 
-    /// Takes all slabs of `class`, up to `most` at a time, like [`take`](Self::take), if all slots of one of them may
-    /// be free. `visit` gives back what it is called with. This includes the slabs that other callers have yet to look
-    /// at, but not those that they have in hand. Gives up if a slab becomes whole during each of [`SWAPS`] tries to
+    /// Iterates over the classes that have a listed slab of which all slots may be free, or for which others are looking
+    /// for such slabs.
+    ///
+    /// Cost: two loads for each class.
+    pub fn maybe_whole(&self) -> impl Iterator<Item = Class> {
+        let words = self.states.iter().zip(self.stacks.chunks_exact(2)).zip(Class::all());
+        words.filter_map(|((state, stacks), class)| may_be_whole(state, stacks).then_some(class))
+    }
+
+    /// Takes all slabs of `class`, up to `most` at a time, like [`take`](Self::take), until all slots of none of them
+    /// may be free. `visit` gives back what it is called with. This includes the slabs that other callers have yet to
+    /// look at, but not those that they have in hand. Gives up if a slab becomes whole during each of [`SWAPS`] tries to
     /// make the stacks change places.
-    #[inline]
-    pub fn take_all_if_whole(&self, class: Class, most: usize, visit: impl FnMut(u64, u64)) {
-        if self.may_be_whole(class) {
-            self.take_all(class, most, visit);
-        }
-    }
-
-    /// Returns whether all slots of a listed slab may be free, or others are looking for such slabs.
-    #[inline]
-    fn may_be_whole(&self, class: Class) -> bool {
-        let state = self.states.get(class.number()).map_or(0, load_state);
-        let former = self.stack(class, usize::from(state & CURRENT == 0));
-        // Relaxed: `load_state` has acquired what others had moved there before the stacks changed places.
-        state & MAY_BE_WHOLE != 0
-            || former.is_some_and(|stack| stack.load(Ordering::Relaxed) & FIRST != 0)
-    }
-
-    fn take_all(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
+    pub fn take_all(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
         let Some(word) = self.states.get(class.number()) else { return };
         let mut has_changed_places = false;
         // Each slab is met twice at most: on the stack that others left half done, and on the one that was current.
@@ -185,6 +177,15 @@ impl<'a, W: Word> Slabs<'a, W> {
                         Ordering::Relaxed,
                     )
                     .is_ok();
+        }
+    }
+
+    /// Does that for a single class, if it is one of [`maybe_whole`](Self::maybe_whole).
+    #[cfg(test)]
+    fn take_all_if_whole(&self, class: Class, most: usize, visit: impl FnMut(u64, u64)) {
+        let number = class.number();
+        if may_be_whole(&self.states[number], &self.stacks[2 * number..][..2]) {
+            self.take_all(class, most, visit);
         }
     }
 
@@ -425,6 +426,16 @@ impl<'a, W: Word> Slabs<'a, W> {
     fn link(&self, unit: u64) -> Option<&'a W> {
         self.links.get(usize::try_from(unit).ok()?)
     }
+}
+
+/// Returns whether all slots of a listed slab of a class may be free, or others are looking for such slabs.
+#[inline]
+fn may_be_whole<W: Word>(state: &W, stacks: &[W]) -> bool {
+    let state = load_state(state);
+    let former = stacks.get(usize::from(state & CURRENT == 0));
+    // Relaxed: `load_state` has acquired what others had moved there before the stacks changed places.
+    let is_left = former.is_some_and(|stack| stack.load(Ordering::Relaxed) & FIRST != 0);
+    is_left || state & MAY_BE_WHOLE != 0
 }
 
 /// Loads a class's state, before a look at its stacks.
