@@ -20,6 +20,9 @@ pub struct Cache {
     lot: Lot,
     /// The value of [`Memory::asked`] when the cache last gave everything back.
     asked: usize,
+    /// The smallest class that was refused since the last trim that helped, or 0: where a hint that is wrong costs no
+    /// more than a trim.
+    refused: usize,
 }
 
 /// Slots of one class.
@@ -41,7 +44,7 @@ impl Cache {
     pub const fn new() -> Self {
         let bin = Bin { slots: [null_mut(); MOST_KEPT], len: 0, slab: null_mut(), spare: 0 };
         let (waiting, lot) = (Waiting::new(), Lot::new());
-        Self { bins: [bin; CLASSES], waiting, lot, asked: 0 }
+        Self { bins: [bin; CLASSES], waiting, lot, asked: 0, refused: 0 }
     }
 
     /// Allocates a slot from the cache, if it keeps one.
@@ -101,14 +104,22 @@ impl Cache {
         if let Some(kept) = self.pop(class) {
             return Some(kept);
         }
+        let may_fit = self.refused == 0 || class.number() < self.refused;
         let bin = &mut self.bins[class.number()];
-        if let Some(found) = bin.refill(class, memory, lane, &mut self.lot) {
+        if let Some(found) = bin.refill(class, may_fit, memory, lane, &mut self.lot) {
             return Some(found);
         }
         self.drain(memory, lane);
         memory.trim(lane);
         self.asked = memory.asked();
-        self.bins[class.number()].refill(class, memory, lane, &mut self.lot)
+        let bin = &mut self.bins[class.number()];
+        let found = bin.refill(class, true, memory, lane, &mut self.lot);
+        if found.is_some() {
+            self.refused = 0;
+        } else if may_fit {
+            self.refused = class.number();
+        }
+        found
     }
 
     /// Frees a slot of this class, which the caller holds.
@@ -244,10 +255,11 @@ impl Bin {
     }
 
     /// Takes slabs that have free slots, or makes one, and allocates a slot; if there is no room for a slab, allocates
-    /// a run. Only for a bin that keeps nothing.
+    /// a run. Looks only for slabs that have free slots if nothing else `may_fit`. Only for a bin that keeps nothing.
     fn refill(
         &mut self,
         class: Class,
+        may_fit: bool,
         memory: &Memory<'_>,
         lane: usize,
         lot: &mut Lot,
@@ -256,6 +268,9 @@ impl Bin {
             region.take(class, AT_ONCE, |slab, slots| self.put(class, region, lane, slab, slots));
             (self.spare != 0).then_some(())
         });
+        if self.spare == 0 && !may_fit {
+            return None;
+        }
         if self.spare == 0
             && let Some(slab) = memory.find(|region| region.make_slab(class, lane))
         {

@@ -53,6 +53,17 @@ impl Ground {
         Self { units, start: unsafe { NonNull::from(memory).cast::<u8>().add(skip) } }
     }
 
+    /// Makes the memory of a heap, a region with this many units.
+    fn memory(&self) -> Memory<'static> {
+        let regions = Box::leak(Box::new(Regions::new()));
+        // SAFETY: the heap has no memory of its own.
+        let memory = unsafe { Memory::new(regions, self.start, 0) };
+        let bytes = bookkeeping(self.units as u64) + self.units * UNIT;
+        // SAFETY: the memory is leaked, and whoever had it before uses it no more.
+        unsafe { memory.add(self.start, bytes) }.unwrap();
+        memory
+    }
+
     /// Makes a region with this many units, the first of which lies `skew` bytes behind a multiple of the largest
     /// alignment.
     fn region(&self, skew: usize) -> Region<'static> {
@@ -257,12 +268,7 @@ const CACHE_BOUNDS: [(u64, u64); 2] = [(200, 40), (15_000, 3500)];
 /// run of its own; and what it takes when it keeps nothing. Returns the most of these, and what the first free takes
 /// after a trim.
 fn measure_cache(ground: &Ground, as_runs: bool) -> [(u64, u64); 2] {
-    let regions = Box::leak(Box::new(Regions::new()));
-    // SAFETY: the heap has no memory of its own.
-    let memory = unsafe { Memory::new(regions, ground.start, 0) };
-    let bytes = bookkeeping(ground.units as u64) + ground.units * UNIT;
-    // SAFETY: the memory is leaked, and whoever had it before uses it no more.
-    unsafe { memory.add(ground.start, bytes) }.unwrap();
+    let memory = ground.memory();
     let slot_of = |class: Class| {
         memory.find(|region| {
             if !as_runs {
@@ -314,6 +320,22 @@ fn no_cache_takes_more_loads_than_is_said() {
             assert!(most.0 <= may.0 && most.1 <= may.1, "{most:?}, not {may:?}");
         }
     }
+}
+
+#[test]
+fn what_was_refused_is_looked_for_once() {
+    let memory = Ground::new(1 << 12).memory();
+    let (mut cache, mut other) = (Box::new(Cache::new()), Box::new(Cache::new()));
+    let class = Class::all().last().unwrap();
+    let run = core::iter::from_fn(|| cache.alloc(class, &memory, 0)).last().unwrap();
+    let (found, (twice, _)) = counted(|| other.alloc(class, &memory, 0));
+    assert_eq!(found, None);
+    let (found, (once, _)) = counted(|| cache.alloc(class, &memory, 0));
+    assert_eq!(found, None);
+    assert!(once < twice, "{once} loads, and {twice} by a cache that was refused nothing");
+    // By somebody else.
+    assert_eq!(memory.at(run, |region| region.give_run(class, 0, run)), Some(true));
+    assert_eq!(cache.alloc(class, &memory, 0), Some(run));
 }
 
 /// The same for finding what is allocated at an address: a slot; for a run comes what [`Buddy::len_of`] takes.
