@@ -44,6 +44,13 @@ const MOST_IN_SLABS: usize = 2 << 10;
 /// The most units of a slab, log2.
 pub const MOST_ORDER: u32 = 8;
 
+/// Returns whether an address or a size is a multiple of a power of two, without the division that `is_multiple_of` is
+/// where that is not known to be one.
+#[inline]
+pub const fn is_aligned(what: usize, align: usize) -> bool {
+    what & (align - 1) == 0
+}
+
 /// The classes, by number.
 static CLASS: [Dimensions; CLASSES] = dimensions();
 
@@ -93,9 +100,9 @@ impl Class {
         if align > PAGE || size > LARGEST {
             return None;
         }
-        let size = size.max(1).next_multiple_of(align);
+        let size = (size.max(1) + (align - 1)) & !(align - 1);
         let class = Self::of_size(size);
-        let fits = class.size().is_multiple_of(align);
+        let fits = is_aligned(class.size(), align);
         Some(if fits { class } else { Self::of_size(size.next_power_of_two()) })
     }
 

@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 
 use nbbs::{Buddy, Request};
 
+use crate::class::is_aligned;
 use crate::words::HeapWord;
 
 /// A run is large from this part of an arena on, log2. In an arena of fewer units all are.
@@ -86,7 +87,7 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
             // Searches for runs do not lower the bounds that would say that memory is short.
             self.look_if_short(lane);
         }
-        let is_aligned = self.base.addr().get().is_multiple_of(layout.align());
+        let is_aligned = is_aligned(self.base.addr().get(), layout.align());
         if is_aligned && !is_large && !self.is_short() {
             return self.alloc_by(layout, lane, |units| units);
         }

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use crate::audit::AuditError;
 use crate::cache::Cache;
-use crate::class::{Class, GRAIN, UNIT};
+use crate::class::{Class, GRAIN, UNIT, is_aligned};
 use crate::error::FreeError;
 use crate::region::{Held, Region};
 use crate::regions::Memory;
@@ -119,7 +119,7 @@ pub trait Steps<'h>: Copy {
     /// # Safety
     /// The caller holds `at`, which this heap allocated with the layout `old`, and gives it up for what is returned.
     unsafe fn resize_to(self, at: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
-        let is_aligned = at.addr().get().is_multiple_of(new.align());
+        let is_aligned = is_aligned(at.addr().get(), new.align());
         if is_aligned && self.resize_in_place(at, old, new) {
             return Some(at);
         }
