@@ -1,7 +1,7 @@
 //! Threads that allocate, write, check and free.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::anyhow;
 
@@ -36,15 +36,14 @@ impl Worker {
         Ok(())
     }
 
-    /// Frees and allocates at random, around `share` pages.
+    /// Frees and allocates at random until `end`, around `share` pages.
     pub fn churn(
         &mut self,
         reserved: &Reserved<'_>,
         share: u64,
-        time: Duration,
+        end: Instant,
     ) -> anyhow::Result<()> {
-        let begun = Instant::now();
-        while begun.elapsed() < time {
+        while Instant::now() < end {
             if self.pages < share && self.random.bool() {
                 self.alloc(reserved)?;
             } else {

@@ -4,7 +4,6 @@ mod load;
 mod range;
 mod seen;
 
-use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -30,11 +29,11 @@ pub struct Args {
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..))]
     hold: u32,
     /// Number of threads, each of them with its lane.
-    #[arg(long, default_value = "4")]
-    threads: NonZeroUsize,
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
     /// Time for which they allocate and free at random, in milliseconds.
-    #[arg(long, default_value_t = 500)]
-    churn: u64,
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(..=3_600_000))]
+    churn: u32,
     /// Does not give memory back when a block is freed: the checks must notice.
     #[arg(long)]
     broken: bool,
@@ -122,10 +121,8 @@ fn course(
     hold: u64,
     mut report: impl FnMut(&str, u64, Duration, Seen),
 ) -> anyhow::Result<()> {
-    let threads = args.threads.get();
-    let mut workers: Vec<_> = (0..threads).map(Worker::new).collect();
-    let share = hold / threads as u64;
-    let churn = Duration::from_millis(args.churn);
+    let mut workers: Vec<_> = (0..args.threads.into()).map(Worker::new).collect();
+    let share = hold / u64::from(args.threads);
     let mut phase = |name, workers: &mut [Worker], act: Act<'_>| -> anyhow::Result<()> {
         let (before, begun) = (Seen::of(reserved.addresses())?, Instant::now());
         let operations = load::on_threads(workers, |worker| act(worker))?;
@@ -137,7 +134,9 @@ fn course(
     };
     phase("reserved", &mut workers, &|_| Ok(()))?;
     phase("filled", &mut workers, &|worker| worker.fill(reserved, share))?;
-    phase("in random use", &mut workers, &|worker| worker.churn(reserved, share, churn))?;
+    // One end for all: threads that start late, where there are few processors, do not add their time to it.
+    let end = Instant::now() + Duration::from_millis(args.churn.into());
+    phase("in random use", &mut workers, &|worker| worker.churn(reserved, share, end))?;
     // Another thread frees what one thread has allocated.
     load::pass_on(&mut workers);
     phase("half freed, by others", &mut workers, &|worker| worker.free(reserved, share / 2))?;
