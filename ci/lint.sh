@@ -19,6 +19,8 @@ cargo clippy --package nbbs-c --features shared --all-targets --quiet -- -D warn
 cargo clippy --package nbbs-heap --features allocator-api2,portable-atomic,poison,asan --all-targets --quiet -- -D warnings
 cargo clippy --package baselines --no-default-features --quiet -- -D warnings
 cargo clippy --package nbbs-adapters --all-features --all-targets --quiet -- -D warnings
+# With private items first, so that what stays in `target/doc` is what users see.
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 RUSTDOCFLAGS="-D warnings" cargo doc --package nbbs-adapters --all-features --no-deps --quiet
 

@@ -46,7 +46,7 @@ use crate::unwind::aborting;
 /// Elsewhere it may take a lock of the C library's `malloc`, so a handler that may interrupt `malloc` must not make the
 /// first call; and as the global allocator it needs a Rust whose thread-locals with destructors do not allocate from
 /// that, which those up to 1.92 do. Where thread-locals are keys of the C library, as on Android and OpenBSD, what the
-/// cache has may be lost when the thread ends. Without `std`, or with a [`Cpu`](crate::Cpu) that has a number for each
+/// cache has may be lost when the thread ends. Without `std`, or with a [`Cpu`] that has a number for each
 /// caller, any Rust will do.
 ///
 /// ```

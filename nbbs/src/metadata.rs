@@ -90,7 +90,7 @@ impl MetadataBox {
         }
     }
 
-    /// Allocates the words of an arena of `units` units and, where [`lanes_for`](crate::lanes_for) says that the arena
+    /// Allocates the words of an arena of `units` units and, where [`lanes_for`] says that the arena
     /// should have more lanes than its own, those of a lane for each CPU that this process may use.
     ///
     /// # Errors

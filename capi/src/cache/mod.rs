@@ -167,7 +167,7 @@ pub unsafe extern "C" fn nbbs_cache_attach(
 /// Gives a handle caches, in words that `prepare` sees first.
 ///
 /// # Safety
-/// As for [`derive`]; `memory` is null, misaligned or leads to `bytes` bytes, which are only used as caches as long as
+/// As for [`derive()`]; `memory` is null, misaligned or leads to `bytes` bytes, which are only used as caches as long as
 /// a handle is; `config` is null, misaligned, or leads to a configuration.
 unsafe fn give(
     arena: *mut Arena,

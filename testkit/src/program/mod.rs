@@ -1,6 +1,6 @@
 //! Operation programs: plain data that property tests shrink, and that a fuzzer or a model checker can drive, too.
 //!
-//! [`run`] executes a program step by step with the specification beside it, and judges every answer. [`race`] runs
+//! [`run`] executes a program step by step with the specification beside it, and judges every answer. [`race()`] runs
 //! several sequences of operations at once: the owner map judges them while they run, and the specification judges what
 //! they leave. [`CacheProgram`] is a program on caches.
 

@@ -6,7 +6,7 @@ use crate::whole::{check_whole, free};
 use crate::{BackEnd, Block, Oracle, Violation};
 
 /// Runs a race of `Alloc`, `Free` and `FreeSized` on a fresh allocator, with the owner map on. `together` is as in
-/// [`race`](super::race). Afterwards exactly what nobody holds must be allocatable at every order; then everything is
+/// [`race`](super::race()). Afterwards exactly what nobody holds must be allocatable at every order; then everything is
 /// returned, and the memory must be whole.
 ///
 /// # Errors

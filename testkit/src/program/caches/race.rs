@@ -25,7 +25,7 @@ pub struct CacheRace {
     pub lanes: Vec<Vec<CacheOp>>,
 }
 
-/// Runs a race on fresh caches. `together` is as in [`race`](crate::program::race), and must let all lanes see all
+/// Runs a race on fresh caches. `together` is as in [`race`](crate::program::race()), and must let all lanes see all
 /// accesses in one order, since nothing stands for the barrier of `drain_all`. The owner map judges every answer.
 ///
 /// Afterwards a CPU that was asked gives back what it keeps with its next operation; then everything is freed, the
