@@ -14,7 +14,7 @@
 //! located  errors of files, by line  lines    metadata words on a cache-line boundary
 //! crew     threads that begin together
 //! verdict  faster, slower or undecided: by the rounds
-//! median   table   csv   progress
+//! keyed    reading objects of JSON           median   table   csv   progress
 //! ```
 //!
 //! Other crates' allocators, the page, and everything else that the first `cargo run` can do without, need the feature
@@ -28,6 +28,7 @@ mod cores;
 mod counted;
 mod crew;
 mod csv;
+mod keyed;
 mod limit;
 pub mod lines;
 mod located;

@@ -350,6 +350,14 @@ fn malformed_records_are_refused_by_name_and_line() {
             "line 3: not a row of a benchmark: ns_per_op is -1.0, below 0",
         ),
         (format!("{good}{nobody}"), "line 3: not a row of a benchmark: threads is 0, below 1"),
+        (
+            good.replace("\"threads\":1", "\"threads\":\"one\""),
+            "line 2: not a row of a benchmark: threads: invalid type: string \"one\", expected usize",
+        ),
+        (
+            good.replace("\"cpus\":", "\"cpus\":\"two\",\"others\":"),
+            "line 1: not a header of a record: machine: invalid type: string \"two\", expected usize",
+        ),
         (format!("{{\"record\":1}}\n{good}"), "line 1: not a header of a record: missing field"),
         (format!("{good}{{\"end\":7}}\n"), "line 3: the end of a run of 7 rows after 1"),
         (

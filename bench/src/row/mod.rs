@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::args::UNIT_BYTES;
+use crate::keyed::keyed;
 use crate::market::{Contender, Kind};
 use crate::median::{hundredths, median};
 use impossible::{impossible, outlying};
@@ -258,7 +259,7 @@ impl Row {
     /// The row lacks something, or has a figure that no measurement can have; the error names the first.
     pub fn read(value: &Value) -> Result<Self, String> {
         outlying(value).map_or(Ok(()), Err)?;
-        let mut row = Self::deserialize(value).map_err(|error| error.to_string())?;
+        let mut row: Self = keyed(value)?;
         if row.phase.is_empty() {
             row.phase = row.text("case").to_owned().into();
         }

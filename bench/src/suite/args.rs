@@ -31,14 +31,16 @@ pub struct Suite {
     #[arg(long, value_name = "LIST", alias = "harts", value_delimiter = ',', value_parser = threads)]
     pub threads: Vec<usize>,
 
-    /// Orders of the blocks of back-ends, unless the workload sets them; a block of order N has 2^N pages of 4 KiB
-    /// [default: 0,3,6; with --quick 0; `limit` 0 to 9]
+    /// Orders of the blocks of back-ends, unless the workload sets them; a block of order N has 2^N pages of 4 KiB.
+    /// Heaps take --sizes instead, and are measured too unless --allocators leaves them out [default: 0,3,6; with
+    /// --quick 0; `limit` 0 to 9]
     #[arg(long, value_name = "LIST", value_delimiter = ',',
           value_parser = |text: &str| number(text, 0..=limit::MAX_ORDER))]
     pub orders: Vec<u32>,
 
-    /// Sizes of the blocks of heaps, in bytes, unless the workload sets them [default: 8,128,1024; with --quick 64;
-    /// `hermit` 64, `cache-scratch` 8]
+    /// Sizes of the blocks of heaps, in bytes, unless the workload sets them. Back-ends take --orders instead, and are
+    /// measured too unless --allocators leaves them out [default: 8,128,1024; with --quick 64; `hermit` 64,
+    /// `cache-scratch` 8]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size_order)]
     pub sizes: Vec<u32>,
 

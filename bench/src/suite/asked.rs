@@ -30,14 +30,19 @@ pub fn without_part(args: &Suite) -> Vec<String> {
 
 /// Returns the options that are left out, with the workloads on which they have no effect.
 pub fn without_effect(args: &Suite) -> Vec<String> {
+    let asked = |kind| !args.contenders(kind).is_empty();
+    let name = |workload: &Workload, option| match takes(workload, option, |_| true) {
+        true => format!("{} with these allocators", workload.name),
+        false => workload.name.to_owned(),
+    };
     let told = |option: &'static str| {
         let (takes, ignores): (Vec<&Workload>, Vec<&Workload>) =
-            args.workloads().partition(|workload| takes(workload, option));
+            args.workloads().partition(|workload| takes(workload, option, asked));
         // What only `all` asks for takes what it can.
         let named = ignores.iter().filter(|workload| args.names(workload));
-        let mut names: Vec<&str> = named.map(|workload| workload.name).collect();
+        let mut names: Vec<String> = named.map(|workload| name(workload, option)).collect();
         if takes.is_empty() && names.len() < ignores.len() {
-            names = vec!["any workload of `all`"];
+            names = vec!["any workload of `all`".to_owned()];
         }
         (!names.is_empty())
             .then(|| format!("{option}, which has no effect on {}", names.join(", ")))
@@ -71,12 +76,12 @@ fn options(args: &Suite) -> [(&'static str, bool); 16] {
     ]
 }
 
-/// Returns whether an option has an effect on a workload.
-fn takes(workload: &Workload, option: &str) -> bool {
+/// Returns whether an option has an effect on a workload, with allocators of the kinds that were asked for.
+fn takes(workload: &Workload, option: &str, asked: impl Fn(Kind) -> bool) -> bool {
     if let Run::Cases(cases) = workload.run {
         return cases.options.contains(&option);
     }
-    let runs_on = |kind: Kind| workload.kinds.contains(&kind);
+    let runs_on = |kind: Kind| workload.kinds.contains(&kind) && asked(kind);
     let by_operations = matches!(workload.run, Run::Blocks(_) | Run::Heap(_) | Run::Pages(_));
     match option {
         "--orders" => workload.orders == Orders::Asked && runs_on(Kind::BackEnd),
@@ -147,7 +152,7 @@ mod tests {
             assert!(known.contains(&&*option) != OF_ALL.contains(&name), "{option}");
         }
         for option in known {
-            let of = WORKLOADS.iter().filter(|workload| takes(workload, option)).count();
+            let of = WORKLOADS.iter().filter(|workload| takes(workload, option, |_| true)).count();
             assert!((1..WORKLOADS.len()).contains(&of), "{option}: {of} workloads");
         }
     }

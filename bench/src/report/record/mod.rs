@@ -15,7 +15,6 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-use serde::Deserialize;
 use serde_json::Value;
 
 pub use error::{Fault, RecordError};
@@ -25,6 +24,7 @@ pub use header::Versions;
 pub use run::Run;
 pub use writer::Writer;
 
+use crate::keyed::keyed;
 use crate::located::Located;
 use crate::row::{Case, Name, Row};
 use crate::trace::decode::{Frames, MAGIC};
@@ -97,7 +97,7 @@ impl Record {
             if !Header::reads(format) {
                 return Err(Fault::Format(format.to_string()));
             }
-            let header = Header::deserialize(&value).map_err(|e| Fault::Header(e.to_string()))?;
+            let header: Header = keyed(&value).map_err(Fault::Header)?;
             self.runs.push(Run::new(header));
             return Ok(());
         }
