@@ -126,6 +126,13 @@ pub struct Arena {
 pub const MORE: &str =
     if cfg!(feature = "suite") { "" } else { "; with `--features suite` there are more" };
 
+/// Returns the arguments of this command as text, without its name.
+pub fn command_line() -> String {
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    words.join(" ")
+}
+
 /// Returns the names of all back-ends.
 pub fn names(separator: &str) -> String {
     labels(CONTENDERS, separator)

@@ -229,6 +229,21 @@ fn a_killed_run_leaves_what_it_measured() {
     }
 }
 
+/// The header of a record holds the command line, which is text.
+#[cfg(unix)]
+#[test]
+fn a_record_may_have_any_name() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = Folder::new();
+    let record = folder.path("").join(std::ffi::OsStr::from_bytes(b"\xff.jsonl"));
+    let mut command = assert_cmd::Command::cargo_bin("nbbs").unwrap();
+    let run = ["bench", "fill", "--quick", "--rounds", "1", "--threads", "1"];
+    command.args(run).args(["--allocators", "nbbs", "--record"]).arg(&record).assert().success();
+    let mut command = assert_cmd::Command::cargo_bin("nbbs").unwrap();
+    command.arg("compare").args([&record, &record]).assert().success();
+}
+
 #[test]
 fn a_record_may_end_anywhere_and_says_so() {
     let folder = Folder::new();

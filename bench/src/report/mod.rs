@@ -33,7 +33,6 @@ mod table;
 /// Returns the error for a command line that needs the feature `suite`.
 #[cfg(not(feature = "suite"))]
 pub fn takes_suite() -> anyhow::Error {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words = words.join(" ");
+    let words = crate::args::command_line();
     anyhow::anyhow!("nbbs {words} needs: cargo run --release --features suite -- {words}")
 }

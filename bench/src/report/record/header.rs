@@ -4,6 +4,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::args::command_line;
 use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 /// The layout of the records that this command writes.
@@ -48,12 +50,10 @@ pub struct Versions {
 impl Header {
     /// Returns the header for this machine, this build, this command line and this moment.
     pub fn of_this_run() -> Self {
-        let args = std::env::args().skip(1);
-        let command: Vec<String> = ["nbbs".to_owned()].into_iter().chain(args).collect();
         Self {
             record: FORMAT,
             date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-            command: command.join(" "),
+            command: format!("nbbs {}", command_line()),
             machine: Machine::this(),
             versions: Versions::this(),
         }
