@@ -77,8 +77,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [which, pairs] = &arguments[..] {
-        let (_, run) = kinds.iter().find(|(name, _)| name == which).ok_or("no such kind")?;
-        run(pairs.parse()?);
+        let (_, run) = kinds.iter().find(|(name, _)| name == which).ok_or_else(|| {
+            format!("{which} is none of thread, any, nested, placed, placed-nested")
+        })?;
+        run(pairs.parse().map_err(|_| format!("{pairs} is not a number of pairs"))?);
         return Ok(());
     }
     let mut took = [const { Vec::new() }; 5];

@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "sized" => (0..pairs).for_each(|_| sized(order)),
             "member" => (0..pairs).for_each(|_| owned(layout)),
             "heap" => (0..pairs).for_each(|_| slot(layout)),
-            other => return Err(format!("{other}: buddy, sized, member or heap").into()),
+            other => return Err(format!("{other} is none of buddy, sized, member, heap").into()),
         }
         return Ok(());
     }

@@ -35,12 +35,17 @@ struct Common {
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome {
-    let argument = env::args().nth(1).unwrap_or_else(|| "5".to_string());
-    match argument.as_str() {
+    let argument = env::args_os().nth(1).unwrap_or_else(|| "5".into());
+    match &*argument.to_string_lossy() {
         "producer" => attached(produce),
         "consumer" => attached(consume),
         "victim" => attached(churn),
-        seconds => survive(Duration::from_secs(seconds.parse()?)),
+        seconds => match seconds.parse() {
+            Ok(seconds) => survive(Duration::from_secs(seconds)),
+            Err(_) => {
+                Err(format!("{seconds} is not a number of seconds from 0 to {}", u64::MAX).into())
+            }
+        },
     }
 }
 
