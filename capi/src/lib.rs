@@ -3,9 +3,9 @@
 //! The functions here are meant to be called from C. `include/nbbs.h` is generated from this source, and
 //! `capi/README.md` is the guide. What C programs rely on:
 //!
-//! - **Pointers.** Null, misaligned, too short: refused with a code, except for a result that need not be asked for: it
-//!   is not written then. Otherwise a pointer must lead to what its type says, for as long as the function's
-//!   documentation says; that is the safety contract of every function here, and cannot be checked.
+//! - **Pointers.** A pointer that is null or misaligned, or memory that is too short, is refused with a code. An optional
+//!   result is not refused then, but left unwritten. Otherwise a pointer must lead to what its type says, for as long as
+//!   the function's documentation says; that is the safety contract of every function here, and cannot be checked.
 //! - **Errors.** A function that can be refused returns a [`Code`]. Its last argument, if not null, gets an
 //!   [`Error`] that names the value and the limit. A refusal changes nothing, unless its documentation says so.
 //! - **Threads.** Every function that takes a `const` arena, and every pool function that does not say otherwise,
