@@ -1,12 +1,14 @@
 //! Tests units that are never handed out: at construction, and later, while others allocate.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use nbbs::sync::Word;
 use nbbs::{AllocError, Buddy, FreeError, RangeError};
 use testkit::counting::{Counted, count};
 use testkit::program::{Arena, Op, Program, Step, run};
-use testkit::steered::{Steered, jitter};
+use testkit::steered::{Steered, jitter, steer};
 use testkit::{Load, Oracle, Violation, stress_beside};
 
 #[test]
@@ -177,4 +179,49 @@ fn a_reservation_costs_what_is_said() {
             assert!(!is_whole || swaps == 38 * len / 512, "{start}, {len}: {swaps} swaps");
         }
     }
+}
+
+/// A reservation, like a claim by an old cursor, stands below a block that is held until its caller looks up. A wrong
+/// `release` or free at that moment takes it back: that must not harm the block, nor leave anything below it.
+#[test]
+fn what_is_wrongly_freed_below_a_block_leaves_the_block_as_it_is() {
+    below_a_block(
+        |buddy, unit| buddy.reserve(unit..unit + 4).is_err(),
+        |buddy, unit| buddy.release(unit..unit + 4).is_ok(),
+    );
+    below_a_block(
+        |buddy, unit| buddy.on(1).alloc(0).is_ok_and(|other| other != unit),
+        |buddy, unit| buddy.free_sized(unit, 0).is_ok(),
+    );
+}
+
+/// Tries `wrong` before each step of `claim`, which claims at a unit below a block.
+fn below_a_block(
+    claim: impl Fn(&Buddy<'_, Steered>, u64) -> bool,
+    wrong: impl Fn(&Buddy<'_, Steered>, u64) -> bool + Copy + 'static,
+) {
+    let mut accepted = 0;
+    for step in 0_i32.. {
+        let arena = Rc::new(Arena::<Steered>::new(1 << 10));
+        // Leaves a cursor at the unit.
+        let unit = arena.buddy().on(1).alloc(0).unwrap();
+        arena.buddy().on(0).free(unit).unwrap();
+        let block = arena.buddy().on(0).alloc_at(unit >> 9 << 9, 1 << 9).unwrap();
+        let (left, answer) = (Cell::new(step), Rc::new(Cell::new(None)));
+        let (beside, told) = (Rc::clone(&arena), Rc::clone(&answer));
+        let hook = move || {
+            if left.get() == 0 {
+                told.set(Some(steer(|| (), || wrong(&beside.buddy(), unit))));
+            }
+            left.set(left.get() - 1);
+        };
+        assert!(steer(hook, || claim(&arena.buddy(), unit)), "step {step}");
+        let Some(is_accepted) = answer.take() else { break };
+        accepted += u32::from(is_accepted);
+
+        assert_eq!(arena.buddy().len_of(block), Ok(1 << 9), "step {step}");
+        let audit = arena.buddy().audit();
+        assert!(audit.is_ok(), "step {step}: {audit:?}");
+    }
+    assert!(accepted > 0, "no step at which the claim stands");
 }

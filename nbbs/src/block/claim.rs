@@ -26,12 +26,14 @@ impl<W: Word> Blocks<'_, W> {
     /// Clears a claim that met a larger block, and merges what the climb split.
     #[cold]
     pub(super) fn undo(self, index: u64, order: u32) {
-        // The claim belongs to this caller, so it is there to be cleared.
+        let level = W::SHAPE.level_of(order);
         if let Some(new) = self.clear_word(index, order) {
             // Before the merge: a caller that dies there has already said that the claim is gone.
             self.tree().count_undone();
-            let level = W::SHAPE.level_of(order);
             self.tree().merge_or_publish(level, W::SHAPE.locate(level, index).0, new);
+        } else {
+            // Somebody has wrongly freed it, perhaps ahead of the climb: what that split lies below a block now.
+            self.tree().merge(level, W::SHAPE.locate(level, index).0);
         }
     }
 }

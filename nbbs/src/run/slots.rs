@@ -72,8 +72,9 @@ impl<W: Word> Runs<'_, W> {
     /// cleared.
     pub(super) fn climb_from(self, slots: Slots, codes: u64) -> bool {
         let met_nobody = self.lane().climb(Path::Claims, slots.level, slots.idx);
-        if !met_nobody {
-            self.clear_slots(slots, codes);
+        if !met_nobody && !self.clear_slots(slots, codes) {
+            // Somebody has wrongly freed them, perhaps ahead of the climb: what that split lies below a block now.
+            self.tree().merge(slots.level, slots.idx);
         }
         met_nobody
     }
