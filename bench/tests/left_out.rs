@@ -93,7 +93,7 @@ fn what_has_no_effect_is_named_beside_what_is_measured() {
             ],
         ),
         (
-            "bench cached --allocators nbbs-heap --orders 11 --arena 64M --heap 64M --sizes 64 --threads 1 --quick",
+            "bench cached --allocators nbbs-heap --orders 11 --arena 64M --heap 64M --sizes 64 --threads 1",
             vec![
                 "--orders, which has no effect on cached with these allocators",
                 "--arena, which has no effect on cached with these allocators",
