@@ -1,6 +1,6 @@
 //! What ownership costs: an allocation and a free by a member of a segment, beside the same by the buddy allocator
 //! alone, over words of this process's, which looks for the order of what it frees, or is told. In turn, a thousand
-//! pairs at a time. `cost buddy|sized|member|heap ORDER PAIRS` makes so many pairs of one, for whoever counts
+//! pairs at a time. `ownership_cost buddy|sized|member|heap ORDER PAIRS` makes so many pairs of one, for whoever counts
 //! instructions; `sized` tells the buddy allocator the order of what it frees.
 
 use std::alloc::Layout;
