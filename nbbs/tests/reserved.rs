@@ -1,14 +1,13 @@
 //! Tests units that are never handed out: at construction, and later, while others allocate.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use nbbs::sync::Word;
 use nbbs::{AllocError, Buddy, FreeError, RangeError};
 use testkit::counting::{Counted, count};
-use testkit::program::{Arena, Op, Program, Step, run};
-use testkit::steered::{Steered, jitter, steer};
+use testkit::program::{Arena, Body, Op, Program, Step, run};
+use testkit::steered::{Steered, Turn, follow, jitter};
 use testkit::{Load, Oracle, Violation, stress_beside};
 
 #[test]
@@ -197,26 +196,31 @@ fn what_is_wrongly_freed_below_a_block_leaves_the_block_as_it_is() {
 
 /// Tries `wrong` before each step of `claim`, which claims at a unit below a block.
 fn below_a_block(
-    claim: impl Fn(&Buddy<'_, Steered>, u64) -> bool,
-    wrong: impl Fn(&Buddy<'_, Steered>, u64) -> bool + Copy + 'static,
+    claim: impl Fn(&Buddy<'_, Steered>, u64) -> bool + Sync,
+    wrong: impl Fn(&Buddy<'_, Steered>, u64) -> bool + Sync,
 ) {
     let mut accepted = 0;
-    for step in 0_i32.. {
-        let arena = Rc::new(Arena::<Steered>::new(1 << 10));
+    for step in 0.. {
+        let arena = Arena::<Steered>::new(1 << 10);
         // Leaves a cursor at the unit.
         let unit = arena.buddy().on(1).alloc(0).unwrap();
         arena.buddy().on(0).free(unit).unwrap();
         let block = arena.buddy().on(0).alloc_at(unit >> 9 << 9, 1 << 9).unwrap();
-        let (left, answer) = (Cell::new(step), Rc::new(Cell::new(None)));
-        let (beside, told) = (Rc::clone(&arena), Rc::clone(&answer));
-        let hook = move || {
-            if left.get() == 0 {
-                told.set(Some(steer(|| (), || wrong(&beside.buddy(), unit))));
-            }
-            left.set(left.get() - 1);
-        };
-        assert!(steer(hook, || claim(&arena.buddy(), unit)), "step {step}");
-        let Some(is_accepted) = answer.take() else { break };
+        let (has_ended, answer) = (AtomicBool::new(false), Mutex::new(None));
+        let bodies: [Body<'_>; 2] = [
+            Box::new(|| {
+                assert!(claim(&arena.buddy(), unit), "step {step}");
+                has_ended.store(true, Ordering::Relaxed);
+                Ok(())
+            }),
+            Box::new(|| {
+                let is_late = has_ended.load(Ordering::Relaxed);
+                *answer.lock().unwrap() = (!is_late).then(|| wrong(&arena.buddy(), unit));
+                Ok(())
+            }),
+        ];
+        follow(&[Turn::steps(0, step), Turn::rest(1), Turn::rest(0)], bodies.into()).unwrap();
+        let Some(is_accepted) = answer.into_inner().unwrap() else { break };
         accepted += u32::from(is_accepted);
 
         assert_eq!(arena.buddy().len_of(block), Ok(1 << 9), "step {step}");

@@ -1,51 +1,18 @@
 //! What each way to hold an object costs, in read-modify-writes: the table of the crate's documentation.
 
-use std::cell::Cell;
-use std::sync::atomic::AtomicPtr;
+mod support;
 
-use nbbs_pool::sync::{AtomicU64, Ordering, Word};
 use nbbs_pool::{Config, Global, Handle, Handles, Pool};
-
-std::thread_local! {
-    static READ_MODIFY_WRITES: Cell<u32> = const { Cell::new(0) };
-}
+use support::words::Over;
+use testkit::counting::{self, count};
 
 /// A word whose read-modify-writes the calling thread counts.
-struct Counted(AtomicU64);
-
-// SAFETY: an atomic; what is not defined here is made of its compare-and-swaps.
-unsafe impl Word for Counted {
-    type Pointer<P> = AtomicPtr<P>;
-
-    fn new(value: u64) -> Self {
-        Self(AtomicU64::new(value))
-    }
-
-    fn load(&self, order: Ordering) -> u64 {
-        self.0.load(order)
-    }
-
-    fn store(&self, value: u64, order: Ordering) {
-        self.0.store(value, order);
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        READ_MODIFY_WRITES.set(READ_MODIFY_WRITES.get() + 1);
-        self.0.compare_exchange(current, new, success, failure)
-    }
-}
+type Counted = Over<counting::Counted>;
 
 /// Returns what `act` returns, and how many read-modify-writes it took.
-fn counted<R>(act: impl FnOnce() -> R) -> (R, u32) {
-    let before = READ_MODIFY_WRITES.get();
-    let result = act();
-    (result, READ_MODIFY_WRITES.get() - before)
+fn counted<R>(act: impl FnOnce() -> R) -> (R, u64) {
+    let (result, counts) = count(act);
+    (result, counts.swaps)
 }
 
 #[test]

@@ -3,42 +3,14 @@
 //! Other data that a local writes, which slots it keeps and where it claimed last, has cache lines of its own by its
 //! type.
 
-use std::sync::atomic::AtomicPtr;
+mod support;
 
-use nbbs::sync::Word as _;
-use nbbs_pool::sync::{Ordering, Word};
 use nbbs_pool::{Config, Global, Local, Pool};
+use support::words::Over;
 use testkit::touched::{Lanes, Touched};
 
 /// A word that notes accesses to it.
-struct Noted(Touched);
-
-// SAFETY: an atomic, with the orderings that it is given; everything else belongs to this thread.
-unsafe impl Word for Noted {
-    type Pointer<P> = AtomicPtr<P>;
-
-    fn new(value: u64) -> Self {
-        Self(Touched::from(value))
-    }
-
-    fn load(&self, order: Ordering) -> u64 {
-        self.0.load(order)
-    }
-
-    fn store(&self, value: u64, order: Ordering) {
-        self.0.store(value, order);
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        self.0.compare_exchange(current, new, success, failure)
-    }
-}
+type Noted = Over<Touched>;
 
 type Object = [u64; 6];
 

@@ -9,6 +9,7 @@ pub mod model;
 pub mod operations;
 pub mod steps;
 pub mod tracked;
+pub mod words;
 
 pub use back_ends::{BankPool, Locals, Pointers, config};
 pub use bank::{Bank, Item};
