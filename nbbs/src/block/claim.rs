@@ -27,13 +27,14 @@ impl<W: Word> Blocks<'_, W> {
     #[cold]
     pub(super) fn undo(self, index: u64, order: u32) {
         let level = W::SHAPE.level_of(order);
+        let (idx, _) = W::SHAPE.locate(level, index);
         if let Some(new) = self.clear_word(index, order) {
             // Before the merge: a caller that dies there has already said that the claim is gone.
             self.tree().count_undone();
-            self.tree().merge_or_publish(level, W::SHAPE.locate(level, index).0, new);
+            self.tree().merge_or_publish(level, idx, new);
         } else {
             // Somebody has wrongly freed it, perhaps ahead of the climb: what that split lies below a block now.
-            self.tree().merge(level, W::SHAPE.locate(level, index).0);
+            self.tree().merge(level, idx);
         }
     }
 }
