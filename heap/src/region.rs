@@ -11,7 +11,7 @@ use core::ptr::NonNull;
 use crate::words::HeapWord;
 use nbbs::{Buddy, metadata_words};
 
-use crate::class::{Class, PAGE, UNIT, UNIT_LOG2};
+use crate::class::{Class, PAGE, UNIT, UNIT_LOG2, is_aligned};
 use crate::error::{AddError, FreeError};
 use crate::fresh::{CHUNK_LOG2, Fresh, fresh_words};
 use crate::runs::Runs;
@@ -99,7 +99,7 @@ impl Held {
     /// Returns whether it is a run, and would [hold](Self::holds) a slot of this class if it were as long as one.
     pub fn may_hold(self, class: Class) -> bool {
         // Units begin at a page, the most to which slots are aligned.
-        let is_aligned = |unit| (unit as usize * UNIT).is_multiple_of(class.align());
+        let is_aligned = |unit| is_aligned(unit as usize * UNIT, class.align());
         matches!(self, Self::Run { unit, .. } if class.may_be_run() && is_aligned(unit))
     }
 }

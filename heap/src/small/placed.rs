@@ -9,6 +9,7 @@ use core::slice;
 use super::bounds::Bounds;
 use super::find::Wanted;
 use super::row::Row;
+use crate::class::is_aligned;
 use crate::error::AddError;
 use crate::steps::relocate;
 use crate::words::AtomicUsize;
@@ -261,7 +262,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         old: Layout,
         new: Layout,
     ) -> Option<NonNull<u8>> {
-        let is_aligned = at.addr().get().is_multiple_of(new.align());
+        let is_aligned = is_aligned(at.addr().get(), new.align());
         if is_aligned && self.resize_in_place(at, old.size(), new.size()) {
             return Some(at);
         }
