@@ -35,8 +35,8 @@ fn whole_frames(buddy: &Buddy<'_>, held: &Held) -> u64 {
     100 * whole / ((buddy.units() - units(held)) / FRAME)
 }
 
-/// LLFree's benchmark `frag` (L. Wrenger et al., USENIX ATC 2023): at 45 % full, a tenth is freed at random and
-/// allocated again, 100 times. LLFree ends with 93 % of the frames whole that could be.
+/// After LLFree's benchmark `frag` (L. Wrenger et al., USENIX ATC 2023), which allocates after each free: at 45 % full, a
+/// tenth is freed at random and allocated again, 100 times. LLFree ends with 93 % of the frames whole that could be.
 #[test]
 fn frames_become_whole() {
     for (log2, lanes) in [(16, 1), (17, 2)] {

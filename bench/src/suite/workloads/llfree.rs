@@ -71,7 +71,15 @@ pub fn filling(worker: &mut Worker<'_>) {
     }
 }
 
-/// Frees and allocates a tenth of a fragmented memory, again and again.
+/// How often a fragmented memory's tenth is replaced.
+const ROUNDS: u64 = 100;
+
+/// How many blocks, at least, a thread replaces between two meetings of the threads. LLFree's meet after each round; fewer
+/// meetings disturb the times less, and still none ends before the others begin, where processors are few.
+const MEETS_AFTER: u64 = 20_000;
+
+/// Frees and allocates a tenth of a fragmented memory, again and again. LLFree's benchmark allocates after each free, which
+/// shows something else: a lane takes again what it has just freed.
 pub fn frag(worker: &mut Worker<'_>) {
     worker.prepare(|worker| {
         let most = worker.share(worker.units() * 9 / 10);
@@ -80,12 +88,23 @@ pub fn frag(worker: &mut Worker<'_>) {
         let half = worker.held.len() as u64 / 2;
         free(worker, half);
     });
-    worker.stretch_of(LONG, "rounds", |worker| {
-        worker.repeat(100, |worker| {
-            let tenth = worker.held.len() as u64 / 10;
-            worker.repeat(tenth, |worker| worker.free_any().is_some());
-            alloc(worker, tenth);
-            !worker.is_late()
-        });
+    // Not of what this thread holds: all have to meet equally often.
+    let replaced = worker.units() * 9 / 200 / worker.threads() as u64;
+    let together = MEETS_AFTER.div_ceil(replaced.max(1)).min(ROUNDS);
+    let meetings = ROUNDS.div_ceil(together);
+    for meeting in 0..meetings {
+        worker.prepare(|_| ());
+        let rounds = together.min(ROUNDS - meeting * together);
+        worker.stretch_of(LONG.div_ceil(meetings), "rounds", |worker| replace(worker, rounds));
+    }
+}
+
+/// Frees a tenth of the thread's blocks, at random, and allocates as many, the given number of times.
+fn replace(worker: &mut Worker<'_>, times: u64) {
+    worker.repeat(times, |worker| {
+        let tenth = worker.held.len() as u64 / 10;
+        worker.repeat(tenth, |worker| worker.free_any().is_some());
+        alloc(worker, tenth);
+        !worker.is_late()
     });
 }

@@ -112,7 +112,11 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         orders: Orders::Units,
         own: Some(&own::RECOVERED),
-        ..workload("frag", "at 45 % full, free a tenth and allocate it: 100 rounds", llfree::frag)
+        ..workload(
+            "frag",
+            "at 45 % full, free a tenth and allocate it: 100 rounds, none far ahead",
+            llfree::frag,
+        )
     },
     Workload {
         orders: Orders::Units,
