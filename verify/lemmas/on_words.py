@@ -186,13 +186,12 @@ def word_largest_at(slot, free):
     return word.largest_at(free, slot) == last(orders, lambda order: all_in(free, aligned(slot, order)), number(0))
 
 
-@lemma("grown: the largest order, of at most the word's, of a place of free slots around those given",
-       most=(1, 2, 4, 5), order=range(6), slot=SLOTS,
-       where=lambda most, order, slot: order <= most and slot < 2**most and is_aligned(slot, order))  # fmt: skip
-def word_grown(most, order, slot, codes):
-    given(all_have(codes, aligned(slot, order), FREE))
-    is_free = lambda larger: all_have(codes, aligned(slot, larger), FREE)
-    return word.grown(codes, slot, order, most) == last(range(order, most + 1), is_free)
+@lemma("grown: the largest order, of at most the word's, of a place of free slots that contains a free one",
+       most=(1, 2, 4, 5), slot=SLOTS, where=lambda most, slot: slot < 2**most)  # fmt: skip
+def word_grown(most, slot, codes):
+    given(all_have(codes, [slot], FREE))
+    is_free = lambda order: all_have(codes, aligned(slot, order), FREE)
+    return word.grown(codes, slot, most) == last(range(most + 1), is_free)
 
 
 @lemma("from_slot: each slot of the set in turn, from the start on, and then from 0", start=SLOTS, place=range(3))

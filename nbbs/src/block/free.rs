@@ -173,7 +173,7 @@ impl<W: Word> Blocks<'_, W> {
         if left != 0 && !leaves_spare && known >= most {
             return true;
         }
-        let offer = offer_of::<W>(level, left, slot, slots);
+        let offer = offer_of::<W>(level, left, slot);
         if known < offer {
             return self.tell_above::<LEAF>(index, order, offer, bound);
         }
@@ -250,13 +250,13 @@ impl<W: Word> Blocks<'_, W> {
     }
 }
 
-/// Returns what the words above must allow for after `2^slots` slots at `slot` came free in a word that now has the codes
-/// `left`: the order, plus 1, of the block that they are part of now; a merge, if nothing in the word is in use.
+/// Returns what the words above must allow for after `slot` came free in a word that now has the codes `left`: the order,
+/// plus 1, of the block that it is part of now; a merge, if nothing in the word is in use.
 #[inline(always)]
-fn offer_of<W: Word>(level: usize, left: u64, slot: u32, slots: u32) -> u64 {
+fn offer_of<W: Word>(level: usize, left: u64, slot: u32) -> u64 {
     if left == 0 {
         return word::UNSETTLED;
     }
-    (word::grown(left, slot, slots, W::SHAPE.slots_log2(level)) + W::SHAPE.slot_order(level) + 1)
-        as u64
+    let slots = word::grown(left, slot, W::SHAPE.slots_log2(level));
+    u64::from(slots + W::SHAPE.slot_order(level) + 1)
 }

@@ -304,14 +304,16 @@ pub(crate) const fn largest_at(free: u64, slot: u32) -> u32 {
     order
 }
 
-/// Returns the largest order, in slots, of a place of free slots that contains `2^least` free slots at `slot`, in a word
-/// of `2^most` slots.
-pub(crate) const fn grown(codes: u64, slot: u32, least: u32, most: u32) -> u32 {
-    let mut order = least;
-    while order < most && is_free(codes, slot >> (order + 1) << (order + 1), order + 1) {
-        order += 1;
-    }
-    order
+/// Returns the largest order, in slots, of a place of free slots that contains `slot`, which is free, in a word of
+/// `2^most` slots.
+#[inline(always)]
+pub(crate) fn grown(codes: u64, slot: u32, most: u32) -> u32 {
+    // The nearest slots in use on both sides, or, if there is none, one outside the word.
+    let behind = slot + (codes >> (2 * slot)).trailing_zeros() / 2;
+    let before = slot.wrapping_sub(1 + (codes << (62 - 2 * slot) << 2).leading_zeros() / 2);
+    // A place that contains a slot contains those from which its number differs in bits below the order.
+    let order = |used: u32| (slot ^ used | 1).ilog2();
+    order(behind).min(order(before)).min(most)
 }
 
 /// Iterates over the slots of `set`, given by their low bits, beginning with `start` and wrapping around.

@@ -60,7 +60,7 @@ export! {
     word_left_without_block(level: usize, old: u64, slot: u32, order: u32) = word::without_block(level, old, slot, order).map_or(NONE, |(_, left)| left);
     word_largest(free: u64) = or_none(word::largest(free));
     word_largest_at(free: u64, slot: u32) = word::largest_at(free, slot);
-    word_grown(codes: u64, slot: u32, least: u32, most: u32) = word::grown(codes, slot, least, most);
+    word_grown(codes: u64, slot: u32, most: u32) = word::grown(codes, slot, most);
     word_nth_from_slot(set: u64, start: u32, n: usize) = or_none(word::from_slot(set, start).nth(n));
 
     span_bits(slot: u32, count: u32) = span::bits(slot, count);
