@@ -136,6 +136,15 @@ fn ranges() {
         assert_eq!(asked(&buddy, || buddy.reserve(start..end)), error);
         assert_eq!(asked(&buddy, || buddy.release(start..end)), error);
     }
+    for (start, end, rule) in [
+        (0, 0, "an empty range"),
+        (5, 4, "an empty range"),
+        (2000, 1000, "an empty range"),
+        (999, 1001, "not a range that ends at unit 1000 at the latest"),
+    ] {
+        let refused = buddy.reserve(start..end).unwrap_err();
+        assert_eq!(refused.to_string(), format!("units {start}..{end} are {rule}"));
+    }
     for (start, end) in [(0, 1), (7, 9), (64, 101), (64, 1000), (300, 301), (109, 110)] {
         let refused = asked(&buddy, || buddy.reserve(start..end));
         assert!(matches!(refused, Err(RangeError::InUse { unit }) if (start..end).contains(&unit)));

@@ -131,6 +131,14 @@ fn what_is_none_is_refused_and_stays_as_it_is() {
     assert!(matches!(attach("/nowhere"), AttachError::System { .. }));
 }
 
+/// What a program prints of a segment does not grow with it.
+#[test]
+fn a_segment_prints_its_dimensions() {
+    let segment = Segment::memfd("prints", GEOMETRY).unwrap();
+    let said = "Segment { geometry: Geometry { units: 300, unit_bytes: 64, members: 4 }, .. }";
+    assert_eq!(format!("{segment:?}"), said);
+}
+
 #[test]
 fn an_error_names_the_path_and_the_rule() {
     let place = Place::new("five-bytes");

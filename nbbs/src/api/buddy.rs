@@ -1,5 +1,7 @@
 //! Handles to an arena, and the short forms of the most common operations.
 
+use core::fmt;
+
 use super::{Lane, default_lane};
 use crate::error::{AllocError, FreeError, MetadataError};
 use crate::lane::Arena;
@@ -27,7 +29,6 @@ use crate::sync::{AtomicU64, Word};
 /// # Source
 /// The algorithm is the non-blocking buddy system of Marotta et al. (IEEE TPDS 2021, section III), repaired: see
 /// DESIGN.md, "What was wrong".
-#[derive(Debug)]
 pub struct Buddy<'a, W = AtomicU64> {
     pub(super) arena: Arena<'a, W>,
 }
@@ -290,5 +291,13 @@ impl<'a, W: Word> Buddy<'a, W> {
     #[inline]
     pub fn free_sized(&self, index: u64, order: u32) -> Result<(), FreeError> {
         self.here().free_sized(index, order)
+    }
+}
+
+// Not the words: there are thousands of them.
+impl<W> fmt::Debug for Buddy<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = self.arena.tree.geometry.units();
+        f.debug_struct("Buddy").field("units", &units).finish_non_exhaustive()
     }
 }

@@ -1,5 +1,7 @@
 //! Operations on blocks, from one lane.
 
+use core::fmt;
+
 use crate::block::Blocks;
 use crate::error::{AllocError, BatchError, FreeError};
 use crate::lane::{Arena, OnLane};
@@ -11,7 +13,6 @@ use crate::sync::{AtomicU64, Word};
 ///
 /// It is two words, cheap to copy. No method waits for another thread, and all may be called from interrupt and signal
 /// handlers, whichever method they interrupt.
-#[derive(Debug)]
 pub struct Lane<'b, W = AtomicU64> {
     pub(super) runs: Runs<'b, W>,
 }
@@ -191,5 +192,12 @@ impl<'b, W: Word> Lane<'b, W> {
     #[inline(always)]
     pub(crate) fn order_at(&self, index: u64) -> Result<u32, FreeError> {
         self.runs.blocks.order_at(index)
+    }
+}
+
+// Not the words, as for `Buddy`.
+impl<W> fmt::Debug for Lane<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lane").finish_non_exhaustive()
     }
 }

@@ -112,6 +112,9 @@ fn exhausted(f: &mut fmt::Formatter<'_>, units: u64) -> fmt::Result {
 }
 
 fn out_of_range(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fmt::Result {
+    if range.end <= units {
+        return write!(f, "units {range:?} are an empty range");
+    }
     write!(f, "units {range:?} are not a range that ends at unit {units} at the latest")
 }
 

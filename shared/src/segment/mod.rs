@@ -11,6 +11,7 @@ mod lock;
 mod look;
 mod map;
 
+use std::fmt;
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -49,11 +50,10 @@ use map::{Arena, Map};
 /// assert_eq!(segment.free_bytes(), 63 * 64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Segment(Arc<Attached>);
 
 /// A segment in this process.
-#[derive(Debug)]
 struct Attached {
     /// It borrows from the mapping, hence it is private, and comes before it.
     slabs: Slabs<'static, AtomicU64, Arena>,
@@ -448,5 +448,12 @@ impl AsFd for Segment {
     /// Returns the file's descriptor, to be handed to another process.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.file.as_fd()
+    }
+}
+
+// Not what is in it: there are thousands of words.
+impl fmt::Debug for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segment").field("geometry", &self.geometry()).finish_non_exhaustive()
     }
 }
