@@ -33,7 +33,8 @@ use crate::unwind::aborting;
 /// - In a region of n MiB, less than 1 GiB: 80 + 140n (8 + 5n) for a slot of a new slab, 100 + 1000n (12 + 5n) for a run
 ///   of units of any alignment, also one that is a slot, 120 (24) to free it, and 170 + 12288n (8 + 3400n) to trim,
 ///   which an allocation does before it is refused; twice as much for each slab that a trim of another thread has left
-///   half done.
+///   half done. A cache that was refused a slot trims once more before it takes one of that size or a larger one from
+///   anything but a slab that has free slots.
 ///
 /// `heap/src/loads.rs` counts them.
 ///
@@ -41,13 +42,13 @@ use crate::unwind::aborting;
 /// interrupt, with one exception: in a Rust library that is loaded by `dlopen`, a thread's first use of the heap takes
 /// the thread-local of its cache from `malloc`, so a handler that may interrupt `malloc` must not make it.
 ///
-/// With the feature `std` a thread's cache is emptied when the thread ends; the thread's first call registers this with
-/// the C library. On Linux this takes no memory, as long as the program has fewer than 32 keys of `pthread_key_create`.
-/// Elsewhere it may take a lock of the C library's `malloc`, so a handler that may interrupt `malloc` must not make the
-/// first call; and as the global allocator it needs a Rust whose thread-locals with destructors do not allocate from
-/// that, which those up to 1.92 do. Where thread-locals are keys of the C library, as on Android and OpenBSD, what the
-/// cache has may be lost when the thread ends. Without `std`, or with a [`Cpu`] that has a number for each
-/// caller, any Rust will do.
+/// With the feature `std` a thread's cache is emptied when the thread ends; the thread's first call that allocates or
+/// frees a slot, of up to 32 KiB, registers this with the C library. On Linux this takes no memory, as long as the
+/// program has fewer than 32 keys of `pthread_key_create`. Elsewhere it may take a lock of the C library's `malloc`, so
+/// a handler that may interrupt `malloc` must not make that call; and as the global allocator it needs a Rust whose
+/// thread-locals with destructors do not allocate from that, which those up to 1.92 do. Where thread-locals are keys of
+/// the C library, as on Android and OpenBSD, what the cache has may be lost when the thread ends. Without `std`, or
+/// with a [`Cpu`] that has a number for each caller, any Rust will do.
 ///
 /// ```
 /// use nbbs_heap::Heap;

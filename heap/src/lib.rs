@@ -46,7 +46,7 @@
 //! which costs a read-modify-write; a caller that finds its cache in use bypasses it and goes to the slabs.
 //!
 //! # What it does not do
-//! - A thread caches slots of the first heap that it uses; it uses others without a cache.
+//! - A thread caches slots of the first heap of which it allocates or frees one; it uses others without a cache.
 //! - Wrong frees are not all found at once: a cache does not look at what it is given, except that it refuses the slot
 //!   that it was given last, as long as it keeps that (with `shuffle` any that it keeps). An address that is not the
 //!   heap's, or lies inside a block, is refused and counted when the cache gives it back ([`Heap::refused`]), and may be
