@@ -1,5 +1,7 @@
 //! Storage for the metadata of an arena.
 
+use core::fmt;
+
 use crate::sync::AtomicU64;
 
 #[cfg(feature = "std")]
@@ -24,7 +26,6 @@ use crate::{
 /// assert_eq!(FRAMES.on(0).alloc(9)?, 0);
 /// # Ok::<(), nbbs::AllocError>(())
 /// ```
-#[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Metadata<const WORDS: usize>([AtomicU64; WORDS]);
 
@@ -39,6 +40,13 @@ impl<const WORDS: usize> Metadata<WORDS> {
     #[must_use]
     pub const fn words(&self) -> &[AtomicU64] {
         &self.0
+    }
+}
+
+// Not the words, as for `Buddy`.
+impl<const WORDS: usize> fmt::Debug for Metadata<WORDS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metadata").field("words", &WORDS).finish_non_exhaustive()
     }
 }
 
@@ -62,7 +70,6 @@ impl<const WORDS: usize> Default for Metadata<WORDS> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[cfg(feature = "std")]
-#[derive(Debug)]
 pub struct MetadataBox<W = AtomicU64> {
     words: std::vec::Vec<W>,
     /// How many words lie before the boundary.
@@ -176,6 +183,14 @@ impl<W> MetadataBox<W> {
     #[must_use]
     pub fn words(&self) -> &[W] {
         &self.words[self.before..]
+    }
+}
+
+// Not the words, as for `Buddy`.
+#[cfg(feature = "std")]
+impl<W> fmt::Debug for MetadataBox<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MetadataBox").field("words", &self.words().len()).finish_non_exhaustive()
     }
 }
 

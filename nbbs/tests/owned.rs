@@ -139,14 +139,3 @@ fn what_is_leaked_is_held_until_it_is_taken_over() {
         assert_eq!(gone, Err(FreeError::NotAllocated { index: 40 }));
     }
 }
-
-/// What a program prints of a handle does not grow with the arena.
-#[test]
-fn handles_print_without_the_words() {
-    let arena = Arena::new(UNITS);
-    let buddy = with_neighbours(&arena);
-    assert_eq!(format!("{buddy:?}"), "Buddy { units: 128, .. }");
-    assert_eq!(format!("{:?}", buddy.on(3)), "Lane { .. }");
-    let said = "Block { lane: Lane { .. }, index: 40 }";
-    assert_eq!(format!("{:?}", at(&buddy, 40, 5)), said);
-}

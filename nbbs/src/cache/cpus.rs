@@ -1,5 +1,7 @@
 //! A cache for each CPU, in borrowed words.
 
+use core::fmt;
+
 use super::caps::Caps;
 use super::stacks::{PART_WORDS, Stacks};
 use super::turn::Part;
@@ -70,7 +72,6 @@ pub const fn cache_words(cpus: usize) -> usize {
 /// assert_eq!(PAGES.cached().units, 32);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Caches<'a, W = AtomicU64> {
     pub(super) buddy: Buddy<'a, W>,
     pub(super) caps: Caps,
@@ -250,5 +251,15 @@ impl<'a, W: Word> Caches<'a, W> {
         if let AllocError::Exhausted { .. } = refused {
             (0..self.cpus()).filter(|&other| other != cpu).for_each(|other| self.ask(other));
         }
+    }
+}
+
+// Not the words, as for `Buddy`.
+impl<W> fmt::Debug for Caches<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { buddy, caps, parts } = self;
+        let mut caches = f.debug_struct("Caches");
+        caches.field("buddy", buddy).field("caps", caps).field("cpus", &parts.len());
+        caches.finish_non_exhaustive()
     }
 }

@@ -1,5 +1,7 @@
 //! A cache as a value, for one owner.
 
+use core::fmt;
+
 use super::audit::Cached;
 use super::caps::Caps;
 use super::front::Front;
@@ -37,7 +39,6 @@ use crate::sync::{AtomicU64, Word};
 /// assert_eq!(buddy.stats().used_units, 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Cache<'a, W: Word = AtomicU64> {
     buddy: Buddy<'a, W>,
     lane: usize,
@@ -248,5 +249,15 @@ impl<'a, W: Word> Cache<'a, W> {
 impl<W: Word> Drop for Cache<'_, W> {
     fn drop(&mut self) {
         self.drain();
+    }
+}
+
+// Not the words, as for `Buddy`.
+impl<W: Word> fmt::Debug for Cache<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { buddy, lane, caps, .. } = self;
+        let mut cache = f.debug_struct("Cache");
+        cache.field("buddy", buddy).field("lane", lane).field("caps", caps);
+        cache.finish_non_exhaustive()
     }
 }
