@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # heap.sh: runs the heap's races under loom; its tests, with handlers and the ends of threads; and both under Miri with
 # strict provenance, except what takes Miri minutes. Tests its features that watch free memory, and the trait of nightly
-# Rust. Its stress, which needs the machine to itself, is left to `cargo test`. Takes six minutes, and some more with
-# all mutants.
+# Rust. Its stress, which needs the machine to itself, is left to `cargo test`. Takes six minutes, and half an hour
+# more with all mutants.
 source "$(dirname "$0")/../check.sh" "$@"
 
 package=(--package nbbs-heap)

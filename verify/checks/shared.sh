@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # shared.sh [--long]: members of a shared segment die, or are stopped, at every step, and so do recoverers; files that
 # are not segments are refused; and 2,000 processes are killed, of which 1,000 are stopped first. Takes two minutes, and
-# one or two for the mutants; `--long` kills 100,000, in half an hour.
+# half an hour for all mutants; `--long` kills 100,000, in half an hour.
 source "$(dirname "$0")/../check.sh" "$@"
 
 package=(--package nbbs-shared)
