@@ -268,12 +268,17 @@ impl<'a> Worker<'a> {
         self.late
     }
 
+    /// Waits until the other threads are here, too.
+    pub fn meet(&self) {
+        self.crew.wait_asleep();
+    }
+
     /// Runs work that is not measured, while the other threads do so, too. It may take longer than a stretch.
     pub fn prepare(&mut self, work: impl FnOnce(&mut Self)) {
-        self.crew.wait_asleep();
+        self.meet();
         self.set_deadline(self.common.clock.ticks(), LONG);
         work(self);
-        self.crew.wait_asleep();
+        self.meet();
     }
 
     /// Runs work that is measured, and begins it together with the other threads.
@@ -298,14 +303,14 @@ impl<'a> Worker<'a> {
     /// Deals the kept blocks of all threads out anew, at random.
     pub fn shuffle_over_all(&mut self) {
         lock(&self.common.table).append(&mut self.held);
-        self.crew.wait_asleep();
+        self.meet();
         if self.lane == 0 {
             self.random.shuffle(&mut lock(&self.common.table));
         }
-        self.crew.wait_asleep();
+        self.meet();
         let share = self.share(lock(&self.common.table).len() as u64) as usize;
         // All threads have seen how many there are.
-        self.crew.wait_asleep();
+        self.meet();
         let mut table = lock(&self.common.table);
         let rest = table.len() - share;
         self.held.extend(table.drain(rest..));

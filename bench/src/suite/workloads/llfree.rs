@@ -93,7 +93,7 @@ pub fn frag(worker: &mut Worker<'_>) {
     let together = MEETS_AFTER.div_ceil(replaced.max(1)).min(ROUNDS);
     let meetings = ROUNDS.div_ceil(together);
     for meeting in 0..meetings {
-        worker.prepare(|_| ());
+        worker.meet();
         let rounds = together.min(ROUNDS - meeting * together);
         worker.stretch_of(LONG.div_ceil(meetings), "rounds", |worker| replace(worker, rounds));
     }
