@@ -23,7 +23,6 @@ use crate::sync::Word;
 use crate::tree::Tree;
 
 /// The blocks of an arena, as one lane allocates and frees them.
-#[derive(Debug)]
 pub(crate) struct Blocks<'b, W> {
     pub lane: OnLane<'b, W>,
 }

@@ -20,7 +20,6 @@ pub(crate) use notes::Notes;
 pub(crate) use path::{Path, WayDown};
 
 /// An arena: its tree, and the notes of its lanes.
-#[derive(Debug)]
 pub(crate) struct Arena<'a, W> {
     pub tree: Tree<'a, W>,
     lanes: &'a [LaneWords<W>],
@@ -56,7 +55,6 @@ impl<'a, W: Word> Arena<'a, W> {
 }
 
 /// An arena as seen from one lane.
-#[derive(Debug)]
 pub(crate) struct OnLane<'b, W> {
     arena: &'b Arena<'b, W>,
     /// The words of the lane: one of the arena's. They are found once, not in each of the functions that follow.

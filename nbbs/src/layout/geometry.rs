@@ -97,7 +97,7 @@ pub const fn lanes_for(units: u64, cpus: usize) -> usize {
 }
 
 /// The layout of an arena's metadata.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Layout {
     /// Units in the arena.
     pub units: u64,
@@ -172,7 +172,6 @@ impl Layout {
 }
 
 /// The geometry of an arena over words of type `W`: its layout, and their shape.
-#[derive(Debug)]
 pub(crate) struct Geometry<W> {
     layout: Layout,
     words: PhantomData<fn() -> W>,

@@ -16,7 +16,6 @@ pub use stats::Stats;
 pub use walk::Piece;
 
 /// An arena, for operations that only read.
-#[derive(Debug)]
 pub(crate) struct Look<'b, W>(pub &'b Tree<'b, W>);
 
 copy!(Look<'_, W>);

@@ -8,7 +8,6 @@ use crate::tree::Tree;
 use crate::word;
 
 /// An arena, for operations that repair it.
-#[derive(Debug)]
 pub(crate) struct Mend<'b, W>(pub &'b Tree<'b, W>);
 
 copy!(Mend<'_, W>);

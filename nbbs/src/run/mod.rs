@@ -33,7 +33,6 @@ use crate::word::{self, span};
 use slots::Slots;
 
 /// The blocks and runs of an arena, as one lane allocates, changes and frees them.
-#[derive(Debug)]
 pub(crate) struct Runs<'b, W> {
     pub blocks: Blocks<'b, W>,
 }

@@ -24,7 +24,6 @@ pub(crate) use spot::Spot;
 pub(crate) use step::At;
 
 /// The words of an arena.
-#[derive(Debug)]
 pub(crate) struct Tree<'a, W> {
     words: &'a [W],
     /// All up to the last leaf word that lies wholly inside the arena.

@@ -47,7 +47,7 @@ pub(crate) use turn::Turn;
 pub(crate) const TURN_STRIDE: usize = 8;
 
 /// The blocks of an arena, their tags, and the turns of the members.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Ledger<'a, W> {
     pub buddy: Buddy<'a, W>,
     /// By unit.

@@ -15,7 +15,6 @@ use crate::process::Process;
 use crate::slabs::Memory;
 
 /// A mapping of the whole of a segment, shared with others.
-#[derive(Debug)]
 pub(super) struct Map {
     start: NonNull<c_void>,
     bytes: NonZeroUsize,
@@ -71,7 +70,7 @@ impl Map {
 }
 
 /// The units of a segment, in which slabs have words.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Arena {
     map: Arc<Map>,
     start: u64,

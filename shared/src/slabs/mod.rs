@@ -55,7 +55,7 @@ pub(crate) trait Memory<W> {
 }
 
 /// The slabs of an arena.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Slabs<'a, W, M> {
     pub ledger: Ledger<'a, W>,
     memory: M,
