@@ -49,6 +49,9 @@ done
     CARGO_TARGET_DIR=target cargo check --workspace --quiet
 )
 
+# Each check tries a share of its mutants: that all fit the code is seen here.
+for list in verify/mutants/*.list; do verify/mutate.sh "$list" >/dev/null; done
+
 long=$(git ls-files '*.rs' '*.sh' | xargs wc -l | awk '$2 != "total" && $1 > 500')
 [ -z "$long" ] || { echo "files over 500 lines:"; echo "$long"; exit 1; }
 

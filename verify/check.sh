@@ -116,18 +116,16 @@ place_of_mutants() {
     echo "$place"
 }
 
-# try_mutants LIST [CRATE]: runs `build_mutant NAME` and `catches NAME`, which the script defines, for each mutant of a
-# list, or of its share, in a copy of the workspace. A mutant that does not build is not caught. Each list builds in a
-# place of its own: cargo would take the build of one copy for that of another, if that is older.
-try_mutants() { try_mutants_of "$1:${2:-nbbs}"; }
-
-# try_mutants_of LIST:CRATE...: the same for several lists, of which the share is drawn as if they were one.
-try_mutants_of() {
-    local entry names all=()
-    for entry in "$@"; do
-        names=$("$root/verify/mutate.sh" "$root/verify/mutants/${entry%:*}.list") ||
-            { log "could not run: no mutants in ${entry%:*}.list"; exit 1; }
-        mapfile -t -O ${#all[@]} all < <(sed "s/^/$entry:/" <<<"$names")
+# try_mutants LIST...: runs `build_mutant NAME` and `catches NAME`, which the script defines, for each mutant of the
+# lists, or of their share, which is drawn as if they were one, in a copy of the workspace. A mutant that does not build
+# is not caught. Each list builds in a place of its own: cargo would take the build of one copy for that of another, if
+# that is older.
+try_mutants() {
+    local list entry names all=()
+    for list in "$@"; do
+        names=$("$root/verify/mutate.sh" "$root/verify/mutants/$list.list") ||
+            { log "could not run: $list.list is not in order"; exit 1; }
+        mapfile -t -O ${#all[@]} all < <(sed "s/^/$list:/" <<<"$names")
     done
     mutants_listed=$((mutants_listed + ${#all[@]}))
     for entry in $(printf '%s\n' "${all[@]}" | share); do
@@ -136,12 +134,12 @@ try_mutants_of() {
     done
 }
 
-# try_mutant LIST CRATE NAME
+# try_mutant LIST NAME
 try_mutant() {
-    local list=$root/verify/mutants/$1.list name=$3 copy start=$SECONDS
+    local list=$root/verify/mutants/$1.list name=$2 copy start=$SECONDS
     copy=$(place_of_mutants "$1")
     mutants_tried=$((mutants_tried + 1))
-    CRATE=$2 "$root/verify/mutate.sh" "$list" "$name" "$copy"
+    "$root/verify/mutate.sh" "$list" "$name" "$copy"
     in_copy() { (cd "$copy" && export CARGO_TARGET_DIR=$copy/target CARGO_PROFILE_DEV_OPT_LEVEL=$mutants_level && "$@"); }
     if ! in_copy build_mutant "$name" >&2; then
         log "mutant $name does not build"

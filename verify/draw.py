@@ -7,7 +7,7 @@ Within a kind every place of the crate is as likely as any other. Drawn from are
 twice, and no error that a list in verify/mutants has already. Some do not build: draw more.
 
     verify/draw.py pool 20 7 >target/pool.list
-    verify/mutate.sh target/pool.list draw-7-1 target/drawn       # CRATE=pool; one of them, in a copy
+    verify/mutate.sh target/pool.list draw-7-1 target/drawn       # one of them, in a copy
     verify/draw.sh pool 20 7                                      # each, and whether the quick suite notices
 """
 import glob
@@ -120,6 +120,7 @@ def draw(crate, count, seed):
 
 def main():
     crate, count, seed = sys.argv[1], int(sys.argv[2]), (sys.argv + ["1"])[3]
+    print(f"crate: {crate}\n")
     for number, (file, line, nth, new) in enumerate(draw(crate, count, seed), 1):
         print(f"name: draw-{seed}-{number}\nfile: {file}\nfind: {line}\nnth: {nth}\nreplace: {new}\n")
 

@@ -51,6 +51,6 @@ try() {
 copy=$(place_of_mutants "drawn-$crate")
 for name in ${NAMES:-$(verify/mutate.sh "$list")}; do
     start=$SECONDS
-    CRATE=$crate verify/mutate.sh "$list" "$name" "$copy"
+    verify/mutate.sh "$list" "$name" "$copy"
     echo "$name: $(cd "$copy" && CARGO_TARGET_DIR=$copy/target && try "$name"), $((SECONDS - start)) s"
 done

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# mutate.sh LIST NAME DIR: makes DIR a copy of the workspace in which a crate has the mutant NAME of LIST.
-# mutate.sh LIST: prints the names of LIST, one a line; fails if there are none, or one stands twice.
+# mutate.sh LIST NAME DIR: makes DIR a copy of the workspace in which the list's crate has its mutant NAME.
+# mutate.sh LIST: prints the names of LIST, one a line. Fails if there are none, or one stands twice or fits no code.
 #
-# The crate, CRATE or nbbs, is copied to DIR; the other members are links to the originals, so that anything builds
-# in DIR as it does here. Files keep their times unless they differ: use the same DIR again, and little is rebuilt.
-# A list has blocks between blank lines:
+# The crate is copied to DIR; the other members are links to the originals, so that anything builds in DIR as it does
+# here. Files keep their times unless they differ: use the same DIR again, and little is rebuilt.
+# A list says at its beginning which crate it changes, and has blocks between blank lines:
+#
+#     crate: nbbs
 #
 #     name: swap-relaxed
 #     file: block/free.rs         relative to the crate's src
@@ -16,15 +18,60 @@
 # A block may have several `file`, `find`, `replace` groups, which are applied in order.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-list=${1:?a list of mutants} name=${2:-} dir=${3:-} crate=${CRATE:-nbbs}
+list=${1:?a list of mutants} name=${2:-} dir=${3:-}
+crate=$(sed -n 's/^crate: *//p' "$list")
+[ -d "$root/${crate:-no crate}/src" ] || { echo "mutate.sh: $list does not name its crate" >&2; exit 2; }
 
-if [ -z "$name" ]; then
-    names=$(sed -n 's/^name: *//p' "$list")
-    [ -n "$names" ] || { echo "mutate.sh: $list has no mutants" >&2; exit 2; }
-    [ -z "$(sort <<<"$names" | uniq -d)" ] || { echo "mutate.sh: $list has a name twice" >&2; exit 2; }
-    echo "$names"
-    exit
-fi
+# mutants SRC [NAME]: makes the changes of NAME in the files of SRC. Without a name, makes those of each mutant in
+# memory, and prints its name.
+mutants() {
+    perl -e '
+        my ($list, $src, $chosen) = @ARGV;
+        open my $in, "<", $list or die "mutate.sh: $list: $!\n";
+        my @blocks = do { local $/ = ""; grep { /^name:/m } <$in> };
+        my ($seen, %seen) = (0);
+        for my $block (@blocks) {
+            my ($name) = $block =~ /^name: *(.*?) *$/m;
+            die "mutate.sh: $list has $name twice\n" if $seen{$name}++;
+            next if defined $chosen && $name ne $chosen;
+            $seen = 1;
+            my %texts = changed($name, $block);
+            if (!defined $chosen) { print "$name\n"; next }
+            for (keys %texts) {
+                open my $file, ">", "$src/$_" or die "mutate.sh: $_: $!\n";
+                print $file $texts{$_};
+            }
+        }
+        $seen or die "mutate.sh: $list has no mutant", defined $chosen ? " $chosen" : "s", "\n";
+
+        sub changed {
+            my ($name, $block) = @_;
+            my %texts;
+            my @groups = split /^(?=file:)/m, $block;
+            shift @groups;
+            @groups or die "mutate.sh: $name names no file\n";
+            for (@groups) {
+                my %of = (replace => "", nth => 0, /^(file|find|replace|nth):[ \t]*(.*?)$/mg);
+                length($of{find} // "") or die "mutate.sh: $name has nothing to find\n";
+                my $text = \($texts{$of{file}} //= text("$src/$of{file}"));
+                my $count = () = $$text =~ /\Q$of{find}\E/g;
+                my $fits = $of{nth} ? $of{nth} <= $count : $count == 1;
+                $fits or die "mutate.sh: $name: \"$of{find}\" occurs $count times in $of{file}\n";
+                my $at = 0;
+                $$text =~ s/\Q$of{find}\E/++$at == ($of{nth} || 1) ? $of{replace} : $&/ge;
+            }
+            return %texts;
+        }
+
+        sub text {
+            open my $file, "<", $_[0] or die "mutate.sh: $_[0]: $!\n";
+            local $/;
+            return <$file>;
+        }
+    ' "$list" "$@"
+}
+
+[ -n "$name" ] || { mutants "$root/$crate/src"; exit; }
 [ -n "$dir" ] || { echo "mutate.sh: no directory given" >&2; exit 2; }
 
 [ ! -L "$dir/$crate" ] || { echo "mutate.sh: $dir has another crate's mutants, and only a link to $crate" >&2; exit 2; }
@@ -38,30 +85,7 @@ for entry in "$root"/*; do
 done
 rm -rf "$dir/new" && cp -R "$root/$crate" "$dir/new"
 
-NAME=$name perl -e '
-    my ($list, $src) = @ARGV;
-    local $/ = "";
-    open my $in, "<", $list or die "mutate.sh: $list: $!\n";
-    my ($block) = grep { /^name: *\Q$ENV{NAME}\E *$/m } <$in>;
-    $block or die "mutate.sh: $list has no mutant $ENV{NAME}\n";
-    my @groups = split /^(?=file:)/m, $block;
-    shift @groups;
-    @groups or die "mutate.sh: $ENV{NAME} names no file\n";
-    undef $/;
-    for (@groups) {
-        my %of = (replace => "", nth => 0, /^(file|find|replace|nth):[ \t]*(.*?)$/mg);
-        length($of{find} // "") or die "mutate.sh: $ENV{NAME} has nothing to find\n";
-        open my $file, "<", "$src/$of{file}" or die "mutate.sh: $of{file}: $!\n";
-        my $text = <$file>;
-        my $count = () = $text =~ /\Q$of{find}\E/g;
-        my $good = $of{nth} ? $of{nth} <= $count : $count == 1;
-        $good or die "mutate.sh: $ENV{NAME}: \"$of{find}\" occurs $count times in $of{file}\n";
-        my $seen = 0;
-        $text =~ s/\Q$of{find}\E/++$seen == ($of{nth} || 1) ? $of{replace} : $&/ge;
-        open $file, ">", "$src/$of{file}" or die "mutate.sh: $of{file}: $!\n";
-        print $file $text;
-    }
-' "$list" "$dir/new/src"
+mutants "$dir/new/src" "$name"
 
 # Only what differs is touched, or goes.
 (cd "$dir/new" && find . -xtype f) | while read -r file; do

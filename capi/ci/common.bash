@@ -113,7 +113,7 @@ fails() {
     return 1
 }
 
-# catch_mutants LIST [CRATE]: runs try_mutants; succeeds if there were mutants and all were caught.
+# catch_mutants LIST: runs try_mutants; succeeds if there were mutants and all were caught.
 catch_mutants() {
     try_mutants "$@"
     [ "$mutants_tried" != 0 ] && [ "$mutants_caught" = "$mutants_tried" ]

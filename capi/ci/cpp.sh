@@ -64,4 +64,4 @@ build_mutant() {
         "$library" -o "$work/broken" -lgtest -lgtest_main "${system_libraries[@]}"
 }
 catches() { fails "$work/broken" --gtest_brief=1; }
-catch_mutants cpp capi
+catch_mutants cpp

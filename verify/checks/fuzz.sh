@@ -71,6 +71,6 @@ try_patients nb1 nb4 arena-untagged
 # Its sound twin.
 output=$(patient arena-tagged 4) || found_in arena-tagged $?
 
-try_mutants_of fuzz:nbbs fuzz-pool:pool fuzz-heap:heap
+try_mutants fuzz fuzz-pool fuzz-heap
 printf %s "$findings" >&2
 finish "$total inputs, $inputs kept" "$patients_caught/$patients_tried" "$ours"

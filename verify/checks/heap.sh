@@ -104,5 +104,5 @@ by_miri() {
 
 # What builds the heap anew each time: of these, too, a share.
 for part in $(printf '%s\n' by_itself under_watch by_tools by_miri | share); do $part; done
-try_mutants heap heap
+try_mutants heap
 finish "$executions executions under loom, $tests tests, $watched with free memory watched, $under_miri under Miri" 0/0 "$ours"

@@ -26,6 +26,6 @@ done
 executions=$(grep -o '[0-9]* executions' <<<"$results" | awk '{ sum += $1 } END { print sum }')
 complete=$(grep -c 'clean, all' <<<"$results" || true)
 patients=$("$loom" --patients 2>/dev/null | tee /dev/stderr | sed -n 's/^patients //p') || log "not all as expected"
-try_mutants_of loom:nbbs loom-fenced:nbbs
+try_mutants loom loom-fenced
 [ "$(wc -l <<<"$results")" = ${#chosen[@]} ] || { log "not everything was run"; ours=FOUND; }
 finish "${#chosen[@]} of ${#races[@]} races by memory model, $complete of them complete, $executions executions; ${#weaker[@]} with fences as on RISC-V" "$patients" "$ours"

@@ -47,5 +47,5 @@ nbbs=$(passed <"$said")
 cat "$said" >&2
 objects=$(passed <"$said")
 [ "$nbbs" -ge $((4 * ${#seeds[@]})) ] && [ "$objects" -gt 0 ] || { log "not everything was run"; ours=FOUND; }
-try_mutants_of miri:nbbs miri-pool:pool
+try_mutants miri miri-pool
 finish "$nbbs tests of nbbs under ${#seeds[@]} seeds, $objects of the pool" 0/0 "$ours"

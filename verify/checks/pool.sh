@@ -25,6 +25,6 @@ races=$(passed_of loom)
 # The tests that expect the untagged list to fail.
 patients() { grep -cE "^test the_untagged_list_fails.* \.\.\. ${1-}" <<<"$report" || true; }
 
-try_mutants pool pool
+try_mutants pool
 covered="$schedules schedules in full, $random random ones, $races races under loom"
 finish "$covered" "$(patients ok)/$(patients)" "$ours"

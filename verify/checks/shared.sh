@@ -25,5 +25,5 @@ printf '%s\n' "$mended" >&2
     [ "$(passed <<<"$mended")" = 5 ] || { log "not everything was run"; ours=FOUND; }
 covered=$(cargo test --quiet "${package[@]}" --test processes -- $([ $long = no ] && fewer 2000 400 || echo 100000)) || ours=FOUND
 
-try_mutants shared shared
+try_mutants shared
 finish "$tests tests; $covered" 0/0 "$ours"

@@ -50,7 +50,7 @@ done
 
 with_delays() {
     covered+=$("$stress" nbbs "$seconds") || ours=FOUND
-    lists+=(stress:nbbs)
+    lists+=(stress)
 }
 with_sanitizer() {
     if [ "${NO_SANITIZERS:-0}" = 1 ]; then
@@ -61,9 +61,9 @@ with_sanitizer() {
     under_sanitizer nbbs "$seconds" >&2 || { log "found under ThreadSanitizer"; ours=FOUND; }
     # This is not a patient: the owner map, which is quicker, keeps its overlaps from becoming races.
     covered+="; ThreadSanitizer $seconds s"
-    lists+=(tsan:nbbs)
+    lists+=(tsan)
 }
 # Of the two, too, a share.
 for run in $(printf '%s\n' delays sanitizer | share); do "with_$run"; done
-[ ${#lists[@]} = 0 ] || try_mutants_of "${lists[@]}"
+[ ${#lists[@]} = 0 ] || try_mutants "${lists[@]}"
 finish "${covered#; }" "$patients_caught/$patients_tried" "$ours"

@@ -306,8 +306,9 @@ TEST(Shared, OffsetsAreLookedAt) {
     snprintf(at, sizeof at, " at %#zx are not within ", static_cast<size_t>(block));
     const std::pair<size_t, const char *> asked[] = {{1 << 20, "1048576 bytes"}, {size_t{1} << 33, "4294967295 bytes or more"}};
     for (const auto &[bytes, said] : asked)
-        expect_refusal(NBBS_CODE_OUTSIDE_SEGMENT, std::string(said) + at + within,
-                       [&](nbbs_error *error) { return nbbs_shared_at(segment, block, bytes, &address, error); });
+        expect_refusal(NBBS_CODE_OUTSIDE_SEGMENT, std::string(said) + at + within, [&, bytes = bytes](nbbs_error *error) {
+            return nbbs_shared_at(segment, block, bytes, &address, error);
+        });
     nbbs_shared_leave(member);
 }
 
