@@ -13,7 +13,8 @@ pub struct Course {
     warm_up: u64,
     operations: u64,
     pub barrier: Barrier,
-    /// The number of harts that have finished measuring.
+    /// The number of harts that are warm, and of those that have finished measuring.
+    warm: Line,
     done: Line,
     notes: [Note; HARTS],
 }
@@ -35,15 +36,19 @@ impl Course {
             warm_up: request.warm_up,
             operations: request.operations,
             barrier: Barrier::new(harts),
+            warm: Line(AtomicUsize::new(0)),
             done: Line(AtomicUsize::new(0)),
             notes: core::array::from_fn(|_| Note { operations: new(), cycles: new(), all: new() }),
         }
     }
 
     /// Repeats `step`, which returns how many operations it made: warms up, waits for the others, and measures. A hart
-    /// that is done goes on until all are, so no hart measures a machine that becomes idle.
+    /// that is warm or done goes on until all are: no hart waits for blocks from one that has stopped, or measures a
+    /// machine that becomes idle.
     pub fn measure(&self, hart: usize, mut step: impl FnMut() -> u64) {
         repeat(self.warm_up, &mut step);
+        self.warm.0.fetch_add(1, Relaxed);
+        self.go_on(&self.warm, &mut step);
         self.barrier.wait();
         if hart == 0 {
             machine::reset_statistics();
@@ -58,14 +63,20 @@ impl Course {
         if self.done.0.fetch_add(1, Relaxed) + 1 == self.harts {
             machine::note_statistics();
         }
-        let mut all = operations;
-        while self.done.0.load(Relaxed) < self.harts {
-            all += step();
-        }
+        let all = operations + self.go_on(&self.done, &mut step);
         let note = &self.notes[hart];
         note.operations.store(operations, Relaxed);
         note.cycles.store(cycles, Relaxed);
         note.all.store(all, Relaxed);
+    }
+
+    /// Repeats `step` until all harts have counted themselves in `line`. Returns the number of operations.
+    fn go_on(&self, line: &Line, step: &mut impl FnMut() -> u64) -> u64 {
+        let mut operations = 0;
+        while line.0.load(Relaxed) < self.harts {
+            operations += step();
+        }
+        operations
     }
 
     /// Writes a line for each hart.
