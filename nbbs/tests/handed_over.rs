@@ -51,6 +51,39 @@ fn a_pair_takes_at_most_one_swap_more_than_on_one_lane() {
     }
 }
 
+/// Lane 0 allocates, and lane 1 frees what it allocated `held` blocks ago. Returns the compare-and-swaps of a pair.
+fn produced(buddy: &Buddy<'_, Counted>, held: usize, order: u32) -> f64 {
+    const PAIRS: usize = 10_000;
+    let mut queue = VecDeque::new();
+    let (_, counts) = count(|| {
+        for _ in 0..PAIRS {
+            queue.push_back(buddy.on(0).alloc(order).unwrap());
+            if queue.len() > held {
+                buddy.on(1).free_sized(queue.pop_front().unwrap(), order).unwrap();
+            }
+        }
+    });
+    for block in queue {
+        buddy.on(1).free_sized(block, order).unwrap();
+    }
+    counts.swaps as f64 / PAIRS as f64
+}
+
+/// A claim fails once when who frees has followed who allocates to its word, and not for each block.
+#[test]
+fn who_allocates_goes_ahead_of_who_frees() {
+    for (held, order) in [2, 4, 8].into_iter().flat_map(|held| [0, 1, 5].map(|order| (held, order)))
+    {
+        let arena = Arena::<Counted>::new(UNITS);
+        let buddy = arena.buddy();
+        let swaps = produced(&buddy, held, order);
+        let case = format!("{held} held, order {order}");
+        assert!(swaps <= 2.4, "{swaps} compare-and-swaps a pair: {case}");
+        assert_eq!(buddy.on(2).alloc(18), Ok(0), "{case}");
+        buddy.audit().unwrap();
+    }
+}
+
 /// The caller's lanes work like those in the metadata, beside them and beside each other.
 #[test]
 fn lanes_may_be_the_callers() {

@@ -53,13 +53,33 @@ impl<W: Word> Blocks<'_, W> {
         match word.filter(|_| free)?.claim(level, old, slot, slots) {
             Ok(new) => notes.note_behind(fit, new),
             Err(found) => {
-                notes.note(place, found);
+                self.meet_others(place, found, order);
                 return None;
             }
         }
         let idx = self.geometry().idx_at(level, place);
         notes.set_cursor(order, idx);
         Some((idx, W::SHAPE.first_unit(level, idx, slot)))
+    }
+
+    /// Notes that the word at `place`, which the lane changed last, holds `found`. If others have only freed there, they
+    /// are likely to free more of what this lane allocated: the cursor moves across the area, to another cache line,
+    /// until they have followed it.
+    #[cold]
+    fn meet_others(self, place: usize, found: u64, order: u32) {
+        let level = W::SHAPE.level_of(order);
+        let notes = self.lane.notes();
+        let (was, is) = (word::codes(level, notes.left()), word::codes(level, found));
+        notes.note(place, found);
+        let idx = self.geometry().idx_at(level, place);
+        let across = W::SHAPE.across(idx);
+        if was != is
+            && is & !was == 0
+            && notes.cursor(order) == Some(idx)
+            && across < self.geometry().words_of(level)
+        {
+            notes.set_cursor(order, across);
+        }
     }
 
     /// Allocates in the word at the lane's cursor, or elsewhere if that word has no room or another lane claims there

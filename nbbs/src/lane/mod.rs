@@ -124,11 +124,11 @@ impl<'b, W: Word> OnLane<'b, W> {
             .unwrap_or_else(|| self.home(level))
     }
 
-    /// Returns whether the lane that is at home at word `idx` of `level` claims blocks of `order` there, and so is
-    /// about to fill the word again. This is a hint.
+    /// Returns whether the lane that is at home at word `idx` of `level` claims blocks of `order` there, or
+    /// [across](crate::Shape::across), and so is about to fill the word again. This is a hint.
     pub fn is_another_at_work(self, level: usize, idx: u64, order: u32) -> bool {
         let other = Self::new(self.arena, self.at_home(level, idx));
-        other.notes().cursor(order) == Some(idx)
+        other.notes().cursor(order).is_some_and(|at| at == idx || at == W::SHAPE.across(idx))
     }
 
     /// Notes what was left in word `idx` of `level`, if it was changed.

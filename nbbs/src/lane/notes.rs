@@ -163,8 +163,9 @@ impl<'a, W: Word> Notes<'a, W> {
         Changed(self.0[CHANGED].load(Ordering::Relaxed))
     }
 
+    /// Returns what the word changed last was left to hold.
     #[inline(always)]
-    fn left(self) -> u64 {
+    pub fn left(self) -> u64 {
         self.0[CHANGED + 1].load(Ordering::Relaxed)
     }
 
