@@ -49,7 +49,8 @@ try() {
 }
 
 copy=$(place_of_mutants "drawn-$crate")
-for name in ${NAMES:-$(verify/mutate.sh "$list")}; do
+names=${NAMES:-$(verify/mutate.sh "$list")} || exit
+for name in $names; do
     start=$SECONDS
     verify/mutate.sh "$list" "$name" "$copy"
     echo "$name: $(cd "$copy" && CARGO_TARGET_DIR=$copy/target && try "$name"), $((SECONDS - start)) s"

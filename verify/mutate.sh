@@ -19,7 +19,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 list=${1:?a list of mutants} name=${2:-} dir=${3:-}
-crate=$(sed -n 's/^crate: *//p' "$list")
+crate=$(sed -n 's/^crate: *\([^[:space:]]*\)[[:space:]]*$/\1/p' "$list")
 [ -d "$root/${crate:-no crate}/src" ] || { echo "mutate.sh: $list does not name its crate" >&2; exit 2; }
 
 # mutants SRC [NAME]: makes the changes of NAME in the files of SRC. Without a name, makes those of each mutant in
@@ -28,10 +28,11 @@ mutants() {
     perl -e '
         my ($list, $src, $chosen) = @ARGV;
         open my $in, "<", $list or die "mutate.sh: $list: $!\n";
-        my @blocks = do { local $/ = ""; grep { /^name:/m } <$in> };
+        my @blocks = do { local $/ = ""; grep { /^(name|file|find|replace):/m } <$in> };
         my ($seen, %seen) = (0);
         for my $block (@blocks) {
-            my ($name) = $block =~ /^name: *(.*?) *$/m;
+            my ($name, @more) = $block =~ /^name: *(\S+) *$/mg;
+            defined $name && !@more or die "mutate.sh: $list has a block without one name:\n$block";
             die "mutate.sh: $list has $name twice\n" if $seen{$name}++;
             next if defined $chosen && $name ne $chosen;
             $seen = 1;
@@ -57,6 +58,7 @@ mutants() {
                 my $count = () = $$text =~ /\Q$of{find}\E/g;
                 my $fits = $of{nth} ? $of{nth} <= $count : $count == 1;
                 $fits or die "mutate.sh: $name: \"$of{find}\" occurs $count times in $of{file}\n";
+                $of{find} ne $of{replace} or die "mutate.sh: $name changes nothing in $of{file}\n";
                 my $at = 0;
                 $$text =~ s/\Q$of{find}\E/++$at == ($of{nth} || 1) ? $of{replace} : $&/ge;
             }

@@ -62,21 +62,24 @@ impl<W: Word> Blocks<'_, W> {
         Some((idx, W::SHAPE.first_unit(level, idx, slot)))
     }
 
-    /// Notes that the word at `place`, which the lane changed last, holds `found`. If others have only freed there, they
-    /// are likely to free more of what this lane allocated: the cursor moves across the area, to another cache line,
-    /// until they have followed it.
+    /// Notes that the word at `place`, in which the noted block could not be claimed, holds `found`. If others have only
+    /// freed there, and have more to free, the cursor leaves the leaf word to them: it moves
+    /// [across](crate::lane::OnLane::across) the area until they have followed it.
     #[cold]
     fn meet_others(self, place: usize, found: u64, order: u32) {
         let level = W::SHAPE.level_of(order);
         let notes = self.lane.notes();
+        // Loaded again: if others on this lane freed there, they have noted it, and will allocate there, too.
         let (was, is) = (word::codes(level, notes.left()), word::codes(level, found));
         notes.note(place, found);
+        let others_freed = was != is && is & !was == 0;
+        // More than two blocks in 32 units. To go and come back moves as many cache lines as to meet in the word twice.
+        let more_to_free = word::heads(is).count_ones() > W::SHAPE.slots(0) / 16;
         let idx = self.geometry().idx_at(level, place);
-        let across = W::SHAPE.across(idx);
-        if was != is
-            && is & !was == 0
+        if others_freed
+            && more_to_free
             && notes.cursor(order) == Some(idx)
-            && across < self.geometry().words_of(level)
+            && let Some(across) = self.lane.across(level, idx)
         {
             notes.set_cursor(order, across);
         }

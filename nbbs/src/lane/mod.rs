@@ -124,11 +124,19 @@ impl<'b, W: Word> OnLane<'b, W> {
             .unwrap_or_else(|| self.home(level))
     }
 
+    /// Returns the word half an area from leaf word `idx`, in the standard shape on another cache line. Across from an
+    /// inner word there is none: whole frames lie there, which may be another lane's.
+    pub fn across(self, level: usize, idx: u64) -> Option<u64> {
+        let across = W::SHAPE.across(idx);
+        (level == 0 && across < self.geometry().words_of(0)).then_some(across)
+    }
+
     /// Returns whether the lane that is at home at word `idx` of `level` claims blocks of `order` there, or
-    /// [across](crate::Shape::across), and so is about to fill the word again. This is a hint.
+    /// [across](Self::across) from it, and so is about to fill the word again. This is a hint.
     pub fn is_another_at_work(self, level: usize, idx: u64, order: u32) -> bool {
         let other = Self::new(self.arena, self.at_home(level, idx));
-        other.notes().cursor(order).is_some_and(|at| at == idx || at == W::SHAPE.across(idx))
+        let at = other.notes().cursor(order);
+        at == Some(idx) || at.is_some() && at == self.across(level, idx)
     }
 
     /// Notes what was left in word `idx` of `level`, if it was changed.

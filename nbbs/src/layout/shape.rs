@@ -119,7 +119,7 @@ impl Shape {
         (idx >> self.fan, (idx & ((1 << self.fan) - 1)) as u32)
     }
 
-    /// The word half an area from word `idx`, below the same word above. In the standard shape it has another cache line.
+    /// The word half an area from word `idx`, below the same word above.
     #[inline(always)]
     pub(crate) const fn across(self, idx: u64) -> u64 {
         idx ^ 1 << (self.fan - 1)
