@@ -29,13 +29,12 @@ mutants() {
         my ($list, $src, $chosen) = @ARGV;
         open my $in, "<", $list or die "mutate.sh: $list: $!\n";
         my @blocks = do { local $/ = ""; grep { /^(name|file|find|replace):/m } <$in> };
-        my ($seen, %seen) = (0);
+        my %seen;
         for my $block (@blocks) {
             my ($name, @more) = $block =~ /^name: *(\S+) *$/mg;
             defined $name && !@more or die "mutate.sh: $list has a block without one name:\n$block";
             die "mutate.sh: $list has $name twice\n" if $seen{$name}++;
             next if defined $chosen && $name ne $chosen;
-            $seen = 1;
             my %texts = changed($name, $block);
             if (!defined $chosen) { print "$name\n"; next }
             for (keys %texts) {
@@ -43,7 +42,8 @@ mutants() {
                 print $file $texts{$_};
             }
         }
-        $seen or die "mutate.sh: $list has no mutant", defined $chosen ? " $chosen" : "s", "\n";
+        %seen or die "mutate.sh: $list has no mutants\n";
+        !defined $chosen || $seen{$chosen} or die "mutate.sh: $list has no mutant $chosen\n";
 
         sub changed {
             my ($name, $block) = @_;

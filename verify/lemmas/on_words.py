@@ -120,11 +120,6 @@ def word_split_slots(codes):
     return word.split_slots(codes) == set_of(lambda slot: has(codes, slot, SPLIT))
 
 
-@lemma("heads: those with 11")
-def word_heads(codes):
-    return word.heads(codes) == set_of(lambda slot: has(codes, slot, HEAD))
-
-
 @lemma("both_bits: 11 in each slot of the set")
 def word_both_bits(members: Set):
     return word.both_bits(members) == both_bits_of(members)

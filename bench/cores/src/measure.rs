@@ -13,8 +13,9 @@ pub struct Course {
     warm_up: u64,
     operations: u64,
     pub barrier: Barrier,
-    /// The number of harts that are warm, and of those that have finished measuring.
+    /// The number of harts that are warm.
     warm: Line,
+    /// The number of harts that have finished measuring.
     done: Line,
     notes: [Note; HARTS],
 }

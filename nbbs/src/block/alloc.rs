@@ -5,7 +5,7 @@ use super::{Blocks, slots_of};
 use crate::error::AllocError;
 use crate::lane::Path;
 use crate::sync::Word;
-use crate::word;
+use crate::word::{self, span};
 
 impl<W: Word> Blocks<'_, W> {
     /// Allocates a block of `2^order` units.
@@ -72,11 +72,11 @@ impl<W: Word> Blocks<'_, W> {
         // Loaded again: if others on this lane freed there, they have noted it, and will allocate there, too.
         let (was, is) = (word::codes(level, notes.left()), word::codes(level, found));
         notes.note(place, found);
-        let others_freed = was != is && is & !was == 0;
+        let others_only_freed = was != is && word::only_fills(level, is, was);
         // More than two blocks in 32 units. To go and come back moves as many cache lines as to meet in the word twice.
-        let more_to_free = word::heads(is).count_ones() > W::SHAPE.slots(0) / 16;
+        let more_to_free = span::heads(is).count_ones() > W::SHAPE.slots(0) / 16;
         let idx = self.geometry().idx_at(level, place);
-        if others_freed
+        if others_only_freed
             && more_to_free
             && notes.cursor(order) == Some(idx)
             && let Some(across) = self.lane.across(level, idx)

@@ -135,8 +135,10 @@ impl<'b, W: Word> OnLane<'b, W> {
     /// [across](Self::across) from it, and so is about to fill the word again. This is a hint.
     pub fn is_another_at_work(self, level: usize, idx: u64, order: u32) -> bool {
         let other = Self::new(self.arena, self.at_home(level, idx));
-        let at = other.notes().cursor(order);
-        at == Some(idx) || at.is_some() && at == self.across(level, idx)
+        other
+            .notes()
+            .cursor(order)
+            .is_some_and(|at| at == idx || self.across(level, at) == Some(idx))
     }
 
     /// Notes what was left in word `idx` of `level`, if it was changed.

@@ -160,12 +160,6 @@ pub(crate) const fn split_slots(codes: u64) -> u64 {
     codes & !(codes >> 1) & LOW
 }
 
-/// The slots with heads, at which blocks and runs begin, by their low bits.
-#[inline(always)]
-pub(crate) const fn heads(codes: u64) -> u64 {
-    codes & codes >> 1 & LOW
-}
-
 /// Both bits of a block of `2^order` slots at slot 0.
 #[inline(always)]
 pub(crate) const fn block_bits(order: u32) -> u64 {

@@ -46,7 +46,6 @@ export! {
     word_both_bits(set: u64) = word::both_bits(set);
     word_free_slots(codes: u64) = word::free_slots(codes);
     word_split_slots(codes: u64) = word::split_slots(codes);
-    word_heads(codes: u64) = word::heads(codes);
     word_block_bits(order: u32) = word::block_bits(order);
     word_block(order: u32) = word::block(order);
     word_block_order(codes: u64, slot: u32) = or_none(word::block_order(codes, slot));
