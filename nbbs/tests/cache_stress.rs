@@ -175,7 +175,7 @@ fn threads_that_end_leave_nothing_behind() {
 fn threads_keep_arenas_apart_and_hear_each_other() {
     const fn caches(words: &'static Metadata<{ metadata_words(64) }>) -> ThreadCaches {
         match Buddy::new(words.words(), 64) {
-            Ok(buddy) => ThreadCaches::new(buddy),
+            Ok(buddy) => ThreadCaches::with_caps(buddy, Caps::new()),
             Err(_) => panic!("metadata_words() and new() disagree"),
         }
     }

@@ -1,9 +1,12 @@
-//! Tests that a thread gets a cache, which takes memory, when it allocates or frees, and not when it only asks.
+//! Tests that a thread gets a cache, which takes memory, when it allocates or frees, and not when it only asks; and how
+//! much the caches of idle threads keep from others.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use nbbs::{Buddy, Metadata, ThreadCaches, metadata_words};
+use std::sync::Barrier;
+
+use nbbs::{Buddy, Caps, Metadata, ThreadCaches, metadata_words};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
@@ -33,7 +36,7 @@ static ALLOCATOR: Counting = Counting;
 fn asking_makes_no_cache() {
     static METADATA: Metadata<{ metadata_words(64) }> = Metadata::new();
     static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-        Ok(buddy) => ThreadCaches::new(buddy),
+        Ok(buddy) => ThreadCaches::with_caps(buddy, Caps::new()),
         Err(_) => panic!("metadata_words() and new() disagree"),
     };
     let before = ALLOCATIONS.get();
@@ -47,4 +50,61 @@ fn asking_makes_no_cache() {
     PAGES.free_sized(block, 0).unwrap();
     PAGES.drain();
     assert_eq!(PAGES.buddy().stats().used_units, 0);
+}
+
+/// What threads keep that have filled their caches and idle: all together, and the one that keeps most.
+fn kept_by(threads: usize, caches: &'static ThreadCaches) -> (u64, u64) {
+    let idle = Barrier::new(threads + 1);
+    let fill = || {
+        let mut held = Vec::new();
+        for order in 0..10 {
+            let blocks = Caps::new().blocks(order);
+            held.extend((0..blocks).map_while(|_| Some((caches.alloc(order).ok()?, order))));
+        }
+        held.into_iter().for_each(|(block, order)| caches.free_sized(block, order).unwrap());
+    };
+    let work = || {
+        fill();
+        let kept = caches.cached().units;
+        idle.wait();
+        idle.wait();
+        kept
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        idle.wait();
+        let all = caches.buddy().stats().used_units;
+        idle.wait();
+        let kept = workers.into_iter().map(|worker| worker.join().unwrap());
+        (all, kept.max().unwrap())
+    })
+}
+
+#[test]
+fn idle_threads_keep_an_eighth_all_together() {
+    const UNITS: u64 = 1 << 14;
+    static METADATA: Metadata<{ metadata_words(UNITS) }> = Metadata::new();
+    static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), UNITS) {
+        Ok(buddy) => ThreadCaches::new(buddy),
+        Err(_) => panic!("metadata_words() and new() disagree"),
+    };
+    for threads in [2, 8, 40] {
+        let (all, most) = kept_by(threads, &PAGES);
+        assert!(all <= UNITS / 8, "{threads} threads keep {all}");
+        // Those that came before have given back their shares, too.
+        assert!(most > UNITS / 64, "{threads} threads: one keeps {most}");
+        assert_eq!(PAGES.buddy().stats().used_units, 0);
+    }
+}
+
+#[test]
+fn with_caps_of_the_callers_own_each_thread_keeps_as_much() {
+    const UNITS: u64 = 1 << 14;
+    static METADATA: Metadata<{ metadata_words(UNITS) }> = Metadata::new();
+    static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), UNITS) {
+        Ok(buddy) => ThreadCaches::with_caps(buddy, Caps::new()),
+        Err(_) => panic!("metadata_words() and new() disagree"),
+    };
+    let (all, most) = kept_by(4, &PAGES);
+    assert!(all > UNITS / 2 && most > UNITS / 8, "all keep {all}, one {most}");
 }

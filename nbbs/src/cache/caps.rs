@@ -57,31 +57,40 @@ impl Caps {
     /// ```
     #[must_use]
     pub const fn for_arena(units: u64, caches: usize) -> Self {
-        let share = units / 8 / if caches == 0 { 1 } else { caches as u64 };
-        let mut caps = Self::new();
-        let mut most = 1 << caps.large;
-        while caps.all_units() > share {
+        Self::new().lowered(units / 8 / if caches == 0 { 1 } else { caches as u64 })
+    }
+
+    /// Lowers the limits until a cache keeps `share` units at most: no order keeps more units than a limit, which is
+    /// halved as often as that takes.
+    pub(super) const fn lowered(mut self, share: u64) -> Self {
+        let mut most = 1 << MAX_ORDERS;
+        while self.all_units() > share {
             let mut class = 0;
             while class < CLASSES {
-                let order = caps.order(class);
-                if caps.cap(class) << order > most {
-                    caps = caps.units(order, most);
+                if self.units_of(class) > most {
+                    self = self.units(self.order(class), most);
                 }
                 class += 1;
             }
             most /= 2;
         }
-        caps
+        self
     }
 
     /// Returns how many units a cache keeps at most.
-    const fn all_units(&self) -> u64 {
+    pub(super) const fn all_units(&self) -> u64 {
         let (mut units, mut class) = (0, 0);
         while class < CLASSES {
-            units += self.cap(class) << self.order(class);
+            units += self.units_of(class);
             class += 1;
         }
         units
+    }
+
+    /// Returns how many units of a class a cache keeps at most.
+    const fn units_of(&self, class: usize) -> u64 {
+        let order = self.order(class);
+        if order < MAX_ORDERS as u32 { self.cap(class) << order } else { 0 }
     }
 
     /// Sets the large order. If it is 8 or less, or larger than any, no block above order 8 is kept.

@@ -17,6 +17,10 @@ use crate::error::{AllocError, FreeError};
 /// not end in order, as at the end of a process, the blocks in it are lost. With every operation a thread searches its
 /// caches, one for each `ThreadCaches` that it uses, so there should be few.
 ///
+/// An idle thread keeps what is in its cache, also when others are refused. All threads together keep at most an eighth
+/// of the arena: each may keep a quarter of what those before it have left, and no more than the [`Caps`] allow. With
+/// caps of the caller's own ([`with_caps`](Self::with_caps)) each thread keeps as much as they say.
+///
 /// A signal handler that interrupts an operation uses the buddy allocator directly. A handler that may be the first in
 /// its thread to use the caches must use [`buddy`](Self::buddy) instead, as the first use allocates memory.
 ///
@@ -27,7 +31,8 @@ use crate::error::{AllocError, FreeError};
 ///
 /// Refusals, and wrong and double frees, are as for a [`Cache`]. In a handler that interrupts an operation a free is
 /// checked against the arena only. A refusal asks the other threads to give back what they keep with their next
-/// operation, so another attempt may succeed.
+/// operation, so another attempt may succeed. [`Caches::drain_all`](crate::Caches::drain_all) also drains those that
+/// are idle.
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, ThreadCaches, metadata_words};
@@ -40,7 +45,7 @@ use crate::error::{AllocError, FreeError};
 ///
 /// std::thread::spawn(|| {
 ///     let page = PAGES.alloc(0)?;
-///     assert_eq!(PAGES.cached().units, 31);
+///     assert_eq!(PAGES.cached().units, 7);
 ///     PAGES.free(page)?;
 ///     Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
 /// }).join().unwrap().unwrap();
@@ -49,7 +54,10 @@ use crate::error::{AllocError, FreeError};
 #[derive(Debug)]
 pub struct ThreadCaches {
     buddy: Buddy<'static>,
+    /// What each thread may keep, at most.
     caps: Caps,
+    /// The units that further threads may keep.
+    left: AtomicUsize,
     /// How often the threads have been asked to give back.
     asks: AtomicUsize,
 }
@@ -57,11 +65,25 @@ pub struct ThreadCaches {
 /// A thread's cache in front of one arena.
 struct Own {
     of: &'static ThreadCaches,
+    /// The units that it may keep.
+    share: usize,
     /// How many of these requests it has seen.
     seen: usize,
     /// The process of the thread. A child of it has a copy, of which nothing may come back to an arena that both share.
     process: u32,
     cache: Cache<'static>,
+}
+
+impl Own {
+    /// Gives back what is in the cache, then its share.
+    fn end(self) {
+        if self.process != process() {
+            return forget(self);
+        }
+        drop(self.cache);
+        // Relaxed: only the number matters.
+        self.of.left.fetch_add(self.share, Ordering::Relaxed);
+    }
 }
 
 /// A thread's caches, given back when it ends. Later operations bypass them, or, where thread-locals are keys of the C
@@ -70,15 +92,10 @@ struct Mine(ManuallyDrop<RefCell<Vec<Own>>>);
 
 impl Drop for Mine {
     fn drop(&mut self) {
-        let give_back = |own: Own| {
-            if own.process != process() {
-                forget(own);
-            }
-        };
         // If a thread ends in a handler that interrupts an operation, the caches are half changed: they are lost.
         _ = BUSY.try_with(|busy| {
             let own = Turn::begin(busy).map(|_turn| take(self.0.get_mut()));
-            own.into_iter().flatten().for_each(give_back);
+            own.into_iter().flatten().for_each(Own::end);
         });
     }
 }
@@ -129,7 +146,7 @@ impl Drop for Turn<'_> {
 }
 
 impl ThreadCaches {
-    /// Creates caches in front of `buddy`.
+    /// Creates caches in front of `buddy`, which keep an eighth of the arena at most, all together.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
@@ -143,10 +160,12 @@ impl ThreadCaches {
     /// ```
     #[must_use]
     pub const fn new(buddy: Buddy<'static>) -> Self {
-        Self::with_caps(buddy, Caps::new())
+        let eighth = buddy.units() / 8;
+        let left = if eighth < usize::MAX as u64 { eighth as usize } else { usize::MAX };
+        Self { left: AtomicUsize::new(left), ..Self::with_caps(buddy, Caps::new()) }
     }
 
-    /// Creates caches as [`ThreadCaches::new`] does, with these caps.
+    /// Creates caches in front of `buddy`, each with these caps, however many threads there will be.
     ///
     /// ```
     /// # use nbbs::{Buddy, Caps, Metadata, ThreadCaches};
@@ -161,7 +180,8 @@ impl ThreadCaches {
     /// ```
     #[must_use]
     pub const fn with_caps(buddy: Buddy<'static>, caps: Caps) -> Self {
-        Self { buddy, caps, asks: AtomicUsize::new(0) }
+        let left = AtomicUsize::new(usize::MAX);
+        Self { buddy, caps, left, asks: AtomicUsize::new(0) }
     }
 
     /// Returns the buddy allocator behind the caches.
@@ -308,7 +328,7 @@ impl ThreadCaches {
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
     /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
     /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-    /// #     Ok(buddy) => ThreadCaches::new(buddy),
+    /// #     Ok(buddy) => ThreadCaches::with_caps(buddy, nbbs::Caps::new()),
     /// #     Err(_) => panic!("metadata_words() and new() disagree"),
     /// # };
     /// PAGES.alloc(3)?;
@@ -373,8 +393,18 @@ impl ThreadCaches {
     #[cold]
     fn begin(&'static self, own: &mut Vec<Own>, seen: usize) -> Option<usize> {
         own.try_reserve(1).ok()?;
-        let cache = Cache::new(self.buddy, default_lane(), self.caps);
-        own.push(Own { of: self, seen, process: process(), cache });
+        let (caps, share) = self.share();
+        let cache = Cache::new(self.buddy, default_lane(), caps);
+        own.push(Own { of: self, share, seen, process: process(), cache });
         own.len().checked_sub(1)
+    }
+
+    /// Takes what another thread may keep from what is left, and returns it as caps and in units.
+    fn share(&self) -> (Caps, usize) {
+        let of = |left: usize| self.caps.lowered(left as u64 / 4);
+        let less = |left| Some(left - of(left).all_units() as usize);
+        // Both Relaxed: only the number matters.
+        let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).unwrap_or(0);
+        (of(left), of(left).all_units() as usize)
     }
 }
