@@ -38,8 +38,8 @@ pub const MOST_WAITING: usize = 256;
 #[cfg(feature = "quarantine")]
 pub const WAITING_BYTES: usize = 256 << 10;
 
-/// The bytes of the largest slots for which slabs are made even while memory is short.
-const MOST_IN_SLABS: usize = 2 << 10;
+/// The bytes of the largest slots for which slabs are made in any case.
+const MOST_IN_SLABS: usize = 1 << 10;
 
 /// The most units of a slab, log2.
 pub const MOST_ORDER: u32 = 8;
@@ -180,9 +180,9 @@ impl Class {
         self.slab_order() > 0
     }
 
-    /// Returns whether a slot is a run of its own, rather than a slot of a new slab, while memory is short. Runs fit
-    /// where there is no room for a slab, and no part of a slab goes unused.
-    pub const fn is_run_if_short(self) -> bool {
+    /// Returns whether a slot is a run of its own, rather than a slot of a new slab, while memory is short or slabs are
+    /// large in proportion to it. Runs fit where there is no room for a slab, and no part of a slab goes unused.
+    pub const fn prefers_runs(self) -> bool {
         self.size() > MOST_IN_SLABS
     }
 

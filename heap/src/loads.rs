@@ -142,7 +142,7 @@ impl Most {
 /// Measures in a region that is full of slabs of which all slots are free, each listed.
 fn measure_slabs(ground: &Ground, most: &mut Most) {
     let (region, class) = (ground.region(0), Class::of(layout_of(16)).unwrap());
-    let slabs: Vec<_> = core::iter::from_fn(|| region.make_slab(class, 0)).collect();
+    let slabs: Vec<_> = core::iter::from_fn(|| region.make_slab(class, 0, 0)).collect();
     for slab in slabs {
         let (unit, _) = region.slot_of(class, slab).unwrap();
         for slots in [1, class.all_slots() & !1] {
@@ -163,7 +163,7 @@ fn measure_slabs(ground: &Ground, most: &mut Most) {
 /// Measures in a region that is full of slabs with a free slot, one of which is whole.
 fn measure_slabs_in_use(ground: &Ground, most: &mut Most) {
     let (region, class) = (ground.region(0), Class::of(layout_of(16)).unwrap());
-    let slabs: Vec<_> = core::iter::from_fn(|| region.make_slab(class, 0)).collect();
+    let slabs: Vec<_> = core::iter::from_fn(|| region.make_slab(class, 0, 0)).collect();
     for (number, slab) in slabs.into_iter().enumerate() {
         let (unit, _) = region.slot_of(class, slab).unwrap();
         assert!(region.give(class, 0, unit, 1).is_some());
@@ -334,7 +334,7 @@ fn what_was_refused_is_looked_for_once() {
     assert_eq!(found, None);
     assert!(once < twice, "{once} loads, and {twice} by a cache that was refused nothing");
     // By somebody else.
-    assert_eq!(memory.at(run, |region| region.give_run(class, 0, run)), Some(true));
+    assert!(memory.at(run, |region| region.give_run(class, 0, run)).flatten().is_some());
     assert_eq!(cache.alloc(class, &memory, 0), Some(run));
 }
 

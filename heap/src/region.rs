@@ -21,6 +21,9 @@ use crate::watch;
 /// The most units of a region: a number of units takes half a word.
 const MOST_UNITS: u64 = u32::MAX as u64 - 1;
 
+/// A slab is large from this part of a region on, log2.
+const LARGE_SLAB: u32 = 9;
+
 /// Returns the words of bookkeeping of a region of this many units.
 const fn words(units: u64) -> usize {
     metadata_words(units) + 2 * units as usize + WORDS_OF_CLASSES + fresh_words(units)
@@ -211,14 +214,19 @@ impl Region<'_> {
         }
     }
 
-    /// Makes a new slab, all of whose slots are the caller's, and returns its address. Makes none if the region
-    /// is short of memory and the class has runs instead then.
-    pub fn make_slab(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
+    /// Makes a new slab, all of whose slots are the caller's, and returns its address. Makes none if the class has runs
+    /// instead: while the region is short of memory, and, if the slab is large in proportion to the region, until the
+    /// caller has made as many runs as the slab has slots.
+    pub fn make_slab(&self, class: Class, runs: u8, lane: usize) -> Option<NonNull<u8>> {
+        let is_large = self.runs.buddy.units() >> LARGE_SLAB < 1 << class.slab_order();
+        if is_large && class.prefers_runs() && u32::from(runs) < class.all_slots().count_ones() {
+            return None;
+        }
         self.new_slab(class, lane).map(|unit| self.runs.pointer(unit))
     }
 
     fn new_slab(&self, class: Class, lane: usize) -> Option<u64> {
-        if class.is_run_if_short() && self.runs.is_short() {
+        if class.prefers_runs() && self.runs.is_short() {
             return None;
         }
         let unit = self.runs.buddy.on(lane).alloc(class.slab_order()).ok()?;
@@ -271,13 +279,14 @@ impl Region<'_> {
         Some(at)
     }
 
-    /// Gives back a slot that is a run of its own. Returns whether there was one.
-    pub fn give_run(&self, class: Class, lane: usize, at: NonNull<u8>) -> bool {
-        class.may_be_run() && self.free_run(at, class.size(), lane)
+    /// Gives back a slot that is a run of its own. Returns its bytes; `None` if there was none.
+    pub fn give_run(&self, class: Class, lane: usize, at: NonNull<u8>) -> Option<usize> {
+        let is_given = class.may_be_run() && self.free_run(at, class.size(), lane);
+        is_given.then(|| class.size().next_multiple_of(UNIT))
     }
 
     /// Gives back slots of a slab, or runs of their own at the places of those slots. Returns how many were neither, and
-    /// the bytes of the slab if its memory has gone back.
+    /// the bytes of the slab, if its memory has gone back, and of the runs.
     pub fn give_or_else(
         &self,
         class: Class,
@@ -288,19 +297,21 @@ impl Region<'_> {
         if let Some(bytes) = self.give(class, lane, slab, slots) {
             return (0, bytes);
         }
-        let mut refused = 0;
+        let (mut refused, mut bytes) = (0, 0);
         while slots != 0 {
             let slot = slots.trailing_zeros() as usize;
-            let is_run = || {
+            let run = || {
                 // SAFETY: the slot lies in the region's memory, as does the address from which it was computed.
                 let at = unsafe { self.runs.pointer(slab).add(slot * class.size()) };
                 self.give_run(class, lane, at)
             };
-            let is_free = self.give(class, lane, slab, 1 << slot).is_some() || is_run();
-            refused += u32::from(!is_free);
+            match self.give(class, lane, slab, 1 << slot).or_else(run) {
+                Some(given) => bytes += given,
+                None => refused += 1,
+            }
             slots &= slots - 1;
         }
-        (refused, 0)
+        (refused, bytes)
     }
 
     /// Gives back slots of a slab, and the slab's memory if they are all of it. Returns how many bytes that memory has,

@@ -167,3 +167,19 @@ fn slots() {
     static HEAP: Heap<{ 32 << 20 }> = Heap::new();
     assert!(percent_in_use(&HEAP, 2 << 10..32 << 10) >= 87);
 }
+
+/// In a small heap the first slots of a large class are runs. A slab is made once the class has had as many of them as
+/// the slab has slots.
+#[test]
+fn few_large_slots_take_no_slab() {
+    static HEAP: Heap<{ 4 << 20 }> = Heap::new();
+    let slabs_of = |size, slots: usize| {
+        let layout = Layout::from_size_align(size, 8).unwrap();
+        (0..slots).for_each(|_| assert!(HEAP.alloc(layout).is_some()));
+        HEAP.stats().classes.iter().find(|class| class.size >= size).map(|class| class.slabs)
+    };
+    let sizes = [1500, 5000, 9000, 20_000, 32 << 10];
+    assert!(sizes.iter().all(|&size| slabs_of(size, 7) == Some(0)));
+    assert!(sizes.iter().all(|&size| slabs_of(size, 33) > Some(0)));
+    assert_eq!(slabs_of(1000, 1), Some(1), "of a unit or less");
+}
