@@ -11,11 +11,12 @@
 #     name: swap-relaxed
 #     file: block/free.rs         relative to the crate's src
 #     find: exact text of one line
-#     replace: text
+#     replace: text               nothing deletes what is found
 #     nth: 2                      if `find` occurs more than once; otherwise it must occur exactly once
 #
 # A line that begins with # is a comment. `find` and `replace` run to the end of the line, less leading blanks.
-# A block may have several `file`, `find`, `replace` groups, which are applied in order.
+# A block may have several `file`, `find`, `replace` groups, which are applied in order. `by`, `shows`, `features`,
+# `flags` and `scenes` are for the check that tries the mutant. Any other line is refused.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 list=${1:?a list of mutants} name=${2:-} dir=${3:-}
@@ -27,8 +28,9 @@ crate=$(sed -n 's/^crate: *\([^[:space:]]*\)[[:space:]]*$/\1/p' "$list")
 mutants() {
     perl -e '
         my ($list, $src, $chosen) = @ARGV;
-        open my $in, "<", $list or die "mutate.sh: $list: $!\n";
-        my @blocks = do { local $/ = ""; grep { /^(name|file|find|replace):/m } <$in> };
+        my $text = text($list);
+        only_fields($text);
+        my @blocks = grep { /^(name|file|find|replace):/m } split /(?<=\n)\n+/, $text;
         my %seen;
         for my $block (@blocks) {
             my ($name, @more) = $block =~ /^name: *(\S+) *$/mg;
@@ -45,6 +47,17 @@ mutants() {
         %seen or die "mutate.sh: $list has no mutants\n";
         !defined $chosen || $seen{$chosen} or die "mutate.sh: $list has no mutant $chosen\n";
 
+        sub only_fields {
+            my ($name, $line) = ("no mutant", 0);
+            for (split /\n/, $_[0]) {
+                $line++;
+                $name = "no mutant" unless length;
+                $name = $1 if /^name: *(\S+)/;
+                /^(#|$|(crate|name|file|find|replace|nth|by|shows|features|flags|scenes):)/ or
+                    die "mutate.sh: $list, line $line, $name: no such field: $_\n";
+            }
+        }
+
         sub changed {
             my ($name, $block) = @_;
             my %texts;
@@ -52,8 +65,9 @@ mutants() {
             shift @groups;
             @groups or die "mutate.sh: $name names no file\n";
             for (@groups) {
-                my %of = (replace => "", nth => 0, /^(file|find|replace|nth):[ \t]*(.*?)$/mg);
+                my %of = (nth => 0, /^(file|find|replace|nth):[ \t]*(.*?)$/mg);
                 length($of{find} // "") or die "mutate.sh: $name has nothing to find\n";
+                defined $of{replace} or die "mutate.sh: $name has no `replace`\n";
                 my $text = \($texts{$of{file}} //= text("$src/$of{file}"));
                 my $count = () = $$text =~ /\Q$of{find}\E/g;
                 my $fits = $of{nth} ? $of{nth} <= $count : $count == 1;
