@@ -1,4 +1,4 @@
-//! Reads objects of JSON, with errors that name the key.
+//! Reads objects of JSON, with errors that name the key, as in `machine.cpus`.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use serde_path_to_error::Segment;
 /// It lacks a key, or a key has a value of another type; the error names the key.
 pub fn keyed<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
     serde_path_to_error::deserialize(object).map_err(|error| match error.path().iter().next() {
-        Some(Segment::Map { key }) => format!("{key}: {}", error.inner()),
+        Some(Segment::Map { .. }) => format!("{}: {}", error.path(), error.inner()),
         _ => error.inner().to_string(),
     })
 }

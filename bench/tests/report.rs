@@ -371,7 +371,11 @@ fn malformed_records_are_refused_by_name_and_line() {
         ),
         (
             good.replace("\"cpus\":", "\"cpus\":\"two\",\"others\":"),
-            "line 1: not a header of a record: machine: invalid type: string \"two\", expected usize",
+            "line 1: not a header of a record: machine.cpus: invalid type: string \"two\", expected usize",
+        ),
+        (
+            good.replace("\"cpus\":", "\"others\":"),
+            "line 1: not a header of a record: machine: missing field `cpus`",
         ),
         (format!("{{\"record\":1}}\n{good}"), "line 1: not a header of a record: missing field"),
         (format!("{good}{{\"end\":7}}\n"), "line 3: the end of a run of 7 rows after 1"),
