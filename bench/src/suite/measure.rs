@@ -39,8 +39,7 @@ pub fn measure(
 ) -> Vec<Row> {
     #[cfg(unix)]
     if matches!(case.workload.run, Run::Suspended) {
-        bar.inc((contenders.len() * case.steps()) as u64);
-        return suspended::measure(case, contenders, clock);
+        return suspended::measure(case, contenders, clock, bar);
     }
     let all_in_turn = |times, run: &dyn Fn(&Contender) -> Outcome| {
         in_turn(contenders, times, bar, |contender| run(contender))

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use indicatif::ProgressBar;
 use nix::sys::pthread::pthread_self;
 use nix::time::ClockId;
 use testkit::{BackEnd, Checked};
@@ -51,8 +52,14 @@ pub fn measure(
     case: &WorkloadCase<'_>,
     contenders: &[&'static Contender],
     clock: &Clock,
+    bar: &ProgressBar,
 ) -> Vec<Row> {
-    contenders.iter().map(|contender| row(case, contender, clock)).collect()
+    let measured = |&contender| {
+        let row = row(case, contender, clock);
+        bar.inc(case.steps() as u64);
+        row
+    };
+    contenders.iter().map(measured).collect()
 }
 
 fn row(case: &WorkloadCase<'_>, contender: &'static Contender, clock: &Clock) -> Row {
