@@ -41,7 +41,8 @@ pub struct Suite {
     /// Sizes of the blocks of heaps, in bytes, unless the workload sets them. Back-ends take --orders instead, and are
     /// measured too unless --allocators leaves them out [default: 8,128,1024; with --quick 64; `hermit` 64,
     /// `cache-scratch` 8]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size_order)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size_order,
+          allow_hyphen_values = true)]
     pub sizes: Vec<u32>,
 
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = known)]
@@ -50,13 +51,14 @@ pub struct Suite {
 
     /// Memory for back-ends to allocate from, such as 64M or 1G [default: 1G, with --quick 64M except for `replay`;
     /// `limit` 1G,64G,1T, with --quick 1G,64G; doubled until the threads' blocks have room]
-    #[arg(long, value_name = "LIST", alias = "arenas", value_delimiter = ',', value_parser = arena)]
+    #[arg(long, value_name = "LIST", alias = "arenas", value_delimiter = ',', value_parser = arena,
+          allow_hyphen_values = true)]
     pub arena: Vec<Arena>,
 
     /// Memory for heaps to allocate from, such as 64M or 1G [default: 64M, for `heap-random` 160M, for
     /// `random-actions` and `heap-efficiency` 128M, for `replay-heap` 256M, for `first-failure` half of what the
     /// trace needs; most are smaller with --quick; doubled until the blocks have room]
-    #[arg(long, value_name = "SIZE", value_parser = arena)]
+    #[arg(long, value_name = "SIZE", value_parser = arena, allow_hyphen_values = true)]
     pub heap: Option<Arena>,
 
     /// Traces for `replay` [default: the built-in redis trace]
@@ -250,7 +252,9 @@ fn size_order(text: &str) -> Result<u32, String> {
     let size =
         size.ok().filter(|size| size.is_power_of_two() && (on_heap::UNIT..=max).contains(size));
     let order = size.map(|size| (size / on_heap::UNIT).trailing_zeros());
-    order.ok_or_else(|| format!("expected a power of two from {} to {max}", on_heap::UNIT))
+    order.ok_or_else(|| {
+        format!("expected a power of two from {} to {max}, such as 64 or 1K", on_heap::UNIT)
+    })
 }
 
 /// Returns what was asked for, each once, or what is usual.
