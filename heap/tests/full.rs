@@ -30,8 +30,9 @@ fn percent_in_use<const BYTES: usize>(heap: &'static Heap<BYTES>, sizes: Range<u
         held.into_iter().for_each(|(at, layout)| unsafe { heap.free(at, layout) });
     }
     assert_eq!(heap.audit(), Ok(()));
-    println!("{sizes:?}: {} %", used * 100 / (TIMES * BYTES));
-    used * 100 / (TIMES * BYTES)
+    let percent = used / (TIMES * BYTES / 100);
+    println!("{sizes:?}: {percent} %");
+    percent
 }
 
 /// Runs, none of them a thousandth of the memory, are put where memory was freed, in front of the last one.

@@ -42,9 +42,10 @@ fn every_size_and_alignment() {
 fn layouts_that_nobody_can_have() {
     static HEAP: Heap<{ 1 << 20 }> = Heap::new();
     let most = isize::MAX as usize;
-    let aligns = (0..62).step_by(if cfg!(miri) { 30 } else { 1 });
+    let beyond_32_bits = usize::try_from(1_u64 << 32).unwrap_or(most);
+    let aligns = (0..usize::BITS - 2).step_by(if cfg!(miri) { 30 } else { 1 });
     for align in aligns.map(|log2| 1_usize << log2) {
-        for size in [most - (align - 1), most / 2, 1 << 32, 1 << 20, 1 << 19] {
+        for size in [most - (align - 1), most / 2, beyond_32_bits, 1 << 20, 1 << 19] {
             let Ok(of) = Layout::from_size_align(size, align) else { continue };
             let found = HEAP.alloc(of);
             // Half of the memory, where a multiple of the alignment happens to lie before it.
@@ -63,7 +64,7 @@ fn layouts_that_nobody_can_have() {
     }
     for size in [0, 100, 50_000] {
         let mut block = Block::alloc(&HEAP, layout(size, 8), 1).unwrap();
-        for size in [most - 7, most, usize::MAX, 1 << 32, 1 << 20] {
+        for size in [most - 7, most, usize::MAX, beyond_32_bits, 1 << 20] {
             assert!(!block.resize(&HEAP, size), "{size}");
         }
         block.free(&HEAP);
