@@ -128,9 +128,7 @@ pub const MORE: &str =
 
 /// Returns the arguments of this command as text, without its name.
 pub fn command_line() -> String {
-    let words: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    words.join(" ")
+    testkit::arguments().join(" ")
 }
 
 /// Returns the names of all back-ends.

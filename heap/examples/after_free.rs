@@ -92,7 +92,7 @@ fn read_after_free() {
             HEAP.free(block, layout);
         }
         println!("freed {size} bytes");
-        if std::env::args().nth(1).is_some_and(|wrong| wrong == size.to_string()) {
+        if std::env::args_os().nth(1).is_some_and(|wrong| wrong == *size.to_string()) {
             // SAFETY: there is none.
             let byte = unsafe { block.add(50).read_volatile() };
             println!("read {byte}");

@@ -17,6 +17,7 @@
 //! counters    versions and the epoch, about to wrap
 //! depth       how deep the suite goes
 //! share       the share of many things that a check tries
+//! arguments   the command line of a checker
 //! history     recorded calls, checked against the specification
 //! hooked      a metadata word with a hook before every access
 //! counting    a word whose accesses are counted
@@ -34,6 +35,8 @@ extern crate alloc;
 
 #[cfg(feature = "std")]
 mod addresses;
+#[cfg(feature = "std")]
+mod arguments;
 mod ask;
 mod back_end;
 #[cfg(feature = "std")]
@@ -74,6 +77,8 @@ mod whole;
 
 #[cfg(feature = "std")]
 pub use addresses::Addresses;
+#[cfg(feature = "std")]
+pub use arguments::arguments;
 pub use back_end::BackEnd;
 #[cfg(feature = "std")]
 pub use checked::Checked;

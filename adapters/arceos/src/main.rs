@@ -14,7 +14,7 @@ const TESTED: [&str; 2] = ["own", "nbbs"];
 const MEASURED: [&str; 5] = ["system", "buddy", "slab", "tlsf", "nbbs"];
 
 fn main() -> anyhow::Result<()> {
-    let folder = std::env::args().nth(1).context("usage: arceos CRITERION <TESTS")?;
+    let folder = std::env::args_os().nth(1).context("usage: arceos CRITERION <TESTS")?;
     println!("{}", tests()?);
     println!("{}", benchmarks(Path::new(&folder))?);
     Ok(())

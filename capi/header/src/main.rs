@@ -12,7 +12,8 @@ const PLAIN: [&str; 3] = ["plain/mod.rs", "malloc.rs", "error.rs"];
 fn main() -> anyhow::Result<()> {
     let capi = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let mut config = Config::from_root_or_default(capi);
-    let builder = match std::env::args().nth(1).as_deref() {
+    let header = std::env::args_os().nth(1).map(|name| name.to_string_lossy().into_owned());
+    let builder = match header.as_deref() {
         None => {
             // One version for the workspace.
             let version = |text: String| text.replace("@VERSION@", env!("CARGO_PKG_VERSION"));

@@ -17,7 +17,7 @@ use life::{Figures, live};
 const A_LIFE: u64 = 50;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments = testkit::arguments();
     let ended = match arguments.first().map(String::as_str) {
         Some("member") => member::run(&arguments),
         // What `cargo test` passes on for the usual harness.

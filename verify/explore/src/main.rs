@@ -84,7 +84,7 @@ use survey::{Options, Share, Survey};
 use word::{Four, Shared, Two};
 
 fn main() -> ExitCode {
-    let Some(options) = options(std::env::args().skip(1)) else {
+    let Some(options) = options(testkit::arguments().into_iter()) else {
         eprintln!(
             "usage: verify-explore [--long] [--first] [--compare] [--seed N] [--thin N] [--triples] [--only TEXT ...]"
         );

@@ -22,9 +22,16 @@ use race::Outcome;
 use races::RACES;
 use runs::RUNS;
 
+const FLAGS: [&str; 4] = ["--first", "--long", "--names", "--patients"];
+
 fn main() -> ExitCode {
+    let arguments = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let (flags, names): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
+        arguments.partition(|argument| argument.starts_with("--"));
+    if let Some(flag) = flags.iter().find(|flag| !FLAGS.contains(&flag.as_str())) {
+        eprintln!("{flag} is none of the options {}", FLAGS.join(", "));
+        return ExitCode::from(2);
+    }
     let has = |flag: &str| flags.iter().any(|given| given == flag);
     std::panic::set_hook(Box::new(|_| {}));
     if has("--patients") {
@@ -63,7 +70,10 @@ fn main() -> ExitCode {
     }
     match (ran, found) {
         (0, _) if only_names => ExitCode::SUCCESS,
-        (0, _) => ExitCode::from(2),
+        (0, _) => {
+            eprintln!("no race is called {}; --names prints all names", names.join(", "));
+            ExitCode::from(2)
+        }
         (_, 0) => ExitCode::SUCCESS,
         _ => ExitCode::from(3),
     }

@@ -42,7 +42,7 @@ use testkit::{Share, Symptom, Violation};
 fn main() -> ExitCode {
     let some = Depth { stride: 15, first: 1, all_orders: false, share: Share::ALL };
     let all = Depth { stride: 1, all_orders: true, ..some };
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments = testkit::arguments();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ours"] => ours(some, None),
         ["ours", "--long"] => ours(all, None),

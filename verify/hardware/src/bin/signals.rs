@@ -44,7 +44,7 @@ struct Stage<'a> {
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments = testkit::arguments();
     let parsed = match &arguments[..] {
         [name, signals] => find(name).zip(signals.parse::<u64>().ok()),
         _ => None,

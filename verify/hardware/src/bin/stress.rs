@@ -12,7 +12,7 @@ use testkit::program::{Ask, No};
 use testkit::{BackEnd, Load, Oracle, Report, Violation, stress};
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments = testkit::arguments();
     let (words, plain): (Vec<&str>, Vec<&str>) =
         arguments.iter().map(String::as_str).partition(|word| *word != "--plain");
     let parsed = match words[..] {

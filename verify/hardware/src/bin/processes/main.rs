@@ -64,7 +64,7 @@ impl End {
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments = testkit::arguments();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let ended = match arguments[..] {
         ["member", system, units, who, fate] => member::run(system, units, who, fate),
