@@ -74,8 +74,6 @@ mod hits;
 mod loads;
 mod look;
 mod lot;
-#[cfg(all(test, not(miri), target_pointer_width = "64"))]
-mod model;
 mod overlap;
 mod pages;
 mod placed;

@@ -8,7 +8,7 @@ mod plot;
 
 use plot::{Held, Plot, WIDE, narrow, wide};
 
-use crate::model::model;
+use testkit_loom::model;
 
 /// What a thread does with what it holds. Returns what it holds then.
 type Lane = fn(&Plot, Vec<Held>) -> Vec<Held>;

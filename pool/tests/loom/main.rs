@@ -8,28 +8,11 @@ mod plot;
 mod slots;
 mod words;
 
-use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use loom::thread;
 use plot::Watched;
-
-#[track_caller]
-fn model(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 20_000;
-    let executions = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&executions);
-    builder.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        test();
-    });
-    let executions = executions.load(Ordering::Relaxed);
-    println!("{}: nothing in any of {executions} executions", Location::caller());
-    assert!(executions > 5, "{executions} executions are no race");
-}
+use testkit_loom::model;
 
 /// The part of a thread in a race.
 type Lane = fn(&Watched);

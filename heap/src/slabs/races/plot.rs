@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
+use testkit_loom::Raced;
 
 use super::{Fresh, Lane};
 use crate::class::{CLASSES, Class, UNIT};
-use crate::model::Raced;
 use crate::slabs::{FIRST, Given, LISTED, Slabs, WORDS_OF_CLASSES, tag};
 
 /// The class of eight slots in a unit, and the bits of all of them.

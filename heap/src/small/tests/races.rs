@@ -9,12 +9,12 @@ use std::vec::Vec;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;
+use testkit_loom::{Raced, model};
 
 use super::super::find::Wanted;
 use super::super::row::Row;
 use super::super::word::Word;
 use super::Memory;
-use crate::model::{Raced, model};
 
 /// A word of two units.
 type Pair = Raced<AtomicUsize>;

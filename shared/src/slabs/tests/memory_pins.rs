@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loom::cell::UnsafeCell;
 use loom::thread;
 use nbbs::sync::Word as _;
+use testkit_loom::model;
 
 use super::raced::{Word, Words};
 use crate::ledger::{Liveness, Seat};
@@ -63,18 +64,11 @@ impl Plot {
     }
 }
 
-fn check(race: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.max_branches = 20_000;
-    builder.check(race);
-}
-
 #[test]
 fn a_pin_is_seen_or_the_tag() {
     let (kept, freed) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let counted = [Arc::clone(&kept), Arc::clone(&freed)];
-    check(move || {
+    model(3, move || {
         let (plot, trimmer) = Plot::new();
         let plot = Arc::new(plot);
         let other = plot.0.slabs().sit(2).unwrap();
@@ -99,7 +93,7 @@ fn a_pin_is_seen_or_the_tag() {
 fn a_new_slab_is_seen_whole() {
     let found = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&found);
-    check(move || {
+    model(3, move || {
         // Fences of the way there would order it, too.
         let words = Words::<false>::new(|_| false, |_| false);
         let seats = [1, 2].map(|seat| words.slabs().sit(seat).unwrap());

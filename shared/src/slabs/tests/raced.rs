@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64 as Plain, Ordering};
 
 use loom::sync::atomic::AtomicU64;
 use nbbs::{Buddy, metadata_words};
+use testkit_loom::Raced;
 
 use crate::ledger::{Ledger, TURN_STRIDE};
 use crate::slabs::class::Shape;
@@ -16,15 +17,13 @@ const SEATS: usize = 3;
 /// What loom knows of [`Word::store_load_fence`]: it has no sequentially consistent accesses, so fences stand for them
 /// where they matter, and must not order anything where they do not.
 pub enum Word<const FENCED: bool> {
-    /// Loom's search forgets a load as soon as somebody else loads the same word: so each access is preceded by one of
-    /// the second, that it does not forget, and that orders nothing.
-    Raced(AtomicU64, AtomicU64),
+    Raced(Raced<AtomicU64>),
     Plain(Plain),
 }
 
 impl<const FENCED: bool> Word<FENCED> {
     fn raced() -> Self {
-        Self::Raced(AtomicU64::new(0), AtomicU64::new(0))
+        Self::Raced(Raced::default())
     }
 
     fn some(count: usize, raced: impl Fn(usize) -> bool) -> Vec<Self> {
@@ -36,20 +35,14 @@ impl<const FENCED: bool> Word<FENCED> {
 impl<const FENCED: bool> nbbs::sync::Word for Word<FENCED> {
     fn load(&self, order: Ordering) -> u64 {
         match self {
-            Self::Raced(word, turn) => {
-                turn.fetch_add(0, Ordering::Relaxed);
-                word.load(order)
-            }
+            Self::Raced(word) => word.turn().load(order),
             Self::Plain(word) => word.load(order),
         }
     }
 
     fn store(&self, value: u64, order: Ordering) {
         match self {
-            Self::Raced(word, turn) => {
-                turn.fetch_add(0, Ordering::Relaxed);
-                word.store(value, order);
-            }
+            Self::Raced(word) => word.turn().store(value, order),
             Self::Plain(word) => word.store(value, order),
         }
     }
@@ -68,10 +61,7 @@ impl<const FENCED: bool> nbbs::sync::Word for Word<FENCED> {
         failure: Ordering,
     ) -> Result<u64, u64> {
         match self {
-            Self::Raced(word, turn) => {
-                turn.fetch_add(0, Ordering::Relaxed);
-                word.compare_exchange(current, new, success, failure)
-            }
+            Self::Raced(word) => word.turn().compare_exchange(current, new, success, failure),
             Self::Plain(word) => word.compare_exchange(current, new, success, failure),
         }
     }

@@ -1,5 +1,8 @@
-//! Models under loom.
+//! Races under loom, as the tests of pools, heaps and segments run them.
+//!
+//! It is a crate of its own, so that what else takes `testkit` does not take loom, which does not build on 32 bits.
 
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -23,7 +26,11 @@ impl<W> Raced<W> {
     }
 }
 
-/// Runs every execution of `test` with no more than so many preemptions.
+/// Runs every execution of `test` with no more than so many preemptions, and prints how many there are.
+///
+/// # Panics
+/// `test` panics in one of them, loom finds fault with one, or they are too few to be a race, which without preemptions
+/// they need not be.
 #[track_caller]
 pub fn model(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -35,6 +42,7 @@ pub fn model(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
         counted.fetch_add(1, Ordering::Relaxed);
         test();
     });
-    let place = std::panic::Location::caller();
-    println!("{place}: nothing in any of {} executions", executions.load(Ordering::Relaxed));
+    let executions = executions.load(Ordering::Relaxed);
+    println!("{}: nothing in any of {executions} executions", Location::caller());
+    assert!(preemptions == 0 || executions > 5, "{executions} executions are no race");
 }
