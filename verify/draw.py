@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""draw.py CRATE N [SEED]: draws N one-line errors in nbbs, pool or capi, and prints them as verify/mutate.sh reads them.
+"""draw.py CRATE N [SEED]: draws N one-line errors in the crate of a folder, such as heap, and prints them as
+verify/mutate.sh reads them.
 
 The same SEED, 1 if none is named, draws the same from the same source; a larger N draws the same and more. Kinds take
 turns: a comparison swapped or a condition decided, a bound shifted, an operator swapped, a call dropped, an ordering weakened.
@@ -50,12 +51,25 @@ KINDS = {
 PASSED_OVER = re.compile(
     r"^(//|#|use |pub use |mod |pub mod |assert|debug_assert|unreachable|panic|write!|const _|"
     r"(pub(\(.*\))? )?(struct|fn)\b|(unsafe )?impl\b|where\b)")
+# How a module of tests begins.
+TESTS = r"^ *#\[cfg\((?:all\()?test\b.*\)\]\n *(?:pub\(crate\) )?mod "
+
+
+def tests_of(paths):
+    """Returns the files and folders of the modules that are tests."""
+    found = set()
+    for path in paths:
+        base, _ = os.path.splitext(path)
+        folder = os.path.dirname(path) if os.path.basename(base) in ("lib", "mod") else base
+        text = open(path, encoding="utf-8").read()
+        found |= {f"{folder}/{name}" for name in re.findall(TESTS + r"(\w+);", text, re.M)}
+    return found
 
 
 def lines_of(path):
     """Returns the lines of code of a file before its tests, each once."""
     text = open(path, encoding="utf-8").read()
-    text = re.split(r"^#\[cfg\(.*test.*\)\]\nmod ", text, flags=re.M)[0]
+    text = re.split(TESTS + r"\w+ \{", text, flags=re.M)[0]
     lines = [line.split(" // ")[0].strip() for line in text.split("\n")]
     return [line for line in lines if line and not PASSED_OVER.match(line)], text
 
@@ -63,8 +77,10 @@ def lines_of(path):
 def errors_of(crate):
     """Returns the errors of each kind that can be drawn."""
     errors = {kind: [] for kind in KINDS}
-    for path in sorted(glob.glob(f"{ROOT}/{crate}/src/**/*.rs", recursive=True)):
-        if os.path.basename(path) == "tests.rs":
+    paths = sorted(glob.glob(f"{ROOT}/{crate}/src/**/*.rs", recursive=True))
+    tests = tests_of(paths)
+    for path in paths:
+        if any(f"{path[:-3]}/".startswith(f"{module}/") for module in tests):
             continue
         file = os.path.relpath(path, f"{ROOT}/{crate}/src")
         lines, text = lines_of(path)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# draw.sh CRATE N [SEED]: makes each of the errors that verify/draw.py draws, in a copy of the workspace: checks whether
-# it builds, and finds the first test of the quick suite that fails with it. Prints a line for each: caught, UNNOTICED,
-# late (not done in five minutes), or no build. The quick suite is the part of `cargo test` of the crate that takes
-# seconds, and for `capi` the C suite; errors that pass it are left to the rest of `cargo test`, and to the checks.
-# Builds in target/mutants/drawn-CRATE, and takes a minute or two for each error. NAMES="draw-7-1 draw-7-9" runs only
-# these.
+# draw.sh CRATE N [SEED]: makes each of the errors that verify/draw.py draws in nbbs, pool, heap, shared or capi, in a
+# copy of the workspace: checks whether it builds, and finds the first test of the quick suite that fails with it. Prints
+# a line for each: caught, UNNOTICED, late (not done in five minutes), or no build. The quick suite is the part of
+# `cargo test` of the crate that takes seconds, and for `capi` the C suite; errors that pass it are left to the rest of
+# `cargo test`, and to the checks. Builds in target/mutants/drawn-CRATE, and takes a minute or two for each error.
+# NAMES="draw-7-1 draw-7-9" runs only these.
 source "$(dirname "$0")/../capi/ci/common.bash"
 crate=$1 list=$target/drawn-$1.list said=$target/said-draw-$1
 verify/draw.py "$@" >"$list"
@@ -21,10 +21,23 @@ pool)
     package=(--package nbbs-pool)
     stages=("$(tests --lib objects properties sources growth)" "$(tests stalls deaths threads schedules)" "--doc")
     ;;
+heap)
+    package=(--package nbbs-heap)
+    stages=("$(tests --lib ends front full placed ram refusals regions reuse walk zeroed) -- --skip races::"
+        "$(tests --lib layouts stress)" "--doc")
+    ;;
+shared)
+    package=(--package nbbs-shared)
+    stages=("$(tests fork heap memory segment)" "$(tests --lib steps processes)" "--doc")
+    ;;
 capi)
     package=(--package nbbs-c)
     stages=("--tests" C)
     suite c g++ "$(library)" plain -O1 >/dev/null
+    ;;
+*)
+    log "$crate is none of nbbs, pool, heap, shared, capi"
+    exit 2
     ;;
 esac
 # stage OPTION...: 0 if all pass.
