@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering;
 use crate::error::{AddError, PageError};
 use crate::pages::MOST_PAGE;
 use crate::region::{LEAST_BYTES, Region};
-use crate::words::{AtomicU8, AtomicUsize};
+use crate::words::{AtomicU8, HeapCount};
 
 /// The most regions that a heap can have, its own memory included.
 pub const MOST_REGIONS: usize = 8;
@@ -64,17 +64,17 @@ impl Place {
 pub struct Regions {
     places: [Place; MOST_REGIONS],
     /// The number of frees that were refused.
-    refused: AtomicUsize,
+    refused: HeapCount,
     /// The number of slots that were written to while they were free.
-    damaged: AtomicUsize,
+    damaged: HeapCount,
     /// How often an allocation found no memory, and asked caches to give back what they keep.
-    asked: AtomicUsize,
+    asked: HeapCount,
 }
 
 impl Regions {
     pub const fn new() -> Self {
         let places = [const { Place::new() }; MOST_REGIONS];
-        let [refused, damaged, asked] = [const { AtomicUsize::new(0) }; 3];
+        let [refused, damaged, asked] = [const { HeapCount::new(0) }; 3];
         Self { places, refused, damaged, asked }
     }
 }

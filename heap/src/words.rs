@@ -1,5 +1,5 @@
-//! The words of which bookkeeping consists, and the flags of caches: the processor's atomics, and in this crate's own
-//! tests some that count.
+//! The words of which bookkeeping consists, the flags of caches and the counts of all regions: the processor's atomics,
+//! and in this crate's own tests some that count, and that a test can interrupt.
 
 // The atomics of the processor, or of a crate where it has none that swap.
 #[cfg(any(target_has_atomic = "ptr", not(feature = "portable-atomic")))]
@@ -10,17 +10,17 @@ use portable_atomic as native;
 pub use native::{AtomicU8, AtomicUsize};
 
 #[cfg(not(test))]
-pub use native::AtomicBool as HeapFlag;
+pub use native::{AtomicBool as HeapFlag, AtomicUsize as HeapCount};
 #[cfg(not(test))]
 pub use nbbs::sync::AtomicU64 as HeapWord;
 
 #[cfg(test)]
-pub use counting::{HeapFlag, HeapWord, count, counted, interrupt, interrupted};
+pub use counting::{HeapCount, HeapFlag, HeapWord, count, counted, interrupt, interrupted};
 
 #[cfg(test)]
 mod counting {
     use std::cell::Cell;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
 
     use nbbs::sync::{AtomicU64, Ordering, Word};
 
@@ -31,18 +31,20 @@ mod counting {
         static HANDLER: Cell<fn()> = const { Cell::new(|| {}) };
     }
 
-    /// A word that counts what is done to it.
+    /// A word that counts what is done to it, and lets a test interrupt it there.
     #[derive(Debug, Default)]
     #[repr(transparent)]
     pub struct HeapWord(AtomicU64);
 
     impl HeapWord {
         pub fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
+            interrupt();
             count(0, 1);
             self.0.fetch_or(bits, order)
         }
 
         pub fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
+            interrupt();
             count(0, 1);
             self.0.fetch_and(bits, order)
         }
@@ -50,11 +52,13 @@ mod counting {
 
     impl Word for HeapWord {
         fn load(&self, order: Ordering) -> u64 {
+            interrupt();
             count(1, 0);
             self.0.load(order)
         }
 
         fn store(&self, value: u64, order: Ordering) {
+            interrupt();
             self.0.store(value, order);
         }
 
@@ -65,6 +69,7 @@ mod counting {
             success: Ordering,
             failure: Ordering,
         ) -> Result<u64, u64> {
+            interrupt();
             count(0, 1);
             self.0.compare_exchange(current, new, success, failure)
         }
@@ -98,6 +103,27 @@ mod counting {
         }
     }
 
+    /// A count that lets a test interrupt what is done to it.
+    #[derive(Debug)]
+    #[repr(transparent)]
+    pub struct HeapCount(AtomicUsize);
+
+    impl HeapCount {
+        pub const fn new(value: usize) -> Self {
+            Self(AtomicUsize::new(value))
+        }
+
+        pub fn load(&self, order: Ordering) -> usize {
+            interrupt();
+            self.0.load(order)
+        }
+
+        pub fn fetch_add(&self, value: usize, order: Ordering) -> usize {
+            interrupt();
+            self.0.fetch_add(value, order)
+        }
+    }
+
     /// Counts loads and read-modify-writes of the calling thread.
     pub fn count(loads: u64, swaps: u64) {
         SO_FAR.with(|so_far| {
@@ -111,11 +137,16 @@ mod counting {
         HANDLER.get()();
     }
 
-    /// Does `work`, which `handler` interrupts before each access to a flag. What it does itself is interrupted, too.
-    pub fn interrupted(handler: fn(), work: impl FnOnce()) {
-        let before = HANDLER.replace(handler);
-        work();
-        HANDLER.set(before);
+    /// Does `work`, which `handler` interrupts before each access. What it does itself is interrupted, too.
+    pub fn interrupted<R>(handler: fn(), work: impl FnOnce() -> R) -> R {
+        struct Restored(fn());
+        impl Drop for Restored {
+            fn drop(&mut self) {
+                HANDLER.set(self.0);
+            }
+        }
+        let _restored = Restored(HANDLER.replace(handler));
+        work()
     }
 
     /// Returns what `work` returns, its loads, and its read-modify-writes.
