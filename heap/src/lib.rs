@@ -81,6 +81,8 @@ mod profile;
 mod region;
 mod regions;
 mod runs;
+#[cfg(all(test, not(miri), target_pointer_width = "64"))]
+mod schedules;
 mod shared_cache;
 mod slabs;
 mod small;

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# heap.sh: runs the heap's races under loom; its tests, with handlers and the ends of threads; and both under Miri with
-# strict provenance, except what takes Miri minutes. Tests its features that watch free memory, and the trait of nightly
-# Rust. Its stress, which needs the machine to itself, is left to `cargo test`. Takes six minutes, and half an hour
-# more with all mutants.
+# heap.sh [--long]: runs whole heaps under shuttle; the slabs' races under loom; the heap's tests, with handlers and the
+# ends of threads; and the latter two under Miri with strict provenance, except what takes Miri minutes. Tests its
+# features that watch free memory, and the trait of nightly Rust. Its stress, which needs the machine to itself, is left
+# to `cargo test`. Takes seven minutes, and half an hour more with all mutants; `--long` runs 25 times as many random
+# schedules.
 source "$(dirname "$0")/../check.sh" "$@"
 
 package=(--package nbbs-heap)
@@ -15,14 +16,23 @@ test_fails+='|^fatal runtime error|signal: [0-9]+, SIG(SEGV|ABRT|BUS)'
 # all_of NUMBER: whether a report on standard input is of so many files of tests, each of which passed some.
 all_of() { [ "$(grep -cE '^test result: ok\. [1-9]')" = "$1" ]; }
 
-ours=clean executions=0 tests=0 watched=0 under_miri=0
+ours=clean executions=0 tests=0 watched=0 under_miri=0 schedules=0
+# A share is half of the races, from another seed.
+by_schedules() {
+    local report
+    report=$(NBBS_SEED=$((10000 * turn)) NBBS_DEPTH=$(fewer "$NBBS_DEPTH" 2) \
+        cargo test "${package[@]}" --lib schedules:: -- --show-output 2>&1) || ours=FOUND
+    printf '%s\n' "$report" >&2
+    schedules=$(sed -n 's/.* under \([0-9]*\) schedules: .*/\1/p' <<<"$report" | awk '{ sum += $1 } END { print sum + 0 }')
+    [ "$schedules" != 0 ] && all_of 1 <<<"$report" || { log "whole heaps under shuttle: FOUND"; ours=FOUND; }
+}
 # By name, as `cargo test` runs all of them, too: of the races under loom, of the library's other tests, and of the files
 # of tests a share each.
 by_itself() {
     local names races others files report
     names=$(cargo test --quiet "${package[@]}" --lib -- --list | sed -n 's/: test$//p')
     mapfile -t races < <(grep '::races::' <<<"$names" | share)
-    mapfile -t others < <(grep -v '::races::' <<<"$names" | share)
+    mapfile -t others < <(grep -vE '::races::|^schedules::' <<<"$names" | share)
     mapfile -t files < <(basename -s .rs heap/tests/*.rs | grep -vxE 'collections|hardened|nightly|watch' | share)
     report=$(cargo test "${package[@]}" --lib -- --show-output --exact "${races[@]}" "${others[@]}" 2>&1 &&
         cargo test "${package[@]}" "${files[@]/#/--test=}" -- --skip threads_with_caches --skip cpus_that_share 2>&1) || ours=FOUND
@@ -102,7 +112,8 @@ by_miri() {
     all_of ${#files[@]} <"$said" || { log "not everything was run under Miri"; ours=FOUND; }
 }
 
+by_schedules
 # What builds the heap anew each time: of these, too, a share.
 for part in $(printf '%s\n' by_itself under_watch by_tools by_miri | share); do $part; done
 try_mutants heap
-finish "$executions executions under loom, $tests tests, $watched with free memory watched, $under_miri under Miri" 0/0 "$ours"
+finish "$schedules schedules of whole heaps, $executions executions under loom, $tests tests, $watched with free memory watched, $under_miri under Miri" 0/0 "$ours"

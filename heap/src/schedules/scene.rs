@@ -1,0 +1,301 @@
+//! The heap of a race, the array through which lanes hand blocks over, and an owner map that knows nothing of slabs.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use testkit::{Addresses, Oracle, Violation, check_whole};
+
+use super::race::{Op, Race};
+use crate::class::{Class, UNIT};
+use crate::placed::{On, Placed};
+use crate::region::Region;
+use crate::steps::Steps;
+
+/// A block that whoever takes it off the array frees.
+#[derive(Debug)]
+struct Block {
+    at: NonNull<u8>,
+    layout: Layout,
+    /// The lane that allocated it.
+    by: usize,
+    /// What all its bytes are.
+    mark: u8,
+}
+
+// SAFETY: the owner of this value holds the block.
+unsafe impl Send for Block {}
+
+/// A heap in use.
+pub struct Scene {
+    heap: &'static Placed,
+    memory: NonNull<u8>,
+    layout: Layout,
+    caches: usize,
+    nested: bool,
+    owners: Addresses,
+    /// Never locked while another lane may go on.
+    blocks: Mutex<Vec<Block>>,
+    granted: AtomicU64,
+    refused: AtomicU64,
+}
+
+// SAFETY: the heap may be used by all threads, and its memory is reached through it only.
+unsafe impl Sync for Scene {}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and nobody uses the heap any more.
+        unsafe { dealloc(self.memory.as_ptr(), self.layout) };
+    }
+}
+
+impl Scene {
+    pub fn new(race: &Race) -> Self {
+        let bytes = Placed::bytes_for(race.caches, UNIT << race.order).unwrap();
+        let layout = Layout::from_size_align(bytes, 4096).unwrap();
+        // SAFETY: it has a size.
+        let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
+        // SAFETY: the memory stays until the scene is dropped.
+        let heap = unsafe { Placed::new(memory, bytes, race.caches) }.unwrap();
+        Self {
+            heap,
+            memory,
+            layout,
+            caches: race.caches,
+            nested: race.nested,
+            owners: Addresses::default(),
+            blocks: Mutex::default(),
+            granted: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// Returns how many allocations were granted, and how many were refused.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.granted.load(Ordering::Relaxed), self.refused.load(Ordering::Relaxed))
+    }
+
+    fn on(&self, lane: usize) -> On<'_> {
+        if self.nested {
+            // SAFETY: each lane is a thread, which does one thing after the other.
+            unsafe { self.heap.on_nested(lane) }
+        } else {
+            self.heap.on(lane)
+        }
+    }
+
+    fn blocks(&self) -> MutexGuard<'_, Vec<Block>> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a block off the array, if there is one.
+    fn pick(&self, pick: usize, by: Option<usize>) -> Option<Block> {
+        let mut blocks = self.blocks();
+        let is_its = |block: &Block| by.is_none_or(|by| block.by == by);
+        let places: Vec<usize> = blocks
+            .iter()
+            .enumerate()
+            .filter(|(_, block)| is_its(block))
+            .map(|(at, _)| at)
+            .collect();
+        let place = *places.get(pick % places.len().max(1))?;
+        Some(blocks.remove(place))
+    }
+
+    pub fn run(&self, lane: usize, op: Op) -> Result<(), Violation> {
+        let on = self.on(lane);
+        match op {
+            Op::Alloc { size, count, zeroed } => {
+                let layout = Layout::from_size_align(size, 1).unwrap();
+                (0..count).try_for_each(|_| self.alloc(lane, layout, zeroed))
+            }
+            Op::Free { pick, count, own, by_address } => (0..count).try_for_each(|_| {
+                let block = self.pick(pick, own.then_some(lane));
+                block.map_or(Ok(()), |block| self.free(lane, block, by_address))
+            }),
+            Op::Resize { pick, size } => {
+                let block = self.pick(pick, None);
+                block.map_or(Ok(()), |block| self.resize(lane, block, size))
+            }
+            Op::Trim => {
+                on.trim();
+                Ok(())
+            }
+            Op::Drain => {
+                let memory = Steps::memory(on);
+                _ = Steps::with_cache(on, |cache, lane| cache.drain(&memory, lane));
+                Ok(())
+            }
+            Op::Discard => {
+                let zero = |at: NonNull<u8>, bytes| {
+                    // SAFETY: nobody holds the pages, and nobody can allocate them now.
+                    unsafe { at.write_bytes(0, bytes) };
+                    true
+                };
+                // SAFETY: they are zero.
+                unsafe { on.discard(4096, zero) }
+                    .map(|_| ())
+                    .map_err(|error| wrong("discard", error))
+            }
+            Op::Look { pick } => {
+                let Some(block) = self.pick(pick, None) else { return Ok(()) };
+                let found = on.usable(block.at);
+                let fits = found.is_ok_and(|bytes| bytes >= block.layout.size());
+                self.heap.walk(|_| {});
+                self.blocks().push(block);
+                if fits { Ok(()) } else { Err(wrong("usable", found)) }
+            }
+        }
+    }
+
+    fn alloc(&self, lane: usize, layout: Layout, zeroed: bool) -> Result<(), Violation> {
+        let on = self.on(lane);
+        let found = if zeroed { on.alloc_zeroed(layout) } else { on.alloc(layout) };
+        let Some(at) = found else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        };
+        self.owners.take(at.addr().get(), layout)?;
+        let number = self.granted.fetch_add(1, Ordering::Relaxed);
+        let block = Block { at, layout, by: lane, mark: number as u8 | 1 };
+        if zeroed {
+            block.check(layout.size(), 0)?;
+        }
+        self.put(block);
+        Ok(())
+    }
+
+    /// Marks a block that the caller holds, and puts it on the array.
+    fn put(&self, block: Block) {
+        // SAFETY: the block is ours.
+        unsafe { block.at.write_bytes(block.mark, block.layout.size()) };
+        self.blocks().push(block);
+    }
+
+    fn free(&self, lane: usize, block: Block, by_address: bool) -> Result<(), Violation> {
+        let (at, layout) = (block.at, block.layout);
+        block.check(layout.size(), block.mark)?;
+        self.owners.give(at.addr().get(), layout)?;
+        if by_address {
+            // SAFETY: the block is ours.
+            let freed = unsafe { self.on(lane).free_at(at) };
+            return freed.map(|_| ()).map_err(|error| wrong("free_at", error));
+        }
+        // SAFETY: the block is ours.
+        unsafe { self.on(lane).free(at, layout) };
+        Ok(())
+    }
+
+    fn resize(&self, lane: usize, block: Block, size: usize) -> Result<(), Violation> {
+        let Block { at, layout, mark, .. } = block;
+        block.check(layout.size(), mark)?;
+        self.owners.give(at.addr().get(), layout)?;
+        // SAFETY: the block is ours.
+        let moved = unsafe { self.on(lane).resize(at, layout, size) };
+        let now = if moved.is_some() { size } else { layout.size() };
+        let new = Layout::from_size_align(now, layout.align()).unwrap();
+        let block = Block { at: moved.unwrap_or(at), layout: new, ..block };
+        self.owners.take(block.at.addr().get(), new)?;
+        block.check(now.min(layout.size()), mark)?;
+        self.put(block);
+        Ok(())
+    }
+
+    /// Checks what is left, frees it, and checks that everything is free and in one piece. Nothing else runs.
+    pub fn finish(self) -> Result<(), Violation> {
+        self.audit()?;
+        self.trim();
+        self.is_held_by_lanes_only()?;
+        self.has_no_whole_slab()?;
+        for lane in (0..self.caches.max(2)).cycle() {
+            let Some(block) = self.pick(0, None) else { break };
+            self.free(lane, block, false)?;
+        }
+        self.audit()?;
+        self.trim();
+        self.audit()?;
+        self.owners.check_empty()?;
+        let stats = self.heap.stats();
+        if stats.free != stats.bytes || stats.refused != 0 {
+            return Err(Violation::wrong("stats", "everything is free", stats));
+        }
+        // What is known to be zero is.
+        let all = Layout::from_size_align(stats.bytes, 1).unwrap();
+        if Class::of(all).is_none() {
+            self.alloc(0, all, true)?;
+            let block = self.pick(0, None).ok_or_else(|| wrong("alloc_zeroed", "nothing"))?;
+            self.free(0, block, false)?;
+        }
+        self.of_region(|region| check_whole(region.buddy(), &Oracle::new(region.buddy().units())))
+    }
+
+    fn of_region<R>(&self, of: impl Fn(&Region<'static>) -> R) -> R {
+        Steps::memory(self.heap.on(0)).find(|region| Some(of(region))).unwrap()
+    }
+
+    /// Empties all caches, and returns the memory of all slabs that are whole.
+    fn trim(&self) {
+        (0..self.caches).for_each(|cpu| _ = self.heap.on(cpu).trim());
+    }
+
+    fn audit(&self) -> Result<(), Violation> {
+        self.heap.audit().map_err(|error| Violation::Audit(error.to_string()))
+    }
+
+    /// Checks that the heap says of each block that is held, and of nothing else, that it is in use.
+    fn is_held_by_lanes_only(&self) -> Result<(), Violation> {
+        let (mut in_use, mut twice) = (BTreeMap::new(), None);
+        self.heap.walk(|live| {
+            if in_use.insert(live.at.addr().get(), live.size).is_some() {
+                twice = Some(live);
+            }
+        });
+        if let Some(live) = twice {
+            return Err(Violation::wrong("walk", "each block once", live));
+        }
+        for block in self.blocks().iter() {
+            let at = block.at.addr().get();
+            let bytes = in_use.remove(&at);
+            if bytes.is_none_or(|bytes| bytes < block.layout.size()) {
+                return Err(Violation::wrong("walk", block, bytes));
+            }
+        }
+        match in_use.first_key_value() {
+            None => Ok(()),
+            Some((&at, &bytes)) => Err(Violation::BytesStillHeld { held: at..at + bytes }),
+        }
+    }
+
+    /// Checks that all slabs of which no slot is in use were found.
+    fn has_no_whole_slab(&self) -> Result<(), Violation> {
+        self.of_region(|region| {
+            for unit in 0..region.buddy().units() {
+                let slab = region.slabs().look(unit);
+                if slab.is_some_and(|(class, free)| free == class.all_slots()) {
+                    return Err(Violation::Lost { units: vec![unit] });
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Block {
+    /// Checks that its first bytes are all `mark`.
+    fn check(&self, bytes: usize, mark: u8) -> Result<(), Violation> {
+        // SAFETY: the block is ours, and was written to, by the heap or by whoever had it.
+        let contents = unsafe { NonNull::slice_from_raw_parts(self.at, bytes).as_ref() };
+        let other = contents.iter().position(|&byte| byte != mark);
+        other.map_or(Ok(()), |place| {
+            let at = self.at.addr().get() + place;
+            Err(Violation::ContentsChanged { at, expected: mark, got: contents[place] })
+        })
+    }
+}
+
+fn wrong(question: &str, got: impl std::fmt::Debug) -> Violation {
+    Violation::wrong(question, "the block of its caller", got)
+}
