@@ -9,6 +9,8 @@
 mod frames;
 #[cfg(feature = "std")]
 mod pcp;
+#[cfg(feature = "std")]
+mod tuning;
 mod zone;
 
 use alloc::format;

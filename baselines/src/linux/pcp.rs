@@ -1,10 +1,10 @@
 //! The kernel's buddy with its per-CPU page lists.
 //!
 //! It follows `mm/page_alloc.c` of Linux 6.18. Kept: a list per CPU and order up to `PAGE_ALLOC_COSTLY_ORDER`, and one
-//! for huge pages; lists are filled and emptied in batches under the zone's lock; the block freed last is handed out
-//! first; all lists are drained before an allocation is refused; the least and the most that a CPU keeps follow from the
-//! zone's size, and each refill lets it keep a batch more. Left out: larger batches while a CPU only allocates or only
-//! frees, and that it keeps less when memory is short.
+//! for huge pages; lists are filled and emptied in batches under the zone's lock, larger ones while a CPU only allocates
+//! or only frees; the block freed last is handed out first; all lists are drained before an allocation is refused; the
+//! batch, and the least and the most that a CPU keeps, follow from the zone's size, and each refill lets it keep a batch
+//! more. Left out: that it keeps less when memory is short, and less again after a while.
 
 use std::array;
 use std::collections::VecDeque;
@@ -14,12 +14,13 @@ use spin::mutex::SpinMutex;
 use testkit::BackEnd;
 
 use super::Linux;
+use super::tuning::{Limits, Tuning};
 
 /// The number of CPUs, to which lanes are dealt out.
 const CPUS: usize = 64;
 
 /// The kernel's `PAGE_ALLOC_COSTLY_ORDER`: larger blocks go to the zone.
-const MAX_LISTED_ORDER: u32 = 3;
+pub(super) const MAX_LISTED_ORDER: u32 = 3;
 
 /// The kernel's `HPAGE_PMD_ORDER`: huge pages have a list, too.
 const HUGE_ORDER: u32 = 9;
@@ -40,26 +41,6 @@ fn order_of(list: usize) -> u32 {
 
 const LISTS: usize = MAX_LISTED_ORDER as usize + 2;
 
-/// The number of frames that move between list and zone at a time: the kernel's default `pcp->batch`.
-const BATCH: usize = 63;
-
-/// Returns how many blocks of `order` come from the zone at a time: `nr_pcp_alloc`.
-fn batch(order: u32) -> usize {
-    (BATCH >> order).max(2)
-}
-
-/// Returns how many frames the lists of each CPU hold before they give a batch back, at first and at most,
-/// `zone_highsize`: the low watermark of a zone of `frames` frames, and an eighth of the zone, divided among `cpus` CPUs,
-/// but at least four batches.
-fn high(frames: u64, cpus: usize) -> (usize, usize) {
-    const KIB_PER_FRAME: u64 = 4;
-    // `min_free_kbytes`, and the low watermark, which lies a quarter of that, or a thousandth of the zone, above it.
-    let least = (16 * frames * KIB_PER_FRAME).isqrt().clamp(128, 262_144) / KIB_PER_FRAME;
-    let low = least + (least / 4).max(frames / 1000);
-    let share = |frames: u64| (frames as usize / cpus).max(4 * BATCH);
-    (share(low), share(frames / 8))
-}
-
 /// The lists of one CPU, alone in their cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -70,8 +51,7 @@ struct PerCpu {
 #[derive(Debug, Default)]
 struct Lists {
     frames: usize,
-    /// The number of frames from which on they give some back, once they have been refilled.
-    high: usize,
+    tuning: Tuning,
     /// The blocks of each list, the one freed last at the front.
     blocks: [VecDeque<u32>; LISTS],
 }
@@ -81,8 +61,7 @@ struct Lists {
 pub struct LinuxPcp {
     linux: Linux,
     cpus: Box<[PerCpu; CPUS]>,
-    /// The least and the most that the marks of the lists can be.
-    high: (usize, usize),
+    limits: Limits,
 }
 
 impl LinuxPcp {
@@ -94,7 +73,7 @@ impl LinuxPcp {
     pub fn new(units: u64, max_order: u32) -> Self {
         let cpus = Box::new(array::from_fn(|_| PerCpu::default()));
         let online = thread::available_parallelism().map_or(1, usize::from);
-        Self { linux: Linux::new(units, max_order), cpus, high: high(units, online) }
+        Self { linux: Linux::new(units, max_order), cpus, limits: Limits::new(units, online) }
     }
 
     fn lists(&self, lane: usize) -> &SpinMutex<Lists> {
@@ -104,12 +83,13 @@ impl LinuxPcp {
     /// Allocates from the CPU's list, `rmqueue_pcplist`. An empty list first gets a batch, `rmqueue_bulk`.
     fn alloc_listed(&self, lane: usize, list: usize) -> Option<u64> {
         let order = order_of(list);
-        let mut lists = self.lists(lane).lock();
+        let mut guard = self.lists(lane).lock();
+        let lists = &mut *guard;
+        lists.tuning.note_alloc();
         if lists.blocks[list].is_empty() {
-            // With a higher mark there might still be some.
-            lists.high = (lists.high.max(self.high.0) + BATCH).min(self.high.1.max(self.high.0));
+            let blocks = lists.tuning.refill(&self.limits, lists.frames, order);
             let mut zone = self.linux.zone.lock();
-            for _ in 0..batch(order) {
+            for _ in 0..blocks {
                 let Some(index) = zone.alloc(order) else { break };
                 lists.blocks[list].push_back(index);
                 lists.frames += 1 << order;
@@ -122,12 +102,14 @@ impl LinuxPcp {
 
     /// Frees a block to its CPU's list, `free_unref_page`.
     fn free_listed(&self, lane: usize, index: u32, list: usize) {
-        let mut lists = self.lists(lane).lock();
+        let order = order_of(list);
+        let mut guard = self.lists(lane).lock();
+        let lists = &mut *guard;
         lists.blocks[list].push_front(index);
-        lists.frames += 1 << order_of(list);
-        if lists.frames >= lists.high.max(self.high.0) {
-            let left = lists.frames - BATCH.min(lists.frames);
-            self.shrink(&mut lists, left, list);
+        lists.frames += 1 << order;
+        let frames = lists.tuning.surplus(&self.limits, lists.frames, order);
+        if frames > 0 {
+            self.shrink(lists, lists.frames.saturating_sub(frames), list);
         }
     }
 
@@ -200,12 +182,19 @@ impl BackEnd for LinuxPcp {
 
 #[cfg(test)]
 mod tests {
-    use super::{BATCH, LinuxPcp, high};
+    use super::LinuxPcp;
     use testkit::BackEnd;
+
+    /// The batch of 1 GiB.
+    const BATCH: usize = 63;
+
+    fn gib() -> LinuxPcp {
+        LinuxPcp::new(1 << 18, 10)
+    }
 
     #[test]
     fn a_cpu_takes_a_batch_and_gets_back_what_it_freed_last() {
-        let linux = LinuxPcp::new(1 << 10, 10);
+        let linux = gib();
         let first = linux.alloc(0, 0).unwrap();
         let others = linux.alloc(1, 0).unwrap();
         assert_eq!((first, others), (0, BATCH as u64));
@@ -224,53 +213,57 @@ mod tests {
 
     #[test]
     fn what_is_too_much_for_a_list_goes_back_to_the_zone() {
-        let linux = LinuxPcp::new(1 << 10, 10);
-        let blocks: Vec<u64> = (0..1 << 10).filter_map(|_| linux.alloc(0, 0)).collect();
+        let linux = LinuxPcp::new(1 << 12, 10);
+        let blocks: Vec<u64> = (0..1 << 12).filter_map(|_| linux.alloc(0, 0)).collect();
         blocks.iter().for_each(|&block| linux.free(0, block, 0).unwrap());
-        assert!(linux.lists(0).lock().frames < linux.high.1);
-        assert_eq!(linux.alloc(1, 10), Some(0));
+        assert!(linux.lists(0).lock().frames < linux.limits.high.1);
+        assert!(linux.linux.alloc(0, 9).is_some());
     }
 
     #[test]
     fn the_list_that_is_too_much_gives_back_before_the_others() {
-        let linux = LinuxPcp::new(1 << 12, 10);
+        let linux = gib();
         let single = linux.alloc(0, 0).unwrap();
         linux.free(0, single, 0).unwrap();
-        let blocks: Vec<u64> = (0..100).filter_map(|_| linux.alloc(0, 3)).collect();
-        blocks.iter().for_each(|&block| linux.free(0, block, 3).unwrap());
+        let blocks: Vec<u64> = (0..20).filter_map(|_| linux.alloc(0, 9)).collect();
+        blocks.iter().for_each(|&block| linux.free(0, block, 9).unwrap());
         let lists = linux.lists(0).lock();
-        assert_eq!((lists.blocks[0].len(), lists.blocks[3].len() < 100), (BATCH, true));
+        assert_eq!((lists.blocks[0].len(), lists.blocks[4].len() < 20), (BATCH, true));
     }
 
     #[test]
     fn a_cpu_that_is_refilled_keeps_more() {
-        let linux = LinuxPcp::new(1 << 18, 10);
-        let (least, most) = linux.high;
+        let linux = gib();
+        let (_, most) = linux.limits.high;
         let take = |count: usize| {
             let blocks: Vec<u64> = (0..count).filter_map(|_| linux.alloc(0, 0)).collect();
             blocks.iter().for_each(|&block| linux.free(0, block, 0).unwrap());
             linux.lists(0).lock().frames
         };
-        // One refill, and many.
-        take(1);
-        assert_eq!(linux.lists(0).lock().high, (least + BATCH).min(most));
-        assert!((most - BATCH..most).contains(&take(2 * most)));
+        // One refill, and many: then up to the most, and what is too much goes back in large batches.
+        assert_eq!(take(1), BATCH);
+        assert!((most - (BATCH << 5)..most).contains(&take(2 * most)));
+    }
+
+    #[test]
+    fn a_cpu_that_only_allocates_needs_the_zone_less_and_less_often() {
+        let linux = gib();
+        let refills = (0..3000).filter(|_| {
+            let was_empty = linux.lists(0).lock().blocks[0].is_empty();
+            linux.alloc(0, 0).unwrap();
+            was_empty
+        });
+        // Of 63, 126, 252, 504, 1008 and 2016 frames.
+        assert_eq!(refills.count(), 6);
     }
 
     #[test]
     fn huge_pages_have_a_list_and_what_lies_between_has_none() {
-        let linux = LinuxPcp::new(1 << 12, 10);
+        let linux = LinuxPcp::new(1 << 15, 10);
         let huge = linux.alloc(0, 9).unwrap();
         assert_eq!(linux.lists(0).lock().frames, 512);
         linux.free(0, huge, 9).unwrap();
         linux.alloc(0, 8).unwrap();
         assert_eq!(linux.alloc(0, 9), Some(huge));
-    }
-
-    #[test]
-    fn a_cpu_keeps_more_of_a_larger_zone() {
-        assert_eq!(high(1 << 18, 2), (643, 1 << 14));
-        assert_eq!(high(1 << 18, 64), (4 * BATCH, 512));
-        assert_eq!(high(1 << 24, 4), (6242, 1 << 19));
     }
 }

@@ -144,7 +144,7 @@ pub static CONTENDERS: &[Contender] = &[
         private_caches: true,
         ..back_end(
             "linux-pcp",
-            "mm/page_alloc.c of Linux 6.18: the same behind per-CPU page lists, orders 0 to 3 and 9; each of 2 CPUs keeps 643 frames of 1 GiB at first, and a batch more after each refill, up to 16,384; PRIVATE CACHES",
+            "mm/page_alloc.c of Linux 6.18: the same behind per-CPU page lists, orders 0 to 3 and 9; at 1 GiB they move 63 frames at a time, more while a CPU only allocates or only frees, and each of 2 CPUs keeps 643 at first, and a batch more after each refill, up to 16,384; PRIVATE CACHES",
             linux::MAX_UNITS,
             |units, visit| visit(&LinuxPcp::new(units, linux::MAX_ORDER)),
         )
