@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::market::{CONTENDERS, Contender};
+use crate::market::{CONTENDERS, Contender, absent};
 use crate::report::args::{Compare, Report};
 use crate::suite::args::{Suite, known};
 
@@ -142,9 +142,10 @@ pub fn labels(contenders: &[Contender], separator: &str) -> String {
     names.join(separator)
 }
 
-/// Checks that an allocator has this name; the error lists those that a replay runs on.
+/// Checks that an allocator has this name; the error says why none has it, or lists those that a replay runs on.
 fn back_end(name: &str) -> Result<String, String> {
-    known(name).map_err(|_| format!("there is no such allocator; there are {}{MORE}", names(", ")))
+    let unknown = || format!("there is no such allocator; there are {}{MORE}", names(", "));
+    known(name).map_err(|_| absent(name).unwrap_or_else(unknown))
 }
 
 pub fn threads(text: &str) -> Result<usize, String> {

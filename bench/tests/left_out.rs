@@ -49,6 +49,10 @@ fn nothing_left_to_measure_is_an_error_with_the_reason() {
             "handover takes an even number of threads, not 3",
         ),
         ("bench pool --allocators slab --threads 2", "pool: slab runs on 1 thread, not 2"),
+        ("bench fill --allocators llfree", "llfree is not measured: it is not on crates.io"),
+        ("bench larson --allocators frusa", "does not build with stable Rust"),
+        ("replay --allocators ferroc", "does not build with stable Rust"),
+        ("bench larson --allocators frus", "there is no such allocator; there are"),
     ] {
         let error = refusal(&words(args), 2);
         assert!(error.contains(words_of_it), "{args}: {error}");

@@ -27,3 +27,41 @@ pub use contender::{
 };
 pub use heap::table::HEAPS;
 pub use heap::{CheckedHeap, Heap};
+
+/// Allocators that one would look for here, and why they are not among the contenders.
+const ABSENT: &[(&str, &str)] = &[
+    ("llfree", "it is not on crates.io"),
+    ("frusa", "up to 0.1.3 it does not build with stable Rust: it has #![feature(test)]"),
+    (
+        "ferroc",
+        "up to 1.0.0-pre.3 it does not build with stable Rust: it uses the unstable trait Allocator",
+    ),
+    #[cfg(not(feature = "native"))]
+    ("mimalloc", NATIVE),
+    #[cfg(not(feature = "native"))]
+    ("snmalloc", NATIVE),
+    #[cfg(not(feature = "native"))]
+    ("jemalloc", NATIVE),
+];
+
+#[cfg(not(feature = "native"))]
+const NATIVE: &str = "it needs --features native, a C++ compiler and CMake";
+
+/// Says why an allocator of that name is not among the contenders, if the reason is known.
+#[must_use]
+pub fn absent(name: &str) -> Option<String> {
+    let (name, why) = ABSENT.iter().find(|absent| absent.0 == name)?;
+    Some(format!("{name} is not measured: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ABSENT, absent, find};
+
+    #[test]
+    fn who_is_absent_is_not_a_contender_and_has_a_reason() {
+        assert!(ABSENT.iter().all(|(name, _)| find(name).is_none()));
+        assert!(absent("frusa").is_some_and(|why| why.contains("stable Rust")));
+        assert_eq!(absent("nbbs"), None);
+    }
+}

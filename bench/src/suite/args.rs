@@ -10,7 +10,7 @@ use super::workloads::{Orders, Usual, WORKLOADS, Workload};
 use crate::args::{Arena, MORE, UNIT_BYTES, arena, labels, names, number, rounds, threads};
 use crate::cores::args::Cores;
 use crate::limit::args::Limit;
-use crate::market::{CONTENDERS, Contender, HEAPS, Kind};
+use crate::market::{CONTENDERS, Contender, HEAPS, Kind, absent};
 use crate::output::{Format, Output};
 use crate::pool::{self, args::Objects};
 use crate::report::keep::Kept;
@@ -228,13 +228,14 @@ impl Suite {
     }
 }
 
-/// Checks that an allocator of any workload has this name; the error lists the names that exist.
+/// Checks that an allocator of any workload has this name; the error says why none has it, or lists the names that
+/// exist.
 pub fn known(name: &str) -> Result<String, String> {
     let found = crate::market::find(name).is_some()
         || pool::CONTENDERS.iter().any(|pool| pool.name == name)
         || cores::plan::names().contains(&name);
-    let refusal = || format!("there is no such allocator; there are {}", all_names());
-    found.then(|| name.to_owned()).ok_or_else(refusal)
+    let unknown = || format!("there is no such allocator; there are {}", all_names());
+    found.then(|| name.to_owned()).ok_or_else(|| absent(name).unwrap_or_else(unknown))
 }
 
 fn all_names() -> String {

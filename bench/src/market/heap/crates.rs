@@ -1,8 +1,4 @@
 //! Heaps from crates.io, each over a region except [`Rusty`].
-//!
-//! Two crates that belong here do not build with stable Rust: `frusa` (0.1.0 to 0.1.3) has `#![feature(test)]`, and
-//! `ferroc` (0.3.0 and 1.0.0-pre.3) uses the unstable trait `Allocator`, and functions of nightly Rust that no longer
-//! exist.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
