@@ -170,7 +170,7 @@ fn every_command_that_measures_can_be_kept() {
     let folder = Folder::new();
     let [page, record] = ["page.html", "run.jsonl"].map(|name| text_of(&folder.path(name)));
     for (args, rows) in [
-        ("bench limit --arenas 64M --orders 0,9 --fills 0,50 --rounds 3", 36),
+        ("bench limit --arenas 64M --orders 0,9 --fills 0,50 --rounds 3", 44),
         ("bench requests --rounds 1", 11),
         ("replay --repeat 1 --threads 1 --allocators nbbs,linux", 2),
         (

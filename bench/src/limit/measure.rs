@@ -218,9 +218,9 @@ impl Bench<'_> {
         let from = self.rows.len();
         for threads in self.threads.clone() {
             self.output.bar.set_message(format!("pairs of the heap, {threads} threads"));
-            for size in heap::SIZES {
-                let cost = heap::time(size, threads, self.rounds, self.clock);
-                self.add(row::heap(size, threads, &cost))?;
+            for shape in heap::SHAPES {
+                let cost = heap::time(shape, threads, self.rounds, self.clock);
+                self.add(row::heap(shape, threads, &cost))?;
             }
             self.output.bar.inc(1);
         }

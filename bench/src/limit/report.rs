@@ -66,7 +66,11 @@ pub static HEAP: LimitTable = LimitTable {
     title: |row| format!("pairs of nbbs-heap, {}", arena(row)),
     cases: &["heap"],
     layout: listed(
-        &[("threads", thread_count), ("block", |row| bytes(row.size_bytes.unwrap_or(0)))],
+        &[
+            ("threads", thread_count),
+            ("block", |row| bytes(row.size_bytes.unwrap_or(0))),
+            ("aligned to", |row| bytes(row.figure("align_bytes").unwrap_or(0.0) as u64)),
+        ],
         OF_PAIRS,
         0,
     ),
@@ -218,7 +222,7 @@ On several threads the figure is that of the slowest, with its slowdown beside o
 while the others sleep. RMW: read-modify-writes, counted on a copy of the arena; the
 largest count in the row.
 Pairs as they can be called, and of the heap: nothing else is allocated, and a cache has
-the block.
+the block. The compiler does not know the size and alignment that the heap is asked for.
 Bulk and random free: time per operation (bulk: the mean of both) beside one bare CAS. They
 are timed in stretches of 16,384; the median of 15 stretches stands for all 15. The figures
 are those of frees with the order (free_sized); without it (free), a free finds it. \"Bare CAS

@@ -61,9 +61,10 @@ pub fn way(units: u64, way: Way, order: u32, threads: usize, cost: &pairs::Cost)
     of_pairs(case, cost).with("by", way.name())
 }
 
-/// Makes the row of pairs of the heap.
-pub fn heap(size: usize, threads: usize, cost: &pairs::Cost) -> Row {
-    let (case, phase) = ("heap", format!("pairs of {size} bytes"));
+/// Makes the row of pairs of the heap, of blocks of a size and alignment.
+pub fn heap((size, align): (usize, usize), threads: usize, cost: &pairs::Cost) -> Row {
+    let aligned = if align == heap::USUAL_ALIGN { "" } else { ", aligned" };
+    let (case, phase) = ("heap", format!("pairs of {size} bytes{aligned}"));
     let case = LimitCase { units: 0, order: 0, threads, fill_percent: 0, case, phase, ops: 2.0 };
     Row {
         allocator: "nbbs-heap".into(),
@@ -72,7 +73,7 @@ pub fn heap(size: usize, threads: usize, cost: &pairs::Cost) -> Row {
         order: None,
         size_bytes: Some(size as u64),
         arena_bytes: Some(heap::BYTES as u64),
-        ..of_pairs(case, cost)
+        ..of_pairs(case, cost).with("align_bytes", align)
     }
 }
 
