@@ -439,7 +439,7 @@ fn nonsense_is_refused_with_the_limit() {
         ),
         ("bench lason", "a similar value exists: 'larson'"),
         ("bench bulk --orders 11", "bulk takes orders up to 10, not 11"),
-        ("bench larson --sizes 24", "a power of two from 8 to 16384, such as 64 or 1K"),
+        ("bench larson --sizes 24", "a power of two from 8 to 1048576, such as 64 or 1K"),
         ("bench fill --allocators talc", "talc is a heap, and fill runs on back-ends"),
         ("bench replay-heap --heap 32M", "git holds 52.1 MiB at its peak, more than 32 MiB"),
         ("bench replay-heap --threads 6", "git has events of 5 threads"),

@@ -52,6 +52,7 @@ fn nothing_left_to_measure_is_an_error_with_the_reason() {
         ("bench fill --allocators llfree", "llfree is not measured: it is not on crates.io"),
         ("bench larson --allocators frusa", "does not build with stable Rust"),
         ("replay --allocators ferroc", "does not build with stable Rust"),
+        ("bench larson --sizes 2M", "expected a power of two from 8 to 1048576"),
         ("bench larson --allocators frus", "there is no such allocator; there are"),
     ] {
         let error = refusal(&words(args), 2);
@@ -169,4 +170,18 @@ fn what_is_not_installed_is_told_before_anything_is_measured() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(2) && error.contains("valgrind"), "{error}");
     assert!(!record.exists());
+}
+
+/// Beyond what a heap serves from slots, and as many as the threads hold at a time.
+#[test]
+fn large_blocks_are_measured_in_a_heap_that_has_room_for_them() {
+    let args = "bench cached --sizes 64K,1M --allocators nbbs-heap,chunk --threads 4 --quick --rounds 1 --json";
+    let rows = json(&args.split(' ').collect::<Vec<_>>());
+    assert_eq!(rows.len(), 2 * 2);
+    for row in &rows {
+        let size = row["size_bytes"].as_u64().unwrap();
+        assert!([64 << 10, 1 << 20].contains(&size), "{row}");
+        assert!(row["arena_bytes"].as_u64().unwrap() >= 4 * 8 * size, "{row}");
+        assert_eq!((&row["verified"], &row["refused"]), (&true.into(), &0.into()), "{row}");
+    }
 }

@@ -38,9 +38,9 @@ pub struct Suite {
           value_parser = |text: &str| number(text, 0..=limit::MAX_ORDER))]
     pub orders: Vec<u32>,
 
-    /// Sizes of the blocks of heaps, in bytes, unless the workload sets them. Back-ends take --orders instead, and are
-    /// measured too unless --allocators leaves them out [default: 8,128,1024; with --quick 64; `hermit` 64,
-    /// `cache-scratch` 8]
+    /// Sizes of the blocks of heaps, powers of two from 8 to 1M, unless the workload sets them. Back-ends take --orders
+    /// instead, and are measured too unless --allocators leaves them out [default: 8,128,1024; with --quick 64;
+    /// `hermit` 64, `cache-scratch` 8]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size_order,
           allow_hyphen_values = true)]
     pub sizes: Vec<u32>,

@@ -69,8 +69,8 @@ fn pointer(at: u64) -> NonNull<u8> {
 /// The bytes of the smallest block, which the paper calls a unit.
 pub const UNIT: u64 = 8;
 
-/// The largest order: 16 KiB.
-pub const MAX_ORDER: u32 = 11;
+/// The largest order: 1 MiB, beyond what heaps serve from slots or bins.
+pub const MAX_ORDER: u32 = 17;
 
 /// The most blocks that a thread of those workloads holds.
 pub const MOST_HELD: usize = 10_000;
