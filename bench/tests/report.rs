@@ -152,7 +152,8 @@ fn what_is_measured_can_be_kept_and_shown() {
     stdout(&[&run[..], &["--record", &compressed]].concat());
     stdout(&["report", &plain, &compressed, "--output", &again]);
     for page in [page, again] {
-        assert!(std::fs::read_to_string(page).unwrap().contains("allocate the arena unit by unit"));
+        let page = std::fs::read_to_string(page).unwrap();
+        assert!(page.contains("allocate the arena unit by unit") && page.contains(", talc 5."));
     }
     let text = std::fs::read_to_string(&plain).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

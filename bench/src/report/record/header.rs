@@ -38,13 +38,16 @@ pub struct Machine {
     pub system: String,
 }
 
-/// The version of nbbs that was measured, and the compiler that built it.
+/// The versions of what was measured, and the compiler that built it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Versions {
     pub nbbs: String,
     /// The commit of the sources.
     pub revision: String,
     pub rustc: String,
+    /// The crates that contenders of this build come from, with their versions. Records up to 2026-11-28 have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crates: Vec<String>,
 }
 
 impl Header {
@@ -106,6 +109,37 @@ impl Versions {
             nbbs: env!("CARGO_PKG_VERSION").to_owned(),
             revision: env!("BUILT_FROM").to_owned(),
             rustc: env!("BUILT_BY").to_owned(),
+            crates: env!("BUILT_WITH").split_terminator(", ").map(str::to_owned).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Versions;
+    use crate::market::{CONTENDERS, HEAPS};
+
+    /// The build script has a list of its own, which a new contender must not miss.
+    #[test]
+    fn the_crate_of_each_contender_has_its_version_in_records() {
+        let crates = Versions::this().crates;
+        let mut named = 0;
+        for contender in CONTENDERS.iter().chain(HEAPS) {
+            let Some(of) = contender.source.strip_prefix("crate ") else { continue };
+            let name = of.split([' ', ',', ':', ';']).next().unwrap();
+            let versions =
+                crates.iter().filter_map(|one| one.strip_prefix(name)?.strip_prefix(' '));
+            assert!(versions.clone().any(|version| version.contains('.')), "{name}: {crates:?}");
+            named += 1;
+        }
+        assert!(named > 0 || !cfg!(feature = "suite"));
+    }
+
+    #[test]
+    fn records_without_crates_are_read() {
+        let old = r#"{"nbbs":"0.1.0","revision":"abcdef","rustc":"rustc 1.95.0"}"#;
+        let read: Versions = serde_json::from_str(old).unwrap();
+        assert!(read.crates.is_empty());
+        assert_eq!(serde_json::to_string(&read).unwrap(), old);
     }
 }
