@@ -43,12 +43,12 @@ fn replay_prints_an_object_per_row() {
     for row in rows {
         assert_eq!((&row["command"], &row["trace"]), (&"bench".into(), &"redis".into()));
         assert_eq!((&row["verified"], &row["violation"]), (&true.into(), &Value::Null));
-        assert_eq!((&row["ops"], &row["peak_units"]), (&332_194.into(), &113_270.into()));
+        assert_eq!(row["ops"].as_u64().unwrap() % 332_194, 0);
+        assert_eq!(row["peak_units"], 113_270);
         assert_numbers(&row, &["ns_per_op", "mean_ns", "clock_step_ns"]);
         let times = ["p50_ns", "p99_ns", "p999_ns", "max_ns"];
         assert_numbers(&row, &times);
-        let times = times.map(|key| row[key].as_f64().unwrap());
-        assert!(times.is_sorted(), "{row}");
+        assert!(times.map(|key| row[key].as_f64().unwrap()).is_sorted(), "{row}");
         assert_numbers(&row, &["threads", "refused", "metadata_bytes", "largest_free_order"]);
         assert!(row["allocator"].is_string());
     }

@@ -47,7 +47,7 @@ fn run(workload: &Workload, args: &Suite, _: &Clock, output: &mut Output) -> any
 /// Returns a plan for each case and number of threads.
 fn plans(workload: &Workload, args: &Suite) -> impl Iterator<Item = ObjectPlan> {
     let (usual_pairs, bulk) =
-        if args.quick { (1_000_000, 100_000) } else { (50_000_000, 1_000_000) };
+        if args.quick { (20_000_000, 100_000) } else { (50_000_000, 1_000_000) };
     let pairs = args.objects.pairs.unwrap_or(usual_pairs);
     let most = Duration::from_secs_f64(args.duration());
     let of_case = move |&case: &ObjectCase| {

@@ -70,8 +70,8 @@ pub struct Suite {
     pub heap_trace: Option<PathBuf>,
 
     /// Seconds after which each part of a round ends, even if it is not complete; `larson` and `stress` always take
-    /// that long, and a round repeats a case as long as some part takes less than a 25th of it [default: 0.5; with
-    /// --quick 0.003]
+    /// that long, and a round repeats a case until each part takes 20 ms, or this if it is less: what takes less decides
+    /// nothing [default: 0.5; with --quick 0.02]
     #[arg(long, value_name = "SECONDS", alias = "seconds", value_parser = seconds)]
     pub duration: Option<f64>,
 
@@ -80,7 +80,7 @@ pub struct Suite {
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub rounds: Option<usize>,
 
-    /// Measures less of everything: `all` takes about two minutes instead of hours (the trees of the workshop need
+    /// Measures less of everything: `all` takes minutes instead of hours (the trees of the workshop need
     /// minutes for one case of `frag` in 1 GiB). --record keeps every case as soon as it is measured
     #[arg(long)]
     pub quick: bool,
@@ -214,7 +214,7 @@ impl Suite {
 
     /// Returns the seconds for each part of a round.
     pub fn duration(&self) -> f64 {
-        self.duration.unwrap_or(if self.quick { 0.003 } else { 0.5 })
+        self.duration.unwrap_or(if self.quick { 0.02 } else { 0.5 })
     }
 
     /// Returns the number of rounds.

@@ -8,7 +8,7 @@ use super::row::{Passes, rows};
 use super::spurious::Judged;
 #[cfg(unix)]
 use super::suspended;
-use super::worker::{ENOUGH, Setting};
+use super::worker::{REPEATS, Setting};
 use super::workloads::{Run, Workload};
 use crate::clock::Clock;
 use crate::market::{CheckedHeap, Contender, Heap, Kind};
@@ -92,19 +92,17 @@ impl WorkloadCase<'_> {
         }
     }
 
-    /// Runs a round: runs the case again and again, until its shortest stretch is long enough, or the time that a
-    /// stretch may take is up.
+    /// Runs a round: runs the case again and again, until its shortest stretch is long enough, or that takes too long.
     fn round(&self, contender: &Contender, clock: &Clock) -> Outcome {
-        let (began, limit) = (clock.ticks(), self.setting.limit_ticks);
+        let (began, enough) = (clock.ticks(), self.setting.enough_ticks);
         let shortest = |outcome: &Outcome| {
             outcome.phases.iter().map(|phase| phase.ns).fold(f64::MAX, f64::min)
         };
         let mut outcome = self.run(contender, clock);
         while !self.once
-            && !self.workload.by_operation
             && outcome.violation.is_none()
-            && shortest(&outcome) < clock.ns(limit / ENOUGH)
-            && clock.ticks() - began < limit
+            && shortest(&outcome) < clock.ns(enough)
+            && clock.ticks() - began < REPEATS * enough
         {
             outcome.add(self.run(contender, clock));
         }

@@ -12,9 +12,11 @@ use crate::crew::Crew;
 /// How many times as long as a stretch a preparation may take, or a stretch that has to be completed.
 pub const LONG: u64 = 10;
 
-/// The part of that time, a 25th, that what is short is repeated for: long beside the effects of the clock and the
-/// scheduler, and usually 20 ms.
-pub const ENOUGH: u64 = 25;
+/// The nanoseconds that what is short is repeated for: long beside the effects of the clock and the scheduler.
+pub const ENOUGH_NS: f64 = 20e6;
+
+/// How many times as long it is repeated at most, with all that is not timed.
+pub const REPEATS: u64 = 25;
 
 /// The settings of a workload.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +29,8 @@ pub struct Setting {
     pub max_threads: usize,
     /// The ticks after which a stretch ends, complete or not.
     pub limit_ticks: u64,
+    /// The ticks that what is short is repeated for: those of [`ENOUGH_NS`], unless a stretch may not take so long.
+    pub enough_ticks: u64,
     /// Whether each operation is timed by itself.
     pub latency: bool,
     /// The most blocks that a thread holds.
@@ -36,9 +40,16 @@ pub struct Setting {
 impl Setting {
     /// Returns settings for a number of threads, with a limit in nanoseconds for each stretch, and blocks of order 0.
     pub fn of(threads: usize, limit_ns: f64, clock: &Clock) -> Self {
-        let limit_ticks = (limit_ns / clock.ns(1)) as u64;
-        let most_held = usize::MAX;
-        Self { order: 0, threads, max_threads: threads, limit_ticks, latency: false, most_held }
+        let ticks = |ns: f64| (ns / clock.ns(1)) as u64;
+        Self {
+            order: 0,
+            threads,
+            max_threads: threads,
+            limit_ticks: ticks(limit_ns),
+            enough_ticks: ticks(limit_ns.min(ENOUGH_NS)),
+            latency: false,
+            most_held: usize::MAX,
+        }
     }
 }
 

@@ -12,7 +12,6 @@ use crate::crew::Crew;
 use crate::suite::gauge::{Gauge, Stretch, measured};
 use crate::suite::on_heap::HeapRound;
 use crate::suite::round::Part;
-use crate::suite::worker::ENOUGH;
 
 /// A thread, and the blocks that it holds, the oldest first.
 struct Random<'a> {
@@ -51,7 +50,7 @@ pub fn heap_random(round: &HeapRound<'_>) -> Vec<Part> {
             stretches.push(filling);
             crew.wait_asleep();
             if lane == 0 {
-                over.store(time == TIMES || ticks >= round.setting.limit_ticks / ENOUGH, Relaxed);
+                over.store(time == TIMES || ticks >= round.setting.enough_ticks, Relaxed);
             }
             crew.wait_asleep();
             if over.load(Relaxed) {

@@ -60,8 +60,7 @@ pub struct Workload {
     /// The defaults, and those with `--quick`.
     pub usual: Usual,
     pub quick: Usual,
-    /// Whether its figures are those of single operations. If so, as many rounds time these, and no round repeats the
-    /// case.
+    /// Whether its figures are those of single operations. If so, as many rounds time these.
     pub by_operation: bool,
     /// How to read the traces that are replayed; each trace has a table.
     pub traces: Option<ReadTraces>,
