@@ -1,22 +1,17 @@
 //! Says which of two allocators is faster, as far as the rounds of both show it.
 
 use crate::row::Row;
-use crate::suite::worker::ENOUGH_NS;
 
 /// The least number of rounds that decide anything. Of two rounds each of allocators that are equally fast, every third
 /// time none overlap; of three, every tenth.
 const LEAST_ROUNDS: usize = 3;
-
-/// The least nanoseconds of a round that decide anything: another program takes the processor for milliseconds, which
-/// can be all of a shorter round. It is a little less than what rounds are repeated for, as it is told by medians.
-const LEAST_NS: f64 = 0.9 * ENOUGH_NS;
 
 /// The result of comparing two allocators by the spreads of their rounds. Better verdicts come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// Each round of the first was faster than any round of the second.
     Faster,
-    /// The rounds of the two overlap, are too few or too short, or those of one lie too far apart.
+    /// The rounds of the two overlap, or there are too few.
     Undecided,
     Slower,
 }
@@ -29,10 +24,6 @@ pub struct Rounds {
     pub most: f64,
     /// How many there were. Old records do not say, and a simulator does the same every time.
     pub count: Option<usize>,
-    /// How long each took, if that is known.
-    pub round_ns: Option<f64>,
-    /// Whether they lie too far apart.
-    pub noisy: bool,
 }
 
 impl Rounds {
@@ -42,23 +33,17 @@ impl Rounds {
         // Rounds that old records do not count are one if they have no spread.
         let one =
             || row.max_ns_per_op.filter(|_| row.min_ns_per_op == row.max_ns_per_op).map(|_| 1);
-        let (count, round_ns) = (row.rounds.or_else(one), row.round_ns());
-        Some(Self { ns: row.ns_per_op?, least, most, count, round_ns, noisy: row.noisy })
+        Some(Self { ns: row.ns_per_op?, least, most, count: row.rounds.or_else(one) })
     }
 
     /// Says why it is undecided which of the two is faster, if it is.
     pub fn doubt(&self, other: &Self) -> Option<&'static str> {
-        let either = |is_so: fn(&Self) -> bool| is_so(self) || is_so(other);
         let few = |rounds: &Self| rounds.count.is_some_and(|count| count < LEAST_ROUNDS);
-        let short = |rounds: &Self| rounds.round_ns.is_some_and(|ns| ns < LEAST_NS);
         let overlap = self.least <= other.most && other.least <= self.most;
-        let doubts = [
-            (either(few), "fewer than three rounds say too little"),
-            (overlap, "their rounds overlap"),
-            (either(short), "rounds of less than 20 ms say too little"),
-            (either(|rounds| rounds.noisy), "the rounds of one lie too far apart"),
-        ];
-        doubts.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
+        match few(self) || few(other) {
+            true => Some("fewer than three rounds say too little"),
+            false => overlap.then_some("their rounds overlap"),
+        }
     }
 
     /// Compares the first with the other.
@@ -81,7 +66,7 @@ impl Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rounds, Verdict};
+    use super::Verdict;
     use crate::row::Row;
 
     #[test]
@@ -91,7 +76,7 @@ mod tests {
             row.set_times(&rounds.map(|ns| (ns, 1)));
             row
         };
-        let (fast, slow, both) = (row([1.9, 2.0, 2.1]), row([4.9, 5.0, 5.1]), row([1.9, 5.5, 5.6]));
+        let (fast, slow, both) = (row([1.0, 2.0, 3.0]), row([4.0, 5.0, 6.0]), row([1.0, 5.5, 6.0]));
         let verdicts = [(&fast, &slow), (&slow, &fast), (&both, &slow), (&fast, &both)];
         let [one, two, three, four] = verdicts.map(|(one, other)| Verdict::of(one, other));
         assert_eq!([one, two], [Verdict::Faster, Verdict::Slower]);
@@ -119,36 +104,5 @@ mod tests {
         // A simulator's.
         let simulated = |ns| Row { ns_per_op: Some(ns), ..Row::default() };
         assert_eq!(Verdict::of(&simulated(1.0), &simulated(1.1)), Verdict::Faster);
-    }
-
-    /// For wins as for losses.
-    #[test]
-    fn neither_short_rounds_nor_noisy_ones_decide_anything() {
-        let row = |ns: f64, spread: f64, round_ns: f64| {
-            let ops = (round_ns / ns) as u64;
-            let mut row = Row { ops: Some(ops), ..Row::default() };
-            row.set_times(
-                &[ns - spread / 2.0, ns, ns + spread / 2.0].map(|ns| (ns * ops as f64, ops)),
-            );
-            row
-        };
-        let told = |one: &Row, other: &Row| {
-            assert_eq!(
-                Verdict::of(one, other) == Verdict::Undecided,
-                Verdict::of(other, one) == Verdict::Undecided
-            );
-            Rounds::of(one).unwrap().doubt(&Rounds::of(other).unwrap())
-        };
-        let slow = row(50.0, 1.0, 20e6);
-        let (calm, noisy, short) =
-            (row(10.0, 1.0, 20e6), row(10.0, 3.0, 20e6), row(10.0, 1.0, 15e6));
-        assert_eq!((told(&calm, &slow), Verdict::of(&calm, &slow)), (None, Verdict::Faster));
-        assert_eq!(told(&noisy, &slow), Some("the rounds of one lie too far apart"));
-        assert_eq!(told(&short, &slow), Some("rounds of less than 20 ms say too little"));
-        // A simulator's take as long as they take, and those of old records nobody knows.
-        for known in [Row { workload: "cores".into(), ..short.clone() }, Row { ops: None, ..short }]
-        {
-            assert_eq!(told(&known, &slow), None);
-        }
     }
 }

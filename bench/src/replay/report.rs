@@ -155,7 +155,7 @@ fn compare(first: &Row, other: &Row) -> Option<String> {
 /// Returns the p99.9 of single operations.
 fn slow_ones(row: &Row) -> Option<Rounds> {
     let (least, most) = (row.figure("min_p999_ns")?, row.figure("max_p999_ns")?);
-    Some(Rounds { ns: row.p999_ns?, least, most, ..Rounds::of(row)? })
+    Some(Rounds { ns: row.p999_ns?, least, most, count: row.rounds })
 }
 
 /// Explains how to read the figures.
@@ -165,10 +165,9 @@ the last, divided by their number. It includes waiting for a block that another 
 allocate. The other times leave this out: they come from rounds in which every operation is timed
 by itself. Between operations the clock times nothing, to learn its own cost. An allocator is
 called faster if each of its rounds, three at least, was faster than every round of the other, by
-the time of all threads together; at p99.9 by more than a step of the clock, too. It is undecided
-if rounds take less than 20 ms, or those of one lie more than a quarter of their median apart. A
-round replays the trace until that took 20 ms, each time on a fresh allocator; they take turns.
-More rounds (--repeat) may decide what is undecided.
+the time of all threads together; at p99.9 by more than a step of the clock, too. A round replays
+the trace until that took 20 ms, each time on a fresh allocator; they take turns. More rounds
+(--repeat) may decide what is undecided.
 With nbbs-cached and linux-pcp each thread keeps free blocks of its own; the traces were
 recorded above the kernel's own such lists. \"Verified\" (- if nobody judged), peak and end come
 from separate passes with an owner map: one in the order of the trace, and one on all threads. The
@@ -198,7 +197,7 @@ mod tests {
                 "2 threads: nbbs is 2.00 times as fast as linux; at p99.9: nbbs is 1.50 times as fast.",
             ),
             (
-                row("linux", [4.5, 5.0, 5.5], [40.0, 50.0, 60.0]),
+                row("linux", [4.0, 5.0, 6.0], [40.0, 50.0, 60.0]),
                 "2 threads: nbbs is SLOWER than linux, by a factor of 2.00; at p99.9: nbbs is SLOWER, by a factor of 2.00.",
             ),
             // The medians are far apart, but the rounds overlap.

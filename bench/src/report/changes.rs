@@ -22,7 +22,7 @@ pub struct Change {
     pub new_ns_per_op: Option<f64>,
     /// The new time by the old: below 1 is faster.
     pub ratio: Option<f64>,
-    /// Whether one of the two is noisy, or their rounds overlap or are too few or too short.
+    /// Whether one of the two is noisy, or their rounds overlap or are too few.
     pub within_noise: bool,
     pub old_verified: Option<bool>,
     pub new_verified: Option<bool>,
@@ -85,7 +85,7 @@ impl Changes {
         if hidden > 0 {
             text += &format!("; {hidden} rows are not shown (--most)");
         }
-        text + ".\n  ~  within the noise: the rounds overlap, lie more than a quarter of their median apart, take less than 20 ms, or are fewer than three"
+        text + ".\n  ~  within the noise: the rounds overlap, lie more than a quarter of their median apart, or are fewer than three"
     }
 }
 
@@ -100,7 +100,7 @@ impl Change {
             old_ns_per_op: old.ns_per_op,
             new_ns_per_op: new.ns_per_op,
             ratio: ratio.map(|(old, new)| (new / old * 1000.0).round() / 1000.0),
-            within_noise: Verdict::of(old, new) == Verdict::Undecided,
+            within_noise: old.noisy || new.noisy || Verdict::of(old, new) == Verdict::Undecided,
             old_verified: old.verified,
             new_verified: new.verified,
         }

@@ -174,7 +174,7 @@ fn losses(cases: &[(&Section<'_>, Together<'_>)], subject: &str) -> Vec<Loss> {
             rival_ns,
             subject_ns,
             factor,
-            unsure: Verdict::of(ours, rival) == Verdict::Undecided,
+            unsure: ours.noisy || rival.noisy || Verdict::of(ours, rival) == Verdict::Undecided,
         })
     };
     let mut losses: Vec<Loss> = cases.iter().filter_map(loss).collect();

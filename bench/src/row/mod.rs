@@ -253,12 +253,6 @@ impl Row {
         Some((self.min_ns_per_op.unwrap_or(ns), self.max_ns_per_op.unwrap_or(ns)))
     }
 
-    /// Returns about how long each round took, if it is known and a clock told it.
-    pub fn round_ns(&self) -> Option<f64> {
-        let ops = self.ops.filter(|_| self.workload != SIMULATED)?;
-        Some(ops as f64 * self.ns_per_op?)
-    }
-
     /// Reads a row from a record; the oldest records call the phase `case`.
     ///
     /// # Errors

@@ -70,8 +70,7 @@ pub struct Suite {
     pub heap_trace: Option<PathBuf>,
 
     /// Seconds after which each part of a round ends, even if it is not complete; `larson` and `stress` always take
-    /// that long, and a round repeats a case until each part takes 20 ms, or this if it is less: what takes less decides
-    /// nothing [default: 0.5; with --quick 0.02]
+    /// that long, and a round repeats a case until each part takes 20 ms, or this if it is less [default: 0.5; with --quick 0.02]
     #[arg(long, value_name = "SECONDS", alias = "seconds", value_parser = seconds)]
     pub duration: Option<f64>,
 
