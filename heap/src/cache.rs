@@ -14,7 +14,6 @@ use crate::watch;
 ///
 /// An allocation or a free that the cache can serve makes no atomic access, besides those of the turn to use the cache.
 #[derive(Debug)]
-#[repr(C)] // With the bins in front, which saves a hit an instruction.
 pub struct Cache {
     bins: [Bin; CLASSES],
     waiting: Waiting,
@@ -24,8 +23,6 @@ pub struct Cache {
     /// The smallest class that was refused since the last trim that helped, or 0: where a hint that is wrong costs no
     /// more than a trim.
     refused: usize,
-    /// How many runs it has made that serve as slots of each class, as far as that matters.
-    runs: [u8; CLASSES],
 }
 
 /// Slots of one class.
@@ -47,7 +44,7 @@ impl Cache {
     pub const fn new() -> Self {
         let bin = Bin { slots: [null_mut(); MOST_KEPT], len: 0, slab: null_mut(), spare: 0 };
         let (waiting, lot) = (Waiting::new(), Lot::new());
-        Self { bins: [bin; CLASSES], waiting, lot, asked: 0, refused: 0, runs: [0; CLASSES] }
+        Self { bins: [bin; CLASSES], waiting, lot, asked: 0, refused: 0 }
     }
 
     /// Allocates a slot from the cache, if it keeps one.
@@ -108,44 +105,21 @@ impl Cache {
             return Some(kept);
         }
         let may_fit = self.refused == 0 || class.number() < self.refused;
-        if let Some(found) = self.refill(class, may_fit, memory, lane) {
+        let bin = &mut self.bins[class.number()];
+        if let Some(found) = bin.refill(class, may_fit, memory, lane, &mut self.lot) {
             return Some(found);
         }
         self.drain(memory, lane);
         memory.trim(lane);
         self.asked = memory.asked();
-        let found = self.refill(class, true, memory, lane);
+        let bin = &mut self.bins[class.number()];
+        let found = bin.refill(class, true, memory, lane, &mut self.lot);
         if found.is_some() {
             self.refused = 0;
         } else if may_fit {
             self.refused = class.number();
         }
         found
-    }
-
-    /// Takes slabs that have free slots, or makes one, and allocates a slot; if there is to be no slab, allocates a run.
-    /// Looks only for slabs that have free slots if nothing else `may_fit`. Only for a class of which it keeps nothing.
-    fn refill(
-        &mut self,
-        class: Class,
-        may_fit: bool,
-        memory: &Memory<'_>,
-        lane: usize,
-    ) -> Option<NonNull<u8>> {
-        let (bin, runs) = (&mut self.bins[class.number()], &mut self.runs[class.number()]);
-        bin.take(class, memory, lane);
-        if bin.spare == 0 && !may_fit {
-            return None;
-        }
-        if bin.spare == 0
-            && let Some(slab) = memory.find(|region| region.make_slab(class, *runs, lane))
-        {
-            (bin.slab, bin.spare) = (slab.as_ptr(), class.all_slots());
-        }
-        bin.pop(class, &mut self.lot).or_else(|| {
-            *runs = runs.saturating_add(1);
-            memory.find(|region| region.make_run(class, lane))
-        })
     }
 
     /// Frees a slot of this class, which the caller holds.
@@ -280,12 +254,33 @@ impl Bin {
             || self.spare != 0 && offset < class.slab_bytes() && is_spare()
     }
 
-    /// Takes slabs that have free slots. Only for a bin that keeps nothing.
-    fn take(&mut self, class: Class, memory: &Memory<'_>, lane: usize) {
+    /// Takes slabs that have free slots, or makes one, and allocates a slot; if there is to be no slab, allocates a run.
+    /// Looks only for slabs that have free slots if nothing else `may_fit`. Only for a bin that keeps nothing.
+    fn refill(
+        &mut self,
+        class: Class,
+        may_fit: bool,
+        memory: &Memory<'_>,
+        lane: usize,
+        lot: &mut Lot,
+    ) -> Option<NonNull<u8>> {
         memory.find(|region| {
             region.take(class, AT_ONCE, |slab, slots| self.put(class, region, lane, slab, slots));
             (self.spare != 0).then_some(())
         });
+        if self.spare == 0 && !may_fit {
+            return None;
+        }
+        if self.spare == 0
+            && let Some(slab) =
+                memory.find(|region| region.make_slab(class, memory.runs(class), lane))
+        {
+            (self.slab, self.spare) = (slab.as_ptr(), class.all_slots());
+        }
+        self.pop(class, lot).or_else(|| {
+            memory.count_run(class);
+            memory.find(|region| region.make_run(class, lane))
+        })
     }
 
     /// Keeps slots of a slab, as far as there is room for them, and gives back the others.

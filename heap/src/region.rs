@@ -215,11 +215,11 @@ impl Region<'_> {
     }
 
     /// Makes a new slab, all of whose slots are the caller's, and returns its address. Makes none if the class has runs
-    /// instead: while the region is short of memory, and, if the slab is large in proportion to the region, until the
-    /// caller has made as many runs as the slab has slots.
-    pub fn make_slab(&self, class: Class, runs: u8, lane: usize) -> Option<NonNull<u8>> {
+    /// instead: while the region is short of memory, and, if the slab is large in proportion to the region, as long as
+    /// fewer runs were made than the slab has slots.
+    pub fn make_slab(&self, class: Class, runs: usize, lane: usize) -> Option<NonNull<u8>> {
         let is_large = self.runs.buddy.units() >> LARGE_SLAB < 1 << class.slab_order();
-        if is_large && class.prefers_runs() && u32::from(runs) < class.all_slots().count_ones() {
+        if is_large && class.prefers_runs() && runs < class.all_slots().count_ones() as usize {
             return None;
         }
         self.new_slab(class, lane).map(|unit| self.runs.pointer(unit))

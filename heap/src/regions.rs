@@ -5,6 +5,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
+use crate::class::{CLASSES, Class};
 use crate::error::{AddError, PageError};
 use crate::pages::MOST_PAGE;
 use crate::region::{LEAST_BYTES, Region};
@@ -69,13 +70,16 @@ pub struct Regions {
     damaged: HeapCount,
     /// How often an allocation found no memory, and asked caches to give back what they keep.
     asked: HeapCount,
+    /// How many runs caches have made to serve as slots of each class: see [`Memory::runs`].
+    runs: [HeapCount; CLASSES],
 }
 
 impl Regions {
     pub const fn new() -> Self {
         let places = [const { Place::new() }; MOST_REGIONS];
         let [refused, damaged, asked] = [const { HeapCount::new(0) }; 3];
-        Self { places, refused, damaged, asked }
+        let runs = [const { HeapCount::new(0) }; CLASSES];
+        Self { places, refused, damaged, asked, runs }
     }
 }
 
@@ -215,6 +219,21 @@ impl<'a> Memory<'a> {
     /// Returns how many such slots were found.
     pub fn damaged(&self) -> usize {
         self.regions.damaged.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many runs caches have made to serve as slots of this class, as far as they were counted: to what a
+    /// slab has at most.
+    pub fn runs(&self, class: Class) -> usize {
+        // Relaxed: a hint, and only the number matters.
+        self.regions.runs[class.number()].load(Ordering::Relaxed)
+    }
+
+    /// Counts one of them.
+    pub fn count_run(&self, class: Class) {
+        if self.runs(class) < u64::BITS as usize {
+            // Relaxed: as above.
+            self.regions.runs[class.number()].fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Returns how often caches were asked to give back what they keep.

@@ -10,9 +10,7 @@ use crate::regions::{Memory, Regions};
 use crate::turn::Turn;
 
 /// A thread's cache, for the first heap that the thread uses.
-#[repr(C)] // As in `Cache`.
 struct Local {
-    cache: UnsafeCell<Cache>,
     /// Only the thread and its signal handlers have turns, which nest. The last, in which the thread gives everything
     /// back, never ends.
     turn: Turn,
@@ -21,6 +19,7 @@ struct Local {
     memory: Cell<Option<Memory<'static>>>,
     /// The thread's lane, or [`UNSET`].
     lane: Cell<usize>,
+    cache: UnsafeCell<Cache>,
 }
 
 /// In place of a lane that has not been drawn.
@@ -33,11 +32,11 @@ std::thread_local! {
     // It needs no destructor, so that it can be used as long as the thread runs.
     static LOCAL: Local = const {
         Local {
-            cache: UnsafeCell::new(Cache::new()),
             turn: Turn::new(),
             regions: Cell::new(null()),
             memory: Cell::new(None),
             lane: Cell::new(UNSET),
+            cache: UnsafeCell::new(Cache::new()),
         }
     };
 }

@@ -33,7 +33,7 @@ pub struct Suite {
 
     /// Orders of the blocks of back-ends, unless the workload sets them; a block of order N has 2^N pages of 4 KiB.
     /// Heaps take --sizes instead, and are measured too unless --allocators leaves them out [default: 0,3,6; with
-    /// --quick 0; `limit` 0 to 9]
+    /// --quick 0; `limit` 0 to 9; `cores` 0,5,9]
     #[arg(long, value_name = "LIST", value_delimiter = ',',
           value_parser = |text: &str| number(text, 0..=limit::MAX_ORDER))]
     pub orders: Vec<u32>,
@@ -49,8 +49,8 @@ pub struct Suite {
     #[arg(help = format!("Allocators to measure, from {} [default: all]", all_names()))]
     pub allocators: Vec<String>,
 
-    /// Memory for back-ends to allocate from, such as 64M or 1G [default: 1G, with --quick 64M except for `replay`;
-    /// `limit` 1G,64G,1T, with --quick 1G,64G; doubled until the threads' blocks have room]
+    /// Memory for back-ends to allocate from, such as 64M or 1G [default: 1G, with --quick 64M except for `replay`
+    /// and `cores`; `limit` 1G,64G,1T, with --quick 1G,64G; doubled until the threads' blocks have room]
     #[arg(long, value_name = "LIST", alias = "arenas", value_delimiter = ',', value_parser = arena,
           allow_hyphen_values = true)]
     pub arena: Vec<Arena>,

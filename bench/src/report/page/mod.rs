@@ -21,6 +21,8 @@ const SHOWN_LOSSES: usize = 8;
 #[template(path = "page.html")]
 struct Page<'a> {
     runs: &'a [Run],
+    /// Whether anything was verified.
+    judged: bool,
     built: Versions,
     summaries: Vec<Summary>,
     sections: Vec<Part>,
@@ -64,6 +66,7 @@ fn render(record: &Record, pictures: Option<&Pictures>) -> askama::Result<String
     let charts = Charts::of(&record.rows, &sections, pictures);
     Page {
         runs: &record.runs,
+        judged: record.rows.iter().any(|row| row.verified.is_some()),
         built: Versions::this(),
         summaries: summaries(&sections),
         sections: sections.iter().map(part).collect(),
