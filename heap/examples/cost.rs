@@ -75,8 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("placed", &|pairs| in_given(placed.on(0), pairs)),
         ("placed-nested", &|pairs| in_given(nested, pairs)),
     ];
-    let arguments: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let arguments = testkit::arguments();
     if let [which, pairs] = &arguments[..] {
         let (_, run) = kinds.iter().find(|(name, _)| name == which).ok_or_else(|| {
             format!("{which} is none of thread, any, nested, placed, placed-nested")

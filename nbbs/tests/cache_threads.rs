@@ -3,7 +3,6 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-
 use std::sync::Barrier;
 
 use nbbs::{Buddy, Caps, Metadata, ThreadCaches, metadata_words};

@@ -40,8 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let _ = black_box(member.heap().free(black_box(offset)));
         }
     };
-    let arguments: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let arguments = testkit::arguments();
     if let [which, order, pairs] = &arguments[..] {
         let (order, pairs): (u32, u64) = (order.parse()?, pairs.parse()?);
         let layout = Layout::from_size_align(64 << order, 64)?;

@@ -203,6 +203,12 @@ impl<'a, W: Word> Cache<'a, W> {
         front.drain(stacks);
     }
 
+    /// Returns how much it may keep.
+    #[cfg(feature = "std")]
+    pub(super) const fn caps(&self) -> &Caps {
+        &self.caps
+    }
+
     /// Returns how many blocks and units the cache keeps.
     ///
     /// ```

@@ -65,8 +65,6 @@ pub struct ThreadCaches {
 /// A thread's cache in front of one arena.
 struct Own {
     of: &'static ThreadCaches,
-    /// The units that it may keep.
-    share: usize,
     /// How many of these requests it has seen.
     seen: usize,
     /// The process of the thread. A child of it has a copy, of which nothing may come back to an arena that both share.
@@ -75,14 +73,15 @@ struct Own {
 }
 
 impl Own {
-    /// Gives back what is in the cache, then its share.
+    /// Gives back what is in the cache, then what it might keep.
     fn end(self) {
         if self.process != process() {
             return forget(self);
         }
+        let share = self.cache.caps().all_units() as usize;
         drop(self.cache);
         // Relaxed: only the number matters.
-        self.of.left.fetch_add(self.share, Ordering::Relaxed);
+        self.of.left.fetch_add(share, Ordering::Relaxed);
     }
 }
 
@@ -393,18 +392,17 @@ impl ThreadCaches {
     #[cold]
     fn begin(&'static self, own: &mut Vec<Own>, seen: usize) -> Option<usize> {
         own.try_reserve(1).ok()?;
-        let (caps, share) = self.share();
-        let cache = Cache::new(self.buddy, default_lane(), caps);
-        own.push(Own { of: self, share, seen, process: process(), cache });
+        let cache = Cache::new(self.buddy, default_lane(), self.share());
+        own.push(Own { of: self, seen, process: process(), cache });
         own.len().checked_sub(1)
     }
 
-    /// Takes what another thread may keep from what is left, and returns it as caps and in units.
-    fn share(&self) -> (Caps, usize) {
-        let of = |left: usize| self.caps.lowered(left as u64 / 4);
-        let less = |left| Some(left - of(left).all_units() as usize);
+    /// Takes what another thread may keep from what is left.
+    fn share(&self) -> Caps {
+        let share = |left: usize| self.caps.lowered(left as u64 / 4);
+        let less = |left| Some(left - share(left).all_units() as usize);
         // Both Relaxed: only the number matters.
-        let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).unwrap_or(0);
-        (of(left), of(left).all_units() as usize)
+        let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        share(left.unwrap_or(0))
     }
 }
