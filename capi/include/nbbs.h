@@ -1812,8 +1812,9 @@ size_t nbbs_heap_discard(const struct nbbs_heap *heap,
                          void *context);
 
 /**
- * Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is.
- * The calling CPU's cache gives back what it keeps at once; the others do when they next take slots or give some back.
+ * Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is, and
+ * the runs that served as slots and that the calling CPU's cache gives back. It gives back what it keeps at once; the
+ * others do when they next take slots or give some back.
  *
  * A read-modify-write or two for each slab that is looked at: all slabs of a size of which one may be empty.
  */

@@ -12,7 +12,7 @@ use crate::steps::Steps;
 
 impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Returns the memory of slabs of which no slot is in use, so that it can serve other sizes. Returns how many bytes
-    /// these are.
+    /// these are, and the runs that served as slots and that the caller's cache gives back.
     ///
     /// The caller's cache gives back what it keeps at once; other caches do when they next take slots or give some
     /// back. The slabs that others have in hand are missed, four at most for each thread and for each caller that a

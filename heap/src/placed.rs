@@ -461,8 +461,9 @@ impl On<'_> {
         unsafe { Steps::resize_at(self, at, size) }
     }
 
-    /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are. That CPU's cache
-    /// gives back what it keeps at once; others do when they next take slots or give some back.
+    /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are, and the runs that
+    /// served as slots and that this CPU's cache gives back. It gives back what it keeps at once; others do when they
+    /// next take slots or give some back.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
