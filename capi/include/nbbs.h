@@ -693,8 +693,8 @@ typedef struct nbbs_heap_statistics {
      */
     size_t free;
     /**
-     * Blocks that have no size class, and those for which there was no room in a slab; also units that somebody is
-     * claiming for such a block, or freeing.
+     * Blocks that have no size class, and those for which there was no room in a slab, in use or kept by a cache; also
+     * units that somebody is claiming for such a block, or freeing.
      */
     size_t runs;
     /**
@@ -726,7 +726,7 @@ typedef struct nbbs_heap_statistics {
 } nbbs_heap_statistics;
 
 /**
- * A block of a heap that is in use, or a slot that a cache keeps.
+ * A block of a heap that is in use, or that a cache keeps.
  */
 typedef struct nbbs_heap_block {
     /**
@@ -1685,8 +1685,8 @@ nbbs_code nbbs_heap_set_hook(struct nbbs_heap *heap,
  * 0 bytes has to be freed, too.
  *
  * A read-modify-write if the CPU's cache has a slot of that size, none after `nbbs_heap_set_nested_cpu`. Otherwise one
- * for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab; above 32 KiB what
- * `nbbs_alloc_units` takes. If there is no memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`,
+ * for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab; above 32 KiB, if
+ * the cache keeps no such block of as many KiB, what `nbbs_alloc_units` takes. If there is no memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`,
  * `HEAP_FULL`.
  */
 nbbs_code nbbs_heap_alloc(const struct nbbs_heap *heap,
@@ -1699,10 +1699,12 @@ nbbs_code nbbs_heap_alloc(const struct nbbs_heap *heap,
  * Frees a block. Null: does nothing.
  *
  * What `nbbs_heap_size_of` takes, and one read-modify-write if the CPU's cache has room, none after
- * `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. `block` may
+ * `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. Of blocks
+ * above 32 KiB a cache keeps up to eight, together at most a 64th of the memory that they lie in and 1 MiB. `block` may
  * be any address: what is no block is refused with `NOT_OF_HEAP`, `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused
- * if no cache keeps the block (large blocks are never kept), or if it is the last one that was freed on this CPU.
- * Other double frees go unnoticed, and the cache may hand the slot out twice; `nbbs_heap_audit` finds it.
+ * if no cache keeps the block, or if this CPU's does and the block is above 32 KiB, or the last one of its size that
+ * was freed there. Other double frees go unnoticed, and the cache may hand the block out twice; `nbbs_heap_audit` finds
+ * it.
  */
 nbbs_code nbbs_heap_free(const struct nbbs_heap *heap,
                          void *block,
@@ -1777,7 +1779,7 @@ nbbs_code nbbs_heap_stats(const struct nbbs_heap *heap,
                           struct nbbs_error *error);
 
 /**
- * Calls `visit` with every block that is in use, in no order. Slots that a cache keeps are shown, too:
+ * Calls `visit` with every block that is in use, in no order. Those that a cache keeps are shown, too:
  * `nbbs_heap_trim` empties the CPU's. `visit` may free the block.
  *
  * Reads all of the bookkeeping. Refuses with `NULL`.
@@ -1813,8 +1815,8 @@ size_t nbbs_heap_discard(const struct nbbs_heap *heap,
 
 /**
  * Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is, and
- * the runs that served as slots and that the calling CPU's cache gives back. It gives back what it keeps at once; the
- * others do when they next take slots or give some back.
+ * the blocks above 32 KiB, or without a slab, that the calling CPU's cache gives back. It gives back what it keeps at
+ * once; the others do when they next take slots or give some back, or are given a block above 32 KiB.
  *
  * A read-modify-write or two for each slab that is looked at: all slabs of a size of which one may be empty.
  */

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ptr::NonNull;
 
-use crate::cache::Cache;
+use crate::cache::{Cache, Kept};
 use crate::class::{CLASSES, Class};
 use crate::region::Region;
 use crate::regions::Memory;
@@ -32,7 +32,7 @@ pub enum AuditError {
         /// Bytes of a slot.
         size: usize,
     },
-    /// A cache keeps something that is not a slot in use, or keeps a slot twice: it was freed twice, or with a wrong
+    /// A cache keeps something that is not a slot or run in use, or keeps it twice: it was freed twice, or with a wrong
     /// layout.
     Kept {
         /// Where it begins.
@@ -49,7 +49,10 @@ impl fmt::Display for AuditError {
                 write!(f, "the stack of slabs with slots of {size} bytes is not in order")
             }
             Self::Kept { address } => {
-                write!(f, "a cache keeps {address:#x}, which is no slot in use, or kept twice")
+                write!(
+                    f,
+                    "a cache keeps {address:#x}, which is no slot or run in use, or kept twice"
+                )
             }
         }
     }
@@ -67,12 +70,12 @@ impl Memory<'_> {
     pub fn audit_cache(
         &self,
         cache: &Cache,
-        others: impl Fn(Class, NonNull<u8>) -> usize,
+        others: impl Fn(Kept, NonNull<u8>) -> usize,
     ) -> Result<(), AuditError> {
         let mut found = Ok(());
-        cache.each(|class, at| {
-            let in_use = self.at(at, |region| region.find(at).is_ok_and(|held| held.is_of(class)));
-            if in_use != Some(true) || cache.count(class, at) + others(class, at) != 1 {
+        cache.each(|kept, at| {
+            let in_use = self.at(at, |region| region.find(at).is_ok_and(|held| held.is(kept)));
+            if in_use != Some(true) || cache.count(kept, at) + others(kept, at) != 1 {
                 found = Err(AuditError::Kept { address: at.addr().get() });
             }
         });

@@ -2,7 +2,8 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use crate::class::{CLASSES, Class, MOST_KEPT};
+use crate::class::{CLASSES, Class, MOST_KEPT, UNIT};
+use crate::kept_runs::KeptRuns;
 use crate::lot::Lot;
 use crate::region::Region;
 use crate::regions::Memory;
@@ -10,19 +11,29 @@ use crate::slabs::AT_ONCE;
 use crate::waiting::{self, Waiting};
 use crate::watch;
 
-/// A cache of slots of all classes, for one thread at a time.
+/// A cache of slots of all classes, and of runs, for one thread at a time.
 ///
 /// An allocation or a free that the cache can serve makes no atomic access, besides those of the turn to use the cache.
 #[derive(Debug)]
 pub struct Cache {
     bins: [Bin; CLASSES],
     waiting: Waiting,
+    runs: KeptRuns,
     lot: Lot,
     /// The value of [`Memory::asked`] when the cache last gave everything back.
     asked: usize,
     /// The smallest class that was refused since the last trim that helped, or 0: where a hint that is wrong costs no
     /// more than a trim.
     refused: usize,
+}
+
+/// What a cache keeps.
+#[derive(Clone, Copy, Debug)]
+pub enum Kept {
+    /// A slot of this class.
+    Slot(Class),
+    /// A run of so many units.
+    Run(u64),
 }
 
 /// Slots of one class.
@@ -43,8 +54,8 @@ impl Cache {
     /// Creates a cache that keeps nothing: all zero.
     pub const fn new() -> Self {
         let bin = Bin { slots: [null_mut(); MOST_KEPT], len: 0, slab: null_mut(), spare: 0 };
-        let (waiting, lot) = (Waiting::new(), Lot::new());
-        Self { bins: [bin; CLASSES], waiting, lot, asked: 0, refused: 0 }
+        let (waiting, runs, lot) = (Waiting::new(), KeptRuns::new(), Lot::new());
+        Self { bins: [bin; CLASSES], waiting, runs, lot, asked: 0, refused: 0 }
     }
 
     /// Allocates a slot from the cache, if it keeps one.
@@ -151,19 +162,63 @@ impl Cache {
         bytes
     }
 
-    /// Calls `visit` for all slots that it keeps, with their class.
-    pub fn each(&self, mut visit: impl FnMut(Class, NonNull<u8>)) {
-        for class in Class::all() {
-            self.bins[class.number()].each(class, |at| visit(class, at));
-        }
-        self.waiting.each(visit);
+    /// Allocates a run of so many units, aligned to a power of two, if the cache keeps one.
+    pub fn take_run(&mut self, units: u64, align: usize) -> Option<NonNull<u8>> {
+        self.runs.take(units, align)
     }
 
-    /// Returns how often it keeps a slot of this class.
-    pub fn count(&self, class: Class, at: NonNull<u8>) -> usize {
+    /// Returns whether it keeps a run there.
+    pub fn keeps_run(&self, at: NonNull<u8>) -> bool {
+        self.runs.has(at)
+    }
+
+    /// Frees a run of so many units, which the caller holds, if there is room for it: for `most` units, one of which may
+    /// be made by giving back the run that was freed first. Returns whether it was freed.
+    pub fn keep_run(
+        &mut self,
+        at: NonNull<u8>,
+        units: u64,
+        most: u64,
+        memory: &Memory<'_>,
+        lane: usize,
+    ) -> bool {
+        self.heed(memory, lane);
+        self.runs.add(at, units, most)
+            || units <= most
+                && self.give_oldest_run(memory, lane).is_some()
+                && self.runs.add(at, units, most)
+    }
+
+    /// Gives back the run that was freed first, if there is one. Returns its bytes.
+    fn give_oldest_run(&mut self, memory: &Memory<'_>, lane: usize) -> Option<usize> {
+        let (at, units) = self.runs.take_oldest()?;
+        let bytes = units as usize * UNIT;
+        if memory.at(at, |region| region.free_run(at, bytes, lane)) == Some(true) {
+            return Some(bytes);
+        }
+        memory.refuse();
+        Some(0)
+    }
+
+    /// Calls `visit` for everything that it keeps.
+    pub fn each(&self, mut visit: impl FnMut(Kept, NonNull<u8>)) {
+        for class in Class::all() {
+            self.bins[class.number()].each(class, |at| visit(Kept::Slot(class), at));
+        }
+        self.runs.each(|at, units| visit(Kept::Run(units), at));
+        self.waiting.each(|class, at| visit(Kept::Slot(class), at));
+    }
+
+    /// Returns how often it keeps that slot or run.
+    pub fn count(&self, kept: Kept, at: NonNull<u8>) -> usize {
         let mut count = 0;
-        self.bins[class.number()].each(class, |kept| count += usize::from(kept == at));
-        self.waiting.each(|_, waiting| count += usize::from(waiting == at));
+        match kept {
+            Kept::Slot(class) => {
+                self.bins[class.number()].each(class, |kept| count += usize::from(kept == at));
+                self.waiting.each(|_, waiting| count += usize::from(waiting == at));
+            }
+            Kept::Run(_) => self.runs.each(|kept, _| count += usize::from(kept == at)),
+        }
         count
     }
 
@@ -178,6 +233,9 @@ impl Cache {
     /// Gives everything back. Returns the bytes of the slabs and runs that went back.
     pub fn drain(&mut self, memory: &Memory<'_>, lane: usize) -> usize {
         let mut bytes = 0;
+        while let Some(of_run) = self.give_oldest_run(memory, lane) {
+            bytes += of_run;
+        }
         while let Some((class, waited)) = self.waiting.take_oldest() {
             bytes += self.keep(class, waited, memory, lane);
         }

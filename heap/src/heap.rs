@@ -27,7 +27,8 @@ use crate::unwind::aborting;
 ///
 /// - In a cache: none if it keeps a slot, or has room for one; otherwise 200 (40) to take slabs that have free slots, or
 ///   to give back half of what it keeps of that size. The first such operation after a trim or a refusal, anybody's,
-///   gives back all that the cache keeps: 15,000 (3500) more, most of them if it is full of slots that are runs.
+///   gives back all that the cache keeps: 15,000 (3500) more, most of them if it is full of slots that are runs. Of a
+///   run that it keeps, none; to free one to it, 250 (48), most of them if it gives back another.
 /// - Past the caches, in any memory: 11 (4) for a slot of a slab that has free ones, 5 (3) to free it, 16 (4) to free
 ///   the last of its slab.
 /// - In a region of n MiB, less than 1 GiB: 80 + 140n (8 + 5n) for a slot of a new slab, 100 + 1000n (12 + 5n) for a run
@@ -43,7 +44,7 @@ use crate::unwind::aborting;
 /// the thread-local of its cache from `malloc`, so a handler that may interrupt `malloc` must not make it.
 ///
 /// With the feature `std` a thread's cache is emptied when the thread ends; the thread's first call that allocates or
-/// frees a slot, of up to 32 KiB, registers this with the C library. On Linux this takes no memory, as long as the
+/// frees a slot, of up to 32 KiB, or frees anything larger, registers this with the C library. On Linux this takes no memory, as long as the
 /// program has fewer than 32 keys of `pthread_key_create`. Elsewhere it may take a lock of the C library's `malloc`, so
 /// a handler that may interrupt `malloc` must not make that call; and as the global allocator it needs a Rust whose
 /// thread-locals with destructors do not allocate from that, which those up to 1.92 do. Where thread-locals are keys of
@@ -118,8 +119,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Cost: no read-modify-write if the caller's thread has a slot of this class, or its CPU and operations only nest
     /// ([`Overlap::nested`](crate::Overlap::nested)); one if the cache is a CPU's in any other way, or the heap's only
     /// one. Otherwise one for up to four slabs and one for each of these, or what the buddy allocator takes for a new
-    /// slab. Anything larger than 32 KiB is a run of units: see [`nbbs::Lane::alloc_units`]. If there is no memory, the
-    /// heap is trimmed first. This misses the slabs that others have in hand at that moment, four at most for each
+    /// slab. Anything larger than 32 KiB is a run of units, one of as many that the cache keeps, or a new one: see
+    /// [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is trimmed first. This misses the slabs that others have in hand at that moment, four at most for each
     /// thread, and as many for each caller that a handler has interrupted. Beside others that trim, or make slabs
     /// whole, again and again, it may miss more: a caller looks for slots three times, and tries 1000 times to begin a
     /// trim.
@@ -141,8 +142,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Allocates memory of a layout that is all zero; returns `None` if there is none.
     ///
-    /// Cost: that of [`alloc`](Self::alloc), and a store for each word. Of memory larger than 32 KiB, the chunks of 64
-    /// KiB of which nothing was ever handed out are not written to.
+    /// Cost: that of [`alloc`](Self::alloc), and a store for each word. Of a new run, the chunks of 64 KiB of which nothing
+    /// was ever handed out are not written to.
     ///
     /// ```
     /// use nbbs_heap::Heap;
@@ -159,14 +160,16 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Steps::alloc_zeroed(self, layout)
     }
 
-    /// Frees memory.
+    /// Frees memory. The cache keeps up to 32 slots of a class. Of what is larger than 32 KiB it keeps up to eight runs,
+    /// together at most a 64th of their region and 1 MiB, and none while memory is short.
     ///
     /// A free that is found to be wrong changes nothing, and is counted: see [`refused`](Self::refused). What is found,
     /// and when:
     ///
     /// - At once: the second free of the slot that was freed last through the caller's cache, among those of its size
     ///   (with the feature `quarantine`, among those of any size; with `shuffle` of any slot that the cache keeps); any
-    ///   wrong free whose layout is larger than 32 KiB; any by a caller that bypasses the caches, except of what a cache
+    ///   wrong free whose layout is larger than 32 KiB, except of what the cache of another thread or CPU keeps; any by a
+    ///   caller that bypasses the caches, except of what a cache
     ///   keeps; and with one of the features `poison`, `asan` and `valgrind` any of what is not allocated, except of what
     ///   the cache of another thread or CPU keeps.
     /// - When the cache gives slots back, at the latest in [`trim`](Self::trim) or when the thread ends: any other free of

@@ -21,7 +21,8 @@
 //! The memory is an arena of the buddy allocator [`nbbs`], in units of 1 KiB. Sizes up to 32 KiB have classes: 16 bytes
 //! apart up to 256 bytes, and eight for each power of two above. A slab is a block of units with up to 63 slots of one
 //! class, and a word whose bits are its free slots. A cache takes all free slots of a slab by one compare-and-swap, and
-//! gives back one or many of a slab by another. Anything larger is a run of exactly as many units as it takes.
+//! gives back one or many of a slab by another. Anything larger is a run of exactly as many units as it takes; a cache
+//! keeps a few, and hands them out again for the same number of units.
 //!
 //! # When a refusal comes too early
 //! Memory may be refused although it is free:
@@ -47,7 +48,7 @@
 //!
 //! # What it does not do
 //! - A thread caches slots of the first heap of which it allocates or frees one; it uses others without a cache.
-//! - Wrong frees are not all found at once: a cache does not look at what it is given, except that it refuses the slot
+//! - Wrong frees are not all found at once: a cache does not look at the slots that it is given, except that it refuses the slot
 //!   that it was given last, as long as it keeps that (with `shuffle` any that it keeps). An address that is not the
 //!   heap's, or lies inside a block, is refused and counted when the cache gives it back ([`Heap::refused`]), and may be
 //!   handed out until then, as may a slot that was freed twice. [`Heap::free`] has the list. The features `poison`,
@@ -70,6 +71,7 @@ mod fresh;
 mod heap;
 #[cfg(test)]
 mod hits;
+mod kept_runs;
 #[cfg(all(test, not(miri)))]
 mod loads;
 mod look;

@@ -322,6 +322,40 @@ fn no_cache_takes_more_loads_than_is_said() {
     }
 }
 
+/// The same for a free of a run to a cache that keeps as many as it can: it gives back another, and the run, too, if that
+/// is not enough.
+const RUN_BOUND: (u64, u64) = (250, 48);
+
+#[test]
+fn no_run_freed_to_a_cache_takes_more_loads_than_is_said() {
+    let memory = Ground::new(1 << 17).memory();
+    let mut cache = Box::new(Cache::new());
+    let run = |units| {
+        let at = memory.find(|region| region.alloc_run(layout(units), false, 0));
+        // So that what is freed has neighbours in use.
+        assert!(memory.find(|region| region.alloc_run(layout(1), false, 0)).is_some());
+        at.expect("there is room")
+    };
+    let (mut most, mut kept) = ((0, 0), [0; 2]);
+    for length in LENGTHS.into_iter().filter(|&length| length > 32).flat_map(|length| [length; 9]) {
+        let at = run(length);
+        let mut free = |region: &Region<'_>| {
+            let (units, limit) = (length as u64, region.most_kept());
+            assert!(region.holds_run(at, length * UNIT));
+            let is_kept = cache.keep_run(at, units, limit, &memory, 0);
+            kept[usize::from(is_kept)] += 1;
+            is_kept || region.free_run(at, length * UNIT, 0)
+        };
+        let (freed, (loads, swaps)) = counted(|| memory.at(at, &mut free));
+        assert_eq!(freed, Some(true), "{length}");
+        most = (most.0.max(loads), most.1.max(swaps));
+    }
+    println!("a run freed to a cache: {most:?} (may be {RUN_BOUND:?})");
+    assert!(kept.into_iter().all(|count| count > 5), "{kept:?}");
+    assert!(most.0 <= RUN_BOUND.0 && most.1 <= RUN_BOUND.1, "{most:?}, not {RUN_BOUND:?}");
+    assert!(cache.drain(&memory, 0) > 0);
+}
+
 #[test]
 fn what_was_refused_is_looked_for_once() {
     let memory = Ground::new(1 << 12).memory();

@@ -12,10 +12,10 @@ use crate::steps::Steps;
 
 impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Returns the memory of slabs of which no slot is in use, so that it can serve other sizes. Returns how many bytes
-    /// these are, and the runs that served as slots and that the caller's cache gives back.
+    /// these are, and the runs that the caller's cache gives back.
     ///
     /// The caller's cache gives back what it keeps at once; other caches do when they next take slots or give some
-    /// back. The slabs that others have in hand are missed, four at most for each thread and for each caller that a
+    /// back, or are given a run. The slabs that others have in hand are missed, four at most for each thread and for each caller that a
     /// handler has interrupted. So are all slabs of a size if one of them becomes empty whenever the trim is about to
     /// begin with them, 1000 times in a row.
     ///
@@ -125,7 +125,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Calls `visit` for every block that is in use, in no order, with its address, its bytes and its size class.
     /// Blocks that others allocate and free in the meantime may or may not be included.
     ///
-    /// Slots that a cache keeps are included, too: [`trim`](Self::trim) empties the caller's cache. `visit` may free
+    /// Slots and runs that a cache keeps are included, too: [`trim`](Self::trim) empties the caller's cache. `visit` may free
     /// the block.
     ///
     /// Cost: a walk over all units.
@@ -146,7 +146,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Returns what is in use, by size. Its text is a file that `dh_view.html` of Valgrind opens.
     ///
-    /// To the heap, slots that a cache keeps are in use. Cost: a walk over all units.
+    /// To the heap, slots and runs that a cache keeps are in use. Cost: a walk over all units.
     ///
     /// ```
     /// use nbbs_heap::Heap;
@@ -165,8 +165,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Cost: a walk over all units.
     ///
     /// # Errors
-    /// [`AuditError`], which says what is wrong: something has written to the heap's bookkeeping, or a slot that the
-    /// cache keeps was freed twice.
+    /// [`AuditError`], which says what is wrong: something has written to the heap's bookkeeping, or something that
+    /// the cache keeps was freed twice.
     ///
     /// ```
     /// use nbbs_heap::Heap;

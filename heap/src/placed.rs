@@ -257,8 +257,8 @@ impl Placed {
         memory.audit()?;
         for number in 0..self.count {
             // What this cache keeps is not counted again: it is in use.
-            let others = |class, at| {
-                let of = |other| self.cache(other)?.with(|cache| cache.count(class, at));
+            let others = |kept, at| {
+                let of = |other| self.cache(other)?.with(|cache| cache.count(kept, at));
                 (0..self.count).filter_map(of).sum()
             };
             let audit = |cache: &mut Cache| memory.audit_cache(cache, others);
@@ -462,8 +462,8 @@ impl On<'_> {
     }
 
     /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are, and the runs that
-    /// served as slots and that this CPU's cache gives back. It gives back what it keeps at once; others do when they
-    /// next take slots or give some back.
+    /// this CPU's cache gives back. It gives back what it keeps at once; others do when they next take slots or give some
+    /// back, or are given a run.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();

@@ -11,6 +11,7 @@ use core::ptr::NonNull;
 use crate::words::HeapWord;
 use nbbs::{Buddy, metadata_words};
 
+use crate::cache::Kept;
 use crate::class::{Class, PAGE, UNIT, UNIT_LOG2, is_aligned};
 use crate::error::{AddError, FreeError};
 use crate::fresh::{CHUNK_LOG2, Fresh, fresh_words};
@@ -23,6 +24,10 @@ const MOST_UNITS: u64 = u32::MAX as u64 - 1;
 
 /// A slab is large from this part of a region on, log2.
 const LARGE_SLAB: u32 = 9;
+
+/// The part of a region that a cache keeps as runs at most, log2, and the bytes.
+const KEPT_PART: u32 = 6;
+const KEPT_BYTES: usize = 1 << 20;
 
 /// Returns the words of bookkeeping of a region of this many units.
 const fn words(units: u64) -> usize {
@@ -91,6 +96,14 @@ impl Held {
     /// Returns whether it is a slot of this class, in a slab or as a run of its own.
     pub fn is_of(self, class: Class) -> bool {
         matches!(self, Self::Slot { class: its, .. } if its == class) || self.holds(class)
+    }
+
+    /// Returns whether it is what a cache keeps there.
+    pub fn is(self, kept: Kept) -> bool {
+        match kept {
+            Kept::Slot(class) => self.is_of(class),
+            Kept::Run(units) => matches!(self, Self::Run { units: its, .. } if its == units),
+        }
     }
 
     /// Returns whether it is a run like those that serve as slots of this class where there is no room for a slab:
@@ -416,6 +429,19 @@ impl Region<'_> {
             self.watch_resized(at, &new, &old);
         }
         is_resized
+    }
+
+    /// Returns whether the run at `at`, of `size` bytes, is held.
+    pub fn holds_run(&self, at: NonNull<u8>, size: usize) -> bool {
+        is_aligned(self.runs.offset(at), UNIT)
+            && !self.is_slab(at)
+            && self.holds(&self.units(at, size))
+    }
+
+    /// Returns how many units a cache may keep as runs: none while memory is short.
+    pub fn most_kept(&self) -> u64 {
+        let of_region = self.runs.buddy.units() >> KEPT_PART;
+        if self.runs.is_short() { 0 } else { of_region.min((KEPT_BYTES / UNIT) as u64) }
     }
 
     /// Returns whether exactly these units are held as a block or run.

@@ -8,7 +8,7 @@ use nbbs::Piece;
 
 /// What a heap's memory is used for, in bytes, each as it is at some moment of the walk.
 ///
-/// To the heap, slots that a cache keeps are in use.
+/// To the heap, slots and runs that a cache keeps are in use.
 ///
 /// ```
 /// use nbbs_heap::{Heap, Stats};
@@ -27,8 +27,8 @@ pub struct Stats {
     pub bytes: usize,
     /// Units that are free.
     pub free: usize,
-    /// Runs of units: memory without a size class, and slots for which there was no room in a slab; also units that
-    /// somebody is claiming for a run, or freeing.
+    /// Runs of units, in use or kept by a cache: memory without a size class, and slots for which there was no room in a
+    /// slab; also units that somebody is claiming for a run, or freeing.
     pub runs: usize,
     /// Slots that are in use, or kept by a cache, and what is left over in their slabs.
     pub slots: usize,

@@ -5,10 +5,12 @@ use core::ptr::NonNull;
 
 use crate::audit::AuditError;
 use crate::cache::Cache;
-use crate::class::{Class, GRAIN, UNIT, is_aligned};
+use crate::class::{Class, GRAIN, LARGEST, UNIT, is_aligned};
 use crate::error::FreeError;
+use crate::kept_runs::KeptRuns;
 use crate::region::{Held, Region};
 use crate::regions::Memory;
+use crate::runs::Runs;
 use crate::watch;
 
 /// A heap, as one caller sees it.
@@ -200,10 +202,11 @@ pub trait Steps<'h>: Copy {
         }
     }
 
-    /// Returns whether the caller's cache keeps what was found there, a slot or a run that serves as one.
+    /// Returns whether the caller's cache keeps what was found there: a slot, or a run, which may serve as one.
     fn keeps_held(self, held: Held, at: NonNull<u8>) -> bool {
         match held {
             Held::Slot { class, .. } => self.is_kept(class, at),
+            Held::Run { .. } if held.bytes() > LARGEST => self.keeps_run(at, held.bytes()),
             Held::Run { .. } => Class::of_runs(held.bytes())
                 .any(|class| held.holds(class) && self.is_kept(class, at)),
         }
@@ -343,6 +346,13 @@ pub trait Steps<'h>: Copy {
     /// Allocates a run of units, all zero if `zeroed`.
     #[cold]
     fn alloc_run(self, layout: Layout, zeroed: bool) -> Option<NonNull<u8>> {
+        if let Some(kept) = self.take_run(layout) {
+            if zeroed {
+                // SAFETY: the run is the caller's, and holds the layout.
+                unsafe { kept.write_bytes(0, layout.size()) };
+            }
+            return Some(kept);
+        }
         let (memory, lane) = (self.memory(), self.lane());
         let alloc = |region: &Region<'static>| region.alloc_run(layout, zeroed, lane);
         let found = memory.find(alloc).or_else(|| {
@@ -354,6 +364,20 @@ pub trait Steps<'h>: Copy {
         found.inspect(|&at| watch::allocated(at, layout.size().next_multiple_of(UNIT), zeroed))
     }
 
+    /// Allocates a run that the caller's cache keeps, if it keeps one for this layout.
+    fn take_run(self, layout: Layout) -> Option<NonNull<u8>> {
+        let is_ever_kept = KeptRuns::ON && layout.size() > LARGEST;
+        let units = Runs::<UNIT>::units_of(layout.size());
+        let take = |cache: &mut Cache, _| cache.take_run(units, layout.align());
+        is_ever_kept.then(|| self.with_cache(take).flatten())?
+    }
+
+    /// Returns whether the caller's cache keeps a run there, of so many bytes.
+    fn keeps_run(self, at: NonNull<u8>, bytes: usize) -> bool {
+        let is_ever_kept = KeptRuns::ON && bytes > LARGEST;
+        is_ever_kept && self.with_cache(|cache, _| cache.keeps_run(at)) == Some(true)
+    }
+
     #[cold]
     fn free_run(self, at: NonNull<u8>, layout: Layout) {
         if !self.try_free_run(at, layout.size()) {
@@ -361,12 +385,42 @@ pub trait Steps<'h>: Copy {
         }
     }
 
+    /// Frees a run: to the caller's cache, unless that has no room. Returns whether there was one, which the cache does
+    /// not keep already.
     fn try_free_run(self, at: NonNull<u8>, bytes: usize) -> bool {
-        let lane = self.lane();
-        self.memory().at(at, |region| region.free_held_run(at, bytes, lane)) == Some(true)
+        let (memory, lane) = (self.memory(), self.lane());
+        let free = |region: &Region<'_>| {
+            let kept = self.free_run_to_cache(region, at, bytes);
+            kept.unwrap_or_else(|| region.free_held_run(at, bytes, lane))
+        };
+        memory.at(at, free) == Some(true)
+    }
+
+    /// Frees a run to the caller's cache. Returns `None` if the cache does not keep it, and otherwise whether it did not
+    /// keep it already.
+    fn free_run_to_cache(self, region: &Region<'_>, at: NonNull<u8>, bytes: usize) -> Option<bool> {
+        if !KeptRuns::ON || bytes <= LARGEST {
+            return None;
+        }
+        self.claim_cache();
+        let (memory, units, most) =
+            (self.memory(), Runs::<UNIT>::units_of(bytes), region.most_kept());
+        let free = |cache: &mut Cache, lane| {
+            if cache.keeps_run(at) {
+                return Some(false);
+            }
+            let is_kept =
+                region.holds_run(at, bytes) && cache.keep_run(at, units, most, &memory, lane);
+            is_kept.then_some(true)
+        };
+        self.with_cache(free).flatten()
     }
 
     fn resize_run(self, at: NonNull<u8>, from: usize, to: usize) -> bool {
+        // The cache hands it out as long as it was.
+        if self.keeps_run(at, from) {
+            return false;
+        }
         let lane = self.lane();
         let resize = |region: &Region<'_>| region.resize_run(at, from, to, lane);
         self.memory().at(at, resize) == Some(true)

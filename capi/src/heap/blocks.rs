@@ -57,8 +57,8 @@ fn resize(heap: &Heap, block: *mut c_void, bytes: usize) -> Result<NonNull<u8>, 
 /// 0 bytes has to be freed, too.
 ///
 /// A read-modify-write if the CPU's cache has a slot of that size, none after `nbbs_heap_set_nested_cpu`. Otherwise one
-/// for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab; above 32 KiB what
-/// `nbbs_alloc_units` takes. If there is no memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`,
+/// for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab; above 32 KiB, if
+/// the cache keeps no such block of as many KiB, what `nbbs_alloc_units` takes. If there is no memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`,
 /// `HEAP_FULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_alloc(
@@ -81,10 +81,12 @@ pub unsafe extern "C" fn nbbs_heap_alloc(
 /// Frees a block. Null: does nothing.
 ///
 /// What `nbbs_heap_size_of` takes, and one read-modify-write if the CPU's cache has room, none after
-/// `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. `block` may
+/// `nbbs_heap_set_nested_cpu`; if it has none, one more for each slab to which the cache gives slots back. Of blocks
+/// above 32 KiB a cache keeps up to eight, together at most a 64th of the memory that they lie in and 1 MiB. `block` may
 /// be any address: what is no block is refused with `NOT_OF_HEAP`, `INSIDE_UNIT`, `NO_BLOCK`. A double free is refused
-/// if no cache keeps the block (large blocks are never kept), or if it is the last one that was freed on this CPU.
-/// Other double frees go unnoticed, and the cache may hand the slot out twice; `nbbs_heap_audit` finds it.
+/// if no cache keeps the block, or if this CPU's does and the block is above 32 KiB, or the last one of its size that
+/// was freed there. Other double frees go unnoticed, and the cache may hand the block out twice; `nbbs_heap_audit` finds
+/// it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_free(
     heap: *const Heap,

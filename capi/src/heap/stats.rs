@@ -36,8 +36,8 @@ pub struct HeapStatistics {
     pub bytes: usize,
     /// Units of 1 KiB that are free.
     pub free: usize,
-    /// Blocks that have no size class, and those for which there was no room in a slab; also units that somebody is
-    /// claiming for such a block, or freeing.
+    /// Blocks that have no size class, and those for which there was no room in a slab, in use or kept by a cache; also
+    /// units that somebody is claiming for such a block, or freeing.
     pub runs: usize,
     /// Slots that are in use, or kept by a cache, and what is left of slabs behind their last slots.
     pub slots: usize,
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn nbbs_heap_stats(
     }
 }
 
-/// A block of a heap that is in use, or a slot that a cache keeps.
+/// A block of a heap that is in use, or that a cache keeps.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct HeapBlock {
@@ -110,7 +110,7 @@ pub type VisitBlock = Option<unsafe extern "C" fn(context: *mut c_void, block: *
 pub type Discard =
     Option<unsafe extern "C" fn(context: *mut c_void, pages: *mut c_void, bytes: usize) -> bool>;
 
-/// Calls `visit` with every block that is in use, in no order. Slots that a cache keeps are shown, too:
+/// Calls `visit` with every block that is in use, in no order. Those that a cache keeps are shown, too:
 /// `nbbs_heap_trim` empties the CPU's. `visit` may free the block.
 ///
 /// Reads all of the bookkeeping. Refuses with `NULL`.
@@ -178,8 +178,8 @@ pub unsafe extern "C" fn nbbs_heap_discard(
 }
 
 /// Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is, and
-/// the runs that served as slots and that the calling CPU's cache gives back. It gives back what it keeps at once; the
-/// others do when they next take slots or give some back.
+/// the blocks above 32 KiB, or without a slab, that the calling CPU's cache gives back. It gives back what it keeps at
+/// once; the others do when they next take slots or give some back, or are given a block above 32 KiB.
 ///
 /// A read-modify-write or two for each slab that is looked at: all slabs of a size of which one may be empty.
 #[unsafe(no_mangle)]

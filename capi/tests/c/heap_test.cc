@@ -208,7 +208,7 @@ TEST(Heap, AuditsWhatCachesKeep) {
     EXPECT_EQ(nbbs_heap_free(heap, block, nullptr), NBBS_CODE_OK) << "another cache does not see it";
     nbbs_error error{};
     EXPECT_EQ(nbbs_heap_audit(heap, &error), NBBS_CODE_HEAP_BROKEN);
-    EXPECT_EQ(text_of(error), "a cache keeps " + hex(block) + ", which is no slot in use, or kept twice");
+    EXPECT_EQ(text_of(error), "a cache keeps " + hex(block) + ", which is no slot or run in use, or kept twice");
     EXPECT_TRUE(heap.misuse.empty());
     heap.cpu = 0;
 }

@@ -171,7 +171,7 @@ fn from_four([kind, small, low, high]: [u8; 4]) -> Step {
 
 /// Runs the program that bytes stand for, on the kind of heap that the first of them chooses.
 pub fn run_bytes(bytes: &[u8]) {
-    static HEAP: nbbs_heap::Heap<{ 256 << 10 }> = nbbs_heap::Heap::new();
+    static HEAP: nbbs_heap::Heap<{ 3 << 20 }> = nbbs_heap::Heap::new();
     let [kind, rest @ ..] = bytes else { return };
     let program = from_bytes(rest);
     match kind % 5 {

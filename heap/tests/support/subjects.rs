@@ -77,8 +77,9 @@ pub struct Given {
     cpu: usize,
 }
 
-/// Memory for a heap and for what is added to it, used again and again.
-const GIVEN: usize = 1 << 20;
+/// Memory for a heap and for what is added to it, used again and again; and how much of it is left to be added.
+const GIVEN: usize = 4 << 20;
+const LEFT: usize = 512 << 10;
 
 impl Given {
     /// Runs a program on a new heap with this many caches, in so many bytes; half a MiB is left to be added.
@@ -87,7 +88,7 @@ impl Given {
             static MEMORY: Cell<Option<NonNull<u8>>> = const { Cell::new(None) };
         }
         let memory = MEMORY.take().unwrap_or_else(|| memory(GIVEN));
-        let (all, left) = (Placed::bytes_for(caches, bytes).unwrap(), GIVEN / 2);
+        let (all, left) = (Placed::bytes_for(caches, bytes).unwrap(), LEFT);
         assert!(all + left <= GIVEN);
         // SAFETY: the memory is leaked, has this many bytes, and is nobody else's while it is not in `MEMORY`.
         let (heap, more) =

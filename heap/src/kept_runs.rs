@@ -1,0 +1,121 @@
+//! The runs that a cache keeps: larger than any slot, each handed out again for as many units as it has.
+
+use core::ptr::{NonNull, null_mut};
+
+use crate::{lot::Lot, waiting, watch};
+
+/// The most runs that a cache keeps.
+const MOST: usize = 8;
+
+/// Runs, the one that was freed last at the end. If it is all zero, there are none.
+#[derive(Debug)]
+pub struct KeptRuns {
+    /// Address and units.
+    runs: [(*mut u8, u64); MOST],
+    len: usize,
+    /// The units of all of them.
+    units: u64,
+}
+
+impl KeptRuns {
+    /// Whether runs are kept. Where free memory is watched, waits, or is handed out in any order, only slots are, which
+    /// have all that.
+    pub const ON: bool = !watch::ON && !waiting::ON && !Lot::DRAWS;
+
+    pub const fn new() -> Self {
+        Self { runs: [(null_mut(), 0); MOST], len: 0, units: 0 }
+    }
+
+    fn kept(&self) -> &[(*mut u8, u64)] {
+        self.runs.get(..self.len).unwrap_or(&[])
+    }
+
+    /// Takes the newest run that has so many units and is aligned to a power of two.
+    pub fn take(&mut self, units: u64, align: usize) -> Option<NonNull<u8>> {
+        let fits = |&(at, its): &(*mut u8, u64)| its == units && at.addr() & (align - 1) == 0;
+        let place = self.kept().iter().rposition(fits)?;
+        self.remove(place).map(|(at, _)| at)
+    }
+
+    /// Takes the run that was freed first.
+    pub fn take_oldest(&mut self) -> Option<(NonNull<u8>, u64)> {
+        self.remove(0)
+    }
+
+    fn remove(&mut self, place: usize) -> Option<(NonNull<u8>, u64)> {
+        let &(at, units) = self.kept().get(place)?;
+        self.runs.copy_within(place + 1..self.len, place);
+        self.len -= 1;
+        self.units -= units;
+        Some((NonNull::new(at)?, units))
+    }
+
+    /// Keeps a run, if there is room for it, and all have at most `most` units then. Returns whether it does.
+    pub fn add(&mut self, at: NonNull<u8>, units: u64, most: u64) -> bool {
+        let all = self.units + units;
+        match self.runs.get_mut(self.len) {
+            Some(place) if all <= most => {
+                *place = (at.as_ptr(), units);
+                self.len += 1;
+                self.units = all;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Calls `visit` for all runs, with their units.
+    pub fn each(&self, mut visit: impl FnMut(NonNull<u8>, u64)) {
+        for &(at, units) in self.kept() {
+            NonNull::new(at).into_iter().for_each(|at| visit(at, units));
+        }
+    }
+
+    /// Returns whether a run there is kept.
+    pub fn has(&self, at: NonNull<u8>) -> bool {
+        self.kept().iter().any(|&(kept, _)| kept == at.as_ptr())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KeptRuns, MOST, NonNull};
+
+    fn at(address: usize) -> NonNull<u8> {
+        NonNull::without_provenance(address.try_into().unwrap())
+    }
+
+    fn all(runs: &KeptRuns) -> Vec<(usize, u64)> {
+        let mut all = Vec::new();
+        runs.each(|at, units| all.push((at.addr().get(), units)));
+        all
+    }
+
+    #[test]
+    fn the_newest_of_that_length_and_alignment() {
+        let mut runs = KeptRuns::new();
+        for (address, units) in [(1 << 20, 40), (2 << 20, 40), (3 << 10, 40), (4 << 10, 50)] {
+            assert!(runs.add(at(address), units, 1000) && runs.has(at(address)));
+        }
+        assert_eq!(runs.take(41, 1), None);
+        assert_eq!(runs.take(50, 8192), None);
+        assert_eq!(runs.take(40, 4096), Some(at(2 << 20)));
+        assert_eq!(all(&runs), [(1 << 20, 40), (3 << 10, 40), (4 << 10, 50)]);
+        assert_eq!(runs.take(40, 1), Some(at(3 << 10)));
+        assert!(!runs.has(at(3 << 10)));
+        assert_eq!(runs.take_oldest(), Some((at(1 << 20), 40)));
+        assert_eq!(runs.take_oldest(), Some((at(4 << 10), 50)));
+        assert_eq!(runs.take_oldest(), None);
+    }
+
+    #[test]
+    fn so_many_runs_and_units_at_most() {
+        let mut runs = KeptRuns::new();
+        assert!(runs.add(at(1 << 10), 60, 100) && !runs.add(at(2 << 10), 41, 100));
+        assert!(runs.add(at(2 << 10), 40, 100) && runs.take_oldest().is_some());
+        assert!(runs.add(at(3 << 10), 60, 100));
+        assert_eq!(all(&runs), [(2 << 10, 40), (3 << 10, 60)]);
+        let more = (4..).take_while(|&number| runs.add(at(number << 10), 1, u64::MAX));
+        assert_eq!(more.count(), MOST - 2);
+    }
+}

@@ -1,0 +1,232 @@
+//! Caches keep runs, which are too large for a slot.
+#![cfg(not(any(
+    feature = "poison",
+    feature = "asan",
+    feature = "valgrind",
+    feature = "quarantine",
+    feature = "shuffle"
+)))]
+
+mod support;
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::thread;
+
+use nbbs_heap::{AuditError, FreeError, Heap, On, Placed};
+use support::{Block, assert_whole, layout, memory};
+
+/// Of a heap with this many bytes a cache keeps runs of 128 units.
+const BYTES: usize = 8 << 20;
+const MOST: usize = 128 << 10;
+
+fn heap() -> &'static Placed {
+    let all = Placed::bytes_for(2, BYTES).unwrap();
+    // SAFETY: the memory is leaked.
+    unsafe { Placed::new(memory(all), all, 2) }.unwrap()
+}
+
+fn of(size: usize) -> Layout {
+    layout(size, 8)
+}
+
+fn alloc(on: On<'_>, size: usize) -> NonNull<u8> {
+    on.alloc(of(size)).unwrap()
+}
+
+/// # Safety
+/// The caller holds the block, of so many bytes, and gives it up, unless the free is to be refused.
+unsafe fn free(on: On<'_>, at: NonNull<u8>, size: usize) {
+    // SAFETY: as the caller promises.
+    unsafe { on.free(at, of(size)) };
+}
+
+/// Allocates and frees a run.
+fn kept(on: On<'_>, size: usize) -> NonNull<u8> {
+    let at = alloc(on, size);
+    // SAFETY: ours.
+    unsafe { free(on, at, size) };
+    at
+}
+
+#[track_caller]
+fn whole(heap: &Placed) {
+    (0..2).for_each(|cpu| _ = heap.on(cpu).trim());
+    assert_eq!(heap.audit(), Ok(()));
+    assert_eq!(heap.stats().free, heap.stats().bytes);
+}
+
+#[test]
+fn a_run_is_handed_out_again_for_its_length() {
+    let heap = heap();
+    let on = heap.on(0);
+    let at = kept(on, 40_000);
+    assert_eq!(heap.stats().runs, 40 << 10, "it is kept");
+    let [shorter, longer] = [39_000, 41_000].map(|size| alloc(on, size));
+    assert!(shorter != at && longer != at);
+    assert_eq!(alloc(on, 40_500), at, "as many units");
+    assert_ne!(alloc(on, 40_500), at, "it is in use");
+    assert_eq!((heap.audit(), heap.refused()), (Ok(()), 0));
+}
+
+#[test]
+fn it_is_aligned_as_asked() {
+    let on = heap().on(0);
+    let first = alloc(on, 40_000);
+    let second = kept(on, 40_000);
+    assert!(second.addr().get() > first.addr().get());
+    let align = 2 << second.addr().get().trailing_zeros();
+    let aligned = on.alloc(layout(40_000, align)).unwrap();
+    assert!(aligned != second && aligned.addr().get().is_multiple_of(align));
+    assert_eq!(on.alloc(layout(40_000, align / 2)), Some(second));
+}
+
+#[test]
+fn it_is_zero_if_asked_for() {
+    let on = heap().on(0);
+    let at = alloc(on, 40_000);
+    // SAFETY: ours.
+    unsafe {
+        at.write_bytes(7, 40_000);
+        free(on, at, 40_000);
+    }
+    assert_eq!(on.alloc_zeroed(of(40_000)), Some(at));
+    // SAFETY: ours.
+    let bytes = unsafe { std::slice::from_raw_parts(at.as_ptr(), 40_000) };
+    assert!(bytes.iter().all(|&byte| byte == 0));
+}
+
+/// What is freed wrongly is refused at once, whether the cache keeps it or not.
+#[test]
+fn wrong_frees() {
+    let heap = heap();
+    let on = heap.on(0);
+    let [first, held] = [(); 2].map(|()| alloc(on, 40_000));
+    let other = alloc(on, 50_000);
+    // SAFETY: ours.
+    unsafe {
+        free(on, first, 40_000);
+        free(on, other, 50_000);
+    }
+    // SAFETY: wrong, or ours.
+    unsafe {
+        free(on, first, 40_000);
+        free(on, first, 41_000);
+        free(on, held, 39_000);
+        free(on, held.add(1024), 40_000 - 1024);
+        free(on, held.add(1), 40_000);
+        free(on, NonNull::from(&mut [0; 50_000]).cast(), 50_000);
+        assert_eq!(heap.refused(), 6);
+        let nothing = FreeError::NotAllocated { address: first.addr().get() };
+        assert_eq!(on.free_at(first), Err(nothing));
+        assert_eq!(on.resize_at(first, isize::MAX as usize / 2), Err(nothing));
+        assert_eq!(heap.refused(), 8);
+        // It is not made shorter, as the cache hands it out as long as it was.
+        let moved = on.resize(first, of(40_000), 35_000).unwrap();
+        assert!(moved != first && heap.refused() == 9);
+        assert_eq!(alloc(on, 40_000), first);
+        free(on, first, 40_000);
+        free(on, held, 40_000);
+        free(on, moved, 35_000);
+    }
+    whole(heap);
+}
+
+/// A slab is no run, though one of its slots begins where it does, and it is as long.
+#[test]
+fn slabs_are_no_runs() {
+    static HEAP: Heap<{ 128 << 20 }> = Heap::new();
+    let slab = 64 << 10;
+    let block = HEAP.alloc(of(8 << 10)).unwrap();
+    let [class] =
+        HEAP.stats().classes.into_iter().filter(|class| class.slabs > 0).collect::<Vec<_>>()[..]
+    else {
+        panic!("a slab")
+    };
+    assert_eq!((class.used + class.free) * class.size, slab);
+    // SAFETY: wrong, then ours.
+    unsafe {
+        HEAP.free(block, of(slab));
+        assert_eq!(HEAP.refused(), 1);
+        HEAP.free(block, of(8 << 10));
+    }
+    assert_whole(&HEAP);
+}
+
+/// A run that another cache keeps is handed out once for each free, as slots are, and counted when both give it back.
+#[test]
+fn twice_to_two_caches() {
+    let heap = heap();
+    let at = kept(heap.on(0), 40_000);
+    // SAFETY: wrong.
+    unsafe { free(heap.on(1), at, 40_000) };
+    assert_eq!(heap.refused(), 0);
+    assert_eq!(heap.audit(), Err(AuditError::Kept { address: at.addr().get() }));
+    (0..2).for_each(|cpu| _ = heap.on(cpu).trim());
+    assert_eq!(heap.refused(), 1);
+    whole(heap);
+}
+
+#[test]
+fn a_64th_of_the_memory_at_most() {
+    let heap = heap();
+    let on = heap.on(0);
+    let all: Vec<_> = (0..20).map(|_| alloc(on, 40_000)).collect();
+    // SAFETY: ours.
+    all.iter().for_each(|&at| unsafe { free(on, at, 40_000) });
+    assert_eq!(heap.stats().runs, 3 * (40 << 10));
+    assert_eq!(alloc(on, 40_000), all[19], "the newest");
+    let larger = kept(on, MOST + 1);
+    assert_eq!(heap.stats().runs, 3 * (40 << 10), "it is not kept, and makes no other go");
+    assert_eq!(kept(on, MOST), larger);
+    assert_eq!(
+        heap.stats().runs,
+        3 * (40 << 10) - (40 << 10),
+        "one makes room, and that is not enough"
+    );
+    kept(on, MOST);
+    assert_eq!(heap.stats().runs, (40 << 10) + MOST);
+    assert_eq!(heap.refused(), 0);
+}
+
+#[test]
+fn they_are_given_back() {
+    let heap = heap();
+    kept(heap.on(0), 40_000);
+    assert_eq!(heap.on(1).trim(), 0, "it is another's");
+    assert_eq!(heap.stats().runs, 40 << 10);
+    // Its next free of a run is a call that heeds what the trim asked for.
+    kept(heap.on(0), 50_000);
+    assert_eq!(heap.stats().runs, 49 << 10);
+    assert_eq!(heap.on(0).trim(), 49 << 10);
+    assert_eq!(heap.stats().free, heap.stats().bytes);
+    // What is kept serves whoever would be refused.
+    kept(heap.on(0), 40_000);
+    let all = heap.stats().bytes;
+    assert!(heap.on(0).alloc(of(all)).is_some());
+}
+
+/// None is kept while memory is short.
+#[test]
+fn where_memory_is_short() {
+    let heap = heap();
+    let on = heap.on(0);
+    let half = alloc(on, heap.stats().bytes / 2 + 1024);
+    kept(on, 40_000);
+    assert_eq!(heap.stats().runs, heap.stats().bytes / 2 + 1024);
+    // SAFETY: ours.
+    unsafe { free(on, half, heap.stats().bytes / 2 + 1024) };
+    whole(heap);
+}
+
+#[test]
+fn a_thread_gives_them_back_when_it_ends() {
+    static HEAP: Heap<BYTES> = Heap::new();
+    let work = || {
+        Block::alloc(&HEAP, of(40_000), 1).unwrap().free(&HEAP);
+        assert_eq!(HEAP.stats().runs, 40 << 10);
+    };
+    thread::spawn(work).join().unwrap();
+    assert_eq!(HEAP.stats().free, HEAP.stats().bytes);
+    assert_whole(&HEAP);
+}
