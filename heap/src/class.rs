@@ -113,9 +113,8 @@ impl Class {
             let number = size.saturating_sub(1) / GRAIN;
             return Self(number as u8);
         }
-        let octave = (size - 1).ilog2();
-        let eighth = ((size - 1) >> (octave - 3)) - 8;
-        Self((FINE / GRAIN + 8 * (octave - FINE.ilog2()) as usize + eighth) as u8)
+        // By a table, as counting the bits takes longer.
+        Self(COARSE[(size - 1) / STEP % COARSE.len()])
     }
 
     /// Iterates over the classes whose slots, as runs of their own, have so many units' bytes.
@@ -210,6 +209,25 @@ const fn dimensions() -> [Dimensions; CLASSES] {
         all[number] =
             Dimensions { size: size as u32, reciprocal, order, slots, most_kept: most_kept(size) };
         number += 1;
+    }
+    all
+}
+
+/// The sizes above [`FINE`] that belong to the same class come in steps of so many bytes.
+const STEP: usize = FINE / 8;
+
+/// The class of each such step.
+static COARSE: [u8; LARGEST / STEP] = coarse();
+
+const fn coarse() -> [u8; LARGEST / STEP] {
+    let mut all = [0; LARGEST / STEP];
+    let (mut step, mut number) = (0, 0);
+    while step < all.len() {
+        while size_of_class(number) < (step + 1) * STEP {
+            number += 1;
+        }
+        all[step] = number as u8;
+        step += 1;
     }
     all
 }
