@@ -9,9 +9,16 @@ use crate::word::{self, span};
 
 impl<W: Word> Blocks<'_, W> {
     /// Allocates a block of `2^order` units.
-    #[inline]
+    #[inline(always)]
     pub fn alloc(self, order: u32) -> Result<u64, AllocError> {
         self.check_order(order)?;
+        self.alloc_any(order).ok_or(AllocError::Exhausted { units: 1 << order })
+    }
+
+    /// Does so for an order that fits into the arena. The index comes back in registers, where an error would go through
+    /// memory.
+    #[inline]
+    fn alloc_any(self, order: u32) -> Option<u64> {
         if order < W::SHAPE.word_order(0) {
             self.alloc_in::<true>(order)
         } else {
@@ -29,14 +36,13 @@ impl<W: Word> Blocks<'_, W> {
     /// Allocates a block. Everything but the common case is in functions of its own. `LEAF`: the block is one of a leaf
     /// word.
     #[inline(always)]
-    fn alloc_in<const LEAF: bool>(self, order: u32) -> Result<u64, AllocError> {
+    fn alloc_in<const LEAF: bool>(self, order: u32) -> Option<u64> {
         let (level, _) = slots_of::<LEAF, W>(order);
-        let index = match self.claim_again::<LEAF>(order) {
-            Some((idx, index)) if self.lane.knows_way_up(level, idx) => return Ok(index),
+        match self.claim_again::<LEAF>(order) {
+            Some((idx, index)) if self.lane.knows_way_up(level, idx) => Some(index),
             Some((_, index)) => self.keep_or_search(index, order),
             None => self.alloc_at_cursor::<LEAF>(order),
-        };
-        index.ok_or(AllocError::Exhausted { units: 1 << order })
+        }
     }
 
     /// Claims the block that the lane freed last, or the buddy of what it last claimed at its cursor or beside it, or,
