@@ -172,8 +172,8 @@ impl Cache {
         self.runs.has(at)
     }
 
-    /// Frees a run of so many units, which the caller holds, if there is room for it: for `most` units, one of which may
-    /// be made by giving back the run that was freed first. Returns whether it was freed.
+    /// Frees a run of so many units, at most `most`, which the caller holds, if there is room for it: for `most` units,
+    /// some of which may be made by giving back the run that was freed first. Returns whether it was freed.
     pub fn keep_run(
         &mut self,
         at: NonNull<u8>,
@@ -182,11 +182,8 @@ impl Cache {
         memory: &Memory<'_>,
         lane: usize,
     ) -> bool {
-        self.heed(memory, lane);
         self.runs.add(at, units, most)
-            || units <= most
-                && self.give_oldest_run(memory, lane).is_some()
-                && self.runs.add(at, units, most)
+            || self.give_oldest_run(memory, lane).is_some() && self.runs.add(at, units, most)
     }
 
     /// Gives back the run that was freed first, if there is one. Returns its bytes.
@@ -223,7 +220,7 @@ impl Cache {
     }
 
     /// Gives everything back if caches have been asked to since the last time.
-    fn heed(&mut self, memory: &Memory<'_>, lane: usize) {
+    pub fn heed(&mut self, memory: &Memory<'_>, lane: usize) {
         if self.asked != memory.asked() {
             self.asked = memory.asked();
             self.drain(memory, lane);

@@ -4,10 +4,12 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
+use crate::region::Region;
+use crate::steps::Steps;
 use crate::words::counted;
 use crate::{Cpu, Heap, Overlap, Placed};
 
-const BYTES: usize = 8 << 20;
+const BYTES: usize = 32 << 20;
 
 /// Any caller may have number 0.
 struct Any;
@@ -30,14 +32,14 @@ impl Cpu for Nested {
     }
 }
 
-/// Checks the read-modify-writes of an allocation and of a free, of slots of all sizes.
+/// Checks the read-modify-writes of an allocation and of a free, of blocks of all sizes.
 #[track_caller]
 fn assert_swaps(
     expected: u64,
     alloc: impl Fn(Layout) -> Option<NonNull<u8>>,
     free: impl Fn(NonNull<u8>, Layout),
 ) {
-    for size in [1, 16, 100, 1000, 5000, 32 << 10] {
+    for size in [1, 16, 100, 1000, 5000, 32 << 10, 40_000] {
         let layout = Layout::from_size_align(size, 1).unwrap();
         // The first slots of a large class are runs, which a free by address does not keep.
         let first: Vec<_> = (0..64).map(|_| alloc(layout).unwrap()).collect();
@@ -120,4 +122,21 @@ fn in_given_memory() {
             |at, _| assert!(unsafe { on.free_at(at) }.is_ok()),
         );
     }
+}
+
+/// What a cache cannot keep is not looked for before it is freed.
+#[test]
+fn runs_that_are_not_kept() {
+    const ALL: usize = Placed::bytes_for(1, BYTES).unwrap();
+    let memory = NonNull::from(Vec::leak(vec![0_u8; ALL])).cast();
+    // SAFETY: the memory is leaked, and nobody else has it.
+    let on = unsafe { Placed::new(memory, ALL, 1) }.unwrap().on(0);
+    let layout = Layout::new::<[u8; 300 << 10]>();
+    let at = on.alloc(layout).unwrap();
+    let free = |region: &Region<'_>| region.free_run(at, layout.size(), 0);
+    let (_, (alone, _)) = counted(|| on.memory().at(at, free));
+    assert_eq!(on.alloc(layout), Some(at));
+    // SAFETY: the block is ours.
+    let ((), (beside, _)) = counted(|| unsafe { on.free(at, layout) });
+    assert!(beside <= alone + 4, "{beside} loads, not {alone}");
 }

@@ -122,12 +122,15 @@ pub trait Steps<'h>: Copy {
     /// The caller holds `at`, which this heap allocated with the layout `old`, and gives it up for what is returned.
     unsafe fn resize_to(self, at: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
         let is_aligned = is_aligned(at.addr().get(), new.align());
-        if is_aligned && self.resize_in_place(at, old, new) {
+        let stays = || is_aligned && self.resize_in_place(at, old, new);
+        if stays() {
             return Some(at);
         }
         // SAFETY: as the caller promises.
         let moved = unsafe { relocate(at, old, new, |new| self.alloc(new), || self.free(at, old)) };
-        moved.or_else(|| self.shrink_to_slot(at, Class::of(new)?))
+        // The refusal has emptied the cache, which may have kept what lies behind.
+        let last = || if stays() { Some(at) } else { self.shrink_to_slot(at, Class::of(new)?) };
+        moved.or_else(last)
     }
 
     /// Makes a run one that serves as a slot of this class, if it is longer than that: the last resort of a heap that is
@@ -155,8 +158,10 @@ pub trait Steps<'h>: Copy {
             let is_freed = match held {
                 // SAFETY: as the caller promises.
                 Held::Slot { class, .. } => unsafe { self.try_free_slot(class, at) },
+                // A cache that is given a larger one looks itself.
                 Held::Run { .. } => {
-                    !self.keeps_held(held, at) && self.try_free_run(at, held.bytes())
+                    (held.bytes() > LARGEST || !self.keeps_held(held, at))
+                        && self.try_free_run(at, held.bytes())
                 }
             };
             let nothing = FreeError::NotAllocated { address: at.addr().get() };
@@ -184,16 +189,17 @@ pub trait Steps<'h>: Copy {
             return Err(FreeError::NotAllocated { address: at.addr().get() });
         }
         let Ok(new) = Layout::from_size_align(size, GRAIN) else { return Ok(None) };
-        let stays = match (held, Class::of(new)) {
+        let stays = || match (held, Class::of(new)) {
             (Held::Slot { class, .. }, to) => to == Some(class),
             (Held::Run { .. }, None) => self.resize_run(at, held.bytes(), size),
             (Held::Run { .. }, Some(class)) => held.holds(class),
         };
-        if stays {
+        if stays() {
             return Ok(Some(at));
         }
         let Some(moved) = self.alloc(new) else {
-            return Ok(Class::of(new).and_then(|class| self.shrink_to_slot(at, class)));
+            let last = || if stays() { Some(at) } else { self.shrink_to_slot(at, Class::of(new)?) };
+            return Ok(last());
         };
         // SAFETY: the caller holds both, and they have this many bytes; and gives up `at`, or else `moved`.
         unsafe {
@@ -409,8 +415,11 @@ pub trait Steps<'h>: Copy {
             if cache.keeps_run(at) {
                 return Some(false);
             }
-            let is_kept =
-                region.holds_run(at, bytes) && cache.keep_run(at, units, most, &memory, lane);
+            cache.heed(&memory, lane);
+            // The look takes as long as much of a free: not for what is too large.
+            let is_kept = units <= most
+                && region.holds_run(at, bytes)
+                && cache.keep_run(at, units, most, &memory, lane);
             is_kept.then_some(true)
         };
         self.with_cache(free).flatten()

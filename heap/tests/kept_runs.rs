@@ -189,6 +189,48 @@ fn a_64th_of_the_memory_at_most() {
     assert_eq!(heap.refused(), 0);
 }
 
+/// However much memory there is.
+#[test]
+fn a_mib_at_most() {
+    static HEAP: Heap<{ 128 << 20 }> = Heap::new();
+    let all = [(); 3].map(|()| Block::alloc(&HEAP, of(512 << 10), 1).unwrap());
+    all.into_iter().for_each(|block| block.free(&HEAP));
+    assert_eq!(HEAP.stats().runs, 1 << 20);
+    assert_whole(&HEAP);
+}
+
+/// What is a run for its alignment alone may lie where a slot does.
+#[test]
+fn what_is_not_kept() {
+    let heap = heap();
+    let of = layout(20_000, 64 << 10);
+    let at = heap.on(0).alloc(of).unwrap();
+    // SAFETY: ours.
+    unsafe { heap.on(0).free(at, of) };
+    assert_eq!(heap.stats().runs, 0);
+}
+
+/// Each region has its limit, and gets its own back.
+#[test]
+fn of_added_memory() {
+    let (heap, more) = (heap(), 4 << 20);
+    let (on, rest) = (heap.on(0), heap.stats().bytes - (120 << 10));
+    kept(on, 120 << 10);
+    let own = alloc(on, rest);
+    // SAFETY: the memory is leaked.
+    unsafe { heap.add(memory(more), more) }.unwrap();
+    let added = kept(on, 60 << 10);
+    assert_eq!(heap.stats().runs, rest + (60 << 10), "both are more than the added memory allows");
+    assert_eq!(kept(on, 60 << 10), added);
+    kept(on, 64 << 10);
+    assert_eq!(heap.stats().runs, rest + (60 << 10), "this is, too");
+    // SAFETY: ours.
+    unsafe { free(on, own, rest) };
+    assert_eq!(on.trim(), 60 << 10);
+    assert_eq!(heap.refused(), 0);
+    whole(heap);
+}
+
 #[test]
 fn they_are_given_back() {
     let heap = heap();
@@ -204,6 +246,30 @@ fn they_are_given_back() {
     kept(heap.on(0), 40_000);
     let all = heap.stats().bytes;
     assert!(heap.on(0).alloc(of(all)).is_some());
+}
+
+/// Also to whoever can only grow into it.
+#[test]
+fn they_are_given_back_to_what_lies_in_front() {
+    for by_address in [false, true] {
+        let heap = heap();
+        let (on, all) = (heap.on(0), heap.stats().bytes);
+        let at = alloc(on, 40 << 10);
+        let behind = kept(on, 40 << 10);
+        assert_eq!(behind.addr().get() - at.addr().get(), 40 << 10);
+        alloc(on, all - (80 << 10));
+        assert_eq!(heap.stats().free, 0, "it is kept");
+        // SAFETY: ours.
+        let grown = unsafe {
+            if by_address {
+                on.resize_at(at, 80 << 10).unwrap()
+            } else {
+                on.resize(at, of(40 << 10), 80 << 10)
+            }
+        };
+        assert_eq!(grown, Some(at));
+        assert_eq!((heap.audit(), heap.refused()), (Ok(()), 0));
+    }
 }
 
 /// None is kept while memory is short.
