@@ -265,7 +265,7 @@ fn no_operation_takes_more_loads_than_is_said() {
 const CACHE_BOUNDS: [(u64, u64); 2] = [(200, 40), (15_000, 3500)];
 
 /// Measures the frees of a cache that keeps as much as it can of each class: the last slot in use of a slab each, or a
-/// run of its own; and what it takes when it keeps nothing. Returns the most of these, and what the first free takes
+/// run of its own; and of larger runs; and what it takes when it keeps nothing. Returns the most of these, and what the first free takes
 /// after a trim.
 fn measure_cache(ground: &Ground, as_runs: bool) -> [(u64, u64); 2] {
     let memory = ground.memory();
@@ -295,6 +295,13 @@ fn measure_cache(ground: &Ground, as_runs: bool) -> [(u64, u64); 2] {
         let ((), cost) = counted(|| cache.free(class, at, &memory, 0));
         note(&mut most[0], cost);
         while cache.push(class, slot(class)) {}
+    }
+    for _ in 0..8 {
+        let at = memory.find(|region| {
+            let at = region.alloc_run(layout(127), false, 0);
+            region.alloc_run(layout(1), false, 0).and(at)
+        });
+        assert!(cache.keep_run(at.expect("there is room"), 127, 1024, &memory, 0));
     }
     memory.trim(0);
     let class = Class::numbered(0).unwrap();
