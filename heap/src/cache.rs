@@ -1,4 +1,4 @@
-//! The cache of a thread or CPU: slots of every class, taken and given back in batches.
+//! The cache of a thread or CPU: slots of every class, taken and given back in batches, and a few larger runs.
 
 use core::ptr::{NonNull, null_mut};
 

@@ -17,7 +17,7 @@ use crate::unwind::aborting;
 /// A heap with `BYTES` bytes of its own, which also hold its bookkeeping, and `CPUS` caches beside those of threads.
 ///
 /// All of it is zero at first: a `static` of this type lies in `.bss` and needs no start-up code. A heap must be a
-/// static, or leaked: threads keep slots of it until they end.
+/// static, or leaked: threads keep slots and runs of it until they end.
 ///
 /// A global allocator is a static in any case; a caller that uses [`GlobalAlloc`] by name must ensure this itself. A
 /// heap must not lie in memory that processes share: see [`trim`](Self::trim).
@@ -44,12 +44,12 @@ use crate::unwind::aborting;
 /// the thread-local of its cache from `malloc`, so a handler that may interrupt `malloc` must not make it.
 ///
 /// With the feature `std` a thread's cache is emptied when the thread ends; the thread's first call that allocates or
-/// frees a slot, of up to 32 KiB, or frees anything larger, registers this with the C library. On Linux this takes no memory, as long as the
-/// program has fewer than 32 keys of `pthread_key_create`. Elsewhere it may take a lock of the C library's `malloc`, so
-/// a handler that may interrupt `malloc` must not make that call; and as the global allocator it needs a Rust whose
-/// thread-locals with destructors do not allocate from that, which those up to 1.92 do. Where thread-locals are keys of
-/// the C library, as on Android and OpenBSD, what the cache has may be lost when the thread ends. Without `std`, or
-/// with a [`Cpu`] that has a number for each caller, any Rust will do.
+/// frees a slot, of up to 32 KiB, or frees anything larger, registers this with the C library. On Linux this takes no
+/// memory, as long as the program has fewer than 32 keys of `pthread_key_create`. Elsewhere it may take a lock of the C
+/// library's `malloc`, so a handler that may interrupt `malloc` must not make that call; and as the global allocator it
+/// needs a Rust whose thread-locals with destructors do not allocate from that, which those up to 1.92 do. Where
+/// thread-locals are keys of the C library, as on Android and OpenBSD, what the cache has may be lost when the thread
+/// ends. Without `std`, or with a [`Cpu`] that has a number for each caller, any Rust will do.
 ///
 /// ```
 /// use nbbs_heap::Heap;
@@ -120,10 +120,10 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// ([`Overlap::nested`](crate::Overlap::nested)); one if the cache is a CPU's in any other way, or the heap's only
     /// one. Otherwise one for up to four slabs and one for each of these, or what the buddy allocator takes for a new
     /// slab. Anything larger than 32 KiB is a run of units, one of as many that the cache keeps, or a new one: see
-    /// [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is trimmed first. This misses the slabs that others have in hand at that moment, four at most for each
-    /// thread, and as many for each caller that a handler has interrupted. Beside others that trim, or make slabs
-    /// whole, again and again, it may miss more: a caller looks for slots three times, and tries 1000 times to begin a
-    /// trim.
+    /// [`nbbs::Lane::alloc_units`]. If there is no memory, the heap is trimmed first. This misses the slabs that others
+    /// have in hand at that moment, four at most for each thread, and as many for each caller that a handler has
+    /// interrupted. Beside others that trim, or make slabs whole, again and again, it may miss more: a caller looks for
+    /// slots three times, and tries 1000 times to begin a trim.
     ///
     /// ```
     /// # use nbbs_heap::Heap;
@@ -161,7 +161,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     }
 
     /// Frees memory. The cache keeps up to 32 slots of a class. Of what is larger than 32 KiB it keeps up to eight runs,
-    /// together at most a 64th of their region and 1 MiB, and none while memory is short.
+    /// together at most a 64th of their region and 1 MiB, and none that is freed while memory is short.
     ///
     /// A free that is found to be wrong changes nothing, and is counted: see [`refused`](Self::refused). What is found,
     /// and when:
@@ -169,9 +169,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// - At once: the second free of the slot that was freed last through the caller's cache, among those of its size
     ///   (with the feature `quarantine`, among those of any size; with `shuffle` of any slot that the cache keeps); any
     ///   wrong free whose layout is larger than 32 KiB, except of what the cache of another thread or CPU keeps; any by a
-    ///   caller that bypasses the caches, except of what a cache
-    ///   keeps; and with one of the features `poison`, `asan` and `valgrind` any of what is not allocated, except of what
-    ///   the cache of another thread or CPU keeps.
+    ///   caller that bypasses the caches, except of what a cache keeps; and with one of the features `poison`, `asan` and
+    ///   `valgrind` any of what is not allocated, except of what the cache of another thread or CPU keeps.
     /// - When the cache gives slots back, at the latest in [`trim`](Self::trim) or when the thread ends: any other free of
     ///   an address that is not the heap's, or lies inside a block, or has a slot of another size, or one that is free.
     ///   Until then **the cache may hand that address out**, once for each free, though somebody else may be using it.
@@ -218,8 +217,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///
     /// # Errors
     /// [`FreeError`] if nothing is allocated there; then nothing has changed. A second free is detected if the slot has
-    /// been given back to its slab, or is the last that was freed through the caller's cache; until then the cache may
-    /// hand it out, once for each free. Each detected one is counted: see [`refused`](Self::refused).
+    /// been given back to its slab, or is the last that was freed through the caller's cache, and that of a larger run if
+    /// it has been given back, or the caller's cache keeps it; until then the cache may hand it out, once for each free.
+    /// Each detected one is counted: see [`refused`](Self::refused).
     ///
     /// # Safety
     /// The caller holds what this heap allocated at `at`, if anything, and gives it up.

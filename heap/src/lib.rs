@@ -8,9 +8,9 @@
 //!
 //! - **No thread waits for another**, wherever that one was interrupted. An interrupt or signal handler may allocate
 //!   and free in the middle of an allocation, where a heap behind a spin lock would wait for ever.
-//! - **Most operations take no read-modify-write**: each thread caches slots of every size. So does each CPU, with
-//!   [`Cpu`] and [`Placed`]; using its cache takes a swap, or none if operations only interrupt each other:
-//!   [`Overlap::nested`], [`Placed::on_nested`].
+//! - **Most operations take no read-modify-write**: each thread caches slots of every size, and a few larger runs. So
+//!   does each CPU, with [`Cpu`] and [`Placed`]; using its cache takes a swap, or none if operations only interrupt each
+//!   other: [`Overlap::nested`], [`Placed::on_nested`].
 //! - **Nothing is written into free memory**: the bookkeeping, 1.6 % of the memory, is separate from it. A program that
 //!   writes past its blocks does not break the heap.
 //! - **A refusal is the last resort**: before the heap reports that there is no memory, it returns slabs of which no
@@ -27,7 +27,8 @@
 //! # When a refusal comes too early
 //! Memory may be refused although it is free:
 //!
-//! - Other caches give back what they keep only when they next take or give back slots.
+//! - Other caches give back what they keep only when they next take or give back slots, or are given a run. So does the
+//!   caller's own if it is a handler that has interrupted the use of that.
 //! - A caller that takes slots, gives some back or trims has up to four slabs in hand at a time, and if a handler
 //!   interrupts it, the handler's calls have as many. Until each has finished with its own, others miss them.
 //! - A thread that stops when it has freed the last slot of a slab, but has not said so yet, withholds the slab's
@@ -47,7 +48,8 @@
 //! which costs a read-modify-write; a caller that finds its cache in use bypasses it and goes to the slabs.
 //!
 //! # What it does not do
-//! - A thread caches slots of the first heap of which it allocates or frees one; it uses others without a cache.
+//! - A thread has a cache for the first heap of which it allocates or frees a slot, or frees a run of more than 32 KiB;
+//!   it uses others without.
 //! - Wrong frees are not all found at once: a cache does not look at the slots that it is given, except that it refuses the slot
 //!   that it was given last, as long as it keeps that (with `shuffle` any that it keeps). An address that is not the
 //!   heap's, or lies inside a block, is refused and counted when the cache gives it back ([`Heap::refused`]), and may be

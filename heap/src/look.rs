@@ -15,9 +15,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// these are, and the runs that the caller's cache gives back.
     ///
     /// The caller's cache gives back what it keeps at once; other caches do when they next take slots or give some
-    /// back, or are given a run. The slabs that others have in hand are missed, four at most for each thread and for each caller that a
-    /// handler has interrupted. So are all slabs of a size if one of them becomes empty whenever the trim is about to
-    /// begin with them, 1000 times in a row.
+    /// back, or are given a run. The slabs that others have in hand are missed, four at most for each thread and for each
+    /// caller that a handler has interrupted. So are all slabs of a size if one of them becomes empty whenever the trim is
+    /// about to begin with them, 1000 times in a row.
     ///
     /// With the feature `std`, on Linux, whole pages of the heap's own memory that are free, and were in use since the
     /// last time, go back to the operating system. This takes a system call for each piece of at most 1 MiB, which

@@ -416,7 +416,7 @@ pub trait Steps<'h>: Copy {
                 return Some(false);
             }
             cache.heed(&memory, lane);
-            // The look takes as long as much of a free: not for what is too large.
+            // The look is no part of a free: it is left out for what is too large.
             let is_kept = units <= most
                 && region.holds_run(at, bytes)
                 && cache.keep_run(at, units, most, &memory, lane);
