@@ -131,12 +131,13 @@ fn runs_that_are_not_kept() {
     let memory = NonNull::from(Vec::leak(vec![0_u8; ALL])).cast();
     // SAFETY: the memory is leaked, and nobody else has it.
     let on = unsafe { Placed::new(memory, ALL, 1) }.unwrap().on(0);
-    let layout = Layout::new::<[u8; 300 << 10]>();
+    let layout = Layout::new::<[u8; 600 << 10]>();
     let at = on.alloc(layout).unwrap();
     let free = |region: &Region<'_>| region.free_run(at, layout.size(), 0);
     let (_, (alone, _)) = counted(|| on.memory().at(at, free));
     assert_eq!(on.alloc(layout), Some(at));
     // SAFETY: the block is ours.
     let ((), (beside, _)) = counted(|| unsafe { on.free(at, layout) });
+    assert_eq!(on.trim(), 0, "it is kept");
     assert!(beside <= alone + 4, "{beside} loads, not {alone}");
 }
