@@ -4,6 +4,7 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
+use crate::kept_runs::KeptRuns;
 use crate::region::Region;
 use crate::steps::Steps;
 use crate::words::counted;
@@ -39,7 +40,8 @@ fn assert_swaps(
     alloc: impl Fn(Layout) -> Option<NonNull<u8>>,
     free: impl Fn(NonNull<u8>, Layout),
 ) {
-    for size in [1, 16, 100, 1000, 5000, 32 << 10, 40_000] {
+    let run = KeptRuns::ON.then_some(40_000);
+    for size in [1, 16, 100, 1000, 5000, 32 << 10].into_iter().chain(run) {
         let layout = Layout::from_size_align(size, 1).unwrap();
         // The first slots of a large class are runs, which a free by address does not keep.
         let first: Vec<_> = (0..64).map(|_| alloc(layout).unwrap()).collect();
@@ -127,6 +129,9 @@ fn in_given_memory() {
 /// What a cache cannot keep is not looked for before it is freed.
 #[test]
 fn runs_that_are_not_kept() {
+    if !KeptRuns::ON {
+        return;
+    }
     const ALL: usize = Placed::bytes_for(1, BYTES).unwrap();
     let memory = NonNull::from(Vec::leak(vec![0_u8; ALL])).cast();
     // SAFETY: the memory is leaked, and nobody else has it.
