@@ -167,6 +167,11 @@ impl Cache {
         self.runs.take(units, align)
     }
 
+    /// Returns whether a run should be kept, as far as others have been of use.
+    pub fn should_keep_run(&mut self) -> bool {
+        self.runs.is_worth_keeping()
+    }
+
     /// Returns whether it keeps a run there.
     pub fn keeps_run(&self, at: NonNull<u8>) -> bool {
         self.runs.has(at)

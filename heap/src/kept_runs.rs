@@ -7,6 +7,12 @@ use crate::{lot::Lot, waiting, watch};
 /// The most runs that a cache keeps.
 const MOST: usize = 8;
 
+/// When so many more runs were kept in vain than were of use, only one of as many is kept.
+const IN_VAIN: usize = 16;
+
+/// A run that is handed out again makes up for so many that were kept in vain.
+const WORTH: usize = 4;
+
 /// Runs, the one that was freed last at the end. If it is all zero, there are none.
 #[derive(Debug)]
 pub struct KeptRuns {
@@ -15,6 +21,8 @@ pub struct KeptRuns {
     len: usize,
     /// The units of all of them.
     units: u64,
+    /// How many runs were kept in vain, less those that others make up for, and how many were not kept since then.
+    in_vain: usize,
 }
 
 impl KeptRuns {
@@ -23,7 +31,7 @@ impl KeptRuns {
     pub const ON: bool = !watch::ON && !waiting::ON && !Lot::DRAWS;
 
     pub const fn new() -> Self {
-        Self { runs: [(null_mut(), 0); MOST], len: 0, units: 0 }
+        Self { runs: [(null_mut(), 0); MOST], len: 0, units: 0, in_vain: 0 }
     }
 
     fn kept(&self) -> &[(*mut u8, u64)] {
@@ -34,12 +42,26 @@ impl KeptRuns {
     pub fn take(&mut self, units: u64, align: usize) -> Option<NonNull<u8>> {
         let fits = |&(at, its): &(*mut u8, u64)| its == units && at.addr() & (align - 1) == 0;
         let place = self.kept().iter().rposition(fits)?;
+        self.in_vain = self.in_vain.saturating_sub(WORTH);
         self.remove(place).map(|(at, _)| at)
     }
 
-    /// Takes the run that was freed first.
+    /// Returns whether a run should be kept. A program that seldom asks twice for as many units gains nothing by that.
+    pub fn is_worth_keeping(&mut self) -> bool {
+        if self.in_vain >= 2 * IN_VAIN {
+            self.in_vain = IN_VAIN;
+            return true;
+        }
+        let gains = self.in_vain < IN_VAIN;
+        self.in_vain += usize::from(!gains);
+        gains
+    }
+
+    /// Takes the run that was freed first, which was kept in vain.
     pub fn take_oldest(&mut self) -> Option<(NonNull<u8>, u64)> {
-        self.remove(0)
+        let oldest = self.remove(0)?;
+        self.in_vain += 1;
+        Some(oldest)
     }
 
     fn remove(&mut self, place: usize) -> Option<(NonNull<u8>, u64)> {
@@ -79,7 +101,7 @@ impl KeptRuns {
 
 #[cfg(test)]
 mod tests {
-    use super::{KeptRuns, MOST, NonNull};
+    use super::{IN_VAIN, KeptRuns, MOST, NonNull};
 
     fn at(address: usize) -> NonNull<u8> {
         NonNull::without_provenance(address.try_into().unwrap())
@@ -106,6 +128,28 @@ mod tests {
         assert_eq!(runs.take_oldest(), Some((at(1 << 20), 40)));
         assert_eq!(runs.take_oldest(), Some((at(4 << 10), 50)));
         assert_eq!(runs.take_oldest(), None);
+    }
+
+    #[test]
+    fn few_are_kept_in_vain() {
+        let mut runs = KeptRuns::new();
+        let keep = |runs: &mut KeptRuns, number: usize| {
+            let is_kept = runs.is_worth_keeping();
+            if is_kept {
+                while !runs.add(at(number << 10), number as u64, u64::MAX) {
+                    runs.take_oldest();
+                }
+            }
+            usize::from(is_kept)
+        };
+        let kept: usize = (1..=100 * IN_VAIN).map(|number| keep(&mut runs, number)).sum();
+        assert!((90..150).contains(&kept), "{kept} of {}", 100 * IN_VAIN);
+        let (_, units) = *all(&runs).last().unwrap();
+        // Once one is of use, so are more.
+        let mut pair =
+            |_| usize::from(runs.take(units, 1).is_some()) * keep(&mut runs, units as usize);
+        let kept: usize = (0..100).map(&mut pair).sum();
+        assert!(kept >= 80, "{kept}");
     }
 
     #[test]

@@ -416,8 +416,9 @@ pub trait Steps<'h>: Copy {
                 return Some(false);
             }
             cache.heed(&memory, lane);
-            // The look is no part of a free: it is left out for what is too large.
+            // The look is no part of a free: it is left out for what is not kept.
             let is_kept = units <= most
+                && cache.should_keep_run()
                 && region.holds_run(at, bytes)
                 && cache.keep_run(at, units, most, &memory, lane);
             is_kept.then_some(true)
