@@ -106,5 +106,5 @@ pub use heap::Heap;
 pub use overlap::{Cpu, Overlap};
 pub use placed::{On, Placed};
 pub use profile::{LiveBlock, Profile};
-pub use small::{PlacedSmall, Small};
+pub use small::{PlacedSmall, Small, SmallStats};
 pub use stats::{ClassStats, Stats};

@@ -9,7 +9,8 @@ use crate::class::{CLASSES, Class, UNIT};
 use crate::region::Region;
 use crate::regions::Memory;
 
-/// A block that is in use, or a slot or run that a cache keeps, as [`Heap::walk`](crate::Heap::walk) reports it.
+/// A block that is in use, or a slot or run that a cache keeps, as [`Heap::walk`](crate::Heap::walk) reports it;
+/// or a block of a [`Small`](crate::Small) heap.
 ///
 /// ```
 /// use nbbs_heap::{Heap, LiveBlock};

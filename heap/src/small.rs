@@ -4,11 +4,13 @@
 //! placed    the heap over given memory: layouts and addresses
 //! find      the first place for a run            bounds  where it need not look
 //! row       claims, frees and resizes runs       codes   the bits of units in a word
+//! look      what units are used for
 //! ```
 
 mod bounds;
 mod codes;
 mod find;
+mod look;
 mod placed;
 mod row;
 #[cfg(test)]
@@ -20,7 +22,10 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::ptr::NonNull;
 
+pub use look::SmallStats;
 pub use placed::PlacedSmall;
+
+use crate::profile::LiveBlock;
 
 /// A heap for little memory: `BYTES` bytes with their bookkeeping, each block a run of units of `UNIT` bytes.
 ///
@@ -108,6 +113,48 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     /// ```
     pub fn free_bytes(&self) -> (usize, usize) {
         self.placed().free_bytes()
+    }
+
+    /// Returns what the memory is used for. Callable from anywhere, handlers included, while others use the heap.
+    ///
+    /// Cost: a load for each word, and some instructions for each block and each free piece.
+    ///
+    /// ```
+    /// # use nbbs_heap::Small;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Small<{ 16 << 10 }> = Small::new();
+    ///
+    /// let layout = Layout::new::<[u8; 100]>();
+    /// let [first, _second] = [(); 2].map(|()| HEAP.alloc(layout).unwrap());
+    /// // SAFETY: the block is ours.
+    /// unsafe { HEAP.free(first, layout) };
+    /// let stats = HEAP.stats();
+    /// assert_eq!((stats.bytes - stats.free, stats.blocks), (128, 1));
+    /// assert_eq!(stats.free - stats.largest_free, 128); // in front of the second
+    /// ```
+    pub fn stats(&self) -> SmallStats {
+        self.placed().stats()
+    }
+
+    /// Calls `visit` for every block in use, in the order of addresses. Callable from anywhere, handlers included, while
+    /// others use the heap; `visit` may do so, too, and free what it is shown.
+    ///
+    /// A block that nobody changes during the walk is shown once, as it is. Any other is shown, if at all, as its units
+    /// are when their words are read: if it lies in several, perhaps with a part of its bytes, or with units behind it
+    /// that were allocated after it had been freed. What is shown lies in the heap and does not overlap.
+    ///
+    /// Cost: a load for each word, and some instructions for each block and each free piece.
+    ///
+    /// ```
+    /// # use nbbs_heap::Small;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Small<{ 16 << 10 }> = Small::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<[u8; 100]>()).unwrap();
+    /// HEAP.walk(|live| assert_eq!((live.at, live.size), (block, 128)));
+    /// ```
+    pub fn walk(&self, visit: impl FnMut(LiveBlock)) {
+        self.placed().walk(visit);
     }
 
     /// Allocates memory of a layout; returns `None` if there is none in one piece.

@@ -6,6 +6,16 @@
 //!
 //! These are the codes of the buddy allocator's leaf words, without those that tell blocks of several levels apart.
 
+/// What contiguous units are used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    Free,
+    /// A run, which may be held.
+    Run,
+    /// Rests of a run whose head was not there when its word was read.
+    Rests,
+}
+
 /// The low bit of every unit.
 const LOW: usize = usize::MAX / 3;
 
@@ -67,4 +77,16 @@ pub const fn rests_from(word: usize, at: u32) -> u32 {
 /// Returns whether the `count` units from `at` on hold `codes`, with no further rest behind them in the word.
 pub const fn is_there(word: usize, at: u32, count: u32, codes: usize) -> bool {
     word & bits(at, count) == codes && rests_from(word, at + count) == 0
+}
+
+/// Returns what the units from `at` on are used for, and how many of them are, of one run at most.
+pub const fn first_use(word: usize, at: u32) -> (Use, u32) {
+    let (free, rests) = (length(free(word), at), rests_from(word, at));
+    if free > 0 {
+        (Use::Free, free)
+    } else if rests > 0 {
+        (Use::Rests, rests)
+    } else {
+        (Use::Run, 1 + rests_from(word, at + 1))
+    }
 }

@@ -7,10 +7,13 @@ use core::ptr::{NonNull, null_mut};
 use core::slice;
 
 use super::bounds::Bounds;
+use super::codes::Use;
 use super::find::Wanted;
+use super::look::SmallStats;
 use super::row::Row;
 use crate::class::is_aligned;
 use crate::error::AddError;
+use crate::profile::LiveBlock;
 use crate::steps::relocate;
 use crate::words::AtomicUsize;
 
@@ -162,6 +165,43 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// ```
     pub fn free_bytes(&self) -> (usize, usize) {
         (self.row.units * UNIT, self.row.free_units() * UNIT)
+    }
+
+    /// Returns what the memory is used for, as [`Small::stats`](crate::Small::stats) does.
+    ///
+    /// ```
+    /// # use nbbs_heap::PlacedSmall;
+    /// # use std::{alloc::Layout, ptr::NonNull};
+    /// # let memory = NonNull::from(Box::leak(Box::new([0_u8; 1024]))).cast();
+    /// # // SAFETY: nobody else ever uses the memory.
+    /// # let heap = unsafe { PlacedSmall::<32>::new(memory, 1024).unwrap() };
+    /// assert!(heap.alloc(Layout::new::<[u8; 100]>()).is_some());
+    /// let stats = heap.stats();
+    /// assert_eq!((stats.blocks, stats.bytes - stats.largest_free), (1, 128));
+    /// ```
+    pub fn stats(&self) -> SmallStats {
+        SmallStats::of(&self.row, UNIT)
+    }
+
+    /// Calls `visit` for every block in use, as [`Small::walk`](crate::Small::walk) does.
+    ///
+    /// ```
+    /// # use nbbs_heap::PlacedSmall;
+    /// # use std::{alloc::Layout, ptr::NonNull};
+    /// # let memory = NonNull::from(Box::leak(Box::new([0_u8; 1024]))).cast();
+    /// # // SAFETY: nobody else ever uses the memory.
+    /// # let heap = unsafe { PlacedSmall::<32>::new(memory, 1024).unwrap() };
+    /// let block = heap.alloc(Layout::new::<[u8; 100]>()).unwrap();
+    /// heap.walk(|live| assert_eq!((live.at, live.size), (block, 128)));
+    /// ```
+    pub fn walk(&self, mut visit: impl FnMut(LiveBlock)) {
+        self.row.walk(|used_for, units| {
+            if used_for == Use::Run {
+                // SAFETY: the unit lies in the heap's memory.
+                let at = unsafe { self.base.add(units.start * UNIT) };
+                visit(LiveBlock { at, size: units.len() * UNIT, class: None });
+            }
+        });
     }
 
     /// Allocates memory of a layout; returns `None` if there is none in one piece.

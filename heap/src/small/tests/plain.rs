@@ -1,11 +1,15 @@
 //! A row beside a plain list of its runs: one caller gets the first place that there is, wrong calls change nothing,
 //! and the bits say what the list says.
 
+use std::format;
 use std::vec::Vec;
 
 use fastrand::Rng;
 
+use super::super::codes::Use;
 use super::super::find::Wanted;
+use super::super::look::SmallStats;
+use super::super::row::Row;
 use super::super::word::Word;
 use super::{Memory, Narrow};
 
@@ -35,6 +39,26 @@ impl Plain {
     /// Returns where the free piece that begins at `start` ends.
     fn free_to(&self, start: usize) -> usize {
         self.runs.iter().map(|run| run.0).find(|&next| next >= start).unwrap_or(self.units)
+    }
+
+    /// Checks that a walk shows these runs and free pieces, and that the statistics add up.
+    fn is_shown(&self, row: &Row<'_, impl Word>, context: &str) {
+        let (mut runs, mut pieces) = (Vec::new(), Vec::new());
+        row.walk(|used_for, units| match used_for {
+            Use::Run => runs.push((units.start, units.len())),
+            Use::Free => pieces.push((units.start, units.end)),
+            Use::Rests => panic!("{context}: {units:?} have no head"),
+        });
+        assert_eq!(runs, self.runs, "{context}");
+        assert!(
+            pieces.iter().copied().eq(self.pieces().filter(|(start, end)| start < end)),
+            "{context}"
+        );
+        let stats = SmallStats::of(row, 1);
+        let free = pieces.iter().map(|(start, end)| end - start);
+        assert_eq!(stats.bytes, self.units, "{context}");
+        assert_eq!((stats.free, stats.blocks), (free.clone().sum(), runs.len()), "{context}");
+        assert_eq!(stats.largest_free, free.max().unwrap_or(0), "{context}");
     }
 
     fn insert(&mut self, start: usize, units: usize) {
@@ -101,6 +125,9 @@ fn agree<W: Word + Default>(seed: u64) {
         }
         let in_use: usize = plain.runs.iter().map(|run| run.1).sum();
         assert_eq!(row.free_units(), units - in_use, "seed {seed}, {step}");
+        if step % 10 == 0 {
+            plain.is_shown(&row, &format!("seed {seed}, {step}"));
+        }
     }
     for (start, units) in plain.runs {
         assert!(row.cut(start, units, 0), "seed {seed}: {start}, {units}");

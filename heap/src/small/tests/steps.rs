@@ -5,10 +5,13 @@ use core::iter::once;
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 use std::boxed::Box;
+use std::format;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::vec::Vec;
 
+use super::super::codes::Use;
 use super::super::find::Wanted;
+use super::super::look::SmallStats;
 use super::super::word::Word;
 use super::{Memory, Narrow};
 use crate::words::{count, counted};
@@ -187,6 +190,56 @@ fn handlers_interrupt_each_step() {
     }
 }
 
+/// Checks what is seen of a row while it changes: pieces in order, all units in one of them, and units 15 and 16 to 19,
+/// which nobody changes, as they are. Returns whether some rests had no head.
+fn look(ground: &Ground, context: &str) -> bool {
+    let (mut end, mut rests, mut seen) = (0, false, Vec::new());
+    ground.memory.row().walk(|used_for, units| {
+        assert!(units.start == end && units.end > end, "{context}: {units:?} behind {end}");
+        end = units.end;
+        rests |= used_for == Use::Rests;
+        seen.push((used_for, units));
+    });
+    assert_eq!(end, UNITS, "{context}");
+    assert!(seen.ends_with(&[(Use::Run, 15..16), (Use::Free, 16..20)]), "{context}: {seen:?}");
+    let stats = SmallStats::of(&ground.memory.row(), 1);
+    assert!(stats.largest_free <= stats.free && stats.free + stats.blocks <= UNITS, "{stats:?}");
+    rests
+}
+
+/// A look that is interrupted at any step, by anything, or interrupts anything, sees nothing that cannot be.
+#[test]
+fn looks_meet_changes() {
+    const OTHERS: [Deed; 4] = [
+        // A run that ends where a look has come, and a longer one in its place.
+        |ground| {
+            assert!(ground.cut(0..5, 0) && ground.cut(11..15, 3));
+            once(11..14).chain(ground.alloc(11)).collect()
+        },
+        |ground| {
+            assert!(ground.cut(0..5, 1));
+            [0..1, 11..15].into_iter().chain(ground.alloc(10)).collect()
+        },
+        DEEDS[3],
+        DEEDS[5],
+    ];
+    let mut torn = 0;
+    for (number, deed) in OTHERS.iter().enumerate() {
+        for step in 0.. {
+            let ground = Ground::new();
+            let context = format!("deed {number}, step {step}");
+            let changes = Box::new(|| _ = deed(ground));
+            let has_step = interrupted(step, changes, || torn += u32::from(look(ground, &context)));
+            let ground = Ground::new();
+            let looks = Box::new(move || _ = look(ground, &context));
+            if !has_step & !interrupted(step, looks, || _ = deed(ground)) {
+                break;
+            }
+        }
+    }
+    assert!(torn > 0, "no look has come between a head and its rests");
+}
+
 /// A free behind a search, which has not seen what it frees, and notes what it has seen. The next search finds it, and
 /// the one after that need not look everywhere.
 #[test]
@@ -235,6 +288,8 @@ fn operations_take_what_is_said() {
     takes(3 * 50 + 5, 52, || row.grow(0, 100, 200));
     takes(5 * 50 + 4, 52, || row.cut(0, 200, 100));
     assert!(row.cut(0, 100, 0));
+    // A look reads each word once.
+    takes(UNITS as u64 / 2, 0, || SmallStats::of(&row, 1).free == UNITS);
     // Nothing but single units is free. A refusal looks at each word and each piece, at most twice.
     let units = core::iter::from_fn(|| row.alloc(Wanted { units: 1, align: 1, offset: 0 }));
     assert_eq!(units.count(), UNITS);
