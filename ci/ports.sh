@@ -59,7 +59,7 @@ if grep -q i686 <<<"$platforms"; then
     # Without the races, as loom does not build there; `unload`, as a static program loads no library; `handlers`, which
     # takes a minute; and `stress`, which needs the machine to itself.
     (
-        package=nbbs-heap tests=(ends front full layouts panics placed ram refusals regions reuse walk zeroed)
+        package=nbbs-heap tests=(ends front full layouts panics placed ram refusals regions reuse small walk zeroed)
         tested "the heap, 32 bits, i686" on i686-unknown-linux-gnu
     )
 fi

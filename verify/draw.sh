@@ -23,7 +23,7 @@ pool)
     ;;
 heap)
     package=(--package nbbs-heap)
-    stages=("$(tests --lib ends front full placed ram refusals regions reuse walk zeroed) -- --skip races::"
+    stages=("$(tests --lib ends front full placed ram refusals regions reuse small walk zeroed) -- --skip races::"
         "$(tests --lib layouts stress)" "--doc")
     ;;
 shared)
