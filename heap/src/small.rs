@@ -1,13 +1,14 @@
 //! The small form of the heap: only runs of units, and two bits for each unit.
 //!
 //! ```text
-//! placed    the heap over given memory: layouts and addresses
+//! placed    the heap over given memory: layouts and addresses       by_address    without layouts
 //! find      the first place for a run            bounds  where it need not look
 //! row       claims, frees and resizes runs       codes   the bits of units in a word
 //! look      what units are used for
 //! ```
 
 mod bounds;
+mod by_address;
 mod codes;
 mod find;
 mod look;

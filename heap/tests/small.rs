@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use nbbs_heap::{Small, SmallStats};
+use nbbs_heap::{FreeError, Small, SmallStats};
 
 const BYTES: usize = if cfg!(miri) { 4 << 10 } else { 64 << 10 };
 
@@ -104,6 +104,44 @@ fn a_walk_shows_what_is_held() {
     static COARSE: Small<BYTES, 64> = Small::new();
     all_that_is_held(&FINE);
     all_that_is_held(&COARSE);
+}
+
+/// Only what begins at an address is freed there, and wrong frees say what is there instead.
+#[test]
+fn wrong_frees_by_address() {
+    static HEAP: Small<BYTES> = Small::new();
+    let [block, second] =
+        [1000, 100].map(|size| HEAP.alloc(Layout::from_size_align(size, 1).unwrap()).unwrap());
+    let before = HEAP.stats();
+    let frees = |address: usize| {
+        let at = block.map_addr(|_| address.try_into().unwrap());
+        let usable = HEAP.usable(at);
+        // SAFETY: the blocks are ours, and nothing else can be freed.
+        let freed = unsafe { HEAP.free_at(at) };
+        assert_eq!(usable, freed, "{address:#x}");
+        freed
+    };
+    let (begins, second) = (block.addr().get(), second.addr().get());
+    for address in [begins + 1, begins + 31] {
+        assert_eq!(frees(address), Err(FreeError::Inside { address, begins }));
+    }
+    for address in [begins + 32, begins + 33, second - 32] {
+        assert_eq!(frees(address), Err(FreeError::InsideRun { address }));
+    }
+    for address in [second + 128, second + 130] {
+        assert_eq!(frees(address), Err(FreeError::NotAllocated { address }));
+    }
+    let end = begins + before.bytes;
+    assert_eq!(frees(end - 1), Err(FreeError::NotAllocated { address: end - 1 }));
+    for address in [begins - 1, end, 1, usize::MAX] {
+        assert_eq!(frees(address), Err(FreeError::Foreign { address, regions: 1 }));
+    }
+    assert_eq!(HEAP.stats(), before);
+    for (address, bytes) in [(begins, 1024), (second, 128)] {
+        assert_eq!(frees(address), Ok(bytes));
+        assert_eq!(frees(address), Err(FreeError::NotAllocated { address }));
+    }
+    assert_eq!(HEAP.stats().free, before.bytes);
 }
 
 /// What a walk shows may be freed, and others allocated, by what it is shown to.

@@ -37,7 +37,7 @@ const ALIGN: usize = 64;
 /// ```
 #[derive(Clone, Copy)]
 pub struct PlacedSmall<'m, const UNIT: usize = 32> {
-    row: Row<'m, AtomicUsize>,
+    pub(super) row: Row<'m, AtomicUsize>,
     /// The first unit.
     base: NonNull<u8>,
 }
@@ -142,7 +142,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     }
 
     /// Returns how many bytes behind the first unit an address lies.
-    fn offset(&self, at: *const u8) -> usize {
+    pub(super) fn offset(&self, at: *const u8) -> usize {
         at.addr().wrapping_sub(self.base.addr().get())
     }
 

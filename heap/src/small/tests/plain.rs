@@ -54,6 +54,16 @@ impl Plain {
             pieces.iter().copied().eq(self.pieces().filter(|(start, end)| start < end)),
             "{context}"
         );
+        for unit in 0..self.units {
+            let run =
+                self.runs.iter().find(|(start, units)| (*start..start + units).contains(&unit));
+            let said = match run {
+                Some(&(start, units)) if start == unit => Ok(units),
+                Some(_) => Err(Use::Rests),
+                None => Err(Use::Free),
+            };
+            assert_eq!(row.run_at(unit), said, "{context}: {unit}");
+        }
         let stats = SmallStats::of(row, 1);
         let free = pieces.iter().map(|(start, end)| end - start);
         assert_eq!(stats.bytes, self.units, "{context}");
@@ -125,7 +135,7 @@ fn agree<W: Word + Default>(seed: u64) {
         }
         let in_use: usize = plain.runs.iter().map(|run| run.1).sum();
         assert_eq!(row.free_units(), units - in_use, "seed {seed}, {step}");
-        if step % 10 == 0 {
+        if step % 20 == 0 {
             plain.is_shown(&row, &format!("seed {seed}, {step}"));
         }
     }

@@ -285,6 +285,7 @@ fn operations_take_what_is_said() {
     takes(2 * 50 + 2, 51, allocs(100));
     takes(3 * 50 + 2, 51, || row.cut(0, 100, 0));
     takes(2 * 50 + 2, 51, allocs(100));
+    takes(50 + 2, 0, || row.run_at(0) == Ok(100));
     takes(3 * 50 + 5, 52, || row.grow(0, 100, 200));
     takes(5 * 50 + 4, 52, || row.cut(0, 200, 100));
     assert!(row.cut(0, 100, 0));
