@@ -1,13 +1,14 @@
 /*
  * nbbs: lock-free buddy allocation with the bookkeeping outside the memory that it manages.
  *
- * Six interfaces on the same allocator:
+ * Seven interfaces on the same allocator:
  *
  *   nb_*         one arena for the whole program, by address and size
  *   nbbs_*       any number of arenas, by unit index or by address, with bookkeeping in memory of the caller's
  *   nbbs_cache_* blocks of a CPU's own in front of an arena, without a read-modify-write
  *   nbbs_pool_*  objects of one size
  *   nbbs_heap_*  memory of any size and alignment, in memory of the caller's
+ *   nbbs_small_* the same in little memory: the first fit, without caches
  *   nbbs_shared_* blocks in memory that several processes share, on Linux; in a library built for it (-DNBBS_SHARED_MEMORY=ON)
  *
  * What holds for all of them:
@@ -211,7 +212,7 @@ enum nbbs_code
     NBBS_CODE_FOREIGN_ADDRESS,
     /**
      * The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins, or 0: before
-     * the KiB in which the address is.
+     * the heap's unit, of a KiB or a small heap's, in which the address is.
      */
     NBBS_CODE_INSIDE_UNIT,
     /**
@@ -424,6 +425,10 @@ enum nbbs_setting
      * `caches` of `nbbs_heap_create`.
      */
     NBBS_SETTING_CACHES,
+    /**
+     * `unit` of `nbbs_small_create`, which is 16, 32 or 64.
+     */
+    NBBS_SETTING_UNIT,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -457,6 +462,11 @@ typedef struct nbbs_shared nbbs_shared;
  */
 typedef struct nbbs_shared_member nbbs_shared_member;
 #endif
+
+/**
+ * A heap for little memory: the first fit, without caches. Made by `nbbs_small_create`.
+ */
+typedef struct nbbs_small nbbs_small;
 
 /**
  * A handle to an arena, in memory of the caller's.
@@ -970,6 +980,28 @@ typedef struct nbbs_shared_geometry {
     uint64_t members;
 } nbbs_shared_geometry;
 #endif
+
+/**
+ * What the memory of a small heap is used for, in bytes.
+ */
+typedef struct nbbs_small_statistics {
+    /**
+     * What the heap can hand out: its memory without the bookkeeping.
+     */
+    size_t bytes;
+    /**
+     * Units that are free.
+     */
+    size_t free;
+    /**
+     * The most bytes that are free in one piece.
+     */
+    size_t largest_free;
+    /**
+     * How many blocks are in use.
+     */
+    size_t blocks;
+} nbbs_small_statistics;
 
 #ifdef __cplusplus
 extern "C" {
@@ -2532,6 +2564,119 @@ bool nbbs_shared_swap_root(const struct nbbs_shared *segment,
                            uint64_t *expected,
                            uint64_t offset);
 #endif
+
+/**
+ * Returns how many bytes of memory, at any address, `nbbs_small_create` needs for a heap with units of `unit` bytes
+ * that hands out `bytes` bytes, rounded up to units. The bookkeeping takes 0.8 % with units of 32 bytes, the heap
+ * itself some 100 bytes. 0 if there can be no such heap: `bytes` is 0, or more than there are addresses, or `unit` is
+ * not 16, 32 or 64.
+ */
+size_t nbbs_small_bytes(size_t bytes,
+                        size_t unit);
+
+/**
+ * Makes a heap in `memory`, whatever that holds, which hands out units of `unit` bytes: 16, 32 or 64. A block has as many
+ * as it needs, in the first place that has room for them.
+ *
+ * `memory` is `bytes` long, and the bookkeeping, two bits for each unit, lies at its front. It is the heap's until nobody
+ * uses the heap, or what it handed out, any more; a heap need not be ended. For some KiB to some MiB: there are no
+ * caches, and a search takes longer the more blocks it passes. Threads, and handlers that interrupt anything, may use
+ * the heap at the same time.
+ *
+ * A store for each word of the bookkeeping. Refuses with `NULL`, `SIZE`, `SETTING` (`unit`), `TOO_SHORT`; the memory has
+ * not changed then.
+ */
+nbbs_code nbbs_small_create(void *memory,
+                            size_t bytes,
+                            size_t unit,
+                            struct nbbs_small **heap,
+                            struct nbbs_error *error);
+
+/**
+ * Has `hook` told of misuse of the heap; null: nobody is told. Call it only while nobody else is using the heap.
+ * Refuses with `NULL`.
+ */
+nbbs_code nbbs_small_set_hook(struct nbbs_small *heap,
+                              nbbs_hook hook,
+                              void *context,
+                              struct nbbs_error *error);
+
+/**
+ * Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. Each block is
+ * aligned to 16 bytes at least. A block of 0 bytes has to be freed, too.
+ *
+ * A read-modify-write if the block lies in one word of the bookkeeping, which has 32 units (on 32 bits, 16); otherwise
+ * one for each word and one more. The search reads a word for each 16 words without a piece that is long enough, and
+ * each word before it refuses. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
+ */
+nbbs_code nbbs_small_alloc(const struct nbbs_small *heap,
+                           size_t bytes,
+                           size_t align,
+                           void **block,
+                           struct nbbs_error *error);
+
+/**
+ * Frees a block. Null: does nothing.
+ *
+ * What `nbbs_small_size_of` takes; a read-modify-write for each word of the bookkeeping in which the block lies, and
+ * one more if it reaches the end of a word. `block` may be any address: what is no block is refused with
+ * `NOT_OF_HEAP`, `INSIDE_UNIT`, `NO_BLOCK`. So is a second free, unless another block begins there by then.
+ */
+nbbs_code nbbs_small_free(const struct nbbs_small *heap,
+                          void *block,
+                          struct nbbs_error *error);
+
+/**
+ * Makes the block whose address is at `block` larger or smaller. If the block has to move, its contents move with it,
+ * and the new address is written to `block`; it is then aligned to 16 bytes. If the address was null, a block is
+ * allocated.
+ *
+ * A block stays in place if it gets smaller, or the units behind it are free: what `nbbs_small_free` takes, and one
+ * read-modify-write more. Otherwise this costs what `nbbs_small_alloc` and `nbbs_small_free` take, and a copy. Refuses as
+ * they do.
+ */
+nbbs_code nbbs_small_resize(const struct nbbs_small *heap,
+                            void **block,
+                            size_t bytes,
+                            struct nbbs_error *error);
+
+/**
+ * Writes to `bytes` how many bytes may be used of a block: as many as were asked for, rounded up to units.
+ *
+ * A load for each word of the bookkeeping in which the block lies, and one or two. Refuses as `nbbs_small_free`, and
+ * with `NULL`.
+ */
+nbbs_code nbbs_small_size_of(const struct nbbs_small *heap,
+                             const void *block,
+                             size_t *bytes,
+                             struct nbbs_error *error);
+
+/**
+ * Returns whether an address, which may be any, lies in memory that the heap hands out.
+ */
+bool nbbs_small_contains(const struct nbbs_small *heap, const void *address);
+
+/**
+ * Writes what the memory is used for to `statistics`. While others use the heap, each word of the bookkeeping was so at
+ * some moment of the call: of a block that lies in several, a part may be counted as free.
+ *
+ * A load for each word of the bookkeeping. Refuses with `NULL`.
+ */
+nbbs_code nbbs_small_stats(const struct nbbs_small *heap,
+                           struct nbbs_small_statistics *statistics,
+                           struct nbbs_error *error);
+
+/**
+ * Calls `visit` with every block that is in use, in the order of addresses; its `size_class` is `NBBS_HEAP_CLASSES`.
+ * `visit` may free the block.
+ *
+ * A block that nobody changes meanwhile is shown once, as it is; any other perhaps with a part of its bytes, or more of
+ * them. A load for each word of the bookkeeping. Refuses with `NULL`.
+ */
+nbbs_code nbbs_small_walk(const struct nbbs_small *heap,
+                          nbbs_visit_block visit,
+                          void *context,
+                          struct nbbs_error *error);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -71,7 +71,7 @@ pub enum Code {
     /// begins, or chunks in which it is not; `other`: where the memory ends.
     ForeignAddress,
     /// The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins, or 0: before
-    /// the KiB in which the address is.
+    /// the heap's unit, of a KiB or a small heap's, in which the address is.
     InsideUnit,
     /// The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most; `other`: 1 if it must be
     /// a power of two.

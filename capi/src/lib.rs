@@ -20,6 +20,7 @@
 //! plain     one arena for the whole program: nb_init, nb_alloc, nb_free, nb_stat_*
 //! arena     any number of arenas: nbbs_*          pool     objects of one size: nbbs_pool_*
 //! cache     blocks of a CPU's own: nbbs_cache_*            heap     memory of any size: nbbs_heap_*
+//! small     little memory of any size: nbbs_small_*
 //! shared    memory that outlives its processes: nbbs_shared_*, with the feature `shared`
 //! handle    how pools, heaps and segments are reached from a caller's pointer
 //! pointer   what a caller's pointer may be        error    codes, hooks           refusal   their text
@@ -53,6 +54,7 @@ mod refusal;
 mod setting;
 #[cfg(feature = "shared")]
 mod shared;
+mod small;
 
 pub use arena::*;
 pub use cache::*;
@@ -63,3 +65,4 @@ pub use pool::*;
 pub use setting::*;
 #[cfg(feature = "shared")]
 pub use shared::*;
+pub use small::*;

@@ -25,11 +25,13 @@ pub enum Setting {
     LargeBlocks,
     /// `caches` of `nbbs_heap_create`.
     Caches,
+    /// `unit` of `nbbs_small_create`, which is 16, 32 or 64.
+    Unit,
 }
 
 use Setting::*;
 
-const NAMES: [(Setting, &str); 8] = [
+const NAMES: [(Setting, &str); 9] = [
     (Limit, "limit"),
     (Reserve, "reserve"),
     (Chunk, "chunk"),
@@ -38,6 +40,7 @@ const NAMES: [(Setting, &str); 8] = [
     (LargeOrder, "large_order"),
     (LargeBlocks, "large_blocks"),
     (Caches, "caches"),
+    (Unit, "unit"),
 ];
 
 impl Setting {
@@ -53,6 +56,9 @@ pub(crate) fn sentence(error: &Error, f: &mut fmt::Formatter<'_>) -> fmt::Result
     let Error { detail, value, limit, other: least, .. } = *error;
     let (number, place) = (detail & 0xffff, detail >> 16);
     match NAMES.iter().find(|&&(setting, _)| setting as u32 == number) {
+        Some((Unit, name)) => {
+            return write!(f, "the setting {name} is {value}: it takes 16, 32 or 64");
+        }
         Some((Blocks, name)) => write!(f, "the setting {name}[{place}] is {value}: ")?,
         Some((_, name)) => write!(f, "the setting {name} is {value}: ")?,
         None => write!(f, "a setting of {value}: ")?,

@@ -14,7 +14,7 @@ const GRAIN: usize = 16;
 
 /// The layout of a block.
 #[inline(always)]
-fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
+pub(crate) fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
     let most = 1_usize << (usize::BITS - 2);
     if !align.is_power_of_two() || align > most {
         return Err(Error::of(Code::Alignment, align as u64, most as u64));
@@ -32,7 +32,7 @@ fn alloc(heap: &Heap, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> 
 }
 
 /// The block at an address that is not null.
-fn block_at(block: *const c_void, argument: u64) -> Result<NonNull<u8>, Error> {
+pub(crate) fn block_at(block: *const c_void, argument: u64) -> Result<NonNull<u8>, Error> {
     NonNull::new(block.cast_mut().cast()).ok_or(Error::of(Code::Null, argument, 0))
 }
 

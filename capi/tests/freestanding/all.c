@@ -74,5 +74,14 @@ int program(void) {
     if (nbbs_heap_free(memory, object, &error) != NBBS_CODE_OK) return 26;
     if (nbbs_heap_free(memory, object, &error) != NBBS_CODE_NO_BLOCK) return 27;
     if (nbbs_heap_audit(memory, &error) != NBBS_CODE_OK) return 28;
+
+    nbbs_small *small;
+    nbbs_small_statistics little;
+    if (nbbs_small_create(heap, sizeof heap, 16, &small, &error) != NBBS_CODE_OK) return 29;
+    if (nbbs_small_alloc(small, 1000, 64, &object, &error) != NBBS_CODE_OK) return 30;
+    if (nbbs_small_resize(small, &object, 20, &error) != NBBS_CODE_OK) return 31;
+    if (nbbs_small_stats(small, &little, &error) != NBBS_CODE_OK || little.bytes - little.free != 32) return 32;
+    if (nbbs_small_free(small, object, &error) != NBBS_CODE_OK) return 33;
+    if (nbbs_small_free(small, object, &error) != NBBS_CODE_NO_BLOCK) return 34;
     return 0;
 }

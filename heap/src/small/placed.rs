@@ -48,6 +48,28 @@ unsafe impl<const UNIT: usize> Send for PlacedSmall<'_, UNIT> {}
 unsafe impl<const UNIT: usize> Sync for PlacedSmall<'_, UNIT> {}
 
 impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
+    /// Returns how many bytes of memory, at any address, make a heap that hands out `bytes` bytes, rounded up to units;
+    /// `None` if there is no such heap: `bytes` is 0, or there are not so many addresses.
+    ///
+    /// ```
+    /// # use nbbs_heap::PlacedSmall;
+    /// let bytes = PlacedSmall::<16>::bytes_for(1000).unwrap();
+    /// let memory = Box::leak(vec![0_u8; bytes].into_boxed_slice());
+    /// // SAFETY: nobody else ever uses the memory.
+    /// let heap = unsafe { PlacedSmall::<16>::new(std::ptr::NonNull::from(memory).cast(), bytes)? };
+    /// assert!(heap.free_bytes().0 >= 1000);
+    /// # Ok::<(), nbbs_heap::AddError>(())
+    /// ```
+    #[must_use]
+    pub const fn bytes_for(bytes: usize) -> Option<usize> {
+        if bytes == 0 || bytes > isize::MAX as usize {
+            return None;
+        }
+        let units = bytes.div_ceil(UNIT);
+        let all = Self::begin(units) + units * UNIT + ALIGN - 1;
+        if all <= isize::MAX as usize { Some(all) } else { None }
+    }
+
     /// Makes a heap of `bytes` bytes at `start`, which may have any content. Its bookkeeping lies at their front.
     ///
     /// ```
