@@ -110,6 +110,7 @@ told "say in the program's own Cargo.toml how" nbbs portable-atomic
 bare $without_atomics nbbs portable-atomic/fallback
 bare $without_atomics nbbs-pool nbbs,portable-atomic/fallback
 bare $without_atomics nbbs-heap portable-atomic/fallback
+bare $without_atomics nbbs-c freestanding,portable-atomic/fallback
 echo "ports: $without_atomics is told of portable-atomic, and builds with it"
 # A Linux program that has nothing but the heap.
 if ! (cd examples/freestanding && cargo run --quiet --locked --target-dir "$target_dir/freestanding") >"$said" 2>&1; then

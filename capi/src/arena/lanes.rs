@@ -2,9 +2,9 @@
 
 use core::ffi::c_void;
 use core::slice;
-use core::sync::atomic::AtomicU64;
 
 use nbbs::lane_words;
+use nbbs::sync::AtomicU64;
 
 use super::{Arena, Handle, derive};
 use crate::error::{Code, Error};

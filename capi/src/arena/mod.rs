@@ -17,8 +17,8 @@ mod stats;
 use core::ffi::c_void;
 use core::ptr;
 use core::slice;
-use core::sync::atomic::AtomicU64;
 
+use nbbs::sync::AtomicU64;
 use nbbs::{Buddy, Caches, Caps, Lane, metadata_words};
 
 use crate::error::{Code, Error, Hook, Reporter};

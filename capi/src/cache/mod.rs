@@ -8,8 +8,8 @@ mod blocks;
 
 use core::ffi::c_void;
 use core::slice;
-use core::sync::atomic::{AtomicU64, Ordering};
 
+use nbbs::sync::{AtomicU64, Ordering};
 use nbbs::{Caps, cache_words};
 
 use crate::arena::{Arena, Handle, derive};

@@ -1,6 +1,6 @@
 //! Blocks allocated and freed, of each order, so that programs may ask after every call.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use nbbs::sync::{AtomicU64, Ordering};
 
 /// How many blocks were ever allocated and freed. Units far apart have different shares, so that threads, which
 /// allocate in different parts, do not all write to one cache line. All zero is a value: nothing was counted.

@@ -16,8 +16,9 @@ mod stats;
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 use core::slice;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
+use nbbs::sync::AtomicU64;
 use nbbs::{Buddy, metadata_words};
 
 use crate::error::{Code, Error, Reporter};
