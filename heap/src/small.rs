@@ -23,10 +23,9 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::ptr::NonNull;
 
+use crate::profile::LiveBlock;
 pub use look::SmallStats;
 pub use placed::PlacedSmall;
-
-use crate::profile::LiveBlock;
 
 /// A heap for little memory: `BYTES` bytes with their bookkeeping, each block a run of units of `UNIT` bytes.
 ///
