@@ -58,6 +58,14 @@ impl Replayed {
         }
     }
 
+    /// Returns how many operations it has.
+    pub fn ops(&self) -> usize {
+        match &self.events {
+            Events::Pages(trace) => trace.events.len(),
+            Events::Heap(trace) => trace.events.len(),
+        }
+    }
+
     /// Returns the bytes that it holds at its peak.
     pub fn peak_bytes(&self) -> u64 {
         match &self.events {

@@ -44,10 +44,17 @@ fn judgement(rows: &[Row]) -> Option<String> {
         1 => "One replay".to_owned(),
         replays => format!("{replays} replays"),
     };
-    let operations = count(rows[0].ops.unwrap_or(0));
+    let operations = count(ops(&rows[0]));
     judged().all(|right| right).then(|| {
         format!("{replays} of {operations} operations, judged by an owner map: no page was ever in two blocks.")
     })
+}
+
+/// Returns the operations of the trace, which a round may have replayed several times; or, if it was cut short, how many
+/// it came to.
+fn ops(row: &Row) -> u64 {
+    let of_trace = row.figure("trace_ops").filter(|_| row.complete);
+    of_trace.map_or(row.ops.unwrap_or(0), |ops| ops as u64)
 }
 
 fn clock(row: &Row) -> String {
@@ -73,7 +80,7 @@ static LAYOUT: Layout<'static> = Layout {
     more: &[
         ("operations", |rows| {
             let cut = if rows[0].complete { "" } else { "*" };
-            format!("{cut}{}", count(rows[0].ops.unwrap_or(0)))
+            format!("{cut}{}", count(ops(rows[0])))
         }),
         ("all threads together", |rows| or_dash(rows[0].ns_per_op, time)),
         ("mean", |rows| or_dash(rows[0].mean_ns, time)),

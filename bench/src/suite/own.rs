@@ -101,6 +101,7 @@ pub static REPLAYED: Own = Own {
         let clock_ns = median(clock_ns.map(|latency| latency.clock_ns(passes.clock)));
         row.set("trace", trace.name());
         row.set("trace_cpus", trace.threads());
+        row.set("trace_ops", trace.ops());
         row.set("trace_bytes", trace.peak_bytes());
         row.set("metadata_bits_per_unit", hundredths(bits));
         row.set("clock_ns", hundredths(clock_ns));
