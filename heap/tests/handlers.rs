@@ -148,7 +148,7 @@ macro_rules! interrupt {
 
 #[test]
 fn beside_the_cache_of_the_thread() {
-    interrupt!(16 << 20, (), 4000, Signal::SIGUSR1);
+    interrupt!(16 << 20, (), 12_000, Signal::SIGUSR1);
 }
 
 #[test]
