@@ -69,6 +69,23 @@ impl<const B: usize, C: Cpu> Scene<B, C> {
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Allocates and frees a few blocks, with nothing in between that takes as long as the heap itself: so most signals come
+    /// in the middle of an operation.
+    fn hurry(&self, tag: u64) {
+        let of = layout(64, 8);
+        let blocks = [(); 24].map(|()| self.heap.alloc(of).map(NonNull::cast::<u64>));
+        let ours = || (tag..).zip(blocks).filter_map(|(tag, block)| Some((tag, block?)));
+        // SAFETY: the blocks are ours.
+        ours().for_each(|(tag, block)| unsafe { block.write(tag) });
+        for (tag, block) in ours() {
+            // SAFETY: as above; it is given up.
+            unsafe {
+                assert_eq!(block.read(), tag, "handed out twice");
+                self.heap.free(block.cast(), of);
+            }
+        }
+    }
+
     /// Acts as the interrupted thread, until it is told to stop.
     fn work(&self) {
         let mut random = fastrand::Rng::with_seed(1);
@@ -77,6 +94,9 @@ impl<const B: usize, C: Cpu> Scene<B, C> {
             // Mostly operations that take no longer than the heap itself.
             let small = random.u8(..) < 250;
             let size = SIZES[random.usize(..if small { 2 } else { SIZES.len() })];
+            if small {
+                self.hurry(random.u64(..1 << 63));
+            }
             match random.u8(..16) {
                 0..7 if held.len() < 200 => {
                     held.extend(Block::alloc(self.heap, layout(size, 8), random.u64(..)));
@@ -148,7 +168,7 @@ macro_rules! interrupt {
 
 #[test]
 fn beside_the_cache_of_the_thread() {
-    interrupt!(16 << 20, (), 12_000, Signal::SIGUSR1);
+    interrupt!(16 << 20, (), 24_000, Signal::SIGUSR1);
 }
 
 #[test]
@@ -160,7 +180,7 @@ fn beside_the_cache_of_the_cpu() {
             Some(0)
         }
     }
-    interrupt!(16 << 20, First, 4000, Signal::SIGUSR2);
+    interrupt!(16 << 20, First, 36_000, Signal::SIGUSR2);
 }
 
 #[test]
@@ -175,7 +195,7 @@ fn beside_the_cache_of_a_cpu_where_operations_nest() {
             Some(0)
         }
     }
-    interrupt!(16 << 20, First, 4000, Signal::SIGALRM);
+    interrupt!(16 << 20, First, 36_000, Signal::SIGALRM);
 }
 
 #[test]
