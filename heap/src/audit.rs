@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 
 use crate::cache::{Cache, Kept};
 use crate::class::{CLASSES, Class};
-use crate::region::Region;
+use crate::region::{Held, Region};
 use crate::regions::Memory;
 
 /// What an audit found broken.
@@ -74,12 +74,20 @@ impl Memory<'_> {
     ) -> Result<(), AuditError> {
         let mut found = Ok(());
         cache.each(|kept, at| {
-            let in_use = self.at(at, |region| region.find(at).is_ok_and(|held| held.is(kept)));
+            let in_use = self.at(at, |region| region.find(at).is_ok_and(|held| is(held, kept)));
             if in_use != Some(true) || cache.count(kept, at) + others(kept, at) != 1 {
                 found = Err(AuditError::Kept { address: at.addr().get() });
             }
         });
         found
+    }
+}
+
+/// Returns whether what was found is what a cache keeps there.
+fn is(held: Held, kept: Kept) -> bool {
+    match kept {
+        Kept::Slot(class) => held.is_of(class),
+        Kept::Run(units) => matches!(held, Held::Run { units: its, .. } if its == units),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::kept_runs::KeptRuns;
 use crate::lot::Lot;
 use crate::region::Region;
 use crate::regions::Memory;
+use crate::runs::Runs;
 use crate::slabs::AT_ONCE;
 use crate::waiting::{self, Waiting};
 use crate::watch;
@@ -167,28 +168,33 @@ impl Cache {
         self.runs.take(units, align)
     }
 
-    /// Returns whether a run should be kept, as far as others have been of use.
-    pub fn should_keep_run(&mut self) -> bool {
-        self.runs.is_worth_keeping()
-    }
-
     /// Returns whether it keeps a run there.
     pub fn keeps_run(&self, at: NonNull<u8>) -> bool {
         self.runs.has(at)
     }
 
-    /// Frees a run of so many units, at most `most`, which the caller holds, if there is room for it: for `most` units,
-    /// some of which may be made by giving back the run that was freed first. Returns whether it was freed.
-    pub fn keep_run(
+    /// Frees a run of so many bytes in a region, which the caller holds, if it is worth keeping and there is room for it,
+    /// some of which may be made by giving back the run that was freed first. Returns `None` if it was not freed, and
+    /// otherwise whether the cache did not keep it already.
+    pub fn free_run(
         &mut self,
         at: NonNull<u8>,
-        units: u64,
-        most: u64,
+        bytes: usize,
+        region: &Region<'_>,
         memory: &Memory<'_>,
         lane: usize,
-    ) -> bool {
-        self.runs.add(at, units, most)
-            || self.give_oldest_run(memory, lane).is_some() && self.runs.add(at, units, most)
+    ) -> Option<bool> {
+        if self.keeps_run(at) {
+            return Some(false);
+        }
+        let (units, most) = (Runs::<UNIT>::units_of(bytes), region.most_kept());
+        self.heed(memory, lane);
+        // The look is no part of a free: it is left out for what is not kept.
+        let may_keep = units <= most && self.runs.is_worth_keeping() && region.holds_run(at, bytes);
+        let is_kept = may_keep
+            && (self.runs.add(at, units, most)
+                || self.give_oldest_run(memory, lane).is_some() && self.runs.add(at, units, most));
+        is_kept.then_some(true)
     }
 
     /// Gives back the run that was freed first, if there is one. Returns its bytes.
@@ -225,7 +231,7 @@ impl Cache {
     }
 
     /// Gives everything back if caches have been asked to since the last time.
-    pub fn heed(&mut self, memory: &Memory<'_>, lane: usize) {
+    fn heed(&mut self, memory: &Memory<'_>, lane: usize) {
         if self.asked != memory.asked() {
             self.asked = memory.asked();
             self.drain(memory, lane);

@@ -11,7 +11,6 @@ use core::ptr::NonNull;
 use crate::words::HeapWord;
 use nbbs::{Buddy, metadata_words};
 
-use crate::cache::Kept;
 use crate::class::{Class, PAGE, UNIT, UNIT_LOG2, is_aligned};
 use crate::error::{AddError, FreeError};
 use crate::fresh::{CHUNK_LOG2, Fresh, fresh_words};
@@ -96,14 +95,6 @@ impl Held {
     /// Returns whether it is a slot of this class, in a slab or as a run of its own.
     pub fn is_of(self, class: Class) -> bool {
         matches!(self, Self::Slot { class: its, .. } if its == class) || self.holds(class)
-    }
-
-    /// Returns whether it is what a cache keeps there.
-    pub fn is(self, kept: Kept) -> bool {
-        match kept {
-            Kept::Slot(class) => self.is_of(class),
-            Kept::Run(units) => matches!(self, Self::Run { units: its, .. } if its == units),
-        }
     }
 
     /// Returns whether it is a run like those that serve as slots of this class where there is no room for a slab:

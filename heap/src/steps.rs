@@ -128,9 +128,19 @@ pub trait Steps<'h>: Copy {
         }
         // SAFETY: as the caller promises.
         let moved = unsafe { relocate(at, old, new, |new| self.alloc(new), || self.free(at, old)) };
-        // The refusal has emptied the cache, which may have kept what lies behind.
-        let last = || if stays() { Some(at) } else { self.shrink_to_slot(at, Class::of(new)?) };
-        moved.or_else(last)
+        moved.or_else(|| self.resize_refused(at, stays, new))
+    }
+
+    /// Changes a layout without more memory, which was refused: the refusal has emptied the cache, which may have kept
+    /// what lies behind, so that the block `stays` where it is. Returns `at` if the layout is changed.
+    #[cold]
+    fn resize_refused(
+        self,
+        at: NonNull<u8>,
+        stays: impl FnOnce() -> bool,
+        new: Layout,
+    ) -> Option<NonNull<u8>> {
+        if stays() { Some(at) } else { self.shrink_to_slot(at, Class::of(new)?) }
     }
 
     /// Makes a run one that serves as a slot of this class, if it is longer than that: the last resort of a heap that is
@@ -198,8 +208,7 @@ pub trait Steps<'h>: Copy {
             return Ok(Some(at));
         }
         let Some(moved) = self.alloc(new) else {
-            let last = || if stays() { Some(at) } else { self.shrink_to_slot(at, Class::of(new)?) };
-            return Ok(last());
+            return Ok(self.resize_refused(at, stays, new));
         };
         // SAFETY: the caller holds both, and they have this many bytes; and gives up `at`, or else `moved`.
         unsafe {
@@ -409,21 +418,8 @@ pub trait Steps<'h>: Copy {
             return None;
         }
         self.claim_cache();
-        let (memory, units, most) =
-            (self.memory(), Runs::<UNIT>::units_of(bytes), region.most_kept());
-        let free = |cache: &mut Cache, lane| {
-            if cache.keeps_run(at) {
-                return Some(false);
-            }
-            cache.heed(&memory, lane);
-            // The look is no part of a free: it is left out for what is not kept.
-            let is_kept = units <= most
-                && cache.should_keep_run()
-                && region.holds_run(at, bytes)
-                && cache.keep_run(at, units, most, &memory, lane);
-            is_kept.then_some(true)
-        };
-        self.with_cache(free).flatten()
+        let memory = self.memory();
+        self.with_cache(|cache, lane| cache.free_run(at, bytes, region, &memory, lane)).flatten()
     }
 
     fn resize_run(self, at: NonNull<u8>, from: usize, to: usize) -> bool {
