@@ -4,17 +4,19 @@ use core::alloc::Layout;
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 
+use nbbs_heap::FreeError;
+
 use super::Heap;
 use crate::error::{Code, Error};
-use crate::handle::{ask, run};
+use crate::handle::{Reporting, ask, run};
 use crate::pointer;
 
 /// What blocks are aligned to at least, as those of `malloc`.
-const GRAIN: usize = 16;
+pub(crate) const GRAIN: usize = 16;
 
 /// The layout of a block.
 #[inline(always)]
-pub(crate) fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
+fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
     let most = 1_usize << (usize::BITS - 2);
     if !align.is_power_of_two() || align > most {
         return Err(Error::of(Code::Alignment, align as u64, most as u64));
@@ -25,32 +27,94 @@ pub(crate) fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
         .map_err(|_| Error::of(Code::Size, bytes as u64, most as u64))
 }
 
+/// A heap, large or small, whose blocks are known by their addresses.
+pub(crate) trait Blocks: Reporting {
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>>;
+    /// # Safety
+    /// The caller holds what is allocated there, if anything, and gives it up.
+    unsafe fn free(&self, at: NonNull<u8>) -> Result<usize, FreeError>;
+    /// # Safety
+    /// The caller holds what is allocated there, if anything, and gives it up for what is returned.
+    unsafe fn resize(
+        &self,
+        at: NonNull<u8>,
+        bytes: usize,
+    ) -> Result<Option<NonNull<u8>>, FreeError>;
+    fn usable(&self, at: NonNull<u8>) -> Result<usize, FreeError>;
+}
+
+impl Blocks for Heap {
+    #[inline(always)]
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+        self.here().alloc(layout)
+    }
+
+    #[inline(always)]
+    unsafe fn free(&self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        // SAFETY: by the contract.
+        unsafe { self.here().free_at(at) }
+    }
+
+    unsafe fn resize(
+        &self,
+        at: NonNull<u8>,
+        bytes: usize,
+    ) -> Result<Option<NonNull<u8>>, FreeError> {
+        // SAFETY: by the contract.
+        unsafe { self.here().resize_at(at, bytes) }
+    }
+
+    fn usable(&self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        self.here().usable(at)
+    }
+}
+
 #[inline(always)]
-fn alloc(heap: &Heap, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
+pub(crate) fn alloc(heap: &impl Blocks, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
     let full = Error::of(Code::HeapFull, bytes as u64, align as u64);
-    heap.here().alloc(layout(bytes, align)?).ok_or(full)
+    heap.alloc(layout(bytes, align)?).ok_or(full)
 }
 
 /// The block at an address that is not null.
-pub(crate) fn block_at(block: *const c_void, argument: u64) -> Result<NonNull<u8>, Error> {
+fn block_at(block: *const c_void, argument: u64) -> Result<NonNull<u8>, Error> {
     NonNull::new(block.cast_mut().cast()).ok_or(Error::of(Code::Null, argument, 0))
 }
 
 #[inline(always)]
-fn free(heap: &Heap, block: *mut c_void) -> Result<(), Error> {
+pub(crate) fn free(heap: &impl Blocks, block: *mut c_void) -> Result<(), Error> {
     if let Some(block) = NonNull::new(block.cast()) {
         // SAFETY: the caller's promise: what is allocated there is its own.
-        unsafe { heap.here().free_at(block) }?;
+        unsafe { heap.free(block) }?;
     }
     Ok(())
 }
 
-fn resize(heap: &Heap, block: *mut c_void, bytes: usize) -> Result<NonNull<u8>, Error> {
+/// Writes how many bytes may be used of a block to where the third argument points.
+///
+/// # Safety
+/// That is null, misaligned, or leads to memory for a number.
+pub(crate) unsafe fn size_of(
+    heap: &impl Blocks,
+    block: *const c_void,
+    bytes: *mut usize,
+) -> Result<(), Error> {
+    let place = pointer::checked(bytes, 3)?;
+    let usable = heap.usable(block_at(block, 2)?)?;
+    // SAFETY: by the contract.
+    unsafe { place.write(usable) };
+    Ok(())
+}
+
+pub(crate) fn resize(
+    heap: &impl Blocks,
+    block: *mut c_void,
+    bytes: usize,
+) -> Result<NonNull<u8>, Error> {
     let Some(at) = NonNull::new(block.cast()) else { return alloc(heap, bytes, 1) };
     layout(bytes, 1)?;
     let full = Error::of(Code::HeapFull, bytes as u64, 1);
     // SAFETY: the caller's promise: what is allocated there is its own.
-    unsafe { heap.here().resize_at(at, bytes) }?.ok_or(full)
+    unsafe { heap.resize(at, bytes) }?.ok_or(full)
 }
 
 /// Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. A block of
@@ -133,13 +197,7 @@ pub unsafe extern "C" fn nbbs_heap_size_of(
     error: *mut Error,
 ) -> Code {
     // SAFETY: the caller's promise about pointers.
-    unsafe {
-        run(heap, error, |heap| {
-            let place = pointer::checked(bytes, 3)?;
-            place.write(heap.here().usable(block_at(block, 2)?)?);
-            Ok(())
-        })
-    }
+    unsafe { run(heap, error, |heap| size_of(heap, block, bytes)) }
 }
 
 /// Returns whether an address, which may be any, lies in memory that the heap hands out.

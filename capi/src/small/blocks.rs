@@ -1,35 +1,40 @@
 //! Blocks of a small heap.
 
+use core::alloc::Layout;
 use core::ffi::c_void;
 use core::ptr::NonNull;
+
+use nbbs_heap::FreeError;
 
 use super::{Placed, Small, on};
 use crate::error::{Code, Error};
 use crate::handle::{ask, run};
-use crate::heap::{block_at, layout};
+use crate::heap::{Blocks, GRAIN, alloc, free, resize, size_of};
 use crate::pointer;
 
-fn alloc(heap: &Small, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
-    let full = Error::of(Code::HeapFull, bytes as u64, align as u64);
-    let layout = layout(bytes, align)?;
-    on!(heap, heap => heap.alloc(layout)).ok_or(full)
-}
-
-fn free(heap: &Small, block: *mut c_void) -> Result<(), Error> {
-    if let Some(block) = NonNull::new(block.cast()) {
-        // SAFETY: the caller's promise: what is allocated there is its own.
-        on!(heap, heap => unsafe { heap.free_at(block) })?;
+impl Blocks for Small {
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+        on!(self, heap => heap.alloc(layout))
     }
-    Ok(())
-}
 
-fn resize(heap: &Small, block: *mut c_void, bytes: usize) -> Result<NonNull<u8>, Error> {
-    let Some(at) = NonNull::new(block.cast()) else { return alloc(heap, bytes, 1) };
-    layout(bytes, 1)?;
-    let full = Error::of(Code::HeapFull, bytes as u64, 1);
-    let old = layout(on!(heap, heap => heap.usable(at))?, 1)?;
-    // SAFETY: the caller's promise: what is allocated there is its own.
-    on!(heap, heap => unsafe { heap.resize(at, old, bytes) }).ok_or(full)
+    unsafe fn free(&self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        // SAFETY: by the contract.
+        on!(self, heap => unsafe { heap.free_at(at) })
+    }
+
+    unsafe fn resize(
+        &self,
+        at: NonNull<u8>,
+        bytes: usize,
+    ) -> Result<Option<NonNull<u8>>, FreeError> {
+        let Ok(old) = Layout::from_size_align(self.usable(at)?, GRAIN) else { return Ok(None) };
+        // SAFETY: by the contract.
+        Ok(on!(self, heap => unsafe { heap.resize(at, old, bytes) }))
+    }
+
+    fn usable(&self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        on!(self, heap => heap.usable(at))
+    }
 }
 
 /// Allocates `bytes` bytes at a multiple of `align`, a power of two, and writes their address to `block`. Each block is
@@ -107,14 +112,7 @@ pub unsafe extern "C" fn nbbs_small_size_of(
     error: *mut Error,
 ) -> Code {
     // SAFETY: the caller's promise about pointers.
-    unsafe {
-        run(heap, error, |heap| {
-            let place = pointer::checked(bytes, 3)?;
-            let block = block_at(block, 2)?;
-            place.write(on!(heap, heap => heap.usable(block))?);
-            Ok(())
-        })
-    }
+    unsafe { run(heap, error, |heap| size_of(heap, block, bytes)) }
 }
 
 /// Returns whether an address, which may be any, lies in memory that the heap hands out.
