@@ -5,7 +5,7 @@
 
 mod text;
 
-/// Why a slice of words cannot be the metadata of an arena.
+/// Why a slice of words cannot be the metadata of an arena, or its lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetadataError {
@@ -21,6 +21,13 @@ pub enum MetadataError {
         /// Words in the slice.
         words: usize,
         /// Words that the arena needs: [`metadata_words`](crate::metadata_words).
+        needed: usize,
+    },
+    /// The slice for lanes is too short for one.
+    LanesTooShort {
+        /// Words in the slice.
+        words: usize,
+        /// Words that a lane needs: [`lane_words(1)`](crate::lane_words).
         needed: usize,
     },
     /// There is no memory for the words.
@@ -146,7 +153,7 @@ impl FreeError {
 /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
 /// assert_eq!(buddy.here().alloc_units(65), Err(RequestError::Units { units: 65, max: 64 }));
 /// let refused = buddy.here().alloc_at(62, 3).unwrap_err();
-/// assert_eq!(refused.to_string(), "units 62..65 are not a range that ends at unit 64 at the latest");
+/// assert_eq!(refused.to_string(), "units 62..65 reach beyond the last unit, 63");
 /// # Ok::<(), nbbs::MetadataError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -341,8 +348,8 @@ pub enum Invariant {
     /// or while it cut or grew one, can break this; the place reported is that of its block, or a slot around it.
     Dormant,
     /// The bound of a word is at least the largest order that is free below its split slots, and is unsettled where a
-    /// merge waits below. A thread that died in a free before it told the words above, or while it took a claim back, can
-    /// break this; the place reported is a slot around what it had cleared.
+    /// merge waits below. A thread that died in a free before it told the words above, or while it took a claim back,
+    /// can break this; the place reported is a slot around what it had cleared.
     Bound,
 }
 

@@ -127,7 +127,7 @@ fn too_few_words_are_no_lane() {
     let arena = Arena::<Counted>::new(64);
     let words: Vec<Counted> = (0..lane_words(1)).map(|_| Counted::default()).collect();
     let refused = arena.buddy().with_lanes(&words[1..]).unwrap_err();
-    assert_eq!(refused, MetadataError::TooShort { words: 31, needed: 32 });
+    assert_eq!(refused, MetadataError::LanesTooShort { words: 31, needed: 32 });
     assert!(arena.buddy().with_lanes(&words).is_ok());
     assert!(arena.buddy().with_lanes(&[]).is_ok());
 }

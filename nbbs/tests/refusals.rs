@@ -137,13 +137,13 @@ fn ranges() {
         assert_eq!(asked(&buddy, || buddy.release(start..end)), error);
     }
     for (start, end, rule) in [
-        (0, 0, "an empty range"),
-        (5, 4, "an empty range"),
-        (2000, 1000, "an empty range"),
-        (999, 1001, "not a range that ends at unit 1000 at the latest"),
+        (0, 0, "are an empty range"),
+        (5, 4, "are an empty range"),
+        (2000, 1000, "are an empty range"),
+        (999, 1001, "reach beyond the last unit, 999"),
     ] {
         let refused = buddy.reserve(start..end).unwrap_err();
-        assert_eq!(refused.to_string(), format!("units {start}..{end} are {rule}"));
+        assert_eq!(refused.to_string(), format!("units {start}..{end} {rule}"));
     }
     for (start, end) in [(0, 1), (7, 9), (64, 101), (64, 1000), (300, 301), (109, 110)] {
         let refused = asked(&buddy, || buddy.reserve(start..end));
@@ -166,12 +166,37 @@ fn parts() {
         let (expected, said) = if start < 40 {
             (ResizeError::BeforeRun { start, end, index: 40 }, "begins at unit 40")
         } else {
-            (ResizeError::BehindRun { start, end, behind: 140 }, "ends at unit 140")
+            (ResizeError::BehindRun { start, end, behind: 140 }, "ends before unit 140")
         };
         assert_eq!(refused, expected);
         let said = format!("units {start}..{end} are no part of the run, which {said}");
         assert_eq!(refused.to_string(), said);
     }
+}
+
+#[test]
+fn splits() {
+    let arena = Arena::new(1000);
+    let buddy = arena.buddy();
+    let runs = buddy.here();
+    runs.alloc_at(36, 8).unwrap();
+    runs.alloc_at(48, 12).unwrap();
+    let length = |index, units, actual| ResizeError::WrongLength { index, units, actual };
+    let misaligned = |order| FreeError::Misaligned { index: 36, order }.into();
+    for (index, order, error) in [
+        (36, 3, misaligned(3)),
+        (36, 9, misaligned(9)),
+        (48, 3, length(48, 8, 12)),
+        (48, 10, ResizeError::OrderTooLarge { order: 10, max: 9 }),
+        (40, 0, FreeError::NotABlock { index: 40 }.into()),
+    ] {
+        assert_eq!(asked(&buddy, || runs.split(index, order)), Err(error));
+    }
+    for units in [0, 8, 9, u64::MAX] {
+        assert_eq!(asked(&buddy, || runs.split_off(36, units)), Err(length(36, units, 8)));
+    }
+    assert_eq!(runs.split(48, 2), Ok(()));
+    assert_eq!(buddy.free(56), Ok(4));
 }
 
 #[test]

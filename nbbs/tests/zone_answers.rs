@@ -362,6 +362,6 @@ fn a_range_that_leaves_its_zone() {
     let zones = [Zone { base: 1000, buddy: arena.buddy() }];
     let refused = Zones::new(&zones).unwrap().alloc_at(1060, 8).unwrap_err();
     // Which says nothing of the units below the zone.
-    let said = "units 1060..1068 are not a range that ends at unit 1064 at the latest";
+    let said = "units 1060..1068 reach beyond the last unit, 1063";
     assert_eq!(refused.to_string(), said);
 }

@@ -143,8 +143,8 @@ fn resizing_stays_in_the_zone() {
         (50..102, "begins at unit 100"),
         (50..60, "begins at unit 100"),
         (0..1, "begins at unit 100"),
-        (102..u64::MAX, "ends at unit 105"),
-        (u64::MAX - 1..u64::MAX, "ends at unit 105"),
+        (102..u64::MAX, "ends before unit 105"),
+        (u64::MAX - 1..u64::MAX, "ends before unit 105"),
     ] {
         let refused = zones.free_part(first, part.clone()).unwrap_err().to_string();
         assert_eq!(refused, format!("units {part:?} are no part of the run, which {limit}"));

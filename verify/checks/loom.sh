@@ -19,7 +19,7 @@ results=$("$loom" "$@" "${chosen[@]}" 2>/dev/null | tee /dev/stderr) || ours=FOU
 flags='--cfg nbbs_fenced'
 RUSTFLAGS=$flags cargo build --quiet --package verify-loom --target-dir "$target/fenced"
 fenced=$target/fenced/debug/verify-loom
-mapfile -t weaker < <("$fenced" --names | grep -E '/Bare$|^(known-|stale-notes|claim-or-merge|free-or-tighten|merge-or-tighten)' | share)
+mapfile -t weaker < <("$fenced" --names | grep -E '/Bare$|^(known-|climb-beside|stale-notes|claim-or-merge|free-or-tighten|merge-or-tighten)' | share)
 for race in "${weaker[@]}"; do
     "$fenced" "$@" "$race" 2>/dev/null | tee /dev/stderr | grep clean >/dev/null || { log "$flags: $race FOUND"; ours=FOUND; }
 done

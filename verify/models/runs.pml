@@ -83,7 +83,7 @@ inline check_rests() {
 #endif
 #define PIECE_UNITS ((pat == 10 -> 2 : 1) << LEVEL(n))
 
-/* ---- run.rs: clear_tails(), the rests of one word that end at `to` */
+/* ---- run.rs: clear_rests(), the rests of one word that end at `to` */
 #define LAST SPOT(to - 1)
 #define BEFORE_LAST (BEGIN(LAST, to - 1) - (1 << LEVEL(LAST)))
 #define LAST_RESTS (SLOT_OF(LAST, to - 1) == 0 -> 2 : (CODE(LAST, 0) == REST && BEFORE_LAST >= goal -> 10 : 8))
@@ -240,7 +240,7 @@ progress:
   CHANGE(LOSES_FRONT, 7)
 #endif
 #endif
-  /* claim_run(), claim_tails(): the pieces from the first on; if overtaken, it tries again or gives up, whatever overtook it */
+  /* claim_run(), claim_rests(): the pieces from the first on; if overtaken, it tries again or gives up, whatever overtook it */
   :: d_step { phase == HEAD_PIECE && pat -> to = FIRST_TAIL; n = 0; pat = 0; phase = TAILS } goto done
   :: d_step { phase == HEAD_PIECE && !pat -> from = 0; goal = 0; phase = 0 } goto done
   :: d_step { phase == TAILS && pat -> to = to + PIECE_UNITS; n = 0; pat = 0 } goto done
@@ -257,7 +257,7 @@ progress:
 #endif
   :: d_step { phase == TAILS && !pat && to == goal -> end = goal; done_with(); phase = REHEAD } goto done
   :: d_step { phase == TAILS && !pat && to < goal -> GIVE_UP; phase = BACK } goto done
-  /* clear_tails() from the end, then the head */
+  /* clear_rests() from the end, then the head */
 #ifdef BACK_NO_MERGE
   :: d_step { phase == BACK && to > goal -> clear_last(); at = 0 } goto done
 #else
@@ -308,7 +308,7 @@ progress:
   :: d_step { !phase && !end } goto over
   fi;
 
-shrink: /* clear_tails() */
+shrink: /* clear_rests() */
   if
   :: d_step { to = end; end = cut; goal = CUT_TO; phase = BACK } goto done
   fi;

@@ -99,9 +99,9 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// each word, two for most. No other handle may be using the words.
     ///
     /// A kernel that learns at boot how much memory there is takes the words from that memory: `metadata_words(units)`
-    /// words on a 64-byte boundary, made a slice by `core::slice::from_raw_parts`. It releases what the map calls usable
-    /// and then [reserves](Buddy::reserve) the frames in which the words lie. Lanes and caches can follow the words,
-    /// each on a 64-byte boundary (`examples/kernel` does all of this).
+    /// words on a 64-byte boundary, made a slice by `core::slice::from_raw_parts`. It releases what the map calls
+    /// usable and then [reserves](Buddy::reserve) the frames in which the words lie. Lanes and caches can follow the
+    /// words, each on a 64-byte boundary (`examples/kernel` does all of this).
     ///
     /// # Errors
     /// Those of [`Buddy::new`].
@@ -153,18 +153,17 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// the largest power of two for which [`lane_words`](crate::lane_words) has room in `words`; an empty slice changes
     /// nothing.
     ///
-    /// The metadata has few lanes, as [`new`](Self::new) says, and two CPUs that share one claim in the same words, which
-    /// costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many lanes
-    /// an arena should have, and `MetadataBox::for_cpus` makes room for them; 16 KiB more keep 64 CPUs that share 1 GiB
-    /// apart, 64 KiB keep 256 CPUs apart. Lanes are hints: handles with other lanes, in other processes too, share the
-    /// arena as before.
+    /// The metadata has few lanes, as [`new`](Self::new) says, and two CPUs that share one claim in the same words,
+    /// which costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many lanes an arena should have,
+    /// and `MetadataBox::for_cpus` makes room for them; 16 KiB more keep 64 CPUs that share 1 GiB apart, 64 KiB keep
+    /// 256 CPUs apart. Lanes are hints: handles with other lanes, in other processes too, share the arena as before.
     ///
     /// The call clears the words, which may have any content and should begin on a 64-byte boundary. Make the handle
     /// once, and copy it. The words belong to this arena as long as a handle with them is in use: what lanes note of
     /// one arena is wrong of another.
     ///
     /// # Errors
-    /// [`MetadataError::TooShort`] if there are words, but no room for one lane.
+    /// [`MetadataError::LanesTooShort`] if there are words, but no room for one lane.
     ///
     /// ```
     /// use nbbs::{Buddy, Metadata, lane_words, metadata_words};

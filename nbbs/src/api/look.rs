@@ -1,4 +1,4 @@
-//! Queries of an arena that may be in use. Nothing here writes.
+//! Queries, which write nothing. All but the audit may run while the arena is in use.
 
 use core::ops::Range;
 

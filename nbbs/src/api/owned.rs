@@ -52,7 +52,7 @@ impl<'b, W: Word> Block<'b, W> {
 
     /// Takes over the block or run at `index`, such as one that [`leak`](Self::leak) returned.
     ///
-    /// If it is taken over twice, the second free is refused like any double free.
+    /// If it is taken over twice, the second free is refused like any double free. Cost: as for [`units`](Self::units).
     ///
     /// # Errors
     /// Those of [`Buddy::len_of`](crate::Buddy::len_of).
@@ -87,7 +87,7 @@ impl<'b, W: Word> Block<'b, W> {
         self.index..self.index + len
     }
 
-    /// Returns the first unit, and leaves it to the caller to free the block.
+    /// Returns the first unit, and leaves it to the caller to free the block. Cost: none.
     ///
     /// ```
     /// # use nbbs::{Block, Request};
@@ -103,6 +103,7 @@ impl<'b, W: Word> Block<'b, W> {
     }
 
     /// Gives back all but the first `units` units.
+    /// It costs what [`Lane::shrink`] costs.
     ///
     /// # Errors
     /// Those of [`Lane::shrink`].
@@ -121,6 +122,7 @@ impl<'b, W: Word> Block<'b, W> {
     }
 
     /// Extends the block to `units` units, in place.
+    /// It costs what [`Lane::grow`] costs.
     ///
     /// # Errors
     /// Those of [`Lane::grow`].
@@ -139,6 +141,7 @@ impl<'b, W: Word> Block<'b, W> {
     }
 
     /// Splits the block after `units` units, and returns the second part.
+    /// It costs what [`Lane::split_off`] costs.
     ///
     /// # Errors
     /// Those of [`Lane::split_off`].

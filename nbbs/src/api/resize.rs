@@ -16,9 +16,10 @@ impl<W: Word> Lane<'_, W> {
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run has fewer units, and
     /// [`ResizeError::Contended`] if another thread's claim stands below a slot that has to be cut, or what it split
-    /// there, and that thread has yet to find the area taken and take both back. The run keeps its units. If that thread
-    /// died, the answer does not change, but the run can be freed as a whole. After `Contended` it may lie in smaller
-    /// slots: then [`vouch_for`](crate::Buddy::vouch_for) knows no block there, and freeing it costs what a run costs.
+    /// there, and that thread has yet to find the area taken and take both back. The run keeps its units. If that
+    /// thread died, the answer does not change, but the run can be freed as a whole. After `Contended` it may lie in
+    /// smaller slots: then [`vouch_for`](crate::Buddy::vouch_for) knows no block there, and freeing it costs what a run
+    /// costs.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -90,9 +91,10 @@ impl<W: Word> Lane<'_, W> {
     /// of the run may call it. Callable from interrupt and signal handlers.
     ///
     /// # Errors
-    /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::OrderTooLarge`], [`ResizeError::WrongLength`]
-    /// if the run does not divide into aligned blocks of the order, and [`ResizeError::Contended`] as in
-    /// [`shrink`](Self::shrink). Nothing that the caller could see has changed.
+    /// [`ResizeError::Free`] if nothing begins at `index`, or a block of the order cannot,
+    /// [`ResizeError::OrderTooLarge`], [`ResizeError::WrongLength`] if the run does not divide into blocks of the
+    /// order, and [`ResizeError::Contended`] as in [`shrink`](Self::shrink). Nothing that the caller could see has
+    /// changed.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -126,7 +128,7 @@ impl<W: Word> Lane<'_, W> {
     /// cpu.free_part(block, block + 8..block + 16)?;
     /// assert_eq!((buddy.len_of(block), buddy.len_of(block + 16)), (Ok(8), Ok(16)));
     /// let refused = cpu.free_part(block, block + 4..block + 16).unwrap_err();
-    /// assert_eq!(refused.to_string(), "units 4..16 are no part of the run, which ends at unit 8");
+    /// assert_eq!(refused.to_string(), "units 4..16 are no part of the run, which ends before unit 8");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn free_part(&self, index: u64, part: Range<u64>) -> Result<(), ResizeError> {

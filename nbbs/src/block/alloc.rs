@@ -1,7 +1,7 @@
 //! Allocation: one compare-and-swap in the word that the lane changed last, or at its cursor.
 
 use super::claim::fit;
-use super::{Blocks, slots_of};
+use super::{Blocks, level_and_log2};
 use crate::error::AllocError;
 use crate::lane::Path;
 use crate::sync::Word;
@@ -37,7 +37,7 @@ impl<W: Word> Blocks<'_, W> {
     /// word.
     #[inline(always)]
     fn alloc_in<const LEAF: bool>(self, order: u32) -> Option<u64> {
-        let (level, _) = slots_of::<LEAF, W>(order);
+        let (level, _) = level_and_log2::<LEAF, W>(order);
         match self.claim_again::<LEAF>(order) {
             Some((idx, index)) if self.lane.knows_way_up(level, idx) => Some(index),
             Some((_, index)) => self.keep_or_search(index, order),
@@ -50,13 +50,13 @@ impl<W: Word> Blocks<'_, W> {
     /// the common case, and the memory may still be in the cache. Returns its word and its index.
     #[inline(always)]
     fn claim_again<const LEAF: bool>(self, order: u32) -> Option<(u64, u64)> {
-        let (level, slots) = slots_of::<LEAF, W>(order);
+        let (level, log2) = level_and_log2::<LEAF, W>(order);
         let notes = self.lane.notes();
         let (fit, old) = notes.next_fit::<LEAF>(order)?;
         let (place, slot) = (fit.place(), fit.slot);
-        let free = word::is_free(word::codes(level, old), slot, slots);
+        let free = word::is_free(word::codes(level, old), slot, log2);
         let word = if LEAF { self.tree().whole_leaf_at(place) } else { self.tree().at(place) };
-        match word.filter(|_| free)?.claim(level, old, slot, slots) {
+        match word.filter(|_| free)?.claim(level, old, slot, log2) {
             Ok(new) => notes.note_behind(fit, new),
             Err(found) => {
                 self.meet_others(place, found, order);
@@ -95,7 +95,7 @@ impl<W: Word> Blocks<'_, W> {
     /// too.
     #[inline(never)]
     fn alloc_at_cursor<const LEAF: bool>(self, order: u32) -> Option<u64> {
-        let (level, slots) = slots_of::<LEAF, W>(order);
+        let (level, log2) = level_and_log2::<LEAF, W>(order);
         let notes = self.lane.notes();
         let at_cursor = notes.cursor(order).and_then(|cursor| {
             let place = self.geometry().place(level, cursor);
@@ -106,10 +106,10 @@ impl<W: Word> Blocks<'_, W> {
         };
         let old = notes.guess(place, word);
         let whole_slots = self.geometry().whole_slots(level, cursor);
-        let Some(slot) = fit(level, whole_slots, old, slots) else {
+        let Some(slot) = fit(level, whole_slots, old, log2) else {
             return self.alloc_spare::<LEAF>(cursor, order);
         };
-        let new = match word.claim(level, old, slot, slots) {
+        let new = match word.claim(level, old, slot, log2) {
             Ok(new) => new,
             Err(found) => {
                 notes.note(place, found);
@@ -120,9 +120,9 @@ impl<W: Word> Blocks<'_, W> {
                 };
             }
         };
-        let buddy = slot ^ 1 << slots;
+        let buddy = slot ^ 1 << log2;
         // In a leaf word of which only a part is inside the arena nothing is claimed again.
-        if LEAF || buddy + (1 << slots) <= whole_slots {
+        if LEAF || buddy + (1 << log2) <= whole_slots {
             notes.note_claimed::<LEAF>(place, new, order, buddy);
         } else {
             notes.note(place, new);

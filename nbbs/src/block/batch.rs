@@ -1,7 +1,7 @@
 //! Batches: one compare-and-swap claims or frees as many blocks as one word has.
 
 use super::beside::Beside;
-use super::{Blocks, slots_of};
+use super::{Blocks, level_and_log2};
 use crate::error::AllocError;
 use crate::lane::Path;
 use crate::sync::Word;
@@ -72,13 +72,13 @@ impl<W: Word> Blocks<'_, W> {
 
     /// Claims blocks of `order` in one word, climbs, and returns how many.
     fn claim_many(self, level: usize, idx: u64, order: u32, blocks: &mut [u64]) -> usize {
-        let slots = order - W::SHAPE.slot_order(level);
+        let log2 = order - W::SHAPE.slot_order(level);
         let inside = word::first_slots(self.geometry().whole_slots(level, idx));
         let claimed = self.tree().fill(level, idx, |codes| {
-            let places = word::places(word::free_slots(codes) & inside, slots);
+            let places = word::places(word::free_slots(codes) & inside, log2);
             let new = word::from_slot(places, 0)
                 .take(blocks.len())
-                .fold(0, |new, slot| new | word::block(slots) << (2 * slot));
+                .fold(0, |new, slot| new | word::block(log2) << (2 * slot));
             (new != 0).then_some((codes | new, new))
         });
         let Some((_, new)) = self.lane.noted(level, idx, claimed) else { return 0 };
@@ -101,31 +101,31 @@ impl<W: Word> Blocks<'_, W> {
         if order > self.geometry().max_order() || blocks[0] >= self.geometry().units() {
             return 0;
         }
-        let (level, slots) = slots_of::<false, W>(order);
+        let (level, log2) = level_and_log2::<false, W>(order);
         let (idx, _) = W::SHAPE.locate(level, blocks[0]);
         let (mut codes, mut count) = (0, 0);
         for &block in blocks {
             let (at, slot) = W::SHAPE.locate(level, block);
-            let new = word::block(slots) << (2 * slot);
+            let new = word::block(log2) << (2 * slot);
             if at != idx || codes & new != 0 || block & ((1 << order) - 1) != 0 {
                 break;
             }
             (codes, count) = (codes | new, count + 1);
         }
-        let cleared = if count > 0 { self.clear_many(level, idx, slots, codes) } else { None };
+        let cleared = if count > 0 { self.clear_many(level, idx, log2, codes) } else { None };
         cleared.map_or(0, |left| {
             self.tell_freed(level, idx, order, left);
             count
         })
     }
 
-    /// Clears blocks of `2^slots` slots, given by their `codes`, from a word, and returns what the word holds now. Does
+    /// Clears blocks of `2^log2` slots, given by their `codes`, from a word, and returns what the word holds now. Does
     /// not update the words above. Returns `None` if the blocks are not all there.
-    fn clear_many(self, level: usize, idx: u64, slots: u32, codes: u64) -> Option<u64> {
+    fn clear_many(self, level: usize, idx: u64, log2: u32, codes: u64) -> Option<u64> {
         let heads = || word::from_slot(span::heads(codes), 0);
-        let bits = heads().fold(0, |bits, slot| bits | word::block_bits(slots) << (2 * slot));
+        let bits = heads().fold(0, |bits, slot| bits | word::block_bits(log2) << (2 * slot));
         let cleared = self.tree().rewrite(level, idx, |found| {
-            let all_there = heads().all(|slot| word::is_block(found, slot, slots));
+            let all_there = heads().all(|slot| word::is_block(found, slot, log2));
             all_there.then_some((found & !bits, ()))
         });
         self.lane.noted(level, idx, cleared).map(|(left, ())| left)

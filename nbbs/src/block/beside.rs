@@ -1,7 +1,7 @@
 //! Allocation in the words beside the one at the lane's cursor. A search would begin there, too, but it is made for
 //! every level and takes three times as many instructions.
 
-use super::{Blocks, slots_of};
+use super::{Blocks, level_and_log2};
 use crate::sync::Word;
 use crate::word;
 
@@ -30,7 +30,7 @@ impl<W: Word> Blocks<'_, W> {
     /// room beside it, a search continues from there.
     #[inline(never)]
     pub(super) fn alloc_beside<const LEAF: bool>(self, cursor: u64, order: u32) -> Option<u64> {
-        let (level, slots) = slots_of::<LEAF, W>(order);
+        let (level, log2) = level_and_log2::<LEAF, W>(order);
         if !LEAF && self.takes_first_fit(level) {
             return self.search(self.lane.home(level), order);
         }
@@ -40,10 +40,10 @@ impl<W: Word> Blocks<'_, W> {
         }
         if let Beside::Room(Room { idx, place, old, slot }) = found
             && let Some(word) = self.tree().at(place)
-            && let Ok(new) = word.claim(level, old, slot, slots)
+            && let Ok(new) = word.claim(level, old, slot, log2)
         {
             let notes = self.lane.notes();
-            notes.note_claimed::<LEAF>(place, new, order, slot ^ 1 << slots);
+            notes.note_claimed::<LEAF>(place, new, order, slot ^ 1 << log2);
             notes.set_cursor(order, idx);
             return self.keep(level, idx, slot, order);
         }
@@ -54,7 +54,7 @@ impl<W: Word> Blocks<'_, W> {
     /// then for a free slot there.
     #[inline(always)]
     pub(super) fn look_beside<const LEAF: bool>(self, cursor: u64, order: u32) -> Beside {
-        let (level, slots) = slots_of::<LEAF, W>(order);
+        let (level, log2) = level_and_log2::<LEAF, W>(order);
         let (area, near) = W::SHAPE.parent(cursor);
         // The top word never is, so directly below it a search looks.
         if !self.geometry().is_whole(level + 1, area) {
@@ -75,7 +75,7 @@ impl<W: Word> Blocks<'_, W> {
         for beside in word::from_slot(split, near) {
             let old = below.read(beside);
             let free = word::free_slots(word::codes(level, old)) & inside;
-            if let Some(slot) = word::fit(free, slots) {
+            if let Some(slot) = word::fit(free, log2) {
                 let (idx, place) = (W::SHAPE.child(area, beside), below.place(beside));
                 return Beside::Room(Room { idx, place, old, slot });
             }

@@ -8,11 +8,11 @@ use crate::word;
 impl<W: Word> Blocks<'_, W> {
     /// Claims a block of `order` in one word and climbs. Returns `None` if nothing fits, or somebody holds the area.
     pub(super) fn claim(self, level: usize, idx: u64, order: u32) -> Option<u64> {
-        let slots = order - W::SHAPE.slot_order(level);
+        let log2 = order - W::SHAPE.slot_order(level);
         let whole_slots = self.geometry().whole_slots(level, idx);
         let claimed = self.tree().fill(level, idx, |codes| {
-            let slot = fit(level, whole_slots, codes, slots)?;
-            Some((codes | word::block(slots) << (2 * slot), slot))
+            let slot = fit(level, whole_slots, codes, log2)?;
+            Some((codes | word::block(log2) << (2 * slot), slot))
         });
         let slot = self.lane.noted(level, idx, claimed)?.1;
         let index = W::SHAPE.first_unit(level, idx, slot);
@@ -39,10 +39,10 @@ impl<W: Word> Blocks<'_, W> {
     }
 }
 
-/// Finds where to claim `2^slots` slots in a word of `level` that holds `old` and has `whole_slots` slots. A word
+/// Finds where to claim `2^log2` slots in a word of `level` that holds `old` and has `whole_slots` slots. A word
 /// outside the level, which a cursor may name, has none.
 #[inline(always)]
-pub(super) fn fit(level: usize, whole_slots: u32, old: u64, slots: u32) -> Option<u32> {
+pub(super) fn fit(level: usize, whole_slots: u32, old: u64, log2: u32) -> Option<u32> {
     let inside = word::first_slots(whole_slots);
-    word::fit(word::free_slots(word::codes(level, old)) & inside, slots)
+    word::fit(word::free_slots(word::codes(level, old)) & inside, log2)
 }

@@ -1,6 +1,6 @@
 //! Freeing a block: find it, clear it with one compare-and-swap, update the words above.
 
-use super::{Blocks, slots_of};
+use super::{Blocks, level_and_log2};
 use crate::error::FreeError;
 use crate::lane::{Path, WayDown};
 use crate::sync::Word;
@@ -111,8 +111,8 @@ impl<W: Word> Blocks<'_, W> {
                 word::HEAD if W::SHAPE.begins_slot(level, index) => {
                     // If it were as large as its word, it would be in the word above.
                     return word::block_order(codes, slot)
-                        .filter(|&slots| slots < W::SHAPE.slots_log2(level))
-                        .map(|slots| slots + W::SHAPE.slot_order(level))
+                        .filter(|&log2| log2 < W::SHAPE.slots_log2(level))
+                        .map(|log2| log2 + W::SHAPE.slot_order(level))
                         .ok_or(FreeError::NotABlock { index });
                 }
                 word::FREE => return Err(FreeError::NotAllocated { index }),
@@ -137,13 +137,13 @@ impl<W: Word> Blocks<'_, W> {
     /// had not freed there, and has just looked at the words above.
     #[inline]
     fn clear_near<const LEAF: bool, const SURVEYED: bool>(self, index: u64, order: u32) -> bool {
-        let (level, slots) = slots_of::<LEAF, W>(order);
+        let (level, log2) = level_and_log2::<LEAF, W>(order);
         let (idx, slot) = W::SHAPE.locate(level, index);
         let place = self.geometry().place(level, idx);
         let notes = self.lane.notes();
         let Some(word) = self.tree().at(place) else { return false };
         let (old, is_last) = notes.guess_last(place, word);
-        let (new, left) = match word.clear(level, old, slot, slots) {
+        let (new, left) = match word.clear(level, old, slot, log2) {
             Some(Ok(cleared)) => cleared,
             Some(Err(found)) => {
                 notes.note(place, found);
@@ -240,11 +240,11 @@ impl<W: Word> Blocks<'_, W> {
 
     /// Clears a block in its word and returns what the word holds now. Does not update the words above.
     pub(super) fn clear_word(self, index: u64, order: u32) -> Option<u64> {
-        let (level, slots) = slots_of::<false, W>(order);
+        let (level, log2) = level_and_log2::<false, W>(order);
         let (idx, slot) = W::SHAPE.locate(level, index);
         // The word is treated as codes alone, as in a leaf word: this transition does not concern the rest of an inner
         // word.
-        let change = |codes| word::without_block(0, codes, slot, slots);
+        let change = |codes| word::without_block(0, codes, slot, log2);
         let cleared = self.tree().rewrite(level, idx, change);
         self.lane.noted(level, idx, cleared).map(|(new, _)| new)
     }
@@ -257,6 +257,6 @@ fn offer_of<W: Word>(level: usize, left: u64, slot: u32) -> u64 {
     if left == 0 {
         return word::UNSETTLED;
     }
-    let slots = word::grown(left, slot, W::SHAPE.slots_log2(level));
-    u64::from(slots + W::SHAPE.slot_order(level) + 1)
+    let log2 = word::grown(left, slot, W::SHAPE.slots_log2(level));
+    u64::from(log2 + W::SHAPE.slot_order(level) + 1)
 }

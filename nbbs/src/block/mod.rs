@@ -44,7 +44,7 @@ impl<'b, W: Word> Blocks<'b, W> {
 /// Returns the level of the words in which blocks of `order` lie, and log2 of the slots that one takes. `LEAF`: that is
 /// known to be the lowest level.
 #[inline(always)]
-fn slots_of<const LEAF: bool, W: Word>(order: u32) -> (usize, u32) {
+fn level_and_log2<const LEAF: bool, W: Word>(order: u32) -> (usize, u32) {
     let level = if LEAF { 0 } else { W::SHAPE.level_of(order) };
     (level, order - W::SHAPE.slot_order(level))
 }

@@ -10,7 +10,7 @@
 //! word last. Nothing is noted by batches, by frees whose first compare-and-swap fails, and by a lane that has not
 //! allocated that order yet.
 
-use super::{Blocks, slots_of};
+use super::{Blocks, level_and_log2};
 use crate::lane::Path;
 use crate::sync::Word;
 use crate::word;
@@ -37,7 +37,7 @@ impl<W: Word> Blocks<'_, W> {
     #[inline(never)]
     pub(super) fn alloc_spare<const LEAF: bool>(self, cursor: u64, order: u32) -> Option<u64> {
         if let Some((idx, index)) = self.claim_spare::<LEAF>(cursor, order) {
-            let (level, _) = slots_of::<LEAF, W>(order);
+            let (level, _) = level_and_log2::<LEAF, W>(order);
             // The path of the claims remains that above the cursor.
             if self.lane.climb(Path::Frees, level, idx) {
                 return Some(index);
@@ -65,14 +65,14 @@ impl<W: Word> Blocks<'_, W> {
     /// somebody else changes the word meanwhile.
     #[inline(always)]
     fn claim_lone<const LEAF: bool>(self, idx: u64, order: u32) -> Option<u64> {
-        let (level, slots) = slots_of::<LEAF, W>(order);
+        let (level, log2) = level_and_log2::<LEAF, W>(order);
         let place = self.geometry().place(level, idx);
         let word = self.tree().at(place)?;
         let notes = self.lane.notes();
         let old = notes.guess(place, word);
         let free = self.tree().free_slots(level, idx, word::codes(level, old));
-        let slot = word::lone_fit(free, slots)?;
-        match word.claim(level, old, slot, slots) {
+        let slot = word::lone_fit(free, log2)?;
+        match word.claim(level, old, slot, log2) {
             Ok(new) => notes.note(place, new),
             Err(found) => {
                 notes.note(place, found);

@@ -17,6 +17,9 @@ impl fmt::Display for MetadataError {
             Self::TooShort { words, needed } => {
                 write!(f, "metadata of {words} words: the arena needs {needed}")
             }
+            Self::LanesTooShort { words, needed } => {
+                write!(f, "lanes of {words} words: one lane takes {needed}")
+            }
             Self::NoMemory { words } => {
                 write!(f, "there is no memory for {words} words of metadata")
             }
@@ -87,7 +90,7 @@ impl fmt::Display for ResizeError {
             Self::BehindRun { start, end, behind } => {
                 write!(
                     f,
-                    "units {start}..{end} are no part of the run, which ends at unit {behind}"
+                    "units {start}..{end} are no part of the run, which ends before unit {behind}"
                 )
             }
             Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
@@ -96,7 +99,8 @@ impl fmt::Display for ResizeError {
             Self::Contended { unit } => {
                 write!(
                     f,
-                    "unit {unit} cannot be split now, as another thread is taking back a claim below it: try again"
+                    "unit {unit} cannot be split now, as another thread's claim stands below it: \
+                     try again, or, if that thread has died, free the run"
                 )
             }
         }
@@ -115,7 +119,7 @@ fn out_of_range(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fm
     if range.end <= units {
         return write!(f, "units {range:?} are an empty range");
     }
-    write!(f, "units {range:?} are not a range that ends at unit {units} at the latest")
+    write!(f, "units {range:?} reach beyond the last unit, {}", units.saturating_sub(1))
 }
 
 fn wrong_length(f: &mut fmt::Formatter<'_>, index: u64, units: u64, actual: u64) -> fmt::Result {

@@ -36,15 +36,15 @@ impl<'a, W: Word> Arena<'a, W> {
         }
     }
 
-    /// Returns the same arena with fresh lanes in `words`: the largest power of two for which there is room. Without any
-    /// words it keeps its own.
+    /// Returns the same arena with fresh lanes in `words`: the largest power of two for which there is room. Without
+    /// any words it keeps its own.
     pub fn with_lanes(self, words: &'a [W]) -> Result<Self, MetadataError> {
         if words.is_empty() {
             return Ok(self);
         }
         let (lanes, _) = words.as_chunks();
         let Some(log2) = lanes.len().checked_ilog2() else {
-            return Err(MetadataError::TooShort { words: words.len(), needed: LANE_WORDS });
+            return Err(MetadataError::LanesTooShort { words: words.len(), needed: LANE_WORDS });
         };
         let lanes = &lanes[..1 << log2];
         // Relaxed: zeros publish nothing. Notes of another arena must not be trusted. A lane in use that reads a note

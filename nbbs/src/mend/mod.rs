@@ -60,6 +60,8 @@ impl<W: Word> Mend<'_, W> {
         (level..self.0.geometry.top()).all(|level| {
             // From the lowest up: each slot that passes keeps the next from being merged.
             let passes = self.0.passes(level, below);
+            // Before the look at the next word, as wherever slots are passed.
+            W::store_load_fence();
             below = W::SHAPE.parent(below).0;
             passes
         })

@@ -46,9 +46,9 @@ impl<W: Word> Runs<'_, W> {
         let held = Held { start, end, first };
         // Hidden until everything is claimed: nobody may free what is not yet allocated.
         if !self.claim_slots(first, first.hidden()) {
-            return Err(self.first_in_use(start, held.tails()));
+            return Err(self.first_in_use(start, held.rests()));
         }
-        self.claim_tails(held.tails(), end).map_err(|unit| {
+        self.claim_rests(held.rests(), end).map_err(|unit| {
             self.clear_hidden(first);
             Some(unit)
         })?;
@@ -57,11 +57,11 @@ impl<W: Word> Runs<'_, W> {
 
     /// Claims units `from..end` as the rests of the run that ends at `from`. `Err` names a unit that cannot be claimed;
     /// then none is held.
-    pub(super) fn claim_tails(self, from: u64, end: u64) -> Result<(), u64> {
+    pub(super) fn claim_rests(self, from: u64, end: u64) -> Result<(), u64> {
         let mut unit = from;
         while unit < end {
             let Some(next) = self.claim_tail(unit, end) else {
-                self.clear_tails(from, unit);
+                self.clear_rests(from, unit);
                 return Err(unit);
             };
             unit = next;

@@ -97,12 +97,12 @@ impl<W: Word> Runs<'_, W> {
             return self.clear_slots(slots, slots.closed());
         }
         let Ok(held) = self.hold(run) else { return false };
-        self.clear_tails(held.tails(), held.end);
+        self.clear_rests(held.rests(), held.end);
         self.clear_hidden(held.first)
     }
 
     /// Clears the rests of units `from..to`, the end of a run, from the end.
-    pub(super) fn clear_tails(self, from: u64, mut to: u64) {
+    pub(super) fn clear_rests(self, from: u64, mut to: u64) {
         while to > from {
             let Spot { level, idx, slot, codes } = self.tree().spot(to - 1);
             let (from_idx, from_slot) = W::SHAPE.locate(level, from);

@@ -26,7 +26,7 @@ pub(super) struct Held {
 
 impl Held {
     /// Returns the unit from which on the run consists of rests.
-    pub fn tails(&self) -> u64 {
+    pub fn rests(&self) -> u64 {
         self.start + u64::from(self.first.count)
     }
 
@@ -55,12 +55,12 @@ impl<W: Word> Runs<'_, W> {
         } else {
             self.refine(run.head, run.start, 0, first.hidden())?;
         }
-        held.end = self.end_of_tails(held.tails());
+        held.end = self.end_of_rests(held.rests());
         if held.end == run.end {
             return Ok(held);
         }
-        // Somebody else has resized it. Or it has gone, and its first unit, the last of a word, is a reservation now, with
-        // the code of the head that was read.
+        // Somebody else has resized it. Or it has gone, and its first unit, the last of a word, is a reservation now,
+        // with the code of the head that was read.
         if run.is_open && held.end == run.start + 1 {
             self.rehead(&held, first.open(), held.end)?;
         } else {
@@ -74,8 +74,8 @@ impl<W: Word> Runs<'_, W> {
         if self.recode(first, run.slots::<W>().closed(), first.hidden()) {
             return Ok(());
         }
-        let tails = run.start + u64::from(first.count);
-        Err(ResizeError::InUse { unit: self.first_in_use(run.end, tails).unwrap_or(run.end) })
+        let rests = run.start + u64::from(first.count);
+        Err(ResizeError::InUse { unit: self.first_in_use(run.end, rests).unwrap_or(run.end) })
     }
 
     /// Gives a held run its head back. The run has the units up to `end`; if that is beyond its leaf word, the rests
@@ -87,9 +87,9 @@ impl<W: Word> Runs<'_, W> {
     /// Returns the codes with which a held run begins in its leaf word, if it is to end at `end`.
     pub(super) fn head_codes(self, held: &Held, end: u64) -> u64 {
         let first = held.first;
-        let count = end.min(held.tails()) - held.start;
+        let count = end.min(held.rests()) - held.start;
         // A whole word is never closed: it would look like a block of the level above.
-        if end > held.tails() || count == W::SHAPE.leaf_units() {
+        if end > held.rests() || count == W::SHAPE.leaf_units() {
             first.open()
         } else {
             first.with_count(count as u32).closed()
@@ -104,7 +104,7 @@ impl<W: Word> Runs<'_, W> {
         let first = held.first;
         let done = self.recode(first, first.hidden(), codes);
         if !done {
-            self.clear_tails(held.tails(), end);
+            self.clear_rests(held.rests(), end);
             self.clear_left(first);
         }
         changed(held.start, done)

@@ -116,7 +116,7 @@ impl<'b, W: Word> Runs<'b, W> {
                 let within = u64::from(1 + span::rests_from(head.codes, slot + 1));
                 let here = index + within;
                 let end =
-                    if W::SHAPE.locate(0, here).1 == 0 { self.end_of_tails(here) } else { here };
+                    if W::SHAPE.locate(0, here).1 == 0 { self.end_of_rests(here) } else { here };
                 // An open head in the last unit of a word has rests behind the word: it has gone since it was read.
                 if end == index + 1 {
                     return Err(FreeError::Reserved { index });
@@ -138,7 +138,7 @@ impl<'b, W: Word> Runs<'b, W> {
     }
 
     /// Returns where the rests end that begin at `unit`, the first of a word or of a slot.
-    fn end_of_tails(self, mut unit: u64) -> u64 {
+    fn end_of_rests(self, mut unit: u64) -> u64 {
         while unit < self.geometry().units() {
             let spot = self.tree().spot(unit);
             let rests = span::rests_from(spot.codes, spot.slot);

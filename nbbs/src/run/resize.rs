@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use super::hold::{Held, changed};
 use super::{Run, Runs};
-use crate::error::ResizeError;
+use crate::error::{FreeError, ResizeError};
 use crate::sync::Word;
 
 impl<W: Word> Runs<'_, W> {
@@ -38,8 +38,8 @@ impl<W: Word> Runs<'_, W> {
         }
         let held = self.hold(&run)?;
         // A closed run takes the rest of its leaf word with it.
-        let tails = held.end.max(held.tails());
-        match self.claim_tails(tails, end) {
+        let rests = held.end.max(held.rests());
+        match self.claim_rests(rests, end) {
             Ok(()) => self.give_back(&held, end),
             Err(unit) => {
                 self.give_back(&held, run.end)?;
@@ -66,7 +66,10 @@ impl<W: Word> Runs<'_, W> {
             return Err(ResizeError::OrderTooLarge { order, max });
         }
         let size = 1_u64 << order;
-        if (index | run.units()) & (size - 1) != 0 {
+        if index & (size - 1) != 0 {
+            return Err(FreeError::Misaligned { index, order }.into());
+        }
+        if run.units() & (size - 1) != 0 {
             return Err(ResizeError::WrongLength { index, units: size, actual: run.units() });
         }
         let starts = (0..run.units() / size).map(|number| index + number * size);
@@ -77,15 +80,15 @@ impl<W: Word> Runs<'_, W> {
             return changed(index, self.recode(slots, slots.closed(), blocks));
         }
         let held = self.hold(&run)?;
-        let later = starts.clone().filter(|&start| start >= held.tails());
+        let later = starts.clone().filter(|&start| start >= held.rests());
         if let Err(error) = later.clone().try_for_each(|start| self.prepare(start, start + size)) {
             self.give_back(&held, run.end)?;
             return Err(error);
         }
         later.clone().rev().try_for_each(|start| self.begin(&held, start, start + size))?;
-        let first = starts.take_while(|&start| start < held.tails());
+        let first = starts.take_while(|&start| start < held.rests());
         let heads = first.map(|start| self.head_codes(&held.from(start), start + size));
-        let end = index + (held.tails() - index).next_multiple_of(size);
+        let end = index + (held.rests() - index).next_multiple_of(size);
         self.rehead(&held, heads.fold(0, |codes, head| codes | head), end)
             .inspect_err(|_| later.for_each(|start| _ = self.free_held(start)))
     }
@@ -119,21 +122,21 @@ impl<W: Word> Runs<'_, W> {
             return Err(error);
         }
         // From the end, so that every rest belongs to the run of the unit before it.
-        let tails = held.tails();
+        let rests = held.rests();
         // Where the part behind the gap begins, if there is one.
-        let in_first_word = gap.end < tails.min(held.end);
-        let in_tails = (tails..held.end).contains(&gap.end);
-        if in_tails {
+        let in_first_word = gap.end < rests.min(held.end);
+        let in_rests = (rests..held.end).contains(&gap.end);
+        if in_rests {
             self.begin(&held, gap.end, held.end)?;
         }
         if !in_first_word {
-            self.clear_tails(gap.start.max(tails), gap.end);
+            self.clear_rests(gap.start.max(rests), gap.end);
         }
         let first = if gap.start > held.start { self.head_codes(&held, gap.start) } else { 0 };
         let second = if in_first_word { self.head_codes(&held.from(gap.end), held.end) } else { 0 };
         let end = if in_first_word { held.end } else { gap.start };
         self.rehead(&held, first | second, end).inspect_err(|_| {
-            if in_tails {
+            if in_rests {
                 _ = self.free_held(gap.end);
             }
         })
@@ -141,11 +144,11 @@ impl<W: Word> Runs<'_, W> {
 
     /// Prepares a held run for a gap: see [`carve`](Self::carve).
     fn prepare_gap(self, held: &Held, gap: &Range<u64>) -> Result<(), ResizeError> {
-        let tails = held.tails();
-        if (tails..held.end).contains(&gap.end) {
+        let rests = held.rests();
+        if (rests..held.end).contains(&gap.end) {
             self.prepare(gap.end, held.end)?;
         }
-        if gap.start > tails { self.begin_slot(gap.start) } else { Ok(()) }
+        if gap.start > rests { self.begin_slot(gap.start) } else { Ok(()) }
     }
 
     /// Takes more slots in the word of a closed run, up to unit `end`. Returns `false` if they need another word.

@@ -27,6 +27,8 @@ impl<W: Word> Tree<'_, W> {
             below = idx;
             // After the caller's claim or clear; pairs with the mark.
             let above = self.words.get(base + (idx as usize) * LINE)?.load(AFTER_FENCE);
+            // Another's claim may have split the slot, ahead of its own fence: before the look at the next word.
+            W::store_load_fence();
             wrong |= above >> (2 * slot) ^ word::SPLIT;
             marks |= above;
             bound = bound.min(word::bound_and_mark(above));

@@ -132,7 +132,7 @@ impl<'a, W: Word> Tree<'a, W> {
     pub fn offer(&self, level: usize, idx: u64, word: u64) -> u64 {
         let codes = word::codes(level, word);
         let whole = word::largest(self.free_slots(level, idx, codes))
-            .map_or(0, |slots| u64::from(slots + W::SHAPE.slot_order(level) + 1));
+            .map_or(0, |log2| u64::from(log2 + W::SHAPE.slot_order(level) + 1));
         if level == 0 {
             return whole;
         }
@@ -157,7 +157,7 @@ impl<'a, W: Word> Tree<'a, W> {
         if level > 0 && word::bound(word) >= need && word::split_slots(codes) != 0 {
             return true;
         }
-        let slots = (need as u32 - 1).saturating_sub(W::SHAPE.slot_order(level));
+        let log2 = (need as u32 - 1).saturating_sub(W::SHAPE.slot_order(level));
         let free = word::free_slots(codes)
             & if level == 0 {
                 const { word::first_slots(W::SHAPE.slots(0)) }
@@ -165,7 +165,7 @@ impl<'a, W: Word> Tree<'a, W> {
                 const { word::first_slots(W::SHAPE.slots(1)) }
             };
         // Most words have nothing free.
-        free != 0 && slots <= W::SHAPE.slots_log2(level) && word::places(free, slots) != 0
+        free != 0 && log2 <= W::SHAPE.slots_log2(level) && word::places(free, log2) != 0
     }
 
     /// Returns the split slots of an inner word, by their low bits.

@@ -1,4 +1,4 @@
-//! The transitions: each is one compare-and-swap of one word, and nothing else writes a word of the protocol.
+//! The transitions: each is one compare-and-swap of one word, and nothing else changes the words of an arena in use.
 //!
 //! ```text
 //! claim    free slots become a block                                  fill      free slots become held
@@ -59,17 +59,17 @@ impl<'a, W: Word> At<'a, W> {
         Ok(new)
     }
 
-    /// Claims a block of `2^slots` slots at `slot`, which are free in `old`. Returns the new word, or what was found
+    /// Claims a block of `2^log2` slots at `slot`, which are free in `old`. Returns the new word, or what was found
     /// instead of `old`.
     #[inline(always)]
-    pub fn claim(self, level: usize, old: u64, slot: u32, slots: u32) -> Result<u64, u64> {
-        if !word::is_free(word::codes(level, old), slot, slots) {
+    pub fn claim(self, level: usize, old: u64, slot: u32, log2: u32) -> Result<u64, u64> {
+        if !word::is_free(word::codes(level, old), slot, log2) {
             return Err(old);
         }
-        self.swap(old, word::claim(level, old, slot, slots))
+        self.swap(old, word::claim(level, old, slot, log2))
     }
 
-    /// Clears the block of `2^slots` slots at `slot`. Returns the new word and the codes left in it, or what was found
+    /// Clears the block of `2^log2` slots at `slot`. Returns the new word and the codes left in it, or what was found
     /// instead of `old`; `None` if `old` has no such block.
     #[inline(always)]
     pub fn clear(
@@ -77,9 +77,9 @@ impl<'a, W: Word> At<'a, W> {
         level: usize,
         old: u64,
         slot: u32,
-        slots: u32,
+        log2: u32,
     ) -> Option<Result<(u64, u64), u64>> {
-        let (new, left) = word::without_block(level, old, slot, slots)?;
+        let (new, left) = word::without_block(level, old, slot, log2)?;
         Some(self.swap(old, new).map(|new| (new, left)))
     }
 
@@ -197,7 +197,11 @@ impl<'a, W: Word> Tree<'a, W> {
                 word::HEAD | word::REST => return false,
                 // What the claim left of the slot: at most its largest half.
                 word::FREE => word::bound(old).max(u64::from(W::SHAPE.slot_order(level))),
-                _ if old & word::MARK == 0 => return true,
+                _ if old & word::MARK == 0 => {
+                    // Another's claim may have split it: before the look at the word above, as after a split.
+                    W::store_load_fence();
+                    return true;
+                }
                 _ => word::bound(old),
             };
             match word.split(old, slot, bound) {
@@ -217,12 +221,14 @@ impl<'a, W: Word> Tree<'a, W> {
             // SeqCst: leaves no mark, which makes a concurrent `commit` fail.
             match word.swap(old, new) {
                 Ok(raised) => {
-                    W::store_load_fence();
-                    return raised;
+                    old = raised;
+                    break;
                 }
                 Err(found) => old = found,
             }
         }
+        // Before the look at the word above, whoever raised the bound.
+        W::store_load_fence();
         old
     }
 

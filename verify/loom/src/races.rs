@@ -119,6 +119,18 @@ pub static RACES: &[Race] = &[
         &[&[Free, Alloc(5)], &[Alloc(4)]],
         ALL,
     ),
+    // Three levels: lane 0 merges the word below the top and takes the half, lane 1 splits the slot above that word, and
+    // lane 2, which claims in the same leaf word, finds it split. Its look at the top must come after that.
+    Race {
+        name: "climb-beside-a-climb",
+        units: 1024,
+        grain: 4,
+        setup: &[(0, Alloc(5)), (MAIN, Alloc(9)), (0, Free)],
+        lanes: &[&[Alloc(9)], &[Alloc(4)], &[Alloc(4)]],
+        notes: Notes::Own,
+        // Two reads in a row decide, which nothing orders under Trailing.
+        under: &[(Fences, Some(2)), (Leading, Some(2))],
+    },
     // Small and large blocks of an empty arena: claims meet larger blocks, and are undone.
     half_words("large-or-small", &[], &[&[Alloc(6), Free], &[Alloc(4)]], ALL),
     half_words(
