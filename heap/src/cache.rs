@@ -331,7 +331,9 @@ impl Bin {
         lot: &mut Lot,
     ) -> Option<NonNull<u8>> {
         memory.find(|region| {
-            region.take(class, AT_ONCE, |slab, slots| self.put(class, region, lane, slab, slots));
+            region.take(class, AT_ONCE, |slab, slots| {
+                memory.refuse_all(self.put(class, region, lane, slab, slots));
+            });
             (self.spare != 0).then_some(())
         });
         if self.spare == 0 && !may_fit {
@@ -344,12 +346,13 @@ impl Bin {
             (self.slab, self.spare) = (slab.as_ptr(), class.all_slots());
         }
         self.pop(class, lot).or_else(|| {
-            memory.count_run(class);
-            memory.find(|region| region.make_run(class, lane))
+            let made = memory.find(|region| region.make_run(class, lane));
+            made.inspect(|_| memory.count_run(class))
         })
     }
 
-    /// Keeps slots of a slab, as far as there is room for them, and gives back the others.
+    /// Keeps slots of a slab, as far as there is room for them, and gives back the others. Returns how many of these were
+    /// refused: somebody who did not hold them has freed them meanwhile.
     fn put(
         &mut self,
         class: Class,
@@ -357,10 +360,10 @@ impl Bin {
         lane: usize,
         slab: NonNull<u8>,
         mut slots: u64,
-    ) {
+    ) -> u32 {
         if self.spare == 0 {
             (self.slab, self.spare) = (slab.as_ptr(), slots);
-            return;
+            return 0;
         }
         while slots != 0 && slots != class.all_slots() && self.len < class.most_kept() / 2 {
             // SAFETY: the slot lies in the slab.
@@ -369,16 +372,17 @@ impl Bin {
             self.len += 1;
             slots &= slots - 1;
         }
-        if slots != 0 {
-            give(region, class, lane, slab, slots);
-        }
+        if slots != 0 { give(region, class, lane, slab, slots).0 } else { 0 }
     }
 
-    /// Gives back the slab's slots. Returns its bytes if its memory has gone back.
+    /// Gives back the slab's slots, but those that somebody who did not hold them has freed meanwhile. Returns the slab's
+    /// bytes if its memory has gone back.
     fn give_spare(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
         let slots = core::mem::take(&mut self.spare);
         let of = |slab| memory.at(slab, |region| give(region, class, lane, slab, slots));
-        NonNull::new(self.slab).and_then(of).unwrap_or(0)
+        let (refused, bytes) = NonNull::new(self.slab).and_then(of).unwrap_or((0, 0));
+        memory.refuse_all(refused);
+        bytes
     }
 
     /// Gives back the `count` oldest freed slots, those of one slab together. Returns the bytes of the slabs and runs that
@@ -398,7 +402,7 @@ impl Bin {
             let of_region =
                 |region: &Region<'_>| give_all_of_region(&mut given[first..], region, class, lane);
             let (refused, bytes) = memory.at(at, of_region).unwrap_or((1, 0));
-            (0..refused).for_each(|_| memory.refuse());
+            memory.refuse_all(refused);
             all_bytes += bytes;
         }
         self.slots.copy_within(count..self.len, 0);
@@ -463,8 +467,15 @@ fn take_all_of_slab(
     (slots, twice)
 }
 
-/// Gives back slots that the cache took itself. Returns the bytes of the slab if its memory has gone back.
-fn give(region: &Region<'_>, class: Class, lane: usize, slab: NonNull<u8>, slots: u64) -> usize {
+/// Gives back slots that the cache took itself. Returns how many were refused, and the bytes of the slab if its memory has
+/// gone back.
+fn give(
+    region: &Region<'_>,
+    class: Class,
+    lane: usize,
+    slab: NonNull<u8>,
+    slots: u64,
+) -> (u32, usize) {
     let slab = region.slot_of(class, slab);
-    slab.and_then(|(slab, _)| region.give(class, lane, slab, slots)).unwrap_or(0)
+    slab.map_or((0, 0), |(slab, _)| region.give_or_else(class, lane, slab, slots))
 }

@@ -73,7 +73,8 @@ pub enum FreeError {
         /// Where the slot or the run begins.
         begins: usize,
     },
-    /// The address is inside a run, behind its first unit.
+    /// The address is inside a run, behind its first unit. Where the run begins takes a walk to find out, and is not
+    /// said.
     InsideRun {
         /// The address.
         address: usize,

@@ -25,14 +25,14 @@ use crate::unwind::aborting;
 /// The worst costs, when no other thread is in an operation's way, in loads of the bookkeeping (and
 /// read-modify-writes), are:
 ///
-/// - In a cache: none if it keeps a slot, or has room for one; otherwise 200 (40) to take slabs that have free slots, or
-///   to give back half of what it keeps of that size. The first such operation after a trim or a refusal, anybody's,
+/// - In a cache: none if it keeps a slot, or has room for one; otherwise 200 (40) to take slabs that have free slots,
+///   or to give back half of what it keeps of that size. The first such operation after a trim or a refusal, anybody's,
 ///   gives back all that the cache keeps: 15,000 (3500) more, most of them if it is full of slots that are runs. Of a
 ///   run that it keeps, none; to free one to it, 250 (48), most of them if it gives back another.
 /// - Past the caches, in any memory: 11 (4) for a slot of a slab that has free ones, 5 (3) to free it, 16 (4) to free
 ///   the last of its slab.
-/// - In a region of n MiB, less than 1 GiB: 80 + 140n (8 + 5n) for a slot of a new slab, 100 + 1000n (12 + 5n) for a run
-///   of units of any alignment, also one that is a slot, 120 (24) to free it, and 170 + 12288n (8 + 3400n) to trim,
+/// - In a region of n MiB, less than 1 GiB: 80 + 140n (8 + 5n) for a slot of a new slab, 100 + 1000n (12 + 5n) for a
+///   run of units of any alignment, also one that is a slot, 120 (24) to free it, and 170 + 12288n (8 + 3400n) to trim,
 ///   which an allocation does before it is refused; twice as much for each slab that a trim of another thread has left
 ///   half done. A cache that was refused a slot trims once more before it takes one of that size or a larger one from
 ///   anything but a slab that has free slots.
@@ -45,7 +45,8 @@ use crate::unwind::aborting;
 ///
 /// With the feature `std` a thread's cache is emptied when the thread ends; the thread's first call that allocates or
 /// frees a slot, of up to 32 KiB, or frees anything larger, registers this with the C library. On Linux this takes no
-/// memory, as long as the program has fewer than 32 keys of `pthread_key_create`. Elsewhere it may take a lock of the C
+/// memory, as long as the program has fewer than 32 keys of `pthread_key_create`. With musl the program's first such call
+/// takes a lock of that function: make one before there are handlers that use the heap. Elsewhere it may take a lock of the C
 /// library's `malloc`, so a handler that may interrupt `malloc` must not make that call; and as the global allocator it
 /// needs a Rust whose thread-locals with destructors do not allocate from that, which those up to 1.92 do. Where
 /// thread-locals are keys of the C library, as on Android and OpenBSD, what the cache has may be lost when the thread
@@ -98,7 +99,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         }
     }
 
-    /// Returns whether an address lies in memory that the heap hands out.
+    /// Returns whether an address lies in memory that the heap hands out. Cost: two loads for each region, at most.
     ///
     /// ```
     /// # use nbbs_heap::Heap;
@@ -142,8 +143,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Allocates memory of a layout that is all zero; returns `None` if there is none.
     ///
-    /// Cost: that of [`alloc`](Self::alloc), and a store for each word. Of a new run, the chunks of 64 KiB of which nothing
-    /// was ever handed out are not written to.
+    /// Cost: that of [`alloc`](Self::alloc), and a store for each word. Of a new run, the chunks of 64 KiB of which
+    /// nothing was ever handed out are not written to.
     ///
     /// ```
     /// use nbbs_heap::Heap;
@@ -160,21 +161,22 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Steps::alloc_zeroed(self, layout)
     }
 
-    /// Frees memory. The cache keeps up to 32 slots of a class. Of what is larger than 32 KiB it keeps up to eight runs,
-    /// together at most a 64th of their region and 1 MiB, none that is freed while memory is short, and few where more
-    /// than four of five were kept in vain.
+    /// Frees memory. The cache keeps up to 32 slots of a class. Of what is larger than 32 KiB it keeps up to eight
+    /// runs, together at most a 64th of their region and 1 MiB, none that is freed while memory is short, and few where
+    /// more than four of five were kept in vain.
     ///
     /// A free that is found to be wrong changes nothing, and is counted: see [`refused`](Self::refused). What is found,
     /// and when:
     ///
     /// - At once: the second free of the slot that was freed last through the caller's cache, among those of its size
     ///   (with the feature `quarantine`, among those of any size; with `shuffle` of any slot that the cache keeps); any
-    ///   wrong free whose layout is larger than 32 KiB, except of what the cache of another thread or CPU keeps; any by a
-    ///   caller that bypasses the caches, except of what a cache keeps; and with one of the features `poison`, `asan` and
-    ///   `valgrind` any of what is not allocated, except of what the cache of another thread or CPU keeps.
-    /// - When the cache gives slots back, at the latest in [`trim`](Self::trim) or when the thread ends: any other free of
-    ///   an address that is not the heap's, or lies inside a block, or has a slot of another size, or one that is free.
-    ///   Until then **the cache may hand that address out**, once for each free, though somebody else may be using it.
+    ///   wrong free whose layout is larger than 32 KiB, except of what the cache of another thread or CPU keeps; any by
+    ///   a caller that bypasses the caches, except of what a cache keeps or another operation has in hand; and with one of the features `poison`, `asan`
+    ///   and `valgrind` any of what is not allocated, except of what the cache of another thread or CPU keeps.
+    /// - When the cache gives slots back, at the latest in [`trim`](Self::trim) or when the thread ends: any other free
+    ///   of an address that is not the heap's, or lies inside a block, or has a slot of another size (but not a
+    ///   run of as many units), or one that is free. Until then **the cache may hand that address out**, once for each free, though somebody else may be
+    ///   using it.
     /// - Never: a second free of memory that has been allocated again since.
     ///
     /// ```
@@ -199,8 +201,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Frees memory of which only the address is known, and returns how many bytes it has.
     ///
-    /// Cost: that of [`free`](Self::free), and that of [`usable`](Self::usable). For a run of at most 32 KiB the caller's
-    /// cache is asked once for each class that the run may serve as a slot of: up to 26.
+    /// Cost: that of [`free`](Self::free), and that of [`usable`](Self::usable). For a run of at most 32 KiB the
+    /// caller's cache is asked once for each class that the run may serve as a slot of: up to 26.
     ///
     /// ```
     /// use nbbs_heap::{FreeError, Heap};
@@ -218,9 +220,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///
     /// # Errors
     /// [`FreeError`] if nothing is allocated there; then nothing has changed. A second free is detected if the slot has
-    /// been given back to its slab, or is the last that was freed through the caller's cache, and that of a larger run if
-    /// it has been given back, or the caller's cache keeps it; until then the cache may hand it out, once for each free.
-    /// Each detected one is counted: see [`refused`](Self::refused).
+    /// been given back to its slab, or is the last that was freed through the caller's cache, and that of a larger run
+    /// if it has been given back, or the caller's cache keeps it; until then the cache may hand it out, once for each
+    /// free. Each detected one is counted: see [`refused`](Self::refused).
     ///
     /// # Safety
     /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
@@ -287,7 +289,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Adds memory, which the heap keeps.
     ///
-    /// The bookkeeping for it, 1.6 % of it, lies at its front, and is cleared.
+    /// The bookkeeping for it, 1.6 % of it, lies at its front, and is cleared: a store for each word. Threads may use
+    /// the heap meanwhile.
     ///
     /// ```
     /// # use nbbs_heap::{AddError, Heap};

@@ -87,6 +87,8 @@ mod regions;
 mod runs;
 #[cfg(all(test, not(miri), target_pointer_width = "64"))]
 mod schedules;
+#[cfg(test)]
+mod second_frees;
 mod shared_cache;
 mod slabs;
 mod small;

@@ -149,13 +149,13 @@ fn measure_slabs(ground: &Ground, most: &mut Most) {
             assert!(region.give(class, 0, unit, slots).is_some());
         }
     }
-    let (found, cost) = counted(|| region.alloc_slot(class, 0));
+    let (found, cost) = counted(|| region.alloc_slot(class, 0, &mut 0));
     most.note(0, cost);
     let (slab, slot) = region.slot_of(class, found.unwrap()).unwrap();
     let (given, cost) = counted(|| region.give(class, 0, slab, 1 << slot));
     assert!(given.is_some());
     most.note(1, cost);
-    let (bytes, cost) = counted(|| region.trim(0));
+    let (bytes, cost) = counted(|| region.trim(0, &mut 0));
     assert!(bytes >= ground.units * UNIT);
     most.note(7, cost);
 }
@@ -171,7 +171,7 @@ fn measure_slabs_in_use(ground: &Ground, most: &mut Most) {
             assert!(region.give(class, 0, unit, class.all_slots() & !1).is_some());
         }
     }
-    let (bytes, cost) = counted(|| region.trim(0));
+    let (bytes, cost) = counted(|| region.trim(0, &mut 0));
     assert_eq!(bytes, UNIT);
     most.note(7, cost);
 }
@@ -182,13 +182,13 @@ fn measure(region: &Region<'_>, most: &mut Most) {
     for class in Class::all() {
         let mut held = Vec::new();
         for _ in 0..class.all_slots().count_ones() + 2 {
-            let (found, cost) = counted(|| region.alloc_slot(class, 0));
+            let (found, cost) = counted(|| region.alloc_slot(class, 0, &mut 0));
             if let Some(at) = found {
                 note(0, cost);
                 held.push(at);
                 continue;
             }
-            let (found, cost) = counted(|| region.alloc_slot_of_new(class, 0));
+            let (found, cost) = counted(|| region.alloc_slot_of_new(class, 0, &mut 0));
             note(3, cost);
             held.extend(found);
         }
@@ -207,7 +207,7 @@ fn measure(region: &Region<'_>, most: &mut Most) {
             assert!(given.is_some());
             note(if slots == class.all_slots() { 2 } else { 1 }, cost);
         }
-        let (_, cost) = counted(|| region.trim(0));
+        let (_, cost) = counted(|| region.trim(0, &mut 0));
         note(7, cost);
     }
 }
@@ -272,9 +272,10 @@ fn measure_cache(ground: &Ground, as_runs: bool) -> [(u64, u64); 2] {
     let slot_of = |class: Class| {
         memory.find(|region| {
             if !as_runs {
-                return region.alloc_slot_of_new(class, 0);
+                return region.alloc_slot_of_new(class, 0, &mut 0);
             }
-            let at = region.make_run(class, 0).or_else(|| region.alloc_slot_of_new(class, 0));
+            let at =
+                region.make_run(class, 0).or_else(|| region.alloc_slot_of_new(class, 0, &mut 0));
             // So that what is freed has neighbours in use.
             region.alloc_run(layout(1), false, 0).and(at)
         })
@@ -395,7 +396,9 @@ fn no_address_takes_more_loads_than_is_said() {
     let mut most = 0;
     for class in Class::all() {
         let slots = (0..80).map(|_| {
-            let found = region.alloc_slot(class, 0).or_else(|| region.alloc_slot_of_new(class, 0));
+            let found = region
+                .alloc_slot(class, 0, &mut 0)
+                .or_else(|| region.alloc_slot_of_new(class, 0, &mut 0));
             found.expect("there is room")
         });
         for at in slots {

@@ -56,8 +56,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// last zero, with their address and their number of bytes, at most 1 MiB. Nobody else can allocate them in the
     /// meantime: an allocation that finds nothing else is refused. `discard` may have a hypervisor or an operating system
     /// take them back, as long as they can be written to later, and returns whether they are zero from then on. Returns
-    /// the number of bytes for which it returned that. Pages for which it did are passed again only once they were in
-    /// use. What is zero is remembered by 64 KiB, counted from the region's first unit: pages are passed again the next
+    /// the number of bytes for which it returned that. Pages for which it did are passed again once they, or others of
+    /// the same piece of free memory, were in use. What is zero is remembered by 64 KiB, counted from the region's first unit: pages are passed again the next
     /// time if the rest of their 64 KiB was not passed with them. Pages of more than 4 KiB that lie across two of the
     /// pieces that it is called with are not passed.
     ///

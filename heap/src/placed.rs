@@ -78,7 +78,8 @@ impl Placed {
         }
     }
 
-    /// Makes a heap of `bytes` bytes at `start`, which may have any content, with this many caches, at least one.
+    /// Makes a heap of `bytes` bytes at `start`, which may have any content, with this many caches, at least one. All
+    /// of the caches, 20 KiB each, and the bookkeeping is written.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
@@ -126,7 +127,7 @@ impl Placed {
         unsafe { Memory::new(&self.regions, NonNull::dangling(), 0) }
     }
 
-    /// Adds memory, which the heap keeps.
+    /// Adds memory, which the heap keeps, while threads may use it. Clears the bookkeeping, 1.6 %, at its front.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 128 << 10]))).cast();
@@ -462,8 +463,8 @@ impl On<'_> {
     }
 
     /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are, and the runs that
-    /// this CPU's cache gives back. It gives back what it keeps at once; others do when they next take slots or give some
-    /// back, or are given a run.
+    /// this CPU's cache gives back. It gives back what it keeps at once; others do when they next take slots or give
+    /// some back, or are given a run.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();

@@ -241,17 +241,23 @@ impl Region<'_> {
         Some(unit)
     }
 
-    /// Allocates a slot of a slab that has one: takes all that it has, and gives back the others.
-    pub fn alloc_slot(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
+    /// Allocates a slot of a slab that has one: takes all that it has, and gives back the others. Adds to `refused` how many
+    /// of these somebody else has freed meanwhile, who did not hold them.
+    pub fn alloc_slot(&self, class: Class, lane: usize, refused: &mut u32) -> Option<NonNull<u8>> {
         let mut found = None;
         self.slabs.take(class, 1, |unit, slots| found = Some((unit, slots)));
-        self.keep_one(class, lane, found?)
+        self.keep_one(class, lane, found?, refused)
     }
 
     /// Allocates a slot of a new slab, as [`make_slab`](Self::make_slab) makes it.
-    pub fn alloc_slot_of_new(&self, class: Class, lane: usize) -> Option<NonNull<u8>> {
+    pub fn alloc_slot_of_new(
+        &self,
+        class: Class,
+        lane: usize,
+        refused: &mut u32,
+    ) -> Option<NonNull<u8>> {
         let unit = self.new_slab(class, lane)?;
-        self.keep_one(class, lane, (unit, class.all_slots()))
+        self.keep_one(class, lane, (unit, class.all_slots()), refused)
     }
 
     fn keep_one(
@@ -259,10 +265,11 @@ impl Region<'_> {
         class: Class,
         lane: usize,
         (unit, slots): (u64, u64),
+        refused: &mut u32,
     ) -> Option<NonNull<u8>> {
         let others = slots & slots.checked_sub(1)?;
         if others != 0 {
-            self.give(class, lane, unit, others);
+            *refused += self.give_or_else(class, lane, unit, others).0;
         }
         // SAFETY: the slot lies in the slab.
         Some(unsafe { self.runs.pointer(unit).add(slots.trailing_zeros() as usize * class.size()) })
@@ -337,12 +344,15 @@ impl Region<'_> {
         (class.slab_order() == order).then_some((class, (free & class.all_slots()).count_ones()))
     }
 
-    /// Returns the memory of slabs of which all slots are free, and returns how many bytes these are.
-    pub fn trim(&self, lane: usize) -> usize {
+    /// Returns the memory of slabs of which all slots are free, and returns how many bytes these are. Adds to `refused` as
+    /// [`alloc_slot`](Self::alloc_slot) does.
+    pub fn trim(&self, lane: usize, refused: &mut u32) -> usize {
         let mut bytes = 0;
         for class in self.slabs.maybe_whole() {
             self.slabs.take_all(class, AT_ONCE, |unit, slots| {
-                bytes += self.give(class, lane, unit, slots).unwrap_or(0);
+                let (others, of_slab) = self.give_or_else(class, lane, unit, slots);
+                *refused += others;
+                bytes += of_slab;
             });
         }
         bytes
@@ -387,7 +397,7 @@ impl Region<'_> {
     /// Frees a run that the caller holds, as [`free_run`](Self::free_run) does.
     pub fn free_held_run(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
         let units = self.units(at, size);
-        if watch::ON && !self.is_slab(at) && self.holds(&units) {
+        if watch::ON && self.holds_run(at, size) {
             watch::freed(at);
             watch::close_run(at, (units.end - units.start) as usize * UNIT);
         }

@@ -205,6 +205,11 @@ impl<'a> Memory<'a> {
         self.regions.refused.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts so many of them, if any.
+    pub fn refuse_all(&self, frees: u32) {
+        (0..frees).for_each(|_| self.refuse());
+    }
+
     /// Returns how many frees were refused.
     pub fn refused(&self) -> usize {
         self.regions.refused.load(Ordering::Relaxed)
@@ -247,8 +252,9 @@ impl<'a> Memory<'a> {
     /// Returns how many bytes these were.
     pub fn trim(&self, lane: usize) -> usize {
         self.regions.asked.fetch_add(1, Ordering::Relaxed);
-        let mut bytes = 0;
-        self.each(|region| bytes += region.trim(lane));
+        let (mut bytes, mut refused) = (0, 0);
+        self.each(|region| bytes += region.trim(lane, &mut refused));
+        self.refuse_all(refused);
         bytes
     }
 }

@@ -221,7 +221,7 @@ pub trait Steps<'h>: Copy {
     fn keeps_held(self, held: Held, at: NonNull<u8>) -> bool {
         match held {
             Held::Slot { class, .. } => self.is_kept(class, at),
-            Held::Run { .. } if held.bytes() > LARGEST => self.keeps_run(at, held.bytes()),
+            Held::Run { .. } if held.bytes() > LARGEST => self.keeps_run(at),
             Held::Run { .. } => Class::of_runs(held.bytes())
                 .any(|class| held.holds(class) && self.is_kept(class, at)),
         }
@@ -271,17 +271,21 @@ pub trait Steps<'h>: Copy {
     /// Takes a slab's slots, or makes a slab, keeps one slot, and gives back the others.
     #[cold]
     fn alloc_past_caches(self, class: Class) -> Option<NonNull<u8>> {
-        let (memory, lane) = (self.memory(), self.lane());
-        let alloc = || {
+        let (memory, lane, mut refused) = (self.memory(), self.lane(), 0);
+        let mut alloc = || {
             memory
-                .find(|region| region.alloc_slot(class, lane))
-                .or_else(|| memory.find(|region| region.alloc_slot_of_new(class, lane)))
+                .find(|region| region.alloc_slot(class, lane, &mut refused))
+                .or_else(|| {
+                    memory.find(|region| region.alloc_slot_of_new(class, lane, &mut refused))
+                })
                 .or_else(|| memory.find(|region| region.make_run(class, lane)))
         };
-        alloc().or_else(|| {
+        let found = alloc().or_else(|| {
             memory.trim(lane);
             alloc()
-        })
+        });
+        memory.refuse_all(refused);
+        found
     }
 
     /// Frees a slot of this class. A free that is found to be wrong is counted.
@@ -387,10 +391,9 @@ pub trait Steps<'h>: Copy {
         is_ever_kept.then(|| self.with_cache(take).flatten())?
     }
 
-    /// Returns whether the caller's cache keeps a run there, of so many bytes.
-    fn keeps_run(self, at: NonNull<u8>, bytes: usize) -> bool {
-        let is_ever_kept = KeptRuns::ON && bytes > LARGEST;
-        is_ever_kept && self.with_cache(|cache, _| cache.keeps_run(at)) == Some(true)
+    /// Returns whether the caller's cache keeps a run there.
+    fn keeps_run(self, at: NonNull<u8>) -> bool {
+        KeptRuns::ON && self.with_cache(|cache, _| cache.keeps_run(at)) == Some(true)
     }
 
     #[cold]
@@ -424,7 +427,7 @@ pub trait Steps<'h>: Copy {
 
     fn resize_run(self, at: NonNull<u8>, from: usize, to: usize) -> bool {
         // The cache hands it out as long as it was.
-        if self.keeps_run(at, from) {
+        if self.keeps_run(at) {
             return false;
         }
         let lane = self.lane();

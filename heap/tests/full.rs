@@ -184,3 +184,17 @@ fn few_large_slots_take_no_slab() {
     assert!(sizes.iter().all(|&size| slabs_of(size, 33) > Some(0)));
     assert_eq!(slabs_of(1000, 1), Some(1), "of a unit or less");
 }
+
+/// A slab of more than a 512th of the memory is made for a class of which there were many runs. Refusals are none.
+#[test]
+fn refused_slots_are_no_runs_that_were_made() {
+    static HEAP: Heap<{ 4 << 20 }> = Heap::new();
+    let slot = Layout::from_size_align(9000, 8).unwrap();
+    let all = Layout::from_size_align(HEAP.stats().bytes, 1).unwrap();
+    let at = HEAP.alloc(all).unwrap();
+    assert!((0..40).all(|_| HEAP.alloc(slot).is_none()));
+    // SAFETY: the block is ours.
+    unsafe { HEAP.free(at, all) };
+    assert!(HEAP.alloc(slot).is_some());
+    assert_eq!(HEAP.stats().classes.iter().map(|class| class.slabs).sum::<usize>(), 0);
+}

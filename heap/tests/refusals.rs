@@ -241,3 +241,22 @@ fn past_the_cache() {
     assert_whole(&HEAP);
     assert_eq!(HEAP.refused(), 9);
 }
+
+/// The cache takes a free slot with all others of its slab, of which it loses none when one of them is freed again.
+#[test]
+fn a_slot_of_the_slab_that_the_cache_has() {
+    static HEAP: Small = Heap::new();
+    let blocks = [(); 3].map(|()| HEAP.alloc(SMALL).unwrap().as_ptr());
+    // SAFETY: the blocks are ours.
+    blocks[1..].iter().for_each(|&at| unsafe { free(&HEAP, at, SMALL) });
+    HEAP.trim();
+    let again = HEAP.alloc(SMALL).unwrap().as_ptr();
+    let other = if again == blocks[1] { blocks[2] } else { blocks[1] };
+    // SAFETY: wrong.
+    unsafe { free(&HEAP, other, SMALL) };
+    HEAP.trim();
+    assert_eq!(HEAP.refused(), 1);
+    // SAFETY: the blocks are ours.
+    [blocks[0], again].into_iter().for_each(|at| unsafe { free(&HEAP, at, SMALL) });
+    assert_whole(&HEAP);
+}
