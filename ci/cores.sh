@@ -30,7 +30,7 @@ judged() {
 }
 
 judged nbbs,nbbs-lanes,nbbs-cache,nbbs-pool,nbbs-heap pairs,bulk,churn,objects ||
-    { cat "$said"; failed "harts that share nothing meet"; }
+    { cat "$said"; failed "cores that share nothing meet"; }
 # Three allocators in three loops, a pool and a heap: each is judged on 8 cores, and nothing is found wrong.
 judged_rows=$(grep -v '"phase":"counters"' "$said" | grep '"threads":8,' | grep -c '"violation":null.*"beside_one":') || true
 [ "$judged_rows" = 11 ] || { cat "$said"; failed "$judged_rows rows were judged, not 11"; }
@@ -38,6 +38,6 @@ judged_rows=$(grep -v '"phase":"counters"' "$said" | grep '"threads":8,' | grep 
 grep -q '"verified":true' "$said" && { cat "$said"; failed "a row says that it was verified"; }
 worst=$(grep -v '"phase":"counters"' "$said" | sed -n '/"threads":8/s/.*"beside_one":\([0-9.]*\).*/\1/p' | sort -n | head -n 1)
 if judged nbbs-one-lane pairs || [ $? != 1 ]; then cat "$said"; failed "cores that share a lane are not found"; fi
-grep -q '"violation":"8 harts that share nothing' "$said" || { cat "$said"; failed "cores that share a lane are not named"; }
+grep -q '"violation":"8 cores that share nothing' "$said" || { cat "$said"; failed "cores that share a lane are not named"; }
 judged nbbs-lanes pairs --machine far || { cat "$said"; failed "the far machine is no dearer than the server"; }
 echo "8 simulated cores do at least $worst times what one does if nothing is shared; cores that share a lane are found"

@@ -52,7 +52,8 @@ done
 # Each check tries a share of its mutants: that all fit the code is seen here.
 for list in verify/mutants/*.list; do verify/mutate.sh "$list" >/dev/null; done
 
-long=$(git ls-files '*.rs' '*.sh' | xargs wc -l | awk '$2 != "total" && $1 > 500')
+long=$(git ls-files '*.rs' '*.sh' '*.c' '*.cc' '*.cpp' '*.h' '*.hpp' '*.py' '*.pml' | grep -vx 'capi/include/nbbs.h' |
+    xargs wc -l | awk '$2 != "total" && $1 > 500')
 [ -z "$long" ] || { echo "files over 500 lines:"; echo "$long"; exit 1; }
 
 echo "format, lints, documentation and rules are in order"

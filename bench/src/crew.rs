@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// A number of threads, and the two ways in which they wait for each other.
+/// A number of threads, and the two ways in which they wait for each other. All atomics are SeqCst: what a thread did
+/// before it waited is over for those that go on, and the waiting is not measured.
 pub struct Crew {
     threads: usize,
     /// How many threads have gone to sleep so far, whoever has woken up since.

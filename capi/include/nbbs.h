@@ -174,8 +174,8 @@ enum nbbs_code
      */
     NBBS_CODE_WRONG_LENGTH,
     /**
-     * A run cannot have, or be made to have, so many units. `value`: units; `limit`: the most; `other`: index of
-     * the run, if there is one.
+     * A run cannot have so many units, or be shrunk, grown or split to them. `value`: units; `limit`: the most or,
+     * where `detail` is 1, those of the run; `other`: index of the run then.
      */
     NBBS_CODE_LENGTH,
     /**
@@ -286,8 +286,8 @@ enum nbbs_code
      */
     NBBS_CODE_SEGMENT_CORRUPT,
     /**
-     * The segment is not made yet: somebody is making it at this moment, or the file is empty, as it is just before. An
-     * ordinary answer.
+     * The segment is not made yet: somebody is making it at this moment, or the file is empty, as it is just before.
+     * An ordinary answer.
      */
     NBBS_CODE_SEGMENT_MAKING,
     /**
@@ -315,20 +315,20 @@ enum nbbs_code
      */
     NBBS_CODE_SEGMENT_FULL,
     /**
-     * What is at the offset is not, or not all, in the memory that the segment hands out. `value`: the offset; `detail`:
-     * how many bytes it has at least, or the most that `detail` can be; `limit`: where the memory begins; `other`: where
-     * it ends.
+     * What is at the offset is not, or not all, in the memory that the segment hands out. `value`: the offset;
+     * `detail`: how many bytes it has at least, or the most that `detail` can be; `limit`: where the memory begins;
+     * `other`: where it ends.
      */
     NBBS_CODE_OUTSIDE_SEGMENT,
     /**
-     * No block or slot of the segment can begin there, or none of that type. `value`: the offset; `limit`: the bytes to
-     * which it should be aligned, or, where `other` is 1, those of a slot.
+     * No block or slot of the segment can begin there, or none of that type. `value`: the offset; `limit`: the bytes
+     * to which it should be aligned, or, where `other` is 1, those of a slot.
      */
     NBBS_CODE_OFFSET_MISALIGNED,
     /**
-     * The member has no block there: it was freed before, never allocated, or is another member's. To a member that takes
-     * it from whoever has sent it, an ordinary answer. `value`: the offset; `limit`: the seat of the member that has it,
-     * from 1 on, or 0; `other`: that member's generation.
+     * The member has no block there: it was freed before, never allocated, or is another member's. To a member that
+     * takes it from whoever has sent it, an ordinary answer. `value`: the offset; `limit`: the seat of the member that
+     * has it, from 1 on, or 0; `other`: that member's generation.
      */
     NBBS_CODE_NOT_YOURS,
     /**
@@ -1123,8 +1123,8 @@ nbbs_code nbbs_alloc(const struct nbbs_arena *arena,
  * Allocates exactly `units` units side by side, no unit more, and writes the first to `index`. A power of two of
  * them is a block, aligned to its size, as long as there is one.
  *
- * One read-modify-write for up to 31 units; for more, one for each word of 32 units, or of larger slots, that is
- * claimed. Refuses with `LENGTH`, `EXHAUSTED`.
+ * One read-modify-write for up to 31 units, if a leaf word has room for them; for more, one for each word of 32 units,
+ * or of larger slots, that is claimed. Refuses with `LENGTH`, `EXHAUSTED`.
  */
 nbbs_code nbbs_alloc_units(const struct nbbs_arena *arena,
                            uint64_t units,
@@ -1343,9 +1343,9 @@ nbbs_code nbbs_set_lanes(struct nbbs_arena *arena,
 /**
  * Gives back all but the first `units` units of the block or run at `index`, in place.
  *
- * One read-modify-write where the run lies in one word; otherwise one or two for each word that is freed, and for each
- * level that is split for the cut. Refuses with what `nbbs_free` refuses, `LENGTH`, and `CONTENDED`. Only the
- * holder of the run may call it, as with every function that changes one.
+ * One read-modify-write where the run lies in one word and is cut between two of its slots; otherwise one or two for
+ * each word that is freed, and for each level that is split for the cut. Refuses with what `nbbs_free` refuses,
+ * `LENGTH`, and `CONTENDED`. Only the holder of the run may call it, as with every function that changes one.
  */
 nbbs_code nbbs_shrink(const struct nbbs_arena *arena,
                       uint64_t index,
@@ -1380,7 +1380,7 @@ nbbs_code nbbs_split_off(const struct nbbs_arena *arena,
  * Splits the block or run at `index` into blocks of `2^order` units. Each is freed by itself.
  *
  * One read-modify-write for each block, and one or two for each word that is split for them. Refuses as `nbbs_shrink`,
- * and with `ORDER_TOO_LARGE`.
+ * with `ORDER_TOO_LARGE`, and with `MISALIGNED` if no such block can begin there.
  */
 nbbs_code nbbs_split(const struct nbbs_arena *arena,
                      uint64_t index,
@@ -1417,12 +1417,12 @@ nbbs_code nbbs_len_of(const struct nbbs_arena *arena,
 int32_t nbbs_order_bound(const struct nbbs_arena *arena);
 
 /**
- * Looks whether a block of `2^order` units is free, at one instant of the call: not one in the hands of a call that has
- * not returned, nor one in a cache. False if the handle is of no arena.
+ * Looks whether a block of `2^order` units is free, at one instant of the call: not one in the hands of a call that
+ * has not returned, nor one in a cache. False if the handle is of no arena.
  *
- * Where the bound of `nbbs_order_bound` promises a block that is not there, it is lowered. Costs a load and a look at up
- * to 16 words for each level if the bounds are true, otherwise what a refused `nbbs_alloc` does. If others raise the
- * bounds again and again meanwhile, it gives up, and is true although there may be none.
+ * Where the bound of `nbbs_order_bound` promises a block that is not there, it is lowered. Costs a load and a look at
+ * up to 16 words for each level if the bounds are true, otherwise what a refused `nbbs_alloc` does. If others raise
+ * the bounds again and again meanwhile, it gives up, and is true although there may be none.
  */
 bool nbbs_has_free(const struct nbbs_arena *arena,
                    uint32_t order);
@@ -1578,20 +1578,25 @@ nbbs_code nbbs_cache_drain(const struct nbbs_arena *arena,
                            struct nbbs_error *error);
 
 /**
- * Asks `cpu` to give back, with its next call, all that it keeps. Any thread may call it. Refuses only handles that
- * were never made.
+ * Asks `cpu` to give back, with its next call, all that it keeps. Any thread may call it. One read-modify-write if
+ * nobody has asked yet. Refuses only handles that were never made.
  */
 nbbs_code nbbs_cache_ask(const struct nbbs_arena *arena,
                          size_t cpu,
                          struct nbbs_error *error);
 
 /**
- * Gives back what all CPUs keep, idle ones included. CPUs that are in the middle of a call do it themselves at its
- * end. Any thread may call it; if several do at once, one of them does the work.
+ * Gives back what all CPUs keep, idle ones included. A CPU that is in the middle of a call is asked instead, and gives
+ * back at the end of that call or of its next one. Any thread may call it. While one thread is in it, others that call
+ * it only ask all CPUs, and do not call `barrier`.
  *
- * `barrier`, which is called once, has to let every CPU pass a full memory barrier before it returns: an interrupt to
- * all CPUs that is waited for, or on Linux `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. Refuses with `NULL`, if
- * there is none.
+ * `barrier`, which is called once otherwise, has to let every CPU pass a full memory barrier before it returns: an
+ * interrupt to all CPUs that is waited for, or on Linux `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. If it does
+ * not, units may be handed out twice. Refuses with `NULL`, if there is none.
+ *
+ * Two read-modify-writes for each CPU, the barrier, and one for each word that the blocks lie in. Handlers may call it
+ * if they may call `barrier`. A caller that dies in it leaves the caches to `nbbs_cache_recover`; the blocks that it
+ * was giving back are lost.
  */
 nbbs_code nbbs_cache_drain_all(const struct nbbs_arena *arena,
                                nbbs_barrier barrier,
@@ -1600,8 +1605,10 @@ nbbs_code nbbs_cache_drain_all(const struct nbbs_arena *arena,
 
 /**
  * Makes the cache of `cpu` usable again after a thread died in the middle of a call with that number, or in
- * `nbbs_cache_drain_all`; until then calls bypass that cache. What the thread had in its hands is lost. Call it only
- * while nobody is in a call with that number. Refuses only handles that were never made.
+ * `nbbs_cache_drain_all`; until then calls bypass that cache. What the thread had in its hands is lost: the block that
+ * it was freeing, those that it was allocating from the arena, and, if it was giving back, all of that order. Call it
+ * only while nobody is in a call with that number, or in `nbbs_cache_drain_all`. Two stores. Refuses only handles that
+ * were never made.
  */
 nbbs_code nbbs_cache_recover(const struct nbbs_arena *arena,
                              size_t cpu,
@@ -1846,9 +1853,9 @@ size_t nbbs_heap_discard(const struct nbbs_heap *heap,
                          void *context);
 
 /**
- * Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is, and
- * the blocks above 32 KiB, or without a slab, that the calling CPU's cache gives back. It gives back what it keeps at
- * once; the others do when they next take slots or give some back, or are given a block above 32 KiB.
+ * Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is,
+ * and the blocks above 32 KiB, or without a slab, that the calling CPU's cache gives back. It gives back what it keeps
+ * at once; the others do when they next take slots or give some back, or are given a block above 32 KiB.
  *
  * A read-modify-write or two for each slab that is looked at: all slabs of a size of which one may be empty.
  */

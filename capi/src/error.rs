@@ -49,8 +49,8 @@ pub enum Code {
     WrongOrder,
     /// A run of another length begins there. `value`: index; `other`: units given; `limit`: its units.
     WrongLength,
-    /// A run cannot have, or be made to have, so many units. `value`: units; `limit`: the most; `other`: index of
-    /// the run, if there is one.
+    /// A run cannot have so many units, or be shrunk, grown or split to them. `value`: units; `limit`: the most or,
+    /// where `detail` is 1, those of the run; `other`: index of the run then.
     Length,
     /// The units are not a part of the run: empty, backwards, or not within it. `value`: the first; `other`: the one
     /// after the last; `limit`: the first unit after the run or, where `detail` is 1, the first of the run.
@@ -111,8 +111,8 @@ pub enum Code {
     /// The segment's header or bookkeeping has changed since it was made. `value`: what was found; `other`: 0 a field
     /// of the header, 1 its checksum, which is to be `limit`, 2 a word of the bookkeeping, and `value` is which.
     SegmentCorrupt,
-    /// The segment is not made yet: somebody is making it at this moment, or the file is empty, as it is just before. An
-    /// ordinary answer.
+    /// The segment is not made yet: somebody is making it at this moment, or the file is empty, as it is just before.
+    /// An ordinary answer.
     SegmentMaking,
     /// Whoever made the segment died before it was whole: `nbbs_shared_create` takes it over.
     SegmentHalfMade,
@@ -126,16 +126,16 @@ pub enum Code {
     SeatsTaken,
     /// The segment has no memory for a block: an ordinary answer. `value`: bytes; `limit`: their alignment.
     SegmentFull,
-    /// What is at the offset is not, or not all, in the memory that the segment hands out. `value`: the offset; `detail`:
-    /// how many bytes it has at least, or the most that `detail` can be; `limit`: where the memory begins; `other`: where
-    /// it ends.
+    /// What is at the offset is not, or not all, in the memory that the segment hands out. `value`: the offset;
+    /// `detail`: how many bytes it has at least, or the most that `detail` can be; `limit`: where the memory begins;
+    /// `other`: where it ends.
     OutsideSegment,
-    /// No block or slot of the segment can begin there, or none of that type. `value`: the offset; `limit`: the bytes to
-    /// which it should be aligned, or, where `other` is 1, those of a slot.
+    /// No block or slot of the segment can begin there, or none of that type. `value`: the offset; `limit`: the bytes
+    /// to which it should be aligned, or, where `other` is 1, those of a slot.
     OffsetMisaligned,
-    /// The member has no block there: it was freed before, never allocated, or is another member's. To a member that takes
-    /// it from whoever has sent it, an ordinary answer. `value`: the offset; `limit`: the seat of the member that has it,
-    /// from 1 on, or 0; `other`: that member's generation.
+    /// The member has no block there: it was freed before, never allocated, or is another member's. To a member that
+    /// takes it from whoever has sent it, an ordinary answer. `value`: the offset; `limit`: the seat of the member that
+    /// has it, from 1 on, or 0; `other`: that member's generation.
     NotYours,
     /// The segment's bookkeeping was overwritten by a stray write. `value`: the offset of the block, or 0.
     SegmentDamaged,

@@ -3,14 +3,16 @@
 //! The functions here are meant to be called from C. `include/nbbs.h` is generated from this source, and
 //! `capi/README.md` is the guide. What C programs rely on:
 //!
-//! - **Pointers.** A pointer that is null or misaligned, or memory that is too short, is refused with a code. An optional
-//!   result is not refused then, but left unwritten. Otherwise a pointer must lead to what its type says, for as long as
-//!   the function's documentation says; that is the safety contract of every function here, and cannot be checked.
+//! - **Pointers.** A pointer that is null or misaligned, or memory that is too short, is refused with a code. An
+//!   optional result is not refused then, but left unwritten. Otherwise a pointer must lead to what its type says, for
+//!   as long as the function's documentation says; that is the safety contract of every function here, and cannot be
+//!   checked.
 //! - **Errors.** A function that can be refused returns a [`Code`]. Its last argument, if not null, gets an
 //!   [`Error`] that names the value and the limit. A refusal changes nothing, unless its documentation says so.
-//! - **Threads.** Every function that takes a `const` arena, and every pool function that does not say otherwise,
-//!   may be called by any thread at any time, waits for nobody, and may be called from interrupt and signal
-//!   handlers.
+//! - **Threads.** No function that takes a `const` arena waits for anybody. Unless it says otherwise, it may be called
+//!   by any thread at any time, and from interrupt and signal handlers, and so may every pool function. What says
+//!   otherwise are the audits, `nbbs_cache_recover`, and calls that use the cache of a CPU, of which two with one
+//!   number overlap only if one interrupts the other.
 //! - **No panic crosses.** None is expected; if there were one, the process is aborted, or a freestanding program
 //!   stopped.
 //!

@@ -73,7 +73,7 @@ impl From<ResizeError> for Error {
         match error {
             ResizeError::Free(error) => error.into(),
             ResizeError::WrongLength { index, units, actual } => {
-                Self::of(Code::Length, units, actual).and(index)
+                Self { detail: 1, ..Self::of(Code::Length, units, actual).and(index) }
             }
             ResizeError::BeforeRun { start, end, index } => {
                 Self { detail: 1, ..Self::of(Code::OutsideRun, start, index).and(end) }
@@ -111,7 +111,8 @@ impl From<MetadataError> for Error {
     fn from(error: MetadataError) -> Self {
         match error {
             MetadataError::Units { units, max } => Self::of(Code::Units, units, max),
-            MetadataError::TooShort { words, needed } => {
+            MetadataError::TooShort { words, needed }
+            | MetadataError::LanesTooShort { words, needed } => {
                 Self::of(Code::TooShort, bytes_of(words), bytes_of(needed))
             }
             MetadataError::Foreign { units, word } => {
@@ -256,6 +257,9 @@ impl fmt::Display for Error {
             }
             Code::WrongLength => {
                 FreeError::WrongLength { index: value, units: other, actual: limit }.fmt(f)
+            }
+            Code::Length if detail == 1 => {
+                ResizeError::WrongLength { index: other, units: value, actual: limit }.fmt(f)
             }
             Code::Length => write!(f, "{value} units: it takes 1 to {limit} here"),
             Code::OutsideRun if detail == 1 => {

@@ -78,7 +78,7 @@ pub struct MetadataBox<W = AtomicU64> {
 
 #[cfg(feature = "std")]
 impl MetadataBox {
-    /// Allocates the words of an arena of `units` units, all zero.
+    /// Allocates the words of an arena of `units` units, all zero. Cost: that of [`zeroed`](Self::zeroed).
     ///
     /// # Errors
     /// [`MetadataError::Units`] if `units` is 0 or above [`MAX_UNITS`](crate::MAX_UNITS), and those of
@@ -101,7 +101,7 @@ impl MetadataBox {
     /// should have more lanes than its own, those of a lane for each CPU that this process may use.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Those of [`new`](Self::new), whose cost is the same.
     ///
     /// ```
     /// use nbbs::MetadataBox;
@@ -121,7 +121,8 @@ impl MetadataBox {
     }
 
     /// Returns the arena of `units` units in these words, with the lanes for which there is room behind its metadata,
-    /// if any: those of [`for_cpus`](Self::for_cpus). Call it once and copy the handle, since it clears the lanes.
+    /// if any: those of [`for_cpus`](Self::for_cpus). Call it once and copy the handle, since it clears the lanes: a
+    /// store for each of their words.
     ///
     /// # Errors
     /// Those of [`Buddy::new`](crate::Buddy::new).
@@ -147,7 +148,7 @@ impl MetadataBox {
 
 #[cfg(feature = "std")]
 impl<W: From<u64>> MetadataBox<W> {
-    /// Allocates `words` words of zero, for an arena or for caches.
+    /// Allocates `words` words of zero, for an arena or for caches. Cost: an allocation, and a store for each word.
     ///
     /// # Errors
     /// [`MetadataError::NoMemory`] if there is no memory for them.

@@ -1,4 +1,4 @@
-//! Judges whether the figures of the simulated machine can be believed, and whether harts that share nothing scale.
+//! Judges whether the figures of the simulated machine can be believed, and whether cores that share nothing scale.
 
 use super::args::Machine;
 use crate::row::Row;
@@ -6,7 +6,7 @@ use crate::row::Row;
 /// The least part of perfect scaling that one counter for each hart must show.
 const PRIVATE: f64 = 0.9;
 
-/// The most throughput that one counter for all harts may show, beside one hart's: lines that move are dear, and dearer
+/// The most throughput that one counter for all cores may show, beside one core's: lines that move are dear, and dearer
 /// on the machine whose interconnect is worse than most. A server's shows 0.44 to 0.54.
 fn most_shared(machine: Machine) -> f64 {
     match machine {
@@ -15,7 +15,7 @@ fn most_shared(machine: Machine) -> f64 {
     }
 }
 
-/// The most cache-to-cache transfers a pair for harts that share nothing, and the least part of perfect scaling.
+/// The most cache-to-cache transfers a pair for cores that share nothing, and the least part of perfect scaling.
 const TRANSFERS: f64 = 0.1;
 const SCALING: f64 = 7.5 / 8.0;
 
@@ -29,12 +29,12 @@ pub fn counters(machine: Machine, private: &Row, shared: &Row) -> anyhow::Result
     let told = "no figure of this machine can be believed";
     anyhow::ensure!(
         scaling(private) >= PRIVATE * harts as f64,
-        "counters that nobody shares scale {:.2} times on {harts} harts: {told}",
+        "counters that nobody shares scale {:.2} times on {harts} cores: {told}",
         scaling(private)
     );
     anyhow::ensure!(
         harts == 1 || scaling(shared) <= most_shared(machine),
-        "a counter that all share scales {:.2} times on {harts} harts, and {} is the most on {}: {told}",
+        "a counter that all share scales {:.2} times on {harts} cores, and {} is the most on {}: {told}",
         scaling(shared),
         most_shared(machine),
         machine.name()
@@ -42,7 +42,7 @@ pub fn counters(machine: Machine, private: &Row, shared: &Row) -> anyhow::Result
     Ok(())
 }
 
-/// Returns what is wrong with harts that share nothing, if anything is.
+/// Returns what is wrong with cores that share nothing, if anything is.
 pub fn shares(row: &Row) -> Option<String> {
     let figure = |name| row.figure(name).unwrap_or(f64::NAN);
     let (transfers, scaling) = (figure("transfers_per_pair"), figure("beside_one"));
@@ -51,7 +51,7 @@ pub fn shares(row: &Row) -> Option<String> {
     let is_well = row.threads == 1 || (transfers < TRANSFERS && scaling >= least);
     (!is_well).then(|| {
         format!(
-            "{} harts that share nothing: {transfers:.2} cache-to-cache transfers a pair, and fewer than \
+            "{} cores that share nothing: {transfers:.2} cache-to-cache transfers a pair, and fewer than \
              {TRANSFERS} are allowed; {scaling:.2} times the throughput of one, and at least {least:.2} is required",
             row.threads
         )

@@ -66,7 +66,7 @@ impl Bench<'_> {
         let (of, &Line { contender, order, ref harts }) = (table.of, line);
         let (mut one, mut rows) = (None, Vec::new());
         for &harts in harts {
-            self.output.bar.set_message(format!("{}: {}, {harts} harts", of.name, contender.name));
+            self.output.bar.set_message(format!("{}: {}, {harts} cores", of.name, contender.name));
             let outcome = self.request(table, line, harts).run(&self.tools)?;
             if harts == 1 {
                 one = Some(outcome.per_second());

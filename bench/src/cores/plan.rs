@@ -182,7 +182,7 @@ pub static LOOPS: &[Loop] = &[
     },
     Loop {
         name: "larson",
-        about: "replace random blocks, then leave them to another hart",
+        about: "replace random blocks, then leave them to another core",
         orders: &[0],
         units: UNITS_1G,
         blocks_per_hart: 65,

@@ -4,7 +4,7 @@ use super::plan::Loop;
 use crate::row::Row;
 use crate::table::{Across, Layout, or_dash, time};
 
-/// Throughput beside one hart, by number of harts, and the cost with the most harts.
+/// Throughput beside one core, by number of cores, and the cost with the most cores.
 pub static LAYOUT: Layout<'static> = Layout {
     lines: &[
         ("allocator", Row::label),
@@ -12,14 +12,14 @@ pub static LAYOUT: Layout<'static> = Layout {
     ],
     across: Some(Across {
         place: |row| row.threads as u64,
-        title: |harts| if harts == 1 { "1 hart".to_owned() } else { format!("{harts} harts") },
+        title: |harts| if harts == 1 { "1 core".to_owned() } else { format!("{harts} cores") },
         cell: |row| or_dash(row.figure("beside_one"), |times| format!("{times:.2}x")),
     }),
     more: &[
-        ("cycles a pair,\nfewest harts", |rows| figure(rows.first(), "cycles_per_pair", 0)),
+        ("cycles a pair,\nfewest cores", |rows| figure(rows.first(), "cycles_per_pair", 0)),
         ("in bare\npairs", |rows| figure(rows.first(), "bare_pairs_per_pair", 1)),
         ("and most", |rows| figure(rows.last(), "cycles_per_pair", 0)),
-        ("of the\nmedian hart", |rows| figure(rows.last(), "median_cycles_per_pair", 0)),
+        ("of the\nmedian core", |rows| figure(rows.last(), "median_cycles_per_pair", 0)),
         ("an operation,\nall together", |rows| {
             or_dash(rows.last().and_then(|row| row.ns_per_op), time)
         }),
@@ -52,14 +52,14 @@ pub fn table(of: &Loop, rows: &[Row]) -> String {
 pub const FOOTER: &str = "\
 The machine is simulated by rvsim 2.1.0: out-of-order RISC-V cores with private caches, kept
 coherent by MESI with a snoop filter over a mesh. bench/cores/machine.py has its parameters.
-Figures are throughput beside that of one hart; quote these, not cycles. The last five columns
-are those of the most harts. Bare pairs: what a pair takes on the fewest harts, in pairs of
-compare-and-swaps on a word of the hart's own. Transfers: lines that moved from one core's caches
+Figures are throughput beside that of one core; quote these, not cycles. The last five columns
+are those of the most cores. Bare pairs: what a pair takes on the fewest cores, in pairs of
+compare-and-swaps on a word of the core's own. Transfers: lines that moved from one core's caches
 to another's. Limits of the simulator: one home node serves all lines; there is no SMT, no NUMA,
 no interrupt; its memory ordering has not been tested. A contended line is cheaper than on servers
 (on `--machine far` it comes from further away, over narrower links), but LR/SC asks for it twice,
 so contended compare-and-swaps are dearer than on x86. Sequentially consistent loads take fences
-on RISC-V. An unfair lock starves harts where nothing disturbs its rhythm, so the locks here are
+on RISC-V. An unfair lock starves cores where nothing disturbs its rhythm, so the locks here are
 ticket locks and queued locks (MCS).
 UNSAFE: hands out memory twice. nb1 and nb4 have blocks up to order 11, as in their paper;
 nb4-whole has blocks up to the arena, as nbbs has. Nothing is verified here: other commands

@@ -61,7 +61,7 @@ impl Request<'_> {
         let output = python.output().context("the simulator does not start")?;
         ensure!(output.status.success(), "the simulator fails: {}", said(&output));
         match serde_json::from_slice(&output.stdout)? {
-            Said::Failed { failed } => bail!("{request}, on {harts} harts: {failed}"),
+            Said::Failed { failed } => bail!("{request}, on {harts} cores: {failed}"),
             Said::Done { clock_mhz, console, transfers, instructions } => {
                 let harts = console.lines().filter_map(Hart::read).collect();
                 Ok(Outcome { clock_mhz, harts, transfers, instructions })

@@ -36,6 +36,7 @@ impl Arena {
 
     /// Forgets all allocations: all-zero metadata is an empty arena.
     pub fn empty(&self) {
+        // Relaxed, as below: no other thread uses the arena.
         self.metadata.words().iter().for_each(|word| word.store(0, Ordering::Relaxed));
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// A word with a cache line to itself.
+/// A word with a cache line to itself. All accesses are SeqCst, as those of the protocol that it is measured beside.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Bare(AtomicU64);

@@ -14,7 +14,7 @@ pub struct Objects {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     cases: Vec<ObjectCase>,
 
-    /// Number of allocations, and of frees, over all threads [default: 50000000; with --quick 1000000]
+    /// Number of allocations, and of frees, over all threads [default: 50000000; with --quick 20000000]
     #[arg(long, value_name = "N", value_parser = |text: &str| number(text, 1..=MAX_PAIRS))]
     pub pairs: Option<u64>,
 }

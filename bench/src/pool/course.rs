@@ -13,7 +13,7 @@ use crate::crew::Crew;
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ObjectCase {
-    /// Allocate a million objects over all threads, then free them in the same order
+    /// Allocate a million objects over all threads (with --quick 100,000), then free them in the same order
     Bulk,
     /// Allocate an object and free it at once
     Pair,

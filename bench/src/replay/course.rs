@@ -70,6 +70,7 @@ impl<'a, S: Sync> Course<'a, S> {
 
     /// Returns the index of the block, if its allocation has been tried.
     pub fn place(&self, block: u32) -> Option<Option<u64>> {
+        // Acquire: pairs with the Release in `publish`.
         match self.places[block as usize].load(Ordering::Acquire) {
             NOT_YET => None,
             place => Some(place.checked_sub(FIRST)),
@@ -78,6 +79,7 @@ impl<'a, S: Sync> Course<'a, S> {
 
     /// Tells all threads to stop.
     pub fn stop(&self) {
+        // Relaxed, as wherever `stopped` is read or written: it publishes nothing.
         self.stopped.store(true, Ordering::Relaxed);
     }
 

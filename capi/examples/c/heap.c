@@ -18,7 +18,9 @@ int main(void) {
     char *line = nbbs_heap_malloc(heap, 6);
     if (line == NULL) return 1;
     strcpy(line, "lines");
-    line = nbbs_heap_realloc(heap, line, 1000); /* or null, and the old one stays */
+    char *longer = nbbs_heap_realloc(heap, line, 1000);
+    if (longer == NULL) return 1; /* `line` is still allocated then */
+    line = longer;
     printf("%s: %zu bytes may be used\n", line, nbbs_heap_usable_size(heap, line));
 
     nbbs_heap_free(heap, line, NULL);

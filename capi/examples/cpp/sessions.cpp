@@ -1,4 +1,4 @@
-// Sessions of a server, on many threads, in memory that was set aside beforehand: nothing comes from malloc afterwards.
+// Sessions of a server, on many threads. What sessions hold comes from memory that was set aside beforehand.
 //
 //     c++ -std=c++17 sessions.cpp $(pkg-config --cflags --libs nbbs) -pthread -o sessions
 

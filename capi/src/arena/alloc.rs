@@ -52,8 +52,8 @@ pub unsafe extern "C" fn nbbs_alloc(
 /// Allocates exactly `units` units side by side, no unit more, and writes the first to `index`. A power of two of
 /// them is a block, aligned to its size, as long as there is one.
 ///
-/// One read-modify-write for up to 31 units; for more, one for each word of 32 units, or of larger slots, that is
-/// claimed. Refuses with `LENGTH`, `EXHAUSTED`.
+/// One read-modify-write for up to 31 units, if a leaf word has room for them; for more, one for each word of 32 units,
+/// or of larger slots, that is claimed. Refuses with `LENGTH`, `EXHAUSTED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_alloc_units(
     arena: *const Arena,

@@ -6,9 +6,9 @@ use crate::pointer;
 
 /// Gives back all but the first `units` units of the block or run at `index`, in place.
 ///
-/// One read-modify-write where the run lies in one word; otherwise one or two for each word that is freed, and for each
-/// level that is split for the cut. Refuses with what `nbbs_free` refuses, `LENGTH`, and `CONTENDED`. Only the
-/// holder of the run may call it, as with every function that changes one.
+/// One read-modify-write where the run lies in one word and is cut between two of its slots; otherwise one or two for
+/// each word that is freed, and for each level that is split for the cut. Refuses with what `nbbs_free` refuses,
+/// `LENGTH`, and `CONTENDED`. Only the holder of the run may call it, as with every function that changes one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shrink(
     arena: *const Arena,
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn nbbs_split_off(
 /// Splits the block or run at `index` into blocks of `2^order` units. Each is freed by itself.
 ///
 /// One read-modify-write for each block, and one or two for each word that is split for them. Refuses as `nbbs_shrink`,
-/// and with `ORDER_TOO_LARGE`.
+/// with `ORDER_TOO_LARGE`, and with `MISALIGNED` if no such block can begin there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_split(
     arena: *const Arena,

@@ -1,4 +1,4 @@
-//! Looking at an arena while others use it. Nothing here writes to it.
+//! Looking at an arena, without writing to it: while others use it, but for the audit.
 
 use core::ffi::c_void;
 
@@ -144,12 +144,12 @@ pub unsafe extern "C" fn nbbs_order_bound(arena: *const Arena) -> i32 {
     handle.ok().and_then(|handle| handle.buddy().order_bound()).map_or(-1, |order| order as i32)
 }
 
-/// Looks whether a block of `2^order` units is free, at one instant of the call: not one in the hands of a call that has
-/// not returned, nor one in a cache. False if the handle is of no arena.
+/// Looks whether a block of `2^order` units is free, at one instant of the call: not one in the hands of a call that
+/// has not returned, nor one in a cache. False if the handle is of no arena.
 ///
-/// Where the bound of `nbbs_order_bound` promises a block that is not there, it is lowered. Costs a load and a look at up
-/// to 16 words for each level if the bounds are true, otherwise what a refused `nbbs_alloc` does. If others raise the
-/// bounds again and again meanwhile, it gives up, and is true although there may be none.
+/// Where the bound of `nbbs_order_bound` promises a block that is not there, it is lowered. Costs a load and a look at
+/// up to 16 words for each level if the bounds are true, otherwise what a refused `nbbs_alloc` does. If others raise
+/// the bounds again and again meanwhile, it gives up, and is true although there may be none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_has_free(arena: *const Arena, order: u32) -> bool {
     // SAFETY: the caller's promise about pointers.

@@ -103,8 +103,8 @@ pub unsafe extern "C" fn nbbs_cache_drain(
     unsafe { about(arena, error, |arena| arena.caches.drain(cpu)) }
 }
 
-/// Asks `cpu` to give back, with its next call, all that it keeps. Any thread may call it. Refuses only handles that
-/// were never made.
+/// Asks `cpu` to give back, with its next call, all that it keeps. Any thread may call it. One read-modify-write if
+/// nobody has asked yet. Refuses only handles that were never made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_ask(
     arena: *const Arena,
@@ -115,12 +115,17 @@ pub unsafe extern "C" fn nbbs_cache_ask(
     unsafe { about(arena, error, |arena| arena.caches.ask(cpu)) }
 }
 
-/// Gives back what all CPUs keep, idle ones included. CPUs that are in the middle of a call do it themselves at its
-/// end. Any thread may call it; if several do at once, one of them does the work.
+/// Gives back what all CPUs keep, idle ones included. A CPU that is in the middle of a call is asked instead, and gives
+/// back at the end of that call or of its next one. Any thread may call it. While one thread is in it, others that call
+/// it only ask all CPUs, and do not call `barrier`.
 ///
-/// `barrier`, which is called once, has to let every CPU pass a full memory barrier before it returns: an interrupt to
-/// all CPUs that is waited for, or on Linux `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. Refuses with `NULL`, if
-/// there is none.
+/// `barrier`, which is called once otherwise, has to let every CPU pass a full memory barrier before it returns: an
+/// interrupt to all CPUs that is waited for, or on Linux `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. If it does
+/// not, units may be handed out twice. Refuses with `NULL`, if there is none.
+///
+/// Two read-modify-writes for each CPU, the barrier, and one for each word that the blocks lie in. Handlers may call it
+/// if they may call `barrier`. A caller that dies in it leaves the caches to `nbbs_cache_recover`; the blocks that it
+/// was giving back are lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_drain_all(
     arena: *const Arena,
@@ -139,8 +144,10 @@ pub unsafe extern "C" fn nbbs_cache_drain_all(
 }
 
 /// Makes the cache of `cpu` usable again after a thread died in the middle of a call with that number, or in
-/// `nbbs_cache_drain_all`; until then calls bypass that cache. What the thread had in its hands is lost. Call it only
-/// while nobody is in a call with that number. Refuses only handles that were never made.
+/// `nbbs_cache_drain_all`; until then calls bypass that cache. What the thread had in its hands is lost: the block that
+/// it was freeing, those that it was allocating from the arena, and, if it was giving back, all of that order. Call it
+/// only while nobody is in a call with that number, or in `nbbs_cache_drain_all`. Two stores. Refuses only handles that
+/// were never made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_recover(
     arena: *const Arena,

@@ -1,10 +1,10 @@
-//! Looking at a heap while others use it, and giving memory back.
+//! Looking at a heap, while others use it but for the audit, and giving memory back.
 
 use core::ffi::{c_char, c_void};
 use core::fmt::Write;
 use core::ptr::NonNull;
 
-use nbbs_heap::{ClassStats, Placed, Stats};
+use nbbs_heap::{ClassStats, LiveBlock, Placed, Stats};
 
 use super::Heap;
 use crate::error::{Code, Cut, Error};
@@ -103,6 +103,13 @@ pub struct HeapBlock {
     pub size_class: usize,
 }
 
+impl From<LiveBlock> for HeapBlock {
+    fn from(live: LiveBlock) -> Self {
+        let size_class = live.class.unwrap_or(HEAP_CLASSES);
+        Self { address: live.at.as_ptr().cast(), size: live.size, size_class }
+    }
+}
+
 /// Gets a block from `nbbs_heap_walk`.
 pub type VisitBlock = Option<unsafe extern "C" fn(context: *mut c_void, block: *const HeapBlock)>;
 
@@ -125,11 +132,7 @@ pub unsafe extern "C" fn nbbs_heap_walk(
     unsafe {
         run(heap, error, |heap| {
             let visit = visit.ok_or(Error::of(Code::Null, 2, 0))?;
-            heap.placed.walk(|live| {
-                let size_class = live.class.unwrap_or(HEAP_CLASSES);
-                let (address, size) = (live.at.as_ptr().cast(), live.size);
-                visit(context, &HeapBlock { address, size, size_class });
-            });
+            heap.placed.walk(|live| visit(context, &live.into()));
             Ok(())
         })
     }
@@ -177,9 +180,9 @@ pub unsafe extern "C" fn nbbs_heap_discard(
     }
 }
 
-/// Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is, and
-/// the blocks above 32 KiB, or without a slab, that the calling CPU's cache gives back. It gives back what it keeps at
-/// once; the others do when they next take slots or give some back, or are given a block above 32 KiB.
+/// Makes the memory of slabs of which no slot is in use available for other sizes, and returns how many bytes that is,
+/// and the blocks above 32 KiB, or without a slab, that the calling CPU's cache gives back. It gives back what it keeps
+/// at once; the others do when they next take slots or give some back, or are given a block above 32 KiB.
 ///
 /// A read-modify-write or two for each slab that is looked at: all slabs of a size of which one may be empty.
 #[unsafe(no_mangle)]

@@ -7,7 +7,7 @@ use nbbs_heap::SmallStats;
 use super::{Placed, Small, on};
 use crate::error::{Code, Error};
 use crate::handle::run;
-use crate::heap::{HEAP_CLASSES, HeapBlock, VisitBlock};
+use crate::heap::VisitBlock;
 use crate::pointer;
 
 /// What the memory of a small heap is used for, in bytes.
@@ -67,10 +67,7 @@ pub unsafe extern "C" fn nbbs_small_walk(
     unsafe {
         run(heap, error, |heap| {
             let visit = visit.ok_or(Error::of(Code::Null, 2, 0))?;
-            on!(heap, heap => heap.walk(|live| {
-                let (address, size) = (live.at.as_ptr().cast(), live.size);
-                visit(context, &HeapBlock { address, size, size_class: HEAP_CLASSES });
-            }));
+            on!(heap, heap => heap.walk(|live| visit(context, &live.into())));
             Ok(())
         })
     }

@@ -147,7 +147,7 @@ TEST(Arena, BadFreesAreRefusedAndReported) {
     EXPECT_EQ(nbbs_free_sized(arena, block, 3, nullptr), NBBS_CODE_NOT_ALLOCATED);
     EXPECT_EQ(nbbs_free_sized(arena, 1, 3, nullptr), NBBS_CODE_MISALIGNED);
     EXPECT_EQ(nbbs_free_sized(arena, 0, 60, nullptr), NBBS_CODE_ORDER_TOO_LARGE);
-    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 100..101 are not a range that ends at unit 100 at the latest",
+    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 100..101 reach beyond the last unit, 99",
                    [&](nbbs_error *e) { return nbbs_free(arena, 100, nullptr, e); });
     EXPECT_EQ(nbbs_free(arena, UINT64_MAX, nullptr, nullptr), NBBS_CODE_OUT_OF_RANGE);
     EXPECT_EQ(arena.misuse.size(), 9u);
@@ -174,7 +174,7 @@ TEST(Arena, Places) {
     EXPECT_EQ(nbbs_alloc_at(arena, 17, 30, nullptr), NBBS_CODE_OK);
     expect_refusal(NBBS_CODE_IN_USE, "unit 46 is in use",
                    [&](nbbs_error *e) { return nbbs_alloc_at(arena, 46, 2, e); });
-    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 250..260 are not a range that ends at unit 256 at the latest",
+    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 250..260 reach beyond the last unit, 255",
                    [&](nbbs_error *e) { return nbbs_alloc_at(arena, 250, 10, e); });
     EXPECT_EQ(nbbs_alloc_at(arena, 95, 4, nullptr), NBBS_CODE_OK);
     nbbs_request request{};
@@ -233,13 +233,18 @@ TEST(Arena, ShrinksGrowsAndSplits) {
     EXPECT_EQ(arena.len_of(run), 20u);
     EXPECT_EQ(nbbs_alloc_at(arena, run + 25, 1, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(nbbs_grow(arena, run, 30, nullptr), NBBS_CODE_IN_USE);
-    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 0..1000 are not a range that ends at unit 256 at the latest",
+    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 0..1000 reach beyond the last unit, 255",
                    [&](nbbs_error *e) { return nbbs_grow(arena, run, 1000, e); });
     expect_refusal(NBBS_CODE_ORDER_TOO_LARGE, "order 4294967295 is above the arena's largest, 8",
                    [&](nbbs_error *e) { return nbbs_split(arena, run, UINT32_MAX, e); });
-    expect_refusal(NBBS_CODE_LENGTH, "21 units: it takes 1 to 20 here",
-                   [&](nbbs_error *e) { return nbbs_shrink(arena, run, 21, e); });
+    const std::string has = "the run at unit " + std::to_string(run) + " has 20 units: ";
     uint64_t rest = 0;
+    expect_refusal(NBBS_CODE_LENGTH, has + "21 do not fit it",
+                   [&](nbbs_error *e) { return nbbs_shrink(arena, run, 21, e); });
+    expect_refusal(NBBS_CODE_LENGTH, has + "19 do not fit it",
+                   [&](nbbs_error *e) { return nbbs_grow(arena, run, 19, e); });
+    expect_refusal(NBBS_CODE_LENGTH, has + "20 do not fit it",
+                   [&](nbbs_error *e) { return nbbs_split_off(arena, run, 20, &rest, e); });
     EXPECT_EQ(nbbs_split_off(arena, run, 8, &rest, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(rest, run + 8);
     EXPECT_EQ(arena.len_of(rest), 12u);
@@ -255,7 +260,7 @@ TEST(Arena, ShrinksGrowsAndSplits) {
     const std::string begins = std::to_string(rest + 8), ends = std::to_string(rest + 12);
     expect_refusal(NBBS_CODE_OUTSIDE_RUN,
                    "units " + begins + ".." + std::to_string(rest + 13) +
-                       " are no part of the run, which ends at unit " + ends,
+                       " are no part of the run, which ends before unit " + ends,
                    part(rest + 8, rest + 13));
     expect_refusal(NBBS_CODE_OUTSIDE_RUN,
                    "units 0.." + begins + " are no part of the run, which begins at unit " + begins,

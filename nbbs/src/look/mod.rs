@@ -1,4 +1,5 @@
-//! Queries of an arena that may be in use. Nothing here writes, and the fast paths pay nothing for it.
+//! Queries, which write nothing, and for which the fast paths pay nothing. All but the audit may run while the arena
+//! is in use.
 //!
 //! ```text
 //! walk      every piece, in order          map      how full each stretch is
