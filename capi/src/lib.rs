@@ -11,8 +11,9 @@
 //!   [`Error`] that names the value and the limit. A refusal changes nothing, unless its documentation says so.
 //! - **Threads.** No function that takes a `const` arena waits for anybody. Unless it says otherwise, it may be called
 //!   by any thread at any time, and from interrupt and signal handlers, and so may every pool function. What says
-//!   otherwise are the audits, `nbbs_cache_recover`, and calls that use the cache of a CPU, of which two with one
-//!   number overlap only if one interrupts the other.
+//!   otherwise of arenas are the audits, `nbbs_cache_recover`, `nbbs_cache_drain_all`, which calls the caller's
+//!   `barrier`, and calls that use the cache of a CPU, of which two with one number overlap only if one interrupts the
+//!   other.
 //! - **No panic crosses.** None is expected; if there were one, the process is aborted, or a freestanding program
 //!   stopped.
 //!

@@ -173,9 +173,9 @@ impl Cache {
         self.runs.has(at)
     }
 
-    /// Frees a run of so many bytes in a region, which the caller holds, if it is worth keeping and there is room for it,
-    /// some of which may be made by giving back the run that was freed first. Returns `None` if it was not freed, and
-    /// otherwise whether the cache did not keep it already.
+    /// Frees a run of so many bytes in a region, which the caller holds, if it is worth keeping and there is room for
+    /// it, some of which may be made by giving back the run that was freed first. Returns `None` if it was not freed,
+    /// and otherwise whether the cache did not keep it already.
     pub fn free_run(
         &mut self,
         at: NonNull<u8>,
@@ -320,8 +320,8 @@ impl Bin {
             || self.spare != 0 && offset < class.slab_bytes() && is_spare()
     }
 
-    /// Takes slabs that have free slots, or makes one, and allocates a slot; if there is to be no slab, allocates a run.
-    /// Looks only for slabs that have free slots if nothing else `may_fit`. Only for a bin that keeps nothing.
+    /// Takes slabs that have free slots, or makes one, and allocates a slot; if there is to be no slab, allocates a
+    /// run. Looks only for slabs that have free slots if nothing else `may_fit`. Only for a bin that keeps nothing.
     fn refill(
         &mut self,
         class: Class,
@@ -351,8 +351,8 @@ impl Bin {
         })
     }
 
-    /// Keeps slots of a slab, as far as there is room for them, and gives back the others. Returns how many of these were
-    /// refused: somebody who did not hold them has freed them meanwhile.
+    /// Keeps slots of a slab, as far as there is room for them, and gives back the others. Returns how many of these
+    /// were refused: somebody who did not hold them has freed them meanwhile.
     fn put(
         &mut self,
         class: Class,
@@ -375,8 +375,8 @@ impl Bin {
         if slots != 0 { give(region, class, lane, slab, slots).0 } else { 0 }
     }
 
-    /// Gives back the slab's slots, but those that somebody who did not hold them has freed meanwhile. Returns the slab's
-    /// bytes if its memory has gone back.
+    /// Gives back the slab's slots, but those that somebody who did not hold them has freed meanwhile. Returns the
+    /// slab's bytes if its memory has gone back.
     fn give_spare(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
         let slots = core::mem::take(&mut self.spare);
         let of = |slab| memory.at(slab, |region| give(region, class, lane, slab, slots));
@@ -385,8 +385,8 @@ impl Bin {
         bytes
     }
 
-    /// Gives back the `count` oldest freed slots, those of one slab together. Returns the bytes of the slabs and runs that
-    /// went back.
+    /// Gives back the `count` oldest freed slots, those of one slab together. Returns the bytes of the slabs and runs
+    /// that went back.
     fn give_oldest(
         &mut self,
         count: usize,
@@ -427,7 +427,7 @@ fn give_all_of_region(
         }
         if let Some((slab, slot)) = here.and_then(|first| region.slot_of(class, first)) {
             let (slots, twice) = take_all_of_slab(rest, region, class, slab, slot);
-            let (others, of_slab) = region.give_or_else(class, lane, slab, slots);
+            let (others, of_slab) = region.give_any(class, lane, slab, slots);
             refused += twice + others;
             bytes += of_slab;
         } else if let Some(run) = here {
@@ -467,8 +467,8 @@ fn take_all_of_slab(
     (slots, twice)
 }
 
-/// Gives back slots that the cache took itself. Returns how many were refused, and the bytes of the slab if its memory has
-/// gone back.
+/// Gives back slots that the cache took itself. Returns how many were refused, and the bytes of the slab if its memory
+/// has gone back.
 fn give(
     region: &Region<'_>,
     class: Class,
@@ -477,5 +477,5 @@ fn give(
     slots: u64,
 ) -> (u32, usize) {
     let slab = region.slot_of(class, slab);
-    slab.map_or((0, 0), |(slab, _)| region.give_or_else(class, lane, slab, slots))
+    slab.map_or((0, 0), |(slab, _)| region.give_each(class, lane, slab, slots))
 }

@@ -45,12 +45,13 @@ use crate::unwind::aborting;
 ///
 /// With the feature `std` a thread's cache is emptied when the thread ends; the thread's first call that allocates or
 /// frees a slot, of up to 32 KiB, or frees anything larger, registers this with the C library. On Linux this takes no
-/// memory, as long as the program has fewer than 32 keys of `pthread_key_create`. With musl the program's first such call
-/// takes a lock of that function: make one before there are handlers that use the heap. Elsewhere it may take a lock of the C
-/// library's `malloc`, so a handler that may interrupt `malloc` must not make that call; and as the global allocator it
-/// needs a Rust whose thread-locals with destructors do not allocate from that, which those up to 1.92 do. Where
-/// thread-locals are keys of the C library, as on Android and OpenBSD, what the cache has may be lost when the thread
-/// ends. Without `std`, or with a [`Cpu`] that has a number for each caller, any Rust will do.
+/// memory, as long as the program has fewer than 32 keys of `pthread_key_create`. With musl `pthread_key_create`, which
+/// the program's first such call calls, takes a lock: make that call before there are handlers that use the heap.
+/// Elsewhere it may take a lock of the C library's `malloc`, so a handler that may interrupt `malloc` must not make
+/// that call; and as the global allocator it needs a Rust whose thread-locals with destructors do not allocate from
+/// that, which those up to 1.92 do. Where thread-locals are keys of the C library, as on Android and OpenBSD, what the
+/// cache has may be lost when the thread ends. Without `std`, or with a [`Cpu`] that has a number for each caller, any
+/// Rust will do.
 ///
 /// ```
 /// use nbbs_heap::Heap;
@@ -171,12 +172,13 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// - At once: the second free of the slot that was freed last through the caller's cache, among those of its size
     ///   (with the feature `quarantine`, among those of any size; with `shuffle` of any slot that the cache keeps); any
     ///   wrong free whose layout is larger than 32 KiB, except of what the cache of another thread or CPU keeps; any by
-    ///   a caller that bypasses the caches, except of what a cache keeps or another operation has in hand; and with one of the features `poison`, `asan`
-    ///   and `valgrind` any of what is not allocated, except of what the cache of another thread or CPU keeps.
+    ///   a caller that bypasses the caches, except of what a cache keeps or another operation has in hand; and with one
+    ///   of the features `poison`, `asan` and `valgrind` any of what is not allocated, except of what the cache of
+    ///   another thread or CPU keeps.
     /// - When the cache gives slots back, at the latest in [`trim`](Self::trim) or when the thread ends: any other free
-    ///   of an address that is not the heap's, or lies inside a block, or has a slot of another size (but not a
-    ///   run of as many units), or one that is free. Until then **the cache may hand that address out**, once for each free, though somebody else may be
-    ///   using it.
+    ///   of an address that is not the heap's, or lies inside a block, or has a slot of another size (a slot that is a
+    ///   run of its own is accepted as any size of as many units), or one that is free. Until then **the cache may hand
+    ///   that address out**, once for each free, though somebody else may be using it.
     /// - Never: a second free of memory that has been allocated again since.
     ///
     /// ```

@@ -15,15 +15,15 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// these are, and the runs that the caller's cache gives back.
     ///
     /// The caller's cache gives back what it keeps at once; other caches do when they next take slots or give some
-    /// back, or are given a run. The slabs that others have in hand are missed, four at most for each thread and for each
-    /// caller that a handler has interrupted. So are all slabs of a size if one of them becomes empty whenever the trim is
-    /// about to begin with them, 1000 times in a row.
+    /// back, or are given a run. The slabs that others have in hand are missed, four at most for each thread and for
+    /// each caller that a handler has interrupted. So are all slabs of a size if one of them becomes empty whenever the
+    /// trim is about to begin with them, 1000 times in a row.
     ///
     /// With the feature `std`, on Linux, whole pages of the heap's own memory that are free, and were in use since the
     /// last time, go back to the operating system. This takes a system call for each piece of at most 1 MiB, which
     /// nobody else can allocate in the meantime. For added memory, and on other systems, there is
-    /// [`discard`](Self::discard). The heap's own memory must be private to the process, as a static is: shared pages that
-    /// go back are not zero, which [`alloc_zeroed`](Self::alloc_zeroed) takes them for.
+    /// [`discard`](Self::discard). The heap's own memory must be private to the process, as a static is: shared pages
+    /// that go back are not zero, which [`alloc_zeroed`](Self::alloc_zeroed) takes them for.
     ///
     /// ```
     /// use nbbs_heap::Heap;
@@ -54,12 +54,12 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Calls `discard` for whole pages of `page` bytes, a power of two, of free memory that was in use since it was
     /// last zero, with their address and their number of bytes, at most 1 MiB. Nobody else can allocate them in the
-    /// meantime: an allocation that finds nothing else is refused. `discard` may have a hypervisor or an operating system
-    /// take them back, as long as they can be written to later, and returns whether they are zero from then on. Returns
-    /// the number of bytes for which it returned that. Pages for which it did are passed again once they, or others of
-    /// the same piece of free memory, were in use. What is zero is remembered by 64 KiB, counted from the region's first unit: pages are passed again the next
-    /// time if the rest of their 64 KiB was not passed with them. Pages of more than 4 KiB that lie across two of the
-    /// pieces that it is called with are not passed.
+    /// meantime: an allocation that finds nothing else is refused. `discard` may have a hypervisor or an operating
+    /// system take them back, as long as they can be written to later, and returns whether they are zero from then on.
+    /// Returns the number of bytes for which it returned that. Pages for which it did are passed again once they, or
+    /// others of the same piece of free memory, were in use. What is zero is remembered by 64 KiB, counted from the
+    /// region's first unit: pages are passed again the next time if the rest of their 64 KiB was not passed with them.
+    /// Pages of more than 4 KiB that lie across two of the pieces that it is called with are not passed.
     ///
     /// Cost: a walk over all units, and for each call an allocation and a free of what is passed, and a
     /// read-modify-write for each 4 MiB that it touches.
@@ -125,8 +125,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Calls `visit` for every block that is in use, in no order, with its address, its bytes and its size class.
     /// Blocks that others allocate and free in the meantime may or may not be included.
     ///
-    /// Slots and runs that a cache keeps are included, too: [`trim`](Self::trim) empties the caller's cache. `visit` may free
-    /// the block.
+    /// Slots and runs that a cache keeps are included, too: [`trim`](Self::trim) empties the caller's cache. `visit`
+    /// may free the block.
     ///
     /// Cost: a walk over all units.
     ///

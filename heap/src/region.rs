@@ -45,7 +45,7 @@ pub const LEAST_BYTES: usize = bookkeeping(1) + UNIT;
 /// region.
 pub const fn bytes_for(bytes: usize) -> Option<usize> {
     let units = bytes.div_ceil(UNIT) as u64;
-    if units == 0 || units > MOST_UNITS || bytes > isize::MAX as usize / 2 {
+    if units == 0 || units > MOST_UNITS || bytes > isize::MAX as usize / 2 + 1 {
         return None;
     }
     Some(PAGE - 1 + bookkeeping(units) + units as usize * UNIT)
@@ -241,8 +241,8 @@ impl Region<'_> {
         Some(unit)
     }
 
-    /// Allocates a slot of a slab that has one: takes all that it has, and gives back the others. Adds to `refused` how many
-    /// of these somebody else has freed meanwhile, who did not hold them.
+    /// Allocates a slot of a slab that has one: takes all that it has, and gives back the others. Adds to `refused` how
+    /// many of these somebody else has freed meanwhile, who did not hold them.
     pub fn alloc_slot(&self, class: Class, lane: usize, refused: &mut u32) -> Option<NonNull<u8>> {
         let mut found = None;
         self.slabs.take(class, 1, |unit, slots| found = Some((unit, slots)));
@@ -269,7 +269,7 @@ impl Region<'_> {
     ) -> Option<NonNull<u8>> {
         let others = slots & slots.checked_sub(1)?;
         if others != 0 {
-            *refused += self.give_or_else(class, lane, unit, others).0;
+            *refused += self.give_each(class, lane, unit, others).0;
         }
         // SAFETY: the slot lies in the slab.
         Some(unsafe { self.runs.pointer(unit).add(slots.trailing_zeros() as usize * class.size()) })
@@ -296,14 +296,25 @@ impl Region<'_> {
         is_given.then(|| class.size().next_multiple_of(UNIT))
     }
 
-    /// Gives back slots of a slab, or runs of their own at the places of those slots. Returns how many were neither, and
-    /// the bytes of the slab, if its memory has gone back, and of the runs.
-    pub fn give_or_else(
+    /// Gives back slots of a slab, all of which the caller holds unless somebody has freed one without holding it.
+    /// Returns how many were not in use, and the bytes of the slab, if its memory has gone back.
+    pub fn give_each(&self, class: Class, lane: usize, slab: u64, slots: u64) -> (u32, usize) {
+        self.give_or_else(class, lane, slab, slots, |_| None)
+    }
+
+    /// Gives back slots of a slab, or runs of their own at the places of those slots. Returns how many were neither,
+    /// and the bytes of the slab, if its memory has gone back, and of the runs.
+    pub fn give_any(&self, class: Class, lane: usize, slab: u64, slots: u64) -> (u32, usize) {
+        self.give_or_else(class, lane, slab, slots, |at| self.give_run(class, lane, at))
+    }
+
+    fn give_or_else(
         &self,
         class: Class,
         lane: usize,
         slab: u64,
         mut slots: u64,
+        other: impl Fn(NonNull<u8>) -> Option<usize>,
     ) -> (u32, usize) {
         if let Some(bytes) = self.give(class, lane, slab, slots) {
             return (0, bytes);
@@ -311,12 +322,9 @@ impl Region<'_> {
         let (mut refused, mut bytes) = (0, 0);
         while slots != 0 {
             let slot = slots.trailing_zeros() as usize;
-            let run = || {
-                // SAFETY: the slot lies in the region's memory, as does the address from which it was computed.
-                let at = unsafe { self.runs.pointer(slab).add(slot * class.size()) };
-                self.give_run(class, lane, at)
-            };
-            match self.give(class, lane, slab, 1 << slot).or_else(run) {
+            // SAFETY: the slot lies in the region's memory, as does the address from which it was computed.
+            let at = unsafe { self.runs.pointer(slab).add(slot * class.size()) };
+            match self.give(class, lane, slab, 1 << slot).or_else(|| other(at)) {
                 Some(given) => bytes += given,
                 None => refused += 1,
             }
@@ -344,13 +352,13 @@ impl Region<'_> {
         (class.slab_order() == order).then_some((class, (free & class.all_slots()).count_ones()))
     }
 
-    /// Returns the memory of slabs of which all slots are free, and returns how many bytes these are. Adds to `refused` as
-    /// [`alloc_slot`](Self::alloc_slot) does.
+    /// Returns the memory of slabs of which all slots are free, and returns how many bytes these are. Adds to `refused`
+    /// as [`alloc_slot`](Self::alloc_slot) does.
     pub fn trim(&self, lane: usize, refused: &mut u32) -> usize {
         let mut bytes = 0;
         for class in self.slabs.maybe_whole() {
             self.slabs.take_all(class, AT_ONCE, |unit, slots| {
-                let (others, of_slab) = self.give_or_else(class, lane, unit, slots);
+                let (others, of_slab) = self.give_each(class, lane, unit, slots);
                 *refused += others;
                 bytes += of_slab;
             });

@@ -34,8 +34,8 @@ fn free_again() {
     }
 }
 
-/// Whoever has a slab's slots in hand gives back all but the one that was freed meanwhile, and counts that one, as the free
-/// could not be refused.
+/// Whoever has a slab's slots in hand gives back all but the one that was freed meanwhile, and counts that one, as the
+/// free could not be refused.
 #[test]
 fn a_free_slot_that_an_operation_has_in_hand() {
     let trim: fn(On<'_>) = |on| _ = on.trim();

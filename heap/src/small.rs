@@ -159,9 +159,9 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
 
     /// Allocates memory of a layout, in the first place that has room; returns `None` if there is none in one piece.
     ///
-    /// Cost: one read-modify-write if the run lies in one word, of 32 units or 16, otherwise one more than it has
-    /// words. The search takes a load for each stretch of 16 words that has no room, and at most two for each word and
-    /// each free piece of the others.
+    /// Cost: one read-modify-write if the run lies in one word, of 32 units or 16, otherwise one more than the words it
+    /// lies in. The search takes a load for each stretch of 16 words that has no room, and at most two for each word
+    /// and each free piece of the others.
     ///
     /// ```
     /// # use nbbs_heap::Small;
@@ -180,7 +180,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     /// call for memory that is just then allocated or resized may make its holder's next call fail.
     ///
     /// Cost: one read-modify-write if the run lies in one word, two if it reaches to the word's end, otherwise one more
-    /// than it has words.
+    /// than the words it lies in.
     ///
     /// ```
     /// # use nbbs_heap::Small;

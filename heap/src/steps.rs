@@ -356,7 +356,7 @@ pub trait Steps<'h>: Copy {
     fn try_free_past_caches(self, class: Class, at: NonNull<u8>) -> bool {
         let lane = self.lane();
         let given = self.memory().at(at, |region| match region.slot_of(class, at) {
-            Some((slab, slot)) => region.give_or_else(class, lane, slab, 1 << slot).0 == 0,
+            Some((slab, slot)) => region.give_any(class, lane, slab, 1 << slot).0 == 0,
             None => region.give_run(class, lane, at).is_some(),
         });
         given == Some(true)

@@ -98,10 +98,11 @@ impl MetadataBox {
     }
 
     /// Allocates the words of an arena of `units` units and, where [`lanes_for`] says that the arena
-    /// should have more lanes than its own, those of a lane for each CPU that this process may use.
+    /// should have more lanes than its own, those of a lane for each CPU that this process may use. Cost: that of
+    /// [`zeroed`](Self::zeroed).
     ///
     /// # Errors
-    /// Those of [`new`](Self::new), whose cost is the same.
+    /// Those of [`new`](Self::new).
     ///
     /// ```
     /// use nbbs::MetadataBox;

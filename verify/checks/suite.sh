@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# suite.sh: makes errors above the protocol, in audits, refusals, bounds, cuts, spares and caches. With each, the suite's own
+# suite.sh: makes errors above the protocol, in audits, refusals, bounds, cuts, spares and caches. With each, the
 # test of it must fail. Takes three minutes.
 source "$(dirname "$0")/../check.sh" "$@"
 

@@ -3,7 +3,7 @@
 use super::args::Machine;
 use crate::row::Row;
 
-/// The least part of perfect scaling that one counter for each hart must show.
+/// The least part of perfect scaling that one counter for each core must show.
 const PRIVATE: f64 = 0.9;
 
 /// The most throughput that one counter for all cores may show, beside one core's: lines that move are dear, and dearer

@@ -1,4 +1,4 @@
-//! Looking at an arena, without writing to it: while others use it, but for the audit.
+//! Looking at an arena. All but the audit may run while others use it; `nbbs_has_free` alone writes, to bounds.
 
 use core::ffi::c_void;
 

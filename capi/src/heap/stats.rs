@@ -1,4 +1,4 @@
-//! Looking at a heap, while others use it but for the audit, and giving memory back.
+//! Looking at a heap (all but the audit while others use it), and giving memory back.
 
 use core::ffi::{c_char, c_void};
 use core::fmt::Write;

@@ -103,7 +103,8 @@ impl<'b, W: Word> Block<'b, W> {
     }
 
     /// Gives back all but the first `units` units.
-    /// It costs what [`Lane::shrink`] costs.
+    ///
+    /// Cost: that of [`Lane::shrink`].
     ///
     /// # Errors
     /// Those of [`Lane::shrink`].
@@ -122,7 +123,8 @@ impl<'b, W: Word> Block<'b, W> {
     }
 
     /// Extends the block to `units` units, in place.
-    /// It costs what [`Lane::grow`] costs.
+    ///
+    /// Cost: that of [`Lane::grow`].
     ///
     /// # Errors
     /// Those of [`Lane::grow`].
@@ -141,7 +143,8 @@ impl<'b, W: Word> Block<'b, W> {
     }
 
     /// Splits the block after `units` units, and returns the second part.
-    /// It costs what [`Lane::split_off`] costs.
+    ///
+    /// Cost: that of [`Lane::split_off`].
     ///
     /// # Errors
     /// Those of [`Lane::split_off`].

@@ -91,7 +91,7 @@ impl<W: Word> Lane<'_, W> {
     /// of the run may call it. Callable from interrupt and signal handlers.
     ///
     /// # Errors
-    /// [`ResizeError::Free`] if nothing begins at `index`, or a block of the order cannot,
+    /// [`ResizeError::Free`] if nothing begins at `index`, or if no block of the order can begin there,
     /// [`ResizeError::OrderTooLarge`], [`ResizeError::WrongLength`] if the run does not divide into blocks of the
     /// order, and [`ResizeError::Contended`] as in [`shrink`](Self::shrink). Nothing that the caller could see has
     /// changed.

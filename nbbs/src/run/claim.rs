@@ -60,7 +60,7 @@ impl<W: Word> Runs<'_, W> {
     pub(super) fn claim_rests(self, from: u64, end: u64) -> Result<(), u64> {
         let mut unit = from;
         while unit < end {
-            let Some(next) = self.claim_tail(unit, end) else {
+            let Some(next) = self.claim_piece(unit, end) else {
                 self.clear_rests(from, unit);
                 return Err(unit);
             };
@@ -71,7 +71,7 @@ impl<W: Word> Runs<'_, W> {
 
     /// Claims as many units from `unit` on as one word gives, and returns the next unit. Returns `None` if the unit is
     /// in use, or in an area that somebody else is claiming; it does not wait for that claimer.
-    fn claim_tail(self, unit: u64, end: u64) -> Option<u64> {
+    fn claim_piece(self, unit: u64, end: u64) -> Option<u64> {
         let fits = |&level: &usize| {
             let size = 1 << W::SHAPE.slot_order(level);
             unit & (size - 1) == 0 && end - unit >= size

@@ -15,8 +15,8 @@ impl<W: Word> Tree<'_, W> {
         word::passes(self.read(level + 1, above), slot)
     }
 
-    /// Looks at every word above inner word `idx` of `level`. Returns `None` if a word is marked, or its slot on the path
-    /// is not split; otherwise the least bound.
+    /// Looks at every word above inner word `idx` of `level`. Returns `None` if a word is marked, or its slot on the
+    /// path is not split; otherwise the least bound.
     #[inline(always)]
     pub fn look_up(&self, level: usize, idx: u64) -> Option<u64> {
         let (mut below, mut bound) = (idx, word::UNSETTLED);
@@ -27,7 +27,8 @@ impl<W: Word> Tree<'_, W> {
             below = idx;
             // After the caller's claim or clear; pairs with the mark.
             let above = self.words.get(base + (idx as usize) * LINE)?.load(AFTER_FENCE);
-            // Another's claim may have split the slot, ahead of its own fence: before the look at the next word.
+            // Another's claim may have split the slot, and not have reached its own fence: this one keeps the look at
+            // the next word behind this look.
             W::store_load_fence();
             wrong |= above >> (2 * slot) ^ word::SPLIT;
             marks |= above;

@@ -1,4 +1,5 @@
-//! The transitions: each is one compare-and-swap of one word, and nothing else changes the words of an arena in use.
+//! The transitions: each is one compare-and-swap of one word, and nothing else changes the words of a level while the
+//! arena is in use.
 //!
 //! ```text
 //! claim    free slots become a block                                  fill      free slots become held
@@ -198,7 +199,8 @@ impl<'a, W: Word> Tree<'a, W> {
                 // What the claim left of the slot: at most its largest half.
                 word::FREE => word::bound(old).max(u64::from(W::SHAPE.slot_order(level))),
                 _ if old & word::MARK == 0 => {
-                    // Another's claim may have split it: before the look at the word above, as after a split.
+                    // Another's claim may have split it, and not have reached its own fence: this one keeps the look at
+                    // the word above behind this look.
                     W::store_load_fence();
                     return true;
                 }

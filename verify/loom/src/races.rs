@@ -119,8 +119,8 @@ pub static RACES: &[Race] = &[
         &[&[Free, Alloc(5)], &[Alloc(4)]],
         ALL,
     ),
-    // Three levels: lane 0 merges the word below the top and takes the half, lane 1 splits the slot above that word, and
-    // lane 2, which claims in the same leaf word, finds it split. Its look at the top must come after that.
+    // Three levels: lane 0 merges the word below the top and takes the half, lane 1 splits the slot above that word,
+    // and lane 2, which claims in the same leaf word, finds it split. Its look at the top must come after that.
     Race {
         name: "climb-beside-a-climb",
         units: 1024,
