@@ -74,12 +74,12 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
     case NBBS_CODE_OUTSIDE_SEGMENT:
         return;
     case NBBS_CODE_OUTSIDE_RUN:
+    case NBBS_CODE_LENGTH:
         EXPECT_LE(error.detail, 1u);
         return;
     case NBBS_CODE_OUT_OF_RANGE:
     case NBBS_CODE_WRONG_ORDER:
     case NBBS_CODE_WRONG_LENGTH:
-    case NBBS_CODE_LENGTH:
     case NBBS_CODE_FOREIGN_ADDRESS:
     case NBBS_CODE_NOT_YOURS:
     case NBBS_CODE_SEGMENT_CORRUPT:
