@@ -332,7 +332,7 @@ impl Bin {
     ) -> Option<NonNull<u8>> {
         memory.find(|region| {
             region.take(class, AT_ONCE, |slab, slots| {
-                memory.refuse_all(self.put(class, region, lane, slab, slots));
+                self.put(class, memory, region, lane, slab, slots);
             });
             (self.spare != 0).then_some(())
         });
@@ -351,19 +351,19 @@ impl Bin {
         })
     }
 
-    /// Keeps slots of a slab, as far as there is room for them, and gives back the others. Returns how many of these
-    /// were refused: somebody who did not hold them has freed them meanwhile.
+    /// Keeps slots of a slab, as far as there is room for them, and gives back the others.
     fn put(
         &mut self,
         class: Class,
+        memory: &Memory<'_>,
         region: &Region<'_>,
         lane: usize,
         slab: NonNull<u8>,
         mut slots: u64,
-    ) -> u32 {
+    ) {
         if self.spare == 0 {
             (self.slab, self.spare) = (slab.as_ptr(), slots);
-            return 0;
+            return;
         }
         while slots != 0 && slots != class.all_slots() && self.len < class.most_kept() / 2 {
             // SAFETY: the slot lies in the slab.
@@ -372,17 +372,16 @@ impl Bin {
             self.len += 1;
             slots &= slots - 1;
         }
-        if slots != 0 { give(region, class, lane, slab, slots).0 } else { 0 }
+        if slots != 0 {
+            give(memory, region, class, lane, slab, slots);
+        }
     }
 
-    /// Gives back the slab's slots, but those that somebody who did not hold them has freed meanwhile. Returns the
-    /// slab's bytes if its memory has gone back.
+    /// Gives back the slab's slots. Returns its bytes if its memory has gone back.
     fn give_spare(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
         let slots = core::mem::take(&mut self.spare);
-        let of = |slab| memory.at(slab, |region| give(region, class, lane, slab, slots));
-        let (refused, bytes) = NonNull::new(self.slab).and_then(of).unwrap_or((0, 0));
-        memory.refuse_all(refused);
-        bytes
+        let of = |slab| memory.at(slab, |region| give(memory, region, class, lane, slab, slots));
+        NonNull::new(self.slab).and_then(of).unwrap_or(0)
     }
 
     /// Gives back the `count` oldest freed slots, those of one slab together. Returns the bytes of the slabs and runs
@@ -467,15 +466,18 @@ fn take_all_of_slab(
     (slots, twice)
 }
 
-/// Gives back slots that the cache took itself. Returns how many were refused, and the bytes of the slab if its memory
-/// has gone back.
+/// Gives back slots that the cache took itself, and counts those that somebody who did not hold them has freed meanwhile.
+/// Returns the bytes of the slab if its memory has gone back.
 fn give(
+    memory: &Memory<'_>,
     region: &Region<'_>,
     class: Class,
     lane: usize,
     slab: NonNull<u8>,
     slots: u64,
-) -> (u32, usize) {
-    let slab = region.slot_of(class, slab);
-    slab.map_or((0, 0), |(slab, _)| region.give_each(class, lane, slab, slots))
+) -> usize {
+    let Some((slab, _)) = region.slot_of(class, slab) else { return 0 };
+    let (refused, bytes) = region.give_each(class, lane, slab, slots);
+    memory.refuse_all(refused);
+    bytes
 }

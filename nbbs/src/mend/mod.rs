@@ -55,7 +55,6 @@ impl<W: Word> Mend<'_, W> {
     pub fn has_way_up(self, level: usize, idx: u64) -> bool {
         // An inspection that missed the claim has marked a word above. This leaves no mark, so that it does not commit.
         self.0.publish(level, idx, word::UNSETTLED);
-        W::store_load_fence();
         let mut below = idx;
         (level..self.0.geometry.top()).all(|level| {
             // From the lowest up: each slot that passes keeps the next from being merged.

@@ -221,13 +221,7 @@ impl<'a, W: Word> Tree<'a, W> {
         while !word::allows(old, offer) {
             let new = word::inner(old, word::codes(level, old), word::bound(old).max(offer));
             // SeqCst: leaves no mark, which makes a concurrent `commit` fail.
-            match word.swap(old, new) {
-                Ok(raised) => {
-                    old = raised;
-                    break;
-                }
-                Err(found) => old = found,
-            }
+            old = word.swap(old, new).unwrap_or_else(|found| found);
         }
         // Before the look at the word above, whoever raised the bound.
         W::store_load_fence();
