@@ -64,7 +64,7 @@ impl<W: Word> Runs<'_, W> {
         let units = wanted.units;
         self.check_aligned(units, order)?;
         self.check_within(&range)?;
-        self.claim_in(wanted, range).ok_or(RequestError::Exhausted { units })
+        self.claim_in(wanted, wanted.core(), range).ok_or(RequestError::Exhausted { units })
     }
 
     fn check_aligned(self, units: u64, order: u32) -> Result<(), RequestError> {
@@ -108,15 +108,13 @@ impl<W: Word> Runs<'_, W> {
         let from = W::SHAPE.first_unit(level, self.lane().cursor(hint), 0);
         let (later, sooner) =
             (from..self.geometry().units(), 0..from + units.min(self.geometry().units() - from));
-        let within_block = || {
-            // In one word, so that one compare-and-swap does it.
-            let mut ranges = [&later, &sooner].into_iter();
-            ranges.find_map(|range| self.claim_in_block(units, order, range))
-        };
         let wanted = Wanted { units, align: 1, offset: 0, top_down: false };
-        let index = if in_leaf { within_block() } else { None }
-            .or_else(|| self.claim_in(wanted, later.clone()))
-            .or_else(|| self.claim_in(wanted, sooner.clone()))?;
+        let claim = |order| {
+            let mut ranges = [&later, &sooner].into_iter();
+            ranges.find_map(|range| self.claim_in(wanted, order, range.clone()))
+        };
+        // In one word, so that one compare-and-swap does it, if there is a block for it.
+        let index = if in_leaf { claim(order) } else { None }.or_else(|| claim(wanted.core()))?;
         self.lane().notes().set_cursor(hint, W::SHAPE.locate(level, index).0);
         Some(index)
     }

@@ -4,6 +4,7 @@ use super::Runs;
 use super::hold::Held;
 use super::slots::Slots;
 use crate::sync::Word;
+use crate::tree::Spot;
 use crate::word::{self, span};
 
 impl<W: Word> Runs<'_, W> {
@@ -102,7 +103,7 @@ impl<W: Word> Runs<'_, W> {
     pub(super) fn first_in_use(self, start: u64, end: u64) -> Option<u64> {
         let mut unit = start;
         while unit < end {
-            match self.free_after(unit) {
+            match self.free_after(unit, self.tree().spot(unit)) {
                 0 => return Some(unit),
                 free => unit += free,
             }
@@ -110,9 +111,8 @@ impl<W: Word> Runs<'_, W> {
         None
     }
 
-    /// Returns how many units are free from `unit` on, in one word.
-    pub(super) fn free_after(self, unit: u64) -> u64 {
-        let spot = self.tree().spot(unit);
+    /// Returns how many units are free from `unit` on, in the word that describes it.
+    pub(super) fn free_after(self, unit: u64, spot: Spot) -> u64 {
         let slots = u64::from(free_from::<W>(spot.level, spot.codes, spot.slot));
         (spot.unit::<W>() + (slots << W::SHAPE.slot_order(spot.level)))
             .min(self.geometry().units())

@@ -8,6 +8,7 @@ use core::ops::Range;
 
 use super::Runs;
 use crate::sync::Word;
+use crate::tree::Spot;
 use crate::word::{self, span};
 
 /// The run that a search looks for.
@@ -22,7 +23,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Returns the order of the free block that any such run contains.
-    fn core(&self) -> u32 {
+    pub fn core(&self) -> u32 {
         (self.units + 1).ilog2() - 1
     }
 
@@ -58,23 +59,27 @@ impl Wanted {
     }
 }
 
-/// A search for a free block of `2^order` units in `range`, for a run: the first one, or, top down, the last. It passes
-/// over those for which a leaf word and those beside it show that there is no room for the run.
-struct Sought<'r> {
+/// A search for a place for a run. It looks at the free blocks of `2^order` units, from one end of `range` to the other.
+struct Search {
     wanted: Wanted,
+    /// Every place that is looked for contains such a block.
     order: u32,
-    range: &'r Range<u64>,
+    /// The units in which the run is to lie.
+    range: Range<u64>,
+    /// The units whose blocks have not been looked at yet.
+    rest: Range<u64>,
 }
 
-impl Sought<'_> {
-    /// Returns whether a block at `unit` lies in the range.
-    fn admits(&self, unit: u64) -> bool {
-        unit >= self.range.start && unit + (1 << self.order) <= self.range.end
-    }
+/// Contiguous free units of a word, and the inner word by which they were found, by its level and number.
+struct Piece {
+    units: Range<u64>,
+    below: (usize, u64),
+}
 
-    /// Returns whether some of `units` lie in the range.
+impl Search {
+    /// Returns whether some of `units` are still to be looked at.
     fn meets(&self, units: &Range<u64>) -> bool {
-        units.start < self.range.end && units.end > self.range.start
+        units.start < self.rest.end && units.end > self.rest.start
     }
 
     /// Iterates over the slots of a set, given by their low bits, from the end where the search begins.
@@ -92,79 +97,90 @@ impl Sought<'_> {
         })
     }
 
-    /// Returns the first such block in units that are all free, or the last.
-    fn in_free(&self, units: Range<u64>) -> Option<u64> {
-        let (start, end) = (units.start.max(self.range.start), units.end.min(self.range.end));
-        let size = 1_u64 << self.order;
-        let number = if self.wanted.top_down {
-            end.checked_sub(size)? >> self.order
-        } else {
-            start.div_ceil(size)
-        };
-        let block = number << self.order;
+    /// Returns the first block that is still to be looked at in units that are all free, or the last.
+    fn block_in(&self, units: &Range<u64>) -> Option<u64> {
+        let (start, end) = (units.start.max(self.rest.start), units.end.min(self.rest.end));
+        let size = 1 << self.order;
+        let first = if self.wanted.top_down { end.checked_sub(size)? } else { start + size - 1 };
+        let block = first & !(size - 1);
         (block >= start && block + size <= end).then_some(block)
+    }
+
+    /// Returns where the run can begin in a free block, if that has room for it.
+    fn place_in_block(&self, block: u64) -> Option<u64> {
+        self.wanted.fit(block..block + (1 << self.order))
+    }
+
+    /// Returns the units in which any run lies that contains the block at `block`.
+    fn reach(&self, block: u64) -> Range<u64> {
+        let from = (block + (1 << self.order)).saturating_sub(self.wanted.units);
+        self.range.start.max(from)..self.range.end.min(block + self.wanted.units)
+    }
+
+    /// Returns where the run can begin in the units around a block, `free` of which are free, as far as the block's
+    /// [reach](Self::reach). If nowhere, the search goes on behind.
+    fn judge(&mut self, block: u64, free: Range<u64>) -> Option<u64> {
+        let place = self.wanted.fit(free.clone());
+        if place.is_none() {
+            let reach = self.reach(block);
+            self.rest = self.wanted.beyond(self.rest.clone(), block);
+            // Nothing fits between two units in use, so what lies there need not be looked at again.
+            if self.wanted.top_down {
+                if free.start > reach.start || reach.start == self.range.start {
+                    self.rest.end = self.rest.end.min(free.start);
+                }
+            } else if free.end < reach.end || reach.end == self.range.end {
+                self.rest.start = self.rest.start.max(free.end);
+            }
+        }
+        place
+    }
+
+    /// Goes on behind the first place, or the last, at `place`, which could not be claimed. The next place, perhaps at
+    /// the same block, does not have the unit that was in the way, if that is known.
+    fn pass(&mut self, place: u64, in_the_way: Option<u64>) {
+        if self.wanted.top_down {
+            self.range.end = in_the_way.unwrap_or(place + self.wanted.units - 1);
+        } else {
+            self.range.start = in_the_way.unwrap_or(place) + 1;
+        }
+        let Range { start, end } = self.range;
+        self.rest = self.rest.start.max(start)..self.rest.end.min(end);
     }
 }
 
 impl<W: Word> Runs<'_, W> {
-    /// Claims a run in `range` and returns its first unit. Returns `None` if the search never saw a place that could be
-    /// claimed.
+    /// Claims a run in `range`, at a place that contains a free block of `2^order` units, and returns its first unit.
+    /// Returns `None` if the search never saw such a place that could be claimed.
     #[cold]
-    pub(super) fn claim_in(self, wanted: Wanted, mut range: Range<u64>) -> Option<u64> {
-        let mut rest = range.clone();
-        while rest.start < rest.end {
-            let order = wanted.core();
-            let sought = Sought { wanted, order, range: &rest };
-            let block = self.next_block(self.geometry().top(), 0, &sought)?;
-            // Any run that contains the block lies in these units.
-            let from = range.start.max((block + (1 << order)).saturating_sub(wanted.units));
-            let to = range.end.min(block + wanted.units);
-            let free = self.free_around(block, from..to);
-            if let Some(start) = wanted.fit(free.clone()) {
-                let end = start + wanted.units;
-                let Err(unit) = self.claim_run(start, end) else { return Some(start) };
-                if unit.is_none() {
-                    self.blocks.split_over_all(start);
-                }
-                // The next place, perhaps at the same block, does not have the unit that was in the way.
-                if wanted.top_down {
-                    range.end = unit.unwrap_or(end - 1);
-                } else {
-                    range.start = unit.unwrap_or(start) + 1;
-                }
-                rest = rest.start.max(range.start)..rest.end.min(range.end);
-                continue;
-            }
-            rest = wanted.beyond(rest, block);
-            if wanted.top_down {
-                // Nothing fits between two units in use, so what lies there need not be looked at again.
-                if free.start > from || from == range.start {
-                    rest.end = rest.end.min(free.start);
-                }
-            } else if free.end < to || to == range.end {
-                rest.start = rest.start.max(free.end);
-            }
-        }
-        None
-    }
-
-    /// Claims a run at the beginning of a free block of `order` that has room for it.
-    pub(super) fn claim_in_block(self, units: u64, order: u32, range: &Range<u64>) -> Option<u64> {
+    pub(super) fn claim_in(self, wanted: Wanted, order: u32, range: Range<u64>) -> Option<u64> {
         if order > self.geometry().max_order() {
             return None;
         }
-        let wanted = Wanted { units, align: 1, offset: 0, top_down: false };
-        let sought = Sought { wanted, order, range };
-        let block = self.next_block(self.geometry().top(), 0, &sought)?;
-        self.claim_run(block, block + units).ok().map(|()| block)
+        let mut search = Search { wanted, order, rest: range.clone(), range };
+        loop {
+            let place = self.next_place(self.geometry().top(), 0, &mut search)?;
+            let Err(unit) = self.claim_run(place, place + wanted.units) else { return Some(place) };
+            if unit.is_none() {
+                self.blocks.split_over_all(place);
+            }
+            search.pass(place, unit);
+        }
     }
 
-    /// Finds the next free block that matches `sought`, in or below a word.
-    fn next_block(self, level: usize, idx: u64, sought: &Sought) -> Option<u64> {
-        if level == 0 {
-            return self.next_in_leaf(idx, sought);
+    /// Finds the next place in or around the free blocks in or below a word.
+    fn next_place(self, level: usize, idx: u64, search: &mut Search) -> Option<u64> {
+        // Tested here, so that the loop over leaf words does not test each of them.
+        if level == 1 {
+            self.next_place_below(1, idx, search)
+        } else {
+            self.next_place_below(level, idx, search)
         }
-        if level <= W::SHAPE.level_of(sought.order) {
+    }
+
+    #[inline(always)]
+    fn next_place_below(self, level: usize, idx: u64, search: &mut Search) -> Option<u64> {
+        if level > 0 && level <= W::SHAPE.level_of(search.order) {
             // Free blocks that wait for a merge do not lie side by side in the word. Each failure is somebody else's
             // completed change.
             while !self.tree().settle(level, idx) {}
@@ -172,99 +188,95 @@ impl<W: Word> Runs<'_, W> {
         let slot_order = W::SHAPE.slot_order(level);
         let word = self.tree().read(level, idx);
         let codes = word::codes(level, word);
-        let unit_of = |slot| W::SHAPE.first_unit(level, idx, slot);
-        if sought.order >= slot_order {
-            let free = self.tree().free_slots(level, idx, codes);
-            let places = word::places(free, sought.order - slot_order);
-            return sought.slots_in_order(places).map(unit_of).find(|&unit| sought.admits(unit));
+        if search.order >= slot_order {
+            return self.next_in_word(level, idx, codes, search);
         }
-        let need = u64::from(sought.order) + 1;
+        let need = u64::from(search.order) + 1;
         let promises = word::bound(word) >= need;
         let promising = if promises { word::split_slots(codes) } else { 0 };
         let slots =
             (word::free_slots(codes) | promising) & word::first_slots(W::SHAPE.slots(level));
         let below = self.tree().below(level, idx);
         let mut is_misled = promises;
-        let found = sought.slots_in_order(slots).find_map(|slot| {
-            let units = unit_of(slot)..unit_of(slot) + (1 << slot_order);
-            if !sought.meets(&units) {
+        for slot in search.slots_in_order(slots) {
+            let first = W::SHAPE.first_unit(level, idx, slot);
+            let units = first..first + (1 << slot_order);
+            if !search.meets(&units) {
                 is_misled = false;
-                None
-            } else if word::code(codes, slot) == word::FREE {
-                sought.in_free(units)
-            } else if below.offers(slot, below.read(slot), need) {
-                is_misled = false;
-                self.next_block(level - 1, W::SHAPE.child(idx, slot), sought)
-            } else {
-                None
+                continue;
             }
-        });
-        if is_misled && found.is_none() {
+            let (child, word) = (W::SHAPE.child(idx, slot), below.read(slot));
+            let place = if word::code(codes, slot) == word::FREE {
+                self.next_in_piece(Piece { units, below: (level, idx) }, search)
+            } else if !below.offers(slot, word, need) {
+                continue;
+            } else if level == 1 {
+                is_misled = false;
+                self.next_in_word(0, child, word, search)
+            } else {
+                is_misled = false;
+                self.next_place(level - 1, child, search)
+            };
+            if place.is_some() {
+                return place;
+            }
+        }
+        if is_misled {
             // So that the next search does not look at these words again. The word above waits for it: a free is
             // likely to raise this bound before.
             self.tree().tighten(level, idx);
         }
-        found
+        None
     }
 
-    /// Finds the next free block that matches `sought` in a leaf word.
+    /// Finds the next place in or around the free blocks of a word with `codes`, each of one slot or more.
     #[inline]
-    fn next_in_leaf(self, idx: u64, sought: &Sought) -> Option<u64> {
-        let first = W::SHAPE.first_unit(0, idx, 0);
-        let free = self.tree().free_slots(0, idx, self.tree().read(0, idx));
-        let mut blocks = word::places(free, sought.order);
-        while let Some(slot) = sought.slots_in_order(blocks).next() {
-            let unit = first + u64::from(slot);
-            if !sought.admits(unit) {
-                blocks ^= 1 << (2 * slot);
-                continue;
+    fn next_in_word(self, level: usize, idx: u64, codes: u64, search: &mut Search) -> Option<u64> {
+        let slot_order = W::SHAPE.slot_order(level);
+        let first = W::SHAPE.first_unit(level, idx, 0);
+        let unit_of = |slot| first + (u64::from(slot) << slot_order);
+        let below = if level == 0 { (1, W::SHAPE.parent(idx).0) } else { (level, idx) };
+        let free = self.tree().free_slots(level, idx, codes);
+        let mut blocks = word::places(free, search.order - slot_order);
+        while let Some(slot) = search.slots_in_order(blocks).next() {
+            let (start, end) = (span::start_to(free, slot), slot + span::length_from(free, slot));
+            let piece = Piece { units: unit_of(start)..unit_of(end), below };
+            let place = self.next_in_piece(piece, search);
+            if place.is_some() {
+                return place;
             }
-            let (start, len) = (span::start_to(free, slot), span::length_from(free, slot));
-            let piece = first + u64::from(start)..unit + u64::from(len);
-            if self.may_have_room(&sought.wanted, idx, piece) {
-                return Some(unit);
-            }
-            blocks &= !span::bits(start, slot + len - start);
+            blocks &= !span::bits(start, end - start);
         }
         None
     }
 
-    /// Returns whether the run may lie in the free units of which `piece` is the part in leaf word `idx`, or, for a run
-    /// that is more aligned than the word, whether the search should look for the next aligned place.
-    #[inline]
-    fn may_have_room(self, wanted: &Wanted, idx: u64, piece: Range<u64>) -> bool {
-        if wanted.fit(piece.clone()).is_some() {
-            return true;
+    /// Finds the next place in or around the blocks of a piece.
+    fn next_in_piece(self, piece: Piece, search: &mut Search) -> Option<u64> {
+        while let Some(block) = search.block_in(&piece.units) {
+            let place = search.place_in_block(block).or_else(|| {
+                let free = self.free_around(&piece, search.reach(block));
+                search.judge(block, free)
+            });
+            if place.is_some() {
+                return place;
+            }
         }
-        let slots = u64::from(W::SHAPE.slots(0));
-        let first = W::SHAPE.first_unit(0, idx, 0);
-        let begins_before = piece.start == first && idx > 0;
-        let ends_behind = piece.end == first + slots && idx + 1 < self.geometry().words_of(0);
-        let with = |before: u64, behind: u64| {
-            wanted.fit(piece.start.saturating_sub(before)..piece.end + behind).is_some()
-        };
-        let most = |is_open: bool| if is_open { wanted.units } else { 0 };
-        if !with(most(begins_before), most(ends_behind)) {
-            return wanted.align > slots;
-        }
-        // As far as the words beside it tell. If one is free, a run that reaches beyond it is found there.
-        with(
-            if begins_before { self.free_before(piece.start) } else { 0 },
-            if ends_behind { self.free_after(piece.end) } else { 0 },
-        )
+        None
     }
 
-    /// Returns the free units around `unit` in `range`.
-    fn free_around(self, unit: u64, range: Range<u64>) -> Range<u64> {
-        let (mut start, mut end) = (unit, unit);
-        while end < range.end {
-            match self.free_after(end) {
+    /// Returns the free units around a piece in `range`. What ends inside a leaf word ends beside a unit in use.
+    fn free_around(self, piece: &Piece, range: Range<u64>) -> Range<u64> {
+        let Range { mut start, mut end } = piece.units;
+        let is_open = |unit| W::SHAPE.locate(0, unit).1 == 0;
+        let spot = |unit| self.tree().spot_near(piece.below.0, piece.below.1, unit);
+        while end < range.end && is_open(end) {
+            match self.free_after(end, spot(end)) {
                 0 => break,
                 free => end += free,
             }
         }
-        while start > range.start {
-            match self.free_before(start) {
+        while start > range.start && is_open(start) {
+            match Self::free_before(start, spot(start - 1)) {
                 0 => break,
                 free => start -= free,
             }
@@ -272,9 +284,8 @@ impl<W: Word> Runs<'_, W> {
         start.max(range.start)..end.min(range.end)
     }
 
-    /// Returns how many units are free up to `unit`, in one word.
-    fn free_before(self, unit: u64) -> u64 {
-        let spot = self.tree().spot(unit - 1);
+    /// Returns how many units are free up to `unit`, in the word that describes the one before.
+    fn free_before(unit: u64, spot: Spot) -> u64 {
         let free = spot.slot + 1 - span::start_to(word::free_slots(spot.codes), spot.slot);
         let behind = spot.unit::<W>() + (1 << W::SHAPE.slot_order(spot.level));
         unit.saturating_sub(behind - (u64::from(free) << W::SHAPE.slot_order(spot.level)))

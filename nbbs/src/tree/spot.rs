@@ -27,7 +27,18 @@ impl Spot {
 impl<W: Word> Tree<'_, W> {
     /// Finds the slot that describes unit `unit`.
     pub fn spot(&self, unit: u64) -> Spot {
-        let mut level = self.geometry.top();
+        self.spot_from(self.geometry.top(), unit)
+    }
+
+    /// Finds the slot that describes unit `unit`: in or below word `idx` of `level`, if the unit is, and otherwise from
+    /// the top. That word must have been seen from the top.
+    pub fn spot_near(&self, level: usize, idx: u64, unit: u64) -> Spot {
+        let is_below = W::SHAPE.locate(level, unit).0 == idx;
+        self.spot_from(if is_below { level } else { self.geometry.top() }, unit)
+    }
+
+    #[inline]
+    fn spot_from(&self, mut level: usize, unit: u64) -> Spot {
         loop {
             let (idx, slot) = W::SHAPE.locate(level, unit);
             let codes = word::codes(level, self.read(level, idx));
